@@ -1,0 +1,246 @@
+#include "codec.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <msgpack.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One table per map, from the lists of messages.h: what each kind has beside its name and place. */
+// clang-format off
+#define REST_U64(S, NAME, DETAIL)   0, DETAIL, NULL
+#define REST_TEXT(S, NAME, DETAIL)  0, LIMIT_NAME_BYTES - 1, NULL
+#define REST_PROSE(S, NAME, DETAIL) 0, LIMIT_ERROR_BYTES - 1, NULL
+#define REST_WORD(S, NAME, DETAIL)  0, 0, &DETAIL
+#define REST_U64S(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
+#define REST_I64S(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
+#define REST_WORDS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), SCAND_PASSES_MAX, &DETAIL
+#define REST_MAP(S, NAME, DETAIL)   0, 0, &msg_##DETAIL##_type
+#define REST_MAPS(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), LIMIT_DEVICES, &msg_##DETAIL##_type
+#define IS_REQUIRED true
+#define IS_OPTIONAL false
+#define ROW(S, NAME, KIND, PRESENCE, DETAIL) \
+    {#NAME, FIELD_##KIND, IS_##PRESENCE, offsetof(struct msg_##S, NAME), REST_##KIND(S, NAME, DETAIL)},
+#define X(NAME, FIELDS)                                                                                     \
+    static const struct field NAME##_rows[] = {FIELDS(ROW, NAME){0}}; /* C has no empty arrays */           \
+    const struct map_type msg_##NAME##_type = {#NAME, NAME##_rows, sizeof NAME##_rows / sizeof NAME##_rows[0] - 1, \
+                                               sizeof(struct msg_##NAME)};                                  \
+    static_assert(sizeof NAME##_rows / sizeof NAME##_rows[0] <= 64, "a reader notes the fields it has seen in 64 bits");
+MAPS_LIST(X)
+#undef X
+
+static const char *const method_names[METHOD_COUNT] = {
+#define X(HANDLER, METHOD, PARAMS, RESULT) METHOD,
+    METHODS(X)
+#undef X
+#define X(NAME, METHOD, PARAMS) METHOD,
+    NOTIFICATIONS(X)
+#undef X
+};
+// clang-format on
+
+const char *method_name(enum method method)
+{
+    return (size_t)method < METHOD_COUNT ? method_names[method] : "unknown";
+}
+
+static const void *member(const void *from, size_t offset)
+{
+    return (const char *)from + offset;
+}
+
+static uint32_t count_get(const struct field *field, const void *from)
+{
+    uint32_t count;
+    memcpy(&count, member(from, field->count_offset), sizeof count);
+    assert(count <= field->max);
+    return count;
+}
+
+/*
+ * Encoding. Each function returns 0, or what encoded_write returned.
+ */
+
+/* What the packer calls with each piece. */
+static int encoded_write(void *context, const char *bytes, size_t size)
+{
+    struct encoded *out = context;
+    if (size > out->capacity - out->size)
+        return -EMSGSIZE;
+    memcpy(out->bytes + out->size, bytes, size);
+    out->size += size;
+    return 0;
+}
+
+static int put_text(msgpack_packer *packer, const char *text)
+{
+    size_t size = strlen(text);
+    int code = msgpack_pack_str(packer, size);
+    return code ? code : msgpack_pack_str_body(packer, text, size);
+}
+
+static int put_word(msgpack_packer *packer, const struct words *words, uint32_t word)
+{
+    assert(word < words->count);
+    return put_text(packer, words->words[word]);
+}
+
+static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from);
+
+static int put_item(msgpack_packer *packer, const struct field *field, const void *items, uint32_t i)
+{
+    switch (field->kind) {
+    case FIELD_U64S:
+        return msgpack_pack_uint64(packer, ((const uint64_t *)items)[i]);
+    case FIELD_I64S:
+        return msgpack_pack_int64(packer, ((const int64_t *)items)[i]);
+    case FIELD_WORDS:
+        return put_word(packer, field->of, ((const uint32_t *)items)[i]);
+    default:
+        assert(field->kind == FIELD_MAPS);
+        return put_map(packer, field->of, member(items, i * ((const struct map_type *)field->of)->size_bytes));
+    }
+}
+
+static int put_value(msgpack_packer *packer, const struct field *field, const void *from)
+{
+    const void *value = member(from, field->offset);
+    switch (field->kind) {
+    case FIELD_U64:
+        return msgpack_pack_uint64(packer, *(const uint64_t *)value);
+    case FIELD_TEXT:
+    case FIELD_PROSE:
+        return put_text(packer, value);
+    case FIELD_WORD:
+        return put_word(packer, field->of, *(const uint32_t *)value);
+    case FIELD_MAP:
+        return put_map(packer, field->of, value);
+    default:
+        break;
+    }
+    uint32_t count = count_get(field, from);
+    int code = msgpack_pack_array(packer, count);
+    for (uint32_t i = 0; i < count && !code; i++)
+        code = put_item(packer, field, value, i);
+    return code;
+}
+
+/* Optional fields that are zero mean the same when they are left out. */
+static bool field_is_left_out(const struct field *field, const void *from)
+{
+    if (field->required)
+        return false;
+    switch (field->kind) {
+    case FIELD_U64:
+        return *(const uint64_t *)member(from, field->offset) == 0;
+    case FIELD_WORD:
+        return *(const uint32_t *)member(from, field->offset) == 0;
+    case FIELD_TEXT:
+    case FIELD_PROSE:
+        return *(const char *)member(from, field->offset) == '\0';
+    case FIELD_MAP:
+        return false;
+    default:
+        return count_get(field, from) == 0;
+    }
+}
+
+/* As deep as the maps of messages.h are nested. */
+static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < type->field_count; i++)
+        count += !field_is_left_out(&type->fields[i], from);
+    int code = msgpack_pack_map(packer, count);
+    for (size_t i = 0; i < type->field_count && !code; i++) {
+        if (field_is_left_out(&type->fields[i], from))
+            continue;
+        code = put_text(packer, type->fields[i].name);
+        if (!code)
+            code = put_value(packer, &type->fields[i], from);
+    }
+    return code;
+}
+
+/* Request and notification: method and params after the first elements. */
+static int put_call(msgpack_packer *packer, enum method method, const struct map_type *type, const void *params)
+{
+    int code = put_text(packer, method_name(method));
+    if (!code)
+        code = msgpack_pack_array(packer, 1);
+    return code ? code : put_map(packer, type, params);
+}
+
+static int put_head(msgpack_packer *packer, size_t elements, enum message_kind kind)
+{
+    int code = msgpack_pack_array(packer, elements);
+    return code ? code : msgpack_pack_uint32(packer, kind);
+}
+
+/* Ends an encoding: back to where it began when it did not fit. */
+static int encoded_end(struct encoded *out, size_t begin, int code)
+{
+    if (code)
+        out->size = begin;
+    return code ? -EMSGSIZE : 0;
+}
+
+int encode_request(struct encoded *out, uint32_t msgid, enum method method, const struct map_type *type,
+                   const void *params)
+{
+    size_t begin = out->size;
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, encoded_write);
+    int code = put_head(&packer, 4, MESSAGE_REQUEST);
+    if (!code)
+        code = msgpack_pack_uint32(&packer, msgid);
+    if (!code)
+        code = put_call(&packer, method, type, params);
+    return encoded_end(out, begin, code);
+}
+
+/* One of the two maps is there, the other nil. */
+static int encode_response(struct encoded *out, uint32_t msgid, bool failed, const struct map_type *type,
+                           const void *map)
+{
+    size_t begin = out->size;
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, encoded_write);
+    int code = put_head(&packer, 4, MESSAGE_RESPONSE);
+    if (!code)
+        code = msgpack_pack_uint32(&packer, msgid);
+    if (!code && !failed)
+        code = msgpack_pack_nil(&packer);
+    if (!code)
+        code = put_map(&packer, type, map);
+    if (!code && failed)
+        code = msgpack_pack_nil(&packer);
+    return encoded_end(out, begin, code);
+}
+
+int encode_result(struct encoded *out, uint32_t msgid, const struct map_type *type, const void *result)
+{
+    return encode_response(out, msgid, false, type, result);
+}
+
+int encode_failure(struct encoded *out, uint32_t msgid, const struct error *error)
+{
+    assert(error->code < 0);
+    enum scand_status status = status_from_errno(error->code);
+    const char *message = error->message[0] ? error->message : status_text(status);
+    struct msg_failure failure = {.code = status, .retry_ms = error->retry_ms};
+    snprintf(failure.name, sizeof failure.name, "%s", status_word(status));
+    snprintf(failure.message, sizeof failure.message, "%s", message);
+    return encode_response(out, msgid, true, &msg_failure_type, &failure);
+}
+
+int encode_notification(struct encoded *out, enum method method, const struct map_type *type, const void *params)
+{
+    size_t begin = out->size;
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, encoded_write);
+    int code = put_head(&packer, 3, MESSAGE_NOTIFICATION);
+    if (!code)
+        code = put_call(&packer, method, type, params);
+    return encoded_end(out, begin, code);
+}

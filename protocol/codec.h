@@ -1,0 +1,95 @@
+/*
+ * Messages to bytes and back: MessagePack-RPC, by the tables that messages.h expands to. codec.c (tables and
+ * encoding) and decode.c are the only users of msgpack-c.
+ *
+ *   request      [0, msgid, method, [params]]
+ *   response     [1, msgid, nil, result]  or  [1, msgid, failure, nil]
+ *   notification [2, method, [params]]
+ *
+ * Unknown fields are ignored, so that later versions can add some; a missing required one, a duplicate, a wrong type or
+ * a value out of range is an error that names the field.
+ */
+#ifndef PROTOCOL_CODEC_H
+#define PROTOCOL_CODEC_H
+
+#include <stdbool.h>
+
+#include "messages.h"
+
+/* A row of a map's table. */
+struct field {
+    const char *name;
+    enum field_kind {
+        FIELD_U64,
+        FIELD_TEXT,
+        FIELD_PROSE,
+        FIELD_WORD,
+        FIELD_U64S,
+        FIELD_I64S,
+        FIELD_WORDS,
+        FIELD_MAP,
+        FIELD_MAPS
+    } kind;
+    bool required;
+    size_t offset;       /* of the member */
+    size_t count_offset; /* of its count, for lists */
+    uint64_t max;        /* largest value, or longest list */
+    const void *of;      /* struct words, or struct map_type */
+};
+
+struct map_type {
+    const char *name;
+    const struct field *fields;
+    size_t field_count;
+    size_t size_bytes; /* of its struct */
+};
+
+#define X(NAME, FIELDS) extern const struct map_type msg_##NAME##_type;
+MAPS_LIST(X)
+#undef X
+
+const char *method_name(enum method method);
+
+/* Where encoded bytes go: at most capacity of them. */
+struct encoded {
+    uint8_t *bytes;
+    size_t size, capacity;
+};
+
+/* Each appends one message to *out; -EMSGSIZE, with *out as it was, when it does not fit. */
+int encode_request(struct encoded *out, uint32_t msgid, enum method method, const struct map_type *type,
+                   const void *params);
+int encode_result(struct encoded *out, uint32_t msgid, const struct map_type *type, const void *result);
+int encode_failure(struct encoded *out, uint32_t msgid, const struct error *error);
+int encode_notification(struct encoded *out, enum method method, const struct map_type *type, const void *params);
+
+/* One received message, opened: its envelope is known, its map not yet read. */
+struct message {
+    enum message_kind { MESSAGE_REQUEST, MESSAGE_RESPONSE, MESSAGE_NOTIFICATION } kind;
+    uint32_t msgid;                     /* not of notifications */
+    bool has_msgid;                     /* also when opening failed after it: the error can be answered */
+    enum method method;                 /* METHOD_COUNT: an unknown one */
+    char method_text[LIMIT_NAME_BYTES]; /* cut to fit */
+    bool failed;                        /* a response that carries a failure */
+    void *content;                      /* the codec's own */
+};
+
+/*
+ * Opens the one complete message in bytes[0..size), which walk() has accepted and which must stay until the message is
+ * closed. Returns 0, or -EBADMSG (or -ENOMEM) and *error; close in either case.
+ */
+int message_open(struct message *message, const uint8_t *bytes, size_t size, struct error *error);
+/*
+ * Reads params, or the result, or, of a response that failed, the failure (msg_failure_type) into a struct of that
+ * type. Returns 0, or -EINVAL and *error, which names the field; *out is then untouched.
+ */
+int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error);
+void message_close(struct message *message);
+
+/* The msgid of a request that walk() has refused, from its beginning, so that the refusal can be answered. */
+bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid);
+
+/* A received failure as the error it was. */
+void failure_to_error(const struct msg_failure *failure, struct error *error);
+
+#endif

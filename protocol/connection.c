@@ -1,0 +1,342 @@
+#include "connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "walk.h"
+
+/* A message's own descriptors and those of the next, whose beginning can arrive together with its end. */
+#define INBOX_FDS (2 * LIMIT_MESSAGE_FDS)
+/* The most that one recvmsg can bring on Linux. */
+#define SCM_FDS 253
+
+#define OUTBOX_STEP_BYTES KIB(4)
+#define OUTBOX_KEEP_BYTES KIB(64)
+
+struct inbox {
+    uint8_t bytes[LIMIT_MESSAGE_BYTES];
+    size_t start, end;     /* of what has arrived and was not consumed */
+    size_t message_bytes;  /* of the complete message at start; 0: not known to be complete */
+    size_t required_bytes; /* what the message at start has at least */
+    int fds[INBOX_FDS];
+    size_t fd_count;
+};
+
+/* Positions count bytes since the connection began. */
+struct outbox {
+    uint8_t *bytes;
+    size_t start, end, capacity;
+    uint64_t sent; /* position of bytes[start] */
+    struct parcel {
+        uint64_t position; /* of its message's first byte, with which it travels */
+        int fd;
+    } parcels[LIMIT_OUTBOX_FDS];
+    size_t parcel_count;
+};
+
+struct connection {
+    int fd;
+    struct inbox in;
+    struct outbox out;
+};
+
+struct connection *connection_create(int fd)
+{
+    struct connection *connection = calloc(1, sizeof *connection);
+    int flags = fcntl(fd, F_GETFL);
+    if (!connection || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK)) {
+        int saved = connection ? errno : ENOMEM;
+        free(connection);
+        close(fd);
+        errno = saved;
+        return NULL;
+    }
+    connection->fd = fd;
+    return connection;
+}
+
+static void fds_close(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+void connection_destroy(struct connection *connection)
+{
+    if (!connection)
+        return;
+    fds_close(connection->in.fds, connection->in.fd_count);
+    for (size_t i = 0; i < connection->out.parcel_count; i++)
+        close(connection->out.parcels[i].fd);
+    free(connection->out.bytes);
+    close(connection->fd);
+    free(connection);
+}
+
+int connection_fd(const struct connection *connection)
+{
+    return connection->fd;
+}
+
+/* Takes over the descriptors that came with one recvmsg: all of them, or none. */
+static int inbox_add_fds(struct inbox *in, struct msghdr *header)
+{
+    int fds[SCM_FDS];
+    size_t count = 0;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part; part = CMSG_NXTHDR(header, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t size = part->cmsg_len - CMSG_LEN(0);
+        memcpy(fds + count, CMSG_DATA(part), size);
+        count += size / sizeof fds[0];
+    }
+    int code = 0;
+    if (header->msg_flags & MSG_CTRUNC)
+        code = -EMFILE;
+    else if (count > LIMIT_MESSAGE_FDS || count > INBOX_FDS - in->fd_count)
+        code = -EBADF;
+    if (code) {
+        fds_close(fds, count);
+        return code;
+    }
+    memcpy(in->fds + in->fd_count, fds, count * sizeof fds[0]);
+    in->fd_count += count;
+    return 0;
+}
+
+static void inbox_compact(struct inbox *in)
+{
+    if (in->start == 0)
+        return;
+    memmove(in->bytes, in->bytes + in->start, in->end - in->start);
+    in->end -= in->start;
+    in->start = 0;
+}
+
+int connection_receive(struct connection *connection)
+{
+    struct inbox *in = &connection->in;
+    inbox_compact(in);
+    if (in->end == sizeof in->bytes)
+        return -ENOBUFS; /* and never 0, which would read as the end of the stream */
+    union {
+        char bytes[CMSG_SPACE(SCM_FDS * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec space = {in->bytes + in->end, sizeof in->bytes - in->end};
+    struct msghdr header = {
+        .msg_iov = &space, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t n;
+    do
+        n = recvmsg(connection->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    in->end += (size_t)n;
+    int code = inbox_add_fds(in, &header);
+    return code ? code : (int)n;
+}
+
+int connection_peek(struct connection *connection, const uint8_t **bytes, size_t *size)
+{
+    struct inbox *in = &connection->in;
+    if (in->message_bytes == 0) {
+        if (in->end - in->start < in->required_bytes || in->end == in->start)
+            return 0;
+        size_t length;
+        int code = walk(in->bytes + in->start, in->end - in->start, &length);
+        if (code == -EAGAIN) {
+            in->required_bytes = length;
+            return 0;
+        }
+        if (code) {
+            *bytes = in->bytes + in->start;
+            *size = in->end - in->start;
+            return code;
+        }
+        in->message_bytes = length;
+    }
+    *bytes = in->bytes + in->start;
+    *size = in->message_bytes;
+    return 1;
+}
+
+void connection_consume(struct connection *connection)
+{
+    struct inbox *in = &connection->in;
+    assert(in->message_bytes > 0);
+    in->start += in->message_bytes;
+    in->message_bytes = in->required_bytes = 0;
+}
+
+bool connection_is_partial(const struct connection *connection)
+{
+    const struct inbox *in = &connection->in;
+    size_t size = in->end - in->start, length;
+    if (size == 0 || in->message_bytes > 0)
+        return false;
+    return size < in->required_bytes || walk(in->bytes + in->start, size, &length) == -EAGAIN;
+}
+
+int connection_take_fds(struct connection *connection, int *fds, size_t count)
+{
+    struct inbox *in = &connection->in;
+    if (count > in->fd_count)
+        return -EBADF;
+    if (count == 0)
+        return 0;
+    memcpy(fds, in->fds, count * sizeof fds[0]);
+    in->fd_count -= count;
+    memmove(in->fds, in->fds + count, in->fd_count * sizeof fds[0]);
+    return 0;
+}
+
+size_t connection_fd_count(const struct connection *connection)
+{
+    return connection->in.fd_count;
+}
+
+/* Makes room for `size` more bytes at the end. */
+static int outbox_reserve(struct outbox *out, size_t size)
+{
+    size_t waiting = out->end - out->start, capacity = out->capacity;
+    if (out->end + size <= capacity)
+        return 0;
+    if (waiting > 0 && out->start > 0)
+        memmove(out->bytes, out->bytes + out->start, waiting);
+    out->start = 0;
+    out->end = waiting;
+    while (capacity < waiting + size)
+        capacity = capacity ? 2 * capacity : OUTBOX_STEP_BYTES;
+    if (capacity == out->capacity)
+        return 0;
+    uint8_t *bytes = realloc(out->bytes, capacity);
+    if (!bytes)
+        return -ENOMEM;
+    out->bytes = bytes;
+    out->capacity = capacity;
+    return 0;
+}
+
+/* Duplicates the descriptors behind those that wait already: all of them, or none. */
+static int outbox_add_fds(struct outbox *out, const int *fds, size_t count)
+{
+    uint64_t position = out->sent + (out->end - out->start);
+    for (size_t i = 0; i < count; i++) {
+        int fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+        if (fd < 0) {
+            int code = -errno;
+            while (i-- > 0)
+                close(out->parcels[--out->parcel_count].fd);
+            return code;
+        }
+        out->parcels[out->parcel_count++] = (struct parcel){position, fd};
+    }
+    return 0;
+}
+
+int connection_send(struct connection *connection, const uint8_t *bytes, size_t size, const int *fds, size_t fd_count)
+{
+    struct outbox *out = &connection->out;
+    if (size == 0 || size > LIMIT_MESSAGE_BYTES || fd_count > LIMIT_MESSAGE_FDS)
+        return -EMSGSIZE;
+    if (size > LIMIT_OUTBOX_BYTES - (out->end - out->start) || fd_count > LIMIT_OUTBOX_FDS - out->parcel_count)
+        return -ENOBUFS;
+    int code = outbox_reserve(out, size);
+    if (!code)
+        code = outbox_add_fds(out, fds, fd_count);
+    if (code)
+        return code;
+    memcpy(out->bytes + out->end, bytes, size);
+    out->end += size;
+    return 0;
+}
+
+/* Parcels that travel with the next byte. */
+static size_t outbox_due(const struct outbox *out)
+{
+    size_t due = 0;
+    while (due < out->parcel_count && out->parcels[due].position == out->sent)
+        due++;
+    return due;
+}
+
+/* Bytes that may be written at once: up to the next message with descriptors, which the receiver must get with its own
+ * first byte, not with an earlier one's. */
+static size_t outbox_span(const struct outbox *out, size_t due)
+{
+    size_t waiting = out->end - out->start;
+    return due < out->parcel_count ? (size_t)(out->parcels[due].position - out->sent) : waiting;
+}
+
+static void outbox_drop(struct outbox *out, size_t size, size_t due)
+{
+    for (size_t i = 0; i < due; i++)
+        close(out->parcels[i].fd);
+    out->parcel_count -= due;
+    memmove(out->parcels, out->parcels + due, out->parcel_count * sizeof out->parcels[0]);
+    out->sent += size;
+    out->start += size;
+    if (out->start < out->end)
+        return;
+    out->start = out->end = 0;
+    if (out->capacity > OUTBOX_KEEP_BYTES) {
+        free(out->bytes);
+        out->bytes = NULL;
+        out->capacity = 0;
+    }
+}
+
+static void parcels_attach(struct msghdr *header, const struct parcel *parcels, size_t count)
+{
+    int fds[LIMIT_MESSAGE_FDS];
+    for (size_t i = 0; i < count; i++)
+        fds[i] = parcels[i].fd;
+    header->msg_controllen = CMSG_SPACE(count * sizeof fds[0]);
+    struct cmsghdr *part = CMSG_FIRSTHDR(header);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(count * sizeof fds[0]);
+    memcpy(CMSG_DATA(part), fds, count * sizeof fds[0]);
+}
+
+/* Writes once. Returns 0 or -errno. */
+static int outbox_write(struct outbox *out, int socket)
+{
+    union {
+        char bytes[CMSG_SPACE(LIMIT_MESSAGE_FDS * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    memset(&control, 0, sizeof control);
+    size_t due = outbox_due(out);
+    struct iovec span = {out->bytes + out->start, outbox_span(out, due)};
+    struct msghdr header = {.msg_iov = &span, .msg_iovlen = 1, .msg_control = control.bytes};
+    if (due > 0)
+        parcels_attach(&header, out->parcels, due);
+    else
+        header.msg_control = NULL;
+    ssize_t n = sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0)
+        return errno == EINTR ? 0 : -errno;
+    /* However few bytes went, the descriptors went with the first. */
+    outbox_drop(out, (size_t)n, due);
+    return 0;
+}
+
+int connection_flush(struct connection *connection)
+{
+    int code = 0;
+    while (!code && connection_has_output(connection))
+        code = outbox_write(&connection->out, connection->fd);
+    return code;
+}
+
+bool connection_has_output(const struct connection *connection)
+{
+    return connection->out.end > connection->out.start;
+}

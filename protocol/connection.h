@@ -1,0 +1,58 @@
+/*
+ * Bytes and descriptors over a Unix stream socket. Knows neither an event loop nor what messages mean, except where
+ * each ends.
+ *
+ * A connection owns its socket, the descriptors that have arrived and were not taken, and duplicates of those that wait
+ * to be sent. It never blocks and never raises SIGPIPE. Functions return 0 or -errno unless stated. One thread at a
+ * time.
+ */
+#ifndef PROTOCOL_CONNECTION_H
+#define PROTOCOL_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "limits.h"
+
+struct connection;
+
+/* Takes over the connected socket `fd` (closed on failure too, NULL and errno then) and makes it non-blocking. */
+struct connection *connection_create(int fd);
+void connection_destroy(struct connection *connection);
+int connection_fd(const struct connection *connection);
+
+/*
+ * Reads what has arrived, at most once around its buffer. Returns the number of bytes, 0 at the end of the stream,
+ * -EAGAIN when there is nothing now, -EMFILE when descriptors were lost because the process has no room for more,
+ * -EBADF when more descriptors arrived than a message may announce, or another -errno. After -EMFILE and -EBADF the
+ * bytes have been taken in and the descriptors that came with them are closed. -ENOBUFS: nothing more fits before the
+ * messages that are complete have been consumed.
+ */
+int connection_receive(struct connection *connection);
+
+/*
+ * Looks at the next message: returns 1 with *bytes and *size set when one is complete, 0 when more must arrive first,
+ * or what walk() says of it, with *bytes and *size set to what has arrived. The bytes stay valid until
+ * connection_consume, which drops the message, or connection_receive.
+ */
+int connection_peek(struct connection *connection, const uint8_t **bytes, size_t *size);
+void connection_consume(struct connection *connection);
+/* True when a message has begun to arrive and is not complete. */
+bool connection_is_partial(const struct connection *connection);
+
+/* Moves the first `count` arrived descriptors to fds, the caller's from then on; -EBADF, and nothing moved, when there
+ * are fewer. */
+int connection_take_fds(struct connection *connection, int *fds, size_t count);
+/* Descriptors that have arrived and were not taken. */
+size_t connection_fd_count(const struct connection *connection);
+
+/* Queues one message with its descriptors (duplicated; the caller keeps its own). -ENOBUFS when more than
+ * LIMIT_OUTBOX_BYTES, or LIMIT_OUTBOX_FDS, would wait: the peer does not read. */
+int connection_send(struct connection *connection, const uint8_t *bytes, size_t size, const int *fds, size_t fd_count);
+/* Writes what the socket takes. 0: nothing waits any more; -EAGAIN: something does; -EPIPE or another: the connection
+ * is over. */
+int connection_flush(struct connection *connection);
+bool connection_has_output(const struct connection *connection);
+
+#endif

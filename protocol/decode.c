@@ -1,0 +1,397 @@
+#include "codec.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <msgpack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a message holds until it is closed. */
+struct content {
+    msgpack_unpacked unpacked;
+    const msgpack_object *map; /* params, result or failure; NULL: left out, as good as empty */
+};
+
+/* Bytes from outside, for a message to people: one line of ASCII, whatever they are, and never half a character. */
+static char *text_show(char *out, size_t size, const char *text, size_t length)
+{
+    size_t n = length < size - 1 ? length : size - 1;
+    for (size_t i = 0; i < n; i++)
+        out[i] = text[i] >= ' ' && text[i] <= '~' && text[i] != '"' ? text[i] : '?';
+    out[n] = '\0';
+    return out;
+}
+
+static bool text_is(const msgpack_object *object, const char *text)
+{
+    return object->type == MSGPACK_OBJECT_STR && object->via.str.size == strlen(text) &&
+           memcmp(object->via.str.ptr, text, object->via.str.size) == 0;
+}
+
+static const char *type_name(const msgpack_object *object)
+{
+    switch (object->type) {
+    case MSGPACK_OBJECT_NIL:
+        return "nil";
+    case MSGPACK_OBJECT_BOOLEAN:
+        return "a boolean";
+    case MSGPACK_OBJECT_POSITIVE_INTEGER:
+    case MSGPACK_OBJECT_NEGATIVE_INTEGER:
+        return "an integer";
+    case MSGPACK_OBJECT_FLOAT32:
+    case MSGPACK_OBJECT_FLOAT64:
+        return "a floating-point number";
+    case MSGPACK_OBJECT_STR:
+        return "text";
+    case MSGPACK_OBJECT_ARRAY:
+        return "a list";
+    case MSGPACK_OBJECT_MAP:
+        return "a map";
+    default:
+        return "binary data";
+    }
+}
+
+/*
+ * The envelope.
+ */
+
+static int malformed(struct error *error, const char *what)
+{
+    return error_set(error, -EBADMSG, "malformed message: %s", what);
+}
+
+static bool msgid_read(const msgpack_object *object, uint32_t *msgid)
+{
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER || object->via.u64 > UINT32_MAX)
+        return false;
+    *msgid = (uint32_t)object->via.u64;
+    return true;
+}
+
+/* Method and params, the last two elements of requests and notifications. */
+static int call_open(struct message *message, const msgpack_object *method, const msgpack_object *params,
+                     struct error *error)
+{
+    struct content *content = message->content;
+    if (method->type != MSGPACK_OBJECT_STR)
+        return malformed(error, "the method is not text");
+    text_show(message->method_text, sizeof message->method_text, method->via.str.ptr, method->via.str.size);
+    for (size_t i = 0; i < METHOD_COUNT; i++)
+        if (text_is(method, method_name(i)))
+            message->method = i;
+    if (params->type != MSGPACK_OBJECT_ARRAY || params->via.array.size > 1)
+        return malformed(error, "params are not a list of one map");
+    if (params->via.array.size == 0)
+        return 0;
+    content->map = &params->via.array.ptr[0];
+    return content->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "params are not a list of one map");
+}
+
+/* Failure and result, the last two elements of responses. */
+static int response_open(struct message *message, const msgpack_object *failure, const msgpack_object *result,
+                         struct error *error)
+{
+    struct content *content = message->content;
+    message->failed = failure->type != MSGPACK_OBJECT_NIL;
+    if (message->failed && result->type != MSGPACK_OBJECT_NIL)
+        return malformed(error, "a response has both an error and a result");
+    content->map = message->failed ? failure : result;
+    return content->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "a response's error or result is no map");
+}
+
+static int envelope_open(struct message *message, const msgpack_object *object, struct error *error)
+{
+    if (object->type != MSGPACK_OBJECT_ARRAY || object->via.array.size == 0)
+        return malformed(error, "not a list of a type and what belongs to it");
+    const msgpack_object *elements = object->via.array.ptr;
+    size_t count = object->via.array.size;
+    if (elements[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER || elements[0].via.u64 > MESSAGE_NOTIFICATION)
+        return malformed(error, "its type is not 0 (request), 1 (response) or 2 (notification)");
+    message->kind = (enum message_kind)elements[0].via.u64;
+    if (message->kind == MESSAGE_NOTIFICATION)
+        return count == 3 ? call_open(message, &elements[1], &elements[2], error)
+                          : malformed(error, "a notification has three elements: type, method, params");
+    message->has_msgid = count > 1 && msgid_read(&elements[1], &message->msgid);
+    if (count != 4)
+        return malformed(error, message->kind == MESSAGE_REQUEST
+                                    ? "a request has four elements: type, msgid, method, params"
+                                    : "a response has four elements: type, msgid, error, result");
+    if (!message->has_msgid)
+        return malformed(error, "the msgid is not an integer from 0 to 4294967295");
+    return message->kind == MESSAGE_REQUEST ? call_open(message, &elements[2], &elements[3], error)
+                                            : response_open(message, &elements[2], &elements[3], error);
+}
+
+bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
+{
+    /* An array of four, the request type, and an unsigned integer, each in its shortest form, as packers write them. */
+    if (size < 3 || bytes[0] != 0x94 || bytes[1] != MESSAGE_REQUEST)
+        return false;
+    size_t width = bytes[2] < 0x80 ? 0 : bytes[2] >= 0xcc && bytes[2] <= 0xce ? (size_t)1 << (bytes[2] - 0xcc) : size;
+    if (width > size - 3)
+        return false;
+    uint32_t value = width ? 0 : bytes[2];
+    for (size_t i = 0; i < width; i++)
+        value = value << 8 | bytes[3 + i];
+    *msgid = value;
+    return true;
+}
+
+int message_open(struct message *message, const uint8_t *bytes, size_t size, struct error *error)
+{
+    *message = (struct message){.method = METHOD_COUNT};
+    struct content *content = calloc(1, sizeof *content);
+    if (!content)
+        return error_set(error, -ENOMEM, "out of memory for a message");
+    message->content = content;
+    msgpack_unpacked_init(&content->unpacked);
+    size_t used = 0;
+    msgpack_unpack_return code = msgpack_unpack_next(&content->unpacked, (const char *)bytes, size, &used);
+    if (code == MSGPACK_UNPACK_NOMEM_ERROR)
+        return error_set(error, -ENOMEM, "out of memory for a message");
+    if (code != MSGPACK_UNPACK_SUCCESS || used != size)
+        return malformed(error, "not one MessagePack object");
+    return envelope_open(message, &content->unpacked.data, error);
+}
+
+void message_close(struct message *message)
+{
+    struct content *content = message->content;
+    if (content)
+        msgpack_unpacked_destroy(&content->unpacked);
+    free(content);
+    message->content = NULL;
+}
+
+/*
+ * The maps. Each function returns 0, or -EINVAL and the reader's error.
+ */
+
+/* Knows where it is, for messages: `job.submit: field "input.shape[2]" is nil`. */
+struct reader {
+    const char *what; /* the method */
+    char path[128];   /* of the field */
+    struct error *error;
+};
+
+static int reader_fail(const struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int reader_fail(const struct reader *reader, const char *format, ...)
+{
+    char detail[LIMIT_ERROR_BYTES / 2];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(detail, sizeof detail, format, arguments);
+    va_end(arguments);
+    return error_set(reader->error, -EINVAL, "%s: field \"%s\" %s", reader->what, reader->path, detail);
+}
+
+/* Steps into a field, or with a NULL name into a list's item. Returns the way back for reader_leave. */
+static size_t reader_enter(struct reader *reader, const char *name, uint32_t index)
+{
+    size_t length = strlen(reader->path);
+    char *end = reader->path + length;
+    if (name)
+        snprintf(end, sizeof reader->path - length, "%s%s", length ? "." : "", name);
+    else
+        snprintf(end, sizeof reader->path - length, "[%" PRIu32 "]", index);
+    return length;
+}
+
+static void reader_leave(struct reader *reader, size_t length)
+{
+    reader->path[length] = '\0';
+}
+
+static int read_u64(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
+{
+    if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        return reader_fail(reader, "is %" PRId64 "; allowed: 0 to %" PRIu64, object->via.i64, max);
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+        return reader_fail(reader, "is %s; expected: an integer", type_name(object));
+    if (object->via.u64 > max)
+        return reader_fail(reader, "is %" PRIu64 "; allowed: 0 to %" PRIu64, object->via.u64, max);
+    *out = object->via.u64;
+    return 0;
+}
+
+static int read_i64(const struct reader *reader, const msgpack_object *object, int64_t *out)
+{
+    if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER) {
+        *out = object->via.i64;
+        return 0;
+    }
+    uint64_t value;
+    int code = read_u64(reader, object, UINT64_MAX, &value);
+    if (code)
+        return code;
+    if (value > INT64_MAX)
+        return reader_fail(reader, "is %" PRIu64 "; allowed: %" PRId64 " to %" PRId64, value, INT64_MIN, INT64_MAX);
+    *out = (int64_t)value;
+    return 0;
+}
+
+static int read_text(const struct reader *reader, const msgpack_object *object, uint64_t max, char *out)
+{
+    if (object->type != MSGPACK_OBJECT_STR)
+        return reader_fail(reader, "is %s; expected: text", type_name(object));
+    size_t size = object->via.str.size;
+    if (size > max)
+        return reader_fail(reader, "has %zu bytes; allowed: 0 to %" PRIu64, size, max);
+    if (memchr(object->via.str.ptr, '\0', size))
+        return reader_fail(reader, "contains a zero byte");
+    memcpy(out, object->via.str.ptr, size);
+    out[size] = '\0';
+    return 0;
+}
+
+static int read_word(const struct reader *reader, const msgpack_object *object, const struct words *words,
+                     uint32_t *out)
+{
+    char given[33], allowed[128];
+    words_join(words, allowed, sizeof allowed);
+    if (object->type != MSGPACK_OBJECT_STR)
+        return reader_fail(reader, "is %s; allowed: %s", type_name(object), allowed);
+    int word = words_find(words, object->via.str.ptr, object->via.str.size);
+    if (word < 0)
+        return reader_fail(reader, "is \"%s\"; allowed: %s",
+                           text_show(given, sizeof given, object->via.str.ptr, object->via.str.size), allowed);
+    *out = (uint32_t)word;
+    return 0;
+}
+
+static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out);
+
+static int read_item(struct reader *reader, const msgpack_object *object, const struct field *field, void *items,
+                     uint32_t i)
+{
+    switch (field->kind) {
+    case FIELD_U64S:
+        return read_u64(reader, object, UINT64_MAX, (uint64_t *)items + i);
+    case FIELD_I64S:
+        return read_i64(reader, object, (int64_t *)items + i);
+    case FIELD_WORDS:
+        return read_word(reader, object, field->of, (uint32_t *)items + i);
+    default:
+        assert(field->kind == FIELD_MAPS);
+        return read_map(reader, object, field->of,
+                        (char *)items + i * ((const struct map_type *)field->of)->size_bytes);
+    }
+}
+
+static int read_list(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
+{
+    unsigned least = field->kind == FIELD_MAPS ? 0 : 1;
+    if (object->type != MSGPACK_OBJECT_ARRAY)
+        return reader_fail(reader, "is %s; expected: a list", type_name(object));
+    uint32_t count = object->via.array.size;
+    if (count < least || count > field->max)
+        return reader_fail(reader, "has %" PRIu32 " items; allowed: %u to %" PRIu64, count, least, field->max);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t back = reader_enter(reader, NULL, i);
+        int code = read_item(reader, &object->via.array.ptr[i], field, (char *)out + field->offset, i);
+        if (code)
+            return code;
+        reader_leave(reader, back);
+    }
+    memcpy((char *)out + field->count_offset, &count, sizeof count);
+    return 0;
+}
+
+static int read_value(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
+{
+    void *value = (char *)out + field->offset;
+    switch (field->kind) {
+    case FIELD_U64:
+        return read_u64(reader, object, field->max, value);
+    case FIELD_TEXT:
+    case FIELD_PROSE:
+        return read_text(reader, object, field->max, value);
+    case FIELD_WORD:
+        return read_word(reader, object, field->of, value);
+    case FIELD_MAP:
+        return read_map(reader, object, field->of, value);
+    default:
+        return read_list(reader, object, field, out);
+    }
+}
+
+/* The row that a key names; type->field_count where none does. */
+static size_t row_find(const struct map_type *type, const msgpack_object *key)
+{
+    size_t row = 0;
+    while (row < type->field_count && !text_is(key, type->fields[row].name))
+        row++;
+    return row;
+}
+
+/* Reads one pair and notes its row's bit in *seen. */
+static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type, uint64_t *seen,
+                     void *out)
+{
+    if (pair->key.type != MSGPACK_OBJECT_STR)
+        return error_set(reader->error, -EINVAL, "%s: the name of a field%s%s is %s; expected: text", reader->what,
+                         reader->path[0] ? " of " : "", reader->path, type_name(&pair->key));
+    size_t row = row_find(type, &pair->key);
+    if (row == type->field_count)
+        return 0;
+    size_t back = reader_enter(reader, type->fields[row].name, 0);
+    if (*seen >> row & 1)
+        return reader_fail(reader, "is there twice");
+    *seen |= UINT64_C(1) << row;
+    int code = read_value(reader, &pair->val, &type->fields[row], out);
+    if (!code)
+        reader_leave(reader, back);
+    return code;
+}
+
+/* As deep as the maps of messages.h are nested, whatever was sent. */
+static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
+{
+    if (object->type != MSGPACK_OBJECT_MAP)
+        return reader_fail(reader, "is %s; expected: a map", type_name(object));
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < object->via.map.size; i++) {
+        int code = read_pair(reader, &object->via.map.ptr[i], type, &seen, out);
+        if (code)
+            return code;
+    }
+    for (size_t row = 0; row < type->field_count; row++)
+        if (type->fields[row].required && !(seen >> row & 1)) {
+            reader_enter(reader, type->fields[row].name, 0);
+            return reader_fail(reader, "is missing");
+        }
+    return 0;
+}
+
+/* Room for any of the structs. */
+union any_map {
+#define X(NAME, FIELDS) struct msg_##NAME NAME;
+    MAPS_LIST(X)
+#undef X
+};
+
+int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
+{
+    static const msgpack_object empty = {.type = MSGPACK_OBJECT_MAP};
+    const struct content *content = message->content;
+    struct reader reader = {.error = error};
+    reader.what = message->kind == MESSAGE_RESPONSE ? "response" : method_name(message->method);
+    /* Read aside first, so that *out stays as it is when a field is wrong. */
+    union any_map map;
+    memset(&map, 0, sizeof map);
+    int code = read_map(&reader, content->map ? content->map : &empty, type, &map);
+    if (!code)
+        memcpy(out, &map, type->size_bytes);
+    return code;
+}
+
+void failure_to_error(const struct msg_failure *failure, struct error *error)
+{
+    int code = status_to_errno(failure->code);
+    error_set(error, code ? code : -ENOTRECOVERABLE, "%s", failure->message);
+    error->retry_ms = (uint32_t)failure->retry_ms;
+}

@@ -1,0 +1,104 @@
+/*
+ * The vocabulary that programs, the wire and the kernels share: each list stands here once and is expanded wherever it
+ * is needed. The second column is the word used on the wire and on command lines.
+ */
+#ifndef SCAND_TYPES_H
+#define SCAND_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SCAND_RANK_MAX   4 /* dimensions of a tensor */
+#define SCAND_PASSES_MAX 2 /* passes of one scan */
+
+// clang-format off
+/* Element types of a tensor, native byte order.
+ *  NAME  word   bytes */
+#define SCAND_DTYPES(X) \
+    X(F32, "f32", 4)    \
+    X(F64, "f64", 8)
+
+/* What a sum is kept in. f2 is a double-word number of two floats: about 48 bits, from single-precision units alone. */
+#define SCAND_ACCUMULATORS(X) \
+    X(F32, "f32")             \
+    X(F64, "f64")             \
+    X(F2, "f2")
+
+/* inclusive: element i is part of result i. exclusive: it is not; a row begins with the operator's identity. */
+#define SCAND_KINDS(X)         \
+    X(INCLUSIVE, "inclusive")  \
+    X(EXCLUSIVE, "exclusive")
+
+#define SCAND_OPERATORS(X) X(SUM, "sum")
+
+/* forward: from the first sample to the last. backward: from the last to the first. */
+#define SCAND_PASSES(X)      \
+    X(FORWARD, "forward")    \
+    X(BACKWARD, "backward")
+
+/* Where a buffer lies: shared memory that the program maps, or the memory of the daemon's device. */
+#define SCAND_PLACES(X)  \
+    X(HOST, "host")      \
+    X(DEVICE, "device")
+
+// clang-format on
+
+#define SCAND_ENUMERATOR(PREFIX, NAME) SCAND_##PREFIX##_##NAME
+#define X(NAME, WORD, BYTES)           SCAND_ENUMERATOR(DTYPE, NAME),
+enum scand_dtype { SCAND_DTYPES(X) SCAND_DTYPE_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(ACCUMULATOR, NAME),
+enum scand_accumulator { SCAND_ACCUMULATORS(X) SCAND_ACCUMULATOR_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(KIND, NAME),
+enum scand_kind { SCAND_KINDS(X) SCAND_KIND_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(OPERATOR, NAME),
+enum scand_operator { SCAND_OPERATORS(X) SCAND_OPERATOR_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(PASS, NAME),
+enum scand_pass { SCAND_PASSES(X) SCAND_PASS_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(PLACE, NAME),
+enum scand_place { SCAND_PLACES(X) SCAND_PLACE_COUNT };
+#undef X
+
+// clang-format off
+/* Every outcome a user can see.
+ *  NAME            code  word              errno            exit  meaning
+ * The exit column is scanctl's exit code (sysexits.h): 64 usage, 65 data, 69 not there, 70 our fault, 75 try again. */
+#define SCAND_STATUSES(X)                                                                                             \
+    X(OK,             0, "ok",             0,               0, "success")                                             \
+    X(INVALID,        1, "invalid",        EINVAL,         64, "an argument is wrong")                                \
+    X(MALFORMED,      2, "malformed",      EBADMSG,        70, "a message breaks the protocol; the connection ends")  \
+    X(TOO_LARGE,      3, "too_large",      EMSGSIZE,       70, "a message is larger than the protocol allows")        \
+    X(UNKNOWN_METHOD, 4, "unknown_method", ENOSYS,         70, "the daemon has no such method")                       \
+    X(VERSION,        5, "version",        EPROTONOSUPPORT, 70, "no protocol version in common")                      \
+    X(NOT_FOUND,      6, "not_found",      ENOENT,         64, "no such buffer or job")                               \
+    X(DESCRIPTOR,     7, "descriptor",     EBADF,          65, "a file descriptor is missing or cannot be used")      \
+    X(BUSY,           8, "busy",           EAGAIN,         75, "a queue or the pool is full for now")                 \
+    X(QUOTA,          9, "quota",          EDQUOT,         75, "more than the daemon grants")                         \
+    X(NO_MEMORY,     10, "no_memory",      ENOMEM,         75, "out of memory")                                       \
+    X(CANCELLED,     11, "cancelled",      ECANCELED,      75, "the job was cancelled")                               \
+    X(DRAINING,      12, "draining",       ESHUTDOWN,      75, "the daemon is finishing its work before it stops")    \
+    X(DEVICE,        13, "device",         EIO,            70, "the device failed")                                   \
+    X(LOST,          14, "lost",           EOWNERDEAD,     75, "the work was lost; its output may be half written") \
+    X(UNAVAILABLE,   15, "unavailable",    ECONNREFUSED,   69, "no daemon answers at the socket")                     \
+    X(TIMED_OUT,     16, "timed_out",      ETIMEDOUT,      75, "no answer in time")                                   \
+    X(UNSUPPORTED,   17, "unsupported",    EOPNOTSUPP,     64, "this daemon or device cannot do that")                \
+    X(INTERNAL,      18, "internal",       ENOTRECOVERABLE, 70, "a fault in the daemon")
+// clang-format on
+
+#define X(NAME, CODE, WORD, ERRNO, EXIT, TEXT) SCAND_##NAME = CODE,
+enum scand_status { SCAND_STATUSES(X) };
+#undef X
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Every maximum of the system, on one screen. Sizes in bytes, times in milliseconds. Both sides are built with these;
+ * hello tells a client the ones that it has to know.
+ */
+#ifndef PROTOCOL_LIMITS_H
+#define PROTOCOL_LIMITS_H
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+#define GIB(n) ((uint64_t)(n) << 30)
+
+/* The wire. */
+#define LIMIT_MESSAGE_BYTES KIB(64)
+#define LIMIT_MESSAGE_DEPTH 8      /* nested arrays and maps */
+#define LIMIT_MESSAGE_FDS   128    /* descriptors that one message may announce */
+#define LIMIT_MESSAGE_MS    5000   /* from a message's first byte to its last */
+#define LIMIT_OUTBOX_BYTES  MIB(1) /* replies waiting for a client that does not read */
+#define LIMIT_OUTBOX_FDS    512    /* descriptors waiting with them */
+#define LIMIT_NAME_BYTES    64     /* names of clients, servers, devices */
+#define LIMIT_ERROR_BYTES   512    /* an error's message */
+#define LIMIT_DEVICES       16     /* devices listed by server.devices */
+
+/* The daemon. */
+#define LIMIT_CLIENTS          1024
+#define LIMIT_CLIENT_BUFFERS   256
+#define LIMIT_CLIENT_JOBS      256  /* queued or running, of one connection */
+#define LIMIT_JOBS             4096 /* queued or running, in all */
+#define LIMIT_CHUNKS_IN_FLIGHT 4    /* handed to a device and not yet done */
+
+/* Buffers. A host buffer is made of segments of one class: small ones up to a segment, else whole large segments. */
+#define LIMIT_SMALL_SEGMENT_BYTES KIB(256)
+#define LIMIT_SMALL_SEGMENTS      64
+#define LIMIT_LARGE_SEGMENT_BYTES MIB(16)
+#define LIMIT_HOST_BUFFER_BYTES   (LIMIT_MESSAGE_FDS * LIMIT_LARGE_SEGMENT_BYTES)
+#define LIMIT_IMPORT_BYTES        GIB(512) /* one imported memfd; a single pinning call fails beyond it */
+
+/* Scans. */
+#define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)
+#define LIMIT_ROWS        (UINT64_C(1) << 40)
+
+#endif

@@ -1,0 +1,105 @@
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "status.h"
+
+#define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
+
+int memory_create(uint64_t size_bytes)
+{
+    if (size_bytes == 0 || size_bytes > INT64_MAX)
+        return -EINVAL;
+    int fd = memfd_create("scand", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    if (ftruncate(fd, (off_t)size_bytes) || fcntl(fd, F_ADD_SEALS, SEALS)) {
+        int code = -errno;
+        close(fd);
+        return code;
+    }
+    return fd;
+}
+
+/* What kind of file it is, as far as no seal can change it. */
+static int memory_check_kind(int fd, struct error *error)
+{
+    struct statfs system;
+    if (fcntl(fd, F_GET_SEALS) < 0)
+        return error_set(error, -EBADF,
+                         "the descriptor is no memfd (%s); make one with memfd_create and MFD_ALLOW_SEALING",
+                         strerror(errno));
+    /* A peer can punch holes into a sealed file. Ordinary pages come back as zeros, huge ones may not come back. */
+    if (fstatfs(fd, &system) || (unsigned long)system.f_type == HUGETLBFS_MAGIC)
+        return error_set(error, -EBADF, "the memfd has huge pages; allowed: one without MFD_HUGETLB");
+    if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+        return error_set(error, -EBADF, "the memfd is not open for reading and writing");
+    return 0;
+}
+
+int memory_accept(int fd, uint64_t size_bytes, struct error *error)
+{
+    int code = memory_check_kind(fd, error);
+    if (code)
+        return code;
+    /* Sealed first and looked at afterwards, so that nothing can change in between. It fails on a file that has
+     * F_SEAL_SEAL already; which seals it has is then what counts. */
+    fcntl(fd, F_ADD_SEALS, SEALS);
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS)
+        return error_set(error, -EBADF, "the memfd cannot be sealed; make it with memfd_create and MFD_ALLOW_SEALING");
+    if (seals & WRITE_SEALS)
+        return error_set(error, -EBADF, "the memfd is sealed against writing");
+    struct stat status;
+    if (fstat(fd, &status))
+        return error_set(error, -EBADF, "the memfd's size cannot be told: %s", strerror(errno));
+    if ((uint64_t)status.st_size < size_bytes)
+        return error_set(error, -EBADF, "the memfd has %" PRIu64 " bytes; needed: %" PRIu64, (uint64_t)status.st_size,
+                         size_bytes);
+    return 0;
+}
+
+static int segments_map(uint8_t *base, const int *fds, uint64_t segment_bytes, uint64_t size_bytes)
+{
+    for (uint64_t at = 0, i = 0; at < size_bytes; at += segment_bytes, i++) {
+        uint64_t size = size_bytes - at < segment_bytes ? size_bytes - at : segment_bytes;
+        if (mmap(base + at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fds[i], 0) == MAP_FAILED)
+            return -errno;
+    }
+    return 0;
+}
+
+int memory_map(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, void **base)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), all_bytes;
+    if (count == 0 || size_bytes == 0 || size_bytes > INT64_MAX || (count > 1 && segment_bytes % page != 0))
+        return -EINVAL;
+    if (__builtin_mul_overflow(segment_bytes, (uint64_t)count, &all_bytes) || size_bytes > all_bytes)
+        return -EINVAL;
+    /* The addresses are reserved as a whole, then covered piece by piece. */
+    void *reserved = mmap(NULL, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED)
+        return -errno;
+    int code = segments_map(reserved, fds, segment_bytes, size_bytes);
+    if (code) {
+        munmap(reserved, size_bytes);
+        return code;
+    }
+    *base = reserved;
+    return 0;
+}
+
+void memory_unmap(void *base, uint64_t size_bytes)
+{
+    if (base)
+        munmap(base, size_bytes);
+}

@@ -1,0 +1,29 @@
+/*
+ * Shared memory as sealed memfds. Sealing against shrinking is what makes a mapping safe: without it, a peer that
+ * truncates the file turns every access into SIGBUS.
+ */
+#ifndef PROTOCOL_MEMORY_H
+#define PROTOCOL_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+
+/* A new memfd of size_bytes, zero, sealed against shrinking, growing and further seals. Returns the descriptor or
+ * -errno. */
+int memory_create(uint64_t size_bytes);
+
+/* Checks a descriptor that a peer sent: a memfd of at least size_bytes that is, or can be, sealed; seals it (shrink,
+ * grow, and no further seals). A write seal is refused. Returns 0, or -EBADF with *error saying what is wrong. */
+int memory_accept(int fd, uint64_t size_bytes, struct error *error);
+
+/*
+ * Maps `count` descriptors of segment_bytes each (a multiple of the page size, unless count is 1), readable and
+ * writable, one after the other at consecutive addresses: the first size_bytes of their concatenation. Returns 0 and
+ * sets *base, or -errno. Unmap with memory_unmap and the same size.
+ */
+int memory_map(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, void **base);
+void memory_unmap(void *base, uint64_t size_bytes);
+
+#endif

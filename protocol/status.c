@@ -1,0 +1,112 @@
+#include "status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int error_set(struct error *error, int code, const char *format, ...)
+{
+    if (error) {
+        va_list arguments;
+        va_start(arguments, format);
+        error->code = code;
+        error->retry_ms = 0;
+        vsnprintf(error->message, sizeof error->message, format, arguments);
+        va_end(arguments);
+    }
+    return code;
+}
+
+static const struct status_row {
+    enum scand_status status;
+    const char *word;
+    int code;
+    int exit_code;
+    const char *text;
+} status_rows[] = {
+#define X(NAME, CODE, WORD, ERRNO, EXIT, TEXT) {SCAND_##NAME, WORD, ERRNO, EXIT, TEXT},
+    SCAND_STATUSES(X)
+#undef X
+};
+
+static const size_t status_row_count = sizeof status_rows / sizeof status_rows[0];
+
+static const struct status_row *status_row(uint64_t status)
+{
+    for (size_t i = 0; i < status_row_count; i++)
+        if ((uint64_t)status_rows[i].status == status)
+            return &status_rows[i];
+    return NULL;
+}
+
+enum scand_status status_from_errno(int code)
+{
+    for (size_t i = 0; i < status_row_count; i++)
+        if (status_rows[i].code == -code)
+            return status_rows[i].status;
+    return SCAND_INTERNAL;
+}
+
+int status_to_errno(uint64_t status)
+{
+    const struct status_row *row = status_row(status);
+    return row ? -row->code : -ENOTRECOVERABLE;
+}
+
+const char *status_word(enum scand_status status)
+{
+    const struct status_row *row = status_row(status);
+    return row ? row->word : "unknown";
+}
+
+const char *status_text(enum scand_status status)
+{
+    const struct status_row *row = status_row(status);
+    return row ? row->text : "a status this library does not know";
+}
+
+int status_exit_code(enum scand_status status)
+{
+    const struct status_row *row = status_row(status);
+    return row ? row->exit_code : 70;
+}
+
+#define WORD3(NAME, WORD, BYTES) WORD,
+#define WORD2(NAME, WORD)        WORD,
+#define WORDS(list, WHAT, LIST, EXPAND)                      \
+    static const char *const list##_list[] = {LIST(EXPAND)}; \
+    const struct words list##_words = {WHAT, list##_list, sizeof list##_list / sizeof list##_list[0]};
+
+WORDS(dtype, "dtype", SCAND_DTYPES, WORD3)
+WORDS(accumulator, "accumulator", SCAND_ACCUMULATORS, WORD2)
+WORDS(kind, "kind", SCAND_KINDS, WORD2)
+WORDS(operator, "operator", SCAND_OPERATORS, WORD2)
+WORDS(pass, "pass", SCAND_PASSES, WORD2)
+WORDS(place, "place", SCAND_PLACES, WORD2)
+
+int words_find(const struct words *words, const char *word, size_t length)
+{
+    for (size_t i = 0; i < words->count; i++)
+        if (strlen(words->words[i]) == length && memcmp(words->words[i], word, length) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *words_join(const struct words *words, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < words->count && used < size; i++) {
+        int n = snprintf(out + used, size - used, "%s%s", i ? ", " : "", words->words[i]);
+        used += (size_t)n;
+    }
+    return out;
+}
+
+uint64_t dtype_size_bytes(enum scand_dtype dtype)
+{
+#define X(NAME, WORD, BYTES) BYTES,
+    static const uint64_t sizes[] = {SCAND_DTYPES(X)};
+#undef X
+    return sizes[dtype];
+}

@@ -1,0 +1,46 @@
+/*
+ * The one translation between errno values, which every function here returns negated, and the statuses that users see,
+ * and the words of every list in types.h.
+ */
+#ifndef PROTOCOL_STATUS_H
+#define PROTOCOL_STATUS_H
+
+#include <stdarg.h>
+
+#include <scand/types.h>
+
+#include "limits.h"
+
+/* An explanation on its way to the user: what was wrong, the value, what is allowed, what to do next. */
+struct error {
+    int code;          /* -errno, 0 while nothing is wrong */
+    uint32_t retry_ms; /* for busy: when to try again; 0 says nothing */
+    char message[LIMIT_ERROR_BYTES];
+};
+
+/* Fills *error (unless NULL) and returns code, so that a check reads `return error_set(error, -EINVAL, ...)`. */
+int error_set(struct error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+enum scand_status status_from_errno(int code); /* code: 0 or -errno; anything unlisted is SCAND_INTERNAL */
+int status_to_errno(uint64_t status);          /* 0 or -errno; an unknown status is -ENOTRECOVERABLE */
+const char *status_word(enum scand_status status);
+const char *status_text(enum scand_status status);
+int status_exit_code(enum scand_status status);
+
+/* A list of types.h as words, in the order of its enumerators. */
+struct words {
+    const char *what; /* what the list is of, for messages: "dtype" */
+    const char *const *words;
+    size_t count;
+};
+
+extern const struct words dtype_words, accumulator_words, kind_words, operator_words, pass_words, place_words;
+
+/* The enumerator that a word of `length` bytes stands for, or -1. */
+int words_find(const struct words *words, const char *word, size_t length);
+/* "a, b, c", for messages; cut to size. Returns out. */
+const char *words_join(const struct words *words, char *out, size_t size);
+
+uint64_t dtype_size_bytes(enum scand_dtype dtype);
+
+#endif
