@@ -1,0 +1,336 @@
+/*
+ * The driver of the CPU path. Rows are cut into blocks of order 1, which a build for the processor's instruction set
+ * scans.
+ *
+ * Rows whose samples are contiguous are worked on where they lie. Others go in strips of up to CPU_STRIP_ROWS rows: a
+ * block of each is gathered into a line of the scratch memory, sample by sample across the rows, and scattered the same
+ * way.
+ *
+ * A row of several blocks is visited once for each pass, to find the totals of the blocks in that pass and from them
+ * the carries, and once more for the values. What a pass leaves is never stored between visits but computed again.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu.h"
+#include "kernels/tree.h"
+
+#define ITEM_SAMPLES 65536 /* of the short rows that a thread takes at once */
+
+struct scan {
+    const struct scan_rows *rows;
+    const struct cpu_build *build;
+    struct cpu_pool *pool;       /* or NULL, with: */
+    struct cpu_scratch *scratch; /* of the calling thread */
+    uint64_t first, count;
+    uint64_t block_count; /* of a row */
+    uint64_t strip_rows, strip_count;
+    union sum *sums; /* worker_sums for each worker; NULL for rows of one block */
+    uint64_t worker_sums;
+    atomic_uint_least64_t next; /* item to be taken */
+    uint64_t item_strips;
+};
+
+/* Some rows, and the carries into their blocks: [pass][row][block]. */
+struct strip {
+    uint64_t first, count;
+    union sum *carries[SCAND_PASSES_MAX];
+    union sum *workspace;
+};
+
+static bool input_contiguous(const struct scan_rows *rows)
+{
+    return rows->input_stride == sizeof(float) || rows->length == 1;
+}
+
+static size_t output_bytes(const struct scan_rows *rows)
+{
+    return rows->rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float);
+}
+
+static bool output_contiguous(const struct scan_rows *rows)
+{
+    return rows->output_stride == (int64_t)output_bytes(rows) || rows->length == 1;
+}
+
+static const char *input_at(const struct scan_rows *rows, uint64_t row, uint64_t sample)
+{
+    return (const char *)rows->input + scan_row_offset(rows, rows->input_outer_strides, row) +
+           (int64_t)sample * rows->input_stride;
+}
+
+static char *output_at(const struct scan_rows *rows, uint64_t row, uint64_t sample)
+{
+    return (char *)rows->output + scan_row_offset(rows, rows->output_outer_strides, row) +
+           (int64_t)sample * rows->output_stride;
+}
+
+static uint64_t block_length(const struct scan_rows *rows, uint64_t b)
+{
+    uint64_t rest = rows->length - b * ORDER_BLOCK;
+    return rest < ORDER_BLOCK ? rest : ORDER_BLOCK;
+}
+
+/* Whether rows of f32 lie side by side. */
+static bool side_by_side(const char *const *rows, uint64_t count)
+{
+    for (uint64_t r = 1; r < count; r++)
+        if (rows[r] - rows[0] != (ptrdiff_t)(r * sizeof(float)))
+            return false;
+    return count == CPU_STRIP_ROWS;
+}
+
+static void strip_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b)
+{
+    int64_t stride = scan->rows->input_stride;
+    uint64_t length = block_length(scan->rows, b), i = 0;
+    const char *from[CPU_STRIP_ROWS];
+    for (uint64_t r = 0; r < strip->count; r++)
+        from[r] = input_at(scan->rows, strip->first + r, b * ORDER_BLOCK);
+    if (side_by_side(from, strip->count))
+        i = scan->build->strip_gather(scratch, from[0], stride, length);
+    for (; i < length; i++)
+        for (uint64_t r = 0; r < strip->count; r++)
+            memcpy(scratch->lines[r] + i * sizeof(float), from[r] + (int64_t)i * stride, sizeof(float));
+}
+
+static void strip_scatter(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b)
+{
+    int64_t stride = scan->rows->output_stride;
+    bool wide = scan->rows->rule.output == SCAND_DTYPE_F64;
+    uint64_t length = block_length(scan->rows, b), i = 0;
+    char *to[CPU_STRIP_ROWS];
+    for (uint64_t r = 0; r < strip->count; r++)
+        to[r] = output_at(scan->rows, strip->first + r, b * ORDER_BLOCK);
+    if (!wide && side_by_side((const char *const *)to, strip->count))
+        i = scan->build->strip_scatter(scratch, to[0], stride, length);
+    for (; i < length; i++)
+        for (uint64_t r = 0; r < strip->count; r++) {
+            char *at = to[r] + (int64_t)i * stride;
+            if (wide)
+                memcpy(at, scratch->lines[r] + i * sizeof(double), sizeof(double));
+            else
+                memcpy(at, scratch->lines[r] + i * sizeof(float), sizeof(float));
+        }
+}
+
+/* The carry into a block of the strip's r-th row; NULL into the one that the pass meets first. */
+static const union sum *carry_into(const struct scan *scan, const struct strip *strip, uint32_t pass, uint64_t r,
+                                   uint64_t b)
+{
+    bool backward = scan->rows->rule.passes[pass] == SCAND_PASS_BACKWARD;
+    if (b == (backward ? scan->block_count - 1 : 0))
+        return NULL;
+    return &strip->carries[pass][r * scan->block_count + b];
+}
+
+/* Visits block b of the strip's rows: for its total in pass `known` or, with all passes known, for the values. */
+static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b,
+                        uint32_t known)
+{
+    const struct scan_rows *rows = scan->rows;
+    bool gather = !input_contiguous(rows), last = known == rows->rule.pass_count;
+    bool scatter = last && !output_contiguous(rows);
+    if (gather)
+        strip_gather(scan, scratch, strip, b);
+    for (uint64_t r = 0; r < strip->count; r++) {
+        uint64_t row = strip->first + r;
+        struct cpu_block block = {
+            .rule = &rows->rule,
+            .known = known,
+            .length = block_length(rows, b),
+            .input = gather ? scratch->lines[r] : input_at(rows, row, b * ORDER_BLOCK),
+            .next = gather || row + 1 == scan->first + scan->count ? NULL : input_at(rows, row + 1, b * ORDER_BLOCK),
+            .output = scatter ? scratch->lines[r] : output_at(rows, row, b * ORDER_BLOCK),
+        };
+        for (uint32_t pass = 0; pass < known; pass++)
+            block.carries[pass] = carry_into(scan, strip, pass, r, b);
+        scan->build->block_run(scratch, &block);
+        if (!last)
+            strip->carries[known][r * scan->block_count + b] = block.total;
+    }
+    if (scatter)
+        strip_scatter(scan, scratch, strip, b);
+}
+
+static struct strip strip_of(const struct scan *scan, uint64_t index, unsigned worker)
+{
+    uint64_t rest = scan->count - index * scan->strip_rows;
+    struct strip strip = {.first = scan->first + index * scan->strip_rows,
+                          .count = rest < scan->strip_rows ? rest : scan->strip_rows};
+    if (scan->sums) {
+        union sum *sums = scan->sums + worker * scan->worker_sums;
+        for (uint32_t pass = 0; pass < scan->rows->rule.pass_count;
+             pass++, sums += scan->strip_rows * scan->block_count)
+            strip.carries[pass] = sums;
+        strip.workspace = sums;
+    }
+    return strip;
+}
+
+static void strip_carries(const struct scan *scan, const struct strip *strip, uint32_t pass)
+{
+    const struct scan_rule *rule = &scan->rows->rule;
+    for (uint64_t r = 0; r < strip->count; r++)
+        tree_carries(rule->accumulator, rule->passes[pass] == SCAND_PASS_BACKWARD,
+                     strip->carries[pass] + r * scan->block_count, scan->block_count, strip->workspace);
+}
+
+static struct cpu_scratch *scratch_of(const struct scan *scan, unsigned worker)
+{
+    return scan->pool ? cpu_pool_scratch(scan->pool, worker) : scan->scratch;
+}
+
+/* Work for a thread: strips, until none is left. */
+static void strips_work(void *context, unsigned worker)
+{
+    struct scan *scan = context;
+    uint32_t pass_count = scan->rows->rule.pass_count;
+    uint64_t item;
+    while ((item = atomic_fetch_add(&scan->next, scan->item_strips)) < scan->strip_count) {
+        for (uint64_t s = item; s < item + scan->item_strips && s < scan->strip_count; s++) {
+            struct strip strip = strip_of(scan, s, worker);
+            for (uint32_t known = scan->block_count > 1 ? 0 : pass_count; known <= pass_count; known++) {
+                for (uint64_t b = 0; b < scan->block_count; b++)
+                    strip_visit(scan, scratch_of(scan, worker), &strip, b, known);
+                if (known < pass_count)
+                    strip_carries(scan, &strip, known);
+            }
+        }
+    }
+}
+
+/* Work for a thread: blocks of one strip, until none is left. */
+struct visit {
+    struct scan *scan;
+    struct strip strip;
+    uint32_t known;
+};
+
+static void blocks_work(void *context, unsigned worker)
+{
+    struct visit *visit = context;
+    uint64_t b;
+    while ((b = atomic_fetch_add(&visit->scan->next, 1)) < visit->scan->block_count)
+        strip_visit(visit->scan, scratch_of(visit->scan, worker), &visit->strip, b, visit->known);
+}
+
+static void scan_by_blocks(struct scan *scan)
+{
+    uint32_t pass_count = scan->rows->rule.pass_count;
+    for (uint64_t s = 0; s < scan->strip_count; s++) {
+        struct visit visit = {.scan = scan, .strip = strip_of(scan, s, 0)};
+        for (visit.known = 0; visit.known <= pass_count; visit.known++) {
+            atomic_store(&scan->next, 0);
+            cpu_pool_run(scan->pool, blocks_work, &visit);
+            if (visit.known < pass_count)
+                strip_carries(scan, &visit.strip, visit.known);
+        }
+    }
+}
+
+static void scan_plan(struct scan *scan)
+{
+    const struct scan_rows *rows = scan->rows;
+    scan->block_count = (rows->length + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    scan->strip_rows = input_contiguous(rows) && output_contiguous(rows) ? 1 : CPU_STRIP_ROWS;
+    scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
+    uint64_t strip_samples = scan->strip_rows * rows->length;
+    scan->item_strips = strip_samples < ITEM_SAMPLES ? ITEM_SAMPLES / strip_samples : 1;
+    scan->worker_sums =
+        rows->rule.pass_count * scan->strip_rows * scan->block_count + tree_workspace(scan->block_count);
+}
+
+static int scan_run(struct scan *scan)
+{
+    if (scan->rows->length == 0 || scan->count == 0)
+        return 0;
+    scan_plan(scan);
+    unsigned workers = scan->pool ? cpu_pool_threads(scan->pool) : 1;
+    if (scan->block_count > 1) {
+        scan->sums = calloc(workers * scan->worker_sums, sizeof(*scan->sums));
+        if (!scan->sums)
+            return -ENOMEM;
+    }
+    if (workers > 1 && scan->block_count > 1 && scan->strip_count < workers)
+        scan_by_blocks(scan);
+    else if (workers > 1 && scan->strip_count > scan->item_strips)
+        cpu_pool_run(scan->pool, strips_work, scan);
+    else
+        strips_work(scan, 0);
+    free(scan->sums);
+    return 0;
+}
+
+static int build_run(const struct cpu_build *build, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct scan scan = {.rows = rows, .build = build, .first = first, .count = count, .scratch = cpu_scratch_create()};
+    if (!scan.scratch)
+        return -ENOMEM;
+    int error = scan_run(&scan);
+    cpu_scratch_destroy(scan.scratch);
+    return error;
+}
+
+/* The builds. */
+
+#ifdef __x86_64__
+static int avx512_available(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+
+static int avx512_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    return build_run(&cpu_build_avx512, rows, first, count);
+}
+
+static int avx2_available(void)
+{
+    return __builtin_cpu_supports("avx2");
+}
+
+static int avx2_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    return build_run(&cpu_build_avx2, rows, first, count);
+}
+#endif
+
+static int portable_available(void)
+{
+    return 1;
+}
+
+static int portable_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    return build_run(&cpu_build_portable, rows, first, count);
+}
+
+const struct scan_cpu_build scan_cpu_builds[] = {
+#ifdef __x86_64__
+    {"avx512", avx512_available, avx512_run},
+    {"avx2", avx2_available, avx2_run},
+#endif
+    {"portable", portable_available, portable_run},
+};
+const size_t scan_cpu_build_count = sizeof(scan_cpu_builds) / sizeof(scan_cpu_builds[0]);
+
+static const struct cpu_build *best_build(void)
+{
+#ifdef __x86_64__
+    if (avx512_available())
+        return &cpu_build_avx512;
+    if (avx2_available())
+        return &cpu_build_avx2;
+#endif
+    return &cpu_build_portable;
+}
+
+int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct scan scan = {.rows = rows, .build = best_build(), .first = first, .count = count, .pool = pool};
+    return scan_run(&scan);
+}

@@ -1,0 +1,87 @@
+/*
+ * The CPU path's inside: the driver (cpu.c) cuts rows into blocks of order 1 and hands them, one at a time, to a build
+ * of cpu_block.inc for one instruction set. A pool (cpu_pool.c) runs the driver on several threads.
+ */
+#ifndef KERNELS_CPU_H
+#define KERNELS_CPU_H
+
+#include "kernels/order.h"
+#include "kernels/scan.h"
+#include "kernels/sum.h"
+
+#define CPU_CACHE_LINE 64
+#define CPU_STRIP_ROWS                                                                             \
+    16 /* rows gathered together, so that neighbours in memory share the cache lines that are read \
+        */
+#define CPU_LINE_BYTES (ORDER_BLOCK * sizeof(double) + 3 * CPU_CACHE_LINE) /* not a power of two: sets of the cache */
+
+/* One sum for each member of a group. */
+struct sums {
+    _Alignas(CPU_CACHE_LINE) union {
+        float f32[ORDER_FAN];
+        double f64[ORDER_FAN];
+        struct {
+            float high[ORDER_FAN], low[ORDER_FAN];
+        } f2;
+    };
+};
+
+/* The samples of a tile, leaf beside leaf: [sample in leaf][leaf]. Wide: f64, or for f2 pairs of floats. */
+struct narrow_tile {
+    _Alignas(CPU_CACHE_LINE) float f32[ORDER_LEAF][ORDER_FAN];
+};
+
+struct wide_tile {
+    _Alignas(CPU_CACHE_LINE) union {
+        double f64[ORDER_LEAF][ORDER_FAN];
+        struct {
+            float high[ORDER_LEAF][ORDER_FAN], low[ORDER_LEAF][ORDER_FAN];
+        } f2;
+    };
+};
+
+/* What a thread needs while it scans. */
+struct cpu_scratch {
+    struct narrow_tile narrow[ORDER_FAN];
+    struct wide_tile wide[ORDER_FAN];
+    struct sums leaves[ORDER_FAN]; /* of each tile of the block */
+    struct sums tiles;
+    _Alignas(CPU_CACHE_LINE) double edge[ORDER_TILE]; /* a tile that is not full, in the row's order */
+    _Alignas(CPU_CACHE_LINE) char lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* rows whose samples are not contiguous */
+};
+
+/*
+ * A block of a row. The carries into it are known for the first `known` passes, which are run; of the next pass only
+ * the total is computed. When all are known there is no next pass, and the values are written.
+ */
+struct cpu_block {
+    const struct scan_rule *rule;
+    uint32_t known;
+    const union sum *carries[SCAND_PASSES_MAX]; /* NULL where the block is the first of the pass */
+    uint64_t length;                            /* 1 to ORDER_BLOCK */
+    const void *input;                          /* contiguous f32 of any alignment */
+    void *output;                               /* contiguous; may be the input */
+    const void *next;                           /* `length` samples that will be wanted soon, or NULL */
+    union sum total;                            /* result */
+};
+
+/* A build for an instruction set. */
+struct cpu_build {
+    void (*block_run)(struct cpu_scratch *scratch, struct cpu_block *block);
+    /* Moves CPU_STRIP_ROWS rows of f32 that lie side by side, `stride` bytes from sample to sample, to or from the
+     * lines. Returns how many samples of each it has moved; there may be fewer than a vector left. */
+    uint64_t (*strip_gather)(struct cpu_scratch *scratch, const char *from, int64_t stride, uint64_t length);
+    uint64_t (*strip_scatter)(const struct cpu_scratch *scratch, char *to, int64_t stride, uint64_t length);
+};
+extern const struct cpu_build cpu_build_avx512, cpu_build_avx2, cpu_build_portable;
+
+struct cpu_scratch *cpu_scratch_create(void);
+void cpu_scratch_destroy(struct cpu_scratch *scratch);
+
+/* Calls work(context, worker) once on each thread of the pool, the caller being worker 0; returns when all have
+ * returned. */
+typedef void cpu_work(void *context, unsigned worker);
+void cpu_pool_run(struct cpu_pool *pool, cpu_work *work, void *context);
+struct cpu_scratch *cpu_pool_scratch(const struct cpu_pool *pool, unsigned worker);
+
+#endif

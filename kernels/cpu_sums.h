@@ -1,0 +1,208 @@
+/*
+ * Sums in vectors, one in each lane, for the three accumulators: the same operations by the same names,
+ * <accumulator>_sum_*, so that cpu_pass.inc can be written once. f2 follows f2.h, operation by operation.
+ */
+#include "kernels/cpu.h"
+#include "kernels/cpu_vector.h"
+
+typedef f32_vector f32_sum;
+typedef f64_vector f64_sum;
+struct f2_sum {
+    f32_vector high, low;
+};
+typedef struct f2_sum f2_sum;
+
+#define f32_SUM_LANES F32_LANES
+#define f64_SUM_LANES F64_LANES
+#define f2_SUM_LANES  F32_LANES
+
+/* f32 */
+
+INLINE f32_sum f32_sum_load(const struct sums *sums, int lane)
+{
+    return f32_load(sums->f32 + lane);
+}
+
+INLINE void f32_sum_store(struct sums *sums, int lane, f32_sum sum)
+{
+    f32_store(sums->f32 + lane, sum);
+}
+
+INLINE f32_sum f32_sum_everywhere(const union sum *sum)
+{
+    return sum->f32 - (f32_vector){0};
+}
+
+INLINE f32_sum f32_sum_add(f32_sum left, f32_sum right)
+{
+    return left + right;
+}
+
+INLINE f32_sum f32_sum_shift(f32_sum before, f32_sum sum, int distance)
+{
+    return f32_shift(before, sum, distance);
+}
+
+INLINE f32_sum f32_sum_reverse(f32_sum sum)
+{
+    return f32_reverse(sum);
+}
+
+INLINE f32_sum f32_sum_from_lane(int start, f32_sum a, f32_sum b)
+{
+    return f32_from_lane(start, a, b);
+}
+
+/* One sample in each lane, as a sum. There are no wide samples with f32. */
+INLINE f32_sum f32_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
+{
+    (void)wide;
+    return f32_load(&narrow->f32[row][lane]);
+}
+
+INLINE f32_sum f32_sum_add_sample(f32_sum sum, f32_sum sample, bool wide)
+{
+    (void)wide;
+    return sum + sample;
+}
+
+/* Rounds values into the tile that is given. */
+INLINE void f32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f32_sum sum)
+{
+    (void)wide;
+    f32_store(&narrow->f32[row][lane], sum);
+}
+
+/* f64 */
+
+INLINE f64_sum f64_sum_load(const struct sums *sums, int lane)
+{
+    return f64_load(sums->f64 + lane);
+}
+
+INLINE void f64_sum_store(struct sums *sums, int lane, f64_sum sum)
+{
+    f64_store(sums->f64 + lane, sum);
+}
+
+INLINE f64_sum f64_sum_everywhere(const union sum *sum)
+{
+    return sum->f64 - (f64_vector){0};
+}
+
+INLINE f64_sum f64_sum_add(f64_sum left, f64_sum right)
+{
+    return left + right;
+}
+
+INLINE f64_sum f64_sum_shift(f64_sum before, f64_sum sum, int distance)
+{
+    return f64_shift(before, sum, distance);
+}
+
+INLINE f64_sum f64_sum_reverse(f64_sum sum)
+{
+    return f64_reverse(sum);
+}
+
+INLINE f64_sum f64_sum_from_lane(int start, f64_sum a, f64_sum b)
+{
+    return f64_from_lane(start, a, b);
+}
+
+/* The samples lie in the tile that is given, the other is NULL; so in f64_sum_value and for f2. */
+INLINE f64_sum f64_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
+{
+    return wide ? f64_load(&wide->f64[row][lane]) : f64_load_f32(&narrow->f32[row][lane]);
+}
+
+INLINE f64_sum f64_sum_add_sample(f64_sum sum, f64_sum sample, bool wide)
+{
+    (void)wide;
+    return sum + sample;
+}
+
+INLINE void f64_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f64_sum sum)
+{
+    if (wide)
+        f64_store(&wide->f64[row][lane], sum);
+    else
+        f64_store_f32(&narrow->f32[row][lane], sum);
+}
+
+/* f2 */
+
+INLINE f2_sum f2_sum_load(const struct sums *sums, int lane)
+{
+    return (f2_sum){f32_load(sums->f2.high + lane), f32_load(sums->f2.low + lane)};
+}
+
+INLINE void f2_sum_store(struct sums *sums, int lane, f2_sum sum)
+{
+    f32_store(sums->f2.high + lane, sum.high);
+    f32_store(sums->f2.low + lane, sum.low);
+}
+
+INLINE f2_sum f2_sum_everywhere(const union sum *sum)
+{
+    return (f2_sum){sum->f2.high - (f32_vector){0}, sum->f2.low - (f32_vector){0}};
+}
+
+INLINE f2_sum f2_sum_two(f32_vector a, f32_vector b)
+{
+    f32_vector high = a + b, a_part = high - b, b_part = high - a_part;
+    return (f2_sum){high, (a - a_part) + (b - b_part)};
+}
+
+INLINE f2_sum f2_sum_fast_two(f32_vector a, f32_vector b)
+{
+    f32_vector high = a + b;
+    return (f2_sum){high, b - (high - a)};
+}
+
+INLINE f2_sum f2_sum_add_f32(f2_sum a, f32_vector b)
+{
+    f2_sum s = f2_sum_two(a.high, b);
+    return f2_sum_fast_two(s.high, a.low + s.low);
+}
+
+INLINE f2_sum f2_sum_add(f2_sum a, f2_sum b)
+{
+    f2_sum s = f2_sum_two(a.high, b.high), t = f2_sum_two(a.low, b.low);
+    f2_sum v = f2_sum_fast_two(s.high, s.low + t.high);
+    return f2_sum_fast_two(v.high, t.low + v.low);
+}
+
+INLINE f2_sum f2_sum_shift(f2_sum before, f2_sum sum, int distance)
+{
+    return (f2_sum){f32_shift(before.high, sum.high, distance), f32_shift(before.low, sum.low, distance)};
+}
+
+INLINE f2_sum f2_sum_reverse(f2_sum sum)
+{
+    return (f2_sum){f32_reverse(sum.high), f32_reverse(sum.low)};
+}
+
+INLINE f2_sum f2_sum_from_lane(int start, f2_sum a, f2_sum b)
+{
+    return (f2_sum){f32_from_lane(start, a.high, b.high), f32_from_lane(start, a.low, b.low)};
+}
+
+INLINE f2_sum f2_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
+{
+    if (wide)
+        return (f2_sum){f32_load(&wide->f2.high[row][lane]), f32_load(&wide->f2.low[row][lane])};
+    return (f2_sum){f32_load(&narrow->f32[row][lane]), (f32_vector){0}};
+}
+
+INLINE f2_sum f2_sum_add_sample(f2_sum sum, f2_sum sample, bool wide)
+{
+    return wide ? f2_sum_add(sum, sample) : f2_sum_add_f32(sum, sample.high);
+}
+
+INLINE void f2_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f2_sum sum)
+{
+    f32_store(wide ? &wide->f2.high[row][lane] : &narrow->f32[row][lane], sum.high);
+    if (wide)
+        f32_store(&wide->f2.low[row][lane], sum.low);
+}

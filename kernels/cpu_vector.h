@@ -1,0 +1,217 @@
+/*
+ * Vectors of CPU_VECTOR_BYTES (16, 32 or 64) for the builds of cpu_block.inc, with the extensions that GCC and clang
+ * share: loads and stores of any alignment, lane shifts, reversal, selection, and the transposition of square tiles.
+ */
+#ifndef CPU_VECTOR_BYTES
+#error "define CPU_VECTOR_BYTES"
+#endif
+
+#include <stdint.h>
+#include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#define F32_LANES (CPU_VECTOR_BYTES / 4)
+#define F64_LANES (CPU_VECTOR_BYTES / 8)
+#define INLINE    static inline __attribute__((always_inline))
+
+typedef float f32_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
+typedef double f64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
+typedef float f32_half __attribute__((vector_size(CPU_VECTOR_BYTES / 2)));
+typedef int32_t i32_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
+typedef int64_t i64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
+
+/* Lists of lane numbers: n, n + step, ... as many as a vector has. */
+#define LANES_2(N, STEP)  (N), (N) + (STEP)
+#define LANES_4(N, STEP)  LANES_2(N, STEP), LANES_2((N) + 2 * (STEP), STEP)
+#define LANES_8(N, STEP)  LANES_4(N, STEP), LANES_4((N) + 4 * (STEP), STEP)
+#define LANES_16(N, STEP) LANES_8(N, STEP), LANES_8((N) + 8 * (STEP), STEP)
+
+#if CPU_VECTOR_BYTES == 64
+#define F32_LIST(N, STEP) LANES_16(N, STEP)
+#define F64_LIST(N, STEP) LANES_8(N, STEP)
+#elif CPU_VECTOR_BYTES == 32
+#define F32_LIST(N, STEP) LANES_8(N, STEP)
+#define F64_LIST(N, STEP) LANES_4(N, STEP)
+#else
+#define F32_LIST(N, STEP) LANES_4(N, STEP)
+#define F64_LIST(N, STEP) LANES_2(N, STEP)
+#endif
+
+/* Lane j of (before, vector) shifted by `distance` lanes upwards: the lanes that enter come from the end of `before`.
+ */
+#define SHIFT(LIST, LANES, BEFORE, VECTOR, DISTANCE) \
+    __builtin_shufflevector(BEFORE, VECTOR, LIST((LANES) - (DISTANCE) % (LANES), 1))
+
+INLINE f32_vector f32_load(const void *from)
+{
+    f32_vector vector;
+    memcpy(&vector, from, sizeof(vector));
+    return vector;
+}
+
+INLINE void f32_store(void *to, f32_vector vector)
+{
+    memcpy(to, &vector, sizeof(vector));
+}
+
+INLINE f64_vector f64_load(const void *from)
+{
+    f64_vector vector;
+    memcpy(&vector, from, sizeof(vector));
+    return vector;
+}
+
+INLINE void f64_store(void *to, f64_vector vector)
+{
+    memcpy(to, &vector, sizeof(vector));
+}
+
+/* GCC 12 makes several instructions of the conversions that are one. */
+INLINE f64_vector f64_load_f32(const void *from)
+{
+    f32_half half;
+    memcpy(&half, from, sizeof(half));
+#if CPU_VECTOR_BYTES == 64 && defined(__AVX512F__)
+    return _mm512_cvtps_pd(half);
+#elif CPU_VECTOR_BYTES == 32 && defined(__AVX__)
+    return _mm256_cvtps_pd(half);
+#else
+    return __builtin_convertvector(half, f64_vector);
+#endif
+}
+
+INLINE void f64_store_f32(void *to, f64_vector vector)
+{
+#if CPU_VECTOR_BYTES == 64 && defined(__AVX512F__)
+    f32_half half = _mm512_cvtpd_ps(vector);
+#elif CPU_VECTOR_BYTES == 32 && defined(__AVX__)
+    f32_half half = _mm256_cvtpd_ps(vector);
+#else
+    f32_half half = __builtin_convertvector(vector, f32_half);
+#endif
+    memcpy(to, &half, sizeof(half));
+}
+
+INLINE f32_vector f32_shift(f32_vector before, f32_vector vector, int distance)
+{
+    switch (distance) {
+    case 1:
+        return SHIFT(F32_LIST, F32_LANES, before, vector, 1);
+    case 2:
+        return SHIFT(F32_LIST, F32_LANES, before, vector, 2);
+    case 4:
+        return SHIFT(F32_LIST, F32_LANES, before, vector, 4);
+    default:
+        return SHIFT(F32_LIST, F32_LANES, before, vector, 8);
+    }
+}
+
+INLINE f64_vector f64_shift(f64_vector before, f64_vector vector, int distance)
+{
+    switch (distance) {
+    case 1:
+        return SHIFT(F64_LIST, F64_LANES, before, vector, 1);
+    case 2:
+        return SHIFT(F64_LIST, F64_LANES, before, vector, 2);
+    default:
+        return SHIFT(F64_LIST, F64_LANES, before, vector, 4);
+    }
+}
+
+INLINE f32_vector f32_reverse(f32_vector vector)
+{
+    return __builtin_shufflevector(vector, vector, F32_LIST(F32_LANES - 1, -1));
+}
+
+INLINE f64_vector f64_reverse(f64_vector vector)
+{
+    return __builtin_shufflevector(vector, vector, F64_LIST(F64_LANES - 1, -1));
+}
+
+/* a in the lanes lane >= start, b in the others. */
+INLINE f32_vector f32_from_lane(int start, f32_vector a, f32_vector b)
+{
+    static const int32_t lanes[16] = {LANES_16(0, 1)};
+    i32_vector lane;
+    memcpy(&lane, lanes, sizeof(lane));
+    i32_vector mask = lane >= start;
+    return (f32_vector)(((i32_vector)a & mask) | ((i32_vector)b & ~mask));
+}
+
+INLINE f64_vector f64_from_lane(int start, f64_vector a, f64_vector b)
+{
+    static const int64_t lanes[8] = {LANES_8(0, 1)};
+    i64_vector lane;
+    memcpy(&lane, lanes, sizeof(lane));
+    i64_vector mask = lane >= (int64_t)start;
+    return (f64_vector)(((i64_vector)a & mask) | ((i64_vector)b & ~mask));
+}
+
+/* The one NaN that results are written with, in the lanes that hold any. */
+INLINE f32_vector f32_one_nan(f32_vector vector)
+{
+    i32_vector mask = vector != vector;
+    return (f32_vector)(((i32_vector)vector & ~mask) | (INT32_C(0x7fc00000) & mask));
+}
+
+/* Lists for shuffles of two vectors inside each 16 bytes, and of 16-byte quads. */
+#if CPU_VECTOR_BYTES == 64
+#define EACH_QUAD(WHAT, N) WHAT(N), WHAT(4 + (N)), WHAT(8 + (N)), WHAT(12 + (N))
+#define QUADS(N)           LANES_4(N, 1), LANES_4(8 + (N), 1), LANES_4(16 + (N), 1), LANES_4(24 + (N), 1)
+#elif CPU_VECTOR_BYTES == 32
+#define EACH_QUAD(WHAT, N) WHAT(N), WHAT(4 + (N))
+#define QUADS(N)           LANES_4(N, 1), LANES_4(8 + (N), 1)
+#else
+#define EACH_QUAD(WHAT, N) WHAT(N)
+#endif
+#define SINGLES(N)                (N), F32_LANES + (N), (N) + 1, F32_LANES + (N) + 1
+#define PAIRS(N)                  (N), (N) + 1, F32_LANES + (N), F32_LANES + (N) + 1
+#define INTERLEAVE(A, B, WHAT, N) __builtin_shufflevector(A, B, EACH_QUAD(WHAT, N))
+
+/* Transposes the 4 x 4 squares that four vectors hold. */
+INLINE void f32_transpose_quads(f32_vector *row)
+{
+    f32_vector low_01 = INTERLEAVE(row[0], row[1], SINGLES, 0), high_01 = INTERLEAVE(row[0], row[1], SINGLES, 2);
+    f32_vector low_23 = INTERLEAVE(row[2], row[3], SINGLES, 0), high_23 = INTERLEAVE(row[2], row[3], SINGLES, 2);
+    row[0] = INTERLEAVE(low_01, low_23, PAIRS, 0);
+    row[1] = INTERLEAVE(low_01, low_23, PAIRS, 2);
+    row[2] = INTERLEAVE(high_01, high_23, PAIRS, 0);
+    row[3] = INTERLEAVE(high_01, high_23, PAIRS, 2);
+}
+
+/* Moves the even quads of two vectors to the first and the odd ones to the second. */
+INLINE void f32_part_quads(f32_vector *a, f32_vector *b)
+{
+#if CPU_VECTOR_BYTES > 16
+    f32_vector even = __builtin_shufflevector(*a, *b, QUADS(0));
+    *b = __builtin_shufflevector(*a, *b, QUADS(4));
+    *a = even;
+#else
+    (void)a;
+    (void)b;
+#endif
+}
+
+/* Transposes a square of F32_LANES x F32_LANES floats; strides are in bytes, addresses of any alignment. */
+INLINE void f32_transpose(char *to, int64_t to_stride, const char *from, int64_t from_stride, int one_nan)
+{
+    f32_vector row[F32_LANES];
+#pragma GCC unroll 16
+    for (int i = 0; i < F32_LANES; i++)
+        row[i] = f32_load(from + i * from_stride);
+#pragma GCC unroll 4
+    for (int i = 0; i < F32_LANES; i += 4)
+        f32_transpose_quads(row + i);
+#pragma GCC unroll 2
+    for (int distance = 4; distance < F32_LANES; distance *= 2)
+#pragma GCC unroll 8
+        for (int i = 0; i < F32_LANES / 2; i++) {
+            int upper = i / distance * 2 * distance + i % distance;
+            f32_part_quads(&row[upper], &row[upper + distance]);
+        }
+#pragma GCC unroll 16
+    for (int i = 0; i < F32_LANES; i++)
+        f32_store(to + i * to_stride, one_nan ? f32_one_nan(row[i]) : row[i]);
+}

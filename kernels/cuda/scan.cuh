@@ -1,0 +1,259 @@
+/*
+ * The scan kernel. Thread blocks stay for the whole launch and take one order block after another (a short row is one
+ * order block). The samples of one are in registers while it is computed, and those of the next on their way to shared
+ * memory.
+ */
+#ifndef KERNELS_CUDA_SCAN_CUH
+#define KERNELS_CUDA_SCAN_CUH
+
+#include <type_traits>
+
+#include "kernels/cuda/samples.cuh"
+
+/*
+ * Registers per thread decide how many thread blocks a processor holds, of which some compute while others wait. Its
+ * 65,536 suffice for 3 blocks of 20 warps, rows of 10,240 samples, with 32, and for 2 with 40 or 48.
+ */
+#if CUDART_VERSION >= 12040
+#define REGISTERS(COUNT) __maxnreg__(COUNT)
+#else
+#define REGISTERS(COUNT) __launch_bounds__(ORDER_FAN *WARP)
+#endif
+
+/* How far a launch is. All zero before and after: the last thread block to finish sees to that. */
+struct scan_progress {
+    unsigned long long taken; /* items beyond those that thread blocks begin with */
+    unsigned int finished;    /* thread blocks */
+};
+
+/* What one launch does. */
+struct scan_plan {
+    struct scan_side input, output;
+    uint64_t outer_shape[SCAN_OUTER_MAX];
+    int outer_rank; /* at least 1 */
+    uint64_t length, first_row;
+    uint64_t blocks; /* order blocks per row */
+    uint64_t items;  /* rows x blocks */
+    struct scan_progress *progress;
+    int pass_count;
+    bool backward[SCAND_PASSES_MAX];
+    bool intermediate_f32;
+    bool ahead; /* fetch the next item while one is computed; results and sums have other shared memory then */
+
+    /* Where a row has several blocks: per pass an array of sums for every row, of its blocks' totals until they become
+     * carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
+    void *sums[SCAND_PASSES_MAX];
+    uint64_t sums_per_row;
+    int totals_pass;
+};
+
+/* An order block to work on. One thread finds out, for all. */
+struct scan_item {
+    char *input, *output;         /* its first sample */
+    uint64_t sum;                 /* index in plan.sums */
+    int length;                   /* 0 where there is no more work */
+    bool outer[SCAND_PASSES_MAX]; /* whether a pass met other blocks of the row before */
+};
+
+/*
+ * In turn t a thread block computes item t, fetches t + 1, and finds out about t + ITEMS_AHEAD, at which others look in
+ * a later turn, when they have met.
+ */
+#define ITEMS       4
+#define ITEMS_AHEAD 3
+
+DEVICE char *side_at(const struct scan_plan &plan, const struct scan_side &side, uint64_t row, uint64_t block)
+{
+    int64_t offset = (int64_t)(block * ORDER_BLOCK) * side.stride;
+#pragma unroll
+    for (int axis = SCAN_OUTER_MAX - 1; axis > 0; axis--)
+        if (axis < plan.outer_rank) {
+            offset += (int64_t)(row % plan.outer_shape[axis]) * side.outer_strides[axis];
+            row /= plan.outer_shape[axis];
+        }
+    return side.base + offset + (int64_t)row * side.outer_strides[0];
+}
+
+DEVICE struct scan_item scan_item_at(const struct scan_plan &plan, uint64_t index)
+{
+    struct scan_item item = {};
+    if (index >= plan.items)
+        return item;
+    uint64_t row = index, block = 0;
+    if (plan.blocks > 1) {
+        row = index / plan.blocks;
+        block = index % plan.blocks;
+    }
+    item.input = side_at(plan, plan.input, plan.first_row + row, block);
+    item.output = side_at(plan, plan.output, plan.first_row + row, block);
+    item.sum = row * plan.sums_per_row + block;
+    item.length = (int)min(plan.length - block * ORDER_BLOCK, (uint64_t)ORDER_BLOCK);
+    for (int pass = 0; pass < SCAND_PASSES_MAX; pass++)
+        item.outer[pass] = block != (plan.backward[pass] ? plan.blocks - 1 : 0);
+    return item;
+}
+
+/* Starts the copy of this warp's tile of an item. */
+DEVICE void scan_fetch(const struct scan_plan &plan, const struct scan_item *item, uint4 *tiles)
+{
+    tile_fetch(tiles + warp_index() * TILE_SLOTS, item->input, plan.input, item->length);
+    __pipeline_commit();
+}
+
+/* The samples of this lane's leaf, when they have arrived. Their place is free then. */
+DEVICE void scan_read(const uint4 *tiles, float samples[ORDER_LEAF])
+{
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    leaf_read(tiles + warp_index() * TILE_SLOTS, samples);
+    __syncwarp();
+}
+
+/* Ends whatever the compiler would move past this point. */
+template <class Sample> DEVICE void leaf_pin(Sample x[ORDER_LEAF])
+{
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        pin(x[i]);
+}
+
+/* A NaN makes all that follows it in a leaf NaN, so one look at either end tells whether there are any. */
+template <class Sum, class Out>
+DEVICE void leaf_results(const typename Sum::sample x[ORDER_LEAF], Out results[ORDER_LEAF])
+{
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        result_of<Sum>(x[i], &results[i]);
+    if (results[0] != results[0] || results[ORDER_LEAF - 1] != results[ORDER_LEAF - 1]) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            quiet_nan(&results[i]);
+    }
+}
+
+/* Writes this warp's tile of an item by way of shared memory, as many leaves at a time as fit there. */
+template <class Sum, class Out>
+DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *item, uint4 *tiles,
+                       const typename Sum::sample x[ORDER_LEAF])
+{
+    const int rounds = sizeof(Out) / 4, leaves = WARP / rounds;
+    uint4 *tile = tiles + warp_index() * TILE_SLOTS;
+    Out results[ORDER_LEAF];
+    leaf_results<Sum, Out>(x, results);
+#pragma unroll
+    for (int round = 0; round < rounds; round++) {
+        __syncwarp();
+        int lane = lane_number();
+        if (lane / leaves == round)
+            leaf_write(tile, lane % leaves, results);
+        __syncwarp();
+        int first = warp_index() * ORDER_TILE + round * leaves * ORDER_LEAF;
+        tile_drain<Out>(tile, item->output, plan.output, first, item->length);
+    }
+    __syncwarp();
+}
+
+template <class Sum, bool Exclusive>
+DEVICE void scan_pass(const struct scan_plan &plan, const struct scan_item *item, int pass, uint4 *tiles,
+                      typename Sum::sample x[ORDER_LEAF])
+{
+    bool total_only = pass == plan.totals_pass;
+    typename Sum::sum *sums = (typename Sum::sum *)plan.sums[pass];
+    outer_carry<Sum> outer = {item->outer[pass] && !total_only, sums, &item->sum};
+    if (plan.backward[pass])
+        block_pass<Sum, true, Exclusive>(x, item->length, tiles, outer, total_only);
+    else
+        block_pass<Sum, false, Exclusive>(x, item->length, tiles, outer, total_only);
+    if (total_only && thread_index() == 0)
+        sums[item->sum] = *block_total<Sum>(tiles);
+}
+
+/* With values before and after rounding alive at once, registers do not suffice: hence the pins. */
+template <class Sum> DEVICE void leaf_between_passes(typename Sum::sample x[ORDER_LEAF], bool to_f32)
+{
+    leaf_pin(x);
+    if (to_f32) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::between_passes(x[i], true);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::between_passes(x[i], false);
+    }
+    leaf_pin(x);
+}
+
+/* All passes that this launch needs. First is the accumulator of the first one, Later that of a second. */
+template <class First, class Later, bool Exclusive>
+DEVICE void scan_passes(const struct scan_plan &plan, const struct scan_item *item, uint4 *tiles,
+                        typename First::sample x[ORDER_LEAF])
+{
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        if (std::is_same<First, Later>::value || pass == 0 || plan.intermediate_f32)
+            scan_pass<First, Exclusive>(plan, item, pass, tiles, x);
+        else
+            scan_pass<Later, Exclusive>(plan, item, pass, tiles, x);
+        if (pass + 1 == plan.pass_count || pass == plan.totals_pass)
+            return;
+        leaf_between_passes<First>(x, plan.intermediate_f32);
+    }
+}
+
+/*
+ * The index of an item to do, in the `turn`th turn of this thread block, beyond those that all begin with. Order blocks
+ * go to whoever is ready, because processors differ in speed; the short ones of short rows are too many for that.
+ */
+DEVICE uint64_t scan_take(const struct scan_plan &plan, uint64_t turn)
+{
+    uint64_t first = (uint64_t)ITEMS_AHEAD * gridDim.x;
+    return first + (plan.progress ? atomicAdd(&plan.progress->taken, 1) : turn * gridDim.x + blockIdx.x);
+}
+
+/* Leaves the progress as it was found. Every thread block has taken its last item when the last one finishes. */
+DEVICE void scan_finish(struct scan_progress *progress)
+{
+    if (atomicAdd(&progress->finished, 1) == gridDim.x - 1) {
+        progress->taken = 0;
+        progress->finished = 0;
+    }
+}
+
+template <class First, class Later, class Out, bool Exclusive>
+__global__ void REGISTERS(sizeof(Out) == 4 ? First::registers : 64)
+    scan_kernel(const __grid_constant__ struct scan_plan plan)
+{
+    extern __shared__ uint4 tiles[];
+    __shared__ struct scan_item items[ITEMS];
+    if (thread_index() < ITEMS_AHEAD)
+        items[thread_index()] = scan_item_at(plan, blockIdx.x + (uint64_t)thread_index() * gridDim.x);
+    __syncthreads();
+    scan_fetch(plan, &items[0], tiles);
+
+    for (unsigned turn = 0; items[turn % ITEMS].length > 0; turn++) {
+        const struct scan_item *item = &items[turn % ITEMS], *next = &items[(turn + 1) % ITEMS];
+        uint4 *staging = plan.ahead ? tiles + blockDim.x / WARP * TILE_SLOTS : tiles;
+        float samples[ORDER_LEAF];
+        typename First::sample x[ORDER_LEAF];
+        scan_read(tiles, samples);
+        if (plan.ahead)
+            scan_fetch(plan, next, tiles);
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = First::from_f32(samples[i]);
+
+        scan_passes<First, Later, Exclusive>(plan, item, staging, x);
+        uint64_t taken = thread_index() == 0 ? scan_take(plan, turn) : 0;
+        if (plan.totals_pass < 0)
+            scan_write<First, Out>(plan, item, staging, x);
+        if (!plan.ahead)
+            scan_fetch(plan, next, tiles);
+        if (thread_index() == 0)
+            items[(turn + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, taken);
+    }
+    if (plan.progress && thread_index() == 0)
+        scan_finish(plan.progress);
+}
+
+#endif

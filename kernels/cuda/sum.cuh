@@ -1,0 +1,247 @@
+/*
+ * What a sum is kept in, one struct per accumulator, so that the order (block.cuh) is written once. Each names
+ *
+ * - `sum`, the accumulator, and `sample`, what a lane holds of one sample from the first pass to the last;
+ * - first, add_sample and add: a sum begins with its first sample, takes more samples, joins the sum that follows it;
+ * - value: what a pass leaves of a sum in place of a sample; between_passes: the same, rounded to the intermediate
+ * type;
+ * - as_f32 and as_f64: what is written.
+ */
+#ifndef KERNELS_CUDA_SUM_CUH
+#define KERNELS_CUDA_SUM_CUH
+
+#include "kernels/f2.h"
+
+#define DEVICE static __device__ __forceinline__
+
+/* Generates nothing, but the compiler must have the value in registers here. */
+DEVICE void pin(float &x)
+{
+    asm volatile("" : "+f"(x));
+}
+
+DEVICE void pin(double &x)
+{
+    asm volatile("" : "+d"(x));
+}
+
+DEVICE void pin(struct f2 &x)
+{
+    pin(x.high);
+    pin(x.low);
+}
+
+struct sum_f32 {
+    using sum = float;
+    using sample = float;
+    static const int registers = 40;
+
+    DEVICE sample from_f32(float x)
+    {
+        return x;
+    }
+    DEVICE sum first(sample x)
+    {
+        return x;
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return s + x;
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return left + right;
+    }
+    DEVICE sum zero()
+    {
+        return 0.0f;
+    }
+    DEVICE sample value(sum s)
+    {
+        return s;
+    }
+    DEVICE sample between_passes(sample x, bool)
+    {
+        return x;
+    }
+    DEVICE float as_f32(sample x)
+    {
+        return x;
+    }
+    DEVICE double as_f64(sample x)
+    {
+        return x;
+    }
+};
+
+/* Samples are held as doubles from the load on: conversions are the scarce unit on most GPUs. */
+struct sum_f64 {
+    using sum = double;
+    using sample = double;
+    static const int registers = 48;
+
+    DEVICE sample from_f32(float x)
+    {
+        return x;
+    }
+    DEVICE sum first(sample x)
+    {
+        return x;
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return s + x;
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return left + right;
+    }
+    DEVICE sum zero()
+    {
+        return 0.0;
+    }
+    DEVICE sample value(sum s)
+    {
+        return s;
+    }
+    DEVICE sample between_passes(sample x, bool to_f32)
+    {
+        return to_f32 ? (double)(float)x : x;
+    }
+    DEVICE float as_f32(sample x)
+    {
+        return (float)x;
+    }
+    DEVICE double as_f64(sample x)
+    {
+        return x;
+    }
+};
+
+/* f2 where f32 goes in and f32 comes out of every pass: only high words are held. */
+struct sum_f2 {
+    using sum = struct f2;
+    using sample = float;
+    static const int registers = 32;
+
+    DEVICE sample from_f32(float x)
+    {
+        return x;
+    }
+    DEVICE sum first(sample x)
+    {
+        return f2_from_f32(x);
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return f2_add_f32(s, x);
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return f2_add(left, right);
+    }
+    DEVICE sum zero()
+    {
+        return f2_from_f32(0.0f);
+    }
+    DEVICE sample value(sum s)
+    {
+        return s.high;
+    }
+    DEVICE sample between_passes(sample x, bool)
+    {
+        return x;
+    }
+    DEVICE float as_f32(sample x)
+    {
+        return x;
+    }
+};
+
+/* f2 where a pass leaves f64: both words are held. Samples are still f32 values, in the high word. */
+struct sum_f2_pair {
+    using sum = struct f2;
+    using sample = struct f2;
+    static const int registers = 64;
+
+    DEVICE sample from_f32(float x)
+    {
+        return f2_from_f32(x);
+    }
+    DEVICE sum first(sample x)
+    {
+        return x;
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return f2_add_f32(s, x.high);
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return f2_add(left, right);
+    }
+    DEVICE sum zero()
+    {
+        return f2_from_f32(0.0f);
+    }
+    DEVICE sample value(sum s)
+    {
+        return s;
+    }
+    DEVICE sample between_passes(sample x, bool to_f32)
+    {
+        return to_f32 ? f2_from_f32(x.high) : f2_from_f64(f2_to_f64(x));
+    }
+    DEVICE float as_f32(sample x)
+    {
+        return x.high;
+    }
+    DEVICE double as_f64(sample x)
+    {
+        return f2_to_f64(x);
+    }
+};
+
+/* The pass after one that left f64: samples are double-words. */
+struct sum_f2_wide : sum_f2_pair {
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return f2_add(s, x);
+    }
+};
+
+/* What is written. Hardware differs in which NaN it makes, so there is only one. */
+template <class Sum> DEVICE void result_of(typename Sum::sample x, float *result)
+{
+    *result = Sum::as_f32(x);
+}
+
+template <class Sum> DEVICE void result_of(typename Sum::sample x, double *result)
+{
+    *result = Sum::as_f64(x);
+}
+
+DEVICE void quiet_nan(float *x)
+{
+    *x = *x == *x ? *x : __int_as_float(0x7fc00000);
+}
+
+DEVICE void quiet_nan(double *x)
+{
+    *x = *x == *x ? *x : __longlong_as_double(0x7ff8000000000000);
+}
+
+/* The value of the lane that a pass meets `distance` lanes earlier. */
+template <bool Backward, class T> DEVICE T lane_before(T value, int distance)
+{
+    return Backward ? __shfl_down_sync(~0u, value, distance) : __shfl_up_sync(~0u, value, distance);
+}
+
+template <bool Backward> DEVICE struct f2 lane_before(struct f2 value, int distance)
+{
+    value.high = lane_before<Backward>(value.high, distance);
+    value.low = lane_before<Backward>(value.low, distance);
+    return value;
+}
+
+#endif

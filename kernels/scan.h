@@ -1,0 +1,81 @@
+/*
+ * Batched scans along one axis: what to compute, where the rows lie, and the functions that compute it.
+ *
+ * All implementations return the same bits: order 1, the association that order.h states and reference.c spells out.
+ * NaN results are written as the one quiet NaN 0x7fc00000 (f32) or 0x7ff8000000000000 (f64), whatever NaN came in. With
+ * f2 accumulation an infinity, given or from overflow, is NaN in every sum of two samples or more that it takes part
+ * in.
+ */
+#ifndef KERNELS_SCAN_H
+#define KERNELS_SCAN_H
+
+#include <scand/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SCAN_OUTER_MAX (SCAND_RANK_MAX - 1)
+
+/* What to compute. Samples come in as f32. Between two passes the value is rounded to the intermediate type. */
+struct scan_rule {
+    enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */
+    uint32_t pass_count;                      /* 1 or 2 */
+    enum scand_kind kind;                     /* of every pass */
+    enum scand_operator op;
+    enum scand_accumulator accumulator;
+    enum scand_dtype intermediate; /* F32 or F64 */
+    enum scand_dtype output;       /* F32 or F64 */
+};
+
+/*
+ * Rows of `length` samples. Row r, 0 <= r < row_count, has the coordinates of r unravelled over outer_shape, last axis
+ * fastest. Addresses are base + sum of coordinate x stride; strides are in bytes, of any sign and alignment. The input
+ * and output either do not overlap or are the same elements (in place; both f32 then).
+ */
+struct scan_rows {
+    struct scan_rule rule;
+    uint64_t length;    /* samples per row; 0 is allowed */
+    uint64_t row_count; /* product of outer_shape */
+    uint32_t outer_rank;
+    uint64_t outer_shape[SCAN_OUTER_MAX];
+    int64_t input_outer_strides[SCAN_OUTER_MAX];
+    int64_t output_outer_strides[SCAN_OUTER_MAX];
+    int64_t input_stride; /* from sample to sample */
+    int64_t output_stride;
+    const void *input; /* sample 0 of row 0 */
+    void *output;
+};
+
+/* Bytes from sample 0 of row 0 to sample 0 of row `row`. */
+int64_t scan_row_offset(const struct scan_rows *rows, const int64_t outer_strides[SCAN_OUTER_MAX], uint64_t row);
+
+/* Scans rows first <= r < first + count: the definition, one thread, plain C. Returns 0 or -ENOMEM. */
+int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count);
+
+/*
+ * The CPU path: SIMD chosen at run time, rows (or, of a few long ones, their blocks) shared out among the threads of a
+ * pool. cpu_pool_create takes the number of threads that work, the caller of scan_cpu included, or 0 for one per
+ * available core; it returns NULL and sets errno on failure. One scan_cpu at a time per pool. scan_cpu returns 0, or
+ * -ENOMEM before anything is written; only rows longer than ORDER_BLOCK allocate.
+ */
+struct cpu_pool;
+struct cpu_pool *cpu_pool_create(unsigned threads);
+void cpu_pool_destroy(struct cpu_pool *pool);
+unsigned cpu_pool_threads(const struct cpu_pool *pool);
+int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count);
+
+/* The SIMD builds of the CPU path, best first; each scans on the calling thread. For tests and benchmarks. */
+struct scan_cpu_build {
+    const char *name; /* "avx512", "avx2", "portable" */
+    int (*available)(void);
+    int (*run)(const struct scan_rows *rows, uint64_t first, uint64_t count); /* 0 or -ENOMEM */
+};
+extern const struct scan_cpu_build scan_cpu_builds[];
+extern const size_t scan_cpu_build_count;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,264 @@
+/*
+ * Scans on a CUDA device: the host's side. Chooses a kernel and how samples travel, and launches.
+ */
+#include "kernels/scan_cuda.h"
+
+#include "kernels/cuda/carries.cuh"
+#include "kernels/cuda/scan.cuh"
+
+#define DEVICES_MAX      64
+#define LAUNCHES_MAX     4096  /* on their way at once, on one device */
+#define WARPS_SHARED_OUT 4     /* of thread blocks from which on progress is worth an atomic operation */
+#define GRID_MAX         65535 /* thread blocks of a launch that has no reason for more */
+
+/* One kernel for what a sum is kept in and what is written.
+ * Its name; the sums of the first pass and of a second; the output. */
+#define SCAN_VARIANTS(X)                            \
+    X(F32_F32, sum_f32, sum_f32, float)             \
+    X(F32_F64, sum_f32, sum_f32, double)            \
+    X(F64_F32, sum_f64, sum_f64, float)             \
+    X(F64_F64, sum_f64, sum_f64, double)            \
+    X(F2_F32, sum_f2, sum_f2, float)                \
+    X(F2_PAIR_F32, sum_f2_pair, sum_f2_wide, float) \
+    X(F2_PAIR_F64, sum_f2_pair, sum_f2_wide, double)
+
+#define X(NAME, FIRST, LATER, OUT) VARIANT_##NAME,
+enum variant { SCAN_VARIANTS(X) VARIANT_COUNT };
+#undef X
+
+/* Inclusive ones, then exclusive ones. */
+#define SCAN_KERNELS                         (2 * VARIANT_COUNT)
+#define X(NAME, FIRST, LATER, OUT)           (const void *)scan_kernel<FIRST, LATER, OUT, false>,
+#define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) (const void *)scan_kernel<FIRST, LATER, OUT, true>,
+static const void *const scan_kernels[SCAN_KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE)};
+#undef X
+
+/* For each accumulator the kernels that turn block totals into carries, forward and backward. */
+static const void *const carries_kernels[SCAND_ACCUMULATOR_COUNT][2] = {
+    {(const void *)carries_kernel<sum_f32, false>, (const void *)carries_kernel<sum_f32, true>},
+    {(const void *)carries_kernel<sum_f64, false>, (const void *)carries_kernel<sum_f64, true>},
+    {(const void *)carries_kernel<sum_f2, false>, (const void *)carries_kernel<sum_f2, true>},
+};
+static const uint64_t sum_bytes[SCAND_ACCUMULATOR_COUNT] = {sizeof(float), sizeof(double), sizeof(struct f2)};
+
+/* In the memory of each device. */
+static __device__ struct scan_progress launch_progress[LAUNCHES_MAX];
+
+/* What scan_cuda_init finds out about a device, and the launches so far. */
+struct device {
+    int processors;
+    struct scan_progress *progress;
+    uint64_t launches;
+    uint8_t resident[SCAN_KERNELS][2][ORDER_FAN + 1]; /* thread blocks per processor, by scan_plan.ahead and warps */
+};
+static struct device devices[DEVICES_MAX];
+
+/* Shared memory of the tiles; to fetch ahead, of as many that results and sums pass through meanwhile. */
+static size_t shared_bytes(int warps, bool ahead)
+{
+    return (size_t)warps * (1 + ahead) * TILE_SLOTS * SLOT_BYTES;
+}
+
+/* Setting an attribute also loads the kernel. */
+static cudaError_t kernel_load(struct device *device, int number, int shared_max)
+{
+    const void *function = scan_kernels[number];
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, function);
+    int dynamic_max = error ? 0 : shared_max - (int)attributes.sharedSizeBytes;
+    if (!error)
+        error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic_max);
+    if (!error)
+        error = cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     cudaSharedmemCarveoutMaxShared);
+    for (int ahead = 0; ahead < 2; ahead++)
+        for (int warps = 1; warps <= ORDER_FAN && !error; warps++) {
+            int blocks = 0;
+            if (shared_bytes(warps, ahead) <= (size_t)dynamic_max)
+                error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, warps * WARP,
+                                                                      shared_bytes(warps, ahead));
+            device->resident[number][ahead][warps] = (uint8_t)blocks;
+        }
+    return error;
+}
+
+int scan_cuda_init(void)
+{
+    int id = 0, shared_max = 0;
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaGetDevice(&id);
+    if (!error && id >= DEVICES_MAX)
+        error = cudaErrorInvalidDevice;
+    struct device *device = &devices[error ? 0 : id];
+    if (!error)
+        error = cudaDeviceGetAttribute(&device->processors, cudaDevAttrMultiProcessorCount, id);
+    if (!error)
+        error = cudaGetSymbolAddress((void **)&device->progress, launch_progress);
+    if (!error)
+        error = cudaDeviceGetAttribute(&shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
+    for (int number = 0; number < SCAN_KERNELS && !error; number++)
+        error = kernel_load(device, number, shared_max);
+    for (int i = 0; i < SCAND_ACCUMULATOR_COUNT * 2 && !error; i++)
+        error = cudaFuncGetAttributes(&attributes, carries_kernels[i / 2][i % 2]);
+    if (error)
+        cudaGetLastError(); /* a failed call leaves its error for the next one to find */
+    return error;
+}
+
+static enum variant variant_of(const struct scan_rule *rule)
+{
+    bool f64 = rule->output == SCAND_DTYPE_F64;
+    bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
+    switch (rule->accumulator) {
+    case SCAND_ACCUMULATOR_F32:
+        return f64 ? VARIANT_F32_F64 : VARIANT_F32_F32;
+    case SCAND_ACCUMULATOR_F64:
+        return f64 ? VARIANT_F64_F64 : VARIANT_F64_F32;
+    default:
+        return f64 ? VARIANT_F2_PAIR_F64 : wide ? VARIANT_F2_PAIR_F32 : VARIANT_F2_F32;
+    }
+}
+
+/* Which of scan_kernels. */
+static int kernel_of(const struct scan_rule *rule)
+{
+    return (int)variant_of(rule) + (rule->kind == SCAND_KIND_EXCLUSIVE ? VARIANT_COUNT : 0);
+}
+
+static uint64_t blocks_of(uint64_t length)
+{
+    return (length + ORDER_BLOCK - 1) / ORDER_BLOCK;
+}
+
+/* Copies the outer axes, without those of one row and with neighbours made one where a single stride serves both. */
+static void plan_axes(struct scan_plan *plan, const struct scan_rows *rows)
+{
+    int rank = 0;
+    for (uint32_t axis = 0; axis < rows->outer_rank; axis++) {
+        uint64_t shape = rows->outer_shape[axis];
+        int64_t input = rows->input_outer_strides[axis], output = rows->output_outer_strides[axis];
+        if (shape == 1)
+            continue;
+        int last = rank - 1;
+        if (rank > 0 && plan->input.outer_strides[last] == (int64_t)shape * input &&
+            plan->output.outer_strides[last] == (int64_t)shape * output)
+            shape *= plan->outer_shape[last];
+        else
+            last = rank++;
+        plan->outer_shape[last] = shape;
+        plan->input.outer_strides[last] = input;
+        plan->output.outer_strides[last] = output;
+    }
+    plan->outer_rank = rank > 0 ? rank : 1;
+}
+
+static enum scan_access access_of(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
+{
+    int64_t rows = (int64_t)(intptr_t)side->base;
+    for (int axis = 0; axis < plan->outer_rank; axis++)
+        rows |= side->outer_strides[axis];
+    if ((rows | side->stride) % size != 0)
+        return ACCESS_BYTES;
+    if (side->stride != size)
+        return ACCESS_STRIDED;
+    return rows % SLOT_BYTES == 0 ? ACCESS_SLOTS : ACCESS_WORDS;
+}
+
+static struct scan_plan plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    const struct scan_rule *rule = &rows->rule;
+    struct scan_plan plan = {};
+    plan.input.base = (char *)rows->input;
+    plan.input.stride = rows->input_stride;
+    plan.output.base = (char *)rows->output;
+    plan.output.stride = rows->output_stride;
+    plan_axes(&plan, rows);
+    plan.input.access = access_of(&plan, &plan.input, sizeof(float));
+    plan.output.access = access_of(&plan, &plan.output, rule->output == SCAND_DTYPE_F64 ? 8 : 4);
+    plan.length = rows->length;
+    plan.first_row = first;
+    plan.blocks = blocks_of(rows->length);
+    plan.items = count * plan.blocks;
+    plan.pass_count = (int)rule->pass_count;
+    for (int pass = 0; pass < plan.pass_count; pass++)
+        plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
+    plan.intermediate_f32 = rule->intermediate == SCAND_DTYPE_F32;
+    plan.totals_pass = -1;
+    return plan;
+}
+
+static cudaError_t launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
+                          cudaStream_t stream)
+{
+    cudaError_t error =
+        cudaLaunchKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments, shared_bytes, stream);
+    if (error)
+        cudaGetLastError(); /* a failed call leaves its error for the next one to find */
+    return error;
+}
+
+static cudaError_t scan_launch(struct device *device, int number, struct scan_plan *plan, cudaStream_t stream)
+{
+    int warps = plan->blocks > 1 ? ORDER_FAN : (int)((plan->length + ORDER_TILE - 1) / ORDER_TILE);
+    /* Fetching ahead, unless its shared memory costs thread blocks, which can compute while others fetch. */
+    int with = device->resident[number][1][warps], without = device->resident[number][0][warps];
+    plan->ahead = with >= without;
+    uint64_t grid = (uint64_t)device->processors * (plan->ahead ? with : without);
+    if (grid == 0)
+        return device->processors ? cudaErrorNotSupported : cudaErrorInitializationError;
+    uint64_t launch_number = __atomic_fetch_add(&device->launches, 1, __ATOMIC_RELAXED);
+    plan->progress = warps < WARPS_SHARED_OUT ? NULL : &device->progress[launch_number % LAUNCHES_MAX];
+    void *arguments[] = {plan};
+    return launch(scan_kernels[number], grid < plan->items ? grid : plan->items, warps * WARP, arguments,
+                  shared_bytes(warps, plan->ahead), stream);
+}
+
+/* The carries into all blocks, from their totals in one pass. */
+static cudaError_t carries_launch(const struct scan_plan *plan, enum scand_accumulator accumulator, int pass,
+                                  cudaStream_t stream)
+{
+    uint64_t rows = plan->items / plan->blocks;
+    void *sums = plan->sums[pass];
+    void *arguments[] = {&sums, (void *)&plan->sums_per_row, &rows, (void *)&plan->blocks};
+    return launch(carries_kernels[accumulator][plan->backward[pass]], rows < GRID_MAX ? rows : GRID_MAX,
+                  CARRIES_THREADS, arguments, 0, stream);
+}
+
+uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
+{
+    uint64_t blocks = blocks_of(rows->length);
+    return blocks > 1 ? rows->rule.pass_count * count * carries_sums(blocks) * sum_bytes[rows->rule.accumulator] : 0;
+}
+
+/* The carries into all blocks in every pass: pass after pass, because a later one scans what an earlier one leaves. */
+static cudaError_t sums_make(struct device *device, int number, struct scan_plan *plan, const struct scan_rows *rows,
+                             uint64_t count, void *workspace, cudaStream_t stream)
+{
+    const uint64_t bytes = scan_cuda_workspace_bytes(rows, count) / rows->rule.pass_count;
+    cudaError_t error = cudaSuccess;
+    plan->sums_per_row = carries_sums(plan->blocks);
+    for (uint32_t pass = 0; pass < rows->rule.pass_count && !error; pass++) {
+        plan->sums[pass] = (char *)workspace + pass * bytes;
+        plan->totals_pass = (int)pass;
+        error = scan_launch(device, number, plan, stream);
+        if (!error)
+            error = carries_launch(plan, rows->rule.accumulator, (int)pass, stream);
+    }
+    plan->totals_pass = -1;
+    return error;
+}
+
+int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
+{
+    if (rows->length == 0 || count == 0)
+        return cudaSuccess;
+    int id;
+    cudaError_t error = cudaGetDevice(&id);
+    if (error || id >= DEVICES_MAX)
+        return error ? error : cudaErrorInvalidDevice;
+    struct scan_plan plan = plan_of(rows, first, count);
+    int number = kernel_of(&rows->rule);
+    if (plan.blocks > 1)
+        error = sums_make(&devices[id], number, &plan, rows, count, workspace, stream);
+    return error ? error : scan_launch(&devices[id], number, &plan, stream);
+}

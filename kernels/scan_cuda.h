@@ -1,0 +1,37 @@
+/*
+ * Scans on a CUDA device. Plain C, so that only the CUDA device and the kernels need the toolkit's headers. Functions
+ * that return int return a cudaError_t (0 is success); the device turns it into an errno.
+ */
+#ifndef KERNELS_SCAN_CUDA_H
+#define KERNELS_SCAN_CUDA_H
+
+#include "scan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st;
+
+/* Loads every kernel on the current device, so that no job pays for it. Call once per device before anything else. */
+int scan_cuda_init(void);
+
+/* Device memory that scan_cuda needs to scan `count` of these rows in one call; 0 where rows fit a block. */
+uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count);
+
+/*
+ * Queues the scan of rows first <= r < first + count on `stream` of the current device and returns. Input and output
+ * are addresses that the device can reach: device memory or mapped pinned host memory. Rows of up to ORDER_BLOCK
+ * samples are read once and written once; longer ones are read once more for each pass. `workspace`, 16-byte aligned
+ * device memory of at least scan_cuda_workspace_bytes, belongs to the call until the stream has passed it. At most
+ * 1,000 calls may be on their way at once on a device. cudaErrorNotSupported: rows of more than 15,872 samples on a
+ * device with only 64 KiB of shared memory per thread block (compute capability 7.5).
+ */
+int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
+              struct CUstream_st *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

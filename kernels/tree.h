@@ -1,0 +1,20 @@
+/*
+ * The tree of order 1 above the leaves, or above any of its levels.
+ */
+#ifndef KERNELS_TREE_H
+#define KERNELS_TREE_H
+
+#include "kernels/sum.h"
+
+/* How many sums tree_carries needs as workspace. */
+uint64_t tree_workspace(uint64_t count);
+
+/*
+ * Turns the totals of `count` consecutive members of one level (leaves, tiles, blocks, ...) into the carries into them:
+ * the exclusive prefixes of that level and all levels above, outermost first. The member that the pass meets first has
+ * no carry; its entry is left without meaning.
+ */
+void tree_carries(enum scand_accumulator accumulator, bool backward, union sum *totals, uint64_t count,
+                  union sum *workspace);
+
+#endif
