@@ -1,0 +1,183 @@
+#include "cuda_copy.h"
+
+/* Largest pitch that cudaMemcpy2D takes on every device. */
+#define PITCH_MAX INT32_MAX
+
+static bool is_rows(const struct side *side)
+{
+    return side->stride == (int64_t)side->item_bytes || side->rows->length == 1;
+}
+
+/* The innermost outer dimension is contiguous, and a sample of all its rows ends before the next sample begins. */
+static bool is_columns(const struct side *side)
+{
+    const struct scan_rows *rows = side->rows;
+    if (rows->outer_rank == 0)
+        return false;
+    uint32_t last = rows->outer_rank - 1;
+    return side->outer_strides[last] == (int64_t)side->item_bytes &&
+           side->stride >= (int64_t)(rows->outer_shape[last] * side->item_bytes);
+}
+
+static enum transport side_transport(const struct side *side)
+{
+    if (side->span->place == SCAND_PLACE_DEVICE)
+        return TRANSPORT_NONE;
+    return is_rows(side) ? TRANSPORT_ROWS : is_columns(side) ? TRANSPORT_COLUMNS : TRANSPORT_NONE;
+}
+
+struct side side_input(const struct chunk *chunk)
+{
+    struct side side = {
+        .rows = chunk->rows,
+        .first = chunk->first,
+        .count = chunk->count,
+        .span = &chunk->input,
+        .outer_strides = chunk->rows->input_outer_strides,
+        .stride = chunk->rows->input_stride,
+        .item_bytes = sizeof(float),
+        .address = (unsigned char *)chunk->rows->input,
+    };
+    side.transport = side_transport(&side);
+    return side;
+}
+
+struct side side_output(const struct chunk *chunk)
+{
+    struct side side = {
+        .rows = chunk->rows,
+        .first = chunk->first,
+        .count = chunk->count,
+        .span = &chunk->output,
+        .outer_strides = chunk->rows->output_outer_strides,
+        .stride = chunk->rows->output_stride,
+        .item_bytes = chunk->rows->rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float),
+        .address = chunk->rows->output,
+    };
+    side.transport = side_transport(&side);
+    return side;
+}
+
+uint64_t side_bytes(const struct side *side)
+{
+    return side->transport == TRANSPORT_NONE ? 0 : side->count * side->rows->length * side->item_bytes;
+}
+
+void side_place(const struct side *side, unsigned char *slot, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride,
+                unsigned char **address)
+{
+    const struct scan_rows *rows = side->rows;
+    bool columns = side->transport == TRANSPORT_COLUMNS;
+    int64_t row_bytes = (int64_t)(columns ? side->item_bytes : rows->length * side->item_bytes);
+    *stride = (int64_t)(columns ? side->count * side->item_bytes : side->item_bytes);
+    *address = (unsigned char *)((uintptr_t)slot - side->first * (uint64_t)row_bytes);
+    for (uint32_t k = rows->outer_rank; k-- > 0;) {
+        outer_strides[k] = row_bytes;
+        row_bytes *= (int64_t)rows->outer_shape[k];
+    }
+}
+
+/* `height` lines of `width` bytes, host_pitch apart in host memory and slot_pitch apart in the slot. */
+struct rectangle {
+    unsigned char *host, *slot;
+    uint64_t host_pitch, slot_pitch, width, height;
+};
+
+/* Lines that can be copied at once: whole ones before the next piece of pinned memory; 0 when the first one crosses
+ * into it. */
+static uint64_t lines_at_once(const struct rectangle *r, uint64_t room)
+{
+    if (r->width > room)
+        return 0;
+    if (r->height == 1 || r->host_pitch > PITCH_MAX)
+        return 1;
+    uint64_t lines = 1 + (room - r->width) / r->host_pitch;
+    return lines < r->height ? lines : r->height;
+}
+
+static cudaError_t copy_lines(const struct rectangle *r, uint64_t lines, enum cudaMemcpyKind direction,
+                              cudaStream_t stream)
+{
+    bool up = direction == cudaMemcpyHostToDevice;
+    void *to = up ? r->slot : r->host, *from = up ? r->host : r->slot;
+    if (lines == 1)
+        return cudaMemcpyAsync(to, from, r->width, direction, stream);
+    return cudaMemcpy2DAsync(to, up ? r->slot_pitch : r->host_pitch, from, up ? r->host_pitch : r->slot_pitch, r->width,
+                             lines, direction, stream);
+}
+
+/* One line that crosses pieces, part by part. */
+static cudaError_t copy_crossing(const struct span *span, const struct rectangle *r, enum cudaMemcpyKind direction,
+                                 cudaStream_t stream)
+{
+    cudaError_t e = cudaSuccess;
+    for (uint64_t done = 0; done < r->width && e == cudaSuccess;) {
+        uint64_t at = (uint64_t)(r->host + done - (unsigned char *)span->base);
+        uint64_t room = span->piece_bytes - at % span->piece_bytes, left = r->width - done;
+        struct rectangle part = {r->host + done, r->slot + done, 0, 0, left < room ? left : room, 1};
+        e = copy_lines(&part, 1, direction, stream);
+        done += part.width;
+    }
+    return e;
+}
+
+static cudaError_t copy_rectangle(const struct span *span, struct rectangle r, enum cudaMemcpyKind direction,
+                                  cudaStream_t stream)
+{
+    if (r.host_pitch == r.width && r.slot_pitch == r.width) {
+        r.width *= r.height;
+        r.height = 1;
+    }
+    while (r.height > 0) {
+        uint64_t at = (uint64_t)(r.host - (unsigned char *)span->base);
+        uint64_t lines = lines_at_once(&r, span->piece_bytes - at % span->piece_bytes);
+        cudaError_t e = lines ? copy_lines(&r, lines, direction, stream) : copy_crossing(span, &r, direction, stream);
+        if (e != cudaSuccess)
+            return e;
+        lines += lines == 0;
+        r.host += lines * r.host_pitch;
+        r.slot += lines * r.slot_pitch;
+        r.height -= lines;
+    }
+    return cudaSuccess;
+}
+
+/* Rows of the side from `row` on that make one rectangle: to the end of the innermost dimension, if their lines do not
+ * overlap. */
+static uint64_t run_rows(const struct side *side, uint64_t row)
+{
+    const struct scan_rows *rows = side->rows;
+    if (rows->outer_rank == 0)
+        return 1;
+    uint32_t last = rows->outer_rank - 1;
+    uint64_t left = side->first + side->count - row, run = rows->outer_shape[last] - row % rows->outer_shape[last];
+    if (side->transport == TRANSPORT_ROWS && side->outer_strides[last] < (int64_t)(rows->length * side->item_bytes))
+        return 1;
+    return run < left ? run : left;
+}
+
+cudaError_t side_copy(const struct side *side, unsigned char *slot, enum cudaMemcpyKind direction, cudaStream_t stream)
+{
+    const struct scan_rows *rows = side->rows;
+    uint64_t item = side->item_bytes, run;
+    for (uint64_t row = side->first; row < side->first + side->count; row += run) {
+        struct rectangle r = {.host = side->address + scan_row_offset(rows, side->outer_strides, row)};
+        run = run_rows(side, row);
+        if (side->transport == TRANSPORT_ROWS) {
+            r.width = r.slot_pitch = rows->length * item;
+            r.host_pitch = run > 1 ? (uint64_t)side->outer_strides[rows->outer_rank - 1] : r.width;
+            r.height = run;
+            r.slot = slot + (row - side->first) * r.slot_pitch;
+        } else {
+            r.width = run * item;
+            r.host_pitch = (uint64_t)side->stride;
+            r.slot_pitch = side->count * item;
+            r.height = rows->length;
+            r.slot = slot + (row - side->first) * item;
+        }
+        cudaError_t e = copy_rectangle(side->span, r, direction, stream);
+        if (e != cudaSuccess)
+            return e;
+    }
+    return cudaSuccess;
+}

@@ -1,0 +1,41 @@
+/*
+ * How a chunk's rows travel between host memory and a slot on a CUDA device: as rectangles of bytes, split where host
+ * memory was pinned in pieces. What is no rectangle is not copied: the kernel then works on the mapped host memory
+ * itself.
+ */
+#ifndef DAEMON_CUDA_COPY_H
+#define DAEMON_CUDA_COPY_H
+
+#include <cuda_runtime.h>
+
+#include "daemon/logic/device.h"
+
+enum transport {
+    TRANSPORT_NONE,    /* used where it lies: device memory, or mapped host memory */
+    TRANSPORT_ROWS,    /* rows of contiguous samples: each row is a line */
+    TRANSPORT_COLUMNS, /* contiguous rows, samples far apart: each sample of all rows is a line */
+};
+
+/* One side of a chunk: its rows as they lie, and as they will lie in the slot. */
+struct side {
+    const struct scan_rows *rows;
+    uint64_t first, count;
+    const struct span *span;
+    const int64_t *outer_strides;
+    int64_t stride; /* from sample to sample */
+    uint64_t item_bytes;
+    unsigned char *address; /* of sample 0 of row 0 */
+    enum transport transport;
+};
+
+struct side side_input(const struct chunk *chunk);
+struct side side_output(const struct chunk *chunk);
+/* Bytes that the side takes in a slot. */
+uint64_t side_bytes(const struct side *side);
+/* Strides and address of row 0, sample 0, as if all rows lay densely around the slot's `count` ones. */
+void side_place(const struct side *side, unsigned char *slot, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride,
+                unsigned char **address);
+/* Queues the copies of a side to or from its slot. */
+cudaError_t side_copy(const struct side *side, unsigned char *slot, enum cudaMemcpyKind direction, cudaStream_t stream);
+
+#endif

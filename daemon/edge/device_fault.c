@@ -1,0 +1,96 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "devices.h"
+
+struct fault_device {
+    struct device device; /* first */
+    struct device *inner;
+    uint64_t left; /* chunks until the one that fails, that one included */
+    int status;
+    struct chunk *failed;
+};
+
+static struct fault_device *fault_of(struct device *device)
+{
+    return (struct fault_device *)device;
+}
+
+static int fault_start(struct device *device, struct chunk *chunk)
+{
+    struct fault_device *self = fault_of(device);
+    if (self->left > 0 && --self->left == 0) {
+        self->failed = chunk;
+        return 0;
+    }
+    return self->inner->ops->start(self->inner, chunk);
+}
+
+static struct chunk *fault_finish(struct device *device, int timeout_ms)
+{
+    struct fault_device *self = fault_of(device);
+    struct chunk *chunk = self->failed;
+    if (!chunk)
+        return self->inner->ops->finish(self->inner, timeout_ms);
+    self->failed = NULL;
+    chunk->status = self->status;
+    return chunk;
+}
+
+static int fault_memory_attach(struct device *device, void *base, uint64_t size_bytes)
+{
+    struct device *inner = fault_of(device)->inner;
+    return inner->ops->memory_attach(inner, base, size_bytes);
+}
+
+static int fault_memory_detach(struct device *device, void *base, uint64_t size_bytes)
+{
+    struct device *inner = fault_of(device)->inner;
+    return inner->ops->memory_detach(inner, base, size_bytes);
+}
+
+static int fault_allocate(struct device *device, uint64_t size_bytes, void **out)
+{
+    struct device *inner = fault_of(device)->inner;
+    return inner->ops->allocate(inner, size_bytes, out);
+}
+
+static void fault_free(struct device *device, void *memory, uint64_t size_bytes)
+{
+    struct device *inner = fault_of(device)->inner;
+    inner->ops->free(inner, memory, size_bytes);
+}
+
+static uint64_t fault_memory_used_bytes(struct device *device)
+{
+    struct device *inner = fault_of(device)->inner;
+    return inner->ops->memory_used_bytes(inner);
+}
+
+static void fault_close(struct device *device)
+{
+    struct device *inner = fault_of(device)->inner;
+    inner->ops->close(inner);
+    free(device);
+}
+
+static const struct device_ops fault_ops = {
+    .start = fault_start,
+    .finish = fault_finish,
+    .memory_attach = fault_memory_attach,
+    .memory_detach = fault_memory_detach,
+    .allocate = fault_allocate,
+    .free = fault_free,
+    .memory_used_bytes = fault_memory_used_bytes,
+    .close = fault_close,
+};
+
+int device_fault_open(struct device *inner, uint64_t n, int status, struct device **out, struct error *error)
+{
+    struct fault_device *self = calloc(1, sizeof *self);
+    if (!self)
+        return error_set(error, -ENOMEM, "out of memory for the fault device");
+    *self = (struct fault_device){.device = {&fault_ops, inner->info}, .inner = inner, .left = n, .status = status};
+    *out = &self->device;
+    return 0;
+}

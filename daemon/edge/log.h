@@ -1,0 +1,8 @@
+/* The daemon's log: lines on stderr, each beginning with the program and a level. Only the edges log. */
+#ifndef DAEMON_LOG_H
+#define DAEMON_LOG_H
+
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,61 @@
+/* scand: parses the command line and runs the supervisor, in the foreground or behind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "options.h"
+#include "supervisor.h"
+
+/* The command's own part when the daemon goes behind: waits until it is ready or has failed. */
+static int wait_ready(pid_t daemon, int ready_fd)
+{
+    char byte;
+    int status;
+    ssize_t n;
+    do
+        n = read(ready_fd, &byte, 1);
+    while (n < 0 && errno == EINTR);
+    if (n == 1)
+        return EX_OK;
+    return waitpid(daemon, &status, 0) == daemon && WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
+}
+
+/* Leaves the terminal; what is logged still goes to where stderr went. */
+static void detach(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    setsid();
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    int ready[2];
+    int code = options_parse(argc, argv, &options);
+    if (code >= 0)
+        return code;
+    if (pipe2(ready, O_CLOEXEC)) {
+        log_error("no pipe: %s", strerror(errno));
+        return EX_OSERR;
+    }
+    if (options.foreground)
+        return supervisor_run(&options, ready[1]);
+    pid_t daemon = fork();
+    if (daemon < 0) {
+        log_error("could not fork: %s", strerror(errno));
+        return EX_OSERR;
+    }
+    close(ready[daemon ? 1 : 0]);
+    if (daemon)
+        return wait_ready(daemon, ready[0]);
+    detach();
+    return supervisor_run(&options, ready[1]);
+}

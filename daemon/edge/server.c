@@ -1,0 +1,248 @@
+#include "server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log.h"
+
+/* Reads of one connection, and new connections, before the others get their turn. */
+#define READS_AT_ONCE   16
+#define ACCEPTS_AT_ONCE 64
+
+/* A connection's handles. Lives until libuv has closed both. */
+struct peer {
+    struct server *server;
+    struct client *client; /* NULL once closed */
+    uv_poll_t poll;
+    uv_timer_t patience; /* runs while a message is incomplete */
+    bool completed;      /* a message has ended since patience was last looked at */
+    unsigned open_handles;
+    bool flush_queued;
+    struct peer *next_flush;
+    struct peer *next, **link; /* among the server's peers */
+};
+
+static void peer_readable(uv_poll_t *poll, int status, int events);
+
+static void handle_closed(uv_handle_t *handle)
+{
+    struct peer *peer = handle->data;
+    if (--peer->open_handles == 0)
+        free(peer);
+}
+
+static void flush_forget(struct peer *peer)
+{
+    struct peer **at = &peer->server->to_flush;
+    while (*at && *at != peer)
+        at = &(*at)->next_flush;
+    if (*at)
+        *at = peer->next_flush;
+}
+
+/* The client gets what it was answered so far, as far as its socket takes it. */
+static void peer_close(struct peer *peer)
+{
+    if (!peer->client)
+        return;
+    struct client *client = peer->client;
+    connection_flush(client->connection);
+    flush_forget(peer);
+    peer->client = NULL;
+    *peer->link = peer->next;
+    if (peer->next)
+        peer->next->link = peer->link;
+    uv_close((uv_handle_t *)&peer->poll, handle_closed);
+    uv_close((uv_handle_t *)&peer->patience, handle_closed);
+    service_close(client);
+}
+
+static void patience_ended(uv_timer_t *timer)
+{
+    struct peer *peer = timer->data;
+    log_info("a client sent half a message and no more for %d ms: disconnected", LIMIT_MESSAGE_MS);
+    peer_close(peer);
+}
+
+/* What is incomplete now may be another message than before: each has its own time. */
+static void watch_patience(struct peer *peer)
+{
+    if (peer->completed || !connection_is_partial(peer->client->connection))
+        uv_timer_stop(&peer->patience);
+    peer->completed = false;
+    if (connection_is_partial(peer->client->connection) && !uv_is_active((uv_handle_t *)&peer->patience))
+        uv_timer_start(&peer->patience, patience_ended, LIMIT_MESSAGE_MS, 0);
+}
+
+/* Sends what the socket takes, and waits for the rest. */
+static void peer_flush(struct peer *peer)
+{
+    struct client *client = peer->client;
+    int r = connection_flush(client->connection);
+    if (client->failed || (r && r != -EAGAIN))
+        peer_close(peer);
+    else
+        uv_poll_start(&peer->poll, r ? UV_READABLE | UV_WRITABLE : UV_READABLE, peer_readable);
+}
+
+void server_output(struct server *server, struct client *client)
+{
+    struct peer *peer = client->edge;
+    if (!peer || peer->flush_queued)
+        return;
+    peer->flush_queued = true;
+    peer->next_flush = server->to_flush;
+    server->to_flush = peer;
+}
+
+static void flush_all(uv_prepare_t *prepare)
+{
+    struct server *server = prepare->data;
+    while (server->to_flush) {
+        struct peer *peer = server->to_flush;
+        server->to_flush = peer->next_flush;
+        peer->flush_queued = false;
+        if (peer->client)
+            peer_flush(peer);
+    }
+}
+
+/* Reads and handles what has arrived. False when the connection is over. */
+static bool peer_read(struct peer *peer)
+{
+    struct client *client = peer->client;
+    const uint8_t *bytes;
+    size_t size;
+    int r = 1;
+    for (int i = 0; i < READS_AT_ONCE && r > 0; i++) {
+        r = connection_receive(client->connection);
+        /* Descriptors were lost, but the message has arrived and can be answered. */
+        bool arrived = r > 0 || r == -EMFILE || r == -EBADF;
+        peer->completed |= arrived && connection_peek(client->connection, &bytes, &size) == 1;
+        if (arrived && service_input(client))
+            return false;
+    }
+    if (r == -EMFILE)
+        log_error("descriptors that a client sent were lost: the limit of open files is reached; raise it (ulimit -n)");
+    return r > 0 || r == -EAGAIN;
+}
+
+static void peer_readable(uv_poll_t *poll, int status, int events)
+{
+    struct peer *peer = poll->data;
+    bool open = true;
+    /* On an error too: what the client sent before it died is still there, and counts. */
+    if (status < 0 || (events & UV_READABLE))
+        open = peer_read(peer);
+    if (open && status == 0) {
+        watch_patience(peer);
+        server_output(peer->server, peer->client);
+        return;
+    }
+    peer_close(peer);
+}
+
+static bool peer_begin(struct peer *peer, int fd)
+{
+    struct server *server = peer->server;
+    if (uv_poll_init(server->loop, &peer->poll, fd))
+        return false;
+    uv_timer_init(server->loop, &peer->patience);
+    peer->poll.data = peer->patience.data = peer;
+    peer->open_handles = 2;
+    peer->client->edge = peer;
+    peer->next = server->peers;
+    peer->link = &server->peers;
+    if (peer->next)
+        peer->next->link = &peer->next;
+    server->peers = peer;
+    uv_poll_start(&peer->poll, UV_READABLE, peer_readable);
+    return true;
+}
+
+static void server_welcome(struct server *server, int fd)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
+        close(fd);
+        return;
+    }
+    struct connection *connection = connection_create(fd);
+    if (!connection)
+        return;
+    struct peer *peer = calloc(1, sizeof *peer);
+    struct client *client = peer ? service_open(server->service, connection, who.uid) : NULL;
+    if (!client) {
+        log_error("a connection was turned away: %d are open, or memory is short", LIMIT_CLIENTS);
+        connection_destroy(connection);
+        free(peer);
+        return;
+    }
+    peer->server = server;
+    peer->client = client;
+    if (!peer_begin(peer, fd)) {
+        service_close(client);
+        free(peer);
+    }
+}
+
+static int open_spare(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* With no descriptor left the connection would stay pending and wake the loop for ever. False when none is pending:
+ * accept4 looks for a descriptor first. */
+static bool turn_away(struct server *server)
+{
+    close(server->spare_fd);
+    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    server->spare_fd = open_spare();
+    if (fd >= 0)
+        log_error("a connection was turned away: the limit of open files is reached; raise it (ulimit -n)");
+    return fd >= 0;
+}
+
+static void server_accept(uv_poll_t *poll, int status, int events)
+{
+    struct server *server = poll->data;
+    (void)status, (void)events;
+    for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+        int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0)
+            server_welcome(server, fd);
+        else if ((errno == EMFILE || errno == ENFILE) ? !turn_away(server) : errno != EINTR && errno != ECONNABORTED)
+            return;
+    }
+}
+
+int server_start(struct server *server, uv_loop_t *loop, struct service *service, int listen_fd)
+{
+    *server = (struct server){.service = service, .loop = loop, .listen_fd = listen_fd, .spare_fd = open_spare()};
+    int flags = fcntl(listen_fd, F_GETFL);
+    if (flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK))
+        return -errno;
+    int r = uv_poll_init(loop, &server->listening, listen_fd);
+    if (r)
+        return r;
+    uv_prepare_init(loop, &server->flushing);
+    server->listening.data = server->flushing.data = server;
+    uv_prepare_start(&server->flushing, flush_all);
+    return uv_poll_start(&server->listening, UV_READABLE, server_accept);
+}
+
+void server_stop(struct server *server)
+{
+    flush_all(&server->flushing);
+    while (server->peers)
+        peer_close(server->peers);
+    uv_close((uv_handle_t *)&server->listening, NULL);
+    uv_close((uv_handle_t *)&server->flushing, NULL);
+    close(server->spare_fd);
+}

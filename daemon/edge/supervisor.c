@@ -1,0 +1,142 @@
+#include "supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "protocol/status.h"
+#include "worker.h"
+
+/* A worker that lives shorter than this counts as a quick failure; after so many in a row the supervisor gives up. */
+#define QUICK_S            10
+#define QUICK_FAILURES_MAX 5
+
+struct supervisor {
+    const struct options *options;
+    int listen_fd, ready_fd;
+    pid_t worker;
+    time_t started;
+    bool stopping;
+    unsigned quick_failures;
+    sigset_t signals;
+};
+
+static time_t now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* The child is a plain copy: the supervisor has neither threads nor a CUDA context that a fork could harm. */
+static int start_worker(struct supervisor *self)
+{
+    pid_t parent = getpid();
+    self->started = now_s();
+    self->worker = fork();
+    if (self->worker < 0)
+        return -errno;
+    if (self->worker > 0)
+        return 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EX_SOFTWARE);
+    sigprocmask(SIG_UNBLOCK, &self->signals, NULL);
+    _exit(worker_run(self->options, self->listen_fd, self->ready_fd));
+}
+
+static void describe_end(int status, char *text, size_t size)
+{
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        snprintf(text, size, "exit code %d", WEXITSTATUS(status));
+}
+
+/* The worker has ended: -1 when another one runs, else the supervisor's own exit code. */
+static int after_worker(struct supervisor *self, int status)
+{
+    char end[64];
+    describe_end(status, end, sizeof end);
+    bool quick = now_s() - self->started < QUICK_S;
+    if (WIFEXITED(status) && WEXITSTATUS(status) != WORKER_LOST)
+        return WEXITSTATUS(status);
+    if (self->stopping)
+        return EX_OK;
+    self->quick_failures = quick ? self->quick_failures + 1 : 0;
+    if (self->quick_failures > QUICK_FAILURES_MAX) {
+        log_error("the worker ended again by %s, %d times within %d s of its start: giving up", end,
+                  QUICK_FAILURES_MAX + 1, QUICK_S);
+        return EX_SOFTWARE;
+    }
+    log_error("the worker ended by %s; starting another", end);
+    int r = start_worker(self);
+    if (r)
+        log_error("could not start a worker: %s", strerror(-r));
+    return r ? EX_OSERR : -1;
+}
+
+/* First a request to drain, then the end. */
+static void stop_worker(struct supervisor *self)
+{
+    kill(self->worker, self->stopping ? SIGKILL : SIGTERM);
+    self->stopping = true;
+}
+
+static int supervise(struct supervisor *self)
+{
+    for (;;) {
+        int status, code = -1, number = sigwaitinfo(&self->signals, NULL);
+        if (number == SIGTERM || number == SIGINT)
+            stop_worker(self);
+        while (code < 0 && waitpid(self->worker, &status, WNOHANG) == self->worker)
+            code = after_worker(self, status);
+        if (code >= 0)
+            return code;
+    }
+}
+
+/* Up to what is allowed: every client needs a descriptor, and those that wait to be sent count too. */
+static void raise_open_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files))
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+int supervisor_run(const struct options *options, int ready_fd)
+{
+    struct supervisor self = {.options = options, .ready_fd = ready_fd};
+    struct error error;
+    sigemptyset(&self.signals);
+    sigaddset(&self.signals, SIGTERM);
+    sigaddset(&self.signals, SIGINT);
+    sigaddset(&self.signals, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &self.signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    raise_open_files();
+
+    /* Before CUDA starts, so that early clients wait instead of failing. As root the daemon serves every user. */
+    self.listen_fd = socket_listen(options->socket, getuid() == 0 ? 0666 : 0600, &error);
+    if (self.listen_fd < 0) {
+        log_error("%s", error.message);
+        return EX_UNAVAILABLE;
+    }
+    int r = start_worker(&self);
+    if (r)
+        log_error("could not start a worker: %s", strerror(-r));
+    int code = r ? EX_OSERR : supervise(&self);
+    unlink(options->socket);
+    return code;
+}

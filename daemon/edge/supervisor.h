@@ -1,0 +1,14 @@
+/*
+ * The supervisor: a small process that owns the socket and keeps one worker running. A worker that ends by a fault is
+ * followed by another, to which clients reconnect at the same socket.
+ */
+#ifndef DAEMON_SUPERVISOR_H
+#define DAEMON_SUPERVISOR_H
+
+#include "options.h"
+
+/* Runs until the worker has drained, or cannot be kept alive. A byte goes to ready_fd when the first one takes jobs.
+ * Returns an exit code. */
+int supervisor_run(const struct options *options, int ready_fd);
+
+#endif

@@ -1,0 +1,237 @@
+#include "worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "devices.h"
+#include "log.h"
+#include "runner.h"
+#include "server.h"
+
+#define FILL_THREADS_MAX 8
+
+struct worker {
+    struct device *device;
+    struct pool pool;
+    struct service service;
+    struct server server;
+    struct runner runner;
+    uv_loop_t loop;
+    uv_async_t completed;
+    uv_signal_t terminate, interrupt;
+    bool draining;
+};
+
+/* A piece of work in libuv's thread pool. */
+struct deferred {
+    uv_work_t request; /* first */
+    struct work *work;
+};
+
+static int open_device(const struct options *options, struct device **out, struct error *error)
+{
+    int r = -ENODEV;
+    if (options->device != DEVICE_CPU) {
+        r = device_cuda_open(options->cuda_index, options->device_memory_bytes, out, error);
+        if (r && options->device == DEVICE_CUDA)
+            return r;
+        if (r)
+            log_info("%s; using the processor", error->message);
+    }
+    if (r)
+        r = device_cpu_open(options->threads, options->device_memory_bytes, out, error);
+    if (!r && options->fail_chunk)
+        r = device_fault_open(*out, options->fail_chunk, -EOWNERDEAD, out, error);
+    return r;
+}
+
+/* The threads that make the pool's segments share them out by one index. */
+struct fill {
+    struct pool *pool;
+    size_t next;
+    int status;
+};
+
+static void *fill_thread(void *argument)
+{
+    struct fill *fill = argument;
+    size_t i;
+    while ((i = __atomic_fetch_add(&fill->next, 1, __ATOMIC_RELAXED)) < pool_segment_count(fill->pool)) {
+        int r = pool_make(fill->pool, i);
+        if (r)
+            __atomic_store_n(&fill->status, r, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+static int fill_pool(struct pool *pool)
+{
+    struct fill fill = {.pool = pool};
+    pthread_t threads[FILL_THREADS_MAX];
+    long started = 0, wanted = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+    while (started < wanted && started < FILL_THREADS_MAX &&
+           pthread_create(&threads[started], NULL, fill_thread, &fill) == 0)
+        started++;
+    fill_thread(&fill);
+    for (long i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    return fill.status;
+}
+
+static void ops_start(void *context, struct chunk *chunk)
+{
+    struct worker *worker = context;
+    runner_submit(&worker->runner, chunk);
+}
+
+static void deferred_run(uv_work_t *request)
+{
+    struct deferred *deferred = (struct deferred *)request;
+    deferred->work->run(deferred->work);
+}
+
+static void deferred_done(uv_work_t *request, int status)
+{
+    struct deferred *deferred = (struct deferred *)request;
+    (void)status; /* nothing is cancelled */
+    deferred->work->done(deferred->work);
+    free(deferred);
+}
+
+static void ops_defer(void *context, struct work *work)
+{
+    struct worker *worker = context;
+    struct deferred *deferred = malloc(sizeof *deferred);
+    if (deferred) {
+        deferred->work = work;
+        if (uv_queue_work(&worker->loop, &deferred->request, deferred_run, deferred_done) == 0)
+            return;
+        free(deferred);
+    }
+    work->run(work);
+    work->done(work);
+}
+
+static void ops_output(void *context, struct client *client)
+{
+    struct worker *worker = context;
+    server_output(&worker->server, client);
+}
+
+static void ops_drained(void *context)
+{
+    struct worker *worker = context;
+    uv_stop(&worker->loop);
+}
+
+static uint64_t ops_now_us(void *context)
+{
+    struct timespec now;
+    (void)context;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static const struct service_ops ops = {ops_start, ops_defer, ops_output, ops_drained, ops_now_us};
+
+/* From the runner's thread: the only call of libuv from outside the loop. */
+static void chunks_completed(void *context)
+{
+    struct worker *worker = context;
+    uv_async_send(&worker->completed);
+}
+
+static void collect_chunks(uv_async_t *async)
+{
+    struct worker *worker = async->data;
+    struct chunk *chunk = runner_collect(&worker->runner), *next;
+    for (; chunk; chunk = next) {
+        next = chunk->next;
+        if (chunk->status == -EOWNERDEAD) {
+            log_error("the device is lost; this worker ends, the next one goes on");
+            _exit(WORKER_LOST);
+        }
+        service_chunk_done(&worker->service, chunk);
+    }
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    struct worker *worker = signal->data;
+    (void)number;
+    service_drain(&worker->service);
+}
+
+static int start_loop(struct worker *worker, int listen_fd)
+{
+    int r = uv_loop_init(&worker->loop);
+    if (r)
+        return r;
+    uv_async_init(&worker->loop, &worker->completed, collect_chunks);
+    uv_signal_init(&worker->loop, &worker->terminate);
+    uv_signal_init(&worker->loop, &worker->interrupt);
+    worker->completed.data = worker->terminate.data = worker->interrupt.data = worker;
+    uv_signal_start(&worker->terminate, on_signal, SIGTERM);
+    uv_signal_start(&worker->interrupt, on_signal, SIGINT);
+    r = runner_start(&worker->runner, worker->device, chunks_completed, worker);
+    return r ? r : server_start(&worker->server, &worker->loop, &worker->service, listen_fd);
+}
+
+/* Ends what start_loop began: clients, the device's thread, then the handles. */
+static void stop_loop(struct worker *worker)
+{
+    server_stop(&worker->server);
+    runner_stop(&worker->runner);
+    collect_chunks(&worker->completed);
+    runner_finish(&worker->runner);
+    service_finish(&worker->service);
+    uv_close((uv_handle_t *)&worker->completed, NULL);
+    uv_close((uv_handle_t *)&worker->terminate, NULL);
+    uv_close((uv_handle_t *)&worker->interrupt, NULL);
+    uv_run(&worker->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&worker->loop);
+}
+
+static int prepare(struct worker *worker, const struct options *options, struct error *error)
+{
+    int r = open_device(options, &worker->device, error);
+    if (r)
+        return r;
+    r = pool_init(&worker->pool, worker->device, options->pool_bytes);
+    if (!r)
+        r = fill_pool(&worker->pool);
+    if (r)
+        error_set(error, r, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
+                  (unsigned long long)(options->pool_bytes >> 20), strerror(-r));
+    return r;
+}
+
+int worker_run(const struct options *options, int listen_fd, int ready_fd)
+{
+    struct worker worker = {0};
+    struct error error;
+    if (prepare(&worker, options, &error)) {
+        log_error("%s", error.message);
+        return EX_UNAVAILABLE;
+    }
+    service_init(&worker.service, &ops, &worker, worker.device, &worker.pool, getuid());
+    int r = start_loop(&worker, listen_fd);
+    if (r) {
+        log_error("could not start the loop: %s", strerror(-r));
+        return EX_OSERR;
+    }
+    log_info("ready at %s on %s (%s)", options->socket, worker.device->info.name, worker.device->info.backend);
+    ssize_t told = write(ready_fd, "", 1);
+    (void)told; /* after a restart nobody waits for it any more */
+    uv_run(&worker.loop, UV_RUN_DEFAULT);
+    stop_loop(&worker);
+    pool_finish(&worker.pool);
+    worker.device->ops->close(worker.device);
+    return EX_OK;
+}

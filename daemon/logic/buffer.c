@@ -1,0 +1,206 @@
+#include "buffer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol/memory.h"
+
+/* Imported memory is pinned in pieces of this size, so that a device can begin on the first while others follow. */
+#define IMPORT_PIECE_BYTES MIB(256)
+
+static int buffer_create(enum buffer_source source, uint64_t size_bytes, uid_t user, struct buffer **out,
+                         struct error *error)
+{
+    struct buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer)
+        return error_set(error, -ENOMEM, "out of memory for another buffer; try again later");
+    buffer->source = source;
+    buffer->user = user;
+    buffer->holds = 1;
+    buffer->span.place = source == BUFFER_DEVICE ? SCAND_PLACE_DEVICE : SCAND_PLACE_HOST;
+    buffer->span.size_bytes = size_bytes;
+    buffer->span.piece_bytes = size_bytes;
+    *out = buffer;
+    return 0;
+}
+
+int buffer_create_host(struct pool *pool, uint64_t size_bytes, uid_t user, struct buffer **out, struct error *error)
+{
+    struct pool_run run;
+    struct buffer *buffer = NULL;
+    int r = pool_take(pool, size_bytes, &run);
+    if (r == -EAGAIN)
+        return error_set(error, r,
+                         "buffer.create: no %" PRIu64 " free bytes side by side in the pool of %" PRIu64
+                         "; release buffers, try again, or start scand with a larger --pool",
+                         size_bytes, pool_size_bytes(pool));
+    if (r)
+        return error_set(error, r,
+                         "buffer.create: \"size\" is %" PRIu64 " bytes; the pool has %" PRIu64
+                         " and a host buffer at most %" PRIu64
+                         "; start scand with a larger --pool, or import memory of your own",
+                         size_bytes, pool_size_bytes(pool), LIMIT_HOST_BUFFER_BYTES);
+    r = buffer_create(BUFFER_POOL, size_bytes, user, &buffer, error);
+    if (r) {
+        pool_give_back(&run);
+        return r;
+    }
+    buffer->run = run;
+    *out = buffer;
+    return 0;
+}
+
+int buffer_create_device(uint64_t size_bytes, uid_t user, struct buffer **out, struct error *error)
+{
+    return buffer_create(BUFFER_DEVICE, size_bytes, user, out, error);
+}
+
+static void close_fds(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, uid_t user,
+                         struct buffer **out, struct error *error)
+{
+    struct buffer *buffer = NULL;
+    int r = buffer_create(BUFFER_IMPORT, size_bytes, user, &buffer, error);
+    if (r) {
+        close_fds(fds, count);
+        return r;
+    }
+    for (size_t i = 0; i < count; i++)
+        buffer->fds[i] = fds[i];
+    buffer->fd_count = count;
+    buffer->segment_bytes = segment_bytes;
+    *out = buffer;
+    return 0;
+}
+
+bool buffer_prepares_fast(const struct buffer *buffer)
+{
+    return buffer->source == BUFFER_POOL && !pool_needs_renewal(&buffer->run, buffer->user);
+}
+
+bool buffer_dismantles_fast(const struct buffer *buffer)
+{
+    return buffer->source == BUFFER_POOL || !buffer->span.base;
+}
+
+static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *error)
+{
+    if (pool_needs_renewal(&buffer->run, buffer->user)) {
+        int r = pool_renew(pool, &buffer->run, buffer->user);
+        if (r)
+            return error_set(error, r,
+                             "buffer.create: could not make new memory in place of another user's: %s; try again later",
+                             strerror(-r));
+    }
+    pool_assign(&buffer->run, buffer->user);
+    buffer->span.base = pool_run_base(&buffer->run);
+    buffer->span.piece_bytes = buffer->run.class->segment_bytes;
+    return 0;
+}
+
+/* Bytes that descriptor i must hold: the last one perhaps less than a segment. */
+static uint64_t segment_share(const struct buffer *buffer, size_t i)
+{
+    uint64_t before = i * buffer->segment_bytes, left = buffer->span.size_bytes - before;
+    return left < buffer->segment_bytes ? left : buffer->segment_bytes;
+}
+
+static int attach_pieces(struct buffer *buffer, struct device *device)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t end = (buffer->span.size_bytes + page - 1) / page * page;
+    unsigned char *base = buffer->span.base;
+    while (buffer->attached_bytes < end) {
+        uint64_t left = end - buffer->attached_bytes, size = left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES;
+        int r = device->ops->memory_attach(device, base + buffer->attached_bytes, size);
+        if (r)
+            return r;
+        buffer->attached_bytes += size;
+    }
+    buffer->span.piece_bytes = IMPORT_PIECE_BYTES;
+    return 0;
+}
+
+static int prepare_import(struct buffer *buffer, struct device *device, struct error *error)
+{
+    int r = 0;
+    for (size_t i = 0; i < buffer->fd_count && !r; i++)
+        r = memory_accept(buffer->fds[i], segment_share(buffer, i), error);
+    if (!r) {
+        r = memory_map(buffer->fds, buffer->fd_count, buffer->segment_bytes, buffer->span.size_bytes,
+                       &buffer->span.base);
+        if (r)
+            error_set(error, r, "buffer.import: could not map the memory: %s", strerror(-r));
+    }
+    close_fds(buffer->fds, buffer->fd_count);
+    buffer->fd_count = 0;
+    if (!r) {
+        r = attach_pieces(buffer, device);
+        if (r)
+            error_set(error, r, "buffer.import: could not pin %" PRIu64 " bytes: %s; import less, or use buffer.create",
+                      buffer->span.size_bytes, strerror(-r));
+    }
+    return r;
+}
+
+static int prepare_device(struct buffer *buffer, struct device *device, struct error *error)
+{
+    int r = device->ops->allocate(device, buffer->span.size_bytes, &buffer->span.base);
+    if (r)
+        return error_set(
+            error, r,
+            "buffer.create: no %" PRIu64 " bytes of device memory: %" PRIu64 " of %" PRIu64
+            " that scand may take are taken; release buffers, or start scand with a larger --device-memory",
+            buffer->span.size_bytes, device->ops->memory_used_bytes(device), device->info.memory_limit_bytes);
+    return 0;
+}
+
+int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error)
+{
+    switch (buffer->source) {
+    case BUFFER_POOL:
+        return prepare_pool(buffer, pool, error);
+    case BUFFER_IMPORT:
+        return prepare_import(buffer, pool->device, error);
+    case BUFFER_DEVICE:
+        return prepare_device(buffer, pool->device, error);
+    }
+    return -ENOTRECOVERABLE;
+}
+
+static void dismantle_import(struct buffer *buffer, struct device *device)
+{
+    unsigned char *base = buffer->span.base;
+    for (uint64_t at = 0; at < buffer->attached_bytes; at += IMPORT_PIECE_BYTES) {
+        uint64_t left = buffer->attached_bytes - at;
+        device->ops->memory_detach(device, base + at, left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES);
+    }
+    if (base)
+        memory_unmap(base, buffer->span.size_bytes);
+    close_fds(buffer->fds, buffer->fd_count);
+    buffer->fd_count = 0;
+}
+
+void buffer_dismantle(struct buffer *buffer, struct device *device)
+{
+    if (buffer->source == BUFFER_IMPORT)
+        dismantle_import(buffer, device);
+    else if (buffer->source == BUFFER_DEVICE && buffer->span.base)
+        device->ops->free(device, buffer->span.base, buffer->span.size_bytes);
+    buffer->span.base = NULL;
+}
+
+void buffer_destroy(struct buffer *buffer)
+{
+    if (buffer->source == BUFFER_POOL)
+        pool_give_back(&buffer->run);
+    free(buffer);
+}

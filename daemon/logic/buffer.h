@@ -1,0 +1,48 @@
+/*
+ * Buffers: memory that jobs work on. A buffer belongs to the client that made it and is held by the jobs that use it;
+ * it goes when the client has released it, or is gone, and the last job has let go.
+ *
+ * buffer_prepare and buffer_dismantle are slow (page faults, pinning, device allocation) and may run on a helper
+ * thread, while nothing else touches the buffer; everything else runs on the loop's thread.
+ */
+#ifndef DAEMON_BUFFER_H
+#define DAEMON_BUFFER_H
+
+#include "pool.h"
+#include "protocol/status.h"
+
+enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_DEVICE };
+
+struct buffer {
+    enum buffer_source source;
+    struct span span; /* base is NULL until it is prepared */
+    uid_t user;
+    uint64_t id;    /* among its client's */
+    unsigned holds; /* the client's, jobs' and a helper's */
+    struct buffer *next;
+
+    struct pool_run run;        /* of BUFFER_POOL */
+    int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
+    size_t fd_count;
+    uint64_t segment_bytes;  /* of each descriptor */
+    uint64_t attached_bytes; /* of the mapping, from its base */
+};
+
+/* Each returns 0 and a buffer with one hold, its caller's, or -errno and *error. buffer_prepare must follow. */
+int buffer_create_host(struct pool *pool, uint64_t size_bytes, uid_t user, struct buffer **out, struct error *error);
+int buffer_create_device(uint64_t size_bytes, uid_t user, struct buffer **out, struct error *error);
+/* Takes over the descriptors, on failure too. */
+int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, uid_t user,
+                         struct buffer **out, struct error *error);
+
+/* True when buffer_prepare, or buffer_dismantle, has nothing slow to do. */
+bool buffer_prepares_fast(const struct buffer *buffer);
+bool buffer_dismantles_fast(const struct buffer *buffer);
+
+/* Makes the memory ready for jobs. 0, or -errno and *error; dismantle in either case. */
+int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
+void buffer_dismantle(struct buffer *buffer, struct device *device);
+/* Frees a dismantled buffer and gives its run back to the pool. */
+void buffer_destroy(struct buffer *buffer);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * What the handlers of messages share. A handler gets a call and its decoded params. It returns 0 when it has answered
+ * or will answer later, or -errno with call->error set, which becomes the answer.
+ */
+#ifndef DAEMON_CALL_H
+#define DAEMON_CALL_H
+
+#include "service.h"
+
+struct call {
+    struct service *service;
+    struct client *client;
+    uint32_t msgid;
+    struct error error;
+    /* The descriptors that came with it. A handler that takes them sets fd_count to 0; the others are closed. */
+    int fds[LIMIT_MESSAGE_FDS];
+    size_t fd_count;
+};
+
+#define X(HANDLER, METHOD, PARAMS, RESULT) int handle_##HANDLER(struct call *call, const struct msg_##PARAMS *params);
+METHODS(X)
+#undef X
+
+/* Answers a request of a client; into nothing when it is gone. */
+void reply_result(struct client *client, uint32_t msgid, const struct map_type *type, const void *result,
+                  const int *fds, size_t fd_count);
+void reply_nothing(struct client *client, uint32_t msgid);
+void reply_failure(struct client *client, uint32_t msgid, const struct error *error);
+void notify(struct client *client, enum method method, const struct map_type *type, const void *params);
+
+void client_hold(struct client *client);
+void client_unhold(struct client *client); /* frees it after the last */
+
+void buffer_hold(struct buffer *buffer);
+void buffer_unhold(struct service *service, struct buffer *buffer); /* dismantles and frees it after the last */
+struct buffer *client_find_buffer(const struct client *client, uint64_t id);
+
+/* Stops a job for good, now or when its last chunk comes back. */
+void job_abandon(struct service *service, struct job *job, int code, const char *message);
+/* Hands the device what it can take. */
+void service_pump(struct service *service);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * The seam between the daemon and whatever computes: a small table of functions. Implementations: cuda, cpu, manual (a
+ * test decides when and in which order chunks complete) and fault (wraps another and fails the n-th call).
+ *
+ * Threads: start, finish and close are called by one thread at a time, the device's own in the daemon. The others may
+ * be called by any thread meanwhile. Functions return 0 or -errno.
+ */
+#ifndef DAEMON_DEVICE_H
+#define DAEMON_DEVICE_H
+
+#include <stdbool.h>
+
+#include "kernels/scan.h"
+#include "protocol/limits.h"
+
+/* Memory that a device works on. Host memory is attached (pinned) in pieces of piece_bytes, counted from base; a copy
+ * must not cross from one piece into the next. Device memory is one piece. */
+struct span {
+    enum scand_place place;
+    void *base;
+    uint64_t size_bytes;
+    uint64_t piece_bytes;
+};
+
+/* Rows first <= r < first + count of a job: what is handed to a device at a time. */
+struct chunk {
+    const struct scan_rows *rows; /* addresses are those of the spans */
+    uint64_t first, count;
+    struct span input, output; /* the buffers that the rows lie in */
+    void *owner;               /* the job, for whoever gets the chunk back */
+    /* Filled by the device: 0 or -errno, and microseconds. */
+    int status;
+    uint64_t upload_us, kernel_us, download_us;
+    struct chunk *next; /* for whoever holds it */
+};
+
+struct device_info {
+    char name[LIMIT_NAME_BYTES];
+    char backend[16];
+    uint64_t memory_bytes;       /* of the device */
+    uint64_t memory_limit_bytes; /* that it may take in all */
+    uint64_t chunk_bytes;        /* input and output of a chunk together should stay below this */
+    uint32_t slots;              /* chunks that it can hold at a time */
+};
+
+struct device;
+
+struct device_ops {
+    /* Takes a chunk without waiting for it; at most info.slots are out at a time. An error means that it was not taken.
+     */
+    int (*start)(struct device *device, struct chunk *chunk);
+    /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms;
+     * NULL when none completed by then. After an error that ends the device, every chunk out completes with
+     * -EOWNERDEAD. */
+    struct chunk *(*finish)(struct device *device, int timeout_ms);
+    /* Makes host memory known to the device (pins it). One piece, page-aligned. */
+    int (*memory_attach)(struct device *device, void *base, uint64_t size_bytes);
+    int (*memory_detach)(struct device *device, void *base, uint64_t size_bytes);
+    /* Device memory within memory_limit_bytes, zeroed; -EDQUOT beyond it. */
+    int (*allocate)(struct device *device, uint64_t size_bytes, void **out);
+    void (*free)(struct device *device, void *memory, uint64_t size_bytes);
+    /* Bytes of device memory taken now, slots included. */
+    uint64_t (*memory_used_bytes)(struct device *device);
+    void (*close)(struct device *device);
+};
+
+struct device {
+    const struct device_ops *ops;
+    struct device_info info;
+};
+
+#endif

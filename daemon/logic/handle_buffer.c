@@ -1,0 +1,212 @@
+/* buffer.create, buffer.import and buffer.release. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "call.h"
+
+/* A buffer on a helper thread: being prepared for a client that waits, or dismantled. */
+struct buffer_work {
+    struct work work; /* first */
+    struct service *service;
+    struct client *client; /* held; NULL while dismantling */
+    uint32_t msgid;
+    struct buffer *buffer;
+    int status;
+    struct error error;
+};
+
+static void count_buffer(struct service *service, const struct buffer *buffer, int sign)
+{
+    uint64_t *bytes = buffer->source == BUFFER_DEVICE ? &service->stats.device_bytes : &service->stats.host_bytes;
+    *bytes += (uint64_t)sign * buffer->span.size_bytes;
+    service->stats.buffers_open += (uint64_t)sign;
+}
+
+void buffer_hold(struct buffer *buffer)
+{
+    buffer->holds++;
+}
+
+static void dismantle_run(struct work *work)
+{
+    struct buffer_work *self = (struct buffer_work *)work;
+    buffer_dismantle(self->buffer, self->service->device);
+}
+
+static void dismantle_done(struct work *work)
+{
+    struct buffer_work *self = (struct buffer_work *)work;
+    buffer_destroy(self->buffer);
+    free(self);
+}
+
+void buffer_unhold(struct service *service, struct buffer *buffer)
+{
+    if (--buffer->holds > 0)
+        return;
+    count_buffer(service, buffer, -1);
+    struct buffer_work *work = buffer_dismantles_fast(buffer) ? NULL : malloc(sizeof *work);
+    if (!work) {
+        buffer_dismantle(buffer, service->device);
+        buffer_destroy(buffer);
+        return;
+    }
+    *work = (struct buffer_work){.work = {dismantle_run, dismantle_done}, .service = service, .buffer = buffer};
+    service->ops->defer(service->context, &work->work);
+}
+
+struct buffer *client_find_buffer(const struct client *client, uint64_t id)
+{
+    struct buffer *buffer = client->buffers;
+    while (buffer && buffer->id != id)
+        buffer = buffer->next;
+    return buffer;
+}
+
+static void reply_created(struct client *client, uint32_t msgid, const struct buffer *buffer)
+{
+    struct msg_buffer_create_result result = {.buffer = buffer->id};
+    int fds[LIMIT_MESSAGE_FDS];
+    if (buffer->source == BUFFER_POOL) {
+        result.segment = buffer->run.class->segment_bytes;
+        result.fds = buffer->run.count;
+        for (size_t i = 0; i < buffer->run.count; i++)
+            fds[i] = buffer->run.class->segments[buffer->run.first + i].fd;
+    }
+    if (buffer->source == BUFFER_IMPORT)
+        reply_result(client, msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+    else
+        reply_result(client, msgid, &msg_buffer_create_result_type, &result, fds, result.fds);
+}
+
+/* The end of preparation: the client gets its buffer, or why not. */
+static void buffer_prepared(struct service *service, struct client *client, uint32_t msgid, struct buffer *buffer,
+                            int status, const struct error *error)
+{
+    if (status || !client->connection) {
+        client->buffer_count--;
+        buffer_unhold(service, buffer);
+        if (status)
+            reply_failure(client, msgid, error);
+        return;
+    }
+    buffer->id = ++client->last_buffer_id;
+    buffer->next = client->buffers;
+    client->buffers = buffer;
+    reply_created(client, msgid, buffer);
+}
+
+static void prepare_run(struct work *work)
+{
+    struct buffer_work *self = (struct buffer_work *)work;
+    self->status = buffer_prepare(self->buffer, self->service->pool, &self->error);
+}
+
+static void prepare_done(struct work *work)
+{
+    struct buffer_work *self = (struct buffer_work *)work;
+    buffer_prepared(self->service, self->client, self->msgid, self->buffer, self->status, &self->error);
+    client_unhold(self->client);
+    free(self);
+}
+
+/* Prepares a new buffer, at once where that is quick, and answers. */
+static int buffer_begin(struct call *call, struct buffer *buffer)
+{
+    struct client *client = call->client;
+    client->buffer_count++;
+    count_buffer(call->service, buffer, 1);
+    struct buffer_work *work = buffer_prepares_fast(buffer) ? NULL : malloc(sizeof *work);
+    if (!work) {
+        int r = buffer_prepare(buffer, call->service->pool, &call->error);
+        buffer_prepared(call->service, client, call->msgid, buffer, r, &call->error);
+        return 0;
+    }
+    *work = (struct buffer_work){.work = {prepare_run, prepare_done},
+                                 .service = call->service,
+                                 .client = client,
+                                 .msgid = call->msgid,
+                                 .buffer = buffer};
+    client_hold(client);
+    call->service->ops->defer(call->service->context, &work->work);
+    return 0;
+}
+
+static int check_new_buffer(struct call *call, const char *method, uint64_t size_bytes)
+{
+    if (size_bytes == 0 || size_bytes > LIMIT_IMPORT_BYTES)
+        return error_set(&call->error, -EINVAL, "%s: \"size\" is %" PRIu64 " bytes; allowed: 1 to %" PRIu64, method,
+                         size_bytes, LIMIT_IMPORT_BYTES);
+    if (call->client->buffer_count >= LIMIT_CLIENT_BUFFERS)
+        return error_set(&call->error, -EDQUOT,
+                         "%s: this connection has %d buffers, as many as are allowed; release some", method,
+                         LIMIT_CLIENT_BUFFERS);
+    return 0;
+}
+
+int handle_buffer_create(struct call *call, const struct msg_buffer_create_params *params)
+{
+    struct buffer *buffer;
+    int r = check_new_buffer(call, "buffer.create", params->size);
+    if (!r && params->place == SCAND_PLACE_HOST)
+        r = buffer_create_host(call->service->pool, params->size, call->client->user, &buffer, &call->error);
+    else if (!r)
+        r = buffer_create_device(params->size, call->client->user, &buffer, &call->error);
+    return r ? r : buffer_begin(call, buffer);
+}
+
+static int check_segments(struct call *call, const struct msg_buffer_import_params *params, uint64_t segment)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (params->fds == 0)
+        return error_set(&call->error, -EBADF, "buffer.import: \"fds\" is 0; send at least one memfd");
+    if (params->fds > 1 && (segment == 0 || segment % page))
+        return error_set(&call->error, -EINVAL,
+                         "buffer.import: \"segment\" is %" PRIu64 " bytes; allowed: a multiple of %" PRIu64, segment,
+                         page);
+    if (params->size > segment * params->fds || params->size <= segment * (params->fds - 1))
+        return error_set(&call->error, -EINVAL,
+                         "buffer.import: %" PRIu64 " descriptors of %" PRIu64 " bytes do not make %" PRIu64
+                         " bytes; every descriptor must be needed and all together enough",
+                         params->fds, segment, params->size);
+    return 0;
+}
+
+int handle_buffer_import(struct call *call, const struct msg_buffer_import_params *params)
+{
+    struct buffer *buffer;
+    uint64_t segment = params->segment || params->fds != 1 ? params->segment : params->size;
+    int r = check_new_buffer(call, "buffer.import", params->size);
+    if (!r && segment > LIMIT_IMPORT_BYTES)
+        r = error_set(&call->error, -EINVAL,
+                      "buffer.import: \"segment\" is %" PRIu64 " bytes; allowed: at most %" PRIu64, segment,
+                      LIMIT_IMPORT_BYTES);
+    if (!r)
+        r = check_segments(call, params, segment);
+    if (r)
+        return r;
+    size_t count = call->fd_count;
+    call->fd_count = 0;
+    r = buffer_create_import(call->fds, count, segment, params->size, call->client->user, &buffer, &call->error);
+    return r ? r : buffer_begin(call, buffer);
+}
+
+int handle_buffer_release(struct call *call, const struct msg_buffer_id *params)
+{
+    struct client *client = call->client;
+    struct buffer **at = &client->buffers;
+    while (*at && (*at)->id != params->buffer)
+        at = &(*at)->next;
+    struct buffer *buffer = *at;
+    if (!buffer)
+        return error_set(&call->error, -ENOENT,
+                         "buffer.release: \"buffer\" is %" PRIu64 "; this connection has no such buffer",
+                         params->buffer);
+    *at = buffer->next;
+    client->buffer_count--;
+    buffer_unhold(call->service, buffer);
+    reply_nothing(client, call->msgid);
+    return 0;
+}

@@ -1,0 +1,185 @@
+/* job.submit and job.cancel, and a job's way through the scheduler and back. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "call.h"
+
+/* For want of a measure of the backlog, what a full queue asks a client to wait. */
+#define RETRY_MS 20
+
+static void client_forget_job(struct client *client, struct job *job)
+{
+    struct job **at = &client->jobs;
+    while (*at != job)
+        at = &(*at)->peer;
+    *at = job->peer;
+    client->job_count--;
+}
+
+static void count_outcome(struct service *service, const struct job *job)
+{
+    struct msg_stats_result *stats = &service->stats;
+    stats->jobs_open--;
+    if (job->outcome.code == 0)
+        stats->jobs_done++;
+    else if (job->outcome.code == -ECANCELED)
+        stats->jobs_cancelled++;
+    else
+        stats->jobs_failed++;
+}
+
+/* An ended job: answers, lets go of everything, frees it. */
+static void job_end(struct service *service, struct job *job)
+{
+    struct client *client = job->client;
+    scheduler_remove(&service->scheduler, &client->lane, job);
+    client_forget_job(client, job);
+    count_outcome(service, job);
+    job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
+    if (job->outcome.code)
+        reply_failure(client, job->msgid, &job->outcome);
+    else
+        reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times, NULL, 0);
+    buffer_unhold(service, job->input);
+    buffer_unhold(service, job->output);
+    client_unhold(client);
+    free(job);
+    if (service->draining && service->stats.jobs_open == 0)
+        service->ops->drained(service->context);
+}
+
+void job_abandon(struct service *service, struct job *job, int code, const char *message)
+{
+    bool ended = job_stop(job, code, message);
+    scheduler_stop(&service->scheduler, &job->client->lane, job);
+    if (ended)
+        job_end(service, job);
+}
+
+void service_pump(struct service *service)
+{
+    uint64_t now_us = service->ops->now_us(service->context);
+    struct chunk *chunk;
+    while ((chunk = scheduler_next(&service->scheduler, now_us)))
+        service->ops->start(service->context, chunk);
+}
+
+static void report_progress(const struct job *job)
+{
+    struct msg_job_progress progress = {.job = job->msgid, .rows_done = job->rows_done, .rows = job->rows.row_count};
+    notify(job->client, METHOD_job_progress, &msg_job_progress_type, &progress);
+}
+
+void service_chunk_done(struct service *service, struct chunk *chunk)
+{
+    struct job *job = chunk->owner;
+    bool ended = job_take_back(job, chunk);
+    if (chunk->status == 0) {
+        service->stats.rows_scanned += chunk->count;
+        service->stats.samples_scanned += chunk->count * job->rows.length;
+    } else {
+        scheduler_stop(&service->scheduler, &job->client->lane, job);
+    }
+    scheduler_recycle(&service->scheduler, chunk);
+    if (ended)
+        job_end(service, job);
+    else if (job->wants_progress)
+        report_progress(job);
+    service_pump(service);
+}
+
+void service_drain(struct service *service)
+{
+    service->draining = true;
+    if (service->stats.jobs_open == 0)
+        service->ops->drained(service->context);
+}
+
+static int check_admission(struct call *call)
+{
+    const struct client *client = call->client;
+    if (call->service->draining)
+        return error_set(&call->error, -ESHUTDOWN,
+                         "job.submit: the daemon takes no more jobs, it is about to stop; submit to the next one");
+    for (const struct job *job = client->jobs; job; job = job->peer)
+        if (job->msgid == call->msgid)
+            return error_set(&call->error, -EINVAL,
+                             "job.submit: msgid %" PRIu32 " is that of a job that still runs; use another",
+                             call->msgid);
+    if (client->job_count >= LIMIT_CLIENT_JOBS || call->service->stats.jobs_open >= LIMIT_JOBS) {
+        error_set(&call->error, -EAGAIN,
+                  "job.submit: %zu jobs of this connection and %" PRIu64 " in all are waiting; at most %d and %d may; "
+                  "try again in %d ms",
+                  client->job_count, call->service->stats.jobs_open, LIMIT_CLIENT_JOBS, LIMIT_JOBS, RETRY_MS);
+        call->error.retry_ms = RETRY_MS;
+        return -EAGAIN;
+    }
+    return 0;
+}
+
+static int find_buffer(struct call *call, const char *field, uint64_t id, struct buffer **out)
+{
+    *out = client_find_buffer(call->client, id);
+    if (*out)
+        return 0;
+    return error_set(&call->error, -ENOENT,
+                     "job.submit: \"%s.buffer\" is %" PRIu64 "; this connection has no such buffer", field, id);
+}
+
+static void job_begin(struct call *call, struct job *job)
+{
+    struct client *client = call->client;
+    job->client = client;
+    job->msgid = call->msgid;
+    job->arrived_us = call->service->ops->now_us(call->service->context);
+    job->peer = client->jobs;
+    client->jobs = job;
+    client->job_count++;
+    client_hold(client);
+    buffer_hold(job->input);
+    buffer_hold(job->output);
+    call->service->stats.jobs_submitted++;
+    call->service->stats.jobs_open++;
+    if (job->rows.row_count == 0 || job->rows.length == 0)
+        job_end(call->service, job);
+    else
+        scheduler_add(&call->service->scheduler, &client->lane, job);
+}
+
+int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
+{
+    struct buffer *input, *output;
+    int r = check_admission(call);
+    if (!r)
+        r = find_buffer(call, "input", params->input.buffer, &input);
+    if (!r)
+        r = find_buffer(call, "output", params->output.buffer, &output);
+    if (r)
+        return r;
+    struct job *job = calloc(1, sizeof *job);
+    if (!job)
+        return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
+    r = job_plan(job, params, input, output, call->service->device->info.chunk_bytes, &call->error);
+    if (r) {
+        free(job);
+        return r;
+    }
+    job_begin(call, job);
+    return 0;
+}
+
+int handle_job_cancel(struct call *call, const struct msg_job_id *params)
+{
+    struct job *job = call->client->jobs;
+    while (job && job->msgid != params->job)
+        job = job->peer;
+    if (!job)
+        return error_set(&call->error, -ENOENT,
+                         "job.cancel: \"job\" is %" PRIu64 "; no such job of this connection is queued or running",
+                         params->job);
+    job_abandon(call->service, job, -ECANCELED,
+                "job.submit: cancelled by its client; what the output holds is undefined");
+    reply_nothing(call->client, call->msgid);
+    return 0;
+}

@@ -1,0 +1,82 @@
+/* hello and the server's own methods. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+
+#define SERVER_NAME "scand " SCAND_RELEASE
+
+static void describe_device(struct device *device, struct msg_device *out)
+{
+    const struct device_info *info = &device->info;
+    _Static_assert(sizeof info->name == sizeof out->name, "a name has one size");
+    *out = (struct msg_device){
+        .memory_bytes = info->memory_bytes,
+        .memory_limit_bytes = info->memory_limit_bytes,
+        .memory_used_bytes = device->ops->memory_used_bytes(device),
+        .chunk_bytes = info->chunk_bytes,
+    };
+    memcpy(out->name, info->name, sizeof info->name);
+    memcpy(out->backend, info->backend, sizeof info->backend);
+}
+
+int handle_hello(struct call *call, const struct msg_hello_params *params)
+{
+    struct client *client = call->client;
+    if (params->version_min > PROTOCOL_VERSION || params->version_max < 1 || params->version_min > params->version_max)
+        return error_set(&call->error, -EPROTONOSUPPORT,
+                         "hello: versions %" PRIu64 " to %" PRIu64 " are offered; this daemon speaks 1 to %d",
+                         params->version_min, params->version_max, PROTOCOL_VERSION);
+    client->greeted = true;
+    memcpy(client->name, params->client, sizeof client->name);
+    struct msg_hello_result result = {
+        .version = params->version_max < PROTOCOL_VERSION ? params->version_max : PROTOCOL_VERSION,
+        .server = SERVER_NAME,
+        .limits = {.message_bytes = LIMIT_MESSAGE_BYTES,
+                   .message_fds = LIMIT_MESSAGE_FDS,
+                   .host_buffer_bytes = LIMIT_HOST_BUFFER_BYTES,
+                   .client_buffers = LIMIT_CLIENT_BUFFERS,
+                   .client_jobs = LIMIT_CLIENT_JOBS,
+                   .row_samples = LIMIT_ROW_SAMPLES},
+        .devices_count = 1,
+    };
+    describe_device(call->service->device, &result.devices[0]);
+    reply_result(client, call->msgid, &msg_hello_result_type, &result, NULL, 0);
+    return 0;
+}
+
+int handle_server_ping(struct call *call, const struct msg_nothing *params)
+{
+    (void)params;
+    reply_nothing(call->client, call->msgid);
+    return 0;
+}
+
+int handle_server_stats(struct call *call, const struct msg_nothing *params)
+{
+    (void)params;
+    reply_result(call->client, call->msgid, &msg_stats_result_type, &call->service->stats, NULL, 0);
+    return 0;
+}
+
+int handle_server_devices(struct call *call, const struct msg_nothing *params)
+{
+    struct msg_devices_result result = {.devices_count = 1};
+    (void)params;
+    describe_device(call->service->device, &result.devices[0]);
+    reply_result(call->client, call->msgid, &msg_devices_result_type, &result, NULL, 0);
+    return 0;
+}
+
+int handle_server_drain(struct call *call, const struct msg_nothing *params)
+{
+    (void)params;
+    if (call->client->user != 0 && call->client->user != call->service->owner)
+        return error_set(&call->error, -EINVAL, "server.drain: user %u may not; root and the daemon's own user %u may",
+                         (unsigned)call->client->user, (unsigned)call->service->owner);
+    reply_nothing(call->client, call->msgid);
+    service_drain(call->service);
+    return 0;
+}

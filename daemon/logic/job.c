@@ -1,0 +1,148 @@
+#include "job.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#define TO(STATE) (1u << JOB_##STATE)
+
+static const unsigned job_moves[] = {
+    [JOB_QUEUED] = TO(RUNNING) | TO(ENDED),
+    [JOB_RUNNING] = TO(ENDING) | TO(ENDED),
+    [JOB_ENDING] = TO(ENDED),
+    [JOB_ENDED] = 0,
+};
+
+static void job_move(struct job *job, enum job_state to)
+{
+    assert(job_moves[job->state] & (1u << to));
+    job->state = to;
+}
+
+static int check_places(const struct msg_job_submit_params *params, const struct job *job, struct error *error)
+{
+    bool apart = params->input.buffer != params->output.buffer || job->input_extent.end <= job->output_extent.begin ||
+                 job->output_extent.end <= job->input_extent.begin;
+    if (apart || layout_same(&params->input, &params->output))
+        return 0;
+    return error_set(error, -EINVAL,
+                     "job.submit: \"input\" (bytes %" PRIu64 " to %" PRIu64 ") and \"output\" (bytes %" PRIu64
+                     " to %" PRIu64 ") of buffer %" PRIu64
+                     " overlap; make them the same elements of the same dtype, or keep them apart",
+                     job->input_extent.begin, job->input_extent.end, job->output_extent.begin, job->output_extent.end,
+                     params->input.buffer);
+}
+
+/* Input and output of a chunk together stay below chunk_bytes, where one row does. */
+static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_bytes)
+{
+    uint64_t sample_bytes = sizeof(float);
+    if (rows->rule.output == SCAND_DTYPE_F64)
+        sample_bytes += sizeof(double);
+    uint64_t row_bytes = rows->length * sample_bytes;
+    return row_bytes >= chunk_bytes || row_bytes == 0 ? 1 : chunk_bytes / row_bytes;
+}
+
+int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
+             uint64_t chunk_bytes, struct error *error)
+{
+    int r = layout_rows(params, &job->rows, error);
+    if (!r)
+        r = layout_extent(&params->input, "input", input->span.size_bytes, &job->input_extent, error);
+    if (!r)
+        r = layout_extent(&params->output, "output", output->span.size_bytes, &job->output_extent, error);
+    if (!r)
+        r = layout_disjoint(&params->output, "output", error);
+    if (!r)
+        r = check_places(params, job, error);
+    if (r)
+        return r;
+    job->input = input;
+    job->output = output;
+    if (job->rows.row_count > 0) { /* otherwise nothing has checked the offsets, and nothing uses the addresses */
+        job->rows.input = (const unsigned char *)input->span.base + params->input.offset;
+        job->rows.output = (unsigned char *)output->span.base + params->output.offset;
+    }
+    job->chunk_rows = rows_per_chunk(&job->rows, chunk_bytes);
+    job->wants_progress = params->progress;
+    return 0;
+}
+
+static bool extents_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
+{
+    return a == b && x->begin < y->end && y->begin < x->end;
+}
+
+bool job_conflicts(const struct job *later, const struct job *earlier)
+{
+    return extents_meet(later->output, &later->output_extent, earlier->output, &earlier->output_extent) ||
+           extents_meet(later->output, &later->output_extent, earlier->input, &earlier->input_extent) ||
+           extents_meet(later->input, &later->input_extent, earlier->output, &earlier->output_extent);
+}
+
+bool job_has_rows(const struct job *job)
+{
+    return job->state <= JOB_RUNNING && job->next_row < job->rows.row_count;
+}
+
+void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
+{
+    uint64_t left = job->rows.row_count - job->next_row;
+    assert(job_has_rows(job));
+    if (job->state == JOB_QUEUED) {
+        job_move(job, JOB_RUNNING);
+        job->started_us = now_us;
+        job->times.queued_us = now_us - job->arrived_us;
+    }
+    *chunk = (struct chunk){
+        .rows = &job->rows,
+        .first = job->next_row,
+        .count = left < job->chunk_rows ? left : job->chunk_rows,
+        .input = job->input->span,
+        .output = job->output->span,
+        .owner = job,
+    };
+    job->next_row += chunk->count;
+    job->in_flight++;
+    if (job->next_row == job->rows.row_count)
+        job_move(job, JOB_ENDING);
+}
+
+static bool job_settle(struct job *job)
+{
+    if (job->state == JOB_ENDING && job->in_flight == 0)
+        job_move(job, JOB_ENDED);
+    return job->state == JOB_ENDED;
+}
+
+bool job_take_back(struct job *job, const struct chunk *chunk)
+{
+    assert(job->in_flight > 0);
+    job->in_flight--;
+    job->times.upload_us += chunk->upload_us;
+    job->times.kernel_us += chunk->kernel_us;
+    job->times.download_us += chunk->download_us;
+    if (chunk->status == 0) {
+        job->rows_done += chunk->count;
+    } else if (job->outcome.code == 0) {
+        error_set(&job->outcome, chunk->status,
+                  "job.submit: the device failed on rows %" PRIu64 " to %" PRIu64 "; the output is incomplete",
+                  chunk->first, chunk->first + chunk->count - 1);
+        if (job->state == JOB_RUNNING)
+            job_move(job, JOB_ENDING);
+    }
+    return job_settle(job);
+}
+
+bool job_stop(struct job *job, int code, const char *message)
+{
+    if (job->state == JOB_ENDED)
+        return true;
+    if (job->outcome.code == 0)
+        error_set(&job->outcome, code, "%s", message);
+    if (job->state == JOB_QUEUED)
+        job_move(job, JOB_ENDED);
+    else if (job->state == JOB_RUNNING)
+        job_move(job, JOB_ENDING);
+    return job_settle(job);
+}

@@ -1,0 +1,61 @@
+/*
+ * A job: one submitted scan, from its parameters to its last chunk. Its life is a table of states whose moves are
+ * checked. No clock: times come in as microseconds of a clock of the caller's choice.
+ */
+#ifndef DAEMON_JOB_H
+#define DAEMON_JOB_H
+
+#include "buffer.h"
+#include "layout.h"
+
+/*  state     meaning */
+#define JOB_STATES(X)                                                             \
+    X(QUEUED)  /* nothing handed out yet */                                       \
+    X(RUNNING) /* rows are being handed out */                                    \
+    X(ENDING)  /* nothing more is handed out; chunks are still with the device */ \
+    X(ENDED)   /* nothing is with the device; the outcome is known */
+
+enum job_state {
+#define X(NAME) JOB_##NAME,
+    JOB_STATES(X)
+#undef X
+};
+
+struct client;
+
+struct job {
+    struct client *client; /* held; who gets the reply, if still there */
+    uint32_t msgid;        /* its id among the client's */
+    bool wants_progress;
+    enum job_state state;
+    struct scan_rows rows;
+    struct buffer *input, *output; /* held */
+    struct extent input_extent, output_extent;
+    uint64_t chunk_rows; /* rows per chunk */
+    uint64_t next_row;   /* the first not handed out */
+    uint64_t rows_done;
+    unsigned in_flight;   /* chunks with the device */
+    struct error outcome; /* code 0: nothing has gone wrong */
+    uint64_t arrived_us, started_us;
+    struct msg_job_submit_result times;
+    struct job *next; /* in its lane's queue or among its active jobs */
+    struct job *peer; /* among its client's */
+};
+
+/* Checks params against the two buffers and plans the job in chunks of about chunk_bytes. Returns 0, or -EINVAL and
+ * *error; takes no holds. */
+int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
+             uint64_t chunk_bytes, struct error *error);
+
+/* True when `later` must wait for `earlier`: one writes what the other reads or writes. */
+bool job_conflicts(const struct job *later, const struct job *earlier);
+
+bool job_has_rows(const struct job *job); /* not yet handed out */
+/* Fills *chunk with the next rows. The job must have some. */
+void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
+/* Takes in a chunk that came back; a first error is the job's outcome. True when the job has ended with it. */
+bool job_take_back(struct job *job, const struct chunk *chunk);
+/* Stops handing out rows, with this outcome. True when the job has ended with it. */
+bool job_stop(struct job *job, int code, const char *message);
+
+#endif

@@ -1,0 +1,270 @@
+#include "service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+
+void service_init(struct service *service, const struct service_ops *ops, void *context, struct device *device,
+                  struct pool *pool, uid_t owner)
+{
+    *service = (struct service){.ops = ops, .context = context, .device = device, .pool = pool, .owner = owner};
+    scheduler_init(&service->scheduler, device->info.slots);
+    service->stats.pool_bytes = pool_size_bytes(pool);
+}
+
+void service_finish(struct service *service)
+{
+    while (service->clients)
+        service_close(service->clients);
+}
+
+struct client *service_open(struct service *service, struct connection *connection, uid_t user)
+{
+    struct client *client = service->stats.clients_open < LIMIT_CLIENTS ? calloc(1, sizeof *client) : NULL;
+    if (!client)
+        return NULL;
+    client->service = service;
+    client->connection = connection;
+    client->user = user;
+    client->holds = 1;
+    client->next = service->clients;
+    service->clients = client;
+    service->stats.clients_accepted++;
+    service->stats.clients_open++;
+    return client;
+}
+
+void client_hold(struct client *client)
+{
+    client->holds++;
+}
+
+void client_unhold(struct client *client)
+{
+    if (--client->holds == 0)
+        free(client);
+}
+
+static void service_unlink(struct service *service, struct client *client)
+{
+    struct client **at = &service->clients;
+    while (*at != client)
+        at = &(*at)->next;
+    *at = client->next;
+    service->stats.clients_open--;
+}
+
+void service_close(struct client *client)
+{
+    struct service *service = client->service;
+    service_unlink(service, client);
+    connection_destroy(client->connection);
+    client->connection = NULL;
+    client->edge = NULL;
+    for (struct job *job = client->jobs, *peer; job; job = peer) {
+        peer = job->peer;
+        job_abandon(service, job, -ECANCELED, "the client is gone");
+    }
+    while (client->buffers) {
+        struct buffer *buffer = client->buffers;
+        client->buffers = buffer->next;
+        buffer_unhold(service, buffer);
+    }
+    client_unhold(client);
+    service_pump(service);
+}
+
+static void client_send(struct client *client, const struct encoded *message, const int *fds, size_t fd_count)
+{
+    if (connection_send(client->connection, message->bytes, message->size, fds, fd_count))
+        client->failed = true;
+    client->service->ops->output(client->service->context, client);
+}
+
+void reply_result(struct client *client, uint32_t msgid, const struct map_type *type, const void *result,
+                  const int *fds, size_t fd_count)
+{
+    uint8_t bytes[LIMIT_MESSAGE_BYTES];
+    struct encoded message = {bytes, 0, sizeof bytes};
+    if (!client->connection)
+        return;
+    if (encode_result(&message, msgid, type, result))
+        client->failed = true;
+    else
+        client_send(client, &message, fds, fd_count);
+}
+
+void reply_nothing(struct client *client, uint32_t msgid)
+{
+    reply_result(client, msgid, &msg_nothing_type, NULL, NULL, 0);
+}
+
+void reply_failure(struct client *client, uint32_t msgid, const struct error *error)
+{
+    uint8_t bytes[LIMIT_ERROR_BYTES + 256];
+    struct encoded message = {bytes, 0, sizeof bytes};
+    if (!client->connection)
+        return;
+    client->service->stats.messages_refused++;
+    if (encode_failure(&message, msgid, error) == 0)
+        client_send(client, &message, NULL, 0);
+}
+
+void notify(struct client *client, enum method method, const struct map_type *type, const void *params)
+{
+    uint8_t bytes[256];
+    struct encoded message = {bytes, 0, sizeof bytes};
+    /* Left out while output waits: a client that is slow to read is not ended by what it can do without. */
+    if (!client->connection || connection_has_output(client->connection))
+        return;
+    if (encode_notification(&message, method, type, params) == 0)
+        client_send(client, &message, NULL, 0);
+}
+
+/* Params of any method. */
+union params {
+#define X(HANDLER, METHOD, PARAMS, RESULT) struct msg_##PARAMS HANDLER;
+    METHODS(X)
+#undef X
+};
+
+static int read_params(const struct message *message, union params *params, struct error *error)
+{
+    switch (message->method) {
+#define X(HANDLER, METHOD, PARAMS, RESULT) \
+    case METHOD_##HANDLER:                 \
+        return message_read(message, &msg_##PARAMS##_type, &params->HANDLER, error);
+        METHODS(X)
+#undef X
+    default:
+        return error_set(error, -ENOSYS, "no method \"%s\"; this daemon speaks version %d of the protocol",
+                         message->method_text, PROTOCOL_VERSION);
+    }
+}
+
+static int run_handler(enum method method, struct call *call, const union params *params)
+{
+    switch (method) {
+#define X(HANDLER, METHOD, PARAMS, RESULT) \
+    case METHOD_##HANDLER:                 \
+        return handle_##HANDLER(call, &params->HANDLER);
+        METHODS(X)
+#undef X
+    default:
+        return -ENOSYS;
+    }
+}
+
+/* True when bytes after the current message have arrived, to which later descriptors may belong. */
+static bool more_follows(struct connection *connection)
+{
+    const uint8_t *bytes;
+    size_t size;
+    return connection_peek(connection, &bytes, &size) != 0 || connection_is_partial(connection);
+}
+
+/* Takes the descriptors that a message announces. What it did not announce ends the connection. */
+static int take_descriptors(struct call *call, uint64_t announced)
+{
+    struct client *client = call->client;
+    size_t arrived = connection_fd_count(client->connection);
+    if (arrived > announced && !more_follows(client->connection)) {
+        client->failed = true;
+        return error_set(&call->error, -EBADF,
+                         "%zu descriptors came with a message that announces %zu; the connection ends", arrived,
+                         (size_t)announced);
+    }
+    call->fd_count = arrived < announced ? arrived : announced;
+    if (connection_take_fds(client->connection, call->fds, call->fd_count))
+        call->fd_count = 0;
+    if (arrived < announced)
+        return error_set(&call->error, -EBADF, "the message announces %zu descriptors, but %zu came with it",
+                         (size_t)announced, arrived);
+    return 0;
+}
+
+/* Drops the descriptors of a message that can have some, but whose params could not be read. When they may be a later
+ * message's, the connection ends. */
+static void drop_descriptors(struct call *call)
+{
+    struct connection *connection = call->client->connection;
+    size_t arrived = connection_fd_count(connection);
+    if (arrived > LIMIT_MESSAGE_FDS || (arrived > 0 && more_follows(connection)))
+        call->client->failed = true;
+    else if (connection_take_fds(connection, call->fds, arrived) == 0)
+        call->fd_count = arrived;
+}
+
+static int dispatch(struct call *call, const struct message *message, union params *params)
+{
+    int r = read_params(message, params, &call->error);
+    connection_consume(call->client->connection);
+    bool has_some = message->method == METHOD_buffer_import || message->method == METHOD_COUNT;
+    if (r && has_some) {
+        drop_descriptors(call);
+        return r;
+    }
+    int fds = take_descriptors(call, has_some ? params->buffer_import.fds : 0);
+    if (r || fds)
+        return r ? r : fds;
+    if (!call->client->greeted && message->method != METHOD_hello)
+        return error_set(&call->error, -EINVAL, "%s came before hello; a connection begins with hello",
+                         message->method_text);
+    return run_handler(message->method, call, params);
+}
+
+static void handle_request(struct client *client, const struct message *message)
+{
+    struct call call = {.service = client->service, .client = client, .msgid = message->msgid};
+    union params params;
+    if (dispatch(&call, message, &params))
+        reply_failure(client, message->msgid, &call.error);
+    for (size_t i = 0; i < call.fd_count; i++)
+        close(call.fds[i]);
+}
+
+/* One message that walk() accepted. -EBADMSG when the connection cannot go on. */
+static int handle_message(struct client *client, const uint8_t *bytes, size_t size)
+{
+    struct message message;
+    struct error error = {0};
+    int r = message_open(&message, bytes, size, &error);
+    if (!r && message.kind != MESSAGE_REQUEST)
+        r = error_set(&error, -EBADMSG, "a client sends requests only");
+    if (!r) {
+        handle_request(client, &message);
+    } else {
+        if (message.has_msgid)
+            reply_failure(client, message.msgid, &error);
+        client->failed = true;
+    }
+    message_close(&message);
+    return client->failed ? -EBADMSG : 0;
+}
+
+/* Bytes that walk() refused: nothing after them can be found. */
+static void refuse_bytes(struct client *client, int code, const uint8_t *bytes, size_t size)
+{
+    uint32_t msgid;
+    struct error error;
+    error_set(&error, code, "%s; the connection ends", status_text(status_from_errno(code)));
+    if (message_find_msgid(bytes, size, &msgid))
+        reply_failure(client, msgid, &error);
+    client->failed = true;
+}
+
+int service_input(struct client *client)
+{
+    const uint8_t *bytes;
+    size_t size;
+    int r = 0;
+    while (!client->failed && (r = connection_peek(client->connection, &bytes, &size)) == 1)
+        r = handle_message(client, bytes, size);
+    if (r < 0 && !client->failed)
+        refuse_bytes(client, r, bytes, size);
+    service_pump(client->service);
+    return client->failed ? -EBADMSG : 0;
+}

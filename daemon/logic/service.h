@@ -1,0 +1,78 @@
+/*
+ * The service: clients, their buffers and jobs, and what each message does. Everything between a connection's bytes and
+ * a device's chunks, without a loop, a clock or a thread: the edges bring connections, times, completed chunks and
+ * finished work, and do what struct service_ops asks. One thread at a time.
+ */
+#ifndef DAEMON_SERVICE_H
+#define DAEMON_SERVICE_H
+
+#include "protocol/codec.h"
+#include "protocol/connection.h"
+
+#include "scheduler.h"
+
+/* Something slow: run() on a helper thread, then done() on the service's thread. */
+struct work {
+    void (*run)(struct work *work);
+    void (*done)(struct work *work);
+};
+
+struct service_ops {
+    /* Hands a chunk to the device; it comes back through service_chunk_done. */
+    void (*start)(void *context, struct chunk *chunk);
+    void (*defer)(void *context, struct work *work);
+    /* The client's connection has output to flush. */
+    void (*output)(void *context, struct client *client);
+    /* Draining has come to its end: no job is left. May be called more than once. */
+    void (*drained)(void *context);
+    /* Microseconds of a monotonic clock. */
+    uint64_t (*now_us)(void *context);
+};
+
+struct client {
+    struct service *service;
+    struct connection *connection; /* NULL once the client is gone */
+    void *edge;                    /* the edge's own */
+    uid_t user;
+    char name[LIMIT_NAME_BYTES]; /* as it calls itself */
+    bool greeted;                /* hello was accepted */
+    bool failed;                 /* broke the protocol: nothing more is read from it */
+    unsigned holds;              /* of the connection, jobs and work */
+    struct buffer *buffers;
+    size_t buffer_count;
+    uint64_t last_buffer_id;
+    struct job *jobs; /* all that have not ended, by member peer */
+    size_t job_count;
+    struct lane lane;
+    struct client *next;
+};
+
+struct service {
+    const struct service_ops *ops;
+    void *context;
+    struct device *device;
+    struct pool *pool;
+    uid_t owner; /* who may drain, besides root */
+    bool draining;
+    struct scheduler scheduler;
+    struct client *clients;
+    struct msg_stats_result stats;
+};
+
+void service_init(struct service *service, const struct service_ops *ops, void *context, struct device *device,
+                  struct pool *pool, uid_t owner);
+/* Frees what is left. Every connection must be closed, and no chunk or work be out. */
+void service_finish(struct service *service);
+
+/* A new client on a connection that it owns from now on; NULL, with the connection left alone, when there are
+ * LIMIT_CLIENTS already or no memory. */
+struct client *service_open(struct service *service, struct connection *connection, uid_t user);
+/* The client is gone: drops its queue, frees its connection, and its buffers when the last running chunk lets go. */
+void service_close(struct client *client);
+/* Handles the complete messages that have arrived. 0, or -errno: flush the output, then close. */
+int service_input(struct client *client);
+void service_chunk_done(struct service *service, struct chunk *chunk);
+/* Refuses new jobs from now on; ops->drained follows when the last has ended. */
+void service_drain(struct service *service);
+
+#endif
