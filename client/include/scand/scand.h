@@ -1,0 +1,167 @@
+/*
+ * libscand: scans on the machine's GPU, or without one, through the scand daemon.
+ *
+ *     struct scand *daemon;
+ *     struct scand_buffer *buffer;
+ *     struct scand_job *job;
+ *     if (scand_connect(NULL, NULL, &daemon)) ...                 // where: SCAND_SOCKET, else the default
+ *     scand_buffer_create(daemon, SCAND_PLACE_HOST, rows * samples * sizeof(float), &buffer);
+ *     float *x = scand_buffer_data(buffer);                        // fill it
+ *     struct scand_tensor t = {.buffer = buffer, .dtype = SCAND_DTYPE_F32, .rank = 2, .shape = {rows, samples}};
+ *     scand_tensor_pack(&t);
+ *     struct scand_scan scan = {.input = t, .output = t, .axis = 1, .pass_count = 2,
+ *                               .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD}, .accumulator =
+ * SCAND_ACCUMULATOR_F64}; scand_submit(daemon, &scan, &job); scand_wait(job, -1, NULL); // x now holds the result
+ *
+ * Every function that can fail returns an enum scand_status, SCAND_OK being 0, and leaves its outputs untouched on
+ * failure; scand_message() then says what was wrong, with which value, what is allowed and what to do next. A
+ * connection and all that belongs to it is used by one thread at a time. The library starts no threads and installs no
+ * signal handlers.
+ *
+ * When the daemon's worker is restarted, the library connects again by itself, which can add up to 10 seconds to any
+ * call. Host buffers keep their handles and content. Jobs that had no answer are repeated where that cannot change
+ * their result; others, above all those in place, end in SCAND_LOST, and device buffers are lost.
+ */
+#ifndef SCAND_SCAND_H
+#define SCAND_SCAND_H
+
+#include <scand/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct scand;        /* a connection to the daemon */
+struct scand_buffer; /* memory that both sides see */
+struct scand_job;    /* a submitted scan */
+
+struct scand_device {
+    char name[64];               /* "NVIDIA H200", or the processor's */
+    char backend[16];            /* "cuda" or "cpu" */
+    uint64_t memory_bytes;       /* of the device, in all */
+    uint64_t memory_limit_bytes; /* that this daemon may take of it */
+    uint64_t memory_used_bytes;  /* that it has taken now */
+    uint64_t chunk_bytes;        /* rows are moved and scanned in pieces of about this size */
+};
+
+/* A counter of the daemon since it began, by its name. */
+struct scand_counter {
+    const char *name; /* lives as long as the program */
+    uint64_t value;
+};
+
+/*
+ * An array in a buffer: NumPy's terms. Element (i, j, ...) lies at offset + i x strides[0] + j x strides[1] + ...
+ * bytes. Strides may be negative or unaligned. Those of an output must not let two elements overlap.
+ */
+struct scand_tensor {
+    struct scand_buffer *buffer;
+    uint64_t offset; /* bytes, of element (0, 0, ...) */
+    enum scand_dtype dtype;
+    uint32_t rank; /* 1 to SCAND_RANK_MAX */
+    uint64_t shape[SCAND_RANK_MAX];
+    int64_t strides[SCAND_RANK_MAX]; /* bytes */
+};
+
+/*
+ * A scan along one axis of `input`, an f32 tensor, into `output`, an f32 or f64 tensor of the same shape, which is the
+ * same elements (in place) or does not overlap it. Zero-initialised members are the defaults: inclusive, sum, f32
+ * accumulation, f32 between the passes.
+ */
+struct scand_scan {
+    struct scand_tensor input;
+    struct scand_tensor output;
+    uint32_t axis;
+    uint32_t pass_count; /* 1 or 2 */
+    enum scand_pass passes[SCAND_PASSES_MAX];
+    enum scand_kind kind;
+    enum scand_operator op;
+    enum scand_accumulator accumulator;
+    enum scand_dtype intermediate; /* what values are rounded to between two passes */
+};
+
+/* How long a job took, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */
+struct scand_times {
+    uint64_t queued_us;   /* from its arrival to its first chunk's start */
+    uint64_t upload_us;   /* chunks' uploads, added up */
+    uint64_t kernel_us;   /* chunks' kernels, added up */
+    uint64_t download_us; /* chunks' downloads, added up */
+    uint64_t total_us;    /* from its arrival to its reply */
+};
+
+/*
+ * Connects to the daemon at socket_path, or for NULL at $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock, else (as root)
+ * /run/scand/scand.sock. `name` says who connects, for people who look at the daemon; NULL is the program's name. On
+ * failure *out stays untouched and scand_connect_message() explains. Free with scand_disconnect.
+ */
+int scand_connect(const char *socket_path, const char *name, struct scand **out);
+const char *scand_connect_message(void); /* of the calling thread's last failed scand_connect */
+
+/* Ends the connection. Buffers, their mappings and jobs of the connection end with it; running work finishes into
+ * nothing. */
+void scand_disconnect(struct scand *daemon);
+
+/* What went wrong in the last call that failed on this connection. Lives until the next call. */
+const char *scand_message(const struct scand *daemon);
+/* After SCAND_BUSY: milliseconds after which a new try makes sense, 0 when unknown. */
+uint32_t scand_retry_ms(const struct scand *daemon);
+
+const char *scand_status_word(int status); /* "busy" */
+const char *scand_status_text(int status); /* one line on what it means */
+int scand_status_exit_code(int status);    /* for programs: see sysexits.h */
+
+const char *scand_server_name(const struct scand *daemon); /* "scand 0.1.0" */
+
+/* Round trip to the daemon, in microseconds. */
+int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
+/* Fills at most `capacity` devices and sets *count to the number filled. */
+int scand_devices(struct scand *daemon, struct scand_device *devices, size_t capacity, size_t *count);
+/* Fills at most `capacity` counters and sets *count to the number filled. */
+int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t capacity, size_t *count);
+/* Asks the daemon to refuse new jobs, finish those it has and stop. Only root and the daemon's own user may. */
+int scand_drain(struct scand *daemon);
+
+/* Memory from the daemon: host memory, pinned and mapped into this program, or device memory, which this program cannot
+ * touch but jobs can. New memory holds zeros or what this user's earlier buffers held, never another user's data.
+ * size_bytes: 1 to the daemon's limit. */
+int scand_buffer_create(struct scand *daemon, enum scand_place place, uint64_t size_bytes, struct scand_buffer **out);
+/* Memory of this program: a memfd (MFD_ALLOW_SEALING) of at least size_bytes, which is sealed against shrinking and
+ * growing. The descriptor stays the caller's, who may close it. */
+int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out);
+void *scand_buffer_data(const struct scand_buffer *buffer); /* NULL for device memory */
+uint64_t scand_buffer_size(const struct scand_buffer *buffer);
+/* Unmaps and gives back. Jobs that use it go on; the daemon keeps it for as long as they run. */
+int scand_buffer_release(struct scand_buffer *buffer);
+
+/* Sets a tensor's strides to those of a C-ordered, dense array of its shape and dtype. */
+void scand_tensor_pack(struct scand_tensor *tensor);
+
+/* Called while a job runs, from scand_wait, scand_dispatch or another call that waits for the daemon. It may call the
+ * library, except scand_disconnect; it is not called again before it returns. */
+typedef void scand_progress(void *context, uint64_t rows_done, uint64_t rows);
+
+/* Submits a scan. `progress` may be NULL. Free the job with scand_job_release, at any time after. */
+int scand_submit(struct scand *daemon, const struct scand_scan *scan, struct scand_job **out);
+int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, scand_progress *progress, void *context,
+                          struct scand_job **out);
+/* Waits for at most timeout_ms (negative: without end) and returns the job's status; SCAND_TIMED_OUT while it still
+ * runs. *times (unless NULL) is filled when it has succeeded. */
+int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times);
+/* 1 when the job has ended, and scand_wait returns at once; 0 before. Reads nothing from the socket. */
+int scand_job_done(const struct scand_job *job);
+/* Asks the daemon to stop the job; scand_wait then returns SCAND_CANCELLED, or SCAND_OK where it was done already. What
+ * its output holds is undefined. */
+int scand_cancel(struct scand_job *job);
+/* Frees the handle; a job that still runs goes on and its result is dropped. */
+void scand_job_release(struct scand_job *job);
+
+/* For programs with a loop of their own: a descriptor to poll for reading, and what to call when it is readable: it
+ * takes in what has arrived without waiting. */
+int scand_fd(const struct scand *daemon);
+int scand_dispatch(struct scand *daemon);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

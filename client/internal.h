@@ -1,0 +1,164 @@
+/*
+ * What the library's files share.
+ *
+ * A session (struct scand) outlives the connection that it has at the moment: when that breaks, a later step connects
+ * anew, imports the host buffers again and submits again what is safe to repeat (reconnect.c). Functions return 0 or
+ * -errno; those that take the session leave the explanation in its `error`. -EPIPE means that the connection broke; no
+ * status has it.
+ */
+#ifndef CLIENT_INTERNAL_H
+#define CLIENT_INTERNAL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <scand/scand.h>
+
+#include "protocol/codec.h"
+#include "protocol/connection.h"
+#include "protocol/socket.h"
+
+/* Longest waits. Tests are built with shorter ones. */
+#ifndef CALL_MS
+#define CALL_MS 30000 /* for an answer; CUDA may take its time to start */
+#endif
+#ifndef RECONNECT_MS
+#define RECONNECT_MS 10000 /* for a daemon to come back */
+#endif
+#define RECONNECT_PAUSE_MS 50
+#define ATTEMPTS_MAX       3 /* sendings of one request or job: what ends three workers will end a fourth */
+
+/* Marks in the msgid say what a late answer, which nobody waits for any more, brings and must be given back. */
+#define MSGID_CREATE UINT32_C(0x80000000)
+#define MSGID_IMPORT UINT32_C(0x40000000)
+
+/* A request that somebody waits for. */
+struct call {
+    enum method method;
+    const void *params;
+    const int *fds; /* that go with it */
+    size_t fd_count;
+    int64_t timeout_ms; /* 0: CALL_MS */
+    void *result;
+    int *taken; /* room for LIMIT_MESSAGE_FDS descriptors that come with the answer; buffer.create only */
+    size_t taken_count;
+    uint32_t msgid;
+    bool answered;
+    struct error error;
+    struct call *outer; /* a progress callback may call while another call waits */
+};
+
+struct scand {
+    struct connection *connection; /* NULL: broken, and not yet made anew */
+    bool gone;                     /* no daemon came back; all jobs have ended */
+    bool watches_output;
+    bool in_callback;
+    int epoll;           /* what scand_fd shows; the sockets of all connections come and go in it */
+    uint64_t generation; /* counts broken connections */
+    uint32_t last_msgid;
+    char path[SOCKET_PATH_BYTES];
+    char name[LIMIT_NAME_BYTES];
+    char server[LIMIT_NAME_BYTES];
+    struct msg_limits limits;
+    struct call *call; /* innermost */
+    struct scand_buffer *buffers;
+    struct scand_job *jobs, **jobs_end; /* in the order of submission */
+    struct error error;                 /* of the last call that failed */
+    uint8_t outgoing[LIMIT_MESSAGE_BYTES];
+};
+
+struct scand_buffer {
+    struct scand *daemon;
+    struct scand_buffer *next;
+    uint64_t id;
+    uint64_t size_bytes;
+    uint64_t segment_bytes; /* of each descriptor; 0: an imported memfd */
+    enum scand_place place;
+    const char *lost; /* why the daemon has it no more; NULL while it has */
+    void *data;
+    dev_t device; /* with inode: which memory it is, also when that was imported twice */
+    ino_t inode;
+    size_t fd_count;
+    int fds[]; /* kept, to import them into the next worker */
+};
+
+/* The bytes that a tensor spans in some memory. */
+struct extent {
+    dev_t device;
+    ino_t inode;
+    uint64_t begin, end;
+};
+
+struct scand_job {
+    struct scand *daemon;
+    struct scand_job *next;
+    uint32_t msgid; /* 0: not submitted on this connection */
+    struct msg_job_submit_params params;
+    struct scand_buffer *input, *output; /* NULL once released */
+    struct extent reads, writes;
+    scand_progress *progress;
+    void *context;
+    unsigned attempts;
+    bool sent;      /* it may have reached the daemon */
+    bool cancelled; /* on request */
+    bool released;  /* freed when it ends and nobody waits for it */
+    bool awaited;   /* a callback may release the job that scand_wait waits for */
+    bool done;
+    const char *unrepeatable; /* why, while reconnecting */
+    struct error error;
+    struct scand_times times;
+};
+
+/* session.c */
+int64_t clock_ms(void);
+/* Connects and says hello; the connection is NULL afterwards if that failed. */
+int session_open(struct scand *daemon);
+/* Drops the connection; jobs wait for reconnect. */
+void session_drop(struct scand *daemon);
+/* Drops the connection for good: every job ends with session's error. Returns its code. */
+int session_give_up(struct scand *daemon);
+/* Queues a request and writes what the socket takes. That the connection is broken shows when reading: answers may
+ * wait. */
+int session_send(struct scand *daemon, uint32_t msgid, const struct call *call);
+/* Waits for input until the deadline and handles it. 0, -ETIMEDOUT, -EPIPE, or another when the session was given up.
+ */
+int session_step(struct scand *daemon, int64_t deadline_ms);
+/* Steps until *done. -EPIPE also when the connection was replaced meanwhile, by a call from a callback. */
+int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms);
+uint32_t session_next_msgid(struct scand *daemon, uint32_t mark);
+int session_fail(struct scand *daemon, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* call.c */
+/* Sends and waits, on this connection. */
+int call_once(struct scand *daemon, struct call *call);
+/* The same, reconnecting before or after, and repeated where that is harmless; else -EOWNERDEAD. */
+int call_run(struct scand *daemon, struct call *call);
+int take_response(struct scand *daemon, const struct message *message, struct error *error);
+/* A response's failure into *out. Returns 0, or -EBADMSG and *error. */
+int take_failure(const struct message *message, struct error *out, struct error *error);
+
+/* reconnect.c */
+/* Returns 0 with a connection, or -errno with all jobs ended. */
+int session_ready(struct scand *daemon);
+
+/* buffer.c */
+int buffer_import_again(struct scand_buffer *buffer);
+void buffers_free(struct scand *daemon);
+
+/* job.c */
+struct scand_job *job_find(const struct scand *daemon, uint32_t msgid);
+int job_submit(struct scand_job *job);
+int job_take_response(struct scand_job *job, const struct message *message, struct error *error);
+/* Calls its progress function, unless that runs: what it does could go on forever otherwise. `job` may be NULL. */
+void job_report(struct scand_job *job, const struct msg_job_progress *progress);
+/* Ends a job, which may free it. */
+void job_end(struct scand_job *job, const struct error *error);
+bool jobs_wait(const struct scand *daemon);
+void jobs_free(struct scand *daemon);
+
+/* scan.c */
+/* Checks what the daemon need not be asked for, and fills params, buffers and extents of the job. */
+int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job);
+bool extents_overlap(const struct extent *a, const struct extent *b);
+
+#endif

@@ -1,0 +1,180 @@
+/* Jobs: submitting, waiting, cancelling, and their list, which is in the order of submission. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/internal.h"
+
+struct scand_job *job_find(const struct scand *daemon, uint32_t msgid)
+{
+    for (struct scand_job *job = daemon->jobs; job && msgid; job = job->next)
+        if (job->msgid == msgid && !job->done)
+            return job;
+    return NULL;
+}
+
+bool jobs_wait(const struct scand *daemon)
+{
+    for (const struct scand_job *job = daemon->jobs; job; job = job->next)
+        if (!job->done)
+            return true;
+    return false;
+}
+
+static void job_free(struct scand_job *job)
+{
+    struct scand *daemon = job->daemon;
+    struct scand_job **link = &daemon->jobs;
+    while (*link != job)
+        link = &(*link)->next;
+    *link = job->next;
+    if (!*link)
+        daemon->jobs_end = link;
+    free(job);
+}
+
+static void job_free_unneeded(struct scand_job *job)
+{
+    if (job->released && job->done && !job->awaited)
+        job_free(job);
+}
+
+void jobs_free(struct scand *daemon)
+{
+    while (daemon->jobs)
+        job_free(daemon->jobs);
+}
+
+void job_end(struct scand_job *job, const struct error *error)
+{
+    job->done = true;
+    job->error = *error;
+    job_free_unneeded(job);
+}
+
+void job_report(struct scand_job *job, const struct msg_job_progress *progress)
+{
+    if (!job || !job->progress || job->released || job->daemon->in_callback)
+        return;
+    struct scand *daemon = job->daemon; /* The job may be released in there. */
+    daemon->in_callback = true;
+    job->progress(job->context, progress->rows_done, progress->rows);
+    daemon->in_callback = false;
+}
+
+int job_take_response(struct scand_job *job, const struct message *message, struct error *error)
+{
+    struct error outcome = {.code = 0};
+    struct msg_job_submit_result result;
+    if (message->failed) {
+        if (take_failure(message, &outcome, error))
+            return -EBADMSG;
+    } else {
+        if (message_read(message, &msg_job_submit_result_type, &result, error))
+            return -EBADMSG;
+        job->times = (struct scand_times){result.queued_us, result.upload_us, result.kernel_us, result.download_us,
+                                          result.total_us};
+    }
+    job_end(job, &outcome);
+    return 0;
+}
+
+int job_submit(struct scand_job *job)
+{
+    struct scand *daemon = job->daemon;
+    job->params.input.buffer = job->input->id;
+    job->params.output.buffer = job->output->id;
+    job->msgid = session_next_msgid(daemon, 0);
+    int code = session_send(daemon, job->msgid, &(struct call){.method = METHOD_job_submit, .params = &job->params});
+    job->attempts++;
+    if (code == 0)
+        job->sent = true;
+    return code == -EPIPE ? 0 : code; /* reading will show it, and reconnecting submit it again */
+}
+
+int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, scand_progress *progress, void *context,
+                          struct scand_job **out)
+{
+    int code = session_ready(daemon);
+    if (code)
+        return (int)status_from_errno(code);
+    struct scand_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return (int)status_from_errno(session_fail(daemon, -ENOMEM, "out of memory for a job"));
+    *job = (struct scand_job){
+        .daemon = daemon, .progress = progress, .context = context, .params.progress = progress != NULL};
+    code = scan_prepare(daemon, scan, job);
+    if (code == 0)
+        code = job_submit(job);
+    if (code) {
+        free(job);
+        return (int)status_from_errno(code);
+    }
+    *daemon->jobs_end = job;
+    daemon->jobs_end = &job->next;
+    *out = job;
+    return SCAND_OK;
+}
+
+int scand_submit(struct scand *daemon, const struct scand_scan *scan, struct scand_job **out)
+{
+    return scand_submit_progress(daemon, scan, NULL, NULL, out);
+}
+
+/* Returns 0 when the job has ended, or -ETIMEDOUT. */
+static int job_wait(struct scand_job *job, int timeout_ms)
+{
+    struct scand *daemon = job->daemon;
+    int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : clock_ms() + timeout_ms;
+    while (!job->done) {
+        int code = session_run(daemon, &job->done, deadline_ms);
+        if (code == -EPIPE)
+            (void)session_ready(daemon); /* failing, it has ended the job */
+        if (!job->done && code == -ETIMEDOUT)
+            return session_fail(daemon, code, "the job has not ended within %d ms: wait again, or cancel it",
+                                timeout_ms);
+    }
+    return 0;
+}
+
+int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times)
+{
+    struct scand *daemon = job->daemon;
+    job->awaited = true;
+    int code = job_wait(job, timeout_ms);
+    job->awaited = false;
+    if (code == 0 && job->error.code) {
+        daemon->error = job->error;
+        code = job->error.code;
+    } else if (code == 0 && times) {
+        *times = job->times;
+    }
+    job_free_unneeded(job);
+    return (int)status_from_errno(code);
+}
+
+int scand_job_done(const struct scand_job *job)
+{
+    return job->done;
+}
+
+int scand_cancel(struct scand_job *job)
+{
+    struct scand *daemon = job->daemon;
+    job->cancelled = true;
+    /* Reconnecting ends a cancelled job. */
+    if (job->done || session_ready(daemon) || job->done)
+        return SCAND_OK;
+    int code =
+        call_run(daemon, &(struct call){.method = METHOD_job_cancel, .params = &(struct msg_job_id){job->msgid}});
+    /* It may have ended meanwhile; with the connection it ends, too. */
+    return code == -ENOENT || code == -EOWNERDEAD ? SCAND_OK : (int)status_from_errno(code);
+}
+
+void scand_job_release(struct scand_job *job)
+{
+    if (!job)
+        return;
+    job->released = true;
+    job_free_unneeded(job);
+}

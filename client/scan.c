@@ -1,0 +1,124 @@
+/* A scan as the program describes it: checked, and turned into what the wire carries. */
+#include <errno.h>
+#include <string.h>
+
+#include "client/internal.h"
+
+void scand_tensor_pack(struct scand_tensor *tensor)
+{
+    if ((unsigned)tensor->dtype >= SCAND_DTYPE_COUNT || tensor->rank > SCAND_RANK_MAX)
+        return; /* submitting it will say so */
+    uint64_t stride = dtype_size_bytes(tensor->dtype);
+    for (uint32_t i = tensor->rank; i-- > 0;) {
+        tensor->strides[i] = (int64_t)stride;
+        stride *= tensor->shape[i];
+    }
+}
+
+static int word_check(struct scand *daemon, const char *name, unsigned value, const struct words *words)
+{
+    char list[128];
+    if (value < words->count)
+        return 0;
+    return session_fail(daemon, -EINVAL, "%s is %u, not one of the %ss: %s (0 to %zu)", name, value, words->what,
+                        words_join(words, list, sizeof list), words->count - 1);
+}
+
+static int tensor_check(struct scand *daemon, const char *name, const struct scand_tensor *tensor)
+{
+    char member[32] = "";
+    strcat(strcat(member, name), ".dtype");
+    const struct scand_buffer *buffer = tensor->buffer;
+    if (!buffer)
+        return session_fail(daemon, -EINVAL,
+                            "%s.buffer is NULL: give one of scand_buffer_create or scand_buffer_import", name);
+    if (buffer->daemon != daemon)
+        return session_fail(daemon, -EINVAL, "%s.buffer belongs to another connection: import its memory into this one",
+                            name);
+    if (buffer->lost)
+        return session_fail(daemon, -EOWNERDEAD, "%s.buffer is lost: %s", name, buffer->lost);
+    if (tensor->rank == 0 || tensor->rank > SCAND_RANK_MAX)
+        return session_fail(daemon, -EINVAL, "%s.rank is %u: 1 to %d dimensions are allowed", name,
+                            (unsigned)tensor->rank, SCAND_RANK_MAX);
+    return word_check(daemon, member, tensor->dtype, &dtype_words);
+}
+
+static int scan_check(struct scand *daemon, const struct scand_scan *scan)
+{
+    int code = tensor_check(daemon, "input", &scan->input);
+    if (code == 0)
+        code = tensor_check(daemon, "output", &scan->output);
+    if (code == 0 && scan->axis >= scan->input.rank)
+        code = session_fail(daemon, -EINVAL, "axis is %u: an input of rank %u has axes 0 to %u", (unsigned)scan->axis,
+                            (unsigned)scan->input.rank, (unsigned)scan->input.rank - 1);
+    if (code == 0 && (scan->pass_count == 0 || scan->pass_count > SCAND_PASSES_MAX))
+        code = session_fail(daemon, -EINVAL, "pass_count is %u: a scan has 1 to %d passes", (unsigned)scan->pass_count,
+                            SCAND_PASSES_MAX);
+    for (uint32_t i = 0; code == 0 && i < scan->pass_count; i++)
+        code = word_check(daemon, i ? "passes[1]" : "passes[0]", scan->passes[i], &pass_words);
+    if (code == 0)
+        code = word_check(daemon, "kind", scan->kind, &kind_words);
+    if (code == 0)
+        code = word_check(daemon, "op", scan->op, &operator_words);
+    if (code == 0)
+        code = word_check(daemon, "accumulator", scan->accumulator, &accumulator_words);
+    return code ? code : word_check(daemon, "intermediate", scan->intermediate, &dtype_words);
+}
+
+static void tensor_params(struct msg_tensor *params, const struct scand_tensor *tensor)
+{
+    params->offset = tensor->offset;
+    params->dtype = tensor->dtype;
+    params->shape_count = params->strides_count = tensor->rank;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        params->shape[i] = tensor->shape[i];
+        params->strides[i] = tensor->strides[i];
+    }
+}
+
+/* Numbers that overflow are for the daemon to refuse; until then they count as all of the memory. */
+static struct extent tensor_extent(const struct scand_tensor *tensor)
+{
+    struct extent all = {.device = tensor->buffer->device, .inode = tensor->buffer->inode, .end = UINT64_MAX},
+                  extent = all;
+    int64_t size_bytes = (int64_t)dtype_size_bytes(tensor->dtype), low = 0, high = size_bytes;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t reach;
+        if (tensor->shape[i] == 0 || __builtin_mul_overflow(tensor->shape[i] - 1, tensor->strides[i], &reach))
+            return all;
+        if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            return all;
+    }
+    if (__builtin_add_overflow(tensor->offset, low, &extent.begin) ||
+        __builtin_add_overflow(tensor->offset, high, &extent.end))
+        return all;
+    return extent;
+}
+
+bool extents_overlap(const struct extent *a, const struct extent *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->begin < b->end && b->begin < a->end;
+}
+
+int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job)
+{
+    int code = scan_check(daemon, scan);
+    if (code)
+        return code;
+    struct msg_job_submit_params *params = &job->params;
+    tensor_params(&params->input, &scan->input);
+    tensor_params(&params->output, &scan->output);
+    params->axis = scan->axis;
+    params->passes_count = scan->pass_count;
+    for (uint32_t i = 0; i < scan->pass_count; i++)
+        params->passes[i] = scan->passes[i];
+    params->kind = scan->kind;
+    params->op = scan->op;
+    params->accumulator = scan->accumulator;
+    params->intermediate = scan->intermediate;
+    job->input = scan->input.buffer;
+    job->output = scan->output.buffer;
+    job->reads = tensor_extent(&scan->input);
+    job->writes = tensor_extent(&scan->output);
+    return 0;
+}

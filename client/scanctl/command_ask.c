@@ -1,0 +1,131 @@
+/*
+ * ping, devices, stats: one question to the daemon, one answer.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "commands.h"
+#include "protocol/limits.h"
+#include "remote.h"
+#include "text.h"
+
+#define COUNTERS_MAX 256
+
+typedef int question(struct scand *daemon, bool json, struct fault *fault);
+
+/* The options, a connection, the question. */
+static int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault)
+{
+    struct scand *daemon;
+    int result = options_parse_common(argc, argv, common, fault);
+    if (result)
+        return result;
+    if (common->help) {
+        help_print(argv[0]);
+        return 0;
+    }
+    result = remote_open(common->socket_path, &daemon, fault);
+    if (result)
+        return result;
+    result = put(daemon, common->json, fault);
+    scand_disconnect(daemon);
+    return result;
+}
+
+static int ask_ping(struct scand *daemon, bool json, struct fault *fault)
+{
+    uint64_t round_trip_us;
+    int status = scand_ping(daemon, &round_trip_us);
+    if (status)
+        return remote_fault(daemon, status, "ping", fault);
+    if (json) {
+        struct json out = {.file = stdout};
+        json_open(&out, NULL, '{');
+        json_text(&out, "server", scand_server_name(daemon));
+        json_unsigned(&out, "round_trip_us", round_trip_us);
+        json_close(&out, '}');
+        putchar('\n');
+    } else {
+        printf("%s: %" PRIu64 " us\n", scand_server_name(daemon), round_trip_us);
+    }
+    return 0;
+}
+
+static void devices_json(const struct scand_device *devices, size_t count)
+{
+    struct json json = {.file = stdout};
+    json_open(&json, NULL, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(&json, NULL, '{');
+        json_text(&json, "name", devices[i].name);
+        json_text(&json, "backend", devices[i].backend);
+        json_unsigned(&json, "memory_bytes", devices[i].memory_bytes);
+        json_unsigned(&json, "memory_limit_bytes", devices[i].memory_limit_bytes);
+        json_unsigned(&json, "memory_used_bytes", devices[i].memory_used_bytes);
+        json_unsigned(&json, "chunk_bytes", devices[i].chunk_bytes);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    putchar('\n');
+}
+
+static void devices_table(const struct scand_device *devices, size_t count)
+{
+    printf("%-8s %11s %11s %11s %11s  %s\n", "backend", "memory MiB", "limit MiB", "used MiB", "chunk KiB", "name");
+    for (size_t i = 0; i < count; i++)
+        printf("%-8s %11" PRIu64 " %11" PRIu64 " %11" PRIu64 " %11" PRIu64 "  %s\n", devices[i].backend,
+               devices[i].memory_bytes >> 20, devices[i].memory_limit_bytes >> 20, devices[i].memory_used_bytes >> 20,
+               devices[i].chunk_bytes >> 10, devices[i].name);
+}
+
+static int ask_devices(struct scand *daemon, bool json, struct fault *fault)
+{
+    struct scand_device devices[LIMIT_DEVICES];
+    size_t count;
+    int status = scand_devices(daemon, devices, LIMIT_DEVICES, &count);
+    if (status)
+        return remote_fault(daemon, status, "devices", fault);
+    if (json)
+        devices_json(devices, count);
+    else
+        devices_table(devices, count);
+    return 0;
+}
+
+static int ask_stats(struct scand *daemon, bool json, struct fault *fault)
+{
+    struct scand_counter counters[COUNTERS_MAX];
+    struct json out = {.file = stdout};
+    size_t count;
+    int status = scand_stats(daemon, counters, COUNTERS_MAX, &count);
+    if (status)
+        return remote_fault(daemon, status, "stats", fault);
+    if (json)
+        json_open(&out, NULL, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (json)
+            json_unsigned(&out, counters[i].name, counters[i].value);
+        else
+            printf("%s %" PRIu64 "\n", counters[i].name, counters[i].value);
+    }
+    if (json) {
+        json_close(&out, '}');
+        putchar('\n');
+    }
+    return 0;
+}
+
+int command_ping(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_ping, fault);
+}
+
+int command_devices(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_devices, fault);
+}
+
+int command_stats(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_stats, fault);
+}

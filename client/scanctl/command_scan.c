@@ -1,0 +1,132 @@
+#include <inttypes.h>
+
+#include "commands.h"
+#include "pieces.h"
+#include "protocol/status.h"
+#include "text.h"
+
+/* What the parts of a run share. */
+struct run {
+    const struct scan_options *options;
+    struct scand_scan scan;
+    struct array array;
+    struct plan plan;
+    struct input input;
+    struct output output;
+    struct pieces pieces;
+    uint64_t elapsed_us;
+};
+
+static void report_bytes(struct json *json, const struct run *run, uint64_t rows)
+{
+    uint64_t samples = rows * run->plan.length;
+    uint64_t bytes = samples * (SAMPLE_BYTES + (run->options->output_dtype == SCAND_DTYPE_F64 ? 8 : 4));
+    json_unsigned(json, "input_bytes", samples * SAMPLE_BYTES);
+    json_unsigned(json, "output_bytes", bytes - samples * SAMPLE_BYTES);
+    json_real(json, "seconds", (double)run->elapsed_us / 1e6);
+    json_real(json, "gb_per_s", gigabytes_per_second(bytes, run->elapsed_us));
+}
+
+static void report(struct run *run, const struct scand_device *device)
+{
+    struct json json = {.file = stdout};
+    const struct scand_scan *scan = &run->scan;
+    const struct scand_times *times = &run->pieces.times;
+    uint64_t rows = run->plan.records * run->plan.inner;
+    json_open(&json, NULL, '{');
+    json_text(&json, "input", run->options->input_path);
+    json_text(&json, "output", run->options->output_path);
+    json_unsigned(&json, "rows", rows);
+    json_unsigned(&json, "samples", run->plan.length);
+    json_open(&json, "passes", '[');
+    for (uint32_t i = 0; i < scan->pass_count; i++)
+        json_text(&json, NULL, pass_words.words[scan->passes[i]]);
+    json_close(&json, ']');
+    json_text(&json, "kind", kind_words.words[scan->kind]);
+    json_text(&json, "accumulator", accumulator_words.words[scan->accumulator]);
+    json_text(&json, "device", device->name);
+    json_text(&json, "backend", device->backend);
+    report_bytes(&json, run, rows);
+    json_unsigned(&json, "jobs", run->pieces.job_count);
+    json_unsigned(&json, "queued_us", times->queued_us);
+    json_unsigned(&json, "upload_us", times->upload_us);
+    json_unsigned(&json, "kernel_us", times->kernel_us);
+    json_unsigned(&json, "download_us", times->download_us);
+    json_unsigned(&json, "total_us", times->total_us);
+    json_close(&json, '}');
+    fputc('\n', stdout);
+}
+
+/* An array without samples has a result without samples: no job is needed. */
+static int run_samples(struct run *run, struct scand *daemon, uint32_t axis, struct fault *fault)
+{
+    if (!array_sample_count(&run->array))
+        return input_expect_end(&run->input, fault);
+    plan_make(&run->plan, &run->array, axis, run->options->output_dtype);
+    run->pieces = (struct pieces){
+        .daemon = daemon,
+        .array = &run->array,
+        .plan = &run->plan,
+        .scan = &run->scan,
+        .input = &run->input,
+        .output = &run->output,
+    };
+    return pieces_run(&run->pieces, fault);
+}
+
+static int run_output(struct run *run, struct scand *daemon, uint32_t axis, struct fault *fault)
+{
+    int result = output_open(&run->output, run->options->output_path, fault);
+    if (result)
+        return result;
+    result = array_write_header(&run->array, run->options->output_dtype, &run->output, fault);
+    if (!result)
+        result = run_samples(run, daemon, axis, fault);
+    if (result)
+        output_discard(&run->output);
+    else
+        result = output_commit(&run->output, fault);
+    return result;
+}
+
+static int run_input(struct run *run, struct fault *fault)
+{
+    const struct scan_options *options = run->options;
+    struct scand *daemon;
+    uint32_t axis;
+    uint64_t begun_us = clock_us();
+    int result = array_read_header(&run->array, &run->input, &options->hints, fault);
+    if (!result)
+        result = scan_options_axis(options, run->array.rank, &axis, fault);
+    if (!result)
+        result = remote_open(options->common.socket_path, &daemon, fault);
+    if (result)
+        return result;
+    result = run_output(run, daemon, axis, fault);
+    run->elapsed_us = clock_us() - begun_us;
+    if (!result && options->common.json) {
+        struct scand_device device = remote_device(daemon);
+        report(run, &device);
+    }
+    scand_disconnect(daemon);
+    return result;
+}
+
+int command_scan(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    struct scan_options options = {.common = *common};
+    int result = scan_options_parse(argc, argv, &options, fault);
+    if (result)
+        return result;
+    if (options.common.help) {
+        help_print(argv[0]);
+        return 0;
+    }
+    struct run run = {.options = &options, .scan = options.scan};
+    result = input_open(&run.input, options.input_path, fault);
+    if (result)
+        return result;
+    result = run_input(&run, fault);
+    input_close(&run.input);
+    return result;
+}

@@ -1,0 +1,26 @@
+/*
+ * The commands. Each gets its words (argv[0] is "scanctl" and its name) and the options that stood before it, and
+ * returns 0 or an exit code with *fault filled.
+ */
+#ifndef SCANCTL_COMMANDS_H
+#define SCANCTL_COMMANDS_H
+
+#include "options.h"
+
+/*  name       arguments                    what it does */
+#define COMMANDS(X)                                             \
+    X(scan, "[OPTION...] IN -o OUT", "scan the rows of a file") \
+    X(ping, "[--json]", "measure a round trip to the daemon")   \
+    X(devices, "[--json]", "list the daemon's devices")         \
+    X(stats, "[--json]", "print the daemon's counters")         \
+    X(demo, "[OPTION...]", "scan a synthetic shot gather and check the result")
+
+#define X(NAME, ARGUMENTS, TEXT) \
+    int command_##NAME(int argc, char **argv, struct common_options *common, struct fault *fault);
+COMMANDS(X)
+#undef X
+
+/* Prints the help of a command, "scanctl scan" or another. */
+void help_print(const char *command);
+
+#endif

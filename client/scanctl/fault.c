@@ -1,0 +1,14 @@
+#include "fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int fault_set(struct fault *fault, int exit_code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(fault->text, sizeof(fault->text), format, arguments);
+    va_end(arguments);
+    fault->exit_code = exit_code;
+    return exit_code;
+}

@@ -1,0 +1,39 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+
+static const char scan_help[] =
+    "usage: scanctl scan [OPTION...] IN -o OUT\n"
+    "Scans the rows of IN, f32 samples, and writes the result to OUT in the same form. OUT appears whole or not at "
+    "all.\n"
+    "IN and OUT may be the same file, or - for standard input and output.\n"
+    "\n"
+    "  -o, --output OUT        the result's file\n"
+    "      --passes LIST       forward, backward, or two of them in order: forward,backward [forward]\n"
+    "      --kind KIND         inclusive | exclusive [inclusive]\n"
+    "      --accumulator TYPE  what sums are kept in: f32 | f64 | f2 [f64]\n"
+    "      --intermediate TYPE what values are rounded to between two passes: f32 | f64 [f32]\n"
+    "      --output-dtype TYPE f32 | f64 [f32]\n"
+    "      --axis N            the axis to scan, from 0; negative ones count from the last [-1]\n"
+    "      --format FORM       raw | npy | su [by IN's extension, else raw]\n"
+    "      --shape A,B,...     of raw samples, the last axis dense\n"
+    "      --dtype TYPE        of raw samples: f32 [f32]\n"
+    "      --byte-order ORDER  of raw and SU samples: little | big [raw: this machine's; SU: found out]\n"
+    "      --json              print rows, samples, times and GB/s as one JSON object\n"
+    "      --socket PATH       the daemon's socket\n"
+    "\n"
+    "  scanctl scan --passes forward,backward gather.su -o integrated.su\n";
+
+void help_print(const char *command)
+{
+    if (!strcmp(command, "scanctl scan")) {
+        fputs(scan_help, stdout);
+        return;
+    }
+#define X(NAME, ARGUMENTS, TEXT)            \
+    if (!strcmp(command, "scanctl " #NAME)) \
+        printf("usage: scanctl %s %s [--socket PATH]\n%s\n", #NAME, ARGUMENTS, TEXT);
+    COMMANDS(X)
+#undef X
+}

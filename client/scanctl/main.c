@@ -1,0 +1,90 @@
+/*
+ * scanctl: the scand daemon from the command line.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+
+#define X(NAME, ARGUMENTS, TEXT) {#NAME, "scanctl " #NAME, ARGUMENTS, TEXT, command_##NAME},
+static const struct command {
+    const char *name, *full_name, *arguments, *text;
+    int (*run)(int argc, char **argv, struct common_options *common, struct fault *fault);
+} commands[] = {COMMANDS(X)};
+#undef X
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static void usage(void)
+{
+    printf("usage: scanctl [--socket PATH] COMMAND [OPTION...]\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-8s %-22s %s\n", commands[i].name, commands[i].arguments, commands[i].text);
+    printf("\n"
+           "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock\n"
+           "  --version      print the version\n"
+           "  --help         print this; after a command's name, that command's help\n\n"
+           "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "
+           "or device,\n"
+           "73 output cannot be created, 74 reading or writing failed, 75 try again.\n");
+}
+
+static int fault_no_command(const char *word, struct fault *fault)
+{
+    char names[128] = "";
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        strcat(names, i ? ", " : "");
+        strcat(names, commands[i].name);
+    }
+    if (!word)
+        return fault_set(fault, EX_USAGE, "no command; give one of %s; see scanctl --help", names);
+    return fault_set(fault, EX_USAGE, "unknown command \"%s\"; give one of %s; see scanctl --help", word, names);
+}
+
+static int command_run(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    for (size_t i = 0; argc > 0 && i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[0], commands[i].name))
+            continue;
+        argv[0] = (char *)commands[i].full_name;
+        return commands[i].run(argc, argv, common, fault);
+    }
+    return fault_no_command(argc > 0 ? argv[0] : NULL, fault);
+}
+
+static int take_version(void *context, int option, const char *argument, struct fault *fault)
+{
+    (void)option, (void)argument, (void)fault;
+    *(bool *)context = true;
+    return 0;
+}
+
+static int scanctl(int argc, char **argv, struct fault *fault)
+{
+    static const struct option table[] = {{"version", no_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {0}};
+    struct common_options common = {.socket_path = NULL};
+    bool version = false;
+    argv[0] = (char *)"scanctl";
+    int result = options_parse(argc, argv, "+:", table, take_version, &version, &common, fault);
+    if (result)
+        return result;
+    if (version)
+        printf("scanctl %s\n", SCANCTL_VERSION);
+    else if (common.help)
+        usage();
+    else
+        return command_run(argc - optind, argv + optind, &common, fault);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct fault fault = {.exit_code = 0};
+    int result = argc < 1 ? EX_USAGE : scanctl(argc, argv, &fault);
+    if (!result && (fflush(stdout) || ferror(stdout)))
+        result = fault_set(&fault, EX_IOERR, "standard output: writing fails: %s", strerror(errno));
+    if (result)
+        fprintf(stderr, "scanctl: %s\n", fault.text);
+    return result;
+}

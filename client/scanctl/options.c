@@ -1,0 +1,268 @@
+#include "options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "protocol/status.h"
+#include "text.h"
+
+enum {
+    OPTION_PASSES = OPTION_OWN,
+    OPTION_ACCUMULATOR,
+    OPTION_KIND,
+    OPTION_INTERMEDIATE,
+    OPTION_OUTPUT_DTYPE,
+    OPTION_DTYPE,
+    OPTION_AXIS,
+    OPTION_SHAPE,
+    OPTION_FORMAT,
+    OPTION_BYTE_ORDER,
+};
+
+static const struct option scan_table[] = {
+    {"passes", required_argument, NULL, OPTION_PASSES},
+    {"accumulator", required_argument, NULL, OPTION_ACCUMULATOR},
+    {"kind", required_argument, NULL, OPTION_KIND},
+    {"intermediate", required_argument, NULL, OPTION_INTERMEDIATE},
+    {"output-dtype", required_argument, NULL, OPTION_OUTPUT_DTYPE},
+    {"dtype", required_argument, NULL, OPTION_DTYPE},
+    {"axis", required_argument, NULL, OPTION_AXIS},
+    {"shape", required_argument, NULL, OPTION_SHAPE},
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    {"byte-order", required_argument, NULL, OPTION_BYTE_ORDER},
+    {"output", required_argument, NULL, 'o'},
+    COMMON_OPTIONS,
+    {0},
+};
+
+static int option_fault(char **argv, int found, struct fault *fault)
+{
+    const char *word = optind > 0 ? argv[optind - 1] : "";
+    if (found == ':')
+        return fault_set(fault, EX_USAGE, "%s needs a value after it; see %s --help", word, argv[0]);
+    if (optopt > ' ' && optopt < OPTION_SOCKET)
+        return fault_set(fault, EX_USAGE, "unknown option -%c; see %s --help", optopt, argv[0]);
+    return fault_set(fault, EX_USAGE, "%s is unknown, short for several options, or takes no value; see %s --help",
+                     word, argv[0]);
+}
+
+int options_parse(int argc, char **argv, const char *short_options, const struct option *table, option_handler *handler,
+                  void *context, struct common_options *common, struct fault *fault)
+{
+    int option;
+    optind = 0; /* glibc: begin again */
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, short_options, table, NULL)) != -1) {
+        int result = 0;
+        if (option == '?' || option == ':')
+            result = option_fault(argv, option, fault);
+        else if (option == OPTION_SOCKET)
+            common->socket_path = optarg;
+        else if (option == OPTION_JSON)
+            common->json = true;
+        else if (option == OPTION_HELP)
+            common->help = true;
+        else
+            result = handler(context, option, optarg, fault);
+        if (result)
+            return result;
+    }
+    return 0;
+}
+
+int options_parse_common(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    static const struct option table[] = {COMMON_OPTIONS, {0}};
+    int result = options_parse(argc, argv, ":", table, NULL, NULL, common, fault);
+    if (!result && !common->help && optind < argc)
+        return fault_set(fault, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
+                         argv[0], argv[0]);
+    return result;
+}
+
+/* One word out of a list of types.h. */
+static int take_word(const char *option, const struct words *words, const char *word, size_t length, int *out,
+                     struct fault *fault)
+{
+    char allowed[128];
+    int found = words_find(words, word, length);
+    if (found < 0)
+        return fault_set(fault, EX_USAGE, "--%s is \"%.*s\"; it may be %s", option, (int)length, word,
+                         words_join(words, allowed, sizeof(allowed)));
+    *out = found;
+    return 0;
+}
+
+static int take_passes(struct scand_scan *scan, const char *list, struct fault *fault)
+{
+    scan->pass_count = 0;
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        int pass = 0, result = take_word("passes", &pass_words, at, length, &pass, fault);
+        if (result)
+            return result;
+        if (scan->pass_count == SCAND_PASSES_MAX)
+            return fault_set(fault, EX_USAGE, "--passes is \"%s\"; it may name one or %d passes", list,
+                             SCAND_PASSES_MAX);
+        scan->passes[scan->pass_count++] = (enum scand_pass)pass;
+        at += length;
+        if (!*at)
+            return 0;
+    }
+}
+
+static int take_shape(struct array_hints *hints, const char *list, struct fault *fault)
+{
+    char number[24];
+    hints->rank = 0;
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        uint64_t size = 0;
+        snprintf(number, sizeof(number), "%.*s", (int)length, at);
+        if (hints->rank == SCAND_RANK_MAX || length >= sizeof(number) || !parse_unsigned(number, &size) || !size)
+            return fault_set(fault, EX_USAGE,
+                             "--shape is \"%s\"; it may be one to %d whole numbers from 1 on, as in --shape 60,1000",
+                             list, SCAND_RANK_MAX);
+        hints->shape[hints->rank++] = size;
+        at += length;
+        if (!*at)
+            return 0;
+    }
+}
+
+static int take_axis(int64_t *axis, const char *text, struct fault *fault)
+{
+    uint64_t number;
+    bool negative = text[0] == '-';
+    if (!parse_unsigned(text + negative, &number) || number > SCAND_RANK_MAX)
+        return fault_set(fault, EX_USAGE,
+                         "--axis is \"%s\"; it may be 0 to %d, or -%d to -1 to count from the last axis", text,
+                         SCAND_RANK_MAX - 1, SCAND_RANK_MAX);
+    *axis = negative ? -(int64_t)number : (int64_t)number;
+    return 0;
+}
+
+static int take_file_option(struct scan_options *options, int option, const char *argument, struct fault *fault)
+{
+    int format, dtype;
+    if (option == OPTION_SHAPE)
+        return take_shape(&options->hints, argument, fault);
+    if (option == OPTION_DTYPE) {
+        static const char *const f32[] = {"f32"};
+        static const struct words allowed = {.what = "dtype", .words = f32, .count = 1};
+        return take_word("dtype", &allowed, argument, strlen(argument), &dtype, fault);
+    }
+    if (option == OPTION_FORMAT) {
+        format = format_of_word(argument);
+        if (format < 0)
+            return fault_set(fault, EX_USAGE, "--format is \"%s\"; it may be raw, npy, su", argument);
+        options->hints.format = (enum format)format;
+        return 0;
+    }
+    bool big = !strcmp(argument, "big");
+    if (!big && strcmp(argument, "little"))
+        return fault_set(fault, EX_USAGE, "--byte-order is \"%s\"; it may be little, big", argument);
+    options->hints.byte_order = big ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE;
+    return 0;
+}
+
+static int take_option(void *context, int option, const char *argument, struct fault *fault)
+{
+    struct scan_options *options = context;
+    struct scand_scan *scan = &options->scan;
+    size_t length = strlen(argument);
+    int word = 0, result;
+    switch (option) {
+    case 'o':
+        options->output_path = argument;
+        return 0;
+    case OPTION_PASSES:
+        return take_passes(scan, argument, fault);
+    case OPTION_AXIS:
+        return take_axis(&options->axis, argument, fault);
+    case OPTION_ACCUMULATOR:
+        result = take_word("accumulator", &accumulator_words, argument, length, &word, fault);
+        scan->accumulator = (enum scand_accumulator)word;
+        return result;
+    case OPTION_KIND:
+        result = take_word("kind", &kind_words, argument, length, &word, fault);
+        scan->kind = (enum scand_kind)word;
+        return result;
+    case OPTION_INTERMEDIATE:
+        result = take_word("intermediate", &dtype_words, argument, length, &word, fault);
+        scan->intermediate = (enum scand_dtype)word;
+        return result;
+    case OPTION_OUTPUT_DTYPE:
+        result = take_word("output-dtype", &dtype_words, argument, length, &word, fault);
+        options->output_dtype = (enum scand_dtype)word;
+        return result;
+    default:
+        return take_file_option(options, option, argument, fault);
+    }
+}
+
+/* The format where none was given. Files of a known form are not taken for raw samples, whose sums would be nonsense.
+ */
+static int format_guess(struct scan_options *options, struct fault *fault)
+{
+    static const char *const others[] = {".sgy", ".segy", ".rsf", ".npz"};
+    const char *dot = strrchr(options->input_path, '.');
+    for (size_t i = 0; dot && i < sizeof(others) / sizeof(others[0]); i++)
+        if (!strcasecmp(dot, others[i]))
+            return fault_set(
+                fault, EX_USAGE,
+                "%s: %s files cannot be scanned; convert it to .npy or SU, or give --format raw, npy or su if it "
+                "is one of those",
+                options->input_path, others[i]);
+    options->hints.format = format_of_name(options->input_path);
+    return 0;
+}
+
+/* What can be said of the words before any file is opened. */
+static int scan_options_check(struct scan_options *options, int words, struct fault *fault)
+{
+    if (words < 1)
+        return fault_set(fault, EX_USAGE, "no input; give one file, or - for standard input");
+    if (words > 1)
+        return fault_set(fault, EX_USAGE, "%d inputs; give one file, or - for standard input", words);
+    if (!options->output_path)
+        return fault_set(fault, EX_USAGE, "no output; give -o FILE, or -o - for standard output");
+    if (!strcmp(options->output_path, "-") && options->common.json)
+        return fault_set(fault, EX_USAGE, "--json and -o - would both write to standard output; give -o FILE");
+    int result = options->hints.format == FORMAT_COUNT ? format_guess(options, fault) : 0;
+    if (result)
+        return result;
+    if (options->hints.format == FORMAT_SU && options->output_dtype == SCAND_DTYPE_F64)
+        return fault_set(fault, EX_USAGE,
+                         "--output-dtype is f64, but SU files hold f32; leave it out, or convert to .npy first");
+    return 0;
+}
+
+int scan_options_parse(int argc, char **argv, struct scan_options *options, struct fault *fault)
+{
+    options->scan = (struct scand_scan){
+        .pass_count = 1,
+        .passes = {SCAND_PASS_FORWARD},
+        .accumulator = SCAND_ACCUMULATOR_F64,
+    };
+    options->hints = (struct array_hints){.format = FORMAT_COUNT};
+    options->axis = -1;
+    int result = options_parse(argc, argv, ":o:", scan_table, take_option, options, &options->common, fault);
+    if (result || options->common.help)
+        return result;
+    options->input_path = optind < argc ? argv[optind] : NULL;
+    return scan_options_check(options, argc - optind, fault);
+}
+
+int scan_options_axis(const struct scan_options *options, uint32_t rank, uint32_t *axis, struct fault *fault)
+{
+    int64_t counted = options->axis < 0 ? options->axis + rank : options->axis;
+    if (counted < 0 || counted >= (int64_t)rank)
+        return fault_set(fault, EX_USAGE,
+                         "--axis is %" PRId64 ", but %s has rank %" PRIu32 "; it may be %d to %" PRIu32, options->axis,
+                         options->input_path, rank, -(int)rank, rank - 1);
+    *axis = (uint32_t)counted;
+    return 0;
+}

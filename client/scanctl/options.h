@@ -1,0 +1,53 @@
+/*
+ * The command line of `scanctl scan`, and what all commands share of theirs.
+ */
+#ifndef SCANCTL_OPTIONS_H
+#define SCANCTL_OPTIONS_H
+
+#include <getopt.h>
+
+#include <scand/scand.h>
+
+#include "array.h"
+
+/* What stands before the command's name, or among its options. */
+struct common_options {
+    const char *socket_path; /* NULL: the library's default */
+    bool json;
+    bool help;
+};
+
+struct scan_options {
+    struct common_options common;
+    const char *input_path, *output_path;
+    struct array_hints hints;
+    struct scand_scan scan; /* but for its tensors and axis */
+    enum scand_dtype output_dtype;
+    int64_t axis; /* negative ones count from the end */
+};
+
+/* Long options that every command takes; their values are over those of any character. */
+enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
+#define COMMON_OPTIONS                                                                            \
+    {"socket", required_argument, NULL, OPTION_SOCKET}, {"json", no_argument, NULL, OPTION_JSON}, \
+    {                                                                                             \
+        "help", no_argument, NULL, OPTION_HELP                                                    \
+    }
+
+/* Takes one of a command's own options: its value as in its table, and its argument. */
+typedef int option_handler(void *context, int option, const char *argument, struct fault *fault);
+
+/* Goes through argv from its second word; argv[0] is the program, and command, for messages: "scanctl scan". optind is
+ * then the first word that is no option. EX_USAGE for unknown ones.
+ */
+int options_parse(int argc, char **argv, const char *short_options, const struct option *table, option_handler *handler,
+                  void *context, struct common_options *common, struct fault *fault);
+/* For commands without options of their own, which take no words either. */
+int options_parse_common(int argc, char **argv, struct common_options *common, struct fault *fault);
+
+/* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
+int scan_options_parse(int argc, char **argv, struct scan_options *options, struct fault *fault);
+/* The axis counted from 0, once the array's rank is known. */
+int scan_options_axis(const struct scan_options *options, uint32_t rank, uint32_t *axis, struct fault *fault);
+
+#endif

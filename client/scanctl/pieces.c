@@ -1,0 +1,167 @@
+#include "pieces.h"
+
+#include <inttypes.h>
+
+#include "text.h"
+
+#define BLOCK_BYTES                                                                                   \
+    (UINT64_C(256) << 10) /* read, swapped and written at a time: what stays in the processor's cache \
+                           */
+
+/* Units per block, at least one. */
+static uint64_t block_bytes(const struct array *array, uint64_t sample_bytes)
+{
+    uint64_t unit_bytes = array_unit_bytes(array, sample_bytes);
+    uint64_t units = BLOCK_BYTES / unit_bytes;
+    return unit_bytes * (units ? units : 1);
+}
+
+/* Reads a piece; its samples are then in this machine's byte order. */
+static int piece_read(struct pieces *pieces, const struct slot *slot, struct fault *fault)
+{
+    const struct array *array = pieces->array;
+    uint64_t size_bytes = slot->count * pieces->plan->input.record_bytes, block = block_bytes(array, SAMPLE_BYTES);
+    uint64_t unit_bytes = array_unit_bytes(array, SAMPLE_BYTES);
+    char *data = scand_buffer_data(slot->buffer);
+    for (uint64_t done = 0; done < size_bytes; done += block) {
+        uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
+        uint64_t units_before = (pieces->input->position - array->header_bytes) / unit_bytes;
+        int result = input_read(pieces->input, data + done, bytes, "samples", fault);
+        if (!result && array->trace_header_bytes)
+            result = su_check_traces(array, data + done, bytes / unit_bytes, units_before, pieces->input->name, fault);
+        if (result)
+            return result;
+        array_swap(array, data + done, bytes, SAMPLE_BYTES);
+    }
+    return 0;
+}
+
+/* Writes a piece's result; swaps it in the buffer, which is not needed any more. */
+static int piece_write(struct pieces *pieces, const struct slot *slot, struct fault *fault)
+{
+    const struct side *side = &pieces->plan->output;
+    uint64_t size_bytes = slot->count * side->record_bytes, block = block_bytes(pieces->array, side->sample_bytes);
+    char *data = (char *)scand_buffer_data(slot->buffer) + plan_output_offset(pieces->plan, pieces->records);
+    for (uint64_t done = 0; done < size_bytes; done += block) {
+        uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
+        array_swap(pieces->array, data + done, bytes, side->sample_bytes);
+        int result = output_write(pieces->output, data + done, bytes, fault);
+        if (result)
+            return result;
+    }
+    return 0;
+}
+
+static void piece_progress(void *context, uint64_t rows_done, uint64_t rows)
+{
+    struct pieces *pieces = context;
+    (void)rows;
+    progress_update(&pieces->progress, pieces->records_done * pieces->plan->inner + rows_done);
+}
+
+static int piece_start(struct pieces *pieces, struct slot *slot, uint64_t first, struct fault *fault)
+{
+    uint64_t left = pieces->plan->records - first;
+    slot->first = first;
+    slot->count = left < pieces->records ? left : pieces->records;
+    int result = piece_read(pieces, slot, fault);
+    if (!result && first + slot->count == pieces->plan->records)
+        result = input_expect_end(pieces->input, fault);
+    if (result)
+        return result;
+    slot->task = (struct task){.daemon = pieces->daemon, .scan = *pieces->scan, .context = pieces};
+    slot->task.progress = pieces->progress.wanted ? piece_progress : NULL;
+    plan_tensors(pieces->plan, slot->buffer, pieces->records, slot->count, &slot->task.scan);
+    return task_start(&slot->task, fault);
+}
+
+static void times_add(struct scand_times *sum, const struct scand_times *times)
+{
+    sum->queued_us += times->queued_us;
+    sum->upload_us += times->upload_us;
+    sum->kernel_us += times->kernel_us;
+    sum->download_us += times->download_us;
+    sum->total_us += times->total_us;
+}
+
+static int piece_finish(struct pieces *pieces, struct slot *slot, struct fault *fault)
+{
+    struct scand_times times = {0};
+    if (!slot->count)
+        return 0;
+    int result = task_finish(&slot->task, &times, fault);
+    if (!result)
+        result = piece_write(pieces, slot, fault);
+    if (result)
+        return result;
+    times_add(&pieces->times, &times);
+    pieces->job_count++;
+    pieces->records_done += slot->count;
+    slot->count = 0;
+    progress_update(&pieces->progress, pieces->records_done * pieces->plan->inner);
+    return 0;
+}
+
+/* Whether a smaller buffer, or the same one later, may be had. */
+static int is_shortage(int status)
+{
+    return status == SCAND_BUSY || status == SCAND_QUOTA || status == SCAND_NO_MEMORY || status == SCAND_INVALID;
+}
+
+static int first_buffer_fault(const struct pieces *pieces, int status, struct fault *fault)
+{
+    char bytes[GROUPED_BYTES];
+    const char *message = scand_message(pieces->daemon);
+    grouped(plan_buffer_bytes(pieces->plan, 1), bytes);
+    return fault_set(
+        fault, scand_status_exit_code(status),
+        "%s: %s along this axis needs %s bytes of the daemon's memory at once, which it does not give (%s): %s%s",
+        pieces->input->name, pieces->plan->records == 1 ? "the whole array" : "one row", bytes,
+        scand_status_word(status), message, pieces->plan->inner > 1 ? "; scan along the densest axis instead" : "");
+}
+
+/* Creates the buffers: as large as wanted, or as the daemon can spare now; a second one only where there is use for it.
+ */
+static int buffers_create(struct pieces *pieces, struct fault *fault)
+{
+    struct patience patience = {0};
+    int status;
+    pieces->records = plan_piece_records(pieces->plan);
+    for (;;) {
+        uint64_t bytes = plan_buffer_bytes(pieces->plan, pieces->records);
+        status = scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[0].buffer);
+        if (!is_shortage(status))
+            break;
+        if (pieces->records > 1)
+            pieces->records /= 2;
+        else if (status != SCAND_BUSY || !patience_wait(&patience, pieces->daemon))
+            break;
+    }
+    if (status)
+        return first_buffer_fault(pieces, status, fault);
+    pieces->slot_count = 1;
+    uint64_t bytes = plan_buffer_bytes(pieces->plan, pieces->records);
+    if (pieces->records < pieces->plan->records &&
+        !scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[1].buffer))
+        pieces->slot_count = SLOTS;
+    return 0;
+}
+
+int pieces_run(struct pieces *pieces, struct fault *fault)
+{
+    uint64_t first = 0, piece = 0;
+    int result = buffers_create(pieces, fault);
+    progress_begin(&pieces->progress, pieces->plan->records * pieces->plan->inner);
+    while (!result && first < pieces->plan->records) {
+        struct slot *slot = &pieces->slots[piece % pieces->slot_count];
+        result = piece_finish(pieces, slot, fault);
+        if (!result)
+            result = piece_start(pieces, slot, first, fault);
+        first += slot->count;
+        piece++;
+    }
+    for (uint32_t i = 0; !result && i < pieces->slot_count; i++)
+        result = piece_finish(pieces, &pieces->slots[(piece + i) % pieces->slot_count], fault);
+    progress_end(&pieces->progress);
+    return result;
+}

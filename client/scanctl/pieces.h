@@ -1,0 +1,46 @@
+/*
+ * The work of `scanctl scan`: records go from the input through the daemon to the output in pieces, so that a file of
+ * any size is scanned in bounded memory. While the daemon scans one piece, the one before is written and the next one
+ * read.
+ */
+#ifndef SCANCTL_PIECES_H
+#define SCANCTL_PIECES_H
+
+#include "input.h"
+#include "output.h"
+#include "plan.h"
+#include "progress.h"
+#include "remote.h"
+
+#define SLOTS 2
+
+/* A buffer of the daemon, and the piece in it. */
+struct slot {
+    struct scand_buffer *buffer;
+    uint64_t first, count; /* records; count 0: nothing to be finished */
+    struct task task;
+};
+
+struct pieces {
+    /* Set by the caller. */
+    struct scand *daemon;
+    const struct array *array;
+    const struct plan *plan;
+    const struct scand_scan *scan; /* but for tensors and axis */
+    struct input *input;
+    struct output *output;
+    /* Set by pieces_run. */
+    uint64_t records; /* per piece */
+    uint32_t slot_count;
+    struct slot slots[SLOTS];
+    struct progress progress;
+    uint64_t records_done;
+    uint64_t job_count;
+    struct scand_times times; /* of all jobs, added up */
+};
+
+/* Reads from the input's position to its end, scans, and writes what follows the output's header. Buffers and jobs that
+ * are left after a failure end with the connection. */
+int pieces_run(struct pieces *pieces, struct fault *fault);
+
+#endif

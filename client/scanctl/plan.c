@@ -1,0 +1,97 @@
+#include "plan.h"
+
+#define OUTPUT_ALIGN 4096 /* of the result's first record in a buffer */
+
+/* The axis' place, and dimension i, counted from the slowest axis. */
+static uint64_t dimension(const struct array *array, uint32_t i)
+{
+    return array->shape[array->fortran ? array->rank - 1 - i : i];
+}
+
+static void side_set(struct side *side, const struct plan *plan, uint64_t sample_bytes, uint64_t row_bytes)
+{
+    /* row_bytes: from one position on the scanned axis to the next. */
+    side->sample_bytes = sample_bytes;
+    side->record_bytes = plan->length * row_bytes;
+    side->strides[0] = (int64_t)side->record_bytes;
+    side->strides[1] = (int64_t)row_bytes;
+    side->strides[2] = (int64_t)sample_bytes;
+}
+
+/* Traces with headers between them: along a trace, a record is a trace; across traces, the one record is the file. */
+static void plan_traces(struct plan *plan, const struct array *array, uint32_t axis)
+{
+    uint64_t trace_bytes = array_unit_bytes(array, SAMPLE_BYTES);
+    bool along = axis == 1;
+    *plan = (struct plan){
+        .records = along ? array->shape[0] : 1,
+        .length = array->shape[axis],
+        .inner = along ? 1 : array->shape[1],
+        .in_place = true,
+    };
+    side_set(&plan->input, plan, SAMPLE_BYTES, along ? SAMPLE_BYTES : trace_bytes);
+    plan->input.offset = array->trace_header_bytes;
+    if (along) {
+        plan->input.record_bytes = trace_bytes;
+        plan->input.strides[0] = (int64_t)trace_bytes;
+    }
+    plan->output = plan->input;
+}
+
+void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum scand_dtype output)
+{
+    if (array->trace_header_bytes) {
+        plan_traces(plan, array, axis);
+        return;
+    }
+    uint64_t output_bytes = output == SCAND_DTYPE_F64 ? 8 : 4;
+    uint32_t place = array->fortran ? array->rank - 1 - axis : axis;
+    *plan =
+        (struct plan){.records = 1, .length = array->shape[axis], .inner = 1, .in_place = output_bytes == SAMPLE_BYTES};
+    for (uint32_t i = 0; i < place; i++)
+        plan->records *= dimension(array, i);
+    for (uint32_t i = place + 1; i < array->rank; i++)
+        plan->inner *= dimension(array, i);
+    side_set(&plan->input, plan, SAMPLE_BYTES, plan->inner * SAMPLE_BYTES);
+    side_set(&plan->output, plan, output_bytes, plan->inner * output_bytes);
+}
+
+uint64_t plan_piece_records(const struct plan *plan)
+{
+    uint64_t record_bytes = plan->input.record_bytes + (plan->in_place ? 0 : plan->output.record_bytes);
+    uint64_t records = PIECE_BYTES / record_bytes;
+    return records < 1 ? 1 : records < plan->records ? records : plan->records;
+}
+
+uint64_t plan_output_offset(const struct plan *plan, uint64_t records)
+{
+    uint64_t bytes = records * plan->input.record_bytes;
+    return plan->in_place ? 0 : (bytes + OUTPUT_ALIGN - 1) / OUTPUT_ALIGN * OUTPUT_ALIGN;
+}
+
+uint64_t plan_buffer_bytes(const struct plan *plan, uint64_t records)
+{
+    return plan_output_offset(plan, records) + records * plan->output.record_bytes;
+}
+
+static void side_tensor(const struct side *side, const struct plan *plan, uint64_t count, struct scand_tensor *tensor)
+{
+    tensor->offset += side->offset;
+    tensor->dtype = side->sample_bytes == SAMPLE_BYTES ? SCAND_DTYPE_F32 : SCAND_DTYPE_F64;
+    tensor->rank = plan->inner == 1 ? 2 : 3;
+    const uint64_t shape[3] = {count, plan->length, plan->inner};
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        tensor->shape[i] = shape[i];
+        tensor->strides[i] = side->strides[i];
+    }
+}
+
+void plan_tensors(const struct plan *plan, struct scand_buffer *buffer, uint64_t records, uint64_t count,
+                  struct scand_scan *scan)
+{
+    scan->input = (struct scand_tensor){.buffer = buffer};
+    scan->output = (struct scand_tensor){.buffer = buffer, .offset = plan_output_offset(plan, records)};
+    scan->axis = 1;
+    side_tensor(&plan->input, plan, count, &scan->input);
+    side_tensor(&plan->output, plan, count, &scan->output);
+}

@@ -1,0 +1,42 @@
+/*
+ * How an array is scanned in pieces of bounded size. Whatever its rank and order, an array is records x length x inner:
+ * the axes slower than the scanned one, that one, and the faster ones. Records are independent and lie one after the
+ * other in the file, so a piece is some whole records.
+ */
+#ifndef SCANCTL_PLAN_H
+#define SCANCTL_PLAN_H
+
+#include <scand/scand.h>
+
+#include "array.h"
+
+/* Input and output of a piece take this much together, or one record where that takes more. */
+#define PIECE_BYTES (UINT64_C(64) << 20)
+
+/* One side of a scan: the file's, or the result's, bytes as they lie in the buffer. */
+struct side {
+    uint64_t sample_bytes;
+    uint64_t record_bytes;
+    uint64_t offset;    /* of the first sample in a record */
+    int64_t strides[3]; /* record, scanned axis, inner */
+};
+
+struct plan {
+    uint64_t records, length, inner;
+    bool in_place;
+    struct side input, output;
+};
+
+/* axis counts from 0. The array holds at least one sample; the output dtype is F32 for SU. */
+void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum scand_dtype output);
+
+/* Records per piece, and the bytes of a buffer for so many. */
+uint64_t plan_piece_records(const struct plan *plan);
+uint64_t plan_buffer_bytes(const struct plan *plan, uint64_t records);
+/* Where the result's records lie in that buffer. */
+uint64_t plan_output_offset(const struct plan *plan, uint64_t records);
+/* Sets input, output and axis of a scan over the first `count` records of a buffer made for `records`. */
+void plan_tensors(const struct plan *plan, struct scand_buffer *buffer, uint64_t records, uint64_t count,
+                  struct scand_scan *scan);
+
+#endif
