@@ -1,0 +1,95 @@
+/*
+ * What a peer can send, through everything that reads it: the walk, and then each byte it accepts through the codec, as
+ * every type. For libFuzzer, and for fuzz_replay.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/codec.h"
+#include "protocol/walk.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static const struct map_type *const types[] = {
+#define X(NAME, FIELDS) &msg_##NAME##_type,
+    MAPS_LIST(X)
+#undef X
+};
+
+/* Room for any of the structs. */
+union any {
+#define X(NAME, FIELDS) struct msg_##NAME NAME;
+    MAPS_LIST(X)
+#undef X
+};
+
+static void check_error(int code, const struct error *error)
+{
+    if (code == 0)
+        return;
+    assert(error->code == code);
+    assert(error->message[0] != '\0');
+    for (const char *at = error->message; *at; at++)
+        assert(*at >= ' ' && *at <= '~'); /* it is sent on, as text */
+}
+
+/* What was read can be sent, and is then read as the same. */
+static void check_again(const struct map_type *type, const union any *map)
+{
+    static uint8_t bytes[2 * LIMIT_MESSAGE_BYTES];
+    struct encoded out = {bytes, 0, sizeof bytes};
+    struct message message;
+    struct error error;
+    union any again;
+    memset(&again, 0, sizeof again);
+    int code = encode_result(&out, 1, type, map);
+    assert(code == 0);
+    code = message_open(&message, bytes, out.size, &error);
+    assert(code == 0);
+    code = message_read(&message, type, &again, &error);
+    assert(code == 0);
+    assert(memcmp(&again, map, type->size_bytes) == 0);
+    message_close(&message);
+}
+
+static void check_message(const uint8_t *bytes, size_t size)
+{
+    struct message message;
+    struct error error = {0};
+    int code = message_open(&message, bytes, size, &error);
+    assert(code == 0 || code == -EBADMSG);
+    check_error(code, &error);
+    if (code == 0 && message.kind != MESSAGE_NOTIFICATION)
+        assert(message.has_msgid);
+    for (size_t i = 0; code == 0 && i < sizeof types / sizeof types[0]; i++) {
+        union any map;
+        memset(&map, 0, sizeof map);
+        int read = message_read(&message, types[i], &map, &error);
+        assert(read == 0 || read == -EINVAL);
+        check_error(read, &error);
+        if (read == 0)
+            check_again(types[i], &map);
+    }
+    message_close(&message);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    size_t length = 0;
+    uint32_t msgid;
+    int code = walk(bytes, size, &length);
+    assert(code == 0 || code == -EAGAIN || code == -EMSGSIZE || code == -EBADMSG);
+    assert(code != -EAGAIN || (length > size && length <= LIMIT_MESSAGE_BYTES));
+    message_find_msgid(bytes, size, &msgid);
+    if (code)
+        return 0;
+    assert(length > 0 && length <= size && length <= LIMIT_MESSAGE_BYTES);
+    uint8_t *copy = malloc(length); /* of exactly that size, so that a sanitizer sees a read beyond it */
+    memcpy(copy, bytes, length);
+    check_message(copy, length);
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,188 @@
+/*
+ * Feeds the fuzz target without a fuzzer: the files named as arguments, or else random mutations of valid messages.
+ *
+ * TEST_SEED repeats a run; TEST_ROUNDS says how many mutations. An input that ends the program is left in
+ * fuzz_crash.bin when the build has no sanitizer, and can be given as an argument.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "protocol/codec.h"
+#include "tests/check.h"
+
+#define ROUNDS 120000
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+struct input {
+    uint8_t bytes[8192];
+    size_t size;
+};
+
+static struct input inputs[2 * METHOD_COUNT + 8];
+static size_t input_count;
+static struct input current;
+
+static void on_abort(int number)
+{
+    FILE *file = fopen("fuzz_crash.bin", "wb"); /* not safe in a handler, and better than nothing on the way out */
+    if (file) {
+        fwrite(current.bytes, 1, current.size, file);
+        fclose(file);
+    }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void add(const struct encoded *out)
+{
+    inputs[input_count++].size = out->size;
+}
+
+static struct encoded next_room(void)
+{
+    return (struct encoded){inputs[input_count].bytes, 0, sizeof inputs[0].bytes};
+}
+
+static void add_submit(void)
+{
+    const struct msg_job_submit_params submit = {
+        .input = {1, 240, SCAND_DTYPE_F32, {100, 1000, 7}, 3, {4240, 4, -40000}, 3},
+        .output = {2, 0, SCAND_DTYPE_F64, {100, 1000, 7}, 3, {8000, 8, 800000}, 3},
+        .axis = 1,
+        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+        .passes_count = 2,
+        .kind = SCAND_KIND_EXCLUSIVE,
+        .accumulator = SCAND_ACCUMULATOR_F2,
+        .intermediate = SCAND_DTYPE_F64,
+        .progress = 1,
+    };
+    struct encoded out = next_room();
+    encode_request(&out, 70000, METHOD_job_submit, &msg_job_submit_params_type, &submit);
+    add(&out);
+}
+
+static void add_hello(void)
+{
+    const struct msg_hello_params params = {1, 3, "somebody"};
+    struct msg_hello_result result = {.version = 1, .server = "scand", .devices_count = 2};
+    strcpy(result.devices[0].name, "one");
+    strcpy(result.devices[1].backend, "cpu");
+    result.limits.row_samples = LIMIT_ROW_SAMPLES;
+    struct encoded out = next_room();
+    encode_request(&out, 1, METHOD_hello, &msg_hello_params_type, &params);
+    add(&out);
+    out = next_room();
+    encode_result(&out, 1, &msg_hello_result_type, &result);
+    add(&out);
+}
+
+/* Each method's params and result with every field zero, and a few that are full. */
+static void inputs_make(void)
+{
+    static const char zeros[16384];
+    struct encoded out;
+#define X(HANDLER, METHOD, PARAMS, RESULT)                                    \
+    out = next_room();                                                        \
+    encode_request(&out, 200, METHOD_##HANDLER, &msg_##PARAMS##_type, zeros); \
+    add(&out);                                                                \
+    out = next_room();                                                        \
+    encode_result(&out, 3, &msg_##RESULT##_type, zeros);                      \
+    add(&out);
+    METHODS(X)
+#undef X
+    const struct error error = {.code = -EAGAIN, .retry_ms = 20, .message = "later"};
+    const struct msg_job_progress progress = {5, 1000, 100000};
+    out = next_room();
+    encode_failure(&out, 4, &error);
+    add(&out);
+    out = next_room();
+    encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress);
+    add(&out);
+    add_submit();
+    add_hello();
+}
+
+/* A byte that means something in MessagePack more often than not. */
+static uint8_t telling_byte(uint64_t *seed)
+{
+    static const uint8_t telling[] = {0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc4, 0xc6, 0xc7,
+                                      0xca, 0xcb, 0xcc, 0xcf, 0xd3, 0xd4, 0xd8, 0xd9, 0xdb, 0xdc, 0xdd, 0xdf, 0xff};
+    return random_next(seed) % 2 ? telling[random_next(seed) % sizeof telling] : (uint8_t)random_next(seed);
+}
+
+/* One change: a bit, a byte, bytes removed, bytes repeated, a piece of another message, or the end cut off. */
+static void mutate(struct input *input, uint64_t *seed)
+{
+    size_t at = random_next(seed) % input->size, count = 1 + random_next(seed) % 16, rest = input->size - at;
+    const struct input *other = &inputs[random_next(seed) % input_count];
+    size_t from = random_next(seed) % other->size;
+    count = count < rest ? count : rest;
+    switch (random_next(seed) % 6) {
+    case 0:
+        input->bytes[at] ^= (uint8_t)(1u << random_next(seed) % 8);
+        break;
+    case 1:
+        input->bytes[at] = telling_byte(seed);
+        break;
+    case 2:
+        memmove(input->bytes + at, input->bytes + at + count, rest - count);
+        input->size -= count;
+        break;
+    case 3:
+        if (input->size + count > sizeof input->bytes)
+            break;
+        memmove(input->bytes + at + count, input->bytes + at, rest);
+        input->size += count;
+        break;
+    case 4:
+        count = count < other->size - from ? count : other->size - from;
+        memcpy(input->bytes + at, other->bytes + from, count);
+        break;
+    default:
+        input->size = random_next(seed) % 8 ? input->size : at;
+    }
+    if (input->size == 0)
+        input->bytes[input->size++] = telling_byte(seed);
+}
+
+static void mutations_run(uint64_t seed, uint64_t rounds)
+{
+    for (uint64_t round = 0; round < rounds; round++) {
+        current = inputs[random_next(&seed) % input_count];
+        for (uint64_t changes = random_next(&seed) % 6; changes > 0; changes--)
+            mutate(&current, &seed);
+        LLVMFuzzerTestOneInput(current.bytes, current.size);
+    }
+}
+
+static int file_run(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    current.size = fread(current.bytes, 1, sizeof current.bytes, file);
+    fclose(file);
+    LLVMFuzzerTestOneInput(current.bytes, current.size);
+    printf("%s: %zu bytes, nothing wrong\n", path, current.size);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int code = 0;
+    signal(SIGABRT, on_abort);
+    signal(SIGSEGV, on_abort);
+    for (int i = 1; i < argc; i++)
+        code |= file_run(argv[i]);
+    if (argc > 1)
+        return code;
+    const char *rounds = getenv("TEST_ROUNDS");
+    inputs_make();
+    mutations_run(random_seed(), rounds ? strtoull(rounds, NULL, 0) : ROUNDS);
+    printf("%zu messages and their mutations, nothing wrong\n", input_count);
+    return 0;
+}

@@ -1,0 +1,245 @@
+/*
+ * The CUDA device through the seam of daemon/logic/device.h: every way that rows travel (rows, columns, mapped,
+ * resident), host memory pinned in small pieces so that copies cross them, several chunks in flight, against the
+ * reference by memcmp of the whole output memory.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "daemon/edge/devices.h"
+#include "tests/check.h"
+
+#define MEMORY_BYTES ((uint64_t)192 << 20)
+#define PIECE_BYTES  ((uint64_t)256 << 10)
+#define DEVICE_LIMIT ((uint64_t)1 << 30)
+
+static struct device *device;
+static unsigned char *input_memory, *output_memory, *expected_memory;
+
+static void *map_memory(void)
+{
+    void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static bool attach_memory(unsigned char *memory)
+{
+    for (uint64_t at = 0; at < MEMORY_BYTES; at += PIECE_BYTES)
+        if (device->ops->memory_attach(device, memory + at, PIECE_BYTES))
+            return false;
+    return true;
+}
+
+/* Once for all tests. */
+static const char *set_up(void)
+{
+    struct error error;
+    if (device)
+        return NULL;
+    if (device_cuda_open(0, DEVICE_LIMIT, &device, &error))
+        return "no CUDA device";
+    input_memory = map_memory();
+    output_memory = map_memory();
+    expected_memory = map_memory();
+    if (!input_memory || !output_memory || !expected_memory || !attach_memory(input_memory) ||
+        !attach_memory(output_memory)) {
+        CHECK(!"memory for the test");
+        return "no memory";
+    }
+    uint64_t state = 7;
+    for (uint64_t i = 0; i < MEMORY_BYTES / sizeof(float); i++)
+        ((float *)input_memory)[i] = (float)(int32_t)random_next(&state) * 0x1p-31f;
+    return NULL;
+}
+
+/* A layout of both sides in units of samples; row strides outermost first. */
+struct layout {
+    const char *name;
+    uint64_t length;
+    uint32_t outer_rank;
+    uint64_t outer_shape[SCAN_OUTER_MAX];
+    int64_t input_outer[SCAN_OUTER_MAX], output_outer[SCAN_OUTER_MAX];
+    int64_t input_stride, output_stride;
+    int64_t offset; /* of sample 0 of row 0, samples, both sides */
+};
+
+static const struct layout layouts[] = {
+    {"dense rows", 10000, 1, {1500}, {10000}, {10000}, 1, 1, 0},
+    {"odd rows", 10007, 1, {999}, {10007}, {10007}, 1, 1, 3},
+    {"rows between headers", 1001, 1, {3000}, {1061}, {1061}, 1, 1, 60},
+    {"rows, input reversed", 1000, 1, {500}, {-1000}, {1000}, 1, 1, 499000},
+    {"one row repeated", 1000, 1, {500}, {0}, {1000}, 1, 1, 0},
+    {"columns", 2000, 1, {3001}, {1}, {1}, 3001, 3001, 0},
+    {"columns of a cube", 300, 2, {7, 500}, {150000, 1}, {150000, 1}, 500, 500, 0},
+    {"rows of a cube", 700, 2, {11, 100}, {100000, 800}, {100000, 700}, 1, 1, 0},
+    {"columns in, rows out", 512, 1, {1024}, {1}, {512}, 1024, 1, 0},
+    {"every third sample", 1000, 1, {900}, {3000}, {3000}, 3, 3, 1},
+    {"a row larger than a slot", 6000000, 1, {2}, {6000000}, {6000000}, 1, 1, 0},
+    {"short rows", 5, 1, {100000}, {5}, {5}, 1, 1, 0},
+};
+
+static struct scan_rows make_rows(const struct layout *layout, struct scan_rule rule, const void *input, void *output)
+{
+    int64_t in = sizeof(float), out = rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float);
+    struct scan_rows rows = {
+        .rule = rule,
+        .length = layout->length,
+        .row_count = 1,
+        .outer_rank = layout->outer_rank,
+        .input_stride = layout->input_stride * in,
+        .output_stride = layout->output_stride * out,
+        .input = (const unsigned char *)input + layout->offset * in,
+        .output = (unsigned char *)output + layout->offset * out,
+    };
+    for (uint32_t k = 0; k < layout->outer_rank; k++) {
+        rows.outer_shape[k] = layout->outer_shape[k];
+        rows.row_count *= layout->outer_shape[k];
+        rows.input_outer_strides[k] = layout->input_outer[k] * in;
+        rows.output_outer_strides[k] = layout->output_outer[k] * out;
+    }
+    return rows;
+}
+
+static struct span host_span(void *memory)
+{
+    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIECE_BYTES};
+}
+
+/* Runs all rows in chunks, as many out at a time as the device holds. */
+static bool run_chunks(const struct scan_rows *rows, struct span input, struct span output)
+{
+    struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT];
+    uint64_t row_bytes = rows->length * (rows->rule.output == SCAND_DTYPE_F64 ? 12 : 4), next = 0;
+    uint64_t step = row_bytes < device->info.chunk_bytes ? device->info.chunk_bytes / row_bytes : 1;
+    unsigned out = 0, slot = 0;
+    bool good = true;
+    while (next < rows->row_count || out > 0) {
+        if (next < rows->row_count && out < device->info.slots) {
+            struct chunk *chunk = &chunks[slot++ % device->info.slots];
+            uint64_t left = rows->row_count - next;
+            *chunk = (struct chunk){
+                .rows = rows, .first = next, .count = left < step ? left : step, .input = input, .output = output};
+            next += chunk->count;
+            good = good && device->ops->start(device, chunk) == 0;
+            out += good;
+        } else {
+            struct chunk *done = device->ops->finish(device, 1000);
+            good = good && done && done->status == 0;
+            out--;
+        }
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static struct scan_rule make_rule(enum scand_accumulator accumulator, enum scand_dtype output)
+{
+    return (struct scan_rule){.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+                              .pass_count = 2,
+                              .accumulator = accumulator,
+                              .output = output};
+}
+
+static void check_layout(const struct layout *layout, struct scan_rule rule)
+{
+    memset(output_memory, 0xa5, MEMORY_BYTES);
+    memset(expected_memory, 0xa5, MEMORY_BYTES);
+    struct scan_rows rows = make_rows(layout, rule, input_memory, output_memory);
+    struct scan_rows expected = make_rows(layout, rule, input_memory, expected_memory);
+    scan_reference(&expected, 0, expected.row_count);
+    bool ran = run_chunks(&rows, host_span(input_memory), host_span(output_memory));
+    bool same = ran && memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0;
+    if (!same)
+        fprintf(stderr, "layout \"%s\", accumulator %d, output %d: %s\n", layout->name, (int)rule.accumulator,
+                (int)rule.output, ran ? "wrong bits" : "did not run");
+    CHECK(same);
+}
+
+static void host_layouts(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        check_layout(&layouts[i], make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32));
+        check_layout(&layouts[i], make_rule(SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F64));
+    }
+}
+
+static void in_place(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    for (size_t i = 0; i < 3; i++) {
+        struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F32, SCAND_DTYPE_F32);
+        memcpy(output_memory, input_memory, MEMORY_BYTES);
+        memcpy(expected_memory, input_memory, MEMORY_BYTES);
+        struct scan_rows rows = make_rows(&layouts[i], rule, output_memory, output_memory);
+        struct scan_rows expected = make_rows(&layouts[i], rule, expected_memory, expected_memory);
+        scan_reference(&expected, 0, expected.row_count);
+        CHECK(run_chunks(&rows, host_span(output_memory), host_span(output_memory)));
+        CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+    }
+}
+
+/* Host to device memory with one pass, device to host with the other: the same as both at once. */
+static void resident(void)
+{
+    const struct layout *layout = &layouts[1];
+    const char *missing = set_up();
+    void *memory = NULL;
+    if (missing)
+        SKIP(missing);
+    REQUIRE(device->ops->allocate(device, MEMORY_BYTES, &memory) == 0);
+    struct span middle = {SCAND_PLACE_DEVICE, memory, MEMORY_BYTES, MEMORY_BYTES};
+    struct scan_rule both = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32), first = both, second = both;
+    first.pass_count = second.pass_count = 1;
+    second.passes[0] = SCAND_PASS_BACKWARD;
+    memset(output_memory, 0xa5, MEMORY_BYTES);
+    memset(expected_memory, 0xa5, MEMORY_BYTES);
+    struct scan_rows up = make_rows(layout, first, input_memory, memory),
+                     down = make_rows(layout, second, memory, output_memory);
+    struct scan_rows expected = make_rows(layout, both, input_memory, expected_memory);
+    scan_reference(&expected, 0, expected.row_count);
+    CHECK(run_chunks(&up, host_span(input_memory), middle));
+    CHECK(run_chunks(&down, middle, host_span(output_memory)));
+    CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+    device->ops->free(device, memory, MEMORY_BYTES);
+}
+
+static void memory_is_bounded(void)
+{
+    const char *missing = set_up();
+    void *memory = NULL;
+    if (missing)
+        SKIP(missing);
+    uint64_t used = device->ops->memory_used_bytes(device);
+    CHECK_EQ(device->ops->allocate(device, DEVICE_LIMIT, &memory), -EDQUOT);
+    CHECK_EQ(device->ops->memory_used_bytes(device), used);
+    REQUIRE(device->ops->allocate(device, DEVICE_LIMIT - used, &memory) == 0);
+    CHECK_EQ(device->ops->memory_used_bytes(device), DEVICE_LIMIT);
+    device->ops->free(device, memory, DEVICE_LIMIT - used);
+    CHECK_EQ(device->ops->memory_used_bytes(device), used);
+}
+
+static void bad_attach_leaves_the_device_usable(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    CHECK(device->ops->memory_attach(device, NULL, PIECE_BYTES) < 0);
+    check_layout(&layouts[0], make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {TEST(host_layouts),
+                                        TEST(in_place),
+                                        TEST(resident),
+                                        TEST(memory_is_bounded),
+                                        TEST(bad_attach_leaves_the_device_usable),
+                                        TEST_END};
+    return test_main(argc, argv, tests);
+}

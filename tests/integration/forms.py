@@ -1,0 +1,106 @@
+"""Scans computed a second time, and files of every form that scanctl reads, for tests. Only the standard library is used."""
+
+import array
+import itertools
+import random
+import struct
+import sys
+
+LITTLE = sys.byteorder == "little"
+
+
+def scanned(row, passes, exclusive=False, between=lambda value: value):
+    """One row's scan, in whatever numbers the row holds."""
+    for number, direction in enumerate(passes):
+        if number:
+            row = [between(value) for value in row]
+        row = row if direction == "forward" else row[::-1]
+        sums = list(itertools.accumulate(row))
+        if exclusive:
+            sums = ([0] + sums)[:-1]
+        row = sums if direction == "forward" else sums[::-1]
+    return row
+
+
+def scanned_array(values, shape, axis, passes, exclusive=False):
+    """The same along an axis of an array, given and returned as a flat list in C order."""
+    out = list(values)
+    strides = [1] * len(shape)
+    for i in reversed(range(len(shape) - 1)):
+        strides[i] = strides[i + 1] * shape[i + 1]
+    others = [range(0, shape[i] * strides[i], strides[i]) for i in range(len(shape)) if i != axis]
+    for start in map(sum, itertools.product(*others)):
+        places = [start + i * strides[axis] for i in range(shape[axis])]
+        for place, value in zip(places, scanned([values[p] for p in places], passes, exclusive)):
+            out[place] = value
+    return out
+
+
+SCALE = 149  # every f32 is a whole number of 2^-149
+
+
+def to_whole(value):
+    numerator, denominator = value.as_integer_ratio()
+    return numerator * ((1 << SCALE) // denominator)
+
+
+def round_f32(whole):
+    """The nearest f32, ties to even, as a whole number of 2^-149 again."""
+    shift = max(abs(whole).bit_length() - 24, 0)
+    kept, rest, half = abs(whole) >> shift, abs(whole) & ((1 << shift) - 1), (1 << shift) >> 1
+    if shift and (rest > half or (rest == half and kept & 1)):
+        kept += 1
+    return (kept << shift) * (-1 if whole < 0 else 1)
+
+
+def exact(row, passes):
+    """The correctly rounded f32 results of exact sums, with f32 between the passes."""
+    sums = scanned([to_whole(value) for value in row], passes, between=round_f32)
+    return [round_f32(value) / (1 << SCALE) for value in sums]
+
+
+def f32(value):
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+def floats(data, code="f", big=not LITTLE):
+    values = array.array(code, data)
+    if big == LITTLE:
+        values.byteswap()
+    return values.tolist()
+
+
+def packed(values, code="f", big=not LITTLE):
+    out = array.array(code, values)
+    if big == LITTLE:
+        out.byteswap()
+    return out.tobytes()
+
+
+def npy_header(shape, descr="<f4", fortran=False, version=1):
+    text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, tuple(shape))
+    length_bytes = 2 if version == 1 else 4
+    text += " " * (-(8 + length_bytes + len(text) + 1) % 64) + "\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(length_bytes, "little") + text.encode()
+
+
+def c_to_fortran(values, shape):
+    """C order in, Fortran order out."""
+    strides = [1] * len(shape)
+    for i in reversed(range(len(shape) - 1)):
+        strides[i] = strides[i + 1] * shape[i + 1]
+    out = []
+    for index in itertools.product(*(range(n) for n in reversed(shape))):
+        out.append(values[sum(i * s for i, s in zip(reversed(index), strides))])
+    return out
+
+
+def su_file(rows, big, seed=1):
+    """Random headers but for ns, so that a changed byte is seen."""
+    generator = random.Random(seed)
+    out = b""
+    for row in rows:
+        header = bytearray(generator.randbytes(240))
+        header[114:116] = len(row).to_bytes(2, "big" if big else "little")
+        out += bytes(header) + packed(row, big=big)
+    return out

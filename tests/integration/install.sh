@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs into a temporary folder, as packagers do, and builds a program against it, as users do: with pkg-config and with
+# find_package. Usage: install.sh BUILD_FOLDER; $CC and $CFLAGS as usual.
+set -eu
+build=$1
+consumer=$(dirname "$0")/consumer
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+
+DESTDIR=$root cmake --install "$build" >/dev/null
+header=$(find "$root" -path '*/include/scand/scand.h')
+prefix=${header%/include/scand/scand.h}
+libraries=$(dirname "$(find "$root" -name libscand.so)")
+
+for file in "$prefix/include/scand/types.h" "$libraries/libscand.so.0" "$libraries/pkgconfig/scand.pc"; do
+    test -e "$file" || { echo "not installed: $file"; exit 1; }
+done
+
+export PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$libraries/pkgconfig"
+${CC:-cc} ${CFLAGS:-} "$consumer/main.c" $(pkg-config --cflags --libs scand) -o "$root/consumer"
+LD_LIBRARY_PATH=$libraries "$root/consumer"
+# The header alone, in the strictest dialects that it promises.
+${CC:-cc} -std=c99 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags scand) -x c "$header"
+if command -v c++ >/dev/null; then
+    c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags scand) -x c++ "$header"
+fi
+unset PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
+
+cmake -S "$consumer" -B "$root/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$root/build" >/dev/null
+"$root/build/consumer"
+
+# The tool finds the library where both were installed.
+if test -x "$prefix/bin/scanctl"; then
+    "$prefix/bin/scanctl" --version
+fi

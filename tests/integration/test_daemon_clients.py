@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Clients that die at any moment, come in crowds, or belong to other users: everything of theirs comes back.
+
+test_daemon_clients.py SCAND [unittest's arguments]
+"""
+
+import os
+import random
+import re
+import resource
+import signal
+import time
+import unittest
+
+from daemons import Daemon, DaemonTest, main
+from wire import Client, Closed, Raw, eventually, memfd, pack, scan, tensor
+
+MIB = 1 << 20
+NOBODY = 65534
+
+
+def big(client, size=64 * MIB, **more):
+    """Params of a job of many chunks on device memory of its own."""
+    buffer = client.call("buffer.create", size=size, place="device")["buffer"]
+    return scan(tensor(buffer, [size // 40960, 10240]), accumulator="f2", passes=["forward", "backward"], **more)
+
+
+def in_child(act):
+    """Runs act() in a process of its own. Returns its pid, and a descriptor to which act's `ready()` writes."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        return pid, reader
+    try:
+        os.close(reader)
+        act(lambda: os.write(writer, b"x"))
+        os._exit(0)
+    except BaseException as error:  # whatever it is, this process must not go on as a second test
+        os.write(2, f"in a child: {error!r}\n".encode())
+    finally:
+        os._exit(1)
+
+
+class Deaths(DaemonTest):
+    """Clients that are killed."""
+
+    def setUp(self):
+        self.fds = self.open_fds()
+
+    def tearDown(self):
+        super().tearDown()
+        self.settles()
+        self.assertTrue(eventually(lambda: self.open_fds() <= self.fds), (self.fds, self.open_fds()))
+
+    def open_fds(self):
+        return len(os.listdir(f"/proc/{self.worker}/fd"))
+
+    def killed(self, act, delay=0):
+        """A client that does this, then hangs, and is killed."""
+
+        def whole(ready):
+            act(self.daemon.socket)
+            ready()
+            signal.pause()
+
+        self.settles()
+        pid, reader = in_child(whole)
+        self.assertEqual(os.read(reader, 1), b"x")
+        os.close(reader)
+        time.sleep(delay)
+        os.kill(pid, signal.SIGKILL)
+        self.assertEqual(os.waitpid(pid, 0)[1], signal.SIGKILL)
+
+    def test_before_hello(self):
+        kept = []
+        self.killed(lambda path: kept.append(Client(path, greet=False)))
+        self.killed(lambda path: kept.append(Client(path)))
+
+    def test_in_the_middle_of_a_message(self):
+        def act(path):
+            client = self.kept = Client(path)
+            client.send_bytes(
+                pack([0, 1, "buffer.import", [{"size": 1, "fds": 2, "x": Raw()}]])[:-1], [memfd(1), memfd(1)]
+            )
+
+        self.killed(act)
+
+    def test_with_buffers(self):
+        def act(path):
+            client = self.kept = Client(path)
+            self.memory = [client.create(1), client.create(20 * MIB), client.adopt(16384, 4096)]
+            client.call("buffer.create", size=MIB, place="device")
+
+        self.killed(act)
+
+    def test_with_replies_unread(self):
+        def act(path):
+            client = self.kept = Client(path)
+            for _ in range(30):
+                client.send("buffer.create", size=1, place="host")
+                client.send("buffer.create", size=4096, place="device")
+                client.send("buffer.import", {"size": 1, "fds": 1}, [memfd(1)])
+                client.send("server.stats")
+
+        for delay in (0, 0.001, 0.02):
+            self.killed(act, delay)
+
+    def test_with_jobs_queued_and_running(self):
+        def act(path):
+            client = self.kept = Client(path)
+            job = big(client)
+            for _ in range(20):
+                client.send("job.submit", job)
+
+        for delay in (0, 0.001, 0.02, 0.1):
+            self.killed(act, delay)
+
+    def test_with_a_job_on_host_memory(self):
+        """The running chunk still works on memory of a client that is gone."""
+
+        def act(path):
+            client = self.kept = Client(path)
+            memory = client.create(32 * MIB)
+            own = client.adopt(16 * MIB, 4 * MIB)
+            for buffer, size in ((memory.buffer, 32 * MIB), (own.buffer, 16 * MIB)):
+                client.send("job.submit", scan(tensor(buffer, [size // 4096, 1024]), progress=1))
+
+        for delay in (0, 0.002, 0.01, 0.03):
+            self.killed(act, delay)
+
+    def test_at_random_moments(self):
+        """Many clients in a row, each doing all there is to do, each killed somewhere in it."""
+
+        def act(path):
+            client = Client(path)
+            while True:
+                memory = client.create(100000)
+                own = client.adopt(8192, 4096)
+                jobs = [
+                    client.send("job.submit", scan(tensor(buffer, [20, 100]))) for buffer in (memory.buffer, own.buffer)
+                ]
+                client.send("job.cancel", job=jobs[0])
+                client.call("buffer.release", buffer=own.buffer)
+                client.call("buffer.release", buffer=memory.buffer)
+
+        noise = random.Random(3)
+        for _ in range(40):
+            pid, reader = in_child(lambda ready: act(self.daemon.socket))
+            time.sleep(noise.uniform(0, 0.03))
+            os.kill(pid, signal.SIGKILL)
+            self.assertEqual(os.waitpid(pid, 0)[1], signal.SIGKILL)
+            os.close(reader)
+
+    def test_the_last_request_counts(self):
+        """What a client sent before it closed its socket is done."""
+        before = self.neighbour.call("server.stats")["jobs_done"]
+        client = self.client()
+        memory = client.create(400)
+        client.send("job.submit", scan(tensor(memory.buffer, [0])))
+        client.send("server.stats")
+        client.close()
+        self.assertTrue(eventually(lambda: self.neighbour.call("server.stats")["jobs_done"] == before + 1))
+
+
+class Crowds(DaemonTest):
+    def memory_kib(self):
+        with open(f"/proc/{self.worker}/status") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+    def is_sanitized(self):
+        with open(f"/proc/{self.worker}/maps") as file:
+            return re.search("libasan|libtsan", file.read())
+
+    def visits(self, count):
+        for _ in range(count):
+            with self.daemon.client() as client:
+                memory = client.create(100000)
+                client.call("buffer.create", size=100000, place="device")
+                own = client.adopt(8192, 4096)
+                for buffer in (memory.buffer, own.buffer):
+                    client.call("job.submit", scan(tensor(buffer, [100])))
+                client.send_bytes(b"\xc1")
+
+    def test_memory_does_not_grow(self):
+        self.visits(50)
+        self.settles()
+        before = self.memory_kib()
+        self.visits(400)
+        self.settles()
+        if self.is_sanitized():
+            self.skipTest("a sanitizer keeps freed memory")
+        self.assertLess(self.memory_kib(), before + 1024)
+
+    @unittest.skipIf(resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 1200, "needs 1,200 open files")
+    def test_as_many_clients_as_there_may_be(self):
+        """1,024 in all; the next ones are turned away, and when one leaves another may come."""
+        clients = [self.client(greet=False) for _ in range(1023)]
+        for client in clients:
+            client.send("hello", version_min=1, version_max=1)
+        for client in clients:
+            self.assertEqual(client.wait(1)["version"], 1)
+        for _ in range(3):
+            with self.assertRaises((Closed, ConnectionError)):
+                self.client()
+        self.assertTrue(eventually(lambda: "turned away: 1024 are open" in self.daemon.log_text()))
+        clients[500].close()
+
+        def is_let_in():
+            try:
+                self.client()
+                return True
+            except (Closed, ConnectionError):
+                return False
+
+        self.assertTrue(eventually(is_let_in))
+        self.doCleanups()
+        self.settles()
+
+
+class FewFiles(unittest.TestCase):
+    """A daemon that may open few files: clients beyond that are turned away with a word in the log."""
+
+    def test_connections(self):
+        with Daemon(files=110) as daemon:
+            first = daemon.client()
+            clients = []
+            with self.assertRaises((Closed, ConnectionError)):
+                while len(clients) < 110:
+                    clients.append(daemon.client())
+            self.assertTrue(eventually(lambda: "turned away: the limit of open files" in daemon.log_text()))
+            self.assertEqual(first.call("server.ping"), {})
+            time.sleep(0.3)
+            self.assertLess(daemon.log_text().count("\n"), 10)
+            self.check_memory(daemon, clients)
+            for client in clients:
+                client.close()
+            eventually(lambda: first.call("server.stats")["clients_open"] == 1)
+            with daemon.client() as client:
+                client.adopt(4096 * 3, 4096)
+
+    def check_memory(self, daemon, clients):
+        """Descriptors do not fit any more: those who send or want some are disconnected, others go on."""
+        fds = [memfd(4096)] * 3
+        for act in (
+            lambda client: client.send("buffer.import", {"size": 1, "fds": 3}, fds),
+            lambda client: client.create(1),
+        ):
+            client = clients.pop()
+            try:
+                act(client)
+                while True:
+                    client.receive()
+            except (Closed, ConnectionError):
+                pass
+            finally:
+                clients[:0] = [daemon.client()]
+            self.assertEqual(clients[0].call("server.ping"), {})
+        os.close(fds[0])
+
+
+@unittest.skipIf(os.getuid(), "only root can be two users")
+class Users(DaemonTest):
+    """Memory that goes from one user to another."""
+
+    def as_nobody(self, act):
+        """What act() returns, a number, when user nobody does it."""
+
+        def whole(ready):
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os._exit(act())
+
+        pid, reader = in_child(whole)
+        os.close(reader)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def test_memory_is_zero_for_another_user(self):
+        sizes = [1, 64 * MIB - 20 * MIB]
+        client = self.client()
+        mine = [client.create(size) for size in sizes]
+        for memory in mine:
+            memory.write(b"mine" * (memory.size // 4) + b"m" * (memory.size % 4))
+            client.call("buffer.release", buffer=memory.buffer)
+
+        def act():
+            other = Client(self.daemon.socket)
+            for size in sizes:
+                memory = other.create(size)
+                if memory.read() != bytes(size):
+                    return 3
+                memory.write(b"o" * size)
+            return 42
+
+        self.assertEqual(self.as_nobody(act), 42)
+        for memory in mine:
+            self.assertEqual(set(memory.read()), set(b"mine"[: memory.size]))
+        self.assertTrue(eventually(lambda: client.call("server.stats")["buffers_open"] == 1))
+        for size in sizes:
+            self.assertEqual(client.create(size).read().count(0), size)
+
+    def test_others_may_not_drain(self):
+        def act():
+            client = Client(self.daemon.socket)
+            self.refused(client, "invalid", "server.drain: user 65534 may not", "server.drain")
+            return 42
+
+        self.assertEqual(self.as_nobody(act), 42)
+
+    def test_others_are_served(self):
+        def act():
+            client = Client(self.daemon.socket)
+            memory = client.create(4000)
+            client.call("job.submit", scan(tensor(memory.buffer, [1000])))
+            client.adopt(4096, 4096)
+            return 42
+
+        self.assertEqual(self.as_nobody(act), 42)
+
+
+if __name__ == "__main__":
+    main()

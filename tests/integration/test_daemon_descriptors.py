@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""Descriptors that come with messages and memory of the client's own: what is taken, what refused, and that none is kept.
+
+test_daemon_descriptors.py SCAND [unittest's arguments]
+"""
+
+import fcntl
+import os
+import socket
+import tempfile
+
+from daemons import DaemonTest, main
+from wire import Failure, Raw, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
+
+PAGE = os.sysconf("SC_PAGESIZE")
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+class DescriptorTest(DaemonTest):
+    def setUp(self):
+        self.open_before = self.open_fds()
+
+    def tearDown(self):
+        super().tearDown()
+        self.doCleanups()
+        self.settles()
+        self.assertTrue(eventually(lambda: self.open_fds() <= self.open_before), self.daemon.log_text())
+
+    def open_fds(self):
+        return len(os.listdir(f"/proc/{self.worker}/fd"))
+
+    def keep(self, fd):
+        """A descriptor that is closed at the test's end."""
+        self.addCleanup(os.close, fd)
+        return fd
+
+    def memfds(self, count, size=PAGE):
+        return [self.keep(memfd(size)) for _ in range(count)]
+
+    def ends(self, client, msgid, message):
+        """The request is answered by an error of descriptors, and the connection is closed."""
+        self.fails(client, msgid, "descriptor", message)
+        self.assertTrue(client.is_closed())
+
+    def no(self, fd, message, size=PAGE, fds=1, segment=0):
+        """A fresh client may not import this, and goes on."""
+        client = self.client()
+        self.refused(
+            client, "descriptor", message, "buffer.import", {"size": size, "fds": fds, "segment": segment}, [fd] * fds
+        )
+        with client.adopt(PAGE, PAGE).maps[0] as view:
+            self.assertEqual(view[0], 0)
+
+
+class Counts(DescriptorTest):
+    """Descriptors announced and descriptors that came."""
+
+    def test_not_announced(self):
+        for method, params in [
+            ("server.ping", {}),
+            ("buffer.create", {"size": 1, "place": "host"}),
+            ("server.pong", {}),
+            ("buffer.release", {"buffer": "x"}),
+        ]:
+            client = self.client()
+            msgid = client.send(method, params, self.memfds(1))
+            if method == "server.pong":  # a later version may have a method with descriptors: they are dropped
+                self.fails(client, msgid, "unknown_method", "no method")
+                self.assertEqual(client.call("server.ping"), {})
+            else:
+                self.ends(client, msgid, "1 descriptors came with a message that announces 0")
+
+    def test_not_announced_before_hello(self):
+        client = self.client(greet=False)
+        self.ends(client, client.send("server.ping", fds=self.memfds(3)), "3 descriptors came .* announces 0")
+
+    def test_fewer_than_announced(self):
+        client = self.client()
+        for came in (0, 1, 2):
+            self.refused(
+                client,
+                "descriptor",
+                f"announces 3 descriptors, but {came} came",
+                "buffer.import",
+                {"size": 3 * PAGE, "segment": PAGE, "fds": 3},
+                self.memfds(came),
+            )
+        self.refused(
+            client, "descriptor", "announces 128 descriptors, but 0 came", "buffer.import", {"size": 1, "fds": 128}
+        )
+        client.adopt(3 * PAGE, PAGE)
+
+    def test_more_than_announced(self):
+        client = self.client()
+        self.ends(
+            client,
+            client.send("buffer.import", {"size": 1, "fds": 1}, self.memfds(2)),
+            "2 descriptors came .* announces 1",
+        )
+
+    def test_none_announced_by_an_import(self):
+        client = self.client()
+        self.refused(client, "descriptor", '"fds" is 0', "buffer.import", {"size": 1, "fds": 0})
+        self.refused(client, "invalid", '"fds" is 129; allowed: 0 to 128', "buffer.import", {"size": 1, "fds": 129})
+
+    def test_more_than_128(self):
+        client = self.client()
+        fds = self.memfds(1) * 129
+        msgid = client.send("buffer.import", {"size": 129 * PAGE, "segment": PAGE, "fds": 128}, fds)
+        with self.assertRaises(Exception) as caught:
+            client.wait(msgid)
+        self.assertRegex(str(caught.exception), "^$|descriptor")
+        self.assertTrue(client.is_closed())
+
+    def test_128(self):
+        client = self.client()
+        memory = client.adopt(128 * PAGE, PAGE)
+        memory.write(pack_f32([1] * 32 * PAGE))
+        client.call("job.submit", scan(tensor(memory.buffer, [32 * PAGE])))
+        self.assertEqual(unpack_f32(memory.read())[-1], 32 * PAGE)
+
+    def test_wrong_params_do_not_keep_descriptors(self):
+        """They were this message's: the next import gets its own."""
+        client = self.client()
+        for params in (
+            {"size": "x", "fds": 2},
+            {"size": 1, "fds": "2"},
+            {"fds": 2},
+            {"size": 0, "fds": 2},
+            {"size": 1 << 40, "fds": 2, "segment": PAGE},
+        ):
+            self.refused(client, "invalid", "buffer.import: ", "buffer.import", params, self.memfds(2))
+        memory = client.adopt(PAGE, PAGE)
+        memory.write(pack_f32([1, 1]))
+        client.call("job.submit", scan(tensor(memory.buffer, [2])))
+        self.assertEqual(memory.read(0, 8), pack_f32([1, 2]))
+
+    def test_before_hello(self):
+        client = self.client(greet=False)
+        self.refused(client, "invalid", "before hello", "buffer.import", {"size": 1, "fds": 2}, self.memfds(2))
+        self.assertEqual(client.call("hello", version_min=1, version_max=1)["version"], 1)
+
+    def test_with_bytes_that_are_no_message(self):
+        for data in (
+            b"\xc1",
+            b"\xdd\xff\xff\xff\xff",
+            pack([2, "x", [{}]]),
+            pack([0, 1, "buffer.import", [{"size": 1, "fds": 1}]])[:9],
+        ):
+            client = self.client()
+            client.send_bytes(data, self.memfds(5))
+            client.close()
+
+    def test_half_a_message_with_descriptors_then_more(self):
+        """Descriptors heap up behind a message that does not end: the connection is closed before they are many."""
+        client = self.client()
+        client.send_bytes(pack([0, 1, "buffer.import", [{"size": 1, "fds": 1, "x": Raw()}]])[:-1])
+        with self.assertRaises(ConnectionError):
+            for _ in range(100):
+                client.send_bytes(b"\xc4", self.memfds(1) * 100)
+                client.send_bytes(b"\0")
+        self.assertLess(self.open_fds(), self.open_before + 300)
+
+    def test_pipelined_imports(self):
+        """Each message takes its own, in order, although all have come before the first is looked at."""
+        client = self.client()
+        sizes = [PAGE * i for i in (3, 1, 2, 5, 4)]
+        msgids = [client.send("buffer.import", {"size": size, "fds": 1}, self.memfds(1, size)) for size in sizes]
+        buffers = [client.wait(msgid)["buffer"] for msgid in msgids]
+        for buffer, size in zip(buffers, sizes):
+            client.call("job.submit", scan(tensor(buffer, [size // 4])))
+            self.refused(
+                client, "invalid", f"its buffer has {size}", "job.submit", scan(tensor(buffer, [size // 4 + 1]))
+            )
+
+
+class Kinds(DescriptorTest):
+    """What the descriptors are of."""
+
+    def test_unsealable(self):
+        self.no(
+            self.keep(memfd(PAGE, os.MFD_CLOEXEC)), "cannot be sealed; make it with memfd_create and MFD_ALLOW_SEALING"
+        )
+
+    def test_too_small(self):
+        self.no(self.keep(memfd(PAGE - 1)), f"has {PAGE - 1} bytes; needed: {PAGE}")
+        self.no(self.keep(memfd(0)), f"has 0 bytes; needed: {PAGE}")
+        self.no(self.keep(memfd(PAGE)), f"has {PAGE} bytes; needed: {2 * PAGE}", 3 * PAGE, 2, 2 * PAGE)
+
+    def test_sealed_against_writing(self):
+        for seal in (fcntl.F_SEAL_WRITE, 0x10):  # 0x10: F_SEAL_FUTURE_WRITE
+            fd = self.keep(memfd(PAGE))
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seal)
+            self.no(fd, "sealed against writing")
+
+    def test_sealed_without_what_is_needed(self):
+        fd = self.keep(memfd(PAGE))
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        self.no(fd, "cannot be sealed")
+
+    def test_read_only(self):
+        fd = self.keep(memfd(PAGE))
+        self.no(
+            self.keep(os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)), "not open for reading and writing|cannot be sealed"
+        )
+
+    def test_no_memfd(self):
+        with tempfile.TemporaryFile() as file:
+            file.truncate(PAGE)
+            self.no(file.fileno(), "no memfd")
+        for fd in (*os.pipe(), os.open("/dev/zero", os.O_RDWR), os.open("/", os.O_PATH), os.open("/", os.O_RDONLY)):
+            self.no(self.keep(fd), "no memfd")
+        with socket.socket(socket.AF_UNIX) as other:
+            self.no(other.fileno(), "no memfd")
+
+    def test_one_bad_of_several(self):
+        client = self.client()
+        fds = [*self.memfds(2), self.keep(memfd(PAGE, os.MFD_CLOEXEC))]
+        self.refused(
+            client,
+            "descriptor",
+            "cannot be sealed",
+            "buffer.import",
+            {"size": 3 * PAGE, "segment": PAGE, "fds": 3},
+            fds,
+        )
+
+    def test_seals_are_added(self):
+        client = self.client()
+        fd = self.memfds(1, 2 * PAGE)[0]
+        buffer = client.call("buffer.import", {"size": PAGE, "fds": 1}, [fd])["buffer"]
+        self.assertEqual(fcntl.fcntl(fd, fcntl.F_GET_SEALS) & SEALS, SEALS)
+        with self.assertRaises(PermissionError):
+            os.ftruncate(fd, 0)
+        client.call("buffer.release", buffer=buffer)
+        again = client.call("buffer.import", {"size": 2 * PAGE, "fds": 1}, [fd])["buffer"]
+        self.assertNotEqual(again, buffer)
+
+    def test_sizes(self):
+        client = self.client()
+        for size, segment, fds, message in [
+            (3 * PAGE, PAGE, 2, "2 descriptors of 4096 bytes do not make 12288 bytes"),
+            (PAGE, PAGE, 2, "every descriptor must be needed"),
+            (2 * PAGE, PAGE + 1, 2, '"segment" is 4097 bytes; allowed'),
+            (2 * PAGE, 0, 2, '"segment" is 0 bytes'),
+            (PAGE, 1 << 60, 1, '"segment" is 1152921504606846976 bytes'),
+            (2**64 - 1, 0, 1, '"size" is 18446744073709551615'),
+            (2 * PAGE, 2**63, 2, '"segment" is 9223372036854775808'),
+        ]:
+            message = message.replace("4096", str(PAGE)).replace("4097", str(PAGE + 1)).replace("12288", str(3 * PAGE))
+            self.refused(
+                client,
+                "invalid",
+                message,
+                "buffer.import",
+                {"size": size, "segment": segment, "fds": fds},
+                self.memfds(fds),
+            )
+
+    def test_received_segments_are_sealed(self):
+        client = self.client()
+        made = client.call("buffer.create", size=100000, place="host")
+        self.assertEqual((made["fds"], len(client.fds)), (1, 1))
+        self.assertEqual(fcntl.fcntl(client.fds[0], fcntl.F_GET_SEALS) & SEALS, SEALS)
+        with self.assertRaises(PermissionError):
+            os.ftruncate(client.fds[0], 0)
+
+    def test_imported_memory_outlives_its_release(self):
+        client = self.client()
+        memory = client.adopt(2 * PAGE, PAGE)
+        memory.write(b"kept" * 2048)
+        client.call("buffer.release", buffer=memory.buffer)
+        self.assertEqual(memory.read(), b"kept" * 2048)
+        with self.assertRaises(Failure):
+            client.call("buffer.release", buffer=memory.buffer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Jobs that wait for one another, progress, cancelling, full queues, and what the daemon counts.
+
+test_daemon_order.py SCAND [unittest's arguments]
+"""
+
+import itertools
+
+from daemons import DaemonTest, main
+from test_daemon_jobs import MIB, expected, fill
+from wire import Failure, eventually, pack_f32, scan, tensor, unpack_f32
+
+
+class Order(DaemonTest):
+    """Jobs that wait for one another, and what is told about them."""
+
+    def test_two_jobs_on_one_buffer(self):
+        client = self.client()
+        memory = client.create(4000)
+        rows = tensor(memory.buffer, [10, 100])
+        data = fill(memory, rows)
+        jobs = [scan(rows), scan(rows, axis=0), scan(rows, passes=["backward"])]
+        for msgid in [client.send("job.submit", job) for job in jobs]:
+            client.wait(msgid)
+        for job in jobs:
+            data = expected({memory.buffer: data}, job)
+        self.assertTrue(memory.read() == data)
+
+    def test_many_in_flight(self):
+        """Binomial coefficients, one diagonal a job."""
+        client = self.client()
+        memory = client.create(16)
+        memory.write(pack_f32([1, 1, 1, 1]))
+        msgids = [client.send("job.submit", scan(tensor(memory.buffer, [4]))) for _ in range(200)]
+        for msgid in reversed(msgids):
+            client.wait(msgid)
+        self.assertEqual(unpack_f32(memory.read()), [1, 201, 201 * 202 // 2, 201 * 202 * 203 // 6])
+
+    def test_many_clients(self):
+        clients = [self.client() for _ in range(50)]
+        memories = [client.create(4000) for client in clients]
+        for i, memory in enumerate(memories):
+            memory.write(pack_f32([i] * 1000))
+        rounds = [
+            [
+                client.send("job.submit", scan(tensor(memory.buffer, [20, 50])))
+                for client, memory in zip(clients, memories)
+            ]
+            for _ in range(2)
+        ]
+        for client, *msgids in zip(clients, *rounds):
+            for msgid in msgids:
+                client.wait(msgid)
+        twice = list(itertools.accumulate(range(1, 51)))
+        for i, memory in enumerate(memories):
+            self.assertEqual(unpack_f32(memory.read()), [i * value for value in twice] * 20)
+
+    def big(self, client, size=256 * MIB):
+        """A job of many chunks, and its params; the device's memory is zero, and stays so."""
+        buffer = client.call("buffer.create", size=size, place="device")["buffer"]
+        return scan(tensor(buffer, [size // 40960, 10240]), axis=1, accumulator="f2", passes=["forward", "backward"])
+
+    def test_progress(self):
+        client = self.client()
+        job = self.big(client)
+        rows = job["input"]["shape"][0]
+        msgid = client.send("job.submit", {**job, "progress": 1})
+        client.wait(msgid)
+        self.assertEqual(
+            {(name, note["job"], note["rows"]) for name, note in client.notes}, {("job.progress", msgid, rows)}
+        )
+        done = [note["rows_done"] for _, note in client.notes]
+        self.assertEqual(done, sorted(set(done)))
+        self.assertTrue(0 < done[0] and done[-1] < rows)
+        client.notes.clear()
+        client.call("job.submit", job)
+        self.assertEqual(client.notes, [])
+
+    def test_cancel(self):
+        client = self.client()
+        job = self.big(client)
+        running, waiting, last = (client.send("job.submit", {**job, "progress": 1}) for _ in range(3))
+        while not client.notes:
+            client.notes.append(client.receive())
+        for msgid in (waiting, running):
+            client.call("job.cancel", job=msgid)
+            self.fails(client, msgid, "cancelled", "cancelled by its client")
+            self.refused(client, "not_found", "no such job", "job.cancel", job=msgid)
+        client.wait(last)
+
+    def test_a_msgid_in_use(self):
+        client = self.client()
+        job = self.big(client)
+        client.msgid = 40
+        first = client.send("job.submit", job)
+        client.msgid = 40
+        client.send("job.submit", job)
+        self.fails(client, 41, "invalid", "msgid 41 is that of a job that still runs")
+        client.wait(first)
+        client.msgid = 40
+        client.call("job.submit", job)
+
+    def test_queue_is_bounded(self):
+        client, other = self.client(), self.client()
+        job = self.big(client)
+        msgids = [client.send("job.submit", job) for _ in range(256)]
+        error = self.refused(client, "busy", "256 jobs of this connection", "job.submit", job)
+        self.assertGreater(error["retry_ms"], 0)
+        memory = other.create(400)
+        other.call("job.submit", scan(tensor(memory.buffer, [100])))
+        for msgid in reversed(msgids):
+            client.send("job.cancel", job=msgid)
+        ended = set()
+        for msgid in msgids:
+            try:
+                client.wait(msgid)
+                ended.add("done")
+            except Failure as failure:
+                ended.add(failure.name)
+        self.assertIn("cancelled", ended)
+        client.call("job.submit", {**job, "passes": ["forward"]})
+
+    def test_stats_add_up(self):
+        client = self.client()
+        memory = client.create(4000)
+        before = client.call("server.stats")
+        for shape in ([10, 100], [1000], [0, 3]):
+            client.call("job.submit", scan(tensor(memory.buffer, shape)))
+        with self.assertRaises(Failure):
+            client.call("server.pong")
+        job = self.big(client)
+        client.send("job.cancel", job=client.send("job.submit", job))
+        self.assertTrue(eventually(lambda: client.call("server.stats")["jobs_open"] == 0))
+        after = client.call("server.stats")
+        more = {name: after[name] - before[name] for name in after}
+        self.assertEqual(
+            (more["jobs_submitted"], more["jobs_done"] + more["jobs_cancelled"], more["jobs_failed"]), (4, 4, 0)
+        )
+        self.assertGreaterEqual(more["rows_scanned"], 11)
+        self.assertGreaterEqual(more["samples_scanned"], 2000)
+        self.assertEqual((more["buffers_open"], more["device_bytes"], more["host_bytes"]), (1, 256 * MIB, 0))
+        self.assertGreaterEqual(more["messages_refused"], 1)
+        self.assertGreaterEqual(after["pool_bytes"], 64 * MIB)
+
+    def test_devices(self):
+        self.settles()
+        self.assertTrue(
+            eventually(lambda: self.neighbour.call("server.devices")["devices"][0]["memory_used_bytes"] == 0)
+        )
+        client = self.client()
+        (device,) = client.call("server.devices")["devices"]
+        self.assertEqual([device], client.greeting["devices"])
+        self.assertEqual((device["backend"], device["memory_limit_bytes"]), ("cpu", 512 * MIB))
+        self.assertTrue(device["name"] and device["chunk_bytes"] and device["memory_bytes"])
+        client.call("buffer.create", size=MIB, place="device")
+        used = client.call("server.devices")["devices"][0]["memory_used_bytes"]
+        self.assertEqual(used, device["memory_used_bytes"] + MIB)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+"""The daemon as processes: how it starts, stops, drains, and goes on after its worker or its device is lost.
+
+test_daemon_process.py SCAND [unittest's arguments]
+"""
+
+import os
+import shutil
+import signal
+import socket
+import struct
+import tempfile
+import time
+import unittest
+
+import daemons
+from daemons import Daemon, children, main, scand
+from wire import CODES, Client, Closed, Failure, eventually, memfd, pack_f32, scan, tensor, unpack_f32
+
+MIB = 1 << 20
+
+WRONG_OPTIONS = [
+    (["--device", "gpu"], '--device is "gpu"; allowed: auto, cpu, cuda, cuda:N'),
+    (["--device", ""], '--device is ""; allowed: '),
+    (["--device", "cuda:"], '--device is "cuda:"'),
+    (["--device", "cuda:x"], '--device is "cuda:x"'),
+    (["--device", "cuda:1024"], '--device is "cuda:1024"'),
+    (["--pool", "1T"], '--pool is "1T"; allowed: 0 to 256G'),
+    (["--pool", "257G"], '--pool is "257G"'),
+    (["--pool", "-1"], '--pool is "-1"'),
+    (["--pool", ""], '--pool is ""'),
+    (["--pool", "M"], '--pool is "M"'),
+    (["--pool", "1MM"], '--pool is "1MM"'),
+    (["--pool", "1.5G"], '--pool is "1.5G"'),
+    (["--pool", "18446744073709551616"], '--pool is "18446744073709551616"'),
+    (["--pool", " 1"], '--pool is " 1"'),
+    (["--pool", "9" * 60], '--pool is "999'),
+    (["--device-memory", "1025G"], '--device-memory is "1025G"; allowed: 0 to'),
+    (["--threads", "1025"], '--threads is "1025"; allowed: 0 to 1024'),
+    (["--threads", "two"], '--threads is "two"'),
+    (["--fail-chunk", "0"], '--fail-chunk is "0"; allowed: 1 and more'),
+    (["--fail-chunk", "x"], '--fail-chunk is "x"'),
+    (["--socket", ""], '--socket is "": the socket path is empty'),
+    (["--socket", "/tmp/" + "x" * 103], '--socket is "/tmp/x+": .* has 108 bytes; allowed: up to 107'),
+    (["--socket"], "--socket"),
+    (["--bogus"], "--bogus"),
+    (["-x"], "x"),
+    (["--foreground=1"], "--foreground"),
+    (["cpu"], '"cpu" is no option'),
+]
+
+
+def is_gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def answers(path):
+    """Somebody listens; the last thread of a process that was killed may hold the socket for a moment."""
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(path) == 0
+
+
+class Work:
+    """A client with a job that runs for long, and others behind it that can be cancelled."""
+
+    def __init__(self, daemon, behind=20):
+        self.client = daemon.client()
+        buffer = self.client.call("buffer.create", size=256 * MIB, place="device")["buffer"]
+        self.job = scan(tensor(buffer, [6553, 10240]), accumulator="f2", passes=["forward", "backward"], progress=1)
+        self.running, *self.behind = (self.client.send("job.submit", self.job) for _ in range(1 + behind))
+        while not self.client.notes:
+            self.client.notes.append(self.client.receive())
+
+    def cancel_rest(self):
+        for msgid in self.behind:
+            self.client.send("job.cancel", job=msgid)
+
+
+class ProcessTest(unittest.TestCase):
+    def serves(self, path):
+        """A fresh client gets the right result."""
+        with Client(path) as client:
+            memory = client.create(400)
+            memory.write(pack_f32([1] * 100))
+            client.call("job.submit", scan(tensor(memory.buffer, [100])))
+            self.assertEqual(unpack_f32(memory.read()), list(range(1, 101)))
+
+    def loses(self, client):
+        """The connection ends without another answer."""
+        with self.assertRaises(Closed):
+            while True:
+                client.receive()
+        client.close()
+
+    def fails(self, name, client, msgid):
+        with self.assertRaises(Failure) as caught:
+            client.wait(msgid)
+        self.assertEqual((caught.exception.name, caught.exception.error["code"]), (name, CODES[name]))
+
+
+class Stops(ProcessTest):
+    def check_drain(self, ask):
+        with Daemon() as daemon:
+            work, other, idle = Work(daemon), daemon.client(), daemon.client()
+            memory = other.create(400)
+            worker = daemon.worker()
+            ask(daemon)
+
+            def is_draining():
+                try:
+                    other.call("job.submit", scan(tensor(memory.buffer, [100])))
+                except Failure as failure:
+                    self.assertEqual((failure.name, failure.error["code"]), ("draining", CODES["draining"]))
+                    return True
+
+            self.assertTrue(eventually(is_draining))
+            self.assertEqual(other.call("server.ping"), {})
+            with daemon.client() as late:
+                self.fails("draining", late, late.send("job.submit", scan(tensor(late.create(4).buffer, [1]))))
+            work.cancel_rest()
+            self.assertIn("total_us", work.client.wait(work.running))
+            for client in (work.client, other, idle):
+                self.loses(client)
+            daemon.wait(0)
+            self.assertTrue(is_gone(worker))
+
+    def test_terminate(self):
+        self.check_drain(lambda daemon: daemon.process.send_signal(signal.SIGTERM))
+
+    def test_interrupt(self):
+        self.check_drain(lambda daemon: daemon.process.send_signal(signal.SIGINT))
+
+    def test_drain(self):
+        def ask(daemon):
+            with daemon.client() as client:
+                self.assertEqual(client.call("server.drain"), {})
+
+        self.check_drain(ask)
+
+    def test_drain_without_jobs(self):
+        with Daemon() as daemon:
+            client, other = daemon.client(), daemon.client()
+            other.create(100000)
+            self.assertEqual(client.call("server.drain"), {})
+            daemon.wait(0)
+            self.loses(client)
+
+    def test_every_reply_comes_before_the_end(self):
+        """All results, also of the job that ends the daemon."""
+        with Daemon() as daemon:
+            client = daemon.client()
+            memory = client.create(MIB)
+            msgids = [client.send("job.submit", scan(tensor(memory.buffer, [1024, 256]))) for _ in range(100)]
+            msgids.append(client.send("server.drain"))
+            for msgid in msgids:
+                client.wait(msgid)
+            daemon.wait(0)
+
+    def test_with_buffers_being_made(self):
+        """The end comes while helpers are at work."""
+        for _ in range(5):
+            with Daemon() as daemon:
+                client = daemon.client()
+                for size in (1, 20 * MIB, 100000):
+                    client.send("buffer.create", size=size, place="device")
+                    client.send("buffer.import", {"size": 16, "fds": 1}, [memfd(4096)])
+                    client.send("buffer.release", buffer=1)
+                client.send("server.drain")
+                daemon.wait(0)
+                client.close()
+
+    def test_twice(self):
+        """Who cannot wait asks again."""
+        with Daemon() as daemon:
+            work = Work(daemon, 100)
+            daemon.process.send_signal(signal.SIGTERM)
+            time.sleep(0.05)
+            daemon.process.send_signal(signal.SIGTERM)
+            self.loses(work.client)
+            daemon.wait(0)
+
+    def test_while_it_starts(self):
+        for delay in (0.002, 0.01, 0.03, 0.1):
+            folder = tempfile.mkdtemp(prefix="scand")
+            process = daemons.subprocess.Popen(
+                [daemons.SCAND, "--device", "cpu", "--foreground", "--socket", folder + "/socket"],
+                stderr=daemons.subprocess.DEVNULL,
+            )
+            time.sleep(delay)
+            started = children(process.pid)
+            process.send_signal(signal.SIGTERM)
+            self.assertIn(process.wait(daemons.TIMEOUT_S), (0, -signal.SIGTERM))
+            self.assertTrue(eventually(lambda: all(map(is_gone, started))))
+            self.assertFalse(os.path.exists(folder + "/socket"))
+            shutil.rmtree(folder)
+
+
+class Losses(ProcessTest):
+    def test_worker_is_killed(self):
+        with Daemon() as daemon:
+            for _ in range(3):
+                work, idle = Work(daemon, 3), daemon.client()
+                worker = daemon.worker()
+                os.kill(worker, signal.SIGKILL)
+                with daemon.client() as early:  # waits for the next worker
+                    self.assertEqual(early.call("server.stats")["clients_accepted"], 1)
+                self.loses(work.client)
+                self.loses(idle)
+                self.assertNotEqual(daemon.worker(), worker)
+                self.serves(daemon.socket)
+            self.assertEqual(daemon.log_text().count("the worker ended by signal 9 (Killed); starting another"), 3)
+
+    def test_memory_outlives_the_worker(self):
+        """A client keeps what it has mapped, and the next worker takes it as imported memory."""
+        with Daemon() as daemon:
+            client = daemon.client()
+            made = client.call("buffer.create", size=262144, place="host")
+            os.kill(daemon.worker(), signal.SIGKILL)
+            with daemon.client() as again:
+                again.call("buffer.import", {"size": made["segment"], "fds": 1}, client.fds)
+            self.loses(client)
+
+    def test_worker_that_cannot_live(self):
+        with Daemon() as daemon:
+            for _ in range(6):
+                worker = daemon.worker()
+                os.kill(worker, signal.SIGKILL)
+                eventually(lambda: is_gone(worker))
+            daemon.process.wait(daemons.TIMEOUT_S)
+            self.assertIn("6 times within 10 s of its start: giving up", daemon.log_text())
+            daemon.wait(70)
+
+    def test_device_is_lost(self):
+        with Daemon("--fail-chunk", "3") as daemon:
+            for losses in (1, 2):
+                worker = daemon.worker()
+                client, other = daemon.client(), daemon.client()
+                job = scan(tensor(client.create(400).buffer, [100]))
+                self.serves(daemon.socket)
+                client.call("job.submit", job)
+                client.send("job.submit", job)
+                self.loses(client)
+                self.loses(other)
+                self.assertEqual(daemon.client().call("server.stats")["jobs_submitted"], 0)
+                self.assertNotEqual(daemon.worker(), worker)
+                self.assertEqual(daemon.log_text().count("the device is lost"), losses)
+
+    def test_device_that_is_always_lost(self):
+        with Daemon("--fail-chunk", "1") as daemon:
+            for _ in range(6):
+                client = daemon.client()
+                client.send("job.submit", scan(tensor(client.create(4).buffer, [1])))
+                self.loses(client)
+            daemon.wait(70)
+
+    def test_supervisor_is_killed(self):
+        first = Daemon()
+        worker = first.worker()
+        work = Work(first, 3)
+        first.process.kill()
+        first.process.wait()
+        self.loses(work.client)
+        self.assertTrue(eventually(lambda: is_gone(worker) and not answers(first.socket)))
+        self.assertTrue(os.path.exists(first.socket))
+        with Daemon(folder=first.folder) as second:
+            self.serves(second.socket)
+        first.log.close()
+
+
+class Starts(ProcessTest):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="scand")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = os.path.join(self.folder, "socket")
+
+    def refused(self, code, message, *options):
+        result = scand(*options)
+        self.assertEqual((result.returncode, result.stdout), (code, ""), result.stderr)
+        self.assertRegex(result.stderr, message)
+
+    def test_second_daemon(self):
+        with Daemon() as daemon:
+            client = daemon.client()
+            for options in (["--foreground"], []):
+                self.refused(
+                    69,
+                    f"^scand: error: a daemon answers at {daemon.socket}; stop it or choose another path\n$",
+                    "--device",
+                    "cpu",
+                    "--socket",
+                    daemon.socket,
+                    "--pool",
+                    "16M",
+                    *options,
+                )
+            self.assertEqual(client.call("server.ping"), {})
+            self.serves(daemon.socket)
+
+    def test_places_that_are_no_good(self):
+        with open(self.path, "w"):
+            pass
+        self.refused(69, "is there and is no socket", "--device", "cpu", "--socket", self.path)
+        self.refused(69, "cannot", "--device", "cpu", "--socket", self.path + "/below")
+        self.refused(69, "cannot", "--device", "cpu", "--socket", self.folder + "/no/such/folder")
+        self.assertTrue(os.path.exists(self.path))
+
+    def test_options(self):
+        for words, message in WRONG_OPTIONS:
+            with self.subTest(words):
+                self.refused(64, message + "(.|\n)*scand --help", *words)
+
+    def test_help_and_version(self):
+        self.assertRegex(scand("--help").stdout, "^Usage: scand")
+        self.assertRegex(scand("--version").stdout, r"^scand \d+\.\d+\.\d+\n$")
+        self.assertEqual(scand("--help", "--bogus").returncode, 0)
+
+    def test_no_such_gpu(self):
+        for options in (["--foreground"], []):
+            self.refused(69, "^scand: error: .", "--device", "cuda:1023", "--socket", self.path, *options)
+            self.assertFalse(os.path.exists(self.path))
+
+    def test_socket_from_the_environment(self):
+        environment = {
+            key: value for key, value in os.environ.items() if key not in ("SCAND_SOCKET", "XDG_RUNTIME_DIR")
+        }
+        with open(self.path, "w"):
+            pass
+        result = scand(env={**environment, "SCAND_SOCKET": self.path})
+        self.assertIn(f"{self.path} is there and is no socket", result.stderr)
+        os.mkdir(self.folder + "/run")
+        os.rename(self.path, self.folder + "/run/scand.sock")
+        result = scand(env={**environment, "XDG_RUNTIME_DIR": self.folder + "/run"})
+        self.assertIn("run/scand.sock is there and is no socket", result.stderr)
+
+    def test_permissions(self):
+        """As root the daemon serves everyone, else its own user."""
+        with Daemon() as daemon:
+            self.assertEqual(os.stat(daemon.socket).st_mode & 0o777, 0o600 if os.getuid() else 0o666)
+
+    def test_background(self):
+        """The command returns when the daemon is ready, and leaves it behind."""
+        with tempfile.TemporaryFile("w+") as log:
+            result = daemons.subprocess.run(
+                [daemons.SCAND, "--device", "cpu", "--socket", self.path, "--pool", "16M"],
+                stdout=log,
+                stderr=log,
+                timeout=daemons.TIMEOUT_S,
+            )
+            self.assertEqual(result.returncode, 0)
+            self.serves(self.path)
+            with Client(self.path) as client:
+                pid, uid, _ = struct.unpack("3i", client.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            self.assertEqual((uid, os.getsid(pid)), (os.getuid(), pid))
+            self.assertEqual(os.readlink(f"/proc/{pid}/fd/1"), "/dev/null")
+            (worker,) = children(pid)
+            os.kill(pid, signal.SIGTERM)
+            self.assertTrue(eventually(lambda: is_gone(pid) and is_gone(worker)))
+            self.assertFalse(os.path.exists(self.path))
+            log.seek(0)
+            self.assertRegex(log.read(), "^scand: ready at [^\n]+\n$")
+
+    def test_without_a_pool(self):
+        with Daemon("--pool", "0") as daemon, daemon.client() as client:
+            with self.assertRaises(Failure) as caught:
+                client.create(1)
+            self.assertEqual(caught.exception.name, "quota")
+            memory = client.adopt(400, 400)
+            memory.write(pack_f32([1] * 100))
+            client.call("job.submit", scan(tensor(memory.buffer, [100])))
+            self.assertEqual(unpack_f32(memory.read()), list(range(1, 101)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+/*
+ * libscand with the real daemon on the processor: results, and what a killed worker does to jobs, buffers and loops.
+ * $SCAND names the daemon's program.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <scand/scand.h>
+
+#include "tests/check.h"
+
+#define ROWS    6000 /* several chunks */
+#define SAMPLES 2000
+#define BYTES   (ROWS * SAMPLES * sizeof(float))
+
+static char folder[32], path[64];
+static pid_t supervisor;
+static struct scand *session;
+static struct scand_buffer *input, *output;
+
+static void begin(void)
+{
+    strcpy(folder, "/tmp/scand-test-XXXXXX");
+    if (!mkdtemp(folder))
+        abort();
+    snprintf(path, sizeof path, "%s/scand.sock", folder);
+    supervisor = fork();
+    if (supervisor == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        execl(getenv("SCAND"), "scand", "--foreground", "--device", "cpu", "--pool", "128M", "--socket", path,
+              (char *)NULL);
+        _exit(127);
+    }
+    session = NULL;
+    for (int i = 0; i < 1000 && scand_connect(path, "test", &session); i++)
+        poll(NULL, 0, 10);
+    if (!session) {
+        fprintf(stderr, "%s\n", scand_connect_message());
+        abort();
+    }
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &input), SCAND_OK);
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &output), SCAND_OK);
+    float *x = scand_buffer_data(input);
+    for (size_t i = 0; i < ROWS * SAMPLES; i++)
+        x[i] = (float)(i % 7);
+}
+
+static void end(void)
+{
+    scand_disconnect(session);
+    kill(supervisor, SIGTERM);
+    waitpid(supervisor, NULL, 0);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* The supervisor's only child. */
+static pid_t worker(void)
+{
+    char children[64];
+    int pid = 0;
+    snprintf(children, sizeof children, "/proc/%d/task/%d/children", (int)supervisor, (int)supervisor);
+    FILE *file = fopen(children, "re");
+    if (file && fscanf(file, "%d", &pid) != 1)
+        pid = 0;
+    if (file)
+        fclose(file);
+    return pid;
+}
+
+static void worker_kill(void)
+{
+    pid_t pid = worker();
+    CHECK(pid > 0 && kill(pid, SIGKILL) == 0);
+}
+
+static struct scand_scan scan_of(struct scand_buffer *from, struct scand_buffer *to)
+{
+    struct scand_tensor tensor = {.buffer = from, .dtype = SCAND_DTYPE_F32, .rank = 2, .shape = {ROWS, SAMPLES}};
+    scand_tensor_pack(&tensor);
+    struct scand_scan scan = {.input = tensor, .output = tensor, .axis = 1, .pass_count = 1};
+    scan.accumulator = SCAND_ACCUMULATOR_F64;
+    scan.output.buffer = to;
+    return scan;
+}
+
+/* Small whole numbers: their sums are exact. */
+static void check_sums(const float *y)
+{
+    int wrong = 0;
+    for (size_t row = 0; row < ROWS; row++) {
+        float sum = 0;
+        for (size_t i = row * SAMPLES; i < (row + 1) * SAMPLES; i++)
+            wrong += y[i] != (sum += (float)(i % 7));
+    }
+    CHECK_EQ(wrong, 0);
+}
+
+static void kill_once(void *context, uint64_t rows_done, uint64_t rows)
+{
+    int *calls = context;
+    CHECK(rows_done <= rows && rows == ROWS);
+    if (++*calls == 1)
+        worker_kill();
+}
+
+static void test_results(void)
+{
+    begin();
+    struct scand_scan scan = scan_of(input, output);
+    struct scand_job *job = NULL;
+    struct scand_times times = {0};
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, &times), SCAND_OK);
+    CHECK(times.total_us > 0);
+    check_sums(scand_buffer_data(output));
+    scan = scan_of(input, input);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+    check_sums(scand_buffer_data(input));
+    struct scand_device device;
+    size_t count = 0;
+    CHECK_EQ(scand_devices(session, &device, 1, &count), SCAND_OK);
+    CHECK(count == 1 && strcmp(device.backend, "cpu") == 0);
+    end();
+}
+
+static void test_refused(void)
+{
+    begin();
+    struct scand_scan scan = scan_of(input, output);
+    struct scand_job *job = NULL;
+    scan.output.offset = 4;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "output");
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    end();
+}
+
+static void test_imported(void)
+{
+    begin();
+    struct scand_buffer *mine = NULL;
+    struct scand_job *job = NULL;
+    int memfd = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CHECK(memfd >= 0 && ftruncate(memfd, BYTES) == 0);
+    CHECK_EQ(scand_buffer_import(session, memfd, BYTES, &mine), SCAND_OK);
+    struct scand_scan scan = scan_of(input, mine);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+    float *map = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, memfd, 0);
+    REQUIRE(map != MAP_FAILED);
+    check_sums(map);
+    munmap(map, BYTES);
+    close(memfd);
+    end();
+}
+
+static void test_worker_killed_idle(void)
+{
+    begin();
+    struct scand_job *job = NULL;
+    struct scand_scan scan = scan_of(input, output);
+    worker_kill();
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+    check_sums(scand_buffer_data(output));
+    CHECK_EQ(scand_buffer_release(input), SCAND_OK);
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &input), SCAND_OK);
+    end();
+}
+
+static void test_worker_killed_mid_job(void)
+{
+    begin();
+    struct scand_job *job = NULL;
+    struct scand_scan scan = scan_of(input, output);
+    int calls = 0;
+    CHECK_EQ(scand_submit_progress(session, &scan, kill_once, &calls, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+    CHECK(calls > 0);
+    check_sums(scand_buffer_data(output));
+    end();
+}
+
+static void test_worker_killed_with_jobs_waiting(void)
+{
+    enum { JOBS = 8 };
+    begin();
+    struct scand_job *jobs[JOBS];
+    struct scand_scan scan = scan_of(input, output), in_place = scan_of(output, output);
+    for (int i = 0; i < JOBS; i++)
+        CHECK_EQ(scand_submit(session, &scan, &jobs[i]), SCAND_OK);
+    worker_kill();
+    for (int i = 0; i < JOBS; i++)
+        CHECK_EQ(scand_wait(jobs[i], 60000, NULL), SCAND_OK);
+    check_sums(scand_buffer_data(output));
+    for (int i = 0; i < JOBS; i++)
+        CHECK_EQ(scand_submit(session, &in_place, &jobs[i]), SCAND_OK);
+    worker_kill();
+    int status = SCAND_OK;
+    for (int i = 0; i < JOBS; i++) {
+        status = scand_wait(jobs[i], 60000, NULL);
+        CHECK(status == SCAND_OK || status == SCAND_LOST);
+    }
+    CHECK_EQ(status, SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "half overwritten");
+    end();
+}
+
+static const struct test tests[] = {TEST(test_results),
+                                    TEST(test_refused),
+                                    TEST(test_imported),
+                                    TEST(test_worker_killed_idle),
+                                    TEST(test_worker_killed_mid_job),
+                                    TEST(test_worker_killed_with_jobs_waiting),
+                                    TEST_END};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

@@ -1,0 +1,544 @@
+#!/usr/bin/env python3
+"""scanctl against a real daemon on the CPU: files of every form, all ways to fail, and how much memory it takes.
+
+Results are compared with a second computation that shares nothing with the first: integers where sums have to be exact,
+Python's own floats elsewhere. Only the standard library is used.
+
+    test_scanctl.py --scand PATH --scanctl PATH [--demo PATH] [--data FOLDER] [--sanitized] [unittest's arguments]
+"""
+
+import argparse
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from forms import c_to_fortran, exact, f32, floats, npy_header, packed, scanned, scanned_array, su_file
+
+ARGUMENTS = None  # the command line
+DAEMON = None  # the running Daemon
+
+
+class Daemon:
+    """A daemon on the CPU with a small pool, so that files soon need several pieces."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="scanctl")
+        self.socket = os.path.join(self.folder, "socket")
+        self.log = open(os.path.join(self.folder, "log"), "w+")
+        command = [ARGUMENTS.scand, "--device", "cpu", "--foreground", "--socket", self.socket, "--pool", "64M"]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        deadline = time.monotonic() + 20
+        while run("ping", socket_path=self.socket).returncode:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                sys.exit("the daemon does not start:\n" + self.log_text())
+            time.sleep(0.05)
+
+    def log_text(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            sys.exit("the daemon does not stop:\n" + self.log_text())
+        shutil.rmtree(self.folder)
+
+
+def run(*words, socket_path=None, **options):
+    command = [ARGUMENTS.scanctl, "--socket", socket_path or DAEMON.socket, *map(str, words)]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **options)
+
+
+class ScanctlTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="scanctl")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def files(self):
+        return sorted(os.listdir(self.folder))
+
+    def succeed(self, *words, **options):
+        result = run(*words, **options)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        return result.stdout
+
+    def fail_with(self, code, message, *words, **options):
+        """The exit code, one line that says why, and the output's folder as it was."""
+        before = self.files()
+        result = run(*words, **options)
+        text = result.stderr.decode()
+        self.assertEqual(result.returncode, code, text)
+        self.assertRegex(text, message)
+        self.assertRegex(text, r"\Ascanctl: [^\n]+\n\Z")
+        self.assertEqual(self.files(), before)
+        return text
+
+    def assert_near(self, found, expected, tolerance=1e-6):
+        """Within a share of the largest value."""
+        self.assertEqual(len(found), len(expected))
+        bound = tolerance * max(map(abs, expected))
+        worst = max(abs(a - b) for a, b in zip(found, expected))
+        self.assertLessEqual(worst, bound)
+
+    def assert_rounded(self, found, expected):
+        """All but about one in a million are correctly rounded: for a few thousand values, all but one."""
+        wrong = sum(a != b for a, b in zip(found, expected))
+        self.assertLessEqual(wrong, 1 + len(expected) // 100000)
+
+
+class Results(ScanctlTest):
+    """Small whole numbers, whose sums are exact in every type: the result has to be equal."""
+
+    def check_raw(self, shape, axis, *words, passes=("forward",), exclusive=False, code="f"):
+        count = 1
+        for n in shape:
+            count *= n
+        values = [float(random.Random(7).randrange(-50, 50) + i % 13) for i in range(count)]
+        given = self.write("in.raw", packed(values))
+        self.succeed("scan", given, "-o", self.path("out.raw"), "--shape", ",".join(map(str, shape)), *words)
+        expected = scanned_array(values, shape, axis, passes, exclusive)
+        self.assertEqual(floats(self.read("out.raw"), code), expected)
+
+    def test_default_is_a_cumulative_sum(self):
+        self.check_raw((3, 1000), 1)
+        self.check_raw((17,), 0)
+        self.check_raw((1, 1), 1)
+
+    def test_passes_and_kinds(self):
+        for passes in (("backward",), ("forward", "backward"), ("backward", "forward"), ("forward", "forward")):
+            for kind in ("inclusive", "exclusive"):
+                words = ("--passes", ",".join(passes), "--kind", kind)
+                self.check_raw((5, 600), 1, *words, passes=passes, exclusive=kind == "exclusive")
+
+    def test_types(self):
+        for accumulator in ("f32", "f64", "f2"):
+            for intermediate in ("f32", "f64"):
+                for dtype, code in (("f32", "f"), ("f64", "d")):
+                    words = ("--accumulator", accumulator, "--intermediate", intermediate, "--output-dtype", dtype)
+                    words += ("--passes", "forward,backward")
+                    self.check_raw((4, 50), 1, *words, passes=("forward", "backward"), code=code)
+
+    def test_axes(self):
+        shape = (3, 4, 5, 6)
+        for rank in range(1, 5):
+            for axis in range(-rank, rank):
+                for dtype, code in (("f32", "f"), ("f64", "d")):
+                    words = ("--axis", axis, "--output-dtype", dtype)
+                    self.check_raw(shape[:rank], axis % rank, *words, code=code)
+
+    def test_npy(self):
+        shape = (4, 3, 5)
+        values = [float(i * 7 % 31 - 11) for i in range(60)]
+        for version, big, fortran, wide, axis in itertools.product((1, 2, 3), (0, 1), (0, 1), (0, 1), (-1, 1, 0)):
+            order = (lambda v: c_to_fortran(v, shape)) if fortran else list
+            mark = ">" if big else "<"
+            given = npy_header(shape, mark + "f4", bool(fortran), version) + packed(order(values), big=bool(big))
+            self.write("in.npy", given)
+            words = ("--axis", axis, "--output-dtype", "f64" if wide else "f32")
+            self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"), *words)
+            expected = order(scanned_array(values, shape, axis % 3, ("forward",)))
+            header = npy_header(shape, mark + ("f8" if wide else "f4"), bool(fortran))
+            self.assertEqual(self.read("out.npy"), header + packed(expected, "d" if wide else "f", bool(big)))
+
+    def test_npy_without_samples(self):
+        for shape in ((0,), (0, 7), (7, 0)):
+            self.write("in.npy", npy_header(shape))
+            self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"))
+            self.assertEqual(self.read("out.npy"), npy_header(shape))
+
+    def test_su(self):
+        rows = [[float((i * 5 + j * 3) % 17 - 8) for j in range(49)] for i in range(11)]
+        for big in (False, True):
+            given = self.write("in.su", su_file(rows, big))
+            self.succeed("scan", given, "-o", self.path("out.su"), "--passes", "forward,backward")
+            expected = [scanned(row, ("forward", "backward")) for row in rows]
+            self.assertEqual(self.read("out.su"), su_file(expected, big))
+            self.succeed("scan", given, "-o", self.path("out.su"), "--axis", 0)
+            columns = [scanned(column, ("forward",)) for column in map(list, zip(*rows))]
+            self.assertEqual(self.read("out.su"), su_file(map(list, zip(*columns)), big))
+
+    def test_su_byte_order_that_cannot_be_told(self):
+        rows = [[float(j % 3) for j in range(257)]] * 3  # 257 is the same in both orders
+        for order in ("big", "little"):
+            given = self.write("in.su", su_file(rows, order == "big"))
+            self.fail_with(65, "--byte-order big or --byte-order little", "scan", given, "-o", self.path("out.su"))
+            self.succeed("scan", given, "-o", self.path("out.su"), "--byte-order", order)
+            expected = [scanned(row, ("forward",)) for row in rows]
+            self.assertEqual(self.read("out.su"), su_file(expected, order == "big"))
+
+    def test_pipes(self):
+        values = [float(i % 5) for i in range(3000)]
+        sums = packed(scanned_array(values, (3, 1000), 1, ("forward",)))
+        out = self.succeed("scan", "--shape", "3,1000", "-", "-o", "-", input=packed(values))
+        self.assertEqual(out, sums)
+        out = self.succeed("scan", "--format", "npy", "-", "-o", "-", input=npy_header((3, 1000)) + packed(values))
+        self.assertEqual(out, npy_header((3, 1000)) + sums)
+        self.fail_with(65, "ends after 11996 bytes", "scan", "--shape", "3,1000", "-", "-o", "-", input=packed(values[1:]))
+        self.fail_with(65, "goes on after", "scan", "--shape", "2,1000", "-", "-o", "-", input=packed(values))
+        self.fail_with(64, "regular file", "scan", "--format", "su", "-", "-o", "-", input=b"")
+
+    def test_big_raw(self):
+        values = [1.0, 2.0, 3.0, -7.0]
+        self.write("in.bin", packed(values, big=True))
+        self.succeed("scan", self.path("in.bin"), "-o", self.path("out"), "--shape", 4, "--byte-order", "big")
+        self.assertEqual(floats(self.read("out"), big=True), [1.0, 3.0, 6.0, -1.0])
+
+    def test_many_pieces(self):
+        """More than the daemon's whole pool: the pieces' borders must not be seen."""
+        rows, samples = 1201, 16384
+        row = [float(j % 7 - 3) for j in range(samples)]
+        with open(self.path("in.raw"), "wb") as file:
+            for i in range(rows):
+                row[0] = float(i)
+                file.write(packed(row))
+        words = ("scan", self.path("in.raw"), "-o", self.path("out.raw"), "--shape", "%d,%d" % (rows, samples), "--json")
+        report = json.loads(self.succeed(*words))
+        self.assertGreater(report["jobs"], 1)
+        row[0] = 0.0
+        expected = scanned(row, ("forward",))
+        self.assertEqual(os.path.getsize(self.path("out.raw")), rows * samples * 4)
+        with open(self.path("out.raw"), "rb") as file:
+            for i in range(rows):
+                self.assertEqual(file.read(samples * 4), packed([value + i for value in expected]))
+
+
+class RealFiles(ScanctlTest):
+    PASSES = ("forward", "backward")
+
+    def data(self, name):
+        path = os.path.join(ARGUMENTS.data, name)
+        if not os.path.exists(path):
+            self.skipTest("no " + name + " in the data folder")
+        with open(path, "rb") as file:
+            return path, file.read()
+
+    def check_rows(self, rows, found):
+        few = random.Random(3).sample(range(len(rows)), 4)
+        expected, rounded = [], []
+        for i in few:
+            expected += exact(rows[i], self.PASSES)
+            rounded += found[i]
+        self.assert_rounded(rounded, expected)
+        for row, result in zip(rows, found):
+            self.assert_near(result, scanned(row, self.PASSES, between=f32))
+
+    def test_npy(self):
+        path, given = self.data("mobil.npy")
+        self.succeed("scan", path, "-o", self.path("out.npy"), "--passes", "forward,backward")
+        out = self.read("out.npy")
+        self.assertEqual(out[:128], given[:128])
+        rows = [floats(given[128 + i * 4000 : 4128 + i * 4000], big=False) for i in range(60)]
+        self.check_rows(rows, [floats(out[128 + i * 4000 : 4128 + i * 4000], big=False) for i in range(60)])
+
+    def test_npy_wide(self):
+        path, given = self.data("mobil.npy")
+        words = ("--passes", "forward,backward", "--output-dtype", "f64", "--intermediate", "f64")
+        self.succeed("scan", path, "-o", self.path("out.npy"), *words)
+        out = self.read("out.npy")
+        for i in range(60):
+            row = floats(given[128 + i * 4000 : 4128 + i * 4000], big=False)
+            found = floats(out[128 + i * 8000 : 8128 + i * 8000], "d", big=False)
+            self.assert_near(found, scanned(row, self.PASSES), 1e-13)
+
+    def check_su(self, name, ns, big):
+        path, given = self.data(name)
+        self.succeed("scan", path, "-o", self.path("out.su"), "--passes", "forward,backward")
+        out, trace = self.read("out.su"), 240 + 4 * ns
+        self.assertEqual(len(out), len(given))
+        rows, found = [], []
+        for at in range(0, len(given), trace):
+            self.assertEqual(out[at : at + 240], given[at : at + 240])
+            rows.append(floats(given[at + 240 : at + trace], big=big))
+            found.append(floats(out[at + 240 : at + trace], big=big))
+        self.check_rows(rows, found)
+
+    def test_su_big(self):
+        self.check_su("shots_be.su", 251, True)
+
+    def test_su_little(self):
+        self.check_su("gather_le.su", 1001, False)
+
+
+class Failures(ScanctlTest):
+    def setUp(self):
+        super().setUp()
+        self.out = self.path("out")
+        self.good = self.write("good.raw", packed([1.0] * 100))
+
+    def test_usage(self):
+        for words, message in (
+            ((), "no command; give one of scan, ping, devices, stats, demo"),
+            (("frob",), 'unknown command "frob"'),
+            (("--frob",), "--frob is unknown"),
+            (("scan",), "no input"),
+            (("scan", self.good), "no output"),
+            (("scan", self.good, "-o", self.out, "--passes", "up"), '"up"; it may be forward, backward'),
+            (("scan", self.good, "-o", self.out, "--axis", "1", "--shape", "100"), "it may be -1 to 0"),
+            (("ping", "twice"), '"twice" is too much'),
+            (("demo", "--traces", "0"), '--traces is "0"'),
+        ):
+            self.fail_with(64, message, *words)
+
+    def test_help_and_version(self):
+        self.assertRegex(self.succeed("--version").decode(), r"\Ascanctl \d+\.\d+\.\d+\n\Z")
+        for words in (("--help",), ("scan", "--help"), ("ping", "--help"), ("demo", "--help"), ("scan", "-o", "x", "--help")):
+            self.assertRegex(self.succeed(*words).decode(), r"\Ausage: scanctl")
+
+    def test_raw_shape(self):
+        words = ("scan", self.good, "-o", self.out)
+        self.fail_with(64, "400 bytes, 100 samples, of unknown shape; give --shape 100", *words)
+        self.fail_with(64, "not the 3 x 50 of --shape; what would fit: --shape 2,50", *words, "--shape", "3,50")
+        odd = self.write("odd.raw", b"x" * 401)
+        self.fail_with(65, "401 bytes, which is no whole number", "scan", odd, "-o", self.out, "--shape", "100")
+        self.fail_with(65, "is empty", "scan", self.write("none.raw", b""), "-o", self.out, "--shape", "1")
+
+    def test_input_missing(self):
+        self.fail_with(66, "no.raw: cannot be opened: No such file", "scan", self.path("no.raw"), "-o", self.out)
+        self.fail_with(66, "is a folder", "scan", self.folder, "-o", self.out)
+
+    def test_npy_cut(self):
+        whole = npy_header((10, 10)) + packed([1.0] * 100)
+        for length in (0, 5, 9, 60, 128, 300, len(whole) - 1):
+            cut = self.write("cut.npy", whole[:length])
+            self.fail_with(65, "cut short", "scan", cut, "-o", self.out)
+        longer = self.write("long.npy", whole + b"x")
+        self.fail_with(65, "is 529 bytes, .* make 528; the file is too long", "scan", longer, "-o", self.out)
+
+    def test_npy_refused(self):
+        for header, message in (
+            (npy_header((10,), "<f8"), "dtype '<f8'"),
+            (npy_header((10,), "|O"), "dtype '|O'"),
+            (npy_header((1, 1, 1, 1, 1)), "rank 5"),
+            (npy_header(()), "rank 0"),
+        ):
+            self.fail_with(65, re.escape(message), "scan", self.write("x.npy", header + bytes(80)), "-o", self.out)
+
+    def test_su_refused(self):
+        rows = [[1.0] * 100] * 5
+        cut = self.write("cut.su", su_file(rows, True)[:-1])
+        self.fail_with(65, "ns = 100 .*--byte-order", "scan", cut, "-o", self.out)
+        mixed = bytearray(su_file(rows, True))
+        mixed[3 * 640 + 115] = 99
+        path = self.write("mixed.su", mixed)
+        self.fail_with(65, "--byte-order", "scan", path, "-o", self.out)
+        text = "trace 4 .* has 99 samples, the first 100"
+        self.fail_with(65, text, "scan", path, "-o", self.out, "--byte-order", "big")
+        self.fail_with(65, "is 0 bytes", "scan", self.write("none.su", b""), "-o", self.out)
+        text = "f64, but SU files hold f32"
+        self.fail_with(64, text, "scan", path, "-o", self.out, "--output-dtype", "f64")
+
+    def test_no_daemon(self):
+        words = ("scan", self.good, "-o", self.out, "--shape", 100)
+        for path in (self.path("nowhere"), self.good):
+            for command in (words, ("ping",), ("devices",), ("stats",), ("demo",)):
+                self.fail_with(69, re.escape(path), *command, socket_path=path)
+
+    def test_output_refused(self):
+        words = ("scan", self.good, "--shape", 100, "-o")
+        self.fail_with(73, "No such file or directory", *words, self.path("no/out"))
+        self.fail_with(73, "Is a directory", *words, self.folder)
+        self.fail_with(74, "No space left on device; free some space", *words, "/dev/full")
+
+    def test_standard_output_full(self):
+        with open("/dev/full", "wb") as full:
+            command = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "devices"]
+            result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(result.returncode, 74)
+
+    def test_disk_full(self):
+        mounted = self.path("small")
+        os.mkdir(mounted)
+        mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", mounted]
+        if os.geteuid() or not shutil.which("mount") or subprocess.run(mount, stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("mounting a small file system is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", mounted])
+        large = self.write("large.raw", bytes(2 << 20))
+        out = os.path.join(mounted, "out")
+        self.fail_with(74, "out: writing fails after .* No space left", "scan", large, "--shape", "1,524288", "-o", out)
+        self.assertEqual(os.listdir(mounted), [])
+
+    def test_too_large_for_the_pool(self):
+        with open(self.path("large.raw"), "wb") as file:
+            file.truncate(200 << 20)
+        words = ("scan", self.path("large.raw"), "-o", self.out, "--shape", "50,1048576", "--axis", 0)
+        before = self.files()
+        result = run(*words)
+        text = result.stderr.decode()
+        self.assertIn(result.returncode, (64, 75), text)
+        self.assertRegex(text, "the whole array along this axis needs 209,715,200 bytes")
+        self.assertEqual(self.files(), before)
+
+
+class Output(ScanctlTest):
+    """The output appears whole or not at all."""
+
+    def start(self, *words):
+        """A scan that waits for the rest of its input."""
+        command = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "scan", "--shape", "2,100", "-", "-o", self.path("out")]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(packed([1.0] * 150))
+        process.stdin.flush()
+        deadline = time.monotonic() + 20
+        while not any(name.startswith(".out") or ".scanctl." in name for name in self.files()):
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        return process
+
+    def test_replaced_when_done(self):
+        self.write("out", b"old")
+        os.chmod(self.path("out"), 0o640)
+        inode = os.stat(self.path("out")).st_ino
+        process = self.start()
+        self.assertEqual(self.read("out"), b"old")
+        process.communicate(packed([1.0] * 50))
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.files(), ["out"])
+        self.assertEqual(floats(self.read("out")), [float(i % 100 + 1) for i in range(200)])
+        self.assertNotEqual(os.stat(self.path("out")).st_ino, inode)
+        self.assertEqual(os.stat(self.path("out")).st_mode & 0o777, 0o640)
+
+    def test_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.write("out", b"old")
+            process = self.start()
+            process.send_signal(number)
+            process.communicate()
+            self.assertEqual(process.returncode, -number)
+            self.assertEqual(self.files(), ["out"])
+            self.assertEqual(self.read("out"), b"old")
+
+    def test_input_cut(self):
+        self.write("out", b"old")
+        process = self.start()
+        error = process.communicate()[1]
+        self.assertEqual((process.returncode, self.files(), self.read("out")), (65, ["out"], b"old"), error)
+
+    def test_permissions(self):
+        given = self.write("in.raw", packed([1.0]))
+        self.succeed("scan", given, "--shape", 1, "-o", self.path("out"), preexec_fn=lambda: os.umask(0o037))
+        self.assertEqual(os.stat(self.path("out")).st_mode & 0o777, 0o640)
+
+    def test_same_file(self):
+        path = self.write("x.npy", npy_header((2, 3)) + packed([1.0] * 6))
+        self.succeed("scan", path, "-o", path)
+        self.assertEqual(self.read("x.npy"), npy_header((2, 3)) + packed([1.0, 2.0, 3.0] * 2))
+
+    def test_memory(self):
+        """A file of three times the pool goes through less than the pool and 16 MiB."""
+        if ARGUMENTS.sanitized:
+            self.skipTest("sanitizers take memory of their own")
+        size = 200 << 20
+        with open(self.path("in.raw"), "wb") as file:
+            file.truncate(size)
+        for dtype, factor in (("f32", 1), ("f64", 2)):
+            command = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "scan", "--shape", "5120,10240", "--output-dtype", dtype]
+            process = subprocess.Popen(command + [self.path("in.raw"), "-o", "-"], stdout=subprocess.PIPE, bufsize=0)
+            left = size * factor
+            while left > 256 << 10:  # more than the pipe holds: it then waits to write the rest
+                left -= len(process.stdout.read(1 << 20 if left > 2 << 20 else 64 << 10))
+            with open("/proc/%d/status" % process.pid) as file:
+                kib = {line.split()[0]: int(line.split()[1]) for line in file if line.endswith("kB\n")}
+            rest = process.communicate()[0]
+            self.assertEqual((process.returncode, len(rest)), (0, left))
+            self.assertLess(kib["VmHWM:"], (64 + 16) << 10)
+            self.assertLess(kib["VmHWM:"] - kib["RssShmem:"], 16 << 10)
+
+
+class Questions(ScanctlTest):
+    def test_ping(self):
+        self.assertRegex(self.succeed("ping").decode(), r"\Ascand .*: \d+ us\n\Z")
+        report = json.loads(self.succeed("ping", "--json"))
+        self.assertRegex(report["server"], "^scand ")
+        self.assertLess(report["round_trip_us"], 10**7)
+
+    def test_devices(self):
+        lines = self.succeed("devices").decode().splitlines()
+        self.assertRegex(lines[0], "^backend +memory MiB")
+        self.assertRegex(lines[1], "^cpu ")
+        devices = json.loads(self.succeed("devices", "--json"))
+        self.assertEqual(devices[0]["backend"], "cpu")
+        self.assertEqual(len(devices), len(lines) - 1)
+
+    def test_stats(self):
+        counters = json.loads(self.succeed("--socket", DAEMON.socket, "stats", "--json"))
+        lines = dict(line.split() for line in self.succeed("stats").decode().splitlines())
+        self.assertEqual(set(lines), set(counters))
+        self.assertTrue(all(isinstance(value, int) for value in counters.values()))
+
+    def test_scan_report(self):
+        given = self.write('in "1".raw', packed([1.0] * 1000))
+        words = ("scan", given, "-o", self.path("out"), "--shape", "10,100", "--passes", "forward,backward", "--json")
+        report = json.loads(self.succeed(*words, "--output-dtype", "f64"))
+        self.assertEqual((report["rows"], report["samples"], report["jobs"]), (10, 100, 1))
+        self.assertEqual((report["input_bytes"], report["output_bytes"]), (4000, 8000))
+        self.assertEqual((report["input"], report["passes"]), (given, ["forward", "backward"]))
+        self.assertEqual((report["backend"], report["accumulator"]), ("cpu", "f64"))
+
+    def test_demo(self):
+        lines = self.succeed("demo", "--traces", 300, "--samples", 1001, "--seed", 3).decode().splitlines()
+        self.assertRegex(lines[-1], r"^300 traces x 1,001 samples on .* \(cpu\): .*s, [\d.]+ GB/s, within 1e-6 of a plain loop")
+        report = json.loads(self.succeed("demo", "--traces", 30, "--samples", 101, "--json"))
+        self.assertEqual((report["traces"], report["samples"], report["warm_up_jobs"]), (30, 101, 1))
+
+    def test_demo_against_the_reference(self):
+        if not ARGUMENTS.demo:
+            self.skipTest("no --demo was given")
+        command = [ARGUMENTS.demo, "--socket", DAEMON.socket, "--traces", "300", "--samples", "1001"]
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        text = r"^300 traces x 1,001 samples on .* \(cpu\): .*s, [\d.]+ GB/s, identical to the reference$"
+        self.assertRegex(result.stdout.decode().splitlines()[-1], text)
+
+    def test_socket_from_the_environment(self):
+        environment = dict(os.environ, SCAND_SOCKET=DAEMON.socket)
+        result = subprocess.run([ARGUMENTS.scanctl, "ping"], env=environment, stdout=subprocess.PIPE, timeout=60)
+        self.assertEqual(result.returncode, 0)
+
+
+def main():
+    global ARGUMENTS, DAEMON
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scand", required=True)
+    parser.add_argument("--scanctl", required=True)
+    parser.add_argument("--demo")
+    parser.add_argument("--data", default=os.path.join(os.path.dirname(__file__), "../../../shared/data"))
+    parser.add_argument("--sanitized", action="store_true")
+    ARGUMENTS, rest = parser.parse_known_args()
+    DAEMON = Daemon()
+    try:
+        program = unittest.main(argv=sys.argv[:1] + rest, exit=False, verbosity=1)
+    finally:
+        DAEMON.stop()
+    for test, reason in program.result.skipped:
+        print("skipped:", test.id(), reason)
+    sys.exit(0 if program.result.wasSuccessful() else 1)
+
+
+if __name__ == "__main__":
+    main()

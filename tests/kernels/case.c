@@ -1,0 +1,273 @@
+#include "tests/kernels/case.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/check.h"
+
+#define GUARD_BYTES 192
+
+/* An array of a shape, somewhere in a region between guards. */
+struct array {
+    uint32_t rank;
+    uint64_t shape[SCAND_RANK_MAX];
+    int64_t strides[SCAND_RANK_MAX];
+    uint64_t origin; /* offset of element 0, 0, ... in the region */
+    uint64_t region_bytes;
+};
+
+struct scan_rule rule_of(const char *passes, enum scand_kind kind, enum scand_accumulator accumulator,
+                         enum scand_dtype intermediate, enum scand_dtype output)
+{
+    struct scan_rule rule = {.pass_count = (uint32_t)strlen(passes),
+                             .kind = kind,
+                             .accumulator = accumulator,
+                             .intermediate = intermediate,
+                             .output = output};
+    for (uint32_t i = 0; i < rule.pass_count; i++)
+        rule.passes[i] = passes[i] == 'b' ? SCAND_PASS_BACKWARD : SCAND_PASS_FORWARD;
+    return rule;
+}
+
+static float noise(uint64_t *random)
+{
+    return (float)((double)(int64_t)random_next(random) * 0x1p-63 + 0.034);
+}
+
+static float float_of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static float special(uint64_t *random)
+{
+    static const uint32_t bits[] = {0x7fc00000, 0xffc00001, 0x7f800001, 0xff923456, 0x7f800000,
+                                    0xff800000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000};
+    return float_of_bits(bits[random_next(random) % (sizeof(bits) / sizeof(bits[0]))]);
+}
+
+static float fill_sample(enum fill fill, uint64_t *random)
+{
+    uint64_t dice = random_next(random);
+    switch (fill) {
+    case FILL_EXPONENTS:
+        return float_of_bits((uint32_t)(dice & 0x807fffff) | (uint32_t)(dice >> 32) % 0xf0 << 23);
+    case FILL_SPECIALS:
+        return dice % 1499 == 0 ? special(random) : noise(random);
+    case FILL_ENDS:
+        return dice % 8 == 0 ? special(random) : noise(random);
+    case FILL_INFINITIES:
+        return dice % 2999 == 0 ? float_of_bits(0x7f800000 | (uint32_t)(dice >> 63) << 31) : noise(random);
+    case FILL_HUGE_VALUES:
+        return noise(random) * 0x1p125f;
+    case FILL_DENORMALS:
+        return float_of_bits((uint32_t)(dice & 0x8001ffff));
+    case FILL_ZEROS:
+        return dice % 97 == 0 ? 0.0f : -0.0f;
+    default:
+        return noise(random);
+    }
+}
+
+void fill_samples(enum fill fill, uint64_t *random, float *samples, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        samples[i] = fill_sample(fill, random);
+}
+
+static struct array array_of(const struct scan_case *c, const struct layout *layout, size_t element_bytes)
+{
+    struct array array = {.rank = c->rank, .origin = GUARD_BYTES + layout->offset};
+    uint64_t stride = element_bytes + layout->element_gap;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        uint32_t axis = layout->columns_first ? i : c->rank - 1 - i;
+        array.shape[axis] = c->shape[axis];
+        array.strides[axis] = (int64_t)stride;
+        if (layout->negative >> axis & 1) {
+            array.strides[axis] = -array.strides[axis];
+            array.origin += stride * (c->shape[axis] ? c->shape[axis] - 1 : 0);
+        }
+        stride = stride * c->shape[axis] + layout->axis_gap;
+    }
+    array.region_bytes = stride + layout->offset + 2 * GUARD_BYTES;
+    return array;
+}
+
+/* Visits all elements in C order: `element` counts them, the return value is the offset in the region. */
+static uint64_t array_at(const struct array *array, uint64_t element)
+{
+    int64_t offset = (int64_t)array->origin;
+    for (uint32_t axis = array->rank; axis-- > 0;) {
+        offset += (int64_t)(element % array->shape[axis]) * array->strides[axis];
+        element /= array->shape[axis];
+    }
+    return (uint64_t)offset;
+}
+
+static uint64_t array_elements(const struct array *array)
+{
+    uint64_t count = 1;
+    for (uint32_t axis = 0; axis < array->rank; axis++)
+        count *= array->shape[axis];
+    return count;
+}
+
+static struct scan_rows rows_of(const struct scan_case *c, const struct array *input, const struct array *output)
+{
+    struct scan_rows rows = {.rule = c->rule,
+                             .length = c->shape[c->axis],
+                             .row_count = 1,
+                             .input_stride = input->strides[c->axis],
+                             .output_stride = output->strides[c->axis]};
+    for (uint32_t axis = 0; axis < c->rank; axis++) {
+        if (axis == c->axis)
+            continue;
+        rows.outer_shape[rows.outer_rank] = c->shape[axis];
+        rows.input_outer_strides[rows.outer_rank] = input->strides[axis];
+        rows.output_outer_strides[rows.outer_rank] = output->strides[axis];
+        rows.row_count *= c->shape[axis];
+        rows.outer_rank++;
+    }
+    return rows;
+}
+
+/* A region of random bytes; with samples, if there is a fill. */
+static unsigned char *region_create(const struct array *array, const enum fill *fill, uint64_t *random)
+{
+    unsigned char *region = malloc(array->region_bytes);
+    for (uint64_t i = 0; region && i < array->region_bytes; i++)
+        region[i] = (unsigned char)random_next(random);
+    for (uint64_t i = 0; region && fill && i < array_elements(array); i++) {
+        float sample = fill_sample(*fill, random);
+        memcpy(region + array_at(array, i), &sample, sizeof(sample));
+    }
+    return region;
+}
+
+static void layout_print(const char *what, const struct layout *layout)
+{
+    fprintf(stderr, "  %s: %s (offset %u, gaps %u and %u%s, negative axes 0x%x)\n", what, layout->name, layout->offset,
+            layout->element_gap, layout->axis_gap, layout->columns_first ? ", columns first" : "", layout->negative);
+}
+
+static void case_print(const struct scan_case *c)
+{
+#define X(NAME) #NAME,
+    static const char *const fills[] = {FILLS(X)};
+#undef X
+#define X(NAME, WORD, ...) WORD,
+    static const char *const kinds[] = {SCAND_KINDS(X)}, *const accumulators[] = {SCAND_ACCUMULATORS(X)};
+    static const char *const dtypes[] = {SCAND_DTYPES(X)}, *const passes[] = {SCAND_PASSES(X)};
+#undef X
+    const struct scan_rule *rule = &c->rule;
+    fprintf(stderr, "  %s%s%s, %s, accumulator %s, intermediate %s, output %s\n", passes[rule->passes[0]],
+            rule->pass_count > 1 ? " then " : "", rule->pass_count > 1 ? passes[rule->passes[1]] : "",
+            kinds[rule->kind], accumulators[rule->accumulator], dtypes[rule->intermediate], dtypes[rule->output]);
+    fprintf(stderr, "  shape");
+    for (uint32_t i = 0; i < c->rank; i++)
+        fprintf(stderr, " %" PRIu64, c->shape[i]);
+    fprintf(stderr, ", axis %u, %s, fill %s, rows %" PRIu64 " + %" PRIu64 "\n", c->axis,
+            c->in_place ? "in place" : "not in place", fills[c->fill], c->first, c->count);
+    layout_print("input", &c->input);
+    if (!c->in_place)
+        layout_print("output", &c->output);
+}
+
+/* Prints the first difference: an element, or else a byte that belongs to none. */
+static void difference_print(const struct array *array, const unsigned char *got, const unsigned char *expected,
+                             size_t element_bytes)
+{
+    uint64_t differing = 0, first = 0, count = array_elements(array);
+    for (uint64_t i = count; i-- > 0;)
+        if (memcmp(got + array_at(array, i), expected + array_at(array, i), element_bytes) != 0) {
+            first = i;
+            differing++;
+        }
+    uint64_t a = 0, b = 0;
+    memcpy(&a, got + array_at(array, first), differing ? element_bytes : 0);
+    memcpy(&b, expected + array_at(array, first), differing ? element_bytes : 0);
+    if (differing) {
+        fprintf(stderr,
+                "  element %" PRIu64 " is %0*" PRIx64 ", not %0*" PRIx64 "; %" PRIu64 " of %" PRIu64 " differ\n", first,
+                (int)element_bytes * 2, a, (int)element_bytes * 2, b, differing, count);
+        return;
+    }
+    uint64_t i = 0;
+    while (i < array->region_bytes && got[i] == expected[i])
+        i++;
+    fprintf(stderr, "  byte %" PRIu64 " of the region was touched and belongs to no element\n", i);
+}
+
+/* The regions of one run. `before` is the input as it was. */
+struct regions {
+    struct array input_array, output_array;
+    unsigned char *before, *input, *output, *expected;
+};
+
+static bool regions_create(struct regions *regions, const struct scan_case *c, uint64_t *random)
+{
+    size_t output_bytes = c->rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float);
+    regions->input_array = array_of(c, &c->input, sizeof(float));
+    regions->output_array = c->in_place ? regions->input_array : array_of(c, &c->output, output_bytes);
+    const struct array *input = &regions->input_array, *output = &regions->output_array;
+    regions->before = region_create(input, &c->fill, random);
+    regions->input = malloc(input->region_bytes);
+    regions->output = c->in_place ? regions->input : region_create(output, NULL, random);
+    regions->expected = malloc(output->region_bytes);
+    if (!regions->before || !regions->input || !regions->output || !regions->expected)
+        return false;
+    memcpy(regions->input, regions->before, input->region_bytes);
+    memcpy(regions->expected, regions->output, output->region_bytes);
+    return true;
+}
+
+static void regions_destroy(struct regions *regions)
+{
+    if (regions->output != regions->input)
+        free(regions->output);
+    free(regions->before);
+    free(regions->input);
+    free(regions->expected);
+}
+
+static bool regions_compare(const struct regions *regions, const struct scan_case *c, const char *name)
+{
+    const struct array *input = &regions->input_array, *output = &regions->output_array;
+    bool same = memcmp(regions->output, regions->expected, output->region_bytes) == 0;
+    bool read_only = c->in_place || memcmp(regions->input, regions->before, input->region_bytes) == 0;
+    if (same && read_only)
+        return true;
+    fprintf(stderr, "%s: %s\n", name, same ? "the input was written to" : "not the bits of the reference");
+    case_print(c);
+    if (!same)
+        difference_print(output, regions->output, regions->expected,
+                         c->rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float));
+    return false;
+}
+
+bool case_check(const struct scan_case *c, const struct implementation *implementation, uint64_t *random)
+{
+    struct regions regions = {0};
+    bool good = regions_create(&regions, c, random);
+    if (good) {
+        const struct array *input = &regions.input_array, *output = &regions.output_array;
+        struct scan_memory memory = {regions.input, regions.output, input->region_bytes, output->region_bytes};
+        struct scan_rows rows = rows_of(c, input, output);
+        uint64_t count = c->count ? c->count : rows.row_count - c->first;
+        rows.input = regions.before + input->origin;
+        rows.output = regions.expected + output->origin;
+        good = scan_reference(&rows, c->first, count) == 0;
+        rows.input = regions.input + input->origin;
+        rows.output = regions.output + output->origin;
+        int error = implementation->run(&rows, c->first, count, &memory);
+        if (error)
+            fprintf(stderr, "%s: failed with %d\n", implementation->name, error);
+        good = good && !error && regions_compare(&regions, c, implementation->name);
+    }
+    regions_destroy(&regions);
+    return good;
+}

@@ -1,0 +1,56 @@
+/*
+ * A case: a rule, the shape and layout of a tensor, and what it is filled with. case_check runs an implementation and
+ * the reference on equal memory and compares all of it, guards and gaps included.
+ */
+#ifndef TESTS_KERNELS_CASE_H
+#define TESTS_KERNELS_CASE_H
+
+#include "tests/kernels/implementation.h"
+
+/* How an array lies in memory. The strides of the axes grow from the last one to the first, or, columns first, from the
+ * first to the last. */
+struct layout {
+    const char *name;
+    unsigned offset;      /* bytes that the array begins after an aligned address */
+    unsigned element_gap; /* bytes between elements of the innermost axis */
+    unsigned axis_gap;    /* bytes between what is one index apart in every other axis, such as trace headers */
+    bool columns_first;
+    unsigned negative; /* bit i: the stride of axis i is negative */
+};
+
+#define FILLS(X)                                                                            \
+    X(NOISE)       /* uniform in -1 to 1, with an offset */                                 \
+    X(EXPONENTS)   /* exponents from all over the range */                                  \
+    X(SPECIALS)    /* noise with a few NaNs of any bits, infinities, zeros and denormals */ \
+    X(INFINITIES)  /* noise with a few infinities */                                        \
+    X(ENDS)        /* specials, one in eight */                                             \
+    X(HUGE_VALUES) /* sums overflow */                                                      \
+    X(DENORMALS)                                                                            \
+    X(ZEROS) /* of both signs, mostly negative */
+
+#define X(NAME) FILL_##NAME,
+enum fill { FILLS(X) FILL_COUNT };
+#undef X
+
+struct scan_case {
+    struct scan_rule rule;
+    uint32_t rank, axis;
+    uint64_t shape[SCAND_RANK_MAX];
+    struct layout input, output; /* in place, the output's is not used */
+    bool in_place;
+    enum fill fill;
+    uint64_t first, count; /* rows; all for a count of 0 */
+};
+
+/* A rule in words: passes as "f", "fb", ..., the rest by name. */
+struct scan_rule rule_of(const char *passes, enum scand_kind kind, enum scand_accumulator accumulator,
+                         enum scand_dtype intermediate, enum scand_dtype output);
+
+/* Fills an array with samples. */
+void fill_samples(enum fill fill, uint64_t *random, float *samples, uint64_t count);
+
+/* Whether the implementation returns the reference's bits and touches nothing else. Prints what differs, and the case.
+ */
+bool case_check(const struct scan_case *test_case, const struct implementation *implementation, uint64_t *random);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * What is compared with the reference: each way to compute a scan, under the name that its tests begin with.
+ */
+#ifndef TESTS_KERNELS_IMPLEMENTATION_H
+#define TESTS_KERNELS_IMPLEMENTATION_H
+
+#include <stdbool.h>
+
+#include "kernels/scan.h"
+
+/* All memory that a scan may touch, with the guards around it. In place, output is input. */
+struct scan_memory {
+    void *input, *output;
+    size_t input_bytes, output_bytes;
+};
+
+/*
+ * run scans rows first <= r < first + count, whose addresses lie in `memory`, and returns 0 for success. An
+ * implementation that works in other memory copies both regions there whole, with the distances of the addresses from
+ * them kept, scans, and copies the output region back whole, so that a stray write is seen.
+ */
+struct implementation {
+    const char *name; /* "avx512", "cuda", ... */
+    bool (*available)(void);
+    int (*run)(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory);
+};
+
+extern const struct implementation cpu_implementations[];
+extern const size_t cpu_implementation_count;
+
+/* Only when built with SCAND_HAVE_CUDA. Names begin with "cuda". */
+extern const struct implementation cuda_implementations[];
+extern const size_t cuda_implementation_count;
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * The CPU path: each SIMD build, and the thread pool with one thread and with more threads than cores.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kernels/implementation.h"
+
+static const struct scan_cpu_build *build_find(const char *name)
+{
+    for (size_t i = 0; i < scan_cpu_build_count; i++)
+        if (strcmp(scan_cpu_builds[i].name, name) == 0 && scan_cpu_builds[i].available())
+            return &scan_cpu_builds[i];
+    return NULL;
+}
+
+/* Pools live until the program ends: starting threads for each case would take longer than the cases. */
+static struct cpu_pool *pools[4];
+
+static void pools_destroy(void)
+{
+    for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
+        cpu_pool_destroy(pools[i]);
+}
+
+static int pool_run(unsigned threads, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    static bool registered;
+    if (!registered)
+        registered = atexit(pools_destroy) == 0;
+    if (!pools[threads])
+        pools[threads] = cpu_pool_create(threads);
+    return pools[threads] ? scan_cpu(pools[threads], rows, first, count) : -errno;
+}
+
+#define BUILD(NAME)                                                                                                  \
+    static bool NAME##_available(void)                                                                               \
+    {                                                                                                                \
+        return build_find(#NAME);                                                                                    \
+    }                                                                                                                \
+    static int NAME##_run(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *m) \
+    {                                                                                                                \
+        (void)m;                                                                                                     \
+        return build_find(#NAME)->run(rows, first, count);                                                           \
+    }
+
+#define POOL(NAME, THREADS)                                                                                          \
+    static bool NAME##_available(void)                                                                               \
+    {                                                                                                                \
+        return true;                                                                                                 \
+    }                                                                                                                \
+    static int NAME##_run(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *m) \
+    {                                                                                                                \
+        (void)m;                                                                                                     \
+        return pool_run(THREADS, rows, first, count);                                                                \
+    }
+
+BUILD(avx512)
+BUILD(avx2)
+BUILD(portable)
+POOL(pool_1, 1)
+POOL(pool_3, 3)
+
+const struct implementation cpu_implementations[] = {
+    {"avx512", avx512_available, avx512_run},       {"avx2", avx2_available, avx2_run},
+    {"portable", portable_available, portable_run}, {"pool_1", pool_1_available, pool_1_run},
+    {"pool_3", pool_3_available, pool_3_run},
+};
+const size_t cpu_implementation_count = sizeof(cpu_implementations) / sizeof(cpu_implementations[0]);

@@ -1,0 +1,254 @@
+/*
+ * Every implementation against the reference, bit by bit. A test's name begins with the implementation's, so that, say,
+ * "test_kernels cuda" runs those of the GPU.
+ */
+#include "tests/check.h"
+#include "tests/kernels/case.h"
+
+#define FAILURES_MAX 5 /* printed by one test */
+
+#define INCLUSIVE SCAND_KIND_INCLUSIVE
+#define EXCLUSIVE SCAND_KIND_EXCLUSIVE
+#define F32       SCAND_ACCUMULATOR_F32
+#define F64       SCAND_ACCUMULATOR_F64
+#define F2        SCAND_ACCUMULATOR_F2
+#define D32       SCAND_DTYPE_F32
+#define D64       SCAND_DTYPE_F64
+
+static const struct layout packed = {.name = "packed"};
+static const char *const pass_lists[] = {"f", "b", "fb", "bf", "ff", "bb"};
+static uint64_t seed;
+
+#define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
+
+static struct scan_case case_of(uint64_t rows, uint64_t length, struct scan_rule rule)
+{
+    return (struct scan_case){
+        .rule = rule, .rank = 2, .axis = 1, .shape = {rows, length}, .input = packed, .output = packed};
+}
+
+/* All implementations whose names begin with `name`. */
+static unsigned implementations_find(const char *name, const struct implementation *found[8])
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < cpu_implementation_count; i++)
+        if (strncmp(cpu_implementations[i].name, name, strlen(name)) == 0 && cpu_implementations[i].available())
+            found[count++] = &cpu_implementations[i];
+#ifdef SCAND_HAVE_CUDA
+    for (size_t i = 0; i < cuda_implementation_count && count < 8; i++)
+        if (strncmp(cuda_implementations[i].name, name, strlen(name)) == 0 && cuda_implementations[i].available())
+            found[count++] = &cuda_implementations[i];
+#endif
+    return count;
+}
+
+static void check(const struct implementation *implementation, const struct scan_case *c)
+{
+    if (check_failures >= FAILURES_MAX)
+        return;
+    uint64_t random = seed;
+    CHECK(case_check(c, implementation, &random));
+}
+
+/* Every length around the sizes of the tree's groups, the short and the long. */
+static void lengths(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {0,    1,     2,     15,    16,    17,    31,    32,    33,    48,   255,
+                                    256,  257,   496,   511,   512,   513,   528,   1023,  1024,  1025, 2000,
+                                    9999, 10000, 10007, 16383, 16384, 16385, 16400, 16897, 32768, 57000};
+    const struct scan_rule rules[] = {
+        rule_of("fb", INCLUSIVE, F32, D32, D32), rule_of("fb", INCLUSIVE, F64, D32, D32),
+        rule_of("fb", INCLUSIVE, F2, D32, D32),  rule_of("bf", EXCLUSIVE, F64, D64, D64),
+        rule_of("bf", EXCLUSIVE, F2, D64, D64),
+    };
+    for (size_t i = 0; i < COUNT(list); i++)
+        for (size_t r = 0; r < COUNT(rules); r++) {
+            struct scan_case c = case_of(list[i] < 10000 ? 3 : 2, list[i], rules[r]);
+            c.in_place = rules[r].output == D32;
+            check(implementation, &c);
+        }
+}
+
+/* Rows of several levels above a block. */
+static void long_rows(const struct implementation *implementation)
+{
+    struct scan_case list[] = {
+        case_of(1, 1000000, rule_of("fb", INCLUSIVE, F64, D32, D32)),
+        case_of(1, 16384 * 32 + 5, rule_of("fb", INCLUSIVE, F2, D32, D32)),
+        case_of(1, 16384 * 33, rule_of("bb", EXCLUSIVE, F32, D32, D64)),
+        case_of(1, 16384 * 64 + 1, rule_of("bf", INCLUSIVE, F2, D64, D64)),
+        case_of(2, 16384 * 32 + 17, rule_of("b", EXCLUSIVE, F64, D64, D64)),
+        case_of(4, 100001, rule_of("fb", INCLUSIVE, F64, D64, D32)),
+    };
+    for (size_t i = 0; i < COUNT(list); i++)
+        check(implementation, &list[i]);
+}
+
+/* All rules there are. */
+static void rules(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {1, 17, 530, 2047, 17000};
+    enum { KINDS = SCAND_KIND_COUNT, DTYPES = SCAND_DTYPE_COUNT, ACCUMULATORS = SCAND_ACCUMULATOR_COUNT };
+    for (unsigned i = 0; i < COUNT(pass_lists) * KINDS * DTYPES * DTYPES * ACCUMULATORS; i++) {
+        struct scan_rule rule =
+            rule_of(pass_lists[i % COUNT(pass_lists)], (enum scand_kind)(i / COUNT(pass_lists) % KINDS),
+                    (enum scand_accumulator)(i / COUNT(pass_lists) / KINDS % ACCUMULATORS),
+                    (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS % DTYPES),
+                    (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS / DTYPES));
+        for (size_t l = 0; l < COUNT(list); l++) {
+            struct scan_case c = case_of(list[l] < 10000 ? 2 : 1, list[l], rule);
+            check(implementation, &c);
+        }
+    }
+}
+
+/* Samples of all sorts, under the rules that treat them differently. */
+static void fills(const struct implementation *implementation)
+{
+    const struct scan_rule list[] = {
+        rule_of("f", INCLUSIVE, F32, D32, D32),  rule_of("fb", INCLUSIVE, F32, D32, D32),
+        rule_of("f", INCLUSIVE, F64, D32, D64),  rule_of("fb", EXCLUSIVE, F64, D64, D32),
+        rule_of("b", INCLUSIVE, F2, D32, D32),   rule_of("fb", EXCLUSIVE, F2, D64, D64),
+        rule_of("bf", INCLUSIVE, F2, D64, D64),  rule_of("bf", EXCLUSIVE, F2, D32, D32),
+        rule_of("bb", EXCLUSIVE, F64, D32, D32), rule_of("ff", INCLUSIVE, F2, D32, D64),
+    };
+    static const uint64_t length_list[] = {1, 5, 33, 1000, 1537, 17000};
+    for (enum fill fill = 0; fill < FILL_COUNT; fill++)
+        for (size_t r = 0; r < COUNT(list); r++)
+            for (size_t l = 0; l < COUNT(length_list); l++) {
+                struct scan_case c = case_of(length_list[l] < 10000 ? 6 : 2, length_list[l], list[r]);
+                c.fill = fill;
+                check(implementation, &c);
+            }
+}
+
+/* Infinities and NaNs that begin or end a row, a leaf, a tile. */
+static void ends(const struct implementation *implementation)
+{
+    for (uint64_t length = 1; length < 50; length++)
+        for (size_t p = 0; p < COUNT(pass_lists); p++)
+            for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++)
+                for (unsigned accumulator = 0; accumulator < SCAND_ACCUMULATOR_COUNT; accumulator++) {
+                    struct scan_case c =
+                        case_of(4, length,
+                                rule_of(pass_lists[p], (enum scand_kind)kind, (enum scand_accumulator)accumulator,
+                                        length % 2 ? D32 : D64, length % 3 ? D32 : D64));
+                    c.fill = FILL_ENDS;
+                    check(implementation, &c);
+                }
+}
+
+static const struct layout layout_list[] = {
+    {.name = "packed"},
+    {.name = "trace headers", .axis_gap = 240},
+    {.name = "at an odd address", .offset = 1},
+    {.name = "at an odd address, rows of odd bytes", .offset = 3, .axis_gap = 1},
+    {.name = "wide elements", .element_gap = 8},
+    {.name = "elements of odd bytes", .offset = 2, .element_gap = 3, .axis_gap = 5},
+    {.name = "columns first", .columns_first = true},
+    {.name = "columns first, odd", .columns_first = true, .offset = 1, .axis_gap = 2},
+    {.name = "reversed", .negative = 15},
+    {.name = "partly reversed, with gaps", .negative = 5, .axis_gap = 4, .element_gap = 4},
+};
+
+/* Every axis of every rank, in all layouts, in place and into another layout. */
+static void layouts(const struct implementation *implementation)
+{
+    static const uint64_t shapes[][SCAND_RANK_MAX] = {{1033}, {35, 37}, {5, 34, 18}, {3, 19, 2, 33}};
+    for (size_t i = 0; i < COUNT(layout_list); i++)
+        for (uint32_t rank = 1; rank <= SCAND_RANK_MAX; rank++)
+            for (uint32_t axis = 0; axis < rank; axis++)
+                for (unsigned where = 0; where < 3; where++) {
+                    struct scan_case c = {
+                        .rule = rule_of("fb", INCLUSIVE, where == 2 ? F2 : F64, D32, where == 2 ? D64 : D32),
+                        .rank = rank,
+                        .axis = axis,
+                        .input = layout_list[i],
+                        .output = layout_list[(i + rank + axis) % COUNT(layout_list)],
+                        .in_place = where == 0};
+                    memcpy(c.shape, shapes[rank - 1], sizeof(c.shape));
+                    check(implementation, &c);
+                }
+}
+
+/* Rows of more than one block in each layout. */
+static void long_layouts(const struct implementation *implementation)
+{
+    for (size_t i = 0; i < COUNT(layout_list); i++)
+        for (uint32_t axis = 0; axis < 2; axis++) {
+            struct scan_case c = {.rule = rule_of("bf", INCLUSIVE, i % 2 ? F2 : F64, D64, i % 3 ? D32 : D64),
+                                  .rank = 2,
+                                  .axis = axis,
+                                  .shape = {3, 3},
+                                  .input = layout_list[i],
+                                  .output = layout_list[(i + 1) % COUNT(layout_list)],
+                                  .in_place = i % 3 && i % 2};
+            c.shape[axis] = 16384 + 16 * (i + 1) + i;
+            check(implementation, &c);
+        }
+}
+
+/* Some rows of a batch: no others are touched, and it does not matter with whom a row is scanned. */
+static void batches(const struct implementation *implementation)
+{
+    static const uint64_t list[][3] = {{7, 2, 3}, {50, 49, 1}, {50, 0, 33}, {300, 17, 280}};
+    for (size_t i = 0; i < COUNT(list); i++)
+        for (uint32_t axis = 0; axis < 2; axis++)
+            for (uint64_t length = 10; length < 1000; length += 300) {
+                struct scan_case c = case_of(list[i][0], length, rule_of("fb", INCLUSIVE, F64, D32, D32));
+                c.axis = axis;
+                c.shape[axis] = length;
+                c.shape[1 - axis] = list[i][0];
+                c.first = list[i][1];
+                c.count = list[i][2];
+                c.in_place = i % 2;
+                check(implementation, &c);
+            }
+}
+
+static void suite_run(const char *name, void (*suite)(const struct implementation *implementation))
+{
+    const struct implementation *found[8];
+    unsigned count = implementations_find(name, found);
+    if (count == 0)
+        SKIP("this machine or build cannot run it");
+    for (unsigned i = 0; i < count; i++)
+        suite(found[i]);
+}
+
+#define SUITE(NAME, OF)           \
+    static void NAME##_##OF(void) \
+    {                             \
+        suite_run(#NAME, OF);     \
+    }
+
+/* What depends on where rows lie and who scans them. */
+#define DRIVER_SUITES(NAME)   \
+    SUITE(NAME, lengths)      \
+    SUITE(NAME, long_rows)    \
+    SUITE(NAME, layouts)      \
+    SUITE(NAME, long_layouts) \
+    SUITE(NAME, batches)
+#define DRIVER_TESTS(NAME) \
+    TEST(NAME##_lengths), TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_long_layouts), TEST(NAME##_batches),
+
+/* What depends on the arithmetic. */
+#define ARITHMETIC_SUITES(NAME) \
+    SUITE(NAME, rules)          \
+    SUITE(NAME, fills)          \
+    SUITE(NAME, ends)
+#define ARITHMETIC_TESTS(NAME) TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_ends),
+
+#define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
+#define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda)
+
+DRIVERS(DRIVER_SUITES)
+ARITHMETICS(ARITHMETIC_SUITES)
+
+static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) TEST_END};
+
+int main(int argc, char **argv)
+{
+    seed = random_seed();
+    return test_main(argc, argv, tests);
+}

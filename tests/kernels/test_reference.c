@@ -1,0 +1,413 @@
+/*
+ * The reference itself: the tree by hand on rows small enough to write down, sums that are exact whatever the order,
+ * the accuracy that each accumulator promises, and what must not depend on anything but the row.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "kernels/f2.h"
+#include "kernels/order.h"
+#include "kernels/scan.h"
+#include "tests/check.h"
+
+#define LENGTH_MAX 40000
+
+static uint64_t seed;
+
+static struct scan_rule rule_of(const char *passes, enum scand_kind kind, enum scand_accumulator accumulator,
+                                enum scand_dtype dtype)
+{
+    struct scan_rule rule = {.pass_count = (uint32_t)strlen(passes),
+                             .kind = kind,
+                             .accumulator = accumulator,
+                             .intermediate = dtype,
+                             .output = dtype};
+    for (uint32_t i = 0; i < rule.pass_count; i++)
+        rule.passes[i] = passes[i] == 'b' ? SCAND_PASS_BACKWARD : SCAND_PASS_FORWARD;
+    return rule;
+}
+
+/* Scans one contiguous row. */
+static int row_scan(struct scan_rule rule, const float *input, void *output, uint64_t length)
+{
+    struct scan_rows rows = {.rule = rule,
+                             .length = length,
+                             .row_count = 1,
+                             .input_stride = sizeof(float),
+                             .output_stride = rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float),
+                             .input = input,
+                             .output = output};
+    return scan_reference(&rows, 0, 1);
+}
+
+static int row_scan_f32(const char *passes, enum scand_kind kind, enum scand_accumulator accumulator,
+                        const float *input, float *output, uint64_t length)
+{
+    return row_scan(rule_of(passes, kind, accumulator, SCAND_DTYPE_F32), input, output, length);
+}
+
+static int row_scan_f64(const char *passes, enum scand_kind kind, enum scand_accumulator accumulator,
+                        const float *input, double *output, uint64_t length)
+{
+    return row_scan(rule_of(passes, kind, accumulator, SCAND_DTYPE_F64), input, output, length);
+}
+
+static float noise(uint64_t *random)
+{
+    return (float)((double)(int64_t)random_next(random) * 0x1p-63);
+}
+
+static float sum_serial(const float *x, int from, int to)
+{
+    float sum = x[from];
+    for (int i = from + 1; i < to; i++)
+        sum += x[i];
+    return sum;
+}
+
+static float sum_serial_backward(const float *x, int from, int to)
+{
+    float sum = x[to - 1];
+    for (int i = to - 2; i >= from; i--)
+        sum += x[i];
+    return sum;
+}
+
+/* 17 samples: a full leaf and one with a single sample. */
+static void tree_of_two_leaves(void)
+{
+    float x[17], y[17];
+    uint64_t random = seed;
+    for (int i = 0; i < 17; i++)
+        x[i] = noise(&random);
+
+    REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F32, x, y, 17) == 0);
+    CHECK(y[0] == x[0]);
+    CHECK(y[15] == sum_serial(x, 0, 16));
+    CHECK(y[16] == sum_serial(x, 0, 16) + x[16]);
+
+    REQUIRE(row_scan_f32("b", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F32, x, y, 17) == 0);
+    CHECK(y[16] == x[16]);
+    CHECK(y[15] == x[16] + x[15]);
+    CHECK(y[0] == sum_serial_backward(x, 0, 17));
+
+    REQUIRE(row_scan_f32("f", SCAND_KIND_EXCLUSIVE, SCAND_ACCUMULATOR_F32, x, y, 17) == 0);
+    CHECK(y[0] == 0.0f && !signbit(y[0]));
+    CHECK(y[1] == x[0]);
+    CHECK(y[16] == sum_serial(x, 0, 16));
+
+    REQUIRE(row_scan_f32("b", SCAND_KIND_EXCLUSIVE, SCAND_ACCUMULATOR_F32, x, y, 17) == 0);
+    CHECK(y[16] == 0.0f && !signbit(y[16]));
+    CHECK(y[15] == x[16]);
+    CHECK(y[14] == x[16] + x[15]);
+}
+
+/* Six leaves: the prefixes of the Kogge-Stone network, written out. */
+static void tree_of_six_leaves(void)
+{
+    float x[96], y[96], leaf[6];
+    uint64_t random = seed;
+    for (int i = 0; i < 96; i++)
+        x[i] = noise(&random);
+    for (int l = 0; l < 6; l++)
+        leaf[l] = sum_serial(x, 16 * l, 16 * (l + 1));
+    const float carry[6] = {
+        0,
+        leaf[0],
+        leaf[0] + leaf[1],
+        leaf[0] + (leaf[1] + leaf[2]),
+        (leaf[0] + leaf[1]) + (leaf[2] + leaf[3]),
+        leaf[0] + ((leaf[1] + leaf[2]) + (leaf[3] + leaf[4])),
+    };
+    REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F32, x, y, 96) == 0);
+    for (int l = 1; l < 6; l++)
+        CHECK(y[16 * l] == carry[l] + x[16 * l]);
+
+    for (int l = 0; l < 6; l++)
+        leaf[l] = sum_serial_backward(x, 16 * l, 16 * (l + 1));
+    REQUIRE(row_scan_f32("b", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F32, x, y, 96) == 0);
+    CHECK(y[31] == (leaf[5] + leaf[4]) + (leaf[3] + leaf[2]) + x[31]);
+    CHECK(y[15] == leaf[5] + ((leaf[4] + leaf[3]) + (leaf[2] + leaf[1])) + x[15]);
+}
+
+/* Ones at the ends of tiles and blocks only: the carry adds the outer level first. */
+static void tree_levels_from_outside(void)
+{
+    static float x[ORDER_BLOCK + ORDER_TILE + 2 * ORDER_LEAF], y[ORDER_BLOCK + ORDER_TILE + 2 * ORDER_LEAF];
+    const uint64_t length = sizeof(x) / sizeof(x[0]), leaf = ORDER_BLOCK + ORDER_TILE, last = leaf + ORDER_LEAF;
+    const float block_sum = 1.0f, tile_sum = 0x1p-24f, leaf_sum = 0x1p-24f;
+    x[0] = block_sum;
+    x[ORDER_BLOCK] = tile_sum;
+    x[leaf] = leaf_sum;
+    REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F32, x, y, length) == 0);
+    /* (1 + 2^-24) + 2^-24 is 1 to even, twice; 1 + (2^-24 + 2^-24) would not be. */
+    CHECK(y[last] == (block_sum + tile_sum) + leaf_sum);
+    CHECK(y[last] != block_sum + (tile_sum + leaf_sum));
+}
+
+/* Integers: every order gives the same sums, and all accumulators the right ones. */
+static void integers_are_exact(void)
+{
+    static float x[LENGTH_MAX];
+    static double y[LENGTH_MAX];
+    uint64_t random = seed;
+    for (int i = 0; i < LENGTH_MAX; i++)
+        x[i] = (float)(int)(random_next(&random) % 201) - 100.0f;
+    for (unsigned accumulator = 0; accumulator < SCAND_ACCUMULATOR_COUNT; accumulator++)
+        for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++) {
+            REQUIRE(row_scan_f64("f", (enum scand_kind)kind, (enum scand_accumulator)accumulator, x, y, LENGTH_MAX) ==
+                    0);
+            int64_t sum = 0, wrong = 0;
+            for (int i = 0; i < LENGTH_MAX; i++) {
+                int64_t after = sum + (int64_t)x[i];
+                wrong += y[i] != (double)(kind == SCAND_KIND_INCLUSIVE ? after : sum);
+                sum = after;
+            }
+            CHECK_EQ(wrong, 0);
+            REQUIRE(row_scan_f64("b", (enum scand_kind)kind, (enum scand_accumulator)accumulator, x, y, LENGTH_MAX) ==
+                    0);
+            sum = wrong = 0;
+            for (int i = LENGTH_MAX - 1; i >= 0; i--) {
+                int64_t after = sum + (int64_t)x[i];
+                wrong += y[i] != (double)(kind == SCAND_KIND_INCLUSIVE ? after : sum);
+                sum = after;
+            }
+            CHECK_EQ(wrong, 0);
+        }
+}
+
+/* Counts the results that are not the exact sum, rounded once. Samples are multiples of 2^-40 and sums fit an int64_t.
+ */
+static int wrongly_rounded(const float *x, const float *y, int length, double *worst)
+{
+    int64_t exact = 0;
+    int wrong = 0;
+    for (int i = 0; i < length; i++) {
+        exact += (int64_t)((double)x[i] * 0x1p40);
+        wrong += y[i] != (float)exact * 0x1p-40f;
+        double error = fabs((double)y[i] * 0x1p40 - (double)exact) / (fabs((double)exact) + 1.0);
+        *worst = fmax(*worst, error);
+    }
+    return wrong;
+}
+
+/* f64 and f2 round correctly in all but about one output in a million; f32 is wrong nearly everywhere, yet bounded. */
+static void accuracy(void)
+{
+    static float x[10000], y[10000];
+    uint64_t random = seed;
+    int wrong[SCAND_ACCUMULATOR_COUNT] = {0}, rows = 50;
+    double worst[SCAND_ACCUMULATOR_COUNT] = {0};
+    for (int row = 0; row < rows; row++) {
+        for (int i = 0; i < 10000; i++)
+            x[i] = (float)((double)(random_next(&random) >> 40) * 0x1p-24 - 0.47);
+        for (int i = 0; i < 10000; i++)
+            x[i] = (float)(nearbyint((double)x[i] * 0x1p40) * 0x1p-40);
+        for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+            REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, x, y, 10000) == 0);
+            wrong[a] += wrongly_rounded(x, y, 10000, &worst[a]);
+        }
+    }
+    CHECK(wrong[SCAND_ACCUMULATOR_F64] <= 5);
+    CHECK(wrong[SCAND_ACCUMULATOR_F2] <= 5);
+    CHECK(wrong[SCAND_ACCUMULATOR_F32] > 10000);
+    CHECK(worst[SCAND_ACCUMULATOR_F64] <= FLT_EPSILON / 2 * 1.0001);
+    CHECK(worst[SCAND_ACCUMULATOR_F2] <= FLT_EPSILON / 2 * 1.0001);
+}
+
+/* f64 results of f2 keep at least 40 bits of the sums of magnitudes, f64 ones 48. */
+static void accuracy_of_wide_results(void)
+{
+    static float x[10000];
+    static double f64[10000], f2[10000];
+    uint64_t random = seed;
+    for (int i = 0; i < 10000; i++)
+        x[i] = noise(&random);
+    REQUIRE(row_scan_f64("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F64, x, f64, 10000) == 0);
+    REQUIRE(row_scan_f64("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F2, x, f2, 10000) == 0);
+    long double sum = 0, magnitude = 0;
+    for (int i = 0; i < 10000; i++) {
+        sum += x[i];
+        magnitude += fabsf(x[i]);
+        CHECK(fabsl(f64[i] - sum) <= magnitude * 0x1p-48L);
+        CHECK(fabsl(f2[i] - sum) <= magnitude * 0x1p-40L);
+    }
+}
+
+/* <backward x, y> = <x, forward y>: the two passes are each other's adjoint, and so both together are their own. */
+static void passes_are_adjoint(void)
+{
+    enum { N = 10007 };
+    static float x[N], y[N];
+    static double fx[N], by[N], fbx[N], fby[N];
+    uint64_t random = seed;
+    for (int i = 0; i < N; i++) {
+        x[i] = noise(&random);
+        y[i] = noise(&random);
+    }
+    for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++) {
+        REQUIRE(row_scan_f64("f", (enum scand_kind)kind, SCAND_ACCUMULATOR_F64, x, fx, N) == 0);
+        REQUIRE(row_scan_f64("b", (enum scand_kind)kind, SCAND_ACCUMULATOR_F64, y, by, N) == 0);
+        REQUIRE(row_scan_f64("fb", (enum scand_kind)kind, SCAND_ACCUMULATOR_F64, x, fbx, N) == 0);
+        REQUIRE(row_scan_f64("fb", (enum scand_kind)kind, SCAND_ACCUMULATOR_F64, y, fby, N) == 0);
+        double left = 0, right = 0, size = 0, left_both = 0, right_both = 0, size_both = 0;
+        for (int i = 0; i < N; i++) {
+            left += fx[i] * (double)y[i];
+            right += (double)x[i] * by[i];
+            size += fabs(fx[i] * (double)y[i]);
+            left_both += fbx[i] * (double)y[i];
+            right_both += (double)x[i] * fby[i];
+            size_both += fabs(fbx[i] * (double)y[i]);
+        }
+        CHECK(fabs(left - right) <= 1e-12 * size);
+        if (kind == SCAND_KIND_INCLUSIVE)
+            CHECK(fabs(left_both - right_both) <= 1e-11 * size_both);
+    }
+}
+
+/* Two passes are one pass over the rounded result of the other. */
+static void passes_compose(void)
+{
+    static float x[5000], once[5000], twice[5000], both[5000];
+    uint64_t random = seed;
+    for (int i = 0; i < 5000; i++)
+        x[i] = noise(&random);
+    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++)
+        for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++) {
+            enum scand_accumulator accumulator = (enum scand_accumulator)a;
+            REQUIRE(row_scan_f32("f", (enum scand_kind)kind, accumulator, x, once, 5000) == 0);
+            REQUIRE(row_scan_f32("b", (enum scand_kind)kind, accumulator, once, twice, 5000) == 0);
+            REQUIRE(row_scan_f32("fb", (enum scand_kind)kind, accumulator, x, both, 5000) == 0);
+            CHECK(memcmp(twice, both, sizeof(both)) == 0);
+        }
+}
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static void zeros_and_denormals_are_kept(void)
+{
+    const float x[3] = {-0.0f, -0.0f, 0x1p-149f};
+    float y[3];
+    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+        REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, x, y, 3) == 0);
+        CHECK_EQ(bits_of(y[0]), 0x80000000);
+        CHECK_EQ(bits_of(y[2]), 1);
+        REQUIRE(row_scan_f32("f", SCAND_KIND_EXCLUSIVE, (enum scand_accumulator)a, x, y, 3) == 0);
+        CHECK_EQ(bits_of(y[0]), 0);
+        CHECK_EQ(bits_of(y[1]), 0x80000000);
+    }
+}
+
+static void nan_is_always_the_same(void)
+{
+    float x[4] = {1.0f, 0.0f, 2.0f, 3.0f}, y[4];
+    double wide[4];
+    const uint32_t strange = 0xff812345; /* negative and signalling */
+    memcpy(&x[1], &strange, sizeof(strange));
+    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+        REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, x, y, 4) == 0);
+        CHECK(y[0] == 1.0f);
+        CHECK_EQ(bits_of(y[1]), 0x7fc00000);
+        CHECK_EQ(bits_of(y[3]), 0x7fc00000);
+        REQUIRE(row_scan_f64("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, x, wide, 4) == 0);
+        uint64_t bits;
+        memcpy(&bits, &wide[3], sizeof(bits));
+        CHECK_EQ(bits, 0x7ff8000000000000);
+    }
+}
+
+static void infinities(void)
+{
+    const float x[3] = {INFINITY, 1.0f, 2.0f};
+    float y[3];
+    REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F64, x, y, 3) == 0);
+    CHECK(y[0] == INFINITY && y[1] == INFINITY && y[2] == INFINITY);
+    REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F2, x, y, 3) == 0);
+    CHECK(y[0] == INFINITY && isnan(y[1]) && isnan(y[2]));
+}
+
+/* f2 at work: what a float would lose. */
+static void f2_keeps_small_parts(void)
+{
+    const float x[4] = {0x1p24f, 1.0f, 0x1p-20f, -0x1p24f};
+    float y[4];
+    REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F2, x, y, 4) == 0);
+    CHECK(y[3] == 1.0f + 0x1p-20f);
+    struct f2 split = f2_from_f64(1.0 + 0x1p-40);
+    CHECK(split.high == 1.0f && split.low == 0x1p-40f && f2_to_f64(split) == 1.0 + 0x1p-40);
+}
+
+/* A row alone, in a batch, and at an odd address. */
+static void rows_do_not_depend_on_company(void)
+{
+    enum { N = 3001, ROWS = 7 };
+    static float x[ROWS][N], batch[ROWS][N], alone[N];
+    static char odd[sizeof(alone) + 1];
+    uint64_t random = seed;
+    for (int i = 0; i < ROWS * N; i++)
+        x[i / N][i % N] = noise(&random);
+    struct scan_rows rows = {.rule = rule_of("fb", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F32, SCAND_DTYPE_F32),
+                             .length = N,
+                             .row_count = ROWS,
+                             .outer_rank = 1,
+                             .outer_shape = {ROWS},
+                             .input_outer_strides = {sizeof(x[0])},
+                             .output_outer_strides = {sizeof(batch[0])},
+                             .input_stride = sizeof(float),
+                             .output_stride = sizeof(float),
+                             .input = x,
+                             .output = batch};
+    REQUIRE(scan_reference(&rows, 0, ROWS) == 0);
+    for (int r = 0; r < ROWS; r++) {
+        REQUIRE(row_scan(rows.rule, x[r], alone, N) == 0);
+        CHECK(memcmp(alone, batch[r], sizeof(alone)) == 0);
+        memcpy(odd + 1, x[r], sizeof(x[r]));
+        struct scan_rows shifted = rows;
+        shifted.row_count = 1;
+        shifted.outer_rank = 0;
+        shifted.input = shifted.output = odd + 1;
+        REQUIRE(scan_reference(&shifted, 0, 1) == 0);
+        CHECK(memcmp(odd + 1, alone, sizeof(alone)) == 0);
+    }
+}
+
+static void row_offsets(void)
+{
+    const struct scan_rows rows = {.outer_rank = 3, .outer_shape = {2, 3, 5}, .row_count = 30};
+    const int64_t strides[SCAN_OUTER_MAX] = {1000, -100, 7};
+    CHECK_EQ(scan_row_offset(&rows, strides, 0), 0);
+    CHECK_EQ(scan_row_offset(&rows, strides, 4), 28);
+    CHECK_EQ(scan_row_offset(&rows, strides, 5), -100);
+    CHECK_EQ(scan_row_offset(&rows, strides, 29), 1000 - 200 + 28);
+    const struct scan_rows one = {.outer_rank = 0, .row_count = 1};
+    CHECK_EQ(scan_row_offset(&one, strides, 0), 0);
+}
+
+static const struct test tests[] = {
+    TEST(tree_of_two_leaves),
+    TEST(tree_of_six_leaves),
+    TEST(tree_levels_from_outside),
+    TEST(integers_are_exact),
+    TEST(accuracy),
+    TEST(accuracy_of_wide_results),
+    TEST(passes_are_adjoint),
+    TEST(passes_compose),
+    TEST(zeros_and_denormals_are_kept),
+    TEST(nan_is_always_the_same),
+    TEST(infinities),
+    TEST(f2_keeps_small_parts),
+    TEST(rows_do_not_depend_on_company),
+    TEST(row_offsets),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    seed = random_seed();
+    return test_main(argc, argv, tests);
+}

@@ -1,0 +1,160 @@
+#include "tests/unit/device_manual.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void must(bool condition, const char *what)
+{
+    if (!condition) {
+        fprintf(stderr, "manual device: %s\n", what);
+        abort();
+    }
+}
+
+static struct manual *manual_of(struct device *device)
+{
+    return (struct manual *)device;
+}
+
+void manual_fail(struct manual *manual, enum manual_call call, unsigned n, int code)
+{
+    manual->fail_in[call] = n;
+    manual->fail_code[call] = code;
+}
+
+/* What the call that is being made returns before it does anything. */
+static int planned(struct manual *manual, enum manual_call call)
+{
+    if (manual->fail_in[call] == 0 || --manual->fail_in[call] > 0)
+        return 0;
+    return manual->fail_code[call];
+}
+
+static int manual_start(struct device *device, struct chunk *chunk)
+{
+    struct manual *self = manual_of(device);
+    int r = planned(self, MANUAL_START);
+    if (r)
+        return r;
+    must(self->out_count < device->info.slots, "more chunks than slots");
+    must(chunk->count > 0 && chunk->first + chunk->count <= chunk->rows->row_count, "a chunk outside its job");
+    self->out[self->out_count++] = chunk;
+    self->started++;
+    return 0;
+}
+
+static struct chunk *manual_finish(struct device *device, int timeout_ms)
+{
+    struct manual *self = manual_of(device);
+    struct chunk *chunk = self->completed;
+    (void)timeout_ms;
+    if (chunk)
+        self->completed = chunk->next;
+    return chunk;
+}
+
+/* Crashes on memory that is no longer there. */
+static void span_touch(const struct span *span)
+{
+    const volatile unsigned char *bytes = span->base;
+    (void)bytes[0];
+    (void)bytes[span->size_bytes - 1];
+}
+
+void manual_complete(struct manual *manual, size_t index, int status)
+{
+    must(index < manual->out_count, "no such chunk is out");
+    struct chunk *chunk = manual->out[index], **end = &manual->completed;
+    manual->out_count--;
+    for (size_t i = index; i < manual->out_count; i++)
+        manual->out[i] = manual->out[i + 1];
+    span_touch(&chunk->input);
+    span_touch(&chunk->output);
+    chunk->status = status;
+    chunk->upload_us = 1;
+    chunk->kernel_us = 10;
+    chunk->download_us = 100;
+    chunk->next = NULL;
+    while (*end)
+        end = &(*end)->next;
+    *end = chunk;
+}
+
+static int manual_attach(struct device *device, void *base, uint64_t size_bytes)
+{
+    struct manual *self = manual_of(device);
+    int r = planned(self, MANUAL_ATTACH);
+    if (r)
+        return r;
+    must(size_bytes > 0 && size_bytes % 4096 == 0 && (uintptr_t)base % 4096 == 0, "attached memory is not whole pages");
+    must(self->attached_count < MANUAL_RANGES, "too many ranges attached");
+    self->attached[self->attached_count++] = (struct manual_range){base, size_bytes};
+    self->attached_bytes += size_bytes;
+    return 0;
+}
+
+static int manual_detach(struct device *device, void *base, uint64_t size_bytes)
+{
+    struct manual *self = manual_of(device);
+    size_t i = 0;
+    while (i < self->attached_count && self->attached[i].base != base)
+        i++;
+    must(i < self->attached_count && self->attached[i].size_bytes == size_bytes, "detached what was not attached");
+    self->attached[i] = self->attached[--self->attached_count];
+    self->attached_bytes -= size_bytes;
+    return 0;
+}
+
+static int manual_allocate(struct device *device, uint64_t size_bytes, void **out)
+{
+    struct manual *self = manual_of(device);
+    int r = planned(self, MANUAL_ALLOCATE);
+    if (!r && size_bytes > device->info.memory_limit_bytes - self->allocated_bytes)
+        r = -EDQUOT;
+    void *memory = r ? NULL : calloc(1, size_bytes);
+    if (!memory)
+        return r ? r : -ENOMEM;
+    self->allocated_bytes += size_bytes;
+    *out = memory;
+    return 0;
+}
+
+static void manual_free(struct device *device, void *memory, uint64_t size_bytes)
+{
+    must(memory && size_bytes <= manual_of(device)->allocated_bytes, "freed what was not allocated");
+    manual_of(device)->allocated_bytes -= size_bytes;
+    free(memory);
+}
+
+static uint64_t manual_used_bytes(struct device *device)
+{
+    return manual_of(device)->allocated_bytes;
+}
+
+static void manual_close(struct device *device)
+{
+    (void)device;
+}
+
+static const struct device_ops manual_ops = {
+    .start = manual_start,
+    .finish = manual_finish,
+    .memory_attach = manual_attach,
+    .memory_detach = manual_detach,
+    .allocate = manual_allocate,
+    .free = manual_free,
+    .memory_used_bytes = manual_used_bytes,
+    .close = manual_close,
+};
+
+void manual_init(struct manual *manual, unsigned slots, uint64_t chunk_bytes)
+{
+    *manual = (struct manual){.device = {.ops = &manual_ops}};
+    manual->device.info = (struct device_info){.name = "manual device",
+                                               .backend = "manual",
+                                               .memory_bytes = MIB(64),
+                                               .memory_limit_bytes = MIB(1),
+                                               .chunk_bytes = chunk_bytes,
+                                               .slots = slots};
+}

@@ -1,0 +1,80 @@
+/*
+ * A daemon for tests of the client: a thread that answers as a daemon does, or as the test has planned: late, never,
+ * with failures or garbage, or by ending as a worker does. Its scan adds 1 to every sample.
+ */
+#ifndef TESTS_FAKE_DAEMON_H
+#define TESTS_FAKE_DAEMON_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "protocol/codec.h"
+#include "protocol/connection.h"
+
+#define FAKE_CLIENTS 4
+#define FAKE_BUFFERS 16
+#define FAKE_JOBS    16
+#define FAKE_NONE    (-1)
+
+enum fake_garbage {
+    FAKE_GARBAGE_BYTES,    /* no MessagePack */
+    FAKE_GARBAGE_ENVELOPE, /* no message */
+    FAKE_GARBAGE_REQUEST,  /* a request, which only clients send */
+    FAKE_GARBAGE_RESULT,   /* an answer without its fields */
+    FAKE_GARBAGE_PROGRESS, /* progress without its fields */
+    FAKE_GARBAGE_RANDOM,   /* anything */
+    FAKE_GARBAGE_MESSAGES, /* valid ones that nobody asked for, then the answer */
+    FAKE_GARBAGE_COUNT
+};
+
+struct fake_buffer {
+    uint64_t id, size_bytes;
+    uint8_t *base; /* NULL: device memory */
+};
+
+struct fake_client {
+    struct connection *connection; /* NULL: free */
+    struct fake_buffer buffers[FAKE_BUFFERS];
+    struct {
+        uint32_t msgid;
+        struct msg_job_submit_params params;
+    } jobs[FAKE_JOBS]; /* held */
+    size_t job_count;
+};
+
+struct fake {
+    char folder[32], path[64];
+    pthread_t thread;
+    int listener, wake;
+    /* The plan. Of a method, or FAKE_NONE. */
+    atomic_int die_on, die_count; /* ends instead of answering, so many times; an output of a job is spoilt then */
+    atomic_int away_ms;           /* how long it then cannot be reached */
+    atomic_int silent_on;         /* never answers */
+    atomic_int late_on, late_ms;
+    atomic_int fail_on, fail_code;  /* -errno */
+    atomic_int garbage_on, garbage; /* enum fake_garbage */
+    atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many */
+    atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
+    atomic_int progress; /* notifications before a job's answer, or when it is held */
+    atomic_int version;  /* that hello chooses */
+    /* What has happened. */
+    atomic_int seen[METHOD_COUNT];
+    atomic_int accepted;
+    atomic_ullong random;
+    /* The thread's own. */
+    uint64_t next_buffer;
+    struct fake_client clients[FAKE_CLIENTS];
+};
+
+/* At a new path with an empty plan; fake_start again at the same path. */
+void fake_init(struct fake *fake);
+void fake_start(struct fake *fake);
+/* Ends like a stopped daemon: connections and socket are gone. */
+void fake_stop(struct fake *fake);
+void fake_finish(struct fake *fake);
+
+/* Descriptors open in this process, and memfds mapped into it. */
+int descriptors_open(void);
+int memfds_mapped(void);
+
+#endif

@@ -1,0 +1,369 @@
+/*
+ * What the tests of the service share: a service on the manual device, with deferred work and a clock that a test
+ * moves, and users who talk to it over socketpairs. Include after nothing else: it brings tests/check.h.
+ *
+ * A test begins with rig_begin and ends with rig_end, which closes every user still there and checks that nothing is
+ * left: no descriptor, no attached or allocated memory, no buffer, no job.
+ */
+#ifndef TESTS_UNIT_SERVICE_RIG_H
+#define TESTS_UNIT_SERVICE_RIG_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/logic/service.h"
+#include "tests/check.h"
+#include "tests/unit/device_manual.h"
+
+#define RIG_USERS     8
+#define RIG_WORK      512
+#define RIG_OWNER     ((uid_t)900) /* who the daemon runs as */
+#define RIG_READY     8            /* small segments made beforehand; the others are made when they are needed */
+#define RIG_ROW_BYTES 400          /* of a row of 100 samples */
+
+struct user {
+    struct rig *rig;
+    struct client *client;         /* the daemon's end; NULL once closed */
+    struct connection *connection; /* the user's end */
+    uint32_t last_msgid;
+    bool over; /* service_input said to close */
+};
+
+struct rig {
+    struct manual manual;
+    struct pool pool;
+    struct service service;
+    uint64_t now_us;
+    struct work *work[RIG_WORK]; /* deferred, oldest first */
+    size_t work_count;
+    unsigned drained; /* calls of ops->drained */
+    struct user users[RIG_USERS];
+    size_t user_count;
+    size_t fds_before;
+};
+
+static struct rig rig;
+
+/*
+ * The service's side.
+ */
+
+static inline void rig_start(void *context, struct chunk *chunk)
+{
+    struct rig *self = context;
+    int r = self->manual.device.ops->start(&self->manual.device, chunk);
+    if (r) { /* as the device's thread does: it comes back with its error */
+        struct chunk **end = &self->manual.completed;
+        while (*end)
+            end = &(*end)->next;
+        chunk->status = r;
+        chunk->next = NULL;
+        *end = chunk;
+    }
+}
+
+static inline void rig_defer(void *context, struct work *work)
+{
+    struct rig *self = context;
+    CHECK(self->work_count < RIG_WORK);
+    self->work[self->work_count++] = work;
+}
+
+static inline void rig_output(void *context, struct client *client)
+{
+    (void)context, (void)client;
+}
+
+static inline void rig_drained(void *context)
+{
+    ((struct rig *)context)->drained++;
+}
+
+static inline uint64_t rig_now_us(void *context)
+{
+    return ((struct rig *)context)->now_us;
+}
+
+static inline size_t open_fds(void)
+{
+    size_t count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    while (directory && readdir(directory))
+        count++;
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
+/* A pool with `large` large segments; slots chunks at a time, of rows_per_chunk rows of 100 samples. */
+static inline void rig_begin_with(uint64_t large, unsigned slots, uint64_t rows_per_chunk)
+{
+    static const struct service_ops ops = {rig_start, rig_defer, rig_output, rig_drained, rig_now_us};
+    memset(&rig, 0, sizeof rig);
+    rig.fds_before = open_fds();
+    rig.now_us = 1000;
+    manual_init(&rig.manual, slots, rows_per_chunk * RIG_ROW_BYTES);
+    CHECK_EQ(pool_init(&rig.pool, &rig.manual.device, large * LIMIT_LARGE_SEGMENT_BYTES), 0);
+    for (size_t i = 0; i < RIG_READY && i < pool_segment_count(&rig.pool); i++)
+        CHECK_EQ(pool_make(&rig.pool, i), 0);
+    service_init(&rig.service, &ops, &rig, &rig.manual.device, &rig.pool, RIG_OWNER);
+}
+
+static inline void rig_begin(void)
+{
+    rig_begin_with(1, 2, 4);
+}
+
+/* Takes the work that is `index`-th among the deferred out of the list. */
+static inline struct work *rig_take_work(size_t index)
+{
+    struct work *work = rig.work[index];
+    rig.work_count--;
+    memmove(&rig.work[index], &rig.work[index + 1], (rig.work_count - index) * sizeof rig.work[0]);
+    return work;
+}
+
+static inline void rig_run_work(void)
+{
+    while (rig.work_count > 0) {
+        struct work *work = rig_take_work(0);
+        work->run(work);
+        work->done(work);
+    }
+}
+
+/* Gives the service the chunks that have come back. */
+static inline void rig_collect(void)
+{
+    struct chunk *chunk;
+    while ((chunk = rig.manual.device.ops->finish(&rig.manual.device, 0)))
+        service_chunk_done(&rig.service, chunk);
+}
+
+/* The chunk that is `index`-th among those out comes back. */
+static inline void rig_complete(size_t index, int status)
+{
+    manual_complete(&rig.manual, index, status);
+    rig_collect();
+}
+
+static inline void rig_complete_all(void)
+{
+    while (rig.manual.out_count > 0)
+        rig_complete(0, 0);
+}
+
+static inline struct client *rig_owner(size_t index)
+{
+    return index < rig.manual.out_count ? ((struct job *)rig.manual.out[index]->owner)->client : NULL;
+}
+
+/*
+ * The users' side.
+ */
+
+static inline struct user *user_open(uid_t uid)
+{
+    int ends[2];
+    struct user *user = &rig.users[rig.user_count++];
+    CHECK(rig.user_count <= RIG_USERS);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    *user = (struct user){.rig = &rig, .connection = connection_create(ends[0])};
+    user->client = service_open(&rig.service, connection_create(ends[1]), uid);
+    CHECK(user->connection && user->client);
+    return user;
+}
+
+static inline void user_close(struct user *user)
+{
+    if (user->client)
+        service_close(user->client);
+    connection_destroy(user->connection);
+    user->client = NULL;
+    user->connection = NULL;
+}
+
+static inline void rig_end(void)
+{
+    for (size_t i = 0; i < rig.user_count; i++)
+        user_close(&rig.users[i]);
+    rig_complete_all();
+    rig_collect();
+    rig_run_work();
+    const struct msg_stats_result *stats = &rig.service.stats;
+    CHECK(stats->clients_open == 0 && stats->jobs_open == 0 && stats->buffers_open == 0);
+    CHECK(stats->host_bytes == 0 && stats->device_bytes == 0);
+    CHECK(rig.service.draining || rig.drained == 0);
+    CHECK_EQ(stats->jobs_submitted, stats->jobs_done + stats->jobs_failed + stats->jobs_cancelled);
+    service_finish(&rig.service);
+    pool_finish(&rig.pool);
+    CHECK_EQ(rig.manual.attached_bytes, 0);
+    CHECK_EQ(rig.manual.allocated_bytes, 0);
+    CHECK_EQ(open_fds(), rig.fds_before);
+}
+
+/* The daemon reads what the user has sent, and flushes what it answers. */
+static inline void user_deliver(struct user *user)
+{
+    int r = 1;
+    while (r > 0 && !user->over) {
+        r = connection_receive(user->client->connection);
+        if (r > 0)
+            user->over = service_input(user->client) != 0;
+    }
+}
+
+static inline void user_send(struct user *user, const void *bytes, size_t size, const int *fds, size_t fd_count)
+{
+    CHECK_EQ(connection_send(user->connection, bytes, size, fds, fd_count), 0);
+    connection_flush(user->connection);
+    user_deliver(user);
+}
+
+static const struct map_type *const params_types[] = {
+#define X(HANDLER, METHOD, PARAMS, RESULT) &msg_##PARAMS##_type,
+    METHODS(X)
+#undef X
+};
+
+static const struct map_type *const result_types[] = {
+#define X(HANDLER, METHOD, PARAMS, RESULT) &msg_##RESULT##_type,
+    METHODS(X)
+#undef X
+};
+
+/* Sends a request, with descriptors; returns its msgid. */
+static inline uint32_t ask_with(struct user *user, enum method method, const void *params, const int *fds, size_t count)
+{
+    uint8_t bytes[4096];
+    struct encoded out = {bytes, 0, sizeof bytes};
+    CHECK_EQ(encode_request(&out, ++user->last_msgid, method, params_types[method], params), 0);
+    user_send(user, bytes, out.size, fds, count);
+    return user->last_msgid;
+}
+
+static inline uint32_t ask(struct user *user, enum method method, const void *params)
+{
+    return ask_with(user, method, params, NULL, 0);
+}
+
+/* A message from the daemon, and what it carried. */
+struct answer {
+    bool arrived;
+    enum message_kind kind;
+    enum method method; /* of a notification */
+    uint32_t msgid;
+    bool failed;
+    struct msg_failure failure;
+    struct msg_job_progress progress;
+    int fds[LIMIT_MESSAGE_FDS];
+    size_t fd_count;
+};
+
+static inline void answer_read(struct answer *answer, const struct message *message, const struct map_type *type,
+                               void *result)
+{
+    struct error error;
+    answer->kind = message->kind;
+    answer->method = message->method;
+    answer->msgid = message->msgid;
+    answer->failed = message->failed;
+    if (message->kind == MESSAGE_NOTIFICATION)
+        CHECK_EQ(message_read(message, &msg_job_progress_type, &answer->progress, &error), 0);
+    else if (message->failed)
+        CHECK_EQ(message_read(message, &msg_failure_type, &answer->failure, &error), 0);
+    else if (type)
+        CHECK_EQ(message_read(message, type, result, &error), 0);
+}
+
+/* The next message, if there is one; its result, if it is one, goes to *result. Its descriptors are the caller's. */
+static inline struct answer next_answer(struct user *user, const struct map_type *type, void *result)
+{
+    struct answer answer = {0};
+    const uint8_t *bytes;
+    size_t size;
+    if (user->client)
+        connection_flush(user->client->connection);
+    while (connection_peek(user->connection, &bytes, &size) == 0)
+        if (connection_receive(user->connection) <= 0)
+            return answer;
+    struct message message;
+    struct error error;
+    answer.arrived = true;
+    CHECK_EQ(message_open(&message, bytes, size, &error), 0);
+    answer_read(&answer, &message, type, result);
+    message_close(&message);
+    connection_consume(user->connection);
+    answer.fd_count = connection_fd_count(user->connection);
+    CHECK_EQ(connection_take_fds(user->connection, answer.fds, answer.fd_count), 0);
+    return answer;
+}
+
+static inline bool is_silent(struct user *user)
+{
+    return !next_answer(user, NULL, NULL).arrived;
+}
+
+/* True when the next message is a result of that request; it goes to *result (NULL: not looked at). */
+static inline bool answered(struct user *user, uint32_t msgid, enum method method, void *result)
+{
+    struct answer answer = next_answer(user, result ? result_types[method] : NULL, result);
+    if (answer.failed)
+        fprintf(stderr, "an answer, but a failure: %s\n", answer.failure.message);
+    for (size_t i = 0; i < answer.fd_count; i++)
+        close(answer.fds[i]);
+    return answer.arrived && answer.kind == MESSAGE_RESPONSE && !answer.failed && answer.msgid == msgid;
+}
+
+/* The message of the failure that comes next; if something else comes, what it is. */
+static inline const char *refusal(struct user *user, uint32_t msgid, enum scand_status status)
+{
+    static char text[LIMIT_ERROR_BYTES + 64];
+    struct answer answer = next_answer(user, NULL, NULL);
+    if (!answer.arrived)
+        return "(no answer)";
+    if (answer.kind != MESSAGE_RESPONSE || !answer.failed)
+        return "(an answer, but no failure)";
+    if (answer.msgid != msgid)
+        snprintf(text, sizeof text, "(of msgid %u)", answer.msgid);
+    else if (answer.failure.code != status)
+        snprintf(text, sizeof text, "(%s, not %s)", answer.failure.name, status_word(status));
+    else
+        snprintf(text, sizeof text, "%s", answer.failure.message);
+    return text;
+}
+
+/* Asks and returns the refusal. */
+static inline const char *refused(struct user *user, enum method method, const void *params, enum scand_status status)
+{
+    return refusal(user, ask(user, method, params), status);
+}
+
+/* Asks and expects the result at once. */
+static inline bool granted(struct user *user, enum method method, const void *params, void *result)
+{
+    return answered(user, ask(user, method, params), method, result);
+}
+
+static inline struct user *user_greet(uid_t uid)
+{
+    struct user *user = user_open(uid);
+    struct msg_hello_params params = {1, PROTOCOL_VERSION, "test"};
+    CHECK(granted(user, METHOD_hello, &params, NULL));
+    return user;
+}
+
+/* A buffer, its descriptors closed; deferred work is run. 0 when there is none. */
+static inline uint64_t user_create(struct user *user, uint64_t size_bytes, enum scand_place place)
+{
+    struct msg_buffer_create_params params = {size_bytes, place};
+    struct msg_buffer_create_result result = {0};
+    uint32_t msgid = ask(user, METHOD_buffer_create, &params);
+    rig_run_work();
+    CHECK(answered(user, msgid, METHOD_buffer_create, &result));
+    return result.buffer;
+}
+
+#endif

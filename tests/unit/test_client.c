@@ -1,0 +1,537 @@
+/* libscand against a planned daemon: every function, every local check, hostile answers. Built with short waits. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <scand/scand.h>
+
+#include "client/internal.h"
+#include "tests/check.h"
+#include "tests/unit/fake_daemon.h"
+
+#define SAMPLES 1000
+
+static struct fake fake;
+static struct scand *session;
+static int descriptors_before, memfds_before;
+
+static void begin(void)
+{
+    descriptors_before = descriptors_open();
+    memfds_before = memfds_mapped();
+    fake_init(&fake);
+    fake_start(&fake);
+    session = NULL;
+    if (scand_connect(fake.path, "test", &session)) {
+        fprintf(stderr, "%s\n", scand_connect_message());
+        abort();
+    }
+}
+
+static void end(void)
+{
+    scand_disconnect(session);
+    fake_finish(&fake);
+    CHECK_EQ(descriptors_open(), descriptors_before);
+    CHECK_EQ(memfds_mapped(), memfds_before);
+}
+
+static struct scand_buffer *buffer_of(uint64_t size_bytes)
+{
+    struct scand_buffer *buffer = NULL;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, size_bytes, &buffer), SCAND_OK);
+    return buffer;
+}
+
+static struct scand_scan scan_of(struct scand_buffer *input, struct scand_buffer *output)
+{
+    struct scand_tensor tensor = {.buffer = input, .dtype = SCAND_DTYPE_F32, .rank = 1, .shape = {SAMPLES}};
+    scand_tensor_pack(&tensor);
+    struct scand_scan scan = {.input = tensor, .output = tensor, .pass_count = 1};
+    scan.output.buffer = output;
+    return scan;
+}
+
+static void test_connect(void)
+{
+    begin();
+    CHECK(strcmp(scand_server_name(session), "fake 1") == 0);
+    struct scand *other = NULL;
+    setenv("SCAND_SOCKET", fake.path, 1);
+    CHECK_EQ(scand_connect(NULL, NULL, &other), SCAND_OK);
+    unsetenv("SCAND_SOCKET");
+    CHECK_EQ(fake.accepted, 2);
+    scand_disconnect(other);
+    scand_disconnect(NULL);
+    end();
+}
+
+static void test_connect_fails(void)
+{
+    begin();
+    struct scand *none = NULL;
+    char path[200];
+    CHECK_EQ(scand_connect("/nowhere/scand.sock", "test", &none), SCAND_UNAVAILABLE);
+    CHECK_CONTAINS(scand_connect_message(), "/nowhere/scand.sock");
+    memset(path, 'x', sizeof path);
+    path[sizeof path - 1] = '\0';
+    CHECK_EQ(scand_connect(path, "test", &none), SCAND_INVALID);
+    fake.silent_on = METHOD_hello;
+    CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_TIMED_OUT);
+    CHECK_CONTAINS(scand_connect_message(), "did not answer");
+    fake.silent_on = FAKE_NONE;
+    fake.fail_on = METHOD_hello;
+    fake.fail_code = -EPROTONOSUPPORT;
+    CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_VERSION);
+    CHECK_CONTAINS(scand_connect_message(), "planned failure");
+    fake.fail_on = FAKE_NONE;
+    fake.version = PROTOCOL_VERSION + 1;
+    CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_VERSION);
+    CHECK_CONTAINS(scand_connect_message(), "version 2");
+    fake.die_on = METHOD_hello;
+    fake.die_count = 1;
+    CHECK_EQ(scand_connect(fake.path, "test", &none), SCAND_UNAVAILABLE);
+    CHECK_CONTAINS(scand_connect_message(), "closed the connection");
+    CHECK(none == NULL);
+    end();
+}
+
+/* A daemon that listens and still starts CUDA. */
+static void test_connect_to_a_slow_daemon(void)
+{
+    begin();
+    struct scand *other = NULL;
+    fake.late_ms = CALL_MS / 2;
+    fake.late_on = METHOD_hello;
+    CHECK_EQ(scand_connect(fake.path, "test", &other), SCAND_OK);
+    scand_disconnect(other);
+    end();
+}
+
+static void test_server(void)
+{
+    begin();
+    uint64_t us = UINT64_MAX;
+    size_t count = 99;
+    struct scand_device devices[3];
+    struct scand_counter counters[64];
+    CHECK_EQ(scand_ping(session, &us), SCAND_OK);
+    CHECK(us < 1000000);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_devices(session, NULL, 0, &count), SCAND_OK);
+    CHECK_EQ(count, 0);
+    CHECK_EQ(scand_devices(session, devices, 3, &count), SCAND_OK);
+    CHECK_EQ(count, 2);
+    CHECK(strcmp(devices[1].name, "device 1") == 0);
+    CHECK(strcmp(devices[1].backend, "a backend whose") == 0);
+    CHECK_EQ(devices[1].memory_bytes, 101);
+    CHECK_EQ(scand_stats(session, counters, 64, &count), SCAND_OK);
+    uint64_t submitted = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(counters[i].name, "jobs_submitted") == 0)
+            submitted = counters[i].value;
+    CHECK_EQ(submitted, 42);
+    CHECK_EQ(scand_stats(session, counters, 1, &count), SCAND_OK);
+    CHECK_EQ(count, 1);
+    CHECK_EQ(scand_drain(session), SCAND_OK);
+    fake.fail_on = METHOD_server_drain;
+    fake.fail_code = -EOPNOTSUPP;
+    CHECK_EQ(scand_drain(session), SCAND_UNSUPPORTED);
+    CHECK_CONTAINS(scand_message(session), "planned failure");
+    end();
+}
+
+static void test_buffer_create(void)
+{
+    begin();
+    struct scand_buffer *buffer = buffer_of(3 * 8192 - 100), *device = NULL, *none = NULL;
+    REQUIRE(buffer);
+    CHECK_EQ(scand_buffer_size(buffer), 3 * 8192 - 100);
+    uint8_t *data = scand_buffer_data(buffer);
+    for (uint64_t i = 0; i < scand_buffer_size(buffer); i++)
+        data[i] = (uint8_t)(data[i] + i);
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_DEVICE, 1, &device), SCAND_OK);
+    CHECK(scand_buffer_data(device) == NULL);
+    CHECK_EQ(scand_buffer_release(device), SCAND_OK);
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 0, &none), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "size_bytes is 0");
+    CHECK_EQ(scand_buffer_create(session, (enum scand_place)7, 1, &none), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "place is 7");
+    fake.fail_on = METHOD_buffer_create;
+    fake.fail_code = -EAGAIN;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 1, &none), SCAND_BUSY);
+    CHECK_EQ(scand_retry_ms(session), 70);
+    CHECK(none == NULL);
+    CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
+    CHECK_EQ(scand_buffer_release(NULL), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_buffer_release], 2);
+    end();
+}
+
+static void test_buffer_import(void)
+{
+    begin();
+    struct scand_buffer *buffer = NULL;
+    int memfd = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING), ends[2];
+    REQUIRE(memfd >= 0 && ftruncate(memfd, 10000) == 0 && pipe(ends) == 0);
+    CHECK_EQ(scand_buffer_import(session, ends[0], 100, &buffer), SCAND_DESCRIPTOR);
+    CHECK_EQ(scand_buffer_import(session, -1, 100, &buffer), SCAND_DESCRIPTOR);
+    CHECK_EQ(scand_buffer_import(session, memfd, 0, &buffer), SCAND_INVALID);
+    CHECK_EQ(scand_buffer_import(session, memfd, 10001, &buffer), SCAND_DESCRIPTOR);
+    CHECK_CONTAINS(scand_message(session), "10000");
+    fake.fail_on = METHOD_buffer_import;
+    fake.fail_code = -EDQUOT;
+    CHECK_EQ(scand_buffer_import(session, memfd, 10000, &buffer), SCAND_QUOTA);
+    CHECK(buffer == NULL);
+    fake.fail_on = FAKE_NONE;
+    CHECK_EQ(scand_buffer_import(session, memfd, 10000, &buffer), SCAND_OK);
+    REQUIRE(buffer);
+    CHECK_EQ(pwrite(memfd, "x", 1, 9999), 1);
+    CHECK_EQ(((char *)scand_buffer_data(buffer))[9999], 'x');
+    close(memfd);
+    close(ends[0]);
+    close(ends[1]);
+    CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
+    end();
+}
+
+static void test_job(void)
+{
+    begin();
+    struct scand_buffer *input = buffer_of(SAMPLES * 4), *output = buffer_of(SAMPLES * 4);
+    struct scand_scan scan = scan_of(input, output);
+    struct scand_job *job = NULL;
+    struct scand_times times = {0};
+    float *x = scand_buffer_data(input), *y = scand_buffer_data(output);
+    for (int i = 0; i < SAMPLES; i++)
+        x[i] = (float)i;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, &times), SCAND_OK);
+    CHECK_EQ(times.queued_us, 1);
+    CHECK_EQ(times.total_us, 5);
+    for (int i = 0; i < SAMPLES; i++)
+        CHECK(y[i] == (float)(i + 1));
+    CHECK_EQ(scand_job_done(job), 1);
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_OK);
+    CHECK_EQ(scand_cancel(job), SCAND_OK);
+    scand_job_release(job);
+    scand_job_release(NULL);
+    fake.fail_on = METHOD_job_submit;
+    fake.fail_code = -EAGAIN;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_BUSY);
+    CHECK_EQ(scand_retry_ms(session), 70);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_BUSY);
+    CHECK_CONTAINS(scand_message(session), "planned failure");
+    end();
+}
+
+static void test_many_jobs(void)
+{
+    enum { JOBS = 10 };
+    begin();
+    struct scand_buffer *buffer = buffer_of(SAMPLES * 4);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *jobs[JOBS];
+    fake.hold = 1;
+    for (int i = 0; i < JOBS; i++)
+        CHECK_EQ(scand_submit(session, &scan, &jobs[i]), SCAND_OK);
+    CHECK_EQ(scand_wait(jobs[3], 20, NULL), SCAND_TIMED_OUT);
+    CHECK_CONTAINS(scand_message(session), "20 ms");
+    CHECK_EQ(scand_wait(jobs[3], 0, NULL), SCAND_TIMED_OUT);
+    scand_job_release(jobs[4]);
+    CHECK_EQ(scand_job_done(jobs[0]), 0);
+    fake.hold = 0;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    for (int i = 0; i < JOBS; i++)
+        if (i != 4) {
+            CHECK_EQ(scand_job_done(jobs[i]), 1);
+            CHECK_EQ(scand_wait(jobs[i], 0, NULL), SCAND_OK);
+            scand_job_release(jobs[i]);
+        }
+    CHECK(session->jobs == NULL);
+    CHECK(*(float *)scand_buffer_data(buffer) == JOBS);
+    end();
+}
+
+static void test_cancel(void)
+{
+    begin();
+    struct scand_buffer *buffer = buffer_of(SAMPLES * 4);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *job = NULL;
+    fake.hold = 1;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_cancel(job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_CANCELLED);
+    scand_job_release(job);
+    /* Done, though its answer was not read yet. */
+    fake.hold = 0;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_cancel(job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    end();
+}
+
+struct report {
+    struct scand_job *job;
+    int calls;
+    bool cancels, releases, pings;
+};
+
+static void note_progress(void *context, uint64_t rows_done, uint64_t rows)
+{
+    struct report *report = context;
+    report->calls++;
+    CHECK_EQ(rows, 5);
+    CHECK(rows_done >= 1 && rows_done <= rows);
+    if (report->pings)
+        CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    if (report->cancels && report->calls == 1)
+        CHECK_EQ(scand_cancel(report->job), SCAND_OK);
+    if (report->releases)
+        scand_job_release(report->job);
+}
+
+static void test_progress(void)
+{
+    begin();
+    struct scand_buffer *buffer = buffer_of(SAMPLES * 4);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct report report = {0};
+    fake.progress = 5;
+    CHECK_EQ(scand_submit_progress(session, &scan, note_progress, &report, &report.job), SCAND_OK);
+    CHECK_EQ(scand_wait(report.job, -1, NULL), SCAND_OK);
+    CHECK_EQ(report.calls, 5);
+    /* Calls from within are answered; progress that comes meanwhile is not told. */
+    report = (struct report){.pings = true};
+    CHECK_EQ(scand_submit_progress(session, &scan, note_progress, &report, &report.job), SCAND_OK);
+    CHECK_EQ(scand_wait(report.job, -1, NULL), SCAND_OK);
+    CHECK(report.calls >= 1 && report.calls <= 5);
+    report = (struct report){.cancels = true};
+    fake.hold = 1;
+    CHECK_EQ(scand_submit_progress(session, &scan, note_progress, &report, &report.job), SCAND_OK);
+    CHECK_EQ(scand_wait(report.job, -1, NULL), SCAND_CANCELLED);
+    report = (struct report){.releases = true};
+    CHECK_EQ(scand_submit_progress(session, &scan, note_progress, &report, &report.job), SCAND_OK);
+    while (report.calls == 0)
+        CHECK_EQ(scand_dispatch(session), SCAND_OK);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(report.calls, 1);
+    /* The one that is waited for, too. */
+    fake.hold = 0;
+    report = (struct report){.releases = true};
+    CHECK_EQ(scand_submit_progress(session, &scan, note_progress, &report, &report.job), SCAND_OK);
+    CHECK_EQ(scand_wait(report.job, -1, NULL), SCAND_OK);
+    end();
+}
+
+/* Submits a scan that must be refused before it is sent. */
+static void check_refused(const struct scand_scan *scan, const char *words)
+{
+    struct scand_job *job = NULL;
+    CHECK_EQ(scand_submit(session, scan, &job), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), words);
+    CHECK(job == NULL);
+}
+
+static void test_local_checks(void)
+{
+    begin();
+    struct scand *other = NULL;
+    struct scand_buffer *buffer = buffer_of(SAMPLES * 4), *foreign = NULL;
+    CHECK_EQ(scand_connect(fake.path, "other", &other), SCAND_OK);
+    CHECK_EQ(scand_buffer_create(other, SCAND_PLACE_HOST, 4, &foreign), SCAND_OK);
+    const struct scand_scan good = scan_of(buffer, buffer);
+    struct scand_scan scan = good;
+#define REFUSED(MEMBER, VALUE, WORDS) \
+    scan.MEMBER = VALUE;              \
+    check_refused(&scan, WORDS);      \
+    scan = good;
+    REFUSED(input.buffer, NULL, "input.buffer is NULL")
+    REFUSED(output.buffer, NULL, "output.buffer is NULL")
+    REFUSED(output.buffer, foreign, "output.buffer belongs to another connection")
+    REFUSED(input.rank, 0, "input.rank is 0")
+    REFUSED(output.rank, 5, "output.rank is 5")
+    REFUSED(input.dtype, (enum scand_dtype)9, "input.dtype is 9, not one of the dtypes: f32, f64")
+    REFUSED(axis, 1, "axis is 1")
+    REFUSED(pass_count, 0, "pass_count is 0")
+    REFUSED(pass_count, 3, "pass_count is 3")
+    REFUSED(passes[0], (enum scand_pass)5, "passes[0] is 5")
+    REFUSED(kind, (enum scand_kind)2, "kind is 2")
+    REFUSED(op, (enum scand_operator) - 1, "op is")
+    REFUSED(accumulator, (enum scand_accumulator)3, "accumulator is 3, not one of the accumulators: f32, f64, f2")
+    REFUSED(intermediate, (enum scand_dtype)2, "intermediate is 2")
+    CHECK_EQ(fake.seen[METHOD_job_submit], 0);
+    scand_disconnect(other);
+    end();
+}
+
+static void test_tensor_pack(void)
+{
+    struct scand_tensor tensor = {.dtype = SCAND_DTYPE_F64, .rank = 3, .shape = {2, 3, 5}};
+    scand_tensor_pack(&tensor);
+    CHECK_EQ(tensor.strides[0], 120);
+    CHECK_EQ(tensor.strides[1], 40);
+    CHECK_EQ(tensor.strides[2], 8);
+    tensor.dtype = (enum scand_dtype)77;
+    scand_tensor_pack(&tensor);
+    tensor = (struct scand_tensor){.rank = 9};
+    scand_tensor_pack(&tensor);
+}
+
+static void test_foreign_loop(void)
+{
+    begin();
+    struct scand_buffer *buffer = buffer_of(SAMPLES * 4);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *job = NULL;
+    CHECK_EQ(scand_dispatch(session), SCAND_OK);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    for (int i = 0; i < 100 && !scand_job_done(job); i++) {
+        struct pollfd poller = {.fd = scand_fd(session), .events = POLLIN};
+        CHECK_EQ(poll(&poller, 1, 5000), 1);
+        CHECK_EQ(scand_dispatch(session), SCAND_OK);
+    }
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_OK);
+    end();
+}
+
+static void test_status(void)
+{
+    CHECK(strcmp(scand_status_word(SCAND_BUSY), "busy") == 0);
+    CHECK_CONTAINS(scand_status_text(SCAND_LOST), "lost");
+    CHECK_EQ(scand_status_exit_code(SCAND_UNAVAILABLE), 69);
+    CHECK_EQ(scand_status_exit_code(SCAND_OK), 0);
+    CHECK_EQ(scand_status_exit_code(12345), 70);
+    CHECK(scand_status_word(-1) != NULL);
+}
+
+static void test_no_answer(void)
+{
+    begin();
+    struct scand_buffer *buffer = NULL;
+    fake.silent_on = METHOD_server_ping;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_TIMED_OUT);
+    CHECK_CONTAINS(scand_message(session), "server.ping");
+    fake.silent_on = FAKE_NONE;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    /* A buffer that comes too late is given back. */
+    fake.late_ms = CALL_MS * 3 / 2;
+    fake.late_on = METHOD_buffer_create;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 20000, &buffer), SCAND_TIMED_OUT);
+    fake.late_on = FAKE_NONE;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_buffer_release], 1);
+    buffer = buffer_of(100);
+    CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
+    end();
+}
+
+static void test_garbage(void)
+{
+    begin();
+    struct scand_buffer *buffer = buffer_of(SAMPLES * 4);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *job = NULL;
+    for (int garbage = 0; garbage < FAKE_GARBAGE_MESSAGES; garbage++) {
+        fake.garbage = garbage;
+        fake.garbage_on = METHOD_server_stats;
+        struct scand_counter counter;
+        size_t count;
+        CHECK_EQ(scand_stats(session, &counter, 1, &count), SCAND_MALFORMED);
+        CHECK_CONTAINS(scand_message(session), fake.path);
+        fake.garbage_on = METHOD_job_submit;
+        CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+        CHECK_EQ(scand_wait(job, -1, NULL), SCAND_MALFORMED);
+        scand_job_release(job);
+    }
+    fake.garbage = FAKE_GARBAGE_MESSAGES;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    fake.garbage_on = METHOD_hello;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    end();
+}
+
+static void test_random_bytes(void)
+{
+    begin();
+    fake.random = random_seed();
+    fake.garbage = FAKE_GARBAGE_RANDOM;
+    fake.garbage_on = METHOD_server_devices;
+    for (int i = 0; i < 200; i++) {
+        struct msg_devices_result result;
+        struct call call = {.method = METHOD_server_devices, .params = &i, .result = &result, .timeout_ms = 5};
+        int code = call_run(session, &call);
+        /* Bytes that promise more leave the call waiting. */
+        CHECK(code == -EBADMSG || code == -ETIMEDOUT);
+    }
+    fake.garbage_on = FAKE_NONE;
+    (void)scand_ping(session, NULL);
+    end();
+}
+
+/* What a daemon may claim of a buffer that it made. */
+static void test_lies_about_buffers(void)
+{
+    begin();
+    struct scand_buffer *buffer = NULL;
+    fake.lie = 1;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 20000, &buffer), SCAND_MALFORMED);
+    CHECK_CONTAINS(scand_message(session), "descriptors");
+    fake.lie = 2;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 20000, &buffer), SCAND_DESCRIPTOR);
+    fake.lie = 3;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 20000, &buffer), SCAND_DESCRIPTOR);
+    fake.lie = 4;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 20000, &buffer), SCAND_MALFORMED);
+    CHECK(buffer == NULL);
+    fake.lie = 0;
+    buffer = buffer_of(20000);
+    end();
+}
+
+/* Disconnecting frees what is still there, jobs that run included. */
+static void test_disconnect(void)
+{
+    begin();
+    struct scand_buffer *buffer = buffer_of(SAMPLES * 4);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *job = NULL;
+    fake.hold = 1;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    scand_job_release(job);
+    end();
+}
+
+static const struct test tests[] = {TEST(test_connect),
+                                    TEST(test_connect_fails),
+                                    TEST(test_connect_to_a_slow_daemon),
+                                    TEST(test_server),
+                                    TEST(test_buffer_create),
+                                    TEST(test_buffer_import),
+                                    TEST(test_job),
+                                    TEST(test_many_jobs),
+                                    TEST(test_cancel),
+                                    TEST(test_progress),
+                                    TEST(test_local_checks),
+                                    TEST(test_tensor_pack),
+                                    TEST(test_foreign_loop),
+                                    TEST(test_status),
+                                    TEST(test_no_answer),
+                                    TEST(test_garbage),
+                                    TEST(test_random_bytes),
+                                    TEST(test_lies_about_buffers),
+                                    TEST(test_disconnect),
+                                    TEST_END};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

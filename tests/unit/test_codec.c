@@ -1,0 +1,697 @@
+/* Messages to bytes and back: round trips, golden bytes, and everything that can be wrong with a field. */
+#include "protocol/codec.h"
+
+#include <errno.h>
+
+#include "protocol/walk.h"
+#include "tests/check.h"
+
+/* Bytes written by hand, piece by piece. */
+struct bytes {
+    uint8_t bytes[4096];
+    size_t size;
+};
+
+static void put(struct bytes *out, const void *bytes, size_t size)
+{
+    memcpy(out->bytes + out->size, bytes, size);
+    out->size += size;
+}
+
+#define PUT(OUT, LITERAL) put(OUT, LITERAL, sizeof(LITERAL) - 1)
+
+static void put_str(struct bytes *out, const char *text)
+{
+    uint8_t head[] = {0xd9, (uint8_t)strlen(text)};
+    put(out, head, 2);
+    put(out, text, strlen(text));
+}
+
+/* Opens bytes in memory of exactly their size, which the caller frees after closing. */
+static int open_copy(struct message *message, const uint8_t *bytes, size_t size, uint8_t **copy, struct error *error)
+{
+    size_t length = 0;
+    *copy = malloc(size);
+    memcpy(*copy, bytes, size);
+    CHECK_EQ(walk(*copy, size, &length), 0);
+    CHECK_EQ(length, size);
+    return message_open(message, *copy, size, error);
+}
+
+static uint8_t out_bytes[LIMIT_MESSAGE_BYTES];
+
+static struct encoded room(void)
+{
+    return (struct encoded){out_bytes, 0, sizeof out_bytes};
+}
+
+static void check_bytes(const struct encoded *out, const void *expected, size_t size)
+{
+    CHECK_EQ(out->size, size);
+    CHECK(out->size == size && memcmp(out->bytes, expected, size) == 0);
+}
+
+/*
+ * Round trips.
+ */
+
+/* Fills every member of a struct with valid values, by its table. */
+static void fill(const struct map_type *type, void *out, uint64_t *seed)
+{
+    for (size_t i = 0; i < type->field_count; i++) {
+        const struct field *field = &type->fields[i];
+        char *at = (char *)out + field->offset;
+        const struct words *words = field->of;
+        const struct map_type *inner = field->of;
+        uint32_t count = (uint32_t)(1 + random_next(seed) % (field->max ? field->max : 1));
+        switch (field->kind) {
+        case FIELD_U64:
+            *(uint64_t *)at = random_next(seed) >> random_next(seed) % 64;
+            if (*(uint64_t *)at > field->max)
+                *(uint64_t *)at = field->max;
+            break;
+        case FIELD_TEXT:
+        case FIELD_PROSE:
+            memset(at, 'a' + (int)(random_next(seed) % 26), random_next(seed) % (field->max + 1));
+            break;
+        case FIELD_WORD:
+            *(uint32_t *)at = (uint32_t)(random_next(seed) % words->count);
+            break;
+        case FIELD_MAP:
+            fill(inner, at, seed);
+            break;
+        default:
+            for (uint32_t j = 0; j < count; j++) {
+                if (field->kind == FIELD_U64S || field->kind == FIELD_I64S)
+                    ((uint64_t *)at)[j] = random_next(seed) << random_next(seed) % 64 >> random_next(seed) % 64;
+                else if (field->kind == FIELD_WORDS)
+                    ((uint32_t *)at)[j] = (uint32_t)(random_next(seed) % words->count);
+                else
+                    fill(inner, at + j * inner->size_bytes, seed);
+            }
+            memcpy((char *)out + field->count_offset, &count, sizeof count);
+        }
+    }
+}
+
+static void check_round_trip(const struct encoded *out, const struct map_type *type, const void *sent,
+                             const struct message *expected)
+{
+    struct message message;
+    struct error error = {0};
+    uint8_t *copy;
+    _Alignas(uint64_t) char got[16384];
+    memset(got, 0, sizeof got);
+    CHECK_EQ(open_copy(&message, out->bytes, out->size, &copy, &error), 0);
+    CHECK_EQ(message.kind, expected->kind);
+    CHECK_EQ(message.method, expected->method);
+    CHECK_EQ(message.has_msgid, expected->has_msgid);
+    CHECK_EQ(message.msgid, expected->msgid);
+    CHECK_EQ(message.failed, false);
+    CHECK_EQ(message_read(&message, type, got, &error), 0);
+    CHECK(memcmp(got, sent, type->size_bytes) == 0);
+    if (error.code)
+        fprintf(stderr, "%s\n", error.message);
+    message_close(&message);
+    message_close(&message); /* twice is once */
+    free(copy);
+}
+
+static void every_type_in_every_message(void)
+{
+    static const struct map_type *const types[] = {
+#define X(NAME, FIELDS) &msg_##NAME##_type,
+        MAPS_LIST(X)
+#undef X
+    };
+    uint64_t seed = random_seed();
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        for (int round = 0; round < 50; round++) {
+            _Alignas(uint64_t) char sent[16384];
+            memset(sent, 0, sizeof sent);
+            REQUIRE(types[i]->size_bytes <= sizeof sent);
+            fill(types[i], sent, &seed);
+            uint32_t msgid = (uint32_t)random_next(&seed);
+            enum method method = random_next(&seed) % METHOD_COUNT;
+            struct encoded out = room();
+            CHECK_EQ(encode_request(&out, msgid, method, types[i], sent), 0);
+            check_round_trip(&out, types[i], sent,
+                             &(struct message){MESSAGE_REQUEST, .msgid = msgid, .has_msgid = true, .method = method});
+            out = room();
+            CHECK_EQ(encode_result(&out, msgid, types[i], sent), 0);
+            check_round_trip(
+                &out, types[i], sent,
+                &(struct message){MESSAGE_RESPONSE, .msgid = msgid, .has_msgid = true, .method = METHOD_COUNT});
+            out = room();
+            CHECK_EQ(encode_notification(&out, method, types[i], sent), 0);
+            check_round_trip(&out, types[i], sent, &(struct message){MESSAGE_NOTIFICATION, .method = method});
+        }
+    }
+}
+
+static void failures_round_trip(void)
+{
+    struct error sent, got, error;
+    error_set(&sent, -EAGAIN, "the queue is full");
+    sent.retry_ms = 250;
+    struct encoded out = room();
+    CHECK_EQ(encode_failure(&out, 9, &sent), 0);
+    struct message message;
+    struct msg_failure failure;
+    uint8_t *copy;
+    REQUIRE(open_copy(&message, out.bytes, out.size, &copy, &error) == 0);
+    CHECK_EQ(message.kind, MESSAGE_RESPONSE);
+    CHECK_EQ(message.msgid, 9);
+    CHECK(message.failed);
+    REQUIRE(message_read(&message, &msg_failure_type, &failure, &error) == 0);
+    CHECK_EQ(failure.code, SCAND_BUSY);
+    CHECK(strcmp(failure.name, "busy") == 0);
+    failure_to_error(&failure, &got);
+    CHECK_EQ(got.code, -EAGAIN);
+    CHECK_EQ(got.retry_ms, 250);
+    CHECK(strcmp(got.message, "the queue is full") == 0);
+    message_close(&message);
+    free(copy);
+    failure.code = 4711; /* of a later version */
+    failure_to_error(&failure, &got);
+    CHECK_EQ(got.code, -ENOTRECOVERABLE);
+    failure.code = SCAND_OK; /* a failure is none */
+    failure_to_error(&failure, &got);
+    CHECK_EQ(got.code, -ENOTRECOVERABLE);
+}
+
+static void a_failure_without_words_gets_its_status_text(void)
+{
+    struct error sent = {.code = -ENOENT}, error;
+    struct encoded out = room();
+    CHECK_EQ(encode_failure(&out, 1, &sent), 0);
+    struct message message;
+    struct msg_failure failure;
+    uint8_t *copy;
+    REQUIRE(open_copy(&message, out.bytes, out.size, &copy, &error) == 0);
+    CHECK_EQ(message_read(&message, &msg_failure_type, &failure, &error), 0);
+    CHECK(strcmp(failure.message, status_text(SCAND_NOT_FOUND)) == 0);
+    message_close(&message);
+    free(copy);
+}
+
+/*
+ * Golden bytes: what other languages' clients send and expect.
+ */
+
+// clang-format off
+#define CHECK_BYTES(OUT, LITERAL) check_bytes(OUT, LITERAL, sizeof(LITERAL) - 1)
+
+static void golden_hello(void)
+{
+    struct msg_hello_params params = {.version_min = 1, .version_max = 1, .client = "me"};
+    struct encoded out = room();
+    CHECK_EQ(encode_request(&out, 1, METHOD_hello, &msg_hello_params_type, &params), 0);
+    CHECK_BYTES(&out, "\x94\x00\x01\xa5hello\x91\x83\xabversion_min\x01\xabversion_max\x01\xa6"
+                      "client\xa2me");
+}
+
+static void golden_ping(void)
+{
+    struct encoded out = room();
+    struct msg_nothing nothing;
+    CHECK_EQ(encode_request(&out, 0xffffffff, METHOD_server_ping, &msg_nothing_type, &nothing), 0);
+    CHECK_BYTES(&out, "\x94\x00\xce\xff\xff\xff\xff\xabserver.ping\x91\x80");
+    out = room();
+    CHECK_EQ(encode_result(&out, 300, &msg_nothing_type, &nothing), 0);
+    CHECK_BYTES(&out, "\x94\x01\xcd\x01\x2c\xc0\x80");
+}
+
+static void golden_buffer_create(void)
+{
+    struct msg_buffer_create_params params = {.size = 400000000, .place = SCAND_PLACE_HOST};
+    struct msg_buffer_create_result result = {.buffer = 1, .segment = 16777216, .fds = 24};
+    struct encoded out = room();
+    CHECK_EQ(encode_request(&out, 2, METHOD_buffer_create, &msg_buffer_create_params_type, &params), 0);
+    CHECK_BYTES(&out, "\x94\x00\x02\xad"
+                      "buffer.create\x91\x82\xa4size\xce\x17\xd7\x84\x00\xa5place\xa4host");
+    out = room();
+    CHECK_EQ(encode_result(&out, 2, &msg_buffer_create_result_type, &result), 0);
+    CHECK_BYTES(&out, "\x94\x01\x02\xc0\x83\xa6"
+                      "buffer\x01\xa7segment\xce\x01\x00\x00\x00\xa3"
+                      "fds\x18");
+}
+
+static void golden_progress_and_failure(void)
+{
+    struct msg_job_progress progress = {.job = 3, .rows_done = 5000, .rows = 10000};
+    struct encoded out = room();
+    CHECK_EQ(encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress), 0);
+    CHECK_BYTES(&out, "\x93\x02\xacjob.progress\x91\x83\xa3job\x03\xa9rows_done\xcd\x13\x88\xa4rows\xcd\x27\x10");
+    struct error error;
+    error_set(&error, -ENOENT, "no");
+    out = room();
+    CHECK_EQ(encode_failure(&out, 4, &error), 0);
+    CHECK_BYTES(&out, "\x94\x01\x04\x83\xa4"
+                      "code\x06\xa4name\xa9not_found\xa7message\xa2no\xc0");
+}
+
+static const struct msg_job_submit_params submit = {
+    .input = {1, 240, SCAND_DTYPE_F32, {100, 1000}, 2, {4240, 4}, 2},
+    .output = {1, 240, SCAND_DTYPE_F64, {100, 1000}, 2, {-8000, 8}, 2},
+    .axis = 1,
+    .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+    .passes_count = 2,
+    .accumulator = SCAND_ACCUMULATOR_F2,
+};
+
+/* Defaults are left out: kind, op, intermediate, progress. */
+static void golden_job_submit(void)
+{
+    struct encoded out = room();
+    CHECK_EQ(encode_request(&out, 5, METHOD_job_submit, &msg_job_submit_params_type, &submit), 0);
+    CHECK_BYTES(&out, "\x94\x00\x05\xaajob.submit\x91\x85"
+                      "\xa5input\x85\xa6"
+                      "buffer\x01\xa6offset\xcc\xf0\xa5"
+                      "dtype\xa3"
+                      "f32\xa5shape\x92\x64\xcd\x03\xe8\xa7strides\x92\xcd\x10\x90\x04"
+                      "\xa6output\x85\xa6"
+                      "buffer\x01\xa6offset\xcc\xf0\xa5"
+                      "dtype\xa3"
+                      "f64\xa5shape\x92\x64\xcd\x03\xe8\xa7strides\x92\xd1\xe0\xc0\x08"
+                      "\xa4"
+                      "axis\x01\xa6passes\x92\xa7"
+                      "forward\xa8"
+                      "backward\xab"
+                      "accumulator\xa2"
+                      "f2");
+}
+
+// clang-format on
+static void what_does_not_fit_leaves_nothing(void)
+{
+    uint8_t bytes[4096];
+    struct encoded whole = {bytes, 0, sizeof bytes};
+    CHECK_EQ(encode_request(&whole, 5, METHOD_job_submit, &msg_job_submit_params_type, &submit), 0);
+    for (size_t capacity = 0; capacity < whole.size; capacity++) {
+        uint8_t *small = malloc(capacity + 1);
+        struct encoded out = {small, capacity > 3 ? 3 : 0, capacity}, before = out;
+        int code = encode_request(&out, 5, METHOD_job_submit, &msg_job_submit_params_type, &submit);
+        CHECK_EQ(code, -EMSGSIZE);
+        CHECK_EQ(out.size, before.size);
+        CHECK_EQ(encode_notification(&out, METHOD_job_submit, &msg_job_submit_params_type, &submit), -EMSGSIZE);
+        free(small);
+    }
+    struct encoded twice = {bytes, whole.size, sizeof bytes}; /* it appends */
+    CHECK_EQ(encode_request(&twice, 5, METHOD_job_submit, &msg_job_submit_params_type, &submit), 0);
+    CHECK_EQ(twice.size, 2 * whole.size);
+    CHECK(memcmp(bytes, bytes + whole.size, whole.size) == 0);
+    struct encoded none = {bytes, 0, 3};
+    CHECK_EQ(encode_result(&none, 1, &msg_job_submit_params_type, &submit), -EMSGSIZE);
+    CHECK_EQ(encode_failure(&none, 1, &(struct error){.code = -EINVAL}), -EMSGSIZE);
+    CHECK_EQ(none.size, 0);
+}
+
+/*
+ * Envelopes.
+ */
+
+/* Opening fails with these words; the msgid is known or not. */
+static void check_malformed(const char *bytes, size_t size, bool has_msgid, const char *words)
+{
+    struct message message;
+    struct error error = {0};
+    uint8_t *copy;
+    CHECK_EQ(open_copy(&message, (const uint8_t *)bytes, size, &copy, &error), -EBADMSG);
+    CHECK_EQ(error.code, -EBADMSG);
+    CHECK_CONTAINS(error.message, words);
+    CHECK_EQ(message.has_msgid, has_msgid);
+    CHECK(!has_msgid || message.msgid == 7);
+    message_close(&message);
+    free(copy);
+}
+
+#define MALFORMED(LITERAL, HAS_MSGID, WORDS) check_malformed(LITERAL, sizeof(LITERAL) - 1, HAS_MSGID, WORDS)
+
+static void envelopes_are_checked(void)
+{
+    MALFORMED("\xc0", false, "not a list");
+    MALFORMED("\x07", false, "not a list");
+    MALFORMED("\xa1x", false, "not a list");
+    MALFORMED("\x80", false, "not a list");
+    MALFORMED("\x81\x00\x07", false, "not a list");
+    MALFORMED("\x90", false, "not a list");
+    MALFORMED("\x94\x03\x07\xa1x\x90", false, "its type is not");
+    MALFORMED("\x94\xff\x07\xa1x\x90", false, "its type is not");
+    MALFORMED("\x94\xc2\x07\xa1x\x90", false, "its type is not");
+    MALFORMED("\x94\xcf\x00\x00\x00\x01\x00\x00\x00\x00\x07\xa1x\x90", false, "its type is not");
+    MALFORMED("\x91\x00", false, "a request has four elements");
+    MALFORMED("\x92\x00\x07", true, "a request has four elements");
+    MALFORMED("\x93\x00\x07\xa1x", true, "a request has four elements");
+    MALFORMED("\x95\x00\x07\xa1x\x90\x00", true, "a request has four elements");
+    MALFORMED("\x94\x00\xff\xa1x\x90", false, "the msgid");
+    MALFORMED("\x94\x00\xa1x\xa1x\x90", false, "the msgid");
+    MALFORMED("\x94\x00\xca\x00\x00\x00\x00\xa1x\x90", false, "the msgid");
+    MALFORMED("\x94\x00\xcf\x00\x00\x00\x01\x00\x00\x00\x07\xa1x\x90", false, "the msgid"); /* 7 in its low half */
+    MALFORMED("\x94\x00\x07\x05\x90", true, "the method is not text");
+    MALFORMED("\x94\x00\x07\xc4\x01x\x90", true, "the method is not text");
+    MALFORMED("\x94\x00\x07\xa1x\xc0", true, "params are not a list of one map");
+    MALFORMED("\x94\x00\x07\xa1x\x80", true, "params are not a list of one map");
+    MALFORMED("\x94\x00\x07\xa1x\x91\xc0", true, "params are not a list of one map");
+    MALFORMED("\x94\x00\x07\xa1x\x91\x90", true, "params are not a list of one map");
+    MALFORMED("\x94\x00\x07\xa1x\x92\x80\x80", true, "params are not a list of one map");
+    MALFORMED("\x94\x02\x07\xa1x\x90", false, "a notification has three elements");
+    MALFORMED("\x92\x02\xa1x", false, "a notification has three elements");
+    MALFORMED("\x93\x02\x07\x90", false, "the method is not text");
+    MALFORMED("\x93\x02\xa1x\x07", false, "params are not");
+    MALFORMED("\x93\x01\x07\xc0", true, "a response has four elements");
+    MALFORMED("\x94\x01\x07\x80\x80", true, "both an error and a result");
+    MALFORMED("\x94\x01\x07\xc0\xc0", true, "is no map");
+    MALFORMED("\x94\x01\x07\xc0\x05", true, "is no map");
+    MALFORMED("\x94\x01\x07\xa1x\xc0", true, "is no map");
+}
+
+static void bytes_that_are_not_one_object(void)
+{
+    struct message message;
+    struct error error;
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\x90\x90", 2, &error), -EBADMSG);
+    message_close(&message);
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\x92\x90", 2, &error), -EBADMSG);
+    CHECK(!message.has_msgid);
+    message_close(&message);
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\xc1", 1, NULL), -EBADMSG);
+    message_close(&message);
+}
+
+/* The first bytes of requests that the walk refuses. */
+static void msgids_of_refused_requests(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        bool found;
+        uint32_t msgid;
+    } cases[] = {
+        {"\x94\x00\x07\xc7", 4, true, 7},
+        {"\x94\x00\x7f", 3, true, 127},
+        {"\x94\x00\xcc\xff", 4, true, 255},
+        {"\x94\x00\xcd\x01\x02", 5, true, 258},
+        {"\x94\x00\xce\xff\xfe\xfd\xfc", 7, true, 0xfffefdfc},
+        {"\x94\x00\xce\xff\xfe\xfd", 6, false, 0},
+        {"\x94\x00\xcc", 3, false, 0},
+        {"\x94\x00", 2, false, 0},
+        {"\x94", 1, false, 0},
+        {"", 0, false, 0},
+        {"\x94\x01\x07", 3, false, 0},
+        {"\x93\x00\x07", 3, false, 0},
+        {"\x94\x00\xff", 3, false, 0},
+        {"\x94\x00\xcf\x00\x00\x00\x00\x00\x00\x00\x07", 11, false, 0},
+        {"\x94\x00\xa1x", 4, false, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t *copy = malloc(cases[i].size + 1);
+        uint32_t msgid = 0;
+        memcpy(copy, cases[i].bytes, cases[i].size);
+        CHECK_EQ(message_find_msgid(copy, cases[i].size, &msgid), cases[i].found);
+        CHECK_EQ(msgid, cases[i].msgid);
+        free(copy);
+    }
+}
+
+static void params_may_be_left_out(void)
+{
+    struct message message;
+    struct error error;
+    uint8_t *copy;
+    struct msg_nothing nothing;
+    REQUIRE(open_copy(&message, (const uint8_t *)"\x94\x00\x07\xabserver.ping\x90", 16, &copy, &error) == 0);
+    CHECK_EQ(message.method, METHOD_server_ping);
+    CHECK_EQ(message_read(&message, &msg_nothing_type, &nothing, &error), 0);
+    struct msg_job_id id;
+    CHECK_EQ(message_read(&message, &msg_job_id_type, &id, &error), -EINVAL);
+    CHECK_CONTAINS(error.message, "server.ping: field \"job\" is missing");
+    message_close(&message);
+    free(copy);
+}
+
+/* An unknown method's name goes into an answer: it must be printable, and short. */
+static void unknown_methods(void)
+{
+    struct message message;
+    struct error error;
+    uint8_t *copy;
+    REQUIRE(open_copy(&message, (const uint8_t *)"\x94\x00\x07\xa6no\xff\"\nm\x90", 11, &copy, &error) == 0);
+    CHECK_EQ(message.method, METHOD_COUNT);
+    CHECK(strcmp(message.method_text, "no???m") == 0);
+    message_close(&message);
+    free(copy);
+    struct bytes bytes = {.size = 0};
+    char name[201];
+    memset(name, 'n', 200);
+    name[200] = '\0';
+    PUT(&bytes, "\x94\x00\x07");
+    put_str(&bytes, name);
+    PUT(&bytes, "\x90");
+    REQUIRE(open_copy(&message, bytes.bytes, bytes.size, &copy, &error) == 0);
+    CHECK_EQ(message.method, METHOD_COUNT);
+    CHECK_EQ(strlen(message.method_text), LIMIT_NAME_BYTES - 1);
+    message_close(&message);
+    free(copy);
+    const char *const others[] = {"", "hell", "helloo", "Hello", "job.submit\n"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        bytes.size = 0;
+        PUT(&bytes, "\x94\x00\x07");
+        put_str(&bytes, others[i]);
+        PUT(&bytes, "\x90");
+        REQUIRE(open_copy(&message, bytes.bytes, bytes.size, &copy, &error) == 0);
+        CHECK_EQ(message.method, METHOD_COUNT);
+        message_close(&message);
+        free(copy);
+    }
+}
+
+static void methods_have_their_names(void)
+{
+    CHECK(strcmp(method_name(METHOD_hello), "hello") == 0);
+    CHECK(strcmp(method_name(METHOD_job_submit), "job.submit") == 0);
+    CHECK(strcmp(method_name(METHOD_job_progress), "job.progress") == 0);
+    CHECK(strcmp(method_name(METHOD_COUNT), "unknown") == 0);
+    for (size_t i = 0; i < METHOD_COUNT; i++)
+        CHECK(method_name(i) && strlen(method_name(i)) < LIMIT_NAME_BYTES);
+}
+
+/*
+ * Fields. Each case is a request whose one map is given; reading fails with exactly these words.
+ */
+
+static void check_field(enum method method, const struct map_type *type, const char *map, size_t size,
+                        const char *expected)
+{
+    struct bytes bytes = {.size = 0};
+    struct message message;
+    struct error error = {0};
+    uint8_t *copy;
+    _Alignas(uint64_t) uint8_t out[16384], untouched[sizeof out];
+    PUT(&bytes, "\x94\x00\x07");
+    put_str(&bytes, method_name(method));
+    PUT(&bytes, "\x91");
+    put(&bytes, map, size);
+    memset(out, 0x5a, sizeof out);
+    memcpy(untouched, out, sizeof out);
+    REQUIRE(open_copy(&message, bytes.bytes, bytes.size, &copy, &error) == 0);
+    int code = message_read(&message, type, out, &error);
+    if (!expected) {
+        CHECK_EQ(code, 0);
+    } else {
+        CHECK_EQ(code, -EINVAL);
+        CHECK_EQ(error.code, -EINVAL);
+        CHECK(memcmp(out, untouched, sizeof out) == 0);
+        if (strcmp(error.message, expected) != 0) {
+            fprintf(stderr, "got:      %s\nexpected: %s\n", error.message, expected);
+            CHECK(!"the message is as expected");
+        }
+    }
+    message_close(&message);
+    free(copy);
+}
+
+// clang-format off
+#define FIELD(METHOD, TYPE, LITERAL, EXPECTED)                                                                         \
+    check_field(METHOD_##METHOD, &msg_##TYPE##_type, LITERAL, sizeof(LITERAL) - 1, EXPECTED)
+
+static void numbers(void)
+{
+    FIELD(job_cancel, job_id, "\x81\xa3job\x05", NULL);
+    FIELD(job_cancel, job_id, "\x81\xa3job\xce\xff\xff\xff\xff", NULL);
+    FIELD(job_cancel, job_id, "\x81\xa3job\xcf\x00\x00\x00\x01\x00\x00\x00\x00",
+          "job.cancel: field \"job\" is 4294967296; allowed: 0 to 4294967295");
+    FIELD(job_cancel, job_id, "\x81\xa3job\xff", "job.cancel: field \"job\" is -1; allowed: 0 to 4294967295");
+    FIELD(job_cancel, job_id, "\x81\xa3job\xd3\x80\x00\x00\x00\x00\x00\x00\x00",
+          "job.cancel: field \"job\" is -9223372036854775808; allowed: 0 to 4294967295");
+    FIELD(job_cancel, job_id, "\x81\xa3job\xd2\x00\x00\x00\x05", NULL); /* signed, and not negative */
+    FIELD(job_cancel, job_id, "\x81\xa3job\xc0", "job.cancel: field \"job\" is nil; expected: an integer");
+    FIELD(job_cancel, job_id, "\x81\xa3job\xc3", "job.cancel: field \"job\" is a boolean; expected: an integer");
+    FIELD(job_cancel, job_id, "\x81\xa3job\xa1"
+                              "5",
+          "job.cancel: field \"job\" is text; expected: an integer");
+    FIELD(job_cancel, job_id, "\x81\xa3job\xc4\x01"
+                              "5",
+          "job.cancel: field \"job\" is binary data; expected: an integer");
+    FIELD(job_cancel, job_id, "\x81\xa3job\xca\x40\xa0\x00\x00",
+          "job.cancel: field \"job\" is a floating-point number; expected: an integer");
+    FIELD(job_cancel, job_id, "\x81\xa3job\x91\x05", "job.cancel: field \"job\" is a list; expected: an integer");
+    FIELD(job_cancel, job_id, "\x81\xa3job\x81\x05\x05", "job.cancel: field \"job\" is a map; expected: an integer");
+    FIELD(buffer_release, buffer_id, "\x81\xa6"
+                                     "buffer\xcf\xff\xff\xff\xff\xff\xff\xff\xff",
+          NULL);
+}
+
+static void keys(void)
+{
+    FIELD(job_cancel, job_id, "\x80", "job.cancel: field \"job\" is missing");
+    FIELD(job_cancel, job_id, "\x81\xa3jab\x05", "job.cancel: field \"job\" is missing");
+    FIELD(job_cancel, job_id, "\x81\xa4jobs\x05", "job.cancel: field \"job\" is missing");
+    FIELD(job_cancel, job_id, "\x82\xa3job\x05\xa3job\x05", "job.cancel: field \"job\" is there twice");
+    FIELD(job_cancel, job_id, "\x82\xa3job\x05\x01\x05",
+          "job.cancel: the name of a field is an integer; expected: text");
+    FIELD(job_cancel, job_id, "\x82\xa3job\x05\x80\x05", "job.cancel: the name of a field is a map; expected: text");
+    FIELD(job_cancel, job_id, "\x81\xc4\x03job\x05",
+          "job.cancel: the name of a field is binary data; expected: text");
+    /* Of a later version: ignored, whatever they hold. */
+    FIELD(job_cancel, job_id, "\x84\xa3new\x92\xc0\x81\x01\x02\xa3job\x05\xa0\xc0\xa3new\xc0", NULL);
+    FIELD(server_ping, nothing, "\x81\xa3new\x05", NULL);
+}
+
+static void texts(void)
+{
+#define VERSIONS "\x83\xabversion_min\x01\xabversion_max\x01\xa6" \
+                 "client"
+    FIELD(hello, hello_params, VERSIONS "\xa0", NULL);
+    FIELD(hello, hello_params, VERSIONS "\xa4\xc3\xa4\xff\xfe", NULL); /* any bytes but zero */
+    FIELD(hello, hello_params, VERSIONS "\xa3x\0y", "hello: field \"client\" contains a zero byte");
+    FIELD(hello, hello_params, VERSIONS "\x05", "hello: field \"client\" is an integer; expected: text");
+    FIELD(hello, hello_params, VERSIONS "\xc4\x01x", "hello: field \"client\" is binary data; expected: text");
+    FIELD(hello, hello_params, VERSIONS "\xd9\x3f" "123456789012345678901234567890123456789012345678901234567890123",
+          NULL);
+    FIELD(hello, hello_params, VERSIONS "\xd9\x40" "1234567890123456789012345678901234567890123456789012345678901234",
+          "hello: field \"client\" has 64 bytes; allowed: 0 to 63");
+}
+
+static void words(void)
+{
+    FIELD(buffer_create, buffer_create_params, "\x82\xa4size\x05\xa5place\xa6" "device", NULL);
+    FIELD(buffer_create, buffer_create_params, "\x82\xa4size\x05\xa5place\xa4hose",
+          "buffer.create: field \"place\" is \"hose\"; allowed: host, device");
+    FIELD(buffer_create, buffer_create_params, "\x82\xa4size\x05\xa5place\xa0",
+          "buffer.create: field \"place\" is \"\"; allowed: host, device");
+    FIELD(buffer_create, buffer_create_params, "\x82\xa4size\x05\xa5place\xa5host\0",
+          "buffer.create: field \"place\" is \"host?\"; allowed: host, device");
+    FIELD(buffer_create, buffer_create_params, "\x82\xa4size\x05\xa5place\x00",
+          "buffer.create: field \"place\" is an integer; allowed: host, device");
+    FIELD(buffer_create, buffer_create_params,
+          "\x82\xa4size\x05\xa5place\xd9\x28" "0123456789012345678901234567890123456789",
+          "buffer.create: field \"place\" is \"01234567890123456789012345678901\"; allowed: host, device");
+}
+
+#define TENSOR(DTYPE, SHAPE, STRIDES) "\x84\xa6" "buffer\x01\xa5" "dtype" DTYPE "\xa5shape" SHAPE "\xa7strides" STRIDES
+#define GOOD   TENSOR("\xa3" "f32", "\x91\x05", "\x91\x04")
+#define SUBMIT(INPUT, REST) "\x84\xa5input" INPUT "\xa6output" GOOD "\xa6passes\x91\xa7" "forward" REST
+
+static void maps_in_maps(void)
+{
+    FIELD(job_submit, job_submit_params, SUBMIT(GOOD, "\xa4" "axis\x00"), NULL);
+    FIELD(job_submit, job_submit_params, SUBMIT(TENSOR("\xa3" "f16", "\x91\x05", "\x91\x04"), "\xa4" "axis\x00"),
+          "job.submit: field \"input.dtype\" is \"f16\"; allowed: f32, f64");
+    FIELD(job_submit, job_submit_params, SUBMIT("\x05", "\xa4" "axis\x00"),
+          "job.submit: field \"input\" is an integer; expected: a map");
+    FIELD(job_submit, job_submit_params, SUBMIT("\x80", "\xa4" "axis\x00"),
+          "job.submit: field \"input.buffer\" is missing");
+    FIELD(job_submit, job_submit_params, SUBMIT("\x82\xa6" "buffer\x01\xa6" "buffer\x01", "\xa4" "axis\x00"),
+          "job.submit: field \"input.buffer\" is there twice");
+    FIELD(job_submit, job_submit_params, SUBMIT("\x81\xc0\xc0", "\xa4" "axis\x00"),
+          "job.submit: the name of a field of input is nil; expected: text");
+    FIELD(job_submit, job_submit_params, SUBMIT(GOOD, "\xa4" "axis\x04"),
+          "job.submit: field \"axis\" is 4; allowed: 0 to 3");
+    FIELD(job_submit, job_submit_params, "\x81\xa5input" GOOD, "job.submit: field \"output\" is missing");
+}
+
+static void lists(void)
+{
+#define WITH(SHAPE, STRIDES) SUBMIT(TENSOR("\xa3" "f32", SHAPE, STRIDES), "\xa4" "axis\x00")
+    FIELD(job_submit, job_submit_params, WITH("\x94\x01\x02\x03\x04", "\x94\xff\xfe\xfd\xfc"), NULL);
+    FIELD(job_submit, job_submit_params, WITH("\x95\x01\x02\x03\x04\x05", "\x91\x04"),
+          "job.submit: field \"input.shape\" has 5 items; allowed: 1 to 4");
+    FIELD(job_submit, job_submit_params, WITH("\x90", "\x91\x04"),
+          "job.submit: field \"input.shape\" has 0 items; allowed: 1 to 4");
+    FIELD(job_submit, job_submit_params, WITH("\x05", "\x91\x04"),
+          "job.submit: field \"input.shape\" is an integer; expected: a list");
+    FIELD(job_submit, job_submit_params, WITH("\x93\x01\x02\xff", "\x91\x04"),
+          "job.submit: field \"input.shape[2]\" is -1; allowed: 0 to 18446744073709551615");
+    FIELD(job_submit, job_submit_params, WITH("\x91\x01", "\x92\x04\xa1" "4"),
+          "job.submit: field \"input.strides[1]\" is text; expected: an integer");
+    FIELD(job_submit, job_submit_params, WITH("\x91\x01", "\x91\xcf\x80\x00\x00\x00\x00\x00\x00\x00"),
+          "job.submit: field \"input.strides[0]\" is 9223372036854775808; allowed: -9223372036854775808 to "
+          "9223372036854775807");
+    FIELD(job_submit, job_submit_params, WITH("\x91\x01", "\x91\xd3\x80\x00\x00\x00\x00\x00\x00\x00"), NULL);
+    FIELD(job_submit, job_submit_params, "\x81\xa6passes\x92\xa7" "forward\xa2up",
+          "job.submit: field \"passes[1]\" is \"up\"; allowed: forward, backward");
+    FIELD(job_submit, job_submit_params, "\x81\xa6passes\x93\xa7" "forward\xa7" "forward\xa7" "forward",
+          "job.submit: field \"passes\" has 3 items; allowed: 1 to 2");
+    FIELD(job_submit, job_submit_params, "\x81\xa6passes\x90",
+          "job.submit: field \"passes\" has 0 items; allowed: 1 to 2");
+}
+
+static void lists_of_maps(void)
+{
+    FIELD(server_devices, devices_result, "\x81\xa7" "devices\x90", NULL);
+    FIELD(server_devices, devices_result, "\x81\xa7" "devices\x92\x80\xc0",
+          "server.devices: field \"devices[0].name\" is missing");
+    FIELD(server_devices, devices_result, "\x81\xa7" "devices\x91\xc0",
+          "server.devices: field \"devices[0]\" is nil; expected: a map");
+    FIELD(server_devices, devices_result, "\x81\xa7" "devices\xdc\x00\x11" "00000000000000000",
+          "server.devices: field \"devices\" has 17 items; allowed: 0 to 16");
+}
+
+// clang-format on
+/* A response has no method to name. */
+static void errors_in_responses(void)
+{
+    struct message message;
+    struct error error;
+    struct msg_buffer_id id;
+    uint8_t *copy;
+    REQUIRE(open_copy(&message, (const uint8_t *)"\x94\x01\x07\xc0\x80", 5, &copy, &error) == 0);
+    CHECK_EQ(message_read(&message, &msg_buffer_id_type, &id, &error), -EINVAL);
+    CHECK_CONTAINS(error.message, "response: field \"buffer\" is missing");
+    CHECK_EQ(message_read(&message, &msg_buffer_id_type, &id, NULL), -EINVAL);
+    message_close(&message);
+    free(copy);
+}
+
+static const struct test tests[] = {
+    TEST(every_type_in_every_message),
+    TEST(failures_round_trip),
+    TEST(a_failure_without_words_gets_its_status_text),
+    TEST(golden_hello),
+    TEST(golden_ping),
+    TEST(golden_buffer_create),
+    TEST(golden_progress_and_failure),
+    TEST(golden_job_submit),
+    TEST(what_does_not_fit_leaves_nothing),
+    TEST(envelopes_are_checked),
+    TEST(bytes_that_are_not_one_object),
+    TEST(msgids_of_refused_requests),
+    TEST(params_may_be_left_out),
+    TEST(unknown_methods),
+    TEST(methods_have_their_names),
+    TEST(numbers),
+    TEST(keys),
+    TEST(texts),
+    TEST(words),
+    TEST(maps_in_maps),
+    TEST(lists),
+    TEST(lists_of_maps),
+    TEST(errors_in_responses),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

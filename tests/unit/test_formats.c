@@ -1,0 +1,450 @@
+/*
+ * The forms of files that scanctl reads and writes, without a daemon: what is accepted, and every way in which a file
+ * can be wrong.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "client/scanctl/array.h"
+#include "client/scanctl/input.h"
+#include "client/scanctl/plan.h"
+#include "tests/check.h"
+
+/* What came of the last file. */
+static struct array array;
+static struct fault fault;
+
+static const struct array_hints raw_hints = {.format = FORMAT_RAW};
+static const struct array_hints npy_hints = {.format = FORMAT_NPY};
+static const struct array_hints su_hints = {.format = FORMAT_SU};
+
+/* Reads `bytes` as a file, or as a pipe; returns the exit code. */
+static int read_as(const void *bytes, size_t size, const struct array_hints *hints, bool sized)
+{
+    int fd = memfd_create("test", 0);
+    if (fd < 0 || write(fd, bytes, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET))
+        abort();
+    struct input input = {.fd = fd, .name = "FILE", .sized = sized, .size_bytes = sized ? size : 0};
+    fault = (struct fault){.exit_code = 0};
+    int result = array_read_header(&array, &input, hints, &fault);
+    close(fd);
+    return result;
+}
+
+static int read_file(const void *bytes, size_t size, const struct array_hints *hints)
+{
+    return read_as(bytes, size, hints, true);
+}
+
+/* An .npy file of a header text and some zero bytes. Returns its size. */
+static size_t npy_make(char *out, unsigned major, const char *text, size_t text_length, size_t data_bytes)
+{
+    size_t at = 0, length_bytes = major == 1 ? 2 : 4;
+    memcpy(out, "\x93NUMPY", 6);
+    out[6] = (char)major;
+    out[7] = 0;
+    at = 8;
+    for (size_t i = 0; i < length_bytes; i++)
+        out[at++] = (char)(text_length >> (8 * i));
+    memcpy(out + at, text, text_length);
+    at += text_length;
+    memset(out + at, 0, data_bytes);
+    return at + data_bytes;
+}
+
+static int read_npy(unsigned major, const char *text, size_t data_bytes)
+{
+    char file[4096];
+    return read_file(file, npy_make(file, major, text, strlen(text), data_bytes), &npy_hints);
+}
+
+static void npy_good(void)
+{
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5), }  \n", 60), 0);
+    CHECK_EQ(array.rank, 2);
+    CHECK_EQ(array.shape[0], 3);
+    CHECK_EQ(array.shape[1], 5);
+    CHECK(!array.fortran && !array.swapped);
+    CHECK_EQ(array.header_bytes, 10 + 62);
+    CHECK_EQ(read_npy(2, "{\"shape\":(2,3,4,1),\"fortran_order\":True,\"descr\":\">f4\"}", 96), 0);
+    CHECK(array.fortran && array.swapped && array.rank == 4 && array.shape[3] == 1);
+    CHECK_EQ(read_npy(3, "{'descr': '<f4', 'fortran_order': False, 'shape': (7,)}", 28), 0);
+    CHECK_EQ(array.rank, 1);
+    CHECK_EQ(read_npy(1, " { 'descr' : '<f4' ,\n'fortran_order':\tFalse, 'shape': ( 7L , ) } ", 28), 0);
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9)}", 0), 0);
+    CHECK_EQ(array_sample_count(&array), 0);
+}
+
+static void npy_bad_text(void)
+{
+    static const char *const texts[] = {
+        "",
+        "{",
+        "{}x",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3)}", /* a number, not a tuple */
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3 3)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3.0,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0x3,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': [3]}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", /* past 64 bits */
+        "{'descr': '<f4', 'fortran_order': 0, 'shape': (3,)}",
+        "{'descr': '<f4', 'fortran_order': False 'shape': (3,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} #",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'more': 1}",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}",
+        "{'descr': '<f4, 'fortran_order': False, 'shape': (3,)}",
+        "{'descr': '<f\\x34', 'fortran_order': False, 'shape': (3,)}",
+        "{'descr': '<f4<f4<f4<f4<f4<f4<f4', 'fortran_order': False, 'shape': (3,)}",
+        "{descr: '<f4', 'fortran_order': False, 'shape': (3,)}",
+        "{'a key that is longer than any': '<f4'}",
+        "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)",
+        "{'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}",
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        CHECK_EQ(read_npy(1, texts[i], 12), EX_DATAERR);
+        CHECK_CONTAINS(fault.text, "makes no sense at its character");
+        if (check_failures)
+            printf("text: %s\nfault: %s\n", texts[i], fault.text);
+    }
+    CHECK_EQ(read_file("\x93NUMPY\x01\x00\x06\x00{\0\0\0\0}", 16, &npy_hints), EX_DATAERR);
+}
+
+static void npy_missing_keys(void)
+{
+    CHECK_EQ(read_npy(1, "{'fortran_order': False, 'shape': (3,)}", 12), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "no 'descr'");
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'shape': (3,)}", 12), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "no 'fortran_order'");
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False}", 12), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "no 'shape'");
+    CHECK_EQ(read_npy(1, "{}", 12), EX_DATAERR);
+}
+
+static void npy_refused(void)
+{
+    CHECK_EQ(read_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}", 24), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "dtype '<f8'");
+    CHECK_CONTAINS(fault.text, "astype");
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': ()}", 4), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "rank 0");
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1)}", 4), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "rank 5");
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296,4294967296)}", 4), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "more than this machine can address");
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0,18446744073709551615,2)}", 0),
+             EX_DATAERR);
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", 15), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "cut short");
+    CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", 17), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "too long");
+    struct array_hints hints = {.format = FORMAT_NPY, .rank = 1, .shape = {1}};
+    CHECK_EQ(read_file("\x93NUMPY", 6, &hints), EX_USAGE);
+    hints = (struct array_hints){.format = FORMAT_NPY, .byte_order = BYTE_ORDER_BIG};
+    CHECK_EQ(read_file("\x93NUMPY", 6, &hints), EX_USAGE);
+}
+
+static void npy_bad_prefix(void)
+{
+    char file[512];
+    const char *text = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}";
+    size_t size = npy_make(file, 1, text, strlen(text), 4);
+    file[6] = 4;
+    CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "version 4.0");
+    file[6] = 1;
+    file[7] = 1;
+    CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "version 1.1");
+    file[0] = 'x';
+    CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "no .npy file");
+    size = npy_make(file, 2, text, strlen(text), 4);
+    memset(file + 8, 0xff, 4);
+    CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "4294967295 bytes");
+    memcpy(file + 8, "\x00\x00\x01\x00", 4); /* the longest that is read, but not there */
+    CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "cut short");
+}
+
+/* Cut at every byte: an error each time, and never one past the file's end. */
+static void npy_truncated(void)
+{
+    const char *text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n";
+    for (unsigned major = 1; major <= 3; major++) {
+        char file[512];
+        size_t size = npy_make(file, major, text, strlen(text), 16);
+        for (size_t cut = 0; cut < size; cut++) {
+            CHECK_EQ(read_file(file, cut, &npy_hints), EX_DATAERR);
+            CHECK_CONTAINS(fault.text, "cut short");
+        }
+        CHECK_EQ(read_file(file, size, &npy_hints), 0);
+        CHECK_EQ(read_as(file, size - 16, &npy_hints, false), 0); /* a pipe's samples come later */
+    }
+}
+
+static void npy_damaged(void)
+{
+    const char *text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n";
+    uint64_t state = random_seed();
+    for (unsigned i = 0; i < 20000; i++) {
+        char file[512];
+        size_t size = npy_make(file, 1 + i % 3, text, strlen(text), 16);
+        for (unsigned change = 0; change < 1 + i % 4; change++)
+            file[random_next(&state) % size] = (char)random_next(&state);
+        if (random_next(&state) % 4 == 0)
+            size = random_next(&state) % size;
+        int result = read_file(file, size, &npy_hints);
+        CHECK(result == 0 || result == EX_DATAERR);
+        if (!result)
+            CHECK_EQ(array.header_bytes + array_sample_count(&array) * 4, size);
+    }
+}
+
+/* What is written reads back, begins at a multiple of 64, and is what NumPy writes. */
+static void npy_written(void)
+{
+    char file[1024];
+    const uint64_t shapes[4] = {3, 5, 1, 2};
+    for (unsigned i = 0; i < 16; i++) {
+        struct array given = {.format = FORMAT_NPY, .rank = 1 + i % 4, .fortran = i & 4, .swapped = i & 8};
+        memcpy(given.shape, shapes, sizeof(shapes));
+        size_t length = npy_format_header(&given, SCAND_DTYPE_F32, file);
+        CHECK_EQ(length % 64, 0);
+        size_t data_bytes = array_sample_count(&given) * 4;
+        memset(file + length, 0, data_bytes);
+        CHECK_EQ(read_file(file, length + data_bytes, &npy_hints), 0);
+        CHECK_EQ(array.rank, given.rank);
+        CHECK(!memcmp(array.shape, given.shape, given.rank * sizeof(uint64_t)));
+        CHECK(array.fortran == given.fortran && array.swapped == given.swapped);
+    }
+    struct array mobil = {.format = FORMAT_NPY, .rank = 2, .shape = {60, 1000}};
+    CHECK_EQ(npy_format_header(&mobil, SCAND_DTYPE_F64, file), 128);
+    CHECK(
+        !memcmp(file, "\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (60, 1000), } ", 70));
+    CHECK_EQ(file[127], '\n');
+    struct array large = {.format = FORMAT_NPY, .rank = 4};
+    memset(large.shape, 0xff, sizeof(large.shape));
+    CHECK(npy_format_header(&large, SCAND_DTYPE_F64, file) <= NPY_WRITTEN_MAX);
+}
+
+static void raw_shapes(void)
+{
+    char file[64] = {0};
+    struct array_hints hints = {.format = FORMAT_RAW, .rank = 2, .shape = {4, 4}};
+    CHECK_EQ(read_file(file, 64, &hints), 0);
+    CHECK(array.rank == 2 && !array.swapped);
+    hints.shape[0] = 3;
+    CHECK_EQ(read_file(file, 64, &hints), EX_USAGE);
+    CHECK_CONTAINS(fault.text, "is 64 bytes, 16 samples, not the 3 x 4");
+    CHECK_CONTAINS(fault.text, "--shape 4,4 or --shape 16");
+    hints.shape[1] = 7;
+    CHECK_EQ(read_file(file, 64, &hints), EX_USAGE);
+    CHECK_CONTAINS(fault.text, "--shape 16 for one row");
+    CHECK_EQ(read_file(file, 64, &raw_hints), EX_USAGE);
+    CHECK_CONTAINS(fault.text, "unknown shape");
+    CHECK_EQ(read_file(file, 63, &hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "no whole number of f32 samples");
+    CHECK_EQ(read_file(file, 0, &hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "is empty");
+    CHECK_EQ(read_as(file, 64, &raw_hints, false), EX_USAGE);
+    hints = (struct array_hints){.format = FORMAT_RAW, .rank = 3, .shape = {1u << 31, 1u << 31, 4}};
+    CHECK_EQ(read_file(file, 64, &hints), EX_DATAERR);
+    hints = (struct array_hints){.format = FORMAT_RAW, .rank = 1, .shape = {16}, .byte_order = BYTE_ORDER_BIG};
+    CHECK_EQ(read_as(file, 64, &hints, false), 0);
+    CHECK_EQ(array.swapped, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+}
+
+/* An SU file of `traces` traces. Returns its size. */
+static size_t su_make(unsigned char *out, unsigned traces, unsigned ns, bool big)
+{
+    size_t trace_bytes = 240 + 4 * (size_t)ns;
+    memset(out, 0, traces * trace_bytes);
+    for (unsigned i = 0; i < traces; i++) {
+        out[i * trace_bytes + 114] = (unsigned char)(big ? ns >> 8 : ns);
+        out[i * trace_bytes + 115] = (unsigned char)(big ? ns : ns >> 8);
+    }
+    return traces * trace_bytes;
+}
+
+static void su_good(void)
+{
+    static unsigned char file[1 << 20];
+    for (int big = 0; big < 2; big++) {
+        size_t size = su_make(file, 7, 251, big);
+        CHECK_EQ(read_file(file, size, &su_hints), 0);
+        CHECK_EQ(array.shape[0], 7);
+        CHECK_EQ(array.shape[1], 251);
+        CHECK_EQ(array.trace_header_bytes, 240);
+        CHECK_EQ(array.swapped, big == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__));
+        CHECK_EQ(su_check_traces(&array, file, 7, 0, "FILE", &fault), 0);
+        size = su_make(file, 3, 65535, big); /* the most that ns can say, the same in both orders */
+        CHECK_EQ(read_file(file, size, &su_hints), EX_DATAERR);
+        CHECK_CONTAINS(fault.text, "--byte-order");
+        struct array_hints hints = {.format = FORMAT_SU, .byte_order = big ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE};
+        CHECK_EQ(read_file(file, size, &hints), 0);
+        CHECK_EQ(array.shape[1], 65535);
+    }
+}
+
+static void su_bad(void)
+{
+    static unsigned char file[1 << 20];
+    size_t size = su_make(file, 5, 100, true);
+    CHECK_EQ(read_file(file, size - 1, &su_hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "ns = 100 (traces of 640 bytes) in big-endian and 25600 (102640)");
+    CHECK_EQ(read_file(file, size + 1, &su_hints), EX_DATAERR);
+    struct array_hints hints = {.format = FORMAT_SU, .byte_order = BYTE_ORDER_LITTLE};
+    CHECK_EQ(read_file(file, size, &hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "in big-endian order ns would be 100");
+    file[114] = file[115] = 0; /* ns 0 in the first trace */
+    CHECK_EQ(read_file(file, size, &su_hints), EX_DATAERR);
+    CHECK_EQ(read_file(file, size, &hints), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "0 samples");
+    CHECK_EQ(read_file(file, 0, &su_hints), EX_DATAERR);
+    CHECK_EQ(read_file(file, 243, &su_hints), EX_DATAERR);
+    size = su_make(file, 5, 100, true);
+    file[2 * 640 + 115] = 99; /* mixed */
+    CHECK_EQ(read_file(file, size, &su_hints), EX_DATAERR);
+    hints.byte_order = BYTE_ORDER_BIG; /* found later, when the trace is read */
+    CHECK_EQ(read_file(file, size, &hints), 0);
+    CHECK_EQ(su_check_traces(&array, file, 5, 10, "FILE", &fault), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "trace 13 (counted from 1) has 99 samples, the first 100");
+    CHECK_EQ(read_as(file, size, &su_hints, false), EX_USAGE);
+    hints = (struct array_hints){.format = FORMAT_SU, .rank = 1, .shape = {5}};
+    CHECK_EQ(read_file(file, size, &hints), EX_USAGE);
+}
+
+/* Both orders fit the size; the other traces tell them apart. ns 5 is 1,280 read the other way round. */
+static void su_told_apart_by_traces(void)
+{
+    static unsigned char file[1 << 17];
+    unsigned traces = (240 + 4 * 1280) / 20; /* 260-byte traces that make a whole number of 5,360-byte ones */
+    size_t size = su_make(file, traces, 5, true);
+    CHECK_EQ(size % (240 + 4 * 1280), 0);
+    CHECK_EQ(read_file(file, size, &su_hints), 0);
+    CHECK_EQ(array.shape[1], 5);
+    CHECK_EQ(array.shape[0], traces);
+}
+
+static void su_truncated(void)
+{
+    static unsigned char file[1 << 12];
+    size_t size = su_make(file, 2, 100, false);
+    for (size_t cut = 0; cut < size; cut++)
+        if (cut != 640)
+            CHECK_EQ(read_file(file, cut, &su_hints), EX_DATAERR);
+}
+
+static void swapping(void)
+{
+    struct array traces = {.format = FORMAT_SU, .rank = 2, .shape = {2, 1}, .swapped = true, .trace_header_bytes = 240};
+    unsigned char bytes[2 * 244];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)i;
+    array_swap(&traces, bytes, sizeof(bytes), 4);
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        size_t in_trace = i % 244, from = in_trace < 240 ? i : i - in_trace + 240 + (243 - in_trace);
+        CHECK_EQ(bytes[i], (unsigned char)from);
+    }
+    struct array dense = {.format = FORMAT_RAW, .rank = 1, .shape = {2}, .swapped = true};
+    char text[] = "abcdefghijklmnop";
+    array_swap(&dense, text, 16, 8);
+    CHECK(!strcmp(text, "hgfedcbaponmlkji"));
+    dense.swapped = false;
+    array_swap(&dense, text, 16, 4);
+    CHECK(!strcmp(text, "hgfedcbaponmlkji"));
+}
+
+static void names(void)
+{
+    CHECK_EQ(format_of_name("a.npy"), FORMAT_NPY);
+    CHECK_EQ(format_of_name("a.b/c.SU"), FORMAT_SU);
+    CHECK_EQ(format_of_name("a.npy/c"), FORMAT_RAW);
+    CHECK_EQ(format_of_name("npy"), FORMAT_RAW);
+    CHECK_EQ(format_of_name("-"), FORMAT_RAW);
+    CHECK_EQ(format_of_name("x.bin"), FORMAT_RAW);
+    CHECK_EQ(format_of_word("segy"), -1);
+}
+
+static void plan_of(struct plan *plan, struct array given, uint32_t axis, enum scand_dtype output)
+{
+    memset(plan, 0xff, sizeof(*plan));
+    plan_make(plan, &given, axis, output);
+}
+
+static void plans(void)
+{
+    struct plan plan;
+    struct array cube = {.format = FORMAT_NPY, .rank = 3, .shape = {2, 3, 5}};
+    plan_of(&plan, cube, 2, SCAND_DTYPE_F32);
+    CHECK(plan.records == 6 && plan.length == 5 && plan.inner == 1 && plan.in_place);
+    CHECK_EQ(plan.input.record_bytes, 20);
+    plan_of(&plan, cube, 1, SCAND_DTYPE_F64);
+    CHECK(plan.records == 2 && plan.length == 3 && plan.inner == 5 && !plan.in_place);
+    CHECK(plan.input.strides[1] == 20 && plan.output.strides[1] == 40 && plan.output.record_bytes == 120);
+    CHECK_EQ(plan_output_offset(&plan, 2), 4096);
+    CHECK_EQ(plan_buffer_bytes(&plan, 2), 4096 + 240);
+    cube.fortran = true;
+    plan_of(&plan, cube, 0, SCAND_DTYPE_F32);
+    CHECK(plan.records == 15 && plan.length == 2 && plan.inner == 1);
+    plan_of(&plan, cube, 2, SCAND_DTYPE_F32);
+    CHECK(plan.records == 1 && plan.length == 5 && plan.inner == 6 && plan.input.strides[1] == 24);
+    struct array gather = {.format = FORMAT_SU, .rank = 2, .shape = {7, 10}, .trace_header_bytes = 240};
+    plan_of(&plan, gather, 1, SCAND_DTYPE_F32);
+    CHECK(plan.records == 7 && plan.length == 10 && plan.inner == 1 && plan.input.offset == 240);
+    CHECK(plan.input.strides[0] == 280 && plan.input.strides[1] == 4 && plan.output.record_bytes == 280);
+    plan_of(&plan, gather, 0, SCAND_DTYPE_F32);
+    CHECK(plan.records == 1 && plan.length == 7 && plan.inner == 10 && plan.input.strides[1] == 280);
+    CHECK_EQ(plan.input.record_bytes, 1960);
+}
+
+/* Pieces stay within their size, but for one record that does not fit it. */
+static void pieces_bounded(void)
+{
+    struct plan plan;
+    struct array rows = {.format = FORMAT_RAW, .rank = 2, .shape = {UINT64_C(1) << 30, 1000}};
+    plan_of(&plan, rows, 1, SCAND_DTYPE_F32);
+    CHECK_EQ(plan_piece_records(&plan), PIECE_BYTES / 4000);
+    plan_of(&plan, rows, 1, SCAND_DTYPE_F64);
+    CHECK_EQ(plan_piece_records(&plan), PIECE_BYTES / 12000);
+    rows.shape[0] = 5;
+    plan_of(&plan, rows, 1, SCAND_DTYPE_F32);
+    CHECK_EQ(plan_piece_records(&plan), 5);
+    rows.shape[1] = UINT64_C(1) << 32;
+    plan_of(&plan, rows, 1, SCAND_DTYPE_F32);
+    CHECK_EQ(plan_piece_records(&plan), 1);
+}
+
+static const struct test tests[] = {
+    TEST(npy_good),
+    TEST(npy_bad_text),
+    TEST(npy_missing_keys),
+    TEST(npy_refused),
+    TEST(npy_bad_prefix),
+    TEST(npy_truncated),
+    TEST(npy_damaged),
+    TEST(npy_written),
+    TEST(raw_shapes),
+    TEST(su_good),
+    TEST(su_bad),
+    TEST(su_truncated),
+    TEST(su_told_apart_by_traces),
+    TEST(swapping),
+    TEST(names),
+    TEST(plans),
+    TEST(pieces_bounded),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

@@ -1,0 +1,310 @@
+/* A job by itself: its plan, its chunks, its states, and which jobs must wait for which. */
+#include "daemon/logic/job.h"
+
+#include <errno.h>
+
+#include "tests/check.h"
+
+static struct error error;
+
+/* Two buffers of 4000 bytes whose memory nothing touches. */
+static unsigned char memory[2][4000];
+static struct buffer buffers[2];
+
+static void buffers_begin(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct span span = {SCAND_PLACE_HOST, memory[i], sizeof memory[i], sizeof memory[i]};
+        buffers[i] = (struct buffer){.span = span, .id = (uint64_t)i + 1, .holds = 1};
+    }
+}
+
+static struct msg_tensor rows_of(uint64_t buffer, uint64_t rows, uint64_t length, uint64_t offset)
+{
+    return (struct msg_tensor){.buffer = buffer,
+                               .offset = offset,
+                               .shape = {rows, length},
+                               .shape_count = 2,
+                               .strides = {4 * (int64_t)length, 4},
+                               .strides_count = 2};
+}
+
+static struct msg_job_submit_params scan_of(struct msg_tensor input, struct msg_tensor output)
+{
+    return (struct msg_job_submit_params){.input = input, .output = output, .axis = 1, .passes_count = 1};
+}
+
+static int plan(struct job *job, const struct msg_job_submit_params *params, uint64_t chunk_bytes)
+{
+    buffers_begin();
+    *job = (struct job){.arrived_us = 100};
+    return job_plan(job, params, &buffers[params->input.buffer - 1], &buffers[params->output.buffer - 1], chunk_bytes,
+                    &error);
+}
+
+/* 10 rows of 100 samples, `rows_per_chunk` at a time. */
+static struct job planned(uint64_t rows_per_chunk)
+{
+    struct job job;
+    struct msg_job_submit_params params = scan_of(rows_of(1, 10, 100, 0), rows_of(2, 10, 100, 0));
+    CHECK_EQ(plan(&job, &params, rows_per_chunk * 400), 0);
+    CHECK_EQ(job.chunk_rows, rows_per_chunk);
+    return job;
+}
+
+/*
+ * Plans.
+ */
+
+static void plan_finds_the_addresses(void)
+{
+    struct job job;
+    struct msg_job_submit_params params = scan_of(rows_of(1, 3, 10, 8), rows_of(2, 3, 10, 40));
+    params.progress = 1;
+    CHECK_EQ(plan(&job, &params, 4096), 0);
+    CHECK(job.rows.input == memory[0] + 8);
+    CHECK(job.rows.output == memory[1] + 40);
+    CHECK(job.input == &buffers[0] && job.output == &buffers[1]);
+    CHECK_EQ(job.input_extent.begin, 8);
+    CHECK_EQ(job.input_extent.end, 128);
+    CHECK_EQ(job.output_extent.begin, 40);
+    CHECK_EQ(job.output_extent.end, 160);
+    CHECK(job.wants_progress);
+    CHECK_EQ(job.state, JOB_QUEUED);
+    CHECK_EQ(buffers[0].holds, 1);
+}
+
+static void plan_fills_chunks(void)
+{
+    struct job job;
+    struct msg_job_submit_params params = scan_of(rows_of(1, 10, 30, 0), rows_of(2, 10, 30, 0));
+    CHECK_EQ(plan(&job, &params, 359), 0);
+    CHECK_EQ(job.chunk_rows, 2);
+    CHECK_EQ(plan(&job, &params, 360), 0);
+    CHECK_EQ(job.chunk_rows, 3);
+    CHECK_EQ(plan(&job, &params, 1), 0); /* a row is never divided */
+    CHECK_EQ(job.chunk_rows, 1);
+    params.output.dtype = SCAND_DTYPE_F64;
+    params.output.strides[0] = 240, params.output.strides[1] = 8;
+    CHECK_EQ(plan(&job, &params, 720), 0);
+    CHECK_EQ(job.chunk_rows, 2);
+}
+
+static const char *refused(const struct msg_job_submit_params *params)
+{
+    struct job job;
+    error.message[0] = '\0';
+    CHECK_EQ(plan(&job, params, 4096), -EINVAL);
+    return error.message;
+}
+
+static void plan_refuses(void)
+{
+    struct msg_job_submit_params good = scan_of(rows_of(1, 10, 100, 0), rows_of(2, 10, 100, 0)), bad = good;
+    bad.axis = 2;
+    CHECK_CONTAINS(refused(&bad), "\"axis\" is 2");
+    bad = good, bad.input.offset = 1;
+    CHECK_CONTAINS(refused(&bad), "\"input\" ends at byte 4001, but its buffer has 4000");
+    bad = good, bad.output.offset = UINT64_MAX;
+    CHECK_CONTAINS(refused(&bad), "\"output\" reaches past 2^63 bytes");
+    bad = good, bad.output.strides[0] = 396;
+    CHECK_CONTAINS(refused(&bad), "elements of \"output\" overlap: a stride of 396");
+    bad = good, bad.input.strides[0] = bad.input.strides[1] = INT64_MIN;
+    CHECK_CONTAINS(refused(&bad), "\"input\" reaches past 2^63 bytes");
+}
+
+static void plan_compares_input_and_output(void)
+{
+    struct job job;
+    struct msg_job_submit_params in_place = scan_of(rows_of(1, 5, 100, 0), rows_of(1, 5, 100, 0)), params = in_place;
+    CHECK_EQ(plan(&job, &params, 4096), 0);
+    params.output.offset = 1996;
+    CHECK_CONTAINS(refused(&params),
+                   "\"input\" (bytes 0 to 2000) and \"output\" (bytes 1996 to 3996) of buffer 1 overlap");
+    params.output.offset = 2000;
+    CHECK_EQ(plan(&job, &params, 4096), 0);
+    params.input.offset = 2000, params.output.offset = 0;
+    CHECK_EQ(plan(&job, &params, 4096), 0);
+    params = scan_of(rows_of(1, 5, 100, 0), rows_of(1, 5, 100, 0));
+    params.output.strides[0] = 404;
+    CHECK_CONTAINS(refused(&params), "overlap; make them the same elements of the same dtype, or keep them apart");
+    params = scan_of(rows_of(1, 5, 100, 0), rows_of(1, 5, 100, 0));
+    params.output.dtype = SCAND_DTYPE_F64, params.output.strides[0] = 800, params.output.strides[1] = 8;
+    CHECK_CONTAINS(refused(&params), "same dtype");
+    params.input = rows_of(1, 5, 100, 0), params.input.strides[0] = 0; /* the input alone may repeat a row */
+    params.output = rows_of(2, 5, 100, 0);
+    CHECK_EQ(plan(&job, &params, 4096), 0);
+}
+
+/* Whatever else such a job says: nothing of it is ever touched. */
+static void plan_of_nothing(void)
+{
+    struct job job;
+    struct msg_job_submit_params params = scan_of(rows_of(1, 0, 100, UINT64_MAX), rows_of(1, 0, 100, UINT64_MAX / 2));
+    params.input.strides[0] = INT64_MIN;
+    CHECK_EQ(plan(&job, &params, 4096), 0);
+    CHECK(!job_has_rows(&job));
+    CHECK(!job.rows.input && !job.rows.output);
+    params = scan_of(rows_of(1, 100, 0, 0), rows_of(2, 100, 0, 4000));
+    CHECK_EQ(plan(&job, &params, 4096), 0);
+    CHECK(!job_has_rows(&job));
+}
+
+/*
+ * Chunks and states.
+ */
+
+static void chunks_cover_the_rows_once(void)
+{
+    struct job job = planned(4);
+    struct chunk chunks[3];
+    const uint64_t firsts[] = {0, 4, 8}, counts[] = {4, 4, 2};
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(job.state, i ? JOB_RUNNING : JOB_QUEUED);
+        CHECK(job_has_rows(&job));
+        job_next_chunk(&job, &chunks[i], 150 + (uint64_t)i);
+        CHECK_EQ(chunks[i].first, firsts[i]);
+        CHECK_EQ(chunks[i].count, counts[i]);
+        CHECK(chunks[i].rows == &job.rows && chunks[i].owner == &job);
+        CHECK(chunks[i].input.base == memory[0] && chunks[i].output.base == memory[1]);
+    }
+    CHECK_EQ(job.state, JOB_ENDING);
+    CHECK(!job_has_rows(&job));
+    CHECK_EQ(job.times.queued_us, 50);
+    CHECK_EQ(job.started_us, 150);
+    for (int i = 2; i >= 0; i--) {
+        chunks[i].upload_us = 1, chunks[i].kernel_us = 2, chunks[i].download_us = 3;
+        CHECK_EQ(job_take_back(&job, &chunks[i]), i == 0);
+    }
+    CHECK_EQ(job.state, JOB_ENDED);
+    CHECK_EQ(job.outcome.code, 0);
+    CHECK_EQ(job.rows_done, 10);
+    CHECK_EQ(job.times.upload_us, 3);
+    CHECK_EQ(job.times.kernel_us, 6);
+    CHECK_EQ(job.times.download_us, 9);
+}
+
+static void first_failure_is_the_outcome(void)
+{
+    struct job job = planned(4);
+    struct chunk chunks[2];
+    job_next_chunk(&job, &chunks[0], 150);
+    job_next_chunk(&job, &chunks[1], 150);
+    chunks[1].status = -EIO;
+    CHECK(!job_take_back(&job, &chunks[1]));
+    CHECK_EQ(job.state, JOB_ENDING);
+    CHECK(!job_has_rows(&job));
+    chunks[0].status = -EOWNERDEAD;
+    CHECK(job_take_back(&job, &chunks[0]));
+    CHECK_EQ(job.outcome.code, -EIO);
+    CHECK_CONTAINS(job.outcome.message, "the device failed on rows 4 to 7; the output is incomplete");
+    CHECK_EQ(job.rows_done, 0);
+}
+
+static void failure_of_the_last_chunk(void)
+{
+    struct job job = planned(10);
+    struct chunk chunk;
+    job_next_chunk(&job, &chunk, 150);
+    chunk.status = -EIO;
+    CHECK(job_take_back(&job, &chunk));
+    CHECK_EQ(job.outcome.code, -EIO);
+}
+
+static void stop_while_queued(void)
+{
+    struct job job = planned(4);
+    CHECK(job_stop(&job, -ECANCELED, "100%s"));
+    CHECK_EQ(job.state, JOB_ENDED);
+    CHECK_CONTAINS(job.outcome.message, "100%s"); /* a text, not a format */
+    CHECK(!job_has_rows(&job));
+    CHECK(job_stop(&job, -EIO, "again"));
+    CHECK_EQ(job.outcome.code, -ECANCELED);
+}
+
+static void stop_while_running(void)
+{
+    struct job job = planned(4);
+    struct chunk chunk;
+    job_next_chunk(&job, &chunk, 150);
+    CHECK(!job_stop(&job, -ECANCELED, "stop"));
+    CHECK_EQ(job.state, JOB_ENDING);
+    CHECK(!job_has_rows(&job));
+    CHECK(!job_stop(&job, -EIO, "again"));
+    chunk.status = 0;
+    CHECK(job_take_back(&job, &chunk));
+    CHECK_EQ(job.outcome.code, -ECANCELED);
+    CHECK_EQ(job.rows_done, 4);
+}
+
+static void stop_between_chunks(void)
+{
+    struct job job = planned(4);
+    struct chunk chunk;
+    job_next_chunk(&job, &chunk, 150);
+    CHECK(!job_take_back(&job, &chunk));
+    CHECK_EQ(job.state, JOB_RUNNING);
+    CHECK(job_stop(&job, -ECANCELED, "stop"));
+    CHECK_EQ(job.state, JOB_ENDED);
+}
+
+/*
+ * Conflicts.
+ */
+
+static struct job job_on(struct msg_tensor input, struct msg_tensor output)
+{
+    struct job job;
+    struct msg_job_submit_params params = scan_of(input, output);
+    CHECK_EQ(plan(&job, &params, 4096), 0);
+    return job;
+}
+
+static void conflicts(void)
+{
+    struct msg_tensor low = rows_of(1, 1, 100, 0), high = rows_of(1, 1, 100, 400), across = rows_of(1, 1, 2, 396);
+    struct msg_tensor low2 = rows_of(2, 1, 100, 0), high2 = rows_of(2, 1, 100, 400), small2 = rows_of(2, 1, 2, 800);
+    struct job earlier = job_on(low, low2), other = job_on(high, high2), reader = job_on(low, high2);
+    CHECK(!job_conflicts(&other, &earlier));
+    CHECK(!job_conflicts(&reader, &earlier)); /* reading the same is no conflict */
+    struct job writes_what_it_reads = job_on(rows_of(2, 1, 2, 2000), across);
+    CHECK(job_conflicts(&writes_what_it_reads, &earlier));
+    CHECK(job_conflicts(&earlier, &writes_what_it_reads));
+    struct job writes_the_same = job_on(rows_of(1, 1, 100, 1000), low2);
+    CHECK(job_conflicts(&writes_the_same, &earlier));
+    struct job reads_what_it_writes = job_on(low2, rows_of(1, 1, 100, 1000));
+    CHECK(job_conflicts(&reads_what_it_writes, &earlier));
+    struct job touches = job_on(across, small2);
+    CHECK(!job_conflicts(&touches, &earlier));
+}
+
+/* Bytes at the same place of different buffers are different bytes. */
+static void conflicts_are_within_a_buffer(void)
+{
+    struct job a = job_on(rows_of(1, 1, 100, 0), rows_of(1, 1, 100, 0));
+    struct job b = job_on(rows_of(2, 1, 100, 0), rows_of(2, 1, 100, 0));
+    CHECK(!job_conflicts(&a, &b));
+    CHECK(job_conflicts(&a, &a));
+}
+
+static const struct test tests[] = {
+    TEST(plan_finds_the_addresses),
+    TEST(plan_fills_chunks),
+    TEST(plan_refuses),
+    TEST(plan_compares_input_and_output),
+    TEST(plan_of_nothing),
+    TEST(chunks_cover_the_rows_once),
+    TEST(first_failure_is_the_outcome),
+    TEST(failure_of_the_last_chunk),
+    TEST(stop_while_queued),
+    TEST(stop_while_running),
+    TEST(stop_between_chunks),
+    TEST(conflicts),
+    TEST(conflicts_are_within_a_buffer),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

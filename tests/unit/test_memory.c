@@ -1,0 +1,259 @@
+/* Shared memory: what is sealed, what is refused, how segments are mapped. */
+#include "protocol/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol/status.h"
+#include "tests/check.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define PAGE  4096
+
+static size_t fds_open(void)
+{
+    size_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static int memfd(unsigned flags, off_t size)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | flags);
+    if (fd >= 0 && ftruncate(fd, size)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Refused with these words; closes fd. */
+static void check_refused(int fd, uint64_t size, const char *words)
+{
+    struct error error = {0};
+    REQUIRE(fd >= 0);
+    CHECK_EQ(memory_accept(fd, size, &error), -EBADF);
+    CHECK_EQ(error.code, -EBADF);
+    CHECK_CONTAINS(error.message, words);
+    close(fd);
+}
+
+static void created_memory_is_sealed_and_zero(void)
+{
+    int fd = memory_create(3 * PAGE + 1);
+    REQUIRE(fd >= 0);
+    struct stat status;
+    CHECK_EQ(fstat(fd, &status), 0);
+    CHECK_EQ(status.st_size, 3 * PAGE + 1);
+    CHECK_EQ(fcntl(fd, F_GET_SEALS), SEALS);
+    CHECK_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    CHECK(ftruncate(fd, PAGE) != 0 && errno == EPERM);
+    CHECK(ftruncate(fd, 4 * PAGE) != 0 && errno == EPERM);
+    CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) != 0 && errno == EPERM);
+    char *base = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    REQUIRE(base != MAP_FAILED);
+    for (size_t i = 0; i < 3 * PAGE + 1; i++)
+        CHECK(base[i] == 0);
+    munmap(base, 4 * PAGE);
+    struct error error;
+    CHECK_EQ(memory_accept(fd, 3 * PAGE + 1, &error), 0);
+    close(fd);
+}
+
+static void sizes_that_cannot_be(void)
+{
+    CHECK_EQ(memory_create(0), -EINVAL);
+    CHECK_EQ(memory_create(UINT64_MAX), -EINVAL);
+}
+
+static void an_unsealed_memfd_is_sealed(void)
+{
+    struct error error;
+    int fd = memfd(MFD_ALLOW_SEALING, 2 * PAGE);
+    CHECK_EQ(memory_accept(fd, 2 * PAGE, &error), 0);
+    CHECK_EQ(fcntl(fd, F_GET_SEALS), SEALS);
+    CHECK(ftruncate(fd, PAGE) != 0);
+    CHECK_EQ(memory_accept(fd, PAGE, &error), 0); /* a second time, and for less */
+    close(fd);
+    fd = memfd(MFD_ALLOW_SEALING, PAGE);
+    CHECK_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0); /* some seals already */
+    CHECK_EQ(memory_accept(fd, PAGE, &error), 0);
+    CHECK_EQ(fcntl(fd, F_GET_SEALS), SEALS);
+    close(fd);
+}
+
+static void unsealable_memfds_are_refused(void)
+{
+    check_refused(memfd(0, PAGE), PAGE, "cannot be sealed");
+    int fd = memfd(MFD_ALLOW_SEALING, PAGE);
+    CHECK_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL), 0);
+    check_refused(fd, PAGE, "cannot be sealed");
+    fd = memfd(MFD_ALLOW_SEALING, PAGE);
+    CHECK_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL), 0);
+    check_refused(fd, PAGE, "cannot be sealed");
+}
+
+static void write_seals_are_refused(void)
+{
+    int fd = memfd(MFD_ALLOW_SEALING, PAGE);
+    CHECK_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+    check_refused(fd, PAGE, "sealed against writing");
+    fd = memfd(MFD_ALLOW_SEALING, PAGE);
+    CHECK_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | SEALS), 0);
+    check_refused(fd, PAGE, "sealed against writing");
+}
+
+static void too_small_is_refused(void)
+{
+    check_refused(memfd(MFD_ALLOW_SEALING, PAGE), PAGE + 1, "has 4096 bytes; needed: 4097");
+    check_refused(memfd(MFD_ALLOW_SEALING, 0), 1, "has 0 bytes; needed: 1");
+    check_refused(memfd(MFD_ALLOW_SEALING, PAGE), UINT64_MAX, "needed: 18446744073709551615");
+}
+
+static void what_is_no_memfd_is_refused(void)
+{
+    int pair[2];
+    CHECK_EQ(pipe2(pair, O_CLOEXEC), 0);
+    check_refused(pair[0], 1, "no memfd");
+    check_refused(pair[1], 1, "no memfd");
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    check_refused(pair[0], 1, "no memfd");
+    close(pair[1]);
+    check_refused(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), 1, "memfd");
+    check_refused(open("/dev/zero", O_RDWR | O_CLOEXEC), 1, "memfd");
+    check_refused(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, "memfd");
+    check_refused(open("/dev/zero", O_PATH | O_CLOEXEC), 0, "memfd");
+    struct error error;
+    CHECK_EQ(memory_accept(-1, 1, &error), -EBADF);
+    CHECK_EQ(memory_accept(-1, 1, NULL), -EBADF);
+}
+
+static void ordinary_files_are_refused(void)
+{
+    const char *const folders[] = {"/dev/shm", "/tmp", "."};
+    for (size_t i = 0; i < 3; i++) {
+        int fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        if (fd < 0)
+            continue;
+        CHECK_EQ(ftruncate(fd, PAGE), 0);
+        check_refused(fd, PAGE, "memfd");
+    }
+}
+
+static void a_memfd_opened_for_reading_is_refused(void)
+{
+    int fd = memfd(MFD_ALLOW_SEALING, PAGE);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    check_refused(open(path, O_RDONLY | O_CLOEXEC), PAGE, "not open for reading and writing");
+    check_refused(open(path, O_WRONLY | O_CLOEXEC), PAGE, "not open for reading and writing");
+    close(fd);
+}
+
+static void huge_pages_are_refused(void)
+{
+    int fd = memfd(MFD_ALLOW_SEALING | MFD_HUGETLB, 0);
+    if (fd < 0)
+        SKIP("no huge pages here");
+    check_refused(fd, 0, "huge pages");
+}
+
+static void segments_follow_each_other(void)
+{
+    int fds[3];
+    for (int i = 0; i < 3; i++) {
+        fds[i] = memory_create(2 * PAGE);
+        char mark = (char)('a' + i);
+        CHECK_EQ(pwrite(fds[i], &mark, 1, 0), 1);
+        CHECK_EQ(pwrite(fds[i], &mark, 1, 2 * PAGE - 1), 1);
+    }
+    void *memory = NULL;
+    REQUIRE(memory_map(fds, 3, 2 * PAGE, 5 * PAGE + 1, &memory) == 0);
+    char *base = memory;
+    CHECK(base[0] == 'a' && base[2 * PAGE - 1] == 'a' && base[2 * PAGE] == 'b' && base[4 * PAGE] == 'c');
+    base[3 * PAGE] = 'x';
+    base[5 * PAGE] = 'y';
+    char byte;
+    CHECK_EQ(pread(fds[1], &byte, 1, PAGE), 1);
+    CHECK_EQ(byte, 'x');
+    CHECK_EQ(pread(fds[2], &byte, 1, PAGE), 1);
+    CHECK_EQ(byte, 'y');
+    memory_unmap(memory, 5 * PAGE + 1);
+    CHECK(msync(memory, PAGE, MS_ASYNC) != 0 && errno == ENOMEM);
+    CHECK(msync(base + 5 * PAGE, PAGE, MS_ASYNC) != 0 && errno == ENOMEM);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    memory_unmap(NULL, PAGE);
+}
+
+static void one_segment_of_any_size(void)
+{
+    int fd = memory_create(1000);
+    void *memory = NULL;
+    REQUIRE(memory_map(&fd, 1, 1000, 999, &memory) == 0);
+    memset(memory, 1, 999);
+    memory_unmap(memory, 999);
+    close(fd);
+}
+
+static void mappings_that_cannot_be(void)
+{
+    int fds[2] = {memory_create(PAGE), memory_create(PAGE)};
+    void *memory = &fds;
+    CHECK_EQ(memory_map(fds, 0, PAGE, PAGE, &memory), -EINVAL);
+    CHECK_EQ(memory_map(fds, 2, PAGE, 0, &memory), -EINVAL);
+    CHECK_EQ(memory_map(fds, 2, PAGE, 2 * PAGE + 1, &memory), -EINVAL);
+    CHECK_EQ(memory_map(fds, 2, PAGE + 8, PAGE, &memory), -EINVAL);
+    CHECK_EQ(memory_map(fds, 2, 0, PAGE, &memory), -EINVAL);
+    CHECK_EQ(memory_map(fds, 2, UINT64_C(1) << 63, 2 * PAGE, &memory), -EINVAL);
+    CHECK_EQ(memory_map(fds, 1, UINT64_MAX, UINT64_MAX, &memory), -EINVAL);
+    CHECK_EQ(memory_map(fds, 1, INT64_MAX, INT64_MAX, &memory), -ENOMEM);
+    CHECK_EQ(memory_map((int[]){fds[0], -1}, 2, PAGE, 2 * PAGE, &memory), -EBADF);
+    CHECK(memory == &fds);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Runs last. */
+static void no_descriptor_is_left(void)
+{
+    size_t before = fds_open();
+    sizes_that_cannot_be();
+    an_unsealed_memfd_is_sealed();
+    unsealable_memfds_are_refused();
+    what_is_no_memfd_is_refused();
+    segments_follow_each_other();
+    mappings_that_cannot_be();
+    CHECK_EQ(fds_open(), before);
+}
+
+static const struct test tests[] = {
+    TEST(created_memory_is_sealed_and_zero),
+    TEST(sizes_that_cannot_be),
+    TEST(an_unsealed_memfd_is_sealed),
+    TEST(unsealable_memfds_are_refused),
+    TEST(write_seals_are_refused),
+    TEST(too_small_is_refused),
+    TEST(what_is_no_memfd_is_refused),
+    TEST(ordinary_files_are_refused),
+    TEST(a_memfd_opened_for_reading_is_refused),
+    TEST(huge_pages_are_refused),
+    TEST(segments_follow_each_other),
+    TEST(one_segment_of_any_size),
+    TEST(mappings_that_cannot_be),
+    TEST(no_descriptor_is_left),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

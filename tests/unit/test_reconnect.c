@@ -1,0 +1,446 @@
+/* What libscand does when the daemon's worker ends: what it repeats, what it reports lost, and for how long it tries.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <scand/scand.h>
+
+#include "client/internal.h"
+#include "tests/check.h"
+#include "tests/unit/fake_daemon.h"
+
+#define SAMPLES 5000
+
+static struct fake fake;
+static struct scand *session;
+static struct scand_buffer *input, *output;
+static int descriptors_before, memfds_before;
+
+static struct scand_buffer *buffer_of(enum scand_place place)
+{
+    struct scand_buffer *buffer = NULL;
+    CHECK_EQ(scand_buffer_create(session, place, SAMPLES * 4, &buffer), SCAND_OK);
+    return buffer;
+}
+
+/* An input of 0, 1, 2, ... and an output, of several segments each. */
+static void begin(void)
+{
+    descriptors_before = descriptors_open();
+    memfds_before = memfds_mapped();
+    fake_init(&fake);
+    fake_start(&fake);
+    if (scand_connect(fake.path, "test", &session)) {
+        fprintf(stderr, "%s\n", scand_connect_message());
+        abort();
+    }
+    input = buffer_of(SCAND_PLACE_HOST);
+    output = buffer_of(SCAND_PLACE_HOST);
+    for (int i = 0; i < SAMPLES; i++)
+        ((float *)scand_buffer_data(input))[i] = (float)i;
+}
+
+static void finish(void)
+{
+    scand_disconnect(session);
+    CHECK_EQ(memfds_mapped() - memfds_before, 0);
+    CHECK_EQ(descriptors_open(), descriptors_before);
+    rmdir(fake.folder);
+}
+
+/* Held buffers of the fake daemon go with it. */
+static void end(void)
+{
+    fake_stop(&fake);
+    finish();
+}
+
+static struct scand_scan scan_of(struct scand_buffer *from, struct scand_buffer *to)
+{
+    struct scand_tensor tensor = {.buffer = from, .dtype = SCAND_DTYPE_F32, .rank = 1, .shape = {SAMPLES}};
+    scand_tensor_pack(&tensor);
+    struct scand_scan scan = {.input = tensor, .output = tensor, .pass_count = 1};
+    scan.output.buffer = to;
+    return scan;
+}
+
+static struct scand_job *submit(struct scand_buffer *from, struct scand_buffer *to)
+{
+    struct scand_scan scan = scan_of(from, to);
+    struct scand_job *job = NULL;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    return job;
+}
+
+static void die_on(enum method method, int count)
+{
+    fake.die_on = (int)method;
+    fake.die_count = count;
+}
+
+static void check_output(void)
+{
+    int wrong = 0;
+    for (int i = 0; i < SAMPLES; i++)
+        wrong += ((float *)scand_buffer_data(output))[i] != (float)(i + 1);
+    CHECK_EQ(wrong, 0);
+}
+
+static void test_job_is_repeated(void)
+{
+    begin();
+    die_on(METHOD_job_submit, 1);
+    struct scand_job *job = submit(input, output);
+    struct scand_times times;
+    CHECK_EQ(scand_wait(job, -1, &times), SCAND_OK);
+    CHECK_EQ(times.total_us, 5);
+    CHECK_EQ(fake.seen[METHOD_job_submit], 2);
+    CHECK_EQ(fake.seen[METHOD_buffer_import], 2);
+    check_output();
+    /* The handles stay good. */
+    CHECK_EQ(scand_wait(submit(output, input), -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_buffer_release(input), SCAND_OK);
+    CHECK_EQ(scand_buffer_release(output), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_buffer_release], 2);
+    end();
+}
+
+static void test_all_jobs_are_repeated_in_order(void)
+{
+    enum { JOBS = 6 };
+    begin();
+    struct scand_job *jobs[JOBS];
+    fake.hold = 1;
+    for (int i = 0; i < JOBS; i++)
+        jobs[i] = submit(input, output);
+    CHECK_EQ(scand_wait(jobs[0], 10, NULL), SCAND_TIMED_OUT);
+    fake.hold = 0;
+    die_on(METHOD_server_ping, 1);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    for (int i = 0; i < JOBS; i++) {
+        CHECK_EQ(scand_wait(jobs[i], -1, NULL), SCAND_OK);
+        CHECK(i == 0 || jobs[i]->msgid > jobs[i - 1]->msgid);
+    }
+    CHECK_EQ(fake.seen[METHOD_job_submit], 2 * JOBS);
+    end();
+}
+
+static void test_daemon_comes_back_later(void)
+{
+    begin();
+    fake.away_ms = RECONNECT_MS / 3;
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
+    check_output();
+    end();
+}
+
+static void test_worker_ends_during_hello_and_import(void)
+{
+    begin();
+    die_on(METHOD_job_submit, 1);
+    struct scand_job *job = submit(input, output);
+    while (fake.die_count)
+        poll(NULL, 0, 1);
+    die_on(METHOD_hello, 1);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    die_on(METHOD_job_submit, 1);
+    job = submit(input, output);
+    while (fake.die_count)
+        poll(NULL, 0, 1);
+    die_on(METHOD_buffer_import, 1);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    check_output();
+    end();
+}
+
+static void test_in_place_is_lost(void)
+{
+    begin();
+    die_on(METHOD_job_submit, 1);
+    struct scand_job *job = submit(input, input);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "in place");
+    CHECK_EQ(fake.seen[METHOD_job_submit], 1);
+    CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_LOST);
+    end();
+}
+
+/* Two halves of one buffer are not in place; overlapping ones are. */
+static void test_extents_decide(void)
+{
+    begin();
+    struct scand_scan scan = scan_of(input, input);
+    struct scand_job *job;
+    scan.input.shape[0] = scan.output.shape[0] = SAMPLES / 2;
+    scan.output.offset = SAMPLES / 2 * 4;
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    scan.output.offset -= 4;
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_LOST);
+    /* Backwards in memory: from the last sample to the first. */
+    scan.input.offset = (SAMPLES / 2 - 1) * 4;
+    scan.input.strides[0] = -4;
+    scan.output.offset = SAMPLES / 2 * 4;
+    die_on(METHOD_job_submit, 1);
+    fake.fail_on = METHOD_job_submit;
+    fake.fail_code = -EINVAL;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_INVALID);
+    CHECK_EQ(fake.seen[METHOD_job_submit], 5);
+    /* Numbers that overflow. */
+    scan.input.shape[0] = UINT64_MAX;
+    scan.input.strides[0] = INT64_MIN;
+    fake.fail_on = FAKE_NONE;
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_LOST);
+    end();
+}
+
+/* Whoever wrote to a job's input makes it unrepeatable, also through a second import of the same memory. */
+static void test_written_input_is_lost(void)
+{
+    begin();
+    fake.hold = 1;
+    struct scand_buffer *third = buffer_of(SCAND_PLACE_HOST), *alias = NULL, *twin = NULL;
+    struct scand_job *there = submit(input, output), *back = submit(output, input), *apart = submit(third, third);
+    int memfd = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    REQUIRE(memfd >= 0 && ftruncate(memfd, SAMPLES * 4) == 0);
+    CHECK_EQ(scand_buffer_import(session, memfd, SAMPLES * 4, &alias), SCAND_OK);
+    CHECK_EQ(scand_buffer_import(session, memfd, SAMPLES * 4, &twin), SCAND_OK);
+    close(memfd);
+    struct scand_job *through = submit(alias, twin);
+    CHECK_EQ(scand_wait(there, 10, NULL), SCAND_TIMED_OUT);
+    fake.hold = 0;
+    die_on(METHOD_server_ping, 1);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(there, -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "another job");
+    CHECK_EQ(scand_wait(back, -1, NULL), SCAND_LOST);
+    CHECK_EQ(scand_wait(apart, -1, NULL), SCAND_LOST);
+    CHECK_EQ(scand_wait(through, -1, NULL), SCAND_LOST);
+    end();
+}
+
+static void test_device_memory_is_lost(void)
+{
+    begin();
+    struct scand_buffer *device = buffer_of(SCAND_PLACE_DEVICE);
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_wait(submit(input, device), -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "device memory");
+    struct scand_scan scan = scan_of(device, output);
+    struct scand_job *job = NULL;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "input.buffer is lost");
+    CHECK(job == NULL);
+    CHECK_EQ(scand_buffer_release(device), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_buffer_release], 0);
+    end();
+}
+
+/* What ends each worker is not given to a fourth. */
+static void test_poison_is_not_repeated_forever(void)
+{
+    begin();
+    die_on(METHOD_job_submit, 1000);
+    CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "each time");
+    CHECK_EQ(fake.seen[METHOD_job_submit], ATTEMPTS_MAX);
+    die_on(METHOD_server_stats, 1000);
+    size_t count;
+    CHECK_EQ(scand_stats(session, NULL, 0, &count), SCAND_LOST);
+    CHECK_EQ(fake.seen[METHOD_server_stats], ATTEMPTS_MAX);
+    end();
+}
+
+static void test_no_daemon_comes_back(void)
+{
+    begin();
+    fake.hold = 1;
+    struct scand_job *job = submit(input, output), *other = submit(input, input);
+    CHECK_EQ(scand_wait(job, 10, NULL), SCAND_TIMED_OUT);
+    fake_stop(&fake);
+    int64_t begin_ms = clock_ms();
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_UNAVAILABLE);
+    CHECK_CONTAINS(scand_message(session), fake.path);
+    int64_t took_ms = clock_ms() - begin_ms;
+    CHECK(took_ms >= RECONNECT_MS / 2 && took_ms < 5 * RECONNECT_MS);
+    CHECK_EQ(scand_job_done(other), 1);
+    CHECK_EQ(scand_wait(other, -1, NULL), SCAND_UNAVAILABLE);
+    /* From now on each call tries once. */
+    begin_ms = clock_ms();
+    CHECK_EQ(scand_ping(session, NULL), SCAND_UNAVAILABLE);
+    CHECK_EQ(scand_dispatch(session), SCAND_UNAVAILABLE);
+    CHECK(clock_ms() - begin_ms < RECONNECT_MS / 2);
+    fake.hold = 0;
+    fake_start(&fake);
+    CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
+    check_output();
+    end();
+}
+
+static void test_everything_is_released_without_a_daemon(void)
+{
+    begin();
+    fake.hold = 1;
+    struct scand_job *job = submit(input, output);
+    CHECK_EQ(scand_wait(job, 10, NULL), SCAND_TIMED_OUT);
+    scand_job_release(submit(input, output));
+    fake_stop(&fake);
+    CHECK_EQ(scand_dispatch(session), SCAND_UNAVAILABLE);
+    CHECK_EQ(scand_cancel(job), SCAND_OK);
+    scand_job_release(job);
+    CHECK_EQ(scand_buffer_release(input), SCAND_OK);
+    CHECK(session->jobs == NULL);
+    finish();
+}
+
+static void test_cancelled_and_released(void)
+{
+    begin();
+    fake.hold = 1;
+    struct scand_job *cancelled = submit(input, output), *dropped = submit(input, output),
+                     *bereft = submit(input, output);
+    struct scand_buffer *spare = buffer_of(SCAND_PLACE_HOST);
+    struct scand_job *kept = submit(input, spare);
+    scand_job_release(dropped);
+    CHECK_EQ(scand_buffer_release(output), SCAND_OK);
+    die_on(METHOD_job_cancel, 1);
+    CHECK_EQ(scand_cancel(cancelled), SCAND_OK);
+    fake.hold = 0;
+    CHECK_EQ(scand_wait(cancelled, -1, NULL), SCAND_CANCELLED);
+    CHECK_EQ(scand_wait(bereft, -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "released");
+    CHECK_EQ(scand_wait(kept, -1, NULL), SCAND_OK);
+    end();
+}
+
+static void test_requests(void)
+{
+    begin();
+    size_t count = 0;
+    struct scand_buffer *buffer = NULL;
+    die_on(METHOD_server_ping, 1);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    die_on(METHOD_server_devices, 1);
+    CHECK_EQ(scand_devices(session, NULL, 0, &count), SCAND_OK);
+    die_on(METHOD_buffer_create, 1);
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 100, &buffer), SCAND_OK);
+    die_on(METHOD_buffer_release, 1);
+    CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
+    int memfd = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    REQUIRE(memfd >= 0 && ftruncate(memfd, 100) == 0);
+    die_on(METHOD_buffer_import, 1);
+    CHECK_EQ(scand_buffer_import(session, memfd, 100, &buffer), SCAND_OK);
+    close(memfd);
+    die_on(METHOD_server_drain, 1);
+    CHECK_EQ(scand_drain(session), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "server.drain");
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    end();
+}
+
+static void test_refused_buffer_is_lost(void)
+{
+    begin();
+    fake.fail_code = -EDQUOT;
+    fake.fail_on = METHOD_buffer_import;
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "did not take it over");
+    end();
+}
+
+/* epoll forgets a closed socket: the descriptor that programs watch must not be one. */
+static void test_foreign_loop_goes_on(void)
+{
+    begin();
+    int loop = epoll_create1(EPOLL_CLOEXEC), fd = scand_fd(session);
+    struct epoll_event event = {.events = EPOLLIN};
+    CHECK_EQ(epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event), 0);
+    for (int round = 0; round < 3; round++) {
+        die_on(METHOD_job_submit, 1);
+        struct scand_job *job = submit(input, output);
+        for (int i = 0; i < 100 && !scand_job_done(job); i++) {
+            CHECK_EQ(epoll_wait(loop, &event, 1, 5000), 1);
+            CHECK_EQ(scand_dispatch(session), SCAND_OK);
+        }
+        CHECK_EQ(scand_wait(job, 0, NULL), SCAND_OK);
+        CHECK_EQ(scand_fd(session), fd);
+    }
+    close(loop);
+    end();
+}
+
+/* An idle program does not wait for a daemon that it does not need. */
+static void test_idle(void)
+{
+    begin();
+    fake_stop(&fake);
+    int64_t begin_ms = clock_ms();
+    CHECK_EQ(scand_dispatch(session), SCAND_OK);
+    CHECK_EQ(scand_dispatch(session), SCAND_OK);
+    CHECK(clock_ms() - begin_ms < RECONNECT_MS / 2);
+    fake_start(&fake);
+    CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
+    end();
+}
+
+static void ping_again(void *context, uint64_t rows_done, uint64_t rows)
+{
+    (void)rows_done;
+    (void)rows;
+    int *calls = context;
+    if (++*calls == 1)
+        die_on(METHOD_server_ping, 1);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+}
+
+/* A callback's own call may find the connection broken, and mend it, below the one that waits. */
+static void test_reconnect_in_callback(void)
+{
+    begin();
+    struct scand_scan scan = scan_of(input, output);
+    struct scand_job *job = NULL;
+    int calls = 0;
+    fake.progress = 3;
+    CHECK_EQ(scand_submit_progress(session, &scan, ping_again, &calls, &job), SCAND_OK);
+    CHECK_EQ(scand_stats(session, NULL, 0, &(size_t){0}), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    CHECK(calls >= 1);
+    check_output();
+    end();
+}
+
+static const struct test tests[] = {TEST(test_job_is_repeated),
+                                    TEST(test_all_jobs_are_repeated_in_order),
+                                    TEST(test_daemon_comes_back_later),
+                                    TEST(test_worker_ends_during_hello_and_import),
+                                    TEST(test_in_place_is_lost),
+                                    TEST(test_extents_decide),
+                                    TEST(test_written_input_is_lost),
+                                    TEST(test_device_memory_is_lost),
+                                    TEST(test_poison_is_not_repeated_forever),
+                                    TEST(test_no_daemon_comes_back),
+                                    TEST(test_everything_is_released_without_a_daemon),
+                                    TEST(test_cancelled_and_released),
+                                    TEST(test_requests),
+                                    TEST(test_refused_buffer_is_lost),
+                                    TEST(test_foreign_loop_goes_on),
+                                    TEST(test_idle),
+                                    TEST(test_reconnect_in_callback),
+                                    TEST_END};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

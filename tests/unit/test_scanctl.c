@@ -1,0 +1,322 @@
+/*
+ * What scanctl is made of, but for files' forms (test_formats.c) and the daemon: options, output files, JSON, the
+ * synthetic gather.
+ */
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/scanctl/gather.h"
+#include "client/scanctl/options.h"
+#include "client/scanctl/output.h"
+#include "client/scanctl/share.h"
+#include "client/scanctl/text.h"
+#include "tests/check.h"
+
+static struct fault fault;
+static struct scan_options options;
+
+/* Parses a command line, its words separated by spaces; returns the exit code. */
+static int parse(const char *line)
+{
+    static char text[512];
+    char *words[32];
+    int count = 0;
+    snprintf(text, sizeof(text), "scan %s", line);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+        words[count++] = word;
+    words[count] = NULL;
+    options = (struct scan_options){.output_path = NULL};
+    fault = (struct fault){.exit_code = 0};
+    return scan_options_parse(count, words, &options, &fault);
+}
+
+static void options_defaults(void)
+{
+    CHECK_EQ(parse("in.su -o out.su"), 0);
+    CHECK_EQ(options.scan.pass_count, 1);
+    CHECK_EQ(options.scan.passes[0], SCAND_PASS_FORWARD);
+    CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F64);
+    CHECK_EQ(options.scan.kind, SCAND_KIND_INCLUSIVE);
+    CHECK_EQ(options.scan.intermediate, SCAND_DTYPE_F32);
+    CHECK_EQ(options.output_dtype, SCAND_DTYPE_F32);
+    CHECK_EQ(options.axis, -1);
+    CHECK_EQ(options.hints.format, FORMAT_SU);
+    CHECK_EQ(options.hints.rank, 0);
+}
+
+static void options_given(void)
+{
+    CHECK_EQ(parse("--passes forward,backward --accumulator f2 --kind=exclusive --intermediate f64 --output-dtype f64 "
+                   "--axis -2 --shape 3,4,5 --dtype f32 --byte-order big --format raw --json --socket S -o out - "),
+             0);
+    CHECK(options.scan.pass_count == 2 && options.scan.passes[1] == SCAND_PASS_BACKWARD);
+    CHECK(options.scan.accumulator == SCAND_ACCUMULATOR_F2 && options.scan.kind == SCAND_KIND_EXCLUSIVE);
+    CHECK(options.scan.intermediate == SCAND_DTYPE_F64 && options.output_dtype == SCAND_DTYPE_F64);
+    CHECK(options.hints.rank == 3 && options.hints.shape[2] == 5 && options.hints.byte_order == BYTE_ORDER_BIG);
+    CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.input_path, "-"));
+    uint32_t axis;
+    CHECK_EQ(scan_options_axis(&options, 3, &axis, &fault), 0);
+    CHECK_EQ(axis, 1);
+    CHECK_EQ(scan_options_axis(&options, 1, &axis, &fault), EX_USAGE);
+    CHECK_CONTAINS(fault.text, "it may be -1 to 0");
+    CHECK_EQ(parse("--help"), 0);
+    CHECK(options.common.help);
+}
+
+static void options_wrong(void)
+{
+    static const char *const lines[][2] = {
+        {"", "no input"},
+        {"in", "no output"},
+        {"a b -o c", "2 inputs"},
+        {"in -o", "-o needs a value"},
+        {"in -o out --axis", "--axis needs a value"},
+        {"in -o out --frobnicate", "--frobnicate is unknown"},
+        {"in -o out --frobnicate=1", "--frobnicate=1 is unknown"},
+        {"in -o out --json=1", "--json=1 is unknown, short for several options, or takes no value"},
+        {"in -o out -x", "unknown option -x"},
+        {"in -o out --passes up", "--passes is \"up\"; it may be forward, backward"},
+        {"in -o out --passes forward,", "--passes is \"\""},
+        {"in -o out --passes forward,forward,forward", "one or 2 passes"},
+        {"in -o out --accumulator f16", "--accumulator is \"f16\"; it may be f32, f64, f2"},
+        {"in -o out --kind both", "it may be inclusive, exclusive"},
+        {"in -o out --intermediate f2", "it may be f32, f64"},
+        {"in -o out --output-dtype f4", "it may be f32, f64"},
+        {"in -o out --dtype f64", "--dtype is \"f64\"; it may be f32"},
+        {"in -o out --axis x", "--axis is \"x\""},
+        {"in -o out --axis 5", "--axis is \"5\""},
+        {"in -o out --axis --1", "--axis is \"--1\""},
+        {"in -o out --shape 3,0", "--shape is \"3,0\""},
+        {"in -o out --shape 3,", "--shape is \"3,\""},
+        {"in -o out --shape 1,2,3,4,5", "one to 4 whole numbers"},
+        {"in -o out --shape 99999999999999999999999999", "--shape is"},
+        {"in -o out --shape 3x4", "--shape is"},
+        {"in -o out --format segy", "it may be raw, npy, su"},
+        {"in -o out --byte-order middle", "it may be little, big"},
+        {"in.su -o out --output-dtype f64", "SU files hold f32"},
+        {"line.SGY -o out --shape 4", "line.SGY: .sgy files cannot be scanned; convert it"},
+        {"in -o - --json", "both write to standard output"},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        CHECK_EQ(parse(lines[i][0]), EX_USAGE);
+        CHECK_CONTAINS(fault.text, lines[i][1]);
+    }
+}
+
+static char folder[] = "/tmp/test_scanctl.XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+/* Files in the test's folder, which is emptied. */
+static int folder_empty(void)
+{
+    DIR *listing = opendir(folder);
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(listing));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) {
+            count++;
+            unlink(in_folder(entry->d_name));
+        }
+    closedir(listing);
+    return count;
+}
+
+static bool file_is(const char *path, const char *text)
+{
+    char found[64] = "";
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    found[fread(found, 1, sizeof(found) - 1, file)] = '\0';
+    fclose(file);
+    return !strcmp(found, text);
+}
+
+static void output_whole_or_not(void)
+{
+    struct output output;
+    struct stat status;
+    mode_t mask = umask(027);
+    const char *path = in_folder("out");
+    CHECK_EQ(output_open(&output, path, &fault), 0);
+    CHECK_EQ(output_write(&output, "abc", 3, &fault), 0);
+    CHECK(access(path, F_OK));
+    CHECK_EQ(output_commit(&output, &fault), 0);
+    CHECK(file_is(path, "abc"));
+    CHECK(!stat(path, &status) && (status.st_mode & 0777) == 0640);
+    CHECK(!chmod(path, 0604));
+    CHECK_EQ(output_open(&output, path, &fault), 0); /* replaces it, and keeps its permissions */
+    CHECK_EQ(output_write(&output, "defg", 4, &fault), 0);
+    CHECK(file_is(path, "abc"));
+    CHECK_EQ(output_commit(&output, &fault), 0);
+    CHECK(file_is(path, "defg"));
+    CHECK(!stat(path, &status) && (status.st_mode & 0777) == 0604);
+    CHECK_EQ(output_open(&output, path, &fault), 0);
+    CHECK_EQ(output_write(&output, "hij", 3, &fault), 0);
+    output_discard(&output);
+    CHECK(file_is(path, "defg"));
+    CHECK_EQ(folder_empty(), 1);
+    umask(mask);
+}
+
+static void output_through_links(void)
+{
+    struct output output;
+    char target[512];
+    strcpy(target, in_folder("target"));
+    CHECK(!symlink("target", in_folder("link")));
+    fclose(fopen(target, "w"));
+    CHECK_EQ(output_open(&output, in_folder("link"), &fault), 0);
+    CHECK_EQ(output_write(&output, "abc", 3, &fault), 0);
+    CHECK_EQ(output_commit(&output, &fault), 0);
+    CHECK(file_is(target, "abc"));
+    struct stat status;
+    CHECK(!lstat(in_folder("link"), &status) && S_ISLNK(status.st_mode));
+    CHECK_EQ(folder_empty(), 2);
+}
+
+static void output_refused(void)
+{
+    struct output output;
+    CHECK_EQ(output_open(&output, in_folder("no/out"), &fault), EX_CANTCREAT);
+    CHECK_CONTAINS(fault.text, "No such file or directory");
+    CHECK_EQ(output_open(&output, folder, &fault), EX_CANTCREAT);
+    CHECK_CONTAINS(fault.text, "Is a directory");
+    CHECK_EQ(output_open(&output, "/dev/full", &fault), 0);
+    CHECK_EQ(output_write(&output, "abc", 3, &fault), EX_IOERR);
+    CHECK_CONTAINS(fault.text, "No space left on device; free some space");
+    output_discard(&output);
+    CHECK(!access("/dev/full", F_OK));
+}
+
+/* A signal leaves nothing behind, and still ends the program. */
+static void output_signals(void)
+{
+    static const int kinds[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < 3; i++) {
+        pid_t child = fork();
+        if (!child) {
+            struct output output;
+            signal(kinds[i], SIG_DFL);
+            if (output_open(&output, in_folder("out"), &fault) || output_write(&output, "abc", 3, &fault))
+                _exit(1);
+            raise(kinds[i]);
+            _exit(2);
+        }
+        int status;
+        REQUIRE(waitpid(child, &status, 0) == child);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == kinds[i]);
+        CHECK_EQ(folder_empty(), 0);
+    }
+}
+
+static void json_values(void)
+{
+    char *text;
+    size_t size;
+    struct json json = {.file = open_memstream(&text, &size)};
+    json_open(&json, NULL, '{');
+    json_text(&json, "a\"b", "\\ \n\x01\x7f \xc3\xa9 \xff \xc0\x80 \xed\xa0\x80 \xf0\x9f\x98\x80 \xe2\x82");
+    json_unsigned(&json, "most", UINT64_MAX);
+    json_open(&json, "list", '[');
+    json_real(&json, NULL, 1.5);
+    json_real(&json, NULL, (double)NAN);
+    json_boolean(&json, NULL, true);
+    json_close(&json, ']');
+    json_open(&json, "none", '{');
+    json_close(&json, '}');
+    json_close(&json, '}');
+    fclose(json.file);
+    CHECK(!strcmp(text,
+                  "{\"a\\\"b\": \"\\\\ \\u000a\\u0001\\u007f \xc3\xa9 \\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd "
+                  "\xf0\x9f\x98\x80 \\ufffd\\ufffd\", \"most\": 18446744073709551615, "
+                  "\"list\": [1.5, null, true], \"none\": {}}"));
+    free(text);
+}
+
+static void numbers(void)
+{
+    char text[GROUPED_BYTES];
+    uint64_t number = 7;
+    CHECK(!strcmp(grouped(0, text), "0"));
+    CHECK(!strcmp(grouped(999, text), "999"));
+    CHECK(!strcmp(grouped(10000, text), "10,000"));
+    CHECK(!strcmp(grouped(UINT64_MAX, text), "18,446,744,073,709,551,615"));
+    CHECK(!strcmp(duration(999, text), "999 us"));
+    CHECK(!strcmp(duration(12345, text), "12.3 ms"));
+    CHECK(!strcmp(duration(2500000, text), "2.50 s"));
+    CHECK(parse_unsigned("18446744073709551615", &number) && number == UINT64_MAX);
+    CHECK(!parse_unsigned("18446744073709551616", &number) && number == UINT64_MAX);
+    CHECK(!parse_unsigned("", &number) && !parse_unsigned(" 1", &number) && !parse_unsigned("+1", &number));
+    CHECK(!parse_unsigned("-1", &number) && !parse_unsigned("1 ", &number) && !parse_unsigned("0x1", &number));
+}
+
+/* The same bits whole and in pieces; events, noise and another seed are visible. */
+static void gather_reproducible(void)
+{
+    const struct gather gather = {.traces = 37, .samples = 501, .seed = 5},
+                        other = {.traces = 37, .samples = 501, .seed = 6};
+    size_t count = gather.traces * gather.samples;
+    float *whole = malloc(count * sizeof(float)), *pieces = malloc(count * sizeof(float));
+    gather_fill(&gather, 0, 37, whole);
+    for (uint64_t i = 0; i < 37; i += 5)
+        gather_fill(&gather, i, i + 5 < 37 ? 5 : 37 - i, pieces + i * gather.samples);
+    CHECK(!memcmp(whole, pieces, count * sizeof(float)));
+    gather_fill(&other, 0, 37, pieces);
+    CHECK(memcmp(whole, pieces, count * sizeof(float)));
+    float largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        CHECK(isfinite(whole[i]));
+        largest = fabsf(whole[i]) > largest ? fabsf(whole[i]) : largest;
+    }
+    CHECK(largest > 0.2f && largest < 20);
+    const struct gather small = {.traces = 1, .samples = 1, .seed = UINT64_MAX};
+    gather_fill(&small, 0, 1, pieces);
+    CHECK(isfinite(pieces[0]));
+    free(whole);
+    free(pieces);
+}
+
+static void count_rows(void *context, uint64_t first, uint64_t count)
+{
+    unsigned char *seen = context;
+    for (uint64_t i = first; i < first + count; i++)
+        seen[i]++;
+}
+
+static void rows_shared_once(void)
+{
+    unsigned char seen[1001];
+    for (uint64_t rows = 0; rows < 1001; rows = rows * 3 + 1) {
+        memset(seen, 0, sizeof(seen));
+        share_rows(rows, count_rows, seen);
+        for (uint64_t i = 0; i < 1001; i++)
+            CHECK_EQ(seen[i], i < rows);
+    }
+}
+
+static const struct test tests[] = {
+    TEST(options_defaults),    TEST(options_given),        TEST(options_wrong),
+    TEST(output_whole_or_not), TEST(output_through_links), TEST(output_refused),
+    TEST(output_signals),      TEST(json_values),          TEST(numbers),
+    TEST(gather_reproducible), TEST(rows_shared_once),     TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    if (!mkdtemp(folder))
+        return 1;
+    int result = test_main(argc, argv, tests);
+    folder_empty();
+    rmdir(folder);
+    return result;
+}

@@ -1,0 +1,277 @@
+/* Whose rows come next: turns of lanes, order inside a lane, jobs that wait for others, and a random run against the
+ * rules. */
+#include "daemon/logic/scheduler.h"
+
+#include <errno.h>
+
+#include "tests/check.h"
+
+#define LANES        4
+#define JOBS         40
+#define BUFFER_COUNT 6
+
+static struct scheduler scheduler;
+static struct lane lanes[LANES];
+static struct job jobs[JOBS];
+static struct buffer buffers[BUFFER_COUNT];
+
+static void begin(unsigned depth)
+{
+    scheduler_init(&scheduler, depth);
+    memset(lanes, 0, sizeof lanes);
+    memset(jobs, 0, sizeof jobs);
+}
+
+/* A job of `rows` rows, one to a chunk, that reads one whole buffer and writes another. */
+static struct job *add(unsigned lane, unsigned number, uint64_t rows, unsigned input, unsigned output)
+{
+    jobs[number] = (struct job){.msgid = lane,
+                                .rows = {.length = 1, .row_count = rows},
+                                .input = &buffers[input],
+                                .output = &buffers[output],
+                                .input_extent = {0, 100},
+                                .output_extent = {0, 100},
+                                .chunk_rows = 1};
+    scheduler_add(&scheduler, &lanes[lane], &jobs[number]);
+    return &jobs[number];
+}
+
+/* Ends a chunk as the service does. */
+static void end(struct chunk *chunk, int status)
+{
+    struct job *job = chunk->owner;
+    chunk->status = status;
+    bool ended = job_take_back(job, chunk);
+    if (status)
+        scheduler_stop(&scheduler, &lanes[job->msgid], job);
+    scheduler_recycle(&scheduler, chunk);
+    if (ended)
+        scheduler_remove(&scheduler, &lanes[job->msgid], job);
+}
+
+static struct job *owner_of(struct chunk *chunk)
+{
+    return chunk ? chunk->owner : NULL;
+}
+
+/* Starts and ends one chunk; which job's it was. */
+static struct job *step(void)
+{
+    struct chunk *chunk = scheduler_next(&scheduler, 1);
+    struct job *job = owner_of(chunk);
+    if (chunk)
+        end(chunk, 0);
+    return job;
+}
+
+static void nothing_to_do(void)
+{
+    begin(2);
+    CHECK(!scheduler_next(&scheduler, 1));
+}
+
+static void never_more_than_depth(void)
+{
+    for (unsigned depth = 1; depth <= LIMIT_CHUNKS_IN_FLIGHT + 1; depth++) {
+        struct chunk *first = NULL;
+        unsigned out = 0;
+        begin(depth);
+        add(0, 0, 100, 0, 1);
+        for (struct chunk *chunk; (chunk = scheduler_next(&scheduler, 1)); out++)
+            first = chunk;
+        CHECK_EQ(out, depth < LIMIT_CHUNKS_IN_FLIGHT ? depth : LIMIT_CHUNKS_IN_FLIGHT);
+        end(first, 0);
+        CHECK(scheduler_next(&scheduler, 1));
+        CHECK(!scheduler_next(&scheduler, 1));
+    }
+}
+
+static void lanes_take_turns(void)
+{
+    begin(1);
+    struct job *a = add(0, 0, 10, 0, 1), *b = add(1, 1, 2, 2, 3), *c = add(2, 2, 3, 4, 5);
+    struct job *expected[] = {a, b, c, a, b, c, a, c, a, a};
+    for (int i = 0; i < 10; i++)
+        CHECK(step() == expected[i]);
+}
+
+/* However much the others have queued, a newcomer waits for a turn of each, not for their jobs. */
+static void newcomer_waits_a_turn(void)
+{
+    begin(1);
+    for (unsigned i = 0; i < 10; i++)
+        add(0, i, 1000, 0, 1);
+    for (int i = 0; i < 7; i++)
+        CHECK(step() == &jobs[0]);
+    struct job *newcomer = add(1, 10, 5, 2, 3);
+    CHECK(step() == &jobs[0] || step() == newcomer);
+    for (int i = 0; i < 4; i++) {
+        struct job *first = step(), *second = step();
+        CHECK((first == newcomer) != (second == newcomer));
+    }
+}
+
+static void order_inside_a_lane(void)
+{
+    begin(1);
+    struct job *a = add(0, 0, 2, 0, 1), *b = add(0, 1, 2, 2, 3);
+    CHECK(step() == a && step() == a && step() == b && step() == b && !step());
+}
+
+static void apart_jobs_overlap(void)
+{
+    begin(3);
+    struct job *a = add(0, 0, 1, 0, 1), *b = add(0, 1, 1, 0, 2), *c = add(0, 2, 1, 0, 3);
+    CHECK(owner_of(scheduler_next(&scheduler, 1)) == a);
+    CHECK(owner_of(scheduler_next(&scheduler, 1)) == b);
+    CHECK(owner_of(scheduler_next(&scheduler, 1)) == c);
+}
+
+static void touching_jobs_wait(void)
+{
+    begin(4);
+    struct job *a = add(0, 0, 2, 0, 1), *b = add(0, 1, 1, 1, 2), *other = add(1, 2, 1, 3, 4);
+    struct chunk *a1 = scheduler_next(&scheduler, 1), *o = scheduler_next(&scheduler, 1);
+    struct chunk *a2 = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(a1) == a && owner_of(a2) == a && owner_of(o) == other);
+    CHECK(!scheduler_next(&scheduler, 1));
+    end(a2, 0);
+    CHECK(!scheduler_next(&scheduler, 1));
+    end(a1, 0);
+    CHECK(owner_of(scheduler_next(&scheduler, 1)) == b);
+}
+
+/* A job that could run does not pass one that waits before it: it may depend on that one. */
+static void no_overtaking(void)
+{
+    begin(4);
+    add(0, 0, 1, 0, 1);
+    add(0, 1, 1, 1, 2);
+    add(0, 2, 1, 3, 4);
+    struct chunk *chunk = scheduler_next(&scheduler, 1);
+    CHECK(!scheduler_next(&scheduler, 1));
+    end(chunk, 0);
+    CHECK(scheduler_next(&scheduler, 1));
+    CHECK(scheduler_next(&scheduler, 1));
+}
+
+static void stopped_jobs_still_block(void)
+{
+    begin(4);
+    struct job *a = add(0, 0, 10, 0, 1), *b = add(0, 1, 1, 1, 2);
+    struct chunk *chunk = scheduler_next(&scheduler, 1);
+    CHECK(!job_stop(a, -ECANCELED, "stop"));
+    scheduler_stop(&scheduler, &lanes[0], a);
+    CHECK(!scheduler_next(&scheduler, 1));
+    end(chunk, 0);
+    CHECK(owner_of(scheduler_next(&scheduler, 1)) == b);
+}
+
+static void failed_jobs_hand_out_no_more(void)
+{
+    begin(2);
+    struct job *a = add(0, 0, 10, 0, 1), *b = add(0, 1, 1, 2, 3);
+    struct chunk *first = scheduler_next(&scheduler, 1), *second = scheduler_next(&scheduler, 1);
+    end(first, -EIO);
+    CHECK(owner_of(scheduler_next(&scheduler, 1)) == b);
+    end(second, 0);
+    CHECK_EQ(a->state, JOB_ENDED);
+    CHECK(!lanes[0].queue);
+}
+
+static void remove_from_anywhere(void)
+{
+    begin(1);
+    struct job *a = add(0, 0, 1, 0, 1), *b = add(0, 1, 1, 2, 3), *c = add(1, 2, 1, 4, 5);
+    scheduler_remove(&scheduler, &lanes[0], a);
+    scheduler_remove(&scheduler, &lanes[0], b);
+    scheduler_remove(&scheduler, &lanes[0], b); /* not there: nothing */
+    CHECK(step() == c);
+    CHECK(!step());
+    CHECK(!scheduler.turn);
+}
+
+/*
+ * A random run: every rule checked at every chunk.
+ */
+
+/* Nothing that touches what an unfinished earlier job of its lane writes, or writes what that one reads. */
+static void check_start(const struct job *job)
+{
+    for (const struct job *earlier = jobs; earlier < job; earlier++)
+        if (earlier->msgid == job->msgid && earlier->state != JOB_ENDED) {
+            CHECK(!job_has_rows(earlier));
+            CHECK(!job_conflicts(job, earlier));
+        }
+}
+
+static void random_add(uint64_t *state, unsigned number)
+{
+    unsigned lane = (unsigned)(random_next(state) % LANES), input = (unsigned)(random_next(state) % BUFFER_COUNT);
+    add(lane, number, 1 + random_next(state) % 5, input, (unsigned)(random_next(state) % BUFFER_COUNT));
+}
+
+static void random_cancel(uint64_t *state, unsigned added)
+{
+    struct job *job = &jobs[random_next(state) % added];
+    if (job->state == JOB_ENDED)
+        return;
+    bool ended = job_stop(job, -ECANCELED, "stop");
+    scheduler_stop(&scheduler, &lanes[job->msgid], job);
+    if (ended)
+        scheduler_remove(&scheduler, &lanes[job->msgid], job);
+}
+
+static void random_run(uint64_t *state)
+{
+    struct chunk *out[LIMIT_CHUNKS_IN_FLIGHT];
+    unsigned out_count = 0, added = 0;
+    begin(1 + (unsigned)(random_next(state) % LIMIT_CHUNKS_IN_FLIGHT));
+    while (added < JOBS || scheduler.turn || out_count) {
+        if (added < JOBS && random_next(state) % 2)
+            random_add(state, added++);
+        if (added && random_next(state) % 30 == 0)
+            random_cancel(state, added);
+        for (struct chunk *chunk; (chunk = scheduler_next(&scheduler, 1)); out[out_count++] = chunk)
+            check_start(chunk->owner);
+        if (out_count == 0) {
+            CHECK(!scheduler.turn); /* with nothing out, nothing blocks */
+            continue;
+        }
+        unsigned index = (unsigned)(random_next(state) % out_count);
+        end(out[index], random_next(state) % 20 ? 0 : -EIO);
+        out[index] = out[--out_count];
+    }
+    for (unsigned i = 0; i < JOBS; i++)
+        CHECK_EQ(jobs[i].state, JOB_ENDED);
+    for (unsigned i = 0; i < LANES; i++)
+        CHECK(!lanes[i].queue && !lanes[i].active);
+}
+
+static void random_runs(void)
+{
+    uint64_t state = random_seed();
+    for (int i = 0; i < 500 && !check_failures; i++)
+        random_run(&state);
+}
+
+static const struct test tests[] = {
+    TEST(nothing_to_do),
+    TEST(never_more_than_depth),
+    TEST(lanes_take_turns),
+    TEST(newcomer_waits_a_turn),
+    TEST(order_inside_a_lane),
+    TEST(apart_jobs_overlap),
+    TEST(touching_jobs_wait),
+    TEST(no_overtaking),
+    TEST(stopped_jobs_still_block),
+    TEST(failed_jobs_hand_out_no_more),
+    TEST(remove_from_anywhere),
+    TEST(random_runs),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

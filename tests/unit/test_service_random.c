@@ -1,0 +1,182 @@
+/*
+ * The service under random use: users who come, ask for anything in any order and go, work and chunks that end in any
+ * order, calls of the device that fail. Every request is answered once, nothing leaks, and memory outlives the chunks
+ * on it.
+ */
+#include "tests/unit/service_rig.h"
+
+#include "protocol/memory.h"
+
+#define RUNS   60
+#define STEPS  400
+#define MSGIDS 4096
+
+/* What a user has asked and not been told yet. */
+static bool waiting[RIG_USERS][MSGIDS];
+static unsigned unanswered[RIG_USERS];
+
+static uint64_t state;
+
+static uint64_t below(uint64_t bound)
+{
+    return random_next(&state) % bound;
+}
+
+static void asked(size_t who, uint32_t msgid)
+{
+    waiting[who][msgid % MSGIDS] = true;
+    unanswered[who]++;
+}
+
+static void read_answers(size_t who)
+{
+    struct user *user = &rig.users[who];
+    while (user->client) {
+        struct answer answer = next_answer(user, NULL, NULL);
+        if (!answer.arrived)
+            return;
+        for (size_t i = 0; i < answer.fd_count; i++)
+            close(answer.fds[i]);
+        if (answer.kind == MESSAGE_NOTIFICATION)
+            continue;
+        CHECK(waiting[who][answer.msgid % MSGIDS]);
+        waiting[who][answer.msgid % MSGIDS] = false;
+        unanswered[who]--;
+    }
+}
+
+/* Ids that exist, mostly. */
+static uint64_t some_buffer(const struct user *user)
+{
+    return 1 + below(user->client->last_buffer_id + 1);
+}
+
+static struct msg_tensor some_tensor(uint64_t buffer)
+{
+    static const uint64_t rows[] = {0, 1, 3, 10, 50};
+    return (struct msg_tensor){.buffer = buffer,
+                               .offset = below(5) * RIG_ROW_BYTES,
+                               .shape = {rows[below(5)], 100},
+                               .shape_count = 2,
+                               .strides = {RIG_ROW_BYTES, 4},
+                               .strides_count = 2};
+}
+
+static uint32_t some_submit(struct user *user)
+{
+    struct msg_tensor input = some_tensor(some_buffer(user)), output = input;
+    if (below(2))
+        output.buffer = some_buffer(user);
+    struct msg_job_submit_params params = {.input = input, .output = output, .axis = 1, .passes_count = 1};
+    params.progress = below(2);
+    return ask(user, METHOD_job_submit, &params);
+}
+
+static uint32_t some_import(struct user *user)
+{
+    int fd = memory_create(5 * RIG_ROW_BYTES);
+    struct msg_buffer_import_params params = {(3 + below(3)) * RIG_ROW_BYTES, 0, 1};
+    uint32_t msgid = ask_with(user, METHOD_buffer_import, &params, &fd, 1);
+    close(fd);
+    return msgid;
+}
+
+static uint32_t some_request(struct user *user)
+{
+    switch (below(8)) {
+    case 0:
+        return ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){below(60 * RIG_ROW_BYTES), below(2)});
+    case 1:
+        return some_import(user);
+    case 2:
+        return ask(user, METHOD_buffer_release, &(struct msg_buffer_id){some_buffer(user)});
+    case 3:
+        return ask(user, METHOD_job_cancel, &(struct msg_job_id){below(user->last_msgid + 1)});
+    case 4:
+        return ask(user, METHOD_server_stats, &(struct msg_nothing){});
+    default:
+        return some_submit(user);
+    }
+}
+
+static void some_user_asks(void)
+{
+    size_t who = below(RIG_USERS);
+    struct user *user = &rig.users[who];
+    if (user->client)
+        asked(who, some_request(user));
+}
+
+static void some_work_ends(void)
+{
+    if (rig.work_count == 0)
+        return;
+    struct work *work = rig_take_work(below(rig.work_count));
+    work->run(work);
+    work->done(work);
+}
+
+static void some_step(void)
+{
+    static const int codes[] = {-EIO, -ENOMEM, -EDQUOT};
+    uint64_t what = below(100);
+    rig.now_us += below(50);
+    if (what < 40)
+        some_user_asks();
+    else if (what < 70 && rig.manual.out_count > 0)
+        rig_complete(below(rig.manual.out_count), below(10) ? 0 : -EIO);
+    else if (what < 90)
+        some_work_ends();
+    else if (what < 98)
+        read_answers(below(rig.user_count));
+    else if (what == 98)
+        manual_fail(&rig.manual, below(MANUAL_CALLS), 1 + (unsigned)below(3), codes[below(3)]);
+    else if (below(4) == 0)
+        user_close(&rig.users[below(rig.user_count)]);
+    rig_collect();
+}
+
+/* Until nothing is under way: then every request of those who are still there has its answer. */
+static void settle(void)
+{
+    do {
+        rig_complete_all();
+        rig_collect();
+        rig_run_work();
+    } while (rig.manual.out_count > 0 || rig.work_count > 0);
+    for (size_t who = 0; who < rig.user_count; who++) {
+        if (!rig.users[who].client)
+            continue;
+        read_answers(who);
+        CHECK_EQ(unanswered[who], 0);
+        CHECK(!rig.users[who].over);
+    }
+    CHECK_EQ(rig.service.stats.jobs_open, 0);
+}
+
+static void run_once(void)
+{
+    rig_begin_with(1, 1 + (unsigned)below(LIMIT_CHUNKS_IN_FLIGHT), 1 + below(5));
+    memset(waiting, 0, sizeof waiting);
+    memset(unanswered, 0, sizeof unanswered);
+    for (int i = 0; i < RIG_USERS; i++)
+        user_greet(1000 + (uid_t)below(3));
+    for (int i = 0; i < STEPS; i++)
+        some_step();
+    settle();
+    rig_end();
+}
+
+static void random_use(void)
+{
+    state = random_seed();
+    for (int i = 0; i < RUNS && !check_failures; i++)
+        run_once();
+}
+
+static const struct test tests[] = {TEST(random_use), TEST_END};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}

@@ -1,0 +1,298 @@
+/* The socket's place, stale sockets, addresses in use. */
+#include "protocol/socket.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "protocol/status.h"
+#include "tests/check.h"
+
+static char folder[64]; /* of this run */
+
+static size_t fds_open(void)
+{
+    size_t count = 0;
+    DIR *open_fds = opendir("/proc/self/fd");
+    while (readdir(open_fds))
+        count++;
+    closedir(open_fds);
+    return count;
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[SOCKET_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* A socket file at path that nobody listens at. */
+static void make_stale(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+}
+
+static void the_path_comes_from_the_first_that_is_set(void)
+{
+    char path[SOCKET_PATH_BYTES];
+    struct error error;
+    setenv("SCAND_SOCKET", "/a/b", 1);
+    setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+    CHECK_EQ(socket_path("given", path, &error), 0);
+    CHECK(strcmp(path, "given") == 0);
+    CHECK_EQ(socket_path(NULL, path, &error), 0);
+    CHECK(strcmp(path, "/a/b") == 0);
+    unsetenv("SCAND_SOCKET");
+    CHECK_EQ(socket_path(NULL, path, &error), 0);
+    CHECK(strcmp(path, "/run/user/7/scand.sock") == 0);
+    setenv("SCAND_SOCKET", "", 1); /* set to nothing is not set */
+    CHECK_EQ(socket_path(NULL, path, &error), 0);
+    CHECK(strcmp(path, "/run/user/7/scand.sock") == 0);
+    setenv("XDG_RUNTIME_DIR", "", 1);
+    int code = socket_path(NULL, path, &error);
+    if (geteuid() == 0) {
+        CHECK_EQ(code, 0);
+        CHECK(strcmp(path, "/run/scand/scand.sock") == 0);
+    } else {
+        CHECK_EQ(code, -EINVAL);
+        CHECK_CONTAINS(error.message, "SCAND_SOCKET");
+    }
+    unsetenv("SCAND_SOCKET");
+    unsetenv("XDG_RUNTIME_DIR");
+}
+
+static void paths_have_a_longest(void)
+{
+    char path[SOCKET_PATH_BYTES] = "untouched", given[SOCKET_PATH_BYTES + 1];
+    struct error error;
+    memset(given, 'x', sizeof given);
+    given[SOCKET_PATH_BYTES] = '\0';
+    CHECK_EQ(socket_path(given, path, &error), -EINVAL);
+    CHECK_CONTAINS(error.message, "has 108 bytes; allowed: up to 107");
+    CHECK(strcmp(path, "untouched") == 0);
+    CHECK_EQ(socket_connect(given, &error), -EINVAL);
+    CHECK_EQ(socket_listen(given, 0600, &error), -EINVAL);
+    given[SOCKET_PATH_BYTES - 1] = '\0';
+    CHECK_EQ(socket_path(given, path, &error), 0);
+    CHECK(strcmp(path, given) == 0);
+    setenv("XDG_RUNTIME_DIR", given, 1);
+    CHECK_EQ(socket_path(NULL, path, &error), -EINVAL);
+    unsetenv("XDG_RUNTIME_DIR");
+    CHECK_EQ(socket_path("", path, &error), -EINVAL);
+    CHECK_EQ(socket_connect("", &error), -EINVAL);
+    CHECK_EQ(socket_listen("", 0600, &error), -EINVAL);
+}
+
+static void nobody_there_is_connection_refused(void)
+{
+    struct error error;
+    CHECK_EQ(socket_connect(in_folder("none"), &error), -ECONNREFUSED);
+    CHECK_EQ(error.code, -ECONNREFUSED);
+    CHECK_CONTAINS(error.message, "/none");
+    CHECK_EQ(socket_connect("/dev/null/x", &error), -ECONNREFUSED);
+    make_stale(in_folder("stale"));
+    CHECK_EQ(socket_connect(in_folder("stale"), &error), -ECONNREFUSED);
+    CHECK_CONTAINS(error.message, "nobody listens");
+    unlink(in_folder("stale"));
+}
+
+static void listening_and_connecting(void)
+{
+    struct error error;
+    const char *path = in_folder("made/scand.sock");
+    mode_t mask = umask(077);
+    int server = socket_listen(path, 0660, &error);
+    umask(mask);
+    REQUIRE(server >= 0);
+    struct stat status;
+    CHECK_EQ(stat(path, &status), 0);
+    CHECK_EQ(status.st_mode & 07777, 0660);
+    int client = socket_connect(path, &error);
+    REQUIRE(client >= 0);
+    CHECK_EQ(fcntl(server, F_GETFD), FD_CLOEXEC);
+    CHECK_EQ(fcntl(client, F_GETFD), FD_CLOEXEC);
+    CHECK_EQ(fcntl(client, F_GETFL) & O_NONBLOCK, 0);
+    int accepted = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+    REQUIRE(accepted >= 0);
+    CHECK_EQ(write(client, "x", 1), 1);
+    char byte = 0;
+    CHECK_EQ(read(accepted, &byte, 1), 1);
+    close(accepted);
+    close(client);
+    close(server);
+    unlink(path);
+    rmdir(in_folder("made"));
+}
+
+static void an_address_in_use_stays(void)
+{
+    struct error error;
+    const char *path = in_folder("used");
+    int server = socket_listen(path, 0600, &error);
+    REQUIRE(server >= 0);
+    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    CHECK_CONTAINS(error.message, "a daemon answers");
+    int client = socket_connect(path, &error); /* still there */
+    CHECK(client >= 0);
+    close(client);
+    close(server);
+    int next = socket_listen(path, 0600, &error); /* stale now, and replaced */
+    CHECK(next >= 0);
+    client = socket_connect(path, &error);
+    CHECK(client >= 0);
+    close(client);
+    close(next);
+    unlink(path);
+}
+
+/* A daemon that does not come to accepting is one that is there. */
+static void a_full_backlog_is_in_use(void)
+{
+    struct error error;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = in_folder("full");
+    memcpy(address.sun_path, path, strlen(path));
+    int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), clients[2];
+    CHECK_EQ(bind(server, (struct sockaddr *)&address, sizeof address), 0);
+    CHECK_EQ(listen(server, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (connect(clients[i], (struct sockaddr *)&address, sizeof address))
+            CHECK_EQ(errno, EAGAIN);
+    }
+    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    for (int i = 0; i < 2; i++)
+        close(clients[i]);
+    close(server);
+    unlink(path);
+}
+
+static void other_files_are_not_removed(void)
+{
+    struct error error;
+    const char *path = in_folder("file");
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    close(fd);
+    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    CHECK_CONTAINS(error.message, "no socket");
+    CHECK_EQ(access(path, F_OK), 0);
+    CHECK_EQ(socket_connect(path, &error), -ECONNREFUSED);
+    unlink(path);
+    CHECK_EQ(symlink("elsewhere", path), 0);
+    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    unlink(path);
+    CHECK_EQ(mkdir(path, 0700), 0);
+    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    rmdir(path);
+}
+
+static void a_folder_that_cannot_be_made(void)
+{
+    struct error error;
+    CHECK_EQ(socket_listen(in_folder("a/b/c"), 0600, &error), -ENOENT);
+    CHECK_CONTAINS(error.message, "cannot make the folder");
+    CHECK(socket_listen("/dev/null/x", 0600, &error) < 0);
+    CHECK_CONTAINS(error.message, "/dev/null");
+}
+
+static void a_path_without_a_folder(void)
+{
+    struct error error;
+    char before[4096];
+    REQUIRE(getcwd(before, sizeof before) && chdir(folder) == 0);
+    int server = socket_listen("here", 0600, &error);
+    CHECK(server >= 0);
+    close(server);
+    CHECK_EQ(unlink(in_folder("here")), 0);
+    CHECK_EQ(chdir(before), 0);
+}
+
+/* Several start at once over a stale socket: one gets it, and keeps it. */
+static void one_of_many_wins(void)
+{
+    enum { MANY = 8 };
+    const char *path = in_folder("race");
+    make_stale(path);
+    int results[2], hold[2];
+    REQUIRE(pipe(results) == 0 && pipe(hold) == 0);
+    for (int i = 0; i < MANY; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            close(hold[1]);
+            struct error error;
+            char won = socket_listen(path, 0600, &error) >= 0;
+            char byte;
+            if (write(results[1], &won, 1) != 1 || read(hold[0], &byte, 1) != 0)
+                _exit(1);
+            _exit(0);
+        }
+    }
+    int winners = 0;
+    for (int i = 0; i < MANY; i++) {
+        char won = 0;
+        CHECK_EQ(read(results[0], &won, 1), 1);
+        winners += won;
+    }
+    CHECK_EQ(winners, 1);
+    struct error error;
+    int client = socket_connect(path, &error);
+    CHECK(client >= 0);
+    close(client);
+    close(hold[1]);
+    int status;
+    for (int i = 0; i < MANY; i++)
+        CHECK(wait(&status) > 0 && status == 0);
+    close(hold[0]);
+    close(results[0]);
+    close(results[1]);
+    unlink(path);
+}
+
+static void no_descriptor_is_left(void)
+{
+    size_t before = fds_open();
+    nobody_there_is_connection_refused();
+    listening_and_connecting();
+    an_address_in_use_stays();
+    other_files_are_not_removed();
+    a_folder_that_cannot_be_made();
+    CHECK_EQ(fds_open(), before);
+}
+
+static const struct test tests[] = {
+    TEST(the_path_comes_from_the_first_that_is_set),
+    TEST(paths_have_a_longest),
+    TEST(nobody_there_is_connection_refused),
+    TEST(listening_and_connecting),
+    TEST(an_address_in_use_stays),
+    TEST(a_full_backlog_is_in_use),
+    TEST(other_files_are_not_removed),
+    TEST(a_folder_that_cannot_be_made),
+    TEST(a_path_without_a_folder),
+    TEST(one_of_many_wins),
+    TEST(no_descriptor_is_left),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    snprintf(folder, sizeof folder, "/tmp/scand-test-socket-XXXXXX");
+    if (!mkdtemp(folder))
+        return 1;
+    int code = test_main(argc, argv, tests);
+    if (rmdir(folder)) {
+        fprintf(stderr, "files are left in %s\n", folder);
+        return 1;
+    }
+    return code;
+}
