@@ -13,6 +13,7 @@ import unittest
 from wire import CODES, TIMEOUT_S, Client, Failure, eventually, pack_f32, scan, tensor, unpack_f32
 
 SCAND = None  # the daemon's executable, from the command line
+DEVICE = os.environ.get("SCAND_TEST_DEVICE", "cpu")
 FAULTS = re.compile(r"Sanitizer|runtime error:|Assertion")
 
 
@@ -45,7 +46,7 @@ class Daemon:
         os.chmod(self.folder, 0o755)
         self.socket = os.path.join(self.folder, "socket")
         self.log = tempfile.TemporaryFile("w+")
-        command = [SCAND, "--device", "cpu", "--foreground", "--socket", self.socket, "--pool", "64M", "--threads", "2"]
+        command = [SCAND, "--device", DEVICE, "--foreground", "--socket", self.socket, "--pool", "64M", "--threads", "2"]
         before = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))) if files else None
         self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log, preexec_fn=before)
         if (
