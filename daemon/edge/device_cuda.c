@@ -16,7 +16,8 @@
  */
 #define SLOTS       LIMIT_CHUNKS_IN_FLIGHT
 #define SLOT_BYTES  MIB(16)
-#define SPIN_CHECKS 2000 /* of an event, before blocking on it: some 0.2 ms */
+#define SPIN_CHECKS 100 /* of an event before looking for new chunks: some 50 us */
+#define SPIN_TURNS  40  /* such looks in a row, some 2 ms, before blocking on the event */
 
 struct slot {
     unsigned char *memory;
@@ -30,6 +31,7 @@ struct cuda_device {
     cudaStream_t upload, compute, download;
     struct slot slots[SLOTS];
     unsigned oldest, out; /* the ring: slots in use, in the order started */
+    unsigned turns;       /* looks at the oldest chunk that found it still running */
     void *workspace;
     uint64_t workspace_bytes;
     uint64_t taken_bytes; /* of device memory; helpers allocate too */
@@ -241,14 +243,15 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     return 0;
 }
 
-/* Spins for as long as a chunk usually takes, then blocks. */
-static cudaError_t event_wait(cudaEvent_t event)
+/* Spins for a moment and then says cudaErrorNotReady, so that a new chunk is started while others run: the copy engines
+ * must not run dry. Blocks when the event is long in coming. */
+static cudaError_t event_wait(struct cuda_device *self, cudaEvent_t event)
 {
-    for (int i = 0; i < SPIN_CHECKS; i++) {
-        cudaError_t e = cudaEventQuery(event);
-        if (e != cudaErrorNotReady)
-            return e;
-    }
+    cudaError_t e = cudaErrorNotReady;
+    for (int i = 0; i < SPIN_CHECKS && e == cudaErrorNotReady; i++)
+        e = cudaEventQuery(event);
+    if (e != cudaErrorNotReady || ++self->turns < SPIN_TURNS)
+        return e;
     return cudaEventSynchronize(event);
 }
 
@@ -265,8 +268,12 @@ static struct chunk *cuda_finish(struct device *device, int timeout_ms)
     (void)timeout_ms; /* chunks are small, and the driver ends kernels that hang */
     if (self->out == 0)
         return NULL;
+    cudaError_t e = self->lost ? cudaSuccess : event_wait(self, slot->done);
+    if (e == cudaErrorNotReady)
+        return NULL;
+    self->turns = 0;
     struct chunk *chunk = slot->chunk;
-    chunk->status = self->lost ? -EOWNERDEAD : cuda_errno(self, event_wait(slot->done));
+    chunk->status = self->lost ? -EOWNERDEAD : cuda_errno(self, e);
     if (chunk->status == 0) {
         chunk->upload_us = between_us(slot->begun, slot->uploaded);
         chunk->kernel_us = between_us(slot->started, slot->computed);

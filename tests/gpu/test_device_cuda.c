@@ -124,8 +124,8 @@ static bool run_chunks(const struct scan_rows *rows, struct span input, struct s
             out += good;
         } else {
             struct chunk *done = device->ops->finish(device, 1000);
-            good = good && done && done->status == 0;
-            out--;
+            good = !done || done->status == 0;
+            out -= done != NULL;
         }
         if (!good)
             return false;

@@ -150,7 +150,7 @@ class Order(DaemonTest):
         client = self.client()
         (device,) = client.call("server.devices")["devices"]
         self.assertEqual([device], client.greeting["devices"])
-        self.assertEqual((device["backend"], device["memory_limit_bytes"]), (daemons.DEVICE, 512 * MIB))
+        self.assertEqual((device["backend"], device["memory_limit_bytes"]), ("cpu", 512 * MIB))
         self.assertTrue(device["name"] and device["chunk_bytes"] and device["memory_bytes"])
         client.call("buffer.create", size=MIB, place="device")
         used = client.call("server.devices")["devices"][0]["memory_used_bytes"]
