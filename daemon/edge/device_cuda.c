@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cuda_copy.h"
 #include "devices.h"
@@ -13,25 +14,37 @@
 /*
  * Slots form a ring; uploads, kernels and downloads have a stream each, so that those of consecutive chunks overlap.
  * Kernels follow each other on one stream, so they share one workspace.
+ *
+ * Events neither take the time nor wake a thread: either keeps the copy engines waiting between chunks (8.7 ms instead
+ * of 8.2 for 400 MB each way on an H200). The device's thread looks at them, and at the clock when one has passed.
+ * Chunks of 8 MiB: there 16 took 1 % longer, 4 as well.
  */
 #define SLOTS       LIMIT_CHUNKS_IN_FLIGHT
 #define SLOT_BYTES  MIB(16)
-#define SPIN_CHECKS 100 /* of an event before looking for new chunks: some 50 us */
-#define SPIN_TURNS  40  /* such looks in a row, some 2 ms, before blocking on the event */
+#define CHUNK_BYTES MIB(8)
+#define SPIN_CHECKS 20 /* of the events before looking for new chunks: some 50 us */
+#define SPIN_TURNS  40 /* such looks in a row, some 2 ms, before pausing after each */
+#define PAUSE_NS    50000
+
+enum stage { STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, STAGES };
 
 struct slot {
     unsigned char *memory;
-    cudaEvent_t begun, uploaded, started, computed, downloading, done;
+    cudaEvent_t passed[STAGES];
+    uint64_t entered_us; /* the stage that it is in */
+    uint64_t took_us[STAGES];
     struct chunk *chunk;
 };
 
 struct cuda_device {
     struct device device; /* first */
     int index;
-    cudaStream_t upload, compute, download;
+    cudaStream_t streams[STAGES];
+    /* The n-th chunk has slot n % SLOTS. */
     struct slot slots[SLOTS];
-    unsigned oldest, out; /* the ring: slots in use, in the order started */
-    unsigned turns;       /* looks at the oldest chunk that found it still running */
+    uint64_t started, passed[STAGES], finished; /* chunks so far */
+    uint64_t passed_us[STAGES];                 /* when the last one passed */
+    unsigned turns;                             /* looks in a row that found nothing finished */
     void *workspace;
     uint64_t workspace_bytes;
     uint64_t taken_bytes; /* of device memory; helpers allocate too */
@@ -173,24 +186,18 @@ static void place_sides(struct side *input, struct side *output, unsigned char *
         input->transport = output->transport = TRANSPORT_NONE;
 }
 
-/* Waits in `stream` for `event`, and marks the moment after it. */
-static cudaError_t follow(cudaStream_t stream, cudaEvent_t event, cudaEvent_t mark)
-{
-    cudaError_t e = cudaStreamWaitEvent(stream, event, 0);
-    return e == cudaSuccess ? cudaEventRecord(mark, stream) : e;
-}
-
 static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot, const struct side *input, unsigned char *at)
 {
-    cudaError_t e = cudaEventRecord(slot->begun, self->upload);
-    if (e == cudaSuccess && input->transport != TRANSPORT_NONE)
-        e = side_copy(input, at, cudaMemcpyHostToDevice, self->upload);
-    return e == cudaSuccess ? cudaEventRecord(slot->uploaded, self->upload) : e;
+    cudaError_t e = cudaSuccess;
+    if (input->transport != TRANSPORT_NONE)
+        e = side_copy(input, at, cudaMemcpyHostToDevice, self->streams[STAGE_UPLOAD]);
+    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
 }
 
 static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, const struct side *input,
                                 const struct side *output, unsigned char *const at[2])
 {
+    cudaStream_t stream = self->streams[STAGE_KERNEL];
     struct scan_rows rows = *slot->chunk->rows;
     unsigned char *address;
     if (input->transport != TRANSPORT_NONE) {
@@ -203,19 +210,27 @@ static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, con
     }
     cudaError_t e = grow_workspace(self, scan_cuda_workspace_bytes(&rows, slot->chunk->count));
     if (e == cudaSuccess)
-        e = follow(self->compute, slot->uploaded, slot->started);
+        e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
     if (e == cudaSuccess)
-        e = (cudaError_t)scan_cuda(&rows, slot->chunk->first, slot->chunk->count, self->workspace, self->compute);
-    return e == cudaSuccess ? cudaEventRecord(slot->computed, self->compute) : e;
+        e = (cudaError_t)scan_cuda(&rows, slot->chunk->first, slot->chunk->count, self->workspace, stream);
+    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
 static cudaError_t slot_download(struct cuda_device *self, struct slot *slot, const struct side *output,
                                  unsigned char *at)
 {
-    cudaError_t e = follow(self->download, slot->computed, slot->downloading);
+    cudaStream_t stream = self->streams[STAGE_DOWNLOAD];
+    cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_KERNEL], 0);
     if (e == cudaSuccess && output->transport != TRANSPORT_NONE)
-        e = side_copy(output, at, cudaMemcpyDeviceToHost, self->download);
-    return e == cudaSuccess ? cudaEventRecord(slot->done, self->download) : e;
+        e = side_copy(output, at, cudaMemcpyDeviceToHost, stream);
+    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_DOWNLOAD], stream) : e;
+}
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 static int cuda_start(struct device *device, struct chunk *chunk)
@@ -223,11 +238,12 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     struct cuda_device *self = cuda_of(device);
     if (self->lost)
         return -EOWNERDEAD;
-    struct slot *slot = &self->slots[(self->oldest + self->out) % SLOTS];
+    struct slot *slot = &self->slots[self->started % SLOTS];
     struct side input = side_input(chunk), output = side_output(chunk);
     unsigned char *at[2];
     place_sides(&input, &output, slot->memory, at);
     slot->chunk = chunk;
+    slot->entered_us = now_us();
     cudaError_t e = cudaSetDevice(self->index);
     if (e == cudaSuccess)
         e = slot_upload(self, slot, &input, at[0]);
@@ -239,48 +255,70 @@ static int cuda_start(struct device *device, struct chunk *chunk)
         cudaDeviceSynchronize(); /* what was queued of it must be over before its memory is used again */
         return cuda_errno(self, e);
     }
-    self->out++;
+    self->started++;
     return 0;
 }
 
-/* Spins for a moment and then says cudaErrorNotReady, so that a new chunk is started while others run: the copy engines
- * must not run dry. Blocks when the event is long in coming. */
-static cudaError_t event_wait(struct cuda_device *self, cudaEvent_t event)
+/* Looks which chunks have passed a stage, and notes how long they were in it, waiting for the one before left out. */
+static cudaError_t stage_look(struct cuda_device *self, enum stage stage)
 {
-    cudaError_t e = cudaErrorNotReady;
-    for (int i = 0; i < SPIN_CHECKS && e == cudaErrorNotReady; i++)
-        e = cudaEventQuery(event);
-    if (e != cudaErrorNotReady || ++self->turns < SPIN_TURNS)
-        return e;
-    return cudaEventSynchronize(event);
+    uint64_t entered = stage == STAGE_UPLOAD ? self->started : self->passed[stage - 1];
+    while (self->passed[stage] < entered) {
+        struct slot *slot = &self->slots[self->passed[stage] % SLOTS];
+        cudaError_t e = cudaEventQuery(slot->passed[stage]);
+        if (e != cudaSuccess)
+            return e;
+        uint64_t now = now_us(), last = self->passed_us[stage];
+        slot->took_us[stage] = now - (last > slot->entered_us ? last : slot->entered_us);
+        slot->entered_us = self->passed_us[stage] = now;
+        self->passed[stage]++;
+    }
+    return cudaSuccess;
 }
 
-static uint64_t between_us(cudaEvent_t from, cudaEvent_t to)
+/* 0 when the oldest chunk out is done, -EAGAIN when it is not, or why nothing works any more. */
+static int cuda_look(struct cuda_device *self)
 {
-    float ms = 0;
-    return cudaEventElapsedTime(&ms, from, to) == cudaSuccess && ms > 0 ? (uint64_t)(ms * 1000) : 0;
+    for (enum stage stage = STAGE_UPLOAD; stage < STAGES; stage++) {
+        cudaError_t e = stage_look(self, stage);
+        if (e != cudaSuccess && e != cudaErrorNotReady) {
+            cuda_errno(self, e);
+            self->lost = true; /* what a stream reports later is beyond one chunk */
+            return -EOWNERDEAD;
+        }
+    }
+    return self->passed[STAGE_DOWNLOAD] > self->finished ? 0 : -EAGAIN;
+}
+
+/* Looks for a moment only, so that a new chunk is started while others run: the copy engines must not run dry. */
+static int cuda_await(struct cuda_device *self)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    int r = -EAGAIN;
+    for (int i = 0; i < SPIN_CHECKS && r == -EAGAIN; i++)
+        r = cuda_look(self);
+    if (r == -EAGAIN && ++self->turns >= SPIN_TURNS)
+        nanosleep(&pause, NULL);
+    return r;
 }
 
 static struct chunk *cuda_finish(struct device *device, int timeout_ms)
 {
     struct cuda_device *self = cuda_of(device);
-    struct slot *slot = &self->slots[self->oldest];
+    struct slot *slot = &self->slots[self->finished % SLOTS];
     (void)timeout_ms; /* chunks are small, and the driver ends kernels that hang */
-    if (self->out == 0)
+    if (self->started == self->finished)
         return NULL;
-    cudaError_t e = self->lost ? cudaSuccess : event_wait(self, slot->done);
-    if (e == cudaErrorNotReady)
+    int r = self->lost ? -EOWNERDEAD : cuda_await(self);
+    if (r == -EAGAIN)
         return NULL;
-    self->turns = 0;
     struct chunk *chunk = slot->chunk;
-    chunk->status = self->lost ? -EOWNERDEAD : cuda_errno(self, e);
-    if (chunk->status == 0) {
-        chunk->upload_us = between_us(slot->begun, slot->uploaded);
-        chunk->kernel_us = between_us(slot->started, slot->computed);
-        chunk->download_us = between_us(slot->downloading, slot->done);
-    }
-    self->oldest = (self->oldest + 1) % SLOTS;
-    self->out--;
+    chunk->status = r;
+    chunk->upload_us = slot->took_us[STAGE_UPLOAD];
+    chunk->kernel_us = slot->took_us[STAGE_KERNEL];
+    chunk->download_us = slot->took_us[STAGE_DOWNLOAD];
+    self->turns = 0;
+    self->finished++;
     return chunk;
 }
 
@@ -303,22 +341,19 @@ static const struct device_ops cuda_ops = {
 
 static cudaError_t slot_init(struct cuda_device *self, struct slot *slot)
 {
-    cudaEvent_t *events[] = {&slot->begun,    &slot->uploaded,    &slot->started,
-                             &slot->computed, &slot->downloading, &slot->done};
     cudaError_t e =
         reserve(self, SLOT_BYTES) ? cudaMalloc((void **)&slot->memory, SLOT_BYTES) : cudaErrorMemoryAllocation;
-    for (size_t i = 0; i < sizeof events / sizeof events[0] && e == cudaSuccess; i++)
-        e = cudaEventCreateWithFlags(events[i], cudaEventBlockingSync);
+    for (int i = 0; i < STAGES && e == cudaSuccess; i++)
+        e = cudaEventCreateWithFlags(&slot->passed[i], cudaEventDisableTiming);
     return e;
 }
 
 static cudaError_t cuda_init(struct cuda_device *self)
 {
-    cudaStream_t *streams[] = {&self->upload, &self->compute, &self->download};
     cudaError_t e = cudaSetDevice(self->index);
-    for (size_t i = 0; i < 3 && e == cudaSuccess; i++)
-        e = cudaStreamCreateWithFlags(streams[i], cudaStreamNonBlocking);
-    for (size_t i = 0; i < SLOTS && e == cudaSuccess; i++)
+    for (int i = 0; i < STAGES && e == cudaSuccess; i++)
+        e = cudaStreamCreateWithFlags(&self->streams[i], cudaStreamNonBlocking);
+    for (int i = 0; i < SLOTS && e == cudaSuccess; i++)
         e = slot_init(self, &self->slots[i]);
     return e == cudaSuccess ? (cudaError_t)scan_cuda_init() : e;
 }
@@ -333,7 +368,7 @@ static cudaError_t cuda_describe(struct cuda_device *self, uint64_t memory_limit
     *info = (struct device_info){.backend = "cuda",
                                  .memory_bytes = properties.totalGlobalMem,
                                  .memory_limit_bytes = memory_limit_bytes,
-                                 .chunk_bytes = SLOT_BYTES - 256,
+                                 .chunk_bytes = CHUNK_BYTES,
                                  .slots = SLOTS};
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
     return properties.canUseHostPointerForRegisteredMem ? cudaSuccess : cudaErrorNotSupported;

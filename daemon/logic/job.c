@@ -33,7 +33,7 @@ static int check_places(const struct msg_job_submit_params *params, const struct
                      params->input.buffer);
 }
 
-/* Input and output of a chunk together stay below chunk_bytes, where one row does. */
+/* Input and output of a chunk stay below chunk_bytes, where those of one row do; f32 has the same place for both. */
 static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_bytes)
 {
     uint64_t sample_bytes = sizeof(float);
