@@ -15,6 +15,17 @@
 #define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
+/* Gives every page its memory, so that a lack of it is an error here and not a SIGBUS later. -ENOMEM: there is not as
+ * much. */
+static int memory_fill(int fd, uint64_t size_bytes)
+{
+    int r;
+    do
+        r = fallocate(fd, 0, 0, (off_t)size_bytes) ? -errno : 0;
+    while (r == -EINTR);
+    return r == -ENOSPC ? -ENOMEM : r;
+}
+
 int memory_create(uint64_t size_bytes)
 {
     if (size_bytes == 0 || size_bytes > INT64_MAX)
@@ -22,12 +33,13 @@ int memory_create(uint64_t size_bytes)
     int fd = memfd_create("scand", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
-    if (ftruncate(fd, (off_t)size_bytes) || fcntl(fd, F_ADD_SEALS, SEALS)) {
-        int code = -errno;
-        close(fd);
-        return code;
-    }
-    return fd;
+    int code = memory_fill(fd, size_bytes);
+    if (!code && fcntl(fd, F_ADD_SEALS, SEALS))
+        code = -errno;
+    if (!code)
+        return fd;
+    close(fd);
+    return code;
 }
 
 /* What kind of file it is, as far as no seal can change it. */
@@ -65,6 +77,10 @@ int memory_accept(int fd, uint64_t size_bytes, struct error *error)
     if ((uint64_t)status.st_size < size_bytes)
         return error_set(error, -EBADF, "the memfd has %" PRIu64 " bytes; needed: %" PRIu64, (uint64_t)status.st_size,
                          size_bytes);
+    code = memory_fill(fd, size_bytes);
+    if (code)
+        return error_set(error, code, "no memory for the %" PRIu64 " bytes of the memfd: %s; import less", size_bytes,
+                         strerror(-code));
     return 0;
 }
 

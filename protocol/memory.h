@@ -10,12 +10,13 @@
 
 struct error;
 
-/* A new memfd of size_bytes, zero, sealed against shrinking, growing and further seals. Returns the descriptor or
- * -errno. */
+/* A new memfd of size_bytes, zero, with memory for every page, sealed against shrinking, growing and further seals.
+ * Returns the descriptor or -errno; -ENOMEM: there is not as much memory. */
 int memory_create(uint64_t size_bytes);
 
 /* Checks a descriptor that a peer sent: a memfd of at least size_bytes that is, or can be, sealed; seals it (shrink,
- * grow, and no further seals). A write seal is refused. Returns 0, or -EBADF with *error saying what is wrong. */
+ * grow, and no further seals), and gives its first size_bytes memory where they are sparse. A write seal is refused.
+ * Returns 0, or -EBADF, -ENOMEM with *error saying what is wrong. Slow where memory has to be found. */
 int memory_accept(int fd, uint64_t size_bytes, struct error *error);
 
 /*

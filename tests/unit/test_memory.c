@@ -35,6 +35,18 @@ static int memfd(unsigned flags, off_t size)
     return fd;
 }
 
+static int fallocate_fails; /* an errno for the next call; 0: none */
+static bool fallocate_interrupted;
+int __real_fallocate(int fd, int mode, off_t offset, off_t size);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t size);
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
+{
+    errno = fallocate_interrupted ? EINTR : fallocate_fails;
+    fallocate_interrupted = false;
+    return errno ? -1 : __real_fallocate(fd, mode, offset, size);
+}
+
 /* Refused with these words; closes fd. */
 static void check_refused(int fd, uint64_t size, const char *words)
 {
@@ -72,6 +84,41 @@ static void sizes_that_cannot_be(void)
 {
     CHECK_EQ(memory_create(0), -EINVAL);
     CHECK_EQ(memory_create(UINT64_MAX), -EINVAL);
+}
+
+/* When there are no pages left, that is said at once and nothing is kept. */
+static void memory_that_is_not_there(void)
+{
+    size_t before = fds_open();
+    const int codes[][2] = {{ENOSPC, -ENOMEM}, {ENOMEM, -ENOMEM}, {EIO, -EIO}};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        struct error error;
+        int fd = memfd(MFD_ALLOW_SEALING, 2 * PAGE);
+        fallocate_fails = codes[i][0];
+        CHECK_EQ(memory_create(PAGE), codes[i][1]);
+        CHECK_EQ(memory_accept(fd, 2 * PAGE, &error), codes[i][1]);
+        fallocate_fails = 0;
+        CHECK_CONTAINS(error.message, "no memory for the 8192 bytes of the memfd: ");
+        close(fd);
+    }
+    CHECK_EQ(fds_open(), before);
+}
+
+static void every_page_is_there(void)
+{
+    struct error error;
+    struct stat status;
+    fallocate_interrupted = true;
+    int fd = memory_create(5 * PAGE);
+    CHECK_EQ(fstat(fd, &status), 0);
+    CHECK(status.st_blocks * 512 >= 5 * PAGE);
+    close(fd);
+    fd = memfd(MFD_ALLOW_SEALING, 9 * PAGE);
+    fallocate_interrupted = true;
+    CHECK_EQ(memory_accept(fd, 5 * PAGE, &error), 0);
+    CHECK_EQ(fstat(fd, &status), 0);
+    CHECK(status.st_blocks * 512 >= 5 * PAGE);
+    close(fd);
 }
 
 static void an_unsealed_memfd_is_sealed(void)
@@ -238,6 +285,8 @@ static void no_descriptor_is_left(void)
 static const struct test tests[] = {
     TEST(created_memory_is_sealed_and_zero),
     TEST(sizes_that_cannot_be),
+    TEST(memory_that_is_not_there),
+    TEST(every_page_is_there),
     TEST(an_unsealed_memfd_is_sealed),
     TEST(unsealable_memfds_are_refused),
     TEST(write_seals_are_refused),
