@@ -3,12 +3,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -134,6 +137,23 @@ static int folder_lock(int folder, const char *path, struct error *error)
     return error_set(error, -EADDRINUSE, "cannot lock the folder of %s: %s", path, strerror(errno));
 }
 
+/* True when the process that listened at the other end has ended. What it started may hold its socket for a moment
+ * longer. A process that cannot be seen (in another namespace, on an old kernel) counts as there. */
+static bool listener_is_gone(int fd)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0)
+        return false;
+    int process = (int)syscall(SYS_pidfd_open, who.pid, 0);
+    if (process < 0)
+        return errno == ESRCH;
+    struct pollfd end = {.fd = process, .events = POLLIN};
+    bool gone = poll(&end, 1, 0) == 1; /* also one that nobody has waited for */
+    close(process);
+    return gone;
+}
+
 /* Removes a socket file that nobody listens at. */
 static int stale_remove(const struct sockaddr_un *address, struct error *error)
 {
@@ -144,9 +164,10 @@ static int stale_remove(const struct sockaddr_un *address, struct error *error)
     if (!S_ISSOCK(status.st_mode))
         return error_set(error, -EADDRINUSE, "%s is there and is no socket; remove it or choose another path", path);
     int fd = address_connect(address, SOCK_NONBLOCK); /* one that is too busy to accept is alive */
+    bool stale = fd == -ECONNREFUSED || (fd >= 0 && listener_is_gone(fd));
     if (fd >= 0)
         close(fd);
-    if (fd != -ECONNREFUSED)
+    if (!stale)
         return error_set(error, -EADDRINUSE, "a daemon answers at %s; stop it or choose another path", path);
     if (unlink(path))
         return error_set(error, -errno, "cannot remove the stale socket %s: %s", path, strerror(errno));

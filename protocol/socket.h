@@ -14,8 +14,9 @@ int socket_path(const char *given, char path[SOCKET_PATH_BYTES], struct error *e
  * -errno and *error. */
 int socket_connect(const char *path, struct error *error);
 
-/* A listening, close-on-exec socket at path with the given mode. A socket file that nobody listens at is replaced;
- * -EADDRINUSE and *error where a daemon answers at it. The parent folder is made where it is missing and can be. */
+/* A listening, close-on-exec socket at path with the given mode. A socket file that nobody listens at, or
+ * whose listener has been killed and left it to processes that are ending too, is replaced; -EADDRINUSE and *error
+ * where a daemon answers at it. The parent folder is made where it is missing and can be. */
 int socket_listen(const char *path, unsigned mode, struct error *error);
 
 #endif

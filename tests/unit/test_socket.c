@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -155,6 +156,46 @@ static void an_address_in_use_stays(void)
     unlink(path);
 }
 
+/* As when a supervisor is killed, and its worker takes a moment longer to end. */
+static void check_orphan(bool reaped)
+{
+    struct error error;
+    const char *path = in_folder("orphan");
+    int told[2], hold[2];
+    char byte;
+    REQUIRE(pipe(told) == 0 && pipe(hold) == 0);
+    pid_t listener = fork();
+    if (listener == 0) {
+        bool listens = socket_listen(path, 0600, &error) >= 0;
+        close(hold[1]);
+        if (fork() == 0) /* holds the socket until the test ends */
+            _exit(write(told[1], listens ? "y" : "n", 1) == 1 && read(hold[0], &byte, 1) == 0 ? 0 : 1);
+        pause();
+    }
+    CHECK_EQ(read(told[0], &byte, 1), 1);
+    CHECK_EQ(byte, 'y');
+    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    kill(listener, SIGKILL);
+    siginfo_t ended;
+    CHECK_EQ(waitid(P_PID, (id_t)listener, &ended, WEXITED | (reaped ? 0 : WNOWAIT)), 0);
+    int server = socket_listen(path, 0600, &error);
+    CHECK(server >= 0);
+    close(server);
+    if (!reaped)
+        waitpid(listener, NULL, 0);
+    close(hold[1]);
+    close(hold[0]);
+    close(told[0]);
+    close(told[1]);
+    unlink(path);
+}
+
+static void a_socket_whose_listener_was_killed(void)
+{
+    check_orphan(false);
+    check_orphan(true);
+}
+
 /* A daemon that does not come to accepting is one that is there. */
 static void a_full_backlog_is_in_use(void)
 {
@@ -275,6 +316,7 @@ static const struct test tests[] = {
     TEST(nobody_there_is_connection_refused),
     TEST(listening_and_connecting),
     TEST(an_address_in_use_stays),
+    TEST(a_socket_whose_listener_was_killed),
     TEST(a_full_backlog_is_in_use),
     TEST(other_files_are_not_removed),
     TEST(a_folder_that_cannot_be_made),
