@@ -340,3 +340,14 @@ bool connection_has_output(const struct connection *connection)
 {
     return connection->out.end > connection->out.start;
 }
+
+bool connection_is_clogged(const struct connection *connection)
+{
+    const struct outbox *out = &connection->out;
+    return out->end - out->start > LIMIT_UNREAD_BYTES || out->parcel_count > LIMIT_OUTBOX_FDS - LIMIT_MESSAGE_FDS;
+}
+
+uint64_t connection_sent_bytes(const struct connection *connection)
+{
+    return connection->out.sent;
+}

@@ -47,12 +47,18 @@ int connection_take_fds(struct connection *connection, int *fds, size_t count);
 /* Descriptors that have arrived and were not taken. */
 size_t connection_fd_count(const struct connection *connection);
 
-/* Queues one message with its descriptors (duplicated; the caller keeps its own). -ENOBUFS when more than
- * LIMIT_OUTBOX_BYTES, or LIMIT_OUTBOX_FDS, would wait: the peer does not read. */
+/* Queues one message with its descriptors (duplicated; the caller keeps its own), or nothing: -ENOBUFS when more than
+ * LIMIT_OUTBOX_BYTES, or LIMIT_OUTBOX_FDS, would wait; -EMFILE when the process has no room for the duplicates. */
 int connection_send(struct connection *connection, const uint8_t *bytes, size_t size, const int *fds, size_t fd_count);
-/* Writes what the socket takes. 0: nothing waits any more; -EAGAIN: something does; -EPIPE or another: the connection
- * is over. */
+/* Writes what the socket takes. 0: nothing waits any more; -EAGAIN: something does, until the socket is writable;
+ * -ETOOMANYREFS: something does, until peers have taken descriptors that this user sent them, which no socket tells;
+ * -EPIPE or another: the connection is over. */
 int connection_flush(struct connection *connection);
 bool connection_has_output(const struct connection *connection);
+/* True when more than LIMIT_UNREAD_BYTES wait, or so many descriptors that another message's might not fit: time to
+ * stop asking for more. */
+bool connection_is_clogged(const struct connection *connection);
+/* Bytes written since the connection began. */
+uint64_t connection_sent_bytes(const struct connection *connection);
 
 #endif

@@ -11,14 +11,16 @@
 
 /* The wire. */
 #define LIMIT_MESSAGE_BYTES KIB(64)
-#define LIMIT_MESSAGE_DEPTH 8      /* nested arrays and maps */
-#define LIMIT_MESSAGE_FDS   128    /* descriptors that one message may announce */
-#define LIMIT_MESSAGE_MS    5000   /* from a message's first byte to its last */
-#define LIMIT_OUTBOX_BYTES  MIB(1) /* replies waiting for a client that does not read */
-#define LIMIT_OUTBOX_FDS    512    /* descriptors waiting with them */
-#define LIMIT_NAME_BYTES    64     /* names of clients, servers, devices */
-#define LIMIT_ERROR_BYTES   512    /* an error's message */
-#define LIMIT_DEVICES       16     /* devices listed by server.devices */
+#define LIMIT_MESSAGE_DEPTH 8        /* nested arrays and maps */
+#define LIMIT_MESSAGE_FDS   128      /* descriptors that one message may announce */
+#define LIMIT_MESSAGE_MS    5000     /* from a message's first byte to its last */
+#define LIMIT_UNREAD_BYTES  KIB(512) /* unsent output above which nothing more is read from that client */
+#define LIMIT_UNREAD_MS     10000    /* for which a client may take nothing of its output */
+#define LIMIT_OUTBOX_BYTES  MIB(1)   /* unsent output, with the replies to jobs and buffers that were under way */
+#define LIMIT_OUTBOX_FDS    512      /* descriptors waiting with it */
+#define LIMIT_NAME_BYTES    64       /* names of clients, servers, devices */
+#define LIMIT_ERROR_BYTES   512      /* an error's message */
+#define LIMIT_DEVICES       16       /* devices listed by server.devices */
 
 /* The daemon. */
 #define LIMIT_CLIENTS          1024

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,20 +13,26 @@
 #define READS_AT_ONCE   16
 #define ACCEPTS_AT_ONCE 64
 
-/* A connection's handles. Lives until libuv has closed both. */
+/* Between two tries to send descriptors while too many are on their way: nothing tells when they have arrived. */
+#define RESEND_MS 20
+
+/* A connection's handles. Lives until libuv has closed them. */
 struct peer {
     struct server *server;
     struct client *client; /* NULL once closed */
     uv_poll_t poll;
+    int events;          /* that poll waits for */
     uv_timer_t patience; /* runs while a message is incomplete */
     bool completed;      /* a message has ended since patience was last looked at */
+    uv_timer_t unread;   /* runs while output waits */
+    uint64_t taken_ms;   /* when the client last took some, or its output began to wait */
     unsigned open_handles;
     bool flush_queued;
     struct peer *next_flush;
     struct peer *next, **link; /* among the server's peers */
 };
 
-static void peer_readable(uv_poll_t *poll, int status, int events);
+static void peer_ready(uv_poll_t *poll, int status, int events);
 
 static void handle_closed(uv_handle_t *handle)
 {
@@ -57,6 +64,7 @@ static void peer_close(struct peer *peer)
         peer->next->link = peer->link;
     uv_close((uv_handle_t *)&peer->poll, handle_closed);
     uv_close((uv_handle_t *)&peer->patience, handle_closed);
+    uv_close((uv_handle_t *)&peer->unread, handle_closed);
     service_close(client);
 }
 
@@ -67,25 +75,90 @@ static void patience_ended(uv_timer_t *timer)
     peer_close(peer);
 }
 
-/* What is incomplete now may be another message than before: each has its own time. */
+/* What is incomplete now may be another message than before: each has its own time, which does not run while nothing is
+ * read. */
 static void watch_patience(struct peer *peer)
 {
-    if (peer->completed || !connection_is_partial(peer->client->connection))
+    const struct client *client = peer->client;
+    bool partial = !client->paused && !client->failed && connection_is_partial(client->connection);
+    if (peer->completed || !partial)
         uv_timer_stop(&peer->patience);
     peer->completed = false;
-    if (connection_is_partial(peer->client->connection) && !uv_is_active((uv_handle_t *)&peer->patience))
+    if (partial && !uv_is_active((uv_handle_t *)&peer->patience))
         uv_timer_start(&peer->patience, patience_ended, LIMIT_MESSAGE_MS, 0);
 }
 
-/* Sends what the socket takes, and waits for the rest. */
+static void unread_ended(uv_timer_t *timer)
+{
+    struct peer *peer = timer->data;
+    server_output(peer->server, peer->client);
+}
+
+/* Output waits, of which the client may have taken some. False when it has taken none for too long. */
+static bool watch_unread(struct peer *peer, int flushed, bool taken)
+{
+    uint64_t now_ms = uv_now(peer->server->loop);
+    if (taken || peer->taken_ms == 0)
+        peer->taken_ms = now_ms;
+    uint64_t waited_ms = now_ms - peer->taken_ms;
+    if (waited_ms >= LIMIT_UNREAD_MS)
+        return false;
+    uint64_t next_ms = flushed == -ETOOMANYREFS ? RESEND_MS : LIMIT_UNREAD_MS - waited_ms;
+    uv_timer_start(&peer->unread, unread_ended, next_ms, 0);
+    return true;
+}
+
+static void forget_unread(struct peer *peer)
+{
+    if (peer->taken_ms == 0)
+        return;
+    peer->taken_ms = 0;
+    uv_timer_stop(&peer->unread);
+}
+
+/* Each change is a call of the kernel. */
+static void peer_wait(struct peer *peer, int events)
+{
+    if (events == peer->events)
+        return;
+    peer->events = events;
+    uv_poll_start(&peer->poll, events, peer_ready);
+}
+
+/* Sends what the socket takes. Returns what connection_flush does, with the connection's end as another -errno. */
+static int peer_send(struct peer *peer)
+{
+    struct connection *connection = peer->client->connection;
+    uint64_t before = connection_sent_bytes(connection);
+    int r = connection_flush(connection);
+    if (r == 0) {
+        forget_unread(peer);
+        return peer->client->failed ? -EBADMSG : 0;
+    }
+    if (r != -EAGAIN && r != -ETOOMANYREFS)
+        return r;
+    if (watch_unread(peer, r, connection_sent_bytes(connection) > before))
+        return r;
+    log_info("a client took none of its answers for %d ms: disconnected", LIMIT_UNREAD_MS);
+    return -ETIMEDOUT;
+}
+
+/* Sends what the socket takes, goes on with what waited for that, and waits for the rest. */
 static void peer_flush(struct peer *peer)
 {
     struct client *client = peer->client;
-    int r = connection_flush(client->connection);
-    if (client->failed || (r && r != -EAGAIN))
+    int r = peer_send(peer);
+    if (r && r != -EAGAIN && r != -ETOOMANYREFS) {
         peer_close(peer);
-    else
-        uv_poll_start(&peer->poll, r ? UV_READABLE | UV_WRITABLE : UV_READABLE, peer_readable);
+        return;
+    }
+    if (client->paused && !client->failed) {
+        if (service_input(client))
+            server_output(peer->server, client);
+        watch_patience(peer);
+    }
+    if (!peer->flush_queued)
+        peer_wait(peer, (client->paused || client->failed ? 0 : UV_READABLE) | (r == -EAGAIN ? UV_WRITABLE : 0));
 }
 
 void server_output(struct server *server, struct client *client)
@@ -117,20 +190,21 @@ static bool peer_read(struct peer *peer)
     const uint8_t *bytes;
     size_t size;
     int r = 1;
-    for (int i = 0; i < READS_AT_ONCE && r > 0; i++) {
+    for (int i = 0; i < READS_AT_ONCE && r > 0 && !client->paused && !client->failed; i++) {
         r = connection_receive(client->connection);
         /* Descriptors were lost, but the message has arrived and can be answered. */
-        bool arrived = r > 0 || r == -EMFILE || r == -EBADF;
+        bool lost = r == -EMFILE || r == -EBADF, arrived = r > 0 || lost;
         peer->completed |= arrived && connection_peek(client->connection, &bytes, &size) == 1;
-        if (arrived && service_input(client))
-            return false;
+        if (arrived)
+            service_input(client);
+        client->failed |= lost;
     }
     if (r == -EMFILE)
         log_error("descriptors that a client sent were lost: the limit of open files is reached; raise it (ulimit -n)");
-    return r > 0 || r == -EAGAIN;
+    return r > 0 || r == -EAGAIN || client->failed;
 }
 
-static void peer_readable(uv_poll_t *poll, int status, int events)
+static void peer_ready(uv_poll_t *poll, int status, int events)
 {
     struct peer *peer = poll->data;
     bool open = true;
@@ -151,15 +225,16 @@ static bool peer_begin(struct peer *peer, int fd)
     if (uv_poll_init(server->loop, &peer->poll, fd))
         return false;
     uv_timer_init(server->loop, &peer->patience);
-    peer->poll.data = peer->patience.data = peer;
-    peer->open_handles = 2;
+    uv_timer_init(server->loop, &peer->unread);
+    peer->poll.data = peer->patience.data = peer->unread.data = peer;
+    peer->open_handles = 3;
     peer->client->edge = peer;
     peer->next = server->peers;
     peer->link = &server->peers;
     if (peer->next)
         peer->next->link = &peer->next;
     server->peers = peer;
-    uv_poll_start(&peer->poll, UV_READABLE, peer_readable);
+    peer_wait(peer, UV_READABLE);
     return true;
 }
 
@@ -237,9 +312,29 @@ int server_start(struct server *server, uv_loop_t *loop, struct service *service
     return uv_poll_start(&server->listening, UV_READABLE, server_accept);
 }
 
+/* Fills waits with the sockets that do not take all that is left for them. Returns how many. */
+static nfds_t flush_clients(struct server *server, struct pollfd *waits)
+{
+    nfds_t count = 0;
+    for (struct peer *peer = server->peers; peer; peer = peer->next) {
+        struct connection *connection = peer->client->connection;
+        if (connection_flush(connection) == -EAGAIN)
+            waits[count++] = (struct pollfd){.fd = connection_fd(connection), .events = POLLOUT};
+    }
+    return count;
+}
+
+void server_flush(struct server *server, unsigned timeout_ms)
+{
+    struct pollfd waits[LIMIT_CLIENTS];
+    uint64_t end_ms = uv_hrtime() / 1000000 + timeout_ms, now_ms;
+    nfds_t count;
+    while ((count = flush_clients(server, waits)) > 0 && (now_ms = uv_hrtime() / 1000000) < end_ms)
+        poll(waits, count, (int)(end_ms - now_ms));
+}
+
 void server_stop(struct server *server)
 {
-    flush_all(&server->flushing);
     while (server->peers)
         peer_close(server->peers);
     uv_close((uv_handle_t *)&server->listening, NULL);

@@ -21,9 +21,14 @@ struct call {
 METHODS(X)
 #undef X
 
+/* For want of a measure of what is waited for: when a client that is told "busy" should try again. */
+#define RETRY_MS 20
+
 /* Answers a request of a client; into nothing when it is gone. */
-void reply_result(struct client *client, uint32_t msgid, const struct map_type *type, const void *result,
-                  const int *fds, size_t fd_count);
+void reply_result(struct client *client, uint32_t msgid, const struct map_type *type, const void *result);
+/* The same with descriptors, of which the caller keeps its own. 0, or -errno and nothing sent: they cannot be now. */
+int reply_descriptors(struct client *client, uint32_t msgid, const struct map_type *type, const void *result,
+                      const int *fds, size_t fd_count);
 void reply_nothing(struct client *client, uint32_t msgid);
 void reply_failure(struct client *client, uint32_t msgid, const struct error *error);
 void notify(struct client *client, enum method method, const struct map_type *type, const void *params);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "call.h"
@@ -65,7 +66,7 @@ struct buffer *client_find_buffer(const struct client *client, uint64_t id)
     return buffer;
 }
 
-static void reply_created(struct client *client, uint32_t msgid, const struct buffer *buffer)
+static int reply_created(struct client *client, uint32_t msgid, const struct buffer *buffer)
 {
     struct msg_buffer_create_result result = {.buffer = buffer->id};
     int fds[LIMIT_MESSAGE_FDS];
@@ -76,26 +77,38 @@ static void reply_created(struct client *client, uint32_t msgid, const struct bu
             fds[i] = buffer->run.class->segments[buffer->run.first + i].fd;
     }
     if (buffer->source == BUFFER_IMPORT)
-        reply_result(client, msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
-    else
-        reply_result(client, msgid, &msg_buffer_create_result_type, &result, fds, result.fds);
+        return reply_descriptors(client, msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+    return reply_descriptors(client, msgid, &msg_buffer_create_result_type, &result, fds, result.fds);
+}
+
+/* Gives the client its buffer, unless it cannot be told. */
+static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *buffer, struct error *error)
+{
+    buffer->id = client->last_buffer_id + 1;
+    int r = reply_created(client, msgid, buffer);
+    if (r) {
+        error_set(error, -EAGAIN, "buffer.create: its descriptors cannot be sent now: %s; try again in %d ms",
+                  strerror(-r), RETRY_MS);
+        error->retry_ms = RETRY_MS;
+        return -EAGAIN;
+    }
+    client->last_buffer_id = buffer->id;
+    buffer->next = client->buffers;
+    client->buffers = buffer;
+    return 0;
 }
 
 /* The end of preparation: the client gets its buffer, or why not. */
 static void buffer_prepared(struct service *service, struct client *client, uint32_t msgid, struct buffer *buffer,
-                            int status, const struct error *error)
+                            int status, struct error *error)
 {
-    if (status || !client->connection) {
-        client->buffer_count--;
-        buffer_unhold(service, buffer);
-        if (status)
-            reply_failure(client, msgid, error);
+    if (!status)
+        status = client->connection ? buffer_publish(client, msgid, buffer, error) : -ECANCELED;
+    if (!status)
         return;
-    }
-    buffer->id = ++client->last_buffer_id;
-    buffer->next = client->buffers;
-    client->buffers = buffer;
-    reply_created(client, msgid, buffer);
+    client->buffer_count--;
+    buffer_unhold(service, buffer);
+    reply_failure(client, msgid, error);
 }
 
 static void prepare_run(struct work *work)

@@ -5,9 +5,6 @@
 
 #include "call.h"
 
-/* For want of a measure of the backlog, what a full queue asks a client to wait. */
-#define RETRY_MS 20
-
 static void client_forget_job(struct client *client, struct job *job)
 {
     struct job **at = &client->jobs;
@@ -40,7 +37,7 @@ static void job_end(struct service *service, struct job *job)
     if (job->outcome.code)
         reply_failure(client, job->msgid, &job->outcome);
     else
-        reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times, NULL, 0);
+        reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times);
     buffer_unhold(service, job->input);
     buffer_unhold(service, job->output);
     client_unhold(client);

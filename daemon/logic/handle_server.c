@@ -43,7 +43,7 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
         .devices_count = 1,
     };
     describe_device(call->service->device, &result.devices[0]);
-    reply_result(client, call->msgid, &msg_hello_result_type, &result, NULL, 0);
+    reply_result(client, call->msgid, &msg_hello_result_type, &result);
     return 0;
 }
 
@@ -57,7 +57,7 @@ int handle_server_ping(struct call *call, const struct msg_nothing *params)
 int handle_server_stats(struct call *call, const struct msg_nothing *params)
 {
     (void)params;
-    reply_result(call->client, call->msgid, &msg_stats_result_type, &call->service->stats, NULL, 0);
+    reply_result(call->client, call->msgid, &msg_stats_result_type, &call->service->stats);
     return 0;
 }
 
@@ -66,7 +66,7 @@ int handle_server_devices(struct call *call, const struct msg_nothing *params)
     struct msg_devices_result result = {.devices_count = 1};
     (void)params;
     describe_device(call->service->device, &result.devices[0]);
-    reply_result(call->client, call->msgid, &msg_devices_result_type, &result, NULL, 0);
+    reply_result(call->client, call->msgid, &msg_devices_result_type, &result);
     return 0;
 }
 

@@ -77,29 +77,40 @@ void service_close(struct client *client)
     service_pump(service);
 }
 
-static void client_send(struct client *client, const struct encoded *message, const int *fds, size_t fd_count)
+static int client_send(struct client *client, const struct encoded *message, const int *fds, size_t fd_count)
 {
-    if (connection_send(client->connection, message->bytes, message->size, fds, fd_count))
-        client->failed = true;
+    int r = connection_send(client->connection, message->bytes, message->size, fds, fd_count);
     client->service->ops->output(client->service->context, client);
+    return r;
 }
 
-void reply_result(struct client *client, uint32_t msgid, const struct map_type *type, const void *result,
-                  const int *fds, size_t fd_count)
+int reply_descriptors(struct client *client, uint32_t msgid, const struct map_type *type, const void *result,
+                      const int *fds, size_t fd_count)
 {
     uint8_t bytes[LIMIT_MESSAGE_BYTES];
     struct encoded message = {bytes, 0, sizeof bytes};
     if (!client->connection)
-        return;
-    if (encode_result(&message, msgid, type, result))
-        client->failed = true;
-    else
-        client_send(client, &message, fds, fd_count);
+        return 0;
+    int r = encode_result(&message, msgid, type, result);
+    return r ? r : client_send(client, &message, fds, fd_count);
+}
+
+/* Without its answer a client would wait for ever: its connection ends. */
+static void client_fail(struct client *client)
+{
+    client->failed = true;
+    client->service->ops->output(client->service->context, client);
+}
+
+void reply_result(struct client *client, uint32_t msgid, const struct map_type *type, const void *result)
+{
+    if (reply_descriptors(client, msgid, type, result, NULL, 0))
+        client_fail(client);
 }
 
 void reply_nothing(struct client *client, uint32_t msgid)
 {
-    reply_result(client, msgid, &msg_nothing_type, NULL, NULL, 0);
+    reply_result(client, msgid, &msg_nothing_type, NULL);
 }
 
 void reply_failure(struct client *client, uint32_t msgid, const struct error *error)
@@ -109,8 +120,8 @@ void reply_failure(struct client *client, uint32_t msgid, const struct error *er
     if (!client->connection)
         return;
     client->service->stats.messages_refused++;
-    if (encode_failure(&message, msgid, error) == 0)
-        client_send(client, &message, NULL, 0);
+    if (encode_failure(&message, msgid, error) || client_send(client, &message, NULL, 0))
+        client_fail(client);
 }
 
 void notify(struct client *client, enum method method, const struct map_type *type, const void *params)
@@ -226,8 +237,8 @@ static void handle_request(struct client *client, const struct message *message)
         close(call.fds[i]);
 }
 
-/* One message that walk() accepted. -EBADMSG when the connection cannot go on. */
-static int handle_message(struct client *client, const uint8_t *bytes, size_t size)
+/* One message that walk() accepted. */
+static void handle_message(struct client *client, const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct error error = {0};
@@ -242,7 +253,6 @@ static int handle_message(struct client *client, const uint8_t *bytes, size_t si
         client->failed = true;
     }
     message_close(&message);
-    return client->failed ? -EBADMSG : 0;
 }
 
 /* Bytes that walk() refused: nothing after them can be found. */
@@ -261,8 +271,12 @@ int service_input(struct client *client)
     const uint8_t *bytes;
     size_t size;
     int r = 0;
-    while (!client->failed && (r = connection_peek(client->connection, &bytes, &size)) == 1)
-        r = handle_message(client, bytes, size);
+    for (;;) {
+        client->paused = connection_is_clogged(client->connection);
+        if (client->failed || client->paused || (r = connection_peek(client->connection, &bytes, &size)) != 1)
+            break;
+        handle_message(client, bytes, size);
+    }
     if (r < 0 && !client->failed)
         refuse_bytes(client, r, bytes, size);
     service_pump(client->service);

@@ -37,6 +37,7 @@ struct client {
     char name[LIMIT_NAME_BYTES]; /* as it calls itself */
     bool greeted;                /* hello was accepted */
     bool failed;                 /* broke the protocol: nothing more is read from it */
+    bool paused;                 /* does not read its answers: what it asked for waits until it has */
     unsigned holds;              /* of the connection, jobs and work */
     struct buffer *buffers;
     size_t buffer_count;
@@ -69,7 +70,8 @@ void service_finish(struct service *service);
 struct client *service_open(struct service *service, struct connection *connection, uid_t user);
 /* The client is gone: drops its queue, frees its connection, and its buffers when the last running chunk lets go. */
 void service_close(struct client *client);
-/* Handles the complete messages that have arrived. 0, or -errno: flush the output, then close. */
+/* Handles the complete messages that have arrived, or, when the client is paused by then, some of them: call it again
+ * when output has been sent. 0, or -errno: read no more, flush the output, then close. */
 int service_input(struct client *client);
 void service_chunk_done(struct service *service, struct chunk *chunk);
 /* Refuses new jobs from now on; ops->drained follows when the last has ended. */

@@ -13,7 +13,7 @@ import time
 import unittest
 
 from daemons import Daemon, DaemonTest, main
-from wire import Client, Closed, Raw, eventually, memfd, pack, scan, tensor
+from wire import Client, Closed, Failure, Raw, eventually, memfd, pack, scan, tensor
 
 MIB = 1 << 20
 NOBODY = 65534
@@ -240,22 +240,20 @@ class FewFiles(unittest.TestCase):
                 client.adopt(4096 * 3, 4096)
 
     def check_memory(self, daemon, clients):
-        """Descriptors do not fit any more: those who send or want some are disconnected, others go on."""
+        """Descriptors do not fit any more: who wants some may try again, who sends some is disconnected, others go on."""
+        with self.assertRaises(Failure) as caught:
+            clients[0].create(1)
+        self.assertRegex(str(caught.exception), "busy: .* cannot be sent now: Too many open files")
         fds = [memfd(4096)] * 3
-        for act in (
-            lambda client: client.send("buffer.import", {"size": 1, "fds": 3}, fds),
-            lambda client: client.create(1),
-        ):
-            client = clients.pop()
-            try:
-                act(client)
-                while True:
-                    client.receive()
-            except (Closed, ConnectionError):
-                pass
-            finally:
-                clients[:0] = [daemon.client()]
-            self.assertEqual(clients[0].call("server.ping"), {})
+        client = clients.pop()
+        msgid = client.send("buffer.import", {"size": 1, "fds": 3}, fds)
+        with self.assertRaises(Failure) as caught:
+            client.wait(msgid)
+        self.assertRegex(str(caught.exception), "descriptor: .* announces 3 descriptors, but 0 came")
+        self.assertTrue(client.is_closed())
+        clients.append(daemon.client())
+        self.assertEqual(clients[-1].call("server.ping"), {})
+        self.assertEqual(clients[0].call("server.ping"), {})
         os.close(fds[0])
 
 

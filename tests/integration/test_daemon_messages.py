@@ -294,11 +294,12 @@ class Envelopes(DaemonTest):
         self.ends(pack([0, 5, "server.ping", [{"x": bytes(65537 - frame)}]]), "too_large", "larger than")
 
     def test_nothing_asked_before_is_lost(self):
-        """All in one write, so that the fault is found together with the requests before it."""
+        """All in one write, so that the fault is found together with the requests before it, whose answers are more than
+        the socket takes at once."""
         for fault in (b"\xc1", pack([2, "x", [{}]]), pack([1, 5, None, {}])):
             client = self.client()
-            client.send_bytes(b"".join(pack([0, 1000 + i, "server.stats", [{}]]) for i in range(400)) + fault)
-            for i in range(400):
+            client.send_bytes(b"".join(pack([0, 1000 + i, "server.stats", [{}]]) for i in range(3000)) + fault)
+            for i in range(3000):
                 self.assertIn("jobs_done", client.wait(1000 + i))
             with self.assertRaises((Closed, Failure)):
                 client.wait(5)

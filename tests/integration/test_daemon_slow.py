@@ -4,11 +4,12 @@
 test_daemon_slow.py SCAND [unittest's arguments]
 """
 
-import struct
+import os
+import select
 import time
 
 from daemons import DaemonTest, main
-from wire import Closed, Raw, pack
+from wire import TIMEOUT_S, Closed, Failure, Raw, eventually, pack
 
 HELLO = {"version_min": 1, "version_max": 1}
 PING = pack([0, 7, "server.ping", [{}]])
@@ -75,38 +76,70 @@ class Patience(DaemonTest):
 
 
 class Readers(DaemonTest):
-    """Clients that do not read what they asked for."""
+    """Clients that do not read what they asked for, or read it late."""
 
-    def flood(self, client, data):
-        """Sends for as long as the daemon listens. True when it has hung up."""
-        client.socket.settimeout(30)
-        try:
-            for _ in range(100000):
-                client.socket.sendall(data)
-        except ConnectionError:
-            return True
-        except TimeoutError:
-            pass
-        return False
+    def flood(self, floods):
+        """Sends each client's bytes again and again, and reads nothing, until the daemon has hung up on all of them."""
+        poll, left = select.poll(), {}
+        for client, data in floods.items():
+            client.socket.setblocking(False)
+            poll.register(client.socket, select.POLLOUT)
+            left[client.socket.fileno()] = (client.socket, data, data)
+        while left:
+            ready = poll.poll(1000 * TIMEOUT_S)
+            self.assertTrue(ready, "a client that never reads is still there")
+            for fd, _ in ready:
+                socket, rest, data = left[fd]
+                try:
+                    left[fd] = (socket, rest[socket.send(rest) :] or data, data)
+                except BlockingIOError:
+                    pass
+                except ConnectionError:
+                    poll.unregister(fd)
+                    del left[fd]
 
-    def test_replies_that_nobody_reads(self):
-        client = self.client()
-        self.assertTrue(self.flood(client, pack([0, 5, "server.stats", [{}]]) * 100))
-        client.close()
-        self.settles()
-
-    def test_descriptors_that_nobody_reads(self):
-        client = self.client()
-        create = [
-            pack([0, 5, "buffer.create", [{"size": 1, "place": "host"}]]),
-            pack([0, 5, "buffer.release", [{"buffer": 0}]]),
+    def test_answers_that_nobody_reads(self):
+        """Plain ones, and ones that come with descriptors."""
+        stats, buffers = self.client(), self.client()
+        pairs = [
+            pack([0, 5, "buffer.create", [{"size": 1, "place": "host"}]]) + pack([0, 5, "buffer.release", [{"buffer": i}]])
+            for i in range(1, 3000)
         ]
-        rounds = [create[0] + create[1][:-1] + struct.pack(">BI", 0xCE, i) for i in range(1, 3000)]
-        with self.assertRaises(ConnectionError):
-            for data in rounds:
-                client.socket.sendall(data)
-        client.close()
+        self.flood({stats: pack([0, 5, "server.stats", [{}]]) * 100, buffers: b"".join(pairs)})
+        self.assertEqual(self.daemon.log_text().count("took none of its answers for 10000 ms: disconnected"), 2)
+        stats.close()
+        buffers.close()
         self.settles()
+
+    def count_refused(self):
+        return self.neighbour.call("server.stats")["messages_refused"]
+
+    def test_answers_that_are_read_late(self):
+        """More than the daemon queues: it stops reading, goes on when it can, and every request has its answer."""
+        client, before, many = self.client(), self.count_refused(), 15000
+        client.send_bytes(b"".join(pack([0, 100 + i, "x", []]) for i in range(many)))
+        self.assertTrue(eventually(lambda: before < self.count_refused() == self.count_refused()))
+        self.assertLess(self.count_refused() - before, many)
+        for i in range(many):
+            with self.assertRaises(Failure) as caught:
+                client.wait(100 + i)
+            self.assertEqual(caught.exception.name, "unknown_method")
+        self.assertEqual(client.call("server.ping"), {})
+
+    def test_descriptors_that_are_read_late(self):
+        client, many = self.client(), 1500
+        client.send_bytes(
+            b"".join(
+                pack([0, i, "buffer.create", [{"size": 1, "place": "host"}]])
+                + pack([0, many + i, "buffer.release", [{"buffer": i}]])
+                for i in range(1, many)
+            )
+        )
+        for i in range(1, many):
+            made = client.wait(i)
+            self.assertEqual((made["buffer"], made["fds"], len(client.fds)), (i, 1, 1))
+            os.close(client.fds.pop())
+            self.assertEqual(client.wait(many + i), {})
 
     def test_many_requests_of_a_client_that_reads(self):
         client = self.client()

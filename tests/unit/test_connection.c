@@ -22,6 +22,16 @@ static size_t fds_open(void)
     return count;
 }
 
+static int sendmsg_fails; /* the errno that sendmsg fails with; 0: it does not fail */
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    errno = sendmsg_fails;
+    return sendmsg_fails ? -1 : __real_sendmsg(fd, message, flags);
+}
+
 /* Two connections to each other. */
 struct pair {
     struct connection *a, *b;
@@ -505,6 +515,54 @@ static void waiting_descriptors_are_bounded(void)
     CHECK_EQ(fds_open(), before - 2);
 }
 
+/* As the kernel does when too many descriptors of this user are on their way: kept, and sent by a later flush. */
+static void descriptors_that_cannot_go_yet(void)
+{
+    struct pair pair = pair_create();
+    int fd = connection_fd(pair.b), got = -1;
+    uint8_t bytes[10];
+    const uint8_t *message;
+    size_t size;
+    CHECK_EQ(connection_send(pair.a, blob(bytes, 10, 1), 10, &fd, 1), 0);
+    sendmsg_fails = ETOOMANYREFS;
+    CHECK_EQ(connection_flush(pair.a), -ETOOMANYREFS);
+    CHECK(connection_has_output(pair.a));
+    CHECK_EQ(connection_sent_bytes(pair.a), 0);
+    sendmsg_fails = 0;
+    CHECK_EQ(connection_flush(pair.a), 0);
+    CHECK_EQ(connection_sent_bytes(pair.a), 10);
+    CHECK_EQ(connection_receive(pair.b), 10);
+    CHECK_EQ(connection_peek(pair.b, &message, &size), 1);
+    CHECK_EQ(connection_take_fds(pair.b, &got, 1), 0);
+    close(got);
+    pair_destroy(&pair);
+}
+
+static void a_peer_that_does_not_read_clogs(void)
+{
+    struct pair pair = pair_create();
+    uint8_t *bytes = blob(malloc(LIMIT_MESSAGE_BYTES), LIMIT_MESSAGE_BYTES, 1);
+    int fds[LIMIT_MESSAGE_FDS];
+    for (size_t i = 0; i < LIMIT_UNREAD_BYTES / LIMIT_MESSAGE_BYTES; i++)
+        CHECK_EQ(connection_send(pair.a, bytes, LIMIT_MESSAGE_BYTES, NULL, 0), 0);
+    CHECK(!connection_is_clogged(pair.a));
+    CHECK_EQ(connection_send(pair.a, bytes, 10, NULL, 0), 0);
+    CHECK(connection_is_clogged(pair.a));
+    CHECK_EQ(connection_flush(pair.a), -EAGAIN);
+    CHECK(!connection_is_clogged(pair.a));
+    pair_destroy(&pair);
+    pair = pair_create();
+    for (size_t i = 0; i < LIMIT_MESSAGE_FDS; i++)
+        fds[i] = connection_fd(pair.b);
+    for (size_t i = 1; i < LIMIT_OUTBOX_FDS / LIMIT_MESSAGE_FDS; i++)
+        CHECK_EQ(connection_send(pair.a, bytes, 10, fds, LIMIT_MESSAGE_FDS), 0);
+    CHECK(!connection_is_clogged(pair.a)); /* there is room for as many as a message may have */
+    CHECK_EQ(connection_send(pair.a, bytes, 10, fds, 1), 0);
+    CHECK(connection_is_clogged(pair.a));
+    free(bytes);
+    pair_destroy(&pair);
+}
+
 static void the_end_of_the_stream(void)
 {
     struct pair pair = pair_create();
@@ -565,6 +623,8 @@ static const struct test tests[] = {
     TEST(partial_sends),
     TEST(a_peer_that_does_not_read),
     TEST(waiting_descriptors_are_bounded),
+    TEST(descriptors_that_cannot_go_yet),
+    TEST(a_peer_that_does_not_read_clogs),
     TEST(the_end_of_the_stream),
     TEST(a_peer_that_dies_with_unread_replies),
     TEST(descriptors_that_cannot_be_a_connection),

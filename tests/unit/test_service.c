@@ -180,7 +180,7 @@ static void malformed_messages(void)
 
 static void refused_by_the_walk(void)
 {
-    CHECK_OVER("\x94\x00\x07\xd4\x01\x02\x90", SCAND_MALFORMED, "the connection ends");
+    CHECK_OVER("\x94\x00\x07\xd4\x01\x02\x90", SCAND_MALFORMED, "a message breaks the protocol; the connection ends");
     CHECK_OVER("\x94\x00\x07\xa0\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\xc0", SCAND_MALFORMED, "the connection ends");
     CHECK_OVER("\x94\x00\x07\xdb\x00\x02\x00\x00", SCAND_TOO_LARGE, "the connection ends");
     CHECK_OVER("\x94\x00\x07\xdd\xff\xff\xff\xff", SCAND_TOO_LARGE, "the connection ends");
@@ -205,15 +205,25 @@ static void before_and_after_malformed(void)
     rig_end();
 }
 
-/* 1 MiB of answers wait for a client that does not read: it goes, the others stay. */
-static void clients_that_do_not_read(void)
+/* What a client asks while it leaves too many answers unread waits until it has read them. All come, in order. */
+static void clients_that_read_late(void)
 {
+    enum { MANY = 6000 };
     rig_begin();
-    struct user *lazy = user_greet(ANNA), *other = user_greet(ANNA);
-    for (int i = 0; i < 20000 && !lazy->over; i++)
-        ask(lazy, METHOD_server_devices, &(struct msg_nothing){});
-    CHECK(lazy->over);
+    struct user *late = user_greet(ANNA), *other = user_greet(ANNA);
+    uint32_t first = late->last_msgid + 1;
+    for (int i = 0; i < MANY; i++)
+        ask(late, METHOD_server_devices, &(struct msg_nothing){});
+    CHECK(late->client->paused && !late->over);
     CHECK(granted(other, METHOD_server_ping, &(struct msg_nothing){}, NULL));
+    int resumed = 0;
+    for (uint32_t i = 0; i < MANY; i++) {
+        REQUIRE(answered(late, first + i, METHOD_server_devices, NULL));
+        resumed += late->client->paused;
+        CHECK_EQ(service_input(late->client), 0);
+    }
+    CHECK(resumed > 0);
+    CHECK(is_silent(late) && !late->client->paused);
     rig_end();
 }
 
@@ -413,7 +423,7 @@ static const struct test tests[] = {
     TEST(refused_by_the_walk),
     TEST(clients_only_ask),
     TEST(before_and_after_malformed),
-    TEST(clients_that_do_not_read),
+    TEST(clients_that_read_late),
     TEST(more_descriptors_than_announced),
     TEST(fewer_descriptors_than_announced),
     TEST(descriptors_of_the_next_message),

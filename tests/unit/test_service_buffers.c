@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "protocol/memory.h"
@@ -421,6 +422,49 @@ static void imports_that_cannot_be_pinned(void)
     }
 }
 
+/* Answers with descriptors that nobody reads: no more are made until they have been taken. */
+static void descriptors_that_are_read_late(void)
+{
+    enum { MANY = LIMIT_OUTBOX_FDS };
+    rig_begin();
+    struct user *user = user_greet(ANNA);
+    struct msg_buffer_create_params create = {1, SCAND_PLACE_HOST};
+    struct msg_buffer_create_result made;
+    uint32_t first = user->last_msgid + 1;
+    for (uint64_t i = 1; i <= MANY; i++) {
+        ask(user, METHOD_buffer_create, &create);
+        ask(user, METHOD_buffer_release, &(struct msg_buffer_id){i});
+    }
+    CHECK(user->client->paused && !user->over);
+    for (uint32_t i = 0; i < MANY; i++) {
+        REQUIRE(answered(user, first + 2 * i, METHOD_buffer_create, &made));
+        CHECK_EQ(made.buffer, i + 1);
+        REQUIRE(answered(user, first + 2 * i + 1, METHOD_buffer_release, NULL));
+        CHECK_EQ(service_input(user->client), 0);
+    }
+    rig_end();
+}
+
+/* A buffer whose descriptors cannot be sent is none: the client may try again. */
+static void descriptors_that_cannot_be_sent(void)
+{
+    struct rlimit files, few;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+    rig_begin();
+    struct user *user = user_greet(ANNA);
+    few = files;
+    few.rlim_cur = 1; /* those that are open stay */
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    uint32_t msgid = create_asked(user, 1, SCAND_PLACE_HOST);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+    CHECK_CONTAINS(refusal(user, msgid, SCAND_BUSY),
+                   "buffer.create: its descriptors cannot be sent now: Too many open files; try again in 20 ms");
+    CHECK_EQ(rig.service.stats.buffers_open, 0);
+    CHECK_EQ(user_create(user, 1, SCAND_PLACE_HOST), 1);
+    CHECK(!user->over);
+    rig_end();
+}
+
 /* Slow work of one request does not hold up the next. */
 static void answers_do_not_wait_for_slow_work(void)
 {
@@ -524,6 +568,8 @@ static const struct test tests[] = {
     TEST(imports_of_wrong_sizes),
     TEST(imports_of_other_files),
     TEST(imports_that_cannot_be_pinned),
+    TEST(descriptors_that_are_read_late),
+    TEST(descriptors_that_cannot_be_sent),
     TEST(answers_do_not_wait_for_slow_work),
     TEST(gone_while_a_buffer_is_made),
     TEST(gone_while_an_import_is_pinned),

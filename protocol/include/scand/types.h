@@ -74,7 +74,7 @@ enum scand_place { SCAND_PLACES(X) SCAND_PLACE_COUNT };
 #define SCAND_STATUSES(X)                                                                                             \
     X(OK,             0, "ok",             0,               0, "success")                                             \
     X(INVALID,        1, "invalid",        EINVAL,         64, "an argument is wrong")                                \
-    X(MALFORMED,      2, "malformed",      EBADMSG,        70, "a message breaks the protocol; the connection ends")  \
+    X(MALFORMED,      2, "malformed",      EBADMSG,        70, "a message breaks the protocol")                       \
     X(TOO_LARGE,      3, "too_large",      EMSGSIZE,       70, "a message is larger than the protocol allows")        \
     X(UNKNOWN_METHOD, 4, "unknown_method", ENOSYS,         70, "the daemon has no such method")                       \
     X(VERSION,        5, "version",        EPROTONOSUPPORT, 70, "no protocol version in common")                      \
