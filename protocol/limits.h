@@ -28,6 +28,8 @@
 #define LIMIT_CLIENT_JOBS      256  /* queued or running, of one connection */
 #define LIMIT_JOBS             4096 /* queued or running, in all */
 #define LIMIT_CHUNKS_IN_FLIGHT 4    /* handed to a device and not yet done */
+#define LIMIT_DRAINED_MS       5000 /* at the end of a drain, for clients to take their last replies */
+#define LIMIT_LOST_MS          2000 /* the same when the device is lost and everybody waits for the next worker */
 
 /* Buffers. A host buffer is made of segments of one class: small ones up to a segment, else whole large segments. */
 #define LIMIT_SMALL_SEGMENT_BYTES KIB(256)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -25,7 +26,8 @@ struct supervisor {
     int listen_fd, ready_fd;
     pid_t worker;
     time_t started;
-    bool stopping;
+    bool stopping;         /* told to end */
+    atomic_bool *draining; /* shared with the worker, which may be told too, by a client */
     unsigned quick_failures;
     sigset_t signals;
 };
@@ -51,7 +53,7 @@ static int start_worker(struct supervisor *self)
     if (getppid() != parent)
         _exit(EX_SOFTWARE);
     sigprocmask(SIG_UNBLOCK, &self->signals, NULL);
-    _exit(worker_run(self->options, self->listen_fd, self->ready_fd));
+    _exit(worker_run(self->options, self->listen_fd, self->ready_fd, self->draining));
 }
 
 static void describe_end(int status, char *text, size_t size)
@@ -70,8 +72,10 @@ static int after_worker(struct supervisor *self, int status)
     bool quick = now_s() - self->started < QUICK_S;
     if (WIFEXITED(status) && WEXITSTATUS(status) != WORKER_LOST)
         return WEXITSTATUS(status);
-    if (self->stopping)
+    if (self->stopping || atomic_load(self->draining)) {
+        log_error("the worker ended by %s before it was drained; jobs that it had are lost", end);
         return EX_OK;
+    }
     self->quick_failures = quick ? self->quick_failures + 1 : 0;
     if (self->quick_failures > QUICK_FAILURES_MAX) {
         log_error("the worker ended again by %s, %d times within %d s of its start: giving up", end,
@@ -115,17 +119,27 @@ static void raise_open_files(void)
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
+static void block_signals(struct supervisor *self)
+{
+    sigemptyset(&self->signals);
+    sigaddset(&self->signals, SIGTERM);
+    sigaddset(&self->signals, SIGINT);
+    sigaddset(&self->signals, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &self->signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 int supervisor_run(const struct options *options, int ready_fd)
 {
     struct supervisor self = {.options = options, .ready_fd = ready_fd};
     struct error error;
-    sigemptyset(&self.signals);
-    sigaddset(&self.signals, SIGTERM);
-    sigaddset(&self.signals, SIGINT);
-    sigaddset(&self.signals, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &self.signals, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    block_signals(&self);
     raise_open_files();
+    self.draining = mmap(NULL, sizeof *self.draining, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (self.draining == MAP_FAILED) {
+        log_error("no memory to share with workers: %s", strerror(errno));
+        return EX_OSERR;
+    }
 
     /* Before CUDA starts, so that early clients wait instead of failing. As root the daemon serves every user. */
     self.listen_fd = socket_listen(options->socket, getuid() == 0 ? 0666 : 0600, &error);

@@ -25,7 +25,7 @@ struct worker {
     uv_loop_t loop;
     uv_async_t completed;
     uv_signal_t terminate, interrupt;
-    bool draining;
+    atomic_bool *draining;
 };
 
 /* A piece of work in libuv's thread pool. */
@@ -124,6 +124,12 @@ static void ops_output(void *context, struct client *client)
     server_output(&worker->server, client);
 }
 
+static void ops_draining(void *context)
+{
+    struct worker *worker = context;
+    atomic_store(worker->draining, true);
+}
+
 static void ops_drained(void *context)
 {
     struct worker *worker = context;
@@ -138,7 +144,7 @@ static uint64_t ops_now_us(void *context)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static const struct service_ops ops = {ops_start, ops_defer, ops_output, ops_drained, ops_now_us};
+static const struct service_ops ops = {ops_start, ops_defer, ops_output, ops_draining, ops_drained, ops_now_us};
 
 /* From the runner's thread: the only call of libuv from outside the loop. */
 static void chunks_completed(void *context)
@@ -147,18 +153,28 @@ static void chunks_completed(void *context)
     uv_async_send(&worker->completed);
 }
 
+/* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
+static void end_lost(struct worker *worker)
+{
+    log_error("the device is lost; this worker ends");
+    server_flush(&worker->server, LIMIT_LOST_MS);
+    _exit(WORKER_LOST);
+}
+
 static void collect_chunks(uv_async_t *async)
 {
     struct worker *worker = async->data;
     struct chunk *chunk = runner_collect(&worker->runner), *next;
+    bool lost = false;
     for (; chunk; chunk = next) {
         next = chunk->next;
-        if (chunk->status == -EOWNERDEAD) {
-            log_error("the device is lost; this worker ends, the next one goes on");
-            _exit(WORKER_LOST);
-        }
-        service_chunk_done(&worker->service, chunk);
+        if (chunk->status == -EOWNERDEAD)
+            lost = true;
+        else
+            service_chunk_done(&worker->service, chunk);
     }
+    if (lost)
+        end_lost(worker);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -186,6 +202,7 @@ static int start_loop(struct worker *worker, int listen_fd)
 /* Ends what start_loop began: clients, the device's thread, then the handles. */
 static void stop_loop(struct worker *worker)
 {
+    server_flush(&worker->server, LIMIT_DRAINED_MS);
     server_stop(&worker->server);
     runner_stop(&worker->runner);
     collect_chunks(&worker->completed);
@@ -212,9 +229,9 @@ static int prepare(struct worker *worker, const struct options *options, struct 
     return r;
 }
 
-int worker_run(const struct options *options, int listen_fd, int ready_fd)
+int worker_run(const struct options *options, int listen_fd, int ready_fd, atomic_bool *draining)
 {
-    struct worker worker = {0};
+    struct worker worker = {.draining = draining};
     struct error error;
     if (prepare(&worker, options, &error)) {
         log_error("%s", error.message);

@@ -89,6 +89,7 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
 void service_drain(struct service *service)
 {
     service->draining = true;
+    service->ops->draining(service->context);
     if (service->stats.jobs_open == 0)
         service->ops->drained(service->context);
 }

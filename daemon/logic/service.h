@@ -23,6 +23,8 @@ struct service_ops {
     void (*defer)(void *context, struct work *work);
     /* The client's connection has output to flush. */
     void (*output)(void *context, struct client *client);
+    /* From now on new jobs are refused. May be called more than once. */
+    void (*draining)(void *context);
     /* Draining has come to its end: no job is left. May be called more than once. */
     void (*drained)(void *context);
     /* Microseconds of a monotonic clock. */

@@ -15,9 +15,10 @@ import unittest
 
 import daemons
 from daemons import Daemon, children, main, scand
-from wire import CODES, Client, Closed, Failure, eventually, memfd, pack_f32, scan, tensor, unpack_f32
+from wire import CODES, Client, Closed, Failure, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
 
 MIB = 1 << 20
+PACKED_DRAIN = pack([0, 5, "server.drain", [{}]])
 
 WRONG_OPTIONS = [
     (["--device", "gpu"], '--device is "gpu"; allowed: auto, cpu, cuda, cuda:N'),
@@ -56,12 +57,6 @@ def is_gone(pid):
             return file.read().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
-
-
-def answers(path):
-    """Somebody listens; the last thread of a process that was killed may hold the socket for a moment."""
-    with socket.socket(socket.AF_UNIX) as one:
-        return one.connect_ex(path) == 0
 
 
 class Work:
@@ -160,6 +155,23 @@ class Stops(ProcessTest):
                 client.wait(msgid)
             daemon.wait(0)
 
+    def test_answers_that_are_read_late(self):
+        """Everything that was answered comes, also to a client that begins to read only when the daemon is at its end."""
+        with Daemon() as daemon:
+            late, other = daemon.client(), daemon.client()
+            late.send_bytes(b"".join(pack([0, i, "x", []]) for i in range(15000)))
+
+            def refused():
+                return other.call("server.stats")["messages_refused"]
+
+            self.assertTrue(eventually(lambda: 0 < refused() == refused()))
+            answered = refused()
+            self.assertEqual(other.call("server.drain"), {})
+            for msgid in range(answered):
+                self.fails("unknown_method", late, msgid)
+            self.assertTrue(late.is_closed())
+            daemon.wait(0)
+
     def test_with_buffers_being_made(self):
         """The end comes while helpers are at work."""
         for _ in range(5):
@@ -200,6 +212,43 @@ class Stops(ProcessTest):
 
 
 class Losses(ProcessTest):
+    def test_device_is_lost_while_draining(self):
+        """Nobody is told to come again: no other worker follows. One write, so that the drain comes before any loss."""
+        with Daemon("--device", "cpu", "--fail-chunk", "3") as daemon:
+            client = daemon.client()
+            job = scan(tensor(client.create(400).buffer, [100]))
+            client.send_bytes(b"".join(pack([0, 10 + i, "job.submit", [job]]) for i in range(3)) + PACKED_DRAIN)
+            for msgid in (5, 10, 11):
+                client.wait(msgid)
+            self.loses(client)
+            daemon.process.wait(daemons.TIMEOUT_S)
+            self.assertIn("the worker ended by exit code 3 before it was drained", daemon.log_text())
+            self.assertEqual(daemon.log_text().count("ready at"), 1)
+            daemon.wait(0)
+
+    def test_worker_is_killed_while_draining(self):
+        with Daemon() as daemon:
+            work, worker = Work(daemon), daemon.worker()
+            with daemon.client() as other:
+                self.assertEqual(other.call("server.drain"), {})
+            os.kill(worker, signal.SIGKILL)
+            self.loses(work.client)
+            daemon.wait(0)
+
+    def test_what_was_done_before_the_loss_is_answered(self):
+        """Also to a client that reads so late that its socket does not take all of it."""
+        with Daemon("--device", "cpu", "--fail-chunk", "200") as daemon:
+            for losses in (1, 2, 3):
+                client = daemon.client()
+                job = scan(tensor(client.create(400).buffer, [100]))
+                asked = [pack([0, 1000 + i, "server.stats", [{}]]) for i in range(1200)]
+                asked += [pack([0, 10 + i, "job.submit", [job]]) for i in range(200)]
+                client.send_bytes(b"".join(asked))
+                self.assertTrue(eventually(lambda: daemon.log_text().count("the device is lost") == losses))
+                for i in range(199):
+                    self.assertIn("total_us", client.wait(10 + i))
+                self.loses(client)
+
     def test_worker_is_killed(self):
         with Daemon() as daemon:
             for _ in range(3):
@@ -263,11 +312,10 @@ class Losses(ProcessTest):
         work = Work(first, 3)
         first.process.kill()
         first.process.wait()
-        self.loses(work.client)
-        self.assertTrue(eventually(lambda: is_gone(worker) and not answers(first.socket)))
-        self.assertTrue(os.path.exists(first.socket))
-        with Daemon(folder=first.folder) as second:
+        with Daemon(folder=first.folder) as second:  # at once, though the worker may not have ended yet
             self.serves(second.socket)
+            self.loses(work.client)
+            self.assertTrue(eventually(lambda: is_gone(worker)))
         first.log.close()
 
 

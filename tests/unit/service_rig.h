@@ -38,7 +38,7 @@ struct rig {
     uint64_t now_us;
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
-    unsigned drained; /* calls of ops->drained */
+    unsigned draining, drained; /* calls of ops->draining, ops->drained */
     struct user users[RIG_USERS];
     size_t user_count;
     size_t fds_before;
@@ -76,6 +76,11 @@ static inline void rig_output(void *context, struct client *client)
     (void)context, (void)client;
 }
 
+static inline void rig_draining(void *context)
+{
+    ((struct rig *)context)->draining++;
+}
+
 static inline void rig_drained(void *context)
 {
     ((struct rig *)context)->drained++;
@@ -100,7 +105,7 @@ static inline size_t open_fds(void)
 /* A pool with `large` large segments; slots chunks at a time, of rows_per_chunk rows of 100 samples. */
 static inline void rig_begin_with(uint64_t large, unsigned slots, uint64_t rows_per_chunk)
 {
-    static const struct service_ops ops = {rig_start, rig_defer, rig_output, rig_drained, rig_now_us};
+    static const struct service_ops ops = {rig_start, rig_defer, rig_output, rig_draining, rig_drained, rig_now_us};
     memset(&rig, 0, sizeof rig);
     rig.fds_before = open_fds();
     rig.now_us = 1000;
@@ -196,6 +201,7 @@ static inline void rig_end(void)
     CHECK(stats->clients_open == 0 && stats->jobs_open == 0 && stats->buffers_open == 0);
     CHECK(stats->host_bytes == 0 && stats->device_bytes == 0);
     CHECK(rig.service.draining || rig.drained == 0);
+    CHECK_EQ(rig.service.draining, rig.draining > 0);
     CHECK_EQ(stats->jobs_submitted, stats->jobs_done + stats->jobs_failed + stats->jobs_cancelled);
     service_finish(&rig.service);
     pool_finish(&rig.pool);
