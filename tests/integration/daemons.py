@@ -14,6 +14,7 @@ from wire import CODES, TIMEOUT_S, Client, Failure, eventually, pack_f32, scan, 
 
 SCAND = None  # the daemon's executable, from the command line
 DEVICE = os.environ.get("SCAND_TEST_DEVICE", "cpu")
+ON_CPU = ("--device", "cpu")  # for tests of jobs that last, or of few open files
 FAULTS = re.compile(r"Sanitizer|runtime error:|Assertion")
 
 
@@ -39,7 +40,7 @@ def children(pid):
 
 
 class Daemon:
-    """A daemon on the CPU in the foreground. Leaving the context stops it, and checks that it ends well."""
+    """A daemon on DEVICE in the foreground; of an option given twice the last counts. Leaving the context stops it, and checks that it ends well."""
 
     def __init__(self, *options, folder=None, files=None):
         self.folder = folder or tempfile.mkdtemp(prefix="scand")

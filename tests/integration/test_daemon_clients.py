@@ -12,7 +12,7 @@ import signal
 import time
 import unittest
 
-from daemons import Daemon, DaemonTest, main
+from daemons import ON_CPU, Daemon, DaemonTest, main
 from wire import Client, Closed, Failure, Raw, eventually, memfd, pack, scan, tensor
 
 MIB = 1 << 20
@@ -222,7 +222,7 @@ class FewFiles(unittest.TestCase):
     """A daemon that may open few files: clients beyond that are turned away with a word in the log."""
 
     def test_connections(self):
-        with Daemon(files=110) as daemon:
+        with Daemon(*ON_CPU, files=110) as daemon:
             first = daemon.client()
             clients = []
             with self.assertRaises((Closed, ConnectionError)):

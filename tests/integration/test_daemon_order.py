@@ -6,12 +6,21 @@ test_daemon_order.py SCAND [unittest's arguments]
 
 import itertools
 
-from daemons import DaemonTest, main
+from daemons import DEVICE, ON_CPU, DaemonTest, main
 from test_daemon_jobs import MIB, expected, fill
-from wire import Failure, eventually, pack_f32, scan, tensor, unpack_f32
+from wire import Failure, eventually, pack, pack_f32, scan, tensor, unpack_f32
+
+BIG = 128 * MIB  # twice that is less than the device's memory
 
 
-class Order(DaemonTest):
+class OrderTest(DaemonTest):
+    def big(self, client):
+        """Params of a job of many chunks; the device's memory is zero, and stays so."""
+        buffer = client.call("buffer.create", size=BIG, place="device")["buffer"]
+        return scan(tensor(buffer, [BIG // 40960, 10240]), axis=1, accumulator="f2", passes=["forward", "backward"])
+
+
+class Order(OrderTest):
     """Jobs that wait for one another, and what is told about them."""
 
     def test_two_jobs_on_one_buffer(self):
@@ -55,11 +64,6 @@ class Order(DaemonTest):
         for i, memory in enumerate(memories):
             self.assertEqual(unpack_f32(memory.read()), [i * value for value in twice] * 20)
 
-    def big(self, client, size=256 * MIB):
-        """A job of many chunks, and its params; the device's memory is zero, and stays so."""
-        buffer = client.call("buffer.create", size=size, place="device")["buffer"]
-        return scan(tensor(buffer, [size // 40960, 10240]), axis=1, accumulator="f2", passes=["forward", "backward"])
-
     def test_progress(self):
         client = self.client()
         job = self.big(client)
@@ -76,6 +80,59 @@ class Order(DaemonTest):
         client.call("job.submit", job)
         self.assertEqual(client.notes, [])
 
+    def test_stats_add_up(self):
+        self.settles()
+        client = self.client()
+        memory = client.create(4000)
+        before = client.call("server.stats")
+        for shape in ([10, 100], [1000], [0, 3]):
+            client.call("job.submit", scan(tensor(memory.buffer, shape)))
+        with self.assertRaises(Failure):
+            client.call("server.pong")
+        job = self.big(client)
+        client.send("job.cancel", job=client.send("job.submit", job))
+        self.assertTrue(eventually(lambda: client.call("server.stats")["jobs_open"] == 0))
+        after = client.call("server.stats")
+        more = {name: after[name] - before[name] for name in after}
+        self.assertEqual(
+            (more["jobs_submitted"], more["jobs_done"] + more["jobs_cancelled"], more["jobs_failed"]), (4, 4, 0)
+        )
+        self.assertGreaterEqual(more["rows_scanned"], 11)
+        self.assertGreaterEqual(more["samples_scanned"], 2000)
+        self.assertEqual((more["buffers_open"], more["device_bytes"], more["host_bytes"]), (1, BIG, 0))
+        self.assertGreaterEqual(more["messages_refused"], 1)
+        self.assertGreaterEqual(after["pool_bytes"], 64 * MIB)
+
+    def test_a_msgid_in_use(self):
+        client = self.client()
+        job = self.big(client)
+        client.send_bytes(pack([0, 41, "job.submit", [job]]) * 2)  # both are there before the first can be done
+        self.fails(client, 41, "invalid", "msgid 41 is that of a job that still runs")
+        client.wait(41)
+        client.send_bytes(pack([0, 41, "job.submit", [job]]))
+        client.wait(41)
+
+    def test_devices(self):
+        self.settles()
+        self.assertTrue(
+            eventually(lambda: self.neighbour.call("server.devices")["devices"][0]["memory_used_bytes"] < BIG),
+            "a big buffer of a test before is still there",
+        )
+        client = self.client()
+        (device,) = client.call("server.devices")["devices"]
+        self.assertEqual([device], client.greeting["devices"])
+        self.assertEqual((device["backend"], device["memory_limit_bytes"]), (DEVICE, 512 * MIB))
+        self.assertTrue(device["name"] and device["chunk_bytes"] and device["memory_bytes"])
+        client.call("buffer.create", size=MIB, place="device")
+        used = client.call("server.devices")["devices"][0]["memory_used_bytes"]
+        self.assertEqual(used, device["memory_used_bytes"] + MIB)
+
+
+class Waiting(OrderTest):
+    """What needs jobs that take their time: on the CPU, whatever the device of the other tests is."""
+
+    options = ON_CPU
+
     def test_cancel(self):
         client = self.client()
         job = self.big(client)
@@ -87,18 +144,6 @@ class Order(DaemonTest):
             self.fails(client, msgid, "cancelled", "cancelled by its client")
             self.refused(client, "not_found", "no such job", "job.cancel", job=msgid)
         client.wait(last)
-
-    def test_a_msgid_in_use(self):
-        client = self.client()
-        job = self.big(client)
-        client.msgid = 40
-        first = client.send("job.submit", job)
-        client.msgid = 40
-        client.send("job.submit", job)
-        self.fails(client, 41, "invalid", "msgid 41 is that of a job that still runs")
-        client.wait(first)
-        client.msgid = 40
-        client.call("job.submit", job)
 
     def test_queue_is_bounded(self):
         client, other = self.client(), self.client()
@@ -119,42 +164,6 @@ class Order(DaemonTest):
                 ended.add(failure.name)
         self.assertIn("cancelled", ended)
         client.call("job.submit", {**job, "passes": ["forward"]})
-
-    def test_stats_add_up(self):
-        client = self.client()
-        memory = client.create(4000)
-        before = client.call("server.stats")
-        for shape in ([10, 100], [1000], [0, 3]):
-            client.call("job.submit", scan(tensor(memory.buffer, shape)))
-        with self.assertRaises(Failure):
-            client.call("server.pong")
-        job = self.big(client)
-        client.send("job.cancel", job=client.send("job.submit", job))
-        self.assertTrue(eventually(lambda: client.call("server.stats")["jobs_open"] == 0))
-        after = client.call("server.stats")
-        more = {name: after[name] - before[name] for name in after}
-        self.assertEqual(
-            (more["jobs_submitted"], more["jobs_done"] + more["jobs_cancelled"], more["jobs_failed"]), (4, 4, 0)
-        )
-        self.assertGreaterEqual(more["rows_scanned"], 11)
-        self.assertGreaterEqual(more["samples_scanned"], 2000)
-        self.assertEqual((more["buffers_open"], more["device_bytes"], more["host_bytes"]), (1, 256 * MIB, 0))
-        self.assertGreaterEqual(more["messages_refused"], 1)
-        self.assertGreaterEqual(after["pool_bytes"], 64 * MIB)
-
-    def test_devices(self):
-        self.settles()
-        self.assertTrue(
-            eventually(lambda: self.neighbour.call("server.devices")["devices"][0]["memory_used_bytes"] == 0)
-        )
-        client = self.client()
-        (device,) = client.call("server.devices")["devices"]
-        self.assertEqual([device], client.greeting["devices"])
-        self.assertEqual((device["backend"], device["memory_limit_bytes"]), ("cpu", 512 * MIB))
-        self.assertTrue(device["name"] and device["chunk_bytes"] and device["memory_bytes"])
-        client.call("buffer.create", size=MIB, place="device")
-        used = client.call("server.devices")["devices"][0]["memory_used_bytes"]
-        self.assertEqual(used, device["memory_used_bytes"] + MIB)
 
 
 if __name__ == "__main__":

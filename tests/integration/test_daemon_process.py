@@ -14,7 +14,7 @@ import time
 import unittest
 
 import daemons
-from daemons import Daemon, children, main, scand
+from daemons import ON_CPU, Daemon, children, main, scand
 from wire import CODES, Client, Closed, Failure, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
 
 MIB = 1 << 20
@@ -99,7 +99,7 @@ class ProcessTest(unittest.TestCase):
 
 class Stops(ProcessTest):
     def check_drain(self, ask):
-        with Daemon() as daemon:
+        with Daemon(*ON_CPU) as daemon:
             work, other, idle = Work(daemon), daemon.client(), daemon.client()
             memory = other.create(400)
             worker = daemon.worker()
@@ -187,7 +187,7 @@ class Stops(ProcessTest):
 
     def test_twice(self):
         """Who cannot wait asks again."""
-        with Daemon() as daemon:
+        with Daemon(*ON_CPU) as daemon:
             work = Work(daemon, 100)
             daemon.process.send_signal(signal.SIGTERM)
             time.sleep(0.05)
@@ -214,7 +214,7 @@ class Stops(ProcessTest):
 class Losses(ProcessTest):
     def test_device_is_lost_while_draining(self):
         """Nobody is told to come again: no other worker follows. One write, so that the drain comes before any loss."""
-        with Daemon("--device", "cpu", "--fail-chunk", "3") as daemon:
+        with Daemon("--fail-chunk", "3") as daemon:
             client = daemon.client()
             job = scan(tensor(client.create(400).buffer, [100]))
             client.send_bytes(b"".join(pack([0, 10 + i, "job.submit", [job]]) for i in range(3)) + PACKED_DRAIN)
@@ -227,7 +227,7 @@ class Losses(ProcessTest):
             daemon.wait(0)
 
     def test_worker_is_killed_while_draining(self):
-        with Daemon() as daemon:
+        with Daemon(*ON_CPU) as daemon:
             work, worker = Work(daemon), daemon.worker()
             with daemon.client() as other:
                 self.assertEqual(other.call("server.drain"), {})
@@ -237,7 +237,7 @@ class Losses(ProcessTest):
 
     def test_what_was_done_before_the_loss_is_answered(self):
         """Also to a client that reads so late that its socket does not take all of it."""
-        with Daemon("--device", "cpu", "--fail-chunk", "200") as daemon:
+        with Daemon("--fail-chunk", "200") as daemon:
             for losses in (1, 2, 3):
                 client = daemon.client()
                 job = scan(tensor(client.create(400).buffer, [100]))
