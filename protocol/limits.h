@@ -36,7 +36,7 @@
 #define LIMIT_SMALL_SEGMENTS      64
 #define LIMIT_LARGE_SEGMENT_BYTES MIB(16)
 #define LIMIT_HOST_BUFFER_BYTES   (LIMIT_MESSAGE_FDS * LIMIT_LARGE_SEGMENT_BYTES)
-#define LIMIT_IMPORT_BYTES        GIB(512) /* one imported memfd; a single pinning call fails beyond it */
+#define LIMIT_IMPORT_BYTES        GIB(512) /* all descriptors of one import together */
 
 /* Scans. */
 #define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)

@@ -1,6 +1,6 @@
 #include <cuda_runtime.h>
 #include <errno.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ struct cuda_device {
     void *workspace;
     uint64_t workspace_bytes;
     uint64_t taken_bytes; /* of device memory; helpers allocate too */
-    bool lost;            /* a sticky error: nothing works in this process any more */
+    atomic_bool lost;     /* a sticky error: nothing works in this process any more; helpers see one too */
 };
 
 static struct cuda_device *cuda_of(struct device *device)

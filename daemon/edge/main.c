@@ -46,9 +46,7 @@ int main(int argc, char **argv)
         log_error("no pipe: %s", strerror(errno));
         return EX_OSERR;
     }
-    if (options.foreground)
-        return supervisor_run(&options, ready[1]);
-    pid_t daemon = fork();
+    pid_t daemon = options.foreground ? 0 : fork();
     if (daemon < 0) {
         log_error("could not fork: %s", strerror(errno));
         return EX_OSERR;
@@ -56,6 +54,7 @@ int main(int argc, char **argv)
     close(ready[daemon ? 1 : 0]);
     if (daemon)
         return wait_ready(daemon, ready[0]);
-    detach();
+    if (!options.foreground)
+        detach();
     return supervisor_run(&options, ready[1]);
 }

@@ -46,8 +46,7 @@ struct device_info {
 struct device;
 
 struct device_ops {
-    /* Takes a chunk without waiting for it; at most info.slots are out at a time. An error means that it was not taken.
-     */
+    /* Takes a chunk without waiting for it; at most info.slots are out at a time. On an error it was not taken. */
     int (*start)(struct device *device, struct chunk *chunk);
     /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms;
      * NULL when none completed by then. After an error that ends the device, every chunk out completes with
