@@ -42,14 +42,24 @@ def children(pid):
 class Daemon:
     """A daemon on DEVICE in the foreground; of an option given twice the last counts. Leaving the context stops it, and checks that it ends well."""
 
-    def __init__(self, *options, folder=None, files=None):
+    def __init__(self, *options, folder=None, files=None, user=None):
         self.folder = folder or tempfile.mkdtemp(prefix="scand")
         os.chmod(self.folder, 0o755)
+
+        def become():
+            if files:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+            if user:
+                os.setgroups([])
+                os.setgid(user)
+                os.setuid(user)
+
+        if user:
+            os.chown(self.folder, user, user)
         self.socket = os.path.join(self.folder, "socket")
         self.log = tempfile.TemporaryFile("w+")
         command = [SCAND, "--device", DEVICE, "--foreground", "--socket", self.socket, "--pool", "64M", "--threads", "2"]
-        before = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))) if files else None
-        self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log, preexec_fn=before)
+        self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log, preexec_fn=become)
         if (
             not eventually(lambda: self.process.poll() is not None or "ready at" in self.log_text())
             or self.process.poll()

@@ -239,6 +239,34 @@ class FewFiles(unittest.TestCase):
             with daemon.client() as client:
                 client.adopt(4096 * 3, 4096)
 
+    @unittest.skipIf(os.getuid(), "only root can start a daemon as another user, and go without limits itself")
+    def test_descriptors_on_their_way(self):
+        """The kernel bounds how many descriptors of a user are sent and not received. More wait, until as many are open as
+        may be; every request has its answer in the end."""
+        many, made = 60, 0
+        try:
+            daemon = Daemon(*ON_CPU, files=150, user=NOBODY)
+        except PermissionError:
+            self.skipTest("nobody else may run the daemon from where it is")
+        with daemon, daemon.client() as other:
+            clients = [daemon.client() for _ in range(4)]
+            for client in clients:
+                self.addCleanup(client.close)
+                for i in range(1, many):
+                    client.send("buffer.create", size=1, place="host")
+                    client.send("buffer.release", buffer=i)
+                other.call("server.ping")
+            for client in clients:
+                for i in range(1, many):
+                    try:
+                        client.wait(2 * i)
+                        made += 1
+                        os.close(client.fds.pop())
+                    except Failure as failure:
+                        self.assertEqual(failure.name, "busy")
+                self.assertEqual(client.call("server.ping"), {})
+        self.assertGreater(made, 150)
+
     def check_memory(self, daemon, clients):
         """Descriptors do not fit any more: who wants some may try again, who sends some is disconnected, others go on."""
         with self.assertRaises(Failure) as caught:
