@@ -1,5 +1,6 @@
 #include "service.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,9 +114,16 @@ void reply_nothing(struct client *client, uint32_t msgid)
     reply_result(client, msgid, &msg_nothing_type, NULL);
 }
 
+/* The longest failure, and no result of a job or a buffer is longer. */
+#define FAILURE_BYTES (LIMIT_ERROR_BYTES + 256)
+
+static_assert((LIMIT_CLIENT_JOBS + LIMIT_CLIENT_BUFFERS) * FAILURE_BYTES + LIMIT_MESSAGE_BYTES <=
+                  LIMIT_OUTBOX_BYTES - LIMIT_UNREAD_BYTES,
+              "what is under way when a client is paused can still be answered");
+
 void reply_failure(struct client *client, uint32_t msgid, const struct error *error)
 {
-    uint8_t bytes[LIMIT_ERROR_BYTES + 256];
+    uint8_t bytes[FAILURE_BYTES];
     struct encoded message = {bytes, 0, sizeof bytes};
     if (!client->connection)
         return;
