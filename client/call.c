@@ -9,10 +9,36 @@
 static const struct map_type *const result_types[METHOD_COUNT] = {METHODS(X)};
 #undef X
 
+/* What the daemon writes is shown on terminals and put into logs: one line of ASCII, whatever it was. */
+static void texts_clean(const struct map_type *type, void *map)
+{
+    for (const struct field *field = type->fields; field < type->fields + type->field_count; field++) {
+        char *member = (char *)map + field->offset;
+        const struct map_type *inner = field->of;
+        uint32_t count = field->kind == FIELD_MAP ? 1 : 0;
+        if (field->kind == FIELD_MAPS)
+            memcpy(&count, (char *)map + field->count_offset, sizeof count);
+        for (uint32_t i = 0; i < count; i++)
+            texts_clean(inner, member + i * inner->size_bytes);
+        for (; (field->kind == FIELD_TEXT || field->kind == FIELD_PROSE) && *member; member++)
+            if (*member < ' ' || *member > '~')
+                *member = '?';
+    }
+}
+
+/* Reads what a response brings. Every text of the daemon comes through here. */
+static int response_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
+{
+    if (message_read(message, type, out, error))
+        return -EBADMSG;
+    texts_clean(type, out);
+    return 0;
+}
+
 int take_failure(const struct message *message, struct error *out, struct error *error)
 {
     struct msg_failure failure;
-    if (message_read(message, &msg_failure_type, &failure, error))
+    if (response_read(message, &msg_failure_type, &failure, error))
         return -EBADMSG;
     struct error received = {.message = ""};
     failure_to_error(&failure, &received);
@@ -40,7 +66,7 @@ static int call_take_response(struct scand *daemon, struct call *call, const str
         return code;
     }
     struct msg_nothing nothing;
-    if (message_read(message, result_types[call->method], call->result ? call->result : &nothing, error))
+    if (response_read(message, result_types[call->method], call->result ? call->result : &nothing, error))
         return -EBADMSG;
     if (call->method == METHOD_buffer_create) {
         const struct msg_buffer_create_result *result = call->result;

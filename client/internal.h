@@ -59,7 +59,6 @@ struct scand {
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];
     char server[LIMIT_NAME_BYTES];
-    struct msg_limits limits;
     struct call *call; /* innermost */
     struct scand_buffer *buffers;
     struct scand_job *jobs, **jobs_end; /* in the order of submission */

@@ -67,7 +67,7 @@ static int session_hello(struct scand *daemon)
             daemon, -EPROTONOSUPPORT,
             "the daemon at %s chose protocol version %llu; this library speaks 1 to %d: upgrade one of them",
             daemon->path, (unsigned long long)result.version, PROTOCOL_VERSION);
-    daemon->limits = result.limits;
+    /* Its limits are for it to enforce: what it refuses, it explains. */
     memcpy(daemon->server, result.server, sizeof daemon->server);
     return 0;
 }

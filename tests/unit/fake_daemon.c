@@ -68,12 +68,18 @@ static void send_nothing(struct fake_client *client, uint32_t msgid)
     send_result(client, msgid, &msg_nothing_type, &(struct msg_nothing){}, NULL, 0);
 }
 
-static void send_failure(struct fake_client *client, uint32_t msgid, int code)
+/* What its texts end in. */
+static const char *ending(const struct fake *fake)
+{
+    return fake->rude ? RUDE : "";
+}
+
+static void send_failure(struct fake *fake, struct fake_client *client, uint32_t msgid, int code)
 {
     uint8_t bytes[LIMIT_MESSAGE_BYTES];
     struct encoded out = {.bytes = bytes, .capacity = sizeof bytes};
     struct error error;
-    error_set(&error, code, "planned failure");
+    error_set(&error, code, "planned failure%s", ending(fake));
     error.retry_ms = code == -EAGAIN ? 70 : 0;
     must(encode_failure(&out, msgid, &error) == 0, "encode_failure");
     send_bytes(client, &out, NULL, 0);
@@ -81,7 +87,8 @@ static void send_failure(struct fake_client *client, uint32_t msgid, int code)
 
 static void answer_hello(struct fake *fake, struct fake_client *client, const struct message *message)
 {
-    struct msg_hello_result result = {.version = (uint64_t)fake->version, .server = "fake 1", .devices_count = 0};
+    struct msg_hello_result result = {.version = (uint64_t)fake->version};
+    snprintf(result.server, sizeof result.server, "fake 1%s", ending(fake));
     send_result(client, message->msgid, &msg_hello_result_type, &result, NULL, 0);
 }
 
@@ -137,14 +144,14 @@ static void answer_import(struct fake *fake, struct fake_client *client, const s
     send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
 }
 
-static void answer_release(struct fake_client *client, const struct message *message)
+static void answer_release(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_buffer_id params;
     struct error error;
     must(message_read(message, &msg_buffer_id_type, &params, &error) == 0, "buffer.release");
     struct fake_buffer *buffer = buffer_find(client, params.buffer);
     if (!buffer) {
-        send_failure(client, message->msgid, -ENOENT);
+        send_failure(fake, client, message->msgid, -ENOENT);
         return;
     }
     memory_unmap(buffer->base, buffer->size_bytes);
@@ -188,7 +195,7 @@ static void answer_submit(struct fake *fake, struct fake_client *client, const s
     struct msg_job_submit_params params;
     struct error error;
     if (message_read(message, &msg_job_submit_params_type, &params, &error)) {
-        send_failure(client, message->msgid, -EINVAL);
+        send_failure(fake, client, message->msgid, -EINVAL);
         return;
     }
     if (params.progress)
@@ -212,26 +219,26 @@ static void answer_ping(struct fake *fake, struct fake_client *client, const str
     send_nothing(client, message->msgid);
 }
 
-static void answer_cancel(struct fake_client *client, const struct message *message)
+static void answer_cancel(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_job_id params;
     struct error error;
     must(message_read(message, &msg_job_id_type, &params, &error) == 0, "job.cancel");
     for (size_t i = 0; i < client->job_count; i++)
         if (client->jobs[i].msgid == params.job) {
-            send_failure(client, client->jobs[i].msgid, -ECANCELED);
+            send_failure(fake, client, client->jobs[i].msgid, -ECANCELED);
             client->jobs[i] = client->jobs[--client->job_count];
             send_nothing(client, message->msgid);
             return;
         }
-    send_failure(client, message->msgid, -ENOENT);
+    send_failure(fake, client, message->msgid, -ENOENT);
 }
 
-static void answer_devices(struct fake_client *client, const struct message *message)
+static void answer_devices(const struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_devices_result result = {.devices_count = 2};
     for (unsigned i = 0; i < 2; i++) {
-        snprintf(result.devices[i].name, sizeof result.devices[i].name, "device %u", i);
+        snprintf(result.devices[i].name, sizeof result.devices[i].name, "device %u%s", i, ending(fake));
         strcpy(result.devices[i].backend, "a backend whose name is long");
         result.devices[i].memory_bytes = 100 + i;
     }
@@ -251,13 +258,13 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         answer_import(fake, client, message);
         break;
     case METHOD_buffer_release:
-        answer_release(client, message);
+        answer_release(fake, client, message);
         break;
     case METHOD_job_submit:
         answer_submit(fake, client, message);
         break;
     case METHOD_job_cancel:
-        answer_cancel(client, message);
+        answer_cancel(fake, client, message);
         break;
     case METHOD_server_ping:
         answer_ping(fake, client, message);
@@ -267,7 +274,7 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
                     NULL, 0);
         break;
     case METHOD_server_devices:
-        answer_devices(client, message);
+        answer_devices(fake, client, message);
         break;
     default:
         send_nothing(client, message->msgid);
@@ -354,7 +361,7 @@ static void handle(struct fake *fake, struct fake_client *client, const struct m
     if (fake->garbage_on == (int)method && !send_garbage(fake, client, message))
         return;
     if (fake->fail_on == (int)method)
-        send_failure(client, message->msgid, fake->fail_code);
+        send_failure(fake, client, message->msgid, fake->fail_code);
     else
         answer(fake, client, message);
 }

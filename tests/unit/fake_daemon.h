@@ -16,6 +16,10 @@
 #define FAKE_JOBS    16
 #define FAKE_NONE    (-1)
 
+/* Clears the screen, begins lines, is no UTF-8, and as UTF-8 a control character again; and how it may be shown. */
+#define RUDE       "\x1b[2J\r\n\t\x7f\x9b\xc2\x9b\xff"
+#define RUDE_SHOWN "?[2J????????"
+
 enum fake_garbage {
     FAKE_GARBAGE_BYTES,    /* no MessagePack */
     FAKE_GARBAGE_ENVELOPE, /* no message */
@@ -57,6 +61,7 @@ struct fake {
     atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
     atomic_int progress; /* notifications before a job's answer, or when it is held */
     atomic_int version;  /* that hello chooses */
+    atomic_int rude;     /* its texts end in RUDE */
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int accepted;

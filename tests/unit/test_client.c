@@ -143,6 +143,36 @@ static void test_server(void)
     end();
 }
 
+/* What a terminal would obey is not shown, wherever the daemon writes it. */
+static void test_rude_texts(void)
+{
+    begin();
+    struct scand *other = NULL;
+    struct scand_job *job = NULL;
+    struct scand_device device;
+    size_t count = 0;
+    fake.rude = 1;
+    CHECK_EQ(scand_connect(fake.path, "test", &other), SCAND_OK);
+    CHECK(strcmp(scand_server_name(other), "fake 1" RUDE_SHOWN) == 0);
+    scand_disconnect(other);
+    CHECK_EQ(scand_devices(session, &device, 1, &count), SCAND_OK);
+    CHECK(strcmp(device.name, "device 0" RUDE_SHOWN) == 0);
+    fake.fail_code = -EINVAL;
+    fake.fail_on = METHOD_server_ping;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_INVALID);
+    CHECK(strcmp(scand_message(session), "planned failure" RUDE_SHOWN) == 0);
+    fake.fail_on = METHOD_job_submit;
+    struct scand_buffer *buffer = buffer_of(SAMPLES * 4);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_INVALID);
+    CHECK(strcmp(scand_message(session), "planned failure" RUDE_SHOWN) == 0);
+    fake.fail_on = METHOD_hello;
+    CHECK_EQ(scand_connect(fake.path, "test", &other), SCAND_INVALID);
+    CHECK(strcmp(scand_connect_message(), "planned failure" RUDE_SHOWN) == 0);
+    end();
+}
+
 static void test_buffer_create(void)
 {
     begin();
@@ -514,6 +544,7 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_connect_fails),
                                     TEST(test_connect_to_a_slow_daemon),
                                     TEST(test_server),
+                                    TEST(test_rude_texts),
                                     TEST(test_buffer_create),
                                     TEST(test_buffer_import),
                                     TEST(test_job),
