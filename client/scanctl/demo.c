@@ -81,7 +81,7 @@ static int demo_scan(struct demo_run *run, struct fault *fault)
     task.scan.input.buffer = run->input;
     task.scan.output.buffer = run->output;
     int result = task_start(&task, fault);
-    return result ? result : task_finish(&task, &run->times, fault);
+    return result ? result : task_finish(&task, &run->times, NULL, fault);
 }
 
 /* A warm-up job, then the one that counts, into memory that is wrong everywhere before. */

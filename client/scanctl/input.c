@@ -81,6 +81,15 @@ int input_peek(const struct input *input, void *data, size_t size_bytes, uint64_
     return 0;
 }
 
+int input_seek(struct input *input, uint64_t offset, struct fault *fault)
+{
+    if (lseek(input->fd, (off_t)offset, SEEK_SET) < 0)
+        return fault_set(fault, EX_IOERR, "%s: going to byte %" PRIu64 " fails: %s", input->name, offset,
+                         strerror(errno));
+    input->position = offset;
+    return 0;
+}
+
 int input_expect_end(struct input *input, struct fault *fault)
 {
     char byte;

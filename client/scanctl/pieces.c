@@ -4,9 +4,8 @@
 
 #include "text.h"
 
-#define BLOCK_BYTES                                                                                   \
-    (UINT64_C(256) << 10) /* read, swapped and written at a time: what stays in the processor's cache \
-                           */
+/* Read, swapped and written at a time: what stays in the processor's cache. */
+#define BLOCK_BYTES (UINT64_C(256) << 10)
 
 /* Units per block, at least one. */
 static uint64_t block_bytes(const struct array *array, uint64_t sample_bytes)
@@ -59,20 +58,69 @@ static void piece_progress(void *context, uint64_t rows_done, uint64_t rows)
     progress_update(&pieces->progress, pieces->records_done * pieces->plan->inner + rows_done);
 }
 
+/* Submits what is in the slot's buffer. */
+static int piece_submit(struct pieces *pieces, struct slot *slot, struct fault *fault)
+{
+    slot->tries++;
+    slot->task = (struct task){.daemon = pieces->daemon, .scan = *pieces->scan, .context = pieces};
+    slot->task.progress = pieces->progress.wanted ? piece_progress : NULL;
+    plan_tensors(pieces->plan, slot->buffer, pieces->records, slot->count, &slot->task.scan);
+    return task_start(&slot->task, fault);
+}
+
 static int piece_start(struct pieces *pieces, struct slot *slot, uint64_t first, struct fault *fault)
 {
     uint64_t left = pieces->plan->records - first;
     slot->first = first;
     slot->count = left < pieces->records ? left : pieces->records;
+    slot->position = pieces->input->position;
+    slot->tries = 0;
     int result = piece_read(pieces, slot, fault);
     if (!result && first + slot->count == pieces->plan->records)
         result = input_expect_end(pieces->input, fault);
-    if (result)
-        return result;
-    slot->task = (struct task){.daemon = pieces->daemon, .scan = *pieces->scan, .context = pieces};
-    slot->task.progress = pieces->progress.wanted ? piece_progress : NULL;
-    plan_tensors(pieces->plan, slot->buffer, pieces->records, slot->count, &slot->task.scan);
-    return task_start(&slot->task, fault);
+    return result ? result : piece_submit(pieces, slot, fault);
+}
+
+/* Reads and submits the piece again; the input then stands where it stood. */
+static int piece_repeat(struct pieces *pieces, struct slot *slot, struct fault *fault)
+{
+    uint64_t position = pieces->input->position;
+    int result = input_seek(pieces->input, slot->position, fault);
+    if (!result)
+        result = piece_read(pieces, slot, fault);
+    if (!result)
+        result = input_seek(pieces->input, position, fault);
+    return result ? result : piece_submit(pieces, slot, fault);
+}
+
+static int fault_lost(const struct pieces *pieces, const struct slot *slot, struct fault *fault)
+{
+    if (!pieces->input->sized)
+        return fault_set(fault, EX_TEMPFAIL,
+                         "%s: the daemon was restarted in the middle of a piece, which cannot be read again from a "
+                         "pipe; run it again, or give a file",
+                         pieces->input->name);
+    return fault_set(fault, EX_TEMPFAIL,
+                     "%s: the daemon was restarted each of the %" PRIu32
+                     " times that it scanned the piece from byte %" PRIu64 " on; its log says why; try again later",
+                     pieces->input->name, slot->tries, slot->position);
+}
+
+/* Waits for the piece's job, and for its repetition where that is lost: in place. Others are the library's to repeat.
+ */
+static int piece_wait(struct pieces *pieces, struct slot *slot, struct scand_times *times, struct fault *fault)
+{
+    for (;;) {
+        bool lost;
+        int result = task_finish(&slot->task, times, &lost, fault);
+        if (!lost || !pieces->plan->in_place)
+            return result;
+        if (!pieces->input->sized || slot->tries >= LOST_TRIES_MAX)
+            return fault_lost(pieces, slot, fault);
+        result = piece_repeat(pieces, slot, fault);
+        if (result)
+            return result;
+    }
 }
 
 static void times_add(struct scand_times *sum, const struct scand_times *times)
@@ -89,7 +137,7 @@ static int piece_finish(struct pieces *pieces, struct slot *slot, struct fault *
     struct scand_times times = {0};
     if (!slot->count)
         return 0;
-    int result = task_finish(&slot->task, &times, fault);
+    int result = piece_wait(pieces, slot, &times, fault);
     if (!result)
         result = piece_write(pieces, slot, fault);
     if (result)

@@ -1,7 +1,7 @@
 /*
  * The work of `scanctl scan`: records go from the input through the daemon to the output in pieces, so that a file of
  * any size is scanned in bounded memory. While the daemon scans one piece, the one before is written and the next one
- * read.
+ * read. A piece that the daemon lost, half written, is read again from a file and submitted again.
  */
 #ifndef SCANCTL_PIECES_H
 #define SCANCTL_PIECES_H
@@ -12,12 +12,15 @@
 #include "progress.h"
 #include "remote.h"
 
-#define SLOTS 2
+#define SLOTS          2
+#define LOST_TRIES_MAX 3 /* submissions of a piece: one that ended three workers will end a fourth */
 
 /* A buffer of the daemon, and the piece in it. */
 struct slot {
     struct scand_buffer *buffer;
     uint64_t first, count; /* records; count 0: nothing to be finished */
+    uint64_t position;     /* of the piece in the input */
+    uint32_t tries;        /* submissions */
     struct task task;
 };
 
@@ -35,7 +38,7 @@ struct pieces {
     struct slot slots[SLOTS];
     struct progress progress;
     uint64_t records_done;
-    uint64_t job_count;
+    uint64_t job_count;       /* that were done */
     struct scand_times times; /* of all jobs, added up */
 };
 

@@ -62,10 +62,12 @@ int task_start(struct task *task, struct fault *fault)
     return status ? remote_fault(task->daemon, status, "the scan", fault) : 0;
 }
 
-int task_finish(struct task *task, struct scand_times *times, struct fault *fault)
+int task_finish(struct task *task, struct scand_times *times, bool *lost, struct fault *fault)
 {
     for (;;) {
         int status = scand_wait(task->job, -1, times);
+        if (lost)
+            *lost = status == SCAND_LOST;
         int again = status == SCAND_BUSY && patience_wait(&task->patience, task->daemon);
         int result = status && !again ? remote_fault(task->daemon, status, "the scan", fault) : 0;
         scand_job_release(task->job);

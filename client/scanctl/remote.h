@@ -4,6 +4,8 @@
 #ifndef SCANCTL_REMOTE_H
 #define SCANCTL_REMOTE_H
 
+#include <stdbool.h>
+
 #include <scand/scand.h>
 
 #include "fault.h"
@@ -38,6 +40,7 @@ struct task {
 };
 
 int task_start(struct task *task, struct fault *fault);
-int task_finish(struct task *task, struct scand_times *times, struct fault *fault);
+/* Sets *lost (unless NULL) to whether the daemon lost the job, whose memory may then be half written. */
+int task_finish(struct task *task, struct scand_times *times, bool *lost, struct fault *fault);
 
 #endif

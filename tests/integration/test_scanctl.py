@@ -30,12 +30,12 @@ DAEMON = None  # the running Daemon
 class Daemon:
     """A daemon on the CPU with a small pool, so that files soon need several pieces."""
 
-    def __init__(self):
+    def __init__(self, *options):
         self.folder = tempfile.mkdtemp(prefix="scanctl")
         self.socket = os.path.join(self.folder, "socket")
         self.log = open(os.path.join(self.folder, "log"), "w+")
         command = [ARGUMENTS.scand, "--device", "cpu", "--foreground", "--socket", self.socket, "--pool", "64M"]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log)
         deadline = time.monotonic() + 20
         while run("ping", socket_path=self.socket).returncode:
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -54,6 +54,7 @@ class Daemon:
         except subprocess.TimeoutExpired:
             self.process.kill()
             sys.exit("the daemon does not stop:\n" + self.log_text())
+        self.log.close()
         shutil.rmtree(self.folder)
 
 
@@ -468,6 +469,51 @@ class Output(ScanctlTest):
             self.assertEqual((process.returncode, len(rest)), (0, left))
             self.assertLess(kib["VmHWM:"], (64 + 16) << 10)
             self.assertLess(kib["VmHWM:"] - kib["RssShmem:"], 16 << 10)
+
+
+class Losses(ScanctlTest):
+    """Each worker loses its device at a certain chunk: pieces in place are lost, and are read and submitted again."""
+
+    def daemon(self, *options):
+        daemon = Daemon(*options)
+        self.addCleanup(daemon.stop)
+        return daemon
+
+    def losses(self, daemon):
+        return daemon.log_text().count("the device is lost")
+
+    def check_repeated(self, *options):
+        """Three pieces. Big-endian, so that samples swapped twice are seen; the output takes the input's place."""
+        daemon = self.daemon(*options)
+        rows, samples = 2400, 16384
+        row = [float(j % 7 - 3) for j in range(samples)]
+        trace, expected = packed(row, big=True), packed(scanned(row, ("forward",)), big=True)
+        self.write("x.raw", trace * rows)
+        words = ("--shape", "%d,%d" % (rows, samples), "--byte-order", "big", "-o", self.path("x.raw"), "--json")
+        report = json.loads(self.succeed("scan", self.path("x.raw"), *words, socket_path=daemon.socket))
+        self.assertEqual(report["jobs"], 3)
+        self.assertGreater(self.losses(daemon), 0)
+        self.assertTrue(self.read("x.raw") == expected * rows)
+
+    def test_lost_piece_is_repeated(self):
+        self.check_repeated("--fail-chunk", "5")
+
+    def test_two_pieces_at_once(self):
+        self.check_repeated("--fail-chunk", "7", "--pool", "256M")
+
+    def test_lost_each_time(self):
+        given = self.write("in.raw", packed([1.0] * 100))
+        for dtype, text in (("f32", "each of the 3 times .* from byte 0 on; .* try again later"), ("f64", "so it did each time")):
+            daemon = self.daemon("--fail-chunk", "1")
+            words = ("scan", given, "--shape", 100, "-o", self.path("out"), "--output-dtype", dtype)
+            self.fail_with(75, text, *words, socket_path=daemon.socket)
+            self.assertEqual(self.losses(daemon), 3)
+
+    def test_pipe_cannot_be_repeated(self):
+        daemon = self.daemon("--fail-chunk", "1")
+        words = ("scan", "-", "--shape", 100, "-o", self.path("out"))
+        self.fail_with(75, "from a pipe; run it again", *words, socket_path=daemon.socket, input=packed([1.0] * 100))
+        self.assertEqual(self.losses(daemon), 1)
 
 
 class Questions(ScanctlTest):
