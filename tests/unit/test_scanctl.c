@@ -1,6 +1,6 @@
 /*
  * What scanctl is made of, but for files' forms (test_formats.c) and the daemon: options, output files, JSON, the
- * synthetic gather.
+ * synthetic gather and the bounds of its scan.
  */
 #include <dirent.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client/scanctl/bounds.h"
 #include "client/scanctl/gather.h"
 #include "client/scanctl/options.h"
 #include "client/scanctl/output.h"
@@ -286,6 +287,46 @@ static void gather_reproducible(void)
     free(pieces);
 }
 
+/* The demonstration's scan, its sums made in pairs of halves: far from the order of a loop. */
+static double sum_in_halves(const float *x, uint64_t count)
+{
+    return count == 1 ? (double)x[0] : sum_in_halves(x, count / 2) + sum_in_halves(x + count / 2, count - count / 2);
+}
+
+static void scan_in_halves(const float *in, uint64_t samples, float *between, float *out)
+{
+    for (uint64_t i = 0; i < samples; i++)
+        between[i] = (float)sum_in_halves(in, i + 1);
+    for (uint64_t i = 0; i < samples; i++)
+        out[i] = (float)sum_in_halves(between + i, samples - i);
+}
+
+static void bounds_hold_and_are_tight(void)
+{
+    enum { TRACES = 5, SAMPLES = 2000 };
+    static float in[TRACES * SAMPLES], out[TRACES * SAMPLES], low[SAMPLES], high[SAMPLES];
+    const struct gather gather = {.traces = TRACES, .samples = SAMPLES, .seed = 1};
+    const struct demo demo = {.traces = TRACES, .samples = SAMPLES, .input = in, .output = out};
+    int single = 0;
+    gather_fill(&gather, 0, TRACES, in);
+    for (int i = 0; i < TRACES; i++) {
+        scan_in_halves(in + i * SAMPLES, SAMPLES, low, out + i * SAMPLES);
+        bounds_make(in + i * SAMPLES, SAMPLES, low, high);
+        for (int j = 0; j < SAMPLES; j++)
+            single += low[j] == high[j];
+    }
+    CHECK(single > TRACES * SAMPLES * 98 / 100);
+    CHECK_EQ(bounds_check(&demo, &fault), 0);
+    /* One unit in the last place of one sample, of which only one value is right. */
+    REQUIRE(low[7] == high[7]);
+    out[4 * SAMPLES + 7] = nextafterf(low[7], INFINITY);
+    CHECK_EQ(bounds_check(&demo, &fault), 1);
+    CHECK_CONTAINS(fault.text, "trace 4, sample 7 ");
+    out[3 * SAMPLES + 1999] = NAN;
+    CHECK_EQ(bounds_check(&demo, &fault), 1);
+    CHECK_CONTAINS(fault.text, "trace 3, sample 1999 ");
+}
+
 static void count_rows(void *context, uint64_t first, uint64_t count)
 {
     unsigned char *seen = context;
@@ -305,10 +346,19 @@ static void rows_shared_once(void)
 }
 
 static const struct test tests[] = {
-    TEST(options_defaults),    TEST(options_given),        TEST(options_wrong),
-    TEST(output_whole_or_not), TEST(output_through_links), TEST(output_refused),
-    TEST(output_signals),      TEST(json_values),          TEST(numbers),
-    TEST(gather_reproducible), TEST(rows_shared_once),     TEST_END,
+    TEST(options_defaults),
+    TEST(options_given),
+    TEST(options_wrong),
+    TEST(output_whole_or_not),
+    TEST(output_through_links),
+    TEST(output_refused),
+    TEST(output_signals),
+    TEST(json_values),
+    TEST(numbers),
+    TEST(gather_reproducible),
+    TEST(bounds_hold_and_are_tight),
+    TEST(rows_shared_once),
+    TEST_END,
 };
 
 int main(int argc, char **argv)
