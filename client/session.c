@@ -172,8 +172,9 @@ static int session_take(struct scand *daemon, const uint8_t *bytes, size_t size)
         if (code == -ENOMEM)
             session_fail(daemon, code, "out of memory for a message of the daemon");
         else
-            session_fail(daemon, -EBADMSG, "the daemon at %s sent what breaks the protocol: %s", daemon->path,
-                         error.message);
+            session_fail(daemon, -EBADMSG,
+                         "the daemon at %s sent what breaks the protocol (%s): make sure that it is scand",
+                         daemon->path, error.message);
         return session_give_up(daemon);
     }
     job_report(job_find(daemon, (uint32_t)progress.job), &progress);
@@ -190,7 +191,8 @@ static int session_take_all(struct scand *daemon)
         if (code == 0)
             return 0;
         if (code < 0) {
-            session_fail(daemon, -EBADMSG, "the daemon at %s sent bytes that are no message", daemon->path);
+            session_fail(daemon, -EBADMSG,
+                         "the daemon at %s sent bytes that are no message: make sure that it is scand", daemon->path);
             return session_give_up(daemon);
         }
         code = session_take(daemon, bytes, size);

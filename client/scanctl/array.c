@@ -21,12 +21,16 @@ int format_of_word(const char *word)
     return -1;
 }
 
-enum format format_of_name(const char *path)
+int format_of_extension(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(slash ? slash : path, '.');
-    int format = dot ? format_of_word(dot + 1) : -1;
-    return format < 0 ? FORMAT_RAW : (enum format)format;
+    return dot ? format_of_word(dot + 1) : -1;
+}
+
+const char *format_word(enum format format)
+{
+    return format_words[format];
 }
 
 int array_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault)

@@ -49,10 +49,11 @@ struct array_hints {
     uint64_t shape[SCAND_RANK_MAX];
 };
 
-/* The format that a name's extension stands for; raw for any other. */
-enum format format_of_name(const char *path);
+/* The format that a name's extension stands for, or -1. */
+int format_of_extension(const char *path);
 /* The format that a word stands for, or -1. */
 int format_of_word(const char *word);
+const char *format_word(enum format format);
 
 /* Reads what comes before the samples, and checks a sized input's size. The position is then that of the first sample
  * or trace. EX_USAGE where a hint is missing or wrong, EX_DATAERR where the file is. */

@@ -175,7 +175,8 @@ int demo_command(int argc, char **argv, struct common_options *common, demo_chec
         return 0;
     }
     if (!result && optind < argc)
-        result = fault_set(fault, EX_USAGE, "\"%s\" is too much: %s takes options only", argv[optind], argv[0]);
+        result = fault_set(fault, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
+                           argv[0], argv[0]);
     if (!result)
         result = remote_open(common->socket_path, &run.daemon, fault);
     if (result)

@@ -18,8 +18,8 @@ int input_open(struct input *input, const char *path, struct fault *fault)
     if (fd < 0)
         return fault_set(fault, EX_NOINPUT, "%s: cannot be opened: %s; give a file that exists and that you may read",
                          name, strerror(errno));
-    struct stat status;
-    if (fstat(fd, &status) || S_ISDIR(status.st_mode)) {
+    struct stat status = {.st_mode = 0};
+    if (!fstat(fd, &status) && S_ISDIR(status.st_mode)) {
         if (!standard)
             close(fd);
         return fault_set(fault, EX_NOINPUT, "%s: is a folder; give a file", name);

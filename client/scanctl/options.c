@@ -203,7 +203,7 @@ static int take_option(void *context, int option, const char *argument, struct f
     }
 }
 
-/* The format where none was given. Files of a known form are not taken for raw samples, whose sums would be nonsense.
+/* The format where none was given. Files of a known form are not taken for raw samples: their sums would be nonsense.
  */
 static int format_guess(struct scan_options *options, struct fault *fault)
 {
@@ -216,8 +216,21 @@ static int format_guess(struct scan_options *options, struct fault *fault)
                 "%s: %s files cannot be scanned; convert it to .npy or SU, or give --format raw, npy or su if it "
                 "is one of those",
                 options->input_path, others[i]);
-    options->hints.format = format_of_name(options->input_path);
+    int format = format_of_extension(options->input_path);
+    options->hints.format = format < 0 ? FORMAT_RAW : (enum format)format;
     return 0;
+}
+
+/* A name that promises another form than the result has: nothing is converted. */
+static int output_name_check(const struct scan_options *options, struct fault *fault)
+{
+    int form = (int)options->hints.format, promised = format_of_extension(options->output_path);
+    if (promised < 0 || promised == form || promised == format_of_extension(options->input_path))
+        return 0;
+    return fault_set(fault, EX_USAGE,
+                     "-o is \"%s\", but the result has the form of its input, which is %s; give a name that ends in "
+                     ".%s, or convert the input first",
+                     options->output_path, format_word(options->hints.format), format_word(options->hints.format));
 }
 
 /* What can be said of the words before any file is opened. */
@@ -229,9 +242,14 @@ static int scan_options_check(struct scan_options *options, int words, struct fa
         return fault_set(fault, EX_USAGE, "%d inputs; give one file, or - for standard input", words);
     if (!options->output_path)
         return fault_set(fault, EX_USAGE, "no output; give -o FILE, or -o - for standard output");
+    if (!*options->input_path || !*options->output_path)
+        return fault_set(fault, EX_USAGE, "the %s is \"\"; give a file, or - for standard %s",
+                         *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
     if (!strcmp(options->output_path, "-") && options->common.json)
         return fault_set(fault, EX_USAGE, "--json and -o - would both write to standard output; give -o FILE");
     int result = options->hints.format == FORMAT_COUNT ? format_guess(options, fault) : 0;
+    if (!result)
+        result = output_name_check(options, fault);
     if (result)
         return result;
     if (options->hints.format == FORMAT_SU && options->output_dtype == SCAND_DTYPE_F64)

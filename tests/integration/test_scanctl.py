@@ -15,6 +15,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -298,10 +299,13 @@ class Failures(ScanctlTest):
             (("--frob",), "--frob is unknown"),
             (("scan",), "no input"),
             (("scan", self.good), "no output"),
+            (("scan", self.good, "-o", ""), 'the output is ""; give a file'),
+            (("scan", "", "-o", self.out), 'the input is ""; give a file'),
             (("scan", self.good, "-o", self.out, "--passes", "up"), '"up"; it may be forward, backward'),
             (("scan", self.good, "-o", self.out, "--axis", "1", "--shape", "100"), "it may be -1 to 0"),
             (("ping", "twice"), '"twice" is too much'),
             (("demo", "--traces", "0"), '--traces is "0"'),
+            (("demo", "twice"), '"twice" is too much: .* --help'),
         ):
             self.fail_with(64, message, *words)
 
@@ -359,6 +363,19 @@ class Failures(ScanctlTest):
             for command in (words, ("ping",), ("devices",), ("stats",), ("demo",)):
                 self.fail_with(69, re.escape(path), *command, socket_path=path)
 
+    def test_another_daemon(self):
+        path = self.path("web")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            command = [ARGUMENTS.scanctl, "--socket", path, "ping"]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            with listener.accept()[0] as connection:
+                connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+                error = process.communicate(timeout=60)[1].decode()
+        self.assertEqual(process.returncode, 70, error)
+        self.assertRegex(error, re.escape(path) + " .*: make sure that it is scand\n")
+
     def test_output_refused(self):
         words = ("scan", self.good, "--shape", 100, "-o")
         self.fail_with(73, "No such file or directory", *words, self.path("no/out"))
@@ -370,6 +387,19 @@ class Failures(ScanctlTest):
             command = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "devices"]
             result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
         self.assertEqual(result.returncode, 74)
+
+    def test_standard_descriptors_closed(self):
+        """No file of the run is taken for one of them."""
+        given = self.write("in.npy", npy_header((3,)) + packed([1.0, 2.0, 3.0]))
+        words = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "scan", "--shape", "3", "-", "-o", self.out]
+        closed = lambda *fds: lambda: [os.close(fd) for fd in fds]
+        result = subprocess.run(words, preexec_fn=closed(0), stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(result.returncode, 74)
+        self.assertRegex(result.stderr.decode(), "standard input: reading fails at byte 0")
+        words[4:] = ["--json", given, "-o", self.out]
+        result = subprocess.run(words, preexec_fn=closed(0, 1, 2), timeout=60)
+        self.assertEqual(result.returncode, 74)
+        self.assertEqual(self.read("out"), npy_header((3,)) + packed([1.0, 3.0, 6.0]))
 
     def test_disk_full(self):
         mounted = self.path("small")

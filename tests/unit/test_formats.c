@@ -365,12 +365,13 @@ static void swapping(void)
 
 static void names(void)
 {
-    CHECK_EQ(format_of_name("a.npy"), FORMAT_NPY);
-    CHECK_EQ(format_of_name("a.b/c.SU"), FORMAT_SU);
-    CHECK_EQ(format_of_name("a.npy/c"), FORMAT_RAW);
-    CHECK_EQ(format_of_name("npy"), FORMAT_RAW);
-    CHECK_EQ(format_of_name("-"), FORMAT_RAW);
-    CHECK_EQ(format_of_name("x.bin"), FORMAT_RAW);
+    CHECK_EQ(format_of_extension("a.npy"), FORMAT_NPY);
+    CHECK_EQ(format_of_extension("a.b/c.SU"), FORMAT_SU);
+    CHECK_EQ(format_of_extension("a.raw"), FORMAT_RAW);
+    CHECK_EQ(format_of_extension("a.npy/c"), -1);
+    CHECK_EQ(format_of_extension("npy"), -1);
+    CHECK_EQ(format_of_extension("-"), -1);
+    CHECK_EQ(format_of_extension("x.bin"), -1);
     CHECK_EQ(format_of_word("segy"), -1);
 }
 

@@ -64,6 +64,11 @@ static void options_given(void)
     CHECK_EQ(axis, 1);
     CHECK_EQ(scan_options_axis(&options, 1, &axis, &fault), EX_USAGE);
     CHECK_CONTAINS(fault.text, "it may be -1 to 0");
+    static const char *const pairs[] = {
+        "a.npy -o b.out",           "a.npy -o b", "a.npy -o -", "a -o b.raw", "a.b -o c.d", "a.npy -o c/b.NPY",
+        "a.su --format raw -o b.su"};
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        CHECK_EQ(parse(pairs[i]), 0);
     CHECK_EQ(parse("--help"), 0);
     CHECK(options.common.help);
 }
@@ -100,6 +105,9 @@ static void options_wrong(void)
         {"in -o out --byte-order middle", "it may be little, big"},
         {"in.su -o out --output-dtype f64", "SU files hold f32"},
         {"line.SGY -o out --shape 4", "line.SGY: .sgy files cannot be scanned; convert it"},
+        {"in.npy -o out.su", "-o is \"out.su\", but the result has the form of its input, which is npy; give a name"},
+        {"in.raw -o out.NPY --shape 4", "which is raw; give a name that ends in .raw"},
+        {"in -o out.raw --format su", "which is su"},
         {"in -o - --json", "both write to standard output"},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
