@@ -30,6 +30,13 @@ cmake -S "$consumer" -B "$root/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$root/build" >/dev/null
 "$root/build/consumer"
 
+# Another prefix than the one that was configured.
+cmake --install "$build" --prefix "$root/other" >/dev/null
+PKG_CONFIG_LIBDIR=$(dirname "$(find "$root/other" -name scand.pc)")
+export PKG_CONFIG_LIBDIR
+${CC:-cc} ${CFLAGS:-} "$consumer/main.c" $(pkg-config --cflags --libs scand) -o "$root/consumer"
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) "$root/consumer"
+
 # The tool finds the library where both were installed.
 if test -x "$prefix/bin/scanctl"; then
     "$prefix/bin/scanctl" --version
