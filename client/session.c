@@ -115,8 +115,7 @@ int session_give_up(struct scand *daemon)
     return daemon->error.code;
 }
 
-/* Writes what the socket takes. With output left, the descriptor of scand_fd becomes readable when the socket is
- * writable. */
+/* Writes what the socket takes. With output left, scand_fd's descriptor is readable when the socket is writable. */
 static int session_flush(struct scand *daemon)
 {
     int code = connection_flush(daemon->connection);
@@ -152,8 +151,7 @@ static int take_notification(const struct message *message, struct msg_job_progr
     return message_read(message, &msg_job_progress_type, progress, error) ? -EBADMSG : 0;
 }
 
-/* Handles one message. A callback comes last, when nothing of the message is needed any more: it may call the library.
- */
+/* Handles one message. A callback comes last, when nothing of the message is needed: it may call the library. */
 static int session_take(struct scand *daemon, const uint8_t *bytes, size_t size)
 {
     struct message message;

@@ -203,8 +203,7 @@ static int take_option(void *context, int option, const char *argument, struct f
     }
 }
 
-/* The format where none was given. Files of a known form are not taken for raw samples: their sums would be nonsense.
- */
+/* The format where none was given. Files of a known form are not taken for raw samples: sums of those are nonsense. */
 static int format_guess(struct scan_options *options, struct fault *fault)
 {
     static const char *const others[] = {".sgy", ".segy", ".rsf", ".npz"};

@@ -28,18 +28,18 @@ struct scan_options {
 
 /* Long options that every command takes; their values are over those of any character. */
 enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
-#define COMMON_OPTIONS                                                                            \
-    {"socket", required_argument, NULL, OPTION_SOCKET}, {"json", no_argument, NULL, OPTION_JSON}, \
-    {                                                                                             \
-        "help", no_argument, NULL, OPTION_HELP                                                    \
-    }
+// clang-format off
+#define COMMON_OPTIONS                                  \
+    {"socket", required_argument, NULL, OPTION_SOCKET}, \
+    {"json", no_argument, NULL, OPTION_JSON},           \
+    {"help", no_argument, NULL, OPTION_HELP}
+// clang-format on
 
 /* Takes one of a command's own options: its value as in its table, and its argument. */
 typedef int option_handler(void *context, int option, const char *argument, struct fault *fault);
 
 /* Goes through argv from its second word; argv[0] is the program, and command, for messages: "scanctl scan". optind is
- * then the first word that is no option. EX_USAGE for unknown ones.
- */
+ * then the first word that is no option. EX_USAGE for unknown ones. */
 int options_parse(int argc, char **argv, const char *short_options, const struct option *table, option_handler *handler,
                   void *context, struct common_options *common, struct fault *fault);
 /* For commands without options of their own, which take no words either. */

@@ -106,8 +106,7 @@ static int fault_lost(const struct pieces *pieces, const struct slot *slot, stru
                      pieces->input->name, slot->tries, slot->position);
 }
 
-/* Waits for the piece's job, and for its repetition where that is lost: in place. Others are the library's to repeat.
- */
+/* Waits for the piece's job. One that is lost in place is repeated here; the library repeats all others. */
 static int piece_wait(struct pieces *pieces, struct slot *slot, struct scand_times *times, struct fault *fault)
 {
     for (;;) {
@@ -168,8 +167,7 @@ static int first_buffer_fault(const struct pieces *pieces, int status, struct fa
         scand_status_word(status), message, pieces->plan->inner > 1 ? "; scan along the densest axis instead" : "");
 }
 
-/* Creates the buffers: as large as wanted, or as the daemon can spare now; a second one only where there is use for it.
- */
+/* Creates the buffers: as large as wanted, or as the daemon can spare now; a second one where there is use for it. */
 static int buffers_create(struct pieces *pieces, struct fault *fault)
 {
     struct patience patience = {0};

@@ -4,19 +4,31 @@
  *     struct scand *daemon;
  *     struct scand_buffer *buffer;
  *     struct scand_job *job;
- *     if (scand_connect(NULL, NULL, &daemon)) ...                 // where: SCAND_SOCKET, else the default
+ *
+ *     scand_connect(NULL, NULL, &daemon);
  *     scand_buffer_create(daemon, SCAND_PLACE_HOST, rows * samples * sizeof(float), &buffer);
- *     float *x = scand_buffer_data(buffer);                        // fill it
+ *     float *x = scand_buffer_data(buffer);
+ *     ... fill x ...
+ *
  *     struct scand_tensor t = {.buffer = buffer, .dtype = SCAND_DTYPE_F32, .rank = 2, .shape = {rows, samples}};
  *     scand_tensor_pack(&t);
- *     struct scand_scan scan = {.input = t, .output = t, .axis = 1, .pass_count = 2,
- *                               .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD}, .accumulator =
- * SCAND_ACCUMULATOR_F64}; scand_submit(daemon, &scan, &job); scand_wait(job, -1, NULL); // x now holds the result
+ *     struct scand_scan scan = {.input = t, .output = t, .axis = 1};
+ *     scan.passes[scan.pass_count++] = SCAND_PASS_FORWARD;
+ *     scan.passes[scan.pass_count++] = SCAND_PASS_BACKWARD;
+ *     scan.accumulator = SCAND_ACCUMULATOR_F64;
+ *     scand_submit(daemon, &scan, &job);
+ *     scand_wait(job, -1, NULL);
+ *     ... x holds the result ...
+ *
+ *     scand_disconnect(daemon);
  *
  * Every function that can fail returns an enum scand_status, SCAND_OK being 0, and leaves its outputs untouched on
- * failure; scand_message() then says what was wrong, with which value, what is allowed and what to do next. A
- * connection and all that belongs to it is used by one thread at a time. The library starts no threads and installs no
- * signal handlers.
+ * failure; scand_message() then says what was wrong, with which value, what is allowed and what to do next. What the
+ * daemon has written into a message or a name is shown as ASCII without control characters.
+ *
+ * A connection, with its buffers and jobs, is used by one thread at a time; different connections may be used by
+ * different threads at once. A child made by fork() leaves its parent's connections alone and makes its own. The
+ * library starts no threads and installs no signal handlers.
  *
  * When the daemon's worker is restarted, the library connects again by itself, which can add up to 10 seconds to any
  * call. Host buffers keep their handles and content. Jobs that had no answer are repeated where that cannot change
@@ -97,8 +109,7 @@ struct scand_times {
 int scand_connect(const char *socket_path, const char *name, struct scand **out);
 const char *scand_connect_message(void); /* of the calling thread's last failed scand_connect */
 
-/* Ends the connection. Buffers, their mappings and jobs of the connection end with it; running work finishes into
- * nothing. */
+/* Ends the connection, and with it its buffers, their mappings and its jobs; what runs finishes into nothing. */
 void scand_disconnect(struct scand *daemon);
 
 /* What went wrong in the last call that failed on this connection. Lives until the next call. */
