@@ -440,12 +440,14 @@ void fake_start(struct fake *fake)
     fake->listener = socket_listen(fake->path, 0600, &error);
     must(fake->listener >= 0, error.message);
     must(pthread_create(&fake->thread, NULL, fake_thread, fake) == 0, "pthread_create");
+    fake->running = true;
 }
 
 void fake_stop(struct fake *fake)
 {
     must(write(fake->wake, &(uint64_t){1}, 8) == 8, "write");
     pthread_join(fake->thread, NULL);
+    fake->running = false;
     for (size_t i = 0; i < FAKE_CLIENTS; i++)
         client_close(&fake->clients[i]);
     close(fake->listener);
@@ -455,7 +457,8 @@ void fake_stop(struct fake *fake)
 
 void fake_finish(struct fake *fake)
 {
-    fake_stop(fake);
+    if (fake->running)
+        fake_stop(fake);
     rmdir(fake->folder);
 }
 

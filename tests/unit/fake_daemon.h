@@ -48,6 +48,7 @@ struct fake_client {
 
 struct fake {
     char folder[32], path[64];
+    bool running;
     pthread_t thread;
     int listener, wake;
     /* The plan. Of a method, or FAKE_NONE. */
@@ -76,6 +77,7 @@ void fake_init(struct fake *fake);
 void fake_start(struct fake *fake);
 /* Ends like a stopped daemon: connections and socket are gone. */
 void fake_stop(struct fake *fake);
+/* Stops it if it runs, and removes its folder. */
 void fake_finish(struct fake *fake);
 
 /* Descriptors open in this process, and memfds mapped into it. */

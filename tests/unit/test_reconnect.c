@@ -1,78 +1,21 @@
-/* What libscand does when the daemon's worker ends: what it repeats, what it reports lost, and for how long it tries.
- */
+/* When the daemon's worker ends: what libscand repeats, what it reports lost, and for how long it tries. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <scand/scand.h>
 
 #include "client/internal.h"
-#include "tests/check.h"
-#include "tests/unit/fake_daemon.h"
+#include "tests/unit/client_rig.h"
 
-#define SAMPLES 5000
-
-static struct fake fake;
-static struct scand *session;
 static struct scand_buffer *input, *output;
-static int descriptors_before, memfds_before;
-
-static struct scand_buffer *buffer_of(enum scand_place place)
-{
-    struct scand_buffer *buffer = NULL;
-    CHECK_EQ(scand_buffer_create(session, place, SAMPLES * 4, &buffer), SCAND_OK);
-    return buffer;
-}
 
 /* An input of 0, 1, 2, ... and an output, of several segments each. */
 static void begin(void)
 {
-    descriptors_before = descriptors_open();
-    memfds_before = memfds_mapped();
-    fake_init(&fake);
-    fake_start(&fake);
-    if (scand_connect(fake.path, "test", &session)) {
-        fprintf(stderr, "%s\n", scand_connect_message());
-        abort();
-    }
-    input = buffer_of(SCAND_PLACE_HOST);
-    output = buffer_of(SCAND_PLACE_HOST);
+    rig_begin();
+    input = buffer_of(BYTES);
+    output = buffer_of(BYTES);
     for (int i = 0; i < SAMPLES; i++)
         ((float *)scand_buffer_data(input))[i] = (float)i;
-}
-
-static void finish(void)
-{
-    scand_disconnect(session);
-    CHECK_EQ(memfds_mapped() - memfds_before, 0);
-    CHECK_EQ(descriptors_open(), descriptors_before);
-    rmdir(fake.folder);
-}
-
-/* Held buffers of the fake daemon go with it. */
-static void end(void)
-{
-    fake_stop(&fake);
-    finish();
-}
-
-static struct scand_scan scan_of(struct scand_buffer *from, struct scand_buffer *to)
-{
-    struct scand_tensor tensor = {.buffer = from, .dtype = SCAND_DTYPE_F32, .rank = 1, .shape = {SAMPLES}};
-    scand_tensor_pack(&tensor);
-    struct scand_scan scan = {.input = tensor, .output = tensor, .pass_count = 1};
-    scan.output.buffer = to;
-    return scan;
-}
-
-static struct scand_job *submit(struct scand_buffer *from, struct scand_buffer *to)
-{
-    struct scand_scan scan = scan_of(from, to);
-    struct scand_job *job = NULL;
-    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
-    return job;
 }
 
 static void die_on(enum method method, int count)
@@ -105,7 +48,7 @@ static void test_job_is_repeated(void)
     CHECK_EQ(scand_buffer_release(input), SCAND_OK);
     CHECK_EQ(scand_buffer_release(output), SCAND_OK);
     CHECK_EQ(fake.seen[METHOD_buffer_release], 2);
-    end();
+    rig_end();
 }
 
 static void test_all_jobs_are_repeated_in_order(void)
@@ -125,7 +68,7 @@ static void test_all_jobs_are_repeated_in_order(void)
         CHECK(i == 0 || jobs[i]->msgid > jobs[i - 1]->msgid);
     }
     CHECK_EQ(fake.seen[METHOD_job_submit], 2 * JOBS);
-    end();
+    rig_end();
 }
 
 static void test_daemon_comes_back_later(void)
@@ -135,7 +78,7 @@ static void test_daemon_comes_back_later(void)
     die_on(METHOD_job_submit, 1);
     CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
     check_output();
-    end();
+    rig_end();
 }
 
 static void test_worker_ends_during_hello_and_import(void)
@@ -154,7 +97,7 @@ static void test_worker_ends_during_hello_and_import(void)
     die_on(METHOD_buffer_import, 1);
     CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
     check_output();
-    end();
+    rig_end();
 }
 
 static void test_in_place_is_lost(void)
@@ -167,7 +110,7 @@ static void test_in_place_is_lost(void)
     CHECK_EQ(fake.seen[METHOD_job_submit], 1);
     CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
     CHECK_EQ(scand_wait(job, -1, NULL), SCAND_LOST);
-    end();
+    rig_end();
 }
 
 /* Two halves of one buffer are not in place; overlapping ones are. */
@@ -202,7 +145,7 @@ static void test_extents_decide(void)
     die_on(METHOD_job_submit, 1);
     CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
     CHECK_EQ(scand_wait(job, -1, NULL), SCAND_LOST);
-    end();
+    rig_end();
 }
 
 /* Whoever wrote to a job's input makes it unrepeatable, also through a second import of the same memory. */
@@ -210,12 +153,11 @@ static void test_written_input_is_lost(void)
 {
     begin();
     fake.hold = 1;
-    struct scand_buffer *third = buffer_of(SCAND_PLACE_HOST), *alias = NULL, *twin = NULL;
+    struct scand_buffer *third = buffer_of(BYTES), *alias = NULL, *twin = NULL;
     struct scand_job *there = submit(input, output), *back = submit(output, input), *apart = submit(third, third);
-    int memfd = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    REQUIRE(memfd >= 0 && ftruncate(memfd, SAMPLES * 4) == 0);
-    CHECK_EQ(scand_buffer_import(session, memfd, SAMPLES * 4, &alias), SCAND_OK);
-    CHECK_EQ(scand_buffer_import(session, memfd, SAMPLES * 4, &twin), SCAND_OK);
+    int memfd = memfd_of(BYTES);
+    CHECK_EQ(scand_buffer_import(session, memfd, BYTES, &alias), SCAND_OK);
+    CHECK_EQ(scand_buffer_import(session, memfd, BYTES, &twin), SCAND_OK);
     close(memfd);
     struct scand_job *through = submit(alias, twin);
     CHECK_EQ(scand_wait(there, 10, NULL), SCAND_TIMED_OUT);
@@ -227,13 +169,14 @@ static void test_written_input_is_lost(void)
     CHECK_EQ(scand_wait(back, -1, NULL), SCAND_LOST);
     CHECK_EQ(scand_wait(apart, -1, NULL), SCAND_LOST);
     CHECK_EQ(scand_wait(through, -1, NULL), SCAND_LOST);
-    end();
+    rig_end();
 }
 
 static void test_device_memory_is_lost(void)
 {
     begin();
-    struct scand_buffer *device = buffer_of(SCAND_PLACE_DEVICE);
+    struct scand_buffer *device = NULL;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_DEVICE, BYTES, &device), SCAND_OK);
     die_on(METHOD_job_submit, 1);
     CHECK_EQ(scand_wait(submit(input, device), -1, NULL), SCAND_LOST);
     CHECK_CONTAINS(scand_message(session), "device memory");
@@ -244,7 +187,7 @@ static void test_device_memory_is_lost(void)
     CHECK(job == NULL);
     CHECK_EQ(scand_buffer_release(device), SCAND_OK);
     CHECK_EQ(fake.seen[METHOD_buffer_release], 0);
-    end();
+    rig_end();
 }
 
 /* What ends each worker is not given to a fourth. */
@@ -259,7 +202,7 @@ static void test_poison_is_not_repeated_forever(void)
     size_t count;
     CHECK_EQ(scand_stats(session, NULL, 0, &count), SCAND_LOST);
     CHECK_EQ(fake.seen[METHOD_server_stats], ATTEMPTS_MAX);
-    end();
+    rig_end();
 }
 
 static void test_no_daemon_comes_back(void)
@@ -285,7 +228,7 @@ static void test_no_daemon_comes_back(void)
     fake_start(&fake);
     CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
     check_output();
-    end();
+    rig_end();
 }
 
 static void test_everything_is_released_without_a_daemon(void)
@@ -301,7 +244,7 @@ static void test_everything_is_released_without_a_daemon(void)
     scand_job_release(job);
     CHECK_EQ(scand_buffer_release(input), SCAND_OK);
     CHECK(session->jobs == NULL);
-    finish();
+    rig_end();
 }
 
 static void test_cancelled_and_released(void)
@@ -310,7 +253,7 @@ static void test_cancelled_and_released(void)
     fake.hold = 1;
     struct scand_job *cancelled = submit(input, output), *dropped = submit(input, output),
                      *bereft = submit(input, output);
-    struct scand_buffer *spare = buffer_of(SCAND_PLACE_HOST);
+    struct scand_buffer *spare = buffer_of(BYTES);
     struct scand_job *kept = submit(input, spare);
     scand_job_release(dropped);
     CHECK_EQ(scand_buffer_release(output), SCAND_OK);
@@ -321,7 +264,7 @@ static void test_cancelled_and_released(void)
     CHECK_EQ(scand_wait(bereft, -1, NULL), SCAND_LOST);
     CHECK_CONTAINS(scand_message(session), "released");
     CHECK_EQ(scand_wait(kept, -1, NULL), SCAND_OK);
-    end();
+    rig_end();
 }
 
 static void test_requests(void)
@@ -337,8 +280,7 @@ static void test_requests(void)
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 100, &buffer), SCAND_OK);
     die_on(METHOD_buffer_release, 1);
     CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
-    int memfd = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    REQUIRE(memfd >= 0 && ftruncate(memfd, 100) == 0);
+    int memfd = memfd_of(100);
     die_on(METHOD_buffer_import, 1);
     CHECK_EQ(scand_buffer_import(session, memfd, 100, &buffer), SCAND_OK);
     close(memfd);
@@ -346,7 +288,7 @@ static void test_requests(void)
     CHECK_EQ(scand_drain(session), SCAND_LOST);
     CHECK_CONTAINS(scand_message(session), "server.drain");
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
-    end();
+    rig_end();
 }
 
 static void test_refused_buffer_is_lost(void)
@@ -357,7 +299,7 @@ static void test_refused_buffer_is_lost(void)
     die_on(METHOD_job_submit, 1);
     CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_LOST);
     CHECK_CONTAINS(scand_message(session), "did not take it over");
-    end();
+    rig_end();
 }
 
 /* epoll forgets a closed socket: the descriptor that programs watch must not be one. */
@@ -378,7 +320,7 @@ static void test_foreign_loop_goes_on(void)
         CHECK_EQ(scand_fd(session), fd);
     }
     close(loop);
-    end();
+    rig_end();
 }
 
 /* An idle program does not wait for a daemon that it does not need. */
@@ -392,7 +334,7 @@ static void test_idle(void)
     CHECK(clock_ms() - begin_ms < RECONNECT_MS / 2);
     fake_start(&fake);
     CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
-    end();
+    rig_end();
 }
 
 static void ping_again(void *context, uint64_t rows_done, uint64_t rows)
@@ -418,7 +360,7 @@ static void test_reconnect_in_callback(void)
     CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
     CHECK(calls >= 1);
     check_output();
-    end();
+    rig_end();
 }
 
 static const struct test tests[] = {TEST(test_job_is_repeated),
