@@ -17,7 +17,7 @@
 
 /* What a signal has to remove. Set and cleared while the signals are blocked. */
 static char signal_path[PATH_MAX];
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
 static void remove_and_die(int signal_number)
@@ -40,6 +40,7 @@ static void signals_block(sigset_t *before)
 /* Leaves ignored signals ignored, as under nohup. */
 static void signals_catch(void)
 {
+    signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
         struct sigaction old, action = {.sa_handler = remove_and_die};
         if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
@@ -126,8 +127,9 @@ int output_open(struct output *output, const char *path, struct fault *fault)
     int result = output->target ? temporary_open(output) : -ENOMEM;
     if (result)
         return fault_cannot_create(output, -result, fault);
-    if (exists)
-        fchmod(output->fd, status.st_mode & 0777); /* failing leaves the usual permissions */
+    /* Owner and permissions of the file that it replaces, as far as they may be set. */
+    if (exists && !fchown(output->fd, status.st_uid, status.st_gid))
+        fchmod(output->fd, status.st_mode & 0777);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * A file that appears whole or not at all: written under a temporary name in the same folder, then renamed. Standard
- * output, pipes and devices are written directly. One output at a time per process: SIGINT, SIGTERM and SIGHUP remove
- * its temporary file.
+ * output, pipes and devices are written directly. One output at a time per process: SIGINT, SIGTERM, SIGHUP and SIGQUIT
+ * remove its temporary file; SIGXFSZ is ignored, so that a limit of file sizes is a failed write.
  */
 #ifndef SCANCTL_OUTPUT_H
 #define SCANCTL_OUTPUT_H

@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -455,7 +456,7 @@ class Output(ScanctlTest):
         self.assertEqual(os.stat(self.path("out")).st_mode & 0o777, 0o640)
 
     def test_signals(self):
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             self.write("out", b"old")
             process = self.start()
             process.send_signal(number)
@@ -474,6 +475,21 @@ class Output(ScanctlTest):
         given = self.write("in.raw", packed([1.0]))
         self.succeed("scan", given, "--shape", 1, "-o", self.path("out"), preexec_fn=lambda: os.umask(0o037))
         self.assertEqual(os.stat(self.path("out")).st_mode & 0o777, 0o640)
+
+    def test_owner_is_kept(self):
+        if os.geteuid():
+            self.skipTest("giving files away needs root")
+        given = self.write("in.raw", packed([1.0]))
+        os.chown(self.write("out", b"old"), 1234, 5678)
+        self.succeed("scan", given, "--shape", 1, "-o", self.path("out"))
+        status = os.stat(self.path("out"))
+        self.assertEqual((status.st_uid, status.st_gid), (1234, 5678))
+
+    def test_file_size_limit(self):
+        given = self.write("in.raw", packed([1.0] * 1000))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        words = ("scan", given, "--shape", 1000, "-o", self.path("out"))
+        self.fail_with(74, "writing fails after 1000 bytes: File too large", *words, preexec_fn=limit)
 
     def test_same_file(self):
         path = self.write("x.npy", npy_header((2, 3)) + packed([1.0] * 6))

@@ -210,8 +210,8 @@ static void output_refused(void)
 /* A signal leaves nothing behind, and still ends the program. */
 static void output_signals(void)
 {
-    static const int kinds[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < 3; i++) {
+    static const int kinds[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         pid_t child = fork();
         if (!child) {
             struct output output;

@@ -166,8 +166,10 @@ int scand_cancel(struct scand_job *job);
 /* Frees the handle; a job that still runs goes on and its result is dropped. */
 void scand_job_release(struct scand_job *job);
 
-/* For programs with a loop of their own: a descriptor to poll for reading, and what to call when it is readable: it
- * takes in what has arrived without waiting. */
+/* For programs with a loop of their own: a descriptor to poll for reading, the same for as long as the connection
+ * lives, and what to call when it is readable. That takes in what has arrived; it waits only for a worker that is being
+ * restarted, while jobs have no answer. Every other call takes in what has arrived, too: look at scand_job_done before
+ * polling for a job's end. */
 int scand_fd(const struct scand *daemon);
 int scand_dispatch(struct scand *daemon);
 
