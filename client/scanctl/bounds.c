@@ -85,7 +85,7 @@ int bounds_check(const struct demo *demo, struct fault *fault)
     struct checking checking = {.demo = demo, .lock = PTHREAD_MUTEX_INITIALIZER};
     share_rows(demo->traces, check_rows, &checking);
     if (checking.out_of_memory)
-        return fault_set(fault, EX_OSERR, "out of memory while checking the result; give fewer --samples");
+        return fault_set(fault, EX_TEMPFAIL, "out of memory while checking the result; give fewer --samples");
     if (!checking.wrong)
         return 0;
     return fault_set(fault, 1,

@@ -69,7 +69,7 @@ static void test_server(void)
     struct scand_device devices[3];
     struct scand_counter counters[64];
     CHECK_EQ(scand_ping(session, &us), SCAND_OK);
-    CHECK(us < 1000000);
+    CHECK(us != UINT64_MAX);
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     CHECK_EQ(scand_devices(session, NULL, 0, &count), SCAND_OK);
     CHECK_EQ(count, 0);

@@ -24,6 +24,12 @@ static void die_on(enum method method, int count)
     fake.die_count = count;
 }
 
+/* Requests are answered in their order: those before a ping have arrived when that is answered. */
+static void requests_arrive(void)
+{
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+}
+
 static void check_output(void)
 {
     int wrong = 0;
@@ -59,7 +65,7 @@ static void test_all_jobs_are_repeated_in_order(void)
     fake.hold = 1;
     for (int i = 0; i < JOBS; i++)
         jobs[i] = submit(input, output);
-    CHECK_EQ(scand_wait(jobs[0], 10, NULL), SCAND_TIMED_OUT);
+    requests_arrive();
     fake.hold = 0;
     die_on(METHOD_server_ping, 1);
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
@@ -160,7 +166,7 @@ static void test_written_input_is_lost(void)
     CHECK_EQ(scand_buffer_import(session, memfd, BYTES, &twin), SCAND_OK);
     close(memfd);
     struct scand_job *through = submit(alias, twin);
-    CHECK_EQ(scand_wait(there, 10, NULL), SCAND_TIMED_OUT);
+    requests_arrive();
     fake.hold = 0;
     die_on(METHOD_server_ping, 1);
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
@@ -210,20 +216,18 @@ static void test_no_daemon_comes_back(void)
     begin();
     fake.hold = 1;
     struct scand_job *job = submit(input, output), *other = submit(input, input);
-    CHECK_EQ(scand_wait(job, 10, NULL), SCAND_TIMED_OUT);
+    requests_arrive();
     fake_stop(&fake);
-    int64_t begin_ms = clock_ms();
     CHECK_EQ(scand_wait(job, -1, NULL), SCAND_UNAVAILABLE);
     CHECK_CONTAINS(scand_message(session), fake.path);
-    int64_t took_ms = clock_ms() - begin_ms;
-    CHECK(took_ms >= RECONNECT_MS / 2 && took_ms < 5 * RECONNECT_MS);
+    CHECK_CONTAINS(scand_message(session), "no daemon came back");
     CHECK_EQ(scand_job_done(other), 1);
     CHECK_EQ(scand_wait(other, -1, NULL), SCAND_UNAVAILABLE);
-    /* From now on each call tries once. */
-    begin_ms = clock_ms();
+    /* From now on each call tries once, and says what that found. */
     CHECK_EQ(scand_ping(session, NULL), SCAND_UNAVAILABLE);
+    CHECK_CONTAINS(scand_message(session), "no such socket");
     CHECK_EQ(scand_dispatch(session), SCAND_UNAVAILABLE);
-    CHECK(clock_ms() - begin_ms < RECONNECT_MS / 2);
+    CHECK_CONTAINS(scand_message(session), "no such socket");
     fake.hold = 0;
     fake_start(&fake);
     CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
@@ -236,7 +240,7 @@ static void test_everything_is_released_without_a_daemon(void)
     begin();
     fake.hold = 1;
     struct scand_job *job = submit(input, output);
-    CHECK_EQ(scand_wait(job, 10, NULL), SCAND_TIMED_OUT);
+    requests_arrive();
     scand_job_release(submit(input, output));
     fake_stop(&fake);
     CHECK_EQ(scand_dispatch(session), SCAND_UNAVAILABLE);
@@ -323,15 +327,13 @@ static void test_foreign_loop_goes_on(void)
     rig_end();
 }
 
-/* An idle program does not wait for a daemon that it does not need. */
+/* An idle program does not wait for a daemon that it does not need: that would end in SCAND_UNAVAILABLE. */
 static void test_idle(void)
 {
     begin();
     fake_stop(&fake);
-    int64_t begin_ms = clock_ms();
     CHECK_EQ(scand_dispatch(session), SCAND_OK);
     CHECK_EQ(scand_dispatch(session), SCAND_OK);
-    CHECK(clock_ms() - begin_ms < RECONNECT_MS / 2);
     fake_start(&fake);
     CHECK_EQ(scand_wait(submit(input, output), -1, NULL), SCAND_OK);
     rig_end();
