@@ -26,11 +26,18 @@
 enum variant { SCAN_VARIANTS(X) VARIANT_COUNT };
 #undef X
 
-/* Inclusive ones, then exclusive ones. */
-#define SCAN_KERNELS                         (2 * VARIANT_COUNT)
-#define X(NAME, FIRST, LATER, OUT)           (const void *)scan_kernel<FIRST, LATER, OUT, false>,
-#define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) (const void *)scan_kernel<FIRST, LATER, OUT, true>,
-static const void *const scan_kernels[SCAN_KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE)};
+/* Inclusive ones, then exclusive ones, and both again for rows that all begin with a slot. */
+#define SCAN_KERNELS                                 (4 * VARIANT_COUNT)
+#define X(NAME, FIRST, LATER, OUT)                   (const void *)scan_kernel<FIRST, LATER, OUT, false, false>,
+#define X_EXCLUSIVE(NAME, FIRST, LATER, OUT)         (const void *)scan_kernel<FIRST, LATER, OUT, true, false>,
+#define X_ALIGNED(NAME, FIRST, LATER, OUT)           (const void *)scan_kernel<FIRST, LATER, OUT, false, true>,
+#define X_ALIGNED_EXCLUSIVE(NAME, FIRST, LATER, OUT) (const void *)scan_kernel<FIRST, LATER, OUT, true, true>,
+static const void *const scan_kernels[SCAN_KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE)
+                                                           SCAN_VARIANTS(X_ALIGNED) SCAN_VARIANTS(X_ALIGNED_EXCLUSIVE)};
+#undef X
+
+#define X(NAME, FIRST, LATER, OUT) FIRST::stage_slots,
+static const int stage_slots[VARIANT_COUNT] = {SCAN_VARIANTS(X)};
 #undef X
 
 /* For each accumulator the kernels that turn block totals into carries, forward and backward. */
@@ -53,10 +60,15 @@ struct device {
 };
 static struct device devices[DEVICES_MAX];
 
-/* Shared memory of the tiles; to fetch ahead, of as many that results and sums pass through meanwhile. */
-static size_t shared_bytes(int warps, bool ahead)
+/* Slots of shared memory that a warp has. */
+static int room_of(int number, bool ahead)
 {
-    return (size_t)warps * (1 + ahead) * TILE_SLOTS * SLOT_BYTES;
+    return TILE_ROOM + (ahead ? stage_slots[number % VARIANT_COUNT] : 0);
+}
+
+static size_t shared_bytes(int number, int warps, bool ahead)
+{
+    return (size_t)warps * room_of(number, ahead) * SLOT_BYTES;
 }
 
 /* Setting an attribute also loads the kernel. */
@@ -74,9 +86,9 @@ static cudaError_t kernel_load(struct device *device, int number, int shared_max
     for (int ahead = 0; ahead < 2; ahead++)
         for (int warps = 1; warps <= ORDER_FAN && !error; warps++) {
             int blocks = 0;
-            if (shared_bytes(warps, ahead) <= (size_t)dynamic_max)
+            if (shared_bytes(number, warps, ahead) <= (size_t)dynamic_max)
                 error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, warps * WARP,
-                                                                      shared_bytes(warps, ahead));
+                                                                      shared_bytes(number, warps, ahead));
             device->resident[number][ahead][warps] = (uint8_t)blocks;
         }
     return error;
@@ -120,9 +132,9 @@ static enum variant variant_of(const struct scan_rule *rule)
 }
 
 /* Which of scan_kernels. */
-static int kernel_of(const struct scan_rule *rule)
+static int kernel_of(const struct scan_rule *rule, bool aligned)
 {
-    return (int)variant_of(rule) + (rule->kind == SCAND_KIND_EXCLUSIVE ? VARIANT_COUNT : 0);
+    return (int)variant_of(rule) + ((rule->kind == SCAND_KIND_EXCLUSIVE) + 2 * aligned) * VARIANT_COUNT;
 }
 
 static uint64_t blocks_of(uint64_t length)
@@ -161,7 +173,16 @@ static enum scan_access access_of(const struct scan_plan *plan, const struct sca
         return ACCESS_BYTES;
     if (side->stride != size)
         return ACCESS_STRIDED;
-    return rows % SLOT_BYTES == 0 ? ACCESS_SLOTS : ACCESS_WORDS;
+    return ACCESS_SLOTS;
+}
+
+/* Whether all rows begin with a slot. */
+static bool side_is_aligned(const struct scan_plan *plan, const struct scan_side *side)
+{
+    uintptr_t places = (uintptr_t)side->base;
+    for (int axis = 0; axis < plan->outer_rank; axis++)
+        places |= (uintptr_t)side->outer_strides[axis];
+    return side->access == ACCESS_SLOTS && places % SLOT_BYTES == 0;
 }
 
 static struct scan_plan plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -203,6 +224,7 @@ static cudaError_t scan_launch(struct device *device, int number, struct scan_pl
     /* Fetching ahead, unless its shared memory costs thread blocks, which can compute while others fetch. */
     int with = device->resident[number][1][warps], without = device->resident[number][0][warps];
     plan->ahead = with >= without;
+    plan->room = room_of(number, plan->ahead);
     uint64_t grid = (uint64_t)device->processors * (plan->ahead ? with : without);
     if (grid == 0)
         return device->processors ? cudaErrorNotSupported : cudaErrorInitializationError;
@@ -210,7 +232,7 @@ static cudaError_t scan_launch(struct device *device, int number, struct scan_pl
     plan->progress = warps < WARPS_SHARED_OUT ? NULL : &device->progress[launch_number % LAUNCHES_MAX];
     void *arguments[] = {plan};
     return launch(scan_kernels[number], grid < plan->items ? grid : plan->items, warps * WARP, arguments,
-                  shared_bytes(warps, plan->ahead), stream);
+                  shared_bytes(number, warps, plan->ahead), stream);
 }
 
 /* The carries into all blocks, from their totals in one pass. */
@@ -257,7 +279,7 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     if (error || id >= DEVICES_MAX)
         return error ? error : cudaErrorInvalidDevice;
     struct scan_plan plan = plan_of(rows, first, count);
-    int number = kernel_of(&rows->rule);
+    int number = kernel_of(&rows->rule, side_is_aligned(&plan, &plan.input) && side_is_aligned(&plan, &plan.output));
     if (plan.blocks > 1)
         error = sums_make(&devices[id], number, &plan, rows, count, workspace, stream);
     return error ? error : scan_launch(&devices[id], number, &plan, stream);

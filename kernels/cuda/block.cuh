@@ -1,9 +1,9 @@
 /*
  * Order 1 (order.h) inside an order block, by one thread block: a lane holds a leaf in registers, a warp a tile.
  *
- * A backward pass is the mirror image of a forward one, so everything is written once in terms of `position`: how many
- * members of the group the pass meets before this one. Members that do not exist get a negative position backward, and
- * forward one that nobody listens to, so they take part in nothing.
+ * A backward pass is the mirror image of a forward one, so everything is written once in terms of what a pass met
+ * before. Samples, leaves and tiles that do not exist are identities where there is an identity. Else they hold
+ * anything: forward, nobody listens to them; backward, they are told apart.
  */
 #ifndef KERNELS_CUDA_BLOCK_CUH
 #define KERNELS_CUDA_BLOCK_CUH
@@ -13,36 +13,52 @@
 
 #define WARP 32 /* lanes, of a leaf each: ORDER_FAN */
 
-/* A tile in shared memory: slots of f32 samples (samples.cuh). f64 results pass through in two halves. */
-#define SLOT_BYTES 16
-#define TILE_SLOTS (ORDER_TILE * 4 / SLOT_BYTES)
-
 /*
- * Indexes are read anew wherever they are needed: kept in registers from the load to the store, they and what is made
- * of them would cost a resident thread block.
+ * Read anew wherever it is needed: kept in a register from the load to the store, it and what is made of it would cost
+ * a resident thread block. The index of the warp is passed on instead, in a register that the lanes share (warp_index).
  */
-DEVICE unsigned thread_index()
-{
-    unsigned index;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
-    return index;
-}
-
 DEVICE int lane_index()
 {
-    return (int)(thread_index() % WARP);
+    unsigned number;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(number));
+    return (int)number;
 }
 
+/* Once per kernel. Only so does the compiler know that all lanes have the same value, and keeps it in a register that
+ * they share; a vector register would be spilled, at a cost of 15 %. */
 DEVICE int warp_index()
 {
-    return (int)(thread_index() / WARP);
+#if __CUDA_ARCH__ >= 800
+    return __shfl_sync(~0u, (int)threadIdx.x / WARP, 0);
+#else
+    return __shfl_sync(~0u, (int)threadIdx.x / WARP, 0);
+#endif
 }
 
-/* The sum of everything that a pass meets before some sample; absent where it meets nothing, which is not zero. */
+/* How many samples of an order block of `length` lie in a warp's tile. */
+DEVICE int tile_samples(int length, int warp)
+{
+    return min(max(length - warp * ORDER_TILE, 0), ORDER_TILE);
+}
+
+/* The last member of a group of which `members` exist, or of one that is filled up with identities. */
+template <class Sum> DEVICE int group_last(int members)
+{
+    return Sum::has_identity ? WARP - 1 : members - 1;
+}
+
+/* The sum of everything that a pass meets before some sample; absent where it meets nothing. */
 template <class Sum> struct carry {
     typename Sum::sum sum;
-    bool present;
+    bool present; /* always true where there is an identity */
 };
+
+template <class Sum> DEVICE carry<Sum> carry_of(typename Sum::sum sum, bool present)
+{
+    if (Sum::has_identity)
+        return {present ? sum : Sum::identity(), true};
+    return {sum, present};
+}
 
 /*
  * One of two sums, of which `then` was just added up. An f2 addition is long enough for the compiler to send only those
@@ -51,53 +67,63 @@ template <class Sum> struct carry {
 template <class Sum>
 DEVICE typename Sum::sum sum_choose(bool condition, typename Sum::sum then, typename Sum::sum otherwise)
 {
-    if (sizeof(typename Sum::sample) != sizeof(double))
+    if (!Sum::has_identity)
         pin(then);
     return condition ? then : otherwise;
 }
 
 template <class Sum> DEVICE carry<Sum> carry_join(carry<Sum> outer, carry<Sum> inner)
 {
+    if (Sum::has_identity)
+        return {Sum::add(outer.sum, inner.sum), true};
     carry<Sum> both = {sum_choose<Sum>(inner.present, Sum::add(outer.sum, inner.sum), outer.sum), true};
     if (!outer.present)
         both = inner;
     return both;
 }
 
-/* How many members of a group a pass meets before this one. */
-template <bool Backward> DEVICE int position_of(int member, int members)
-{
-    return Backward ? members - 1 - member : member;
-}
-
 /* Kogge-Stone over the members of a group, one per lane: totals to inclusive prefixes. */
-template <class Sum, bool Backward> DEVICE typename Sum::sum group_scan(typename Sum::sum total, int position)
+template <class Sum, bool Backward> DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
 {
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
-        typename Sum::sum before = lane_before<Backward>(total, distance);
-        total = sum_choose<Sum>(position >= distance, Sum::add(before, total), total);
+        typename Sum::sum before;
+        bool there = lane_before<Backward>(total, &before, distance, last);
+        total = sum_choose<Sum>(there, Sum::add(before, total), total);
     }
     return total;
 }
 
-/* This thread's leaf in an order block of `length` samples. */
-struct leaf_place {
-    int leaves;   /* in its tile, 0 to 32 */
-    int position; /* among them */
-    int last;     /* index of its last sample, where `partial` */
-    bool partial; /* a leaf of the tile lacks samples, which only a backward pass notices: it would meet them first */
+/* What a group's members meet before them in the group, from inclusive prefixes. */
+template <class Sum, bool Backward> DEVICE carry<Sum> group_before(typename Sum::sum inclusive, int last)
+{
+    typename Sum::sum before;
+    bool there = lane_before<Backward>(inclusive, &before, 1, last);
+    return carry_of<Sum>(before, there);
+}
+
+/* Of the leaves of a tile of `samples` samples, whether one lacks samples that a backward pass would have met first,
+ * and which is the last sample of this lane's. Where there is an identity, that makes no difference. */
+struct leaf_end {
+    bool partial;
+    int last;
 };
 
-template <bool Backward> DEVICE struct leaf_place leaf_place_of(int length)
+template <class Sum, bool Backward> DEVICE struct leaf_end leaf_end_of(int samples)
 {
-    int lane = lane_index(), samples = max(length - warp_index() * ORDER_TILE, 0);
-    struct leaf_place place;
-    place.leaves = min((samples + ORDER_LEAF - 1u) / ORDER_LEAF, ORDER_FAN);
-    place.position = position_of<Backward>(lane, place.leaves);
-    place.partial = Backward && samples < ORDER_TILE && samples % ORDER_LEAF != 0;
-    place.last = min(samples - lane * ORDER_LEAF, ORDER_LEAF) - 1;
-    return place;
+    if (Sum::has_identity || !Backward || samples % ORDER_LEAF == 0)
+        return {false, ORDER_LEAF - 1};
+    return {true, min(samples - lane_index() * ORDER_LEAF, ORDER_LEAF) - 1};
+}
+
+/* Makes absent what is not among the first `samples` samples of this warp's tile. */
+template <class Sum> DEVICE void leaf_fill(typename Sum::sample x[ORDER_LEAF], int samples)
+{
+    int there = samples - lane_index() * ORDER_LEAF;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        if (i >= there)
+            x[i] = Sum::absent();
 }
 
 template <class Sum, bool Backward, bool Partial>
@@ -112,6 +138,7 @@ DEVICE typename Sum::sum leaf_total(const typename Sum::sample x[ORDER_LEAF], in
     return sum;
 }
 
+/* Replaces samples by their values. */
 template <class Sum, bool Backward, bool Exclusive, bool Partial>
 DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last)
 {
@@ -124,106 +151,80 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
         const bool start = Partial ? k == last : i == 0;
         typename Sum::sum before = start ? carry.sum : sum;
         sum = Sum::add_sample(before, x[k]);
-        if (start)
+        if (start && !Sum::has_identity)
             sum = sum_choose<Sum>(carry.present, sum, Sum::first(x[k]));
         x[k] = Sum::value(Exclusive ? before : sum);
     }
 }
 
-/*
- * While its samples are in registers, a tile's shared memory holds what the halves of a pass tell each other: the
- * prefixes of its leaves, its total, which the carry into it replaces, and in the first tile the block's total. The
- * totals lie at a different place in each tile, so that a warp that goes through the tiles meets all banks.
- */
-template <class Sum> DEVICE typename Sum::sum *leaf_prefix(uint4 *tiles, int tile, int leaf)
+/* An exclusive pass leaves zero of the sample that it meets first; an identity may look different. */
+template <class Sum, bool Backward>
+DEVICE void leaf_zero_first(typename Sum::sample x[ORDER_LEAF], int length, int warp)
 {
-    return (typename Sum::sum *)(tiles + tile * TILE_SLOTS) + leaf;
+    int first = (Backward ? length - 1 : 0) - (warp * WARP + lane_index()) * ORDER_LEAF;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        if (i == first)
+            x[i] = Sum::value(Sum::zero());
 }
 
-template <class Sum> DEVICE typename Sum::sum *block_total(uint4 *tiles)
-{
-    return (typename Sum::sum *)(tiles + ORDER_FAN / 2);
-}
-
-template <class Sum> DEVICE typename Sum::sum *tile_sum(uint4 *tiles, int tile)
-{
-    return (typename Sum::sum *)(tiles + tile * (TILE_SLOTS + 1) + ORDER_FAN / 2 + 1);
-}
-
-/* The sum of all order blocks that a pass met before this one: sums[index], where there are any. */
-template <class Sum> struct outer_carry {
-    bool present;
-    const typename Sum::sum *sums;
-    const uint64_t *index;
+/* Where the tiles of an order block tell each other their totals, and the carries into them. */
+template <class Sum> struct tile_sums {
+    typename Sum::sum totals[ORDER_FAN], carries[ORDER_FAN];
 };
 
-/* The first half of a pass: the prefixes of the leaves and the tile's total. */
-template <class Sum, bool Backward>
-DEVICE void tile_up(const typename Sum::sample x[ORDER_LEAF], int length, uint4 *tiles)
+/*
+ * The first warp turns the totals of the tiles into the carries into them. If every warp did that for itself, they
+ * would meet once, but it takes longer.
+ */
+template <class Sum, bool Backward, class Outside>
+DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside)
 {
-    struct leaf_place place = leaf_place_of<Backward>(length);
-    typename Sum::sum sum = place.partial ? leaf_total<Sum, Backward, Backward>(x, place.last)
-                                          : leaf_total<Sum, Backward, false>(x, place.last);
-    sum = group_scan<Sum, Backward>(sum, place.position);
-    int warp = warp_index();
-    __syncwarp(); /* all lanes have read what an earlier pass left there */
-    *leaf_prefix<Sum>(tiles, warp, lane_index()) = sum;
-    if (place.position == place.leaves - 1)
-        *tile_sum<Sum>(tiles, warp) = sum;
+    int tile = lane_index(), last = tiles - 1;
+    typename Sum::sum sum = shared->totals[tile];
+    sum = group_scan<Sum, Backward>(sum, last);
+    if (outside.total_wanted() && tile == (Backward ? 0 : last))
+        *outside.sum() = sum;
+    carry<Sum> before = group_before<Sum, Backward>(sum, last);
+    if (outside.present())
+        before = carry_join<Sum>({*outside.sum(), true}, before);
+    shared->carries[tile] = before.sum;
 }
 
 /*
- * Between the halves: the first warp turns the totals of the tiles into the carries into them. If every warp did that
- * for itself, they would meet once instead of twice, but for f2 it takes longer.
+ * One pass over an order block of `length` samples: replaces the samples by their values, unless only the total is
+ * wanted. `outside` knows of the row's other order blocks: whether a carry from them is present, whether the total is
+ * wanted, and where the one lies and the other goes.
  */
-template <class Sum, bool Backward> DEVICE void tiles_scan(uint4 *tiles, int tile_count, outer_carry<Sum> outer)
+template <class Sum, bool Backward, bool Exclusive, class Outside>
+DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp, tile_sums<Sum> *shared,
+                       Outside outside)
 {
+    int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
+    int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
+    if (Sum::has_identity && samples < ORDER_TILE)
+        leaf_fill<Sum>(x, samples);
+    struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
+    typename Sum::sum sum =
+        end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
+    sum = group_scan<Sum, Backward>(sum, group_last<Sum>(leaves));
+    if (lane_index() == (Backward ? 0 : group_last<Sum>(leaves)))
+        shared->totals[warp] = sum;
+    carry<Sum> leaf = group_before<Sum, Backward>(sum, group_last<Sum>(leaves));
     __syncthreads();
-    if (thread_index() < WARP) {
-        int tile = lane_index();
-        int position = position_of<Backward>(tile, tile_count);
-        typename Sum::sum sum = tile < tile_count ? *tile_sum<Sum>(tiles, tile) : Sum::zero();
-        sum = group_scan<Sum, Backward>(sum, position);
-        if (position == tile_count - 1)
-            *block_total<Sum>(tiles) = sum;
-        carry<Sum> carry = {lane_before<Backward>(sum, 1), position > 0};
-        if (outer.present)
-            carry = carry_join<Sum>({outer.sums[*outer.index], true}, carry);
-        if (tile < tile_count)
-            *tile_sum<Sum>(tiles, tile) = carry.sum;
-    }
+    if (warp == 0)
+        tiles_scan<Sum, Backward>(shared, tiles, outside);
     __syncthreads();
-}
-
-/* The second half: replaces the samples by their values. */
-template <class Sum, bool Backward, bool Exclusive>
-DEVICE void tile_down(typename Sum::sample x[ORDER_LEAF], int length, uint4 *tiles, bool outer_present)
-{
-    struct leaf_place place = leaf_place_of<Backward>(length);
-    int warp = warp_index(), position = position_of<Backward>(warp, (length + ORDER_TILE - 1u) / ORDER_TILE);
-    carry<Sum> tile = {*tile_sum<Sum>(tiles, warp), outer_present || position > 0};
-    carry<Sum> leaf = {Sum::zero(), place.position > 0};
-    if (leaf.present)
-        leaf.sum = *leaf_prefix<Sum>(tiles, warp, lane_index() + (Backward ? 1 : -1));
-    leaf = carry_join<Sum>(tile, leaf);
-    if (place.partial)
-        leaf_values<Sum, Backward, Exclusive, Backward>(x, leaf, place.last);
+    if (outside.total_wanted())
+        return;
+    bool present = Sum::has_identity || outside.present() || warp != (Backward ? tiles - 1 : 0);
+    leaf = carry_join<Sum>({shared->carries[warp], present}, leaf);
+    if (end.partial)
+        leaf_values<Sum, Backward, Exclusive, Backward>(x, leaf, end.last);
     else
-        leaf_values<Sum, Backward, Exclusive, false>(x, leaf, place.last);
-}
-
-/*
- * One pass over an order block of `length` samples: replaces the samples by their values. With `total_only` the samples
- * stay. Either way *block_total holds the block's total until `tiles` changes.
- */
-template <class Sum, bool Backward, bool Exclusive>
-DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, uint4 *tiles, outer_carry<Sum> outer,
-                       bool total_only)
-{
-    tile_up<Sum, Backward>(x, length, tiles);
-    tiles_scan<Sum, Backward>(tiles, (length + ORDER_TILE - 1u) / ORDER_TILE, outer);
-    if (!total_only)
-        tile_down<Sum, Backward, Exclusive>(x, length, tiles, outer.present);
+        leaf_values<Sum, Backward, Exclusive, false>(x, leaf, end.last);
+    if (Exclusive && Sum::has_identity && !outside.present())
+        leaf_zero_first<Sum, Backward>(x, length, warp);
 }
 
 #endif

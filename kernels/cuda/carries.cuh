@@ -30,13 +30,13 @@ DEVICE void level_up(typename Sum::sum *level, uint64_t members, typename Sum::s
     int lane = threadIdx.x % WARP;
     for (uint64_t first = threadIdx.x / WARP * ORDER_FAN; first < members; first += blockDim.x) {
         int count = (int)min(members - first, (uint64_t)ORDER_FAN);
-        int position = position_of<Backward>(lane, count);
-        typename Sum::sum prefix = lane < count ? level[first + lane] : Sum::zero();
-        prefix = group_scan<Sum, Backward>(prefix, position);
-        typename Sum::sum before = lane_before<Backward>(prefix, 1);
-        if (lane < count && position > 0)
-            level[first + lane] = before;
-        if (position == count - 1)
+        int last = group_last<Sum>(count);
+        typename Sum::sum prefix = lane < count ? level[first + lane] : Sum::identity();
+        prefix = group_scan<Sum, Backward>(prefix, last);
+        carry<Sum> before = group_before<Sum, Backward>(prefix, last);
+        if (lane < count)
+            level[first + lane] = before.sum;
+        if (lane == (Backward ? 0 : count - 1))
             totals[first / ORDER_FAN] = prefix;
     }
 }
@@ -49,8 +49,8 @@ DEVICE void level_down(typename Sum::sum *level, uint64_t members, const typenam
     for (uint64_t i = threadIdx.x; i < members; i += blockDim.x) {
         uint64_t group = i / ORDER_FAN;
         uint64_t first = Backward ? min(group * ORDER_FAN + ORDER_FAN, members) - 1 : group * ORDER_FAN;
-        carry<Sum> outside = {outer[group], group != first_group};
-        level[i] = carry_join<Sum>(outside, {level[i], i != first}).sum;
+        carry<Sum> outside = carry_of<Sum>(outer[group], group != first_group);
+        level[i] = carry_join<Sum>(outside, carry_of<Sum>(level[i], i != first)).sum;
     }
 }
 

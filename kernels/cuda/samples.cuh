@@ -1,10 +1,11 @@
 /*
  * Where samples lie, and how a warp moves its tile between device memory and its lanes' registers.
  *
- * Neighbouring lanes should touch neighbouring addresses, but a lane holds 16 consecutive samples. So a tile passes
- * through shared memory, as slots of 16 bytes, permuted so that both ways of going through them, lane after lane and
- * leaf after leaf, meet every bank equally often. Indexes are those of the row, not of the address: alignment decides
- * how samples travel, never which lane holds them.
+ * Neighbouring lanes should touch neighbouring addresses, 16 aligned bytes at a time, but a lane holds 16 consecutive
+ * samples, which may begin anywhere. So a tile passes through shared memory in slots of 16 bytes, those that it lies in
+ * in device memory, its first sample `shift` samples from the start of the first one. Lanes shift samples to and from
+ * each other's slots: alignment decides how samples travel, never which lane holds them. Slots are permuted so that
+ * both ways of going through them, lane after lane and leaf after leaf, meet every bank equally often.
  */
 #ifndef KERNELS_CUDA_SAMPLES_CUH
 #define KERNELS_CUDA_SAMPLES_CUH
@@ -15,9 +16,16 @@
 #include "kernels/cuda/block.cuh"
 #include "kernels/scan.h"
 
+/*
+ * A tile in shared memory: slots of f32 samples, one more where they do not begin with a slot, and room to the next
+ * multiple of 128 bytes, because tiles that begin elsewhere take 10 % longer.
+ */
+#define SLOT_BYTES 16
+#define TILE_SLOTS (ORDER_TILE * 4 / SLOT_BYTES)
+#define TILE_ROOM  (TILE_SLOTS + 8)
+
 enum scan_access {
-    ACCESS_SLOTS,   /* contiguous and 16-byte aligned: a slot at a time */
-    ACCESS_WORDS,   /* contiguous and aligned to the type: a sample at a time */
+    ACCESS_SLOTS,   /* contiguous and aligned to the type: a slot at a time */
     ACCESS_STRIDED, /* aligned to the type, at any stride */
     ACCESS_BYTES,   /* anything else */
 };
@@ -48,14 +56,6 @@ template <class T> DEVICE T *staged_sample(uint4 *tile, int index)
     return (T *)(tile + slot_place<T>(index / per_slot)) + index % per_slot;
 }
 
-/* lane_index, from another register: the assembler would keep one value for both, from the passes on. */
-DEVICE int lane_number()
-{
-    unsigned number;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(number));
-    return (int)number;
-}
-
 /* Ends what the compiler knows of an address, so that it adds constant distances in the instruction. */
 template <class T> DEVICE T *settled(T *address)
 {
@@ -69,49 +69,49 @@ template <class T> DEVICE void sample_copy_bytes(char *target, const char *sourc
         target[i] = source[i];
 }
 
-/*
- * Copies to shared memory. Whole tiles, nearly all there are, have loops of their own: without conditions and with
- * constant distances they take a third of the instructions.
- */
-DEVICE void fetch_slots(uint4 *tile, const char *source, int slots)
+/* Samples from the start of a slot to `address`. */
+template <class T> DEVICE int shift_of(const char *address)
 {
-    int lane = lane_number();
-    source = settled(source + lane * SLOT_BYTES);
-    if (slots == TILE_SLOTS) {
-        tile += slot_place<float>(lane);
-#pragma unroll
-        for (int k = 0; k < TILE_SLOTS; k += PERIOD(float))
-            __pipeline_memcpy_async(tile + k, source + k * SLOT_BYTES, SLOT_BYTES);
-        return;
-    }
-#pragma unroll 1
-    for (int k = lane; k < slots; k += WARP, source += WARP * SLOT_BYTES)
-        __pipeline_memcpy_async(tile + slot_place<float>(k), source, SLOT_BYTES);
+    return (int)((uintptr_t)address % SLOT_BYTES / sizeof(T));
 }
 
-DEVICE void fetch_words(uint4 *tile, const char *source, int first, int count)
+/* Starts the copy of the first `size` bytes of a slot; the others become zeros. */
+DEVICE void slot_fetch(uint4 *slot, const char *source, int size)
 {
-    int lane = lane_number();
-    source = settled(source + (first + lane) * 4);
-    if (first == 0 && count == ORDER_TILE) {
-        const int period = PERIOD(float) * SLOT_BYTES / 4;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(slot)), "l"(source), "r"(size)
+                 : "memory");
+}
+
+/*
+ * Starts copies of the slots that `count` samples lie in. Those of the first slot that come before are read as well,
+ * those of the last that come after are not.
+ */
+DEVICE void fetch_slots(uint4 *tile, const char *source, int shift, int count)
+{
+    int lane = lane_index(), end = shift + count;
+    source = settled(source - shift * 4 + lane * SLOT_BYTES);
+    uint4 *slot = tile + slot_place<float>(lane);
+    if (count == ORDER_TILE) {
 #pragma unroll
-        for (int j = 0; j < period; j += WARP) {
-            float *target = staged_sample<float>(tile, j + lane);
+        for (int k = 0; k < TILE_SLOTS; k += PERIOD(float))
+            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+    } else {
 #pragma unroll
-            for (int k = 0; k < ORDER_TILE; k += period)
-                __pipeline_memcpy_async(target + k, source + (j + k) * 4, 4);
-        }
-        return;
+        for (int k = 0; k < TILE_SLOTS; k += PERIOD(float))
+            if (k + lane < end / 4)
+                __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
     }
-#pragma unroll 1
-    for (int k = first + lane; k < count; k += WARP, source += WARP * 4)
-        __pipeline_memcpy_async(staged_sample<float>(tile, k), source, 4);
+    if (end % 4 != 0 && lane == end / 4 % WARP) {
+        int last = end / 4;
+        slot_fetch(tile + slot_place<float>(last), source + (last - lane) * SLOT_BYTES, end % 4 * 4);
+    }
 }
 
 DEVICE void fetch_strided(uint4 *tile, const char *source, int64_t stride, int count, bool aligned)
 {
-    int lane = lane_number();
+    int lane = lane_index();
     source += lane * stride;
 #pragma unroll 1
     for (int k = lane; k < count; k += WARP, source += WARP * stride)
@@ -121,124 +121,175 @@ DEVICE void fetch_strided(uint4 *tile, const char *source, int64_t stride, int c
             sample_copy_bytes<float>((char *)staged_sample<float>(tile, k), source);
 }
 
-/* Starts the copy of this warp's tile of an order block of `length` samples. */
-DEVICE void tile_fetch(uint4 *tile, const char *source, const struct scan_side &side, int length)
+/* Starts the copy of this warp's tile of an order block of `length` samples. `Aligned`: all rows begin with a slot. */
+template <bool Aligned>
+DEVICE void tile_fetch(uint4 *tile, const char *source, const struct scan_side &side, int length, int warp)
 {
-    int first = warp_index() * ORDER_TILE, count = min(length - first, ORDER_TILE);
-    if (count <= 0)
+    int first = warp * ORDER_TILE, count = tile_samples(length, warp);
+    if (count == 0)
         return;
-    if (side.access == ACCESS_SLOTS) {
-        fetch_slots(tile, source + first * 4, count / 4u);
-        if (count % 4 != 0)
-            fetch_words(tile, source + first * 4, count / 4u * 4, count);
-    } else if (side.access == ACCESS_WORDS) {
-        fetch_words(tile, source + first * 4, 0, count);
-    } else {
+    if (Aligned)
+        fetch_slots(tile, source + first * 4, 0, count);
+    else if (side.access == ACCESS_SLOTS)
+        fetch_slots(tile, source + first * 4, shift_of<float>(source), count);
+    else
         fetch_strided(tile, source + first * side.stride, side.stride, count, side.access == ACCESS_STRIDED);
+}
+
+DEVICE void slot_get(const uint4 *slot, float x[4])
+{
+    uint4 words = *slot;
+    x[0] = __uint_as_float(words.x);
+    x[1] = __uint_as_float(words.y);
+    x[2] = __uint_as_float(words.z);
+    x[3] = __uint_as_float(words.w);
+}
+
+DEVICE void slot_put(uint4 *slot, const float x[4])
+{
+    *(float4 *)slot = make_float4(x[0], x[1], x[2], x[3]);
+}
+
+DEVICE void slot_put(uint4 *slot, const double x[2])
+{
+    *(double2 *)slot = make_double2(x[0], x[1]);
+}
+
+/* Moves samples `By` places down; those beyond the leaf follow. */
+template <int By> DEVICE void leaf_shift_down(float x[ORDER_LEAF], float beyond[3])
+{
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = i + By < ORDER_LEAF ? x[i + By] : beyond[i + By - ORDER_LEAF];
+    if (By == 1) {
+        beyond[0] = beyond[1];
+        beyond[1] = beyond[2];
     }
 }
 
 /* The samples of this lane's leaf. */
-DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
+DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
 {
-    int first = slot_place<float>(4 * lane_index());
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        uint4 slot = tile[first ^ j];
-        x[4 * j] = __uint_as_float(slot.x);
-        x[4 * j + 1] = __uint_as_float(slot.y);
-        x[4 * j + 2] = __uint_as_float(slot.z);
-        x[4 * j + 3] = __uint_as_float(slot.w);
-    }
-}
-
-DEVICE void leaf_write(uint4 *tile, int leaf, const float x[ORDER_LEAF])
-{
-    int first = slot_place<float>(4 * leaf);
+    int lane = lane_index(), first = slot_place<float>(4 * lane);
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        *(float4 *)(tile + (first ^ j)) = make_float4(x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]);
-}
-
-DEVICE void leaf_write(uint4 *tile, int leaf, const double x[ORDER_LEAF])
-{
-    int first = slot_place<double>(8 * leaf);
-#pragma unroll
-    for (int j = 0; j < 8; j++)
-        *(double2 *)(tile + (first ^ j)) = make_double2(x[2 * j], x[2 * j + 1]);
-}
-
-/* Copies of results from shared memory, where TILE_SLOTS slots are. */
-template <class Out> DEVICE void drain_slots(uint4 *tile, char *target, int slots)
-{
-    int lane = lane_number();
-    target = settled(target + lane * SLOT_BYTES);
-    __builtin_assume(__isGlobal(target));
-    if (slots == TILE_SLOTS) {
-#pragma unroll
-        for (int j = 0; j < PERIOD(Out); j += WARP) {
-            const uint4 *source = tile + slot_place<Out>(j + lane);
-#pragma unroll
-            for (int k = 0; k < TILE_SLOTS; k += PERIOD(Out))
-                *(uint4 *)(target + (j + k) * SLOT_BYTES) = source[k];
-        }
+        slot_get(&tile[first ^ j], &x[4 * j]);
+    if (shift == 0)
         return;
-    }
-#pragma unroll 1
-    for (int k = lane; k < slots; k += WARP, target += WARP * SLOT_BYTES)
-        *(uint4 *)target = tile[slot_place<Out>(k)];
+    float beyond[4];
+    slot_get(&tile[slot_place<float>(4 * lane + 4)], beyond);
+    if (shift & 1)
+        leaf_shift_down<1>(x, beyond);
+    if (shift & 2)
+        leaf_shift_down<2>(x, beyond);
 }
 
-template <class Out> DEVICE void drain_words(uint4 *tile, char *target, int first, int count)
+template <class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
 {
-    const int per_slot = SLOT_BYTES / sizeof(Out), capacity = TILE_SLOTS * per_slot, period = PERIOD(Out) * per_slot;
-    int lane = lane_number();
-    target = settled(target + (first + lane) * sizeof(Out));
-    __builtin_assume(__isGlobal(target));
-    if (first == 0 && count == capacity) {
+    const int per_slot = SLOT_BYTES / sizeof(T), slots = ORDER_LEAF / per_slot;
+    int first = slot_place<T>(slots * leaf);
 #pragma unroll
-        for (int j = 0; j < period; j += WARP) {
-            const Out *source = staged_sample<Out>(tile, j + lane);
-#pragma unroll
-            for (int k = 0; k < capacity; k += period)
-                *(Out *)(target + (j + k) * sizeof(Out)) = source[k];
-        }
-        return;
-    }
-#pragma unroll 1
-    for (int k = first + lane; k < count; k += WARP, target += WARP * sizeof(Out))
-        *(Out *)target = *staged_sample<Out>(tile, k);
+    for (int j = 0; j < slots; j++)
+        slot_put(&tile[first ^ j], &x[per_slot * j]);
 }
 
-template <class Out> DEVICE void drain_strided(uint4 *tile, char *target, int64_t stride, int count, bool aligned)
+/* The last `words` words of one slot and the first of the next. */
+template <int words> DEVICE uint4 slot_join(uint4 slot, uint4 next)
 {
-    int lane = lane_number();
+    if (words == 1)
+        return {slot.w, next.x, next.y, next.z};
+    if (words == 2)
+        return {slot.z, slot.w, next.x, next.y};
+    return {slot.y, slot.z, slot.w, next.x};
+}
+
+/*
+ * Writes the slots before `end` that are of these results alone to device memory, this lane's first one to `slot`. The
+ * first result lies `words` words from the start of a slot. `Whole`: as many results as fit `Slots` slots.
+ */
+template <class T, int Slots, int words, bool Whole> DEVICE void drain_slots(const uint4 *stage, char *slot, int end)
+{
+    int lane = lane_index();
+#pragma unroll
+    for (int j = 0; j < PERIOD(T); j += WARP) {
+        const uint4 *source = stage + slot_place<T>(j + lane);
+        const uint4 *before =
+            stage + (j + lane > 0 ? slot_place<T>(j + lane - 1) : slot_place<T>(PERIOD(T) - 1) - PERIOD(T));
+#pragma unroll
+        for (int k = 0; k < Slots; k += PERIOD(T))
+            if ((Whole || j + k + lane < end) && (words == 0 || j + k > 0 || lane > 0)) {
+                *(uint4 *)(slot + (j + k) * SLOT_BYTES) =
+                    words == 0 ? source[k] : slot_join<words>(before[k], source[k]);
+                if (words > 0)
+                    asm volatile("" : : : "memory"); /* all at once would take 32 registers */
+            }
+    }
+}
+
+/* Writes `count` results. Those in slots of others too, the first and the last perhaps, go one by one. */
+template <class T, int Slots, int words> DEVICE void drain_results(uint4 *stage, char *target, int count)
+{
+    const int per_slot = SLOT_BYTES / sizeof(T), shift = words * 4 / sizeof(T);
+    int lane = lane_index(), end = (unsigned)(count + shift) / per_slot;
+    char *slot = settled(target - words * 4 + lane * SLOT_BYTES);
+    __builtin_assume(__isGlobal(slot));
+    if (end == Slots)
+        drain_slots<T, Slots, words, true>(stage, slot, end);
+    else
+        drain_slots<T, Slots, words, false>(stage, slot, end);
+    if ((count + shift) % per_slot != 0 || words > 0) {
+        int k = lane < per_slot ? lane : end * per_slot - shift + lane - per_slot;
+        bool first = words > 0 && lane < per_slot - shift, last = lane >= per_slot && (words == 0 || end > 0);
+        if ((first || last) && k < count)
+            *(T *)(slot + (k + shift - lane * per_slot) * (int)sizeof(T)) = *staged_sample<T>(stage, k);
+    }
+}
+
+template <class T, int Slots, bool Aligned> DEVICE void drain_contiguous(uint4 *stage, char *target, int count)
+{
+    int words = Aligned ? 0 : (int)((uintptr_t)target % SLOT_BYTES / 4);
+    if (words == 0)
+        drain_results<T, Slots, 0>(stage, target, count);
+    else if (words == 2)
+        drain_results<T, Slots, 2>(stage, target, count);
+    else if (sizeof(T) == 4 && words == 1)
+        drain_results<T, Slots, sizeof(T) == 4 ? 1 : 0>(stage, target, count);
+    else if (sizeof(T) == 4)
+        drain_results<T, Slots, sizeof(T) == 4 ? 3 : 0>(stage, target, count);
+}
+
+template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t stride, int count, bool aligned)
+{
+    int lane = lane_index();
     target += lane * stride;
     __builtin_assume(__isGlobal(target));
 #pragma unroll 1
     for (int k = lane; k < count; k += WARP, target += WARP * stride)
         if (aligned)
-            *(Out *)target = *staged_sample<Out>(tile, k);
+            *(T *)target = *staged_sample<T>(stage, k);
         else
-            sample_copy_bytes<Out>(target, (const char *)staged_sample<Out>(tile, k));
+            sample_copy_bytes<T>(target, (const char *)staged_sample<T>(stage, k));
 }
 
-/* Writes the results that lie in shared memory, from sample `first` of an order block of `length` samples. */
-template <class Out>
-DEVICE void tile_drain(uint4 *tile, char *target, const struct scan_side &side, int first, int length)
+/* Writes a warp's tile of an order block of `length` samples by way of `Slots` slots, as many leaves at a time as fit.
+ */
+template <class T, int Slots, bool Aligned>
+DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp,
+                       const T x[ORDER_LEAF])
 {
-    const int per_slot = SLOT_BYTES / sizeof(Out), size = sizeof(Out);
-    int count = min(length - first, TILE_SLOTS * per_slot);
-    if (count <= 0)
-        return;
-    if (side.access == ACCESS_SLOTS) {
-        drain_slots<Out>(tile, target + first * size, (unsigned)count / per_slot);
-        if (count % per_slot != 0)
-            drain_words<Out>(tile, target + first * size, (unsigned)count / per_slot * per_slot, count);
-    } else if (side.access == ACCESS_WORDS) {
-        drain_words<Out>(tile, target + first * size, 0, count);
-    } else {
-        drain_strided<Out>(tile, target + first * side.stride, side.stride, count, side.access == ACCESS_STRIDED);
+    const int results = Slots * SLOT_BYTES / sizeof(T), leaves = results / ORDER_LEAF, rounds = WARP / leaves;
+    int first = warp * ORDER_TILE;
+#pragma unroll
+    for (int round = 0; round < rounds; round++, first += results) {
+        int lane = lane_index(), count = min(length - first, results);
+        if (lane / leaves == round)
+            leaf_write(stage, lane % leaves, x);
+        __syncwarp();
+        if (count > 0 && (Aligned || side.access == ACCESS_SLOTS))
+            drain_contiguous<T, Slots, Aligned>(stage, target + first * (int)sizeof(T), count);
+        else if (count > 0)
+            drain_strided<T>(stage, target + first * side.stride, side.stride, count, side.access == ACCESS_STRIDED);
+        __syncwarp();
     }
 }
 

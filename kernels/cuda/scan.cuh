@@ -38,7 +38,8 @@ struct scan_plan {
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
-    bool ahead; /* fetch the next item while one is computed; results and sums have other shared memory then */
+    bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
+    int room;   /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
 
     /* Where a row has several blocks: per pass an array of sums for every row, of its blocks' totals until they become
      * carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
@@ -52,7 +53,7 @@ struct scan_item {
     char *input, *output;         /* its first sample */
     uint64_t sum;                 /* index in plan.sums */
     int length;                   /* 0 where there is no more work */
-    bool outer[SCAND_PASSES_MAX]; /* whether a pass met other blocks of the row before */
+    bool outer[SCAND_PASSES_MAX]; /* whether a pass has a carry from other blocks of the row */
 };
 
 /*
@@ -89,23 +90,27 @@ DEVICE struct scan_item scan_item_at(const struct scan_plan &plan, uint64_t inde
     item.sum = row * plan.sums_per_row + block;
     item.length = (int)min(plan.length - block * ORDER_BLOCK, (uint64_t)ORDER_BLOCK);
     for (int pass = 0; pass < SCAND_PASSES_MAX; pass++)
-        item.outer[pass] = block != (plan.backward[pass] ? plan.blocks - 1 : 0);
+        item.outer[pass] = pass != plan.totals_pass && block != (plan.backward[pass] ? plan.blocks - 1 : 0);
     return item;
 }
 
-/* Starts the copy of this warp's tile of an item. */
-DEVICE void scan_fetch(const struct scan_plan &plan, const struct scan_item *item, uint4 *tiles)
+/* Starts the copy of a warp's tile of an item. */
+template <bool Aligned>
+DEVICE void scan_fetch(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *tile)
 {
-    tile_fetch(tiles + warp_index() * TILE_SLOTS, item->input, plan.input, item->length);
+    tile_fetch<Aligned>(tile, item->input, plan.input, item->length, warp);
     __pipeline_commit();
 }
 
 /* The samples of this lane's leaf, when they have arrived. Their place is free then. */
-DEVICE void scan_read(const uint4 *tiles, float samples[ORDER_LEAF])
+template <bool Aligned>
+DEVICE void scan_read(const struct scan_plan &plan, const struct scan_item *item, const uint4 *tile,
+                      float samples[ORDER_LEAF])
 {
+    int shift = !Aligned && plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0;
     __pipeline_wait_prior(0);
     __syncwarp();
-    leaf_read(tiles + warp_index() * TILE_SLOTS, samples);
+    leaf_read(tile, shift, samples);
     __syncwarp();
 }
 
@@ -131,41 +136,45 @@ DEVICE void leaf_results(const typename Sum::sample x[ORDER_LEAF], Out results[O
     }
 }
 
-/* Writes this warp's tile of an item by way of shared memory, as many leaves at a time as fit there. */
-template <class Sum, class Out>
-DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *item, uint4 *tiles,
+/* Writes a warp's tile of an item. */
+template <class Sum, class Out, bool Aligned>
+DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
                        const typename Sum::sample x[ORDER_LEAF])
 {
-    const int rounds = sizeof(Out) / 4, leaves = WARP / rounds;
-    uint4 *tile = tiles + warp_index() * TILE_SLOTS;
     Out results[ORDER_LEAF];
     leaf_results<Sum, Out>(x, results);
-#pragma unroll
-    for (int round = 0; round < rounds; round++) {
-        __syncwarp();
-        int lane = lane_number();
-        if (lane / leaves == round)
-            leaf_write(tile, lane % leaves, results);
-        __syncwarp();
-        int first = warp_index() * ORDER_TILE + round * leaves * ORDER_LEAF;
-        tile_drain<Out>(tile, item->output, plan.output, first, item->length);
-    }
-    __syncwarp();
+    tile_write<Out, Sum::stage_slots, Aligned>(stage, item->output, plan.output, item->length, warp, results);
 }
 
+/* What a pass over an item has to do with the other blocks of its row; looked up when needed, to hold no registers. */
+template <class Sum> struct scan_outside {
+    const struct scan_plan &plan;
+    const struct scan_item *item;
+    int pass;
+
+    __device__ __forceinline__ bool total_wanted() const
+    {
+        return plan.totals_pass == pass;
+    }
+    __device__ __forceinline__ bool present() const
+    {
+        return plan.blocks > 1 && item->outer[pass];
+    }
+    __device__ __forceinline__ typename Sum::sum *sum() const
+    {
+        return (typename Sum::sum *)plan.sums[pass] + item->sum;
+    }
+};
+
 template <class Sum, bool Exclusive>
-DEVICE void scan_pass(const struct scan_plan &plan, const struct scan_item *item, int pass, uint4 *tiles,
-                      typename Sum::sample x[ORDER_LEAF])
+DEVICE void scan_pass(const struct scan_plan &plan, const struct scan_item *item, int pass, int warp,
+                      tile_sums<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
 {
-    bool total_only = pass == plan.totals_pass;
-    typename Sum::sum *sums = (typename Sum::sum *)plan.sums[pass];
-    outer_carry<Sum> outer = {item->outer[pass] && !total_only, sums, &item->sum};
+    scan_outside<Sum> outside = {plan, item, pass};
     if (plan.backward[pass])
-        block_pass<Sum, true, Exclusive>(x, item->length, tiles, outer, total_only);
+        block_pass<Sum, true, Exclusive>(x, item->length, warp, shared, outside);
     else
-        block_pass<Sum, false, Exclusive>(x, item->length, tiles, outer, total_only);
-    if (total_only && thread_index() == 0)
-        sums[item->sum] = *block_total<Sum>(tiles);
+        block_pass<Sum, false, Exclusive>(x, item->length, warp, shared, outside);
 }
 
 /* With values before and after rounding alive at once, registers do not suffice: hence the pins. */
@@ -184,17 +193,17 @@ template <class Sum> DEVICE void leaf_between_passes(typename Sum::sample x[ORDE
     leaf_pin(x);
 }
 
-/* All passes that this launch needs. First is the accumulator of the first one, Later that of a second. */
+/* All passes that this launch needs. First is the accumulator of the first one, Later that of a second, of one size. */
 template <class First, class Later, bool Exclusive>
-DEVICE void scan_passes(const struct scan_plan &plan, const struct scan_item *item, uint4 *tiles,
+DEVICE void scan_passes(const struct scan_plan &plan, const struct scan_item *item, int warp, tile_sums<First> *shared,
                         typename First::sample x[ORDER_LEAF])
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (std::is_same<First, Later>::value || pass == 0 || plan.intermediate_f32)
-            scan_pass<First, Exclusive>(plan, item, pass, tiles, x);
+            scan_pass<First, Exclusive>(plan, item, pass, warp, shared, x);
         else
-            scan_pass<Later, Exclusive>(plan, item, pass, tiles, x);
+            scan_pass<Later, Exclusive>(plan, item, pass, warp, (tile_sums<Later> *)shared, x);
         if (pass + 1 == plan.pass_count || pass == plan.totals_pass)
             return;
         leaf_between_passes<First>(x, plan.intermediate_f32);
@@ -220,39 +229,44 @@ DEVICE void scan_finish(struct scan_progress *progress)
     }
 }
 
-template <class First, class Later, class Out, bool Exclusive>
+template <class First, class Later, class Out, bool Exclusive, bool Aligned>
 __global__ void REGISTERS(sizeof(Out) == 4 ? First::registers : 64)
     scan_kernel(const __grid_constant__ struct scan_plan plan)
 {
     extern __shared__ uint4 tiles[];
     __shared__ struct scan_item items[ITEMS];
-    if (thread_index() < ITEMS_AHEAD)
-        items[thread_index()] = scan_item_at(plan, blockIdx.x + (uint64_t)thread_index() * gridDim.x);
+    __shared__ tile_sums<First> shared;
+    if (threadIdx.x < ITEMS_AHEAD)
+        items[threadIdx.x] = scan_item_at(plan, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
     __syncthreads();
-    scan_fetch(plan, &items[0], tiles);
+    const int warp = warp_index();
+    uint4 *tile = tiles + warp * plan.room;
+    scan_fetch<Aligned>(plan, &items[0], warp, tile);
 
     for (unsigned turn = 0; items[turn % ITEMS].length > 0; turn++) {
         const struct scan_item *item = &items[turn % ITEMS], *next = &items[(turn + 1) % ITEMS];
-        uint4 *staging = plan.ahead ? tiles + blockDim.x / WARP * TILE_SLOTS : tiles;
         float samples[ORDER_LEAF];
         typename First::sample x[ORDER_LEAF];
-        scan_read(tiles, samples);
+        scan_read<Aligned>(plan, item, tile, samples);
         if (plan.ahead)
-            scan_fetch(plan, next, tiles);
+            scan_fetch<Aligned>(plan, next, warp, tile);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = First::from_f32(samples[i]);
 
-        scan_passes<First, Later, Exclusive>(plan, item, staging, x);
-        uint64_t taken = thread_index() == 0 ? scan_take(plan, turn) : 0;
+        scan_passes<First, Later, Exclusive>(plan, item, warp, &shared, x);
+        bool first_thread = warp == 0 && lane_index() == 0;
+        uint64_t taken = first_thread ? scan_take(plan, turn) : 0;
+        uint4 *stage =
+            plan.ahead ? tiles + blockDim.x / WARP * TILE_ROOM + warp * First::stage_slots : tiles + warp * TILE_ROOM;
         if (plan.totals_pass < 0)
-            scan_write<First, Out>(plan, item, staging, x);
+            scan_write<First, Out, Aligned>(plan, item, warp, tile + (plan.ahead ? TILE_ROOM : 0), x);
         if (!plan.ahead)
-            scan_fetch(plan, next, tiles);
-        if (thread_index() == 0)
+            scan_fetch<Aligned>(plan, next, warp, tile);
+        if (first_thread)
             items[(turn + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, taken);
     }
-    if (plan.progress && thread_index() == 0)
+    if (plan.progress && threadIdx.x == 0)
         scan_finish(plan.progress);
 }
 

@@ -3,8 +3,9 @@
  *
  * - `sum`, the accumulator, and `sample`, what a lane holds of one sample from the first pass to the last;
  * - first, add_sample and add: a sum begins with its first sample, takes more samples, joins the sum that follows it;
- * - value: what a pass leaves of a sum in place of a sample; between_passes: the same, rounded to the intermediate
- * type;
+ * - has_identity: whether adding `identity` on either side, or `absent` as a sample, changes no bit. (For sums that is
+ *   -0: +0 would make a +0 of a -0. f2 has none: an addition alters -0 and infinities);
+ * - value: what a pass leaves of a sum in place of a sample; between_passes: that, rounded to the intermediate type;
  * - as_f32 and as_f64: what is written.
  */
 #ifndef KERNELS_CUDA_SUM_CUH
@@ -35,6 +36,8 @@ struct sum_f32 {
     using sum = float;
     using sample = float;
     static const int registers = 40;
+    static const int stage_slots = 128;
+    static const bool has_identity = true;
 
     DEVICE sample from_f32(float x)
     {
@@ -51,6 +54,14 @@ struct sum_f32 {
     DEVICE sum add(sum left, sum right)
     {
         return left + right;
+    }
+    DEVICE sum identity()
+    {
+        return -0.0f;
+    }
+    DEVICE sample absent()
+    {
+        return -0.0f;
     }
     DEVICE sum zero()
     {
@@ -79,6 +90,8 @@ struct sum_f64 {
     using sum = double;
     using sample = double;
     static const int registers = 48;
+    static const int stage_slots = 128;
+    static const bool has_identity = true;
 
     DEVICE sample from_f32(float x)
     {
@@ -95,6 +108,14 @@ struct sum_f64 {
     DEVICE sum add(sum left, sum right)
     {
         return left + right;
+    }
+    DEVICE sum identity()
+    {
+        return -0.0;
+    }
+    DEVICE sample absent()
+    {
+        return -0.0;
     }
     DEVICE sum zero()
     {
@@ -123,6 +144,8 @@ struct sum_f2 {
     using sum = struct f2;
     using sample = float;
     static const int registers = 32;
+    static const int stage_slots = 64;
+    static const bool has_identity = false;
 
     DEVICE sample from_f32(float x)
     {
@@ -139,6 +162,14 @@ struct sum_f2 {
     DEVICE sum add(sum left, sum right)
     {
         return f2_add(left, right);
+    }
+    DEVICE sum identity()
+    {
+        return zero();
+    }
+    DEVICE sample absent()
+    {
+        return 0.0f;
     }
     DEVICE sum zero()
     {
@@ -163,6 +194,8 @@ struct sum_f2_pair {
     using sum = struct f2;
     using sample = struct f2;
     static const int registers = 64;
+    static const int stage_slots = 128;
+    static const bool has_identity = false;
 
     DEVICE sample from_f32(float x)
     {
@@ -179,6 +212,14 @@ struct sum_f2_pair {
     DEVICE sum add(sum left, sum right)
     {
         return f2_add(left, right);
+    }
+    DEVICE sum identity()
+    {
+        return zero();
+    }
+    DEVICE sample absent()
+    {
+        return f2_from_f32(0.0f);
     }
     DEVICE sum zero()
     {
@@ -231,17 +272,57 @@ DEVICE void quiet_nan(double *x)
     *x = *x == *x ? *x : __longlong_as_double(0x7ff8000000000000);
 }
 
-/* The value of the lane that a pass meets `distance` lanes earlier. */
-template <bool Backward, class T> DEVICE T lane_before(T value, int distance)
+/* The value of the lane that a pass meets `distance` lanes earlier, and whether it is one of lanes 0 to `last`. */
+template <bool Backward> DEVICE bool lane_before(unsigned value, unsigned *before, int distance, int last)
 {
-    return Backward ? __shfl_down_sync(~0u, value, distance) : __shfl_up_sync(~0u, value, distance);
+    unsigned there;
+    if (Backward)
+        asm volatile("{ .reg .pred p; shfl.sync.down.b32 %0|p, %2, %3, %4, -1; selp.u32 %1, 1, 0, p; }"
+                     : "=r"(*before), "=r"(there)
+                     : "r"(value), "r"(distance), "r"(last));
+    else
+        asm volatile("{ .reg .pred p; shfl.sync.up.b32 %0|p, %2, %3, 0, -1; selp.u32 %1, 1, 0, p; }"
+                     : "=r"(*before), "=r"(there)
+                     : "r"(value), "r"(distance));
+    return there;
 }
 
-template <bool Backward> DEVICE struct f2 lane_before(struct f2 value, int distance)
+template <bool Backward> DEVICE bool lane_before(float value, float *before, int distance, int last)
 {
-    value.high = lane_before<Backward>(value.high, distance);
-    value.low = lane_before<Backward>(value.low, distance);
-    return value;
+    unsigned bits;
+    bool there = lane_before<Backward>(__float_as_uint(value), &bits, distance, last);
+    *before = __uint_as_float(bits);
+    return there;
+}
+
+template <bool Backward> DEVICE bool lane_before(double value, double *before, int distance, int last)
+{
+    unsigned low, high;
+    lane_before<Backward>((unsigned)__double2loint(value), &low, distance, last);
+    bool there = lane_before<Backward>((unsigned)__double2hiint(value), &high, distance, last);
+    *before = __hiloint2double((int)high, (int)low);
+    return there;
+}
+
+template <bool Backward> DEVICE bool lane_before(struct f2 value, struct f2 *before, int distance, int last)
+{
+    lane_before<Backward>(value.high, &before->high, distance, last);
+    return lane_before<Backward>(value.low, &before->low, distance, last);
+}
+
+DEVICE float lane_value(float value, int lane)
+{
+    return __shfl_sync(~0u, value, lane);
+}
+
+DEVICE double lane_value(double value, int lane)
+{
+    return __shfl_sync(~0u, value, lane);
+}
+
+DEVICE struct f2 lane_value(struct f2 value, int lane)
+{
+    return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
 }
 
 #endif
