@@ -204,44 +204,36 @@ template <int words> DEVICE uint4 slot_join(uint4 slot, uint4 next)
 }
 
 /*
- * Writes the slots before `end` that are of these results alone to device memory, this lane's first one to `slot`. The
- * first result lies `words` words from the start of a slot. `Whole`: as many results as fit `Slots` slots.
+ * Writes `count` results to device memory, where the first lies `words` words from the start of a slot. Those in slots
+ * of others too, the first and the last perhaps, go one by one.
  */
-template <class T, int Slots, int words, bool Whole> DEVICE void drain_slots(const uint4 *stage, char *slot, int end)
+template <class T, int Slots, int words> DEVICE void drain_slots(uint4 *stage, char *target, int count)
 {
-    int lane = lane_index();
+    const int per_slot = SLOT_BYTES / sizeof(T), shift = words * 4 / sizeof(T);
+    int lane = lane_index(), end = (unsigned)(count + shift) / per_slot;
+    bool whole = words == 0 && end == Slots;
+    char *slot = settled(target - words * 4 + lane * SLOT_BYTES);
+    __builtin_assume(__isGlobal(slot));
 #pragma unroll
     for (int j = 0; j < PERIOD(T); j += WARP) {
         const uint4 *source = stage + slot_place<T>(j + lane);
         const uint4 *before =
             stage + (j + lane > 0 ? slot_place<T>(j + lane - 1) : slot_place<T>(PERIOD(T) - 1) - PERIOD(T));
 #pragma unroll
-        for (int k = 0; k < Slots; k += PERIOD(T))
-            if ((Whole || j + k + lane < end) && (words == 0 || j + k > 0 || lane > 0)) {
-                *(uint4 *)(slot + (j + k) * SLOT_BYTES) =
-                    words == 0 ? source[k] : slot_join<words>(before[k], source[k]);
-                if (words > 0)
-                    asm volatile("" : : : "memory"); /* all at once would take 32 registers */
+        for (int k = 0; k < Slots; k += PERIOD(T)) {
+            if (words == 0 && (whole || j + k + lane < end))
+                *(uint4 *)(slot + (j + k) * SLOT_BYTES) = source[k];
+            if (words > 0 && j + k + lane < end && j + k + lane > 0) {
+                *(uint4 *)(slot + (j + k) * SLOT_BYTES) = slot_join<words>(before[k], source[k]);
+                asm volatile("" : : : "memory"); /* all at once would take 32 registers */
             }
+        }
     }
-}
-
-/* Writes `count` results. Those in slots of others too, the first and the last perhaps, go one by one. */
-template <class T, int Slots, int words> DEVICE void drain_results(uint4 *stage, char *target, int count)
-{
-    const int per_slot = SLOT_BYTES / sizeof(T), shift = words * 4 / sizeof(T);
-    int lane = lane_index(), end = (unsigned)(count + shift) / per_slot;
-    char *slot = settled(target - words * 4 + lane * SLOT_BYTES);
-    __builtin_assume(__isGlobal(slot));
-    if (end == Slots)
-        drain_slots<T, Slots, words, true>(stage, slot, end);
-    else
-        drain_slots<T, Slots, words, false>(stage, slot, end);
     if ((count + shift) % per_slot != 0 || words > 0) {
         int k = lane < per_slot ? lane : end * per_slot - shift + lane - per_slot;
         bool first = words > 0 && lane < per_slot - shift, last = lane >= per_slot && (words == 0 || end > 0);
         if ((first || last) && k < count)
-            *(T *)(slot + (k + shift - lane * per_slot) * (int)sizeof(T)) = *staged_sample<T>(stage, k);
+            ((T *)target)[k] = *staged_sample<T>(stage, k);
     }
 }
 
@@ -249,13 +241,13 @@ template <class T, int Slots, bool Aligned> DEVICE void drain_contiguous(uint4 *
 {
     int words = Aligned ? 0 : (int)((uintptr_t)target % SLOT_BYTES / 4);
     if (words == 0)
-        drain_results<T, Slots, 0>(stage, target, count);
+        drain_slots<T, Slots, 0>(stage, target, count);
     else if (words == 2)
-        drain_results<T, Slots, 2>(stage, target, count);
+        drain_slots<T, Slots, 2>(stage, target, count);
     else if (sizeof(T) == 4 && words == 1)
-        drain_results<T, Slots, sizeof(T) == 4 ? 1 : 0>(stage, target, count);
+        drain_slots<T, Slots, sizeof(T) == 4 ? 1 : 0>(stage, target, count);
     else if (sizeof(T) == 4)
-        drain_results<T, Slots, sizeof(T) == 4 ? 3 : 0>(stage, target, count);
+        drain_slots<T, Slots, sizeof(T) == 4 ? 3 : 0>(stage, target, count);
 }
 
 template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t stride, int count, bool aligned)
