@@ -30,6 +30,7 @@ double bench_now_ms(void);
 /* Each measures and appends; 0, or nonzero after a line on stderr. */
 int bench_cpu(struct bench_table *table);
 int bench_kernels(struct bench_table *table);                       /* CUDA, on the device */
+int bench_variants(struct bench_table *table);                      /* CUDA: the tutorials' variants */
 int bench_duplex(struct bench_table *table, double *gb_per_second); /* CUDA, host to device and back at once */
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);
 /* The fresh process of bench_service: prints the milliseconds from start_ms to its first result, less filling the data.

@@ -1,6 +1,6 @@
 /*
- * scand-bench [kernels|cpu|service]... [--json]: measures and prints one table. Ratios are of speeds, to what was
- * measured in the same run. Without words: everything that this machine can run.
+ * scand-bench [kernels|cpu|service|variants]... [--json]: measures and prints one table. Ratios are of speeds, to what
+ * was measured in the same run. Without words: kernels, cpu and service, as far as this machine can run them.
  */
 #include <getopt.h>
 #include <libgen.h>
@@ -96,6 +96,10 @@ static int measure(const char *word, struct bench_table *table, double *duplex)
         known = true;
         r |= bench_kernels(table);
     }
+    if (strcmp(word, "variants") == 0) {
+        known = true;
+        r |= bench_variants(table);
+    }
 #endif
     if (all || strcmp(word, "cpu") == 0) {
         known = true;
@@ -109,8 +113,10 @@ static int measure(const char *word, struct bench_table *table, double *duplex)
         r |= find_paths(self, scand) ? bench_service(table, scand, self, *duplex) : 1;
     }
     if (!known) {
-        fprintf(stderr, "scand-bench: no benchmark \"%s\"; there are: kernels (in a build with CUDA), cpu, service\n",
-                word);
+        fprintf(
+            stderr,
+            "scand-bench: no benchmark \"%s\"; there are: cpu, service, and in a build with CUDA kernels, variants\n",
+            word);
         return 64;
     }
     return r;

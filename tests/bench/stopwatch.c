@@ -1,0 +1,72 @@
+#include "tests/bench/stopwatch.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tests/bench/bench.h"
+
+#define RUNS     31
+#define WARM_UPS 3
+
+int stopwatch_init(struct stopwatch *stopwatch)
+{
+    int error = cudaStreamCreate(&stopwatch->stream);
+    if (!error)
+        error = cudaEventCreate(&stopwatch->begin);
+    if (!error)
+        error = cudaEventCreate(&stopwatch->end);
+    return error;
+}
+
+void stopwatch_finish(struct stopwatch *stopwatch)
+{
+    if (stopwatch->begin)
+        cudaEventDestroy(stopwatch->begin);
+    if (stopwatch->end)
+        cudaEventDestroy(stopwatch->end);
+    if (stopwatch->stream)
+        cudaStreamDestroy(stopwatch->stream);
+}
+
+static int time_once(struct stopwatch *stopwatch, int (*start)(void *argument, cudaStream_t stream), void *argument,
+                     double *milliseconds)
+{
+    float ms = 0;
+    int error = cudaEventRecord(stopwatch->begin, stopwatch->stream);
+    if (!error)
+        error = start(argument, stopwatch->stream);
+    if (!error)
+        error = cudaEventRecord(stopwatch->end, stopwatch->stream);
+    if (!error)
+        error = cudaEventSynchronize(stopwatch->end);
+    if (!error)
+        error = cudaEventElapsedTime(&ms, stopwatch->begin, stopwatch->end);
+    *milliseconds = (double)ms;
+    return error;
+}
+
+int stopwatch_median(struct stopwatch *stopwatch, int (*start)(void *argument, cudaStream_t stream), void *argument,
+                     double *milliseconds)
+{
+    double times[RUNS], ignored;
+    int error = 0;
+    for (int i = -WARM_UPS; i < RUNS && !error; i++)
+        error = time_once(stopwatch, start, argument, i < 0 ? &ignored : &times[i]);
+    *milliseconds = error ? 0 : bench_median(times, RUNS);
+    return error;
+}
+
+int stopwatch_noise(float *samples, size_t count)
+{
+    float *host = malloc(count * sizeof(float));
+    if (!host)
+        return cudaErrorMemoryAllocation;
+    uint32_t random = 1;
+    for (size_t i = 0; i < count; i++) {
+        random = random * 1664525u + 1013904223u;
+        host[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
+    }
+    int error = cudaMemcpy(samples, host, count * sizeof(float), cudaMemcpyHostToDevice);
+    free(host);
+    return error;
+}

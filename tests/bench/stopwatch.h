@@ -1,0 +1,22 @@
+/* Time on the GPU, from event to event. Functions return a cudaError_t. */
+#ifndef TESTS_BENCH_STOPWATCH_H
+#define TESTS_BENCH_STOPWATCH_H
+
+#include <cuda_runtime.h>
+
+struct stopwatch {
+    cudaStream_t stream;
+    cudaEvent_t begin, end;
+};
+
+int stopwatch_init(struct stopwatch *stopwatch);
+void stopwatch_finish(struct stopwatch *stopwatch);
+
+/* The median of 31 runs of what `start` queues, after 3 that do not count. */
+int stopwatch_median(struct stopwatch *stopwatch, int (*start)(void *argument, cudaStream_t stream), void *argument,
+                     double *milliseconds);
+
+/* Samples in device memory between -1 and 1: zeros would be faster to move than data. */
+int stopwatch_noise(float *samples, size_t count);
+
+#endif
