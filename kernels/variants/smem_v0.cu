@@ -42,7 +42,7 @@ template <class Sum> DEVICE void tile_scan(float *tile, int count, typename Sum:
     }
 }
 
-template <class Sum, int PAD> static __global__ void smem_v0_kernel(struct pass pass)
+template <class Sum, int PAD> static __global__ void __launch_bounds__(WARP) smem_v0_kernel(struct pass pass)
 {
     __shared__ float tile[WARP][WARP + PAD];
     for (uint64_t row = (uint64_t)blockIdx.x * WARP; row < pass.rows; row += (uint64_t)gridDim.x * WARP) {

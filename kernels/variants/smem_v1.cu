@@ -3,72 +3,88 @@
  *
  * In smem-v0 every load, addition and store asks whether it is inside the row and the batch, although only the last
  * tile of a row and the last warp's rows can be outside. Asked once per tile instead, the full tiles run without
- * branches: the compiler unrolls them, and 32 loads are on their way at once instead of one after another.
+ * branches: a lane loads all 32 samples of its column to registers before it stores the first to shared memory, so that
+ * they are on their way at once instead of one after another, and the compiler unrolls the rest.
  *
  * Association: as serial-cpu, ((x0 + x1) + x2) + ...
  */
 #include "kernels/variants/common.cuh"
 
-/* A tile of `rows` x `columns` samples; where Full is set both are WARP, known to the compiler. */
-struct extent {
-    int rows, columns;
-};
+typedef float tile_rows[WARP][WARP + 1];
 
-template <bool Full> DEVICE struct extent extent_of(const struct pass &pass, uint64_t row, uint64_t first)
+/* The column of a full tile that belongs to this lane. */
+DEVICE void full_load(const struct pass &pass, uint64_t row, uint64_t column, tile_rows tile)
 {
-    if (Full)
-        return {WARP, WARP};
-    return {(int)min(pass.rows - row, (uint64_t)WARP), (int)min(pass.length - first, (uint64_t)WARP)};
+    float loaded[WARP];
+#pragma unroll
+    for (int r = 0; r < WARP; r++)
+        loaded[r] = pass.x[row + r][column];
+#pragma unroll
+    for (int r = 0; r < WARP; r++)
+        tile[r][threadIdx.x] = loaded[r];
 }
 
-DEVICE void tile_load(const struct pass &pass, uint64_t row, uint64_t column, struct extent extent,
-                      float tile[][WARP + 1])
+/* The same at the edges, where `rows` rows are left. */
+DEVICE void edge_load(const struct pass &pass, uint64_t row, uint64_t column, int rows, tile_rows tile)
 {
-    if (threadIdx.x < extent.columns)
+    for (int r = 0; r < rows; r++)
+        tile[r][threadIdx.x] = pass.x[row + r][column];
+}
+
+DEVICE void tile_store(const struct pass &pass, uint64_t row, uint64_t column, int rows, const tile_rows tile)
+{
 #pragma unroll
-        for (int r = 0; r < extent.rows; r++)
-            tile[r][threadIdx.x] = pass.x[row + r][column];
+    for (int r = 0; r < rows; r++)
+        pass.y[row + r][column] = tile[r][threadIdx.x];
+}
+
+/* This lane's row. The sum begins as zero, and zero + sample is exact: no branch for the first one. */
+template <class Sum> DEVICE void row_scan(float *tile, int columns, typename Sum::type *sum)
+{
+#pragma unroll
+    for (int c = 0; c < columns; c++) {
+        *sum = Sum::add_sample(*sum, tile[c]);
+        tile[c] = Sum::rounded(*sum);
+    }
+}
+
+template <class Sum>
+DEVICE void full_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile, typename Sum::type *sum)
+{
+    full_load(pass, row, first + threadIdx.x, tile);
+    __syncwarp();
+    row_scan<Sum>(tile[threadIdx.x], WARP, sum);
+    __syncwarp();
+    tile_store(pass, row, first + threadIdx.x, WARP, tile);
     __syncwarp();
 }
 
-DEVICE void tile_store(const struct pass &pass, uint64_t row, uint64_t column, struct extent extent,
-                       const float tile[][WARP + 1])
+template <class Sum>
+DEVICE void edge_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile, typename Sum::type *sum)
 {
+    int rows = (int)min(pass.rows - row, (uint64_t)WARP), columns = (int)min(pass.length - first, (uint64_t)WARP);
+    if (threadIdx.x < columns)
+        edge_load(pass, row, first + threadIdx.x, rows, tile);
     __syncwarp();
-    if (threadIdx.x < extent.columns)
-#pragma unroll
-        for (int r = 0; r < extent.rows; r++)
-            pass.y[row + r][column] = tile[r][threadIdx.x];
+    if (threadIdx.x < rows)
+        row_scan<Sum>(tile[threadIdx.x], columns, sum);
+    __syncwarp();
+    if (threadIdx.x < columns)
+        tile_store(pass, row, first + threadIdx.x, rows, tile);
     __syncwarp();
 }
 
-/* Zero, to which every sum begins by adding its first sample, is exact: no branch for the first tile either. */
-template <class Sum, bool Full>
-DEVICE void tile_scan(const struct pass &pass, uint64_t row, uint64_t first, float tile[][WARP + 1],
-                      typename Sum::type *sum)
+template <class Sum> static __global__ void __launch_bounds__(WARP) smem_v1_kernel(struct pass pass)
 {
-    struct extent extent = extent_of<Full>(pass, row, first);
-    tile_load(pass, row, first + threadIdx.x, extent, tile);
-    if (threadIdx.x < extent.rows)
-#pragma unroll
-        for (int c = 0; c < extent.columns; c++) {
-            *sum = Sum::add_sample(*sum, tile[threadIdx.x][c]);
-            tile[threadIdx.x][c] = Sum::rounded(*sum);
-        }
-    tile_store(pass, row, first + threadIdx.x, extent, tile);
-}
-
-template <class Sum> static __global__ void smem_v1_kernel(struct pass pass)
-{
-    __shared__ float tile[WARP][WARP + 1];
+    __shared__ tile_rows tile;
     for (uint64_t row = (uint64_t)blockIdx.x * WARP; row < pass.rows; row += (uint64_t)gridDim.x * WARP) {
         typename Sum::type sum = Sum::of(0);
         uint64_t first = 0;
         if (row + WARP <= pass.rows)
             for (; first + WARP <= pass.length; first += WARP)
-                tile_scan<Sum, true>(pass, row, first, tile, &sum);
+                full_scan<Sum>(pass, row, first, tile, &sum);
         for (; first < pass.length; first += WARP)
-            tile_scan<Sum, false>(pass, row, first, tile, &sum);
+            edge_scan<Sum>(pass, row, first, tile, &sum);
     }
 }
 

@@ -36,35 +36,35 @@ struct variant_scan {
 // clang-format off
 /*
  * In the order in which they are best read. FIXED: two runs give the same bits. VARIES: they need not.
- *  symbol                        name                           where accumulators order   workspace              teaches */
-#define VARIANTS(X)                                                                                                      \
-    X(serial_cpu,                 "serial-cpu",                  CPU,  VARIANT_ALL, FIXED,  variant_no_workspace,        \
-      "the definition: one thread adds a row's samples one by one")                                                      \
-    X(smem_v0_pad0,               "smem-v0-pad0",                CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,        \
-      "a thread per row, tiles transposed through shared memory: 32 lanes meet in one bank")                             \
-    X(smem_v0_pad1,               "smem-v0-pad1",                CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,        \
-      "smem-v0-pad0 with tile rows one float longer: every lane in a bank of its own")                                   \
-    X(smem_v1,                    "smem-v1",                     CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,        \
-      "smem-v0-pad1 with the edges peeled: full tiles run without branches")                                             \
-    X(warp_v0,                    "warp-v0",                     CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,        \
-      "a warp per row: lanes exchange sums by shuffles, without shared memory")                                          \
-    X(hillis_steele_global,       "hillis-steele-global",        CUDA, VARIANT_F32, FIXED,  hillis_steele_workspace,     \
-      "a launch per distance 1, 2, 4, ...: log2(n) trips through global memory")                                         \
-    X(hillis_steele_shared,       "hillis-steele-shared",        CUDA, VARIANT_F32, FIXED,  variant_no_workspace,        \
-      "the same steps inside a tile of shared memory: one trip, a carry from tile to tile")                              \
-    X(kogge_stone,                "kogge-stone",                 CUDA, VARIANT_F32, FIXED,  variant_no_workspace,        \
-      "own sum in a register, one buffer, two barriers per step")                                                        \
-    X(kogge_stone_double_buffered, "kogge-stone-double-buffered", CUDA, VARIANT_F32, FIXED, variant_no_workspace,        \
-      "two buffers in turn: one barrier per step")                                                                       \
-    X(brent_kung,                 "brent-kung",                  CUDA, VARIANT_F32, FIXED,  variant_no_workspace,        \
-      "up and down a tree: 2n additions instead of n log2(n), in more steps with idle threads")                          \
-    X(coarsened,                  "coarsened",                   CUDA, VARIANT_F32, FIXED,  variant_no_workspace,        \
-      "three phases: several samples per thread one by one, a scan of the threads' totals, an addition")                 \
-    X(hierarchical,               "hierarchical",                CUDA, VARIANT_F32, FIXED,  hierarchical_workspace,      \
-      "three kernels: tiles of a row at once, a scan of their totals, an addition")                                      \
-    X(single_pass,                "single-pass",                 CUDA, VARIANT_F32, FIXED,  single_pass_workspace,       \
-      "one kernel: a tile looks back at its predecessors' sums, added in a fixed order")                                 \
-    X(cub_by_key,                 "cub-by-key",                  CUDA, VARIANT_F32, VARIES, cub_by_key_workspace,        \
+ *    symbol                      name                          where accumulators order   workspace; what it teaches */
+#define VARIANTS(X)                                                                                                   \
+    X(serial_cpu,                 "serial-cpu",                 CPU,  VARIANT_ALL, FIXED,  variant_no_workspace,      \
+      "the definition: one thread adds a row's samples one by one")                                                   \
+    X(smem_v0_pad0,               "smem-v0-pad0",               CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,      \
+      "a thread per row, tiles transposed through shared memory: 32 lanes meet in one bank")                          \
+    X(smem_v0_pad1,               "smem-v0-pad1",               CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,      \
+      "smem-v0-pad0 with tile rows one float longer: every lane in a bank of its own")                                \
+    X(smem_v1,                    "smem-v1",                    CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,      \
+      "smem-v0-pad1 with the edges peeled: full tiles run without branches")                                          \
+    X(warp_v0,                    "warp-v0",                    CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,      \
+      "a warp per row: lanes exchange sums by shuffles, without shared memory")                                       \
+    X(hillis_steele_global,       "hillis-steele-global",       CUDA, VARIANT_F32, FIXED,  hillis_steele_workspace,   \
+      "a launch per distance 1, 2, 4, ...: log2(n) trips through global memory")                                      \
+    X(hillis_steele_shared,       "hillis-steele-shared",       CUDA, VARIANT_F32, FIXED,  variant_no_workspace,      \
+      "the same steps inside a tile of shared memory: one trip, a carry from tile to tile")                           \
+    X(kogge_stone,                "kogge-stone",                CUDA, VARIANT_F32, FIXED,  variant_no_workspace,      \
+      "own sum in a register, one buffer, two barriers per step")                                                     \
+    X(kogge_stone_double_buffered,"kogge-stone-double-buffered",CUDA, VARIANT_F32, FIXED,  variant_no_workspace,      \
+      "two buffers in turn: one barrier per step")                                                                    \
+    X(brent_kung,                 "brent-kung",                 CUDA, VARIANT_F32, FIXED,  variant_no_workspace,      \
+      "up and down a tree: 2n additions instead of n log2(n), in more steps with idle threads")                       \
+    X(coarsened,                  "coarsened",                  CUDA, VARIANT_F32, FIXED,  variant_no_workspace,      \
+      "three phases: several samples per thread one by one, a scan of the threads' totals, an addition")              \
+    X(hierarchical,               "hierarchical",               CUDA, VARIANT_F32, FIXED,  hierarchical_workspace,    \
+      "three kernels: tiles of a row at once, a scan of their totals, an addition")                                   \
+    X(single_pass,                "single-pass",                CUDA, VARIANT_F32, FIXED,  single_pass_workspace,     \
+      "one kernel: a tile looks back at its predecessors' sums, added in a fixed order")                              \
+    X(cub_by_key,                 "cub-by-key",                 CUDA, VARIANT_F32, VARIES, cub_by_key_workspace,      \
       "the library's way: all rows as one scan by key, the key being the number of the row")
 // clang-format on
 
