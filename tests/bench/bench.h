@@ -31,6 +31,8 @@ double bench_now_ms(void);
 int bench_cpu(struct bench_table *table);
 int bench_kernels(struct bench_table *table);                       /* CUDA, on the device */
 int bench_variants(struct bench_table *table);                      /* CUDA: the tutorials' variants */
+int bench_reduce(struct bench_table *table);                        /* CUDA: their reductions */
+int bench_banks(void);                                              /* CUDA; prints a table of its own */
 int bench_duplex(struct bench_table *table, double *gb_per_second); /* CUDA, host to device and back at once */
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);
 /* The fresh process of bench_service: prints the milliseconds from start_ms to its first result, less filling the data.

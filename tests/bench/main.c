@@ -1,6 +1,7 @@
 /*
- * scand-bench [kernels|cpu|service|variants]... [--json]: measures and prints one table. Ratios are of speeds, to what
- * was measured in the same run. Without words: kernels, cpu and service, as far as this machine can run them.
+ * scand-bench [kernels|cpu|service|variants|reduce|banks]... [--json]: measures and prints one table. Ratios are of
+ * speeds, to what was measured in the same run. Without words: kernels, cpu and service, as far as this machine can run
+ * them.
  */
 #include <getopt.h>
 #include <libgen.h>
@@ -100,6 +101,14 @@ static int measure(const char *word, struct bench_table *table, double *duplex)
         known = true;
         r |= bench_variants(table);
     }
+    if (strcmp(word, "reduce") == 0) {
+        known = true;
+        r |= bench_reduce(table);
+    }
+    if (strcmp(word, "banks") == 0) {
+        known = true;
+        r |= bench_banks();
+    }
 #endif
     if (all || strcmp(word, "cpu") == 0) {
         known = true;
@@ -113,10 +122,10 @@ static int measure(const char *word, struct bench_table *table, double *duplex)
         r |= find_paths(self, scand) ? bench_service(table, scand, self, *duplex) : 1;
     }
     if (!known) {
-        fprintf(
-            stderr,
-            "scand-bench: no benchmark \"%s\"; there are: cpu, service, and in a build with CUDA kernels, variants\n",
-            word);
+        fprintf(stderr,
+                "scand-bench: no benchmark \"%s\"; there are: cpu, service, and in a build with CUDA kernels, "
+                "variants, reduce, banks\n",
+                word);
         return 64;
     }
     return r;
@@ -141,6 +150,7 @@ int main(int argc, char **argv)
         r = measure("all", &table, &duplex);
     for (int i = optind; i < argc && !r; i++)
         r = measure(argv[i], &table, &duplex);
-    (json ? print_json : print_text)(&table);
+    if (json || table.count > 0)
+        (json ? print_json : print_text)(&table);
     return r;
 }
