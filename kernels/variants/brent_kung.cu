@@ -15,7 +15,7 @@
 #define TILE    (2 * THREADS) /* samples */
 
 /* The last sum of each group of 2, 4, 8, ... samples. */
-DEVICE void tile_up(float tile[TILE])
+GPU_INLINE void tile_up(float tile[TILE])
 {
     for (int stride = 1; stride < TILE; stride *= 2) {
         __syncthreads();
@@ -26,7 +26,7 @@ DEVICE void tile_up(float tile[TILE])
 }
 
 /* A finished prefix, and the group after it of half the size before. */
-DEVICE void tile_down(float tile[TILE])
+GPU_INLINE void tile_down(float tile[TILE])
 {
     for (int stride = TILE / 4; stride > 0; stride /= 2) {
         __syncthreads();
@@ -37,7 +37,7 @@ DEVICE void tile_down(float tile[TILE])
     __syncthreads();
 }
 
-DEVICE void row_scan(struct row x, struct row y, uint64_t length, float tile[TILE])
+GPU_INLINE void row_scan(struct row x, struct row y, uint64_t length, float tile[TILE])
 {
     float carry = 0;
     for (uint64_t first = 0; first < length; first += TILE) {

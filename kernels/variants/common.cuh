@@ -5,15 +5,9 @@
 #ifndef KERNELS_VARIANTS_COMMON_CUH
 #define KERNELS_VARIANTS_COMMON_CUH
 
-#include <cuda_runtime.h>
-
 #include "kernels/f2.h"
+#include "kernels/variants/launch.cuh"
 #include "kernels/variants/variants.h"
-
-#define DEVICE   static __device__ __forceinline__
-#define WARP     32
-#define ALL      (~0u) /* lanes of a warp */
-#define GRID_MAX 65535 /* thread blocks of a launch; kernels loop over what is left */
 
 /* One row, seen in the order of a pass: a backward pass meets the last sample first. */
 struct row {
@@ -75,32 +69,22 @@ template <class Launch> static int passes_run(const struct variant_scan *scan, L
     return error;
 }
 
-static inline uint64_t parts_of(uint64_t whole, uint64_t part)
-{
-    return (whole + part - 1) / part;
-}
-
-static inline unsigned grid_of(uint64_t blocks)
-{
-    return (unsigned)(blocks < GRID_MAX ? blocks : GRID_MAX);
-}
-
 /* What a sum is kept in: how samples and sums are added, and what is stored. */
 struct sum_f32 {
     using type = float;
-    DEVICE type of(float x)
+    GPU_INLINE type of(float x)
     {
         return x;
     }
-    DEVICE type add_sample(type sum, float x)
+    GPU_INLINE type add_sample(type sum, float x)
     {
         return sum + x;
     }
-    DEVICE type add(type left, type right)
+    GPU_INLINE type add(type left, type right)
     {
         return left + right;
     }
-    DEVICE float rounded(type sum)
+    GPU_INLINE float rounded(type sum)
     {
         return sum;
     }
@@ -108,19 +92,19 @@ struct sum_f32 {
 
 struct sum_f64 {
     using type = double;
-    DEVICE type of(float x)
+    GPU_INLINE type of(float x)
     {
         return x;
     }
-    DEVICE type add_sample(type sum, float x)
+    GPU_INLINE type add_sample(type sum, float x)
     {
         return sum + x;
     }
-    DEVICE type add(type left, type right)
+    GPU_INLINE type add(type left, type right)
     {
         return left + right;
     }
-    DEVICE float rounded(type sum)
+    GPU_INLINE float rounded(type sum)
     {
         return (float)sum;
     }
@@ -128,19 +112,19 @@ struct sum_f64 {
 
 struct sum_f2 {
     using type = struct f2;
-    DEVICE type of(float x)
+    GPU_INLINE type of(float x)
     {
         return f2_from_f32(x);
     }
-    DEVICE type add_sample(type sum, float x)
+    GPU_INLINE type add_sample(type sum, float x)
     {
         return f2_add_f32(sum, x);
     }
-    DEVICE type add(type left, type right)
+    GPU_INLINE type add(type left, type right)
     {
         return f2_add(left, right);
     }
-    DEVICE float rounded(type sum)
+    GPU_INLINE float rounded(type sum)
     {
         return sum.high;
     }

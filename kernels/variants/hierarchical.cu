@@ -15,7 +15,7 @@ struct place {
     uint64_t row, tile;
 };
 
-DEVICE struct place place_of(uint64_t number, uint64_t tiles)
+GPU_INLINE struct place place_of(uint64_t number, uint64_t tiles)
 {
     return {number / tiles, number % tiles};
 }

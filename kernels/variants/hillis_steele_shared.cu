@@ -14,7 +14,7 @@
 #define TILE 1024 /* samples, and threads */
 
 /* The scan of a tile, one sample per thread; returns the buffer that holds it. */
-DEVICE float *tile_scan(float buffers[2][TILE])
+GPU_INLINE float *tile_scan(float buffers[2][TILE])
 {
     int i = threadIdx.x, from = 0;
     for (int distance = 1; distance < TILE; distance *= 2) {
@@ -27,7 +27,7 @@ DEVICE float *tile_scan(float buffers[2][TILE])
     return buffers[from];
 }
 
-DEVICE void row_scan(struct row x, struct row y, uint64_t length, float buffers[2][TILE])
+GPU_INLINE void row_scan(struct row x, struct row y, uint64_t length, float buffers[2][TILE])
 {
     float carry = 0;
     for (uint64_t i = threadIdx.x; i - threadIdx.x < length; i += TILE) {

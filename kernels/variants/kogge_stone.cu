@@ -13,7 +13,7 @@
 #define TILE 1024 /* samples, and threads */
 
 /* This thread's inclusive prefix. The tile holds all of them then. */
-DEVICE float tile_scan(float sum, float tile[TILE])
+GPU_INLINE float tile_scan(float sum, float tile[TILE])
 {
     int i = threadIdx.x;
     tile[i] = sum;
@@ -30,7 +30,7 @@ DEVICE float tile_scan(float sum, float tile[TILE])
     return sum;
 }
 
-DEVICE void row_scan(struct row x, struct row y, uint64_t length, float tile[TILE])
+GPU_INLINE void row_scan(struct row x, struct row y, uint64_t length, float tile[TILE])
 {
     float carry = 0;
     for (uint64_t i = threadIdx.x; i - threadIdx.x < length; i += TILE) {

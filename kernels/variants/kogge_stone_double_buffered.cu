@@ -11,7 +11,7 @@
 #define TILE 1024 /* samples, and threads */
 
 /* This thread's inclusive prefix; *last becomes that of the last thread. */
-DEVICE float tile_scan(float sum, float buffers[2][TILE], float *last)
+GPU_INLINE float tile_scan(float sum, float buffers[2][TILE], float *last)
 {
     int i = threadIdx.x, from = 0;
     buffers[0][i] = sum;
@@ -28,7 +28,7 @@ DEVICE float tile_scan(float sum, float buffers[2][TILE], float *last)
 }
 
 /* Ten steps end in the buffer that they began in: two barriers lie between its last use and its next. */
-DEVICE void row_scan(struct row x, struct row y, uint64_t length, float buffers[2][TILE])
+GPU_INLINE void row_scan(struct row x, struct row y, uint64_t length, float buffers[2][TILE])
 {
     float carry = 0, last;
     for (uint64_t i = threadIdx.x; i - threadIdx.x < length; i += TILE) {

@@ -5,57 +5,53 @@
 #ifndef KERNELS_VARIANTS_REDUCE_CUH
 #define KERNELS_VARIANTS_REDUCE_CUH
 
-#include <cuda_runtime.h>
 #include <math_constants.h>
 
+#include "kernels/variants/launch.cuh"
 #include "kernels/variants/reduce.h"
 
-#define DEVICE   static __device__ __forceinline__
-#define WARP     32
-#define ALL      (~0u) /* lanes of a warp */
-#define THREADS  256   /* of a thread block, in all of them */
-#define GRID_MAX 65535 /* thread blocks of a launch; kernels loop over what is left */
+#define THREADS 256 /* of a thread block, in all of them */
 
 /* An operation: what it makes of a sample, how two results become one, and what changes nothing. */
 struct op_sum {
-    DEVICE double of(double x)
+    GPU_INLINE double of(double x)
     {
         return x;
     }
-    DEVICE double combine(double a, double b)
+    GPU_INLINE double combine(double a, double b)
     {
         return a + b;
     }
-    DEVICE double identity()
+    GPU_INLINE double identity()
     {
         return 0;
     }
 };
 
 struct op_squares : op_sum {
-    DEVICE double of(double x)
+    GPU_INLINE double of(double x)
     {
         return x * x;
     }
 };
 
 struct op_min : op_sum {
-    DEVICE double combine(double a, double b)
+    GPU_INLINE double combine(double a, double b)
     {
         return a < b || a != a ? a : b;
     }
-    DEVICE double identity()
+    GPU_INLINE double identity()
     {
         return CUDART_INF;
     }
 };
 
 struct op_max : op_sum {
-    DEVICE double combine(double a, double b)
+    GPU_INLINE double combine(double a, double b)
     {
         return a > b || a != a ? a : b;
     }
-    DEVICE double identity()
+    GPU_INLINE double identity()
     {
         return -CUDART_INF;
     }
@@ -77,20 +73,20 @@ template <class In> struct part {
     int count;
 };
 
-template <class In> DEVICE struct part<In> part_at(const struct level &level, uint64_t number, int span) {
+template <class In> GPU_INLINE struct part<In> part_at(const struct level &level, uint64_t number, int span) {
     const In *row = (const In *)(level.input + (int64_t)(number / level.parts) * level.pitch);
     uint64_t first = number % level.parts * span;
     return {row + first, (int)min(level.length - first, (uint64_t)span)};
 }
 
 template <class Op, class In>
-DEVICE double load(struct part<In> part, int i)
+GPU_INLINE double load(struct part<In> part, int i)
 {
     return i < part.count ? Op::of(part.x[i]) : Op::identity();
 }
 
 /* What is asked for, from the combined samples of a row. */
-DEVICE double finished(enum reduce_op op, double value, uint64_t samples)
+GPU_INLINE double finished(enum reduce_op op, double value, uint64_t samples)
 {
     if (op == REDUCE_MEAN || op == REDUCE_RMS)
         value = value / (double)samples;
@@ -111,25 +107,21 @@ static __global__ void __launch_bounds__(THREADS) level_kernel(struct level leve
     }
 }
 
-static inline uint64_t parts_of(uint64_t whole, uint64_t part)
+/* Also a row of no samples has a result. */
+static inline uint64_t level_parts(uint64_t length, uint64_t span)
 {
-    return whole > part ? (whole + part - 1) / part : 1;
-}
-
-static inline unsigned grid_of(uint64_t blocks)
-{
-    return (unsigned)(blocks < GRID_MAX ? blocks : GRID_MAX);
+    return length > span ? parts_of(length, span) : 1;
 }
 
 /* Launch after launch until one result per row is left. First takes samples, Later results. */
 template <class Rung, class First, class Later>
 static int levels_launch(const struct reduce_rows *rows, void *workspace, cudaStream_t stream)
 {
-    double *areas[2] = {(double *)workspace, (double *)workspace + rows->rows * parts_of(rows->length, Rung::span)};
+    double *areas[2] = {(double *)workspace, (double *)workspace + rows->rows * level_parts(rows->length, Rung::span)};
     struct level level = {
         (const char *)rows->input, rows->pitch, rows->rows, rows->length, 0, NULL, rows->op, rows->length};
     for (int depth = 0; level.parts != 1; depth++) {
-        level.parts = parts_of(level.length, Rung::span);
+        level.parts = level_parts(level.length, Rung::span);
         level.output = level.parts == 1 ? rows->output : areas[depth % 2];
         unsigned grid = grid_of(level.rows * level.parts);
         if (depth == 0)

@@ -8,7 +8,7 @@
 #include "kernels/variants/reduce.cuh"
 
 /* By the first warp: 64 results to one, in lane 0. */
-template <class Op> DEVICE double warp_tree(double *results)
+template <class Op> GPU_INLINE double warp_tree(double *results)
 {
     int t = threadIdx.x;
     double value = results[t];
@@ -23,7 +23,7 @@ template <class Op> DEVICE double warp_tree(double *results)
 }
 
 /* All 256 results to one, in thread 0, with no loop left. */
-template <class Op> DEVICE double block_tree(double *results)
+template <class Op> GPU_INLINE double block_tree(double *results)
 {
     int t = threadIdx.x;
 #pragma unroll

@@ -13,7 +13,7 @@
 #define WARPS (THREADS / WARP)
 
 /* `lanes` values to one, in lane 0. */
-template <class Op, int LANES> DEVICE double lanes_combine(double value)
+template <class Op, int LANES> GPU_INLINE double lanes_combine(double value)
 {
 #pragma unroll
     for (int distance = LANES / 2; distance > 0; distance /= 2)

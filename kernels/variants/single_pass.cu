@@ -12,6 +12,10 @@
  * ..., which is how the prefixes themselves were made. So the bits are those of one serial sum over the tiles' totals,
  * wherever a look back happened to end. It ends within 32 tiles, one per lane.
  *
+ * On an H200 the waiting costs what the saved trips gain: 100 rows of a million samples, forward and backward,
+ * take 1.08 ms, and 1.02 by hierarchical; rows of a few tiles are faster by coarsened, where no thread block waits for
+ * another.
+ *
  * Association: that of tile.cuh for each 2,304 samples; totals of tiles one by one; then sum of the tiles before +
  * prefix.
  */
@@ -26,13 +30,13 @@ struct progress {
     unsigned long long published[]; /* per tile */
 };
 
-DEVICE void publish(unsigned long long *word, enum kind kind, float sum)
+GPU_INLINE void publish(unsigned long long *word, enum kind kind, float sum)
 {
     *(volatile unsigned long long *)word = (unsigned long long)kind << 32 | __float_as_uint(sum);
 }
 
 /* The sum of all before tile `number` of a row, whose words are given. One warp; each lane looks at one predecessor. */
-DEVICE float look_back(const unsigned long long *words, uint64_t number)
+GPU_INLINE float look_back(const unsigned long long *words, uint64_t number)
 {
     uint64_t distance = threadIdx.x + 1;
     unsigned long long word = 0;
@@ -52,7 +56,7 @@ DEVICE float look_back(const unsigned long long *words, uint64_t number)
 }
 
 /* What lies before a tile. By the first warp, whose first lane publishes. */
-DEVICE float tile_carry(unsigned long long *words, uint64_t number, float total)
+GPU_INLINE float tile_carry(unsigned long long *words, uint64_t number, float total)
 {
     if (number == 0) {
         if (threadIdx.x == 0)

@@ -15,7 +15,7 @@
 
 /* One tile of a warp's rows; `first` is its first column. */
 template <int PAD>
-DEVICE void tile_load(const struct pass &pass, uint64_t row, uint64_t first, float tile[][WARP + PAD])
+GPU_INLINE void tile_load(const struct pass &pass, uint64_t row, uint64_t first, float tile[][WARP + PAD])
 {
     for (int r = 0; r < WARP; r++)
         if (row + r < pass.rows && first + threadIdx.x < pass.length)
@@ -24,7 +24,7 @@ DEVICE void tile_load(const struct pass &pass, uint64_t row, uint64_t first, flo
 }
 
 template <int PAD>
-DEVICE void tile_store(const struct pass &pass, uint64_t row, uint64_t first, float tile[][WARP + PAD])
+GPU_INLINE void tile_store(const struct pass &pass, uint64_t row, uint64_t first, float tile[][WARP + PAD])
 {
     __syncwarp();
     for (int r = 0; r < WARP; r++)
@@ -34,7 +34,7 @@ DEVICE void tile_store(const struct pass &pass, uint64_t row, uint64_t first, fl
 }
 
 /* This lane's row of the tile. */
-template <class Sum> DEVICE void tile_scan(float *tile, int count, typename Sum::type *sum, bool begins)
+template <class Sum> GPU_INLINE void tile_scan(float *tile, int count, typename Sum::type *sum, bool begins)
 {
     for (int c = 0; c < count; c++) {
         *sum = begins && c == 0 ? Sum::of(tile[c]) : Sum::add_sample(*sum, tile[c]);

@@ -13,7 +13,7 @@
 typedef float tile_rows[WARP][WARP + 1];
 
 /* The column of a full tile that belongs to this lane. */
-DEVICE void full_load(const struct pass &pass, uint64_t row, uint64_t column, tile_rows tile)
+GPU_INLINE void full_load(const struct pass &pass, uint64_t row, uint64_t column, tile_rows tile)
 {
     float loaded[WARP];
 #pragma unroll
@@ -25,13 +25,13 @@ DEVICE void full_load(const struct pass &pass, uint64_t row, uint64_t column, ti
 }
 
 /* The same at the edges, where `rows` rows are left. */
-DEVICE void edge_load(const struct pass &pass, uint64_t row, uint64_t column, int rows, tile_rows tile)
+GPU_INLINE void edge_load(const struct pass &pass, uint64_t row, uint64_t column, int rows, tile_rows tile)
 {
     for (int r = 0; r < rows; r++)
         tile[r][threadIdx.x] = pass.x[row + r][column];
 }
 
-DEVICE void tile_store(const struct pass &pass, uint64_t row, uint64_t column, int rows, const tile_rows tile)
+GPU_INLINE void tile_store(const struct pass &pass, uint64_t row, uint64_t column, int rows, const tile_rows tile)
 {
 #pragma unroll
     for (int r = 0; r < rows; r++)
@@ -39,7 +39,7 @@ DEVICE void tile_store(const struct pass &pass, uint64_t row, uint64_t column, i
 }
 
 /* This lane's row. The sum begins as zero, and zero + sample is exact: no branch for the first one. */
-template <class Sum> DEVICE void row_scan(float *tile, int columns, typename Sum::type *sum)
+template <class Sum> GPU_INLINE void row_scan(float *tile, int columns, typename Sum::type *sum)
 {
 #pragma unroll
     for (int c = 0; c < columns; c++) {
@@ -49,7 +49,8 @@ template <class Sum> DEVICE void row_scan(float *tile, int columns, typename Sum
 }
 
 template <class Sum>
-DEVICE void full_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile, typename Sum::type *sum)
+GPU_INLINE void full_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile,
+                          typename Sum::type *sum)
 {
     full_load(pass, row, first + threadIdx.x, tile);
     __syncwarp();
@@ -60,7 +61,8 @@ DEVICE void full_scan(const struct pass &pass, uint64_t row, uint64_t first, til
 }
 
 template <class Sum>
-DEVICE void edge_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile, typename Sum::type *sum)
+GPU_INLINE void edge_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile,
+                          typename Sum::type *sum)
 {
     int rows = (int)min(pass.rows - row, (uint64_t)WARP), columns = (int)min(pass.length - first, (uint64_t)WARP);
     if (threadIdx.x < columns)

@@ -23,7 +23,7 @@ struct tile {
 };
 
 /* Phase 2: the inclusive prefix of this thread's total. All have stored theirs when it returns. */
-DEVICE float totals_scan(float sum, float buffers[2][THREADS])
+GPU_INLINE float totals_scan(float sum, float buffers[2][THREADS])
 {
     int i = threadIdx.x, from = 0;
     buffers[0][i] = sum;
@@ -39,9 +39,9 @@ DEVICE float totals_scan(float sum, float buffers[2][THREADS])
 }
 
 /* Samples to inclusive prefixes; returns the tile's total. Begins and ends with all threads together. */
-DEVICE float tile_scan(struct tile *tile)
+GPU_INLINE float tile_scan(struct tile *tile)
 {
-    static_assert((THREADS & (THREADS - 1)) == 0 && THREADS == 256, "eight steps end in the first buffer");
+    static_assert(THREADS == 256, "eight steps end in the first buffer");
     float *section = tile->samples + threadIdx.x * COARSE;
     for (int i = 1; i < COARSE; i++)
         section[i] = section[i - 1] + section[i];
@@ -55,7 +55,7 @@ DEVICE float tile_scan(struct tile *tile)
 }
 
 /* `count` samples of a row from `first` on, and zeros after them. */
-DEVICE void tile_load(struct tile *tile, struct row x, uint64_t first, int count)
+GPU_INLINE void tile_load(struct tile *tile, struct row x, uint64_t first, int count)
 {
     for (int i = threadIdx.x; i < TILE; i += THREADS)
         tile->samples[i] = i < count ? x[first + i] : 0;
@@ -63,20 +63,20 @@ DEVICE void tile_load(struct tile *tile, struct row x, uint64_t first, int count
 }
 
 /* The prefixes, after the sum of all that lies before the tile. */
-DEVICE void tile_store(const struct tile *tile, struct row y, uint64_t first, int count, float carry)
+GPU_INLINE void tile_store(const struct tile *tile, struct row y, uint64_t first, int count, float carry)
 {
     for (int i = threadIdx.x; i < count; i += THREADS)
         y[first + i] = carry + tile->samples[i];
     __syncthreads();
 }
 
-DEVICE int tile_count(uint64_t first, uint64_t length)
+GPU_INLINE int tile_count(uint64_t first, uint64_t length)
 {
     return (int)min(length - first, (uint64_t)TILE);
 }
 
 /* A whole row by one thread block, tile after tile. */
-DEVICE void row_scan(struct row x, struct row y, uint64_t length, struct tile *tile)
+GPU_INLINE void row_scan(struct row x, struct row y, uint64_t length, struct tile *tile)
 {
     float carry = 0;
     for (uint64_t first = 0; first < length; first += TILE) {

@@ -12,38 +12,38 @@
 
 #define WARPS 4 /* of a thread block */
 
-DEVICE float lane_before(float value, int distance)
+GPU_INLINE float lane_before(float value, int distance)
 {
     return __shfl_up_sync(ALL, value, distance);
 }
 
-DEVICE double lane_before(double value, int distance)
+GPU_INLINE double lane_before(double value, int distance)
 {
     return __shfl_up_sync(ALL, value, distance);
 }
 
-DEVICE struct f2 lane_before(struct f2 value, int distance)
+GPU_INLINE struct f2 lane_before(struct f2 value, int distance)
 {
     return {lane_before(value.high, distance), lane_before(value.low, distance)};
 }
 
-DEVICE float lane_last(float value)
+GPU_INLINE float lane_last(float value)
 {
     return __shfl_sync(ALL, value, WARP - 1);
 }
 
-DEVICE double lane_last(double value)
+GPU_INLINE double lane_last(double value)
 {
     return __shfl_sync(ALL, value, WARP - 1);
 }
 
-DEVICE struct f2 lane_last(struct f2 value)
+GPU_INLINE struct f2 lane_last(struct f2 value)
 {
     return {lane_last(value.high), lane_last(value.low)};
 }
 
 /* This lane's inclusive prefix. */
-template <class Sum> DEVICE typename Sum::type warp_scan(typename Sum::type sum, int lane)
+template <class Sum> GPU_INLINE typename Sum::type warp_scan(typename Sum::type sum, int lane)
 {
 #pragma unroll
     for (int distance = 1; distance < WARP; distance *= 2) {
@@ -54,7 +54,7 @@ template <class Sum> DEVICE typename Sum::type warp_scan(typename Sum::type sum,
     return sum;
 }
 
-template <class Sum> DEVICE void row_scan(struct row x, struct row y, uint64_t length, int lane)
+template <class Sum> GPU_INLINE void row_scan(struct row x, struct row y, uint64_t length, int lane)
 {
     typename Sum::type carry = Sum::of(0);
     for (uint64_t first = 0; first < length; first += WARP) {
