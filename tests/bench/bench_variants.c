@@ -1,16 +1,19 @@
 /*
- * The variants of the scan by name, for the main job's shape, against a copy of the same bytes.
+ * The variants of the scan by name, for the main job's shape and for few long rows, against a copy of the same bytes.
  */
 #include <cuda_runtime.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/variants/variants.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stopwatch.h"
 
-#define ROWS   10000
-#define LENGTH 10000
-#define BYTES  ((size_t)ROWS * LENGTH * sizeof(float))
+#define SAMPLES   100000000
+#define BYTES     (SAMPLES * sizeof(float))
+#define COPY_NAME "device copy of 400 MB"
+
+static const uint64_t lengths[] = {10000, 1000000};
 
 struct job {
     enum variant_id id;
@@ -39,25 +42,49 @@ static int job_measure(struct stopwatch *stopwatch, struct job *job, double copy
     if (!error)
         error = stopwatch_median(stopwatch, job_start, job, &ms);
     cudaFree(job->workspace);
-    snprintf(name, sizeof name, "%s fb %s", variant_list[job->id].name, words[job->scan.accumulator]);
+    snprintf(name, sizeof name, "%s fb %s, %llu x %llu", variant_list[job->id].name, words[job->scan.accumulator],
+             (unsigned long long)job->scan.rows, (unsigned long long)job->scan.length);
     if (!error)
-        bench_add(table, name, "device copy, 10000 x 10000", ms, copy_ms / ms, 0);
+        bench_add(table, name, COPY_NAME, ms, copy_ms / ms, 0);
     return error;
 }
 
-static int jobs_measure(struct stopwatch *stopwatch, const struct variant_scan *scan, struct bench_table *table)
+/* Of long rows only sums in f32, and not by a lane alone, which takes a second for each. */
+static bool is_wanted(enum variant_id id, const struct variant_scan *scan)
 {
-    double copy_ms = 0;
-    int error = stopwatch_median(stopwatch, copy_start, (void *)scan, &copy_ms);
-    if (!error)
-        bench_add(table, "device copy, 10000 x 10000", "", copy_ms, 0, 0);
+    const struct variant *variant = &variant_list[id];
+    bool long_rows = scan->length > lengths[0];
+    if (long_rows && (scan->accumulator != SCAND_ACCUMULATOR_F32 || strncmp(variant->name, "smem", 4) == 0))
+        return false;
+    return !variant->on_cpu && variant->accumulators >> scan->accumulator & 1;
+}
+
+static int length_measure(struct stopwatch *stopwatch, const struct variant_scan *scan, double copy_ms,
+                          struct bench_table *table)
+{
+    int error = 0;
     for (enum variant_id id = 0; id < VARIANT_COUNT; id++)
         for (enum scand_accumulator a = 0; a < SCAND_ACCUMULATOR_COUNT && !error; a++) {
             struct job job = {.id = id, .scan = *scan};
             job.scan.accumulator = a;
-            if (!variant_list[id].on_cpu && variant_list[id].accumulators >> a & 1)
+            if (is_wanted(id, &job.scan))
                 error = job_measure(stopwatch, &job, copy_ms, table);
         }
+    return error;
+}
+
+static int jobs_measure(struct stopwatch *stopwatch, struct variant_scan *scan, struct bench_table *table)
+{
+    double copy_ms = 0;
+    int error = stopwatch_median(stopwatch, copy_start, scan, &copy_ms);
+    if (!error)
+        bench_add(table, COPY_NAME, "", copy_ms, 0, 0);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && !error; i++) {
+        scan->length = lengths[i];
+        scan->rows = SAMPLES / scan->length;
+        scan->input_pitch = scan->output_pitch = (int64_t)(scan->length * sizeof(float));
+        error = length_measure(stopwatch, scan, copy_ms, table);
+    }
     return error;
 }
 
@@ -72,15 +99,8 @@ int bench_variants(struct bench_table *table)
         error = cudaMalloc((void **)&output, BYTES);
     if (!error)
         error = stopwatch_noise(input, BYTES / sizeof(float));
-    const struct variant_scan scan = {input,
-                                      output,
-                                      ROWS,
-                                      LENGTH,
-                                      LENGTH * sizeof(float),
-                                      LENGTH * sizeof(float),
-                                      {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-                                      2,
-                                      SCAND_ACCUMULATOR_F32};
+    struct variant_scan scan = {
+        .input = input, .output = output, .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD}, .pass_count = 2};
     if (!error)
         error = jobs_measure(&stopwatch, &scan, table);
     cudaFree(input);

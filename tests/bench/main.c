@@ -47,10 +47,10 @@ double bench_now_ms(void)
 
 static void print_text(const struct bench_table *table)
 {
-    printf("%-44s %10s  %6s  %6s  %s\n", "what", "ms", "ratio", "target", "against");
+    printf("%-50s %10s  %6s  %6s  %s\n", "what", "ms", "ratio", "target", "against");
     for (size_t i = 0; i < table->count; i++) {
         const struct bench_row *row = &table->rows[i];
-        printf("%-44s %10.3f  ", row->name, row->milliseconds);
+        printf("%-50s %10.3f  ", row->name, row->milliseconds);
         if (row->ratio > 0)
             printf("%6.3f  ", row->ratio);
         else
