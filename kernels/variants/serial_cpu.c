@@ -7,7 +7,7 @@
  *
  * Association: ((x0 + x1) + x2) + ...
  */
-#include "kernels/sum.h"
+#include "kernels/f2.h"
 #include "kernels/variants/variants.h"
 
 /* The samples of one row, in the order of a pass: sample i at first[i * step]. */
@@ -26,13 +26,46 @@ static struct side side_of(const float *base, int64_t pitch, uint64_t row, uint6
     return side;
 }
 
-static void row_scan(enum scand_accumulator accumulator, struct side x, struct side y, uint64_t length)
+union total {
+    float f32;
+    double f64;
+    struct f2 f2;
+};
+
+static union total total_of(enum scand_accumulator accumulator, float sample)
 {
-    union sum sum = {0};
+    if (accumulator == SCAND_ACCUMULATOR_F32)
+        return (union total){.f32 = sample};
+    if (accumulator == SCAND_ACCUMULATOR_F64)
+        return (union total){.f64 = (double)sample};
+    return (union total){.f2 = f2_from_f32(sample)};
+}
+
+static union total total_add(enum scand_accumulator accumulator, union total total, float sample)
+{
+    if (accumulator == SCAND_ACCUMULATOR_F32)
+        total.f32 += sample;
+    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        total.f64 += (double)sample;
+    else
+        total.f2 = f2_add_f32(total.f2, sample);
+    return total;
+}
+
+static float total_rounded(enum scand_accumulator accumulator, union total total)
+{
+    if (accumulator == SCAND_ACCUMULATOR_F32)
+        return total.f32;
+    return accumulator == SCAND_ACCUMULATOR_F64 ? (float)total.f64 : total.f2.high;
+}
+
+static inline void row_scan(enum scand_accumulator accumulator, struct side x, struct side y, uint64_t length)
+{
+    union total total = {0};
     for (uint64_t i = 0; i < length; i++) {
-        double sample = *(const float *)(x.first + (int64_t)i * x.step);
-        sum = i == 0 ? sum_first(accumulator, sample, false) : sum_add_sample(accumulator, sum, sample, false);
-        *(float *)(y.first + (int64_t)i * y.step) = (float)sum_round(accumulator, sum, SCAND_DTYPE_F32);
+        float sample = *(const float *)(x.first + (int64_t)i * x.step);
+        total = i == 0 ? total_of(accumulator, sample) : total_add(accumulator, total, sample);
+        *(float *)(y.first + (int64_t)i * y.step) = total_rounded(accumulator, total);
     }
 }
 

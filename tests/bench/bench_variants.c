@@ -35,7 +35,8 @@ static int job_start(void *argument, cudaStream_t stream)
 
 static int job_measure(struct stopwatch *stopwatch, struct job *job, double copy_ms, struct bench_table *table)
 {
-    static const char *const words[SCAND_ACCUMULATOR_COUNT] = {"f32", "f64", "f2"};
+    static const char *const words[SCAND_ACCUMULATOR_COUNT] = {
+        [SCAND_ACCUMULATOR_F32] = "f32", [SCAND_ACCUMULATOR_F64] = "f64", [SCAND_ACCUMULATOR_F2] = "f2"};
     char name[64];
     double ms;
     int error = cudaMalloc(&job->workspace, variant_workspace_bytes(job->id, &job->scan) + 16);
