@@ -174,7 +174,7 @@ static void strip_carries(const struct scan *scan, const struct strip *strip, ui
 {
     const struct scan_rule *rule = &scan->rows->rule;
     for (uint64_t r = 0; r < strip->count; r++)
-        tree_carries(rule->accumulator, rule->passes[pass] == SCAND_PASS_BACKWARD,
+        tree_carries(arithmetic_of(rule), rule->passes[pass] == SCAND_PASS_BACKWARD,
                      strip->carries[pass] + r * scan->block_count, scan->block_count, strip->workspace);
 }
 
@@ -290,7 +290,7 @@ static int avx512_run(const struct scan_rows *rows, uint64_t first, uint64_t cou
 
 static int avx2_available(void)
 {
-    return __builtin_cpu_supports("avx2");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
 static int avx2_run(const struct scan_rows *rows, uint64_t first, uint64_t count)

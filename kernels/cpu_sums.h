@@ -1,6 +1,7 @@
 /*
- * Sums in vectors, one in each lane, for the three accumulators: the same operations by the same names,
- * <accumulator>_sum_*, so that cpu_pass.inc can be written once. f2 follows f2.h, operation by operation.
+ * Sums in vectors, one in each lane, for the three accumulators: the same functions by the same names,
+ * <accumulator>_sum_* and, for each operator, <accumulator>_<operator>_add (two sums) and _add_sample (a sum and one
+ * sample more), so that cpu_pass.inc can be written once. f2 follows f2.h, operation by operation.
  */
 #include "kernels/cpu.h"
 #include "kernels/cpu_vector.h"
@@ -16,7 +17,24 @@ typedef struct f2_sum f2_sum;
 #define f64_SUM_LANES F64_LANES
 #define f2_SUM_LANES  F32_LANES
 
+/* An operator that takes a sample as it takes a sum. */
+#define SUM_OPERATOR(TYPE, NAME, RESULT)                                                       \
+    INLINE TYPE##_sum TYPE##_##NAME##_add(TYPE##_sum left, TYPE##_sum right)                   \
+    {                                                                                          \
+        return RESULT;                                                                         \
+    }                                                                                          \
+    INLINE TYPE##_sum TYPE##_##NAME##_add_sample(TYPE##_sum sum, TYPE##_sum sample, bool wide) \
+    {                                                                                          \
+        (void)wide;                                                                            \
+        return TYPE##_##NAME##_add(sum, sample);                                               \
+    }
+
 /* f32 */
+
+SUM_OPERATOR(f32, sum, (left + right))
+SUM_OPERATOR(f32, prod, (left * right))
+SUM_OPERATOR(f32, max, f32_select((right > left) | (right != right), right, left))
+SUM_OPERATOR(f32, min, f32_select((right < left) | (right != right), right, left))
 
 INLINE f32_sum f32_sum_load(const struct sums *sums, int lane)
 {
@@ -31,11 +49,6 @@ INLINE void f32_sum_store(struct sums *sums, int lane, f32_sum sum)
 INLINE f32_sum f32_sum_everywhere(const union sum *sum)
 {
     return sum->f32 - (f32_vector){0};
-}
-
-INLINE f32_sum f32_sum_add(f32_sum left, f32_sum right)
-{
-    return left + right;
 }
 
 INLINE f32_sum f32_sum_shift(f32_sum before, f32_sum sum, int distance)
@@ -60,12 +73,6 @@ INLINE f32_sum f32_sum_sample(const struct narrow_tile *narrow, const struct wid
     return f32_load(&narrow->f32[row][lane]);
 }
 
-INLINE f32_sum f32_sum_add_sample(f32_sum sum, f32_sum sample, bool wide)
-{
-    (void)wide;
-    return sum + sample;
-}
-
 /* Rounds values into the tile that is given. */
 INLINE void f32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f32_sum sum)
 {
@@ -74,6 +81,9 @@ INLINE void f32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, in
 }
 
 /* f64 */
+
+SUM_OPERATOR(f64, sum, (left + right))
+SUM_OPERATOR(f64, prod, (left * right))
 
 INLINE f64_sum f64_sum_load(const struct sums *sums, int lane)
 {
@@ -88,11 +98,6 @@ INLINE void f64_sum_store(struct sums *sums, int lane, f64_sum sum)
 INLINE f64_sum f64_sum_everywhere(const union sum *sum)
 {
     return sum->f64 - (f64_vector){0};
-}
-
-INLINE f64_sum f64_sum_add(f64_sum left, f64_sum right)
-{
-    return left + right;
 }
 
 INLINE f64_sum f64_sum_shift(f64_sum before, f64_sum sum, int distance)
@@ -114,12 +119,6 @@ INLINE f64_sum f64_sum_from_lane(int start, f64_sum a, f64_sum b)
 INLINE f64_sum f64_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
 {
     return wide ? f64_load(&wide->f64[row][lane]) : f64_load_f32(&narrow->f32[row][lane]);
-}
-
-INLINE f64_sum f64_sum_add_sample(f64_sum sum, f64_sum sample, bool wide)
-{
-    (void)wide;
-    return sum + sample;
 }
 
 INLINE void f64_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f64_sum sum)
@@ -148,29 +147,52 @@ INLINE f2_sum f2_sum_everywhere(const union sum *sum)
     return (f2_sum){sum->f2.high - (f32_vector){0}, sum->f2.low - (f32_vector){0}};
 }
 
-INLINE f2_sum f2_sum_two(f32_vector a, f32_vector b)
+INLINE f2_sum f2_two_sums(f32_vector a, f32_vector b)
 {
     f32_vector high = a + b, a_part = high - b, b_part = high - a_part;
     return (f2_sum){high, (a - a_part) + (b - b_part)};
 }
 
-INLINE f2_sum f2_sum_fast_two(f32_vector a, f32_vector b)
+INLINE f2_sum f2_fast_two_sums(f32_vector a, f32_vector b)
 {
     f32_vector high = a + b;
     return (f2_sum){high, b - (high - a)};
 }
 
-INLINE f2_sum f2_sum_add_f32(f2_sum a, f32_vector b)
+INLINE f2_sum f2_two_prods(f32_vector a, f32_vector b)
 {
-    f2_sum s = f2_sum_two(a.high, b);
-    return f2_sum_fast_two(s.high, a.low + s.low);
+    f32_vector high = a * b;
+    return (f2_sum){high, f32_fma(a, b, -high)};
 }
 
 INLINE f2_sum f2_sum_add(f2_sum a, f2_sum b)
 {
-    f2_sum s = f2_sum_two(a.high, b.high), t = f2_sum_two(a.low, b.low);
-    f2_sum v = f2_sum_fast_two(s.high, s.low + t.high);
-    return f2_sum_fast_two(v.high, t.low + v.low);
+    f2_sum s = f2_two_sums(a.high, b.high), t = f2_two_sums(a.low, b.low);
+    f2_sum v = f2_fast_two_sums(s.high, s.low + t.high);
+    return f2_fast_two_sums(v.high, t.low + v.low);
+}
+
+INLINE f2_sum f2_sum_add_sample(f2_sum sum, f2_sum sample, bool wide)
+{
+    if (wide)
+        return f2_sum_add(sum, sample);
+    f2_sum s = f2_two_sums(sum.high, sample.high);
+    return f2_fast_two_sums(s.high, sum.low + s.low);
+}
+
+INLINE f2_sum f2_prod_add(f2_sum a, f2_sum b)
+{
+    f2_sum c = f2_two_prods(a.high, b.high);
+    f32_vector low = f32_fma(a.high, b.low, a.low * b.low);
+    return f2_fast_two_sums(c.high, c.low + f32_fma(a.low, b.high, low));
+}
+
+INLINE f2_sum f2_prod_add_sample(f2_sum sum, f2_sum sample, bool wide)
+{
+    if (wide)
+        return f2_prod_add(sum, sample);
+    f2_sum c = f2_two_prods(sum.high, sample.high);
+    return f2_fast_two_sums(c.high, f32_fma(sum.low, sample.high, c.low));
 }
 
 INLINE f2_sum f2_sum_shift(f2_sum before, f2_sum sum, int distance)
@@ -193,11 +215,6 @@ INLINE f2_sum f2_sum_sample(const struct narrow_tile *narrow, const struct wide_
     if (wide)
         return (f2_sum){f32_load(&wide->f2.high[row][lane]), f32_load(&wide->f2.low[row][lane])};
     return (f2_sum){f32_load(&narrow->f32[row][lane]), (f32_vector){0}};
-}
-
-INLINE f2_sum f2_sum_add_sample(f2_sum sum, f2_sum sample, bool wide)
-{
-    return wide ? f2_sum_add(sum, sample) : f2_sum_add_f32(sum, sample.high);
 }
 
 INLINE void f2_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f2_sum sum)

@@ -6,6 +6,7 @@
 #error "define CPU_VECTOR_BYTES"
 #endif
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #ifdef __x86_64__
@@ -130,14 +131,24 @@ INLINE f64_vector f64_reverse(f64_vector vector)
     return __builtin_shufflevector(vector, vector, F64_LIST(F64_LANES - 1, -1));
 }
 
+/* a where the comparison that made the mask was true, b elsewhere. */
+INLINE f32_vector f32_select(i32_vector mask, f32_vector a, f32_vector b)
+{
+    return (f32_vector)(((i32_vector)a & mask) | ((i32_vector)b & ~mask));
+}
+
+INLINE f64_vector f64_select(i64_vector mask, f64_vector a, f64_vector b)
+{
+    return (f64_vector)(((i64_vector)a & mask) | ((i64_vector)b & ~mask));
+}
+
 /* a in the lanes lane >= start, b in the others. */
 INLINE f32_vector f32_from_lane(int start, f32_vector a, f32_vector b)
 {
     static const int32_t lanes[16] = {LANES_16(0, 1)};
     i32_vector lane;
     memcpy(&lane, lanes, sizeof(lane));
-    i32_vector mask = lane >= start;
-    return (f32_vector)(((i32_vector)a & mask) | ((i32_vector)b & ~mask));
+    return f32_select(lane >= start, a, b);
 }
 
 INLINE f64_vector f64_from_lane(int start, f64_vector a, f64_vector b)
@@ -145,8 +156,22 @@ INLINE f64_vector f64_from_lane(int start, f64_vector a, f64_vector b)
     static const int64_t lanes[8] = {LANES_8(0, 1)};
     i64_vector lane;
     memcpy(&lane, lanes, sizeof(lane));
-    i64_vector mask = lane >= (int64_t)start;
-    return (f64_vector)(((i64_vector)a & mask) | ((i64_vector)b & ~mask));
+    return f64_select(lane >= (int64_t)start, a, b);
+}
+
+/* a x b + c, rounded once. */
+INLINE f32_vector f32_fma(f32_vector a, f32_vector b, f32_vector c)
+{
+#if CPU_VECTOR_BYTES == 64 && defined(__AVX512F__)
+    return _mm512_fmadd_ps(a, b, c);
+#elif CPU_VECTOR_BYTES == 32 && defined(__FMA__)
+    return _mm256_fmadd_ps(a, b, c);
+#else
+    f32_vector result = {0};
+    for (int i = 0; i < F32_LANES; i++)
+        result[i] = fmaf(a[i], b[i], c[i]);
+    return result;
+#endif
 }
 
 /* The one NaN that results are written with, in the lanes that hold any. */

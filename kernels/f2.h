@@ -2,11 +2,14 @@
  * Double-word arithmetic on two floats, for C and CUDA: the unevaluated sum high + low with |low| <= ulp(high) / 2.
  *
  * The algorithms are those of M. Joldes, J.-M. Muller, V. Popescu, "Tight and rigorous error bounds for basic building
- * blocks of double-word arithmetic", ACM TOMS 44(2), 2017: 2Sum (algorithm 2), Fast2Sum (1), DWPlusFP (4),
- * AccurateDWPlusDW (6). They are correct only without contraction and without fast-math.
+ * blocks of double-word arithmetic", ACM TOMS 44(2), 2017: 2Sum (algorithm 2), Fast2Sum (1), 2Prod (3), DWPlusFP (4),
+ * AccurateDWPlusDW (6), DWTimesFP3 (9), DWTimesDW3 (12). They are correct only without fast-math and without
+ * contraction: where they want a fused multiply-add, fmaf stands there by name.
  */
 #ifndef KERNELS_F2_H
 #define KERNELS_F2_H
+
+#include <math.h>
 
 #ifdef __CUDACC__
 #define F2_INLINE static __host__ __device__ __forceinline__
@@ -48,6 +51,27 @@ F2_INLINE struct f2 f2_add(struct f2 a, struct f2 b)
     struct f2 t = f2_two_sum(a.low, b.low);
     struct f2 v = f2_fast_two_sum(s.high, s.low + t.high);
     return f2_fast_two_sum(v.high, t.low + v.low);
+}
+
+F2_INLINE struct f2 f2_two_prod(float a, float b)
+{
+    struct f2 r;
+    r.high = a * b;
+    r.low = fmaf(a, b, -r.high);
+    return r;
+}
+
+F2_INLINE struct f2 f2_mul_f32(struct f2 a, float b)
+{
+    struct f2 c = f2_two_prod(a.high, b);
+    return f2_fast_two_sum(c.high, fmaf(a.low, b, c.low));
+}
+
+F2_INLINE struct f2 f2_mul(struct f2 a, struct f2 b)
+{
+    struct f2 c = f2_two_prod(a.high, b.high);
+    float low = fmaf(a.high, b.low, a.low * b.low);
+    return f2_fast_two_sum(c.high, c.low + fmaf(a.low, b.high, low));
 }
 
 F2_INLINE struct f2 f2_from_f32(float x)

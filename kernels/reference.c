@@ -13,7 +13,7 @@
 
 /* One pass over a row. */
 struct pass {
-    enum scand_accumulator accumulator;
+    struct arithmetic arithmetic;
     bool backward;
     bool exclusive;
     bool wide;               /* the samples are f64 values that a first pass left */
@@ -34,26 +34,31 @@ static double *leaf_at(const struct pass *pass, uint64_t leaf, uint64_t j)
     return &pass->row[leaf * ORDER_LEAF + (pass->backward ? leaf_length(pass, leaf) - 1 - j : j)];
 }
 
+/* The j-th sample of a leaf as a sum. */
+static union sum leaf_sample(const struct pass *pass, uint64_t leaf, uint64_t j)
+{
+    return sum_first(pass->arithmetic, *leaf_at(pass, leaf, j), pass->wide);
+}
+
 static union sum leaf_total(const struct pass *pass, uint64_t leaf)
 {
-    union sum sum = sum_first(pass->accumulator, *leaf_at(pass, leaf, 0), pass->wide);
+    union sum sum = leaf_sample(pass, leaf, 0);
     for (uint64_t j = 1; j < leaf_length(pass, leaf); j++)
-        sum = sum_add_sample(pass->accumulator, sum, *leaf_at(pass, leaf, j), pass->wide);
+        sum = sum_add_sample(pass->arithmetic, sum, leaf_sample(pass, leaf, j), pass->wide);
     return sum;
 }
 
-/* Replaces the samples of a leaf by their values. Nothing precedes the first leaf: its carry is NULL, not zero. */
+/* Replaces the samples of a leaf by their values. Nothing precedes the first leaf: its carry is NULL, no identity. */
 static void leaf_values(const struct pass *pass, uint64_t leaf, const union sum *carry)
 {
-    union sum sum = carry ? *carry : (union sum){0};
-    bool empty = !carry;
+    union sum sum = carry ? *carry : leaf_sample(pass, leaf, 0);
+    double before = carry ? sum_round(pass->arithmetic, sum, pass->result) : operator_identity(pass->arithmetic.op);
     for (uint64_t j = 0; j < leaf_length(pass, leaf); j++) {
-        double *at = leaf_at(pass, leaf, j);
-        double before = empty ? 0.0 : sum_round(pass->accumulator, sum, pass->result);
-        sum = empty ? sum_first(pass->accumulator, *at, pass->wide)
-                    : sum_add_sample(pass->accumulator, sum, *at, pass->wide);
-        empty = false;
-        *at = pass->exclusive ? before : sum_round(pass->accumulator, sum, pass->result);
+        if (carry || j > 0)
+            sum = sum_add_sample(pass->arithmetic, sum, leaf_sample(pass, leaf, j), pass->wide);
+        double value = sum_round(pass->arithmetic, sum, pass->result);
+        *leaf_at(pass, leaf, j) = pass->exclusive ? before : value;
+        before = value;
     }
 }
 
@@ -62,7 +67,7 @@ static void pass_run(const struct pass *pass, union sum *leaves)
     uint64_t leaf_count = (pass->length + ORDER_LEAF - 1) / ORDER_LEAF;
     for (uint64_t leaf = 0; leaf < leaf_count; leaf++)
         leaves[leaf] = leaf_total(pass, leaf);
-    tree_carries(pass->accumulator, pass->backward, leaves, leaf_count, leaves + leaf_count);
+    tree_carries(pass->arithmetic, pass->backward, leaves, leaf_count, leaves + leaf_count);
     uint64_t first = pass->backward ? leaf_count - 1 : 0;
     for (uint64_t leaf = 0; leaf < leaf_count; leaf++)
         leaf_values(pass, leaf, leaf == first ? NULL : &leaves[leaf]);
@@ -73,7 +78,7 @@ static void row_run(const struct scan_rule *rule, double *row, uint64_t length, 
     for (uint32_t i = 0; i < rule->pass_count; i++) {
         bool last = i + 1 == rule->pass_count;
         struct pass pass = {
-            .accumulator = rule->accumulator,
+            .arithmetic = arithmetic_of(rule),
             .backward = rule->passes[i] == SCAND_PASS_BACKWARD,
             .exclusive = rule->kind == SCAND_KIND_EXCLUSIVE,
             .wide = i > 0 && rule->intermediate == SCAND_DTYPE_F64,

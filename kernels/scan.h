@@ -3,8 +3,12 @@
  *
  * All implementations return the same bits: order 1, the association that order.h states and reference.c spells out.
  * NaN results are written as the one quiet NaN 0x7fc00000 (f32) or 0x7ff8000000000000 (f64), whatever NaN came in. With
- * f2 accumulation an infinity, given or from overflow, is NaN in every sum of two samples or more that it takes part
- * in.
+ * f2 accumulation an infinity, given or from overflow, is NaN in every sum or product of two samples or more that it
+ * takes part in.
+ *
+ * max(l, r) is r if r > l or r is NaN, else l, where l is what the scan meets first; min likewise. So a NaN stays, and
+ * of equal values the first. They change no value, whatever the accumulator. Where an exclusive scan has met nothing
+ * yet, its value is the operator's identity: 0, 1 (prod), -infinity (max), +infinity (min).
  */
 #ifndef KERNELS_SCAN_H
 #define KERNELS_SCAN_H
@@ -22,7 +26,7 @@ struct scan_rule {
     enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */
     uint32_t pass_count;                      /* 1 or 2 */
     enum scand_kind kind;                     /* of every pass */
-    enum scand_operator op;
+    enum scand_operator op;                   /* of every pass */
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* F32 or F64 */
     enum scand_dtype output;       /* F32 or F64 */

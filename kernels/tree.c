@@ -26,19 +26,19 @@ static union sum *group_at(const struct group *group, uint64_t j)
 }
 
 /* Totals to inclusive prefixes: the Kogge-Stone network. */
-static void group_scan(enum scand_accumulator accumulator, const struct group *group)
+static void group_scan(struct arithmetic arithmetic, const struct group *group)
 {
     for (uint64_t distance = 1; distance < group->count; distance *= 2)
         for (uint64_t j = group->count - 1; j >= distance; j--)
-            *group_at(group, j) = sum_add(accumulator, *group_at(group, j - distance), *group_at(group, j));
+            *group_at(group, j) = sum_add(arithmetic, *group_at(group, j - distance), *group_at(group, j));
 }
 
 /* Inclusive prefixes to carries; `outer` is the carry into the group, NULL into the very first one. */
-static void group_carries(enum scand_accumulator accumulator, const struct group *group, const union sum *outer)
+static void group_carries(struct arithmetic arithmetic, const struct group *group, const union sum *outer)
 {
     for (uint64_t j = group->count - 1; j >= 1; j--) {
         union sum prefix = *group_at(group, j - 1);
-        *group_at(group, j) = outer ? sum_add(accumulator, *outer, prefix) : prefix;
+        *group_at(group, j) = outer ? sum_add(arithmetic, *outer, prefix) : prefix;
     }
     if (outer)
         *group_at(group, 0) = *outer;
@@ -59,22 +59,21 @@ uint64_t tree_workspace(uint64_t count)
     return sums;
 }
 
-void tree_carries(enum scand_accumulator accumulator, bool backward, union sum *totals, uint64_t count,
-                  union sum *workspace)
+void tree_carries(struct arithmetic arithmetic, bool backward, union sum *totals, uint64_t count, union sum *workspace)
 {
     uint64_t groups = group_count(count);
     union sum *outer = groups > 1 ? workspace : NULL;
     for (uint64_t g = 0; g < groups; g++) {
         struct group group = group_of(backward, totals, count, g);
-        group_scan(accumulator, &group);
+        group_scan(arithmetic, &group);
         if (outer)
             outer[g] = *group_at(&group, group.count - 1);
     }
     if (outer)
-        tree_carries(accumulator, backward, outer, groups, workspace + groups);
+        tree_carries(arithmetic, backward, outer, groups, workspace + groups);
     for (uint64_t g = 0; g < groups; g++) {
         struct group group = group_of(backward, totals, count, g);
         bool first = g == (backward ? groups - 1 : 0);
-        group_carries(accumulator, &group, first ? NULL : &outer[g]);
+        group_carries(arithmetic, &group, first ? NULL : &outer[g]);
     }
 }

@@ -14,7 +14,6 @@ uint64_t tree_workspace(uint64_t count);
  * the exclusive prefixes of that level and all levels above, outermost first. The member that the pass meets first has
  * no carry; its entry is left without meaning.
  */
-void tree_carries(enum scand_accumulator accumulator, bool backward, union sum *totals, uint64_t count,
-                  union sum *workspace);
+void tree_carries(struct arithmetic arithmetic, bool backward, union sum *totals, uint64_t count, union sum *workspace);
 
 #endif

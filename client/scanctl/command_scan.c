@@ -42,6 +42,7 @@ static void report(struct run *run, const struct scand_device *device)
     for (uint32_t i = 0; i < scan->pass_count; i++)
         json_text(&json, NULL, pass_words.words[scan->passes[i]]);
     json_close(&json, ']');
+    json_text(&json, "op", operator_words.words[scan->op]);
     json_text(&json, "kind", kind_words.words[scan->kind]);
     json_text(&json, "accumulator", accumulator_words.words[scan->accumulator]);
     json_text(&json, "device", device->name);

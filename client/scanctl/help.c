@@ -12,6 +12,7 @@ static const char scan_help[] =
     "  -o, --output OUT        the result's file\n"
     "      --passes LIST       forward, backward, or two of them in order: forward,backward [forward]\n"
     "      --kind KIND         inclusive | exclusive [inclusive]\n"
+    "      --op OPERATOR       sum | prod | max | min [sum]\n"
     "      --accumulator TYPE  what sums are kept in: f32 | f64 | f2 [f64]\n"
     "      --intermediate TYPE what values are rounded to between two passes: f32 | f64 [f32]\n"
     "      --output-dtype TYPE f32 | f64 [f32]\n"

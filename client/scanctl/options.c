@@ -12,6 +12,7 @@ enum {
     OPTION_PASSES = OPTION_OWN,
     OPTION_ACCUMULATOR,
     OPTION_KIND,
+    OPTION_OP,
     OPTION_INTERMEDIATE,
     OPTION_OUTPUT_DTYPE,
     OPTION_DTYPE,
@@ -25,6 +26,7 @@ static const struct option scan_table[] = {
     {"passes", required_argument, NULL, OPTION_PASSES},
     {"accumulator", required_argument, NULL, OPTION_ACCUMULATOR},
     {"kind", required_argument, NULL, OPTION_KIND},
+    {"op", required_argument, NULL, OPTION_OP},
     {"intermediate", required_argument, NULL, OPTION_INTERMEDIATE},
     {"output-dtype", required_argument, NULL, OPTION_OUTPUT_DTYPE},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
@@ -189,6 +191,10 @@ static int take_option(void *context, int option, const char *argument, struct f
     case OPTION_KIND:
         result = take_word("kind", &kind_words, argument, length, &word, fault);
         scan->kind = (enum scand_kind)word;
+        return result;
+    case OPTION_OP:
+        result = take_word("op", &operator_words, argument, length, &word, fault);
+        scan->op = (enum scand_operator)word;
         return result;
     case OPTION_INTERMEDIATE:
         result = take_word("intermediate", &dtype_words, argument, length, &word, fault);

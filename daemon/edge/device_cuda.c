@@ -238,6 +238,8 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     struct cuda_device *self = cuda_of(device);
     if (self->lost)
         return -EOWNERDEAD;
+    if (!scan_cuda_supports(&chunk->rows->rule))
+        return -EOPNOTSUPP;
     struct slot *slot = &self->slots[self->started % SLOTS];
     struct side input = side_input(chunk), output = side_output(chunk);
     unsigned char *at[2];

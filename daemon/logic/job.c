@@ -115,6 +115,20 @@ static bool job_settle(struct job *job)
     return job->state == JOB_ENDED;
 }
 
+static void job_fail(struct job *job, const struct chunk *chunk)
+{
+    const struct scan_rule *rule = &job->rows.rule;
+    if (chunk->status == -EOPNOTSUPP)
+        error_set(&job->outcome, chunk->status,
+                  "job.submit: this daemon's device cannot do this scan (\"op\" is \"%s\"); a daemon started with "
+                  "--device cpu can",
+                  operator_words.words[rule->op]);
+    else
+        error_set(&job->outcome, chunk->status,
+                  "job.submit: the device failed on rows %" PRIu64 " to %" PRIu64 "; the output is incomplete",
+                  chunk->first, chunk->first + chunk->count - 1);
+}
+
 bool job_take_back(struct job *job, const struct chunk *chunk)
 {
     assert(job->in_flight > 0);
@@ -125,9 +139,7 @@ bool job_take_back(struct job *job, const struct chunk *chunk)
     if (chunk->status == 0) {
         job->rows_done += chunk->count;
     } else if (job->outcome.code == 0) {
-        error_set(&job->outcome, chunk->status,
-                  "job.submit: the device failed on rows %" PRIu64 " to %" PRIu64 "; the output is incomplete",
-                  chunk->first, chunk->first + chunk->count - 1);
+        job_fail(job, chunk);
         if (job->state == JOB_RUNNING)
             job_move(job, JOB_ENDING);
     }

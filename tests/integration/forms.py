@@ -2,6 +2,7 @@
 
 import array
 import itertools
+import operator
 import random
 import struct
 import sys
@@ -9,15 +10,15 @@ import sys
 LITTLE = sys.byteorder == "little"
 
 
-def scanned(row, passes, exclusive=False, between=lambda value: value):
+def scanned(row, passes, exclusive=False, between=lambda value: value, function=operator.add, identity=0):
     """One row's scan, in whatever numbers the row holds."""
     for number, direction in enumerate(passes):
         if number:
             row = [between(value) for value in row]
         row = row if direction == "forward" else row[::-1]
-        sums = list(itertools.accumulate(row))
+        sums = list(itertools.accumulate(row, function))
         if exclusive:
-            sums = ([0] + sums)[:-1]
+            sums = ([identity] + sums)[:-1]
         row = sums if direction == "forward" else sums[::-1]
     return row
 

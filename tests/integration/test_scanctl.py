@@ -10,6 +10,7 @@ Python's own floats elsewhere. Only the standard library is used.
 import argparse
 import itertools
 import json
+import operator
 import os
 import random
 import re
@@ -137,6 +138,15 @@ class Results(ScanctlTest):
             for kind in ("inclusive", "exclusive"):
                 words = ("--passes", ",".join(passes), "--kind", kind)
                 self.check_raw((5, 600), 1, *words, passes=passes, exclusive=kind == "exclusive")
+
+    def test_operators(self):
+        for op, function in (("sum", operator.add), ("max", max), ("min", min)):
+            values = [float(random.Random(3).randrange(-50, 50) - i % 7) for i in range(3 * 500)]
+            given = self.write("in.raw", packed(values))
+            self.succeed("scan", given, "-o", self.path("out.raw"), "--shape", "3,500", "--op", op)
+            rows = [values[i : i + 500] for i in range(0, 1500, 500)]
+            expected = [value for row in rows for value in scanned(row, ("forward",), function=function)]
+            self.assertEqual(floats(self.read("out.raw")), expected)
 
     def test_types(self):
         for accumulator in ("f32", "f64", "f2"):

@@ -26,6 +26,7 @@ CODES = {
     "draining": 12,
     "device": 13,
     "lost": 14,
+    "unsupported": 17,
 }
 
 

@@ -31,6 +31,12 @@ struct scan_rule rule_of(const char *passes, enum scand_kind kind, enum scand_ac
     return rule;
 }
 
+struct scan_rule rule_with_op(struct scan_rule rule, enum scand_operator op)
+{
+    rule.op = op;
+    return rule;
+}
+
 static float noise(uint64_t *random)
 {
     return (float)((double)(int64_t)random_next(random) * 0x1p-63 + 0.034);
@@ -68,6 +74,10 @@ static float fill_sample(enum fill fill, uint64_t *random)
         return float_of_bits((uint32_t)(dice & 0x8001ffff));
     case FILL_ZEROS:
         return dice % 97 == 0 ? 0.0f : -0.0f;
+    case FILL_NEAR_ONE:
+        return (dice & 1 ? -1.0f : 1.0f) + 0x1p-6f * noise(random);
+    case FILL_STEPS:
+        return (float)((int)(dice % 5) - 2) * (dice & 64 ? 1.0f : -1.0f);
     default:
         return noise(random);
     }
@@ -161,12 +171,14 @@ static void case_print(const struct scan_case *c)
 #undef X
 #define X(NAME, WORD, ...) WORD,
     static const char *const kinds[] = {SCAND_KINDS(X)}, *const accumulators[] = {SCAND_ACCUMULATORS(X)};
+    static const char *const operators[] = {SCAND_OPERATORS(X)};
     static const char *const dtypes[] = {SCAND_DTYPES(X)}, *const passes[] = {SCAND_PASSES(X)};
 #undef X
     const struct scan_rule *rule = &c->rule;
-    fprintf(stderr, "  %s%s%s, %s, accumulator %s, intermediate %s, output %s\n", passes[rule->passes[0]],
-            rule->pass_count > 1 ? " then " : "", rule->pass_count > 1 ? passes[rule->passes[1]] : "",
-            kinds[rule->kind], accumulators[rule->accumulator], dtypes[rule->intermediate], dtypes[rule->output]);
+    fprintf(stderr, "  %s, %s%s%s, %s, accumulator %s, intermediate %s, output %s\n", operators[rule->op],
+            passes[rule->passes[0]], rule->pass_count > 1 ? " then " : "",
+            rule->pass_count > 1 ? passes[rule->passes[1]] : "", kinds[rule->kind], accumulators[rule->accumulator],
+            dtypes[rule->intermediate], dtypes[rule->output]);
     fprintf(stderr, "  shape");
     for (uint32_t i = 0; i < c->rank; i++)
         fprintf(stderr, " %" PRIu64, c->shape[i]);

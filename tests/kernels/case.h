@@ -26,7 +26,9 @@ struct layout {
     X(ENDS)        /* specials, one in eight */                                             \
     X(HUGE_VALUES) /* sums overflow */                                                      \
     X(DENORMALS)                                                                            \
-    X(ZEROS) /* of both signs, mostly negative */
+    X(ZEROS)    /* of both signs, mostly negative */                                        \
+    X(NEAR_ONE) /* of both signs: products stay in range */                                 \
+    X(STEPS)    /* few values, so that many are equal */
 
 #define X(NAME) FILL_##NAME,
 enum fill { FILLS(X) FILL_COUNT };
@@ -45,6 +47,8 @@ struct scan_case {
 /* A rule in words: passes as "f", "fb", ..., the rest by name. */
 struct scan_rule rule_of(const char *passes, enum scand_kind kind, enum scand_accumulator accumulator,
                          enum scand_dtype intermediate, enum scand_dtype output);
+
+struct scan_rule rule_with_op(struct scan_rule rule, enum scand_operator op);
 
 /* Fills an array with samples. */
 void fill_samples(enum fill fill, uint64_t *random, float *samples, uint64_t count);

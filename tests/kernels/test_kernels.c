@@ -2,6 +2,7 @@
  * Every implementation against the reference, bit by bit. A test's name begins with the implementation's, so that, say,
  * "test_kernels cuda" runs those of the GPU.
  */
+#include "kernels/scan_cuda.h"
 #include "tests/check.h"
 #include "tests/kernels/case.h"
 
@@ -46,6 +47,8 @@ static void check(const struct implementation *implementation, const struct scan
 {
     if (check_failures >= FAILURES_MAX)
         return;
+    if (strncmp(implementation->name, "cuda", 4) == 0 && !scan_cuda_supports(&c->rule))
+        return;
     uint64_t random = seed;
     CHECK(case_check(c, implementation, &random));
 }
@@ -89,14 +92,18 @@ static void rules(const struct implementation *implementation)
 {
     static const uint64_t list[] = {1, 17, 530, 2047, 17000};
     enum { KINDS = SCAND_KIND_COUNT, DTYPES = SCAND_DTYPE_COUNT, ACCUMULATORS = SCAND_ACCUMULATOR_COUNT };
-    for (unsigned i = 0; i < COUNT(pass_lists) * KINDS * DTYPES * DTYPES * ACCUMULATORS; i++) {
+    enum { OPERATORS = SCAND_OPERATOR_COUNT };
+    for (unsigned n = 0; n < COUNT(pass_lists) * KINDS * DTYPES * DTYPES * ACCUMULATORS * OPERATORS; n++) {
+        unsigned i = n / OPERATORS;
         struct scan_rule rule =
             rule_of(pass_lists[i % COUNT(pass_lists)], (enum scand_kind)(i / COUNT(pass_lists) % KINDS),
                     (enum scand_accumulator)(i / COUNT(pass_lists) / KINDS % ACCUMULATORS),
                     (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS % DTYPES),
                     (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS / DTYPES));
+        rule.op = (enum scand_operator)(n % OPERATORS);
         for (size_t l = 0; l < COUNT(list); l++) {
             struct scan_case c = case_of(list[l] < 10000 ? 2 : 1, list[l], rule);
+            c.fill = rule.op == SCAND_OPERATOR_PROD ? FILL_NEAR_ONE : FILL_NOISE;
             check(implementation, &c);
         }
     }
@@ -136,6 +143,24 @@ static void ends(const struct implementation *implementation)
                     c.fill = FILL_ENDS;
                     check(implementation, &c);
                 }
+}
+
+/* The operators beside sum, on all sorts of samples: equal ones, zeros of both signs and NaNs above all. */
+static void operators(const struct implementation *implementation)
+{
+    static const uint64_t length_list[] = {1, 2, 15, 17, 33, 530, 1537, 17000};
+    for (enum scand_operator op = SCAND_OPERATOR_PROD; op < SCAND_OPERATOR_COUNT; op++)
+        for (enum fill fill = 0; fill < FILL_COUNT; fill++)
+            for (unsigned i = 0; i < COUNT(pass_lists) * SCAND_KIND_COUNT * SCAND_ACCUMULATOR_COUNT; i++) {
+                enum scand_kind kind = (enum scand_kind)(i / COUNT(pass_lists) % SCAND_KIND_COUNT);
+                enum scand_accumulator accumulator = (enum scand_accumulator)(i / COUNT(pass_lists) / SCAND_KIND_COUNT);
+                uint64_t length = length_list[(i + fill) % COUNT(length_list)];
+                struct scan_rule rule =
+                    rule_of(pass_lists[i % COUNT(pass_lists)], kind, accumulator, i & 1 ? D32 : D64, i & 2 ? D32 : D64);
+                struct scan_case c = case_of(length < 10000 ? 5 : 2, length, rule_with_op(rule, op));
+                c.fill = fill;
+                check(implementation, &c);
+            }
 }
 
 static const struct layout layout_list[] = {
@@ -236,8 +261,9 @@ static void suite_run(const char *name, void (*suite)(const struct implementatio
 #define ARITHMETIC_SUITES(NAME) \
     SUITE(NAME, rules)          \
     SUITE(NAME, fills)          \
+    SUITE(NAME, operators)      \
     SUITE(NAME, ends)
-#define ARITHMETIC_TESTS(NAME) TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_ends),
+#define ARITHMETIC_TESTS(NAME) TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_operators), TEST(NAME##_ends),
 
 #define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
 #define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda)

@@ -342,6 +342,70 @@ static void f2_keeps_small_parts(void)
     CHECK(split.high == 1.0f && split.low == 0x1p-40f && f2_to_f64(split) == 1.0 + 0x1p-40);
 }
 
+/* max and min by their definition, a plain loop: of equal values the one met first stays, and so does a NaN. */
+static void extremes(void)
+{
+    const float x[8] = {-1.0f, 0.0f, -0.0f, 2.0f, NAN, 3.0f, INFINITY, -INFINITY};
+    float y[8];
+    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+        struct scan_rule rule = rule_of("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, SCAND_DTYPE_F32);
+        rule.op = SCAND_OPERATOR_MAX;
+        REQUIRE(row_scan(rule, x, y, 8) == 0);
+        CHECK(y[0] == -1.0f && y[1] == 0.0f && y[3] == 2.0f);
+        CHECK_EQ(bits_of(y[2]), 0); /* +0 came first */
+        for (int i = 4; i < 8; i++)
+            CHECK_EQ(bits_of(y[i]), 0x7fc00000);
+        rule.op = SCAND_OPERATOR_MIN;
+        rule.passes[0] = SCAND_PASS_BACKWARD;
+        REQUIRE(row_scan(rule, x, y, 8) == 0);
+        CHECK(y[7] == -INFINITY && y[6] == -INFINITY && y[5] == -INFINITY && isnan(y[4]) && isnan(y[0]));
+        REQUIRE(row_scan(rule, x, y, 4) == 0);
+        CHECK(y[3] == 2.0f && y[0] == -1.0f);
+        CHECK_EQ(bits_of(y[1]), 0x80000000); /* from the right, -0 came first */
+    }
+}
+
+static void identities(void)
+{
+    static const double expected[SCAND_OPERATOR_COUNT] = {
+        [SCAND_OPERATOR_PROD] = 1, [SCAND_OPERATOR_MAX] = -INFINITY, [SCAND_OPERATOR_MIN] = INFINITY};
+    const float x[2] = {5.0f, 7.0f};
+    double y[2];
+    for (unsigned op = 0; op < SCAND_OPERATOR_COUNT; op++)
+        for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+            struct scan_rule rule = rule_of("f", SCAND_KIND_EXCLUSIVE, (enum scand_accumulator)a, SCAND_DTYPE_F64);
+            rule.op = (enum scand_operator)op;
+            REQUIRE(row_scan(rule, x, y, 2) == 0);
+            CHECK(y[0] == expected[op] && y[1] == 5.0);
+        }
+}
+
+/* Powers of two: every order gives the same products; and how far f64 and f2 are from exact ones elsewhere. */
+static void products(void)
+{
+    static float x[1000];
+    static double y[1000];
+    uint64_t random = seed;
+    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+        struct scan_rule rule = rule_of("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, SCAND_DTYPE_F64);
+        rule.op = SCAND_OPERATOR_PROD;
+        for (int i = 0; i < 1000; i++)
+            x[i] = i % 2 ? -0.5f : 2.0f;
+        REQUIRE(row_scan(rule, x, y, 1000) == 0);
+        for (int i = 0; i < 1000; i++)
+            CHECK(y[i] == (i % 2 ? 1.0 : 2.0) * ((i + 1) / 2 % 2 ? -1 : 1));
+        for (int i = 0; i < 1000; i++)
+            x[i] = 1.0f + 0x1p-8f * noise(&random);
+        REQUIRE(row_scan(rule, x, y, 1000) == 0);
+        const long double bounds[] = {0x1p-14L, 0x1p-43L, 0x1p-36L}; /* 1000 roundings of 2^-24, 2^-53, 5 x 2^-48 */
+        long double product = 1;
+        for (int i = 0; i < 1000; i++) {
+            product *= x[i];
+            CHECK(fabsl(y[i] - product) <= bounds[a] * fabsl(product));
+        }
+    }
+}
+
 /* A row alone, in a batch, and at an odd address. */
 static void rows_do_not_depend_on_company(void)
 {
@@ -401,6 +465,9 @@ static const struct test tests[] = {
     TEST(nan_is_always_the_same),
     TEST(infinities),
     TEST(f2_keeps_small_parts),
+    TEST(extremes),
+    TEST(identities),
+    TEST(products),
     TEST(rows_do_not_depend_on_company),
     TEST(row_offsets),
     TEST_END,

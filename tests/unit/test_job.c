@@ -201,6 +201,20 @@ static void first_failure_is_the_outcome(void)
     CHECK_EQ(job.rows_done, 0);
 }
 
+/* What a device cannot do is said in the job's own terms. */
+static void failure_of_a_rule(void)
+{
+    struct job job = planned(10);
+    struct chunk chunk;
+    job.rows.rule.op = SCAND_OPERATOR_MAX;
+    job_next_chunk(&job, &chunk, 150);
+    chunk.status = -EOPNOTSUPP;
+    CHECK(job_take_back(&job, &chunk));
+    CHECK_EQ(job.outcome.code, -EOPNOTSUPP);
+    CHECK_CONTAINS(job.outcome.message, "device cannot do this scan");
+    CHECK_CONTAINS(job.outcome.message, "\"op\" is \"max\"");
+}
+
 static void failure_of_the_last_chunk(void)
 {
     struct job job = planned(10);
@@ -295,6 +309,7 @@ static const struct test tests[] = {
     TEST(plan_of_nothing),
     TEST(chunks_cover_the_rows_once),
     TEST(first_failure_is_the_outcome),
+    TEST(failure_of_a_rule),
     TEST(failure_of_the_last_chunk),
     TEST(stop_while_queued),
     TEST(stop_while_running),

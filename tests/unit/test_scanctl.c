@@ -51,11 +51,13 @@ static void options_defaults(void)
 
 static void options_given(void)
 {
-    CHECK_EQ(parse("--passes forward,backward --accumulator f2 --kind=exclusive --intermediate f64 --output-dtype f64 "
+    CHECK_EQ(parse("--passes forward,backward --accumulator f2 --kind=exclusive --op max --intermediate f64 "
+                   "--output-dtype f64 "
                    "--axis -2 --shape 3,4,5 --dtype f32 --byte-order big --format raw --json --socket S -o out - "),
              0);
     CHECK(options.scan.pass_count == 2 && options.scan.passes[1] == SCAND_PASS_BACKWARD);
     CHECK(options.scan.accumulator == SCAND_ACCUMULATOR_F2 && options.scan.kind == SCAND_KIND_EXCLUSIVE);
+    CHECK_EQ(options.scan.op, SCAND_OPERATOR_MAX);
     CHECK(options.scan.intermediate == SCAND_DTYPE_F64 && options.output_dtype == SCAND_DTYPE_F64);
     CHECK(options.hints.rank == 3 && options.hints.shape[2] == 5 && options.hints.byte_order == BYTE_ORDER_BIG);
     CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.input_path, "-"));
@@ -90,6 +92,7 @@ static void options_wrong(void)
         {"in -o out --passes forward,forward,forward", "one or 2 passes"},
         {"in -o out --accumulator f16", "--accumulator is \"f16\"; it may be f32, f64, f2"},
         {"in -o out --kind both", "it may be inclusive, exclusive"},
+        {"in -o out --op mean", "--op is \"mean\"; it may be sum, prod, max, min"},
         {"in -o out --intermediate f2", "it may be f32, f64"},
         {"in -o out --output-dtype f4", "it may be f32, f64"},
         {"in -o out --dtype f64", "--dtype is \"f64\"; it may be f32"},

@@ -87,7 +87,7 @@ struct scand_scan {
     uint32_t pass_count; /* 1 or 2 */
     enum scand_pass passes[SCAND_PASSES_MAX];
     enum scand_kind kind;
-    enum scand_operator op;
+    enum scand_operator op; /* SCAND_OPERATOR_SUM, _PROD, _MAX or _MIN */
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* what values are rounded to between two passes */
 };

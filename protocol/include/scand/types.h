@@ -22,7 +22,7 @@ extern "C" {
     X(F32, "f32", 4)    \
     X(F64, "f64", 8)
 
-/* What a sum is kept in. f2 is a double-word number of two floats: about 48 bits, from single-precision units alone. */
+/* What a running result is kept in. f2 is a double-word number of two floats: about 48 bits, from single-precision units alone. */
 #define SCAND_ACCUMULATORS(X) \
     X(F32, "f32")             \
     X(F64, "f64")             \
@@ -33,7 +33,12 @@ extern "C" {
     X(INCLUSIVE, "inclusive")  \
     X(EXCLUSIVE, "exclusive")
 
-#define SCAND_OPERATORS(X) X(SUM, "sum")
+/* max and min: of equal values the one met first stays; a NaN stays for good. */
+#define SCAND_OPERATORS(X) \
+    X(SUM, "sum")          \
+    X(PROD, "prod")        \
+    X(MAX, "max")          \
+    X(MIN, "min")
 
 /* forward: from the first sample to the last. backward: from the last to the first. */
 #define SCAND_PASSES(X)      \
