@@ -2,9 +2,9 @@
  * The driver of the CPU path. Rows are cut into blocks of order 1, which a build for the processor's instruction set
  * scans.
  *
- * Rows whose samples are contiguous are worked on where they lie. Others go in strips of up to CPU_STRIP_ROWS rows: a
- * block of each is gathered into a line of the scratch memory, sample by sample across the rows, and scattered the same
- * way.
+ * Rows of contiguous f32 or 8-byte samples are worked on where they lie. Others go in strips of up to CPU_STRIP_ROWS
+ * rows: a block of each is gathered into a line of the scratch memory, some samples of each row in turn, and scattered
+ * the same way. Other dtypes are decoded and encoded on that way.
  *
  * A row of several blocks is visited once for each pass, to find the totals of the blocks in that pass and from them
  * the carries, and once more for the values. What a pass leaves is never stored between visits but computed again.
@@ -14,10 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/codec.h"
 #include "kernels/cpu.h"
 #include "kernels/tree.h"
 
-#define ITEM_SAMPLES 65536 /* of the short rows that a thread takes at once */
+#define ITEM_SAMPLES  65536 /* of the short rows that a thread takes at once */
+#define STRIP_SAMPLES 64    /* of a row of a strip that are moved before the next row's: neighbours in the cache */
 
 struct scan {
     const struct scan_rows *rows;
@@ -40,19 +42,27 @@ struct strip {
     union sum *workspace;
 };
 
+/* Samples lie side by side. */
 static bool input_contiguous(const struct scan_rows *rows)
 {
-    return rows->input_stride == sizeof(float) || rows->length == 1;
-}
-
-static size_t output_bytes(const struct scan_rows *rows)
-{
-    return rows->rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float);
+    return rows->input_stride == codec_bytes(rows->rule.input) || rows->length == 1;
 }
 
 static bool output_contiguous(const struct scan_rows *rows)
 {
-    return rows->output_stride == (int64_t)output_bytes(rows) || rows->length == 1;
+    return rows->output_stride == codec_bytes(rows->rule.output) || rows->length == 1;
+}
+
+/* What a sample of a dtype takes in a line, and in contiguous rows that builds work on where they lie. */
+static uint64_t line_bytes(enum scand_dtype dtype)
+{
+    return codec_class(dtype) == SCAND_CLASS_F32 ? sizeof(float) : sizeof(uint64_t);
+}
+
+/* The dtype is what builds work on, nothing that is decoded. */
+static bool is_plain(enum scand_dtype dtype)
+{
+    return dtype == SCAND_DTYPE_F32 || codec_bytes(dtype) == sizeof(uint64_t);
 }
 
 static const char *input_at(const struct scan_rows *rows, uint64_t row, uint64_t sample)
@@ -85,35 +95,37 @@ static bool side_by_side(const char *const *rows, uint64_t count)
 static void strip_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b)
 {
     int64_t stride = scan->rows->input_stride;
+    enum scand_dtype dtype = scan->rows->rule.input;
     uint64_t length = block_length(scan->rows, b), i = 0;
     const char *from[CPU_STRIP_ROWS];
     for (uint64_t r = 0; r < strip->count; r++)
         from[r] = input_at(scan->rows, strip->first + r, b * ORDER_BLOCK);
-    if (side_by_side(from, strip->count))
+    if (dtype == SCAND_DTYPE_F32 && side_by_side(from, strip->count))
         i = scan->build->strip_gather(scratch, from[0], stride, length);
-    for (; i < length; i++)
+    for (uint64_t count; i < length; i += count) {
+        count = length - i < STRIP_SAMPLES ? length - i : STRIP_SAMPLES;
         for (uint64_t r = 0; r < strip->count; r++)
-            memcpy(scratch->lines[r] + i * sizeof(float), from[r] + (int64_t)i * stride, sizeof(float));
+            scan->build->line_decode(dtype, scratch->lines[r] + i * line_bytes(dtype), from[r] + (int64_t)i * stride,
+                                     stride, count);
+    }
 }
 
 static void strip_scatter(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b)
 {
     int64_t stride = scan->rows->output_stride;
-    bool wide = scan->rows->rule.output == SCAND_DTYPE_F64;
+    enum scand_dtype dtype = scan->rows->rule.output;
     uint64_t length = block_length(scan->rows, b), i = 0;
     char *to[CPU_STRIP_ROWS];
     for (uint64_t r = 0; r < strip->count; r++)
         to[r] = output_at(scan->rows, strip->first + r, b * ORDER_BLOCK);
-    if (!wide && side_by_side((const char *const *)to, strip->count))
+    if (dtype == SCAND_DTYPE_F32 && side_by_side((const char *const *)to, strip->count))
         i = scan->build->strip_scatter(scratch, to[0], stride, length);
-    for (; i < length; i++)
-        for (uint64_t r = 0; r < strip->count; r++) {
-            char *at = to[r] + (int64_t)i * stride;
-            if (wide)
-                memcpy(at, scratch->lines[r] + i * sizeof(double), sizeof(double));
-            else
-                memcpy(at, scratch->lines[r] + i * sizeof(float), sizeof(float));
-        }
+    for (uint64_t count; i < length; i += count) {
+        count = length - i < STRIP_SAMPLES ? length - i : STRIP_SAMPLES;
+        for (uint64_t r = 0; r < strip->count; r++)
+            scan->build->line_encode(dtype, scratch->lines[r] + i * line_bytes(dtype), to[r] + (int64_t)i * stride,
+                                     stride, count);
+    }
 }
 
 /* The carry into a block of the strip's r-th row; NULL into the one that the pass meets first. */
@@ -131,8 +143,9 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
                         uint32_t known)
 {
     const struct scan_rows *rows = scan->rows;
-    bool gather = !input_contiguous(rows), last = known == rows->rule.pass_count;
-    bool scatter = last && !output_contiguous(rows);
+    bool last = known == rows->rule.pass_count;
+    bool gather = !input_contiguous(rows) || !is_plain(rows->rule.input);
+    bool scatter = last && (!output_contiguous(rows) || !is_plain(rows->rule.output));
     if (gather)
         strip_gather(scan, scratch, strip, b);
     for (uint64_t r = 0; r < strip->count; r++) {

@@ -20,13 +20,14 @@ struct sums {
     _Alignas(CPU_CACHE_LINE) union {
         float f32[ORDER_FAN];
         double f64[ORDER_FAN];
+        uint64_t exact[ORDER_FAN];
         struct {
             float high[ORDER_FAN], low[ORDER_FAN];
         } f2;
     };
 };
 
-/* The samples of a tile, leaf beside leaf: [sample in leaf][leaf]. Wide: f64, or for f2 pairs of floats. */
+/* The samples of a tile, leaf beside leaf: [sample in leaf][leaf]. Wide: f64, for f2 pairs of floats, or integers. */
 struct narrow_tile {
     _Alignas(CPU_CACHE_LINE) float f32[ORDER_LEAF][ORDER_FAN];
 };
@@ -34,6 +35,7 @@ struct narrow_tile {
 struct wide_tile {
     _Alignas(CPU_CACHE_LINE) union {
         double f64[ORDER_LEAF][ORDER_FAN];
+        uint64_t exact[ORDER_LEAF][ORDER_FAN];
         struct {
             float high[ORDER_LEAF][ORDER_FAN], low[ORDER_LEAF][ORDER_FAN];
         } f2;
@@ -46,7 +48,12 @@ struct cpu_scratch {
     struct wide_tile wide[ORDER_FAN];
     struct sums leaves[ORDER_FAN]; /* of each tile of the block */
     struct sums tiles;
-    _Alignas(CPU_CACHE_LINE) double edge[ORDER_TILE]; /* a tile that is not full, in the row's order */
+    /* A tile in the row's order: one that is not full, or of 8-byte samples on their way. */
+    _Alignas(CPU_CACHE_LINE) union {
+        float f32[ORDER_TILE];
+        double f64[ORDER_TILE];
+        uint64_t exact[ORDER_TILE];
+    } edge;
     _Alignas(CPU_CACHE_LINE) char lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* rows whose samples are not contiguous */
 };
 
@@ -59,8 +66,8 @@ struct cpu_block {
     uint32_t known;
     const union sum *carries[SCAND_PASSES_MAX]; /* NULL where the block is the first of the pass */
     uint64_t length;                            /* 1 to ORDER_BLOCK */
-    const void *input;                          /* contiguous f32 of any alignment */
-    void *output;                               /* contiguous; may be the input */
+    const void *input;                          /* contiguous, of any alignment: f32, or 8 bytes for other classes */
+    void *output;                               /* the same; may be the input */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
     union sum total;                            /* result */
 };
@@ -68,6 +75,9 @@ struct cpu_block {
 /* A build for an instruction set. */
 struct cpu_build {
     void (*block_run)(struct cpu_scratch *scratch, struct cpu_block *block);
+    /* Decodes samples of any dtype, `stride` bytes apart, into a line: f32, or 8 bytes for other classes. And back. */
+    void (*line_decode)(enum scand_dtype dtype, void *line, const char *from, int64_t stride, uint64_t count);
+    void (*line_encode)(enum scand_dtype dtype, const void *line, char *to, int64_t stride, uint64_t count);
     /* Moves CPU_STRIP_ROWS rows of f32 that lie side by side, `stride` bytes from sample to sample, to or from the
      * lines. Returns how many samples of each it has moved; there may be fewer than a vector left. */
     uint64_t (*strip_gather)(struct cpu_scratch *scratch, const char *from, int64_t stride, uint64_t length);

@@ -1,5 +1,5 @@
 /*
- * Sums in vectors, one in each lane, for the three accumulators: the same functions by the same names,
+ * Sums in vectors, one in each lane, for the four accumulators: the same functions by the same names,
  * <accumulator>_sum_* and, for each operator, <accumulator>_<operator>_add (two sums) and _add_sample (a sum and one
  * sample more), so that cpu_pass.inc can be written once. f2 follows f2.h, operation by operation.
  */
@@ -8,14 +8,16 @@
 
 typedef f32_vector f32_sum;
 typedef f64_vector f64_sum;
+typedef u64_vector exact_sum;
 struct f2_sum {
     f32_vector high, low;
 };
 typedef struct f2_sum f2_sum;
 
-#define f32_SUM_LANES F32_LANES
-#define f64_SUM_LANES F64_LANES
-#define f2_SUM_LANES  F32_LANES
+#define f32_SUM_LANES   F32_LANES
+#define f64_SUM_LANES   F64_LANES
+#define f2_SUM_LANES    F32_LANES
+#define exact_SUM_LANES F64_LANES
 
 /* An operator that takes a sample as it takes a sum. */
 #define SUM_OPERATOR(TYPE, NAME, RESULT)                                                       \
@@ -84,6 +86,8 @@ INLINE void f32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, in
 
 SUM_OPERATOR(f64, sum, (left + right))
 SUM_OPERATOR(f64, prod, (left * right))
+SUM_OPERATOR(f64, max, f64_select((right > left) | (right != right), right, left))
+SUM_OPERATOR(f64, min, f64_select((right < left) | (right != right), right, left))
 
 INLINE f64_sum f64_sum_load(const struct sums *sums, int lane)
 {
@@ -222,4 +226,57 @@ INLINE void f2_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int
     f32_store(wide ? &wide->f2.high[row][lane] : &narrow->f32[row][lane], sum.high);
     if (wide)
         f32_store(&wide->f2.low[row][lane], sum.low);
+}
+
+/* exact: integers, which are always wide. What moves lanes only moves bits, so that it can be that of f64. */
+
+#define EXACT_SELECT(WHERE, A, B) ((u64_vector)f64_select(WHERE, (f64_vector)(A), (f64_vector)(B)))
+
+SUM_OPERATOR(exact, sum, (left + right))
+SUM_OPERATOR(exact, prod, (left * right))
+SUM_OPERATOR(exact, max, EXACT_SELECT(right > left, right, left))
+SUM_OPERATOR(exact, min, EXACT_SELECT(right < left, right, left))
+SUM_OPERATOR(exact, signed_max, EXACT_SELECT((i64_vector)right > (i64_vector)left, right, left))
+SUM_OPERATOR(exact, signed_min, EXACT_SELECT((i64_vector)right < (i64_vector)left, right, left))
+
+INLINE exact_sum exact_sum_load(const struct sums *sums, int lane)
+{
+    return (exact_sum)f64_load(sums->exact + lane);
+}
+
+INLINE void exact_sum_store(struct sums *sums, int lane, exact_sum sum)
+{
+    f64_store(sums->exact + lane, (f64_vector)sum);
+}
+
+INLINE exact_sum exact_sum_everywhere(const union sum *sum)
+{
+    return sum->exact + (u64_vector){0};
+}
+
+INLINE exact_sum exact_sum_shift(exact_sum before, exact_sum sum, int distance)
+{
+    return (exact_sum)f64_shift((f64_vector)before, (f64_vector)sum, distance);
+}
+
+INLINE exact_sum exact_sum_reverse(exact_sum sum)
+{
+    return (exact_sum)f64_reverse((f64_vector)sum);
+}
+
+INLINE exact_sum exact_sum_from_lane(int start, exact_sum a, exact_sum b)
+{
+    return (exact_sum)f64_from_lane(start, (f64_vector)a, (f64_vector)b);
+}
+
+INLINE exact_sum exact_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
+{
+    (void)narrow;
+    return (exact_sum)f64_load(&wide->exact[row][lane]);
+}
+
+INLINE void exact_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, exact_sum sum)
+{
+    (void)narrow;
+    f64_store(&wide->exact[row][lane], (f64_vector)sum);
 }

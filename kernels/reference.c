@@ -3,10 +3,9 @@
  * implementation returns these bits.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "kernels/codec.h"
 #include "kernels/order.h"
 #include "kernels/scan.h"
 #include "kernels/tree.h"
@@ -16,9 +15,9 @@ struct pass {
     struct arithmetic arithmetic;
     bool backward;
     bool exclusive;
-    bool wide;               /* the samples are f64 values that a first pass left */
-    enum scand_dtype result; /* what values are rounded to */
-    double *row;             /* samples, which the values replace */
+    bool wide, wide_values; /* samples and values are f64, not f32 */
+    union sample identity;
+    union sample *row; /* samples, which the values replace */
     uint64_t length;
 };
 
@@ -29,7 +28,7 @@ static uint64_t leaf_length(const struct pass *pass, uint64_t leaf)
 }
 
 /* The j-th sample of a leaf in the order of the pass. */
-static double *leaf_at(const struct pass *pass, uint64_t leaf, uint64_t j)
+static union sample *leaf_at(const struct pass *pass, uint64_t leaf, uint64_t j)
 {
     return &pass->row[leaf * ORDER_LEAF + (pass->backward ? leaf_length(pass, leaf) - 1 - j : j)];
 }
@@ -52,11 +51,11 @@ static union sum leaf_total(const struct pass *pass, uint64_t leaf)
 static void leaf_values(const struct pass *pass, uint64_t leaf, const union sum *carry)
 {
     union sum sum = carry ? *carry : leaf_sample(pass, leaf, 0);
-    double before = carry ? sum_round(pass->arithmetic, sum, pass->result) : operator_identity(pass->arithmetic.op);
+    union sample before = carry ? sum_value(pass->arithmetic, sum, pass->wide_values) : pass->identity;
     for (uint64_t j = 0; j < leaf_length(pass, leaf); j++) {
         if (carry || j > 0)
             sum = sum_add_sample(pass->arithmetic, sum, leaf_sample(pass, leaf, j), pass->wide);
-        double value = sum_round(pass->arithmetic, sum, pass->result);
+        union sample value = sum_value(pass->arithmetic, sum, pass->wide_values);
         *leaf_at(pass, leaf, j) = pass->exclusive ? before : value;
         before = value;
     }
@@ -73,50 +72,52 @@ static void pass_run(const struct pass *pass, union sum *leaves)
         leaf_values(pass, leaf, leaf == first ? NULL : &leaves[leaf]);
 }
 
-static void row_run(const struct scan_rule *rule, double *row, uint64_t length, union sum *leaves)
+static void row_run(const struct scan_rule *rule, union sample *row, uint64_t length, union sum *leaves)
 {
+    bool wide = codec_class(rule->input) == SCAND_CLASS_F64;
     for (uint32_t i = 0; i < rule->pass_count; i++) {
         bool last = i + 1 == rule->pass_count;
         struct pass pass = {
             .arithmetic = arithmetic_of(rule),
             .backward = rule->passes[i] == SCAND_PASS_BACKWARD,
             .exclusive = rule->kind == SCAND_KIND_EXCLUSIVE,
-            .wide = i > 0 && rule->intermediate == SCAND_DTYPE_F64,
-            .result = last ? rule->output : rule->intermediate,
+            .wide = wide,
+            .wide_values = codec_class(last ? rule->output : rule->intermediate) == SCAND_CLASS_F64,
+            .identity = operator_identity(rule),
             .row = row,
             .length = length,
         };
         pass_run(&pass, leaves);
+        wide = pass.wide_values;
     }
 }
 
-static void row_read(const struct scan_rows *rows, uint64_t index, double *row)
+static void row_read(const struct scan_rows *rows, uint64_t index, union sample *row)
 {
     const char *input = (const char *)rows->input + scan_row_offset(rows, rows->input_outer_strides, index);
-    for (uint64_t i = 0; i < rows->length; i++) {
-        float sample;
-        memcpy(&sample, input + (int64_t)i * rows->input_stride, sizeof(sample));
-        row[i] = sample;
+    enum scand_dtype dtype = rows->rule.input;
+    for (uint64_t i = 0; i < rows->length; i++, input += rows->input_stride) {
+        if (codec_is_integer(dtype))
+            row[i].whole = codec_decode_integer(dtype, input);
+        else if (codec_class(dtype) == SCAND_CLASS_F64)
+            row[i].real = codec_decode_f64(input);
+        else
+            row[i].real = (double)codec_decode_f32(dtype, input);
     }
 }
 
-/* Every NaN is written as one quiet NaN, because hardware differs in which one it makes. */
-static void value_write(char *output, double value, enum scand_dtype type)
-{
-    uint32_t nan_f32 = UINT32_C(0x7fc00000);
-    uint64_t nan_f64 = UINT64_C(0x7ff8000000000000);
-    float narrow = (float)value;
-    if (type == SCAND_DTYPE_F32)
-        memcpy(output, isnan(value) ? (const void *)&nan_f32 : &narrow, sizeof(narrow));
-    else
-        memcpy(output, isnan(value) ? (const void *)&nan_f64 : &value, sizeof(value));
-}
-
-static void row_write(const struct scan_rows *rows, uint64_t index, const double *row)
+static void row_write(const struct scan_rows *rows, uint64_t index, const union sample *row)
 {
     char *output = (char *)rows->output + scan_row_offset(rows, rows->output_outer_strides, index);
-    for (uint64_t i = 0; i < rows->length; i++)
-        value_write(output + (int64_t)i * rows->output_stride, row[i], rows->rule.output);
+    enum scand_dtype dtype = rows->rule.output;
+    for (uint64_t i = 0; i < rows->length; i++, output += rows->output_stride) {
+        if (codec_is_integer(dtype))
+            codec_encode_integer(dtype, row[i].whole, output);
+        else if (codec_class(dtype) == SCAND_CLASS_F64)
+            codec_encode_f64(row[i].real, output);
+        else
+            codec_encode_f32(dtype, (float)row[i].real, output);
+    }
 }
 
 int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -124,7 +125,7 @@ int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
     if (rows->length == 0 || count == 0)
         return 0;
     uint64_t leaf_count = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;
-    double *row = malloc(rows->length * sizeof(*row));
+    union sample *row = malloc(rows->length * sizeof(*row));
     union sum *leaves = malloc((leaf_count + tree_workspace(leaf_count)) * sizeof(*leaves));
     int error = row && leaves ? 0 : -ENOMEM;
     for (uint64_t r = first; r < first + count && !error; r++) {

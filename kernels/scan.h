@@ -8,7 +8,8 @@
  *
  * max(l, r) is r if r > l or r is NaN, else l, where l is what the scan meets first; min likewise. So a NaN stays, and
  * of equal values the first. They change no value, whatever the accumulator. Where an exclusive scan has met nothing
- * yet, its value is the operator's identity: 0, 1 (prod), -infinity (max), +infinity (min).
+ * yet, its value is the operator's identity: 0, 1 (prod), -infinity (max), +infinity (min); for integers
+ * the smallest (max) and largest (min) number of the input's type.
  */
 #ifndef KERNELS_SCAN_H
 #define KERNELS_SCAN_H
@@ -21,7 +22,14 @@ extern "C" {
 
 #define SCAN_OUTER_MAX (SCAND_RANK_MAX - 1)
 
-/* What to compute. Samples come in as f32. Between two passes the value is rounded to the intermediate type. */
+/*
+ * What to compute. Between two passes the value of a float is rounded to the intermediate type; integers are left
+ * alone. Allowed are, by the class of the input (types.h, codec.h): f32            accumulator F32, F64 or F2;
+ * intermediate F32 or F64; output of class f32 or F64 f64            accumulator F64 or F2, the rest likewise; with F2
+ * a sample enters as a double-word (f2_from_f64) (un)signed     accumulator EXACT: 64 bits that wrap; output any
+ * integer at least as wide, which gets the low bits; max and min go by the signedness of the input, and their identity
+ * is the input type's end
+ */
 struct scan_rule {
     enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */
     uint32_t pass_count;                      /* 1 or 2 */
@@ -29,13 +37,13 @@ struct scan_rule {
     enum scand_operator op;                   /* of every pass */
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* F32 or F64 */
-    enum scand_dtype output;       /* F32 or F64 */
+    enum scand_dtype input, output;
 };
 
 /*
  * Rows of `length` samples. Row r, 0 <= r < row_count, has the coordinates of r unravelled over outer_shape, last axis
  * fastest. Addresses are base + sum of coordinate x stride; strides are in bytes, of any sign and alignment. The input
- * and output either do not overlap or are the same elements (in place; both f32 then).
+ * and output either do not overlap or are the same elements (in place: dtypes of one size).
  */
 struct scan_rows {
     struct scan_rule rule;

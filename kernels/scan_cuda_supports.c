@@ -2,5 +2,6 @@
 
 bool scan_cuda_supports(const struct scan_rule *rule)
 {
-    return rule->op == SCAND_OPERATOR_SUM;
+    bool output = rule->output == SCAND_DTYPE_F32 || rule->output == SCAND_DTYPE_F64;
+    return rule->op == SCAND_OPERATOR_SUM && rule->input == SCAND_DTYPE_F32 && output;
 }

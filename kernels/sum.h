@@ -1,39 +1,53 @@
 /*
  * What an operator has made of some samples, in each accumulator: how it begins, how samples and others of its kind are
- * added, and what it is rounded to. It is called a sum whatever the operator, as the first and usual one is. A sample
- * is held in a double; `wide` samples are those that a first pass left in f64, the others hold an f32 value.
+ * added, and what it is rounded to. It is called a sum whatever the operator, as the first and usual one is.
  */
 #ifndef KERNELS_SUM_H
 #define KERNELS_SUM_H
 
+#include <assert.h>
 #include <float.h>
 #include <scand/types.h>
 #include <stdbool.h>
 
+#include "kernels/codec.h"
 #include "kernels/f2.h"
 #include "kernels/scan.h"
 
 /* Operations must round to their own type, not to a wider one as on the x87. */
 _Static_assert(FLT_EVAL_METHOD == 0, "float and double arithmetic must be evaluated in its own type");
 
+/* A sample, or the value that a pass leaves in its place. `wide` ones use the whole double, others hold an f32 in it.
+ */
+union sample {
+    double real;
+    uint64_t whole; /* of integers, extended to 64 bits */
+};
+
 union sum {
     float f32;
     double f64;
     struct f2 f2;
+    uint64_t exact;
 };
 
 /* What decides how sums are computed. */
 struct arithmetic {
     enum scand_operator op;
-    enum scand_accumulator accumulator;
+    enum scand_accumulator accumulator; /* not AUTO */
+    bool is_signed;                     /* how max and min compare integers */
 };
 
 /* max and min change no value: they work in the type of the samples, whatever the accumulator. */
 static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
 {
-    struct arithmetic arithmetic = {rule->op, rule->accumulator};
-    if (rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN)
-        arithmetic.accumulator = SCAND_ACCUMULATOR_F32;
+    assert(rule->accumulator != SCAND_ACCUMULATOR_AUTO);
+    enum scand_class class = codec_class(rule->input);
+    struct arithmetic arithmetic = {rule->op, rule->accumulator, class == SCAND_CLASS_SIGNED};
+    if (codec_is_integer(rule->input))
+        arithmetic.accumulator = SCAND_ACCUMULATOR_EXACT;
+    else if (rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN)
+        arithmetic.accumulator = class == SCAND_CLASS_F64 ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_F32;
     return arithmetic;
 }
 
@@ -47,23 +61,35 @@ static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
      : (OP) == SCAND_OPERATOR_MAX  ? OPERATOR_MAX(LEFT, RIGHT) \
                                    : OPERATOR_MIN(LEFT, RIGHT))
 
+/* Flipping the sign bits makes unsigned comparisons of signed ones, and sums do not need it. */
+static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t right)
+{
+    bool compares = a.op == SCAND_OPERATOR_MAX || a.op == SCAND_OPERATOR_MIN;
+    uint64_t flip = compares && a.is_signed ? UINT64_C(1) << 63 : 0;
+    return OPERATOR_APPLY(a.op, left ^ flip, right ^ flip) ^ flip;
+}
+
 /* The sum of one sample. */
-static inline union sum sum_first(struct arithmetic a, double sample, bool wide)
+static inline union sum sum_first(struct arithmetic a, union sample sample, bool wide)
 {
     union sum sum = {0};
-    if (a.accumulator == SCAND_ACCUMULATOR_F32)
-        sum.f32 = (float)sample;
+    if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
+        sum.exact = sample.whole;
+    else if (a.accumulator == SCAND_ACCUMULATOR_F32)
+        sum.f32 = (float)sample.real;
     else if (a.accumulator == SCAND_ACCUMULATOR_F64)
-        sum.f64 = sample;
+        sum.f64 = sample.real;
     else
-        sum.f2 = wide ? f2_from_f64(sample) : f2_from_f32((float)sample);
+        sum.f2 = wide ? f2_from_f64(sample.real) : f2_from_f32((float)sample.real);
     return sum;
 }
 
 /* The sum of two sums; `left` is the one that the scan meets first. */
 static inline union sum sum_add(struct arithmetic a, union sum left, union sum right)
 {
-    if (a.accumulator == SCAND_ACCUMULATOR_F32)
+    if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
+        left.exact = exact_add(a, left.exact, right.exact);
+    else if (a.accumulator == SCAND_ACCUMULATOR_F32)
         left.f32 = OPERATOR_APPLY(a.op, left.f32, right.f32);
     else if (a.accumulator == SCAND_ACCUMULATOR_F64)
         left.f64 = OPERATOR_APPLY(a.op, left.f64, right.f64);
@@ -82,22 +108,41 @@ static inline union sum sum_add_sample(struct arithmetic a, union sum sum, union
     return sum;
 }
 
-/* The value of a sum, rounded to `type`. */
-static inline double sum_round(struct arithmetic a, union sum sum, enum scand_dtype type)
+/* The value of a sum: a float is rounded to f64 where wide, else to f32. */
+static inline union sample sum_value(struct arithmetic a, union sum sum, bool wide)
 {
-    if (a.accumulator == SCAND_ACCUMULATOR_F32)
-        return (double)sum.f32;
-    if (a.accumulator == SCAND_ACCUMULATOR_F64)
-        return type == SCAND_DTYPE_F32 ? (double)(float)sum.f64 : sum.f64;
-    return type == SCAND_DTYPE_F32 ? (double)sum.f2.high : f2_to_f64(sum.f2);
+    union sample value;
+    if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
+        value.whole = sum.exact;
+    else if (a.accumulator == SCAND_ACCUMULATOR_F32)
+        value.real = (double)sum.f32;
+    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
+        value.real = wide ? sum.f64 : (double)(float)sum.f64;
+    else
+        value.real = wide ? f2_to_f64(sum.f2) : (double)sum.f2.high;
+    return value;
 }
 
-/* What an exclusive scan begins with: the sum of no samples. */
-static inline double operator_identity(enum scand_operator op)
+/* What an exclusive scan begins with: the operator's value for no samples. */
+static inline union sample operator_identity(const struct scan_rule *rule)
 {
-    static const double identities[SCAND_OPERATOR_COUNT] = {
-        [SCAND_OPERATOR_PROD] = 1.0, [SCAND_OPERATOR_MAX] = -INFINITY, [SCAND_OPERATOR_MIN] = INFINITY};
-    return identities[op];
+    enum scand_operator op = rule->op;
+    union sample identity;
+    if (codec_is_integer(rule->input)) {
+        uint64_t end = UINT64_C(1) << (8 * codec_bytes(rule->input) - 1); /* of signed ones, -end the smallest */
+        bool is_signed = codec_class(rule->input) == SCAND_CLASS_SIGNED;
+        uint64_t smallest = is_signed ? -end : 0, largest = is_signed ? end - 1 : end + (end - 1);
+        identity.whole = op == SCAND_OPERATOR_SUM    ? 0
+                         : op == SCAND_OPERATOR_PROD ? 1
+                         : op == SCAND_OPERATOR_MAX  ? smallest
+                                                     : largest;
+    } else {
+        identity.real = op == SCAND_OPERATOR_SUM    ? 0.0
+                        : op == SCAND_OPERATOR_PROD ? 1.0
+                        : op == SCAND_OPERATOR_MAX  ? -(double)INFINITY
+                                                    : (double)INFINITY;
+    }
+    return identity;
 }
 
 #endif

@@ -71,13 +71,13 @@ int status_exit_code(enum scand_status status)
     return row ? row->exit_code : 70;
 }
 
-#define WORD3(NAME, WORD, BYTES) WORD,
-#define WORD2(NAME, WORD)        WORD,
+#define WORD4(NAME, WORD, BYTES, CLASS) WORD,
+#define WORD2(NAME, WORD)               WORD,
 #define WORDS(list, WHAT, LIST, EXPAND)                      \
     static const char *const list##_list[] = {LIST(EXPAND)}; \
     const struct words list##_words = {WHAT, list##_list, sizeof list##_list / sizeof list##_list[0]};
 
-WORDS(dtype, "dtype", SCAND_DTYPES, WORD3)
+WORDS(dtype, "dtype", SCAND_DTYPES, WORD4)
 WORDS(accumulator, "accumulator", SCAND_ACCUMULATORS, WORD2)
 WORDS(kind, "kind", SCAND_KINDS, WORD2)
 WORDS(operator, "operator", SCAND_OPERATORS, WORD2)
@@ -105,8 +105,16 @@ const char *words_join(const struct words *words, char *out, size_t size)
 
 uint64_t dtype_size_bytes(enum scand_dtype dtype)
 {
-#define X(NAME, WORD, BYTES) BYTES,
+#define X(NAME, WORD, BYTES, CLASS) BYTES,
     static const uint64_t sizes[] = {SCAND_DTYPES(X)};
 #undef X
     return sizes[dtype];
+}
+
+enum scand_class dtype_class(enum scand_dtype dtype)
+{
+#define X(NAME, WORD, BYTES, CLASS) SCAND_CLASS_##CLASS,
+    static const enum scand_class classes[] = {SCAND_DTYPES(X)};
+#undef X
+    return classes[dtype];
 }

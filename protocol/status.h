@@ -42,5 +42,6 @@ int words_find(const struct words *words, const char *word, size_t length);
 const char *words_join(const struct words *words, char *out, size_t size);
 
 uint64_t dtype_size_bytes(enum scand_dtype dtype);
+enum scand_class dtype_class(enum scand_dtype dtype);
 
 #endif

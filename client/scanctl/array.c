@@ -7,6 +7,7 @@
 
 #include "input.h"
 #include "output.h"
+#include "protocol/status.h"
 #include "text.h"
 
 #define X(NAME, WORD) WORD,
@@ -77,6 +78,31 @@ uint64_t array_sample_count(const struct array *array)
     return count;
 }
 
+uint64_t array_sample_bytes(const struct array *array)
+{
+    return dtype_size_bytes(array->dtype);
+}
+
+bool is_big_endian(enum scand_dtype dtype)
+{
+    return dtype == SCAND_DTYPE_F32BE || dtype == SCAND_DTYPE_I16BE || dtype == SCAND_DTYPE_I32BE ||
+           dtype == SCAND_DTYPE_IBM32;
+}
+
+int array_check_result(const struct array *array, enum scand_dtype dtype, struct fault *fault)
+{
+    if (array->format == FORMAT_SU && dtype != SCAND_DTYPE_F32)
+        return fault_set(fault, EX_USAGE,
+                         "--output-dtype is %s, but SU files hold f32; leave it out, or convert to .npy first",
+                         dtype_words.words[dtype]);
+    if (array->format == FORMAT_NPY && !npy_type(dtype))
+        return fault_set(fault, EX_USAGE,
+                         "--output-dtype is %s, which .npy files cannot hold; it may be f16, f32, f64, i32, i64, u32, "
+                         "u64, f32be, i16be or i32be",
+                         dtype_words.words[dtype]);
+    return 0;
+}
+
 uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes)
 {
     if (!array->trace_header_bytes)
@@ -86,23 +112,29 @@ uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes)
 
 int array_check_size(const struct array *array, const struct input *input, struct fault *fault)
 {
-    uint64_t expected = array->header_bytes + array_sample_count(array) * SAMPLE_BYTES;
+    uint64_t expected = array->header_bytes + array_sample_count(array) * array_sample_bytes(array);
     char shape[128];
     if (!input->sized || input->size_bytes == expected)
         return 0;
     shape_text(array->rank, array->shape, shape, sizeof(shape));
     return fault_set(fault, EX_DATAERR,
-                     "%s: is %" PRIu64 " bytes, but a header of %" PRIu64 " and %s samples of %d bytes make %" PRIu64
-                     "; the file is %s: make it again",
-                     input->name, input->size_bytes, array->header_bytes, shape, SAMPLE_BYTES, expected,
+                     "%s: is %" PRIu64 " bytes, but a header of %" PRIu64 " and %s samples of %" PRIu64
+                     " bytes make %" PRIu64 "; the file is %s: make it again",
+                     input->name, input->size_bytes, array->header_bytes, shape, array_sample_bytes(array), expected,
                      input->size_bytes < expected ? "cut short" : "too long");
 }
 
 static void swap_samples(void *samples, uint64_t size_bytes, uint64_t sample_bytes)
 {
     char *bytes = samples;
+    uint16_t half;
     uint32_t single;
     uint64_t twice;
+    for (uint64_t i = 0; sample_bytes == sizeof(half) && i < size_bytes; i += sizeof(half)) {
+        memcpy(&half, bytes + i, sizeof(half));
+        half = __builtin_bswap16(half);
+        memcpy(bytes + i, &half, sizeof(half));
+    }
     for (uint64_t i = 0; sample_bytes == sizeof(single) && i < size_bytes; i += sizeof(single)) {
         memcpy(&single, bytes + i, sizeof(single));
         single = __builtin_bswap32(single);
@@ -115,9 +147,10 @@ static void swap_samples(void *samples, uint64_t size_bytes, uint64_t sample_byt
     }
 }
 
-void array_swap(const struct array *array, void *units, uint64_t size_bytes, uint64_t sample_bytes)
+void array_swap(const struct array *array, void *units, uint64_t size_bytes, enum scand_dtype dtype)
 {
-    if (!array->swapped)
+    uint64_t sample_bytes = dtype_size_bytes(dtype);
+    if (!array->swapped || is_big_endian(dtype))
         return;
     if (!array->trace_header_bytes) {
         swap_samples(units, size_bytes, sample_bytes);

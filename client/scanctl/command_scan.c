@@ -7,7 +7,7 @@
 
 /* What the parts of a run share. */
 struct run {
-    const struct scan_options *options;
+    struct scan_options *options;
     struct scand_scan scan;
     struct array array;
     struct plan plan;
@@ -20,11 +20,12 @@ struct run {
 static void report_bytes(struct json *json, const struct run *run, uint64_t rows)
 {
     uint64_t samples = rows * run->plan.length;
-    uint64_t bytes = samples * (SAMPLE_BYTES + (run->options->output_dtype == SCAND_DTYPE_F64 ? 8 : 4));
-    json_unsigned(json, "input_bytes", samples * SAMPLE_BYTES);
-    json_unsigned(json, "output_bytes", bytes - samples * SAMPLE_BYTES);
+    uint64_t input_bytes = samples * array_sample_bytes(&run->array);
+    uint64_t output_bytes = samples * dtype_size_bytes(run->options->output_dtype);
+    json_unsigned(json, "input_bytes", input_bytes);
+    json_unsigned(json, "output_bytes", output_bytes);
     json_real(json, "seconds", (double)run->elapsed_us / 1e6);
-    json_real(json, "gb_per_s", gigabytes_per_second(bytes, run->elapsed_us));
+    json_real(json, "gb_per_s", gigabytes_per_second(input_bytes + output_bytes, run->elapsed_us));
 }
 
 static void report(struct run *run, const struct scand_device *device)
@@ -43,6 +44,8 @@ static void report(struct run *run, const struct scand_device *device)
         json_text(&json, NULL, pass_words.words[scan->passes[i]]);
     json_close(&json, ']');
     json_text(&json, "op", operator_words.words[scan->op]);
+    json_text(&json, "dtype", dtype_words.words[run->array.dtype]);
+    json_text(&json, "output_dtype", dtype_words.words[run->options->output_dtype]);
     json_text(&json, "kind", kind_words.words[scan->kind]);
     json_text(&json, "accumulator", accumulator_words.words[scan->accumulator]);
     json_text(&json, "device", device->name);
@@ -92,11 +95,14 @@ static int run_output(struct run *run, struct scand *daemon, uint32_t axis, stru
 
 static int run_input(struct run *run, struct fault *fault)
 {
-    const struct scan_options *options = run->options;
+    struct scan_options *options = run->options;
     struct scand *daemon;
     uint32_t axis;
     uint64_t begun_us = clock_us();
     int result = array_read_header(&run->array, &run->input, &options->hints, fault);
+    if (!result)
+        result = scan_options_types(options, &run->array, fault);
+    run->scan = options->scan;
     if (!result)
         result = scan_options_axis(options, run->array.rank, &axis, fault);
     if (!result)
@@ -123,7 +129,7 @@ int command_scan(int argc, char **argv, struct common_options *common, struct fa
         help_print(argv[0]);
         return 0;
     }
-    struct run run = {.options = &options, .scan = options.scan};
+    struct run run = {.options = &options};
     result = input_open(&run.input, options.input_path, fault);
     if (result)
         return result;

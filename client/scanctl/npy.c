@@ -140,15 +140,42 @@ static bool take_dict(struct cursor *cursor, struct npy_header *header)
     return cursor->at == cursor->end;
 }
 
+/* What .npy and the daemon call the same. What only big-endian files hold comes after the rest. */
+static const struct {
+    char type[3];
+    enum scand_dtype dtype;
+} npy_types[] = {
+    {"f2", SCAND_DTYPE_F16},   {"f4", SCAND_DTYPE_F32},   {"f8", SCAND_DTYPE_F64}, {"i4", SCAND_DTYPE_I32},
+    {"i8", SCAND_DTYPE_I64},   {"u4", SCAND_DTYPE_U32},   {"u8", SCAND_DTYPE_U64}, {"f4", SCAND_DTYPE_F32BE},
+    {"i2", SCAND_DTYPE_I16BE}, {"i4", SCAND_DTYPE_I32BE},
+};
+
+const char *npy_type(enum scand_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof(npy_types) / sizeof(npy_types[0]); i++)
+        if (npy_types[i].dtype == dtype)
+            return npy_types[i].type;
+    return NULL;
+}
+
+static bool npy_dtype(const char *descr, enum scand_dtype *dtype)
+{
+    for (size_t i = 0; i < sizeof(npy_types) / sizeof(npy_types[0]); i++) {
+        *dtype = npy_types[i].dtype;
+        if (!strcmp(descr + 1, npy_types[i].type) && (*descr == '>' || (*descr == '<' && !is_big_endian(*dtype))))
+            return true;
+    }
+    return false;
+}
+
 /* Sets *array from what the header says, or refuses what cannot be scanned. */
 static int npy_accept(struct array *array, const struct npy_header *header, const char *name, struct fault *fault)
 {
-    bool little = !strcmp(header->descr, "<f4"), big = !strcmp(header->descr, ">f4");
-    if (!little && !big)
-        return fault_set(
-            fault, EX_DATAERR,
-            "%s: has dtype '%s'; '<f4' and '>f4' can be scanned: convert it with NumPy's astype(\"float32\")", name,
-            header->descr);
+    if (!npy_dtype(header->descr, &array->dtype))
+        return fault_set(fault, EX_DATAERR,
+                         "%s: has dtype '%s'; f2, f4, f8, i4, i8, u4 and u8 ('<' or '>') and '>i2' can be scanned: "
+                         "convert it with NumPy's astype(\"float32\")",
+                         name, header->descr);
     if (!header->rank)
         return fault_set(fault, EX_DATAERR, "%s: has rank 0, a single number; arrays of rank 1 to %d can be scanned",
                          name, SCAND_RANK_MAX);
@@ -159,7 +186,7 @@ static int npy_accept(struct array *array, const struct npy_header *header, cons
                          name, header->rank, SCAND_RANK_MAX);
     array->format = FORMAT_NPY;
     array->fortran = header->fortran;
-    array->swapped = little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+    array->swapped = (*header->descr == '<') != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     return array_set_shape(array, header->rank, header->shape, name, fault);
 }
 
@@ -230,11 +257,11 @@ int npy_read_header(struct array *array, struct input *input, const struct array
 
 size_t npy_format_header(const struct array *array, enum scand_dtype dtype, char *out)
 {
-    bool little = (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) != array->swapped;
+    bool little = (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) != array->swapped && !is_big_endian(dtype);
     size_t length = NPY_PREFIX_BYTES + 2;
     length +=
-        (size_t)snprintf(out + length, NPY_WRITTEN_MAX - length, "{'descr': '%cf%d', 'fortran_order': %s, 'shape': (",
-                         little ? '<' : '>', dtype == SCAND_DTYPE_F64 ? 8 : 4, array->fortran ? "True" : "False");
+        (size_t)snprintf(out + length, NPY_WRITTEN_MAX - length, "{'descr': '%c%s', 'fortran_order': %s, 'shape': (",
+                         little ? '<' : '>', npy_type(dtype), array->fortran ? "True" : "False");
     for (uint32_t i = 0; i < array->rank; i++)
         length += (size_t)snprintf(out + length, NPY_WRITTEN_MAX - length, "%s%" PRIu64 "%s", i ? ", " : "",
                                    array->shape[i], array->rank == 1 ? "," : "");

@@ -148,13 +148,14 @@ static int take_axis(int64_t *axis, const char *text, struct fault *fault)
 
 static int take_file_option(struct scan_options *options, int option, const char *argument, struct fault *fault)
 {
-    int format, dtype;
+    int format, dtype = 0;
     if (option == OPTION_SHAPE)
         return take_shape(&options->hints, argument, fault);
     if (option == OPTION_DTYPE) {
-        static const char *const f32[] = {"f32"};
-        static const struct words allowed = {.what = "dtype", .words = f32, .count = 1};
-        return take_word("dtype", &allowed, argument, strlen(argument), &dtype, fault);
+        int result = take_word("dtype", &dtype_words, argument, strlen(argument), &dtype, fault);
+        options->hints.dtype = (enum scand_dtype)dtype;
+        options->hints.has_dtype = true;
+        return result;
     }
     if (option == OPTION_FORMAT) {
         format = format_of_word(argument);
@@ -169,6 +170,10 @@ static int take_file_option(struct scan_options *options, int option, const char
     options->hints.byte_order = big ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE;
     return 0;
 }
+
+/* The first dtypes. */
+static const struct words intermediate_words = {
+    .what = "dtype", .words = (const char *const[]){"f32", "f64"}, .count = 2};
 
 static int take_option(void *context, int option, const char *argument, struct fault *fault)
 {
@@ -197,7 +202,7 @@ static int take_option(void *context, int option, const char *argument, struct f
         scan->op = (enum scand_operator)word;
         return result;
     case OPTION_INTERMEDIATE:
-        result = take_word("intermediate", &dtype_words, argument, length, &word, fault);
+        result = take_word("intermediate", &intermediate_words, argument, length, &word, fault);
         scan->intermediate = (enum scand_dtype)word;
         return result;
     case OPTION_OUTPUT_DTYPE:
@@ -257,9 +262,11 @@ static int scan_options_check(struct scan_options *options, int words, struct fa
         result = output_name_check(options, fault);
     if (result)
         return result;
-    if (options->hints.format == FORMAT_SU && options->output_dtype == SCAND_DTYPE_F64)
-        return fault_set(fault, EX_USAGE,
-                         "--output-dtype is f64, but SU files hold f32; leave it out, or convert to .npy first");
+    if (options->hints.has_dtype && options->hints.format != FORMAT_RAW)
+        return fault_set(fault, EX_USAGE, "--dtype is for raw samples; %s says its own type: leave it out",
+                         options->input_path);
+    if (options->hints.format == FORMAT_SU && options->output_dtype != TYPE_LEFT_OUT)
+        return array_check_result(&(struct array){.format = FORMAT_SU}, options->output_dtype, fault);
     return 0;
 }
 
@@ -268,8 +275,9 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     options->scan = (struct scand_scan){
         .pass_count = 1,
         .passes = {SCAND_PASS_FORWARD},
-        .accumulator = SCAND_ACCUMULATOR_F64,
+        .intermediate = TYPE_LEFT_OUT,
     };
+    options->output_dtype = TYPE_LEFT_OUT;
     options->hints = (struct array_hints){.format = FORMAT_COUNT};
     options->axis = -1;
     int result = options_parse(argc, argv, ":o:", scan_table, take_option, options, &options->common, fault);
@@ -277,6 +285,20 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
         return result;
     options->input_path = optind < argc ? argv[optind] : NULL;
     return scan_options_check(options, argc - optind, fault);
+}
+
+int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault)
+{
+    enum scand_class class = dtype_class(array->dtype);
+    bool is_float = class == SCAND_CLASS_F32 || class == SCAND_CLASS_F64;
+    struct scand_scan *scan = &options->scan;
+    if (options->output_dtype == TYPE_LEFT_OUT)
+        options->output_dtype = class == SCAND_CLASS_F32 ? SCAND_DTYPE_F32 : array->dtype;
+    if (scan->accumulator == SCAND_ACCUMULATOR_AUTO)
+        scan->accumulator = is_float ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_EXACT;
+    if (scan->intermediate == TYPE_LEFT_OUT)
+        scan->intermediate = class == SCAND_CLASS_F64 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
+    return array_check_result(array, options->output_dtype, fault);
 }
 
 int scan_options_axis(const struct scan_options *options, uint32_t rank, uint32_t *axis, struct fault *fault)

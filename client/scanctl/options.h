@@ -17,13 +17,15 @@ struct common_options {
     bool help;
 };
 
+#define TYPE_LEFT_OUT SCAND_DTYPE_COUNT
+
 struct scan_options {
     struct common_options common;
     const char *input_path, *output_path;
     struct array_hints hints;
-    struct scand_scan scan; /* but for its tensors and axis */
-    enum scand_dtype output_dtype;
-    int64_t axis; /* negative ones count from the end */
+    struct scand_scan scan; /* but for its tensors and axis; intermediate is TYPE_LEFT_OUT where it was not given */
+    enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
+    int64_t axis;                  /* negative ones count from the end */
 };
 
 /* Long options that every command takes; their values are over those of any character. */
@@ -47,6 +49,9 @@ int options_parse_common(int argc, char **argv, struct common_options *common, s
 
 /* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
 int scan_options_parse(int argc, char **argv, struct scan_options *options, struct fault *fault);
+/* Fills in the types that were left out, once the array's is known: the result's, the accumulator and the intermediate.
+ * EX_USAGE where the array's format cannot hold the result. */
+int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault);
 /* The axis counted from 0, once the array's rank is known. */
 int scan_options_axis(const struct scan_options *options, uint32_t rank, uint32_t *axis, struct fault *fault);
 

@@ -19,8 +19,9 @@ static uint64_t block_bytes(const struct array *array, uint64_t sample_bytes)
 static int piece_read(struct pieces *pieces, const struct slot *slot, struct fault *fault)
 {
     const struct array *array = pieces->array;
-    uint64_t size_bytes = slot->count * pieces->plan->input.record_bytes, block = block_bytes(array, SAMPLE_BYTES);
-    uint64_t unit_bytes = array_unit_bytes(array, SAMPLE_BYTES);
+    const struct side *side = &pieces->plan->input;
+    uint64_t size_bytes = slot->count * side->record_bytes, block = block_bytes(array, side->sample_bytes);
+    uint64_t unit_bytes = array_unit_bytes(array, side->sample_bytes);
     char *data = scand_buffer_data(slot->buffer);
     for (uint64_t done = 0; done < size_bytes; done += block) {
         uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
@@ -30,7 +31,7 @@ static int piece_read(struct pieces *pieces, const struct slot *slot, struct fau
             result = su_check_traces(array, data + done, bytes / unit_bytes, units_before, pieces->input->name, fault);
         if (result)
             return result;
-        array_swap(array, data + done, bytes, SAMPLE_BYTES);
+        array_swap(array, data + done, bytes, side->dtype);
     }
     return 0;
 }
@@ -43,7 +44,7 @@ static int piece_write(struct pieces *pieces, const struct slot *slot, struct fa
     char *data = (char *)scand_buffer_data(slot->buffer) + plan_output_offset(pieces->plan, pieces->records);
     for (uint64_t done = 0; done < size_bytes; done += block) {
         uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
-        array_swap(pieces->array, data + done, bytes, side->sample_bytes);
+        array_swap(pieces->array, data + done, bytes, side->dtype);
         int result = output_write(pieces->output, data + done, bytes, fault);
         if (result)
             return result;

@@ -1,5 +1,7 @@
 #include "plan.h"
 
+#include "protocol/status.h"
+
 #define OUTPUT_ALIGN 4096 /* of the result's first record in a buffer */
 
 /* The axis' place, and dimension i, counted from the slowest axis. */
@@ -8,9 +10,11 @@ static uint64_t dimension(const struct array *array, uint32_t i)
     return array->shape[array->fortran ? array->rank - 1 - i : i];
 }
 
-static void side_set(struct side *side, const struct plan *plan, uint64_t sample_bytes, uint64_t row_bytes)
+static void side_set(struct side *side, const struct plan *plan, enum scand_dtype dtype, uint64_t row_bytes)
 {
     /* row_bytes: from one position on the scanned axis to the next. */
+    uint64_t sample_bytes = dtype_size_bytes(dtype);
+    side->dtype = dtype;
     side->sample_bytes = sample_bytes;
     side->record_bytes = plan->length * row_bytes;
     side->strides[0] = (int64_t)side->record_bytes;
@@ -21,7 +25,7 @@ static void side_set(struct side *side, const struct plan *plan, uint64_t sample
 /* Traces with headers between them: along a trace, a record is a trace; across traces, the one record is the file. */
 static void plan_traces(struct plan *plan, const struct array *array, uint32_t axis)
 {
-    uint64_t trace_bytes = array_unit_bytes(array, SAMPLE_BYTES);
+    uint64_t trace_bytes = array_unit_bytes(array, SU_SAMPLE_BYTES);
     bool along = axis == 1;
     *plan = (struct plan){
         .records = along ? array->shape[0] : 1,
@@ -29,7 +33,7 @@ static void plan_traces(struct plan *plan, const struct array *array, uint32_t a
         .inner = along ? 1 : array->shape[1],
         .in_place = true,
     };
-    side_set(&plan->input, plan, SAMPLE_BYTES, along ? SAMPLE_BYTES : trace_bytes);
+    side_set(&plan->input, plan, array->dtype, along ? SU_SAMPLE_BYTES : trace_bytes);
     plan->input.offset = array->trace_header_bytes;
     if (along) {
         plan->input.record_bytes = trace_bytes;
@@ -44,16 +48,16 @@ void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum
         plan_traces(plan, array, axis);
         return;
     }
-    uint64_t output_bytes = output == SCAND_DTYPE_F64 ? 8 : 4;
+    uint64_t input_bytes = array_sample_bytes(array), output_bytes = dtype_size_bytes(output);
     uint32_t place = array->fortran ? array->rank - 1 - axis : axis;
     *plan =
-        (struct plan){.records = 1, .length = array->shape[axis], .inner = 1, .in_place = output_bytes == SAMPLE_BYTES};
+        (struct plan){.records = 1, .length = array->shape[axis], .inner = 1, .in_place = output_bytes == input_bytes};
     for (uint32_t i = 0; i < place; i++)
         plan->records *= dimension(array, i);
     for (uint32_t i = place + 1; i < array->rank; i++)
         plan->inner *= dimension(array, i);
-    side_set(&plan->input, plan, SAMPLE_BYTES, plan->inner * SAMPLE_BYTES);
-    side_set(&plan->output, plan, output_bytes, plan->inner * output_bytes);
+    side_set(&plan->input, plan, array->dtype, plan->inner * input_bytes);
+    side_set(&plan->output, plan, output, plan->inner * output_bytes);
 }
 
 uint64_t plan_piece_records(const struct plan *plan)
@@ -77,7 +81,7 @@ uint64_t plan_buffer_bytes(const struct plan *plan, uint64_t records)
 static void side_tensor(const struct side *side, const struct plan *plan, uint64_t count, struct scand_tensor *tensor)
 {
     tensor->offset += side->offset;
-    tensor->dtype = side->sample_bytes == SAMPLE_BYTES ? SCAND_DTYPE_F32 : SCAND_DTYPE_F64;
+    tensor->dtype = side->dtype;
     tensor->rank = plan->inner == 1 ? 2 : 3;
     const uint64_t shape[3] = {count, plan->length, plan->inner};
     for (uint32_t i = 0; i < tensor->rank; i++) {

@@ -15,6 +15,7 @@
 
 /* One side of a scan: the file's, or the result's, bytes as they lie in the buffer. */
 struct side {
+    enum scand_dtype dtype;
     uint64_t sample_bytes;
     uint64_t record_bytes;
     uint64_t offset;    /* of the first sample in a record */

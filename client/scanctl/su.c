@@ -20,7 +20,7 @@ static uint64_t su_ns(const unsigned char *header, enum byte_order order)
 
 static uint64_t su_trace_bytes(uint64_t ns)
 {
-    return SU_HEADER_BYTES + ns * SAMPLE_BYTES;
+    return SU_HEADER_BYTES + ns * SU_SAMPLE_BYTES;
 }
 
 static enum byte_order su_other_order(enum byte_order order)
@@ -123,7 +123,7 @@ int su_read_header(struct array *array, struct input *input, const struct array_
             input->name);
     if (hints->rank)
         return fault_set(fault, EX_USAGE, "%s: an SU file has its own shape; leave out --shape", input->name);
-    if (input->size_bytes < SU_HEADER_BYTES + SAMPLE_BYTES)
+    if (input->size_bytes < SU_HEADER_BYTES + SU_SAMPLE_BYTES)
         return fault_set(fault, EX_DATAERR,
                          "%s: is %" PRIu64 " bytes, less than an SU trace of a %d-byte header and a sample; give "
                          "an SU file",

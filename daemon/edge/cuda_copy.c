@@ -1,5 +1,7 @@
 #include "cuda_copy.h"
 
+#include "protocol/status.h"
+
 /* Largest pitch that cudaMemcpy2D takes on every device. */
 #define PITCH_MAX INT32_MAX
 
@@ -35,7 +37,7 @@ struct side side_input(const struct chunk *chunk)
         .span = &chunk->input,
         .outer_strides = chunk->rows->input_outer_strides,
         .stride = chunk->rows->input_stride,
-        .item_bytes = sizeof(float),
+        .item_bytes = dtype_size_bytes(chunk->rows->rule.input),
         .address = (unsigned char *)chunk->rows->input,
     };
     side.transport = side_transport(&side);
@@ -51,7 +53,7 @@ struct side side_output(const struct chunk *chunk)
         .span = &chunk->output,
         .outer_strides = chunk->rows->output_outer_strides,
         .stride = chunk->rows->output_stride,
-        .item_bytes = chunk->rows->rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float),
+        .item_bytes = dtype_size_bytes(chunk->rows->rule.output),
         .address = chunk->rows->output,
     };
     side.transport = side_transport(&side);

@@ -39,8 +39,8 @@ struct device_info {
     char backend[16];
     uint64_t memory_bytes;       /* of the device */
     uint64_t memory_limit_bytes; /* that it may take in all */
-    uint64_t chunk_bytes;        /* a chunk's input and output should stay below this; of f32 in and out, either */
-    uint32_t slots;              /* chunks that it can hold at a time */
+    uint64_t chunk_bytes; /* a chunk's input and output together should stay below this; either, if of one size */
+    uint32_t slots;       /* chunks that it can hold at a time */
 };
 
 struct device;

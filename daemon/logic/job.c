@@ -28,17 +28,16 @@ static int check_places(const struct msg_job_submit_params *params, const struct
     return error_set(error, -EINVAL,
                      "job.submit: \"input\" (bytes %" PRIu64 " to %" PRIu64 ") and \"output\" (bytes %" PRIu64
                      " to %" PRIu64 ") of buffer %" PRIu64
-                     " overlap; make them the same elements of the same dtype, or keep them apart",
+                     " overlap; make them the same elements, of dtypes of one size, or keep them apart",
                      job->input_extent.begin, job->input_extent.end, job->output_extent.begin, job->output_extent.end,
                      params->input.buffer);
 }
 
-/* Input and output of a chunk stay below chunk_bytes, where those of one row do; f32 has the same place for both. */
+/* Input and output of a chunk stay below chunk_bytes, where those of one row do; samples of one size share a place. */
 static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_bytes)
 {
-    uint64_t sample_bytes = sizeof(float);
-    if (rows->rule.output == SCAND_DTYPE_F64)
-        sample_bytes += sizeof(double);
+    uint64_t input_bytes = dtype_size_bytes(rows->rule.input), output_bytes = dtype_size_bytes(rows->rule.output);
+    uint64_t sample_bytes = input_bytes == output_bytes ? input_bytes : input_bytes + output_bytes;
     uint64_t row_bytes = rows->length * sample_bytes;
     return row_bytes >= chunk_bytes || row_bytes == 0 ? 1 : chunk_bytes / row_bytes;
 }
@@ -120,9 +119,10 @@ static void job_fail(struct job *job, const struct chunk *chunk)
     const struct scan_rule *rule = &job->rows.rule;
     if (chunk->status == -EOPNOTSUPP)
         error_set(&job->outcome, chunk->status,
-                  "job.submit: this daemon's device cannot do this scan (\"op\" is \"%s\"); a daemon started with "
-                  "--device cpu can",
-                  operator_words.words[rule->op]);
+                  "job.submit: this daemon's device cannot do this scan (\"op\" is \"%s\", \"kind\" \"%s\", "
+                  "\"input.dtype\" \"%s\", \"output.dtype\" \"%s\"); a daemon started with --device cpu can",
+                  operator_words.words[rule->op], kind_words.words[rule->kind], dtype_words.words[rule->input],
+                  dtype_words.words[rule->output]);
     else
         error_set(&job->outcome, chunk->status,
                   "job.submit: the device failed on rows %" PRIu64 " to %" PRIu64 "; the output is incomplete",

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "rule.h"
+
 /* stride x (shape - 1): the way from a dimension's first element to its last. */
 static bool dimension_reach(const struct msg_tensor *tensor, uint32_t k, int64_t *reach)
 {
@@ -100,7 +102,8 @@ int layout_disjoint(const struct msg_tensor *tensor, const char *what, struct er
 
 bool layout_same(const struct msg_tensor *a, const struct msg_tensor *b)
 {
-    if (a->buffer != b->buffer || a->offset != b->offset || a->dtype != b->dtype || a->shape_count != b->shape_count)
+    if (a->buffer != b->buffer || a->offset != b->offset || dtype_size_bytes(a->dtype) != dtype_size_bytes(b->dtype) ||
+        a->shape_count != b->shape_count)
         return false;
     for (uint32_t k = 0; k < a->shape_count; k++)
         if (a->shape[k] != b->shape[k] || (a->shape[k] > 1 && a->strides[k] != b->strides[k]))
@@ -133,9 +136,6 @@ static int check_shapes(const struct msg_job_submit_params *params, struct error
     if (params->axis >= input->shape_count)
         return error_set(error, -EINVAL, "job.submit: \"axis\" is %" PRIu64 "; a tensor of %u dimensions has 0 to %u",
                          params->axis, input->shape_count, input->shape_count - 1);
-    if (input->dtype != SCAND_DTYPE_F32)
-        return error_set(error, -EINVAL, "job.submit: \"input.dtype\" is \"%s\"; allowed: f32",
-                         dtype_words.words[input->dtype]);
     return 0;
 }
 
@@ -177,20 +177,6 @@ static void add_outer(struct scan_rows *rows, uint64_t shape, int64_t input_stri
     rows->output_outer_strides[last] = output_stride;
 }
 
-static void fill_rule(const struct msg_job_submit_params *params, struct scan_rule *rule)
-{
-    *rule = (struct scan_rule){
-        .pass_count = params->passes_count,
-        .kind = params->kind,
-        .op = params->op,
-        .accumulator = params->accumulator,
-        .intermediate = params->intermediate,
-        .output = params->output.dtype,
-    };
-    for (uint32_t i = 0; i < params->passes_count; i++)
-        rule->passes[i] = params->passes[i];
-}
-
 int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
 {
     int r = check_ranks(&params->input, "input", error);
@@ -200,16 +186,19 @@ int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *ro
         r = check_shapes(params, error);
     if (!r)
         r = check_sizes(params, error);
+    struct scan_rule rule;
+    if (!r)
+        r = rule_take(params, &rule, error);
     if (r)
         return r;
 
     *rows = (struct scan_rows){
+        .rule = rule,
         .length = params->input.shape[params->axis],
         .row_count = 1,
         .input_stride = params->input.strides[params->axis],
         .output_stride = params->output.strides[params->axis],
     };
-    fill_rule(params, &rows->rule);
     if (is_empty(&params->input)) {
         rows->row_count = 0;
         return 0;

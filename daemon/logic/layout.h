@@ -25,11 +25,11 @@ int layout_extent(const struct msg_tensor *tensor, const char *what, uint64_t bu
 /* Checks that no two elements of `tensor` share a byte. Strides of which only a search could tell are refused too. */
 int layout_disjoint(const struct msg_tensor *tensor, const char *what, struct error *error);
 
-/* True when both describe the same elements of the same buffer. */
+/* True when both describe the same bytes of the same buffer as their elements, in dtypes of one size. */
 bool layout_same(const struct msg_tensor *a, const struct msg_tensor *b);
 
 /*
- * Turns a submitted scan into rows: checks rank, axis, shapes and dtypes, takes the axis out and merges the others
+ * Turns a submitted scan into rows: checks rank, axis, shapes and the rule, takes the axis out and merges the others
  * where their strides allow. Addresses are left NULL. Returns 0, or -EINVAL and *error.
  */
 int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error);

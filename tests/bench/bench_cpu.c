@@ -105,7 +105,7 @@ static int rows_measure(struct cpu_pool *pool, float *data, const float *source,
     if (error)
         return error;
     bench_add(table, "CPU copy", "", copy_ms, 0, 0);
-    for (unsigned i = 0; i < SCAND_ACCUMULATOR_COUNT && !error; i++) {
+    for (unsigned i = SCAND_ACCUMULATOR_F32; i <= SCAND_ACCUMULATOR_F2 && !error; i++) {
         error = scan_measure(pool, (enum scand_accumulator)i, data, source, &ms);
         if (!error)
             bench_add(table, names[i], "CPU copy", ms, copy_ms / ms, i == SCAND_ACCUMULATOR_F64 ? TARGET : 0);

@@ -135,7 +135,11 @@ static cudaError_t measure(const struct device *device, const struct scan_rows *
 
 static cudaError_t measure_shape(const struct device *device, const struct shape *shape, struct bench_table *table)
 {
-    static const char *const words[SCAND_ACCUMULATOR_COUNT] = {"f32", "f64", "f2"};
+    static const char *const words[] = {
+#define X(NAME, WORD) WORD,
+        SCAND_ACCUMULATORS(X)
+#undef X
+    };
     char copy[64], name[64];
     double copy_ms, scan_ms;
     snprintf(copy, sizeof copy, "device copy, %llu x %llu", (unsigned long long)shape->rows,
@@ -143,7 +147,7 @@ static cudaError_t measure_shape(const struct device *device, const struct shape
     cudaError_t e = measure(device, NULL, bytes_of(shape), &copy_ms);
     if (e == cudaSuccess)
         bench_add(table, copy, "", copy_ms, 0, 0);
-    for (int i = 0; i < SCAND_ACCUMULATOR_COUNT && e == cudaSuccess; i++) {
+    for (int i = SCAND_ACCUMULATOR_F32; i <= SCAND_ACCUMULATOR_F2 && e == cudaSuccess; i++) {
         struct scan_rows rows = rows_of(device, shape, (enum scand_accumulator)i);
         e = measure(device, &rows, 0, &scan_ms);
         snprintf(name, sizeof name, "scan fb %s, %llu x %llu", words[i], (unsigned long long)shape->rows,

@@ -78,6 +78,41 @@ def packed(values, code="f", big=not LITTLE):
     return out.tobytes()
 
 
+STRUCT_CODES = {"f32": "=f", "f64": "=d", "f16": "=e", "i32": "=i", "i64": "=q", "u32": "=I", "u64": "=Q"}
+STRUCT_CODES |= {"f32be": ">f", "i16be": ">h", "i32be": ">i"}
+
+
+def ibm32_bytes(value):
+    """A number that has an exact IBM float."""
+    sign, value, power = value < 0, abs(value), 64
+    while value >= 1:
+        value, power = value / 16, power + 1
+    while value and value < 1 / 16:
+        value, power = value * 16, power - 1
+    return struct.pack(">I", sign << 31 | (power << 24 | int(value * 2**24) if value else 0))
+
+
+def ibm32_value(bits):
+    return (-1) ** (bits >> 31) * (bits & 0xFFFFFF) / 2**24 * 16.0 ** ((bits >> 24 & 127) - 64)
+
+
+def pack_dtype(dtype, values):
+    """Samples of any dtype; numbers that it holds exactly."""
+    if dtype == "bf16":
+        return b"".join(struct.pack("=I", struct.unpack("=I", struct.pack("=f", v))[0] >> 16)[:2] for v in values)
+    if dtype == "ibm32":
+        return b"".join(map(ibm32_bytes, values))
+    return struct.pack(f"{STRUCT_CODES[dtype][0]}{len(values)}{STRUCT_CODES[dtype][1]}", *values)
+
+
+def unpack_dtype(dtype, data):
+    if dtype == "bf16":
+        return [struct.unpack("=f", struct.pack("=I", bits << 16))[0] for (bits,) in struct.iter_unpack("=H", data)]
+    if dtype == "ibm32":
+        return [ibm32_value(bits) for (bits,) in struct.iter_unpack(">I", data)]
+    return [value for (value,) in struct.iter_unpack(STRUCT_CODES[dtype], data)]
+
+
 def npy_header(shape, descr="<f4", fortran=False, version=1):
     text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, tuple(shape))
     length_bytes = 2 if version == 1 else 4

@@ -333,7 +333,7 @@ class Refused(JobTest):
                 ('dimension 0 of "input" is 4 and of "output" 0', {"output": {"shape": [0]}}),
                 ('"axis" is 1; a tensor of 1 dimensions has 0 to 0', {"axis": 1}),
                 ('"axis" is 4; allowed: 0 to 3', {"axis": 4}),
-                ('"input.dtype" is "f64"; allowed: f32', {"input": {"dtype": "f64", "strides": [8]}}),
+                ('"output.dtype" is "i32"; allowed with "input.dtype" "f32": f32, f64', {"output": {"dtype": "i32"}}),
                 ("rows of 8589934593 samples; at most 8589934592", {"input": {"shape": [2**33 + 1], "strides": [0]}}),
             ]
         )

@@ -103,9 +103,9 @@ class Fields(DaemonTest):
         message = self.refused(
             client,
             "invalid",
-            '"input.dtype" is "f16"; allowed: f32, f64',
+            '"input.dtype" is "f24"; allowed: f32, f64, f16',
             "job.submit",
-            scan({**whole, "dtype": "f16"}, whole),
+            scan({**whole, "dtype": "f24"}, whole),
         )["message"]
         self.assertTrue(message.startswith("job.submit: "))
         for name, value in [("kind", "inclusiv"), ("op", "product"), ("accumulator", "f128"), ("intermediate", "")]:

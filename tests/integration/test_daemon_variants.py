@@ -13,8 +13,8 @@ import operator
 import random
 
 from daemons import DaemonTest, main
-from forms import scanned
-from wire import Failure, pack_f32, scan, tensor, unpack_f32
+from forms import pack_dtype, scanned, unpack_dtype
+from wire import SIZES, Failure, pack_f32, scan, tensor, unpack_f32
 
 OPERATORS = {
     "sum": (operator.add, 0),
@@ -22,6 +22,7 @@ OPERATORS = {
     "max": (max, -math.inf),
     "min": (min, math.inf),
 }
+INTEGERS = ("i32", "i64", "u32", "u64")
 PASSES = (("forward",), ("backward",), ("forward", "backward"))
 
 
@@ -53,6 +54,90 @@ class Operators(VariantTest):
                     function, identity = OPERATORS[op]
                     expected = scanned(row, passes, kind == "exclusive", function=function, identity=identity)
                     self.assertEqual([str(v) for v in unpack_f32(memory.read(0, 2400))], [str(float(v)) for v in expected])
+
+
+def is_integer(dtype):
+    return dtype in INTEGERS
+
+
+class Dtypes(VariantTest):
+    def check(self, client, memory, source, target, row, in_place=False, **rule):
+        count = len(row)
+        memory.write(pack_dtype(source, row))
+        given = tensor(memory.buffer, [count], dtype=source)
+        output = tensor(memory.buffer, [count], dtype=target, offset=0 if in_place else 4096)
+        with self.subTest(source=source, target=target, in_place=in_place, **rule):
+            self.run_job(client, scan(given, output, **rule))
+            found = memory.read(output["offset"], count * SIZES[target])
+            function, identity = OPERATORS[rule.get("op", "sum")]
+            expected = scanned(row, rule.get("passes", ["forward"]), rule.get("kind") == "exclusive", function=function)
+            self.assertEqual(unpack_dtype(target, found), expected)
+
+    def test_every_dtype_into_every_other(self):
+        client = self.client()
+        memory = client.create(16384)
+        row = [1, 2, 3, 0, 5, 4, 1, 1, 0, 2] * 6  # all sums fit a bf16's 8 bits
+        for source, target in itertools.product(SIZES, SIZES):
+            if is_integer(source) != is_integer(target) or (is_integer(source) and SIZES[source] > SIZES[target]):
+                with self.subTest(source=source, target=target):
+                    given = tensor(memory.buffer, [4], dtype=source)
+                    output = tensor(memory.buffer, [4], dtype=target, offset=4096)
+                    message = f'"output.dtype" is "{target}"; allowed with "input.dtype" "{source}": [if]'
+                    self.refused(client, "invalid", message, "job.submit", scan(given, output))
+                continue
+            self.check(client, memory, source, target, row)
+            self.check(client, memory, source, target, row[:20], op="max", passes=["backward"])
+            if SIZES[source] == SIZES[target]:
+                self.check(client, memory, source, target, row, in_place=True)
+
+    def test_integers_wrap(self):
+        client = self.client()
+        memory = client.create(16384)
+        for dtype in INTEGERS:
+            bits = 8 * SIZES[dtype]
+            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, (1 << bits) - 1)
+            row = [high, 1, 5, high, low, 7]
+            sums = [(value - low) % (1 << bits) + low for value in scanned(row, ["forward"])]
+            memory.write(pack_dtype(dtype, row))
+            with self.subTest(dtype=dtype):
+                self.run_job(client, scan(tensor(memory.buffer, [6], dtype=dtype), accumulator="exact"))
+                self.assertEqual(unpack_dtype(dtype, memory.read(0, 6 * SIZES[dtype])), sums)
+            self.check(client, memory, dtype, dtype, row, op="max")
+            self.check(client, memory, dtype, dtype, row, op="min")
+            for op, identity in (("sum", 0), ("prod", 1), ("max", low), ("min", high)):
+                memory.write(pack_dtype(dtype, [3]))
+                with self.subTest(dtype=dtype, op=op):
+                    self.run_job(client, scan(tensor(memory.buffer, [1], dtype=dtype), op=op, kind="exclusive"))
+                    self.assertEqual(unpack_dtype(dtype, memory.read(0, SIZES[dtype])), [identity])
+
+    def test_narrow_integers_in_wide_ones(self):
+        client = self.client()
+        memory = client.create(16384)
+        self.check(client, memory, "i32", "i64", [-(2**31), -5, 2**31 - 1] * 9)
+        self.check(client, memory, "u32", "u64", [2**32 - 1] * 30, passes=["forward", "backward"])
+
+    def test_f64_keeps_its_digits(self):
+        client = self.client()
+        memory = client.create(16384)
+        row = [2.0**-30, 1.0, 2.0**-31, 3.0] * 5
+        for accumulator in ("auto", "f64", "f2"):
+            for passes in PASSES:
+                rule = {"accumulator": accumulator, "passes": passes, "intermediate": "f64"}
+                self.check(client, memory, "f64", "f64", row, **rule)
+
+    def test_combinations_that_are_refused(self):
+        client = self.client()
+        memory = client.create(4096)
+        for dtype, more, message in [
+            ("i32", {"accumulator": "f32"}, '"accumulator" is "f32"; allowed with "input.dtype" "i32": auto, exact'),
+            ("f64", {"accumulator": "f32"}, '"accumulator" is "f32"; .* auto, f64, f2'),
+            ("f16", {"accumulator": "exact"}, '"accumulator" is "exact"; .* auto, f32, f64, f2'),
+            ("u64", {"intermediate": "f64"}, '"intermediate" is "f64", but "input.dtype" "u64" is of integers'),
+            ("f32", {"intermediate": "bf16"}, '"intermediate" is "bf16"; allowed: f32, f64'),
+        ]:
+            with self.subTest(dtype=dtype, **more):
+                given = tensor(memory.buffer, [4], dtype=dtype)
+                self.refused(client, "invalid", message, "job.submit", scan(given, **more))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import tempfile
 import time
 import unittest
 
-from forms import c_to_fortran, exact, f32, floats, npy_header, packed, scanned, scanned_array, su_file
+from forms import c_to_fortran, exact, f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
 
 ARGUMENTS = None  # the command line
 DAEMON = None  # the running Daemon
@@ -155,6 +155,48 @@ class Results(ScanctlTest):
                     words = ("--accumulator", accumulator, "--intermediate", intermediate, "--output-dtype", dtype)
                     words += ("--passes", "forward,backward")
                     self.check_raw((4, 50), 1, *words, passes=("forward", "backward"), code=code)
+
+    def test_dtypes(self):
+        values = [1, 2, 0, 3, 4, 0, 1, 1] * 3
+        expected = scanned_array(values, (2, 12), 1, ("forward",))
+        for dtype, default in (
+            [(dtype, "f32") for dtype in ("f32", "f16", "bf16", "f32be", "i16be", "i32be", "ibm32")]
+            + [(dtype, dtype) for dtype in ("f64", "i32", "i64", "u32", "u64")]
+        ):
+            given = self.write("in.raw", pack_dtype(dtype, values))
+            words = ("scan", given, "-o", self.path("out.raw"), "--shape", "2,12", "--dtype", dtype)
+            self.succeed(*words)
+            self.assertEqual(unpack_dtype(default, self.read("out.raw")), expected, dtype)
+            self.succeed(*words, "--output-dtype", dtype)
+            self.assertEqual(unpack_dtype(dtype, self.read("out.raw")), expected, dtype)
+            self.succeed(*words, "--axis", 0, "--output-dtype", dtype)
+            columns = scanned_array(values, (2, 12), 0, ("forward",))
+            self.assertEqual(unpack_dtype(dtype, self.read("out.raw")), columns, dtype)
+
+    def test_dtypes_that_cannot_be(self):
+        given = self.write("in.raw", packed([1, 2, 3, 4]))
+        words = ("scan", given, "-o", self.path("out.raw"), "--shape", 4)
+        self.fail_with(64, '"output.dtype" is "i64"; allowed with "input.dtype" "f32"', *words, "--output-dtype", "i64")
+        self.fail_with(64, '"accumulator" is "f2"; .* auto, exact', *words, "--dtype", "u32", "--accumulator", "f2")
+        self.fail_with(64, "big-endian by itself", *words, "--dtype", "ibm32", "--byte-order", "big")
+        self.fail_with(64, "with \"input.dtype\" \"f32\"", *words, "--output-dtype", "u32")
+
+    def test_npy_dtypes(self):
+        values = [3, 1, 4, 1, 5, 9, 2, 6]
+        sums = scanned_array(values, (2, 4), 1, ("forward",))
+        for descr, dtype in (("f8", "d"), ("i4", "i"), ("i8", "q"), ("u4", "I"), ("u8", "Q")):
+            for big in (False, True):
+                mark = ">" if big else "<"
+                self.write("in.npy", npy_header((2, 4), mark + descr) + packed(values, dtype, big))
+                self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"))
+                expected = npy_header((2, 4), mark + descr) + packed(sums, dtype, big)
+                self.assertEqual(self.read("out.npy"), expected)
+        self.write("in.npy", npy_header((2, 4), ">i2") + packed(values, "h", True))
+        self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"))
+        self.assertEqual(self.read("out.npy"), npy_header((2, 4), ">f4") + packed(sums, "f", True))
+        self.write("in.npy", npy_header((2, 4), "<f2") + pack_dtype("f16", values))
+        self.succeed("scan", self.path("in.npy"), "-o", self.path("out.npy"), "--output-dtype", "f16")
+        self.assertEqual(self.read("out.npy"), npy_header((2, 4), "<f2") + pack_dtype("f16", sums))
 
     def test_axes(self):
         shape = (3, 4, 5, 6)
@@ -347,7 +389,7 @@ class Failures(ScanctlTest):
 
     def test_npy_refused(self):
         for header, message in (
-            (npy_header((10,), "<f8"), "dtype '<f8'"),
+            (npy_header((10,), "<c8"), "dtype '<c8'"),
             (npy_header((10,), "|O"), "dtype '|O'"),
             (npy_header((1, 1, 1, 1, 1)), "rank 5"),
             (npy_header(()), "rank 0"),

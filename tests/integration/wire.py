@@ -30,6 +30,10 @@ CODES = {
 }
 
 
+SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "u32": 4, "u64": 8}
+SIZES |= {"f32be": 4, "i16be": 2, "i32be": 4, "ibm32": 4}
+
+
 class Raw(bytes):
     """Bytes that are packed as they are."""
 
@@ -281,7 +285,7 @@ class Memory:
 def tensor(buffer, shape, strides=None, dtype="f32", offset=0):
     """A tensor of a job; without strides the elements lie side by side."""
     if strides is None:
-        strides = [4 if dtype == "f32" else 8]
+        strides = [SIZES[dtype]]
         for length in reversed(shape[1:]):
             strides.insert(0, strides[0] * length)
     return {"buffer": buffer, "offset": offset, "dtype": dtype, "shape": list(shape), "strides": list(strides)}

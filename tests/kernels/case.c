@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/codec.h"
 #include "tests/check.h"
 
 #define GUARD_BYTES 192
@@ -145,16 +146,32 @@ static struct scan_rows rows_of(const struct scan_case *c, const struct array *i
     return rows;
 }
 
-/* A region of random bytes; with samples, if there is a fill. */
-static unsigned char *region_create(const struct array *array, const enum fill *fill, uint64_t *random)
+/* A sample of any dtype; some are any bytes at all. */
+static void sample_write(enum scand_dtype dtype, enum fill fill, uint64_t *random, unsigned char *to)
+{
+    float sample = fill_sample(fill, random);
+    if (dtype == SCAND_DTYPE_F32)
+        memcpy(to, &sample, sizeof(sample));
+    if (dtype == SCAND_DTYPE_F32 || random_next(random) % 32 == 0)
+        return;
+    if (codec_is_integer(dtype))
+        codec_encode_integer(dtype, (uint64_t)((int64_t)random_next(random) >> random_next(random) % 64), to);
+    else if (dtype == SCAND_DTYPE_F64)
+        codec_encode_f64((double)sample * (1 + 0x1p-40 * (double)(random_next(random) % 4096)), to);
+    else
+        codec_encode_f32(dtype, dtype == SCAND_DTYPE_I16BE || dtype == SCAND_DTYPE_I32BE ? sample * 999.7f : sample,
+                         to);
+}
+
+/* A region of random bytes; with samples of a dtype, if there is a fill. */
+static unsigned char *region_create(const struct array *array, enum scand_dtype dtype, const enum fill *fill,
+                                    uint64_t *random)
 {
     unsigned char *region = malloc(array->region_bytes);
     for (uint64_t i = 0; region && i < array->region_bytes; i++)
         region[i] = (unsigned char)random_next(random);
-    for (uint64_t i = 0; region && fill && i < array_elements(array); i++) {
-        float sample = fill_sample(*fill, random);
-        memcpy(region + array_at(array, i), &sample, sizeof(sample));
-    }
+    for (uint64_t i = 0; region && fill && i < array_elements(array); i++)
+        sample_write(dtype, *fill, random, region + array_at(array, i));
     return region;
 }
 
@@ -175,10 +192,10 @@ static void case_print(const struct scan_case *c)
     static const char *const dtypes[] = {SCAND_DTYPES(X)}, *const passes[] = {SCAND_PASSES(X)};
 #undef X
     const struct scan_rule *rule = &c->rule;
-    fprintf(stderr, "  %s, %s%s%s, %s, accumulator %s, intermediate %s, output %s\n", operators[rule->op],
+    fprintf(stderr, "  %s, %s%s%s, %s, accumulator %s, intermediate %s, %s to %s\n", operators[rule->op],
             passes[rule->passes[0]], rule->pass_count > 1 ? " then " : "",
             rule->pass_count > 1 ? passes[rule->passes[1]] : "", kinds[rule->kind], accumulators[rule->accumulator],
-            dtypes[rule->intermediate], dtypes[rule->output]);
+            dtypes[rule->intermediate], dtypes[rule->input], dtypes[rule->output]);
     fprintf(stderr, "  shape");
     for (uint32_t i = 0; i < c->rank; i++)
         fprintf(stderr, " %" PRIu64, c->shape[i]);
@@ -222,13 +239,13 @@ struct regions {
 
 static bool regions_create(struct regions *regions, const struct scan_case *c, uint64_t *random)
 {
-    size_t output_bytes = c->rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float);
-    regions->input_array = array_of(c, &c->input, sizeof(float));
+    size_t output_bytes = codec_bytes(c->rule.output);
+    regions->input_array = array_of(c, &c->input, codec_bytes(c->rule.input));
     regions->output_array = c->in_place ? regions->input_array : array_of(c, &c->output, output_bytes);
     const struct array *input = &regions->input_array, *output = &regions->output_array;
-    regions->before = region_create(input, &c->fill, random);
+    regions->before = region_create(input, c->rule.input, &c->fill, random);
     regions->input = malloc(input->region_bytes);
-    regions->output = c->in_place ? regions->input : region_create(output, NULL, random);
+    regions->output = c->in_place ? regions->input : region_create(output, c->rule.output, NULL, random);
     regions->expected = malloc(output->region_bytes);
     if (!regions->before || !regions->input || !regions->output || !regions->expected)
         return false;
@@ -256,8 +273,7 @@ static bool regions_compare(const struct regions *regions, const struct scan_cas
     fprintf(stderr, "%s: %s\n", name, same ? "the input was written to" : "not the bits of the reference");
     case_print(c);
     if (!same)
-        difference_print(output, regions->output, regions->expected,
-                         c->rule.output == SCAND_DTYPE_F64 ? sizeof(double) : sizeof(float));
+        difference_print(output, regions->output, regions->expected, codec_bytes(c->rule.output));
     return false;
 }
 

@@ -2,6 +2,7 @@
  * Every implementation against the reference, bit by bit. A test's name begins with the implementation's, so that, say,
  * "test_kernels cuda" runs those of the GPU.
  */
+#include "kernels/codec.h"
 #include "kernels/scan_cuda.h"
 #include "tests/check.h"
 #include "tests/kernels/case.h"
@@ -17,6 +18,7 @@
 #define D64       SCAND_DTYPE_F64
 
 static const struct layout packed = {.name = "packed"};
+static const enum scand_accumulator accumulators[] = {F32, F64, F2}; /* of floats */
 static const char *const pass_lists[] = {"f", "b", "fb", "bf", "ff", "bb"};
 static uint64_t seed;
 
@@ -91,13 +93,12 @@ static void long_rows(const struct implementation *implementation)
 static void rules(const struct implementation *implementation)
 {
     static const uint64_t list[] = {1, 17, 530, 2047, 17000};
-    enum { KINDS = SCAND_KIND_COUNT, DTYPES = SCAND_DTYPE_COUNT, ACCUMULATORS = SCAND_ACCUMULATOR_COUNT };
-    enum { OPERATORS = SCAND_OPERATOR_COUNT };
+    enum { KINDS = SCAND_KIND_COUNT, DTYPES = 2, ACCUMULATORS = COUNT(accumulators), OPERATORS = SCAND_OPERATOR_COUNT };
     for (unsigned n = 0; n < COUNT(pass_lists) * KINDS * DTYPES * DTYPES * ACCUMULATORS * OPERATORS; n++) {
         unsigned i = n / OPERATORS;
         struct scan_rule rule =
             rule_of(pass_lists[i % COUNT(pass_lists)], (enum scand_kind)(i / COUNT(pass_lists) % KINDS),
-                    (enum scand_accumulator)(i / COUNT(pass_lists) / KINDS % ACCUMULATORS),
+                    accumulators[i / COUNT(pass_lists) / KINDS % ACCUMULATORS],
                     (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS % DTYPES),
                     (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS / DTYPES));
         rule.op = (enum scand_operator)(n % OPERATORS);
@@ -135,11 +136,10 @@ static void ends(const struct implementation *implementation)
     for (uint64_t length = 1; length < 50; length++)
         for (size_t p = 0; p < COUNT(pass_lists); p++)
             for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++)
-                for (unsigned accumulator = 0; accumulator < SCAND_ACCUMULATOR_COUNT; accumulator++) {
-                    struct scan_case c =
-                        case_of(4, length,
-                                rule_of(pass_lists[p], (enum scand_kind)kind, (enum scand_accumulator)accumulator,
-                                        length % 2 ? D32 : D64, length % 3 ? D32 : D64));
+                for (unsigned a = 0; a < COUNT(accumulators); a++) {
+                    struct scan_case c = case_of(4, length,
+                                                 rule_of(pass_lists[p], (enum scand_kind)kind, accumulators[a],
+                                                         length % 2 ? D32 : D64, length % 3 ? D32 : D64));
                     c.fill = FILL_ENDS;
                     check(implementation, &c);
                 }
@@ -151,9 +151,9 @@ static void operators(const struct implementation *implementation)
     static const uint64_t length_list[] = {1, 2, 15, 17, 33, 530, 1537, 17000};
     for (enum scand_operator op = SCAND_OPERATOR_PROD; op < SCAND_OPERATOR_COUNT; op++)
         for (enum fill fill = 0; fill < FILL_COUNT; fill++)
-            for (unsigned i = 0; i < COUNT(pass_lists) * SCAND_KIND_COUNT * SCAND_ACCUMULATOR_COUNT; i++) {
+            for (unsigned i = 0; i < COUNT(pass_lists) * SCAND_KIND_COUNT * COUNT(accumulators); i++) {
                 enum scand_kind kind = (enum scand_kind)(i / COUNT(pass_lists) % SCAND_KIND_COUNT);
-                enum scand_accumulator accumulator = (enum scand_accumulator)(i / COUNT(pass_lists) / SCAND_KIND_COUNT);
+                enum scand_accumulator accumulator = accumulators[i / COUNT(pass_lists) / SCAND_KIND_COUNT];
                 uint64_t length = length_list[(i + fill) % COUNT(length_list)];
                 struct scan_rule rule =
                     rule_of(pass_lists[i % COUNT(pass_lists)], kind, accumulator, i & 1 ? D32 : D64, i & 2 ? D32 : D64);
@@ -247,23 +247,83 @@ static void suite_run(const char *name, void (*suite)(const struct implementatio
         suite_run(#NAME, OF);     \
     }
 
+/* Whether a scan of one dtype may be written as another. */
+static bool writes(enum scand_dtype input, enum scand_dtype output)
+{
+    if (codec_is_integer(input))
+        return codec_is_integer(output) && codec_bytes(output) >= codec_bytes(input);
+    return !codec_is_integer(output);
+}
+
+static struct scan_rule typed_rule(unsigned i, enum scand_dtype input, enum scand_dtype output)
+{
+    enum scand_accumulator accumulator = accumulators[i % COUNT(accumulators)];
+    struct scan_rule rule = rule_of(pass_lists[i % COUNT(pass_lists)], i / 2 % 2 ? INCLUSIVE : EXCLUSIVE, accumulator,
+                                    i / 4 % 2 ? D32 : D64, output);
+    rule.input = input;
+    rule.op = (enum scand_operator)(i / 3 % SCAND_OPERATOR_COUNT);
+    if (codec_is_integer(input))
+        rule.accumulator = SCAND_ACCUMULATOR_EXACT;
+    else if (input == SCAND_DTYPE_F64 && accumulator == F32)
+        rule.accumulator = i % 2 ? F64 : F2;
+    return rule;
+}
+
+/* Every dtype into every other that it may be written as, under rules of all sorts. */
+static void dtypes(const struct implementation *implementation)
+{
+    static const uint64_t length_list[] = {1, 16, 33, 530, 1537, 16385};
+    for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
+        for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
+            for (unsigned i = 0; i < 48 && writes(input, output); i++) {
+                uint64_t length = length_list[(i + input + output) % COUNT(length_list)];
+                struct scan_case c = case_of(length < 10000 ? 5 : 2, length, typed_rule(i, input, output));
+                c.fill = (enum fill)((i + output) % FILL_COUNT);
+                c.in_place = i % 2 && codec_bytes(input) == codec_bytes(output);
+                check(implementation, &c);
+            }
+}
+
+/* Every dtype in each layout, along each axis. */
+static void dtype_layouts(const struct implementation *implementation)
+{
+    for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
+        for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
+            for (unsigned i = 0; i < 2 * COUNT(layout_list) && writes(input, output); i++) {
+                struct scan_case c = {.rule = typed_rule(i + input, input, output),
+                                      .rank = 2,
+                                      .axis = i % 2,
+                                      .shape = {35, 37},
+                                      .fill = FILL_STEPS,
+                                      .input = layout_list[i / 2],
+                                      .output = layout_list[(i + output) % COUNT(layout_list)],
+                                      .in_place = i % 3 == 0 && codec_bytes(input) == codec_bytes(output)};
+                c.rule.op = SCAND_OPERATOR_SUM;
+                check(implementation, &c);
+            }
+}
+
 /* What depends on where rows lie and who scans them. */
-#define DRIVER_SUITES(NAME)   \
-    SUITE(NAME, lengths)      \
-    SUITE(NAME, long_rows)    \
-    SUITE(NAME, layouts)      \
-    SUITE(NAME, long_layouts) \
+#define DRIVER_SUITES(NAME)    \
+    SUITE(NAME, lengths)       \
+    SUITE(NAME, long_rows)     \
+    SUITE(NAME, layouts)       \
+    SUITE(NAME, dtype_layouts) \
+    SUITE(NAME, long_layouts)  \
     SUITE(NAME, batches)
-#define DRIVER_TESTS(NAME) \
-    TEST(NAME##_lengths), TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_long_layouts), TEST(NAME##_batches),
+#define DRIVER_TESTS(NAME)                                                                          \
+    TEST(NAME##_lengths), TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), \
+        TEST(NAME##_long_layouts), TEST(NAME##_batches),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \
     SUITE(NAME, rules)          \
     SUITE(NAME, fills)          \
     SUITE(NAME, operators)      \
+    SUITE(NAME, dtypes)         \
     SUITE(NAME, ends)
-#define ARITHMETIC_TESTS(NAME) TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_operators), TEST(NAME##_ends),
+#define ARITHMETIC_TESTS(NAME) \
+    TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_operators), TEST(NAME##_dtypes), TEST(NAME##_ends),
 
 #define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
 #define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda)

@@ -153,7 +153,7 @@ static void integers_are_exact(void)
     uint64_t random = seed;
     for (int i = 0; i < LENGTH_MAX; i++)
         x[i] = (float)(int)(random_next(&random) % 201) - 100.0f;
-    for (unsigned accumulator = 0; accumulator < SCAND_ACCUMULATOR_COUNT; accumulator++)
+    for (unsigned accumulator = SCAND_ACCUMULATOR_F32; accumulator <= SCAND_ACCUMULATOR_F2; accumulator++)
         for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++) {
             REQUIRE(row_scan_f64("f", (enum scand_kind)kind, (enum scand_accumulator)accumulator, x, y, LENGTH_MAX) ==
                     0);
@@ -203,7 +203,7 @@ static void accuracy(void)
             x[i] = (float)((double)(random_next(&random) >> 40) * 0x1p-24 - 0.47);
         for (int i = 0; i < 10000; i++)
             x[i] = (float)(nearbyint((double)x[i] * 0x1p40) * 0x1p-40);
-        for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+        for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++) {
             REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, x, y, 10000) == 0);
             wrong[a] += wrongly_rounded(x, y, 10000, &worst[a]);
         }
@@ -272,7 +272,7 @@ static void passes_compose(void)
     uint64_t random = seed;
     for (int i = 0; i < 5000; i++)
         x[i] = noise(&random);
-    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++)
+    for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++)
         for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++) {
             enum scand_accumulator accumulator = (enum scand_accumulator)a;
             REQUIRE(row_scan_f32("f", (enum scand_kind)kind, accumulator, x, once, 5000) == 0);
@@ -293,7 +293,7 @@ static void zeros_and_denormals_are_kept(void)
 {
     const float x[3] = {-0.0f, -0.0f, 0x1p-149f};
     float y[3];
-    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+    for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++) {
         REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, x, y, 3) == 0);
         CHECK_EQ(bits_of(y[0]), 0x80000000);
         CHECK_EQ(bits_of(y[2]), 1);
@@ -309,7 +309,7 @@ static void nan_is_always_the_same(void)
     double wide[4];
     const uint32_t strange = 0xff812345; /* negative and signalling */
     memcpy(&x[1], &strange, sizeof(strange));
-    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+    for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++) {
         REQUIRE(row_scan_f32("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, x, y, 4) == 0);
         CHECK(y[0] == 1.0f);
         CHECK_EQ(bits_of(y[1]), 0x7fc00000);
@@ -347,7 +347,7 @@ static void extremes(void)
 {
     const float x[8] = {-1.0f, 0.0f, -0.0f, 2.0f, NAN, 3.0f, INFINITY, -INFINITY};
     float y[8];
-    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+    for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++) {
         struct scan_rule rule = rule_of("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, SCAND_DTYPE_F32);
         rule.op = SCAND_OPERATOR_MAX;
         REQUIRE(row_scan(rule, x, y, 8) == 0);
@@ -372,7 +372,7 @@ static void identities(void)
     const float x[2] = {5.0f, 7.0f};
     double y[2];
     for (unsigned op = 0; op < SCAND_OPERATOR_COUNT; op++)
-        for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+        for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++) {
             struct scan_rule rule = rule_of("f", SCAND_KIND_EXCLUSIVE, (enum scand_accumulator)a, SCAND_DTYPE_F64);
             rule.op = (enum scand_operator)op;
             REQUIRE(row_scan(rule, x, y, 2) == 0);
@@ -386,7 +386,7 @@ static void products(void)
     static float x[1000];
     static double y[1000];
     uint64_t random = seed;
-    for (unsigned a = 0; a < SCAND_ACCUMULATOR_COUNT; a++) {
+    for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++) {
         struct scan_rule rule = rule_of("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, SCAND_DTYPE_F64);
         rule.op = SCAND_OPERATOR_PROD;
         for (int i = 0; i < 1000; i++)
@@ -397,7 +397,9 @@ static void products(void)
         for (int i = 0; i < 1000; i++)
             x[i] = 1.0f + 0x1p-8f * noise(&random);
         REQUIRE(row_scan(rule, x, y, 1000) == 0);
-        const long double bounds[] = {0x1p-14L, 0x1p-43L, 0x1p-36L}; /* 1000 roundings of 2^-24, 2^-53, 5 x 2^-48 */
+        /* 1000 roundings of 2^-24, 2^-53, 5 x 2^-48. */
+        const long double bounds[] = {
+            [SCAND_ACCUMULATOR_F32] = 0x1p-14L, [SCAND_ACCUMULATOR_F64] = 0x1p-43L, [SCAND_ACCUMULATOR_F2] = 0x1p-35L};
         long double product = 1;
         for (int i = 0; i < 1000; i++) {
             product *= x[i];

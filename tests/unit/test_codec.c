@@ -596,8 +596,8 @@ static void words(void)
 static void maps_in_maps(void)
 {
     FIELD(job_submit, job_submit_params, SUBMIT(GOOD, "\xa4" "axis\x00"), NULL);
-    FIELD(job_submit, job_submit_params, SUBMIT(TENSOR("\xa3" "f16", "\x91\x05", "\x91\x04"), "\xa4" "axis\x00"),
-          "job.submit: field \"input.dtype\" is \"f16\"; allowed: f32, f64");
+    FIELD(job_submit, job_submit_params, SUBMIT(TENSOR("\xa3" "f24", "\x91\x05", "\x91\x04"), "\xa4" "axis\x00"),
+          "job.submit: field \"input.dtype\" is \"f24\"; allowed: f32, f64, f16, bf16, i32, i64, u32, u64, f32be, i16be, i32be, ibm32");
     FIELD(job_submit, job_submit_params, SUBMIT("\x05", "\xa4" "axis\x00"),
           "job.submit: field \"input\" is an integer; expected: a map");
     FIELD(job_submit, job_submit_params, SUBMIT("\x80", "\xa4" "axis\x00"),

@@ -9,6 +9,7 @@
 #include "client/scanctl/array.h"
 #include "client/scanctl/input.h"
 #include "client/scanctl/plan.h"
+#include "protocol/status.h"
 #include "tests/check.h"
 
 /* What came of the last file. */
@@ -129,8 +130,8 @@ static void npy_missing_keys(void)
 
 static void npy_refused(void)
 {
-    CHECK_EQ(read_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}", 24), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "dtype '<f8'");
+    CHECK_EQ(read_npy(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (3,)}", 24), EX_DATAERR);
+    CHECK_CONTAINS(fault.text, "dtype '<c8'");
     CHECK_CONTAINS(fault.text, "astype");
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': ()}", 4), EX_DATAERR);
     CHECK_CONTAINS(fault.text, "rank 0");
@@ -204,7 +205,50 @@ static void npy_damaged(void)
         int result = read_file(file, size, &npy_hints);
         CHECK(result == 0 || result == EX_DATAERR);
         if (!result)
-            CHECK_EQ(array.header_bytes + array_sample_count(&array) * 4, size);
+            CHECK_EQ(array.header_bytes + array_sample_count(&array) * array_sample_bytes(&array), size);
+    }
+}
+
+/* Types and byte orders, each as the dtype that it is scanned as. */
+static void npy_types(void)
+{
+    static const struct {
+        const char *descr;
+        enum scand_dtype dtype;
+        bool little, refused;
+    } list[] = {
+        {"<f2", SCAND_DTYPE_F16, true, false},
+        {">f2", SCAND_DTYPE_F16, false, false},
+        {"<f4", SCAND_DTYPE_F32, true, false},
+        {">f4", SCAND_DTYPE_F32, false, false},
+        {"<f8", SCAND_DTYPE_F64, true, false},
+        {">f8", SCAND_DTYPE_F64, false, false},
+        {"<i4", SCAND_DTYPE_I32, true, false},
+        {">i4", SCAND_DTYPE_I32, false, false},
+        {"<i8", SCAND_DTYPE_I64, true, false},
+        {"<u4", SCAND_DTYPE_U32, true, false},
+        {"<u8", SCAND_DTYPE_U64, true, false},
+        {">i2", SCAND_DTYPE_I16BE, false, false},
+        {"<i2", 0, false, true},
+        {"|i1", 0, false, true},
+        {"<b4", 0, false, true},
+        {"", 0, false, true},
+        {"f4", 0, false, true},
+        {"<f44", 0, false, true},
+    };
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        char text[100];
+        snprintf(text, sizeof(text), "{'descr': '%s', 'fortran_order': False, 'shape': (3,)}", list[i].descr);
+        if (list[i].refused) {
+            CHECK_EQ(read_npy(1, text, 12), EX_DATAERR);
+            continue;
+        }
+        CHECK_EQ(read_npy(1, text, 3 * dtype_size_bytes(list[i].dtype)), 0);
+        CHECK_EQ(array.dtype, list[i].dtype);
+        CHECK_EQ(array.swapped, list[i].little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__));
+        char file[NPY_WRITTEN_MAX];
+        npy_format_header(&array, array.dtype, file);
+        CHECK(!memcmp(file + 10, text, strlen("{'descr': '<f4'")));
     }
 }
 
@@ -349,18 +393,21 @@ static void swapping(void)
     unsigned char bytes[2 * 244];
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (unsigned char)i;
-    array_swap(&traces, bytes, sizeof(bytes), 4);
+    array_swap(&traces, bytes, sizeof(bytes), SCAND_DTYPE_F32);
     for (size_t i = 0; i < sizeof(bytes); i++) {
         size_t in_trace = i % 244, from = in_trace < 240 ? i : i - in_trace + 240 + (243 - in_trace);
         CHECK_EQ(bytes[i], (unsigned char)from);
     }
     struct array dense = {.format = FORMAT_RAW, .rank = 1, .shape = {2}, .swapped = true};
     char text[] = "abcdefghijklmnop";
-    array_swap(&dense, text, 16, 8);
+    array_swap(&dense, text, 16, SCAND_DTYPE_I64);
     CHECK(!strcmp(text, "hgfedcbaponmlkji"));
+    array_swap(&dense, text, 4, SCAND_DTYPE_F16);
+    CHECK(!strcmp(text, "ghefdcbaponmlkji"));
+    array_swap(&dense, text, 16, SCAND_DTYPE_I32BE); /* in files as in the daemon */
     dense.swapped = false;
-    array_swap(&dense, text, 16, 4);
-    CHECK(!strcmp(text, "hgfedcbaponmlkji"));
+    array_swap(&dense, text, 16, SCAND_DTYPE_F32);
+    CHECK(!strcmp(text, "ghefdcbaponmlkji"));
 }
 
 static void names(void)
@@ -432,6 +479,7 @@ static const struct test tests[] = {
     TEST(npy_bad_prefix),
     TEST(npy_truncated),
     TEST(npy_damaged),
+    TEST(npy_types),
     TEST(npy_written),
     TEST(raw_shapes),
     TEST(su_good),

@@ -88,6 +88,12 @@ static void plan_fills_chunks(void)
     params.output.strides[0] = 240, params.output.strides[1] = 8;
     CHECK_EQ(plan(&job, &params, 720), 0);
     CHECK_EQ(job.chunk_rows, 2);
+    params.input = params.output, params.input.buffer = 1, params.input.dtype = SCAND_DTYPE_F64;
+    CHECK_EQ(plan(&job, &params, 720), 0); /* 240 bytes a row: one place serves both */
+    CHECK_EQ(job.chunk_rows, 3);
+    params.input.dtype = SCAND_DTYPE_F16;
+    CHECK_EQ(plan(&job, &params, 720), 0); /* 60 and 240 */
+    CHECK_EQ(job.chunk_rows, 2);
 }
 
 static const char *refused(const struct msg_job_submit_params *params)
@@ -127,10 +133,16 @@ static void plan_compares_input_and_output(void)
     CHECK_EQ(plan(&job, &params, 4096), 0);
     params = scan_of(rows_of(1, 5, 100, 0), rows_of(1, 5, 100, 0));
     params.output.strides[0] = 404;
-    CHECK_CONTAINS(refused(&params), "overlap; make them the same elements of the same dtype, or keep them apart");
+    CHECK_CONTAINS(refused(&params), "overlap; make them the same elements, of dtypes of one size, or keep them apart");
     params = scan_of(rows_of(1, 5, 100, 0), rows_of(1, 5, 100, 0));
     params.output.dtype = SCAND_DTYPE_F64, params.output.strides[0] = 800, params.output.strides[1] = 8;
-    CHECK_CONTAINS(refused(&params), "same dtype");
+    CHECK_CONTAINS(refused(&params), "dtypes of one size");
+    params.input = params.output, params.output.dtype = SCAND_DTYPE_F32; /* every other word of f64 input */
+    params.input.dtype = SCAND_DTYPE_F64;
+    CHECK_CONTAINS(refused(&params), "dtypes of one size");
+    params = scan_of(rows_of(1, 5, 100, 0), rows_of(1, 5, 100, 0));
+    params.input.dtype = SCAND_DTYPE_IBM32;
+    CHECK_EQ(plan(&job, &params, 4096), 0);
     params.input = rows_of(1, 5, 100, 0), params.input.strides[0] = 0; /* the input alone may repeat a row */
     params.output = rows_of(2, 5, 100, 0);
     CHECK_EQ(plan(&job, &params, 4096), 0);
@@ -212,7 +224,7 @@ static void failure_of_a_rule(void)
     CHECK(job_take_back(&job, &chunk));
     CHECK_EQ(job.outcome.code, -EOPNOTSUPP);
     CHECK_CONTAINS(job.outcome.message, "device cannot do this scan");
-    CHECK_CONTAINS(job.outcome.message, "\"op\" is \"max\"");
+    CHECK_CONTAINS(job.outcome.message, "\"op\" is \"max\", \"kind\" \"inclusive\", \"input.dtype\" \"f32\"");
 }
 
 static void failure_of_the_last_chunk(void)

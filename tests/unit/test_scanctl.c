@@ -40,13 +40,41 @@ static void options_defaults(void)
     CHECK_EQ(parse("in.su -o out.su"), 0);
     CHECK_EQ(options.scan.pass_count, 1);
     CHECK_EQ(options.scan.passes[0], SCAND_PASS_FORWARD);
-    CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F64);
     CHECK_EQ(options.scan.kind, SCAND_KIND_INCLUSIVE);
-    CHECK_EQ(options.scan.intermediate, SCAND_DTYPE_F32);
-    CHECK_EQ(options.output_dtype, SCAND_DTYPE_F32);
     CHECK_EQ(options.axis, -1);
     CHECK_EQ(options.hints.format, FORMAT_SU);
     CHECK_EQ(options.hints.rank, 0);
+}
+
+/* What is left out depends on the samples. */
+static void options_types(void)
+{
+    static const struct {
+        enum scand_dtype samples, output, intermediate;
+        enum scand_accumulator accumulator;
+    } list[] = {
+        {SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_F64},
+        {SCAND_DTYPE_IBM32, SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_F64},
+        {SCAND_DTYPE_F64, SCAND_DTYPE_F64, SCAND_DTYPE_F64, SCAND_ACCUMULATOR_F64},
+        {SCAND_DTYPE_U32, SCAND_DTYPE_U32, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_EXACT},
+    };
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        struct array array = {.format = FORMAT_RAW, .dtype = list[i].samples};
+        CHECK_EQ(parse("in -o out"), 0);
+        CHECK_EQ(scan_options_types(&options, &array, &fault), 0);
+        CHECK_EQ(options.output_dtype, list[i].output);
+        CHECK_EQ(options.scan.intermediate, list[i].intermediate);
+        CHECK_EQ(options.scan.accumulator, list[i].accumulator);
+        CHECK_EQ(parse("in -o out --accumulator f2 --intermediate f32 --output-dtype bf16"), 0);
+        CHECK_EQ(scan_options_types(&options, &array, &fault), 0);
+        CHECK(options.output_dtype == SCAND_DTYPE_BF16 && options.scan.intermediate == SCAND_DTYPE_F32);
+        CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F2);
+    }
+    CHECK_EQ(parse("in.npy -o out.npy --output-dtype ibm32"), 0);
+    CHECK_EQ(scan_options_types(&options, &(struct array){.format = FORMAT_NPY}, &fault), EX_USAGE);
+    CHECK_CONTAINS(fault.text, "--output-dtype is ibm32, which .npy files cannot hold");
+    CHECK_EQ(parse("in -o out --dtype i16be"), 0);
+    CHECK_EQ(options.hints.dtype, SCAND_DTYPE_I16BE);
 }
 
 static void options_given(void)
@@ -90,12 +118,14 @@ static void options_wrong(void)
         {"in -o out --passes up", "--passes is \"up\"; it may be forward, backward"},
         {"in -o out --passes forward,", "--passes is \"\""},
         {"in -o out --passes forward,forward,forward", "one or 2 passes"},
-        {"in -o out --accumulator f16", "--accumulator is \"f16\"; it may be f32, f64, f2"},
+        {"in -o out --accumulator f16", "--accumulator is \"f16\"; it may be auto, f32, f64, f2, exact"},
         {"in -o out --kind both", "it may be inclusive, exclusive"},
         {"in -o out --op mean", "--op is \"mean\"; it may be sum, prod, max, min"},
-        {"in -o out --intermediate f2", "it may be f32, f64"},
+        {"in -o out --intermediate f2", "--intermediate is \"f2\"; it may be f32, f64"},
+        {"in -o out --intermediate f16", "--intermediate is \"f16\"; it may be f32, f64"},
         {"in -o out --output-dtype f4", "it may be f32, f64"},
-        {"in -o out --dtype f64", "--dtype is \"f64\"; it may be f32"},
+        {"in -o out --dtype f8", "--dtype is \"f8\"; it may be f32, f64, f16"},
+        {"in.npy -o out.npy --dtype f32", "--dtype is for raw samples"},
         {"in -o out --axis x", "--axis is \"x\""},
         {"in -o out --axis 5", "--axis is \"5\""},
         {"in -o out --axis --1", "--axis is \"--1\""},
@@ -359,6 +389,7 @@ static void rows_shared_once(void)
 static const struct test tests[] = {
     TEST(options_defaults),
     TEST(options_given),
+    TEST(options_types),
     TEST(options_wrong),
     TEST(output_whole_or_not),
     TEST(output_through_links),

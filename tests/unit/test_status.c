@@ -74,8 +74,8 @@ static void words_are_found_whole(void)
 static void words_are_joined_and_cut(void)
 {
     char text[64];
-    CHECK(strcmp(words_join(&accumulator_words, text, sizeof text), "f32, f64, f2") == 0);
-    CHECK(strcmp(words_join(&accumulator_words, text, 6), "f32, ") == 0);
+    CHECK(strcmp(words_join(&accumulator_words, text, sizeof text), "auto, f32, f64, f2, exact") == 0);
+    CHECK(strcmp(words_join(&accumulator_words, text, 7), "auto, ") == 0);
     CHECK(strcmp(words_join(&accumulator_words, text, 1), "") == 0);
 }
 
@@ -83,6 +83,10 @@ static void dtypes_have_sizes(void)
 {
     CHECK_EQ(dtype_size_bytes(SCAND_DTYPE_F32), 4);
     CHECK_EQ(dtype_size_bytes(SCAND_DTYPE_F64), 8);
+    CHECK_EQ(dtype_size_bytes(SCAND_DTYPE_I16BE), 2);
+    CHECK_EQ(dtype_class(SCAND_DTYPE_F64), SCAND_CLASS_F64);
+    CHECK_EQ(dtype_class(SCAND_DTYPE_I32), SCAND_CLASS_SIGNED);
+    CHECK_EQ(dtype_class(SCAND_DTYPE_I32BE), SCAND_CLASS_F32);
 }
 
 static const struct test tests[] = {

@@ -76,9 +76,10 @@ struct scand_tensor {
 };
 
 /*
- * A scan along one axis of `input`, an f32 tensor, into `output`, an f32 or f64 tensor of the same shape, which is the
- * same elements (in place) or does not overlap it. Zero-initialised members are the defaults: inclusive, sum, f32
- * accumulation, f32 between the passes.
+ * A scan along one axis of `input` into `output`, a tensor of the same shape, which is the same elements (in place, of
+ * dtypes of one size) or does not overlap it. Integers become integers at least as wide, floats floats.
+ * Zero-initialised members are the defaults: inclusive, sum, accumulation in the class of the input (see
+ * scand/types.h), f32 between the passes, also of f64 samples.
  */
 struct scand_scan {
     struct scand_tensor input;

@@ -16,17 +16,33 @@ extern "C" {
 #define SCAND_PASSES_MAX 2 /* passes of one scan */
 
 // clang-format off
-/* Element types of a tensor, native byte order.
- *  NAME  word   bytes */
-#define SCAND_DTYPES(X) \
-    X(F32, "f32", 4)    \
-    X(F64, "f64", 8)
+/* Element types of a tensor. Native byte order, but for the forms of files: f32be, i16be and i32be are big-endian,
+ * ibm32 is IBM's hexadecimal float, big-endian too. The class is what samples are while they are scanned: f32 (so that
+ * f16, bf16 and the file forms are ways to store f32), f64, or integers of 64 bits, which wrap.
+ *  NAME   word     bytes class */
+#define SCAND_DTYPES(X)           \
+    X(F32,   "f32",   4, F32)     \
+    X(F64,   "f64",   8, F64)     \
+    X(F16,   "f16",   2, F32)     \
+    X(BF16,  "bf16",  2, F32)     \
+    X(I32,   "i32",   4, SIGNED)  \
+    X(I64,   "i64",   8, SIGNED)  \
+    X(U32,   "u32",   4, UNSIGNED) \
+    X(U64,   "u64",   8, UNSIGNED) \
+    X(F32BE, "f32be", 4, F32)     \
+    X(I16BE, "i16be", 2, F32)     \
+    X(I32BE, "i32be", 4, F32)     \
+    X(IBM32, "ibm32", 4, F32)
 
-/* What a running result is kept in. f2 is a double-word number of two floats: about 48 bits, from single-precision units alone. */
+/* What a running result is kept in. auto: f32 for samples of class f32, f64 for f64, exact for integers. f2 is a
+ * double-word number of two floats: about 48 bits, from single-precision units alone. exact: 64-bit integers that wrap,
+ * for integers only, which take no other. */
 #define SCAND_ACCUMULATORS(X) \
+    X(AUTO, "auto")           \
     X(F32, "f32")             \
     X(F64, "f64")             \
-    X(F2, "f2")
+    X(F2, "f2")               \
+    X(EXACT, "exact")
 
 /* inclusive: element i is part of result i. exclusive: it is not; a row begins with the operator's identity. */
 #define SCAND_KINDS(X)         \
@@ -53,9 +69,10 @@ extern "C" {
 // clang-format on
 
 #define SCAND_ENUMERATOR(PREFIX, NAME) SCAND_##PREFIX##_##NAME
-#define X(NAME, WORD, BYTES)           SCAND_ENUMERATOR(DTYPE, NAME),
+#define X(NAME, WORD, BYTES, CLASS)    SCAND_ENUMERATOR(DTYPE, NAME),
 enum scand_dtype { SCAND_DTYPES(X) SCAND_DTYPE_COUNT };
 #undef X
+enum scand_class { SCAND_CLASS_F32, SCAND_CLASS_F64, SCAND_CLASS_SIGNED, SCAND_CLASS_UNSIGNED };
 #define X(NAME, WORD) SCAND_ENUMERATOR(ACCUMULATOR, NAME),
 enum scand_accumulator { SCAND_ACCUMULATORS(X) SCAND_ACCUMULATOR_COUNT };
 #undef X

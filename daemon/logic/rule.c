@@ -1,0 +1,107 @@
+#include "rule.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define LIST_BYTES 128
+
+static const char *dtype_word(uint32_t dtype)
+{
+    return dtype_words.words[dtype];
+}
+
+static bool is_integer(uint32_t dtype)
+{
+    return dtype_class(dtype) == SCAND_CLASS_SIGNED || dtype_class(dtype) == SCAND_CLASS_UNSIGNED;
+}
+
+/* Integers stay integers and lose no width; floats stay floats. */
+static bool may_become(uint32_t input, uint32_t output)
+{
+    if (is_integer(input) != is_integer(output))
+        return false;
+    return !is_integer(input) || dtype_size_bytes(output) >= dtype_size_bytes(input);
+}
+
+static int check_output(uint32_t input, uint32_t output, struct error *error)
+{
+    char allowed[LIST_BYTES] = "";
+    int length = 0;
+    if (may_become(input, output))
+        return 0;
+    for (uint32_t dtype = 0; dtype < SCAND_DTYPE_COUNT; dtype++)
+        if (may_become(input, dtype))
+            length += snprintf(allowed + length, sizeof allowed - (size_t)length, "%s%s", length ? ", " : "",
+                               dtype_word(dtype));
+    return error_set(error, -EINVAL, "job.submit: \"output.dtype\" is \"%s\"; allowed with \"input.dtype\" \"%s\": %s",
+                     dtype_word(output), dtype_word(input), allowed);
+}
+
+static int check_accumulator(uint32_t input, uint32_t accumulator, struct error *error)
+{
+    bool exact = accumulator == SCAND_ACCUMULATOR_EXACT;
+    const char *allowed = NULL;
+    if (accumulator == SCAND_ACCUMULATOR_AUTO)
+        return 0;
+    if (is_integer(input))
+        allowed = exact ? NULL : "exact";
+    else if (dtype_class(input) == SCAND_CLASS_F64)
+        allowed = exact || accumulator == SCAND_ACCUMULATOR_F32 ? "f64, f2" : NULL;
+    else
+        allowed = exact ? "f32, f64, f2" : NULL;
+    if (!allowed)
+        return 0;
+    return error_set(error, -EINVAL,
+                     "job.submit: \"accumulator\" is \"%s\"; allowed with \"input.dtype\" \"%s\": auto, %s",
+                     accumulator_words.words[accumulator], dtype_word(input), allowed);
+}
+
+/* Of one pass too, so that a mistake does not wait for the second one. f32, the first word, is what is left out. */
+static int check_intermediate(uint32_t input, uint32_t intermediate, struct error *error)
+{
+    if (intermediate == SCAND_DTYPE_F32 || (intermediate == SCAND_DTYPE_F64 && !is_integer(input)))
+        return 0;
+    if (is_integer(input))
+        return error_set(error, -EINVAL,
+                         "job.submit: \"intermediate\" is \"%s\", but \"input.dtype\" \"%s\" is of integers, which are "
+                         "not rounded between passes; leave it out",
+                         dtype_word(intermediate), dtype_word(input));
+    return error_set(error, -EINVAL, "job.submit: \"intermediate\" is \"%s\"; allowed: f32, f64",
+                     dtype_word(intermediate));
+}
+
+static enum scand_accumulator accumulator_of(const struct msg_job_submit_params *params)
+{
+    static const enum scand_accumulator usual[] = {
+        [SCAND_CLASS_F32] = SCAND_ACCUMULATOR_F32,
+        [SCAND_CLASS_F64] = SCAND_ACCUMULATOR_F64,
+        [SCAND_CLASS_SIGNED] = SCAND_ACCUMULATOR_EXACT,
+        [SCAND_CLASS_UNSIGNED] = SCAND_ACCUMULATOR_EXACT,
+    };
+    return params->accumulator ? params->accumulator : usual[dtype_class(params->input.dtype)];
+}
+
+int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
+{
+    uint32_t input = params->input.dtype;
+    int r = check_output(input, params->output.dtype, error);
+    if (!r)
+        r = check_accumulator(input, params->accumulator, error);
+    if (!r)
+        r = check_intermediate(input, params->intermediate, error);
+    if (r)
+        return r;
+    *rule = (struct scan_rule){
+        .pass_count = params->passes_count,
+        .kind = params->kind,
+        .op = params->op,
+        .accumulator = accumulator_of(params),
+        .intermediate = params->intermediate,
+        .input = input,
+        .output = params->output.dtype,
+    };
+    for (uint32_t i = 0; i < params->passes_count; i++)
+        rule->passes[i] = params->passes[i];
+    return 0;
+}

@@ -1,0 +1,14 @@
+/*
+ * What a job asks to be computed, as kernels are told it: which types, accumulators and operators go together, and what
+ * stands for a field that was left out.
+ */
+#ifndef DAEMON_RULE_H
+#define DAEMON_RULE_H
+
+#include "kernels/scan.h"
+#include "protocol/messages.h"
+
+/* Sets *rule, its accumulator never being AUTO. Returns 0, or -EINVAL and *error. */
+int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error);
+
+#endif

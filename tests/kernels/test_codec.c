@@ -1,0 +1,213 @@
+/*
+ * The codecs against what they are meant to be: values that can be worked out by hand, every 16-bit number, and, for
+ * encoding, that no neighbour of the result is nearer.
+ */
+#include <math.h>
+
+#include "kernels/codec.h"
+#include "tests/check.h"
+
+#define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
+
+static uint64_t seed;
+
+/* Any f32 but a NaN, of all exponents. */
+static float any_float(uint64_t *random)
+{
+    float x = codec_f32_of_bits((uint32_t)random_next(random));
+    return isnan(x) ? 0.0f : x;
+}
+
+static double f16_by_hand(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double magnitude = exponent == 31  ? (fraction ? (double)NAN : (double)INFINITY)
+                       : exponent == 0 ? ldexp(fraction, -24)
+                                       : ldexp(1024 + fraction, exponent - 25);
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+static void f16_decodes(void)
+{
+    for (unsigned bits = 0; bits < 65536; bits++) {
+        double expected = f16_by_hand((uint16_t)bits);
+        float found = codec_decode_f16((uint16_t)bits);
+        REQUIRE(isnan(expected) ? isnan(found) : (double)found == expected && !signbit(found) == !signbit(expected));
+    }
+}
+
+/* Whether `found` is the nearest to x of the values before and after it, or of two the even one. */
+static bool nearest(double x, double found, double before, double after, bool even)
+{
+    double error = fabs(found - x), other = fmin(fabs(before - x), fabs(after - x));
+    return error < other || (error == other && even);
+}
+
+static void f16_encodes(void)
+{
+    uint64_t random = seed;
+    for (unsigned bits = 0; bits < 65536; bits++) {
+        float x = codec_decode_f16((uint16_t)bits);
+        CHECK_EQ(codec_encode_f16(x), isnan(x) ? 0x7e00 : bits);
+    }
+    for (int i = 0; i < 1000000; i++) {
+        float x = fabsf(i % 2 ? any_float(&random) : ldexpf((float)(random_next(&random) >> 40), -(int)(i % 60)));
+        uint16_t found = codec_encode_f16(x);
+        if (x >= 65520.0f)
+            CHECK_EQ(found, 0x7c00);
+        else if (found > 0)
+            REQUIRE(nearest((double)x, f16_by_hand(found), f16_by_hand(found - 1),
+                            found < 0x7bff ? f16_by_hand(found + 1) : 65536.0, found % 2 == 0));
+        else
+            REQUIRE(x <= 0x1p-25f);
+        CHECK_EQ(codec_encode_f16(-x), found | 0x8000);
+    }
+    CHECK_EQ(codec_encode_f16(-NAN), 0x7e00);
+}
+
+static void bf16_both_ways(void)
+{
+    uint64_t random = seed;
+    for (unsigned bits = 0; bits < 65536; bits++) {
+        float x = codec_decode_bf16((uint16_t)bits);
+        CHECK_EQ(codec_bits(x), bits << 16);
+        CHECK_EQ(codec_encode_bf16(x), isnan(x) ? 0x7fc0 : bits);
+    }
+    for (int i = 0; i < 100000; i++) {
+        float x = any_float(&random);
+        uint16_t found = codec_encode_bf16(x);
+        uint32_t cut = codec_bits(x) & 0xffff, up = cut > 0x8000 || (cut == 0x8000 && (codec_bits(x) >> 16) % 2);
+        CHECK_EQ(found, (codec_bits(x) >> 16) + up);
+    }
+    CHECK_EQ(codec_encode_bf16(3.4028234e38f), 0x7f80);
+}
+
+static void integers_of_files(void)
+{
+    static const struct {
+        float x;
+        int32_t i16, i32;
+    } list[] = {
+        {0.5f, 0, 0},
+        {1.5f, 2, 2},
+        {2.5f, 2, 2},
+        {-0.5f, 0, 0},
+        {-1.5f, -2, -2},
+        {32766.5f, 32766, 32766},
+        {32767.5f, 32767, 32768},
+        {-32768.5f, -32768, -32768},
+        {-40000.0f, -32768, -40000},
+        {0x1p31f, 32767, INT32_MAX},
+        {2147483520.0f, 32767, 2147483520},
+        {-0x1p31f, -32768, INT32_MIN},
+        {INFINITY, 32767, INT32_MAX},
+        {-INFINITY, -32768, INT32_MIN},
+        {NAN, 0, 0},
+        {8388607.5f, 32767, 8388608},
+    };
+    for (size_t i = 0; i < COUNT(list); i++) {
+        CHECK_EQ(codec_encode_i16(list[i].x), list[i].i16);
+        CHECK_EQ(codec_encode_i32(list[i].x), list[i].i32);
+    }
+    const unsigned char bytes[] = {0xff, 0xfe, 0x01, 0x02};
+    CHECK(codec_decode_f32(SCAND_DTYPE_I16BE, bytes) == -2.0f);
+    CHECK(codec_decode_f32(SCAND_DTYPE_I16BE, bytes + 2) == 258.0f);
+    CHECK(codec_decode_f32(SCAND_DTYPE_I32BE, bytes) == -130814.0f);
+    const unsigned char odd[] = {0x01, 0x00, 0x00, 0x01, 0x01, 0x00, 0x00, 0x03};
+    CHECK(codec_decode_f32(SCAND_DTYPE_I32BE, odd) == 0x1p24f);         /* 2^24 + 1 to even */
+    CHECK(codec_decode_f32(SCAND_DTYPE_I32BE, odd + 4) == 0x1p24f + 4); /* 2^24 + 3 */
+}
+
+static double ibm_by_hand(uint32_t bits)
+{
+    double magnitude = ldexp((double)(bits & 0xffffff), 4 * ((int)(bits >> 24 & 127) - 64) - 24);
+    return bits >> 31 ? -magnitude : magnitude;
+}
+
+static void ibm_decodes(void)
+{
+    uint64_t random = seed;
+    CHECK(codec_decode_ibm32(0xc276a000) == -118.625f);
+    CHECK(codec_decode_ibm32(0x41100000) == 1.0f);
+    CHECK(codec_decode_ibm32(0x00000000) == 0.0f);
+    CHECK(codec_decode_ibm32(0x7fffffff) == INFINITY && codec_decode_ibm32(0xffffffff) == -INFINITY);
+    CHECK(codec_decode_ibm32(0x42000001) == 0x1p-16f); /* without the leading digit that it ought to have */
+    CHECK_EQ(codec_bits(codec_decode_ibm32(0x2010000d)), 0x00020002); /* a denormal, rounded once */
+    for (int i = 0; i < 1000000; i++) {
+        uint32_t bits = (uint32_t)random_next(&random);
+        CHECK_EQ(codec_bits(codec_decode_ibm32(bits)), codec_bits((float)ibm_by_hand(bits)));
+    }
+}
+
+static void ibm_encodes(void)
+{
+    uint64_t random = seed;
+    CHECK_EQ(codec_encode_ibm32(-118.625f), 0xc276a000);
+    CHECK_EQ(codec_encode_ibm32(1.0f), 0x41100000);
+    CHECK_EQ(codec_encode_ibm32(0.0f), 0);
+    CHECK_EQ(codec_encode_ibm32(-0.0f), 0x80000000);
+    CHECK_EQ(codec_encode_ibm32(NAN), 0);
+    CHECK_EQ(codec_encode_ibm32(INFINITY), 0x7fffffff);
+    CHECK_EQ(codec_encode_ibm32(-INFINITY), 0xffffffff);
+    CHECK_EQ(codec_encode_ibm32(codec_f32_of_bits(0x3f7fffff)), 0x40ffffff);
+    CHECK_EQ(codec_encode_ibm32(codec_f32_of_bits(0x3fffffff)), 0x41200000); /* 2 - 2^-23 has no 24 bits there */
+    for (int i = 0; i < 1000000; i++) {
+        float x = fabsf(any_float(&random));
+        if (isinf(x) || x == 0)
+            continue;
+        uint32_t found = codec_encode_ibm32(x);
+        CHECK((found & 0xffffff) >= 0x100000); /* a leading digit */
+        uint32_t before = (found & 0xffffff) == 0x100000 ? found - (1 << 24) + 0xefffff : found - 1;
+        uint32_t after = (found & 0xffffff) == 0xffffff ? found + (1 << 24) - 0xefffff : found + 1;
+        REQUIRE(nearest((double)x, ibm_by_hand(found), ibm_by_hand(before), ibm_by_hand(after), found % 2 == 0));
+        CHECK_EQ(codec_encode_ibm32(-x), found | 0x80000000);
+    }
+}
+
+/* What is encoded is in the byte order of its form, and no more bytes than it has. */
+static void bytes_of_files(void)
+{
+    static const struct {
+        enum scand_dtype dtype;
+        unsigned char bytes[5];
+    } list[] = {
+        {SCAND_DTYPE_F32BE, {0xc0, 0x00, 0x00, 0x00, 0xee}}, {SCAND_DTYPE_I16BE, {0xff, 0xfe, 0xee, 0xee, 0xee}},
+        {SCAND_DTYPE_I32BE, {0xff, 0xff, 0xff, 0xfe, 0xee}}, {SCAND_DTYPE_IBM32, {0xc1, 0x20, 0x00, 0x00, 0xee}},
+        {SCAND_DTYPE_F16, {0x00, 0xc0, 0xee, 0xee, 0xee}},   {SCAND_DTYPE_BF16, {0x00, 0xc0, 0xee, 0xee, 0xee}},
+        {SCAND_DTYPE_F32, {0x00, 0x00, 0x00, 0xc0, 0xee}},
+    };
+    for (size_t i = 0; i < COUNT(list); i++) {
+        unsigned char bytes[5] = {0xee, 0xee, 0xee, 0xee, 0xee};
+        codec_encode_f32(list[i].dtype, -2.0f, bytes);
+        CHECK(memcmp(bytes, list[i].bytes, sizeof(bytes)) == 0);
+        CHECK(codec_decode_f32(list[i].dtype, bytes) == -2.0f);
+    }
+    unsigned char bytes[4];
+    codec_encode_f32(SCAND_DTYPE_F32BE, codec_f32_of_bits(0xff812345), bytes);
+    CHECK(memcmp(bytes, "\x7f\xc0\x00\x00", 4) == 0);
+}
+
+static void integers(void)
+{
+    unsigned char bytes[9] = {0xff, 0xff, 0xff, 0xff, 0xee, 0xee, 0xee, 0xee, 0xee};
+    CHECK_EQ(codec_decode_integer(SCAND_DTYPE_I32, bytes), -1);
+    CHECK_EQ(codec_decode_integer(SCAND_DTYPE_U32, bytes), 0xffffffff);
+    codec_encode_integer(SCAND_DTYPE_U32, UINT64_C(0x123456789abcdef0), bytes);
+    CHECK_EQ(codec_decode_integer(SCAND_DTYPE_U32, bytes), 0x9abcdef0);
+    CHECK_EQ(bytes[4], 0xee);
+    codec_encode_integer(SCAND_DTYPE_I64, UINT64_C(0x923456789abcdef0), bytes);
+    CHECK(codec_decode_integer(SCAND_DTYPE_U64, bytes) == UINT64_C(0x923456789abcdef0));
+    CHECK_EQ(bytes[8], 0xee);
+}
+
+static const struct test tests[] = {
+    TEST(f16_decodes),       TEST(f16_encodes), TEST(bf16_both_ways),
+    TEST(integers_of_files), TEST(ibm_decodes), TEST(ibm_encodes),
+    TEST(bytes_of_files),    TEST(integers),    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    seed = random_seed();
+    return test_main(argc, argv, tests);
+}

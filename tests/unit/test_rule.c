@@ -1,0 +1,109 @@
+/*
+ * Which types, accumulators and options go together, each combination against a table of what is allowed.
+ */
+#include <errno.h>
+
+#include "daemon/logic/rule.h"
+#include "tests/check.h"
+
+static struct error error;
+static struct scan_rule rule;
+
+static struct msg_job_submit_params params_of(enum scand_dtype input, enum scand_dtype output)
+{
+    return (struct msg_job_submit_params){
+        .input.dtype = input, .output.dtype = output, .passes = {SCAND_PASS_FORWARD}, .passes_count = 1};
+}
+
+static const char *refused(const struct msg_job_submit_params *params)
+{
+    error.message[0] = '\0';
+    CHECK_EQ(rule_take(params, &rule, &error), -EINVAL);
+    return error.message;
+}
+
+#define FLOATS   "f32, f64, f16, bf16, f32be, i16be, i32be, ibm32"
+#define INTEGERS "i32, i64, u32, u64"
+
+static void outputs(void)
+{
+    for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
+        for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++) {
+            struct msg_job_submit_params params = params_of(input, output);
+            bool whole = input >= SCAND_DTYPE_I32 && input <= SCAND_DTYPE_U64;
+            bool long_input = input == SCAND_DTYPE_I64 || input == SCAND_DTYPE_U64;
+            bool allowed = whole == (output >= SCAND_DTYPE_I32 && output <= SCAND_DTYPE_U64) &&
+                           !(long_input && (output == SCAND_DTYPE_I32 || output == SCAND_DTYPE_U32));
+            if (!allowed) {
+                CHECK_CONTAINS(refused(&params), long_input ? "i64, u64" : whole ? INTEGERS : FLOATS);
+                CHECK_CONTAINS(error.message, dtype_words.words[input]);
+                CHECK_CONTAINS(error.message, dtype_words.words[output]);
+                continue;
+            }
+            CHECK_EQ(rule_take(&params, &rule, &error), 0);
+            CHECK(rule.input == input && rule.output == output);
+        }
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_I64, SCAND_DTYPE_I32);
+    CHECK_CONTAINS(refused(&params),
+                   "job.submit: \"output.dtype\" is \"i32\"; allowed with \"input.dtype\" \"i64\": i64, u64");
+}
+
+static void accumulators(void)
+{
+    static const struct {
+        enum scand_dtype input;
+        enum scand_accumulator given, taken; /* AUTO: refused */
+        const char *message;
+    } list[] = {
+        {SCAND_DTYPE_F32, SCAND_ACCUMULATOR_AUTO, SCAND_ACCUMULATOR_F32, NULL},
+        {SCAND_DTYPE_IBM32, SCAND_ACCUMULATOR_AUTO, SCAND_ACCUMULATOR_F32, NULL},
+        {SCAND_DTYPE_F64, SCAND_ACCUMULATOR_AUTO, SCAND_ACCUMULATOR_F64, NULL},
+        {SCAND_DTYPE_U32, SCAND_ACCUMULATOR_AUTO, SCAND_ACCUMULATOR_EXACT, NULL},
+        {SCAND_DTYPE_F16, SCAND_ACCUMULATOR_F2, SCAND_ACCUMULATOR_F2, NULL},
+        {SCAND_DTYPE_F64, SCAND_ACCUMULATOR_F2, SCAND_ACCUMULATOR_F2, NULL},
+        {SCAND_DTYPE_I64, SCAND_ACCUMULATOR_EXACT, SCAND_ACCUMULATOR_EXACT, NULL},
+        {SCAND_DTYPE_F64, SCAND_ACCUMULATOR_F32, 0, "is \"f32\"; allowed with \"input.dtype\" \"f64\": auto, f64, f2"},
+        {SCAND_DTYPE_F64, SCAND_ACCUMULATOR_EXACT, 0, "auto, f64, f2"},
+        {SCAND_DTYPE_BF16, SCAND_ACCUMULATOR_EXACT, 0,
+         "is \"exact\"; allowed with \"input.dtype\" \"bf16\": auto, f32, f64, f2"},
+        {SCAND_DTYPE_I32, SCAND_ACCUMULATOR_F32, 0, "is \"f32\"; allowed with \"input.dtype\" \"i32\": auto, exact"},
+        {SCAND_DTYPE_I32, SCAND_ACCUMULATOR_F64, 0, "auto, exact"},
+        {SCAND_DTYPE_U64, SCAND_ACCUMULATOR_F2, 0, "auto, exact"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        struct msg_job_submit_params params = params_of(list[i].input, list[i].input);
+        params.accumulator = list[i].given;
+        if (list[i].message) {
+            CHECK_CONTAINS(refused(&params), list[i].message);
+            continue;
+        }
+        CHECK_EQ(rule_take(&params, &rule, &error), 0);
+        CHECK_EQ(rule.accumulator, list[i].taken);
+    }
+}
+
+static void intermediates(void)
+{
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32);
+    params.intermediate = SCAND_DTYPE_F64;
+    CHECK_EQ(rule_take(&params, &rule, &error), 0);
+    CHECK_EQ(rule.intermediate, SCAND_DTYPE_F64);
+    params.intermediate = SCAND_DTYPE_F16;
+    CHECK_CONTAINS(refused(&params), "\"intermediate\" is \"f16\"; allowed: f32, f64");
+    params = params_of(SCAND_DTYPE_I32, SCAND_DTYPE_I64);
+    CHECK_EQ(rule_take(&params, &rule, &error), 0);
+    params.intermediate = SCAND_DTYPE_F64;
+    CHECK_CONTAINS(refused(&params), "\"intermediate\" is \"f64\", but \"input.dtype\" \"i32\" is of integers");
+}
+
+static const struct test tests[] = {
+    TEST(outputs),
+    TEST(accumulators),
+    TEST(intermediates),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}
