@@ -116,6 +116,7 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->op = scan->op;
     params->accumulator = scan->accumulator;
     params->intermediate = scan->intermediate;
+    params->demean = scan->demean != 0;
     job->input = scan->input.buffer;
     job->output = scan->output.buffer;
     job->reads = tensor_extent(&scan->input);

@@ -6,8 +6,9 @@
  * rows: a block of each is gathered into a line of the scratch memory, some samples of each row in turn, and scattered
  * the same way. Other dtypes are decoded and encoded on that way.
  *
- * A row of several blocks is visited once for each pass, to find the totals of the blocks in that pass and from them
- * the carries, and once more for the values. What a pass leaves is never stored between visits but computed again.
+ * A row of which the mean is taken is visited once for its total. A row of several blocks is visited once for each
+ * pass, to find the totals of the blocks in that pass and from them the carries, and once more for the values. What a
+ * pass leaves is never stored between visits but computed again.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -29,7 +30,7 @@ struct scan {
     uint64_t first, count;
     uint64_t block_count; /* of a row */
     uint64_t strip_rows, strip_count;
-    union sum *sums; /* worker_sums for each worker; NULL for rows of one block */
+    union sum *sums; /* worker_sums for each worker; NULL for rows of one block that keep their mean */
     uint64_t worker_sums;
     atomic_uint_least64_t next; /* item to be taken */
     uint64_t item_strips;
@@ -38,6 +39,7 @@ struct scan {
 /* Some rows, and the carries into their blocks: [pass][row][block]. */
 struct strip {
     uint64_t first, count;
+    double means[CPU_STRIP_ROWS]; /* for demean */
     union sum *carries[SCAND_PASSES_MAX];
     union sum *workspace;
 };
@@ -138,7 +140,10 @@ static const union sum *carry_into(const struct scan *scan, const struct strip *
     return &strip->carries[pass][r * scan->block_count + b];
 }
 
-/* Visits block b of the strip's rows: for its total in pass `known` or, with all passes known, for the values. */
+#define FOR_MEAN UINT32_MAX
+
+/* Visits block b of the strip's rows: for its total in pass `known`, with all passes known for the values, or FOR_MEAN.
+ */
 static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b,
                         uint32_t known)
 {
@@ -153,16 +158,20 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
         struct cpu_block block = {
             .rule = &rows->rule,
             .known = known,
+            .mean = rows->rule.demean && known != FOR_MEAN ? &strip->means[r] : NULL,
             .length = block_length(rows, b),
             .input = gather ? scratch->lines[r] : input_at(rows, row, b * ORDER_BLOCK),
             .next = gather || row + 1 == scan->first + scan->count ? NULL : input_at(rows, row + 1, b * ORDER_BLOCK),
             .output = scatter ? scratch->lines[r] : output_at(rows, row, b * ORDER_BLOCK),
         };
-        for (uint32_t pass = 0; pass < known; pass++)
+        for (uint32_t pass = 0; known != FOR_MEAN && pass < known; pass++)
             block.carries[pass] = carry_into(scan, strip, pass, r, b);
-        scan->build->block_run(scratch, &block);
+        if (known == FOR_MEAN)
+            scan->build->block_total(scratch, &block);
+        else
+            scan->build->block_run(scratch, &block);
         if (!last)
-            strip->carries[known][r * scan->block_count + b] = block.total;
+            strip->carries[known == FOR_MEAN ? 0 : known][r * scan->block_count + b] = block.total;
     }
     if (scatter)
         strip_scatter(scan, scratch, strip, b);
@@ -191,6 +200,16 @@ static void strip_carries(const struct scan *scan, const struct strip *strip, ui
                      strip->carries[pass] + r * scan->block_count, scan->block_count, strip->workspace);
 }
 
+/* From the totals of the blocks, which lie where the carries of the first pass will. */
+static void strip_means(const struct scan *scan, struct strip *strip)
+{
+    for (uint64_t r = 0; r < strip->count; r++) {
+        union sum *totals = strip->carries[0] + r * scan->block_count;
+        double total = tree_total(arithmetic_of_mean, totals, scan->block_count).f64;
+        strip->means[r] = total / (double)scan->rows->length;
+    }
+}
+
 static struct cpu_scratch *scratch_of(const struct scan *scan, unsigned worker)
 {
     return scan->pool ? cpu_pool_scratch(scan->pool, worker) : scan->scratch;
@@ -205,6 +224,10 @@ static void strips_work(void *context, unsigned worker)
     while ((item = atomic_fetch_add(&scan->next, scan->item_strips)) < scan->strip_count) {
         for (uint64_t s = item; s < item + scan->item_strips && s < scan->strip_count; s++) {
             struct strip strip = strip_of(scan, s, worker);
+            for (uint64_t b = 0; scan->rows->rule.demean && b < scan->block_count; b++)
+                strip_visit(scan, scratch_of(scan, worker), &strip, b, FOR_MEAN);
+            if (scan->rows->rule.demean)
+                strip_means(scan, &strip);
             for (uint32_t known = scan->block_count > 1 ? 0 : pass_count; known <= pass_count; known++) {
                 for (uint64_t b = 0; b < scan->block_count; b++)
                     strip_visit(scan, scratch_of(scan, worker), &strip, b, known);
@@ -234,7 +257,12 @@ static void scan_by_blocks(struct scan *scan)
 {
     uint32_t pass_count = scan->rows->rule.pass_count;
     for (uint64_t s = 0; s < scan->strip_count; s++) {
-        struct visit visit = {.scan = scan, .strip = strip_of(scan, s, 0)};
+        struct visit visit = {.scan = scan, .strip = strip_of(scan, s, 0), .known = FOR_MEAN};
+        if (scan->rows->rule.demean) {
+            atomic_store(&scan->next, 0);
+            cpu_pool_run(scan->pool, blocks_work, &visit);
+            strip_means(scan, &visit.strip);
+        }
         for (visit.known = 0; visit.known <= pass_count; visit.known++) {
             atomic_store(&scan->next, 0);
             cpu_pool_run(scan->pool, blocks_work, &visit);
@@ -262,7 +290,7 @@ static int scan_run(struct scan *scan)
         return 0;
     scan_plan(scan);
     unsigned workers = scan->pool ? cpu_pool_threads(scan->pool) : 1;
-    if (scan->block_count > 1) {
+    if (scan->block_count > 1 || scan->rows->rule.demean) {
         scan->sums = calloc(workers * scan->worker_sums, sizeof(*scan->sums));
         if (!scan->sums)
             return -ENOMEM;

@@ -68,6 +68,7 @@ struct cpu_block {
     uint64_t length;                            /* 1 to ORDER_BLOCK */
     const void *input;                          /* contiguous, of any alignment: f32, or 8 bytes for other classes */
     void *output;                               /* the same; may be the input */
+    const double *mean;                         /* to be taken from the samples, or NULL */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
     union sum total;                            /* result */
 };
@@ -75,6 +76,8 @@ struct cpu_block {
 /* A build for an instruction set. */
 struct cpu_build {
     void (*block_run)(struct cpu_scratch *scratch, struct cpu_block *block);
+    /* Only the total of a block of floats as a mean needs it: forward, in f64. */
+    void (*block_total)(struct cpu_scratch *scratch, struct cpu_block *block);
     /* Decodes samples of any dtype, `stride` bytes apart, into a line: f32, or 8 bytes for other classes. And back. */
     void (*line_decode)(enum scand_dtype dtype, void *line, const char *from, int64_t stride, uint64_t count);
     void (*line_encode)(enum scand_dtype dtype, const void *line, char *to, int64_t stride, uint64_t count);

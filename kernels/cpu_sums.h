@@ -75,6 +75,13 @@ INLINE f32_sum f32_sum_sample(const struct narrow_tile *narrow, const struct wid
     return f32_load(&narrow->f32[row][lane]);
 }
 
+/* The value of kind half. */
+INLINE f32_sum f32_sum_less_half(f32_sum sum, f32_sum sample, bool wide)
+{
+    (void)wide;
+    return sum - 0.5f * sample;
+}
+
 /* Rounds values into the tile that is given. */
 INLINE void f32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f32_sum sum)
 {
@@ -123,6 +130,12 @@ INLINE f64_sum f64_sum_from_lane(int start, f64_sum a, f64_sum b)
 INLINE f64_sum f64_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
 {
     return wide ? f64_load(&wide->f64[row][lane]) : f64_load_f32(&narrow->f32[row][lane]);
+}
+
+INLINE f64_sum f64_sum_less_half(f64_sum sum, f64_sum sample, bool wide)
+{
+    (void)wide;
+    return sum - 0.5 * sample;
 }
 
 INLINE void f64_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f64_sum sum)
@@ -219,6 +232,11 @@ INLINE f2_sum f2_sum_sample(const struct narrow_tile *narrow, const struct wide_
     if (wide)
         return (f2_sum){f32_load(&wide->f2.high[row][lane]), f32_load(&wide->f2.low[row][lane])};
     return (f2_sum){f32_load(&narrow->f32[row][lane]), (f32_vector){0}};
+}
+
+INLINE f2_sum f2_sum_less_half(f2_sum sum, f2_sum sample, bool wide)
+{
+    return f2_sum_add_sample(sum, (f2_sum){-0.5f * sample.high, -0.5f * sample.low}, wide);
 }
 
 INLINE void f2_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f2_sum sum)

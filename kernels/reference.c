@@ -14,7 +14,7 @@
 struct pass {
     struct arithmetic arithmetic;
     bool backward;
-    bool exclusive;
+    enum scand_kind kind;
     bool wide, wide_values; /* samples and values are f64, not f32 */
     union sample identity;
     union sample *row; /* samples, which the values replace */
@@ -53,23 +53,42 @@ static void leaf_values(const struct pass *pass, uint64_t leaf, const union sum 
     union sum sum = carry ? *carry : leaf_sample(pass, leaf, 0);
     union sample before = carry ? sum_value(pass->arithmetic, sum, pass->wide_values) : pass->identity;
     for (uint64_t j = 0; j < leaf_length(pass, leaf); j++) {
+        union sum sample = leaf_sample(pass, leaf, j), result;
         if (carry || j > 0)
-            sum = sum_add_sample(pass->arithmetic, sum, leaf_sample(pass, leaf, j), pass->wide);
-        union sample value = sum_value(pass->arithmetic, sum, pass->wide_values);
-        *leaf_at(pass, leaf, j) = pass->exclusive ? before : value;
+            sum = sum_add_sample(pass->arithmetic, sum, sample, pass->wide);
+        result = pass->kind == SCAND_KIND_HALF ? sum_less_half(pass->arithmetic, sum, sample, pass->wide) : sum;
+        union sample value = sum_value(pass->arithmetic, result, pass->wide_values);
+        *leaf_at(pass, leaf, j) = pass->kind == SCAND_KIND_EXCLUSIVE ? before : value;
         before = value;
     }
 }
 
-static void pass_run(const struct pass *pass, union sum *leaves)
+/* Returns the number of leaves. */
+static uint64_t pass_totals(const struct pass *pass, union sum *leaves)
 {
     uint64_t leaf_count = (pass->length + ORDER_LEAF - 1) / ORDER_LEAF;
     for (uint64_t leaf = 0; leaf < leaf_count; leaf++)
         leaves[leaf] = leaf_total(pass, leaf);
+    return leaf_count;
+}
+
+static void pass_run(const struct pass *pass, union sum *leaves)
+{
+    uint64_t leaf_count = pass_totals(pass, leaves);
     tree_carries(pass->arithmetic, pass->backward, leaves, leaf_count, leaves + leaf_count);
     uint64_t first = pass->backward ? leaf_count - 1 : 0;
     for (uint64_t leaf = 0; leaf < leaf_count; leaf++)
         leaf_values(pass, leaf, leaf == first ? NULL : &leaves[leaf]);
+}
+
+static void row_demean(const struct scan_rule *rule, union sample *row, uint64_t length, union sum *leaves)
+{
+    bool wide = codec_class(rule->input) == SCAND_CLASS_F64;
+    struct pass pass = {.arithmetic = arithmetic_of_mean, .wide = wide, .row = row, .length = length};
+    uint64_t leaf_count = pass_totals(&pass, leaves);
+    double mean = tree_total(pass.arithmetic, leaves, leaf_count).f64 / (double)length;
+    for (uint64_t i = 0; i < length; i++)
+        row[i].real = wide ? row[i].real - mean : (double)(float)(row[i].real - mean);
 }
 
 static void row_run(const struct scan_rule *rule, union sample *row, uint64_t length, union sum *leaves)
@@ -80,7 +99,7 @@ static void row_run(const struct scan_rule *rule, union sample *row, uint64_t le
         struct pass pass = {
             .arithmetic = arithmetic_of(rule),
             .backward = rule->passes[i] == SCAND_PASS_BACKWARD,
-            .exclusive = rule->kind == SCAND_KIND_EXCLUSIVE,
+            .kind = rule->kind,
             .wide = wide,
             .wide_values = codec_class(last ? rule->output : rule->intermediate) == SCAND_CLASS_F64,
             .identity = operator_identity(rule),
@@ -130,6 +149,8 @@ int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
     int error = row && leaves ? 0 : -ENOMEM;
     for (uint64_t r = first; r < first + count && !error; r++) {
         row_read(rows, r, row);
+        if (rows->rule.demean)
+            row_demean(&rows->rule, row, rows->length, leaves);
         row_run(&rows->rule, row, rows->length, leaves);
         row_write(rows, r, row);
     }

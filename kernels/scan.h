@@ -9,10 +9,16 @@
  * max(l, r) is r if r > l or r is NaN, else l, where l is what the scan meets first; min likewise. So a NaN stays, and
  * of equal values the first. They change no value, whatever the accumulator. Where an exclusive scan has met nothing
  * yet, its value is the operator's identity: 0, 1 (prod), -infinity (max), +infinity (min); for integers
- * the smallest (max) and largest (min) number of the input's type.
+ * the smallest (max) and largest (min) number of the input's type. A value of kind HALF is the inclusive sum, less half
+ * of the sample, both in the accumulator (f2: one more DWPlusFP, or AccurateDWPlusDW with a wide sample).
+ *
+ * The mean that `demean` takes away is the row's total in order 1, forward and in f64, divided by its length; the
+ * difference is computed in f64 and rounded to the sample's type, f32 or f64.
  */
 #ifndef KERNELS_SCAN_H
 #define KERNELS_SCAN_H
+
+#include <stdbool.h>
 
 #include <scand/types.h>
 
@@ -33,11 +39,12 @@ extern "C" {
 struct scan_rule {
     enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */
     uint32_t pass_count;                      /* 1 or 2 */
-    enum scand_kind kind;                     /* of every pass */
+    enum scand_kind kind;                     /* of every pass; HALF with sums of floats only */
     enum scand_operator op;                   /* of every pass */
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* F32 or F64 */
     enum scand_dtype input, output;
+    bool demean; /* floats only: before the first pass, each row's mean is taken from its samples */
 };
 
 /*
@@ -69,7 +76,7 @@ int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
  * The CPU path: SIMD chosen at run time, rows (or, of a few long ones, their blocks) shared out among the threads of a
  * pool. cpu_pool_create takes the number of threads that work, the caller of scan_cpu included, or 0 for one per
  * available core; it returns NULL and sets errno on failure. One scan_cpu at a time per pool. scan_cpu returns 0, or
- * -ENOMEM before anything is written; only rows longer than ORDER_BLOCK allocate.
+ * -ENOMEM before anything is written; only rows longer than ORDER_BLOCK, or without their mean, allocate.
  */
 struct cpu_pool;
 struct cpu_pool *cpu_pool_create(unsigned threads);

@@ -51,6 +51,9 @@ static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
     return arithmetic;
 }
 
+/* Of the total that a mean is computed from. */
+static const struct arithmetic arithmetic_of_mean = {SCAND_OPERATOR_SUM, SCAND_ACCUMULATOR_F64, false};
+
 /* `left` is the one that the scan meets first: it stays where both are equal, or it is NaN. */
 #define OPERATOR_MAX(LEFT, RIGHT) ((RIGHT) > (LEFT) || (RIGHT) != (RIGHT) ? (RIGHT) : (LEFT))
 #define OPERATOR_MIN(LEFT, RIGHT) ((RIGHT) < (LEFT) || (RIGHT) != (RIGHT) ? (RIGHT) : (LEFT))
@@ -105,6 +108,20 @@ static inline union sum sum_add_sample(struct arithmetic a, union sum sum, union
         return sum_add(a, sum, sample);
     float x = sample.f2.high;
     sum.f2 = a.op == SCAND_OPERATOR_SUM ? f2_add_f32(sum.f2, x) : f2_mul_f32(sum.f2, x);
+    return sum;
+}
+
+/* The sum of floats less half of its last sample, which is given as its sum_first. */
+static inline union sum sum_less_half(struct arithmetic a, union sum sum, union sum sample, bool wide)
+{
+    if (a.accumulator == SCAND_ACCUMULATOR_F32)
+        sum.f32 -= 0.5f * sample.f32;
+    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
+        sum.f64 -= 0.5 * sample.f64;
+    else {
+        union sum half = {.f2 = {-0.5f * sample.f2.high, -0.5f * sample.f2.low}};
+        sum = sum_add_sample(a, sum, half, wide);
+    }
     return sum;
 }
 

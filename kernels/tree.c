@@ -77,3 +77,16 @@ void tree_carries(struct arithmetic arithmetic, bool backward, union sum *totals
         group_carries(arithmetic, &group, first ? NULL : &outer[g]);
     }
 }
+
+union sum tree_total(struct arithmetic arithmetic, union sum *totals, uint64_t count)
+{
+    while (count > 1) {
+        for (uint64_t g = 0; g < group_count(count); g++) {
+            struct group group = group_of(false, totals, count, g);
+            group_scan(arithmetic, &group);
+            totals[g] = *group_at(&group, group.count - 1);
+        }
+        count = group_count(count);
+    }
+    return totals[0];
+}

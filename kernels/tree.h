@@ -16,4 +16,7 @@ uint64_t tree_workspace(uint64_t count);
  */
 void tree_carries(struct arithmetic arithmetic, bool backward, union sum *totals, uint64_t count, union sum *workspace);
 
+/* The total of `count` members in a forward pass. What `totals` holds afterwards has no meaning. */
+union sum tree_total(struct arithmetic arithmetic, union sum *totals, uint64_t count);
+
 #endif

@@ -46,6 +46,7 @@ static void report(struct run *run, const struct scand_device *device)
     json_text(&json, "op", operator_words.words[scan->op]);
     json_text(&json, "dtype", dtype_words.words[run->array.dtype]);
     json_text(&json, "output_dtype", dtype_words.words[run->options->output_dtype]);
+    json_unsigned(&json, "demean", scan->demean);
     json_text(&json, "kind", kind_words.words[scan->kind]);
     json_text(&json, "accumulator", accumulator_words.words[scan->accumulator]);
     json_text(&json, "device", device->name);

@@ -13,6 +13,7 @@ enum {
     OPTION_ACCUMULATOR,
     OPTION_KIND,
     OPTION_OP,
+    OPTION_DEMEAN,
     OPTION_INTERMEDIATE,
     OPTION_OUTPUT_DTYPE,
     OPTION_DTYPE,
@@ -27,6 +28,7 @@ static const struct option scan_table[] = {
     {"accumulator", required_argument, NULL, OPTION_ACCUMULATOR},
     {"kind", required_argument, NULL, OPTION_KIND},
     {"op", required_argument, NULL, OPTION_OP},
+    {"demean", no_argument, NULL, OPTION_DEMEAN},
     {"intermediate", required_argument, NULL, OPTION_INTERMEDIATE},
     {"output-dtype", required_argument, NULL, OPTION_OUTPUT_DTYPE},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
@@ -179,7 +181,7 @@ static int take_option(void *context, int option, const char *argument, struct f
 {
     struct scan_options *options = context;
     struct scand_scan *scan = &options->scan;
-    size_t length = strlen(argument);
+    size_t length = argument ? strlen(argument) : 0;
     int word = 0, result;
     switch (option) {
     case 'o':
@@ -197,6 +199,9 @@ static int take_option(void *context, int option, const char *argument, struct f
         result = take_word("kind", &kind_words, argument, length, &word, fault);
         scan->kind = (enum scand_kind)word;
         return result;
+    case OPTION_DEMEAN:
+        scan->demean = 1;
+        return 0;
     case OPTION_OP:
         result = take_word("op", &operator_words, argument, length, &word, fault);
         scan->op = (enum scand_operator)word;

@@ -118,11 +118,12 @@ static void job_fail(struct job *job, const struct chunk *chunk)
 {
     const struct scan_rule *rule = &job->rows.rule;
     if (chunk->status == -EOPNOTSUPP)
-        error_set(&job->outcome, chunk->status,
-                  "job.submit: this daemon's device cannot do this scan (\"op\" is \"%s\", \"kind\" \"%s\", "
-                  "\"input.dtype\" \"%s\", \"output.dtype\" \"%s\"); a daemon started with --device cpu can",
-                  operator_words.words[rule->op], kind_words.words[rule->kind], dtype_words.words[rule->input],
-                  dtype_words.words[rule->output]);
+        error_set(
+            &job->outcome, chunk->status,
+            "job.submit: this daemon's device cannot do this scan (\"op\" is \"%s\", \"kind\" \"%s\", "
+            "\"input.dtype\" \"%s\", \"output.dtype\" \"%s\", \"demean\" %d); a daemon started with --device cpu can",
+            operator_words.words[rule->op], kind_words.words[rule->kind], dtype_words.words[rule->input],
+            dtype_words.words[rule->output], rule->demean);
     else
         error_set(&job->outcome, chunk->status,
                   "job.submit: the device failed on rows %" PRIu64 " to %" PRIu64 "; the output is incomplete",

@@ -71,6 +71,33 @@ static int check_intermediate(uint32_t input, uint32_t intermediate, struct erro
                      dtype_word(intermediate));
 }
 
+static int check_kind(const struct msg_job_submit_params *params, struct error *error)
+{
+    if (params->kind != SCAND_KIND_HALF)
+        return 0;
+    if (is_integer(params->input.dtype))
+        return error_set(error, -EINVAL,
+                         "job.submit: \"kind\" is \"half\", but \"input.dtype\" \"%s\" is of integers; allowed: "
+                         "inclusive, exclusive",
+                         dtype_word(params->input.dtype));
+    if (params->op != SCAND_OPERATOR_SUM)
+        return error_set(error, -EINVAL,
+                         "job.submit: \"kind\" is \"half\", which is for \"op\" \"sum\"; allowed with \"%s\": "
+                         "inclusive, exclusive",
+                         operator_words.words[params->op]);
+    return 0;
+}
+
+static int check_demean(const struct msg_job_submit_params *params, struct error *error)
+{
+    if (!params->demean || !is_integer(params->input.dtype))
+        return 0;
+    return error_set(error, -EINVAL,
+                     "job.submit: \"demean\" is 1, but \"input.dtype\" \"%s\" is of integers, whose mean is none; "
+                     "leave it out, or give 0",
+                     dtype_word(params->input.dtype));
+}
+
 static enum scand_accumulator accumulator_of(const struct msg_job_submit_params *params)
 {
     static const enum scand_accumulator usual[] = {
@@ -90,6 +117,10 @@ int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule
         r = check_accumulator(input, params->accumulator, error);
     if (!r)
         r = check_intermediate(input, params->intermediate, error);
+    if (!r)
+        r = check_kind(params, error);
+    if (!r)
+        r = check_demean(params, error);
     if (r)
         return r;
     *rule = (struct scan_rule){
@@ -100,6 +131,7 @@ int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule
         .intermediate = params->intermediate,
         .input = input,
         .output = params->output.dtype,
+        .demean = params->demean,
     };
     for (uint32_t i = 0; i < params->passes_count; i++)
         rule->passes[i] = params->passes[i];

@@ -57,6 +57,7 @@ static void add_submit(void)
         .accumulator = SCAND_ACCUMULATOR_F2,
         .intermediate = SCAND_DTYPE_F64,
         .progress = 1,
+        .demean = 1,
     };
     struct encoded out = next_room();
     encode_request(&out, 70000, METHOD_job_submit, &msg_job_submit_params_type, &submit);

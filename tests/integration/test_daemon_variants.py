@@ -140,5 +140,61 @@ class Dtypes(VariantTest):
                 self.refused(client, "invalid", message, "job.submit", scan(given, **more))
 
 
+class Options(VariantTest):
+    def test_half(self):
+        client = self.client()
+        memory = client.create(16384)
+        noise = random.Random(2)
+        for dtype, accumulator in itertools.product(("f32", "f64", "bf16"), ("auto", "f64", "f2")):
+            row = [noise.randint(-4, 4) * 2 for _ in range(40)]
+            for backward in (False, True):
+                ordered = row[::-1] if backward else row
+                expected = [s - value / 2 for s, value in zip(scanned(ordered, ["forward"]), ordered)]
+                expected = expected[::-1] if backward else expected
+                memory.write(pack_dtype(dtype, row))
+                passes = ["backward" if backward else "forward"]
+                with self.subTest(dtype=dtype, accumulator=accumulator, passes=passes):
+                    given = tensor(memory.buffer, [40], dtype=dtype)
+                    self.run_job(client, scan(given, passes=passes, kind="half", accumulator=accumulator))
+                    self.assertEqual(unpack_dtype(dtype, memory.read(0, 40 * SIZES[dtype])), expected)
+
+    def test_demean(self):
+        client = self.client()
+        memory = client.create(1 << 20)
+        noise = random.Random(3)
+        for dtype, (rows, length), axis in itertools.product(
+            ("f32", "f64", "i32be"), ((8, 64), (2, 32768)), (0, 1)
+        ):
+            if axis == 0:
+                rows, length = length, rows
+            columns = []  # along the axis: sums of pairs are 0, so that the mean is what is added
+            for _ in range(rows):
+                half = [noise.randint(-50, 50) for _ in range(length // 2)]
+                columns.append(([v for pair in zip(half, half) for v in (pair[0], -pair[1])], noise.randint(-9, 9)))
+            shape = [rows, length] if axis else [length, rows]
+            lines = [[value + mean for value in row] for row, mean in columns]
+            given = lines if axis else zip(*lines)
+            memory.write(pack_dtype(dtype, [value for line in given for value in line]))
+            with self.subTest(dtype=dtype, shape=shape, axis=axis):
+                target = tensor(memory.buffer, shape, dtype=dtype)
+                self.run_job(client, scan(target, axis=axis, demean=1))
+                sums = [scanned(row, ["forward"]) for row, _ in columns]
+                expected = [value for line in (sums if axis else zip(*sums)) for value in line]
+                self.assertEqual(unpack_dtype(dtype, memory.read(0, rows * length * SIZES[dtype])), expected)
+
+    def test_what_does_not_go_together(self):
+        client = self.client()
+        memory = client.create(4096)
+        for dtype, more, message in [
+            ("f32", {"kind": "half", "op": "prod"}, '"kind" is "half", which is for "op" "sum"; allowed with "prod"'),
+            ("u32", {"kind": "half"}, '"kind" is "half", but "input.dtype" "u32" is of integers'),
+            ("i64", {"demean": 1}, '"demean" is 1, but "input.dtype" "i64" is of integers'),
+            ("f32", {"demean": 2}, '"demean" is 2; allowed: 0 to 1'),
+        ]:
+            with self.subTest(dtype=dtype, **more):
+                given = tensor(memory.buffer, [4], dtype=dtype)
+                self.refused(client, "invalid", message, "job.submit", scan(given, **more))
+
+
 if __name__ == "__main__":
     main()

@@ -148,6 +148,17 @@ class Results(ScanctlTest):
             expected = [value for row in rows for value in scanned(row, ("forward",), function=function)]
             self.assertEqual(floats(self.read("out.raw")), expected)
 
+    def test_half_and_demean(self):
+        row = [2.0, 4.0, -1.0, 7.0, 0.0, 6.0]  # the mean is 3
+        given = self.write("in.raw", packed([value + 10 for value in row]))
+        words = ("scan", given, "-o", self.path("out.raw"), "--shape", 6, "--demean")
+        self.succeed(*words, "--kind", "half")
+        sums = scanned([value - 3 for value in row], ("forward",))
+        self.assertEqual(floats(self.read("out.raw")), [s - (value - 3) / 2 for s, value in zip(sums, row)])
+        report = json.loads(self.succeed(*words, "--json"))
+        self.assertEqual((report["demean"], report["op"], report["dtype"]), (1, "sum", "f32"))
+        self.assertEqual(floats(self.read("out.raw")), sums)
+
     def test_types(self):
         for accumulator in ("f32", "f64", "f2"):
             for intermediate in ("f32", "f64"):

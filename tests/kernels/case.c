@@ -192,10 +192,10 @@ static void case_print(const struct scan_case *c)
     static const char *const dtypes[] = {SCAND_DTYPES(X)}, *const passes[] = {SCAND_PASSES(X)};
 #undef X
     const struct scan_rule *rule = &c->rule;
-    fprintf(stderr, "  %s, %s%s%s, %s, accumulator %s, intermediate %s, %s to %s\n", operators[rule->op],
+    fprintf(stderr, "  %s, %s%s%s, %s, accumulator %s, intermediate %s, %s%s to %s\n", operators[rule->op],
             passes[rule->passes[0]], rule->pass_count > 1 ? " then " : "",
             rule->pass_count > 1 ? passes[rule->passes[1]] : "", kinds[rule->kind], accumulators[rule->accumulator],
-            dtypes[rule->intermediate], dtypes[rule->input], dtypes[rule->output]);
+            dtypes[rule->intermediate], rule->demean ? "demeaned " : "", dtypes[rule->input], dtypes[rule->output]);
     fprintf(stderr, "  shape");
     for (uint32_t i = 0; i < c->rank; i++)
         fprintf(stderr, " %" PRIu64, c->shape[i]);

@@ -11,6 +11,7 @@
 
 #define INCLUSIVE SCAND_KIND_INCLUSIVE
 #define EXCLUSIVE SCAND_KIND_EXCLUSIVE
+#define HALF      SCAND_KIND_HALF
 #define F32       SCAND_ACCUMULATOR_F32
 #define F64       SCAND_ACCUMULATOR_F64
 #define F2        SCAND_ACCUMULATOR_F2
@@ -84,27 +85,26 @@ static void long_rows(const struct implementation *implementation)
         case_of(1, 16384 * 64 + 1, rule_of("bf", INCLUSIVE, F2, D64, D64)),
         case_of(2, 16384 * 32 + 17, rule_of("b", EXCLUSIVE, F64, D64, D64)),
         case_of(4, 100001, rule_of("fb", INCLUSIVE, F64, D64, D32)),
+        case_of(1, 16384 * 33 + 17, rule_of("fb", HALF, F2, D64, D32)),
     };
+    list[COUNT(list) - 1].rule.demean = true;
     for (size_t i = 0; i < COUNT(list); i++)
         check(implementation, &list[i]);
 }
 
-/* All rules there are. */
+/* All rules there are for sums of f32 into f32 and f64. */
 static void rules(const struct implementation *implementation)
 {
     static const uint64_t list[] = {1, 17, 530, 2047, 17000};
-    enum { KINDS = SCAND_KIND_COUNT, DTYPES = 2, ACCUMULATORS = COUNT(accumulators), OPERATORS = SCAND_OPERATOR_COUNT };
-    for (unsigned n = 0; n < COUNT(pass_lists) * KINDS * DTYPES * DTYPES * ACCUMULATORS * OPERATORS; n++) {
-        unsigned i = n / OPERATORS;
+    enum { KINDS = SCAND_KIND_COUNT, DTYPES = 2, ACCUMULATORS = COUNT(accumulators) };
+    for (unsigned i = 0; i < COUNT(pass_lists) * KINDS * DTYPES * DTYPES * ACCUMULATORS; i++) {
         struct scan_rule rule =
             rule_of(pass_lists[i % COUNT(pass_lists)], (enum scand_kind)(i / COUNT(pass_lists) % KINDS),
                     accumulators[i / COUNT(pass_lists) / KINDS % ACCUMULATORS],
                     (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS % DTYPES),
                     (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS / DTYPES));
-        rule.op = (enum scand_operator)(n % OPERATORS);
         for (size_t l = 0; l < COUNT(list); l++) {
             struct scan_case c = case_of(list[l] < 10000 ? 2 : 1, list[l], rule);
-            c.fill = rule.op == SCAND_OPERATOR_PROD ? FILL_NEAR_ONE : FILL_NOISE;
             check(implementation, &c);
         }
     }
@@ -151,9 +151,9 @@ static void operators(const struct implementation *implementation)
     static const uint64_t length_list[] = {1, 2, 15, 17, 33, 530, 1537, 17000};
     for (enum scand_operator op = SCAND_OPERATOR_PROD; op < SCAND_OPERATOR_COUNT; op++)
         for (enum fill fill = 0; fill < FILL_COUNT; fill++)
-            for (unsigned i = 0; i < COUNT(pass_lists) * SCAND_KIND_COUNT * COUNT(accumulators); i++) {
-                enum scand_kind kind = (enum scand_kind)(i / COUNT(pass_lists) % SCAND_KIND_COUNT);
-                enum scand_accumulator accumulator = accumulators[i / COUNT(pass_lists) / SCAND_KIND_COUNT];
+            for (unsigned i = 0; i < COUNT(pass_lists) * 2 * COUNT(accumulators); i++) {
+                enum scand_kind kind = i / COUNT(pass_lists) % 2 ? INCLUSIVE : EXCLUSIVE;
+                enum scand_accumulator accumulator = accumulators[i / COUNT(pass_lists) / 2];
                 uint64_t length = length_list[(i + fill) % COUNT(length_list)];
                 struct scan_rule rule =
                     rule_of(pass_lists[i % COUNT(pass_lists)], kind, accumulator, i & 1 ? D32 : D64, i & 2 ? D32 : D64);
@@ -161,6 +161,26 @@ static void operators(const struct implementation *implementation)
                 c.fill = fill;
                 check(implementation, &c);
             }
+}
+
+/* Rows without their mean, of every length that begins or ends the tree's groups, and longer than a block. */
+static void means(const struct implementation *implementation)
+{
+    static const uint64_t length_list[] = {1,   2,   15,   16,   17,    31,    33,    511,   512,
+                                           513, 528, 1025, 2000, 16383, 16384, 16385, 16400, 100001};
+    for (size_t l = 0; l < COUNT(length_list); l++)
+        for (unsigned i = 0; i < 24; i++) {
+            struct scan_rule rule =
+                rule_of(pass_lists[i % COUNT(pass_lists)], (enum scand_kind)(i % SCAND_KIND_COUNT),
+                        accumulators[i % COUNT(accumulators)], i & 1 ? D32 : D64, i & 2 ? D32 : D64);
+            rule.input = i % 5 == 0 && rule.accumulator != F32 ? D64 : D32;
+            rule.demean = true;
+            struct scan_case c = case_of(length_list[l] < 10000 ? 3 : 1, length_list[l], rule);
+            c.fill = (enum fill)(i / 2 % FILL_COUNT);
+            c.in_place = i % 3 == 0 && rule.input == rule.output;
+            if (length_list[l] < 20000 || i % 8 == l % 8)
+                check(implementation, &c);
+        }
 }
 
 static const struct layout layout_list[] = {
@@ -262,7 +282,11 @@ static struct scan_rule typed_rule(unsigned i, enum scand_dtype input, enum scan
                                     i / 4 % 2 ? D32 : D64, output);
     rule.input = input;
     rule.op = (enum scand_operator)(i / 3 % SCAND_OPERATOR_COUNT);
-    if (codec_is_integer(input))
+    bool floats = !codec_is_integer(input);
+    rule.demean = floats && i % 5 == 1;
+    if (floats && rule.op == SCAND_OPERATOR_SUM && i % 4 == 3)
+        rule.kind = HALF;
+    if (!floats)
         rule.accumulator = SCAND_ACCUMULATOR_EXACT;
     else if (input == SCAND_DTYPE_F64 && accumulator == F32)
         rule.accumulator = i % 2 ? F64 : F2;
@@ -310,10 +334,11 @@ static void dtype_layouts(const struct implementation *implementation)
     SUITE(NAME, layouts)       \
     SUITE(NAME, dtype_layouts) \
     SUITE(NAME, long_layouts)  \
+    SUITE(NAME, means)         \
     SUITE(NAME, batches)
 #define DRIVER_TESTS(NAME)                                                                          \
     TEST(NAME##_lengths), TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), \
-        TEST(NAME##_long_layouts), TEST(NAME##_batches),
+        TEST(NAME##_long_layouts), TEST(NAME##_means), TEST(NAME##_batches),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \

@@ -154,7 +154,7 @@ static void integers_are_exact(void)
     for (int i = 0; i < LENGTH_MAX; i++)
         x[i] = (float)(int)(random_next(&random) % 201) - 100.0f;
     for (unsigned accumulator = SCAND_ACCUMULATOR_F32; accumulator <= SCAND_ACCUMULATOR_F2; accumulator++)
-        for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++) {
+        for (unsigned kind = 0; kind <= SCAND_KIND_EXCLUSIVE; kind++) {
             REQUIRE(row_scan_f64("f", (enum scand_kind)kind, (enum scand_accumulator)accumulator, x, y, LENGTH_MAX) ==
                     0);
             int64_t sum = 0, wrong = 0;
@@ -245,7 +245,7 @@ static void passes_are_adjoint(void)
         x[i] = noise(&random);
         y[i] = noise(&random);
     }
-    for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++) {
+    for (unsigned kind = 0; kind <= SCAND_KIND_EXCLUSIVE; kind++) {
         REQUIRE(row_scan_f64("f", (enum scand_kind)kind, SCAND_ACCUMULATOR_F64, x, fx, N) == 0);
         REQUIRE(row_scan_f64("b", (enum scand_kind)kind, SCAND_ACCUMULATOR_F64, y, by, N) == 0);
         REQUIRE(row_scan_f64("fb", (enum scand_kind)kind, SCAND_ACCUMULATOR_F64, x, fbx, N) == 0);
@@ -273,7 +273,7 @@ static void passes_compose(void)
     for (int i = 0; i < 5000; i++)
         x[i] = noise(&random);
     for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++)
-        for (unsigned kind = 0; kind < SCAND_KIND_COUNT; kind++) {
+        for (unsigned kind = 0; kind <= SCAND_KIND_EXCLUSIVE; kind++) {
             enum scand_accumulator accumulator = (enum scand_accumulator)a;
             REQUIRE(row_scan_f32("f", (enum scand_kind)kind, accumulator, x, once, 5000) == 0);
             REQUIRE(row_scan_f32("b", (enum scand_kind)kind, accumulator, once, twice, 5000) == 0);
@@ -408,6 +408,55 @@ static void products(void)
     }
 }
 
+/* half is the mean of inclusive and exclusive, where that can be said exactly. */
+static void halves(void)
+{
+    static float x[LENGTH_MAX];
+    static double inclusive[LENGTH_MAX], exclusive[LENGTH_MAX], half[LENGTH_MAX];
+    uint64_t random = seed;
+    for (int i = 0; i < LENGTH_MAX; i++)
+        x[i] = (float)(int)(random_next(&random) % 201) - 100.0f;
+    for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++)
+        for (int backward = 0; backward < 2; backward++) {
+            const char *passes = backward ? "b" : "f";
+            enum scand_accumulator accumulator = (enum scand_accumulator)a;
+            REQUIRE(row_scan_f64(passes, SCAND_KIND_INCLUSIVE, accumulator, x, inclusive, LENGTH_MAX) == 0);
+            REQUIRE(row_scan_f64(passes, SCAND_KIND_EXCLUSIVE, accumulator, x, exclusive, LENGTH_MAX) == 0);
+            REQUIRE(row_scan_f64(passes, SCAND_KIND_HALF, accumulator, x, half, LENGTH_MAX) == 0);
+            int wrong = 0;
+            for (int i = 0; i < LENGTH_MAX; i++)
+                wrong += half[i] != (inclusive[i] + exclusive[i]) / 2;
+            CHECK_EQ(wrong, 0);
+        }
+}
+
+/* A mean that can be said exactly: what is left sums to zero, and to what a row without it gives. */
+static void means(void)
+{
+    enum { N = 16384 + 512 + 16 + 4 }; /* a partial leaf, and 2^2 x 4229 */
+    static float x[N], without[N];
+    static double demeaned[N], expected[N];
+    uint64_t random = seed;
+    for (int i = 0; i < N; i++)
+        without[i] = i % 2 ? -without[i - 1] : (float)(int)(random_next(&random) % 201) - 100.0f;
+    for (int i = 0; i < N; i++)
+        x[i] = without[i] + 37.25f;
+    for (unsigned a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++) {
+        struct scan_rule rule = rule_of("fb", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, SCAND_DTYPE_F64);
+        REQUIRE(row_scan(rule, without, expected, N) == 0);
+        rule.demean = true;
+        REQUIRE(row_scan(rule, x, demeaned, N) == 0);
+        CHECK(memcmp(demeaned, expected, sizeof(expected)) == 0);
+    }
+    /* The mean of -0 is -0, and the difference +0. */
+    const float zeros[3] = {-0.0f, -0.0f, -0.0f};
+    float y[3];
+    struct scan_rule rule = rule_of("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F32, SCAND_DTYPE_F32);
+    rule.demean = true;
+    REQUIRE(row_scan(rule, zeros, y, 3) == 0);
+    CHECK_EQ(bits_of(y[0]), 0);
+}
+
 /* A row alone, in a batch, and at an odd address. */
 static void rows_do_not_depend_on_company(void)
 {
@@ -470,6 +519,8 @@ static const struct test tests[] = {
     TEST(extremes),
     TEST(identities),
     TEST(products),
+    TEST(halves),
+    TEST(means),
     TEST(rows_do_not_depend_on_company),
     TEST(row_offsets),
     TEST_END,

@@ -260,7 +260,7 @@ static const struct msg_job_submit_params submit = {
     .accumulator = SCAND_ACCUMULATOR_F2,
 };
 
-/* Defaults are left out: kind, op, intermediate, progress. */
+/* Defaults are left out: kind, op, intermediate, progress, demean. */
 static void golden_job_submit(void)
 {
     struct encoded out = room();

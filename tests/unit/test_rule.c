@@ -96,11 +96,36 @@ static void intermediates(void)
     CHECK_CONTAINS(refused(&params), "\"intermediate\" is \"f64\", but \"input.dtype\" \"i32\" is of integers");
 }
 
+static void kinds(void)
+{
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_F16, SCAND_DTYPE_F16);
+    params.kind = SCAND_KIND_HALF;
+    CHECK_EQ(rule_take(&params, &rule, &error), 0);
+    CHECK_EQ(rule.kind, SCAND_KIND_HALF);
+    params.op = SCAND_OPERATOR_MAX;
+    CHECK_CONTAINS(refused(&params),
+                   "\"kind\" is \"half\", which is for \"op\" \"sum\"; allowed with \"max\": inclusive");
+    params = params_of(SCAND_DTYPE_U32, SCAND_DTYPE_U32);
+    params.kind = SCAND_KIND_HALF;
+    CHECK_CONTAINS(refused(&params), "\"kind\" is \"half\", but \"input.dtype\" \"u32\" is of integers");
+}
+
+static void demeans(void)
+{
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_F64, SCAND_DTYPE_F32);
+    CHECK_EQ(rule_take(&params, &rule, &error), 0);
+    CHECK(!rule.demean);
+    params.demean = 1;
+    params.op = SCAND_OPERATOR_MIN;
+    CHECK_EQ(rule_take(&params, &rule, &error), 0);
+    CHECK(rule.demean);
+    params = params_of(SCAND_DTYPE_I32, SCAND_DTYPE_I32);
+    params.demean = 1;
+    CHECK_CONTAINS(refused(&params), "\"demean\" is 1, but \"input.dtype\" \"i32\" is of integers");
+}
+
 static const struct test tests[] = {
-    TEST(outputs),
-    TEST(accumulators),
-    TEST(intermediates),
-    TEST_END,
+    TEST(outputs), TEST(accumulators), TEST(intermediates), TEST(kinds), TEST(demeans), TEST_END,
 };
 
 int main(int argc, char **argv)

@@ -79,13 +79,14 @@ static void options_types(void)
 
 static void options_given(void)
 {
-    CHECK_EQ(parse("--passes forward,backward --accumulator f2 --kind=exclusive --op max --intermediate f64 "
+    CHECK_EQ(parse("--passes forward,backward --accumulator f2 --kind=exclusive --op max --demean --intermediate f64 "
                    "--output-dtype f64 "
                    "--axis -2 --shape 3,4,5 --dtype f32 --byte-order big --format raw --json --socket S -o out - "),
              0);
     CHECK(options.scan.pass_count == 2 && options.scan.passes[1] == SCAND_PASS_BACKWARD);
     CHECK(options.scan.accumulator == SCAND_ACCUMULATOR_F2 && options.scan.kind == SCAND_KIND_EXCLUSIVE);
     CHECK_EQ(options.scan.op, SCAND_OPERATOR_MAX);
+    CHECK_EQ(options.scan.demean, 1);
     CHECK(options.scan.intermediate == SCAND_DTYPE_F64 && options.output_dtype == SCAND_DTYPE_F64);
     CHECK(options.hints.rank == 3 && options.hints.shape[2] == 5 && options.hints.byte_order == BYTE_ORDER_BIG);
     CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.input_path, "-"));
@@ -119,7 +120,8 @@ static void options_wrong(void)
         {"in -o out --passes forward,", "--passes is \"\""},
         {"in -o out --passes forward,forward,forward", "one or 2 passes"},
         {"in -o out --accumulator f16", "--accumulator is \"f16\"; it may be auto, f32, f64, f2, exact"},
-        {"in -o out --kind both", "it may be inclusive, exclusive"},
+        {"in -o out --kind both", "it may be inclusive, exclusive, half"},
+        {"in -o out --demean=1", "--demean=1 is unknown, short for several options, or takes no value"},
         {"in -o out --op mean", "--op is \"mean\"; it may be sum, prod, max, min"},
         {"in -o out --intermediate f2", "--intermediate is \"f2\"; it may be f32, f64"},
         {"in -o out --intermediate f16", "--intermediate is \"f16\"; it may be f32, f64"},

@@ -91,6 +91,7 @@ struct scand_scan {
     enum scand_operator op; /* SCAND_OPERATOR_SUM, _PROD, _MAX or _MIN */
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* what values are rounded to between two passes */
+    uint32_t demean;               /* not 0: each row's mean is taken from its samples first; floats only */
 };
 
 /* How long a job took, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */

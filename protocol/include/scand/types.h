@@ -44,10 +44,12 @@ extern "C" {
     X(F2, "f2")               \
     X(EXACT, "exact")
 
-/* inclusive: element i is part of result i. exclusive: it is not; a row begins with the operator's identity. */
+/* inclusive: element i is part of result i. exclusive: it is not; a row begins with the operator's identity. half: half
+ * of it is, as a sum of floats that is less half of its last sample: an integral by the midpoint of each sample. */
 #define SCAND_KINDS(X)         \
     X(INCLUSIVE, "inclusive")  \
-    X(EXCLUSIVE, "exclusive")
+    X(EXCLUSIVE, "exclusive")  \
+    X(HALF, "half")
 
 /* max and min: of equal values the one met first stays; a NaN stays for good. */
 #define SCAND_OPERATORS(X) \
