@@ -35,8 +35,8 @@ typedef struct f2_sum f2_sum;
 
 SUM_OPERATOR(f32, sum, (left + right))
 SUM_OPERATOR(f32, prod, (left * right))
-SUM_OPERATOR(f32, max, f32_select((right > left) | (right != right), right, left))
-SUM_OPERATOR(f32, min, f32_select((right < left) | (right != right), right, left))
+SUM_OPERATOR(f32, max, F32_SELECT((right > left) | (right != right), right, left))
+SUM_OPERATOR(f32, min, F32_SELECT((right < left) | (right != right), right, left))
 
 INLINE f32_sum f32_sum_load(const struct sums *sums, int lane)
 {
@@ -93,8 +93,8 @@ INLINE void f32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, in
 
 SUM_OPERATOR(f64, sum, (left + right))
 SUM_OPERATOR(f64, prod, (left * right))
-SUM_OPERATOR(f64, max, f64_select((right > left) | (right != right), right, left))
-SUM_OPERATOR(f64, min, f64_select((right < left) | (right != right), right, left))
+SUM_OPERATOR(f64, max, F64_SELECT((right > left) | (right != right), right, left))
+SUM_OPERATOR(f64, min, F64_SELECT((right < left) | (right != right), right, left))
 
 INLINE f64_sum f64_sum_load(const struct sums *sums, int lane)
 {
@@ -248,7 +248,7 @@ INLINE void f2_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int
 
 /* exact: integers, which are always wide. What moves lanes only moves bits, so that it can be that of f64. */
 
-#define EXACT_SELECT(WHERE, A, B) ((u64_vector)f64_select(WHERE, (f64_vector)(A), (f64_vector)(B)))
+#define EXACT_SELECT(WHERE, A, B) ((u64_vector)F64_SELECT(WHERE, (f64_vector)(A), (f64_vector)(B)))
 
 SUM_OPERATOR(exact, sum, (left + right))
 SUM_OPERATOR(exact, prod, (left * right))

@@ -132,16 +132,12 @@ INLINE f64_vector f64_reverse(f64_vector vector)
     return __builtin_shufflevector(vector, vector, F64_LIST(F64_LANES - 1, -1));
 }
 
-/* a where the comparison that made the mask was true, b elsewhere. */
-INLINE f32_vector f32_select(i32_vector mask, f32_vector a, f32_vector b)
-{
-    return (f32_vector)(((i32_vector)a & mask) | ((i32_vector)b & ~mask));
-}
-
-INLINE f64_vector f64_select(i64_vector mask, f64_vector a, f64_vector b)
-{
-    return (f64_vector)(((i64_vector)a & mask) | ((i64_vector)b & ~mask));
-}
+/* A where the comparison WHERE is true, B elsewhere. Macros: GCC 12 must see the comparison in the expression to make
+ * one instruction of it. */
+#define F32_SELECT(WHERE, A, B) \
+    ((f32_vector)(((i32_vector)(A) & (i32_vector)(WHERE)) | ((i32_vector)(B) & ~(i32_vector)(WHERE))))
+#define F64_SELECT(WHERE, A, B) \
+    ((f64_vector)(((i64_vector)(A) & (i64_vector)(WHERE)) | ((i64_vector)(B) & ~(i64_vector)(WHERE))))
 
 /* a in the lanes lane >= start, b in the others. */
 INLINE f32_vector f32_from_lane(int start, f32_vector a, f32_vector b)
@@ -149,7 +145,7 @@ INLINE f32_vector f32_from_lane(int start, f32_vector a, f32_vector b)
     static const int32_t lanes[16] = {LANES_16(0, 1)};
     i32_vector lane;
     memcpy(&lane, lanes, sizeof(lane));
-    return f32_select(lane >= start, a, b);
+    return F32_SELECT(lane >= start, a, b);
 }
 
 INLINE f64_vector f64_from_lane(int start, f64_vector a, f64_vector b)
@@ -157,7 +153,7 @@ INLINE f64_vector f64_from_lane(int start, f64_vector a, f64_vector b)
     static const int64_t lanes[8] = {LANES_8(0, 1)};
     i64_vector lane;
     memcpy(&lane, lanes, sizeof(lane));
-    return f64_select(lane >= (int64_t)start, a, b);
+    return F64_SELECT(lane >= (int64_t)start, a, b);
 }
 
 /* a x b + c, rounded once. */

@@ -296,11 +296,11 @@ static struct scan_rule typed_rule(unsigned i, enum scand_dtype input, enum scan
 /* Every dtype into every other that it may be written as, under rules of all sorts. */
 static void dtypes(const struct implementation *implementation)
 {
-    static const uint64_t length_list[] = {1, 16, 33, 530, 1537, 16385};
+    static const uint64_t length_list[] = {1, 16, 33, 530, 1537};
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
         for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
-            for (unsigned i = 0; i < 48 && writes(input, output); i++) {
-                uint64_t length = length_list[(i + input + output) % COUNT(length_list)];
+            for (unsigned i = 0; i < 24 && writes(input, output); i++) {
+                uint64_t length = i == (input + output) % 24 ? 16385 : length_list[(i + input) % COUNT(length_list)];
                 struct scan_case c = case_of(length < 10000 ? 5 : 2, length, typed_rule(i, input, output));
                 c.fill = (enum fill)((i + output) % FILL_COUNT);
                 c.in_place = i % 2 && codec_bytes(input) == codec_bytes(output);
@@ -334,11 +334,10 @@ static void dtype_layouts(const struct implementation *implementation)
     SUITE(NAME, layouts)       \
     SUITE(NAME, dtype_layouts) \
     SUITE(NAME, long_layouts)  \
-    SUITE(NAME, means)         \
     SUITE(NAME, batches)
 #define DRIVER_TESTS(NAME)                                                                          \
     TEST(NAME##_lengths), TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), \
-        TEST(NAME##_long_layouts), TEST(NAME##_means), TEST(NAME##_batches),
+        TEST(NAME##_long_layouts), TEST(NAME##_batches),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \
@@ -346,9 +345,11 @@ static void dtype_layouts(const struct implementation *implementation)
     SUITE(NAME, fills)          \
     SUITE(NAME, operators)      \
     SUITE(NAME, dtypes)         \
+    SUITE(NAME, means)          \
     SUITE(NAME, ends)
-#define ARITHMETIC_TESTS(NAME) \
-    TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_operators), TEST(NAME##_dtypes), TEST(NAME##_ends),
+#define ARITHMETIC_TESTS(NAME)                                                                               \
+    TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_operators), TEST(NAME##_dtypes), TEST(NAME##_means), \
+        TEST(NAME##_ends),
 
 #define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
 #define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda)
