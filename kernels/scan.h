@@ -30,11 +30,12 @@ extern "C" {
 
 /*
  * What to compute. Between two passes the value of a float is rounded to the intermediate type; integers are left
- * alone. Allowed are, by the class of the input (types.h, codec.h): f32            accumulator F32, F64 or F2;
- * intermediate F32 or F64; output of class f32 or F64 f64            accumulator F64 or F2, the rest likewise; with F2
- * a sample enters as a double-word (f2_from_f64) (un)signed     accumulator EXACT: 64 bits that wrap; output any
- * integer at least as wide, which gets the low bits; max and min go by the signedness of the input, and their identity
- * is the input type's end
+ * alone. What is allowed goes by the class of the input (types.h, codec.h):
+ *
+ * - f32: accumulator F32, F64 or F2; intermediate F32 or F64; output of class f32 or F64.
+ * - f64: accumulator F64 or F2, the rest likewise; with F2 a sample enters as a double-word (f2_from_f64).
+ * - Integers: accumulator EXACT, 64 bits that wrap; output any integer at least as wide, which gets the low bits; max
+ *   and min go by the signedness of the input, and their identity is the input type's end.
  */
 struct scan_rule {
     enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */

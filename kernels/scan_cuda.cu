@@ -1,10 +1,12 @@
 /*
- * Scans on a CUDA device: the host's side. Chooses a kernel and how samples travel, and launches.
+ * Scans on a CUDA device: the host's side. Chooses a kernel and how samples travel, and launches. Sums of f32 samples
+ * have kernels of their own (scan.cuh), all else takes the general ones (general.cuh).
  */
 #include "kernels/scan_cuda.h"
 
 #include "kernels/cuda/carries.cuh"
-#include "kernels/cuda/scan.cuh"
+#include "kernels/cuda/general.cuh"
+#include "kernels/scan_cuda_general.h"
 
 #define DEVICES_MAX      64
 #define LAUNCHES_MAX     4096  /* on their way at once, on one device */
@@ -27,11 +29,12 @@ enum variant { SCAN_VARIANTS(X) VARIANT_COUNT };
 #undef X
 
 /* Inclusive ones, then exclusive ones, and both again for rows that all begin with a slot. */
-#define SCAN_KERNELS                                 (4 * VARIANT_COUNT)
-#define X(NAME, FIRST, LATER, OUT)                   (const void *)scan_kernel<FIRST, LATER, OUT, false, false>,
-#define X_EXCLUSIVE(NAME, FIRST, LATER, OUT)         (const void *)scan_kernel<FIRST, LATER, OUT, true, false>,
-#define X_ALIGNED(NAME, FIRST, LATER, OUT)           (const void *)scan_kernel<FIRST, LATER, OUT, false, true>,
-#define X_ALIGNED_EXCLUSIVE(NAME, FIRST, LATER, OUT) (const void *)scan_kernel<FIRST, LATER, OUT, true, true>,
+#define SCAN_KERNELS                         (4 * VARIANT_COUNT)
+#define X(NAME, FIRST, LATER, OUT)           (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
+#define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, false>,
+#define X_ALIGNED(NAME, FIRST, LATER, OUT)   (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, true>,
+#define X_ALIGNED_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
+    (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, true>,
 static const void *const scan_kernels[SCAN_KERNELS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE)
                                                            SCAN_VARIANTS(X_ALIGNED) SCAN_VARIANTS(X_ALIGNED_EXCLUSIVE)};
 #undef X
@@ -40,20 +43,42 @@ static const void *const scan_kernels[SCAN_KERNELS] = {SCAN_VARIANTS(X) SCAN_VAR
 static const int stage_slots[VARIANT_COUNT] = {SCAN_VARIANTS(X)};
 #undef X
 
-/* For each accumulator the kernels that turn block totals into carries, forward and backward. */
-static const void *const carries_kernels[SCAND_ACCUMULATOR_COUNT][2] = {
-    {(const void *)carries_kernel<sum_f32, false>, (const void *)carries_kernel<sum_f32, true>},
-    {(const void *)carries_kernel<sum_f64, false>, (const void *)carries_kernel<sum_f64, true>},
-    {(const void *)carries_kernel<sum_f2, false>, (const void *)carries_kernel<sum_f2, true>},
+/* What turns block totals into carries, forward and backward, and the bytes of a total. */
+struct carries {
+    const void *kernels[2];
+    uint64_t sum_bytes;
 };
-static const uint64_t sum_bytes[SCAND_ACCUMULATOR_COUNT] = {sizeof(float), sizeof(double), sizeof(struct f2)};
+
+template <class Sum> static struct carries carries_by(void)
+{
+    return {{(const void *)carries_kernel<Sum, false>, (const void *)carries_kernel<Sum, true>},
+            sizeof(typename Sum::sum)};
+}
+
+static bool is_general(const struct scan_rule *rule)
+{
+    bool output = rule->output == SCAND_DTYPE_F32 || rule->output == SCAND_DTYPE_F64;
+    return rule->op != SCAND_OPERATOR_SUM || rule->kind == SCAND_KIND_HALF || rule->input != SCAND_DTYPE_F32 ||
+           !output || rule->demean;
+}
+
+static struct carries carries_of(const struct scan_rule *rule)
+{
+    if (is_general(rule)) {
+        const struct scan_general *general = scan_general_of(rule);
+        return {{general->carries[0], general->carries[1]}, general->sum_bytes};
+    }
+    return rule->accumulator == SCAND_ACCUMULATOR_F32   ? carries_by<sum_f32>()
+           : rule->accumulator == SCAND_ACCUMULATOR_F64 ? carries_by<sum_f64>()
+                                                        : carries_by<sum_f2>();
+}
 
 /* In the memory of each device. */
 static __device__ struct scan_progress launch_progress[LAUNCHES_MAX];
 
 /* What scan_cuda_init finds out about a device, and the launches so far. */
 struct device {
-    int processors;
+    int processors, shared_max;
     struct scan_progress *progress;
     uint64_t launches;
     uint8_t resident[SCAN_KERNELS][2][ORDER_FAN + 1]; /* thread blocks per processor, by scan_plan.ahead and warps */
@@ -94,10 +119,29 @@ static cudaError_t kernel_load(struct device *device, int number, int shared_max
     return error;
 }
 
+/* The same for a general one, whose shared memory depends on the number of warps alone. */
+static cudaError_t general_load(const struct scan_general *general, int shared_max)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, general->kernel);
+    if (!error)
+        error = cudaFuncSetAttribute(general->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     shared_max - (int)attributes.sharedSizeBytes);
+    for (int i = 0; i < 2 && !error; i++)
+        error = cudaFuncGetAttributes(&attributes, general->carries[i]);
+    return error;
+}
+
+static cudaError_t carries_load(struct carries carries)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, carries.kernels[0]);
+    return error ? error : cudaFuncGetAttributes(&attributes, carries.kernels[1]);
+}
+
 int scan_cuda_init(void)
 {
-    int id = 0, shared_max = 0;
-    struct cudaFuncAttributes attributes;
+    int id = 0;
     cudaError_t error = cudaGetDevice(&id);
     if (!error && id >= DEVICES_MAX)
         error = cudaErrorInvalidDevice;
@@ -107,11 +151,14 @@ int scan_cuda_init(void)
     if (!error)
         error = cudaGetSymbolAddress((void **)&device->progress, launch_progress);
     if (!error)
-        error = cudaDeviceGetAttribute(&shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
+        error = cudaDeviceGetAttribute(&device->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
     for (int number = 0; number < SCAN_KERNELS && !error; number++)
-        error = kernel_load(device, number, shared_max);
-    for (int i = 0; i < SCAND_ACCUMULATOR_COUNT * 2 && !error; i++)
-        error = cudaFuncGetAttributes(&attributes, carries_kernels[i / 2][i % 2]);
+        error = kernel_load(device, number, device->shared_max);
+    for (int i = 0; i < SCAN_GENERALS && !error; i++)
+        error = general_load(&scan_generals[i], device->shared_max);
+    const struct carries carries[] = {carries_by<sum_f32>(), carries_by<sum_f64>(), carries_by<sum_f2>()};
+    for (int i = 0; i < 3 && !error; i++)
+        error = carries_load(carries[i]);
     if (error)
         cudaGetLastError(); /* a failed call leaves its error for the next one to find */
     return error;
@@ -200,6 +247,7 @@ static struct scan_plan plan_of(const struct scan_rows *rows, uint64_t first, ui
     plan.first_row = first;
     plan.blocks = blocks_of(rows->length);
     plan.items = count * plan.blocks;
+    plan.sums_per_row = carries_sums(plan.blocks);
     plan.pass_count = (int)rule->pass_count;
     for (int pass = 0; pass < plan.pass_count; pass++)
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
@@ -236,42 +284,157 @@ static cudaError_t scan_launch(struct device *device, int number, struct scan_pl
 }
 
 /* The carries into all blocks, from their totals in one pass. */
-static cudaError_t carries_launch(const struct scan_plan *plan, enum scand_accumulator accumulator, int pass,
-                                  cudaStream_t stream)
+static cudaError_t carries_launch(const struct scan_plan *plan, struct carries carries, int pass, cudaStream_t stream)
 {
     uint64_t rows = plan->items / plan->blocks;
     void *sums = plan->sums[pass];
     void *arguments[] = {&sums, (void *)&plan->sums_per_row, &rows, (void *)&plan->blocks};
-    return launch(carries_kernels[accumulator][plan->backward[pass]], rows < GRID_MAX ? rows : GRID_MAX,
-                  CARRIES_THREADS, arguments, 0, stream);
+    return launch(carries.kernels[plan->backward[pass]], rows < GRID_MAX ? rows : GRID_MAX, CARRIES_THREADS, arguments,
+                  0, stream);
+}
+
+/* Sums of all levels above the blocks of `count` rows. */
+static uint64_t sums_of(uint64_t length, uint64_t count)
+{
+    return count * carries_sums(blocks_of(length));
 }
 
 uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 {
-    uint64_t blocks = blocks_of(rows->length);
-    return blocks > 1 ? rows->rule.pass_count * count * carries_sums(blocks) * sum_bytes[rows->rule.accumulator] : 0;
+    const struct scan_rule *rule = &rows->rule;
+    uint64_t sums = sums_of(rows->length, count), bytes = 0;
+    if (rows->length == 0)
+        return 0;
+    if (blocks_of(rows->length) > 1)
+        bytes += rule->pass_count * sums * carries_of(rule).sum_bytes;
+    if (rule->demean)
+        bytes += sums * sizeof(double);
+    return bytes;
+}
+
+/* A kernel of either kind with its plan. */
+struct launcher {
+    cudaError_t (*launch)(struct launcher *launcher, cudaStream_t stream);
+    struct device *device;
+    struct scan_plan *plan; /* of either kind */
+    int number;             /* which of scan_kernels */
+    struct general_plan *general_plan;
+    const struct scan_general *general;
+};
+
+static cudaError_t launch_fast(struct launcher *launcher, cudaStream_t stream)
+{
+    return scan_launch(launcher->device, launcher->number, launcher->plan, stream);
+}
+
+static cudaError_t launch_general(struct launcher *launcher, cudaStream_t stream)
+{
+    const struct scan_plan *plan = launcher->plan;
+    int warps = plan->blocks > 1 ? ORDER_FAN : (int)((plan->length + ORDER_TILE - 1) / ORDER_TILE), resident = 0;
+    size_t shared_bytes = (size_t)warps * GENERAL_STAGE * launcher->general->sample_bytes;
+    cudaError_t error =
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, launcher->general->kernel, warps * WARP, shared_bytes);
+    if (error || resident == 0) {
+        cudaGetLastError();
+        return error ? error : cudaErrorNotSupported;
+    }
+    uint64_t grid = (uint64_t)launcher->device->processors * resident;
+    void *arguments[] = {launcher->general_plan};
+    return launch(launcher->general->kernel, grid < plan->items ? grid : plan->items, warps * WARP, arguments,
+                  shared_bytes, stream);
 }
 
 /* The carries into all blocks in every pass: pass after pass, because a later one scans what an earlier one leaves. */
-static cudaError_t sums_make(struct device *device, int number, struct scan_plan *plan, const struct scan_rows *rows,
-                             uint64_t count, void *workspace, cudaStream_t stream)
+static cudaError_t sums_make(struct launcher *launcher, const struct scan_rule *rule, void *workspace,
+                             cudaStream_t stream)
 {
-    const uint64_t bytes = scan_cuda_workspace_bytes(rows, count) / rows->rule.pass_count;
+    struct scan_plan *plan = launcher->plan;
+    const struct carries carries = carries_of(rule);
+    const uint64_t bytes = plan->items / plan->blocks * plan->sums_per_row * carries.sum_bytes;
     cudaError_t error = cudaSuccess;
-    plan->sums_per_row = carries_sums(plan->blocks);
-    for (uint32_t pass = 0; pass < rows->rule.pass_count && !error; pass++) {
+    for (uint32_t pass = 0; pass < rule->pass_count && !error; pass++) {
         plan->sums[pass] = (char *)workspace + pass * bytes;
         plan->totals_pass = (int)pass;
-        error = scan_launch(device, number, plan, stream);
+        error = launcher->launch(launcher, stream);
         if (!error)
-            error = carries_launch(plan, rows->rule.accumulator, (int)pass, stream);
+            error = carries_launch(plan, carries, (int)pass, stream);
     }
     plan->totals_pass = -1;
     return error;
 }
 
+static cudaError_t scan_run(struct launcher *launcher, const struct scan_rule *rule, void *workspace,
+                            cudaStream_t stream)
+{
+    cudaError_t error = cudaSuccess;
+    if (launcher->plan->blocks > 1)
+        error = sums_make(launcher, rule, workspace, stream);
+    return error ? error : launcher->launch(launcher, stream);
+}
+
+/* The totals of the rows: those of their blocks forward in f64, and the levels above. */
+static cudaError_t totals_make(const struct launcher *scan, double *totals, cudaStream_t stream)
+{
+    const struct scan_general *mean = scan_general_of_mean();
+    struct general_plan general = *scan->general_plan;
+    struct launcher launcher = *scan;
+    launcher.general_plan = &general;
+    launcher.plan = &general.scan;
+    launcher.general = mean;
+    general.wide[0] = false; /* one kernel sums f32 and f64 samples alike */
+    general.scan.backward[0] = false;
+    general.scan.pass_count = 1;
+    general.scan.totals_pass = 0;
+    general.scan.sums[0] = totals;
+    cudaError_t error = launch_general(&launcher, stream);
+    if (!error && general.scan.blocks > 1)
+        error = carries_launch(&general.scan, {{mean->carries[0], mean->carries[1]}, mean->sum_bytes}, 0, stream);
+    return error;
+}
+
+static bool is_aligned(const struct scan_plan *plan, const struct scan_side *side, uint32_t bytes)
+{
+    return access_of(plan, side, bytes) != ACCESS_BYTES;
+}
+
+static struct general_plan general_plan_of(const struct scan_rule *rule, const struct scan_plan *scan)
+{
+    struct general_plan plan = {};
+    bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
+    plan.scan = *scan;
+    plan.input = rule->input;
+    plan.output = rule->output;
+    plan.input_aligned = is_aligned(scan, &scan->input, codec_bytes(rule->input));
+    plan.output_aligned = is_aligned(scan, &scan->output, codec_bytes(rule->output));
+    plan.kind = rule->kind;
+    plan.wide[0] = codec_class(rule->input) == SCAND_CLASS_F64;
+    plan.wide[1] = rule->intermediate == SCAND_DTYPE_F64;
+    plan.flip = compares && codec_class(rule->input) == SCAND_CLASS_SIGNED ? UINT64_C(1) << 63 : 0;
+    plan.zero = codec_is_integer(rule->input) ? operator_identity_whole(rule->op, rule->input) ^ plan.flip : 0;
+    return plan;
+}
+
+static cudaError_t general_run(struct launcher *launcher, const struct scan_rule *rule, uint64_t count, void *workspace,
+                               cudaStream_t stream)
+{
+    struct general_plan plan = general_plan_of(rule, launcher->plan);
+    cudaError_t error = cudaSuccess;
+    launcher->launch = launch_general;
+    launcher->general = scan_general_of(rule);
+    launcher->general_plan = &plan;
+    launcher->plan = &plan.scan;
+    if (rule->demean) {
+        double *totals = (double *)workspace;
+        error = totals_make(launcher, totals, stream);
+        plan.totals = totals;
+        workspace = totals + sums_of(plan.scan.length, count);
+    }
+    return error ? error : scan_run(launcher, rule, workspace, stream);
+}
+
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
 {
+    const struct scan_rule *rule = &rows->rule;
     if (rows->length == 0 || count == 0)
         return cudaSuccess;
     int id;
@@ -279,8 +442,9 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     if (error || id >= DEVICES_MAX)
         return error ? error : cudaErrorInvalidDevice;
     struct scan_plan plan = plan_of(rows, first, count);
-    int number = kernel_of(&rows->rule, side_is_aligned(&plan, &plan.input) && side_is_aligned(&plan, &plan.output));
-    if (plan.blocks > 1)
-        error = sums_make(&devices[id], number, &plan, rows, count, workspace, stream);
-    return error ? error : scan_launch(&devices[id], number, &plan, stream);
+    struct launcher launcher = {launch_fast, &devices[id], &plan};
+    if (is_general(rule))
+        return general_run(&launcher, rule, count, workspace, stream);
+    launcher.number = kernel_of(rule, side_is_aligned(&plan, &plan.input) && side_is_aligned(&plan, &plan.output));
+    return scan_run(&launcher, rule, workspace, stream);
 }

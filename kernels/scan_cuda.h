@@ -18,10 +18,8 @@ struct CUstream_st;
 /* Loads every kernel on the current device, so that no job pays for it. Call once per device before anything else. */
 int scan_cuda_init(void);
 
-/* Whether scan_cuda can do this; the CPU path can do every rule. Needs no device. */
-bool scan_cuda_supports(const struct scan_rule *rule);
-
-/* Device memory that scan_cuda needs to scan `count` of these rows in one call; 0 where rows fit a block. */
+/* Device memory that scan_cuda needs to scan `count` of these rows in one call; 0 where rows fit a block and
+ * keep their mean. */
 uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count);
 
 /*

@@ -12,6 +12,7 @@
 
 #include "kernels/codec.h"
 #include "kernels/f2.h"
+#include "kernels/operators.h"
 #include "kernels/scan.h"
 
 /* Operations must round to their own type, not to a wider one as on the x87. */
@@ -53,16 +54,6 @@ static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
 
 /* Of the total that a mean is computed from. */
 static const struct arithmetic arithmetic_of_mean = {SCAND_OPERATOR_SUM, SCAND_ACCUMULATOR_F64, false};
-
-/* `left` is the one that the scan meets first: it stays where both are equal, or it is NaN. */
-#define OPERATOR_MAX(LEFT, RIGHT) ((RIGHT) > (LEFT) || (RIGHT) != (RIGHT) ? (RIGHT) : (LEFT))
-#define OPERATOR_MIN(LEFT, RIGHT) ((RIGHT) < (LEFT) || (RIGHT) != (RIGHT) ? (RIGHT) : (LEFT))
-
-#define OPERATOR_APPLY(OP, LEFT, RIGHT)                        \
-    ((OP) == SCAND_OPERATOR_SUM    ? (LEFT) + (RIGHT)          \
-     : (OP) == SCAND_OPERATOR_PROD ? (LEFT) * (RIGHT)          \
-     : (OP) == SCAND_OPERATOR_MAX  ? OPERATOR_MAX(LEFT, RIGHT) \
-                                   : OPERATOR_MIN(LEFT, RIGHT))
 
 /* Flipping the sign bits makes unsigned comparisons of signed ones, and sums do not need it. */
 static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t right)
@@ -146,13 +137,7 @@ static inline union sample operator_identity(const struct scan_rule *rule)
     enum scand_operator op = rule->op;
     union sample identity;
     if (codec_is_integer(rule->input)) {
-        uint64_t end = UINT64_C(1) << (8 * codec_bytes(rule->input) - 1); /* of signed ones, -end the smallest */
-        bool is_signed = codec_class(rule->input) == SCAND_CLASS_SIGNED;
-        uint64_t smallest = is_signed ? -end : 0, largest = is_signed ? end - 1 : end + (end - 1);
-        identity.whole = op == SCAND_OPERATOR_SUM    ? 0
-                         : op == SCAND_OPERATOR_PROD ? 1
-                         : op == SCAND_OPERATOR_MAX  ? smallest
-                                                     : largest;
+        identity.whole = operator_identity_whole(op, rule->input);
     } else {
         identity.real = op == SCAND_OPERATOR_SUM    ? 0.0
                         : op == SCAND_OPERATOR_PROD ? 1.0

@@ -83,6 +83,8 @@ static int cuda_errno(struct cuda_device *self, cudaError_t e)
     if (e == cudaSuccess)
         return 0;
     cudaGetLastError();
+    if (e == cudaErrorNotSupported)
+        return -EOPNOTSUPP;
     log_error("CUDA device %d: %s (%d)", self->index, cudaGetErrorString(e), (int)e);
     if (is_sticky(e)) {
         self->lost = true;
@@ -238,8 +240,6 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     struct cuda_device *self = cuda_of(device);
     if (self->lost)
         return -EOWNERDEAD;
-    if (!scan_cuda_supports(&chunk->rows->rule))
-        return -EOPNOTSUPP;
     struct slot *slot = &self->slots[self->started % SLOTS];
     struct side input = side_input(chunk), output = side_output(chunk);
     unsigned char *at[2];

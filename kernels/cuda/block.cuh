@@ -8,6 +8,8 @@
 #ifndef KERNELS_CUDA_BLOCK_CUH
 #define KERNELS_CUDA_BLOCK_CUH
 
+#include <scand/types.h>
+
 #include "kernels/cuda/sum.cuh"
 #include "kernels/order.h"
 
@@ -138,11 +140,15 @@ DEVICE typename Sum::sum leaf_total(const typename Sum::sample x[ORDER_LEAF], in
     return sum;
 }
 
-/* Replaces samples by their values. */
-template <class Sum, bool Backward, bool Exclusive, bool Partial>
-DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last)
+/* Which kind a pass is of, where that is not known before the launch. */
+#define KIND_ANY (-1)
+
+/* Replaces samples by their values. `Kind` is that of the pass, or KIND_ANY, and `kind` then. */
+template <class Sum, bool Backward, int Kind, bool Partial>
+DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last, int kind)
 {
-    if (Exclusive && !carry.present)
+    const bool exclusive = (Kind == KIND_ANY ? kind : Kind) == SCAND_KIND_EXCLUSIVE;
+    if (exclusive && !carry.present)
         carry.sum = Sum::zero();
     typename Sum::sum sum = carry.sum;
 #pragma unroll
@@ -153,19 +159,23 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
         sum = Sum::add_sample(before, x[k]);
         if (start && !Sum::has_identity)
             sum = sum_choose<Sum>(carry.present, sum, Sum::first(x[k]));
-        x[k] = Sum::value(Exclusive ? before : sum);
+        typename Sum::sum result = exclusive ? before : sum;
+        if constexpr (Kind == KIND_ANY)
+            if (kind == SCAND_KIND_HALF)
+                result = Sum::less_half(sum, x[k]);
+        x[k] = Sum::value(result);
     }
 }
 
-/* An exclusive pass leaves zero of the sample that it meets first; an identity may look different. */
+/* An exclusive pass leaves `zero` of the sample that it meets first; an identity may look different. */
 template <class Sum, bool Backward>
-DEVICE void leaf_zero_first(typename Sum::sample x[ORDER_LEAF], int length, int warp)
+DEVICE void leaf_zero_first(typename Sum::sample x[ORDER_LEAF], int length, int warp, typename Sum::sample zero)
 {
     int first = (Backward ? length - 1 : 0) - (warp * WARP + lane_index()) * ORDER_LEAF;
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         if (i == first)
-            x[i] = Sum::value(Sum::zero());
+            x[i] = zero;
 }
 
 /* Where the tiles of an order block tell each other their totals, and the carries into them. */
@@ -193,10 +203,10 @@ DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside)
 
 /*
  * One pass over an order block of `length` samples: replaces the samples by their values, unless only the total is
- * wanted. `outside` knows of the row's other order blocks: whether a carry from them is present, whether the total is
- * wanted, and where the one lies and the other goes.
+ * wanted. `outside` knows the rest: whether a carry from the row's other order blocks is present, whether the total is
+ * wanted, and where the one lies and the other goes; of what kind the pass is, and its value of no samples.
  */
-template <class Sum, bool Backward, bool Exclusive, class Outside>
+template <class Sum, bool Backward, int Kind, class Outside>
 DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp, tile_sums<Sum> *shared,
                        Outside outside)
 {
@@ -208,7 +218,7 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
     typename Sum::sum sum =
         end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
     sum = group_scan<Sum, Backward>(sum, group_last<Sum>(leaves));
-    if (lane_index() == (Backward ? 0 : group_last<Sum>(leaves)))
+    if (lane_index() == (Backward ? 0 : leaves - 1))
         shared->totals[warp] = sum;
     carry<Sum> leaf = group_before<Sum, Backward>(sum, group_last<Sum>(leaves));
     __syncthreads();
@@ -220,11 +230,12 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
     bool present = Sum::has_identity || outside.present() || warp != (Backward ? tiles - 1 : 0);
     leaf = carry_join<Sum>({shared->carries[warp], present}, leaf);
     if (end.partial)
-        leaf_values<Sum, Backward, Exclusive, Backward>(x, leaf, end.last);
+        leaf_values<Sum, Backward, Kind, Backward>(x, leaf, end.last, outside.kind());
     else
-        leaf_values<Sum, Backward, Exclusive, false>(x, leaf, end.last);
-    if (Exclusive && Sum::has_identity && !outside.present())
-        leaf_zero_first<Sum, Backward>(x, length, warp);
+        leaf_values<Sum, Backward, Kind, false>(x, leaf, end.last, outside.kind());
+    const bool exclusive = (Kind == KIND_ANY ? outside.kind() : Kind) == SCAND_KIND_EXCLUSIVE;
+    if (exclusive && Sum::has_identity && !outside.present())
+        leaf_zero_first<Sum, Backward>(x, length, warp, outside.zero());
 }
 
 #endif

@@ -145,14 +145,11 @@ DEVICE void slot_get(const uint4 *slot, float x[4])
     x[3] = __uint_as_float(words.w);
 }
 
-DEVICE void slot_put(uint4 *slot, const float x[4])
+template <class T> DEVICE void slot_put(uint4 *slot, const T x[])
 {
-    *(float4 *)slot = make_float4(x[0], x[1], x[2], x[3]);
-}
-
-DEVICE void slot_put(uint4 *slot, const double x[2])
-{
-    *(double2 *)slot = make_double2(x[0], x[1]);
+    uint4 words;
+    memcpy(&words, x, sizeof(words));
+    *slot = words;
 }
 
 /* Moves samples `By` places down; those beyond the leaf follow. */

@@ -164,17 +164,25 @@ template <class Sum> struct scan_outside {
     {
         return (typename Sum::sum *)plan.sums[pass] + item->sum;
     }
+    __device__ __forceinline__ int kind() const
+    {
+        return KIND_ANY;
+    }
+    __device__ __forceinline__ typename Sum::sample zero() const
+    {
+        return Sum::value(Sum::zero());
+    }
 };
 
-template <class Sum, bool Exclusive>
+template <class Sum, int Kind>
 DEVICE void scan_pass(const struct scan_plan &plan, const struct scan_item *item, int pass, int warp,
                       tile_sums<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
 {
     scan_outside<Sum> outside = {plan, item, pass};
     if (plan.backward[pass])
-        block_pass<Sum, true, Exclusive>(x, item->length, warp, shared, outside);
+        block_pass<Sum, true, Kind>(x, item->length, warp, shared, outside);
     else
-        block_pass<Sum, false, Exclusive>(x, item->length, warp, shared, outside);
+        block_pass<Sum, false, Kind>(x, item->length, warp, shared, outside);
 }
 
 /* With values before and after rounding alive at once, registers do not suffice: hence the pins. */
@@ -194,16 +202,16 @@ template <class Sum> DEVICE void leaf_between_passes(typename Sum::sample x[ORDE
 }
 
 /* All passes that this launch needs. First is the accumulator of the first one, Later that of a second, of one size. */
-template <class First, class Later, bool Exclusive>
+template <class First, class Later, int Kind>
 DEVICE void scan_passes(const struct scan_plan &plan, const struct scan_item *item, int warp, tile_sums<First> *shared,
                         typename First::sample x[ORDER_LEAF])
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (std::is_same<First, Later>::value || pass == 0 || plan.intermediate_f32)
-            scan_pass<First, Exclusive>(plan, item, pass, warp, shared, x);
+            scan_pass<First, Kind>(plan, item, pass, warp, shared, x);
         else
-            scan_pass<Later, Exclusive>(plan, item, pass, warp, (tile_sums<Later> *)shared, x);
+            scan_pass<Later, Kind>(plan, item, pass, warp, (tile_sums<Later> *)shared, x);
         if (pass + 1 == plan.pass_count || pass == plan.totals_pass)
             return;
         leaf_between_passes<First>(x, plan.intermediate_f32);
@@ -229,7 +237,7 @@ DEVICE void scan_finish(struct scan_progress *progress)
     }
 }
 
-template <class First, class Later, class Out, bool Exclusive, bool Aligned>
+template <class First, class Later, class Out, int Kind, bool Aligned>
 __global__ void REGISTERS(sizeof(Out) == 4 ? First::registers : 64)
     scan_kernel(const __grid_constant__ struct scan_plan plan)
 {
@@ -254,7 +262,7 @@ __global__ void REGISTERS(sizeof(Out) == 4 ? First::registers : 64)
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = First::from_f32(samples[i]);
 
-        scan_passes<First, Later, Exclusive>(plan, item, warp, &shared, x);
+        scan_passes<First, Later, Kind>(plan, item, warp, &shared, x);
         bool first_thread = warp == 0 && lane_index() == 0;
         uint64_t taken = first_thread ? scan_take(plan, turn) : 0;
         uint4 *stage =

@@ -11,6 +11,8 @@
 #ifndef KERNELS_CUDA_SUM_CUH
 #define KERNELS_CUDA_SUM_CUH
 
+#include <stdint.h>
+
 #include "kernels/f2.h"
 
 #define DEVICE static __device__ __forceinline__
@@ -24,6 +26,11 @@ DEVICE void pin(float &x)
 DEVICE void pin(double &x)
 {
     asm volatile("" : "+d"(x));
+}
+
+DEVICE void pin(uint64_t &x)
+{
+    asm volatile("" : "+l"(x));
 }
 
 DEVICE void pin(struct f2 &x)
@@ -304,25 +311,19 @@ template <bool Backward> DEVICE bool lane_before(double value, double *before, i
     return there;
 }
 
+template <bool Backward> DEVICE bool lane_before(uint64_t value, uint64_t *before, int distance, int last)
+{
+    unsigned low, high;
+    lane_before<Backward>((unsigned)value, &low, distance, last);
+    bool there = lane_before<Backward>((unsigned)(value >> 32), &high, distance, last);
+    *before = (uint64_t)high << 32 | low;
+    return there;
+}
+
 template <bool Backward> DEVICE bool lane_before(struct f2 value, struct f2 *before, int distance, int last)
 {
     lane_before<Backward>(value.high, &before->high, distance, last);
     return lane_before<Backward>(value.low, &before->low, distance, last);
-}
-
-DEVICE float lane_value(float value, int lane)
-{
-    return __shfl_sync(~0u, value, lane);
-}
-
-DEVICE double lane_value(double value, int lane)
-{
-    return __shfl_sync(~0u, value, lane);
-}
-
-DEVICE struct f2 lane_value(struct f2 value, int lane)
-{
-    return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/codec.h"
 #include "kernels/scan_cuda.h"
 #include "tests/bench/bench.h"
 
@@ -15,7 +16,7 @@
 /* Rows that are scanned forward, then backward. */
 static const struct shape {
     uint64_t rows, length;
-    double targets[SCAND_ACCUMULATOR_COUNT]; /* of the speed of a copy, by accumulator */
+    double targets[3]; /* of the speed of a copy: f32, f64, f2 */
 } shapes[] = {
     {10000, 10000, {0.93, 0.85, 0.65}},
     {10000, 10007, {0}},
@@ -153,8 +154,49 @@ static cudaError_t measure_shape(const struct device *device, const struct shape
         snprintf(name, sizeof name, "scan fb %s, %llu x %llu", words[i], (unsigned long long)shape->rows,
                  (unsigned long long)shape->length);
         if (e == cudaSuccess)
-            bench_add(table, name, copy, scan_ms, copy_ms / scan_ms, shape->targets[i]);
+            bench_add(table, name, copy, scan_ms, copy_ms / scan_ms, shape->targets[i - SCAND_ACCUMULATOR_F32]);
     }
+    return e;
+}
+
+/* What the general kernel does, forward and backward over one shape; input and output have one dtype. */
+static const struct form {
+    const char *name;
+    enum scand_operator op;
+    enum scand_dtype dtype;
+    enum scand_accumulator accumulator;
+} forms[] = {
+    {"max f32", SCAND_OPERATOR_MAX, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_F32},
+    {"prod f32", SCAND_OPERATOR_PROD, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_F32},
+    {"sum f64", SCAND_OPERATOR_SUM, SCAND_DTYPE_F64, SCAND_ACCUMULATOR_F64},
+    {"sum i32", SCAND_OPERATOR_SUM, SCAND_DTYPE_I32, SCAND_ACCUMULATOR_EXACT},
+    {"sum i64", SCAND_OPERATOR_SUM, SCAND_DTYPE_I64, SCAND_ACCUMULATOR_EXACT},
+    {"sum f16 by f32", SCAND_OPERATOR_SUM, SCAND_DTYPE_F16, SCAND_ACCUMULATOR_F32},
+    {"sum f32be by f64", SCAND_OPERATOR_SUM, SCAND_DTYPE_F32BE, SCAND_ACCUMULATOR_F64},
+    {"sum ibm32 by f64", SCAND_OPERATOR_SUM, SCAND_DTYPE_IBM32, SCAND_ACCUMULATOR_F64},
+};
+#define FORM_COUNT   (sizeof(forms) / sizeof(forms[0]))
+#define FORM_ROWS    5000
+#define FORM_SAMPLES 10000
+
+static cudaError_t measure_form(const struct device *device, const struct form *form, struct bench_table *table)
+{
+    const struct shape shape = {.rows = FORM_ROWS, .length = FORM_SAMPLES};
+    struct scan_rows rows = rows_of(device, &shape, form->accumulator);
+    uint32_t size = codec_bytes(form->dtype);
+    size_t bytes = (size_t)FORM_ROWS * FORM_SAMPLES * size;
+    double copy_ms, scan_ms;
+    char name[64];
+    rows.rule.op = form->op;
+    rows.rule.input = rows.rule.output = form->dtype;
+    rows.input_stride = rows.output_stride = size;
+    rows.input_outer_strides[0] = rows.output_outer_strides[0] = (int64_t)FORM_SAMPLES * size;
+    cudaError_t e = measure(device, NULL, bytes, &copy_ms);
+    if (e == cudaSuccess)
+        e = measure(device, &rows, 0, &scan_ms);
+    snprintf(name, sizeof name, "scan fb %s, %d x %d", form->name, FORM_ROWS, FORM_SAMPLES);
+    if (e == cudaSuccess)
+        bench_add(table, name, "device copy of as much", scan_ms, copy_ms / scan_ms, 0);
     return e;
 }
 
@@ -164,6 +206,8 @@ int bench_kernels(struct bench_table *table)
     cudaError_t e = device_init(&device);
     for (size_t i = 0; i < SHAPE_COUNT && e == cudaSuccess; i++)
         e = measure_shape(&device, &shapes[i], table);
+    for (size_t i = 0; i < FORM_COUNT && e == cudaSuccess; i++)
+        e = measure_form(&device, &forms[i], table);
     device_finish(&device);
     if (e != cudaSuccess)
         fprintf(stderr, "bench_kernels: %s\n", cudaGetErrorString(e));

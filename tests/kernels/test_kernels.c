@@ -50,8 +50,6 @@ static void check(const struct implementation *implementation, const struct scan
 {
     if (check_failures >= FAILURES_MAX)
         return;
-    if (strncmp(implementation->name, "cuda", 4) == 0 && !scan_cuda_supports(&c->rule))
-        return;
     uint64_t random = seed;
     CHECK(case_check(c, implementation, &random));
 }

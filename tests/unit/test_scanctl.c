@@ -389,20 +389,13 @@ static void rows_shared_once(void)
 }
 
 static const struct test tests[] = {
-    TEST(options_defaults),
-    TEST(options_given),
-    TEST(options_types),
-    TEST(options_wrong),
-    TEST(output_whole_or_not),
-    TEST(output_through_links),
-    TEST(output_refused),
-    TEST(output_signals),
-    TEST(json_values),
-    TEST(numbers),
-    TEST(gather_reproducible),
-    TEST(bounds_hold_and_are_tight),
-    TEST(rows_shared_once),
-    TEST_END,
+    TEST(options_defaults),    TEST(options_given),
+    TEST(options_types),       TEST(options_wrong),
+    TEST(output_whole_or_not), TEST(output_through_links),
+    TEST(output_refused),      TEST(output_signals),
+    TEST(json_values),         TEST(numbers),
+    TEST(gather_reproducible), TEST(bounds_hold_and_are_tight),
+    TEST(rows_shared_once),    TEST_END,
 };
 
 int main(int argc, char **argv)
