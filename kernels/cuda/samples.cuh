@@ -78,10 +78,14 @@ template <class T> DEVICE int shift_of(const char *address)
 /* Starts the copy of the first `size` bytes of a slot; the others become zeros. */
 DEVICE void slot_fetch(uint4 *slot, const char *source, int size)
 {
+#if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :
                  : "r"((unsigned)__cvta_generic_to_shared(slot)), "l"(source), "r"(size)
                  : "memory");
+#else
+    __pipeline_memcpy_async(slot, source, SLOT_BYTES, SLOT_BYTES - size);
+#endif
 }
 
 /*
