@@ -28,7 +28,7 @@
 enum variant { SCAN_VARIANTS(X) VARIANT_COUNT };
 #undef X
 
-/* Inclusive ones, then exclusive ones, and both again for rows that all begin with a slot. */
+/* Inclusive ones, then exclusive ones, and both again for rows of f32 that all begin with a slot. */
 #define SCAN_KERNELS                         (4 * VARIANT_COUNT)
 #define X(NAME, FIRST, LATER, OUT)           (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
 #define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, false>,
@@ -55,11 +55,16 @@ template <class Sum> static struct carries carries_by(void)
             sizeof(typename Sum::sum)};
 }
 
+/* f32, or what files have instead of it. */
+static bool is_form(enum scand_dtype dtype)
+{
+    return codec_class(dtype) == SCAND_CLASS_F32 && codec_bytes(dtype) == sizeof(float);
+}
+
 static bool is_general(const struct scan_rule *rule)
 {
-    bool output = rule->output == SCAND_DTYPE_F32 || rule->output == SCAND_DTYPE_F64;
-    return rule->op != SCAND_OPERATOR_SUM || rule->kind == SCAND_KIND_HALF || rule->input != SCAND_DTYPE_F32 ||
-           !output || rule->demean;
+    return rule->op != SCAND_OPERATOR_SUM || rule->kind == SCAND_KIND_HALF || rule->demean || !is_form(rule->input) ||
+           (!is_form(rule->output) && rule->output != SCAND_DTYPE_F64);
 }
 
 static struct carries carries_of(const struct scan_rule *rule)
@@ -223,13 +228,20 @@ static enum scan_access access_of(const struct scan_plan *plan, const struct sca
     return ACCESS_SLOTS;
 }
 
-/* Whether all rows begin with a slot. */
 static bool side_is_aligned(const struct scan_plan *plan, const struct scan_side *side)
 {
     uintptr_t places = (uintptr_t)side->base;
     for (int axis = 0; axis < plan->outer_rank; axis++)
         places |= (uintptr_t)side->outer_strides[axis];
     return side->access == ACCESS_SLOTS && places % SLOT_BYTES == 0;
+}
+
+/* Whether all rows begin with a slot, and nothing is to be decoded or encoded. */
+static bool is_aligned_f32(const struct scan_plan *plan)
+{
+    bool native = plan->input_form == SCAND_DTYPE_F32 &&
+                  (plan->output_form == SCAND_DTYPE_F32 || plan->output_form == SCAND_DTYPE_F64);
+    return native && side_is_aligned(plan, &plan->input) && side_is_aligned(plan, &plan->output);
 }
 
 static struct scan_plan plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -252,6 +264,8 @@ static struct scan_plan plan_of(const struct scan_rows *rows, uint64_t first, ui
     for (int pass = 0; pass < plan.pass_count; pass++)
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
     plan.intermediate_f32 = rule->intermediate == SCAND_DTYPE_F32;
+    plan.input_form = rule->input;
+    plan.output_form = rule->output;
     plan.totals_pass = -1;
     return plan;
 }
@@ -445,6 +459,6 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     struct launcher launcher = {launch_fast, &devices[id], &plan};
     if (is_general(rule))
         return general_run(&launcher, rule, count, workspace, stream);
-    launcher.number = kernel_of(rule, side_is_aligned(&plan, &plan.input) && side_is_aligned(&plan, &plan.output));
+    launcher.number = kernel_of(rule, is_aligned_f32(&plan));
     return scan_run(&launcher, rule, workspace, stream);
 }

@@ -8,6 +8,7 @@
 
 #include <type_traits>
 
+#include "kernels/codec.h"
 #include "kernels/cuda/samples.cuh"
 
 /*
@@ -38,8 +39,10 @@ struct scan_plan {
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
-    bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
-    int room;   /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
+    enum scand_dtype input_form,
+        output_form; /* of 4 bytes, where they are of class f32; rows that begin with a slot have f32 */
+    bool ahead;      /* fetch the next item while one is computed; results have other shared memory then */
+    int room; /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
 
     /* Where a row has several blocks: per pass an array of sums for every row, of its blocks' totals until they become
      * carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
@@ -122,6 +125,46 @@ template <class Sample> DEVICE void leaf_pin(Sample x[ORDER_LEAF])
         pin(x[i]);
 }
 
+/* Samples as a file has them become f32. */
+DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
+{
+    if (form == SCAND_DTYPE_F32BE) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_decode_f32(SCAND_DTYPE_F32BE, &x[i]);
+    } else if (form == SCAND_DTYPE_I32BE) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_decode_f32(SCAND_DTYPE_I32BE, &x[i]);
+    } else if (form == SCAND_DTYPE_IBM32) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_decode_f32(SCAND_DTYPE_IBM32, &x[i]);
+    }
+}
+
+/* The other way, of results whose NaN are one already. */
+DEVICE void leaf_encode(enum scand_dtype form, float x[ORDER_LEAF])
+{
+    if (form == SCAND_DTYPE_F32BE) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_f32_of_bits(codec_encoded_f32(SCAND_DTYPE_F32BE, x[i]));
+    } else if (form == SCAND_DTYPE_I32BE) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_f32_of_bits(codec_encoded_f32(SCAND_DTYPE_I32BE, x[i]));
+    } else if (form == SCAND_DTYPE_IBM32) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_f32_of_bits(codec_encoded_f32(SCAND_DTYPE_IBM32, x[i]));
+    }
+}
+
+DEVICE void leaf_encode(enum scand_dtype, double[ORDER_LEAF])
+{
+}
+
 /* A NaN makes all that follows it in a leaf NaN, so one look at either end tells whether there are any. */
 template <class Sum, class Out>
 DEVICE void leaf_results(const typename Sum::sample x[ORDER_LEAF], Out results[ORDER_LEAF])
@@ -143,6 +186,8 @@ DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *ite
 {
     Out results[ORDER_LEAF];
     leaf_results<Sum, Out>(x, results);
+    if (!Aligned)
+        leaf_encode(plan.output_form, results);
     tile_write<Out, Sum::stage_slots, Aligned>(stage, item->output, plan.output, item->length, warp, results);
 }
 
@@ -258,6 +303,8 @@ __global__ void REGISTERS(sizeof(Out) == 4 ? First::registers : 64)
         scan_read<Aligned>(plan, item, tile, samples);
         if (plan.ahead)
             scan_fetch<Aligned>(plan, next, warp, tile);
+        if (!Aligned)
+            leaf_decode(plan.input_form, samples);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = First::from_f32(samples[i]);
