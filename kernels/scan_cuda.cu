@@ -1,12 +1,14 @@
 /*
  * Scans on a CUDA device: the host's side. Chooses a kernel and how samples travel, and launches. Sums of f32 samples
- * have kernels of their own (scan.cuh), all else takes the general ones (general.cuh).
+ * have kernels of their own (scan.cuh, short.cuh), all else takes the general ones (general.cuh).
  */
 #include "kernels/scan_cuda.h"
 
 #include "kernels/cuda/carries.cuh"
 #include "kernels/cuda/general.cuh"
+#include "kernels/cuda/short.cuh"
 #include "kernels/scan_cuda_general.h"
+#include "kernels/scan_cuda_short.h"
 
 #define DEVICES_MAX      64
 #define LAUNCHES_MAX     4096  /* on their way at once, on one device */
@@ -87,6 +89,7 @@ struct device {
     struct scan_progress *progress;
     uint64_t launches;
     uint8_t resident[SCAN_KERNELS][2][ORDER_FAN + 1]; /* thread blocks per processor, by scan_plan.ahead and warps */
+    int short_resident[SCAN_SHORTS];
 };
 static struct device devices[DEVICES_MAX];
 
@@ -137,6 +140,15 @@ static cudaError_t general_load(const struct scan_general *general, int shared_m
     return error;
 }
 
+static cudaError_t short_load(struct device *device, int number)
+{
+    cudaError_t error = cudaFuncSetAttribute(scan_shorts[number], cudaFuncAttributePreferredSharedMemoryCarveout,
+                                             cudaSharedmemCarveoutMaxShared);
+    return error ? error
+                 : cudaOccupancyMaxActiveBlocksPerMultiprocessor(&device->short_resident[number], scan_shorts[number],
+                                                                 SHORT_WARPS * WARP, 0);
+}
+
 static cudaError_t carries_load(struct carries carries)
 {
     struct cudaFuncAttributes attributes;
@@ -159,6 +171,8 @@ int scan_cuda_init(void)
         error = cudaDeviceGetAttribute(&device->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
     for (int number = 0; number < SCAN_KERNELS && !error; number++)
         error = kernel_load(device, number, device->shared_max);
+    for (int i = 0; i < SCAN_SHORTS && !error; i++)
+        error = short_load(device, i);
     for (int i = 0; i < SCAN_GENERALS && !error; i++)
         error = general_load(&scan_generals[i], device->shared_max);
     const struct carries carries[] = {carries_by<sum_f32>(), carries_by<sum_f64>(), carries_by<sum_f2>()};
@@ -446,6 +460,42 @@ static cudaError_t general_run(struct launcher *launcher, const struct scan_rule
     return error ? error : scan_run(launcher, rule, workspace, stream);
 }
 
+/* Whether rows lie one right after the other. */
+static bool side_is_packed(const struct scan_plan *plan, const struct scan_side *side)
+{
+    return plan->outer_rank == 1 && side->access == ACCESS_SLOTS &&
+           side->outer_strides[0] == (int64_t)(plan->length * sizeof(float));
+}
+
+static bool is_short(const struct scan_rule *rule, const struct scan_plan *plan)
+{
+    return plan->length <= ORDER_TILE && rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 &&
+           scan_short_of(rule) >= 0 && side_is_packed(plan, &plan->input) && side_is_packed(plan, &plan->output);
+}
+
+static cudaError_t short_run(const struct device *device, const struct scan_rule *rule, const struct scan_plan *scan,
+                             cudaStream_t stream)
+{
+    int number = scan_short_of(rule), resident = device->short_resident[number];
+    struct short_plan plan = {};
+    uint64_t offset = scan->first_row * scan->length * sizeof(float);
+    plan.input = scan->input.base + offset;
+    plan.output = scan->output.base + offset;
+    plan.rows = scan->items;
+    plan.length = (int)scan->length;
+    plan.leaves = (plan.length + ORDER_LEAF - 1) / ORDER_LEAF;
+    plan.rows_at_once = ORDER_FAN / plan.leaves;
+    plan.pass_count = scan->pass_count;
+    memcpy(plan.backward, scan->backward, sizeof(plan.backward));
+    plan.intermediate_f32 = scan->intermediate_f32;
+    const uint64_t at_once = (uint64_t)plan.rows_at_once * SHORT_WARPS, blocks = (plan.rows + at_once - 1) / at_once;
+    const uint64_t grid = (uint64_t)device->processors * resident;
+    void *arguments[] = {&plan};
+    if (grid == 0)
+        return cudaErrorInitializationError;
+    return launch(scan_shorts[number], grid < blocks ? grid : blocks, SHORT_WARPS * WARP, arguments, 0, stream);
+}
+
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
 {
     const struct scan_rule *rule = &rows->rule;
@@ -459,6 +509,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     struct launcher launcher = {launch_fast, &devices[id], &plan};
     if (is_general(rule))
         return general_run(&launcher, rule, count, workspace, stream);
+    if (is_short(rule, &plan))
+        return short_run(&devices[id], rule, &plan, stream);
     launcher.number = kernel_of(rule, is_aligned_f32(&plan));
     return scan_run(&launcher, rule, workspace, stream);
 }

@@ -73,6 +73,27 @@ static void lengths(const struct implementation *implementation)
         }
 }
 
+/* Many short rows, one right after the other, from every word of 16 bytes on: several of them share a warp. */
+static void short_rows(const struct implementation *implementation)
+{
+    const struct scan_rule rules[] = {
+        rule_of("fb", INCLUSIVE, F32, D32, D32), rule_of("bf", EXCLUSIVE, F32, D32, D32),
+        rule_of("fb", INCLUSIVE, F64, D32, D32), rule_of("bb", EXCLUSIVE, F64, D64, D32),
+        rule_of("bf", INCLUSIVE, F2, D32, D32),  rule_of("fb", EXCLUSIVE, F2, D32, D32),
+    };
+    for (uint64_t length = 1; length <= 512; length += length < 70 ? 1 : 17)
+        for (size_t r = 0; r < COUNT(rules); r++) {
+            struct scan_case c = case_of(1 + 3000 / length, length, rules[r]);
+            c.input.offset = (unsigned)(length + r) % 4 * 4;
+            c.output.offset = (unsigned)(length / 4) % 4 * 4;
+            c.in_place = r == 0;
+            c.fill = r % 2 ? FILL_ENDS : FILL_ZEROS;
+            c.first = length % 3;
+            c.count = c.shape[0] - c.first;
+            check(implementation, &c);
+        }
+}
+
 /* Rows of several levels above a block. */
 static void long_rows(const struct implementation *implementation)
 {
@@ -328,14 +349,15 @@ static void dtype_layouts(const struct implementation *implementation)
 /* What depends on where rows lie and who scans them. */
 #define DRIVER_SUITES(NAME)    \
     SUITE(NAME, lengths)       \
+    SUITE(NAME, short_rows)    \
     SUITE(NAME, long_rows)     \
     SUITE(NAME, layouts)       \
     SUITE(NAME, dtype_layouts) \
     SUITE(NAME, long_layouts)  \
     SUITE(NAME, batches)
-#define DRIVER_TESTS(NAME)                                                                          \
-    TEST(NAME##_lengths), TEST(NAME##_long_rows), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), \
-        TEST(NAME##_long_layouts), TEST(NAME##_batches),
+#define DRIVER_TESTS(NAME)                                                                       \
+    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_layouts), \
+        TEST(NAME##_dtype_layouts), TEST(NAME##_long_layouts), TEST(NAME##_batches),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \

@@ -1,0 +1,183 @@
+/*
+ * Rows of at most a tile, sums of f32 samples, one row right after the other in memory. A warp takes as many rows as it
+ * has lanes for their leaves, on its own: nothing is shared with other warps. The samples of all of them are one
+ * stretch, which travels as a tile does (samples.cuh), those of the next rows while these are computed.
+ */
+#ifndef KERNELS_CUDA_SHORT_CUH
+#define KERNELS_CUDA_SHORT_CUH
+
+#include "kernels/cuda/scan.cuh"
+
+#define SHORT_WARPS 8 /* of a thread block */
+
+struct short_plan {
+    const char *input;
+    char *output;
+    uint64_t rows;
+    int length, leaves; /* of a row */
+    int rows_at_once;   /* by a warp */
+    int pass_count;
+    bool backward[SCAND_PASSES_MAX];
+    bool intermediate_f32;
+};
+
+/* This lane's leaf. */
+struct short_leaf {
+    int first;   /* its first sample in the stretch */
+    int number;  /* in its row */
+    int samples; /* 0 to 16 */
+};
+
+DEVICE struct short_leaf short_leaf_of(const struct short_plan &plan, int rows)
+{
+    int lane = lane_index(), row = lane / plan.leaves;
+    struct short_leaf leaf = {0, lane - row * plan.leaves, 0};
+    if (row < rows) {
+        leaf.first = row * plan.length + leaf.number * ORDER_LEAF;
+        leaf.samples = min(plan.length - leaf.number * ORDER_LEAF, ORDER_LEAF);
+    }
+    return leaf;
+}
+
+/* The rows that a warp's turn begins with are turn * rows_at_once. */
+DEVICE int short_rows(const struct short_plan &plan, uint64_t turn)
+{
+    uint64_t first = turn * plan.rows_at_once;
+    return first < plan.rows ? (int)min(plan.rows - first, (uint64_t)plan.rows_at_once) : 0;
+}
+
+DEVICE uint64_t short_offset(const struct short_plan &plan, uint64_t turn)
+{
+    return turn * plan.rows_at_once * plan.length * sizeof(float);
+}
+
+DEVICE void short_fetch(const struct short_plan &plan, uint64_t turn, uint4 *tile)
+{
+    int samples = short_rows(plan, turn) * plan.length;
+    const char *source = plan.input + short_offset(plan, turn);
+    if (samples > 0)
+        fetch_slots(tile, source, shift_of<float>(source), samples);
+    __pipeline_commit();
+}
+
+/* `whole_slots`: all leaves begin with a slot. */
+DEVICE void short_read(uint4 *tile, int first, bool whole_slots, float x[ORDER_LEAF])
+{
+    if (whole_slots) {
+#pragma unroll
+        for (int j = 0; j < ORDER_LEAF / 4; j++)
+            slot_get(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = *staged_sample<float>(tile, first + i);
+    }
+}
+
+DEVICE void short_write(uint4 *tile, struct short_leaf leaf, bool whole_slots, const float x[ORDER_LEAF])
+{
+    if (whole_slots) {
+#pragma unroll
+        for (int j = 0; j < ORDER_LEAF / 4; j++)
+            if (4 * j < leaf.samples)
+                slot_put(&tile[slot_place<float>(leaf.first / 4 + j)], &x[4 * j]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if (i < leaf.samples)
+                *staged_sample<float>(tile, leaf.first + i) = x[i];
+    }
+}
+
+/* Kogge-Stone over the leaves of each row: totals to inclusive prefixes. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int leaves)
+{
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
+        if (distance >= leaves)
+            break;
+        typename Sum::sum before;
+        lane_before<Backward>(total, &before, distance, WARP - 1);
+        total = sum_choose<Sum>(position >= distance, Sum::add(before, total), total);
+    }
+    return total;
+}
+
+template <class Sum, bool Backward, int Kind>
+DEVICE void short_pass(typename Sum::sample x[ORDER_LEAF], const struct short_plan &plan, struct short_leaf leaf)
+{
+    const bool partial = !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
+    const int position = Backward ? plan.leaves - 1 - leaf.number : leaf.number, last = leaf.samples - 1;
+    if (Sum::has_identity && plan.length % ORDER_LEAF != 0)
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if (i >= leaf.samples)
+                x[i] = Sum::absent();
+    typename Sum::sum sum = partial ? leaf_total<Sum, Backward, Backward>(x, last)
+                                    : leaf_total<Sum, Backward, false>(x, last),
+                      before;
+    sum = short_scan<Sum, Backward>(sum, position, plan.leaves);
+    lane_before<Backward>(sum, &before, 1, WARP - 1);
+    carry<Sum> carry = carry_of<Sum>(before, position > 0);
+    if (partial)
+        leaf_values<Sum, Backward, Kind, Backward>(x, carry, last, Kind);
+    else
+        leaf_values<Sum, Backward, Kind, false>(x, carry, last, Kind);
+    if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && position == 0)
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if (i == (Backward ? last : 0))
+                x[i] = Sum::value(Sum::zero());
+}
+
+template <class Sum, int Kind>
+DEVICE void short_passes(typename Sum::sample x[ORDER_LEAF], const struct short_plan &plan, struct short_leaf leaf)
+{
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        if (plan.backward[pass])
+            short_pass<Sum, true, Kind>(x, plan, leaf);
+        else
+            short_pass<Sum, false, Kind>(x, plan, leaf);
+        if (pass + 1 == plan.pass_count)
+            return;
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::between_passes(x[i], plan.intermediate_f32);
+    }
+}
+
+template <class Sum, int Kind>
+__global__ void __launch_bounds__(SHORT_WARPS *WARP) short_kernel(const __grid_constant__ struct short_plan plan)
+{
+    __shared__ uint4 tiles[SHORT_WARPS][2][TILE_ROOM];
+    const int warp = warp_index();
+    const uint64_t stride = (uint64_t)gridDim.x * SHORT_WARPS;
+    uint64_t turn = (uint64_t)blockIdx.x * SHORT_WARPS + warp;
+    short_fetch(plan, turn, tiles[warp][0]);
+    for (int side = 0; short_rows(plan, turn) > 0; turn += stride, side ^= 1) {
+        uint4 *tile = tiles[warp][side];
+        const int rows = short_rows(plan, turn);
+        const struct short_leaf leaf = short_leaf_of(plan, rows);
+        short_fetch(plan, turn + stride, tiles[warp][side ^ 1]);
+        __pipeline_wait_prior(1);
+        __syncwarp();
+        float samples[ORDER_LEAF];
+        typename Sum::sample x[ORDER_LEAF];
+        const int shift = shift_of<float>(plan.input + short_offset(plan, turn));
+        short_read(tile, shift + leaf.first, (shift | plan.length) % 4 == 0, samples);
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::from_f32(samples[i]);
+        short_passes<Sum, Kind>(x, plan, leaf);
+        leaf_results<Sum, float>(x, samples);
+        short_write(tile, leaf, plan.length % 4 == 0, samples);
+        __syncwarp();
+        drain_contiguous<float, TILE_SLOTS, false>(tile, plan.output + short_offset(plan, turn), rows * plan.length);
+        __syncwarp();
+    }
+}
+
+#endif
