@@ -22,8 +22,8 @@
 #define SLOTS       LIMIT_CHUNKS_IN_FLIGHT
 #define SLOT_BYTES  MIB(16)
 #define CHUNK_BYTES MIB(8)
-#define SPIN_CHECKS 20 /* of the events before looking for new chunks: some 50 us */
-#define SPIN_TURNS  40 /* such looks in a row, some 2 ms, before pausing after each */
+#define SPIN_CHECKS 4   /* of the events before looking for new chunks: some 10 us */
+#define SPIN_TURNS  200 /* such looks in a row, some 2 ms, before pausing after each */
 #define PAUSE_NS    50000
 
 enum stage { STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, STAGES };
