@@ -46,6 +46,8 @@ struct scan_rule {
     enum scand_dtype intermediate; /* F32 or F64 */
     enum scand_dtype input, output;
     bool demean; /* floats only: before the first pass, each row's mean is taken from its samples */
+    /* 0: order 1. Else 1 + an enum variant_id: rows for variant_scan_from and variant_run, not for scan_*. */
+    uint32_t algorithm;
 };
 
 /*

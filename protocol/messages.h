@@ -82,7 +82,8 @@
     X(S, accumulator,  WORD,  OPTIONAL, accumulator_words)     \
     X(S, intermediate, WORD,  OPTIONAL, dtype_words)           \
     X(S, progress,     U64,   OPTIONAL, 1)                     \
-    X(S, demean,       U64,   OPTIONAL, 1)
+    X(S, demean,       U64,   OPTIONAL, 1)                     \
+    X(S, algorithm,    TEXT,  OPTIONAL, 0)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "devices.h"
+#include "kernels/variants/variants.h"
 
 /* Two slots: the next chunk is there when one is done. */
 #define SLOTS 2
@@ -43,6 +44,18 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+static int cpu_run(struct cpu_device *self, const struct chunk *chunk)
+{
+    uint32_t algorithm = chunk->rows->rule.algorithm;
+    if (!algorithm)
+        return scan_cpu(self->pool, chunk->rows, chunk->first, chunk->count);
+    if (!variant_list[algorithm - 1].on_cpu)
+        return -EOPNOTSUPP;
+    struct variant_scan scan = variant_scan_from(chunk->rows, chunk->first, chunk->count);
+    variant_run_cpu((enum variant_id)(algorithm - 1), &scan);
+    return 0;
+}
+
 static struct chunk *cpu_finish(struct device *device, int timeout_ms)
 {
     struct cpu_device *self = cpu_of(device);
@@ -52,7 +65,7 @@ static struct chunk *cpu_finish(struct device *device, int timeout_ms)
         return NULL;
     self->first = chunk->next;
     uint64_t begin_us = now_us();
-    chunk->status = scan_cpu(self->pool, chunk->rows, chunk->first, chunk->count);
+    chunk->status = cpu_run(self, chunk);
     chunk->kernel_us = now_us() - begin_us;
     return chunk;
 }

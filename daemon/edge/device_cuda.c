@@ -9,6 +9,7 @@
 #include "cuda_copy.h"
 #include "devices.h"
 #include "kernels/scan_cuda.h"
+#include "kernels/variants/variants.h"
 #include "log.h"
 
 /*
@@ -196,6 +197,23 @@ static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot, cons
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
 }
 
+static cudaError_t run_order1(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    cudaError_t e = grow_workspace(self, scan_cuda_workspace_bytes(rows, count));
+    return e == cudaSuccess ? (cudaError_t)scan_cuda(rows, first, count, self->workspace, self->streams[STAGE_KERNEL])
+                            : e;
+}
+
+static cudaError_t run_variant(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    enum variant_id id = (enum variant_id)(rows->rule.algorithm - 1);
+    struct variant_scan scan = variant_scan_from(rows, first, count);
+    if (variant_list[id].on_cpu)
+        return cudaErrorNotSupported;
+    cudaError_t e = grow_workspace(self, variant_workspace_bytes(id, &scan));
+    return e == cudaSuccess ? (cudaError_t)variant_run(id, &scan, self->workspace, self->streams[STAGE_KERNEL]) : e;
+}
+
 static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, const struct side *input,
                                 const struct side *output, unsigned char *const at[2])
 {
@@ -210,11 +228,9 @@ static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, con
         side_place(output, at[1], rows.output_outer_strides, &rows.output_stride, &address);
         rows.output = address;
     }
-    cudaError_t e = grow_workspace(self, scan_cuda_workspace_bytes(&rows, slot->chunk->count));
+    cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
     if (e == cudaSuccess)
-        e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
-    if (e == cudaSuccess)
-        e = (cudaError_t)scan_cuda(&rows, slot->chunk->first, slot->chunk->count, self->workspace, stream);
+        e = (rows.rule.algorithm ? run_variant : run_order1)(self, &rows, slot->chunk->first, slot->chunk->count);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "kernels/variants/variants.h"
+
 #define TO(STATE) (1u << JOB_##STATE)
 
 static const unsigned job_moves[] = {
@@ -117,17 +119,24 @@ static bool job_settle(struct job *job)
 static void job_fail(struct job *job, const struct chunk *chunk)
 {
     const struct scan_rule *rule = &job->rows.rule;
-    if (chunk->status == -EOPNOTSUPP)
+    if (chunk->status == -EOPNOTSUPP && rule->algorithm) {
+        const struct variant *variant = &variant_list[rule->algorithm - 1];
+        error_set(&job->outcome, chunk->status,
+                  "job.submit: \"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with "
+                  "--device %s can",
+                  variant->name, variant->on_cpu ? "cpu" : "cuda");
+    } else if (chunk->status == -EOPNOTSUPP) {
         error_set(
             &job->outcome, chunk->status,
             "job.submit: this daemon's device cannot do this scan (\"op\" is \"%s\", \"kind\" \"%s\", "
             "\"input.dtype\" \"%s\", \"output.dtype\" \"%s\", \"demean\" %d); a daemon started with --device cpu can",
             operator_words.words[rule->op], kind_words.words[rule->kind], dtype_words.words[rule->input],
             dtype_words.words[rule->output], rule->demean);
-    else
+    } else {
         error_set(&job->outcome, chunk->status,
                   "job.submit: the device failed on rows %" PRIu64 " to %" PRIu64 "; the output is incomplete",
                   chunk->first, chunk->first + chunk->count - 1);
+    }
 }
 
 bool job_take_back(struct job *job, const struct chunk *chunk)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "algorithm.h"
 #include "rule.h"
 
 /* stride x (shape - 1): the way from a dimension's first element to its last. */
@@ -177,6 +178,21 @@ static void add_outer(struct scan_rows *rows, uint64_t shape, int64_t input_stri
     rows->output_outer_strides[last] = output_stride;
 }
 
+/* All axes but the scanned one. */
+static void add_axes(struct scan_rows *rows, const struct msg_job_submit_params *params)
+{
+    if (is_empty(&params->input)) {
+        rows->row_count = 0;
+        return;
+    }
+    for (uint32_t k = 0; k < params->input.shape_count; k++) {
+        if (k == params->axis)
+            continue;
+        rows->row_count *= params->input.shape[k];
+        add_outer(rows, params->input.shape[k], params->input.strides[k], params->output.strides[k]);
+    }
+}
+
 int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
 {
     int r = check_ranks(&params->input, "input", error);
@@ -192,22 +208,16 @@ int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *ro
     if (r)
         return r;
 
-    *rows = (struct scan_rows){
+    struct scan_rows made = {
         .rule = rule,
         .length = params->input.shape[params->axis],
         .row_count = 1,
         .input_stride = params->input.strides[params->axis],
         .output_stride = params->output.strides[params->axis],
     };
-    if (is_empty(&params->input)) {
-        rows->row_count = 0;
-        return 0;
-    }
-    for (uint32_t k = 0; k < params->input.shape_count; k++) {
-        if (k == params->axis)
-            continue;
-        rows->row_count *= params->input.shape[k];
-        add_outer(rows, params->input.shape[k], params->input.strides[k], params->output.strides[k]);
-    }
-    return 0;
+    add_axes(&made, params);
+    r = algorithm_take(params, &made, error);
+    if (!r)
+        *rows = made;
+    return r;
 }

@@ -98,6 +98,14 @@ uint64_t variant_workspace_bytes(enum variant_id id, const struct variant_scan *
  */
 int variant_run(enum variant_id id, const struct variant_scan *scan, void *workspace, struct CUstream_st *stream);
 
+/* The same for a variant that is on_cpu, in every build. */
+void variant_run_cpu(enum variant_id id, const struct variant_scan *scan);
+
+struct scan_rows;
+
+/* Rows first <= r < first + count as variants take them: f32 in and out, contiguous samples, at most one outer axis. */
+struct variant_scan variant_scan_from(const struct scan_rows *rows, uint64_t first, uint64_t count);
+
 /* One of each per row of the list; callers use the functions above. */
 #define X(SYMBOL, NAME, WHERE, ACCUMULATORS, ORDER, WORKSPACE, TEACHES)                       \
     int SYMBOL(const struct variant_scan *scan, void *workspace, struct CUstream_st *stream); \

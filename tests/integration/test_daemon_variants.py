@@ -12,7 +12,7 @@ import math
 import operator
 import random
 
-from daemons import DaemonTest, main
+from daemons import DEVICE, DaemonTest, main
 from forms import pack_dtype, scanned, unpack_dtype
 from wire import SIZES, Failure, pack_f32, scan, tensor, unpack_f32
 
@@ -194,6 +194,80 @@ class Options(VariantTest):
             with self.subTest(dtype=dtype, **more):
                 given = tensor(memory.buffer, [4], dtype=dtype)
                 self.refused(client, "invalid", message, "job.submit", scan(given, **more))
+
+
+class Algorithms(DaemonTest):
+    """Variants of the tutorials, each on the device that it is for, and refused by the other."""
+
+    CPU = ("serial-cpu",)
+    CUDA = (
+        "smem-v0-pad0", "smem-v0-pad1", "smem-v1", "warp-v0", "hillis-steele-global", "hillis-steele-shared",
+        "kogge-stone", "kogge-stone-double-buffered", "brent-kung", "coarsened", "hierarchical", "single-pass",
+        "cub-by-key",
+    )  # fmt: skip
+
+    def names(self):
+        return self.CUDA if DEVICE == "cuda" else self.CPU
+
+    def test_sums(self):
+        client = self.client()
+        memory = client.create(1 << 20)
+        noise = random.Random(4)
+        for name, (rows, length, gap), passes in itertools.product(
+            self.names(), ((1, 1, 0), (3, 1000, 0), (40, 33, 7), (2, 5000, 1)), PASSES
+        ):
+            for in_place in (False, True):
+                lines = [[noise.randint(-1, 1) for _ in range(length)] for _ in range(rows)]
+                memory.write(pack_f32([value for line in lines for value in line + [7] * gap]))
+                strides = [(length + gap) * 4, 4]
+                given = tensor(memory.buffer, [rows, length], strides)
+                output = given if in_place else tensor(memory.buffer, [rows, length], offset=1 << 19)
+                with self.subTest(name=name, rows=rows, length=length, passes=passes, in_place=in_place):
+                    client.call("job.submit", scan(given, output, passes=passes, algorithm=name))
+                    found = unpack_f32(memory.read(output["offset"], rows * output["strides"][0]))
+                    step = output["strides"][0] // 4
+                    for row, line in enumerate(lines):
+                        self.assertEqual(found[row * step : row * step + length], scanned(line, passes))
+
+    def test_chunks_and_rows_that_fit_no_slot(self):
+        client = self.client()
+        for rows, length in ((2000, 5000), (1, 5 << 20)):
+            memory = client.create(rows * length * 4)
+            for name in self.names():
+                memory.write(pack_f32([1.0]) * (rows * length))
+                with self.subTest(name=name, rows=rows, length=length):
+                    client.call("job.submit", scan(tensor(memory.buffer, [rows, length]), algorithm=name))
+                    row = memory.read((rows - 1) * length * 4, length * 4)
+                    self.assertEqual(unpack_f32(row[:40]) + unpack_f32(row[-4:]), [*range(1, 11), length])
+            client.call("buffer.release", buffer=memory.buffer)
+
+    def test_on_the_other_device(self):
+        client = self.client()
+        memory = client.create(4096)
+        can = "cpu" if DEVICE == "cuda" else "cuda"
+        for name in self.CPU if DEVICE == "cuda" else self.CUDA:
+            with self.subTest(name=name):
+                message = f'"algorithm" is "{name}", which this .* cannot run; a daemon started with --device {can} can'
+                given = scan(tensor(memory.buffer, [100]), algorithm=name)
+                self.refused(client, "unsupported", message, "job.submit", given)
+
+    def test_refused(self):
+        client = self.client()
+        memory = client.create(4096)
+        given = tensor(memory.buffer, [10, 10])
+        for more, message in [
+            ({"algorithm": "fastest"}, '"algorithm" is "fastest"; there are: serial-cpu, smem-v0-pad0, .*cub-by-key$'),
+            ({"algorithm": "x" * 64}, '"algorithm" has 64 bytes; allowed: 0 to 63'),
+            ({"algorithm": 1}, '"algorithm" is an integer; expected: text'),
+            ({"algorithm": "warp-v0", "op": "max"}, '"op" is "max"; allowed with "algorithm" "warp-v0": sum'),
+            ({"algorithm": "coarsened", "accumulator": "f64"}, '"accumulator" is "f64"; .* "coarsened": auto, f32$'),
+            ({"algorithm": "warp-v0", "axis": 0}, 'the stride of "input" along the axis is 40; allowed .*: 4'),
+        ]:
+            with self.subTest(**more):
+                self.refused(client, "invalid", message, "job.submit", scan(given, **more))
+        memory.write(pack_f32([1] * 100))
+        client.call("job.submit", scan(given, algorithm=""))  # order 1
+        self.assertEqual(unpack_f32(memory.read(0, 400)), list(range(1, 11)) * 10)
 
 
 if __name__ == "__main__":

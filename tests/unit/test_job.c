@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "kernels/variants/variants.h"
 #include "tests/check.h"
 
 static struct error error;
@@ -227,6 +228,23 @@ static void failure_of_a_rule(void)
     CHECK_CONTAINS(job.outcome.message, "\"op\" is \"max\", \"kind\" \"inclusive\", \"input.dtype\" \"f32\"");
 }
 
+/* And which daemon can run an algorithm that this one cannot. */
+static void failure_of_an_algorithm(void)
+{
+    static const char *const lists[][2] = {{"serial-cpu", "--device cpu can"}, {"warp-v0", "--device cuda can"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct job job = planned(10);
+        struct chunk chunk;
+        job.rows.rule.algorithm = (uint32_t)variant_find(lists[i][0]) + 1;
+        job_next_chunk(&job, &chunk, 150);
+        chunk.status = -EOPNOTSUPP;
+        CHECK(job_take_back(&job, &chunk));
+        CHECK_EQ(job.outcome.code, -EOPNOTSUPP);
+        CHECK_CONTAINS(job.outcome.message, lists[i][0]);
+        CHECK_CONTAINS(job.outcome.message, lists[i][1]);
+    }
+}
+
 static void failure_of_the_last_chunk(void)
 {
     struct job job = planned(10);
@@ -322,6 +340,7 @@ static const struct test tests[] = {
     TEST(chunks_cover_the_rows_once),
     TEST(first_failure_is_the_outcome),
     TEST(failure_of_a_rule),
+    TEST(failure_of_an_algorithm),
     TEST(failure_of_the_last_chunk),
     TEST(stop_while_queued),
     TEST(stop_while_running),
