@@ -62,7 +62,12 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
         code = word_check(daemon, "op", scan->op, &operator_words);
     if (code == 0)
         code = word_check(daemon, "accumulator", scan->accumulator, &accumulator_words);
-    return code ? code : word_check(daemon, "intermediate", scan->intermediate, &dtype_words);
+    if (code == 0)
+        code = word_check(daemon, "intermediate", scan->intermediate, &dtype_words);
+    if (code == 0 && scan->algorithm && strlen(scan->algorithm) >= LIMIT_NAME_BYTES)
+        code = session_fail(daemon, -EINVAL, "algorithm has %zu bytes: give a name of scand_kernels, or NULL",
+                            strlen(scan->algorithm));
+    return code;
 }
 
 static void tensor_params(struct msg_tensor *params, const struct scand_tensor *tensor)
@@ -117,6 +122,8 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->accumulator = scan->accumulator;
     params->intermediate = scan->intermediate;
     params->demean = scan->demean != 0;
+    if (scan->algorithm)
+        strcpy(params->algorithm, scan->algorithm);
     job->input = scan->input.buffer;
     job->output = scan->output.buffer;
     job->reads = tensor_extent(&scan->input);

@@ -48,6 +48,30 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t cap
     return SCAND_OK;
 }
 
+static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *from)
+{
+    *kernel = (struct scand_kernel){.repeatable = from->repeatable != 0};
+    snprintf(kernel->name, sizeof kernel->name, "%.*s", (int)sizeof kernel->name - 1, from->name);
+    snprintf(kernel->line, sizeof kernel->line, "%.*s", (int)sizeof kernel->line - 1, from->line);
+    snprintf(kernel->backend, sizeof kernel->backend, "%.*s", (int)sizeof kernel->backend - 1, from->backend);
+    for (uint32_t i = 0; i < from->accumulators_count; i++)
+        kernel->accumulators |= 1u << from->accumulators[i];
+}
+
+int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t capacity, size_t *count)
+{
+    struct msg_kernels_result result;
+    int code = call_run(
+        daemon, &(struct call){.method = METHOD_server_kernels, .params = &(struct msg_nothing){}, .result = &result});
+    if (code)
+        return (int)status_from_errno(code);
+    size_t n = result.kernels_count < capacity ? result.kernels_count : capacity;
+    for (size_t i = 0; i < n; i++)
+        kernel_fill(&kernels[i], &result.kernels[i]);
+    *count = n;
+    return SCAND_OK;
+}
+
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t capacity, size_t *count)
 {
     struct msg_stats_result result;

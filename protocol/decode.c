@@ -382,7 +382,7 @@ int message_read(const struct message *message, const struct map_type *type, voi
     reader.what = message->kind == MESSAGE_RESPONSE ? "response" : method_name(message->method);
     /* Read aside first, so that *out stays as it is when a field is wrong. */
     union any_map map;
-    memset(&map, 0, sizeof map);
+    memset(&map, 0, type->size_bytes);
     int code = read_map(&reader, content->map ? content->map : &empty, type, &map);
     if (!code)
         memcpy(out, &map, type->size_bytes);

@@ -8,9 +8,9 @@
  *   PROSE char[LIMIT_ERROR_BYTES], NUL-ended   detail: 0
  *   WORD  uint32_t, an enumerator              detail: its struct words
  *   U64S, I64S  list of 1 to detail numbers    members: NAME[detail], NAME_count
- *   WORDS list of 1 to SCAND_PASSES_MAX words  members as above; detail: its struct words
+ *   WORDS list of 1 to DETAIL_MAX words        members as above; detail: its struct words
  *   MAP   a nested struct                      detail: the struct's name
- *   MAPS  list of up to LIMIT_DEVICES structs  members as above; detail: the struct's name
+ *   MAPS  list of up to LIMIT_MAPS structs     members as above; detail: the struct's name
  * Optional fields left out are zero.
  */
 #ifndef PROTOCOL_MESSAGES_H
@@ -19,6 +19,9 @@
 #include "status.h"
 
 #define PROTOCOL_VERSION 1 /* versions that this build speaks: from 1 to this one */
+
+#define pass_words_MAX        SCAND_PASSES_MAX
+#define accumulator_words_MAX SCAND_ACCUMULATOR_COUNT
 
 // clang-format off
 #define HELLO_PARAMS(X, S)                            \
@@ -102,6 +105,16 @@
 
 #define DEVICES_RESULT(X, S) X(S, devices, MAPS, REQUIRED, device)
 
+/* What `algorithm` may name. */
+#define KERNEL_FIELDS(X, S)                                    \
+    X(S, name,         TEXT,  REQUIRED, 0)                     \
+    X(S, line,         PROSE, REQUIRED, 0)                     \
+    X(S, backend,      TEXT,  REQUIRED, 0)                     \
+    X(S, accumulators, WORDS, REQUIRED, accumulator_words)     \
+    X(S, repeatable,   U64,   REQUIRED, 1)
+
+#define KERNELS_RESULT(X, S) X(S, kernels, MAPS, REQUIRED, kernel)
+
 /* What the daemon counts since it began. */
 #define STATS_RESULT(X, S)                                                                        \
     X(S, clients_accepted, U64, REQUIRED, UINT64_MAX) /* connections accepted */                  \
@@ -133,6 +146,7 @@
     X(nothing, NOTHING_FIELDS)                        \
     X(limits, LIMITS_FIELDS)                          \
     X(device, DEVICE_FIELDS)                          \
+    X(kernel, KERNEL_FIELDS)                          \
     X(tensor, TENSOR_FIELDS)                          \
     X(hello_params, HELLO_PARAMS)                     \
     X(hello_result, HELLO_RESULT)                     \
@@ -145,6 +159,7 @@
     X(job_id, JOB_FIELDS)                             \
     X(job_progress, PROGRESS_FIELDS)                  \
     X(devices_result, DEVICES_RESULT)                 \
+    X(kernels_result, KERNELS_RESULT)                 \
     X(stats_result, STATS_RESULT)                     \
     X(failure, FAILURE_FIELDS)
 
@@ -159,6 +174,7 @@
     X(server_ping,    "server.ping",    nothing,              nothing)               \
     X(server_stats,   "server.stats",   nothing,              stats_result)          \
     X(server_devices, "server.devices", nothing,              devices_result)        \
+    X(server_kernels, "server.kernels", nothing,              kernels_result)        \
     X(server_drain,   "server.drain",   nothing,              nothing)
 
 /* Every notification, all from the daemon: X(name, method, params). */
@@ -180,9 +196,9 @@ enum method {
 #define MEMBER_WORD(NAME, DETAIL)  uint32_t NAME;
 #define MEMBER_U64S(NAME, DETAIL)  uint64_t NAME[DETAIL]; uint32_t NAME##_count;
 #define MEMBER_I64S(NAME, DETAIL)  int64_t NAME[DETAIL]; uint32_t NAME##_count;
-#define MEMBER_WORDS(NAME, DETAIL) uint32_t NAME[SCAND_PASSES_MAX]; uint32_t NAME##_count;
+#define MEMBER_WORDS(NAME, DETAIL) uint32_t NAME[DETAIL##_MAX]; uint32_t NAME##_count;
 #define MEMBER_MAP(NAME, DETAIL)   struct msg_##DETAIL NAME;
-#define MEMBER_MAPS(NAME, DETAIL)  struct msg_##DETAIL NAME[LIMIT_DEVICES]; uint32_t NAME##_count;
+#define MEMBER_MAPS(NAME, DETAIL)  struct msg_##DETAIL NAME[LIMIT_MAPS]; uint32_t NAME##_count;
 #define MEMBER(S, NAME, KIND, PRESENCE, DETAIL) MEMBER_##KIND(NAME, DETAIL)
 // clang-format on
 #define X(NAME, FIELDS)      \

@@ -1,11 +1,12 @@
 /*
- * ping, devices, stats: one question to the daemon, one answer.
+ * ping, devices, kernels, stats: one question to the daemon, one answer.
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "commands.h"
-#include "protocol/limits.h"
+#include "protocol/status.h"
 #include "remote.h"
 #include "text.h"
 
@@ -80,15 +81,63 @@ static void devices_table(const struct scand_device *devices, size_t count)
 
 static int ask_devices(struct scand *daemon, bool json, struct fault *fault)
 {
-    struct scand_device devices[LIMIT_DEVICES];
+    struct scand_device devices[LIMIT_MAPS];
     size_t count;
-    int status = scand_devices(daemon, devices, LIMIT_DEVICES, &count);
+    int status = scand_devices(daemon, devices, LIMIT_MAPS, &count);
     if (status)
         return remote_fault(daemon, status, "devices", fault);
     if (json)
         devices_json(devices, count);
     else
         devices_table(devices, count);
+    return 0;
+}
+
+static void kernels_json(const struct scand_kernel *kernels, size_t count)
+{
+    struct json json = {.file = stdout};
+    json_open(&json, NULL, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(&json, NULL, '{');
+        json_text(&json, "name", kernels[i].name);
+        json_text(&json, "line", kernels[i].line);
+        json_text(&json, "backend", kernels[i].backend);
+        json_open(&json, "accumulators", '[');
+        for (size_t word = 0; word < accumulator_words.count; word++)
+            if (kernels[i].accumulators >> word & 1)
+                json_text(&json, NULL, accumulator_words.words[word]);
+        json_close(&json, ']');
+        json_boolean(&json, "repeatable", kernels[i].repeatable);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    putchar('\n');
+}
+
+static void kernels_table(const struct scand_kernel *kernels, size_t count)
+{
+    printf("%-27s %-7s %-12s %-7s  %s\n", "name", "backend", "accumulators", "bits", "what it is");
+    for (size_t i = 0; i < count; i++) {
+        char names[32] = "";
+        for (size_t word = 0; word < accumulator_words.count; word++)
+            if (kernels[i].accumulators >> word & 1)
+                strcat(strcat(names, *names ? "," : ""), accumulator_words.words[word]);
+        printf("%-27s %-7s %-12s %-7s  %s\n", kernels[i].name, kernels[i].backend, names,
+               kernels[i].repeatable ? "repeat" : "vary", kernels[i].line);
+    }
+}
+
+static int ask_kernels(struct scand *daemon, bool json, struct fault *fault)
+{
+    struct scand_kernel kernels[LIMIT_MAPS];
+    size_t count;
+    int status = scand_kernels(daemon, kernels, LIMIT_MAPS, &count);
+    if (status)
+        return remote_fault(daemon, status, "kernels", fault);
+    if (json)
+        kernels_json(kernels, count);
+    else
+        kernels_table(kernels, count);
     return 0;
 }
 
@@ -123,6 +172,11 @@ int command_ping(int argc, char **argv, struct common_options *common, struct fa
 int command_devices(int argc, char **argv, struct common_options *common, struct fault *fault)
 {
     return ask(argc, argv, common, ask_devices, fault);
+}
+
+int command_kernels(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_kernels, fault);
 }
 
 int command_stats(int argc, char **argv, struct common_options *common, struct fault *fault)

@@ -49,6 +49,7 @@ static void report(struct run *run, const struct scand_device *device)
     json_unsigned(&json, "demean", scan->demean);
     json_text(&json, "kind", kind_words.words[scan->kind]);
     json_text(&json, "accumulator", accumulator_words.words[scan->accumulator]);
+    json_text(&json, "algorithm", scan->algorithm ? scan->algorithm : "");
     json_text(&json, "device", device->name);
     json_text(&json, "backend", device->backend);
     report_bytes(&json, run, rows);

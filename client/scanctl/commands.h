@@ -12,6 +12,7 @@
     X(scan, "[OPTION...] IN -o OUT", "scan the rows of a file") \
     X(ping, "[--json]", "measure a round trip to the daemon")   \
     X(devices, "[--json]", "list the daemon's devices")         \
+    X(kernels, "[--json]", "list what --algorithm may name")    \
     X(stats, "[--json]", "print the daemon's counters")         \
     X(demo, "[OPTION...]", "scan a synthetic shot gather and check the result")
 

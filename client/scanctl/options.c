@@ -10,6 +10,7 @@
 
 enum {
     OPTION_PASSES = OPTION_OWN,
+    OPTION_ALGORITHM,
     OPTION_ACCUMULATOR,
     OPTION_KIND,
     OPTION_OP,
@@ -25,6 +26,7 @@ enum {
 
 static const struct option scan_table[] = {
     {"passes", required_argument, NULL, OPTION_PASSES},
+    {"algorithm", required_argument, NULL, OPTION_ALGORITHM},
     {"accumulator", required_argument, NULL, OPTION_ACCUMULATOR},
     {"kind", required_argument, NULL, OPTION_KIND},
     {"op", required_argument, NULL, OPTION_OP},
@@ -189,6 +191,11 @@ static int take_option(void *context, int option, const char *argument, struct f
         return 0;
     case OPTION_PASSES:
         return take_passes(scan, argument, fault);
+    case OPTION_ALGORITHM:
+        if (!*argument)
+            return fault_set(fault, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
+        scan->algorithm = argument;
+        return 0;
     case OPTION_AXIS:
         return take_axis(&options->axis, argument, fault);
     case OPTION_ACCUMULATOR:
@@ -299,6 +306,8 @@ int scan_options_types(struct scan_options *options, const struct array *array, 
     struct scand_scan *scan = &options->scan;
     if (options->output_dtype == TYPE_LEFT_OUT)
         options->output_dtype = class == SCAND_CLASS_F32 ? SCAND_DTYPE_F32 : array->dtype;
+    if (scan->accumulator == SCAND_ACCUMULATOR_AUTO && is_float && scan->algorithm)
+        scan->accumulator = SCAND_ACCUMULATOR_F32; /* the one that all of them offer */
     if (scan->accumulator == SCAND_ACCUMULATOR_AUTO)
         scan->accumulator = is_float ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_EXACT;
     if (scan->intermediate == TYPE_LEFT_OUT)

@@ -1,10 +1,12 @@
 /* hello and the server's own methods. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "call.h"
+#include "kernels/variants/variants.h"
 
 #define SERVER_NAME "scand " SCAND_RELEASE
 
@@ -67,6 +69,28 @@ int handle_server_devices(struct call *call, const struct msg_nothing *params)
     (void)params;
     describe_device(call->service->device, &result.devices[0]);
     reply_result(call->client, call->msgid, &msg_devices_result_type, &result);
+    return 0;
+}
+
+static void describe_kernel(const struct variant *variant, struct msg_kernel *out)
+{
+    snprintf(out->name, sizeof out->name, "%s", variant->name);
+    snprintf(out->line, sizeof out->line, "%s", variant->teaches);
+    snprintf(out->backend, sizeof out->backend, "%s", variant->on_cpu ? "cpu" : "cuda");
+    for (uint32_t word = 0; word < SCAND_ACCUMULATOR_COUNT; word++)
+        if (variant->accumulators >> word & 1)
+            out->accumulators[out->accumulators_count++] = word;
+    out->repeatable = variant->fixed_order;
+}
+
+int handle_server_kernels(struct call *call, const struct msg_nothing *params)
+{
+    struct msg_kernels_result result = {.kernels_count = VARIANT_COUNT};
+    _Static_assert(VARIANT_COUNT <= LIMIT_MAPS, "one list holds all");
+    (void)params;
+    for (size_t i = 0; i < VARIANT_COUNT; i++)
+        describe_kernel(&variant_list[i], &result.kernels[i]);
+    reply_result(call->client, call->msgid, &msg_kernels_result_type, &result);
     return 0;
 }
 

@@ -58,6 +58,7 @@ static void add_submit(void)
         .intermediate = SCAND_DTYPE_F64,
         .progress = 1,
         .demean = 1,
+        .algorithm = "kogge-stone",
     };
     struct encoded out = next_room();
     encode_request(&out, 70000, METHOD_job_submit, &msg_job_submit_params_type, &submit);
@@ -82,7 +83,7 @@ static void add_hello(void)
 /* Each method's params and result with every field zero, and a few that are full. */
 static void inputs_make(void)
 {
-    static const char zeros[16384];
+    static const char zeros[32768]; /* no map's struct is larger */
     struct encoded out;
 #define X(HANDLER, METHOD, PARAMS, RESULT)                                    \
     out = next_room();                                                        \

@@ -159,6 +159,15 @@ class Results(ScanctlTest):
         self.assertEqual((report["demean"], report["op"], report["dtype"]), (1, "sum", "f32"))
         self.assertEqual(floats(self.read("out.raw")), sums)
 
+    def test_algorithm(self):
+        passes = ("forward", "backward")
+        self.check_raw((6, 700), 1, "--passes", ",".join(passes), "--algorithm", "serial-cpu", passes=passes)
+        words = ("scan", self.path("in.raw"), "-o", self.path("out.raw"), "--shape", "6,700", "--algorithm")
+        report = json.loads(self.succeed(*words, "serial-cpu", "--json"))
+        self.assertEqual((report["algorithm"], report["accumulator"]), ("serial-cpu", "f32"))
+        self.fail_with(64, '"algorithm" is "fastest"; there are: serial-cpu, .*cub-by-key', *words, "fastest")
+        self.fail_with(64, '"algorithm" is "warp-v0", which this .* --device cuda can', *words, "warp-v0")
+
     def test_types(self):
         for accumulator in ("f32", "f64", "f2"):
             for intermediate in ("f32", "f64"):
@@ -358,7 +367,7 @@ class Failures(ScanctlTest):
 
     def test_usage(self):
         for words, message in (
-            ((), "no command; give one of scan, ping, devices, stats, demo"),
+            ((), "no command; give one of scan, ping, devices, kernels, stats, demo"),
             (("frob",), 'unknown command "frob"'),
             (("--frob",), "--frob is unknown"),
             (("scan",), "no input"),
@@ -639,6 +648,15 @@ class Questions(ScanctlTest):
         devices = json.loads(self.succeed("devices", "--json"))
         self.assertEqual(devices[0]["backend"], "cpu")
         self.assertEqual(len(devices), len(lines) - 1)
+
+    def test_kernels(self):
+        lines = self.succeed("kernels").decode().splitlines()
+        self.assertRegex(lines[0], "^name +backend +accumulators +bits")
+        self.assertRegex(lines[1], "^serial-cpu +cpu +f32,f64,f2 +repeat +the definition: ")
+        kernels = json.loads(self.succeed("kernels", "--json"))
+        self.assertEqual([kernel["name"] for kernel in kernels], [line.split()[0] for line in lines[1:]])
+        self.assertEqual((kernels[0]["backend"], kernels[0]["accumulators"]), ("cpu", ["f32", "f64", "f2"]))
+        self.assertEqual([kernel["name"] for kernel in kernels if not kernel["repeatable"]], ["cub-by-key"])
 
     def test_stats(self):
         counters = json.loads(self.succeed("--socket", DAEMON.socket, "stats", "--json"))

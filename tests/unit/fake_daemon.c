@@ -245,6 +245,21 @@ static void answer_devices(const struct fake *fake, struct fake_client *client, 
     send_result(client, message->msgid, &msg_devices_result_type, &result, NULL, 0);
 }
 
+static void answer_kernels(const struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    struct msg_kernels_result result = {.kernels_count = LIMIT_MAPS};
+    for (unsigned i = 0; i < LIMIT_MAPS; i++) {
+        snprintf(result.kernels[i].name, sizeof result.kernels[i].name, "kernel %u%s", i, ending(fake));
+        memset(result.kernels[i].line, 'l', sizeof result.kernels[i].line - 1);
+        strcpy(result.kernels[i].backend, "cuda");
+        result.kernels[i].accumulators_count = 2;
+        result.kernels[i].accumulators[0] = SCAND_ACCUMULATOR_F32;
+        result.kernels[i].accumulators[1] = SCAND_ACCUMULATOR_F2;
+        result.kernels[i].repeatable = i % 2;
+    }
+    send_result(client, message->msgid, &msg_kernels_result_type, &result, NULL, 0);
+}
+
 static void answer(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     switch (message->method) {
@@ -275,6 +290,9 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         break;
     case METHOD_server_devices:
         answer_devices(fake, client, message);
+        break;
+    case METHOD_server_kernels:
+        answer_kernels(fake, client, message);
         break;
     default:
         send_nothing(client, message->msgid);

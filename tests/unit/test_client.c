@@ -67,6 +67,7 @@ static void test_server(void)
     uint64_t us = UINT64_MAX;
     size_t count = 99;
     struct scand_device devices[3];
+    struct scand_kernel kernels[3];
     struct scand_counter counters[64];
     CHECK_EQ(scand_ping(session, &us), SCAND_OK);
     CHECK(us != UINT64_MAX);
@@ -78,6 +79,12 @@ static void test_server(void)
     CHECK(strcmp(devices[1].name, "device 1") == 0);
     CHECK(strcmp(devices[1].backend, "a backend whose") == 0);
     CHECK_EQ(devices[1].memory_bytes, 101);
+    CHECK_EQ(scand_kernels(session, kernels, 3, &count), SCAND_OK);
+    CHECK_EQ(count, 3);
+    CHECK(strcmp(kernels[2].name, "kernel 2") == 0 && strcmp(kernels[2].backend, "cuda") == 0);
+    CHECK_EQ(strlen(kernels[2].line), sizeof kernels[2].line - 1);
+    CHECK_EQ(kernels[2].accumulators, 1u << SCAND_ACCUMULATOR_F32 | 1u << SCAND_ACCUMULATOR_F2);
+    CHECK(kernels[1].repeatable == 1 && kernels[2].repeatable == 0);
     CHECK_EQ(scand_stats(session, counters, 64, &count), SCAND_OK);
     uint64_t submitted = 0;
     for (size_t i = 0; i < count; i++)
@@ -348,6 +355,8 @@ static void test_local_checks(void)
     REFUSED(op, (enum scand_operator) - 1, "op is")
     REFUSED(accumulator, (enum scand_accumulator)9, "accumulator is 9, not one of the accumulators: auto, f32, f64")
     REFUSED(intermediate, (enum scand_dtype)99, "intermediate is 99")
+    REFUSED(algorithm, "0123456789012345678901234567890123456789012345678901234567890123",
+            "algorithm has 64 bytes: give a name of scand_kernels")
     CHECK_EQ(fake.seen[METHOD_job_submit], 0);
     scand_disconnect(other);
     rig_end();

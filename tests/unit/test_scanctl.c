@@ -42,6 +42,7 @@ static void options_defaults(void)
     CHECK_EQ(options.scan.passes[0], SCAND_PASS_FORWARD);
     CHECK_EQ(options.scan.kind, SCAND_KIND_INCLUSIVE);
     CHECK_EQ(options.axis, -1);
+    CHECK(options.scan.algorithm == NULL);
     CHECK_EQ(options.hints.format, FORMAT_SU);
     CHECK_EQ(options.hints.rank, 0);
 }
@@ -70,6 +71,14 @@ static void options_types(void)
         CHECK(options.output_dtype == SCAND_DTYPE_BF16 && options.scan.intermediate == SCAND_DTYPE_F32);
         CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F2);
     }
+    struct array floats = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_F32};
+    CHECK_EQ(parse("in -o out --algorithm kogge-stone"), 0);
+    CHECK(strcmp(options.scan.algorithm, "kogge-stone") == 0);
+    CHECK_EQ(scan_options_types(&options, &floats, &fault), 0);
+    CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F32);
+    CHECK_EQ(parse("in -o out --algorithm warp-v0 --accumulator f64"), 0);
+    CHECK_EQ(scan_options_types(&options, &floats, &fault), 0);
+    CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F64);
     CHECK_EQ(parse("in.npy -o out.npy --output-dtype ibm32"), 0);
     CHECK_EQ(scan_options_types(&options, &(struct array){.format = FORMAT_NPY}, &fault), EX_USAGE);
     CHECK_CONTAINS(fault.text, "--output-dtype is ibm32, which .npy files cannot hold");
@@ -122,6 +131,7 @@ static void options_wrong(void)
         {"in -o out --accumulator f16", "--accumulator is \"f16\"; it may be auto, f32, f64, f2, exact"},
         {"in -o out --kind both", "it may be inclusive, exclusive, half"},
         {"in -o out --demean=1", "--demean=1 is unknown, short for several options, or takes no value"},
+        {"in -o out --algorithm=", "--algorithm is \"\"; see scanctl kernels"},
         {"in -o out --op mean", "--op is \"mean\"; it may be sum, prod, max, min"},
         {"in -o out --intermediate f2", "--intermediate is \"f2\"; it may be f32, f64"},
         {"in -o out --intermediate f16", "--intermediate is \"f16\"; it may be f32, f64"},

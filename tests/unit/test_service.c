@@ -1,6 +1,7 @@
 /* The service as its clients see it: hello, the envelope, descriptors, hostile bytes, and the server's own methods. */
 #include "tests/unit/service_rig.h"
 
+#include "kernels/variants/variants.h"
 #include "protocol/memory.h"
 
 #define ANNA                ((uid_t)1000)
@@ -377,6 +378,24 @@ static void stats_count(void)
     rig_end();
 }
 
+static void kernels_are_listed(void)
+{
+    struct msg_kernels_result result;
+    rig_begin();
+    struct user *user = user_greet(ANNA);
+    CHECK(granted(user, METHOD_server_kernels, &(struct msg_nothing){}, &result));
+    REQUIRE(result.kernels_count == VARIANT_COUNT);
+    for (size_t i = 0; i < VARIANT_COUNT; i++) {
+        const struct msg_kernel *kernel = &result.kernels[i];
+        CHECK(strcmp(kernel->name, variant_list[i].name) == 0 && strcmp(kernel->line, variant_list[i].teaches) == 0);
+        CHECK(strcmp(kernel->backend, variant_list[i].on_cpu ? "cpu" : "cuda") == 0);
+        CHECK_EQ(kernel->repeatable, variant_list[i].fixed_order);
+        CHECK_EQ(kernel->accumulators[0], SCAND_ACCUMULATOR_F32);
+        CHECK_EQ(kernel->accumulators_count, variant_list[i].accumulators == VARIANT_F32 ? 1 : 3);
+    }
+    rig_end();
+}
+
 static void devices_are_listed(void)
 {
     struct msg_devices_result result;
@@ -432,6 +451,7 @@ static const struct test tests[] = {
     TEST(too_many_clients),
     TEST(stats_count),
     TEST(devices_are_listed),
+    TEST(kernels_are_listed),
     TEST(who_may_drain),
     TEST_END,
 };

@@ -56,6 +56,15 @@ struct scand_device {
     uint64_t chunk_bytes;        /* rows are moved and scanned in pieces of about this size */
 };
 
+/* A scan of the tutorials, to be named by a scan's `algorithm`. */
+struct scand_kernel {
+    char name[64];         /* "kogge-stone" */
+    char line[256];        /* what it does, in one line */
+    char backend[16];      /* the devices that run it: "cuda" or "cpu" */
+    uint32_t accumulators; /* those that it offers: bit 1 << enum scand_accumulator */
+    uint32_t repeatable;   /* 1: two runs give the same bits; 0: they need not */
+};
+
 /* A counter of the daemon since it began, by its name. */
 struct scand_counter {
     const char *name; /* lives as long as the program */
@@ -92,6 +101,7 @@ struct scand_scan {
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* what values are rounded to between two passes */
     uint32_t demean;               /* not 0: each row's mean is taken from its samples first; floats only */
+    const char *algorithm;         /* NULL: the daemon's own; else a name of scand_kernels: see there */
 };
 
 /* How long a job took, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */
@@ -129,6 +139,10 @@ const char *scand_server_name(const struct scand *daemon); /* "scand 0.1.0" */
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
 /* Fills at most `capacity` devices and sets *count to the number filled. */
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t capacity, size_t *count);
+/* Fills at most `capacity` kernels and sets *count to the number filled. They do inclusive sums of f32 into f32, of
+ * rows that lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of
+ * their own: their bits are not those of the default. */
+int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t capacity, size_t *count);
 /* Fills at most `capacity` counters and sets *count to the number filled. */
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t capacity, size_t *count);
 /* Asks the daemon to refuse new jobs, finish those it has and stop. Only root and the daemon's own user may. */
