@@ -6,7 +6,10 @@
  * - has_identity: whether adding `identity` on either side, or `absent` as a sample, changes no bit. (For sums that is
  *   -0: +0 would make a +0 of a -0. f2 has none: an addition alters -0 and infinities);
  * - value: what a pass leaves of a sum in place of a sample; between_passes: that, rounded to the intermediate type;
- * - as_f32 and as_f64: what is written.
+ * - as_f32 and as_f64: what is written;
+ * - registers of a thread and stage_slots of a warp, which results pass through (samples.cuh): with 64 instead of 128
+ *   slots three thread blocks of f2 that fetch ahead fit a processor, and 10,000 x 10,000 takes 0.288 ms instead of
+ *   0.291 on an H200. f32 and f64 cannot have a third for want of registers.
  */
 #ifndef KERNELS_CUDA_SUM_CUH
 #define KERNELS_CUDA_SUM_CUH
