@@ -4,16 +4,28 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
-#define BENCH_ROWS_MAX 64
+#define BENCH_ROWS_MAX 256
 
-/* One measurement. Ratios are to a copy of the same bytes, or to what `against` says, measured in the same run. */
+enum bench_sameness { BENCH_NOT_COMPARED, BENCH_SAME, BENCH_DIFFERENT };
+
+/*
+ * One measurement, in the one shape that all benchmarks have. What stays zero is not known or does not apply, and is
+ * printed as nothing. Shares are of the speed of `against`, measured in the same run.
+ */
 struct bench_row {
-    char name[64];
-    char against[64];    /* what the ratio is to; "" for a row that others are measured against */
+    char name[40];
+    char shape[40];      /* rows x samples, and what is not usual about them */
+    char accumulator[8]; /* what sums are kept in */
+    char against[56];    /* what the share is of; "" for a row that others are measured against */
     double milliseconds; /* median */
-    double ratio;        /* of speeds; 0 where there is none */
-    double target;       /* of the ratio, or of the milliseconds when there is no ratio; 0: none */
+    double share;
+    double target;            /* of the share, or of the milliseconds when there is no share */
+    uint64_t checked;         /* outputs compared with exact sums; what that means is said in exact.h */
+    uint64_t rounded;         /* of those, correctly rounded */
+    double worst_ulps;        /* of those, the largest error in units of the last place */
+    enum bench_sameness same; /* two runs gave the same bits */
 };
 
 struct bench_table {
@@ -22,16 +34,21 @@ struct bench_table {
 };
 
 /* Appends a row. */
-void bench_add(struct bench_table *table, const char *name, const char *against, double milliseconds, double ratio,
-               double target);
+void bench_add(struct bench_table *table, const struct bench_row *row);
+
+void bench_print_text(const struct bench_table *table, FILE *to);
+void bench_print_json(const struct bench_table *table, FILE *to);
+void bench_print_csv(const struct bench_table *table, FILE *to);
+
 double bench_median(double *values, size_t count); /* sorts them */
 double bench_now_ms(void);
 
 /* Each measures and appends; 0, or nonzero after a line on stderr. */
 int bench_cpu(struct bench_table *table);
-int bench_kernels(struct bench_table *table);                       /* CUDA, on the device */
-int bench_variants(struct bench_table *table);                      /* CUDA: the tutorials' variants */
+int bench_kernels(struct bench_table *table);                       /* CUDA: all of the kernels' figures */
+int bench_variants(struct bench_table *table);                      /* CUDA: the tutorials' variants, long rows too */
 int bench_reduce(struct bench_table *table);                        /* CUDA: their reductions */
+int bench_row_sums(struct bench_table *table);                      /* CUDA: sums of rows, a part of bench_kernels */
 int bench_banks(void);                                              /* CUDA; prints a table of its own */
 int bench_duplex(struct bench_table *table, double *gb_per_second); /* CUDA, host to device and back at once */
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);

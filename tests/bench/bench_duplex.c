@@ -57,8 +57,8 @@ int bench_duplex(struct bench_table *table, double *gb_per_second)
         fprintf(stderr, "bench_duplex: %s\n", cudaGetErrorString(e));
         return 1;
     }
-    double median_ms = bench_median(times_ms, RUNS);
-    *gb_per_second = (double)BYTES / median_ms / 1e6;
-    bench_add(table, "duplex copy, 400 MB each way", "", median_ms, 0, 0);
+    struct bench_row row = {.name = "copy of 400 MB in both directions", .milliseconds = bench_median(times_ms, RUNS)};
+    *gb_per_second = (double)BYTES / row.milliseconds / 1e6;
+    bench_add(table, &row);
     return 0;
 }

@@ -1,113 +1,79 @@
 /*
- * The variants of the scan by name, for the main job's shape and for few long rows, against a copy of the same bytes.
+ * The variants of the scan by name, forward then backward, for the main job's shape and for few long rows, against a
+ * copy of the same bytes.
  */
-#include <cuda_runtime.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/variants/variants.h"
-#include "tests/bench/bench.h"
-#include "tests/bench/stopwatch.h"
+#include "tests/bench/job.h"
+#include "tests/bench/variants.h"
 
-#define SAMPLES   100000000
-#define BYTES     (SAMPLES * sizeof(float))
-#define COPY_NAME "device copy of 400 MB"
+#define SAMPLES     100000000
+#define BYTES       (SAMPLES * sizeof(float))
+#define LENGTH      10000
+#define LONG_LENGTH 1000000
 
-static const uint64_t lengths[] = {10000, 1000000};
-
-struct job {
-    enum variant_id id;
-    struct variant_scan scan;
-    void *workspace;
-};
-
-static int copy_start(void *argument, cudaStream_t stream)
+static struct scan_rows rows_of(uint64_t length, enum scand_accumulator accumulator)
 {
-    const struct variant_scan *scan = argument;
-    return cudaMemcpyAsync(scan->output, scan->input, BYTES, cudaMemcpyDeviceToDevice, stream);
-}
-
-static int job_start(void *argument, cudaStream_t stream)
-{
-    const struct job *job = argument;
-    return variant_run(job->id, &job->scan, job->workspace, stream);
-}
-
-static int job_measure(struct stopwatch *stopwatch, struct job *job, double copy_ms, struct bench_table *table)
-{
-    static const char *const words[SCAND_ACCUMULATOR_COUNT] = {
-        [SCAND_ACCUMULATOR_F32] = "f32", [SCAND_ACCUMULATOR_F64] = "f64", [SCAND_ACCUMULATOR_F2] = "f2"};
-    char name[64];
-    double ms;
-    int error = cudaMalloc(&job->workspace, variant_workspace_bytes(job->id, &job->scan) + 16);
-    if (!error)
-        error = stopwatch_median(stopwatch, job_start, job, &ms);
-    cudaFree(job->workspace);
-    snprintf(name, sizeof name, "%s fb %s, %llu x %llu", variant_list[job->id].name, words[job->scan.accumulator],
-             (unsigned long long)job->scan.rows, (unsigned long long)job->scan.length);
-    if (!error)
-        bench_add(table, name, COPY_NAME, ms, copy_ms / ms, 0);
-    return error;
+    int64_t pitch = (int64_t)(length * sizeof(float));
+    return (struct scan_rows){
+        .rule = {.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD}, .pass_count = 2, .accumulator = accumulator},
+        .length = length,
+        .row_count = SAMPLES / length,
+        .outer_rank = 1,
+        .outer_shape = {SAMPLES / length},
+        .input_outer_strides = {pitch},
+        .output_outer_strides = {pitch},
+        .input_stride = sizeof(float),
+        .output_stride = sizeof(float),
+    };
 }
 
 /* Of long rows only sums in f32, and not by a lane alone, which takes a second for each. */
-static bool is_wanted(enum variant_id id, const struct variant_scan *scan)
+static bool is_wanted(enum variant_id id, uint64_t length, enum scand_accumulator accumulator)
 {
     const struct variant *variant = &variant_list[id];
-    bool long_rows = scan->length > lengths[0];
-    if (long_rows && (scan->accumulator != SCAND_ACCUMULATOR_F32 || strncmp(variant->name, "smem", 4) == 0))
+    if (length > LENGTH && (accumulator != SCAND_ACCUMULATOR_F32 || strncmp(variant->name, "smem", 4) == 0))
         return false;
-    return !variant->on_cpu && variant->accumulators >> scan->accumulator & 1;
+    return !variant->on_cpu && variant->accumulators >> accumulator & 1;
 }
 
-static int length_measure(struct stopwatch *stopwatch, const struct variant_scan *scan, double copy_ms,
-                          struct bench_table *table)
+static int variant_measure(struct job_memory *memory, enum variant_id id, uint64_t length, struct bench_table *table)
 {
+#define X(NAME, WORD) WORD,
+    static const char *const words[] = {SCAND_ACCUMULATORS(X)};
+#undef X
     int error = 0;
-    for (enum variant_id id = 0; id < VARIANT_COUNT; id++)
-        for (enum scand_accumulator a = 0; a < SCAND_ACCUMULATOR_COUNT && !error; a++) {
-            struct job job = {.id = id, .scan = *scan};
-            job.scan.accumulator = a;
-            if (is_wanted(id, &job.scan))
-                error = job_measure(stopwatch, &job, copy_ms, table);
-        }
+    for (enum scand_accumulator a = 0; a < SCAND_ACCUMULATOR_COUNT && !error; a++) {
+        struct job job = {.rows = rows_of(length, a), .variant = (int)id, .copies = 1};
+        struct bench_row row = {0};
+        snprintf(row.name, sizeof row.name, "%s fb", variant_list[id].name);
+        snprintf(row.shape, sizeof row.shape, "%llu x %llu", (unsigned long long)job.rows.row_count,
+                 (unsigned long long)length);
+        snprintf(row.accumulator, sizeof row.accumulator, "%s", words[a]);
+        if (is_wanted(id, length, a))
+            error = job_measure(memory, &job, row, table);
+    }
     return error;
 }
 
-static int jobs_measure(struct stopwatch *stopwatch, struct variant_scan *scan, struct bench_table *table)
+int variants_measure(uint64_t length, struct bench_table *table)
 {
-    double copy_ms = 0;
-    int error = stopwatch_median(stopwatch, copy_start, scan, &copy_ms);
-    if (!error)
-        bench_add(table, COPY_NAME, "", copy_ms, 0, 0);
-    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && !error; i++) {
-        scan->length = lengths[i];
-        scan->rows = SAMPLES / scan->length;
-        scan->input_pitch = scan->output_pitch = (int64_t)(scan->length * sizeof(float));
-        error = length_measure(stopwatch, scan, copy_ms, table);
-    }
+    struct job_memory memory;
+    int error = job_memory_init(&memory, SCAND_DTYPE_F32, BYTES, BYTES, table);
+    if (error)
+        return job_fail("memory for the variants", error);
+    for (enum variant_id id = 0; id < VARIANT_COUNT && !error; id++)
+        error = job_fail(variant_list[id].name, variant_measure(&memory, id, length, table));
+    job_memory_finish(&memory);
     return error;
 }
 
 int bench_variants(struct bench_table *table)
 {
-    struct stopwatch stopwatch = {0};
-    float *input = NULL, *output = NULL;
-    int error = stopwatch_init(&stopwatch);
+    int error = variants_measure(LENGTH, table);
     if (!error)
-        error = cudaMalloc((void **)&input, BYTES);
-    if (!error)
-        error = cudaMalloc((void **)&output, BYTES);
-    if (!error)
-        error = stopwatch_noise(input, BYTES / sizeof(float));
-    struct variant_scan scan = {
-        .input = input, .output = output, .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD}, .pass_count = 2};
-    if (!error)
-        error = jobs_measure(&stopwatch, &scan, table);
-    cudaFree(input);
-    cudaFree(output);
-    stopwatch_finish(&stopwatch);
-    if (error)
-        fprintf(stderr, "bench_variants: %s\n", cudaGetErrorString((cudaError_t)error));
-    return error != 0;
+        error = variant_serial_measure(LENGTH, table);
+    return error ? error : variants_measure(LONG_LENGTH, table);
 }

@@ -1,8 +1,9 @@
 /*
- * scand-bench [kernels|cpu|service|variants|reduce|banks]... [--json]: measures and prints one table. Ratios are of
- * speeds, to what was measured in the same run. Without words: kernels, cpu and service, as far as this machine can run
- * them.
+ * scand-bench [kernels|cpu|service|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures and prints one
+ * table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds that were measured
+ * in the same run. Without words: kernels, cpu and service, as far as this build can run them.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <libgen.h>
 #include <limits.h>
@@ -14,17 +15,6 @@
 #include <unistd.h>
 
 #include "tests/bench/bench.h"
-
-void bench_add(struct bench_table *table, const char *name, const char *against, double milliseconds, double ratio,
-               double target)
-{
-    if (table->count == BENCH_ROWS_MAX)
-        abort();
-    struct bench_row *row = &table->rows[table->count++];
-    *row = (struct bench_row){.milliseconds = milliseconds, .ratio = ratio, .target = target};
-    snprintf(row->name, sizeof row->name, "%s", name);
-    snprintf(row->against, sizeof row->against, "%s", against);
-}
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -45,36 +35,6 @@ double bench_now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-static void print_text(const struct bench_table *table)
-{
-    printf("%-50s %10s  %6s  %6s  %s\n", "what", "ms", "ratio", "target", "against");
-    for (size_t i = 0; i < table->count; i++) {
-        const struct bench_row *row = &table->rows[i];
-        printf("%-50s %10.3f  ", row->name, row->milliseconds);
-        if (row->ratio > 0)
-            printf("%6.3f  ", row->ratio);
-        else
-            printf("%6s  ", "");
-        if (row->target > 0)
-            printf("%6.2f  ", row->target);
-        else
-            printf("%6s  ", "");
-        printf("%s\n", row->against);
-    }
-}
-
-/* Names are our own: nothing in them needs escaping. */
-static void print_json(const struct bench_table *table)
-{
-    printf("[\n");
-    for (size_t i = 0; i < table->count; i++) {
-        const struct bench_row *row = &table->rows[i];
-        printf("  {\"name\": \"%s\", \"ms\": %.4f, \"ratio\": %.4f, \"target\": %.2f, \"against\": \"%s\"}%s\n",
-               row->name, row->milliseconds, row->ratio, row->target, row->against, i + 1 < table->count ? "," : "");
-    }
-    printf("]\n");
-}
-
 /* The daemon of this build: ../../daemon/scand from here. */
 static bool find_paths(char self[PATH_MAX], char scand[PATH_MAX])
 {
@@ -87,70 +47,126 @@ static bool find_paths(char self[PATH_MAX], char scand[PATH_MAX])
     return snprintf(scand, PATH_MAX, "%s/../../daemon/scand", dirname(folder)) < PATH_MAX;
 }
 
-static int measure(const char *word, struct bench_table *table, double *duplex)
+struct run {
+    struct bench_table table;
+    double duplex_gb_per_second;
+};
+
+static int measure_service(struct run *run)
 {
     char self[PATH_MAX], scand[PATH_MAX];
-    bool all = strcmp(word, "all") == 0, known = all;
     int r = 0;
 #ifdef SCAND_HAVE_CUDA
-    if (all || strcmp(word, "kernels") == 0) {
-        known = true;
-        r |= bench_kernels(table);
-    }
-    if (strcmp(word, "variants") == 0) {
-        known = true;
-        r |= bench_variants(table);
-    }
-    if (strcmp(word, "reduce") == 0) {
-        known = true;
-        r |= bench_reduce(table);
-    }
-    if (strcmp(word, "banks") == 0) {
-        known = true;
-        r |= bench_banks();
-    }
+    r = bench_duplex(&run->table, &run->duplex_gb_per_second);
 #endif
-    if (all || strcmp(word, "cpu") == 0) {
-        known = true;
-        r |= bench_cpu(table);
-    }
-    if (all || strcmp(word, "service") == 0) {
-        known = true;
+    if (!r && !find_paths(self, scand))
+        r = 1;
+    return r ? r : bench_service(&run->table, scand, self, run->duplex_gb_per_second);
+}
+
+static int measure_cpu(struct run *run)
+{
+    return bench_cpu(&run->table);
+}
+
 #ifdef SCAND_HAVE_CUDA
-        r |= bench_duplex(table, duplex);
+static int measure_kernels(struct run *run)
+{
+    return bench_kernels(&run->table);
+}
+
+static int measure_variants(struct run *run)
+{
+    return bench_variants(&run->table);
+}
+
+static int measure_reduce(struct run *run)
+{
+    return bench_reduce(&run->table);
+}
+
+static int measure_banks(struct run *run)
+{
+    (void)run;
+    return bench_banks();
+}
 #endif
-        r |= find_paths(self, scand) ? bench_service(table, scand, self, *duplex) : 1;
-    }
-    if (!known) {
-        fprintf(stderr,
-                "scand-bench: no benchmark \"%s\"; there are: cpu, service, and in a build with CUDA kernels, "
-                "variants, reduce, banks\n",
-                word);
-        return 64;
-    }
+
+static const struct benchmark {
+    const char *word;
+    bool usual; /* run when no word is given */
+    int (*measure)(struct run *run);
+} benchmarks[] = {
+#ifdef SCAND_HAVE_CUDA
+    {"kernels", true, measure_kernels}, {"variants", false, measure_variants},
+    {"reduce", false, measure_reduce},  {"banks", false, measure_banks},
+#endif
+    {"cpu", true, measure_cpu},         {"service", true, measure_service},
+};
+#define BENCHMARK_COUNT (sizeof(benchmarks) / sizeof(benchmarks[0]))
+
+static int measure_usual(struct run *run)
+{
+    int r = 0;
+    for (size_t i = 0; i < BENCHMARK_COUNT && !r; i++)
+        if (benchmarks[i].usual)
+            r = benchmarks[i].measure(run);
     return r;
+}
+
+static int measure(const char *word, struct run *run)
+{
+    for (size_t i = 0; i < BENCHMARK_COUNT; i++)
+        if (strcmp(word, benchmarks[i].word) == 0)
+            return benchmarks[i].measure(run);
+    fprintf(stderr, "scand-bench: no benchmark \"%s\"; there are in this build:", word);
+    for (size_t i = 0; i < BENCHMARK_COUNT; i++)
+        fprintf(stderr, " %s", benchmarks[i].word);
+    fprintf(stderr, "\n");
+    return 64;
+}
+
+/* The table to stdout, or to a file beside the text on stdout. */
+static int print(const struct bench_table *table, void (*form)(const struct bench_table *table, FILE *to),
+                 const char *path)
+{
+    FILE *file = path ? fopen(path, "w") : stdout;
+    if (!file) {
+        fprintf(stderr, "scand-bench: %s: %s\n", path, strerror(errno));
+        return 73;
+    }
+    if (path || form != bench_print_text)
+        form(table, file);
+    if ((path || form == bench_print_text) && table->count > 0)
+        bench_print_text(table, stdout);
+    if (!path || fclose(file) == 0)
+        return 0;
+    fprintf(stderr, "scand-bench: %s: %s\n", path, strerror(errno));
+    return 73;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option names[] = {
-        {"json", no_argument, NULL, 'j'}, {"fresh-client", no_argument, NULL, 'f'}, {0}};
-    struct bench_table table = {0};
-    double duplex = 0;
-    bool json = false;
+    static const struct option names[] = {{"json", optional_argument, NULL, 'j'},
+                                          {"csv", optional_argument, NULL, 'c'},
+                                          {"fresh-client", no_argument, NULL, 'f'},
+                                          {0}};
+    static struct run run;
+    void (*form)(const struct bench_table *table, FILE *to) = bench_print_text;
+    const char *path = NULL;
     int option, r = 0;
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (option == 'f' && argc - optind == 2)
             return bench_fresh_client(argv[optind], atof(argv[optind + 1]));
-        if (option != 'j')
+        if (option != 'j' && option != 'c')
             return 64;
-        json = true;
+        form = option == 'j' ? bench_print_json : bench_print_csv;
+        path = optarg;
     }
     if (optind == argc)
-        r = measure("all", &table, &duplex);
+        r = measure_usual(&run);
     for (int i = optind; i < argc && !r; i++)
-        r = measure(argv[i], &table, &duplex);
-    if (json || table.count > 0)
-        (json ? print_json : print_text)(&table);
-    return r;
+        r = measure(argv[i], &run);
+    int printed = r == 64 ? 0 : print(&run.table, form, path);
+    return r ? r : printed;
 }

@@ -1,8 +1,5 @@
 #include "tests/bench/stopwatch.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "tests/bench/bench.h"
 
 #define RUNS     31
@@ -53,20 +50,5 @@ int stopwatch_median(struct stopwatch *stopwatch, int (*start)(void *argument, c
     for (int i = -WARM_UPS; i < RUNS && !error; i++)
         error = time_once(stopwatch, start, argument, i < 0 ? &ignored : &times[i]);
     *milliseconds = error ? 0 : bench_median(times, RUNS);
-    return error;
-}
-
-int stopwatch_noise(float *samples, size_t count)
-{
-    float *host = malloc(count * sizeof(float));
-    if (!host)
-        return cudaErrorMemoryAllocation;
-    uint32_t random = 1;
-    for (size_t i = 0; i < count; i++) {
-        random = random * 1664525u + 1013904223u;
-        host[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
-    }
-    int error = cudaMemcpy(samples, host, count * sizeof(float), cudaMemcpyHostToDevice);
-    free(host);
     return error;
 }

@@ -16,7 +16,4 @@ void stopwatch_finish(struct stopwatch *stopwatch);
 int stopwatch_median(struct stopwatch *stopwatch, int (*start)(void *argument, cudaStream_t stream), void *argument,
                      double *milliseconds);
 
-/* Samples in device memory between -1 and 1: zeros would be faster to move than data. */
-int stopwatch_noise(float *samples, size_t count);
-
 #endif

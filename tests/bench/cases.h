@@ -1,0 +1,34 @@
+/*
+ * What scand-bench kernels measures of the default path, one row each: to measure something else, add a row to the list
+ * in cases.c.
+ */
+#ifndef TESTS_BENCH_CASES_H
+#define TESTS_BENCH_CASES_H
+
+#include "kernels/scan.h"
+
+#define CASE_ACCUMULATORS 3 /* f32, f64, f2; of integers the first is exact */
+#define CASE_LEFT_OUT     (-1.0)
+
+struct bench_case {
+    enum scand_operator op;
+    enum scand_dtype dtype; /* in and out */
+    const char *passes;     /* "f", "fb" */
+    uint64_t rows, length;
+    uint64_t gap_bytes; /* between rows, such as a trace header */
+    bool columns;       /* the array is rows x length and scanned along its first axis, of `rows` samples */
+    double copies;      /* of all samples, that the least work takes as long as */
+    double targets[CASE_ACCUMULATORS]; /* shares of that speed; 0: none; CASE_LEFT_OUT: not measured */
+};
+
+extern const struct bench_case bench_cases[];
+extern const size_t bench_case_count;
+
+/* Rows of the case without addresses; accumulator number 0 to CASE_ACCUMULATORS - 1. */
+struct scan_rows case_rows(const struct bench_case *c, int accumulator);
+uint64_t case_sample_bytes(const struct bench_case *c); /* of all samples */
+uint64_t case_region_bytes(const struct bench_case *c); /* of all samples with the gaps */
+void case_name(const struct bench_case *c, char name[40]);
+void case_shape(const struct bench_case *c, char shape[40]);
+
+#endif

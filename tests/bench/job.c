@@ -1,0 +1,189 @@
+#include "tests/bench/job.h"
+
+#include <cuda_runtime.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/codec.h"
+#include "kernels/scan_cuda.h"
+#include "kernels/variants/variants.h"
+#include "tests/bench/samples.h"
+
+#define CHECKED_SAMPLES 200000 /* about as many outputs are compared with exact sums, at least a row */
+
+/* A job with its addresses, as what is queued wants it. */
+struct launch {
+    const struct job *job;
+    struct scan_rows rows;
+    void *workspace;
+};
+
+static int copy_start(void *argument, cudaStream_t stream)
+{
+    const struct job_memory *memory = argument;
+    return cudaMemcpyAsync(memory->output, memory->input, memory->region_bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+static void copy_row_add(const struct job_memory *memory, struct bench_table *table)
+{
+    struct bench_row row = {.milliseconds = memory->copy_ms};
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, memory->copy_name) == 0)
+            return;
+    snprintf(row.name, sizeof row.name, "%s", memory->copy_name);
+    bench_add(table, &row);
+}
+
+static int memory_there(uint64_t needed)
+{
+    size_t free_bytes, total;
+    int error = cudaMemGetInfo(&free_bytes, &total);
+    return error ? error : free_bytes < needed ? -ENOSPC : 0;
+}
+
+int job_memory_init(struct job_memory *memory, enum scand_dtype dtype, uint64_t region_bytes, uint64_t sample_bytes,
+                    struct bench_table *table)
+{
+    const uint64_t slack = UINT64_C(1) << 30;
+    *memory = (struct job_memory){.region_bytes = region_bytes};
+    int error = memory_there(3 * region_bytes + slack);
+    if (!error)
+        error = stopwatch_init(&memory->stopwatch);
+    char **const regions[] = {&memory->input, &memory->output, &memory->again};
+    for (int i = 0; i < 3 && !error; i++)
+        error = cudaMalloc((void **)regions[i], region_bytes);
+    if (!error)
+        error = samples_noise(memory->input, dtype, region_bytes / codec_bytes(dtype));
+    if (!error)
+        error = stopwatch_median(&memory->stopwatch, copy_start, memory, &memory->copy_ms);
+    /* A copy of the gaps is not part of the least work. */
+    memory->copy_ms *= (double)sample_bytes / (double)region_bytes;
+    snprintf(memory->copy_name, sizeof memory->copy_name, "device copy of %.0f MB", (double)sample_bytes / 1e6);
+    if (error)
+        job_memory_finish(memory);
+    else
+        copy_row_add(memory, table);
+    return error;
+}
+
+void job_memory_finish(struct job_memory *memory)
+{
+    cudaFree(memory->input);
+    cudaFree(memory->output);
+    cudaFree(memory->again);
+    stopwatch_finish(&memory->stopwatch);
+}
+
+static struct variant_scan variant_scan_of(const struct launch *launch)
+{
+    return variant_scan_from(&launch->rows, 0, launch->rows.row_count);
+}
+
+static uint64_t workspace_bytes(const struct launch *launch)
+{
+    if (launch->job->variant == JOB_DEFAULT_PATH)
+        return scan_cuda_workspace_bytes(&launch->rows, launch->rows.row_count);
+    struct variant_scan scan = variant_scan_of(launch);
+    return variant_workspace_bytes((enum variant_id)launch->job->variant, &scan);
+}
+
+static int launch_start(void *argument, cudaStream_t stream)
+{
+    const struct launch *launch = argument;
+    if (launch->job->variant == JOB_DEFAULT_PATH)
+        return scan_cuda(&launch->rows, 0, launch->rows.row_count, launch->workspace, stream);
+    struct variant_scan scan = variant_scan_of(launch);
+    return variant_run((enum variant_id)launch->job->variant, &scan, launch->workspace, stream);
+}
+
+/* Two runs, into equal memory. */
+static int sameness_find(struct job_memory *memory, struct launch *launch, enum bench_sameness *same)
+{
+    char *const outputs[] = {memory->again, memory->output};
+    int error = 0;
+    bool found = false;
+    for (int i = 0; i < 2 && !error; i++) {
+        launch->rows.output = outputs[i] + launch->job->offset;
+        error = cudaMemset(outputs[i], 0, memory->region_bytes);
+        if (!error)
+            error = launch_start(launch, memory->stopwatch.stream);
+        if (!error)
+            error = cudaStreamSynchronize(memory->stopwatch.stream);
+    }
+    if (!error)
+        error = samples_compare(memory->output, memory->again, memory->region_bytes, &found);
+    *same = found ? BENCH_SAME : BENCH_DIFFERENT;
+    return error;
+}
+
+static bool has_exact_sums(const struct scan_rule *rule)
+{
+    return rule->op == SCAND_OPERATOR_SUM && rule->kind == SCAND_KIND_INCLUSIVE && !rule->demean &&
+           !codec_is_integer(rule->input);
+}
+
+static struct samples_side input_of(const struct scan_rows *rows)
+{
+    return (struct samples_side){rows->input, rows->rule.input, rows->input_outer_strides[0], rows->input_stride};
+}
+
+static struct samples_side output_of(const struct scan_rows *rows)
+{
+    return (struct samples_side){rows->output, rows->rule.output, rows->output_outer_strides[0], rows->output_stride};
+}
+
+/* What the last run left, in rows from all over the output. */
+static int accuracy_find(const struct scan_rows *rows, struct exact_result *result)
+{
+    struct samples_side sides[2] = {input_of(rows), output_of(rows)};
+    struct samples_reader input, output;
+    uint64_t wanted = CHECKED_SAMPLES / rows->length + 1,
+             step = rows->row_count / wanted ? rows->row_count / wanted : 1;
+    uint64_t count = (rows->row_count + step - 1) / step;
+    int error = samples_reader_init(&input, &sides[0], count, rows->length, step);
+    if (error)
+        return error;
+    error = samples_reader_init(&output, &sides[1], count, rows->length, step);
+    if (!error) {
+        error = exact_compare(&rows->rule, count, rows->length, &input.source, &output.source, result);
+        samples_reader_finish(&output);
+    }
+    samples_reader_finish(&input);
+    return error;
+}
+
+int job_measure(struct job_memory *memory, const struct job *job, struct bench_row row, struct bench_table *table)
+{
+    struct launch launch = {.job = job, .rows = job->rows};
+    struct exact_result exact = {0};
+    launch.rows.input = memory->input + job->offset;
+    launch.rows.output = memory->output + job->offset;
+    int error = cudaMalloc(&launch.workspace, workspace_bytes(&launch) + 16);
+    if (!error)
+        error = stopwatch_median(&memory->stopwatch, launch_start, &launch, &row.milliseconds);
+    if (!error)
+        error = sameness_find(memory, &launch, &row.same);
+    if (!error && has_exact_sums(&job->rows.rule))
+        error = accuracy_find(&launch.rows, &exact);
+    cudaFree(launch.workspace);
+    row.share = error ? 0 : job->copies * memory->copy_ms / row.milliseconds;
+    row.checked = exact.checked;
+    row.rounded = exact.rounded;
+    row.worst_ulps = exact.worst_ulps;
+    if (job->copies == 1)
+        snprintf(row.against, sizeof row.against, "%s", memory->copy_name);
+    else
+        snprintf(row.against, sizeof row.against, "%g x %s", job->copies, memory->copy_name);
+    if (!error)
+        bench_add(table, &row);
+    return error;
+}
+
+int job_fail(const char *what, int error)
+{
+    if (error)
+        fprintf(stderr, "scand-bench: %s: %s\n", what,
+                error < 0 ? strerror(-error) : cudaGetErrorString((cudaError_t)error));
+    return error != 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * A scan in device memory, measured: its time beside that of a copy of its samples, whether two runs give the same bits
+ * in all of the output, and some rows of it compared with exact sums. Functions return 0, a cudaError_t or a negative
+ * errno.
+ */
+#ifndef TESTS_BENCH_JOB_H
+#define TESTS_BENCH_JOB_H
+
+#include "kernels/scan.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/stopwatch.h"
+
+/* Memory of the jobs of one shape: an input of noise, two outputs, and how long a copy takes there. */
+struct job_memory {
+    struct stopwatch stopwatch;
+    char *input, *output, *again;
+    uint64_t region_bytes;
+    double copy_ms;
+    char copy_name[40];
+};
+
+/* Appends the copy to the table if it is the first of its size. -ENOSPC: the device has not as much memory. */
+int job_memory_init(struct job_memory *memory, enum scand_dtype dtype, uint64_t region_bytes, uint64_t sample_bytes,
+                    struct bench_table *table);
+void job_memory_finish(struct job_memory *memory);
+
+#define JOB_DEFAULT_PATH (-1)
+
+struct job {
+    struct scan_rows rows; /* without addresses */
+    int variant;           /* an enum variant_id, or JOB_DEFAULT_PATH */
+    uint64_t offset;       /* of sample 0 of row 0 in both regions */
+    double copies;         /* that the least work takes as long as */
+};
+
+/* Fills what a row of the table has of measurements, and appends it; its names, shape and target are given. */
+int job_measure(struct job_memory *memory, const struct job *job, struct bench_row row, struct bench_table *table);
+
+/* Says on stderr what did not go well; returns whether there was anything. */
+int job_fail(const char *what, int error);
+
+#endif

@@ -1,0 +1,13 @@
+/* The variants of the scan by name, on rows of one length, 100 million samples of them. */
+#ifndef TESTS_BENCH_VARIANTS_H
+#define TESTS_BENCH_VARIANTS_H
+
+#include "tests/bench/bench.h"
+
+/* Those of the GPU. */
+int variants_measure(uint64_t length, struct bench_table *table);
+
+/* That of the CPU, on a tenth of the rows, beside a copy of as many by the same thread. */
+int variant_serial_measure(uint64_t length, struct bench_table *table);
+
+#endif
