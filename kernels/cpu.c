@@ -9,6 +9,9 @@
  * A row of which the mean is taken is visited once for its total. A row of several blocks is visited once for each
  * pass, to find the totals of the blocks in that pass and from them the carries, and once more for the values. What a
  * pass leaves is never stored between visits but computed again.
+ *
+ * Ragged rows are scanned one by one, each as a batch of its own. Threads take stretches of samples, and scan the rows
+ * that begin there; a row that is more than a thread's share is scanned by all of them.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -34,6 +37,7 @@ struct scan {
     uint64_t worker_sums;
     atomic_uint_least64_t next; /* item to be taken */
     uint64_t item_strips;
+    uint64_t share; /* of ragged rows: samples of the longest that one thread scans */
 };
 
 /* Some rows, and the carries into their blocks: [pass][row][block]. */
@@ -284,23 +288,98 @@ static void scan_plan(struct scan *scan)
         rows->rule.pass_count * scan->strip_rows * scan->block_count + tree_workspace(scan->block_count);
 }
 
-static int scan_run(struct scan *scan)
+static unsigned worker_count(const struct scan *scan)
 {
-    if (scan->rows->length == 0 || scan->count == 0)
+    return scan->pool ? cpu_pool_threads(scan->pool) : 1;
+}
+
+static int scan_allocate(struct scan *scan)
+{
+    if (scan->block_count == 1 && !scan->rows->rule.demean)
         return 0;
-    scan_plan(scan);
-    unsigned workers = scan->pool ? cpu_pool_threads(scan->pool) : 1;
-    if (scan->block_count > 1 || scan->rows->rule.demean) {
-        scan->sums = calloc(workers * scan->worker_sums, sizeof(*scan->sums));
-        if (!scan->sums)
-            return -ENOMEM;
-    }
+    scan->sums = calloc(worker_count(scan) * scan->worker_sums, sizeof(*scan->sums));
+    return scan->sums ? 0 : -ENOMEM;
+}
+
+static void scan_share_out(struct scan *scan)
+{
+    unsigned workers = worker_count(scan);
     if (workers > 1 && scan->block_count > 1 && scan->strip_count < workers)
         scan_by_blocks(scan);
     else if (workers > 1 && scan->strip_count > scan->item_strips)
         cpu_pool_run(scan->pool, strips_work, scan);
     else
         strips_work(scan, 0);
+}
+
+static uint64_t ragged_length(const struct scan *scan, uint64_t row)
+{
+    return scan->rows->offsets[row + 1] - scan->rows->offsets[row];
+}
+
+/* A ragged row by one thread, or, with the pool, by all. The sums suffice for the longest. */
+static void ragged_scan(const struct scan *ragged, uint64_t row, struct cpu_pool *pool, unsigned worker)
+{
+    struct scan_rows alone = scan_rows_joined(ragged->rows, row, 1);
+    struct scan scan = {.rows = &alone, .build = ragged->build, .pool = pool, .count = 1};
+    if (alone.length == 0)
+        return;
+    scan.scratch = scratch_of(ragged, worker);
+    scan.sums = ragged->sums ? ragged->sums + worker * ragged->worker_sums : NULL;
+    scan_plan(&scan);
+    scan_share_out(&scan);
+}
+
+/* The first row that begins at this sample or later. */
+static uint64_t ragged_row_from(const struct scan *scan, uint64_t sample)
+{
+    uint64_t low = scan->first, high = scan->first + scan->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (scan->rows->offsets[middle] < sample)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Work for a thread: the rows that begin in one stretch of samples after another. */
+static void ragged_work(void *context, unsigned worker)
+{
+    struct scan *scan = context;
+    const uint64_t *offsets = scan->rows->offsets, end = scan->first + scan->count;
+    uint64_t item;
+    while ((item = atomic_fetch_add(&scan->next, ITEM_SAMPLES)) < offsets[end])
+        for (uint64_t r = ragged_row_from(scan, item); r < end && offsets[r] < item + ITEM_SAMPLES; r++)
+            if (ragged_length(scan, r) <= scan->share)
+                ragged_scan(scan, r, NULL, worker);
+}
+
+static void ragged_run(struct scan *scan)
+{
+    const uint64_t *offsets = scan->rows->offsets, end = scan->first + scan->count;
+    uint64_t share = (offsets[end] - offsets[scan->first]) / worker_count(scan);
+    scan->share = worker_count(scan) == 1 ? UINT64_MAX : share < ORDER_BLOCK ? ORDER_BLOCK : share;
+    for (uint64_t r = scan->first; r < end && scan->rows->length > scan->share; r++)
+        if (ragged_length(scan, r) > scan->share)
+            ragged_scan(scan, r, scan->pool, 0);
+    atomic_store(&scan->next, offsets[scan->first]);
+    if (worker_count(scan) > 1)
+        cpu_pool_run(scan->pool, ragged_work, scan);
+    else
+        ragged_work(scan, 0);
+}
+
+static int scan_run(struct scan *scan)
+{
+    if (scan->rows->length == 0 || scan->count == 0)
+        return 0;
+    scan_plan(scan);
+    int error = scan_allocate(scan);
+    if (error)
+        return error;
+    (scan->rows->offsets ? ragged_run : scan_share_out)(scan);
     free(scan->sums);
     return 0;
 }

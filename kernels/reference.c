@@ -139,8 +139,20 @@ static void row_write(const struct scan_rows *rows, uint64_t index, const union 
     }
 }
 
+static int ragged_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    int error = 0;
+    for (uint64_t r = first; r < first + count && !error; r++) {
+        struct scan_rows row = scan_rows_joined(rows, r, 1);
+        error = scan_reference(&row, 0, 1);
+    }
+    return error;
+}
+
 int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
+    if (rows->offsets)
+        return ragged_reference(rows, first, count);
     if (rows->length == 0 || count == 0)
         return 0;
     uint64_t leaf_count = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;

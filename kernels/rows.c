@@ -12,3 +12,15 @@ int64_t scan_row_offset(const struct scan_rows *rows, const int64_t outer_stride
     }
     return offset;
 }
+
+struct scan_rows scan_rows_joined(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct scan_rows joined = *rows;
+    int64_t begin = (int64_t)rows->offsets[first];
+    joined.length = rows->offsets[first + count] - rows->offsets[first];
+    joined.row_count = 1;
+    joined.offsets = joined.device_offsets = NULL;
+    joined.input = (const char *)rows->input + begin * rows->input_stride;
+    joined.output = (char *)rows->output + begin * rows->output_stride;
+    return joined;
+}

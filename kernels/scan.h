@@ -54,11 +54,18 @@ struct scan_rule {
  * Rows of `length` samples. Row r, 0 <= r < row_count, has the coordinates of r unravelled over outer_shape, last axis
  * fastest. Addresses are base + sum of coordinate x stride; strides are in bytes, of any sign and alignment. The input
  * and output either do not overlap or are the same elements (in place: dtypes of one size).
+ *
+ * Ragged rows differ in length and lie on one line: row r is its samples offsets[r] <= i < offsets[r + 1]. Offsets do
+ * not decrease; rows may be empty, and samples before the first and from the last offset on belong to none. outer_rank
+ * is 0, `length` at least that of the longest row, and sample 0 is that of the line. A row's bits are those that it has
+ * on its own.
  */
 struct scan_rows {
     struct scan_rule rule;
-    uint64_t length;    /* samples per row; 0 is allowed */
-    uint64_t row_count; /* product of outer_shape */
+    uint64_t length;                /* samples per row; 0 is allowed */
+    uint64_t row_count;             /* product of outer_shape */
+    const uint64_t *offsets;        /* row_count + 1 of ragged rows, else NULL */
+    const uint64_t *device_offsets; /* for scan_cuda: the same numbers, where the device can reach them */
     uint32_t outer_rank;
     uint64_t outer_shape[SCAN_OUTER_MAX];
     int64_t input_outer_strides[SCAN_OUTER_MAX];
@@ -72,14 +79,18 @@ struct scan_rows {
 /* Bytes from sample 0 of row 0 to sample 0 of row `row`. */
 int64_t scan_row_offset(const struct scan_rows *rows, const int64_t outer_strides[SCAN_OUTER_MAX], uint64_t row);
 
+/* Ragged rows first <= r < first + count as a single one, of all their samples. */
+struct scan_rows scan_rows_joined(const struct scan_rows *rows, uint64_t first, uint64_t count);
+
 /* Scans rows first <= r < first + count: the definition, one thread, plain C. Returns 0 or -ENOMEM. */
 int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count);
 
 /*
  * The CPU path: SIMD chosen at run time, rows (or, of a few long ones, their blocks) shared out among the threads of a
- * pool. cpu_pool_create takes the number of threads that work, the caller of scan_cpu included, or 0 for one per
- * available core; it returns NULL and sets errno on failure. One scan_cpu at a time per pool. scan_cpu returns 0, or
- * -ENOMEM before anything is written; only rows longer than ORDER_BLOCK, or without their mean, allocate.
+ * pool, ragged ones by their samples. cpu_pool_create takes the number of threads that work, the caller of scan_cpu
+ * included, or 0 for one per available core; it returns NULL and sets errno on failure. One scan_cpu at a time per
+ * pool. scan_cpu returns 0, or -ENOMEM before anything is written; only rows longer than ORDER_BLOCK, or without their
+ * mean, allocate.
  */
 struct cpu_pool;
 struct cpu_pool *cpu_pool_create(unsigned threads);

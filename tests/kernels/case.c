@@ -143,6 +143,15 @@ static struct scan_rows rows_of(const struct scan_case *c, const struct array *i
         rows.row_count *= c->shape[axis];
         rows.outer_rank++;
     }
+    if (c->offsets) {
+        rows.offsets = c->offsets;
+        rows.row_count = c->row_count;
+        rows.length = 0;
+    }
+    for (uint64_t r = 0; c->offsets && r < c->row_count; r++) {
+        uint64_t length = c->offsets[r + 1] - c->offsets[r];
+        rows.length = length > rows.length ? length : rows.length;
+    }
     return rows;
 }
 
@@ -199,6 +208,7 @@ static void case_print(const struct scan_case *c)
     fprintf(stderr, "  shape");
     for (uint32_t i = 0; i < c->rank; i++)
         fprintf(stderr, " %" PRIu64, c->shape[i]);
+    fprintf(stderr, ", %" PRIu64 " ragged rows", c->offsets ? c->row_count : 0);
     fprintf(stderr, ", axis %u, %s, fill %s, rows %" PRIu64 " + %" PRIu64 "\n", c->axis,
             c->in_place ? "in place" : "not in place", fills[c->fill], c->first, c->count);
     layout_print("input", &c->input);

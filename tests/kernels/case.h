@@ -41,7 +41,9 @@ struct scan_case {
     struct layout input, output; /* in place, the output's is not used */
     bool in_place;
     enum fill fill;
-    uint64_t first, count; /* rows; all for a count of 0 */
+    uint64_t first, count;   /* rows; all for a count of 0 */
+    const uint64_t *offsets; /* of ragged rows along the only axis, row_count + 1 of them; or NULL */
+    uint64_t row_count;
 };
 
 /* A rule in words: passes as "f", "fb", ..., the rest by name. */

@@ -2,6 +2,8 @@
  * Every implementation against the reference, bit by bit. A test's name begins with the implementation's, so that, say,
  * "test_kernels cuda" runs those of the GPU.
  */
+#include <math.h>
+
 #include "kernels/codec.h"
 #include "kernels/scan_cuda.h"
 #include "tests/check.h"
@@ -346,6 +348,109 @@ static void dtype_layouts(const struct implementation *implementation)
             }
 }
 
+/* Ragged rows. */
+
+#define RAGGED_ROWS 600
+
+/* Lengths of ragged rows: some kind of them each. */
+#define RAGGED_KINDS(X)                                                                    \
+    X(PARETO)  /* from 33, of mean 100, with a long tail */                                \
+    X(TINY)    /* 0 to 20 */                                                               \
+    X(BORDERS) /* around the sizes of the tree's groups, up to a block, with empty rows */ \
+    X(MIXED)   /* rows of all sorts side by side: one in sixteen has several blocks */     \
+    X(EMPTY)   /* no samples at all */                                                     \
+    X(ONE)     /* a single row, of several levels above a block */
+
+enum ragged_kind {
+#define X(NAME) RAGGED_##NAME,
+    RAGGED_KINDS(X) RAGGED_KIND_COUNT
+#undef X
+};
+
+static uint64_t ragged_length(enum ragged_kind kind, uint64_t *random)
+{
+    static const uint64_t borders[] = {0, 16, 32, 512, 1024, 4096, 8192, 16384};
+    uint64_t dice = random_next(random);
+    double uniform = (double)(dice >> 11) * 0x1p-53;
+    switch (kind) {
+    case RAGGED_PARETO:
+        return (uint64_t)(33 / cbrt((1 - uniform) * (1 - uniform)));
+    case RAGGED_TINY:
+        return dice % 21;
+    case RAGGED_BORDERS:
+        return borders[dice % COUNT(borders)] + (dice % COUNT(borders) ? dice / 8 % 5 - 2 : 0);
+    case RAGGED_MIXED:
+        return dice % 16 ? dice / 16 % (dice / 64 % 2 ? 1200 : 60) : 16000 + dice / 16 % 50000;
+    default:
+        return 0;
+    }
+}
+
+/* Fills in the offsets of a kind; the first one is a few samples in. Returns the number of rows. */
+static uint64_t ragged_offsets(enum ragged_kind kind, uint64_t *random, uint64_t offsets[RAGGED_ROWS + 1])
+{
+    uint64_t rows = kind == RAGGED_ONE ? 1 : kind == RAGGED_PARETO || kind == RAGGED_TINY ? RAGGED_ROWS : 40;
+    offsets[0] = random_next(random) % 7;
+    for (uint64_t r = 0; r < rows; r++)
+        offsets[r + 1] = offsets[r] + (kind == RAGGED_ONE ? 33 * 16384 + 77 : ragged_length(kind, random));
+    return rows;
+}
+
+static void ragged_check(const struct implementation *implementation, enum ragged_kind kind, struct scan_case c)
+{
+    static uint64_t offsets[RAGGED_ROWS + 1];
+    uint64_t random = seed + kind + c.input.offset;
+    c.row_count = ragged_offsets(kind, &random, offsets);
+    c.rank = 1;
+    c.axis = 0;
+    c.offsets = offsets;
+    c.shape[0] = offsets[c.row_count] + 9;
+    c.in_place = c.in_place && codec_bytes(c.rule.input) == codec_bytes(c.rule.output);
+    check(implementation, &c);
+    c.first = c.row_count / 3;
+    c.count = c.row_count - c.row_count / 2;
+    if (kind == RAGGED_TINY || kind == RAGGED_BORDERS)
+        check(implementation, &c);
+}
+
+/* Rules that kernels take apart, on rows of each kind, from every word of 16 bytes on. */
+static void ragged(const struct implementation *implementation)
+{
+    const struct scan_rule list[] = {
+        rule_of("fb", INCLUSIVE, F32, D32, D32), rule_of("bf", EXCLUSIVE, F32, D32, D32),
+        rule_of("fb", INCLUSIVE, F64, D32, D32), rule_of("bb", EXCLUSIVE, F64, D64, D32),
+        rule_of("bf", INCLUSIVE, F2, D32, D32),  rule_of("fb", EXCLUSIVE, F2, D32, D32),
+        rule_of("f", INCLUSIVE, F2, D32, D32),   rule_of("fb", INCLUSIVE, F2, D64, D32),
+        rule_of("b", INCLUSIVE, F64, D32, D64),  rule_of("fb", HALF, F64, D32, D32),
+    };
+    for (enum ragged_kind kind = 0; kind < RAGGED_KIND_COUNT; kind++)
+        for (size_t r = 0; r < COUNT(list); r++) {
+            struct scan_case c = {.rule = list[r], .fill = r % 2 ? FILL_ENDS : FILL_NOISE, .in_place = r % 3 == 0};
+            c.input.offset = (unsigned)(r + kind) % 4 * 4;
+            c.output.offset = (unsigned)(r / 2) % 4 * 4;
+            ragged_check(implementation, kind, c);
+            c.rule.demean = true;
+            if (r % 4 == 2)
+                ragged_check(implementation, kind, c);
+        }
+}
+
+/* The other dtypes, operators and layouts. */
+static void ragged_dtypes(const struct implementation *implementation)
+{
+    static const enum ragged_kind kinds[] = {RAGGED_PARETO, RAGGED_TINY, RAGGED_BORDERS};
+    for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
+        for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
+            for (unsigned i = 0; i < 3 && writes(input, output); i++) {
+                struct scan_case c = {.rule = typed_rule(i + 5 * input + output, input, output),
+                                      .fill = (enum fill)((i + output) % FILL_COUNT),
+                                      .in_place = i == 0,
+                                      .input = layout_list[(i + input) % COUNT(layout_list)],
+                                      .output = layout_list[(i + output) % COUNT(layout_list)]};
+                ragged_check(implementation, kinds[(i + input) % COUNT(kinds)], c);
+            }
+}
+
 /* What depends on where rows lie and who scans them. */
 #define DRIVER_SUITES(NAME)    \
     SUITE(NAME, lengths)       \
@@ -354,10 +459,13 @@ static void dtype_layouts(const struct implementation *implementation)
     SUITE(NAME, layouts)       \
     SUITE(NAME, dtype_layouts) \
     SUITE(NAME, long_layouts)  \
-    SUITE(NAME, batches)
-#define DRIVER_TESTS(NAME)                                                                       \
-    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_layouts), \
-        TEST(NAME##_dtype_layouts), TEST(NAME##_long_layouts), TEST(NAME##_batches),
+    SUITE(NAME, batches)       \
+    SUITE(NAME, ragged)        \
+    SUITE(NAME, ragged_dtypes)
+#define DRIVER_TESTS(NAME)                                                                                \
+    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_layouts),          \
+        TEST(NAME##_dtype_layouts), TEST(NAME##_long_layouts), TEST(NAME##_batches), TEST(NAME##_ragged), \
+        TEST(NAME##_ragged_dtypes),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \

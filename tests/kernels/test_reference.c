@@ -503,8 +503,29 @@ static void row_offsets(void)
     CHECK_EQ(scan_row_offset(&one, strides, 0), 0);
 }
 
+/* Each ragged row has the bits that it has on its own; samples of no row stay. */
+static void ragged_rows_are_rows(void)
+{
+    static float x[LENGTH_MAX], y[LENGTH_MAX], alone[LENGTH_MAX];
+    const uint64_t offsets[] = {3, 3, 4, 21, 21, 533, 1100, 1100, 18000, LENGTH_MAX - 1};
+    const struct scan_rule rule = rule_of("fb", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F32, SCAND_DTYPE_F32);
+    uint64_t random = seed, count = sizeof(offsets) / sizeof(offsets[0]) - 1;
+    for (uint64_t i = 0; i < LENGTH_MAX; i++)
+        x[i] = y[i] = noise(&random);
+    struct scan_rows rows = {.rule = rule, .length = LENGTH_MAX, .row_count = count, .offsets = offsets};
+    rows.input_stride = rows.output_stride = sizeof(float);
+    rows.input = rows.output = y;
+    CHECK(scan_reference(&rows, 1, count - 1) == 0);
+    CHECK(memcmp(x, y, 3 * sizeof(float)) == 0 && memcmp(&x[LENGTH_MAX - 1], &y[LENGTH_MAX - 1], sizeof(float)) == 0);
+    for (uint64_t r = 0; r < count; r++) {
+        CHECK(row_scan(rule, x + offsets[r], alone, offsets[r + 1] - offsets[r]) == 0);
+        CHECK(memcmp(alone, y + offsets[r], (offsets[r + 1] - offsets[r]) * sizeof(float)) == 0);
+    }
+}
+
 static const struct test tests[] = {
     TEST(tree_of_two_leaves),
+    TEST(ragged_rows_are_rows),
     TEST(tree_of_six_leaves),
     TEST(tree_levels_from_outside),
     TEST(integers_are_exact),
