@@ -8,6 +8,7 @@
 #include "kernels/cuda/general.cuh"
 #include "kernels/cuda/short.cuh"
 #include "kernels/scan_cuda_general.h"
+#include "kernels/scan_cuda_ragged.h"
 #include "kernels/scan_cuda_short.h"
 
 #define DEVICES_MAX      64
@@ -90,6 +91,7 @@ struct device {
     uint64_t launches;
     uint8_t resident[SCAN_KERNELS][2][ORDER_FAN + 1]; /* thread blocks per processor, by scan_plan.ahead and warps */
     int short_resident[SCAN_SHORTS];
+    struct scan_ragged_device ragged;
 };
 static struct device devices[DEVICES_MAX];
 
@@ -173,6 +175,8 @@ int scan_cuda_init(void)
         error = kernel_load(device, number, device->shared_max);
     for (int i = 0; i < SCAN_SHORTS && !error; i++)
         error = short_load(device, i);
+    if (!error)
+        error = (cudaError_t)scan_ragged_load(&device->ragged, device->processors);
     for (int i = 0; i < SCAN_GENERALS && !error; i++)
         error = general_load(&scan_generals[i], device->shared_max);
     const struct carries carries[] = {carries_by<sum_f32>(), carries_by<sum_f64>(), carries_by<sum_f2>()};
@@ -327,7 +331,7 @@ static uint64_t sums_of(uint64_t length, uint64_t count)
     return count * carries_sums(blocks_of(length));
 }
 
-uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
+static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 {
     const struct scan_rule *rule = &rows->rule;
     uint64_t sums = sums_of(rows->length, count), bytes = 0;
@@ -338,6 +342,17 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
     if (rule->demean)
         bytes += sums * sizeof(double);
     return bytes;
+}
+
+/* Of ragged rows: what all of them need, or the longest alone. */
+uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
+{
+    if (!rows->offsets || rows->length == 0)
+        return even_workspace_bytes(rows, count);
+    uint64_t together = scan_ragged_workspace_bytes(rows), alone = even_workspace_bytes(rows, 1);
+    if (together < count * sizeof(double))
+        together = count * sizeof(double); /* for means */
+    return alone > together ? alone : together;
 }
 
 /* A kernel of either kind with its plan. */
@@ -442,10 +457,12 @@ static struct general_plan general_plan_of(const struct scan_rule *rule, const s
     return plan;
 }
 
-static cudaError_t general_run(struct launcher *launcher, const struct scan_rule *rule, uint64_t count, void *workspace,
-                               cudaStream_t stream)
+/* `offsets`: of `count` ragged rows, or NULL. */
+static cudaError_t general_run(struct launcher *launcher, const struct scan_rule *rule, const uint64_t *offsets,
+                               uint64_t count, void *workspace, cudaStream_t stream)
 {
     struct general_plan plan = general_plan_of(rule, launcher->plan);
+    plan.offsets = offsets;
     cudaError_t error = cudaSuccess;
     launcher->launch = launch_general;
     launcher->general = scan_general_of(rule);
@@ -496,6 +513,32 @@ static cudaError_t short_run(const struct device *device, const struct scan_rule
     return launch(scan_shorts[number], grid < blocks ? grid : blocks, SHORT_WARPS * WARP, arguments, 0, stream);
 }
 
+/* All ragged rows of at most an order block, an item each. */
+static cudaError_t ragged_general_run(struct device *device, const struct scan_rows *rows, uint64_t first,
+                                      uint64_t count, void *workspace, cudaStream_t stream)
+{
+    struct scan_rows shorter = *rows;
+    shorter.length = rows->length < ORDER_BLOCK ? rows->length : ORDER_BLOCK;
+    struct scan_plan plan = plan_of(&shorter, 0, count);
+    struct launcher launcher = {launch_general, device, &plan};
+    return general_run(&launcher, &rows->rule, rows->device_offsets + first, count, workspace, stream);
+}
+
+static cudaError_t ragged_run(struct device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                              void *workspace, cudaStream_t stream)
+{
+    bool fast = scan_ragged_takes(&device->ragged, rows);
+    uint64_t length_max = fast ? scan_ragged_length_max(&device->ragged) : ORDER_BLOCK;
+    cudaError_t error = fast ? (cudaError_t)scan_ragged(&device->ragged, rows, first, count, workspace, stream)
+                             : ragged_general_run(device, rows, first, count, workspace, stream);
+    for (uint64_t r = first; r < first + count && rows->length > length_max && !error; r++) {
+        struct scan_rows row = scan_rows_joined(rows, r, 1);
+        if (row.length > length_max)
+            error = (cudaError_t)scan_cuda(&row, 0, 1, workspace, stream);
+    }
+    return error;
+}
+
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
 {
     const struct scan_rule *rule = &rows->rule;
@@ -505,10 +548,12 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     cudaError_t error = cudaGetDevice(&id);
     if (error || id >= DEVICES_MAX)
         return error ? error : cudaErrorInvalidDevice;
+    if (rows->offsets)
+        return ragged_run(&devices[id], rows, first, count, workspace, stream);
     struct scan_plan plan = plan_of(rows, first, count);
     struct launcher launcher = {launch_fast, &devices[id], &plan};
     if (is_general(rule))
-        return general_run(&launcher, rule, count, workspace, stream);
+        return general_run(&launcher, rule, NULL, count, workspace, stream);
     if (is_short(rule, &plan))
         return short_run(&devices[id], rule, &plan, stream);
     launcher.number = kernel_of(rule, is_aligned_f32(&plan));

@@ -18,6 +18,7 @@ struct general_plan {
     bool wide[SCAND_PASSES_MAX]; /* whether the samples of a pass are f64 */
     uint64_t flip;               /* sign bit of integers that are compared as signed ones, or 0 */
     uint64_t zero;               /* of integers: the value of no samples, flipped */
+    const uint64_t *offsets;     /* of ragged rows: each is an item; or NULL */
     const double *totals;        /* of the rows, last of sums_per_row each, to take their means away; or NULL */
 };
 
@@ -71,7 +72,8 @@ DEVICE double general_mean(const struct general_plan &plan, const struct scan_it
     if (!plan.totals)
         return 0;
     uint64_t row = item->sum / plan.scan.sums_per_row;
-    return plan.totals[(row + 1) * plan.scan.sums_per_row - 1] / (double)plan.scan.length;
+    double length = (double)(plan.offsets ? (uint64_t)item->length : plan.scan.length);
+    return plan.totals[(row + 1) * plan.scan.sums_per_row - 1] / length;
 }
 
 template <class Sum> DEVICE void general_encode(const struct general_plan &plan, typename Sum::sample value, char *to)
@@ -187,6 +189,20 @@ DEVICE void general_passes(const struct general_plan &plan, const struct scan_it
     }
 }
 
+/* Ragged rows of more than an order block are not for this kernel: they are left out, as empty ones are. */
+DEVICE struct scan_item general_item_at(const struct general_plan &plan, uint64_t index)
+{
+    if (!plan.offsets)
+        return scan_item_at(plan.scan, index);
+    const uint64_t first = plan.offsets[index], length = plan.offsets[index + 1] - first;
+    struct scan_item item = {};
+    item.input = plan.scan.input.base + (int64_t)first * plan.scan.input.stride;
+    item.output = plan.scan.output.base + (int64_t)first * plan.scan.output.stride;
+    item.sum = index;
+    item.length = length <= ORDER_BLOCK ? (int)length : 0;
+    return item;
+}
+
 /* A thread block takes one order block after another. Shared memory: GENERAL_STAGE samples for each warp. */
 template <class Narrow, class Wide>
 __global__ void __launch_bounds__(ORDER_FAN *WARP) general_kernel(const __grid_constant__ struct general_plan plan)
@@ -199,8 +215,12 @@ __global__ void __launch_bounds__(ORDER_FAN *WARP) general_kernel(const __grid_c
     for (uint64_t index = blockIdx.x; index < plan.scan.items; index += gridDim.x) {
         typename Narrow::sample x[ORDER_LEAF];
         if (threadIdx.x == 0)
-            item = scan_item_at(plan.scan, index);
+            item = general_item_at(plan, index);
         __syncthreads();
+        if (item.length == 0) {
+            __syncthreads();
+            continue;
+        }
         if (plan.wide[0])
             general_read<Wide>(plan, &item, warp, stage, x);
         else

@@ -47,14 +47,27 @@ static void copy_destroy(struct copy *copy)
         cudaFree(copy->memory);
 }
 
+/* Ragged rows' offsets. */
+static cudaError_t offsets_copy(struct scan_rows *rows, void **memory)
+{
+    size_t bytes = (rows->row_count + 1) * sizeof(*rows->offsets);
+    if (!rows->offsets)
+        return cudaSuccess;
+    cudaError_t e = cudaMalloc(memory, bytes);
+    rows->device_offsets = *memory;
+    return e == cudaSuccess ? cudaMemcpy(*memory, rows->offsets, bytes, cudaMemcpyHostToDevice) : e;
+}
+
 static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t count, const struct scan_memory *memory,
                                char *input, char *output)
 {
-    void *workspace = NULL;
+    void *workspace = NULL, *offsets = NULL;
     size_t workspace_bytes = scan_cuda_workspace_bytes(&rows, count);
     cudaError_t e = workspace_bytes ? cudaMalloc(&workspace, workspace_bytes) : cudaSuccess;
     if (e == cudaSuccess && workspace)
         e = cudaMemset(workspace, 0xff, workspace_bytes);
+    if (e == cudaSuccess)
+        e = offsets_copy(&rows, &offsets);
     rows.input = input + ((const char *)rows.input - (const char *)memory->input);
     rows.output = output + ((const char *)rows.output - (const char *)memory->output);
     if (e == cudaSuccess)
@@ -62,6 +75,7 @@ static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t c
     if (e == cudaSuccess)
         e = cudaDeviceSynchronize();
     cudaFree(workspace);
+    cudaFree(offsets);
     return e;
 }
 
