@@ -59,22 +59,36 @@ static bool output_contiguous(const struct scan_rows *rows)
     return rows->output_stride == codec_bytes(rows->rule.output) || rows->length == 1;
 }
 
-/* What a sample of a dtype takes in a line, and in contiguous rows that builds work on where they lie. */
-static uint64_t line_bytes(enum scand_dtype dtype)
-{
-    return codec_class(dtype) == SCAND_CLASS_F32 ? sizeof(float) : sizeof(uint64_t);
-}
-
 /* The dtype is what builds work on, nothing that is decoded. */
 static bool is_plain(enum scand_dtype dtype)
 {
     return dtype == SCAND_DTYPE_F32 || codec_bytes(dtype) == sizeof(uint64_t);
 }
 
+/* Whether coefficients must pass through a line. */
+static bool coefficients_gathered(const struct scan_rows *rows)
+{
+    enum scand_dtype dtype = rows->rule.coefficients;
+    return rows->coefficients &&
+           !(is_plain(dtype) && (rows->coefficient_stride == codec_bytes(dtype) || rows->length == 1));
+}
+
+/* What a sample of a dtype takes in a line, and in contiguous rows that builds work on where they lie. */
+static uint64_t line_bytes(enum scand_dtype dtype)
+{
+    return codec_class(dtype) == SCAND_CLASS_F32 ? sizeof(float) : sizeof(uint64_t);
+}
+
 static const char *input_at(const struct scan_rows *rows, uint64_t row, uint64_t sample)
 {
     return (const char *)rows->input + scan_row_offset(rows, rows->input_outer_strides, row) +
            (int64_t)sample * rows->input_stride;
+}
+
+static const char *coefficient_at(const struct scan_rows *rows, uint64_t row, uint64_t sample)
+{
+    return (const char *)rows->coefficients + scan_row_offset(rows, rows->coefficient_outer_strides, row) +
+           (int64_t)sample * rows->coefficient_stride;
 }
 
 static char *output_at(const struct scan_rows *rows, uint64_t row, uint64_t sample)
@@ -98,6 +112,18 @@ static bool side_by_side(const char *const *rows, uint64_t count)
     return count == CPU_STRIP_ROWS;
 }
 
+/* Decodes samples `i` to `length` of the strip's rows into lines, some of each row in turn. */
+static void lines_decode(const struct scan *scan, enum scand_dtype dtype, char (*lines)[CPU_LINE_BYTES],
+                         const char *const *from, int64_t stride, uint64_t rows, uint64_t i, uint64_t length)
+{
+    for (uint64_t count; i < length; i += count) {
+        count = length - i < STRIP_SAMPLES ? length - i : STRIP_SAMPLES;
+        for (uint64_t r = 0; r < rows; r++)
+            scan->build->line_decode(dtype, lines[r] + i * line_bytes(dtype), from[r] + (int64_t)i * stride, stride,
+                                     count);
+    }
+}
+
 static void strip_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b)
 {
     int64_t stride = scan->rows->input_stride;
@@ -108,12 +134,27 @@ static void strip_gather(const struct scan *scan, struct cpu_scratch *scratch, c
         from[r] = input_at(scan->rows, strip->first + r, b * ORDER_BLOCK);
     if (dtype == SCAND_DTYPE_F32 && side_by_side(from, strip->count))
         i = scan->build->strip_gather(scratch, from[0], stride, length);
-    for (uint64_t count; i < length; i += count) {
-        count = length - i < STRIP_SAMPLES ? length - i : STRIP_SAMPLES;
-        for (uint64_t r = 0; r < strip->count; r++)
-            scan->build->line_decode(dtype, scratch->lines[r] + i * line_bytes(dtype), from[r] + (int64_t)i * stride,
-                                     stride, count);
-    }
+    lines_decode(scan, dtype, scratch->lines, from, stride, strip->count, i, length);
+}
+
+static void coefficients_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip,
+                                uint64_t b)
+{
+    const struct scan_rows *rows = scan->rows;
+    const char *from[CPU_STRIP_ROWS];
+    for (uint64_t r = 0; r < strip->count; r++)
+        from[r] = coefficient_at(rows, strip->first + r, b * ORDER_BLOCK);
+    lines_decode(scan, rows->rule.coefficients, scratch->factor_lines, from, rows->coefficient_stride, strip->count, 0,
+                 block_length(rows, b));
+}
+
+/* The coefficients of a block of the strip's r-th row, as builds work on them; NULL where there are none. */
+static const void *coefficients_of(const struct scan_rows *rows, const struct cpu_scratch *scratch, uint64_t row,
+                                   uint64_t r, uint64_t b)
+{
+    if (!rows->coefficients)
+        return NULL;
+    return coefficients_gathered(rows) ? scratch->factor_lines[r] : coefficient_at(rows, row, b * ORDER_BLOCK);
 }
 
 static void strip_scatter(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b)
@@ -157,6 +198,8 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
     bool scatter = last && (!output_contiguous(rows) || !is_plain(rows->rule.output));
     if (gather)
         strip_gather(scan, scratch, strip, b);
+    if (coefficients_gathered(rows) && known != FOR_MEAN)
+        coefficients_gather(scan, scratch, strip, b);
     for (uint64_t r = 0; r < strip->count; r++) {
         uint64_t row = strip->first + r;
         struct cpu_block block = {
@@ -167,6 +210,7 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
             .input = gather ? scratch->lines[r] : input_at(rows, row, b * ORDER_BLOCK),
             .next = gather || row + 1 == scan->first + scan->count ? NULL : input_at(rows, row + 1, b * ORDER_BLOCK),
             .output = scatter ? scratch->lines[r] : output_at(rows, row, b * ORDER_BLOCK),
+            .coefficients = coefficients_of(rows, scratch, row, r, b),
         };
         for (uint32_t pass = 0; known != FOR_MEAN && pass < known; pass++)
             block.carries[pass] = carry_into(scan, strip, pass, r, b);
@@ -280,7 +324,8 @@ static void scan_plan(struct scan *scan)
 {
     const struct scan_rows *rows = scan->rows;
     scan->block_count = (rows->length + ORDER_BLOCK - 1) / ORDER_BLOCK;
-    scan->strip_rows = input_contiguous(rows) && output_contiguous(rows) ? 1 : CPU_STRIP_ROWS;
+    bool contiguous = input_contiguous(rows) && output_contiguous(rows) && !coefficients_gathered(rows);
+    scan->strip_rows = contiguous ? 1 : CPU_STRIP_ROWS;
     scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
     uint64_t strip_samples = scan->strip_rows * rows->length;
     scan->item_strips = strip_samples < ITEM_SAMPLES ? ITEM_SAMPLES / strip_samples : 1;

@@ -42,12 +42,34 @@ struct wide_tile {
     };
 };
 
+/* For affine: the samples of a tile with their coefficients, leaf beside leaf, and the maps of the members of a group.
+ */
+struct affine_tile {
+    _Alignas(CPU_CACHE_LINE) union {
+        float f32[ORDER_LEAF][ORDER_FAN];
+        double f64[ORDER_LEAF][ORDER_FAN];
+        uint64_t exact[ORDER_LEAF][ORDER_FAN];
+        struct f2 f2[ORDER_LEAF][ORDER_FAN];
+    } x, factor;
+};
+
+struct maps {
+    _Alignas(CPU_CACHE_LINE) union {
+        float f32[ORDER_FAN];
+        double f64[ORDER_FAN];
+        uint64_t exact[ORDER_FAN];
+        struct f2 f2[ORDER_FAN];
+    } term, factor;
+};
+
 /* What a thread needs while it scans. */
 struct cpu_scratch {
     struct narrow_tile narrow[ORDER_FAN];
     struct wide_tile wide[ORDER_FAN];
     struct sums leaves[ORDER_FAN]; /* of each tile of the block */
     struct sums tiles;
+    struct affine_tile affine[ORDER_FAN];
+    struct maps maps[ORDER_FAN], tile_maps; /* of the leaves of each tile, and of the tiles */
     /* A tile in the row's order: one that is not full, or of 8-byte samples on their way. */
     _Alignas(CPU_CACHE_LINE) union {
         float f32[ORDER_TILE];
@@ -55,6 +77,7 @@ struct cpu_scratch {
         uint64_t exact[ORDER_TILE];
     } edge;
     _Alignas(CPU_CACHE_LINE) char lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* rows whose samples are not contiguous */
+    _Alignas(CPU_CACHE_LINE) char factor_lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* the same of their coefficients */
 };
 
 /*
@@ -68,6 +91,7 @@ struct cpu_block {
     uint64_t length;                            /* 1 to ORDER_BLOCK */
     const void *input;                          /* contiguous, of any alignment: f32, or 8 bytes for other classes */
     void *output;                               /* the same; may be the input */
+    const void *coefficients;                   /* the same, for affine; NULL: those of the rule */
     const double *mean;                         /* to be taken from the samples, or NULL */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
     union sum total;                            /* result */

@@ -1,6 +1,6 @@
 /*
- * The operators on numbers of one type. `LEFT` is what the scan meets first: max and min leave it where both are equal,
- * or it is NaN.
+ * The operators on numbers of one type, affine excepted, which works on pairs of them (sum.h). `LEFT` is what the scan
+ * meets first: max and min leave it where both are equal, or it is NaN.
  */
 #ifndef KERNELS_OPERATORS_H
 #define KERNELS_OPERATORS_H
@@ -22,7 +22,7 @@ static inline uint64_t operator_identity_whole(enum scand_operator op, enum scan
     uint64_t end = UINT64_C(1) << (8 * codec_bytes(dtype) - 1); /* of signed ones, -end the smallest */
     bool is_signed = codec_class(dtype) == SCAND_CLASS_SIGNED;
     uint64_t smallest = is_signed ? -end : 0, largest = is_signed ? end - 1 : end + (end - 1);
-    return op == SCAND_OPERATOR_SUM ? 0 : op == SCAND_OPERATOR_PROD ? 1 : op == SCAND_OPERATOR_MAX ? smallest : largest;
+    return op == SCAND_OPERATOR_PROD ? 1 : op == SCAND_OPERATOR_MAX ? smallest : op == SCAND_OPERATOR_MIN ? largest : 0;
 }
 
 #endif

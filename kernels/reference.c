@@ -17,7 +17,8 @@ struct pass {
     enum scand_kind kind;
     bool wide, wide_values; /* samples and values are f64, not f32 */
     union sample identity;
-    union sample *row; /* samples, which the values replace */
+    union sample *row;           /* samples, which the values replace */
+    const union number *factors; /* their coefficients; affine only */
     uint64_t length;
 };
 
@@ -27,16 +28,20 @@ static uint64_t leaf_length(const struct pass *pass, uint64_t leaf)
     return rest < ORDER_LEAF ? rest : ORDER_LEAF;
 }
 
-/* The j-th sample of a leaf in the order of the pass. */
-static union sample *leaf_at(const struct pass *pass, uint64_t leaf, uint64_t j)
+/* Where the j-th sample of a leaf, in the order of the pass, lies in the row. */
+static uint64_t leaf_at(const struct pass *pass, uint64_t leaf, uint64_t j)
 {
-    return &pass->row[leaf * ORDER_LEAF + (pass->backward ? leaf_length(pass, leaf) - 1 - j : j)];
+    return leaf * ORDER_LEAF + (pass->backward ? leaf_length(pass, leaf) - 1 - j : j);
 }
 
 /* The j-th sample of a leaf as a sum. */
 static union sum leaf_sample(const struct pass *pass, uint64_t leaf, uint64_t j)
 {
-    return sum_first(pass->arithmetic, *leaf_at(pass, leaf, j), pass->wide);
+    uint64_t i = leaf_at(pass, leaf, j);
+    union sum sum = sum_first(pass->arithmetic, pass->row[i], pass->wide);
+    if (pass->factors)
+        sum.map.factor = pass->factors[i];
+    return sum;
 }
 
 static union sum leaf_total(const struct pass *pass, uint64_t leaf)
@@ -58,7 +63,7 @@ static void leaf_values(const struct pass *pass, uint64_t leaf, const union sum 
             sum = sum_add_sample(pass->arithmetic, sum, sample, pass->wide);
         result = pass->kind == SCAND_KIND_HALF ? sum_less_half(pass->arithmetic, sum, sample, pass->wide) : sum;
         union sample value = sum_value(pass->arithmetic, result, pass->wide_values);
-        *leaf_at(pass, leaf, j) = pass->kind == SCAND_KIND_EXCLUSIVE ? before : value;
+        pass->row[leaf_at(pass, leaf, j)] = pass->kind == SCAND_KIND_EXCLUSIVE ? before : value;
         before = value;
     }
 }
@@ -91,7 +96,8 @@ static void row_demean(const struct scan_rule *rule, union sample *row, uint64_t
         row[i].real = wide ? row[i].real - mean : (double)(float)(row[i].real - mean);
 }
 
-static void row_run(const struct scan_rule *rule, union sample *row, uint64_t length, union sum *leaves)
+static void row_run(const struct scan_rule *rule, union sample *row, const union number *factors, uint64_t length,
+                    union sum *leaves)
 {
     bool wide = codec_class(rule->input) == SCAND_CLASS_F64;
     for (uint32_t i = 0; i < rule->pass_count; i++) {
@@ -104,6 +110,7 @@ static void row_run(const struct scan_rule *rule, union sample *row, uint64_t le
             .wide_values = codec_class(last ? rule->output : rule->intermediate) == SCAND_CLASS_F64,
             .identity = operator_identity(rule),
             .row = row,
+            .factors = factors,
             .length = length,
         };
         pass_run(&pass, leaves);
@@ -111,18 +118,36 @@ static void row_run(const struct scan_rule *rule, union sample *row, uint64_t le
     }
 }
 
+static union sample sample_read(enum scand_dtype dtype, const char *from)
+{
+    union sample sample;
+    if (codec_is_integer(dtype))
+        sample.whole = codec_decode_integer(dtype, from);
+    else if (codec_class(dtype) == SCAND_CLASS_F64)
+        sample.real = codec_decode_f64(from);
+    else
+        sample.real = (double)codec_decode_f32(dtype, from);
+    return sample;
+}
+
 static void row_read(const struct scan_rows *rows, uint64_t index, union sample *row)
 {
     const char *input = (const char *)rows->input + scan_row_offset(rows, rows->input_outer_strides, index);
-    enum scand_dtype dtype = rows->rule.input;
-    for (uint64_t i = 0; i < rows->length; i++, input += rows->input_stride) {
-        if (codec_is_integer(dtype))
-            row[i].whole = codec_decode_integer(dtype, input);
-        else if (codec_class(dtype) == SCAND_CLASS_F64)
-            row[i].real = codec_decode_f64(input);
-        else
-            row[i].real = (double)codec_decode_f32(dtype, input);
-    }
+    for (uint64_t i = 0; i < rows->length; i++, input += rows->input_stride)
+        row[i] = sample_read(rows->rule.input, input);
+}
+
+/* The coefficients of a row's samples, in the accumulator. */
+static void row_factors(const struct scan_rows *rows, uint64_t index, union number *factors)
+{
+    enum scand_accumulator accumulator = arithmetic_of(&rows->rule).accumulator;
+    enum scand_dtype dtype = rows->rule.coefficients;
+    bool wide = codec_class(dtype) == SCAND_CLASS_F64;
+    int64_t offset = scan_row_offset(rows, rows->coefficient_outer_strides, index);
+    for (uint64_t i = 0; i < rows->length; i++, offset += rows->coefficient_stride)
+        factors[i] = rows->coefficients
+                         ? number_of(accumulator, sample_read(dtype, (const char *)rows->coefficients + offset), wide)
+                         : coefficient_number(&rows->rule, accumulator);
 }
 
 static void row_write(const struct scan_rows *rows, uint64_t index, const union sample *row)
@@ -155,18 +180,23 @@ int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
         return ragged_reference(rows, first, count);
     if (rows->length == 0 || count == 0)
         return 0;
+    bool affine = rows->rule.op == SCAND_OPERATOR_AFFINE;
     uint64_t leaf_count = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;
     union sample *row = malloc(rows->length * sizeof(*row));
+    union number *factors = affine ? malloc(rows->length * sizeof(*factors)) : NULL;
     union sum *leaves = malloc((leaf_count + tree_workspace(leaf_count)) * sizeof(*leaves));
-    int error = row && leaves ? 0 : -ENOMEM;
+    int error = row && leaves && (factors || !affine) ? 0 : -ENOMEM;
     for (uint64_t r = first; r < first + count && !error; r++) {
         row_read(rows, r, row);
+        if (affine)
+            row_factors(rows, r, factors);
         if (rows->rule.demean)
             row_demean(&rows->rule, row, rows->length, leaves);
-        row_run(&rows->rule, row, rows->length, leaves);
+        row_run(&rows->rule, row, factors, rows->length, leaves);
         row_write(rows, r, row);
     }
     free(row);
+    free(factors);
     free(leaves);
     return error;
 }

@@ -22,5 +22,7 @@ struct scan_rows scan_rows_joined(const struct scan_rows *rows, uint64_t first, 
     joined.offsets = joined.device_offsets = NULL;
     joined.input = (const char *)rows->input + begin * rows->input_stride;
     joined.output = (char *)rows->output + begin * rows->output_stride;
+    if (rows->coefficients)
+        joined.coefficients = (const char *)rows->coefficients + begin * rows->coefficient_stride;
     return joined;
 }

@@ -12,6 +12,15 @@
  * the smallest (max) and largest (min) number of the input's type. A value of kind HALF is the inclusive sum, less half
  * of the sample, both in the accumulator (f2: one more DWPlusFP, or AccurateDWPlusDW with a wide sample).
  *
+ * affine(a, x): y[i] = a[i] y[i-1] + x[i], backward y[i] = a[i] y[i+1] + x[i]. A sample is the map y -> a y + x, and
+ * two maps, the one met first being l, are joined to y -> (r.a l.a) y + (r.a l.x + r.x): product and sum are rounded
+ * each, nothing is contracted. Leaves' totals, prefixes and carries are such maps; a value is a[i] times the one before
+ * it (at a leaf's start: the carry's term) plus x[i], and x[i] itself where nothing comes before. An exclusive row
+ * begins with 0. In f2 samples and coefficients are double-words, whatever they were read from, products DWTimesDW3 and
+ * sums AccurateDWPlusDW. A single coefficient for all samples is rounded to the accumulator; for integers it is a whole
+ * number. A NaN or infinite coefficient acts as IEEE arithmetic says, on values and, through the joined maps, on all
+ * that follow. Both passes have the same coefficients.
+ *
  * The mean that `demean` takes away is the row's total in order 1, forward and in f64, divided by its length; the
  * difference is computed in f64 and rounded to the sample's type, f32 or f64.
  */
@@ -36,6 +45,8 @@ extern "C" {
  * - f64: accumulator F64 or F2, the rest likewise; with F2 a sample enters as a double-word (f2_from_f64).
  * - Integers: accumulator EXACT, 64 bits that wrap; output any integer at least as wide, which gets the low bits; max
  *   and min go by the signedness of the input, and their identity is the input type's end.
+ *
+ * Coefficients of affine are of the input's class.
  */
 struct scan_rule {
     enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */
@@ -45,7 +56,9 @@ struct scan_rule {
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* F32 or F64 */
     enum scand_dtype input, output;
-    bool demean; /* floats only: before the first pass, each row's mean is taken from its samples */
+    bool demean;                   /* floats only: before the first pass, each row's mean is taken from its samples */
+    enum scand_dtype coefficients; /* affine: where the rows have one for each sample */
+    double coefficient;            /* affine: else that of all; with integers a whole number of at most 2^53 */
     /* 0: order 1. Else 1 + an enum variant_id: rows for variant_scan_from and variant_run, not for scan_*. */
     uint32_t algorithm;
 };
@@ -53,7 +66,8 @@ struct scan_rule {
 /*
  * Rows of `length` samples. Row r, 0 <= r < row_count, has the coordinates of r unravelled over outer_shape, last axis
  * fastest. Addresses are base + sum of coordinate x stride; strides are in bytes, of any sign and alignment. The input
- * and output either do not overlap or are the same elements (in place: dtypes of one size).
+ * and output either do not overlap or are the same elements (in place: dtypes of one size). Coefficients do not overlap
+ * the output; strides of 0 give several samples the same one.
  *
  * Ragged rows differ in length and lie on one line: row r is its samples offsets[r] <= i < offsets[r + 1]. Offsets do
  * not decrease; rows may be empty, and samples before the first and from the last offset on belong to none. outer_rank
@@ -72,8 +86,11 @@ struct scan_rows {
     int64_t output_outer_strides[SCAN_OUTER_MAX];
     int64_t input_stride; /* from sample to sample */
     int64_t output_stride;
+    int64_t coefficient_outer_strides[SCAN_OUTER_MAX];
+    int64_t coefficient_stride;
     const void *input; /* sample 0 of row 0 */
     void *output;
+    const void *coefficients; /* affine only; NULL: all are rule.coefficient */
 };
 
 /* Bytes from sample 0 of row 0 to sample 0 of row `row`. */

@@ -544,6 +544,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     const struct scan_rule *rule = &rows->rule;
     if (rows->length == 0 || count == 0)
         return cudaSuccess;
+    if (rule->op == SCAND_OPERATOR_AFFINE)
+        return cudaErrorNotSupported;
     int id;
     cudaError_t error = cudaGetDevice(&id);
     if (error || id >= DEVICES_MAX)

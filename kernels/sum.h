@@ -25,11 +25,24 @@ union sample {
     uint64_t whole; /* of integers, extended to 64 bits */
 };
 
+/* A number as an accumulator keeps it. */
+union number {
+    float f32;
+    double f64;
+    struct f2 f2;
+    uint64_t exact;
+};
+
+/* affine keeps the map that some samples stand for, from the value before them to the one after them: y -> factor y +
+ * term. The term lies where other operators have their sum. */
 union sum {
     float f32;
     double f64;
     struct f2 f2;
     uint64_t exact;
+    struct {
+        union number term, factor;
+    } map;
 };
 
 /* What decides how sums are computed. */
@@ -63,25 +76,83 @@ static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t ri
     return OPERATOR_APPLY(a.op, left ^ flip, right ^ flip) ^ flip;
 }
 
+/* A sample, or a coefficient, in the accumulator. */
+static inline union number number_of(enum scand_accumulator accumulator, union sample sample, bool wide)
+{
+    union number number = {0};
+    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+        number.exact = sample.whole;
+    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        number.f32 = (float)sample.real;
+    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        number.f64 = sample.real;
+    else
+        number.f2 = wide ? f2_from_f64(sample.real) : f2_from_f32((float)sample.real);
+    return number;
+}
+
 /* The sum of one sample. */
 static inline union sum sum_first(struct arithmetic a, union sample sample, bool wide)
 {
     union sum sum = {0};
-    if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
-        sum.exact = sample.whole;
-    else if (a.accumulator == SCAND_ACCUMULATOR_F32)
-        sum.f32 = (float)sample.real;
-    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
-        sum.f64 = sample.real;
-    else
-        sum.f2 = wide ? f2_from_f64(sample.real) : f2_from_f32((float)sample.real);
+    sum.map.term = number_of(a.accumulator, sample, wide);
     return sum;
+}
+
+/* The coefficient that all samples have where none is given for each. */
+static inline union number coefficient_number(const struct scan_rule *rule, enum scand_accumulator accumulator)
+{
+    union sample coefficient;
+    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+        coefficient.whole = (uint64_t)(int64_t)rule->coefficient;
+    else
+        coefficient.real = rule->coefficient;
+    return number_of(accumulator, coefficient, true);
+}
+
+/* factor y + term, in f2 by DWTimesDW3 and AccurateDWPlusDW. */
+static inline union number number_map(enum scand_accumulator accumulator, union number factor, union number y,
+                                      union number term)
+{
+    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+        y.exact = factor.exact * y.exact + term.exact;
+    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        y.f32 = factor.f32 * y.f32 + term.f32;
+    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        y.f64 = factor.f64 * y.f64 + term.f64;
+    else
+        y.f2 = f2_add(f2_mul(factor.f2, y.f2), term.f2);
+    return y;
+}
+
+static inline union number number_mul(enum scand_accumulator accumulator, union number left, union number right)
+{
+    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+        left.exact *= right.exact;
+    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        left.f32 *= right.f32;
+    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        left.f64 *= right.f64;
+    else
+        left.f2 = f2_mul(left.f2, right.f2);
+    return left;
+}
+
+/* Two maps as one, `left` first. */
+static inline union sum sum_compose(enum scand_accumulator accumulator, union sum left, union sum right)
+{
+    union sum both;
+    both.map.term = number_map(accumulator, right.map.factor, left.map.term, right.map.term);
+    both.map.factor = number_mul(accumulator, right.map.factor, left.map.factor);
+    return both;
 }
 
 /* The sum of two sums; `left` is the one that the scan meets first. */
 static inline union sum sum_add(struct arithmetic a, union sum left, union sum right)
 {
-    if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
+    if (a.op == SCAND_OPERATOR_AFFINE)
+        left = sum_compose(a.accumulator, left, right);
+    else if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
         left.exact = exact_add(a, left.exact, right.exact);
     else if (a.accumulator == SCAND_ACCUMULATOR_F32)
         left.f32 = OPERATOR_APPLY(a.op, left.f32, right.f32);
@@ -92,10 +163,11 @@ static inline union sum sum_add(struct arithmetic a, union sum left, union sum r
     return left;
 }
 
-/* A sum and one sample more, which is given as its sum_first. Only f2 knows cheaper ways to add one f32. */
+/* A sum and one sample more, which is given as its sum_first. Only f2 knows cheaper ways to add one f32; affine
+ * does without. */
 static inline union sum sum_add_sample(struct arithmetic a, union sum sum, union sum sample, bool wide)
 {
-    if (a.accumulator != SCAND_ACCUMULATOR_F2 || wide)
+    if (a.accumulator != SCAND_ACCUMULATOR_F2 || a.op == SCAND_OPERATOR_AFFINE || wide)
         return sum_add(a, sum, sample);
     float x = sample.f2.high;
     sum.f2 = a.op == SCAND_OPERATOR_SUM ? f2_add_f32(sum.f2, x) : f2_mul_f32(sum.f2, x);
@@ -139,10 +211,10 @@ static inline union sample operator_identity(const struct scan_rule *rule)
     if (codec_is_integer(rule->input)) {
         identity.whole = operator_identity_whole(op, rule->input);
     } else {
-        identity.real = op == SCAND_OPERATOR_SUM    ? 0.0
-                        : op == SCAND_OPERATOR_PROD ? 1.0
-                        : op == SCAND_OPERATOR_MAX  ? -(double)INFINITY
-                                                    : (double)INFINITY;
+        identity.real = op == SCAND_OPERATOR_PROD  ? 1.0
+                        : op == SCAND_OPERATOR_MAX ? -(double)INFINITY
+                        : op == SCAND_OPERATOR_MIN ? (double)INFINITY
+                                                   : 0.0;
     }
     return identity;
 }

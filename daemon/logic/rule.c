@@ -88,6 +88,17 @@ static int check_kind(const struct msg_job_submit_params *params, struct error *
     return 0;
 }
 
+/* Its coefficients have no field yet. */
+static int check_op(const struct msg_job_submit_params *params, struct error *error)
+{
+    if (params->op != SCAND_OPERATOR_AFFINE)
+        return 0;
+    return error_set(
+        error, -EINVAL,
+        "job.submit: \"op\" is \"affine\", which takes coefficients that a job cannot carry; allowed: sum, "
+        "prod, max, min");
+}
+
 static int check_demean(const struct msg_job_submit_params *params, struct error *error)
 {
     if (!params->demean || !is_integer(params->input.dtype))
@@ -119,6 +130,8 @@ int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule
         r = check_intermediate(input, params->intermediate, error);
     if (!r)
         r = check_kind(params, error);
+    if (!r)
+        r = check_op(params, error);
     if (!r)
         r = check_demean(params, error);
     if (r)

@@ -127,19 +127,22 @@ static uint64_t array_elements(const struct array *array)
     return count;
 }
 
-static struct scan_rows rows_of(const struct scan_case *c, const struct array *input, const struct array *output)
+static struct scan_rows rows_of(const struct scan_case *c, const struct array *input, const struct array *output,
+                                const struct array *coefficients)
 {
     struct scan_rows rows = {.rule = c->rule,
                              .length = c->shape[c->axis],
                              .row_count = 1,
                              .input_stride = input->strides[c->axis],
-                             .output_stride = output->strides[c->axis]};
+                             .output_stride = output->strides[c->axis],
+                             .coefficient_stride = coefficients->strides[c->axis]};
     for (uint32_t axis = 0; axis < c->rank; axis++) {
         if (axis == c->axis)
             continue;
         rows.outer_shape[rows.outer_rank] = c->shape[axis];
         rows.input_outer_strides[rows.outer_rank] = input->strides[axis];
         rows.output_outer_strides[rows.outer_rank] = output->strides[axis];
+        rows.coefficient_outer_strides[rows.outer_rank] = coefficients->strides[axis];
         rows.row_count *= c->shape[axis];
         rows.outer_rank++;
     }
@@ -214,6 +217,13 @@ static void case_print(const struct scan_case *c)
     layout_print("input", &c->input);
     if (!c->in_place)
         layout_print("output", &c->output);
+    if (c->has_coefficients)
+        fprintf(stderr, "  coefficients %s, fill %s, broadcast axes 0x%x\n", dtypes[rule->coefficients],
+                fills[c->coefficient_fill], c->broadcast);
+    if (c->has_coefficients)
+        layout_print("coefficients", &c->coefficients);
+    else if (rule->op == SCAND_OPERATOR_AFFINE)
+        fprintf(stderr, "  coefficient %a\n", rule->coefficient);
 }
 
 /* Prints the first difference: an element, or else a byte that belongs to none. */
@@ -243,9 +253,23 @@ static void difference_print(const struct array *array, const unsigned char *got
 
 /* The regions of one run. `before` is the input as it was. */
 struct regions {
-    struct array input_array, output_array;
-    unsigned char *before, *input, *output, *expected;
+    struct array input_array, output_array, coefficient_array;
+    unsigned char *before, *input, *output, *expected, *coefficients;
 };
+
+/* Without coefficients an array that nothing is read of. */
+static bool coefficients_create(struct regions *regions, const struct scan_case *c, uint64_t *random)
+{
+    if (!c->has_coefficients)
+        return true;
+    regions->coefficient_array = array_of(c, &c->coefficients, codec_bytes(c->rule.coefficients));
+    regions->coefficients =
+        region_create(&regions->coefficient_array, c->rule.coefficients, &c->coefficient_fill, random);
+    for (uint32_t axis = 0; axis < c->rank; axis++)
+        if (c->broadcast >> axis & 1)
+            regions->coefficient_array.strides[axis] = 0;
+    return regions->coefficients;
+}
 
 static bool regions_create(struct regions *regions, const struct scan_case *c, uint64_t *random)
 {
@@ -257,7 +281,8 @@ static bool regions_create(struct regions *regions, const struct scan_case *c, u
     regions->input = malloc(input->region_bytes);
     regions->output = c->in_place ? regions->input : region_create(output, c->rule.output, NULL, random);
     regions->expected = malloc(output->region_bytes);
-    if (!regions->before || !regions->input || !regions->output || !regions->expected)
+    if (!regions->before || !regions->input || !regions->output || !regions->expected ||
+        !coefficients_create(regions, c, random))
         return false;
     memcpy(regions->input, regions->before, input->region_bytes);
     memcpy(regions->expected, regions->output, output->region_bytes);
@@ -271,6 +296,7 @@ static void regions_destroy(struct regions *regions)
     free(regions->before);
     free(regions->input);
     free(regions->expected);
+    free(regions->coefficients);
 }
 
 static bool regions_compare(const struct regions *regions, const struct scan_case *c, const char *name)
@@ -293,9 +319,12 @@ bool case_check(const struct scan_case *c, const struct implementation *implemen
     bool good = regions_create(&regions, c, random);
     if (good) {
         const struct array *input = &regions.input_array, *output = &regions.output_array;
-        struct scan_memory memory = {regions.input, regions.output, input->region_bytes, output->region_bytes};
-        struct scan_rows rows = rows_of(c, input, output);
+        struct scan_memory memory = {regions.input,       regions.output,       regions.coefficients,
+                                     input->region_bytes, output->region_bytes, regions.coefficient_array.region_bytes};
+        struct scan_rows rows = rows_of(c, input, output, &regions.coefficient_array);
         uint64_t count = c->count ? c->count : rows.row_count - c->first;
+        if (regions.coefficients)
+            rows.coefficients = regions.coefficients + regions.coefficient_array.origin;
         rows.input = regions.before + input->origin;
         rows.output = regions.expected + output->origin;
         good = scan_reference(&rows, c->first, count) == 0;

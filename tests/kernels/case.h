@@ -44,6 +44,12 @@ struct scan_case {
     uint64_t first, count;   /* rows; all for a count of 0 */
     const uint64_t *offsets; /* of ragged rows along the only axis, row_count + 1 of them; or NULL */
     uint64_t row_count;
+    /* affine: with coefficients for each sample, of the input's type unless the rule says another, they lie and are
+     * filled so; bit i of broadcast: all along axis i are the same ones. */
+    bool has_coefficients;
+    struct layout coefficients;
+    unsigned broadcast;
+    enum fill coefficient_fill;
 };
 
 /* A rule in words: passes as "f", "fb", ..., the rest by name. */

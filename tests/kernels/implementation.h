@@ -8,15 +8,16 @@
 
 #include "kernels/scan.h"
 
-/* All memory that a scan may touch, with the guards around it. In place, output is input. */
+/* All memory that a scan may touch, with the guards around it. In place, output is input. Coefficients may be NULL. */
 struct scan_memory {
     void *input, *output;
-    size_t input_bytes, output_bytes;
+    const void *coefficients;
+    size_t input_bytes, output_bytes, coefficient_bytes;
 };
 
 /*
  * run scans rows first <= r < first + count, whose addresses lie in `memory`, and returns 0 for success. An
- * implementation that works in other memory copies both regions there whole, with the distances of the addresses from
+ * implementation that works in other memory copies the regions there whole, with the distances of the addresses from
  * them kept, scans, and copies the output region back whole, so that a stray write is seen.
  */
 struct implementation {

@@ -59,7 +59,7 @@ static cudaError_t offsets_copy(struct scan_rows *rows, void **memory)
 }
 
 static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t count, const struct scan_memory *memory,
-                               char *input, char *output)
+                               char *input, char *output, const char *coefficients)
 {
     void *workspace = NULL, *offsets = NULL;
     size_t workspace_bytes = scan_cuda_workspace_bytes(&rows, count);
@@ -70,6 +70,8 @@ static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t c
         e = offsets_copy(&rows, &offsets);
     rows.input = input + ((const char *)rows.input - (const char *)memory->input);
     rows.output = output + ((const char *)rows.output - (const char *)memory->output);
+    if (rows.coefficients)
+        rows.coefficients = coefficients + ((const char *)rows.coefficients - (const char *)memory->coefficients);
     if (e == cudaSuccess)
         e = (cudaError_t)scan_cuda(&rows, first, count, workspace, NULL);
     if (e == cudaSuccess)
@@ -82,18 +84,21 @@ static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t c
 static int run(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory,
                bool mapped)
 {
-    struct copy input = {0}, output = {0};
+    struct copy input = {0}, output = {0}, coefficients = {0};
     bool in_place = memory->input == memory->output;
     cudaError_t e = copy_create(&input, mapped, memory->input, memory->input_bytes);
     if (e == cudaSuccess && !in_place)
         e = copy_create(&output, mapped, memory->output, memory->output_bytes);
+    if (e == cudaSuccess && memory->coefficients)
+        e = copy_create(&coefficients, mapped, memory->coefficients, memory->coefficient_bytes);
     char *result = in_place ? input.base : output.base;
     if (e == cudaSuccess)
-        e = scan_copies(*rows, first, count, memory, input.base, result);
+        e = scan_copies(*rows, first, count, memory, input.base, result, coefficients.base);
     if (e == cudaSuccess)
         e = cudaMemcpy(memory->output, result, memory->output_bytes, cudaMemcpyDefault);
     copy_destroy(&input);
     copy_destroy(&output);
+    copy_destroy(&coefficients);
     if (e != cudaSuccess)
         fprintf(stderr, "CUDA: %s\n", cudaGetErrorString(e));
     return e;

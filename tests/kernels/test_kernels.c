@@ -166,11 +166,11 @@ static void ends(const struct implementation *implementation)
                 }
 }
 
-/* The operators beside sum, on all sorts of samples: equal ones, zeros of both signs and NaNs above all. */
+/* The operators beside sum and affine, on all sorts of samples: equal ones, zeros of both signs and NaNs above all. */
 static void operators(const struct implementation *implementation)
 {
     static const uint64_t length_list[] = {1, 2, 15, 17, 33, 530, 1537, 17000};
-    for (enum scand_operator op = SCAND_OPERATOR_PROD; op < SCAND_OPERATOR_COUNT; op++)
+    for (enum scand_operator op = SCAND_OPERATOR_PROD; op <= SCAND_OPERATOR_MIN; op++)
         for (enum fill fill = 0; fill < FILL_COUNT; fill++)
             for (unsigned i = 0; i < COUNT(pass_lists) * 2 * COUNT(accumulators); i++) {
                 enum scand_kind kind = i / COUNT(pass_lists) % 2 ? INCLUSIVE : EXCLUSIVE;
@@ -302,7 +302,7 @@ static struct scan_rule typed_rule(unsigned i, enum scand_dtype input, enum scan
     struct scan_rule rule = rule_of(pass_lists[i % COUNT(pass_lists)], i / 2 % 2 ? INCLUSIVE : EXCLUSIVE, accumulator,
                                     i / 4 % 2 ? D32 : D64, output);
     rule.input = input;
-    rule.op = (enum scand_operator)(i / 3 % SCAND_OPERATOR_COUNT);
+    rule.op = (enum scand_operator)(i / 3 % SCAND_OPERATOR_AFFINE);
     bool floats = !codec_is_integer(input);
     rule.demean = floats && i % 5 == 1;
     if (floats && rule.op == SCAND_OPERATOR_SUM && i % 4 == 3)
@@ -451,6 +451,102 @@ static void ragged_dtypes(const struct implementation *implementation)
             }
 }
 
+/* A case of affine: each third time one coefficient for all, else one for each sample. */
+static struct scan_case affine_case(unsigned i, uint64_t rows, uint64_t length, enum scand_dtype input,
+                                    enum scand_dtype output)
+{
+    struct scan_case c = case_of(rows, length, typed_rule(i, input, output));
+    c.rule.op = SCAND_OPERATOR_AFFINE;
+    c.rule.kind = i / 2 % 2 ? INCLUSIVE : EXCLUSIVE;
+    c.rule.coefficients = input;
+    c.has_coefficients = i % 3 != 0;
+    c.coefficient_fill = i % 7 == 0 ? FILL_ENDS : FILL_NEAR_ONE;
+    c.rule.coefficient = codec_is_integer(input) ? (double)(int)(i % 9) - 4 : i % 2 ? -0.998 : 1.0009765625;
+    return c;
+}
+
+/* Every length around the sizes of the tree's groups, all passes, accumulators and kinds. */
+static void affine_lengths(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {1,   2,   15,   16,   17,    31,    33,    47,    511,
+                                    512, 513, 1025, 2000, 16383, 16384, 16385, 16400, 40001};
+    static const enum scand_dtype types[] = {D32, D64, SCAND_DTYPE_I32, SCAND_DTYPE_F16, D32};
+    for (size_t l = 0; l < COUNT(list); l++)
+        for (unsigned i = 0; i < 48; i++) {
+            enum scand_dtype input = types[i % COUNT(types)];
+            enum scand_dtype output = codec_is_integer(input) ? SCAND_DTYPE_I64 : i % 2 ? D32 : D64;
+            struct scan_case c = affine_case(i + (unsigned)l, list[l] < 10000 ? 5 : 1, list[l], input, output);
+            c.fill = (enum fill)(i % FILL_COUNT);
+            c.in_place = i % 4 == 0 && codec_bytes(input) == codec_bytes(output);
+            if (list[l] < 10000 || i % 6 == l % 6)
+                check(implementation, &c);
+        }
+}
+
+/* Rows of several levels above a block. */
+static void affine_long_rows(const struct implementation *implementation)
+{
+    for (unsigned i = 0; i < 9; i++) {
+        enum scand_dtype input = i % 4 == 3 ? SCAND_DTYPE_U32 : i % 4 == 2 ? D64 : D32;
+        enum scand_dtype output = i % 4 == 3 ? SCAND_DTYPE_U64 : i % 2 ? D64 : D32;
+        struct scan_case c = affine_case(5 * i + 1, 1 + i % 2, 16384 * (i < 6 ? 3 : 32) + i * 531, input, output);
+        c.rule.passes[1] = i % 2 ? SCAND_PASS_FORWARD : SCAND_PASS_BACKWARD;
+        c.rule.pass_count = i % 3 ? 2 : 1;
+        check(implementation, &c);
+    }
+}
+
+/* Every dtype with coefficients of every other of its class. */
+static void affine_dtypes(const struct implementation *implementation)
+{
+    for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
+        for (enum scand_dtype coefficients = 0; coefficients < SCAND_DTYPE_COUNT; coefficients++)
+            for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
+                for (unsigned i = 0; i < 4; i++) {
+                    struct scan_case c = affine_case(4 * output + i, 3, 600, input, output);
+                    c.rule.coefficients = coefficients;
+                    c.has_coefficients = true;
+                    if (writes(input, output) && codec_class(input) == codec_class(coefficients))
+                        check(implementation, &c);
+                }
+}
+
+/* Input, output and coefficients each in a layout of its own, along every axis, with coefficients that are the same all
+ * along some axes. */
+static void affine_layouts(const struct implementation *implementation)
+{
+    static const uint64_t shapes[][SCAND_RANK_MAX] = {{1033}, {35, 37}, {5, 34, 18}, {3, 19, 2, 33}};
+    for (unsigned i = 0; i < COUNT(layout_list); i++)
+        for (uint32_t rank = 1; rank <= SCAND_RANK_MAX; rank++)
+            for (uint32_t axis = 0; axis < rank; axis++)
+                for (unsigned j = 0; j < 6; j++) {
+                    struct scan_case c = affine_case(j + 7 * i, 1, 1, j == 5 ? D64 : D32, j % 2 ? D64 : D32);
+                    c.has_coefficients = true;
+                    c.rank = rank;
+                    c.axis = axis;
+                    c.input = layout_list[i];
+                    c.output = layout_list[(i + rank + axis) % COUNT(layout_list)];
+                    c.coefficients = layout_list[(i + j + axis) % COUNT(layout_list)];
+                    c.in_place = j == 2;
+                    c.broadcast = (i + j) % 16;
+                    memcpy(c.shape, shapes[rank - 1], sizeof(c.shape));
+                    check(implementation, &c);
+                }
+}
+
+/* Ragged rows of each kind. */
+static void affine_ragged(const struct implementation *implementation)
+{
+    for (unsigned i = 0; i < 4 * RAGGED_KIND_COUNT; i++) {
+        struct scan_case c = affine_case(i, 1, 1, i % 5 == 3 ? D64 : D32, i % 5 == 2 ? D64 : D32);
+        c.input = layout_list[i % COUNT(layout_list)];
+        c.coefficients = layout_list[i / 2 % COUNT(layout_list)];
+        c.broadcast = i % 8 == 7;
+        c.in_place = i % 2;
+        ragged_check(implementation, (enum ragged_kind)(i % RAGGED_KIND_COUNT), c);
+    }
+}
+
 /* What depends on where rows lie and who scans them. */
 #define DRIVER_SUITES(NAME)    \
     SUITE(NAME, lengths)       \
@@ -479,13 +575,26 @@ static void ragged_dtypes(const struct implementation *implementation)
     TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_operators), TEST(NAME##_dtypes), TEST(NAME##_means), \
         TEST(NAME##_ends),
 
+/* affine, which has an implementation of its own everywhere. */
+#define AFFINE_SUITES(NAME)       \
+    SUITE(NAME, affine_lengths)   \
+    SUITE(NAME, affine_long_rows) \
+    SUITE(NAME, affine_dtypes)    \
+    SUITE(NAME, affine_layouts)   \
+    SUITE(NAME, affine_ragged)
+#define AFFINE_TESTS(NAME)                                                                  \
+    TEST(NAME##_affine_lengths), TEST(NAME##_affine_long_rows), TEST(NAME##_affine_dtypes), \
+        TEST(NAME##_affine_layouts), TEST(NAME##_affine_ragged),
+
 #define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
 #define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda)
+#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3)
 
 DRIVERS(DRIVER_SUITES)
 ARITHMETICS(ARITHMETIC_SUITES)
+AFFINES(AFFINE_SUITES)
 
-static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) TEST_END};
+static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS) TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -51,12 +51,14 @@ extern "C" {
     X(EXCLUSIVE, "exclusive")  \
     X(HALF, "half")
 
-/* max and min: of equal values the one met first stays; a NaN stays for good. */
+/* max and min: of equal values the one met first stays; a NaN stays for good. affine: the recurrence y[i] = a[i] y[i-1]
+ * + x[i], whose coefficients a come with the scan. */
 #define SCAND_OPERATORS(X) \
     X(SUM, "sum")          \
     X(PROD, "prod")        \
     X(MAX, "max")          \
-    X(MIN, "min")
+    X(MIN, "min")          \
+    X(AFFINE, "affine")
 
 /* forward: from the first sample to the last. backward: from the last to the first. */
 #define SCAND_PASSES(X)      \
