@@ -207,6 +207,7 @@ int scand_buffer_release(struct scand_buffer *buffer)
     for (struct scand_job *job = daemon->jobs; job; job = job->next) {
         job->input = job->input == buffer ? NULL : job->input;
         job->output = job->output == buffer ? NULL : job->output;
+        job->offsets = job->offsets == buffer ? NULL : job->offsets;
     }
     int code = buffer->lost ? 0 : buffer_forget(daemon, buffer->id);
     buffer_free(buffer);

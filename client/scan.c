@@ -48,6 +48,8 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
     int code = tensor_check(daemon, "input", &scan->input);
     if (code == 0)
         code = tensor_check(daemon, "output", &scan->output);
+    if (code == 0 && scan->offsets.rank > 0)
+        code = tensor_check(daemon, "offsets", &scan->offsets);
     if (code == 0 && scan->axis >= scan->input.rank)
         code = session_fail(daemon, -EINVAL, "axis is %u: an input of rank %u has axes 0 to %u", (unsigned)scan->axis,
                             (unsigned)scan->input.rank, (unsigned)scan->input.rank - 1);
@@ -128,5 +130,10 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     job->output = scan->output.buffer;
     job->reads = tensor_extent(&scan->input);
     job->writes = tensor_extent(&scan->output);
+    if (scan->offsets.rank > 0) {
+        tensor_params(&params->offsets, &scan->offsets);
+        job->offsets = scan->offsets.buffer;
+        job->offsets_extent = tensor_extent(&scan->offsets);
+    }
     return 0;
 }

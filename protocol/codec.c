@@ -125,6 +125,13 @@ static int put_value(msgpack_packer *packer, const struct field *field, const vo
     return code;
 }
 
+static bool is_zero(const unsigned char *bytes, size_t size)
+{
+    while (size > 0 && bytes[size - 1] == 0)
+        size--;
+    return size == 0;
+}
+
 /* Optional fields that are zero mean the same when they are left out. */
 static bool field_is_left_out(const struct field *field, const void *from)
 {
@@ -139,7 +146,7 @@ static bool field_is_left_out(const struct field *field, const void *from)
     case FIELD_PROSE:
         return *(const char *)member(from, field->offset) == '\0';
     case FIELD_MAP:
-        return false;
+        return is_zero(member(from, field->offset), ((const struct map_type *)field->of)->size_bytes);
     default:
         return count_get(field, from) == 0;
     }

@@ -42,4 +42,10 @@
 #define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)
 #define LIMIT_ROWS        (UINT64_C(1) << 40)
 
+/* Ragged rows: their offsets are read in the loop, and kept for as long as the job is there. */
+#define LIMIT_RAGGED_ROWS          (UINT64_C(1) << 20) /* of a job */
+#define LIMIT_CHUNK_ROWS           (UINT64_C(1) << 17) /* handed to a device at a time */
+#define LIMIT_CLIENT_OFFSETS_BYTES MIB(64)             /* of all jobs of one connection */
+#define LIMIT_OFFSETS_BYTES        GIB(1)              /* of all jobs */
+
 #endif

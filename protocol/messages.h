@@ -86,7 +86,8 @@
     X(S, intermediate, WORD,  OPTIONAL, dtype_words)           \
     X(S, progress,     U64,   OPTIONAL, 1)                     \
     X(S, demean,       U64,   OPTIONAL, 1)                     \
-    X(S, algorithm,    TEXT,  OPTIONAL, 0)
+    X(S, algorithm,    TEXT,  OPTIONAL, 0)                     \
+    X(S, offsets,      MAP,   OPTIONAL, tensor)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \

@@ -35,7 +35,10 @@ struct slot {
     uint64_t entered_us; /* the stage that it is in */
     uint64_t took_us[STAGES];
     struct chunk *chunk;
+    uint64_t *offsets, *device_offsets; /* of a chunk of ragged rows: pinned, to be uploaded from; on the device */
 };
+
+#define OFFSETS_BYTES ((LIMIT_CHUNK_ROWS + 1) * sizeof(uint64_t))
 
 struct cuda_device {
     struct device device; /* first */
@@ -189,10 +192,21 @@ static void place_sides(struct side *input, struct side *output, unsigned char *
         input->transport = output->transport = TRANSPORT_NONE;
 }
 
+static cudaError_t slot_upload_offsets(struct cuda_device *self, struct slot *slot)
+{
+    const struct chunk *chunk = slot->chunk;
+    size_t size_bytes = (chunk->count + 1) * sizeof *slot->offsets;
+    if (!chunk->rows->offsets)
+        return cudaSuccess;
+    memcpy(slot->offsets, chunk->rows->offsets + chunk->first, size_bytes);
+    return cudaMemcpyAsync(slot->device_offsets, slot->offsets, size_bytes, cudaMemcpyHostToDevice,
+                           self->streams[STAGE_UPLOAD]);
+}
+
 static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot, const struct side *input, unsigned char *at)
 {
-    cudaError_t e = cudaSuccess;
-    if (input->transport != TRANSPORT_NONE)
+    cudaError_t e = slot_upload_offsets(self, slot);
+    if (e == cudaSuccess && input->transport != TRANSPORT_NONE)
         e = side_copy(input, at, cudaMemcpyHostToDevice, self->streams[STAGE_UPLOAD]);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
 }
@@ -214,23 +228,41 @@ static cudaError_t run_variant(struct cuda_device *self, const struct scan_rows 
     return e == cudaSuccess ? (cudaError_t)variant_run(id, &scan, self->workspace, self->streams[STAGE_KERNEL]) : e;
 }
 
+/* Of ragged rows, a chunk's as they lie in the slot: they begin with its first row there. */
+static void rows_shift(struct scan_rows *rows, const struct slot *slot, bool input_moved, bool output_moved)
+{
+    uint64_t first = slot->chunk->first;
+    int64_t begin = (int64_t)rows->offsets[first];
+    if (input_moved)
+        rows->input = (const void *)((uintptr_t)rows->input - (uintptr_t)(begin * rows->input_stride));
+    if (output_moved)
+        rows->output = (void *)((uintptr_t)rows->output - (uintptr_t)(begin * rows->output_stride));
+    rows->row_count = slot->chunk->count;
+    rows->offsets += first;
+    rows->device_offsets = slot->device_offsets;
+}
+
 static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, const struct side *input,
                                 const struct side *output, unsigned char *const at[2])
 {
     cudaStream_t stream = self->streams[STAGE_KERNEL];
     struct scan_rows rows = *slot->chunk->rows;
     unsigned char *address;
-    if (input->transport != TRANSPORT_NONE) {
+    bool input_moved = input->transport != TRANSPORT_NONE, output_moved = output->transport != TRANSPORT_NONE;
+    if (input_moved) {
         side_place(input, at[0], rows.input_outer_strides, &rows.input_stride, &address);
         rows.input = address;
     }
-    if (output->transport != TRANSPORT_NONE) {
+    if (output_moved) {
         side_place(output, at[1], rows.output_outer_strides, &rows.output_stride, &address);
         rows.output = address;
     }
+    if (rows.offsets)
+        rows_shift(&rows, slot, input_moved, output_moved);
+    uint64_t first = rows.offsets ? 0 : slot->chunk->first;
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
     if (e == cudaSuccess)
-        e = (rows.rule.algorithm ? run_variant : run_order1)(self, &rows, slot->chunk->first, slot->chunk->count);
+        e = (rows.rule.algorithm ? run_variant : run_order1)(self, &rows, first, slot->chunk->count);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
@@ -251,13 +283,28 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* How a chunk is copied: ragged rows as a single one of all their samples. */
+static struct chunk chunk_joined(const struct chunk *chunk, struct scan_rows *joined)
+{
+    struct chunk copied = *chunk;
+    if (!chunk->rows->offsets)
+        return copied;
+    *joined = scan_rows_joined(chunk->rows, chunk->first, chunk->count);
+    copied.rows = joined;
+    copied.first = 0;
+    copied.count = 1;
+    return copied;
+}
+
 static int cuda_start(struct device *device, struct chunk *chunk)
 {
     struct cuda_device *self = cuda_of(device);
     if (self->lost)
         return -EOWNERDEAD;
     struct slot *slot = &self->slots[self->started % SLOTS];
-    struct side input = side_input(chunk), output = side_output(chunk);
+    struct scan_rows joined;
+    struct chunk copied = chunk_joined(chunk, &joined);
+    struct side input = side_input(&copied), output = side_output(&copied);
     unsigned char *at[2];
     place_sides(&input, &output, slot->memory, at);
     slot->chunk = chunk;
@@ -361,6 +408,11 @@ static cudaError_t slot_init(struct cuda_device *self, struct slot *slot)
 {
     cudaError_t e =
         reserve(self, SLOT_BYTES) ? cudaMalloc((void **)&slot->memory, SLOT_BYTES) : cudaErrorMemoryAllocation;
+    if (e == cudaSuccess)
+        e = reserve(self, OFFSETS_BYTES) ? cudaMalloc((void **)&slot->device_offsets, OFFSETS_BYTES)
+                                         : cudaErrorMemoryAllocation;
+    if (e == cudaSuccess)
+        e = cudaMallocHost((void **)&slot->offsets, OFFSETS_BYTES);
     for (int i = 0; i < STAGES && e == cudaSuccess; i++)
         e = cudaEventCreateWithFlags(&slot->passed[i], cudaEventDisableTiming);
     return e;

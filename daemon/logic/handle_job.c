@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "call.h"
+#include "offsets.h"
 
 static void client_forget_job(struct client *client, struct job *job)
 {
@@ -40,8 +41,10 @@ static void job_end(struct service *service, struct job *job)
         reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times);
     buffer_unhold(service, job->input);
     buffer_unhold(service, job->output);
+    client->offsets_bytes -= job_offsets_bytes(job);
+    service->offsets_bytes -= job_offsets_bytes(job);
     client_unhold(client);
-    free(job);
+    job_destroy(job);
     if (service->draining && service->stats.jobs_open == 0)
         service->ops->drained(service->context);
 }
@@ -74,7 +77,7 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
     bool ended = job_take_back(job, chunk);
     if (chunk->status == 0) {
         service->stats.rows_scanned += chunk->count;
-        service->stats.samples_scanned += chunk->count * job->rows.length;
+        service->stats.samples_scanned += job_chunk_samples(job, chunk);
     } else {
         scheduler_stop(&service->scheduler, &job->client->lane, job);
     }
@@ -137,12 +140,40 @@ static void job_begin(struct call *call, struct job *job)
     client_hold(client);
     buffer_hold(job->input);
     buffer_hold(job->output);
+    client->offsets_bytes += job_offsets_bytes(job);
+    call->service->offsets_bytes += job_offsets_bytes(job);
     call->service->stats.jobs_submitted++;
     call->service->stats.jobs_open++;
     if (job->rows.row_count == 0 || job->rows.length == 0)
         job_end(call->service, job);
     else
         scheduler_add(&call->service->scheduler, &client->lane, job);
+}
+
+static int check_offsets_room(struct call *call, uint64_t count)
+{
+    uint64_t bytes = count * sizeof(uint64_t), own = call->client->offsets_bytes, all = call->service->offsets_bytes;
+    if (own + bytes <= LIMIT_CLIENT_OFFSETS_BYTES && all + bytes <= LIMIT_OFFSETS_BYTES)
+        return 0;
+    error_set(&call->error, -EAGAIN,
+              "job.submit: jobs of this connection have %" PRIu64 " bytes of offsets and all %" PRIu64 ", and %" PRIu64
+              " more are too many; at most %" PRIu64 " and %" PRIu64
+              " are allowed; try again in %d ms, when some of those jobs have ended",
+              own, all, bytes, LIMIT_CLIENT_OFFSETS_BYTES, LIMIT_OFFSETS_BYTES, RETRY_MS);
+    call->error.retry_ms = RETRY_MS;
+    return -EAGAIN;
+}
+
+/* They are read here and now: nothing that is done to their buffer later matters to the job. */
+static int take_offsets(struct call *call, struct job *job, const struct msg_job_submit_params *params)
+{
+    struct buffer *buffer;
+    int r = find_buffer(call, "offsets", params->offsets.buffer, &buffer);
+    if (!r)
+        r = offsets_check(params, &buffer->span, &call->error);
+    if (!r)
+        r = check_offsets_room(call, params->offsets.shape[0]);
+    return r ? r : job_make_ragged(job, params, &buffer->span, &call->error);
 }
 
 int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
@@ -159,8 +190,10 @@ int handle_job_submit(struct call *call, const struct msg_job_submit_params *par
     if (!job)
         return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
     r = job_plan(job, params, input, output, call->service->device->info.chunk_bytes, &call->error);
+    if (!r && params->offsets.shape_count > 0)
+        r = take_offsets(call, job, params);
     if (r) {
-        free(job);
+        job_destroy(job);
         return r;
     }
     job_begin(call, job);

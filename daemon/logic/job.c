@@ -3,8 +3,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "kernels/variants/variants.h"
+#include "offsets.h"
 
 #define TO(STATE) (1u << JOB_##STATE)
 
@@ -36,12 +38,15 @@ static int check_places(const struct msg_job_submit_params *params, const struct
 }
 
 /* Input and output of a chunk stay below chunk_bytes, where those of one row do; samples of one size share a place. */
-static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_bytes)
+static uint64_t samples_per_chunk(const struct scan_rows *rows, uint64_t chunk_bytes)
 {
     uint64_t input_bytes = dtype_size_bytes(rows->rule.input), output_bytes = dtype_size_bytes(rows->rule.output);
-    uint64_t sample_bytes = input_bytes == output_bytes ? input_bytes : input_bytes + output_bytes;
-    uint64_t row_bytes = rows->length * sample_bytes;
-    return row_bytes >= chunk_bytes || row_bytes == 0 ? 1 : chunk_bytes / row_bytes;
+    return chunk_bytes / (input_bytes == output_bytes ? input_bytes : input_bytes + output_bytes);
+}
+
+static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_samples)
+{
+    return rows->length >= chunk_samples || rows->length == 0 ? 1 : chunk_samples / rows->length;
 }
 
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
@@ -64,9 +69,32 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
         job->rows.input = (const unsigned char *)input->span.base + params->input.offset;
         job->rows.output = (unsigned char *)output->span.base + params->output.offset;
     }
-    job->chunk_rows = rows_per_chunk(&job->rows, chunk_bytes);
+    job->chunk_samples = samples_per_chunk(&job->rows, chunk_bytes);
+    job->chunk_rows = rows_per_chunk(&job->rows, job->chunk_samples);
     job->wants_progress = params->progress;
     return 0;
+}
+
+int job_make_ragged(struct job *job, const struct msg_job_submit_params *params, const struct span *offsets,
+                    struct error *error)
+{
+    int r = offsets_take(params, offsets, &job->offsets, &job->rows.length, error);
+    if (r)
+        return r;
+    job->rows.offsets = job->offsets;
+    job->rows.row_count = params->offsets.shape[0] - 1;
+    return 0;
+}
+
+uint64_t job_offsets_bytes(const struct job *job)
+{
+    return job->offsets ? (job->rows.row_count + 1) * sizeof *job->offsets : 0;
+}
+
+void job_destroy(struct job *job)
+{
+    free(job->offsets);
+    free(job);
 }
 
 static bool extents_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
@@ -86,9 +114,32 @@ bool job_has_rows(const struct job *job)
     return job->state <= JOB_RUNNING && job->next_row < job->rows.row_count;
 }
 
+/* As many rows, but at least one, as a chunk's samples hold. */
+static uint64_t ragged_chunk_rows(const struct job *job)
+{
+    const uint64_t *offsets = job->rows.offsets + job->next_row;
+    uint64_t left = job->rows.row_count - job->next_row, low = 1,
+             high = left < LIMIT_CHUNK_ROWS ? left : LIMIT_CHUNK_ROWS;
+    while (low < high) {
+        uint64_t middle = high - (high - low) / 2;
+        if (offsets[middle] - offsets[0] <= job->chunk_samples)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk)
+{
+    const uint64_t *offsets = job->rows.offsets;
+    return offsets ? offsets[chunk->first + chunk->count] - offsets[chunk->first] : chunk->count * job->rows.length;
+}
+
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
 {
     uint64_t left = job->rows.row_count - job->next_row;
+    uint64_t wanted = job->offsets ? ragged_chunk_rows(job) : job->chunk_rows;
     assert(job_has_rows(job));
     if (job->state == JOB_QUEUED) {
         job_move(job, JOB_RUNNING);
@@ -98,7 +149,7 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
     *chunk = (struct chunk){
         .rows = &job->rows,
         .first = job->next_row,
-        .count = left < job->chunk_rows ? left : job->chunk_rows,
+        .count = left < wanted ? left : wanted,
         .input = job->input->span,
         .output = job->output->span,
         .owner = job,

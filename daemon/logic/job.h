@@ -31,8 +31,10 @@ struct job {
     struct scan_rows rows;
     struct buffer *input, *output; /* held */
     struct extent input_extent, output_extent;
-    uint64_t chunk_rows; /* rows per chunk */
-    uint64_t next_row;   /* the first not handed out */
+    uint64_t *offsets;      /* of ragged rows, its own; else NULL */
+    uint64_t chunk_rows;    /* rows per chunk */
+    uint64_t chunk_samples; /* per chunk of ragged rows, but at least a row */
+    uint64_t next_row;      /* the first not handed out */
     uint64_t rows_done;
     unsigned in_flight;   /* chunks with the device */
     struct error outcome; /* code 0: nothing has gone wrong */
@@ -47,6 +49,13 @@ struct job {
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
              uint64_t chunk_bytes, struct error *error);
 
+/* Makes a planned job's rows those that params' offsets say, which offsets_check has accepted: 0, or -errno and *error.
+ */
+int job_make_ragged(struct job *job, const struct msg_job_submit_params *params, const struct span *offsets,
+                    struct error *error);
+uint64_t job_offsets_bytes(const struct job *job);
+void job_destroy(struct job *job);
+
 /* True when `later` must wait for `earlier`: one writes what the other reads or writes. */
 bool job_conflicts(const struct job *later, const struct job *earlier);
 
@@ -55,6 +64,8 @@ bool job_has_rows(const struct job *job); /* not yet handed out */
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
 /* Takes in a chunk that came back; a first error is the job's outcome. True when the job has ended with it. */
 bool job_take_back(struct job *job, const struct chunk *chunk);
+/* Samples of a chunk of the job. */
+uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk);
 /* Stops handing out rows, with this outcome. True when the job has ended with it. */
 bool job_stop(struct job *job, int code, const char *message);
 

@@ -46,6 +46,7 @@ struct client {
     uint64_t last_buffer_id;
     struct job *jobs; /* all that have not ended, by member peer */
     size_t job_count;
+    uint64_t offsets_bytes; /* that its jobs have */
     struct lane lane;
     struct client *next;
 };
@@ -58,6 +59,7 @@ struct service {
     uid_t owner; /* who may drain, besides root */
     bool draining;
     struct scheduler scheduler;
+    uint64_t offsets_bytes; /* that all jobs have */
     struct client *clients;
     struct msg_stats_result stats;
 };

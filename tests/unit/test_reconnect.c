@@ -178,6 +178,34 @@ static void test_written_input_is_lost(void)
     rig_end();
 }
 
+/* So do offsets that another job may have written to. */
+static void test_ragged_jobs(void)
+{
+    begin();
+    fake.hold = 1;
+    struct scand_buffer *third = buffer_of(BYTES), *fourth = buffer_of(BYTES);
+    struct scand_scan scan = scan_of(input, output);
+    struct scand_job *repeated = NULL, *lost = NULL, *released = NULL;
+    scan.offsets = (struct scand_tensor){.buffer = third, .dtype = SCAND_DTYPE_I64, .rank = 1, .shape = {2}};
+    scand_tensor_pack(&scan.offsets);
+    CHECK_EQ(scand_submit(session, &scan, &repeated), SCAND_OK);
+    scan.offsets.buffer = fourth;
+    CHECK_EQ(scand_submit(session, &scan, &released), SCAND_OK);
+    scan.output.buffer = buffer_of(BYTES);
+    scan.offsets.buffer = output;
+    CHECK_EQ(scand_submit(session, &scan, &lost), SCAND_OK);
+    CHECK_EQ(scand_buffer_release(fourth), SCAND_OK);
+    fake.hold = 0;
+    die_on(METHOD_server_ping, 1);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(released, -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "released meanwhile");
+    CHECK_EQ(scand_wait(lost, -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "a job wrote to its offsets");
+    CHECK_EQ(scand_wait(repeated, -1, NULL), SCAND_OK);
+    rig_end();
+}
+
 static void test_device_memory_is_lost(void)
 {
     begin();
@@ -372,6 +400,7 @@ static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_in_place_is_lost),
                                     TEST(test_extents_decide),
                                     TEST(test_written_input_is_lost),
+                                    TEST(test_ragged_jobs),
                                     TEST(test_device_memory_is_lost),
                                     TEST(test_poison_is_not_repeated_forever),
                                     TEST(test_no_daemon_comes_back),

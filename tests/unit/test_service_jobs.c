@@ -2,6 +2,8 @@
  * buffers. */
 #include "tests/unit/service_rig.h"
 
+#include "daemon/logic/call.h"
+
 #define ANNA ((uid_t)1000)
 #define BERT ((uid_t)1001)
 
@@ -296,6 +298,33 @@ static void full_queues_are_busy(void)
 /*
  * Cancelling.
  */
+
+/* Offsets of jobs that are not done take so much memory and no more. */
+static void full_of_offsets_is_busy(void)
+{
+    uint64_t buffer;
+    struct user *user = begin_with_buffer(&buffer);
+    uint64_t counts = user_create(user, (LIMIT_RAGGED_ROWS + 1) * 8, SCAND_PLACE_HOST);
+    uint64_t *offsets = client_find_buffer(user->client, counts)->span.base;
+    offsets[LIMIT_RAGGED_ROWS] = 100;
+    struct msg_tensor line = {.buffer = buffer, .shape = {100}, .shape_count = 1, .strides = {4}, .strides_count = 1};
+    struct msg_job_submit_params params = scan_of(line, line);
+    params.axis = 0;
+    params.offsets = (struct msg_tensor){.buffer = counts, .dtype = SCAND_DTYPE_U64, .shape_count = 1};
+    params.offsets.shape[0] = LIMIT_RAGGED_ROWS + 1;
+    params.offsets.strides_count = 1;
+    params.offsets.strides[0] = 8;
+    for (int i = 0; i < 7; i++)
+        ask(user, METHOD_job_submit, &params);
+    CHECK(is_silent(user));
+    CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_BUSY),
+                   "have 58720312 bytes of offsets and all 58720312, and 8388616 more are too many");
+    rig_complete_all();
+    for (uint32_t i = 0; i < 7; i++)
+        CHECK(next_answer(user, NULL, NULL).arrived);
+    CHECK_EQ(rig.service.offsets_bytes, 0);
+    rig_end();
+}
 
 static void cancel_queued(void)
 {
@@ -653,6 +682,7 @@ static const struct test tests[] = {
     TEST(buffers_that_are_not_ready),
     TEST(msgids_of_open_jobs),
     TEST(full_queues_are_busy),
+    TEST(full_of_offsets_is_busy),
     TEST(cancel_queued),
     TEST(cancel_running),
     TEST(cancel_then_failure),

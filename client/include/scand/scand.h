@@ -102,7 +102,16 @@ struct scand_scan {
     enum scand_dtype intermediate; /* what values are rounded to between two passes */
     uint32_t demean;               /* not 0: each row's mean is taken from its samples first; floats only */
     const char *algorithm;         /* NULL: the daemon's own; else a name of scand_kernels: see there */
+    struct scand_tensor offsets;   /* of ragged rows; rank 0: none. See below */
 };
+
+/*
+ * Ragged rows, of differing lengths, lie along an input of rank 1, at any stride: row r is its samples
+ * offsets[r] <= i < offsets[r + 1]. So `offsets` has one element more than there are rows: rank 1, of dtype i32, i64,
+ * u32 or u64, in a host buffer. They do not decrease; rows may be empty; samples before the first offset, and from the
+ * last one on, are not touched. Up to 1,048,576 rows per job. Leave the offsets alone until the job has ended: they are
+ * read when the daemon takes it, and again when it is repeated.
+ */
 
 /* How long a job took, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */
 struct scand_times {

@@ -1,0 +1,174 @@
+/* The offsets of ragged rows: which tensors can be read, which values are taken, and how a job's chunks follow them. */
+#include "daemon/logic/offsets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/logic/job.h"
+#include "tests/check.h"
+
+#define SAMPLES 100
+
+static struct error error;
+static unsigned char memory[1024];
+static struct span span;
+static struct buffer buffer;
+
+/* A scan of 100 samples of f32, with offsets of i64 after them. */
+static struct msg_job_submit_params scan_of(const int64_t *offsets, uint64_t count)
+{
+    struct msg_tensor line = {.buffer = 1,
+                              .shape = {SAMPLES},
+                              .shape_count = 1,
+                              .strides = {4},
+                              .strides_count = 1,
+                              .dtype = SCAND_DTYPE_F32};
+    struct msg_job_submit_params params = {.input = line, .output = line, .offsets = line, .passes_count = 1};
+    params.offsets.offset = 4 * SAMPLES;
+    params.offsets.dtype = SCAND_DTYPE_I64;
+    params.offsets.shape[0] = count;
+    params.offsets.strides[0] = 8;
+    memcpy(memory + 4 * SAMPLES, offsets, count * sizeof *offsets);
+    span = (struct span){SCAND_PLACE_HOST, memory, sizeof memory, sizeof memory};
+    buffer = (struct buffer){.span = span, .id = 1, .holds = 1};
+    return params;
+}
+
+#define SCAN(...) scan_of((int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static const char *refused(const struct msg_job_submit_params *params)
+{
+    error.message[0] = '\0';
+    CHECK_EQ(offsets_check(params, &span, &error), -EINVAL);
+    return error.message;
+}
+
+static const char *values_refused(struct msg_job_submit_params params)
+{
+    uint64_t *offsets = NULL, longest = 7;
+    CHECK_EQ(offsets_check(&params, &span, &error), 0);
+    CHECK_EQ(offsets_take(&params, &span, &offsets, &longest, &error), -EINVAL);
+    CHECK(!offsets && longest == 7);
+    return error.message;
+}
+
+static void values_are_copied(void)
+{
+    uint64_t *offsets = NULL, longest = 0;
+    struct msg_job_submit_params params = SCAN(3, 3, 10, 50, 50, 100);
+    CHECK_EQ(offsets_check(&params, &span, &error), 0);
+    CHECK_EQ(offsets_take(&params, &span, &offsets, &longest, &error), 0);
+    memset(memory, 0xff, sizeof memory);
+    CHECK(offsets[0] == 3 && offsets[1] == 3 && offsets[2] == 10 && offsets[3] == 50 && offsets[5] == 100);
+    CHECK_EQ(longest, 50);
+    free(offsets);
+}
+
+/* From the last one backwards, in half as many bytes. */
+static void any_stride_and_dtype(void)
+{
+    uint64_t *offsets = NULL, longest = 0;
+    struct msg_job_submit_params params = SCAN(0);
+    const uint32_t values[] = {90, 20, 0};
+    memcpy(memory + 401, values, sizeof values);
+    params.offsets = (struct msg_tensor){.offset = 409, .shape_count = 1, .shape = {3}, .strides_count = 1};
+    params.offsets.strides[0] = -4;
+    for (int i = 0; i < 2; i++) {
+        params.offsets.dtype = i ? SCAND_DTYPE_U32 : SCAND_DTYPE_I32;
+        CHECK_EQ(offsets_check(&params, &span, &error), 0);
+        CHECK_EQ(offsets_take(&params, &span, &offsets, &longest, &error), 0);
+        CHECK(offsets[0] == 0 && offsets[1] == 20 && offsets[2] == 90 && longest == 70);
+        free(offsets);
+    }
+}
+
+static void values_that_make_no_rows(void)
+{
+    CHECK_CONTAINS(values_refused(SCAN(0, 50, 49)),
+                   "\"offsets\"[2] is 49; allowed: 50, the one before it, to 100, the samples of \"input\"");
+    CHECK_CONTAINS(values_refused(SCAN(0, 101)), "\"offsets\"[1] is 101; allowed: 0, the one before it, to 100");
+    CHECK_CONTAINS(values_refused(SCAN(-5, 50)), "\"offsets\"[0] is -5; allowed: 0 to 100");
+    CHECK_CONTAINS(values_refused(SCAN(0, INT64_MIN)), "\"offsets\"[1] is -9223372036854775808; allowed: 0, the one");
+    struct msg_job_submit_params params = SCAN(0, -1);
+    params.offsets.dtype = SCAND_DTYPE_U64;
+    CHECK_CONTAINS(values_refused(params), "\"offsets\"[1] is 18446744073709551615; allowed");
+}
+
+static void tensors_that_cannot_be_read(void)
+{
+    struct msg_job_submit_params good = SCAN(0, 100), bad = good;
+    bad.offsets.dtype = SCAND_DTYPE_F64;
+    CHECK_CONTAINS(refused(&bad), "\"offsets.dtype\" is \"f64\"; allowed: i32, i64, u32, u64");
+    bad = good, bad.offsets.shape_count = 2;
+    CHECK_CONTAINS(refused(&bad), "\"offsets\" has 2 dimensions and 1 strides");
+    bad = good, bad.offsets.shape[0] = 0;
+    CHECK_CONTAINS(refused(&bad), "\"offsets\" has 0 elements; allowed: 1 to 1048577");
+    bad = good, bad.offsets.shape[0] = LIMIT_RAGGED_ROWS + 2, bad.offsets.strides[0] = 0;
+    CHECK_CONTAINS(refused(&bad), "\"offsets\" has 1048578 elements");
+    bad = good, bad.offsets.offset = 1020;
+    CHECK_CONTAINS(refused(&bad), "\"offsets\" ends at byte 1036, but its buffer has 1024");
+    bad = good, bad.offsets.strides[0] = -408;
+    CHECK_CONTAINS(refused(&bad), "\"offsets\" begins 8 bytes before its buffer");
+    bad = good, bad.input.shape_count = 2;
+    CHECK_CONTAINS(refused(&bad), "\"input\" has 2 dimensions; allowed with \"offsets\": 1");
+    bad = good, strcpy(bad.algorithm, "serial-cpu");
+    CHECK_CONTAINS(refused(&bad), "\"offsets\" and \"algorithm\" exclude each other");
+    span.place = SCAND_PLACE_DEVICE;
+    CHECK_CONTAINS(refused(&good), "\"offsets.buffer\" is device memory; give a host buffer");
+}
+
+static struct job *planned(const struct msg_job_submit_params *params, uint64_t chunk_bytes)
+{
+    struct job *job = calloc(1, sizeof *job);
+    CHECK_EQ(job_plan(job, params, &buffer, &buffer, chunk_bytes, &error), 0);
+    CHECK_EQ(job_make_ragged(job, params, &span, &error), 0);
+    return job;
+}
+
+/* A chunk is as many rows as fit, and a longer row alone. */
+static void chunks_follow_the_rows(void)
+{
+    struct msg_job_submit_params params = SCAN(1, 1, 6, 11, 11, 40, 42, 45, 45);
+    struct job *job = planned(&params, 40);
+    const uint64_t firsts[] = {0, 4, 5}, counts[] = {4, 1, 3}, samples[] = {10, 29, 5};
+    struct chunk chunks[3];
+    CHECK_EQ(job_offsets_bytes(job), 9 * 8);
+    for (int i = 0; i < 3; i++) {
+        job_next_chunk(job, &chunks[i], 0);
+        CHECK_EQ(chunks[i].first, firsts[i]);
+        CHECK_EQ(chunks[i].count, counts[i]);
+        CHECK_EQ(job_chunk_samples(job, &chunks[i]), samples[i]);
+    }
+    CHECK(!job_has_rows(job));
+    for (int i = 0; i < 3; i++)
+        job_take_back(job, &chunks[i]);
+    CHECK_EQ(job->rows_done, 8);
+    job_destroy(job);
+}
+
+static void rows_of_nothing(void)
+{
+    struct msg_job_submit_params params = SCAN(7, 7, 7);
+    struct job *job = planned(&params, 40);
+    CHECK(job->rows.row_count == 2 && job->rows.length == 0);
+    job_destroy(job);
+    params = SCAN(7);
+    job = planned(&params, 40);
+    CHECK(job->rows.row_count == 0 && !job_has_rows(job));
+    job_destroy(job);
+}
+
+static const struct test tests[] = {
+    TEST(values_are_copied),
+    TEST(any_stride_and_dtype),
+    TEST(values_that_make_no_rows),
+    TEST(tensors_that_cannot_be_read),
+    TEST(chunks_follow_the_rows),
+    TEST(rows_of_nothing),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}
