@@ -154,6 +154,11 @@ static int prepare_import(struct buffer *buffer, struct device *device, struct e
 static int prepare_device(struct buffer *buffer, struct device *device, struct error *error)
 {
     int r = device->ops->allocate(device, buffer->span.size_bytes, &buffer->span.base);
+    if (r == -ENOMEM)
+        return error_set(error, r,
+                         "buffer.create: no %" PRIu64 " bytes of device memory: the device has no more to give; "
+                         "release buffers, or end other programs that use it",
+                         buffer->span.size_bytes);
     if (r)
         return error_set(
             error, r,

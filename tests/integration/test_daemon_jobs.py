@@ -9,10 +9,11 @@ Samples are small whole numbers, so that every sum is exact and the order of add
 import itertools
 import random
 import struct
+import unittest
 
-from daemons import DaemonTest, main
+from daemons import DEVICE, DaemonTest, main
 from forms import scanned
-from wire import pack_f32, scan, tensor, unpack_f32
+from wire import Failure, pack_f32, scan, tensor, unpack_f32
 
 FORMS = {"f32": "=f", "f64": "=d"}
 MIB = 1 << 20
@@ -337,6 +338,40 @@ class Refused(JobTest):
                 ("rows of 8589934593 samples; at most 8589934592", {"input": {"shape": [2**33 + 1], "strides": [0]}}),
             ]
         )
+
+
+@unittest.skipUnless(DEVICE == "cuda", "needs a GPU, whose memory ends somewhere")
+class OutOfDeviceMemory(JobTest):
+    """The GPU has less memory than scand may take: the device itself refuses, and goes on."""
+
+    options = ("--device-memory", "1024G")
+
+    def check_device(self, client, memory, far):
+        self.check(client, memory, scan(tensor(memory.buffer, [100, 100]), passes=["forward", "backward"]))
+        memory.write(pack_f32([1] * 10000))
+        client.call("job.submit", scan(tensor(memory.buffer, [100, 100]), tensor(far, [100, 100])))
+        client.call("job.submit", scan(tensor(far, [100, 100]), tensor(memory.buffer, [100, 100]), axis=0))
+        self.assertEqual(unpack_f32(memory.read(39600, 400)), [100 * i for i in range(1, 101)])
+
+    def test_buffers(self):
+        client = self.client()
+        memory = client.create(40000)
+        far = client.call("buffer.create", size=40000, place="device")["buffer"]
+        used = client.call("server.devices")["devices"][0]["memory_used_bytes"]
+        message = "no 549755813888 bytes of device memory: the device has no more to give"
+        self.refused(client, "no_memory", message, "buffer.create", size=512 << 30, place="device")
+        self.assertEqual(client.call("server.devices")["devices"][0]["memory_used_bytes"], used)
+        self.check_device(client, memory, far)
+        taken = []
+        with self.assertRaises(Failure) as caught:
+            while True:
+                taken.append(client.call("buffer.create", size=16 << 30, place="device")["buffer"])
+        self.assertEqual(caught.exception.name, "no_memory")
+        self.check_device(client, memory, far)
+        for buffer in taken:
+            client.call("buffer.release", buffer=buffer)
+        again = client.call("buffer.create", size=16 << 30, place="device")["buffer"]
+        self.check_device(client, memory, again)
 
 
 if __name__ == "__main__":

@@ -281,7 +281,8 @@ static void device_memory_that_is_not_there(void)
     CHECK_CONTAINS(create_refused(user, MIB(1), SCAND_PLACE_DEVICE, SCAND_QUOTA),
                    "no 1048576 bytes of device memory: 1000 of 1048576 that scand may take are taken");
     manual_fail(&rig.manual, MANUAL_ALLOCATE, 1, -ENOMEM);
-    CHECK_CONTAINS(create_refused(user, 1, SCAND_PLACE_DEVICE, SCAND_NO_MEMORY), "no 1 bytes of device memory");
+    CHECK_CONTAINS(create_refused(user, 1, SCAND_PLACE_DEVICE, SCAND_NO_MEMORY),
+                   "no 1 bytes of device memory: the device has no more to give");
     CHECK_EQ(user->client->buffer_count, 1);
     CHECK(user_create(user, 1, SCAND_PLACE_DEVICE));
     rig_end();
