@@ -244,6 +244,29 @@ class Algorithms(DaemonTest):
                     self.assertEqual(unpack_f32(row[:40]) + unpack_f32(row[-4:]), [*range(1, 11), length])
             client.call("buffer.release", buffer=memory.buffer)
 
+    def test_device_memory(self):
+        """Up into device memory, in place there and into another buffer, and down again: five sums of 30 samples."""
+        client = self.client()
+        rows, length, gap = 9, 30, 15
+        memory = client.create(8192)
+        buffers = [memory.buffer] + [client.call("buffer.create", size=8192, place="device")["buffer"] for _ in range(2)]
+        host, near, far = (tensor(buffer, [rows, length], [(length + gap) * 4, 4], offset=60) for buffer in buffers)
+        noise = random.Random(5)
+        for name in self.names():
+            lines = [[noise.randint(-1, 1) for _ in range(length)] for _ in range(rows)]
+            memory.write(pack_f32([7] * gap + [value for line in lines for value in line + [7] * gap]))
+            with self.subTest(name=name):
+                for given, output, passes in (
+                    (host, near, ["forward"]),
+                    (near, near, ["backward"]),
+                    (near, far, ["forward", "backward"]),
+                    (far, host, ["backward"]),
+                ):
+                    client.call("job.submit", scan(given, output, passes=passes, algorithm=name))
+                    lines = [scanned(line, passes) for line in lines]
+                expected = [7] * gap + [value for line in lines for value in line + [7] * gap]
+                self.assertEqual(unpack_f32(memory.read(0, 4 * len(expected))), expected)
+
     def test_on_the_other_device(self):
         client = self.client()
         memory = client.create(4096)
