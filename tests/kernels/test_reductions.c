@@ -1,13 +1,14 @@
 /*
  * The reductions of rows (kernels/variants/reduce.h), each in the list with each operation that it offers: against an
- * f64 serial sum, exactly where every order of additions is exact; two runs; what must not be touched.
+ * f64 serial sum, exactly where every order of additions is exact; two runs; what must not be touched. A test's name
+ * begins with where it runs.
  */
 #include <math.h>
 
 #include "kernels/variants/reduce.h"
 #include "tests/check.h"
 
-static void names(void)
+static void cpu_names(void)
 {
     for (int i = 0; i < REDUCTION_COUNT; i++) {
         CHECK_EQ(reduction_find(reduction_list[i].name), i);
@@ -202,7 +203,7 @@ static void cases_check(uint64_t rows, uint64_t length)
             }
 }
 
-static void small(void)
+static void cuda_small(void)
 {
     if (!gpu_available())
         SKIP("no GPU");
@@ -211,7 +212,7 @@ static void small(void)
     cases_check(2, 20000);
 }
 
-static void lengths(void)
+static void cuda_lengths(void)
 {
     static const uint64_t list[] = {0,  1,   2,   3,   4,   5,   15,  16,   17,   31,   32,   33,   63,   64,
                                     65, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024, 1025, 4095, 4096, 4097};
@@ -221,7 +222,7 @@ static void lengths(void)
         cases_check(37, list[i]);
 }
 
-static void long_rows(void)
+static void cuda_long_rows(void)
 {
     if (!gpu_available())
         SKIP("no GPU");
@@ -234,7 +235,7 @@ static void long_rows(void)
 }
 
 /* More rows than a grid has thread blocks. */
-static void many_rows(void)
+static void cuda_many_rows(void)
 {
     if (!gpu_available())
         SKIP("no GPU");
@@ -245,17 +246,26 @@ static void many_rows(void)
     cases_check(1000, 4611);
 }
 
-static void refusals(void)
+static void cuda_refusals(void)
 {
     struct reduce_rows rows = {.rows = 1, .length = 1, .op = REDUCE_SUM};
+    if (!gpu_available())
+        SKIP("no GPU");
     CHECK_EQ(reduction_run(REDUCTION_norm_1, &rows, NULL, NULL), cudaErrorNotSupported);
+}
+#else
+static void cuda_reductions(void)
+{
+    SKIP("built without CUDA");
 }
 #endif
 
 static const struct test tests[] = {
-    TEST(names),
+    TEST(cpu_names),
 #ifdef SCAND_HAVE_CUDA
-    TEST(small), TEST(lengths), TEST(long_rows), TEST(many_rows), TEST(refusals),
+    TEST(cuda_small), TEST(cuda_lengths), TEST(cuda_long_rows), TEST(cuda_many_rows), TEST(cuda_refusals),
+#else
+    TEST(cuda_reductions),
 #endif
     TEST_END,
 };
