@@ -33,6 +33,9 @@ static cudaError_t copy_create(struct copy *copy, bool mapped, const void *regio
                            : cudaMalloc(&copy->memory, bytes + ALIGNMENT);
     if (e == cudaSuccess && mapped)
         e = cudaHostGetDevicePointer(&device, copy->memory, 0);
+    /* Whole slots of 16 bytes are read, and the first and the last may lie partly outside the region. */
+    if (e == cudaSuccess && !mapped)
+        e = cudaMemset(copy->memory, 0xff, bytes + ALIGNMENT);
     if (e != cudaSuccess)
         return e;
     copy->base = (char *)(mapped ? device : copy->memory) + misalignment;
