@@ -1,12 +1,14 @@
 /*
  * Scans on a CUDA device: the host's side. Chooses a kernel and how samples travel, and launches. Sums of f32 samples
- * have kernels of their own (scan.cuh, short.cuh), all else takes the general ones (general.cuh).
+ * have kernels of their own (scan.cuh, short.cuh), as has affine (affine.cuh), all else takes the general ones
+ * (general.cuh).
  */
 #include "kernels/scan_cuda.h"
 
 #include "kernels/cuda/carries.cuh"
 #include "kernels/cuda/general.cuh"
 #include "kernels/cuda/short.cuh"
+#include "kernels/scan_cuda_affine.h"
 #include "kernels/scan_cuda_general.h"
 #include "kernels/scan_cuda_ragged.h"
 #include "kernels/scan_cuda_short.h"
@@ -177,6 +179,8 @@ int scan_cuda_init(void)
         error = short_load(device, i);
     if (!error)
         error = (cudaError_t)scan_ragged_load(&device->ragged, device->processors);
+    if (!error)
+        error = (cudaError_t)scan_affine_load();
     for (int i = 0; i < SCAN_GENERALS && !error; i++)
         error = general_load(&scan_generals[i], device->shared_max);
     const struct carries carries[] = {carries_by<sum_f32>(), carries_by<sum_f64>(), carries_by<sum_f2>()};
@@ -331,6 +335,11 @@ static uint64_t sums_of(uint64_t length, uint64_t count)
     return count * carries_sums(blocks_of(length));
 }
 
+static uint64_t sum_bytes_of(const struct scan_rule *rule)
+{
+    return rule->op == SCAND_OPERATOR_AFFINE ? scan_affine_sum_bytes(rule) : carries_of(rule).sum_bytes;
+}
+
 static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 {
     const struct scan_rule *rule = &rows->rule;
@@ -338,7 +347,7 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     if (rows->length == 0)
         return 0;
     if (blocks_of(rows->length) > 1)
-        bytes += rule->pass_count * sums * carries_of(rule).sum_bytes;
+        bytes += rule->pass_count * sums * sum_bytes_of(rule);
     if (rule->demean)
         bytes += sums * sizeof(double);
     return bytes;
@@ -513,12 +522,36 @@ static cudaError_t short_run(const struct device *device, const struct scan_rule
     return launch(scan_shorts[number], grid < blocks ? grid : blocks, SHORT_WARPS * WARP, arguments, 0, stream);
 }
 
+/* The means are made of totals that the general kernel finds. `rows->length` of ragged ones is an order block at most.
+ */
+static cudaError_t affine_run(struct device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                              void *workspace, cudaStream_t stream)
+{
+    double *totals = NULL;
+    cudaError_t error = cudaSuccess;
+    if (rows->rule.demean) {
+        struct scan_plan scan = plan_of(rows, rows->offsets ? 0 : first, count);
+        struct general_plan plan = general_plan_of(&rows->rule, &scan);
+        struct launcher launcher = {launch_general, device, &plan.scan};
+        plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
+        launcher.general_plan = &plan;
+        totals = (double *)workspace;
+        workspace = totals + sums_of(rows->length, count);
+        error = totals_make(&launcher, totals, stream);
+    }
+    if (!error)
+        error = (cudaError_t)scan_affine(rows, first, count, device->processors, totals, workspace, stream);
+    return error;
+}
+
 /* All ragged rows of at most an order block, an item each. */
 static cudaError_t ragged_general_run(struct device *device, const struct scan_rows *rows, uint64_t first,
                                       uint64_t count, void *workspace, cudaStream_t stream)
 {
     struct scan_rows shorter = *rows;
     shorter.length = rows->length < ORDER_BLOCK ? rows->length : ORDER_BLOCK;
+    if (rows->rule.op == SCAND_OPERATOR_AFFINE)
+        return affine_run(device, &shorter, first, count, workspace, stream);
     struct scan_plan plan = plan_of(&shorter, 0, count);
     struct launcher launcher = {launch_general, device, &plan};
     return general_run(&launcher, &rows->rule, rows->device_offsets + first, count, workspace, stream);
@@ -544,14 +577,14 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     const struct scan_rule *rule = &rows->rule;
     if (rows->length == 0 || count == 0)
         return cudaSuccess;
-    if (rule->op == SCAND_OPERATOR_AFFINE)
-        return cudaErrorNotSupported;
     int id;
     cudaError_t error = cudaGetDevice(&id);
     if (error || id >= DEVICES_MAX)
         return error ? error : cudaErrorInvalidDevice;
     if (rows->offsets)
         return ragged_run(&devices[id], rows, first, count, workspace, stream);
+    if (rule->op == SCAND_OPERATOR_AFFINE)
+        return affine_run(&devices[id], rows, first, count, workspace, stream);
     struct scan_plan plan = plan_of(rows, first, count);
     struct launcher launcher = {launch_fast, &devices[id], &plan};
     if (is_general(rule))

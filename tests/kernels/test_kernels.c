@@ -588,7 +588,7 @@ static void affine_ragged(const struct implementation *implementation)
 
 #define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
 #define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda)
-#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3)
+#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(cuda)
 
 DRIVERS(DRIVER_SUITES)
 ARITHMETICS(ARITHMETIC_SUITES)

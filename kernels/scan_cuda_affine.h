@@ -1,0 +1,24 @@
+/*
+ * The affine recurrence on a CUDA device, for scan_cuda.cu. Functions that return int return a cudaError_t.
+ */
+#ifndef KERNELS_SCAN_CUDA_AFFINE_H
+#define KERNELS_SCAN_CUDA_AFFINE_H
+
+#include "kernels/scan.h"
+
+struct CUstream_st;
+
+/* Loads the kernels on the current device. */
+int scan_affine_load(void);
+/* Bytes of what is kept of an order block for each pass. */
+uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
+/*
+ * Queues the scan of rows first <= r < first + count; of ragged ones, which have device_offsets, those of at most an
+ * order block, and `length` is one at most. `totals`, in device memory, are those of the rows, last of sums_per_row
+ * each, where means are to be taken away, else NULL. `workspace`: pass_count x count x sums_per_row x sum_bytes where
+ * rows have several order blocks.
+ */
+int scan_affine(const struct scan_rows *rows, uint64_t first, uint64_t count, int processors, const double *totals,
+                void *workspace, struct CUstream_st *stream);
+
+#endif
