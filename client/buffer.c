@@ -208,6 +208,7 @@ int scand_buffer_release(struct scand_buffer *buffer)
         job->input = job->input == buffer ? NULL : job->input;
         job->output = job->output == buffer ? NULL : job->output;
         job->offsets = job->offsets == buffer ? NULL : job->offsets;
+        job->coefficients = job->coefficients == buffer ? NULL : job->coefficients;
     }
     int code = buffer->lost ? 0 : buffer_forget(daemon, buffer->id);
     buffer_free(buffer);

@@ -93,8 +93,9 @@ struct scand_job {
     struct scand_job *next;
     uint32_t msgid; /* 0: not submitted on this connection */
     struct msg_job_submit_params params;
-    struct scand_buffer *input, *output, *offsets; /* NULL once released; offsets where there are none, too */
-    struct extent reads, writes, offsets_extent;
+    /* NULL once released, and where there are none */
+    struct scand_buffer *input, *output, *offsets, *coefficients;
+    struct extent reads, writes, offsets_extent, coefficient_extent;
     scand_progress *progress;
     void *context;
     unsigned attempts;

@@ -86,6 +86,8 @@ int job_submit(struct scand_job *job)
     job->params.output.buffer = job->output->id;
     if (job->offsets)
         job->params.offsets.buffer = job->offsets->id;
+    if (job->coefficients)
+        job->params.coefficients.buffer = job->coefficients->id;
     job->msgid = session_next_msgid(daemon, 0);
     int code = session_send(daemon, job->msgid, &(struct call){.method = METHOD_job_submit, .params = &job->params});
     job->attempts++;

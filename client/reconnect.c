@@ -17,12 +17,14 @@ static bool job_may_have_written(const struct scand_job *job, const struct exten
 /* Why the job cannot be submitted again; NULL when it can. */
 static const char *job_unrepeatable(const struct scand_job *job)
 {
-    bool ragged = job->params.offsets.shape_count > 0;
-    if (!job->input || !job->output || (ragged && !job->offsets))
+    bool ragged = job->params.offsets.shape_count > 0, affine = job->params.coefficients.shape_count > 0;
+    if (!job->input || !job->output || (ragged && !job->offsets) || (affine && !job->coefficients))
         return "a buffer of it was released meanwhile: submit it again with new ones";
     const char *lost = job->input->lost ? job->input->lost : job->output->lost;
     if (!lost && ragged)
         lost = job->offsets->lost;
+    if (!lost && affine)
+        lost = job->coefficients->lost;
     if (lost || !job->sent)
         return lost;
     if (job->attempts >= ATTEMPTS_MAX)
@@ -35,6 +37,9 @@ static const char *job_unrepeatable(const struct scand_job *job)
     for (const struct scand_job *other = job->daemon->jobs; ragged && other; other = other->next)
         if (job_may_have_written(other, &job->offsets_extent))
             return "a job wrote to its offsets, which may be half overwritten: fill them and submit again";
+    for (const struct scand_job *other = job->daemon->jobs; affine && other; other = other->next)
+        if (job_may_have_written(other, &job->coefficient_extent))
+            return "another job wrote to its coefficients, which may be half overwritten: fill them and submit again";
     return NULL;
 }
 

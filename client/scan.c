@@ -26,7 +26,7 @@ static int word_check(struct scand *daemon, const char *name, unsigned value, co
 
 static int tensor_check(struct scand *daemon, const char *name, const struct scand_tensor *tensor)
 {
-    char member[32] = "";
+    char member[40] = "";
     strcat(strcat(member, name), ".dtype");
     const struct scand_buffer *buffer = tensor->buffer;
     if (!buffer)
@@ -43,6 +43,12 @@ static int tensor_check(struct scand *daemon, const char *name, const struct sca
     return word_check(daemon, member, tensor->dtype, &dtype_words);
 }
 
+/* A buffer alone is a rank that was forgotten. */
+static bool has_coefficients(const struct scand_scan *scan)
+{
+    return scan->coefficients.rank > 0 || scan->coefficients.buffer;
+}
+
 static int scan_check(struct scand *daemon, const struct scand_scan *scan)
 {
     int code = tensor_check(daemon, "input", &scan->input);
@@ -50,6 +56,8 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
         code = tensor_check(daemon, "output", &scan->output);
     if (code == 0 && scan->offsets.rank > 0)
         code = tensor_check(daemon, "offsets", &scan->offsets);
+    if (code == 0 && has_coefficients(scan))
+        code = tensor_check(daemon, "coefficients", &scan->coefficients);
     if (code == 0 && scan->axis >= scan->input.rank)
         code = session_fail(daemon, -EINVAL, "axis is %u: an input of rank %u has axes 0 to %u", (unsigned)scan->axis,
                             (unsigned)scan->input.rank, (unsigned)scan->input.rank - 1);
@@ -124,6 +132,7 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->accumulator = scan->accumulator;
     params->intermediate = scan->intermediate;
     params->demean = scan->demean != 0;
+    params->coefficient = scan->coefficient;
     if (scan->algorithm)
         strcpy(params->algorithm, scan->algorithm);
     job->input = scan->input.buffer;
@@ -134,6 +143,11 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
         tensor_params(&params->offsets, &scan->offsets);
         job->offsets = scan->offsets.buffer;
         job->offsets_extent = tensor_extent(&scan->offsets);
+    }
+    if (has_coefficients(scan)) {
+        tensor_params(&params->coefficients, &scan->coefficients);
+        job->coefficients = scan->coefficients.buffer;
+        job->coefficient_extent = tensor_extent(&scan->coefficients);
     }
     return 0;
 }

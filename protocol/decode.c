@@ -234,6 +234,24 @@ static int read_i64(const struct reader *reader, const msgpack_object *object, i
     return 0;
 }
 
+/* Integers too, where a double holds them exactly: MessagePack libraries write whole numbers so. */
+static int read_f64(const struct reader *reader, const msgpack_object *object, double *out)
+{
+    const uint64_t exact = UINT64_C(1) << 53;
+    bool positive = object->type == MSGPACK_OBJECT_POSITIVE_INTEGER;
+    if (object->type == MSGPACK_OBJECT_FLOAT32 || object->type == MSGPACK_OBJECT_FLOAT64) {
+        *out = object->via.f64;
+        return 0;
+    }
+    if (!positive && object->type != MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        return reader_fail(reader, "is %s; expected: a number", type_name(object));
+    if (positive ? object->via.u64 > exact : object->via.i64 < -(int64_t)exact)
+        return reader_fail(reader,
+                           "is an integer beyond 2^53, which a double may not hold; give a floating-point number");
+    *out = positive ? (double)object->via.u64 : (double)object->via.i64;
+    return 0;
+}
+
 static int read_text(const struct reader *reader, const msgpack_object *object, uint64_t max, char *out)
 {
     if (object->type != MSGPACK_OBJECT_STR)
@@ -307,6 +325,8 @@ static int read_value(struct reader *reader, const msgpack_object *object, const
     switch (field->kind) {
     case FIELD_U64:
         return read_u64(reader, object, field->max, value);
+    case FIELD_F64:
+        return read_f64(reader, object, value);
     case FIELD_TEXT:
     case FIELD_PROSE:
         return read_text(reader, object, field->max, value);

@@ -4,6 +4,7 @@
  *
  * A field row is X(struct, member, KIND, presence, detail); KIND is one of
  *   U64   uint64_t                             detail: largest value allowed
+ *   F64   double, any at all                   detail: 0
  *   TEXT  char[LIMIT_NAME_BYTES], NUL-ended    detail: 0
  *   PROSE char[LIMIT_ERROR_BYTES], NUL-ended   detail: 0
  *   WORD  uint32_t, an enumerator              detail: its struct words
@@ -87,7 +88,9 @@
     X(S, progress,     U64,   OPTIONAL, 1)                     \
     X(S, demean,       U64,   OPTIONAL, 1)                     \
     X(S, algorithm,    TEXT,  OPTIONAL, 0)                     \
-    X(S, offsets,      MAP,   OPTIONAL, tensor)
+    X(S, offsets,      MAP,   OPTIONAL, tensor)                \
+    X(S, coefficient,  F64,   OPTIONAL, 0)                     \
+    X(S, coefficients, MAP,   OPTIONAL, tensor)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \
@@ -192,6 +195,7 @@ enum method {
 };
 
 #define MEMBER_U64(NAME, DETAIL)   uint64_t NAME;
+#define MEMBER_F64(NAME, DETAIL)   double NAME;
 #define MEMBER_TEXT(NAME, DETAIL)  char NAME[LIMIT_NAME_BYTES];
 #define MEMBER_PROSE(NAME, DETAIL) char NAME[LIMIT_ERROR_BYTES];
 #define MEMBER_WORD(NAME, DETAIL)  uint32_t NAME;

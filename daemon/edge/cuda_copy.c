@@ -60,6 +60,35 @@ struct side side_output(const struct chunk *chunk)
     return side;
 }
 
+static bool is_shared(const struct side *side)
+{
+    for (uint32_t k = 0; k < side->rows->outer_rank; k++)
+        if (side->outer_strides[k] != 0)
+            return false;
+    return side->transport == TRANSPORT_ROWS;
+}
+
+struct side side_coefficients(const struct chunk *chunk)
+{
+    struct side side = {
+        .rows = chunk->rows,
+        .first = chunk->first,
+        .count = chunk->count,
+        .span = &chunk->coefficients,
+        .outer_strides = chunk->rows->coefficient_outer_strides,
+        .stride = chunk->rows->coefficient_stride,
+        .item_bytes = dtype_size_bytes(chunk->rows->rule.coefficients),
+        .address = (unsigned char *)chunk->rows->coefficients,
+    };
+    side.transport = chunk->rows->coefficients ? side_transport(&side) : TRANSPORT_NONE;
+    side.shared = is_shared(&side);
+    if (side.shared) {
+        side.first = 0;
+        side.count = 1;
+    }
+    return side;
+}
+
 uint64_t side_bytes(const struct side *side)
 {
     return side->transport == TRANSPORT_NONE ? 0 : side->count * side->rows->length * side->item_bytes;
@@ -74,7 +103,7 @@ void side_place(const struct side *side, unsigned char *slot, int64_t outer_stri
     *stride = (int64_t)(columns ? side->count * side->item_bytes : side->item_bytes);
     *address = (unsigned char *)((uintptr_t)slot - side->first * (uint64_t)row_bytes);
     for (uint32_t k = rows->outer_rank; k-- > 0;) {
-        outer_strides[k] = row_bytes;
+        outer_strides[k] = side->shared ? 0 : row_bytes;
         row_bytes *= (int64_t)rows->outer_shape[k];
     }
 }

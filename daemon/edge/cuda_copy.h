@@ -16,7 +16,7 @@ enum transport {
     TRANSPORT_COLUMNS, /* contiguous rows, samples far apart: each sample of all rows is a line */
 };
 
-/* One side of a chunk: its rows as they lie, and as they will lie in the slot. */
+/* One side of a chunk, its input, output or coefficients: its rows as they lie, and as they will lie in the slot. */
 struct side {
     const struct scan_rows *rows;
     uint64_t first, count;
@@ -26,10 +26,13 @@ struct side {
     uint64_t item_bytes;
     unsigned char *address; /* of sample 0 of row 0 */
     enum transport transport;
+    bool shared; /* one row of coefficients is that of all: only it is copied */
 };
 
 struct side side_input(const struct chunk *chunk);
 struct side side_output(const struct chunk *chunk);
+/* Of a chunk without coefficients, a side that nothing is copied of. */
+struct side side_coefficients(const struct chunk *chunk);
 /* Bytes that the side takes in a slot. */
 uint64_t side_bytes(const struct side *side);
 /* Strides and address of row 0, sample 0, as if all rows lay densely around the slot's `count` ones. */

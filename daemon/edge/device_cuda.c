@@ -39,6 +39,11 @@ struct slot {
 };
 
 #define OFFSETS_BYTES ((LIMIT_CHUNK_ROWS + 1) * sizeof(uint64_t))
+/* What a chunk is made of, and where it lies in its slot. */
+struct sides {
+    struct side input, output, coefficients;
+    unsigned char *input_at, *output_at, *coefficients_at;
+};
 
 struct cuda_device {
     struct device device; /* first */
@@ -180,15 +185,26 @@ static cudaError_t grow_workspace(struct cuda_device *self, uint64_t size_bytes)
     return cudaSuccess;
 }
 
-/* Where the two sides lie in the slot: in the same place when they have the same form, else one after the other. What
- * is too large for a slot stays where it is: the kernel works on mapped host memory. */
-static void place_sides(struct side *input, struct side *output, unsigned char *memory, unsigned char *at[2])
+static uint64_t place_bytes(const struct side *side)
 {
-    uint64_t input_bytes = (side_bytes(input) + 255) / 256 * 256, output_bytes = side_bytes(output);
+    return (side_bytes(side) + 255) / 256 * 256;
+}
+
+/* Where the sides lie in the slot: input and output in the same place when they have the same form, else one after the
+ * other, then the coefficients. What is too large for a slot stays where it is: the kernel works on mapped host memory.
+ */
+static void place_sides(struct sides *sides, unsigned char *memory)
+{
+    struct side *input = &sides->input, *output = &sides->output;
+    uint64_t input_bytes = place_bytes(input), output_bytes = place_bytes(output);
     bool together = input->transport == output->transport && input->item_bytes == output->item_bytes;
-    at[0] = memory;
-    at[1] = together ? memory : memory + input_bytes;
-    if ((together ? output_bytes : input_bytes + output_bytes) > SLOT_BYTES)
+    uint64_t bytes = together ? output_bytes : input_bytes + output_bytes;
+    sides->input_at = memory;
+    sides->output_at = together ? memory : memory + input_bytes;
+    sides->coefficients_at = memory + bytes;
+    if (bytes + place_bytes(&sides->coefficients) > SLOT_BYTES)
+        sides->coefficients.transport = TRANSPORT_NONE;
+    if (bytes > SLOT_BYTES)
         input->transport = output->transport = TRANSPORT_NONE;
 }
 
@@ -203,11 +219,14 @@ static cudaError_t slot_upload_offsets(struct cuda_device *self, struct slot *sl
                            self->streams[STAGE_UPLOAD]);
 }
 
-static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot, const struct side *input, unsigned char *at)
+static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot, const struct sides *sides)
 {
     cudaError_t e = slot_upload_offsets(self, slot);
-    if (e == cudaSuccess && input->transport != TRANSPORT_NONE)
-        e = side_copy(input, at, cudaMemcpyHostToDevice, self->streams[STAGE_UPLOAD]);
+    if (e == cudaSuccess && sides->input.transport != TRANSPORT_NONE)
+        e = side_copy(&sides->input, sides->input_at, cudaMemcpyHostToDevice, self->streams[STAGE_UPLOAD]);
+    if (e == cudaSuccess && sides->coefficients.transport != TRANSPORT_NONE)
+        e = side_copy(&sides->coefficients, sides->coefficients_at, cudaMemcpyHostToDevice,
+                      self->streams[STAGE_UPLOAD]);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
 }
 
@@ -228,37 +247,43 @@ static cudaError_t run_variant(struct cuda_device *self, const struct scan_rows 
     return e == cudaSuccess ? (cudaError_t)variant_run(id, &scan, self->workspace, self->streams[STAGE_KERNEL]) : e;
 }
 
-/* Of ragged rows, a chunk's as they lie in the slot: they begin with its first row there. */
-static void rows_shift(struct scan_rows *rows, const struct slot *slot, bool input_moved, bool output_moved)
+/* Of ragged rows, a chunk's as they lie in the slot: what was moved there begins with its first row. */
+static void rows_shift(struct scan_rows *rows, const struct slot *slot, const struct sides *sides)
 {
     uint64_t first = slot->chunk->first;
     int64_t begin = (int64_t)rows->offsets[first];
-    if (input_moved)
+    if (sides->input.transport != TRANSPORT_NONE)
         rows->input = (const void *)((uintptr_t)rows->input - (uintptr_t)(begin * rows->input_stride));
-    if (output_moved)
+    if (sides->output.transport != TRANSPORT_NONE)
         rows->output = (void *)((uintptr_t)rows->output - (uintptr_t)(begin * rows->output_stride));
+    if (sides->coefficients.transport != TRANSPORT_NONE)
+        rows->coefficients =
+            (const void *)((uintptr_t)rows->coefficients - (uintptr_t)(begin * rows->coefficient_stride));
     rows->row_count = slot->chunk->count;
     rows->offsets += first;
     rows->device_offsets = slot->device_offsets;
 }
 
-static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, const struct side *input,
-                                const struct side *output, unsigned char *const at[2])
+static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, const struct sides *sides)
 {
     cudaStream_t stream = self->streams[STAGE_KERNEL];
     struct scan_rows rows = *slot->chunk->rows;
     unsigned char *address;
-    bool input_moved = input->transport != TRANSPORT_NONE, output_moved = output->transport != TRANSPORT_NONE;
-    if (input_moved) {
-        side_place(input, at[0], rows.input_outer_strides, &rows.input_stride, &address);
+    if (sides->input.transport != TRANSPORT_NONE) {
+        side_place(&sides->input, sides->input_at, rows.input_outer_strides, &rows.input_stride, &address);
         rows.input = address;
     }
-    if (output_moved) {
-        side_place(output, at[1], rows.output_outer_strides, &rows.output_stride, &address);
+    if (sides->output.transport != TRANSPORT_NONE) {
+        side_place(&sides->output, sides->output_at, rows.output_outer_strides, &rows.output_stride, &address);
         rows.output = address;
     }
+    if (sides->coefficients.transport != TRANSPORT_NONE) {
+        side_place(&sides->coefficients, sides->coefficients_at, rows.coefficient_outer_strides,
+                   &rows.coefficient_stride, &address);
+        rows.coefficients = address;
+    }
     if (rows.offsets)
-        rows_shift(&rows, slot, input_moved, output_moved);
+        rows_shift(&rows, slot, sides);
     uint64_t first = rows.offsets ? 0 : slot->chunk->first;
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
     if (e == cudaSuccess)
@@ -266,13 +291,12 @@ static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, con
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
-static cudaError_t slot_download(struct cuda_device *self, struct slot *slot, const struct side *output,
-                                 unsigned char *at)
+static cudaError_t slot_download(struct cuda_device *self, struct slot *slot, const struct sides *sides)
 {
     cudaStream_t stream = self->streams[STAGE_DOWNLOAD];
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_KERNEL], 0);
-    if (e == cudaSuccess && output->transport != TRANSPORT_NONE)
-        e = side_copy(output, at, cudaMemcpyDeviceToHost, stream);
+    if (e == cudaSuccess && sides->output.transport != TRANSPORT_NONE)
+        e = side_copy(&sides->output, sides->output_at, cudaMemcpyDeviceToHost, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_DOWNLOAD], stream) : e;
 }
 
@@ -304,18 +328,17 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     struct slot *slot = &self->slots[self->started % SLOTS];
     struct scan_rows joined;
     struct chunk copied = chunk_joined(chunk, &joined);
-    struct side input = side_input(&copied), output = side_output(&copied);
-    unsigned char *at[2];
-    place_sides(&input, &output, slot->memory, at);
+    struct sides sides = {side_input(&copied), side_output(&copied), side_coefficients(&copied), NULL, NULL, NULL};
+    place_sides(&sides, slot->memory);
     slot->chunk = chunk;
     slot->entered_us = now_us();
     cudaError_t e = cudaSetDevice(self->index);
     if (e == cudaSuccess)
-        e = slot_upload(self, slot, &input, at[0]);
+        e = slot_upload(self, slot, &sides);
     if (e == cudaSuccess)
-        e = slot_compute(self, slot, &input, &output, at);
+        e = slot_compute(self, slot, &sides);
     if (e == cudaSuccess)
-        e = slot_download(self, slot, &output, at[1]);
+        e = slot_download(self, slot, &sides);
     if (e != cudaSuccess) {
         cudaDeviceSynchronize(); /* what was queued of it must be over before its memory is used again */
         return cuda_errno(self, e);

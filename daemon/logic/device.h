@@ -27,6 +27,7 @@ struct chunk {
     const struct scan_rows *rows; /* addresses are those of the spans */
     uint64_t first, count;
     struct span input, output; /* the buffers that the rows lie in */
+    struct span coefficients;  /* and that of their coefficients, where rows->coefficients is not NULL */
     void *owner;               /* the job, for whoever gets the chunk back */
     /* Filled by the device: 0 or -errno, and microseconds. */
     int status;
@@ -39,8 +40,10 @@ struct device_info {
     char backend[16];
     uint64_t memory_bytes;       /* of the device */
     uint64_t memory_limit_bytes; /* that it may take in all */
-    uint64_t chunk_bytes; /* a chunk's input and output together should stay below this; either, if of one size */
-    uint32_t slots;       /* chunks that it can hold at a time */
+    /* A chunk's input, output and coefficients together should stay below this; with samples of one size, the input
+     * and the coefficients. */
+    uint64_t chunk_bytes;
+    uint32_t slots; /* chunks that it can hold at a time */
 };
 
 struct device;

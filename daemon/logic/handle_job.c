@@ -41,6 +41,8 @@ static void job_end(struct service *service, struct job *job)
         reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times);
     buffer_unhold(service, job->input);
     buffer_unhold(service, job->output);
+    if (job->coefficients)
+        buffer_unhold(service, job->coefficients);
     client->offsets_bytes -= job_offsets_bytes(job);
     service->offsets_bytes -= job_offsets_bytes(job);
     client_unhold(client);
@@ -140,6 +142,8 @@ static void job_begin(struct call *call, struct job *job)
     client_hold(client);
     buffer_hold(job->input);
     buffer_hold(job->output);
+    if (job->coefficients)
+        buffer_hold(job->coefficients);
     client->offsets_bytes += job_offsets_bytes(job);
     call->service->offsets_bytes += job_offsets_bytes(job);
     call->service->stats.jobs_submitted++;
@@ -178,18 +182,20 @@ static int take_offsets(struct call *call, struct job *job, const struct msg_job
 
 int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
 {
-    struct buffer *input, *output;
+    struct buffer *input, *output, *coefficients = NULL;
     int r = check_admission(call);
     if (!r)
         r = find_buffer(call, "input", params->input.buffer, &input);
     if (!r)
         r = find_buffer(call, "output", params->output.buffer, &output);
+    if (!r && params->coefficients.shape_count > 0)
+        r = find_buffer(call, "coefficients", params->coefficients.buffer, &coefficients);
     if (r)
         return r;
     struct job *job = calloc(1, sizeof *job);
     if (!job)
         return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
-    r = job_plan(job, params, input, output, call->service->device->info.chunk_bytes, &call->error);
+    r = job_plan(job, params, input, output, coefficients, call->service->device->info.chunk_bytes, &call->error);
     if (!r && params->offsets.shape_count > 0)
         r = take_offsets(call, job, params);
     if (r) {

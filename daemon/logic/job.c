@@ -37,11 +37,35 @@ static int check_places(const struct msg_job_submit_params *params, const struct
                      params->input.buffer);
 }
 
-/* Input and output of a chunk stay below chunk_bytes, where those of one row do; samples of one size share a place. */
-static uint64_t samples_per_chunk(const struct scan_rows *rows, uint64_t chunk_bytes)
+static bool extents_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
 {
+    return a == b && x->begin < y->end && y->begin < x->end;
+}
+
+/* Where coefficients lie is checked after input and output are known to be apart, or one. */
+static int check_coefficients(const struct msg_job_submit_params *params, struct job *job, struct error *error)
+{
+    int r = layout_extent(&params->coefficients, "coefficients", job->coefficients->span.size_bytes,
+                          &job->coefficient_extent, error);
+    if (r || !extents_meet(job->coefficients, &job->coefficient_extent, job->output, &job->output_extent))
+        return r;
+    return error_set(error, -EINVAL,
+                     "job.submit: \"coefficients\" (bytes %" PRIu64 " to %" PRIu64 ") and \"output\" (bytes %" PRIu64
+                     " to %" PRIu64 ") of buffer %" PRIu64 " overlap; keep them apart",
+                     job->coefficient_extent.begin, job->coefficient_extent.end, job->output_extent.begin,
+                     job->output_extent.end, params->output.buffer);
+}
+
+/* Input, output and coefficients of a chunk stay below chunk_bytes, where those of one row do; samples of one size
+ * share a place. */
+static uint64_t samples_per_chunk(const struct job *job, uint64_t chunk_bytes)
+{
+    const struct scan_rows *rows = &job->rows;
     uint64_t input_bytes = dtype_size_bytes(rows->rule.input), output_bytes = dtype_size_bytes(rows->rule.output);
-    return chunk_bytes / (input_bytes == output_bytes ? input_bytes : input_bytes + output_bytes);
+    uint64_t sample_bytes = input_bytes == output_bytes ? input_bytes : input_bytes + output_bytes;
+    if (job->coefficients)
+        sample_bytes += dtype_size_bytes(rows->rule.coefficients);
+    return chunk_bytes / sample_bytes;
 }
 
 static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_samples)
@@ -50,7 +74,7 @@ static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_samp
 }
 
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
-             uint64_t chunk_bytes, struct error *error)
+             struct buffer *coefficients, uint64_t chunk_bytes, struct error *error)
 {
     int r = layout_rows(params, &job->rows, error);
     if (!r)
@@ -61,15 +85,20 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
         r = layout_disjoint(&params->output, "output", error);
     if (!r)
         r = check_places(params, job, error);
-    if (r)
-        return r;
     job->input = input;
     job->output = output;
+    job->coefficients = coefficients;
+    if (!r && coefficients)
+        r = check_coefficients(params, job, error);
+    if (r)
+        return r;
     if (job->rows.row_count > 0) { /* otherwise nothing has checked the offsets, and nothing uses the addresses */
         job->rows.input = (const unsigned char *)input->span.base + params->input.offset;
         job->rows.output = (unsigned char *)output->span.base + params->output.offset;
+        if (coefficients)
+            job->rows.coefficients = (const unsigned char *)coefficients->span.base + params->coefficients.offset;
     }
-    job->chunk_samples = samples_per_chunk(&job->rows, chunk_bytes);
+    job->chunk_samples = samples_per_chunk(job, chunk_bytes);
     job->chunk_rows = rows_per_chunk(&job->rows, job->chunk_samples);
     job->wants_progress = params->progress;
     return 0;
@@ -97,16 +126,17 @@ void job_destroy(struct job *job)
     free(job);
 }
 
-static bool extents_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
+static bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent)
 {
-    return a == b && x->begin < y->end && y->begin < x->end;
+    return extents_meet(job->input, &job->input_extent, buffer, extent) ||
+           extents_meet(job->coefficients, &job->coefficient_extent, buffer, extent);
 }
 
 bool job_conflicts(const struct job *later, const struct job *earlier)
 {
     return extents_meet(later->output, &later->output_extent, earlier->output, &earlier->output_extent) ||
-           extents_meet(later->output, &later->output_extent, earlier->input, &earlier->input_extent) ||
-           extents_meet(later->input, &later->input_extent, earlier->output, &earlier->output_extent);
+           job_reads(earlier, later->output, &later->output_extent) ||
+           job_reads(later, earlier->output, &earlier->output_extent);
 }
 
 bool job_has_rows(const struct job *job)
@@ -152,6 +182,7 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
         .count = left < wanted ? left : wanted,
         .input = job->input->span,
         .output = job->output->span,
+        .coefficients = job->coefficients ? job->coefficients->span : (struct span){0},
         .owner = job,
     };
     job->next_row += chunk->count;

@@ -29,8 +29,8 @@ struct job {
     bool wants_progress;
     enum job_state state;
     struct scan_rows rows;
-    struct buffer *input, *output; /* held */
-    struct extent input_extent, output_extent;
+    struct buffer *input, *output, *coefficients; /* held; coefficients may be NULL */
+    struct extent input_extent, output_extent, coefficient_extent;
     uint64_t *offsets;      /* of ragged rows, its own; else NULL */
     uint64_t chunk_rows;    /* rows per chunk */
     uint64_t chunk_samples; /* per chunk of ragged rows, but at least a row */
@@ -44,10 +44,10 @@ struct job {
     struct job *peer; /* among its client's */
 };
 
-/* Checks params against the two buffers and plans the job in chunks of about chunk_bytes. Returns 0, or -EINVAL and
- * *error; takes no holds. */
+/* Checks params against their buffers, that of the coefficients being NULL where there are none, and plans the job in
+ * chunks of about chunk_bytes. Returns 0, or -EINVAL and *error; takes no holds. */
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
-             uint64_t chunk_bytes, struct error *error);
+             struct buffer *coefficients, uint64_t chunk_bytes, struct error *error);
 
 /* Makes a planned job's rows those that params' offsets say, which offsets_check has accepted: 0, or -errno and *error.
  */

@@ -121,19 +121,29 @@ static int check_ranks(const struct msg_tensor *tensor, const char *what, struct
     return 0;
 }
 
+static int check_shape(const struct msg_tensor *input, const struct msg_tensor *other, const char *what,
+                       struct error *error)
+{
+    if (input->shape_count != other->shape_count)
+        return error_set(error, -EINVAL, "job.submit: \"input\" has %u dimensions and \"%s\" %u; they must be equal",
+                         input->shape_count, what, other->shape_count);
+    for (uint32_t k = 0; k < input->shape_count; k++)
+        if (input->shape[k] != other->shape[k])
+            return error_set(error, -EINVAL,
+                             "job.submit: dimension %u of \"input\" is %" PRIu64 " and of \"%s\" %" PRIu64
+                             "; they must be equal",
+                             k, input->shape[k], what, other->shape[k]);
+    return 0;
+}
+
 static int check_shapes(const struct msg_job_submit_params *params, struct error *error)
 {
-    const struct msg_tensor *input = &params->input, *output = &params->output;
-    if (input->shape_count != output->shape_count)
-        return error_set(error, -EINVAL,
-                         "job.submit: \"input\" has %u dimensions and \"output\" %u; they must be equal",
-                         input->shape_count, output->shape_count);
-    for (uint32_t k = 0; k < input->shape_count; k++)
-        if (input->shape[k] != output->shape[k])
-            return error_set(error, -EINVAL,
-                             "job.submit: dimension %u of \"input\" is %" PRIu64 " and of \"output\" %" PRIu64
-                             "; they must be equal",
-                             k, input->shape[k], output->shape[k]);
+    const struct msg_tensor *input = &params->input;
+    int r = check_shape(input, &params->output, "output", error);
+    if (!r && params->coefficients.shape_count > 0)
+        r = check_shape(input, &params->coefficients, "coefficients", error);
+    if (r)
+        return r;
     if (params->axis >= input->shape_count)
         return error_set(error, -EINVAL, "job.submit: \"axis\" is %" PRIu64 "; a tensor of %u dimensions has 0 to %u",
                          params->axis, input->shape_count, input->shape_count - 1);
@@ -162,13 +172,15 @@ static int64_t run_bytes(uint64_t shape, int64_t stride)
 }
 
 /* Adds an outer dimension, or merges it into the last one when a step of that equals a full run of this. */
-static void add_outer(struct scan_rows *rows, uint64_t shape, int64_t input_stride, int64_t output_stride)
+static void add_outer(struct scan_rows *rows, uint64_t shape, int64_t input_stride, int64_t output_stride,
+                      int64_t coefficient_stride)
 {
     if (shape == 1)
         return;
     uint32_t last = rows->outer_rank - 1;
     if (rows->outer_rank > 0 && rows->input_outer_strides[last] == run_bytes(shape, input_stride) &&
-        rows->output_outer_strides[last] == run_bytes(shape, output_stride)) {
+        rows->output_outer_strides[last] == run_bytes(shape, output_stride) &&
+        rows->coefficient_outer_strides[last] == run_bytes(shape, coefficient_stride)) {
         rows->outer_shape[last] *= shape;
     } else {
         last = rows->outer_rank++;
@@ -176,6 +188,7 @@ static void add_outer(struct scan_rows *rows, uint64_t shape, int64_t input_stri
     }
     rows->input_outer_strides[last] = input_stride;
     rows->output_outer_strides[last] = output_stride;
+    rows->coefficient_outer_strides[last] = coefficient_stride;
 }
 
 /* All axes but the scanned one. */
@@ -189,7 +202,8 @@ static void add_axes(struct scan_rows *rows, const struct msg_job_submit_params 
         if (k == params->axis)
             continue;
         rows->row_count *= params->input.shape[k];
-        add_outer(rows, params->input.shape[k], params->input.strides[k], params->output.strides[k]);
+        add_outer(rows, params->input.shape[k], params->input.strides[k], params->output.strides[k],
+                  params->coefficients.strides[k]);
     }
 }
 
@@ -198,6 +212,8 @@ int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *ro
     int r = check_ranks(&params->input, "input", error);
     if (!r)
         r = check_ranks(&params->output, "output", error);
+    if (!r && params->coefficients.shape_count > 0)
+        r = check_ranks(&params->coefficients, "coefficients", error);
     if (!r)
         r = check_shapes(params, error);
     if (!r)
@@ -214,6 +230,7 @@ int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *ro
         .row_count = 1,
         .input_stride = params->input.strides[params->axis],
         .output_stride = params->output.strides[params->axis],
+        .coefficient_stride = params->coefficients.strides[params->axis],
     };
     add_axes(&made, params);
     r = algorithm_take(params, &made, error);

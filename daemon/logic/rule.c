@@ -88,15 +88,53 @@ static int check_kind(const struct msg_job_submit_params *params, struct error *
     return 0;
 }
 
-/* Its coefficients have no field yet. */
-static int check_op(const struct msg_job_submit_params *params, struct error *error)
+/* Which of the two is there goes by 0 and by no dimensions, which are what is left out. */
+static int check_coefficients(const struct msg_job_submit_params *params, struct error *error)
 {
-    if (params->op != SCAND_OPERATOR_AFFINE)
+    bool one = params->coefficient != 0, each = params->coefficients.shape_count > 0;
+    if (params->op != SCAND_OPERATOR_AFFINE && (one || each))
+        return error_set(error, -EINVAL,
+                         "job.submit: \"%s\" is for \"op\" \"affine\", but \"op\" is \"%s\"; leave it out, or give "
+                         "\"op\" \"affine\"",
+                         one ? "coefficient" : "coefficients", operator_words.words[params->op]);
+    if (params->op != SCAND_OPERATOR_AFFINE || one != each)
         return 0;
-    return error_set(
-        error, -EINVAL,
-        "job.submit: \"op\" is \"affine\", which takes coefficients that a job cannot carry; allowed: sum, "
-        "prod, max, min");
+    if (one)
+        return error_set(error, -EINVAL,
+                         "job.submit: \"coefficient\" is %.17g, and there are \"coefficients\", too; give one of them",
+                         params->coefficient);
+    return error_set(error, -EINVAL,
+                     "job.submit: \"op\" is \"affine\", but there is no \"coefficient\" (or it is 0, which would leave "
+                     "samples as they are) and no \"coefficients\"; give a number for all samples, or a tensor like "
+                     "\"input\"");
+}
+
+/* Coefficients are of the input's class, and a single one is exact for integers. */
+static int check_coefficient_type(const struct msg_job_submit_params *params, struct error *error)
+{
+    const double exact = 0x1p53;
+    uint32_t input = params->input.dtype, dtype = params->coefficients.dtype;
+    bool whole = params->coefficient >= -exact && params->coefficient <= exact &&
+                 params->coefficient == (double)(int64_t)params->coefficient;
+    char allowed[LIST_BYTES] = "";
+    int length = 0;
+    if (params->coefficients.shape_count == 0) {
+        if (!is_integer(input) || whole)
+            return 0;
+        return error_set(error, -EINVAL,
+                         "job.submit: \"coefficient\" is %.17g, but \"input.dtype\" \"%s\" is of integers; allowed: "
+                         "whole numbers from -2^53 to 2^53",
+                         params->coefficient, dtype_word(input));
+    }
+    if (dtype_class(dtype) == dtype_class(input))
+        return 0;
+    for (uint32_t other = 0; other < SCAND_DTYPE_COUNT; other++)
+        if (dtype_class(other) == dtype_class(input))
+            length += snprintf(allowed + length, sizeof allowed - (size_t)length, "%s%s", length ? ", " : "",
+                               dtype_word(other));
+    return error_set(error, -EINVAL,
+                     "job.submit: \"coefficients.dtype\" is \"%s\"; allowed with \"input.dtype\" \"%s\": %s",
+                     dtype_word(dtype), dtype_word(input), allowed);
 }
 
 static int check_demean(const struct msg_job_submit_params *params, struct error *error)
@@ -131,7 +169,9 @@ int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule
     if (!r)
         r = check_kind(params, error);
     if (!r)
-        r = check_op(params, error);
+        r = check_coefficients(params, error);
+    if (!r)
+        r = check_coefficient_type(params, error);
     if (!r)
         r = check_demean(params, error);
     if (r)
@@ -145,6 +185,8 @@ int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule
         .input = input,
         .output = params->output.dtype,
         .demean = params->demean,
+        .coefficients = params->coefficients.dtype,
+        .coefficient = params->coefficient,
     };
     for (uint32_t i = 0; i < params->passes_count; i++)
         rule->passes[i] = params->passes[i];

@@ -71,6 +71,8 @@ void manual_complete(struct manual *manual, size_t index, int status)
         manual->out[i] = manual->out[i + 1];
     span_touch(&chunk->input);
     span_touch(&chunk->output);
+    if (chunk->rows->coefficients)
+        span_touch(&chunk->coefficients);
     chunk->status = status;
     chunk->upload_us = 1;
     chunk->kernel_us = 10;

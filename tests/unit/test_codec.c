@@ -70,6 +70,9 @@ static void fill(const struct map_type *type, void *out, uint64_t *seed)
             if (*(uint64_t *)at > field->max)
                 *(uint64_t *)at = field->max;
             break;
+        case FIELD_F64:
+            *(double *)at = (double)(int64_t)random_next(seed) * 0x1p-40 + 0x1p-60;
+            break;
         case FIELD_TEXT:
         case FIELD_PROSE:
             memset(at, 'a' + (int)(random_next(seed) % 26), random_next(seed) % (field->max + 1));
@@ -542,6 +545,57 @@ static void numbers(void)
           NULL);
 }
 
+/* A number that can be taken leaves the first field that is missing. */
+static void floating_numbers(void)
+{
+#define COEFFICIENT "\x81\xab" "coefficient"
+    static const char missing[] = "job.submit: field \"input\" is missing";
+    static const char beyond[] = "job.submit: field \"coefficient\" is an integer beyond 2^53, which a double may not "
+                                 "hold; give a floating-point number";
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xcb\x3f\xef\xff\xff\xff\xff\xff\xff", missing);
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00", missing);
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xca\x7f\x80\x00\x00", missing);
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\x02", missing);
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xff", missing);
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xcf\x00\x20\x00\x00\x00\x00\x00\x00", missing);
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xcf\x00\x20\x00\x00\x00\x00\x00\x01", beyond);
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xd3\xff\xdf\xff\xff\xff\xff\xff\xff", beyond);
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xc0",
+          "job.submit: field \"coefficient\" is nil; expected: a number");
+    FIELD(job_submit, job_submit_params, COEFFICIENT "\xa1" "2",
+          "job.submit: field \"coefficient\" is text; expected: a number");
+    FIELD(job_submit, job_submit_params, "\x81\xac" "coefficients\x80",
+          "job.submit: field \"coefficients.buffer\" is missing");
+}
+
+/* Whole numbers arrive as what they are, whatever they were sent as. */
+static void whole_numbers_as_floating_ones(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        double value;
+    } list[] = {{"\x05", 1, 5}, {"\xfe", 1, -2}, {"\xca\x40\xa0\x00\x00", 5, 5}, {"\xcd\x01\x00", 3, 256}};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        uint8_t whole[512];
+        struct encoded out = {whole, 0, sizeof whole};
+        struct msg_job_submit_params params = submit, got;
+        struct message message;
+        struct error error;
+        params.coefficient = 1.5;
+        REQUIRE(encode_request(&out, 5, METHOD_job_submit, &msg_job_submit_params_type, &params) == 0);
+        uint8_t *number = memmem(whole, out.size, "\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00", 9), *copy;
+        REQUIRE(number);
+        memmove(number + list[i].size, number + 9, (size_t)(whole + out.size - (number + 9)));
+        memcpy(number, list[i].bytes, list[i].size);
+        REQUIRE(open_copy(&message, whole, out.size - 9 + list[i].size, &copy, &error) == 0);
+        CHECK_EQ(message_read(&message, &msg_job_submit_params_type, &got, &error), 0);
+        CHECK(got.coefficient == list[i].value);
+        message_close(&message);
+        free(copy);
+    }
+}
+
 static void keys(void)
 {
     FIELD(job_cancel, job_id, "\x80", "job.cancel: field \"job\" is missing");
@@ -681,6 +735,8 @@ static const struct test tests[] = {
     TEST(unknown_methods),
     TEST(methods_have_their_names),
     TEST(numbers),
+    TEST(floating_numbers),
+    TEST(whole_numbers_as_floating_ones),
     TEST(keys),
     TEST(texts),
     TEST(words),

@@ -39,7 +39,8 @@ static int plan(struct job *job, const struct msg_job_submit_params *params, uin
 {
     buffers_begin();
     *job = (struct job){.arrived_us = 100};
-    return job_plan(job, params, &buffers[params->input.buffer - 1], &buffers[params->output.buffer - 1], chunk_bytes,
+    return job_plan(job, params, &buffers[params->input.buffer - 1], &buffers[params->output.buffer - 1],
+                    params->coefficients.shape_count ? &buffers[params->coefficients.buffer - 1] : NULL, chunk_bytes,
                     &error);
 }
 
@@ -150,6 +151,29 @@ static void plan_compares_input_and_output(void)
 }
 
 /* Whatever else such a job says: nothing of it is ever touched. */
+/* Coefficients may be the input, but not what is written. */
+static void plan_with_coefficients(void)
+{
+    struct msg_job_submit_params params = scan_of(rows_of(1, 5, 100, 0), rows_of(2, 5, 100, 0));
+    struct job job;
+    params.op = SCAND_OPERATOR_AFFINE;
+    params.coefficients = rows_of(1, 5, 100, 0);
+    CHECK_EQ(plan(&job, &params, 4 * 800), 0);
+    CHECK(job.rows.coefficients == memory[0]);
+    CHECK_EQ(job.chunk_rows, 4); /* of 400 bytes of samples and as many of coefficients */
+    params.coefficients.buffer = 2;
+    params.coefficients.offset = 1996;
+    CHECK_EQ(plan(&job, &params, 1000), -EINVAL);
+    CHECK_CONTAINS(error.message, "\"coefficients\" (bytes 1996 to 3996) and \"output\" (bytes 0 to 2000) of buffer 2 "
+                                  "overlap; keep them apart");
+    params.coefficients.offset = 2000;
+    CHECK_EQ(plan(&job, &params, 1000), 0);
+    CHECK(job.rows.coefficients == memory[1] + 2000);
+    params.coefficients.offset = 2004;
+    CHECK_EQ(plan(&job, &params, 1000), -EINVAL);
+    CHECK_CONTAINS(error.message, "\"coefficients\" ends at byte 4004");
+}
+
 static void plan_of_nothing(void)
 {
     struct job job;
@@ -322,6 +346,22 @@ static void conflicts(void)
     CHECK(!job_conflicts(&touches, &earlier));
 }
 
+/* Coefficients are read, as the input is. */
+static void conflicts_of_coefficients(void)
+{
+    struct msg_job_submit_params params = scan_of(rows_of(1, 1, 100, 0), rows_of(1, 1, 100, 0));
+    struct job affine, writes_them = job_on(rows_of(1, 1, 100, 1000), rows_of(2, 1, 100, 396)),
+                       beside = job_on(rows_of(1, 1, 100, 1000), rows_of(2, 1, 100, 400)),
+                       reads_them = job_on(rows_of(2, 1, 100, 0), rows_of(1, 1, 100, 2000));
+    params.op = SCAND_OPERATOR_AFFINE;
+    params.coefficients = rows_of(2, 1, 100, 0);
+    CHECK_EQ(plan(&affine, &params, 4096), 0);
+    CHECK(job_conflicts(&writes_them, &affine));
+    CHECK(job_conflicts(&affine, &writes_them));
+    CHECK(!job_conflicts(&beside, &affine));
+    CHECK(!job_conflicts(&reads_them, &affine));
+}
+
 /* Bytes at the same place of different buffers are different bytes. */
 static void conflicts_are_within_a_buffer(void)
 {
@@ -336,6 +376,7 @@ static const struct test tests[] = {
     TEST(plan_fills_chunks),
     TEST(plan_refuses),
     TEST(plan_compares_input_and_output),
+    TEST(plan_with_coefficients),
     TEST(plan_of_nothing),
     TEST(chunks_cover_the_rows_once),
     TEST(first_failure_is_the_outcome),
@@ -346,6 +387,7 @@ static const struct test tests[] = {
     TEST(stop_while_running),
     TEST(stop_between_chunks),
     TEST(conflicts),
+    TEST(conflicts_of_coefficients),
     TEST(conflicts_are_within_a_buffer),
     TEST_END,
 };

@@ -191,6 +191,33 @@ static void rows_check_the_params(void)
     CHECK_CONTAINS(refused(&bad), "\"output.dtype\" is \"u32\"; allowed with \"input.dtype\" \"f32\": f32, f64");
 }
 
+static void rows_have_coefficients(void)
+{
+    struct msg_job_submit_params good = scan_of(TENSOR(3, 4, 5), TENSOR(3, 4, 5), 2), bad = good;
+    struct scan_rows rows;
+    good.op = SCAND_OPERATOR_AFFINE;
+    good.coefficients = TENSOR(3, 4, 5);
+    bad = good, bad.coefficients = TENSOR(3, 20);
+    CHECK_CONTAINS(refused(&bad), "\"input\" has 3 dimensions and \"coefficients\" 2; they must be equal");
+    bad = good, bad.coefficients.shape[1] = 1;
+    CHECK_CONTAINS(refused(&bad), "dimension 1 of \"input\" is 4 and of \"coefficients\" 1; they must be equal");
+    bad = good, bad.coefficients.strides_count = 2;
+    CHECK_CONTAINS(refused(&bad), "\"coefficients\" has 3 dimensions but 2 strides");
+    CHECK_EQ(layout_rows(&good, &rows, &error), 0);
+    CHECK_EQ(rows.outer_rank, 1);
+    CHECK_EQ(rows.coefficient_stride, 4);
+    CHECK_EQ(rows.coefficient_outer_strides[0], 20);
+    good.coefficients.strides[1] = good.coefficients.strides[2] = 0; /* then the outer ones cannot be one */
+    CHECK_EQ(layout_rows(&good, &rows, &error), 0);
+    CHECK_EQ(rows.outer_rank, 2);
+    CHECK_EQ(rows.coefficient_stride, 0);
+    CHECK(rows.coefficient_outer_strides[0] == 80 && rows.coefficient_outer_strides[1] == 0);
+    good.coefficients.strides[0] = 0;
+    CHECK_EQ(layout_rows(&good, &rows, &error), 0);
+    CHECK_EQ(rows.outer_rank, 1);
+    CHECK_EQ(rows.coefficient_outer_strides[0], 0);
+}
+
 static void rows_have_limits(void)
 {
     struct msg_job_submit_params params =
@@ -478,6 +505,7 @@ static const struct test tests[] = {
     TEST(disjoint_ignores_single_elements),
     TEST(same_is_same),
     TEST(rows_check_the_params),
+    TEST(rows_have_coefficients),
     TEST(rows_have_limits),
     TEST(rows_of_nothing),
     TEST(rows_carry_the_rule),

@@ -2,6 +2,7 @@
  * Which types, accumulators and options go together, each combination against a table of what is allowed.
  */
 #include <errno.h>
+#include <math.h>
 
 #include "daemon/logic/rule.h"
 #include "tests/check.h"
@@ -124,8 +125,65 @@ static void demeans(void)
     CHECK_CONTAINS(refused(&params), "\"demean\" is 1, but \"input.dtype\" \"i32\" is of integers");
 }
 
+static void coefficients(void)
+{
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32);
+    params.coefficient = 0.5;
+    CHECK_CONTAINS(refused(&params), "\"coefficient\" is for \"op\" \"affine\", but \"op\" is \"sum\"; leave it out");
+    params.op = SCAND_OPERATOR_AFFINE;
+    CHECK_EQ(rule_take(&params, &rule, &error), 0);
+    CHECK(rule.op == SCAND_OPERATOR_AFFINE && rule.coefficient == 0.5);
+    params.coefficient = NAN;
+    CHECK_EQ(rule_take(&params, &rule, &error), 0);
+    params.coefficient = 0.5;
+    params.coefficients = (struct msg_tensor){.dtype = SCAND_DTYPE_BF16, .shape_count = 1, .strides_count = 1};
+    CHECK_CONTAINS(refused(&params), "\"coefficient\" is 0.5, and there are \"coefficients\", too; give one of them");
+    params.coefficient = 0;
+    CHECK_EQ(rule_take(&params, &rule, &error), 0);
+    CHECK_EQ(rule.coefficients, SCAND_DTYPE_BF16);
+    params.coefficients.dtype = SCAND_DTYPE_F64;
+    CHECK_CONTAINS(refused(&params),
+                   "\"coefficients.dtype\" is \"f64\"; allowed with \"input.dtype\" \"f32\": f32, f16, "
+                   "bf16, f32be, i16be, i32be, ibm32");
+    params.op = SCAND_OPERATOR_MAX;
+    CHECK_CONTAINS(refused(&params), "\"coefficients\" is for \"op\" \"affine\", but \"op\" is \"max\"");
+    params.op = SCAND_OPERATOR_AFFINE;
+    params.coefficients.shape_count = 0;
+    CHECK_CONTAINS(refused(&params), "\"op\" is \"affine\", but there is no \"coefficient\"");
+    params.coefficient = 2;
+    params.kind = SCAND_KIND_HALF;
+    CHECK_CONTAINS(refused(&params), "allowed with \"affine\": inclusive, exclusive");
+}
+
+static void coefficients_of_integers(void)
+{
+    static const double good[] = {-1, 3, 0x1p53, -0x1p53};
+    static const double bad[] = {0.5, 0x1p53 + 2, -0x1p80, INFINITY, NAN};
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_I32, SCAND_DTYPE_I64);
+    params.op = SCAND_OPERATOR_AFFINE;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        params.coefficient = good[i];
+        CHECK_EQ(rule_take(&params, &rule, &error), 0);
+        CHECK(rule.coefficient == good[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        params.coefficient = bad[i];
+        CHECK_CONTAINS(refused(&params), "is of integers; allowed: whole numbers from -2^53 to 2^53");
+    }
+    params.coefficient = 0;
+    params.coefficients = (struct msg_tensor){.dtype = SCAND_DTYPE_U32, .shape_count = 1, .strides_count = 1};
+    CHECK_CONTAINS(refused(&params), "is \"u32\"; allowed with \"input.dtype\" \"i32\": i32, i64");
+}
+
 static const struct test tests[] = {
-    TEST(outputs), TEST(accumulators), TEST(intermediates), TEST(kinds), TEST(demeans), TEST_END,
+    TEST(outputs),
+    TEST(accumulators),
+    TEST(intermediates),
+    TEST(kinds),
+    TEST(demeans),
+    TEST(coefficients),
+    TEST(coefficients_of_integers),
+    TEST_END,
 };
 
 int main(int argc, char **argv)

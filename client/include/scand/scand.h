@@ -97,12 +97,17 @@ struct scand_scan {
     uint32_t pass_count; /* 1 or 2 */
     enum scand_pass passes[SCAND_PASSES_MAX];
     enum scand_kind kind;
-    enum scand_operator op; /* SCAND_OPERATOR_SUM, _PROD, _MAX or _MIN */
+    enum scand_operator op; /* SCAND_OPERATOR_SUM, _PROD, _MAX, _MIN or _AFFINE */
     enum scand_accumulator accumulator;
     enum scand_dtype intermediate; /* what values are rounded to between two passes */
     uint32_t demean;               /* not 0: each row's mean is taken from its samples first; floats only */
     const char *algorithm;         /* NULL: the daemon's own; else a name of scand_kernels: see there */
     struct scand_tensor offsets;   /* of ragged rows; rank 0: none. See below */
+    /* SCAND_OPERATOR_AFFINE takes one of these two, others neither: a coefficient for all samples, which is not 0 and
+     * with integers a whole number of at most 2^53; or one for each, of a dtype of the input's class and the input's
+     * shape. Strides of 0 repeat one along a dimension. They do not overlap the output. */
+    double coefficient;
+    struct scand_tensor coefficients; /* rank 0: none */
 };
 
 /*
