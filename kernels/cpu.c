@@ -6,20 +6,22 @@
  * rows: a block of each is gathered into a line of the scratch memory, some samples of each row in turn, and scattered
  * the same way. Other dtypes are decoded and encoded on that way.
  *
- * A row of which the mean is taken is visited once for its total. A row of several blocks is visited once for each
- * pass, to find the totals of the blocks in that pass and from them the carries, and once more for the values. What a
- * pass leaves is never stored between visits but computed again.
+ * A row that is reduced, or of which the mean is taken, is visited once for its total. A row of several blocks is
+ * visited once for each pass, to find the totals of the blocks in that pass and from them the carries, and once more
+ * for the values. What a pass leaves is never stored between visits but computed again.
  *
  * Ragged rows are scanned one by one, each as a batch of its own. Threads take stretches of samples, and scan the rows
  * that begin there; a row that is more than a thread's share is scanned by all of them.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/codec.h"
 #include "kernels/cpu.h"
+#include "kernels/reduce.h"
 #include "kernels/tree.h"
 
 #define ITEM_SAMPLES  65536 /* of the short rows that a thread takes at once */
@@ -185,9 +187,10 @@ static const union sum *carry_into(const struct scan *scan, const struct strip *
     return &strip->carries[pass][r * scan->block_count + b];
 }
 
-#define FOR_MEAN UINT32_MAX
+#define FOR_TOTAL UINT32_MAX
 
-/* Visits block b of the strip's rows: for its total in pass `known`, with all passes known for the values, or FOR_MEAN.
+/* Visits block b of the strip's rows: for its total in pass `known`, with all passes known for the values, or
+ * FOR_TOTAL.
  */
 static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b,
                         uint32_t known)
@@ -198,28 +201,28 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
     bool scatter = last && (!output_contiguous(rows) || !is_plain(rows->rule.output));
     if (gather)
         strip_gather(scan, scratch, strip, b);
-    if (coefficients_gathered(rows) && known != FOR_MEAN)
+    if (coefficients_gathered(rows) && known != FOR_TOTAL)
         coefficients_gather(scan, scratch, strip, b);
     for (uint64_t r = 0; r < strip->count; r++) {
         uint64_t row = strip->first + r;
         struct cpu_block block = {
             .rule = &rows->rule,
             .known = known,
-            .mean = rows->rule.demean && known != FOR_MEAN ? &strip->means[r] : NULL,
+            .mean = rows->rule.demean && known != FOR_TOTAL ? &strip->means[r] : NULL,
             .length = block_length(rows, b),
             .input = gather ? scratch->lines[r] : input_at(rows, row, b * ORDER_BLOCK),
             .next = gather || row + 1 == scan->first + scan->count ? NULL : input_at(rows, row + 1, b * ORDER_BLOCK),
             .output = scatter ? scratch->lines[r] : output_at(rows, row, b * ORDER_BLOCK),
             .coefficients = coefficients_of(rows, scratch, row, r, b),
         };
-        for (uint32_t pass = 0; known != FOR_MEAN && pass < known; pass++)
+        for (uint32_t pass = 0; known != FOR_TOTAL && pass < known; pass++)
             block.carries[pass] = carry_into(scan, strip, pass, r, b);
-        if (known == FOR_MEAN)
+        if (known == FOR_TOTAL)
             scan->build->block_total(scratch, &block);
         else
             scan->build->block_run(scratch, &block);
         if (!last)
-            strip->carries[known == FOR_MEAN ? 0 : known][r * scan->block_count + b] = block.total;
+            strip->carries[known == FOR_TOTAL ? 0 : known][r * scan->block_count + b] = block.total;
     }
     if (scatter)
         strip_scatter(scan, scratch, strip, b);
@@ -248,12 +251,24 @@ static void strip_carries(const struct scan *scan, const struct strip *strip, ui
                      strip->carries[pass] + r * scan->block_count, scan->block_count, strip->workspace);
 }
 
-/* From the totals of the blocks, which lie where the carries of the first pass will. */
+/* Of the strip's r-th row, from the totals of its blocks, which lie where the carries of the first pass will. */
+static union sum row_total(const struct scan *scan, const struct strip *strip, struct arithmetic arithmetic, uint64_t r)
+{
+    return tree_total(arithmetic, strip->carries[0] + r * scan->block_count, scan->block_count);
+}
+
+static void strip_reduce(const struct scan *scan, const struct strip *strip)
+{
+    for (uint64_t r = 0; r < strip->count; r++) {
+        union sum total = row_total(scan, strip, arithmetic_of(&scan->rows->rule), r);
+        reduce_store(scan->rows, strip->first + r, &total);
+    }
+}
+
 static void strip_means(const struct scan *scan, struct strip *strip)
 {
     for (uint64_t r = 0; r < strip->count; r++) {
-        union sum *totals = strip->carries[0] + r * scan->block_count;
-        double total = tree_total(arithmetic_of_mean, totals, scan->block_count).f64;
+        double total = row_total(scan, strip, arithmetic_of_mean, r).f64;
         strip->means[r] = total / (double)scan->rows->length;
     }
 }
@@ -263,60 +278,77 @@ static struct cpu_scratch *scratch_of(const struct scan *scan, unsigned worker)
     return scan->pool ? cpu_pool_scratch(scan->pool, worker) : scan->scratch;
 }
 
-/* Work for a thread: strips, until none is left. */
-static void strips_work(void *context, unsigned worker)
+static bool is_reduction(const struct scan *scan)
 {
-    struct scan *scan = context;
-    uint32_t pass_count = scan->rows->rule.pass_count;
-    uint64_t item;
-    while ((item = atomic_fetch_add(&scan->next, scan->item_strips)) < scan->strip_count) {
-        for (uint64_t s = item; s < item + scan->item_strips && s < scan->strip_count; s++) {
-            struct strip strip = strip_of(scan, s, worker);
-            for (uint64_t b = 0; scan->rows->rule.demean && b < scan->block_count; b++)
-                strip_visit(scan, scratch_of(scan, worker), &strip, b, FOR_MEAN);
-            if (scan->rows->rule.demean)
-                strip_means(scan, &strip);
-            for (uint32_t known = scan->block_count > 1 ? 0 : pass_count; known <= pass_count; known++) {
-                for (uint64_t b = 0; b < scan->block_count; b++)
-                    strip_visit(scan, scratch_of(scan, worker), &strip, b, known);
-                if (known < pass_count)
-                    strip_carries(scan, &strip, known);
-            }
-        }
-    }
+    return scan->rows->rule.operation == SCAND_OPERATION_REDUCE;
 }
 
-/* Work for a thread: blocks of one strip, until none is left. */
+/* One visit of all blocks of a strip, by a thread or, where `worker` is ALL_WORKERS, by all of the pool. */
 struct visit {
     struct scan *scan;
-    struct strip strip;
+    const struct strip *strip;
     uint32_t known;
 };
 
+#define ALL_WORKERS UINT_MAX
+
+/* Work for a thread: blocks of one strip, until none is left. */
 static void blocks_work(void *context, unsigned worker)
 {
     struct visit *visit = context;
     uint64_t b;
     while ((b = atomic_fetch_add(&visit->scan->next, 1)) < visit->scan->block_count)
-        strip_visit(visit->scan, scratch_of(visit->scan, worker), &visit->strip, b, visit->known);
+        strip_visit(visit->scan, scratch_of(visit->scan, worker), visit->strip, b, visit->known);
+}
+
+static void strip_visit_all(struct scan *scan, const struct strip *strip, uint32_t known, unsigned worker)
+{
+    struct visit visit = {scan, strip, known};
+    if (worker == ALL_WORKERS) {
+        atomic_store(&scan->next, 0);
+        cpu_pool_run(scan->pool, blocks_work, &visit);
+        return;
+    }
+    for (uint64_t b = 0; b < scan->block_count; b++)
+        strip_visit(scan, scratch_of(scan, worker), strip, b, known);
+}
+
+static void strip_work(struct scan *scan, struct strip *strip, unsigned worker)
+{
+    uint32_t pass_count = scan->rows->rule.pass_count;
+    if (scan->rows->rule.demean || is_reduction(scan))
+        strip_visit_all(scan, strip, FOR_TOTAL, worker);
+    if (is_reduction(scan)) {
+        strip_reduce(scan, strip);
+        return;
+    }
+    if (scan->rows->rule.demean)
+        strip_means(scan, strip);
+    for (uint32_t known = scan->block_count > 1 ? 0 : pass_count; known <= pass_count; known++) {
+        strip_visit_all(scan, strip, known, worker);
+        if (known < pass_count)
+            strip_carries(scan, strip, known);
+    }
+}
+
+/* Work for a thread: strips, until none is left. */
+static void strips_work(void *context, unsigned worker)
+{
+    struct scan *scan = context;
+    uint64_t item;
+    while ((item = atomic_fetch_add(&scan->next, scan->item_strips)) < scan->strip_count) {
+        for (uint64_t s = item; s < item + scan->item_strips && s < scan->strip_count; s++) {
+            struct strip strip = strip_of(scan, s, worker);
+            strip_work(scan, &strip, worker);
+        }
+    }
 }
 
 static void scan_by_blocks(struct scan *scan)
 {
-    uint32_t pass_count = scan->rows->rule.pass_count;
     for (uint64_t s = 0; s < scan->strip_count; s++) {
-        struct visit visit = {.scan = scan, .strip = strip_of(scan, s, 0), .known = FOR_MEAN};
-        if (scan->rows->rule.demean) {
-            atomic_store(&scan->next, 0);
-            cpu_pool_run(scan->pool, blocks_work, &visit);
-            strip_means(scan, &visit.strip);
-        }
-        for (visit.known = 0; visit.known <= pass_count; visit.known++) {
-            atomic_store(&scan->next, 0);
-            cpu_pool_run(scan->pool, blocks_work, &visit);
-            if (visit.known < pass_count)
-                strip_carries(scan, &visit.strip, visit.known);
-        }
+        struct strip strip = strip_of(scan, s, 0);
+        strip_work(scan, &strip, ALL_WORKERS);
     }
 }
 
@@ -324,7 +356,8 @@ static void scan_plan(struct scan *scan)
 {
     const struct scan_rows *rows = scan->rows;
     scan->block_count = (rows->length + ORDER_BLOCK - 1) / ORDER_BLOCK;
-    bool contiguous = input_contiguous(rows) && output_contiguous(rows) && !coefficients_gathered(rows);
+    bool contiguous =
+        input_contiguous(rows) && (is_reduction(scan) || output_contiguous(rows)) && !coefficients_gathered(rows);
     scan->strip_rows = contiguous ? 1 : CPU_STRIP_ROWS;
     scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
     uint64_t strip_samples = scan->strip_rows * rows->length;
@@ -340,7 +373,7 @@ static unsigned worker_count(const struct scan *scan)
 
 static int scan_allocate(struct scan *scan)
 {
-    if (scan->block_count == 1 && !scan->rows->rule.demean)
+    if (scan->block_count == 1 && !scan->rows->rule.demean && !is_reduction(scan))
         return 0;
     scan->sums = calloc(worker_count(scan) * scan->worker_sums, sizeof(*scan->sums));
     return scan->sums ? 0 : -ENOMEM;
@@ -416,10 +449,18 @@ static void ragged_run(struct scan *scan)
         ragged_work(scan, 0);
 }
 
+/* Rows without samples have reductions too, and nothing else. */
+static int empty_run(const struct scan *scan)
+{
+    for (uint64_t r = 0; r < scan->count && is_reduction(scan); r++)
+        reduce_store(scan->rows, scan->first + r, NULL);
+    return 0;
+}
+
 static int scan_run(struct scan *scan)
 {
     if (scan->rows->length == 0 || scan->count == 0)
-        return 0;
+        return empty_run(scan);
     scan_plan(scan);
     int error = scan_allocate(scan);
     if (error)

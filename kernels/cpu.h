@@ -100,7 +100,7 @@ struct cpu_block {
 /* A build for an instruction set. */
 struct cpu_build {
     void (*block_run)(struct cpu_scratch *scratch, struct cpu_block *block);
-    /* Only the total of a block of floats as a mean needs it: forward, in f64. */
+    /* Only the total of a block, forward: as the rule's reduction needs it, or, of a scan, the mean. */
     void (*block_total)(struct cpu_scratch *scratch, struct cpu_block *block);
     /* Decodes samples of any dtype, `stride` bytes apart, into a line: f32, or 8 bytes for other classes. And back. */
     void (*line_decode)(enum scand_dtype dtype, void *line, const char *from, int64_t stride, uint64_t count);

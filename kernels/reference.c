@@ -1,12 +1,13 @@
 /*
- * The definition of what a scan returns: order 1 (order.h) and the rounding rules, written to be read. Every other
- * implementation returns these bits.
+ * The definition of what a scan and a reduction return: order 1 (order.h) and the rounding rules, written to be read.
+ * Every other implementation returns these bits.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "kernels/codec.h"
 #include "kernels/order.h"
+#include "kernels/reduce.h"
 #include "kernels/scan.h"
 #include "kernels/tree.h"
 
@@ -118,6 +119,22 @@ static void row_run(const struct scan_rule *rule, union sample *row, const union
     }
 }
 
+/* The total of a row, from which its reduction is made. */
+static union sum row_total(const struct scan_rule *rule, union sample *row, uint64_t length, union sum *leaves)
+{
+    bool squares = reduce_squares(rule->reduction);
+    struct pass pass = {
+        .arithmetic = arithmetic_of(rule),
+        .wide = squares || codec_class(rule->input) == SCAND_CLASS_F64,
+        .row = row,
+        .length = length,
+    };
+    for (uint64_t i = 0; squares && i < length; i++)
+        row[i].real = row[i].real * row[i].real;
+    uint64_t leaf_count = pass_totals(&pass, leaves);
+    return tree_total(pass.arithmetic, leaves, leaf_count);
+}
+
 static union sample sample_read(enum scand_dtype dtype, const char *from)
 {
     union sample sample;
@@ -174,27 +191,45 @@ static int ragged_reference(const struct scan_rows *rows, uint64_t first, uint64
     return error;
 }
 
+/* Of rows without samples there are only reductions. */
+static int empty_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    for (uint64_t r = first; r < first + count && rows->rule.operation == SCAND_OPERATION_REDUCE; r++)
+        reduce_store(rows, r, NULL);
+    return 0;
+}
+
+static void row_compute(const struct scan_rows *rows, uint64_t index, union sample *row, union number *factors,
+                        union sum *leaves)
+{
+    row_read(rows, index, row);
+    if (rows->rule.operation == SCAND_OPERATION_REDUCE) {
+        union sum total = row_total(&rows->rule, row, rows->length, leaves);
+        reduce_store(rows, index, &total);
+        return;
+    }
+    if (factors)
+        row_factors(rows, index, factors);
+    if (rows->rule.demean)
+        row_demean(&rows->rule, row, rows->length, leaves);
+    row_run(&rows->rule, row, factors, rows->length, leaves);
+    row_write(rows, index, row);
+}
+
 int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     if (rows->offsets)
         return ragged_reference(rows, first, count);
     if (rows->length == 0 || count == 0)
-        return 0;
+        return empty_reference(rows, first, count);
     bool affine = rows->rule.op == SCAND_OPERATOR_AFFINE;
     uint64_t leaf_count = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;
     union sample *row = malloc(rows->length * sizeof(*row));
     union number *factors = affine ? malloc(rows->length * sizeof(*factors)) : NULL;
     union sum *leaves = malloc((leaf_count + tree_workspace(leaf_count)) * sizeof(*leaves));
     int error = row && leaves && (factors || !affine) ? 0 : -ENOMEM;
-    for (uint64_t r = first; r < first + count && !error; r++) {
-        row_read(rows, r, row);
-        if (affine)
-            row_factors(rows, r, factors);
-        if (rows->rule.demean)
-            row_demean(&rows->rule, row, rows->length, leaves);
-        row_run(&rows->rule, row, factors, rows->length, leaves);
-        row_write(rows, r, row);
-    }
+    for (uint64_t r = first; r < first + count && !error; r++)
+        row_compute(rows, r, row, factors, leaves);
     free(row);
     free(factors);
     free(leaves);

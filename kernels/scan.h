@@ -1,5 +1,5 @@
 /*
- * Batched scans along one axis: what to compute, where the rows lie, and the functions that compute it.
+ * Batched scans and reductions along one axis: what to compute, where the rows lie, and the functions that compute it.
  *
  * All implementations return the same bits: order 1, the association that order.h states and reference.c spells out.
  * NaN results are written as the one quiet NaN 0x7fc00000 (f32) or 0x7ff8000000000000 (f64), whatever NaN came in. With
@@ -23,6 +23,8 @@
  *
  * The mean that `demean` takes away is the row's total in order 1, forward and in f64, divided by its length; the
  * difference is computed in f64 and rounded to the sample's type, f32 or f64.
+ *
+ * A reduction writes one result for each row: reduce.h says what it is.
  */
 #ifndef KERNELS_SCAN_H
 #define KERNELS_SCAN_H
@@ -49,6 +51,8 @@ extern "C" {
  * Coefficients of affine are of the input's class.
  */
 struct scan_rule {
+    enum scand_operation operation;
+    enum scand_reduction reduction;           /* NONE for a scan; else the rest is as reduce_rule makes it */
     enum scand_pass passes[SCAND_PASSES_MAX]; /* run in order */
     uint32_t pass_count;                      /* 1 or 2 */
     enum scand_kind kind;                     /* of every pass; HALF with sums of floats only */
@@ -59,7 +63,8 @@ struct scan_rule {
     bool demean;                   /* floats only: before the first pass, each row's mean is taken from its samples */
     enum scand_dtype coefficients; /* affine: where the rows have one for each sample */
     double coefficient;            /* affine: else that of all; with integers a whole number of at most 2^53 */
-    /* 0: order 1. Else 1 + an enum variant_id: rows for variant_scan_from and variant_run, not for scan_*. */
+    /* 0: order 1. Else 1 + an enum variant_id, or, of a reduction, 1 + an enum reduction_id: rows for variant_scan_from
+     * and variant_run, or for reduce_rows_from and reduction_run, not for scan_*. */
     uint32_t algorithm;
 };
 
@@ -73,6 +78,8 @@ struct scan_rule {
  * not decrease; rows may be empty, and samples before the first and from the last offset on belong to none. outer_rank
  * is 0, `length` at least that of the longest row, and sample 0 is that of the line. A row's bits are those that it has
  * on its own.
+ *
+ * A reduction has one output element per row, does not use output_stride, and is neither in place nor of ragged rows.
  */
 struct scan_rows {
     struct scan_rule rule;
@@ -106,8 +113,8 @@ int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
  * The CPU path: SIMD chosen at run time, rows (or, of a few long ones, their blocks) shared out among the threads of a
  * pool, ragged ones by their samples. cpu_pool_create takes the number of threads that work, the caller of scan_cpu
  * included, or 0 for one per available core; it returns NULL and sets errno on failure. One scan_cpu at a time per
- * pool. scan_cpu returns 0, or -ENOMEM before anything is written; only rows longer than ORDER_BLOCK, or without their
- * mean, allocate.
+ * pool. scan_cpu returns 0, or -ENOMEM before anything is written; only rows longer than ORDER_BLOCK, without their
+ * mean, or reduced allocate.
  */
 struct cpu_pool;
 struct cpu_pool *cpu_pool_create(unsigned threads);

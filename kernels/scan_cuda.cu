@@ -577,6 +577,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     const struct scan_rule *rule = &rows->rule;
     if (rows->length == 0 || count == 0)
         return cudaSuccess;
+    if (rule->operation != SCAND_OPERATION_SCAN)
+        return cudaErrorNotSupported;
     int id;
     cudaError_t error = cudaGetDevice(&id);
     if (error || id >= DEVICES_MAX)

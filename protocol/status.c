@@ -77,6 +77,8 @@ int status_exit_code(enum scand_status status)
     static const char *const list##_list[] = {LIST(EXPAND)}; \
     const struct words list##_words = {WHAT, list##_list, sizeof list##_list / sizeof list##_list[0]};
 
+WORDS(operation, "operation", SCAND_OPERATIONS, WORD2)
+WORDS(reduction, "reduction", SCAND_REDUCTIONS, WORD2)
 WORDS(dtype, "dtype", SCAND_DTYPES, WORD4)
 WORDS(accumulator, "accumulator", SCAND_ACCUMULATORS, WORD2)
 WORDS(kind, "kind", SCAND_KINDS, WORD2)

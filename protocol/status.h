@@ -34,7 +34,8 @@ struct words {
     size_t count;
 };
 
-extern const struct words dtype_words, accumulator_words, kind_words, operator_words, pass_words, place_words;
+extern const struct words operation_words, reduction_words, dtype_words, accumulator_words, kind_words, operator_words,
+    pass_words, place_words;
 
 /* The enumerator that a word of `length` bytes stands for, or -1. */
 int words_find(const struct words *words, const char *word, size_t length);

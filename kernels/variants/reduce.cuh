@@ -63,7 +63,7 @@ struct level {
     int64_t pitch;
     uint64_t rows, length, parts;
     double *output;
-    enum reduce_op op;
+    enum scand_reduction op;
     uint64_t samples; /* of a whole row */
 };
 
@@ -86,11 +86,11 @@ GPU_INLINE double load(struct part<In> part, int i)
 }
 
 /* What is asked for, from the combined samples of a row. */
-GPU_INLINE double finished(enum reduce_op op, double value, uint64_t samples)
+GPU_INLINE double finished(enum scand_reduction op, double value, uint64_t samples)
 {
-    if (op == REDUCE_MEAN || op == REDUCE_RMS)
+    if (op == SCAND_REDUCTION_MEAN || op == SCAND_REDUCTION_RMS)
         value = value / (double)samples;
-    return op == REDUCE_RMS || op == REDUCE_NORM ? sqrt(value) : value;
+    return op == SCAND_REDUCTION_RMS || op == SCAND_REDUCTION_NORM ? sqrt(value) : value;
 }
 
 /* Rung::block<Op>(part, results) reduces a part of Rung::span samples; `results` is shared memory. Thread 0 returns it.
@@ -138,12 +138,12 @@ static int levels_launch(const struct reduce_rows *rows, void *workspace, cudaSt
 template <class Rung> static int levels_run(const struct reduce_rows *rows, void *workspace, cudaStream_t stream)
 {
     switch (rows->op) {
-    case REDUCE_MIN:
+    case SCAND_REDUCTION_MIN:
         return levels_launch<Rung, op_min, op_min>(rows, workspace, stream);
-    case REDUCE_MAX:
+    case SCAND_REDUCTION_MAX:
         return levels_launch<Rung, op_max, op_max>(rows, workspace, stream);
-    case REDUCE_RMS:
-    case REDUCE_NORM:
+    case SCAND_REDUCTION_RMS:
+    case SCAND_REDUCTION_NORM:
         return levels_launch<Rung, op_squares, op_sum>(rows, workspace, stream);
     default:
         return levels_launch<Rung, op_sum, op_sum>(rows, workspace, stream);

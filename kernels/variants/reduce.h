@@ -5,33 +5,20 @@
  * Plain C: names and lessons are in every build, the kernels in a build with CUDA. To add one: its file, and a row
  * here.
  */
-#ifndef KERNELS_REDUCE_H
-#define KERNELS_REDUCE_H
+#ifndef KERNELS_VARIANTS_REDUCE_H
+#define KERNELS_VARIANTS_REDUCE_H
 
+#include <scand/types.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define REDUCE_ONLY(NAME) (1u << SCAND_REDUCTION_##NAME)
+#define REDUCE_ALL        (((1u << SCAND_REDUCTION_COUNT) - 1) & ~REDUCE_ONLY(NONE))
+
 // clang-format off
-/* Of no samples: 0, infinity, -infinity, NaN, NaN, 0. A NaN among the samples makes every one of them NaN. */
-#define REDUCE_OPS(X)                                 \
-    X(SUM,  "sum")                                    \
-    X(MIN,  "min")                                    \
-    X(MAX,  "max")                                    \
-    X(MEAN, "mean")                                   \
-    X(RMS,  "rms")     /* root of the mean square */  \
-    X(NORM, "norm")    /* root of the sum of squares */
-
-#define X(NAME, WORD) REDUCE_##NAME,
-enum reduce_op { REDUCE_OPS(X) REDUCE_OP_COUNT };
-#undef X
-
-#define REDUCE_ALL        ((1u << REDUCE_OP_COUNT) - 1)
-#define REDUCE_ONLY(NAME) (1u << REDUCE_##NAME)
-
 /*
  * In the order in which they are best read. `span`: samples that a thread block reduces; a row of more takes several
  * launches, each over the results of the one before. 0: all of a row in one launch.
@@ -75,7 +62,7 @@ enum reduction_span { REDUCTIONS(X) };
 struct reduction {
     const char *name;
     const char *teaches;
-    unsigned ops; /* bit 1 << enum reduce_op */
+    unsigned ops; /* bit 1 << enum scand_reduction */
     uint32_t span;
 };
 extern const struct reduction reduction_list[REDUCTION_COUNT];
@@ -89,8 +76,14 @@ struct reduce_rows {
     double *output;
     uint64_t rows, length;
     int64_t pitch; /* bytes from row to row, a multiple of 4 */
-    enum reduce_op op;
+    enum scand_reduction op;
 };
+
+struct scan_rows;
+
+/* Rows first <= r < first + count as reductions take them: f32 to dense f64, contiguous samples, at most one outer
+ * axis. */
+struct reduce_rows reduce_rows_from(const struct scan_rows *rows, uint64_t first, uint64_t count);
 
 struct CUstream_st;
 

@@ -106,7 +106,7 @@ static int reduction_measure(struct reduce_memory *memory, struct reduction_job 
                              struct bench_table *table)
 {
     struct exact_result exact = {0};
-    bool sums = job->rows.op == REDUCE_SUM;
+    bool sums = job->rows.op == SCAND_REDUCTION_SUM;
     snprintf(row.name, sizeof row.name, "%s%s", reduction_list[job->id].name, sums ? " sum" : "");
     snprintf(row.shape, sizeof row.shape, "%llu x %llu", (unsigned long long)job->rows.rows,
              (unsigned long long)job->rows.length);
@@ -131,14 +131,14 @@ static int reduction_measure(struct reduce_memory *memory, struct reduction_job 
 
 static struct reduction_job job_of(const struct reduce_memory *memory, enum reduction_id id, uint64_t length)
 {
-    bool sums = reduction_list[id].ops >> REDUCE_SUM & 1;
+    bool sums = reduction_list[id].ops >> SCAND_REDUCTION_SUM & 1;
     return (struct reduction_job){.id = id,
                                   .rows = {.input = memory->input,
                                            .output = memory->output,
                                            .rows = SAMPLES / length,
                                            .length = length,
                                            .pitch = (int64_t)(length * sizeof(float)),
-                                           .op = sums ? REDUCE_SUM : REDUCE_NORM}};
+                                           .op = sums ? SCAND_REDUCTION_SUM : SCAND_REDUCTION_NORM}};
 }
 
 int bench_reduce(struct bench_table *table)

@@ -200,10 +200,12 @@ static void case_print(const struct scan_case *c)
 #undef X
 #define X(NAME, WORD, ...) WORD,
     static const char *const kinds[] = {SCAND_KINDS(X)}, *const accumulators[] = {SCAND_ACCUMULATORS(X)};
-    static const char *const operators[] = {SCAND_OPERATORS(X)};
+    static const char *const operators[] = {SCAND_OPERATORS(X)}, *const reductions[] = {SCAND_REDUCTIONS(X)};
     static const char *const dtypes[] = {SCAND_DTYPES(X)}, *const passes[] = {SCAND_PASSES(X)};
 #undef X
     const struct scan_rule *rule = &c->rule;
+    if (rule->operation == SCAND_OPERATION_REDUCE)
+        fprintf(stderr, "  reduction %s:\n", reductions[rule->reduction]);
     fprintf(stderr, "  %s, %s%s%s, %s, accumulator %s, intermediate %s, %s%s to %s\n", operators[rule->op],
             passes[rule->passes[0]], rule->pass_count > 1 ? " then " : "",
             rule->pass_count > 1 ? passes[rule->passes[1]] : "", kinds[rule->kind], accumulators[rule->accumulator],
@@ -251,6 +253,15 @@ static void difference_print(const struct array *array, const unsigned char *got
     fprintf(stderr, "  byte %" PRIu64 " of the region was touched and belongs to no element\n", i);
 }
 
+/* The shape of the results: of a reduction one element for each row. */
+static struct scan_case results_of(const struct scan_case *c)
+{
+    struct scan_case results = *c;
+    if (c->rule.operation == SCAND_OPERATION_REDUCE)
+        results.shape[c->axis] = 1;
+    return results;
+}
+
 /* The regions of one run. `before` is the input as it was. */
 struct regions {
     struct array input_array, output_array, coefficient_array;
@@ -275,7 +286,8 @@ static bool regions_create(struct regions *regions, const struct scan_case *c, u
 {
     size_t output_bytes = codec_bytes(c->rule.output);
     regions->input_array = array_of(c, &c->input, codec_bytes(c->rule.input));
-    regions->output_array = c->in_place ? regions->input_array : array_of(c, &c->output, output_bytes);
+    const struct scan_case results = results_of(c);
+    regions->output_array = c->in_place ? regions->input_array : array_of(&results, &c->output, output_bytes);
     const struct array *input = &regions->input_array, *output = &regions->output_array;
     regions->before = region_create(input, c->rule.input, &c->fill, random);
     regions->input = malloc(input->region_bytes);

@@ -1,15 +1,11 @@
 /*
- * Every implementation against the reference, bit by bit. A test's name begins with the implementation's, so that, say,
- * "test_kernels cuda" runs those of the GPU.
+ * Scans by every implementation against the reference, bit by bit.
  */
 #include <math.h>
 
 #include "kernels/codec.h"
 #include "kernels/scan_cuda.h"
-#include "tests/check.h"
-#include "tests/kernels/case.h"
-
-#define FAILURES_MAX 5 /* printed by one test */
+#include "tests/kernels/suite.h"
 
 #define INCLUSIVE SCAND_KIND_INCLUSIVE
 #define EXCLUSIVE SCAND_KIND_EXCLUSIVE
@@ -23,37 +19,11 @@
 static const struct layout packed = {.name = "packed"};
 static const enum scand_accumulator accumulators[] = {F32, F64, F2}; /* of floats */
 static const char *const pass_lists[] = {"f", "b", "fb", "bf", "ff", "bb"};
-static uint64_t seed;
-
-#define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 
 static struct scan_case case_of(uint64_t rows, uint64_t length, struct scan_rule rule)
 {
     return (struct scan_case){
         .rule = rule, .rank = 2, .axis = 1, .shape = {rows, length}, .input = packed, .output = packed};
-}
-
-/* All implementations whose names begin with `name`. */
-static unsigned implementations_find(const char *name, const struct implementation *found[8])
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < cpu_implementation_count; i++)
-        if (strncmp(cpu_implementations[i].name, name, strlen(name)) == 0 && cpu_implementations[i].available())
-            found[count++] = &cpu_implementations[i];
-#ifdef SCAND_HAVE_CUDA
-    for (size_t i = 0; i < cuda_implementation_count && count < 8; i++)
-        if (strncmp(cuda_implementations[i].name, name, strlen(name)) == 0 && cuda_implementations[i].available())
-            found[count++] = &cuda_implementations[i];
-#endif
-    return count;
-}
-
-static void check(const struct implementation *implementation, const struct scan_case *c)
-{
-    if (check_failures >= FAILURES_MAX)
-        return;
-    uint64_t random = seed;
-    CHECK(case_check(c, implementation, &random));
 }
 
 /* Every length around the sizes of the tree's groups, the short and the long. */
@@ -270,30 +240,6 @@ static void batches(const struct implementation *implementation)
                 c.in_place = i % 2;
                 check(implementation, &c);
             }
-}
-
-static void suite_run(const char *name, void (*suite)(const struct implementation *implementation))
-{
-    const struct implementation *found[8];
-    unsigned count = implementations_find(name, found);
-    if (count == 0)
-        SKIP("this machine or build cannot run it");
-    for (unsigned i = 0; i < count; i++)
-        suite(found[i]);
-}
-
-#define SUITE(NAME, OF)           \
-    static void NAME##_##OF(void) \
-    {                             \
-        suite_run(#NAME, OF);     \
-    }
-
-/* Whether a scan of one dtype may be written as another. */
-static bool writes(enum scand_dtype input, enum scand_dtype output)
-{
-    if (codec_is_integer(input))
-        return codec_is_integer(output) && codec_bytes(output) >= codec_bytes(input);
-    return !codec_is_integer(output);
 }
 
 static struct scan_rule typed_rule(unsigned i, enum scand_dtype input, enum scand_dtype output)

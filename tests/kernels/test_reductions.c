@@ -36,7 +36,7 @@ enum fill { INTEGERS, NOISE, NAN_ONE, FILL_COUNT };
 struct reduce_case {
     uint64_t rows, length;
     uint64_t offset, gap; /* floats: before the first row, and between rows */
-    enum reduce_op op;
+    enum scand_reduction op;
     enum fill fill;
 };
 
@@ -80,17 +80,17 @@ static void case_fill(const struct reduce_case *c)
 }
 
 /* The definition. `magnitude` becomes the sum of what is added, without signs. */
-static double row_combined(const float *x, uint64_t length, enum reduce_op op, double *magnitude)
+static double row_combined(const float *x, uint64_t length, enum scand_reduction op, double *magnitude)
 {
-    double value = op == REDUCE_MIN ? INFINITY : op == REDUCE_MAX ? -INFINITY : 0;
+    double value = op == SCAND_REDUCTION_MIN ? INFINITY : op == SCAND_REDUCTION_MAX ? -INFINITY : 0;
     *magnitude = 0;
     for (uint64_t i = 0; i < length; i++) {
         double sample = (double)x[i];
-        if (op == REDUCE_RMS || op == REDUCE_NORM)
+        if (op == SCAND_REDUCTION_RMS || op == SCAND_REDUCTION_NORM)
             sample *= sample;
         *magnitude += fabs(sample);
-        if (op == REDUCE_MIN || op == REDUCE_MAX)
-            value = isnan(value) || (op == REDUCE_MIN ? value < sample : value > sample) ? value : sample;
+        if (op == SCAND_REDUCTION_MIN || op == SCAND_REDUCTION_MAX)
+            value = isnan(value) || (op == SCAND_REDUCTION_MIN ? value < sample : value > sample) ? value : sample;
         else
             value += sample;
     }
@@ -102,8 +102,9 @@ static void row_expect(const struct reduce_case *c, uint64_t row)
 {
     double magnitude, n = (double)c->length;
     double value = row_combined(samples + c->offset + row * pitch_of(c), c->length, c->op, &magnitude);
-    bool root = c->op == REDUCE_RMS || c->op == REDUCE_NORM, exact = c->op == REDUCE_MIN || c->op == REDUCE_MAX;
-    if (c->op == REDUCE_MEAN || c->op == REDUCE_RMS) {
+    bool root = c->op == SCAND_REDUCTION_RMS || c->op == SCAND_REDUCTION_NORM,
+         exact = c->op == SCAND_REDUCTION_MIN || c->op == SCAND_REDUCTION_MAX;
+    if (c->op == SCAND_REDUCTION_MEAN || c->op == SCAND_REDUCTION_RMS) {
         value /= n;
         magnitude /= n;
     }
@@ -195,7 +196,7 @@ static void case_check(const struct reduce_case *c)
 /* All operations, fills, and places. */
 static void cases_check(uint64_t rows, uint64_t length)
 {
-    for (enum reduce_op op = 0; op < REDUCE_OP_COUNT; op++)
+    for (enum scand_reduction op = SCAND_REDUCTION_SUM; op < SCAND_REDUCTION_COUNT; op++)
         for (enum fill fill = 0; fill < FILL_COUNT; fill++)
             for (uint64_t place = 0; place < 2; place++) {
                 struct reduce_case c = {rows, length, place * 3, place * (1 + length % 2), op, fill};
@@ -248,7 +249,7 @@ static void cuda_many_rows(void)
 
 static void cuda_refusals(void)
 {
-    struct reduce_rows rows = {.rows = 1, .length = 1, .op = REDUCE_SUM};
+    struct reduce_rows rows = {.rows = 1, .length = 1, .op = SCAND_REDUCTION_SUM};
     if (!gpu_available())
         SKIP("no GPU");
     CHECK_EQ(reduction_run(REDUCTION_norm_1, &rows, NULL, NULL), cudaErrorNotSupported);

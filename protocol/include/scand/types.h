@@ -44,6 +44,22 @@ extern "C" {
     X(F2, "f2")               \
     X(EXACT, "exact")
 
+/* What is made of rows. scan: a result for each sample. reduce: one for each row. */
+#define SCAND_OPERATIONS(X) \
+    X(SCAN, "scan")         \
+    X(REDUCE, "reduce")
+
+/* What a row is reduced to; none is for scans. mean, rms and norm are of floats only. Of no samples: 0, infinity,
+ * -infinity, NaN, NaN, 0; for integers the largest number of the dtype (min) and the smallest (max). */
+#define SCAND_REDUCTIONS(X)                                \
+    X(NONE, "none")                                        \
+    X(SUM, "sum")                                          \
+    X(MIN, "min")                                          \
+    X(MAX, "max")                                          \
+    X(MEAN, "mean")                                        \
+    X(RMS, "rms")   /* the root of the mean square */      \
+    X(NORM, "norm") /* the root of the sum of squares */
+
 /* inclusive: element i is part of result i. exclusive: it is not; a row begins with the operator's identity. half: half
  * of it is, as a sum of floats that is less half of its last sample: an integral by the midpoint of each sample. */
 #define SCAND_KINDS(X)         \
@@ -77,6 +93,12 @@ extern "C" {
 enum scand_dtype { SCAND_DTYPES(X) SCAND_DTYPE_COUNT };
 #undef X
 enum scand_class { SCAND_CLASS_F32, SCAND_CLASS_F64, SCAND_CLASS_SIGNED, SCAND_CLASS_UNSIGNED };
+#define X(NAME, WORD) SCAND_ENUMERATOR(OPERATION, NAME),
+enum scand_operation { SCAND_OPERATIONS(X) SCAND_OPERATION_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(REDUCTION, NAME),
+enum scand_reduction { SCAND_REDUCTIONS(X) SCAND_REDUCTION_COUNT };
+#undef X
 #define X(NAME, WORD) SCAND_ENUMERATOR(ACCUMULATOR, NAME),
 enum scand_accumulator { SCAND_ACCUMULATORS(X) SCAND_ACCUMULATOR_COUNT };
 #undef X
