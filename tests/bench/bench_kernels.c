@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "kernels/scan_cuda.h"
 #include "tests/bench/cases.h"
@@ -23,6 +24,7 @@ static const char *accumulator_word(enum scand_accumulator accumulator)
 static int case_measure(const struct bench_case *c, struct bench_table *table)
 {
     struct job_memory memory;
+    struct case_offsets offsets;
     struct bench_row row = {0};
     case_name(c, row.name);
     case_shape(c, row.shape);
@@ -34,14 +36,18 @@ static int case_measure(const struct bench_case *c, struct bench_table *table)
     }
     if (error)
         return job_fail(row.shape, error);
+    error = case_offsets_make(c, &offsets);
     for (int i = 0; i < CASE_ACCUMULATORS && !error; i++) {
-        struct job job = {
-            .rows = case_rows(c, i), .variant = JOB_DEFAULT_PATH, .offset = c->gap_bytes, .copies = c->copies};
+        struct job job = {.rows = case_rows(c, i, &offsets),
+                          .variant = JOB_DEFAULT_PATH,
+                          .offset = c->gap_bytes,
+                          .copies = c->copies};
         row.target = c->targets[i];
         snprintf(row.accumulator, sizeof row.accumulator, "%s", accumulator_word(job.rows.rule.accumulator));
         if (c->targets[i] != CASE_LEFT_OUT)
             error = job_measure(&memory, &job, row, table);
     }
+    free(offsets.starts);
     job_memory_finish(&memory);
     return job_fail(row.shape, error);
 }

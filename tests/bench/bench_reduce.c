@@ -95,7 +95,8 @@ static int accuracy_find(const struct reduce_rows *rows, struct exact_result *re
         return error;
     error = samples_reader_init(&output, &output_side, count, 1, step);
     if (!error) {
-        error = exact_compare_totals(count, rows->length, &input.source, &output.source, result);
+        const struct exact_sides sides = {&input.source, &output.source};
+        error = exact_compare_totals(count, rows->length, &sides, result);
         samples_reader_finish(&output);
     }
     samples_reader_finish(&input);

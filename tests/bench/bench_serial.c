@@ -78,7 +78,8 @@ static int accuracy_find(const struct serial *serial, const struct variant_scan 
     const struct scan_rule rule = {.passes = {scan->passes[0], scan->passes[1]}, .pass_count = scan->pass_count};
     struct host_source input = {{host_read}, serial->input, scan->length, serial->decoded[0]};
     struct host_source output = {{host_read}, serial->output, scan->length, serial->decoded[1]};
-    return exact_compare(&rule, CHECKED_ROWS, scan->length, &input.source, &output.source, exact);
+    const struct exact_sides sides = {&input.source, &output.source};
+    return exact_compare(&rule, CHECKED_ROWS, scan->length, &sides, 1, exact);
 }
 
 static int serial_measure(struct serial *serial, struct variant_scan scan, struct bench_row *row)

@@ -10,22 +10,36 @@
 #define CASE_ACCUMULATORS 3 /* f32, f64, f2; of integers the first is exact */
 #define CASE_LEFT_OUT     (-1.0)
 
+/*
+ * CASE_COLUMNS: an array of rows x length that is scanned along its first axis. CASE_RAGGED: rows one after the other,
+ * with lengths by Pareto's law, `length` on average.
+ */
+enum case_layout { CASE_ROWS, CASE_COLUMNS, CASE_RAGGED };
+
 struct bench_case {
     enum scand_operator op;
     enum scand_dtype dtype; /* in and out */
     const char *passes;     /* "f", "fb" */
     uint64_t rows, length;
     uint64_t gap_bytes; /* between rows, such as a trace header */
-    bool columns;       /* the array is rows x length and scanned along its first axis, of `rows` samples */
-    double copies;      /* of all samples, that the least work takes as long as */
+    enum case_layout layout;
+    double copies;                     /* of all samples, that the least work takes as long as */
     double targets[CASE_ACCUMULATORS]; /* shares of that speed; 0: none; CASE_LEFT_OUT: not measured */
+};
+
+/* Where ragged rows begin, and, one more, where the last one ends. */
+struct case_offsets {
+    uint64_t *starts;
+    uint64_t rows, longest;
 };
 
 extern const struct bench_case bench_cases[];
 extern const size_t bench_case_count;
 
-/* Rows of the case without addresses; accumulator number 0 to CASE_ACCUMULATORS - 1. */
-struct scan_rows case_rows(const struct bench_case *c, int accumulator);
+/* Rows of the case without addresses; accumulator number 0 to CASE_ACCUMULATORS - 1; `offsets` of case_offsets. */
+struct scan_rows case_rows(const struct bench_case *c, int accumulator, const struct case_offsets *offsets);
+/* For a case that is not ragged there are none. Returns 0 or -ENOMEM; the caller frees `starts`. */
+int case_offsets_make(const struct bench_case *c, struct case_offsets *offsets);
 uint64_t case_sample_bytes(const struct bench_case *c); /* of all samples */
 uint64_t case_region_bytes(const struct bench_case *c); /* of all samples with the gaps */
 void case_name(const struct bench_case *c, char name[40]);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "kernels/codec.h"
@@ -112,25 +113,26 @@ static void output_compare(enum scand_dtype dtype, whole exact, double got, stru
         result->worst_ulps = error_ulps;
 }
 
-/* One row, in pieces of which the last may be shorter. */
-struct row {
+/* Rows in pieces, of which a row's last may be shorter: piece p of row r is number r * pieces + p. */
+struct work {
     const struct scan_rule *rule;
-    uint64_t number, length, pieces;
-    struct exact_source *input, *output;
-    whole *carries; /* into the pieces in the first pass */
+    uint64_t row_count, length, pieces;
+    whole *carries[SCAND_PASSES_MAX]; /* what each piece's sums begin with in each pass; before that, their totals */
 };
 
-struct piece {
-    uint64_t first, count;
-};
+/* What is done with a piece, one after the other: its total in the first pass, in the second, the comparison. */
+enum phase { PHASE_FIRST_TOTALS, PHASE_SECOND_TOTALS, PHASE_COMPARE };
 
-static struct piece piece_at(const struct row *row, uint64_t index)
-{
-    struct piece piece = {index * PIECE_SAMPLES, PIECE_SAMPLES};
-    if (piece.count > row->length - piece.first)
-        piece.count = row->length - piece.first;
-    return piece;
-}
+struct worker {
+    pthread_t thread;
+    const struct work *work;
+    struct exact_sides sides;
+    enum phase phase;
+    uint64_t first, end; /* pieces */
+    whole *sums;         /* room for those of a piece */
+    struct exact_result result;
+    int error;
+};
 
 /* The index of what comes i-th of n in the order of a pass. */
 static uint64_t in_order(enum scand_pass pass, uint64_t i, uint64_t n)
@@ -138,105 +140,139 @@ static uint64_t in_order(enum scand_pass pass, uint64_t i, uint64_t n)
     return pass == SCAND_PASS_BACKWARD ? n - 1 - i : i;
 }
 
-static const double *piece_read(const struct row *row, struct exact_source *source, struct piece piece)
-{
-    return source->read(source, row->number, piece.first, piece.count);
-}
-
-/* Sums of one pass, one by one. Returns false for a sample that is not a whole number. */
-static bool piece_sum(const double *samples, uint64_t count, enum scand_pass pass, whole sum, whole *sums)
+/* Sums of the first pass, one by one. Returns false for a sample that is not a whole number. */
+static bool first_pass(enum scand_pass pass, const double *samples, uint64_t count, whole *sum, whole *sums)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = in_order(pass, i, count);
         whole sample;
         if (!whole_of_sample(samples[at], &sample))
             return false;
-        sums[at] = sum += sample;
+        sums[at] = *sum += sample;
     }
     return true;
 }
 
-/* The sums of the first pass before each piece. */
-static int row_carries(const struct row *row, whole *sums)
-{
-    enum scand_pass pass = row->rule->passes[0];
-    whole carry = 0;
-    for (uint64_t i = 0; i < row->pieces; i++) {
-        uint64_t index = in_order(pass, i, row->pieces);
-        struct piece piece = piece_at(row, index);
-        const double *samples = piece_read(row, row->input, piece);
-        row->carries[index] = carry;
-        if (!samples)
-            return -EIO;
-        if (!piece_sum(samples, piece.count, pass, carry, sums))
-            return -EDOM;
-        carry = sums[in_order(pass, piece.count - 1, piece.count)];
-    }
-    return 0;
-}
-
 /* The second pass over what the first leaves, in place. */
-static whole piece_second(const struct scan_rule *rule, uint64_t count, whole carry, whole *sums)
+static void second_pass(const struct scan_rule *rule, uint64_t count, whole *sum, whole *sums)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = in_order(rule->passes[1], i, count);
         whole between;
         whole_of(rounded_to(rule->intermediate, sums[at]), &between);
-        sums[at] = carry += between;
+        sums[at] = *sum += between;
     }
-    return carry;
 }
 
-static int row_compare(const struct row *row, whole *sums, struct exact_result *result)
+static int piece_run(struct worker *worker, uint64_t number)
 {
-    const struct scan_rule *rule = row->rule;
-    bool twice = rule->pass_count > 1;
-    whole carry = 0;
-    for (uint64_t i = 0; i < row->pieces; i++) {
-        uint64_t index = in_order(rule->passes[rule->pass_count - 1], i, row->pieces);
-        struct piece piece = piece_at(row, index);
-        const double *samples = piece_read(row, row->input, piece), *outputs = piece_read(row, row->output, piece);
-        if (!samples || !outputs)
-            return -EIO;
-        if (!piece_sum(samples, piece.count, rule->passes[0], twice ? row->carries[index] : carry, sums))
-            return -EDOM;
-        carry = twice ? piece_second(rule, piece.count, carry, sums)
-                      : sums[in_order(rule->passes[0], piece.count - 1, piece.count)];
-        for (uint64_t j = 0; j<piece.count; j += row->pieces> 1 ? LONG_STEP : 1)
-            output_compare(rule->output, sums[j], outputs[j], result);
+    const struct work *work = worker->work;
+    const struct scan_rule *rule = work->rule;
+    struct exact_source *input = worker->sides.input, *output = worker->sides.output;
+    uint64_t row = number / work->pieces, first = number % work->pieces * PIECE_SAMPLES, left = work->length - first;
+    uint64_t count = left < PIECE_SAMPLES ? left : PIECE_SAMPLES, step = work->pieces > 1 ? LONG_STEP : 1;
+    whole sums[SCAND_PASSES_MAX] = {work->carries[0][number], work->carries[1][number]};
+    const double *samples = input->read(input, row, first, count), *outputs = NULL;
+    if (!samples)
+        return -EIO;
+    if (!first_pass(rule->passes[0], samples, count, &sums[0], worker->sums))
+        return -EDOM;
+    if (rule->pass_count > 1 && worker->phase > PHASE_FIRST_TOTALS)
+        second_pass(rule, count, &sums[1], worker->sums);
+    if (worker->phase < PHASE_COMPARE) {
+        work->carries[worker->phase][number] = sums[worker->phase];
+        return 0;
     }
-    return 0;
+    outputs = output->read(output, row, first, count);
+    for (uint64_t i = 0; outputs && i < count; i += step)
+        output_compare(rule->output, worker->sums[i], outputs[i], &worker->result);
+    return outputs ? 0 : -EIO;
 }
 
-int exact_compare(const struct scan_rule *rule, uint64_t row_count, uint64_t length, struct exact_source *input,
-                  struct exact_source *output, struct exact_result *result)
+static void *worker_main(void *argument)
 {
-    uint64_t pieces = (length + PIECE_SAMPLES - 1) / PIECE_SAMPLES;
-    uint64_t room = length < PIECE_SAMPLES ? length : PIECE_SAMPLES;
-    whole *sums = malloc((room + pieces) * sizeof(*sums));
-    int error = sums || length == 0 ? 0 : -ENOMEM;
-    for (uint64_t r = 0; r < row_count && !error; r++) {
-        struct row row = {rule, r, length, pieces, input, output, sums + room};
-        if (rule->pass_count > 1)
-            error = row_carries(&row, sums);
-        if (!error)
-            error = row_compare(&row, sums, result);
+    struct worker *worker = argument;
+    for (uint64_t number = worker->first; number < worker->end && !worker->error; number++)
+        worker->error = piece_run(worker, number);
+    return NULL;
+}
+
+/* A phase of all pieces, by all workers. */
+static int phase_run(struct worker *workers, unsigned threads, enum phase phase)
+{
+    unsigned started = 0;
+    int error = 0;
+    for (; started < threads && !error; started += !error) {
+        workers[started].phase = phase;
+        error = -pthread_create(&workers[started].thread, NULL, worker_main, &workers[started]);
     }
-    free(sums);
+    for (unsigned i = 0; i < started; i++) {
+        pthread_join(workers[i].thread, NULL);
+        error = error ? error : workers[i].error;
+    }
     return error;
 }
 
-int exact_compare_totals(uint64_t row_count, uint64_t length, struct exact_source *input, struct exact_source *output,
+/* From what the pieces of each row add up to, to what comes before each of them. */
+static void carries_make(const struct work *work, uint32_t pass)
+{
+    for (uint64_t row = 0; row < work->row_count; row++) {
+        whole *carries = work->carries[pass] + row * work->pieces, sum = 0;
+        for (uint64_t i = 0; i < work->pieces; i++) {
+            uint64_t at = in_order(work->rule->passes[pass], i, work->pieces);
+            whole total = carries[at];
+            carries[at] = sum;
+            sum += total;
+        }
+    }
+}
+
+static int work_run(const struct work *work, struct worker *workers, unsigned threads)
+{
+    int error = 0;
+    for (uint32_t pass = 0; pass < work->rule->pass_count && work->pieces > 1 && !error; pass++) {
+        error = phase_run(workers, threads, (enum phase)pass);
+        carries_make(work, pass);
+    }
+    return error ? error : phase_run(workers, threads, PHASE_COMPARE);
+}
+
+int exact_compare(const struct scan_rule *rule, uint64_t row_count, uint64_t length, const struct exact_sides *sides,
+                  unsigned threads, struct exact_result *result)
+{
+    uint64_t pieces = (length + PIECE_SAMPLES - 1) / PIECE_SAMPLES, all = row_count * pieces;
+    uint64_t room = length < PIECE_SAMPLES ? length : PIECE_SAMPLES;
+    whole *memory = calloc(all * SCAND_PASSES_MAX + threads * room, sizeof(*memory));
+    struct worker *workers = calloc(threads, sizeof(*workers));
+    struct work work = {rule, row_count, length, pieces, {memory, memory + all}};
+    for (unsigned i = 0; workers && i < threads; i++)
+        workers[i] = (struct worker){.work = &work,
+                                     .sides = sides[i],
+                                     .first = all * i / threads,
+                                     .end = all * (i + 1) / threads,
+                                     .sums = memory + all * SCAND_PASSES_MAX + i * room};
+    int error = memory && workers ? work_run(&work, workers, threads) : -ENOMEM;
+    for (unsigned i = 0; i < threads && !error; i++) {
+        result->checked += workers[i].result.checked;
+        result->rounded += workers[i].result.rounded;
+        result->worst_ulps = fmax(result->worst_ulps, workers[i].result.worst_ulps);
+    }
+    free(workers);
+    free(memory);
+    return error;
+}
+
+int exact_compare_totals(uint64_t row_count, uint64_t length, const struct exact_sides *sides,
                          struct exact_result *result)
 {
     for (uint64_t r = 0; r < row_count; r++) {
-        const double *total = output->read(output, r, 0, 1);
+        const double *total = sides->output->read(sides->output, r, 0, 1);
         whole sum = 0, sample;
         if (!total)
             return -EIO;
         for (uint64_t first = 0; first < length; first += PIECE_SAMPLES) {
             uint64_t count = length - first < PIECE_SAMPLES ? length - first : PIECE_SAMPLES;
-            const double *samples = input->read(input, r, first, count);
+            const double *samples = sides->input->read(sides->input, r, first, count);
             for (uint64_t i = 0; samples && i < count; i++, sum += sample)
                 if (!whole_of_sample(samples[i], &sample))
                     return -EDOM;

@@ -21,6 +21,10 @@ struct exact_source {
     const double *(*read)(struct exact_source *source, uint64_t row, uint64_t first, uint64_t count);
 };
 
+struct exact_sides {
+    struct exact_source *input, *output;
+};
+
 struct exact_result {
     uint64_t checked;  /* outputs */
     uint64_t rounded;  /* of those, correctly */
@@ -29,14 +33,14 @@ struct exact_result {
 
 /*
  * Compares the outputs of rows 0 <= r < row_count with exact inclusive sums of the inputs, and adds to the result; of
- * rows of millions of samples every 17th output.
- * Returns 0, or -EIO when a source fails, -EDOM for a sample that is not such a whole number, -ENOMEM.
+ * rows of millions of samples every 17th output. Each of the threads has sides of its own. Returns 0, or -EIO when a
+ * source fails, -EDOM for a sample that is not such a whole number, -ENOMEM, -EAGAIN when a thread does not start.
  */
-int exact_compare(const struct scan_rule *rule, uint64_t row_count, uint64_t length, struct exact_source *input,
-                  struct exact_source *output, struct exact_result *result);
+int exact_compare(const struct scan_rule *rule, uint64_t row_count, uint64_t length, const struct exact_sides *sides,
+                  unsigned threads, struct exact_result *result);
 
-/* The same for sums of whole rows in f64: the output's row r has one value. */
-int exact_compare_totals(uint64_t row_count, uint64_t length, struct exact_source *input, struct exact_source *output,
+/* The same for sums of whole rows in f64, on the calling thread: the output's row r has one value. */
+int exact_compare_totals(uint64_t row_count, uint64_t length, const struct exact_sides *sides,
                          struct exact_result *result);
 
 #endif

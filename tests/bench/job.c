@@ -11,12 +11,13 @@
 #include "tests/bench/samples.h"
 
 #define CHECKED_SAMPLES 200000 /* about as many outputs are compared with exact sums, at least a row */
+#define CHECK_THREADS   12     /* when a row has many millions of them */
 
 /* A job with its addresses, as what is queued wants it. */
 struct launch {
     const struct job *job;
     struct scan_rows rows;
-    void *workspace;
+    void *workspace, *offsets;
 };
 
 static int copy_start(void *argument, cudaStream_t stream)
@@ -133,23 +134,84 @@ static struct samples_side output_of(const struct scan_rows *rows)
     return (struct samples_side){rows->output, rows->rule.output, rows->output_outer_strides[0], rows->output_stride};
 }
 
-/* What the last run left, in rows from all over the output. */
-static int accuracy_find(const struct scan_rows *rows, struct exact_result *result)
+/* Readers of both sides for each thread. */
+struct readers {
+    unsigned count;
+    struct samples_reader inputs[CHECK_THREADS], outputs[CHECK_THREADS];
+    struct exact_sides sides[CHECK_THREADS];
+};
+
+static void readers_finish(struct readers *readers)
 {
-    struct samples_side sides[2] = {input_of(rows), output_of(rows)};
-    struct samples_reader input, output;
+    for (unsigned i = 0; i < readers->count; i++) {
+        samples_reader_finish(&readers->inputs[i]);
+        samples_reader_finish(&readers->outputs[i]);
+    }
+}
+
+static int readers_add(struct readers *readers, const struct scan_rows *rows, uint64_t count, uint64_t step)
+{
+    const struct samples_side input = input_of(rows), output = output_of(rows);
+    unsigned i = readers->count;
+    int error = samples_reader_init(&readers->inputs[i], &input, count, rows->length, step);
+    if (error)
+        return error;
+    error = samples_reader_init(&readers->outputs[i], &output, count, rows->length, step);
+    if (error) {
+        samples_reader_finish(&readers->inputs[i]);
+        return error;
+    }
+    readers->sides[i] = (struct exact_sides){&readers->inputs[i].source, &readers->outputs[i].source};
+    readers->count++;
+    return 0;
+}
+
+/* What the last run left, in rows from all over the output. */
+static int rows_check(const struct scan_rows *rows, struct exact_result *result)
+{
     uint64_t wanted = CHECKED_SAMPLES / rows->length + 1,
              step = rows->row_count / wanted ? rows->row_count / wanted : 1;
     uint64_t count = (rows->row_count + step - 1) / step;
-    int error = samples_reader_init(&input, &sides[0], count, rows->length, step);
-    if (error)
-        return error;
-    error = samples_reader_init(&output, &sides[1], count, rows->length, step);
-    if (!error) {
-        error = exact_compare(&rows->rule, count, rows->length, &input.source, &output.source, result);
-        samples_reader_finish(&output);
+    unsigned threads = rows->length > SAMPLES_AT_ONCE ? CHECK_THREADS : 1;
+    struct readers readers = {.count = 0};
+    int error = 0;
+    while (readers.count < threads && !error)
+        error = readers_add(&readers, rows, count, step);
+    if (!error)
+        error = exact_compare(&rows->rule, count, rows->length, readers.sides, threads, result);
+    readers_finish(&readers);
+    return error;
+}
+
+/* The same of ragged rows, each of them as a batch of one. */
+static int ragged_check(const struct scan_rows *rows, struct exact_result *result)
+{
+    uint64_t samples = rows->offsets[rows->row_count];
+    uint64_t wanted = rows->row_count * CHECKED_SAMPLES / samples + 1, step = (rows->row_count + wanted - 1) / wanted;
+    int error = 0;
+    for (uint64_t r = 0; r < rows->row_count && !error; r += step) {
+        struct scan_rows row = *rows;
+        row.offsets = NULL;
+        row.row_count = 1;
+        row.length = rows->offsets[r + 1] - rows->offsets[r];
+        row.input = (const char *)rows->input + (int64_t)rows->offsets[r] * rows->input_stride;
+        row.output = (char *)rows->output + (int64_t)rows->offsets[r] * rows->output_stride;
+        error = rows_check(&row, result);
     }
-    samples_reader_finish(&input);
+    return error;
+}
+
+/* Device memory for the scan itself, and the offsets of ragged rows there. */
+static int launch_prepare(struct launch *launch)
+{
+    const size_t bytes = (launch->rows.row_count + 1) * sizeof(uint64_t);
+    int error = cudaMalloc(&launch->workspace, workspace_bytes(launch) + 16);
+    if (error || !launch->rows.offsets)
+        return error;
+    error = cudaMalloc(&launch->offsets, bytes);
+    if (!error)
+        error = cudaMemcpy(launch->offsets, launch->rows.offsets, bytes, cudaMemcpyHostToDevice);
+    launch->rows.device_offsets = launch->offsets;
     return error;
 }
 
@@ -159,14 +221,15 @@ int job_measure(struct job_memory *memory, const struct job *job, struct bench_r
     struct exact_result exact = {0};
     launch.rows.input = memory->input + job->offset;
     launch.rows.output = memory->output + job->offset;
-    int error = cudaMalloc(&launch.workspace, workspace_bytes(&launch) + 16);
+    int error = launch_prepare(&launch);
     if (!error)
         error = stopwatch_median(&memory->stopwatch, launch_start, &launch, &row.milliseconds);
     if (!error)
         error = sameness_find(memory, &launch, &row.same);
     if (!error && has_exact_sums(&job->rows.rule))
-        error = accuracy_find(&launch.rows, &exact);
+        error = (launch.rows.offsets ? ragged_check : rows_check)(&launch.rows, &exact);
     cudaFree(launch.workspace);
+    cudaFree(launch.offsets);
     row.share = error ? 0 : job->copies * memory->copy_ms / row.milliseconds;
     row.checked = exact.checked;
     row.rounded = exact.rounded;

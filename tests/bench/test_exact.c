@@ -24,8 +24,9 @@ static struct exact_result compare(const struct scan_rule *rule, uint64_t rows, 
                                    const double *out)
 {
     struct array input = {{array_read}, in, length}, output = {{array_read}, out, length};
+    const struct exact_sides sides = {&input.source, &output.source};
     struct exact_result result = {0};
-    CHECK_EQ(exact_compare(rule, rows, length, &input.source, &output.source, &result), 0);
+    CHECK_EQ(exact_compare(rule, rows, length, &sides, 1, &result), 0);
     CHECK_EQ(result.checked, rows * length);
     return result;
 }
@@ -74,12 +75,13 @@ static void rounding(void)
 }
 
 /* More than a piece, both ways round: sums of ones are known. */
-static void long_rows(void)
+static void long_rows_by(unsigned threads)
 {
-    enum { LENGTH = (1 << 20) + 1000 };
+    enum { LENGTH = (3 << 20) + 1000 };
     double *in = malloc(LENGTH * sizeof(double)), *out = malloc(LENGTH * sizeof(double));
     struct array input = {{array_read}, in, LENGTH}, output = {{array_read}, out, LENGTH};
     struct exact_result result = {0};
+    const struct exact_sides side = {&input.source, &output.source}, sides[] = {side, side, side};
     struct scan_rule rule = both;
     rule.output = SCAND_DTYPE_F64;
     REQUIRE(in && out);
@@ -87,7 +89,7 @@ static void long_rows(void)
         in[i] = 1;
         out[i] = (double)((uint64_t)LENGTH * (LENGTH + 1) / 2 - i * (i + 1) / 2);
     }
-    CHECK_EQ(exact_compare(&rule, 1, LENGTH, &input.source, &output.source, &result), 0);
+    CHECK_EQ(exact_compare(&rule, 1, LENGTH, sides, threads, &result), 0);
     CHECK(result.checked > LENGTH / 18 && result.rounded == result.checked && result.worst_ulps == 0);
     rule.passes[0] = SCAND_PASS_BACKWARD;
     rule.passes[1] = SCAND_PASS_FORWARD;
@@ -97,18 +99,25 @@ static void long_rows(void)
         out[LENGTH - 1 - i] = swapped;
     }
     result = (struct exact_result){0};
-    CHECK_EQ(exact_compare(&rule, 1, LENGTH, &input.source, &output.source, &result), 0);
+    CHECK_EQ(exact_compare(&rule, 1, LENGTH, sides, threads, &result), 0);
     CHECK(result.checked > LENGTH / 18 && result.rounded == result.checked && result.worst_ulps == 0);
     free(in);
     free(out);
+}
+
+static void long_rows(void)
+{
+    long_rows_by(1);
+    long_rows_by(3);
 }
 
 static void totals(void)
 {
     static const double in[] = {1, -0x1p-62, 0.5, 0.25, 0.25, 0.25}, out[] = {1.5, 0.75 + 0x1p-53};
     struct array input = {{array_read}, in, 3}, output = {{array_read}, out, 1};
+    const struct exact_sides sides = {&input.source, &output.source};
     struct exact_result result = {0};
-    CHECK_EQ(exact_compare_totals(2, 3, &input.source, &output.source, &result), 0);
+    CHECK_EQ(exact_compare_totals(2, 3, &sides, &result), 0);
     CHECK_EQ(result.checked, 2);
     CHECK_EQ(result.rounded, 1);
     CHECK(result.worst_ulps == 1);
@@ -120,11 +129,12 @@ static void samples_that_it_refuses(void)
     double out = 0;
     for (int i = 0; i < 3; i++) {
         struct array input = {{array_read}, &wrong[i], 1}, output = {{array_read}, &out, 1};
+        const struct exact_sides sides = {&input.source, &output.source};
         struct exact_result result = {0};
-        CHECK_EQ(exact_compare(&both, 1, 1, &input.source, &output.source, &result), -EDOM);
-        CHECK_EQ(exact_compare_totals(1, 1, &input.source, &output.source, &result), -EDOM);
+        CHECK_EQ(exact_compare(&both, 1, 1, &sides, 1, &result), -EDOM);
+        CHECK_EQ(exact_compare_totals(1, 1, &sides, &result), -EDOM);
         output.length = 0;
-        CHECK_EQ(exact_compare_totals(1, 1, &input.source, &output.source, &result), -EIO);
+        CHECK_EQ(exact_compare_totals(1, 1, &sides, &result), -EIO);
     }
 }
 
