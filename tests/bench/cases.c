@@ -11,6 +11,7 @@
 #define OUT     CASE_LEFT_OUT
 #define SUM     SCAND_OPERATOR_SUM
 #define MAX     SCAND_OPERATOR_MAX
+#define AFFINE  SCAND_OPERATOR_AFFINE
 #define PROD    SCAND_OPERATOR_PROD
 #define F32     SCAND_DTYPE_F32
 #define F64     SCAND_DTYPE_F64
@@ -60,6 +61,7 @@ const struct bench_case bench_cases[] = {
     {SUM,  F64,   "fb",     10000,     10000, 0,      ROWS,    1,       {OUT,  0,    OUT}},
     {SUM,  I32,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
     {SUM,  I64,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
+    {AFFINE, F32, "fb",     10000,     10000, 0,      ROWS,    1,       {0,    0,    0}},
     {MAX,  F32,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
     {PROD, F32,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
 };
@@ -80,7 +82,8 @@ static struct scan_rule rule_of(const struct bench_case *c, int accumulator)
                              .accumulator = accumulator_of(c, accumulator),
                              .intermediate = c->dtype == F64 ? F64 : F32,
                              .input = c->dtype,
-                             .output = c->dtype};
+                             .output = c->dtype,
+                             .coefficient = 0.998};
     for (uint32_t i = 0; i < rule.pass_count; i++)
         rule.passes[i] = c->passes[i] == 'b' ? SCAND_PASS_BACKWARD : SCAND_PASS_FORWARD;
     return rule;
