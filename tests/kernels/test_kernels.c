@@ -493,6 +493,32 @@ static void affine_ragged(const struct implementation *implementation)
     }
 }
 
+/* Some cases for every kernel there is, for tools that slow a program down a hundredfold. */
+static void small(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {7, 100, 513, 1300, 5000, 16401, 57001};
+    for (unsigned i = 0; i < 12 * COUNT(list); i++) {
+        uint64_t length = list[i / 12], rows = length < 1000 ? 37 : length < 10000 ? 3 : 1;
+        enum scand_dtype dtype = (enum scand_dtype)(i % SCAND_DTYPE_COUNT);
+        enum scand_accumulator accumulator = accumulators[i / 2 % COUNT(accumulators)];
+        struct scan_case sums =
+            case_of(rows, length,
+                    rule_of(pass_lists[i % COUNT(pass_lists)], i % 4 ? INCLUSIVE : EXCLUSIVE, accumulator, D32, D32));
+        struct scan_case others = case_of(rows, length, typed_rule(i, dtype, dtype));
+        struct scan_case affine = affine_case(i, rows, length, i % 2 ? D32 : dtype, i % 2 ? D32 : dtype);
+        sums.input.offset = sums.output.offset = i % 3 ? 0 : 4;
+        sums.in_place = i % 2;
+        others.axis = i % 2;
+        check(implementation, &sums);
+        check(implementation, &others);
+        check(implementation, &affine);
+        if (i < 3 * RAGGED_KIND_COUNT) {
+            sums.rule.demean = i % 3 == 2;
+            ragged_check(implementation, (enum ragged_kind)(i % RAGGED_KIND_COUNT), sums);
+        }
+    }
+}
+
 /* What depends on where rows lie and who scans them. */
 #define DRIVER_SUITES(NAME)    \
     SUITE(NAME, lengths)       \
@@ -540,7 +566,10 @@ DRIVERS(DRIVER_SUITES)
 ARITHMETICS(ARITHMETIC_SUITES)
 AFFINES(AFFINE_SUITES)
 
-static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS) TEST_END};
+SUITE(cuda, small)
+
+static const struct test tests[] = {
+    DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS) TEST(cuda_small), TEST_END};
 
 int main(int argc, char **argv)
 {
