@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "coefficients.h"
 #include "commands.h"
 #include "pieces.h"
 #include "protocol/status.h"
@@ -13,6 +14,8 @@ struct run {
     struct plan plan;
     struct input input;
     struct output output;
+    struct input coefficients_input; /* where there is a path of it */
+    struct array coefficients;
     struct pieces pieces;
     uint64_t elapsed_us;
 };
@@ -69,6 +72,8 @@ static int run_samples(struct run *run, struct scand *daemon, uint32_t axis, str
     if (!array_sample_count(&run->array))
         return input_expect_end(&run->input, fault);
     plan_make(&run->plan, &run->array, axis, run->options->output_dtype);
+    if (run->options->coefficients_path)
+        plan_add_coefficients(&run->plan, &run->coefficients, axis);
     run->pieces = (struct pieces){
         .daemon = daemon,
         .array = &run->array,
@@ -76,6 +81,8 @@ static int run_samples(struct run *run, struct scand *daemon, uint32_t axis, str
         .scan = &run->scan,
         .input = &run->input,
         .output = &run->output,
+        .coefficients = &run->coefficients,
+        .coefficients_input = &run->coefficients_input,
     };
     return pieces_run(&run->pieces, fault);
 }
@@ -105,6 +112,9 @@ static int run_input(struct run *run, struct fault *fault)
     if (!result)
         result = scan_options_types(options, &run->array, fault);
     run->scan = options->scan;
+    if (!result && options->coefficients_path)
+        result = coefficients_read_header(&run->coefficients, &run->coefficients_input, &run->array, &options->hints,
+                                          options->input_path, fault);
     if (!result)
         result = scan_options_axis(options, run->array.rank, &axis, fault);
     if (!result)
@@ -135,7 +145,13 @@ int command_scan(int argc, char **argv, struct common_options *common, struct fa
     result = input_open(&run.input, options.input_path, fault);
     if (result)
         return result;
-    result = run_input(&run, fault);
+    if (options.coefficients_path)
+        result = input_open(&run.coefficients_input, options.coefficients_path, fault);
+    if (!result) {
+        result = run_input(&run, fault);
+        if (options.coefficients_path)
+            input_close(&run.coefficients_input);
+    }
     input_close(&run.input);
     return result;
 }

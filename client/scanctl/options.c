@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,6 +16,8 @@ enum {
     OPTION_KIND,
     OPTION_OP,
     OPTION_DEMEAN,
+    OPTION_COEFFICIENT,
+    OPTION_COEFFICIENTS,
     OPTION_INTERMEDIATE,
     OPTION_OUTPUT_DTYPE,
     OPTION_DTYPE,
@@ -31,6 +34,8 @@ static const struct option scan_table[] = {
     {"kind", required_argument, NULL, OPTION_KIND},
     {"op", required_argument, NULL, OPTION_OP},
     {"demean", no_argument, NULL, OPTION_DEMEAN},
+    {"coefficient", required_argument, NULL, OPTION_COEFFICIENT},
+    {"coefficients", required_argument, NULL, OPTION_COEFFICIENTS},
     {"intermediate", required_argument, NULL, OPTION_INTERMEDIATE},
     {"output-dtype", required_argument, NULL, OPTION_OUTPUT_DTYPE},
     {"dtype", required_argument, NULL, OPTION_DTYPE},
@@ -150,6 +155,18 @@ static int take_axis(int64_t *axis, const char *text, struct fault *fault)
     return 0;
 }
 
+/* In the C locale: a program that sets no other has its decimal point. */
+static int take_coefficient(double *coefficient, const char *text, struct fault *fault)
+{
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || *end || number == 0)
+        return fault_set(fault, EX_USAGE,
+                         "--coefficient is \"%s\"; it may be any number but 0, as in --coefficient 0.99", text);
+    *coefficient = number;
+    return 0;
+}
+
 static int take_file_option(struct scan_options *options, int option, const char *argument, struct fault *fault)
 {
     int format, dtype = 0;
@@ -209,6 +226,11 @@ static int take_option(void *context, int option, const char *argument, struct f
     case OPTION_DEMEAN:
         scan->demean = 1;
         return 0;
+    case OPTION_COEFFICIENT:
+        return take_coefficient(&scan->coefficient, argument, fault);
+    case OPTION_COEFFICIENTS:
+        options->coefficients_path = argument;
+        return 0;
     case OPTION_OP:
         result = take_word("op", &operator_words, argument, length, &word, fault);
         scan->op = (enum scand_operator)word;
@@ -255,6 +277,23 @@ static int output_name_check(const struct scan_options *options, struct fault *f
                      options->output_path, format_word(options->hints.format), format_word(options->hints.format));
 }
 
+static int coefficients_check(const struct scan_options *options, struct fault *fault)
+{
+    bool affine = options->scan.op == SCAND_OPERATOR_AFFINE, one = options->scan.coefficient != 0;
+    if (!affine && (one || options->coefficients_path))
+        return fault_set(fault, EX_USAGE, "%s is for --op affine, but --op is %s; leave it out, or give --op affine",
+                         one ? "--coefficient" : "--coefficients", operator_words.words[options->scan.op]);
+    if (affine && one && options->coefficients_path)
+        return fault_set(fault, EX_USAGE, "--coefficient and --coefficients are both there; give one of them");
+    if (affine && !one && !options->coefficients_path)
+        return fault_set(fault, EX_USAGE,
+                         "--op affine needs coefficients; give --coefficient NUMBER, or --coefficients FILE with one "
+                         "for each sample");
+    if (options->coefficients_path && !strcmp(options->coefficients_path, "-") && !strcmp(options->input_path, "-"))
+        return fault_set(fault, EX_USAGE, "input and --coefficients are both standard input; give a file for one");
+    return 0;
+}
+
 /* What can be said of the words before any file is opened. */
 static int scan_options_check(struct scan_options *options, int words, struct fault *fault)
 {
@@ -272,6 +311,8 @@ static int scan_options_check(struct scan_options *options, int words, struct fa
     int result = options->hints.format == FORMAT_COUNT ? format_guess(options, fault) : 0;
     if (!result)
         result = output_name_check(options, fault);
+    if (!result)
+        result = coefficients_check(options, fault);
     if (result)
         return result;
     if (options->hints.has_dtype && options->hints.format != FORMAT_RAW)

@@ -15,25 +15,34 @@ static uint64_t block_bytes(const struct array *array, uint64_t sample_bytes)
     return unit_bytes * (units ? units : 1);
 }
 
-/* Reads a piece; its samples are then in this machine's byte order. */
-static int piece_read(struct pieces *pieces, const struct slot *slot, struct fault *fault)
+/* Reads records of an array; their samples are then in this machine's byte order. */
+static int records_read(const struct array *array, const struct side *side, uint64_t count, struct input *input,
+                        char *data, struct fault *fault)
 {
-    const struct array *array = pieces->array;
-    const struct side *side = &pieces->plan->input;
-    uint64_t size_bytes = slot->count * side->record_bytes, block = block_bytes(array, side->sample_bytes);
+    uint64_t size_bytes = count * side->record_bytes, block = block_bytes(array, side->sample_bytes);
     uint64_t unit_bytes = array_unit_bytes(array, side->sample_bytes);
-    char *data = scand_buffer_data(slot->buffer);
     for (uint64_t done = 0; done < size_bytes; done += block) {
         uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
-        uint64_t units_before = (pieces->input->position - array->header_bytes) / unit_bytes;
-        int result = input_read(pieces->input, data + done, bytes, "samples", fault);
+        uint64_t units_before = (input->position - array->header_bytes) / unit_bytes;
+        int result = input_read(input, data + done, bytes, "samples", fault);
         if (!result && array->trace_header_bytes)
-            result = su_check_traces(array, data + done, bytes / unit_bytes, units_before, pieces->input->name, fault);
+            result = su_check_traces(array, data + done, bytes / unit_bytes, units_before, input->name, fault);
         if (result)
             return result;
         array_swap(array, data + done, bytes, side->dtype);
     }
     return 0;
+}
+
+static int piece_read(struct pieces *pieces, const struct slot *slot, struct fault *fault)
+{
+    const struct plan *plan = pieces->plan;
+    char *data = scand_buffer_data(slot->buffer);
+    int result = records_read(pieces->array, &plan->input, slot->count, pieces->input, data, fault);
+    if (result || !plan->has_coefficients)
+        return result;
+    return records_read(pieces->coefficients, &plan->coefficients, slot->count, pieces->coefficients_input,
+                        data + plan_coefficients_offset(plan, pieces->records), fault);
 }
 
 /* Writes a piece's result; swaps it in the buffer, which is not needed any more. */
@@ -72,35 +81,55 @@ static int piece_submit(struct pieces *pieces, struct slot *slot, struct fault *
 static int piece_start(struct pieces *pieces, struct slot *slot, uint64_t first, struct fault *fault)
 {
     uint64_t left = pieces->plan->records - first;
+    bool has_coefficients = pieces->plan->has_coefficients;
     slot->first = first;
     slot->count = left < pieces->records ? left : pieces->records;
     slot->position = pieces->input->position;
+    slot->coefficients_position = has_coefficients ? pieces->coefficients_input->position : 0;
     slot->tries = 0;
     int result = piece_read(pieces, slot, fault);
-    if (!result && first + slot->count == pieces->plan->records)
+    bool last = first + slot->count == pieces->plan->records;
+    if (!result && last)
         result = input_expect_end(pieces->input, fault);
+    if (!result && last && has_coefficients)
+        result = input_expect_end(pieces->coefficients_input, fault);
     return result ? result : piece_submit(pieces, slot, fault);
 }
 
-/* Reads and submits the piece again; the input then stands where it stood. */
+static int inputs_seek(struct pieces *pieces, uint64_t position, uint64_t coefficients_position, struct fault *fault)
+{
+    int result = input_seek(pieces->input, position, fault);
+    if (!result && pieces->plan->has_coefficients)
+        result = input_seek(pieces->coefficients_input, coefficients_position, fault);
+    return result;
+}
+
+/* Reads and submits the piece again; the inputs then stand where they stood. */
 static int piece_repeat(struct pieces *pieces, struct slot *slot, struct fault *fault)
 {
     uint64_t position = pieces->input->position;
-    int result = input_seek(pieces->input, slot->position, fault);
+    uint64_t coefficients_position = pieces->plan->has_coefficients ? pieces->coefficients_input->position : 0;
+    int result = inputs_seek(pieces, slot->position, slot->coefficients_position, fault);
     if (!result)
         result = piece_read(pieces, slot, fault);
     if (!result)
-        result = input_seek(pieces->input, position, fault);
+        result = inputs_seek(pieces, position, coefficients_position, fault);
     return result ? result : piece_submit(pieces, slot, fault);
+}
+
+/* Whether a piece can be read a second time. */
+static bool is_repeatable(const struct pieces *pieces)
+{
+    return pieces->input->sized && (!pieces->plan->has_coefficients || pieces->coefficients_input->sized);
 }
 
 static int fault_lost(const struct pieces *pieces, const struct slot *slot, struct fault *fault)
 {
-    if (!pieces->input->sized)
+    if (!is_repeatable(pieces))
         return fault_set(fault, EX_TEMPFAIL,
                          "%s: the daemon was restarted in the middle of a piece, which cannot be read again from a "
                          "pipe; run it again, or give a file",
-                         pieces->input->name);
+                         pieces->input->sized ? pieces->coefficients_input->name : pieces->input->name);
     return fault_set(fault, EX_TEMPFAIL,
                      "%s: the daemon was restarted each of the %" PRIu32
                      " times that it scanned the piece from byte %" PRIu64 " on; its log says why; try again later",
@@ -115,7 +144,7 @@ static int piece_wait(struct pieces *pieces, struct slot *slot, struct scand_tim
         int result = task_finish(&slot->task, times, &lost, fault);
         if (!lost || !pieces->plan->in_place)
             return result;
-        if (!pieces->input->sized || slot->tries >= LOST_TRIES_MAX)
+        if (!is_repeatable(pieces) || slot->tries >= LOST_TRIES_MAX)
             return fault_lost(pieces, slot, fault);
         result = piece_repeat(pieces, slot, fault);
         if (result)

@@ -20,7 +20,8 @@ struct slot {
     struct scand_buffer *buffer;
     uint64_t first, count; /* records; count 0: nothing to be finished */
     uint64_t position;     /* of the piece in the input */
-    uint32_t tries;        /* submissions */
+    uint64_t coefficients_position;
+    uint32_t tries; /* submissions */
     struct task task;
 };
 
@@ -32,6 +33,8 @@ struct pieces {
     const struct scand_scan *scan; /* but for tensors and axis */
     struct input *input;
     struct output *output;
+    const struct array *coefficients; /* where the plan has some */
+    struct input *coefficients_input;
     /* Set by pieces_run. */
     uint64_t records; /* per piece */
     uint32_t slot_count;
@@ -42,8 +45,8 @@ struct pieces {
     struct scand_times times; /* of all jobs, added up */
 };
 
-/* Reads from the input's position to its end, scans, and writes what follows the output's header. Buffers and jobs that
- * are left after a failure end with the connection. */
+/* Reads from the inputs' positions to their ends, scans, and writes what follows the output's header. Buffers and jobs
+ * that are left after a failure end with the connection. */
 int pieces_run(struct pieces *pieces, struct fault *fault);
 
 #endif

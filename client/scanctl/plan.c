@@ -2,7 +2,7 @@
 
 #include "protocol/status.h"
 
-#define OUTPUT_ALIGN 4096 /* of the result's first record in a buffer */
+#define SIDE_ALIGN 4096 /* of the result's first record in a buffer, and the coefficients' */
 
 /* The axis' place, and dimension i, counted from the slowest axis. */
 static uint64_t dimension(const struct array *array, uint32_t i)
@@ -60,21 +60,41 @@ void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum
     side_set(&plan->output, plan, output, plan->inner * output_bytes);
 }
 
+void plan_add_coefficients(struct plan *plan, const struct array *coefficients, uint32_t axis)
+{
+    struct plan own;
+    plan_make(&own, coefficients, axis, coefficients->dtype);
+    plan->has_coefficients = true;
+    plan->coefficients = own.input;
+}
+
 uint64_t plan_piece_records(const struct plan *plan)
 {
     uint64_t record_bytes = plan->input.record_bytes + (plan->in_place ? 0 : plan->output.record_bytes);
+    record_bytes += plan->has_coefficients ? plan->coefficients.record_bytes : 0;
     uint64_t records = PIECE_BYTES / record_bytes;
     return records < 1 ? 1 : records < plan->records ? records : plan->records;
 }
 
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + SIDE_ALIGN - 1) / SIDE_ALIGN * SIDE_ALIGN;
+}
+
 uint64_t plan_output_offset(const struct plan *plan, uint64_t records)
 {
-    uint64_t bytes = records * plan->input.record_bytes;
-    return plan->in_place ? 0 : (bytes + OUTPUT_ALIGN - 1) / OUTPUT_ALIGN * OUTPUT_ALIGN;
+    return plan->in_place ? 0 : aligned(records * plan->input.record_bytes);
+}
+
+uint64_t plan_coefficients_offset(const struct plan *plan, uint64_t records)
+{
+    return aligned(plan_output_offset(plan, records) + records * plan->output.record_bytes);
 }
 
 uint64_t plan_buffer_bytes(const struct plan *plan, uint64_t records)
 {
+    if (plan->has_coefficients)
+        return plan_coefficients_offset(plan, records) + records * plan->coefficients.record_bytes;
     return plan_output_offset(plan, records) + records * plan->output.record_bytes;
 }
 
@@ -98,4 +118,8 @@ void plan_tensors(const struct plan *plan, struct scand_buffer *buffer, uint64_t
     scan->axis = 1;
     side_tensor(&plan->input, plan, count, &scan->input);
     side_tensor(&plan->output, plan, count, &scan->output);
+    if (plan->has_coefficients) {
+        scan->coefficients = (struct scand_tensor){.buffer = buffer, .offset = plan_coefficients_offset(plan, records)};
+        side_tensor(&plan->coefficients, plan, count, &scan->coefficients);
+    }
 }

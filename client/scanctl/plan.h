@@ -10,10 +10,10 @@
 
 #include "array.h"
 
-/* Input and output of a piece take this much together, or one record where that takes more. */
+/* Input, output and coefficients of a piece take this much together, or one record where that takes more. */
 #define PIECE_BYTES (UINT64_C(64) << 20)
 
-/* One side of a scan: the file's, or the result's, bytes as they lie in the buffer. */
+/* One side of a scan: the file's, the result's or the coefficients' bytes as they lie in the buffer. */
 struct side {
     enum scand_dtype dtype;
     uint64_t sample_bytes;
@@ -24,19 +24,23 @@ struct side {
 
 struct plan {
     uint64_t records, length, inner;
-    bool in_place;
-    struct side input, output;
+    bool in_place, has_coefficients;
+    struct side input, output, coefficients;
 };
 
 /* axis counts from 0. The array holds at least one sample; the output dtype is F32 for SU. */
 void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum scand_dtype output);
 
+/* Adds coefficients, an array of the same shape and order. */
+void plan_add_coefficients(struct plan *plan, const struct array *coefficients, uint32_t axis);
+
 /* Records per piece, and the bytes of a buffer for so many. */
 uint64_t plan_piece_records(const struct plan *plan);
 uint64_t plan_buffer_bytes(const struct plan *plan, uint64_t records);
-/* Where the result's records lie in that buffer. */
+/* Where the result's records lie in that buffer, and the coefficients'. */
 uint64_t plan_output_offset(const struct plan *plan, uint64_t records);
-/* Sets input, output and axis of a scan over the first `count` records of a buffer made for `records`. */
+uint64_t plan_coefficients_offset(const struct plan *plan, uint64_t records);
+/* Sets input, output, coefficients and axis of a scan over the first `count` records of a buffer made for `records`. */
 void plan_tensors(const struct plan *plan, struct scand_buffer *buffer, uint64_t records, uint64_t count,
                   struct scand_scan *scan);
 

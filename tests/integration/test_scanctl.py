@@ -148,6 +148,47 @@ class Results(ScanctlTest):
             expected = [value for row in rows for value in scanned(row, ("forward",), function=function)]
             self.assertEqual(floats(self.read("out.raw")), expected)
 
+    def test_affine(self):
+        """A power of two as the coefficient, and one for each sample that keeps values whole."""
+        noise = random.Random(5)
+        values = [float(noise.randrange(-9, 10)) for _ in range(7 * 300)]
+        factors = [float(noise.choice((1, -1, 0))) for _ in values]
+        given = self.write("in.raw", packed(values))
+        words = ("scan", given, "-o", self.path("out.raw"), "--shape", "7,300", "--op", "affine")
+
+        def recurred(factors, order):
+            out = list(values)
+            for row in range(7):
+                places = [row * 300 + i for i in order]
+                for before, here in zip(places, places[1:]):
+                    out[here] = factors[here] * out[before] + values[here]
+            return out
+
+        self.succeed(*words, "--coefficient", "-1.0")
+        self.assertEqual(floats(self.read("out.raw")), recurred([-1.0] * len(values), range(300)))
+        expected = recurred(factors, range(299, -1, -1))
+        raw = self.write("factors.raw", packed(factors))
+        npy = self.write("factors.npy", npy_header((7, 300)) + packed(factors))
+        for path in (raw, npy):
+            self.succeed(*words, "--coefficients", path, "--passes", "backward", "--output-dtype", "f64")
+            self.assertEqual(floats(self.read("out.raw"), "d"), expected)
+        self.succeed(*words, "--coefficients", "-", "--passes", "backward", input=packed(factors))
+        self.assertEqual(floats(self.read("out.raw")), expected)
+        self.succeed("scan", self.write("in.npy", npy_header((7, 300)) + packed(values)), "-o", self.path("out.npy"), *words[6:], "--coefficients", raw, "--passes", "backward")
+        self.assertEqual(floats(self.read("out.npy")[-len(values) * 4 :]), expected)
+
+    def test_affine_in_pieces(self):
+        """More than 64 MiB of samples and coefficients together."""
+        rows, length = 2600, 5000
+        line = packed([float(i % 5) for i in range(length)])
+        given = self.write("in.raw", line * rows)
+        factors = self.write("factors.raw", b"".join(packed([float(-1 if row % 2 else 0)]) * length for row in range(rows)))
+        words = ("scan", given, "-o", self.path("out.raw"), "--shape", f"{rows},{length}", "--op", "affine")
+        report = json.loads(self.succeed(*words, "--coefficients", factors, "--json"))
+        self.assertGreater(report["jobs"], 1)
+        odd = list(itertools.accumulate((float(i % 5) for i in range(length)), lambda before, value: value - before))
+        self.assertTrue(self.read("out.raw") == (line + packed(odd)) * (rows // 2))
+
     def test_half_and_demean(self):
         row = [2.0, 4.0, -1.0, 7.0, 0.0, 6.0]  # the mean is 3
         given = self.write("in.raw", packed([value + 10 for value in row]))
@@ -381,6 +422,28 @@ class Failures(ScanctlTest):
             (("demo", "twice"), '"twice" is too much: .* --help'),
         ):
             self.fail_with(64, message, *words)
+
+    def test_coefficients(self):
+        given = self.write("in.raw", packed([1.0] * 12))
+        words = ("scan", given, "-o", self.path("out.raw"), "--shape", "3,4")
+        affine = (*words, "--op", "affine")
+        self.fail_with(64, "--op affine needs coefficients; give --coefficient NUMBER, or --coefficients FILE", *affine)
+        self.fail_with(64, '--coefficient is "0"; it may be any number but 0', *affine, "--coefficient", "0")
+        self.fail_with(64, '--coefficient is "2x"', *affine, "--coefficient", "2x")
+        self.fail_with(64, "--coefficient is for --op affine, but --op is sum", *words, "--coefficient", "2")
+        self.fail_with(64, "--coefficients is for --op affine, but --op is max", *words, "--op", "max", "--coefficients", given)
+        self.fail_with(64, "are both there; give one", *affine, "--coefficients", given, "--coefficient", "2")
+        self.fail_with(66, "none.npy: cannot be opened", *affine, "--coefficients", self.path("none.npy"))
+        short = self.write("short.raw", packed([1.0] * 11))
+        self.fail_with(65, "short.raw: is 44 bytes, .*3 x 4 samples of 4 bytes make 48", *affine, "--coefficients", short)
+        other = self.write("other.npy", npy_header((4, 3)) + packed([1.0] * 12))
+        self.fail_with(65, "other.npy: holds 4 x 3 coefficients, but .*in.raw holds 3 x 4 samples", *affine, "--coefficients", other)
+        wide = self.write("wide.npy", npy_header((3, 4), "<f8") + packed([1.0] * 12, "d"))
+        self.fail_with(65, "wide.npy: holds coefficients of type f64, but .* type f32; convert", *affine, "--coefficients", wide)
+        fortran = self.write("fortran.npy", npy_header((3, 4), fortran=True) + packed([1.0] * 12))
+        self.fail_with(65, "fortran.npy: is in Fortran order, but .*in.raw is in C order", *affine, "--coefficients", fortran)
+        stdin = ("scan", "-", *affine[2:], "--coefficients", "-")
+        self.fail_with(64, "input and --coefficients are both standard input", *stdin, input=b"")
 
     def test_help_and_version(self):
         self.assertRegex(self.succeed("--version").decode(), r"\Ascanctl \d+\.\d+\.\d+\n\Z")
@@ -618,6 +681,20 @@ class Losses(ScanctlTest):
 
     def test_two_pieces_at_once(self):
         self.check_repeated("--fail-chunk", "7", "--pool", "256M")
+
+    def test_coefficients_are_read_again(self):
+        daemon = self.daemon("--fail-chunk", "7")
+        rows, samples = 1400, 16384
+        x, a = [float(j % 7 - 3) for j in range(samples)], [float(j % 3 - 1) for j in range(samples)]
+        expected = list(x)
+        for j in range(1, samples):
+            expected[j] = a[j] * expected[j - 1] + x[j]
+        given, factors = self.write("x.raw", packed(x) * rows), self.write("a.raw", packed(a) * rows)
+        words = ("scan", given, "--shape", f"{rows},{samples}", "-o", self.path("y.raw"), "--json")
+        report = json.loads(self.succeed(*words, "--op", "affine", "--coefficients", factors, socket_path=daemon.socket))
+        self.assertGreater(report["jobs"], 1)
+        self.assertGreater(self.losses(daemon), 0)
+        self.assertTrue(self.read("y.raw") == packed(expected) * rows)
 
     def test_lost_each_time(self):
         given = self.write("in.raw", packed([1.0] * 100))
