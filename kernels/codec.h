@@ -112,8 +112,21 @@ CODEC_INLINE uint16_t codec_big16(uint16_t x)
 
 CODEC_INLINE uint32_t codec_big32(uint32_t x)
 {
+#ifdef __CUDA_ARCH__
+    return __byte_perm(x, 0, 0x0123); /* which the compiler does not find */
+#endif
     uint32_t swapped = x >> 24 | (x >> 8 & 0xff00) | (x << 8 & 0xff0000) | x << 24;
     return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? x : swapped;
+}
+
+/* The nearest integer, of at most 31 bits. */
+CODEC_INLINE int32_t codec_nearest(float x)
+{
+#ifdef __CUDA_ARCH__
+    return __float2int_rn(x);
+#else
+    return (int32_t)rintf(x);
+#endif
 }
 
 /* f16: sign, 5 bits of exponent, 10 of fraction. Placed into an f32 its exponent is short of 112. */
@@ -154,13 +167,13 @@ CODEC_INLINE uint16_t codec_encode_bf16(float x)
 CODEC_INLINE int16_t codec_encode_i16(float x)
 {
     float inside = x >= 32767.0f ? 32767.0f : x <= -32768.0f ? -32768.0f : x;
-    return (int16_t)(x != x ? 0 : (int32_t)rintf(inside));
+    return (int16_t)(x != x ? 0 : codec_nearest(inside));
 }
 
 CODEC_INLINE int32_t codec_encode_i32(float x)
 {
     float inside = x >= 0x1p31f || x != x ? 0.0f : x <= -0x1p31f ? -0x1p31f : x;
-    return x >= 0x1p31f ? INT32_MAX : (int32_t)rintf(inside);
+    return x >= 0x1p31f ? INT32_MAX : codec_nearest(inside);
 }
 
 /*
@@ -170,24 +183,40 @@ CODEC_INLINE int32_t codec_encode_i32(float x)
 
 CODEC_INLINE float codec_decode_ibm32(uint32_t bits)
 {
-    uint64_t power = (bits >> 24 & 0x7f) * 4 + 1023 - 256 - 24; /* of 2; both factors and their product are exact */
-    float magnitude = (float)((double)(bits & 0xffffff) * codec_f64_of_bits(power << 52));
+    /* The power of 16 is the square of the same power of 4. One below 4^-126 is as good as that: the value is 0. Only
+     * the second product is rounded, if it is not that the first is infinite already. */
+    uint32_t power = bits & 0x7f000000, least = 7 << 24;
+    float scale = codec_f32_of_bits((power > least ? power : least) - (13 << 23));
+    float magnitude = (float)(int32_t)(bits & 0xffffff) * scale * scale;
     return codec_f32_of_bits(codec_bits(magnitude) | (bits & 0x80000000));
+}
+
+/* Whether codec_encode_ibm32_plain takes it: what is as far from 0 as 2^-123, and finite. */
+CODEC_INLINE bool codec_ibm32_is_plain(float x)
+{
+    return fabsf(x) >= 0x1p-123f && fabsf(x) < INFINITY;
+}
+
+/* An f32's exponent, biased so that fours of it begin with powers of 16: upper bits that count those, and lower two
+ * bits that say how far to shift the fraction. */
+CODEC_INLINE uint32_t codec_encode_ibm32_plain(float x)
+{
+    uint32_t number = codec_bits(fabsf(x) * 0.125f);
+    uint32_t fraction = (uint32_t)codec_nearest(codec_f32_of_bits((number & 0x1ffffff) + (147 << 23)));
+    uint32_t power = ((number >> 1) + (34 << 24)) & 0x7f000000;
+    return (codec_bits(x) & 0x80000000) | power | fraction;
 }
 
 CODEC_INLINE uint32_t codec_encode_ibm32(float x)
 {
     uint32_t sign = codec_bits(x) & 0x80000000;
-    double magnitude = fabs((double)x);
-    if (x != x || magnitude == 0)
-        return x != x ? 0 : sign;
-    if (magnitude == (double)INFINITY)
-        return sign | 0x7fffffff;
-    /* The least with magnitude < 16^(power - 64): the exponent of 2 in fours, rounded down, and one more. */
-    uint32_t power = ((uint32_t)(codec_bits_f64(magnitude) >> 52) + 1) / 4 - 1024 / 4 + 1 + 64;
-    uint64_t scale = (uint64_t)(1023 + 24 + 256 - 4 * power);
-    uint32_t fraction = (uint32_t)rint(magnitude * codec_f64_of_bits(scale << 52));
-    return sign | (fraction == 1 << 24 ? (power + 1) << 24 | 1 << 20 : power << 24 | fraction);
+    bool small = fabsf(x) < 0x1p-123f;
+    uint32_t number = codec_encode_ibm32_plain(small ? x * 0x1p32f : x) - (small ? 8 << 24 : 0);
+    if (fabsf(x) == INFINITY)
+        number = sign | 0x7fffffff;
+    if (x == 0)
+        number = sign;
+    return x != x ? 0 : number;
 }
 
 /* A sample of class f32. */

@@ -33,7 +33,7 @@
 enum variant { SCAN_VARIANTS(X) VARIANT_COUNT };
 #undef X
 
-/* Inclusive ones, then exclusive ones, and both again for rows of f32 that all begin with a slot. */
+/* Inclusive ones, then exclusive ones, and both again for rows that all begin with a slot. */
 #define SCAN_KERNELS                         (4 * VARIANT_COUNT)
 #define X(NAME, FIRST, LATER, OUT)           (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
 #define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, false>,
@@ -256,14 +256,6 @@ static bool side_is_aligned(const struct scan_plan *plan, const struct scan_side
     for (int axis = 0; axis < plan->outer_rank; axis++)
         places |= (uintptr_t)side->outer_strides[axis];
     return side->access == ACCESS_SLOTS && places % SLOT_BYTES == 0;
-}
-
-/* Whether all rows begin with a slot, and nothing is to be decoded or encoded. */
-static bool is_aligned_f32(const struct scan_plan *plan)
-{
-    bool native = plan->input_form == SCAND_DTYPE_F32 &&
-                  (plan->output_form == SCAND_DTYPE_F32 || plan->output_form == SCAND_DTYPE_F64);
-    return native && side_is_aligned(plan, &plan->input) && side_is_aligned(plan, &plan->output);
 }
 
 static struct scan_plan plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -593,6 +585,6 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return general_run(&launcher, rule, NULL, count, workspace, stream);
     if (is_short(rule, &plan))
         return short_run(&devices[id], rule, &plan, stream);
-    launcher.number = kernel_of(rule, is_aligned_f32(&plan));
+    launcher.number = kernel_of(rule, side_is_aligned(&plan, &plan.input) && side_is_aligned(&plan, &plan.output));
     return scan_run(&launcher, rule, workspace, stream);
 }

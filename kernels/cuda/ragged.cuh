@@ -218,12 +218,16 @@ __global__ void __launch_bounds__(SHORT_WARPS *WARP)
             x[i] = Sum::from_f32(samples[i]);
         ragged_short_passes<Sum, Kind>(plan, leaf, x);
         leaf_results<Sum, float>(x, samples);
-        if (group.single)
-            leaf_write(tile, lane_index(), samples);
-        else
-            short_write(tile, {leaf.first, leaf.number, leaf.samples}, false, samples);
-        __syncwarp();
-        drain_contiguous<float, TILE_SLOTS, false>(tile, plan.output + group.begin * sizeof(float), group.samples);
+        char *target = plan.output + group.begin * sizeof(float);
+        if (group.single) {
+            const struct scan_side contiguous = {.access = ACCESS_SLOTS};
+            tile_write<float, TILE_SLOTS, false>(tile, target, contiguous, group.samples, 0, samples);
+        } else {
+            const int begin = shift_of<float>(target);
+            short_write(tile, begin + leaf.first, leaf.samples, false, samples);
+            __syncwarp();
+            stretch_drain(tile, target, begin, group.samples);
+        }
         __syncwarp();
     }
 }

@@ -50,9 +50,9 @@ template <class T> DEVICE int slot_place(int slot)
 }
 
 /* Sample `index` of a tile in shared memory. */
-template <class T> DEVICE T *staged_sample(uint4 *tile, int index)
+template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
 {
-    const int per_slot = SLOT_BYTES / sizeof(T);
+    const unsigned per_slot = SLOT_BYTES / sizeof(T);
     return (T *)(tile + slot_place<T>(index / per_slot)) + index % per_slot;
 }
 
@@ -156,33 +156,73 @@ template <class T> DEVICE void slot_put(uint4 *slot, const T x[])
     *slot = words;
 }
 
-/* Moves samples `By` places down; those beyond the leaf follow. */
-template <int By> DEVICE void leaf_shift_down(float x[ORDER_LEAF], float beyond[3])
+/* The samples of this lane's leaf, where rows begin with a slot. */
+DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
 {
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = i + By < ORDER_LEAF ? x[i + By] : beyond[i + By - ORDER_LEAF];
-    if (By == 1) {
-        beyond[0] = beyond[1];
-        beyond[1] = beyond[2];
-    }
-}
-
-/* The samples of this lane's leaf. */
-DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
-{
-    int lane = lane_index(), first = slot_place<float>(4 * lane);
+    int first = slot_place<float>(4 * lane_index());
 #pragma unroll
     for (int j = 0; j < 4; j++)
         slot_get(&tile[first ^ j], &x[4 * j]);
+}
+
+/* Moves samples `By` places down; those beyond the leaf follow. */
+template <int By> DEVICE void leaf_shift_down(const float from[ORDER_LEAF + 4], float x[ORDER_LEAF])
+{
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = from[i + By];
+}
+
+/* The same where they begin `shift` samples later. */
+DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
+{
+    float from[ORDER_LEAF + 4];
+    leaf_read(tile, from);
+    slot_get(&tile[slot_place<float>(4 * lane_index() + 4)], &from[ORDER_LEAF]);
     if (shift == 0)
-        return;
-    float beyond[4];
-    slot_get(&tile[slot_place<float>(4 * lane + 4)], beyond);
-    if (shift & 1)
-        leaf_shift_down<1>(x, beyond);
-    if (shift & 2)
-        leaf_shift_down<2>(x, beyond);
+        leaf_shift_down<0>(from, x);
+    else if (shift == 1)
+        leaf_shift_down<1>(from, x);
+    else if (shift == 2)
+        leaf_shift_down<2>(from, x);
+    else
+        leaf_shift_down<3>(from, x);
+}
+
+/*
+ * Moves results `By` places up, into the next lane's leaf at the end, so that slots hold what they hold in device
+ * memory. The slots that others write to as well, those before the first of `count` results and after the last of the
+ * tile, stay as they are: results in them are written to `target` one by one.
+ */
+template <int By, class T> DEVICE void leaf_shift_up(T x[ORDER_LEAF], T *target, int count)
+{
+    T before[By];
+    int lane = lane_index();
+#pragma unroll
+    for (int i = 0; i < SLOT_BYTES / (int)sizeof(T) - By; i++)
+        if (lane == 0 && i < count)
+            target[i] = x[i];
+#pragma unroll
+    for (int i = 0; i < By; i++) {
+        T last = x[ORDER_LEAF - By + i];
+        if (lane == WARP - 1 && ORDER_TILE - By + i < count)
+            target[ORDER_TILE - By + i] = last;
+        before[i] = __shfl_up_sync(~0u, last, 1);
+    }
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i >= 0; i--)
+        x[i] = i < By ? before[i] : x[i - By];
+}
+
+template <class T> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target, int count)
+{
+    const bool narrow = sizeof(T) == 4;
+    if (shift == 1)
+        leaf_shift_up<1>(x, target, count);
+    else if (narrow && shift == 2)
+        leaf_shift_up<narrow ? 2 : 1>(x, target, count);
+    else if (narrow && shift == 3)
+        leaf_shift_up<narrow ? 3 : 1>(x, target, count);
 }
 
 template <class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
@@ -194,61 +234,26 @@ template <class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER
         slot_put(&tile[first ^ j], &x[per_slot * j]);
 }
 
-/* The last `words` words of one slot and the first of the next. */
-template <int words> DEVICE uint4 slot_join(uint4 slot, uint4 next)
+/* Writes slots `begin`, 0 or 1, to `end` of a stage of `Slots` slots to device memory, where slot 0 has its place at
+ * `target`, and the first `rest` results of slot `end` one by one. */
+template <class T, int Slots> DEVICE void drain_slots(const uint4 *stage, char *target, int begin, int end, int rest)
 {
-    if (words == 1)
-        return {slot.w, next.x, next.y, next.z};
-    if (words == 2)
-        return {slot.z, slot.w, next.x, next.y};
-    return {slot.y, slot.z, slot.w, next.x};
-}
-
-/*
- * Writes `count` results to device memory, where the first lies `words` words from the start of a slot. Those in slots
- * of others too, the first and the last perhaps, go one by one.
- */
-template <class T, int Slots, int words> DEVICE void drain_slots(uint4 *stage, char *target, int count)
-{
-    const int per_slot = SLOT_BYTES / sizeof(T), shift = words * 4 / sizeof(T);
-    int lane = lane_index(), end = (unsigned)(count + shift) / per_slot;
-    bool whole = words == 0 && end == Slots;
-    char *slot = settled(target - words * 4 + lane * SLOT_BYTES);
+    int lane = lane_index();
+    char *slot = settled(target + lane * SLOT_BYTES);
     __builtin_assume(__isGlobal(slot));
 #pragma unroll
     for (int j = 0; j < PERIOD(T); j += WARP) {
         const uint4 *source = stage + slot_place<T>(j + lane);
-        const uint4 *before =
-            stage + (j + lane > 0 ? slot_place<T>(j + lane - 1) : slot_place<T>(PERIOD(T) - 1) - PERIOD(T));
 #pragma unroll
-        for (int k = 0; k < Slots; k += PERIOD(T)) {
-            if (words == 0 && (whole || j + k + lane < end))
+        for (int k = 0; k < Slots; k += PERIOD(T))
+            if (j + k + lane < end && (j + k > 0 || lane >= begin))
                 *(uint4 *)(slot + (j + k) * SLOT_BYTES) = source[k];
-            if (words > 0 && j + k + lane < end && j + k + lane > 0) {
-                *(uint4 *)(slot + (j + k) * SLOT_BYTES) = slot_join<words>(before[k], source[k]);
-                asm volatile("" : : : "memory"); /* all at once would take 32 registers */
-            }
-        }
     }
-    if ((count + shift) % per_slot != 0 || words > 0) {
-        int k = lane < per_slot ? lane : end * per_slot - shift + lane - per_slot;
-        bool first = words > 0 && lane < per_slot - shift, last = lane >= per_slot && (words == 0 || end > 0);
-        if ((first || last) && k < count)
-            ((T *)target)[k] = *staged_sample<T>(stage, k);
+    if (rest > 0 && end >= begin && end < Slots && lane < rest) {
+        T *last = (T *)(target + end * SLOT_BYTES);
+        __builtin_assume(__isGlobal(last));
+        last[lane] = ((const T *)(stage + slot_place<T>(end)))[lane];
     }
-}
-
-template <class T, int Slots, bool Aligned> DEVICE void drain_contiguous(uint4 *stage, char *target, int count)
-{
-    int words = Aligned ? 0 : (int)((uintptr_t)target % SLOT_BYTES / 4);
-    if (words == 0)
-        drain_slots<T, Slots, 0>(stage, target, count);
-    else if (words == 2)
-        drain_slots<T, Slots, 2>(stage, target, count);
-    else if (sizeof(T) == 4 && words == 1)
-        drain_slots<T, Slots, sizeof(T) == 4 ? 1 : 0>(stage, target, count);
-    else if (sizeof(T) == 4)
-        drain_slots<T, Slots, sizeof(T) == 4 ? 3 : 0>(stage, target, count);
 }
 
 template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t stride, int count, bool aligned)
@@ -265,23 +270,30 @@ template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t
 }
 
 /* Writes a warp's tile of an order block of `length` samples by way of `Slots` slots, as many leaves at a time as fit.
- */
+ * Moves the results. */
 template <class T, int Slots, bool Aligned>
-DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp,
-                       const T x[ORDER_LEAF])
+DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp, T x[ORDER_LEAF])
 {
-    const int results = Slots * SLOT_BYTES / sizeof(T), leaves = results / ORDER_LEAF, rounds = WARP / leaves;
-    int first = warp * ORDER_TILE;
+    const int per_slot = SLOT_BYTES / sizeof(T), results = Slots * per_slot, leaves = results / ORDER_LEAF;
+    const bool contiguous = Aligned || side.access == ACCESS_SLOTS;
+    const int count = tile_samples(length, warp), shift = Aligned || !contiguous ? 0 : shift_of<T>(target);
+    if (contiguous)
+        target += warp * ORDER_TILE * (int)sizeof(T);
+    if (!Aligned && shift > 0)
+        leaf_align(x, shift, (T *)target, count);
 #pragma unroll
-    for (int round = 0; round < rounds; round++, first += results) {
-        int lane = lane_index(), count = min(length - first, results);
+    for (int round = 0; round < WARP / leaves; round++) {
+        unsigned lane = lane_index(), end = count > 0 ? shift + count : 0;
         if (lane / leaves == round)
             leaf_write(stage, lane % leaves, x);
         __syncwarp();
-        if (count > 0 && (Aligned || side.access == ACCESS_SLOTS))
-            drain_contiguous<T, Slots, Aligned>(stage, target + first * (int)sizeof(T), count);
-        else if (count > 0)
-            drain_strided<T>(stage, target + first * side.stride, side.stride, count, side.access == ACCESS_STRIDED);
+        if (contiguous)
+            drain_slots<T, Slots>(stage, target + (round * results - shift) * (int)sizeof(T),
+                                  !Aligned && round == 0 && shift > 0, (int)(end / per_slot) - round * Slots,
+                                  end % per_slot);
+        else
+            drain_strided<T>(stage, target + (warp * ORDER_TILE + round * results) * side.stride, side.stride,
+                             min(count - round * results, results), side.access == ACCESS_STRIDED);
         __syncwarp();
     }
 }

@@ -39,10 +39,9 @@ struct scan_plan {
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
-    enum scand_dtype input_form,
-        output_form; /* of 4 bytes, where they are of class f32; rows that begin with a slot have f32 */
-    bool ahead;      /* fetch the next item while one is computed; results have other shared memory then */
-    int room; /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
+    enum scand_dtype input_form, output_form; /* of 4 bytes, where they are of class f32 */
+    bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
+    int room;   /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
 
     /* Where a row has several blocks: per pass an array of sums for every row, of its blocks' totals until they become
      * carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
@@ -110,10 +109,12 @@ template <bool Aligned>
 DEVICE void scan_read(const struct scan_plan &plan, const struct scan_item *item, const uint4 *tile,
                       float samples[ORDER_LEAF])
 {
-    int shift = !Aligned && plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0;
     __pipeline_wait_prior(0);
     __syncwarp();
-    leaf_read(tile, shift, samples);
+    if (Aligned)
+        leaf_read(tile, samples);
+    else
+        leaf_read(tile, plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0, samples);
     __syncwarp();
 }
 
@@ -143,21 +144,31 @@ DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
     }
 }
 
+/* Zeros, say, are not plain, and cost twice as much. */
+DEVICE void leaf_encode_ibm32(float x[ORDER_LEAF])
+{
+    bool plain = true;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        plain &= codec_ibm32_is_plain(x[i]);
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = codec_f32_of_bits(codec_big32(plain ? codec_encode_ibm32_plain(x[i]) : codec_encode_ibm32(x[i])));
+}
+
 /* The other way, of results whose NaN are one already. */
 DEVICE void leaf_encode(enum scand_dtype form, float x[ORDER_LEAF])
 {
     if (form == SCAND_DTYPE_F32BE) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_f32_of_bits(codec_encoded_f32(SCAND_DTYPE_F32BE, x[i]));
+            x[i] = codec_f32_of_bits(codec_big32(codec_bits(x[i])));
     } else if (form == SCAND_DTYPE_I32BE) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = codec_f32_of_bits(codec_encoded_f32(SCAND_DTYPE_I32BE, x[i]));
     } else if (form == SCAND_DTYPE_IBM32) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_f32_of_bits(codec_encoded_f32(SCAND_DTYPE_IBM32, x[i]));
+        leaf_encode_ibm32(x);
     }
 }
 
@@ -186,8 +197,7 @@ DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *ite
 {
     Out results[ORDER_LEAF];
     leaf_results<Sum, Out>(x, results);
-    if (!Aligned)
-        leaf_encode(plan.output_form, results);
+    leaf_encode(plan.output_form, results);
     tile_write<Out, Sum::stage_slots, Aligned>(stage, item->output, plan.output, item->length, warp, results);
 }
 
@@ -282,8 +292,14 @@ DEVICE void scan_finish(struct scan_progress *progress)
     }
 }
 
+/* f64 results take twice the registers, and shifting samples takes more of them than 40. */
+template <class First, class Out, bool Aligned> constexpr int scan_registers()
+{
+    return sizeof(Out) == 8 ? 64 : !Aligned && First::registers < 48 ? 48 : First::registers;
+}
+
 template <class First, class Later, class Out, int Kind, bool Aligned>
-__global__ void REGISTERS(sizeof(Out) == 4 ? First::registers : 64)
+__global__ void REGISTERS((scan_registers<First, Out, Aligned>()))
     scan_kernel(const __grid_constant__ struct scan_plan plan)
 {
     extern __shared__ uint4 tiles[];
@@ -303,8 +319,8 @@ __global__ void REGISTERS(sizeof(Out) == 4 ? First::registers : 64)
         scan_read<Aligned>(plan, item, tile, samples);
         if (plan.ahead)
             scan_fetch<Aligned>(plan, next, warp, tile);
-        if (!Aligned)
-            leaf_decode(plan.input_form, samples);
+        leaf_pin(samples); /* else sums are spilled */
+        leaf_decode(plan.input_form, samples);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = First::from_f32(samples[i]);
@@ -312,8 +328,6 @@ __global__ void REGISTERS(sizeof(Out) == 4 ? First::registers : 64)
         scan_passes<First, Later, Kind>(plan, item, warp, &shared, x);
         bool first_thread = warp == 0 && lane_index() == 0;
         uint64_t taken = first_thread ? scan_take(plan, turn) : 0;
-        uint4 *stage =
-            plan.ahead ? tiles + blockDim.x / WARP * TILE_ROOM + warp * First::stage_slots : tiles + warp * TILE_ROOM;
         if (plan.totals_pass < 0)
             scan_write<First, Out, Aligned>(plan, item, warp, tile + (plan.ahead ? TILE_ROOM : 0), x);
         if (!plan.ahead)

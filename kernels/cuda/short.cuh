@@ -19,6 +19,7 @@ struct short_plan {
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
+    bool ahead; /* of lanes.cuh: fetch the next rows while some are computed */
 };
 
 /* This lane's leaf. */
@@ -51,9 +52,30 @@ DEVICE uint64_t short_offset(const struct short_plan &plan, uint64_t turn)
     return turn * plan.rows_at_once * plan.length * sizeof(float);
 }
 
+/* Writes the results of a stretch in slots that it begins or ends in the middle of, which are those of others too. */
+DEVICE void stretch_drain_edges(float *slots, int shift, int count, const float *first, const float *last)
+{
+    const int lane = lane_index(), begin = shift > 0, end = (unsigned)(shift + count) / 4;
+    const bool head = begin > 0 && lane < 4, tail = lane >= 4 && lane < 8 && end >= begin;
+    const int k = head ? lane : end * 4 + lane - 4;
+    if ((head || tail) && k >= shift && k < shift + count)
+        slots[k] = head ? first[lane] : last[lane - 4];
+}
+
+/* Writes a stretch of `count` results, the first of them `shift` results from the start of the tile. */
+DEVICE void stretch_drain(const uint4 *tile, char *target, int shift, int count)
+{
+    const int end = (unsigned)(shift + count) / 4;
+    target -= shift * 4;
+    drain_slots<float, TILE_SLOTS>(tile, target, shift > 0, end, 0);
+    if (shift > 0 || (shift + count) % 4 > 0)
+        stretch_drain_edges((float *)target, shift, count, (const float *)tile,
+                            (const float *)(tile + slot_place<float>(end)));
+}
+
 DEVICE void short_fetch(const struct short_plan &plan, uint64_t turn, uint4 *tile)
 {
-    int samples = short_rows(plan, turn) * plan.length;
+    const int samples = short_rows(plan, turn) * plan.length;
     const char *source = plan.input + short_offset(plan, turn);
     if (samples > 0)
         fetch_slots(tile, source, shift_of<float>(source), samples);
@@ -74,18 +96,18 @@ DEVICE void short_read(uint4 *tile, int first, bool whole_slots, float x[ORDER_L
     }
 }
 
-DEVICE void short_write(uint4 *tile, struct short_leaf leaf, bool whole_slots, const float x[ORDER_LEAF])
+DEVICE void short_write(uint4 *tile, int first, int samples, bool whole_slots, const float x[ORDER_LEAF])
 {
     if (whole_slots) {
 #pragma unroll
         for (int j = 0; j < ORDER_LEAF / 4; j++)
-            if (4 * j < leaf.samples)
-                slot_put(&tile[slot_place<float>(leaf.first / 4 + j)], &x[4 * j]);
+            if (4 * j < samples)
+                slot_put(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
     } else {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            if (i < leaf.samples)
-                *staged_sample<float>(tile, leaf.first + i) = x[i];
+            if (i < samples)
+                *staged_sample<float>(tile, first + i) = x[i];
     }
 }
 
@@ -173,9 +195,11 @@ __global__ void __launch_bounds__(SHORT_WARPS *WARP) short_kernel(const __grid_c
             x[i] = Sum::from_f32(samples[i]);
         short_passes<Sum, Kind>(x, plan, leaf);
         leaf_results<Sum, float>(x, samples);
-        short_write(tile, leaf, plan.length % 4 == 0, samples);
+        char *target = plan.output + short_offset(plan, turn);
+        const int shift_out = shift_of<float>(target);
+        short_write(tile, shift_out + leaf.first, leaf.samples, (shift_out | plan.length) % 4 == 0, samples);
         __syncwarp();
-        drain_contiguous<float, TILE_SLOTS, false>(tile, plan.output + short_offset(plan, turn), rows * plan.length);
+        stretch_drain(tile, target, shift_out, rows * plan.length);
         __syncwarp();
     }
 }
