@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/carries.cuh"
 #include "kernels/cuda/general.cuh"
-#include "kernels/cuda/short.cuh"
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/scan_cuda_affine.h"
 #include "kernels/scan_cuda_general.h"
 #include "kernels/scan_cuda_ragged.h"
@@ -94,6 +94,7 @@ struct device {
     uint8_t resident[SCAN_KERNELS][2][ORDER_FAN + 1]; /* thread blocks per processor, by scan_plan.ahead and warps */
     int short_resident[SCAN_SHORTS];
     struct scan_ragged_device ragged;
+    uint8_t lanes_resident[SCAN_SHORTS][LANES_LENGTH_MAX + 1]; /* by the rows' length */
 };
 static struct device devices[DEVICES_MAX];
 
@@ -153,6 +154,29 @@ static cudaError_t short_load(struct device *device, int number)
                                                                  SHORT_WARPS * WARP, 0);
 }
 
+static size_t lanes_bytes(int length)
+{
+    return (size_t)SHORT_WARPS * (1 + (length <= LANES_LENGTH_AHEAD)) * LANES_ROOM(length) * SLOT_BYTES;
+}
+
+static cudaError_t lanes_load(struct device *device, int number)
+{
+    const void *function = scan_lanes[number];
+    const size_t ahead = lanes_bytes(LANES_LENGTH_AHEAD), alone = lanes_bytes(LANES_LENGTH_MAX);
+    const size_t most = ahead > alone ? ahead : alone;
+    cudaError_t error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most);
+    if (!error)
+        error = cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     cudaSharedmemCarveoutMaxShared);
+    for (int length = 1; length <= LANES_LENGTH_MAX && !error; length++) {
+        int blocks = 0;
+        error =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, SHORT_WARPS * WARP, lanes_bytes(length));
+        device->lanes_resident[number][length] = (uint8_t)blocks;
+    }
+    return error;
+}
+
 static cudaError_t carries_load(struct carries carries)
 {
     struct cudaFuncAttributes attributes;
@@ -181,6 +205,8 @@ int scan_cuda_init(void)
         error = (cudaError_t)scan_ragged_load(&device->ragged, device->processors);
     if (!error)
         error = (cudaError_t)scan_affine_load();
+    for (int i = 0; i < SCAN_SHORTS && !error; i++)
+        error = lanes_load(device, i);
     for (int i = 0; i < SCAN_GENERALS && !error; i++)
         error = general_load(&scan_generals[i], device->shared_max);
     const struct carries carries[] = {carries_by<sum_f32>(), carries_by<sum_f64>(), carries_by<sum_f2>()};
@@ -491,10 +517,30 @@ static bool is_short(const struct scan_rule *rule, const struct scan_plan *plan)
            scan_short_of(rule) >= 0 && side_is_packed(plan, &plan->input) && side_is_packed(plan, &plan->output);
 }
 
+/* Whether lanes take whole rows: those of few leaves, if what is between passes can lie where samples and results do.
+ */
+static bool is_for_lanes(const struct scan_rule *rule, const struct short_plan *plan)
+{
+    bool f32_between = plan->pass_count == 1 || plan->intermediate_f32 || rule->accumulator == SCAND_ACCUMULATOR_F32;
+    return plan->length <= LANES_LENGTH_MAX && plan->length % ORDER_LEAF != 0 && f32_between &&
+           ((uintptr_t)plan->input ^ (uintptr_t)plan->output) % SLOT_BYTES == 0;
+}
+
+static cudaError_t short_launch(const struct device *device, const void *kernel, struct short_plan *plan, int resident,
+                                size_t shared_bytes, cudaStream_t stream)
+{
+    const uint64_t at_once = (uint64_t)plan->rows_at_once * SHORT_WARPS, blocks = (plan->rows + at_once - 1) / at_once;
+    const uint64_t grid = (uint64_t)device->processors * resident;
+    void *arguments[] = {plan};
+    if (grid == 0)
+        return cudaErrorInitializationError;
+    return launch(kernel, grid < blocks ? grid : blocks, SHORT_WARPS * WARP, arguments, shared_bytes, stream);
+}
+
 static cudaError_t short_run(const struct device *device, const struct scan_rule *rule, const struct scan_plan *scan,
                              cudaStream_t stream)
 {
-    int number = scan_short_of(rule), resident = device->short_resident[number];
+    int number = scan_short_of(rule);
     struct short_plan plan = {};
     uint64_t offset = scan->first_row * scan->length * sizeof(float);
     plan.input = scan->input.base + offset;
@@ -502,16 +548,16 @@ static cudaError_t short_run(const struct device *device, const struct scan_rule
     plan.rows = scan->items;
     plan.length = (int)scan->length;
     plan.leaves = (plan.length + ORDER_LEAF - 1) / ORDER_LEAF;
-    plan.rows_at_once = ORDER_FAN / plan.leaves;
     plan.pass_count = scan->pass_count;
     memcpy(plan.backward, scan->backward, sizeof(plan.backward));
     plan.intermediate_f32 = scan->intermediate_f32;
-    const uint64_t at_once = (uint64_t)plan.rows_at_once * SHORT_WARPS, blocks = (plan.rows + at_once - 1) / at_once;
-    const uint64_t grid = (uint64_t)device->processors * resident;
-    void *arguments[] = {&plan};
-    if (grid == 0)
-        return cudaErrorInitializationError;
-    return launch(scan_shorts[number], grid < blocks ? grid : blocks, SHORT_WARPS * WARP, arguments, 0, stream);
+    const bool lanes = is_for_lanes(rule, &plan);
+    plan.ahead = plan.length <= LANES_LENGTH_AHEAD;
+    plan.rows_at_once = lanes ? LANES_ROWS(plan.length) : ORDER_FAN / plan.leaves;
+    if (lanes)
+        return short_launch(device, scan_lanes[number], &plan, device->lanes_resident[number][plan.length],
+                            lanes_bytes(plan.length), stream);
+    return short_launch(device, scan_shorts[number], &plan, device->short_resident[number], 0, stream);
 }
 
 /* The means are made of totals that the general kernel finds. `rows->length` of ragged ones is an order block at most.

@@ -1,6 +1,6 @@
 #include "kernels/scan_cuda_short.h"
 
-#include "kernels/cuda/short.cuh"
+#include "kernels/cuda/lanes.cuh"
 
 const void *const scan_shorts[SCAN_SHORTS] = {
     (const void *)short_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
@@ -9,6 +9,15 @@ const void *const scan_shorts[SCAN_SHORTS] = {
     (const void *)short_kernel<sum_f64, SCAND_KIND_EXCLUSIVE>,
     (const void *)short_kernel<sum_f2, SCAND_KIND_INCLUSIVE>,
     (const void *)short_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
+};
+
+const void *const scan_lanes[SCAN_SHORTS] = {
+    (const void *)lanes_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
+    (const void *)lanes_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
+    (const void *)lanes_kernel<sum_f64, SCAND_KIND_INCLUSIVE>,
+    (const void *)lanes_kernel<sum_f64, SCAND_KIND_EXCLUSIVE>,
+    (const void *)lanes_kernel<sum_f2, SCAND_KIND_INCLUSIVE>,
+    (const void *)lanes_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
 };
 
 int scan_short_of(const struct scan_rule *rule)

@@ -45,7 +45,8 @@ static void lengths(const struct implementation *implementation)
         }
 }
 
-/* Many short rows, one right after the other, from every word of 16 bytes on: several of them share a warp. */
+/* Many short rows, one right after the other, from every word of 16 bytes on, the same one or another at the output:
+ * several of them share a warp. */
 static void short_rows(const struct implementation *implementation)
 {
     const struct scan_rule rules[] = {
@@ -54,11 +55,12 @@ static void short_rows(const struct implementation *implementation)
         rule_of("bf", INCLUSIVE, F2, D32, D32),  rule_of("fb", EXCLUSIVE, F2, D32, D32),
     };
     for (uint64_t length = 1; length <= 512; length += length < 70 ? 1 : 17)
-        for (size_t r = 0; r < COUNT(rules); r++) {
+        for (size_t i = 0; i < 2 * COUNT(rules); i++) {
+            size_t r = i / 2;
             struct scan_case c = case_of(1 + 3000 / length, length, rules[r]);
             c.input.offset = (unsigned)(length + r) % 4 * 4;
-            c.output.offset = (unsigned)(length / 4) % 4 * 4;
-            c.in_place = r == 0;
+            c.output.offset = i % 2 ? c.input.offset : (unsigned)(length / 4) % 4 * 4;
+            c.in_place = i == 0;
             c.fill = r % 2 ? FILL_ENDS : FILL_ZEROS;
             c.first = length % 3;
             c.count = c.shape[0] - c.first;
