@@ -49,7 +49,8 @@ static void sparse_check(const struct implementation *implementation, const stru
 {
     size_t bytes = distance(c->row_count, c->row_stride) + distance(c->length, c->stride) + sizeof(float);
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    REQUIRE(memory != MAP_FAILED);
+    if (memory == MAP_FAILED)
+        SKIP("no address space for it");
     char *base = memory;
     base += c->row_stride < 0 ? distance(c->row_count, c->row_stride) : 0;
     base += c->stride < 0 ? distance(c->length, c->stride) : 0;
