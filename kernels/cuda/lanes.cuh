@@ -64,15 +64,12 @@ DEVICE void lane_read(const float *leaf, int samples, bool whole_slots, float x[
     for (int j = 0; j < ORDER_LEAF; j += 4) {
         if (j >= samples)
             break;
-        if (whole_slots) {
+        if (whole_slots)
             slot_get((const uint4 *)(leaf + j), &x[j]);
-        } else {
-            x[j] = leaf[j];
+        else
 #pragma unroll
-            for (int i = j + 1; i < j + 4; i++)
-                if (i < samples)
-                    x[i] = leaf[i];
-        }
+            for (int i = j; i < j + 4; i++)
+                x[i] = i < samples ? leaf[i] : 0.0f;
     }
 }
 
