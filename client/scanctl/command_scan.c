@@ -12,6 +12,7 @@ struct run {
     struct scand_scan scan;
     struct array array;
     struct plan plan;
+    struct ragged ragged; /* with --offsets */
     struct input input;
     struct output output;
     struct input coefficients_input; /* where there is a path of it */
@@ -20,9 +21,9 @@ struct run {
     uint64_t elapsed_us;
 };
 
-static void report_bytes(struct json *json, const struct run *run, uint64_t rows)
+static void report_bytes(struct json *json, const struct run *run)
 {
-    uint64_t samples = rows * run->plan.length;
+    uint64_t samples = run->plan.records * run->plan.inner * run->plan.length;
     uint64_t input_bytes = samples * array_sample_bytes(&run->array);
     uint64_t output_bytes = samples * dtype_size_bytes(run->options->output_dtype);
     json_unsigned(json, "input_bytes", input_bytes);
@@ -36,12 +37,12 @@ static void report(struct run *run, const struct scand_device *device)
     struct json json = {.file = stdout};
     const struct scand_scan *scan = &run->scan;
     const struct scand_times *times = &run->pieces.times;
-    uint64_t rows = run->plan.records * run->plan.inner;
+    bool ragged = run->options->offsets_path;
     json_open(&json, NULL, '{');
     json_text(&json, "input", run->options->input_path);
     json_text(&json, "output", run->options->output_path);
-    json_unsigned(&json, "rows", rows);
-    json_unsigned(&json, "samples", run->plan.length);
+    json_unsigned(&json, "rows", ragged ? run->ragged.rows : run->plan.records * run->plan.inner);
+    json_unsigned(&json, "samples", ragged ? run->ragged.longest : run->plan.length);
     json_open(&json, "passes", '[');
     for (uint32_t i = 0; i < scan->pass_count; i++)
         json_text(&json, NULL, pass_words.words[scan->passes[i]]);
@@ -55,7 +56,7 @@ static void report(struct run *run, const struct scand_device *device)
     json_text(&json, "algorithm", scan->algorithm ? scan->algorithm : "");
     json_text(&json, "device", device->name);
     json_text(&json, "backend", device->backend);
-    report_bytes(&json, run, rows);
+    report_bytes(&json, run);
     json_unsigned(&json, "jobs", run->pieces.job_count);
     json_unsigned(&json, "queued_us", times->queued_us);
     json_unsigned(&json, "upload_us", times->upload_us);
@@ -71,13 +72,17 @@ static int run_samples(struct run *run, struct scand *daemon, uint32_t axis, str
 {
     if (!array_sample_count(&run->array))
         return input_expect_end(&run->input, fault);
-    plan_make(&run->plan, &run->array, axis, run->options->output_dtype);
+    if (run->options->offsets_path)
+        plan_make_ragged(&run->plan, &run->array, run->ragged.longest, run->options->output_dtype);
+    else
+        plan_make(&run->plan, &run->array, axis, run->options->output_dtype);
     if (run->options->coefficients_path)
         plan_add_coefficients(&run->plan, &run->coefficients, axis);
     run->pieces = (struct pieces){
         .daemon = daemon,
         .array = &run->array,
         .plan = &run->plan,
+        .ragged = run->options->offsets_path ? &run->ragged : NULL,
         .scan = &run->scan,
         .input = &run->input,
         .output = &run->output,
@@ -117,6 +122,8 @@ static int run_input(struct run *run, struct fault *fault)
                                           options->input_path, fault);
     if (!result)
         result = scan_options_axis(options, run->array.rank, &axis, fault);
+    if (!result && options->offsets_path)
+        result = ragged_read(&run->ragged, options->offsets_path, &run->array, fault);
     if (!result)
         result = remote_open(options->common.socket_path, &daemon, fault);
     if (result)
@@ -152,6 +159,7 @@ int command_scan(int argc, char **argv, struct common_options *common, struct fa
         if (options.coefficients_path)
             input_close(&run.coefficients_input);
     }
+    ragged_free(&run.ragged);
     input_close(&run.input);
     return result;
 }

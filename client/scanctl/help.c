@@ -22,6 +22,8 @@ static const char scan_help[] =
     "axis\n"
     "      --intermediate TYPE what values are rounded to between two passes: f32 | f64 [f32; f64 samples: f64]\n"
     "      --output-dtype TYPE the result's, as for --dtype [f32; f64 and integers: as IN]\n"
+    "      --offsets FILE      rows of differing lengths along an IN of one dimension: row r is the samples from the\n"
+    "                          r-th offset up to the next one; .npy of integers, or raw ones of 64 bits\n"
     "      --axis N            the axis to scan, from 0; negative ones count from the last [-1]\n"
     "      --format FORM       raw | npy | su [by IN's extension, else raw]\n"
     "      --shape A,B,...     of raw samples, the last axis dense\n"

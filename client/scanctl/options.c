@@ -25,6 +25,7 @@ enum {
     OPTION_SHAPE,
     OPTION_FORMAT,
     OPTION_BYTE_ORDER,
+    OPTION_OFFSETS,
 };
 
 static const struct option scan_table[] = {
@@ -43,6 +44,7 @@ static const struct option scan_table[] = {
     {"shape", required_argument, NULL, OPTION_SHAPE},
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"byte-order", required_argument, NULL, OPTION_BYTE_ORDER},
+    {"offsets", required_argument, NULL, OPTION_OFFSETS},
     {"output", required_argument, NULL, 'o'},
     COMMON_OPTIONS,
     {0},
@@ -230,6 +232,12 @@ static int take_option(void *context, int option, const char *argument, struct f
         return take_coefficient(&scan->coefficient, argument, fault);
     case OPTION_COEFFICIENTS:
         options->coefficients_path = argument;
+        return 0;
+    case OPTION_OFFSETS:
+        if (!*argument || !strcmp(argument, "-"))
+            return fault_set(fault, EX_USAGE, "--offsets is \"%s\"; give a file, .npy or raw integers of 64 bits",
+                             argument);
+        options->offsets_path = argument;
         return 0;
     case OPTION_OP:
         result = take_word("op", &operator_words, argument, length, &word, fault);

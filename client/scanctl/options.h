@@ -23,6 +23,7 @@ struct scan_options {
     struct common_options common;
     const char *input_path, *output_path;
     const char *coefficients_path; /* NULL: none */
+    const char *offsets_path;      /* NULL: rows of one length */
     struct array_hints hints;
     struct scand_scan scan; /* but for its tensors and axis; intermediate is TYPE_LEFT_OUT where it was not given */
     enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */

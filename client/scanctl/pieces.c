@@ -65,7 +65,19 @@ static void piece_progress(void *context, uint64_t rows_done, uint64_t rows)
 {
     struct pieces *pieces = context;
     (void)rows;
-    progress_update(&pieces->progress, pieces->records_done * pieces->plan->inner + rows_done);
+    progress_update(&pieces->progress, pieces->rows_done + rows_done);
+}
+
+/* Tells a job on ragged rows where they lie. */
+static void piece_offsets(const struct pieces *pieces, const struct slot *slot, struct scand_tensor *tensor)
+{
+    uint64_t *offsets = scand_buffer_data(slot->offsets);
+    const uint64_t *from = pieces->ragged->offsets + slot->first_row;
+    for (uint64_t i = 0; i <= slot->rows; i++)
+        offsets[i] = from[i] - from[0];
+    *tensor =
+        (struct scand_tensor){.buffer = slot->offsets, .dtype = SCAND_DTYPE_U64, .rank = 1, .shape = {slot->rows + 1}};
+    scand_tensor_pack(tensor);
 }
 
 /* Submits what is in the slot's buffer. */
@@ -75,15 +87,35 @@ static int piece_submit(struct pieces *pieces, struct slot *slot, struct fault *
     slot->task = (struct task){.daemon = pieces->daemon, .scan = *pieces->scan, .context = pieces};
     slot->task.progress = pieces->progress.wanted ? piece_progress : NULL;
     plan_tensors(pieces->plan, slot->buffer, pieces->records, slot->count, &slot->task.scan);
+    if (pieces->ragged)
+        piece_offsets(pieces, slot, &slot->task.scan.offsets);
     return task_start(&slot->task, fault);
+}
+
+/* The next records, or ragged rows. */
+static void piece_take(struct pieces *pieces, struct slot *slot, uint64_t first)
+{
+    const struct ragged *ragged = pieces->ragged;
+    uint64_t left = pieces->plan->records - first;
+    slot->first = first;
+    slot->first_row = pieces->rows_begun;
+    slot->count = left < pieces->records ? left : pieces->records;
+    slot->rows = slot->count * pieces->plan->inner;
+    if (ragged) {
+        slot->rows = ragged_take(ragged, slot->first_row, pieces->records);
+        slot->count = ragged->offsets[slot->first_row + slot->rows] - ragged->offsets[slot->first_row];
+    }
+    pieces->rows_begun += slot->rows;
 }
 
 static int piece_start(struct pieces *pieces, struct slot *slot, uint64_t first, struct fault *fault)
 {
-    uint64_t left = pieces->plan->records - first;
     bool has_coefficients = pieces->plan->has_coefficients;
-    slot->first = first;
-    slot->count = left < pieces->records ? left : pieces->records;
+    piece_take(pieces, slot, first);
+    if (!slot->count) { /* rows without samples */
+        pieces->rows_done += slot->rows;
+        return 0;
+    }
     slot->position = pieces->input->position;
     slot->coefficients_position = has_coefficients ? pieces->coefficients_input->position : 0;
     slot->tries = 0;
@@ -173,9 +205,9 @@ static int piece_finish(struct pieces *pieces, struct slot *slot, struct fault *
         return result;
     times_add(&pieces->times, &times);
     pieces->job_count++;
-    pieces->records_done += slot->count;
+    pieces->rows_done += slot->rows;
     slot->count = 0;
-    progress_update(&pieces->progress, pieces->records_done * pieces->plan->inner);
+    progress_update(&pieces->progress, pieces->rows_done);
     return 0;
 }
 
@@ -189,7 +221,7 @@ static int first_buffer_fault(const struct pieces *pieces, int status, struct fa
 {
     char bytes[GROUPED_BYTES];
     const char *message = scand_message(pieces->daemon);
-    grouped(plan_buffer_bytes(pieces->plan, 1), bytes);
+    grouped(plan_buffer_bytes(pieces->plan, pieces->plan->least), bytes);
     return fault_set(
         fault, scand_status_exit_code(status),
         "%s: %s along this axis needs %s bytes of the daemon's memory at once, which it does not give (%s): %s%s",
@@ -208,8 +240,8 @@ static int buffers_create(struct pieces *pieces, struct fault *fault)
         status = scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[0].buffer);
         if (!is_shortage(status))
             break;
-        if (pieces->records > 1)
-            pieces->records /= 2;
+        if (pieces->records > pieces->plan->least)
+            pieces->records = pieces->records / 2 < pieces->plan->least ? pieces->plan->least : pieces->records / 2;
         else if (status != SCAND_BUSY || !patience_wait(&patience, pieces->daemon))
             break;
     }
@@ -223,11 +255,24 @@ static int buffers_create(struct pieces *pieces, struct fault *fault)
     return 0;
 }
 
+static int offsets_create(struct pieces *pieces, struct fault *fault)
+{
+    int status = 0;
+    for (uint32_t i = 0; pieces->ragged && i < pieces->slot_count && !status; i++)
+        status =
+            scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST,
+                                (ragged_take_max(pieces->ragged) + 1) * sizeof(uint64_t), &pieces->slots[i].offsets);
+    return status ? remote_fault(pieces->daemon, status, "making room for offsets", fault) : 0;
+}
+
 int pieces_run(struct pieces *pieces, struct fault *fault)
 {
     uint64_t first = 0, piece = 0;
     int result = buffers_create(pieces, fault);
-    progress_begin(&pieces->progress, pieces->plan->records * pieces->plan->inner);
+    if (!result)
+        result = offsets_create(pieces, fault);
+    progress_begin(&pieces->progress,
+                   pieces->ragged ? pieces->ragged->rows : pieces->plan->records * pieces->plan->inner);
     while (!result && first < pieces->plan->records) {
         struct slot *slot = &pieces->slots[piece % pieces->slot_count];
         result = piece_finish(pieces, slot, fault);

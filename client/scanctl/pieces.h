@@ -10,6 +10,7 @@
 #include "output.h"
 #include "plan.h"
 #include "progress.h"
+#include "ragged.h"
 #include "remote.h"
 
 #define SLOTS          2
@@ -22,6 +23,8 @@ struct slot {
     uint64_t position;     /* of the piece in the input */
     uint64_t coefficients_position;
     uint32_t tries; /* submissions */
+    uint64_t first_row, rows;
+    struct scand_buffer *offsets; /* of ragged rows, counted from the piece's first sample */
     struct task task;
 };
 
@@ -30,6 +33,7 @@ struct pieces {
     struct scand *daemon;
     const struct array *array;
     const struct plan *plan;
+    const struct ragged *ragged;   /* NULL: rows of one length */
     const struct scand_scan *scan; /* but for tensors and axis */
     struct input *input;
     struct output *output;
@@ -40,7 +44,7 @@ struct pieces {
     uint32_t slot_count;
     struct slot slots[SLOTS];
     struct progress progress;
-    uint64_t records_done;
+    uint64_t rows_begun, rows_done;
     uint64_t job_count;       /* that were done */
     struct scand_times times; /* of all jobs, added up */
 };

@@ -31,6 +31,7 @@ static void plan_traces(struct plan *plan, const struct array *array, uint32_t a
         .records = along ? array->shape[0] : 1,
         .length = array->shape[axis],
         .inner = along ? 1 : array->shape[1],
+        .least = 1,
         .in_place = true,
     };
     side_set(&plan->input, plan, array->dtype, along ? SU_SAMPLE_BYTES : trace_bytes);
@@ -50,8 +51,8 @@ void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum
     }
     uint64_t input_bytes = array_sample_bytes(array), output_bytes = dtype_size_bytes(output);
     uint32_t place = array->fortran ? array->rank - 1 - axis : axis;
-    *plan =
-        (struct plan){.records = 1, .length = array->shape[axis], .inner = 1, .in_place = output_bytes == input_bytes};
+    *plan = (struct plan){
+        .records = 1, .length = array->shape[axis], .inner = 1, .least = 1, .in_place = output_bytes == input_bytes};
     for (uint32_t i = 0; i < place; i++)
         plan->records *= dimension(array, i);
     for (uint32_t i = place + 1; i < array->rank; i++)
@@ -60,10 +61,26 @@ void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum
     side_set(&plan->output, plan, output, plan->inner * output_bytes);
 }
 
+void plan_make_ragged(struct plan *plan, const struct array *array, uint64_t longest, enum scand_dtype output)
+{
+    uint64_t input_bytes = array_sample_bytes(array), output_bytes = dtype_size_bytes(output);
+    *plan = (struct plan){.records = array->shape[0],
+                          .length = 1,
+                          .inner = 1,
+                          .least = longest,
+                          .ragged = true,
+                          .in_place = output_bytes == input_bytes};
+    side_set(&plan->input, plan, array->dtype, input_bytes);
+    side_set(&plan->output, plan, output, output_bytes);
+}
+
 void plan_add_coefficients(struct plan *plan, const struct array *coefficients, uint32_t axis)
 {
     struct plan own;
-    plan_make(&own, coefficients, axis, coefficients->dtype);
+    if (plan->ragged)
+        plan_make_ragged(&own, coefficients, plan->least, coefficients->dtype);
+    else
+        plan_make(&own, coefficients, axis, coefficients->dtype);
     plan->has_coefficients = true;
     plan->coefficients = own.input;
 }
@@ -73,7 +90,7 @@ uint64_t plan_piece_records(const struct plan *plan)
     uint64_t record_bytes = plan->input.record_bytes + (plan->in_place ? 0 : plan->output.record_bytes);
     record_bytes += plan->has_coefficients ? plan->coefficients.record_bytes : 0;
     uint64_t records = PIECE_BYTES / record_bytes;
-    return records < 1 ? 1 : records < plan->records ? records : plan->records;
+    return records < plan->least ? plan->least : records < plan->records ? records : plan->records;
 }
 
 static uint64_t aligned(uint64_t bytes)
@@ -102,7 +119,7 @@ static void side_tensor(const struct side *side, const struct plan *plan, uint64
 {
     tensor->offset += side->offset;
     tensor->dtype = side->dtype;
-    tensor->rank = plan->inner == 1 ? 2 : 3;
+    tensor->rank = plan->ragged ? 1 : plan->inner == 1 ? 2 : 3;
     const uint64_t shape[3] = {count, plan->length, plan->inner};
     for (uint32_t i = 0; i < tensor->rank; i++) {
         tensor->shape[i] = shape[i];
@@ -115,7 +132,7 @@ void plan_tensors(const struct plan *plan, struct scand_buffer *buffer, uint64_t
 {
     scan->input = (struct scand_tensor){.buffer = buffer};
     scan->output = (struct scand_tensor){.buffer = buffer, .offset = plan_output_offset(plan, records)};
-    scan->axis = 1;
+    scan->axis = !plan->ragged;
     side_tensor(&plan->input, plan, count, &scan->input);
     side_tensor(&plan->output, plan, count, &scan->output);
     if (plan->has_coefficients) {

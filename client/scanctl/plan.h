@@ -25,11 +25,16 @@ struct side {
 struct plan {
     uint64_t records, length, inner;
     bool in_place, has_coefficients;
+    bool ragged;    /* rows differ in length: records are samples, and each piece has rows of its own */
+    uint64_t least; /* records that a piece must be able to hold */
     struct side input, output, coefficients;
 };
 
 /* axis counts from 0. The array holds at least one sample; the output dtype is F32 for SU. */
 void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum scand_dtype output);
+
+/* The same for ragged rows, the longest of which has so many samples. */
+void plan_make_ragged(struct plan *plan, const struct array *array, uint64_t longest, enum scand_dtype output);
 
 /* Adds coefficients, an array of the same shape and order. */
 void plan_add_coefficients(struct plan *plan, const struct array *coefficients, uint32_t axis);

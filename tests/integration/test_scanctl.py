@@ -8,6 +8,7 @@ Python's own floats elsewhere. Only the standard library is used.
 """
 
 import argparse
+import array
 import itertools
 import json
 import operator
@@ -18,6 +19,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -208,6 +210,63 @@ class Results(ScanctlTest):
         self.assertEqual((report["algorithm"], report["accumulator"]), ("serial-cpu", "f32"))
         self.fail_with(64, '"algorithm" is "fastest"; there are: serial-cpu, .*cub-by-key', *words, "fastest")
         self.fail_with(64, '"algorithm" is "warp-v0", which this .* --device cuda can', *words, "warp-v0")
+
+    def test_ragged_rows(self):
+        """Rows of differing lengths, by offsets in every form that they may have; and in several pieces."""
+        noise, passes = random.Random(5), ("forward", "backward")
+        lengths = [noise.choice([0, 1, 16, 700, 20_000]) for _ in range(100)]
+        offsets = list(itertools.accumulate(lengths, initial=0))
+        values = [float(noise.randrange(-3, 4)) for _ in range(offsets[-1])]
+        rows = [values[a:b] for a, b in zip(offsets, offsets[1:])]
+        expected = [value for row in rows for value in scanned(row, passes)]
+        given = self.write("in.npy", npy_header((len(values),)) + packed(values))
+        words = ("scan", given, "-o", self.path("out.npy"), "--passes", ",".join(passes), "--offsets")
+        for name, data in (
+            ("raw", struct.pack(f"={len(offsets)}q", *offsets)),
+            ("i8.npy", npy_header((len(offsets),), "<i8") + struct.pack(f"<{len(offsets)}q", *offsets)),
+            ("big.npy", npy_header((len(offsets),), ">i4") + struct.pack(f">{len(offsets)}i", *offsets)),
+            ("u4.npy", npy_header((len(offsets),), "<u4") + struct.pack(f"<{len(offsets)}I", *offsets)),
+        ):
+            with self.subTest(name):
+                report = json.loads(self.succeed(*words, self.write(name, data), "--json"))
+                self.assertEqual((report["rows"], report["samples"]), (100, 20_000))
+                self.assertEqual(floats(self.read("out.npy")[-4 * len(values) :]), expected)
+        self.succeed(*words, self.path("raw"), "--output-dtype", "f64")
+        self.assertEqual(floats(self.read("out.npy")[-8 * len(values) :], "d"), expected)
+
+    def test_ragged_rows_in_pieces(self):
+        """Two pieces, of a long row each, and rows without samples between them."""
+        count, cut = 6_000_000, 4_000_003
+        given = self.write("in.raw", packed([1.0]) * count)
+        offsets = self.write("offsets", struct.pack("=5q", 0, cut, cut, cut, count))
+        words = ("scan", given, "-o", self.path("out.raw"), "--shape", count, "--output-dtype", "f64", "--offsets", offsets)
+        report = json.loads(self.succeed(*words, "--json"))
+        self.assertEqual((report["rows"], report["samples"], report["jobs"]), (4, cut, 2))
+        result = array.array("d", self.read("out.raw"))
+        self.assertEqual(result[:cut], array.array("d", range(1, cut + 1)))
+        self.assertEqual(result[cut:], array.array("d", range(1, count - cut + 1)))
+
+    def test_offsets_that_are_no_rows(self):
+        given = self.write("in.raw", packed([1.0] * 10))
+        words = ("scan", given, "-o", self.path("out.raw"), "--shape", 10, "--offsets")
+        for message, values in (
+            ("begins with 1 and ends with 10; it must begin with 0 and end with 10", (1, 10)),
+            ("begins with 0 and ends with 11", (0, 11)),
+            (r"offset 2 \(from 0\) is 3; it must be from 4, the one before it, to 10", (0, 4, 3, 10)),
+            (r"offset 1 \(from 0\) is -1; it must be from 0", (0, -1, 10)),
+        ):
+            with self.subTest(message):
+                self.fail_with(65, message, *words, self.write("offsets", struct.pack(f"={len(values)}q", *values)))
+        self.fail_with(65, "9 bytes, which is no whole number", *words, self.write("offsets", b"123456789"))
+        floating = self.write("floating.npy", npy_header((2,), "<f8") + struct.pack("=2d", 0, 10))
+        self.fail_with(65, "has rank 1, dtype f64 and 2 elements; offsets are", *words, floating)
+        square = self.write("square.npy", npy_header((2, 2), "<i8") + struct.pack("=4q", 0, 1, 2, 10))
+        self.fail_with(65, "has rank 2, dtype i64", *words, square)
+        self.fail_with(66, "cannot be opened", *words, self.path("none"))
+        self.fail_with(64, '--offsets is "-"; give a file', *words, "-")
+        good = self.write("offsets", struct.pack("=2q", 0, 10))
+        self.fail_with(64, "--offsets is for an input of one dimension, and this has 2", *words, good, "--shape", "2,5")
+        self.fail_with(64, '"offsets" and "algorithm" exclude', *words, good, "--algorithm", "serial-cpu")
 
     def test_types(self):
         for accumulator in ("f32", "f64", "f2"):
