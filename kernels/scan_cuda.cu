@@ -10,6 +10,7 @@
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/scan_cuda_affine.h"
 #include "kernels/scan_cuda_general.h"
+#include "kernels/scan_cuda_long.h"
 #include "kernels/scan_cuda_ragged.h"
 #include "kernels/scan_cuda_short.h"
 
@@ -95,6 +96,7 @@ struct device {
     int short_resident[SCAN_SHORTS];
     struct scan_ragged_device ragged;
     uint8_t lanes_resident[SCAN_SHORTS][LANES_LENGTH_MAX + 1]; /* by the rows' length */
+    struct scan_long_device longer;
 };
 static struct device devices[DEVICES_MAX];
 
@@ -203,6 +205,8 @@ int scan_cuda_init(void)
         error = short_load(device, i);
     if (!error)
         error = (cudaError_t)scan_ragged_load(&device->ragged, device->processors);
+    if (!error)
+        error = (cudaError_t)scan_long_load(&device->longer, device->processors);
     if (!error)
         error = (cudaError_t)scan_affine_load();
     for (int i = 0; i < SCAN_SHORTS && !error; i++)
@@ -365,7 +369,8 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     if (rows->length == 0)
         return 0;
     if (blocks_of(rows->length) > 1)
-        bytes += rule->pass_count * sums * sum_bytes_of(rule);
+        bytes += is_general(rule) ? rule->pass_count * sums * sum_bytes_of(rule)
+                                  : scan_long_workspace_bytes(rule, sums, sum_bytes_of(rule));
     if (rule->demean)
         bytes += sums * sizeof(double);
     return bytes;
@@ -440,6 +445,18 @@ static cudaError_t scan_run(struct launcher *launcher, const struct scan_rule *r
     if (launcher->plan->blocks > 1)
         error = sums_make(launcher, rule, workspace, stream);
     return error ? error : launcher->launch(launcher, stream);
+}
+
+/* Rows of several blocks in one launch, or where they are too long for that, three. */
+static cudaError_t long_run(struct launcher *launcher, const struct scan_rule *rule, bool aligned, void *workspace,
+                            cudaStream_t stream)
+{
+    const struct scan_long_device *device = &launcher->device->longer;
+    bool fits = scan_long_fits(device, launcher->plan);
+    cudaError_t error = (cudaError_t)scan_long_run(device, rule, launcher->plan, aligned, workspace, stream);
+    if (!error && !fits)
+        error = carries_launch(launcher->plan, carries_of(rule), 1, stream);
+    return error || fits ? error : launcher->launch(launcher, stream);
 }
 
 /* The totals of the rows: those of their blocks forward in f64, and the levels above. */
@@ -631,6 +648,9 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return general_run(&launcher, rule, NULL, count, workspace, stream);
     if (is_short(rule, &plan))
         return short_run(&devices[id], rule, &plan, stream);
-    launcher.number = kernel_of(rule, side_is_aligned(&plan, &plan.input) && side_is_aligned(&plan, &plan.output));
+    const bool aligned = side_is_aligned(&plan, &plan.input) && side_is_aligned(&plan, &plan.output);
+    launcher.number = kernel_of(rule, aligned);
+    if (plan.blocks > 1 && scan_long_takes(&devices[id].longer, rule))
+        return long_run(&launcher, rule, aligned, workspace, stream);
     return scan_run(&launcher, rule, workspace, stream);
 }

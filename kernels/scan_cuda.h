@@ -25,8 +25,10 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 /*
  * Queues the scan of rows first <= r < first + count on `stream` of the current device and returns. Input and output
  * are addresses that the device can reach: device memory or mapped pinned host memory. Rows of up to ORDER_BLOCK
- * samples are read once and written once; longer ones are read once more for each pass, and all once more to take
- * their mean away. `workspace`, 16-byte aligned
+ * samples are read once and written once. So are longer ones where sums of f32 are left as f32 between passes, from
+ * compute capability 9.0 on, up to some 2 million samples in two passes, of any length in one; longer ones are read
+ * twice. Others are read once more for each pass, and all once more to take their mean away. `workspace`, 16-byte
+ * aligned
  * device memory of at least scan_cuda_workspace_bytes, belongs to the call until the stream has passed it. At most
  * 1,000 calls may be on their way at once on a device. cudaErrorNotSupported: rows of more than 15,872 samples on a
  * device with only 64 KiB of shared memory per thread block (compute capability 7.5), unless their rule takes the

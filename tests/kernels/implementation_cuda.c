@@ -1,6 +1,7 @@
-/* The CUDA kernels, on copies of the memory: in device memory and in mapped pinned host memory. */
+/* The CUDA kernels, on copies of the memory: in device memory, in mapped pinned host memory, and on two streams. */
 #include <cuda_runtime.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/scan_cuda.h"
@@ -117,8 +118,77 @@ static int run_mapped(const struct scan_rows *rows, uint64_t first, uint64_t cou
     return run(rows, first, count, memory, true);
 }
 
+/* One of several scans of the same rows that are on their way at once. */
+struct lane {
+    struct copy input, output;
+    void *workspace;
+    cudaStream_t stream;
+};
+
+static cudaError_t lane_create(struct lane *lane, const struct scan_rows *rows, uint64_t count,
+                               const struct scan_memory *memory)
+{
+    cudaError_t e = copy_create(&lane->input, false, memory->input, memory->input_bytes);
+    if (e == cudaSuccess && memory->input != memory->output)
+        e = copy_create(&lane->output, false, memory->output, memory->output_bytes);
+    if (e == cudaSuccess)
+        e = cudaMalloc(&lane->workspace, scan_cuda_workspace_bytes(rows, count));
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking);
+    return e == cudaSuccess ? cudaDeviceSynchronize() : e;
+}
+
+static void lane_destroy(struct lane *lane)
+{
+    copy_destroy(&lane->input);
+    copy_destroy(&lane->output);
+    cudaFree(lane->workspace);
+    if (lane->stream)
+        cudaStreamDestroy(lane->stream);
+}
+
+static char *lane_result(const struct lane *lane)
+{
+    return lane->output.base ? lane->output.base : lane->input.base;
+}
+
+static cudaError_t lane_scan(const struct lane *lane, struct scan_rows rows, uint64_t first, uint64_t count,
+                             const struct scan_memory *memory)
+{
+    rows.input = lane->input.base + ((const char *)rows.input - (const char *)memory->input);
+    rows.output = lane_result(lane) + ((const char *)rows.output - (const char *)memory->output);
+    return (cudaError_t)scan_cuda(&rows, first, count, lane->workspace, lane->stream);
+}
+
+/* On two streams at once, several times where that is possible: they compete for the device. */
+static int run_streams(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
+{
+    struct lane lanes[2] = {0};
+    const int scans = memory->input == memory->output ? 1 : 4;
+    void *second = malloc(memory->output_bytes);
+    cudaError_t e = second ? cudaSuccess : cudaErrorMemoryAllocation;
+    for (int i = 0; i < 2 && e == cudaSuccess; i++)
+        e = lane_create(&lanes[i], rows, count, memory);
+    for (int i = 0; i < 2 * scans && e == cudaSuccess; i++)
+        e = lane_scan(&lanes[i % 2], *rows, first, count, memory);
+    if (e == cudaSuccess)
+        e = cudaDeviceSynchronize();
+    if (e == cudaSuccess)
+        e = cudaMemcpy(memory->output, lane_result(&lanes[0]), memory->output_bytes, cudaMemcpyDefault);
+    if (e == cudaSuccess)
+        e = cudaMemcpy(second, lane_result(&lanes[1]), memory->output_bytes, cudaMemcpyDefault);
+    bool same = e == cudaSuccess && memcmp(second, memory->output, memory->output_bytes) == 0;
+    for (int i = 0; i < 2; i++)
+        lane_destroy(&lanes[i]);
+    free(second);
+    if (!same)
+        fprintf(stderr, "CUDA: %s\n", e != cudaSuccess ? cudaGetErrorString(e) : "two streams came to different bits");
+    return same ? 0 : -1;
+}
+
 const struct implementation cuda_implementations[] = {
     {"cuda", available, run_device},
     {"cuda-mapped", available, run_mapped},
+    {"streams", available, run_streams},
 };
 const size_t cuda_implementation_count = sizeof(cuda_implementations) / sizeof(cuda_implementations[0]);

@@ -85,6 +85,39 @@ static void long_rows(const struct implementation *implementation)
         check(implementation, &list[i]);
 }
 
+/* The i-th of many rules for sums of f32 and the like, one after the other unlike its neighbours. */
+static struct scan_rule long_rule(unsigned i)
+{
+    struct scan_rule rule =
+        rule_of(pass_lists[i % COUNT(pass_lists)], i / 2 % 2 ? EXCLUSIVE : INCLUSIVE,
+                accumulators[i % COUNT(accumulators)], i % 7 == 6 ? D64 : D32, i / 3 % 3 == 2 ? D64 : D32);
+    if (i % 5 == 4)
+        rule.input = SCAND_DTYPE_F32BE;
+    if (i % 10 == 9 && rule.output == D32)
+        rule.output = SCAND_DTYPE_IBM32;
+    return rule;
+}
+
+/* Rows whose blocks a device holds at once, and longer ones, up to more than 32 groups of 32 blocks. */
+static void longer_rows(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {16385, 32767, 32768, 57001, 524287, 524288, 524289, 900000, 3000001};
+    for (size_t l = 0; l < COUNT(list); l++)
+        for (unsigned i = 0; i < (list[l] < 60000 ? 36u : 6u); i++) {
+            struct scan_case c = case_of(1 + (list[l] < 60000) * (2 + i % 3), list[l], long_rule(i + (unsigned)l));
+            c.input.offset = (i + (unsigned)l) % 4 * 4;
+            c.output.offset = (i + 1) / 2 % 2 * 8;
+            c.in_place = i % 4 == 3 && codec_bytes(c.rule.input) == codec_bytes(c.rule.output);
+            c.fill = i % 6 == 5 ? FILL_SPECIALS : FILL_NOISE;
+            c.first = i % 2 && c.shape[0] > 1;
+            check(implementation, &c);
+        }
+    for (unsigned i = 0; i < 6; i++) {
+        struct scan_case c = case_of(1, (UINT64_C(1) << 24) + i % 3 - 1, long_rule(2 * i));
+        check(implementation, &c);
+    }
+}
+
 /* All rules there are for sums of f32 into f32 and f64. */
 static void rules(const struct implementation *implementation)
 {
@@ -570,8 +603,19 @@ AFFINES(AFFINE_SUITES)
 
 SUITE(cuda, small)
 
-static const struct test tests[] = {
-    DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS) TEST(cuda_small), TEST_END};
+static void cuda_longer_rows(void)
+{
+    suite_run("cuda", longer_rows);
+}
+
+static void cuda_longer_rows_at_once(void)
+{
+    suite_run("streams", longer_rows);
+}
+
+static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS)
+                                        TEST(cuda_small),
+                                    TEST(cuda_longer_rows), TEST(cuda_longer_rows_at_once), TEST_END};
 
 int main(int argc, char **argv)
 {

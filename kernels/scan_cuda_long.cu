@@ -1,0 +1,101 @@
+#include "kernels/scan_cuda_long.h"
+
+#include "kernels/cuda/long.cuh"
+
+/* By output, accumulator, kind and alignment. `Last` is the sum that the results are made from. */
+#define LONG_KERNELS 24
+#define LONG_ALIGNMENTS(SUM, LAST, OUT, KIND) \
+    (const void *)long_kernel<SUM, LAST, OUT, KIND, false>, (const void *)long_kernel<SUM, LAST, OUT, KIND, true>
+#define LONG_KINDS(SUM, LAST, OUT) \
+    LONG_ALIGNMENTS(SUM, LAST, OUT, SCAND_KIND_INCLUSIVE), LONG_ALIGNMENTS(SUM, LAST, OUT, SCAND_KIND_EXCLUSIVE)
+static const void *const long_kernels[LONG_KERNELS] = {
+    LONG_KINDS(sum_f32, sum_f32, float),         LONG_KINDS(sum_f64_narrow, sum_f64_narrow, float),
+    LONG_KINDS(sum_f2, sum_f2, float),           LONG_KINDS(sum_f32, sum_f32, double),
+    LONG_KINDS(sum_f64_narrow, sum_f64, double), LONG_KINDS(sum_f2, sum_f2_pair, double),
+};
+
+static const void *kernel_of(const struct scan_rule *rule, bool aligned)
+{
+    int number = rule->output == SCAND_DTYPE_F64;
+    number = 3 * number + (int)(rule->accumulator - SCAND_ACCUMULATOR_F32);
+    number = 2 * number + (rule->kind == SCAND_KIND_EXCLUSIVE);
+    return long_kernels[2 * number + aligned];
+}
+
+static cudaError_t kernel_load(const void *kernel, int *resident)
+{
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, LONG_SHARED);
+    return error ? error : cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, kernel, LONG_THREADS, LONG_SHARED);
+}
+
+int scan_long_load(struct scan_long_device *device, int processors)
+{
+    int id = 0, cooperative = 0, shared_max = 0, major = 0, resident = 1;
+    cudaError_t error = cudaGetDevice(&id);
+    if (!error)
+        error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, id);
+    if (!error)
+        error = cudaDeviceGetAttribute(&shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
+    if (!error)
+        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
+    bool able = cooperative && major >= 9 && shared_max >= LONG_SHARED_ALL;
+    for (int i = 0; i < LONG_KERNELS && able && resident > 0 && !error; i++)
+        error = kernel_load(long_kernels[i], &resident);
+    device->grid = able && resident > 0 ? processors : 0;
+    return error;
+}
+
+bool scan_long_takes(const struct scan_long_device *device, const struct scan_rule *rule)
+{
+    bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
+    return device->grid > 0 && !(wide && rule->accumulator != SCAND_ACCUMULATOR_F32);
+}
+
+/* A record takes twice the bytes of its sum. Where results take a launch of their own there are, beside the records of
+ * the first pass, the sums of both. */
+uint64_t scan_long_workspace_bytes(const struct scan_rule *rule, uint64_t sums, uint64_t sum_bytes)
+{
+    return 2 * rule->pass_count * sums * sum_bytes;
+}
+
+bool scan_long_fits(const struct scan_long_device *device, const struct scan_plan *plan)
+{
+    return plan->pass_count == 1 || plan->blocks <= (uint64_t)device->grid;
+}
+
+/* Whether there is nothing to decode or encode. */
+static bool is_native(const struct scan_rule *rule)
+{
+    return rule->input == SCAND_DTYPE_F32 && (rule->output == SCAND_DTYPE_F32 || rule->output == SCAND_DTYPE_F64);
+}
+
+/* Where records and sums lie. */
+static uint64_t plan_places(struct long_plan *plan, const struct scan_rule *rule, char *workspace)
+{
+    uint64_t sum_bytes = rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double);
+    uint64_t bytes = plan->scan.items / plan->scan.blocks * plan->scan.sums_per_row * sum_bytes;
+    plan->records[0] = (record *)workspace;
+    plan->records[1] = (record *)(workspace + 2 * bytes);
+    plan->scan.sums[0] = workspace + 2 * bytes;
+    plan->scan.sums[1] = workspace + 3 * bytes;
+    return plan->sums_only ? 2 * bytes : 2 * bytes * plan->scan.pass_count;
+}
+
+int scan_long_run(const struct scan_long_device *device, const struct scan_rule *rule, struct scan_plan *scan,
+                  bool aligned, void *workspace, cudaStream_t stream)
+{
+    struct long_plan plan = {};
+    plan.scan = *scan;
+    plan.sums_only = !scan_long_fits(device, scan);
+    uint64_t record_bytes = plan_places(&plan, rule, (char *)workspace);
+    memcpy(scan->sums, plan.scan.sums, sizeof(scan->sums));
+    uint64_t grid = scan->items < (uint64_t)device->grid ? scan->items : (uint64_t)device->grid;
+    void *arguments[] = {&plan};
+    cudaError_t error = cudaMemsetAsync(workspace, 0, record_bytes, stream);
+    if (!error)
+        error = cudaLaunchCooperativeKernel(kernel_of(rule, aligned && is_native(rule)), dim3((unsigned)grid),
+                                            dim3(LONG_THREADS), arguments, LONG_SHARED, stream);
+    if (error)
+        cudaGetLastError(); /* a failed call leaves its error for the next one to find */
+    return error;
+}
