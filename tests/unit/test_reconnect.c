@@ -178,31 +178,49 @@ static void test_written_input_is_lost(void)
     rig_end();
 }
 
-/* So do offsets that another job may have written to. */
-static void test_ragged_jobs(void)
+/* So does what wrote to another tensor that jobs read, which lies at `member` in a scan. */
+static void check_third_tensor(struct scand_scan scan, size_t member, struct scand_tensor tensor, const char *message)
 {
-    begin();
-    fake.hold = 1;
-    struct scand_buffer *third = buffer_of(BYTES), *fourth = buffer_of(BYTES);
-    struct scand_scan scan = scan_of(input, output);
+    struct scand_tensor *third = (struct scand_tensor *)((char *)&scan + member);
+    struct scand_buffer *kept = buffer_of(BYTES), *left = buffer_of(BYTES);
     struct scand_job *repeated = NULL, *lost = NULL, *released = NULL;
-    scan.offsets = (struct scand_tensor){.buffer = third, .dtype = SCAND_DTYPE_I64, .rank = 1, .shape = {2}};
-    scand_tensor_pack(&scan.offsets);
+    fake.hold = 1;
+    *third = tensor;
+    third->buffer = kept;
+    scand_tensor_pack(third);
     CHECK_EQ(scand_submit(session, &scan, &repeated), SCAND_OK);
-    scan.offsets.buffer = fourth;
+    third->buffer = left;
     CHECK_EQ(scand_submit(session, &scan, &released), SCAND_OK);
     scan.output.buffer = buffer_of(BYTES);
-    scan.offsets.buffer = output;
+    third->buffer = output;
     CHECK_EQ(scand_submit(session, &scan, &lost), SCAND_OK);
-    CHECK_EQ(scand_buffer_release(fourth), SCAND_OK);
+    CHECK_EQ(scand_buffer_release(left), SCAND_OK);
     fake.hold = 0;
     die_on(METHOD_server_ping, 1);
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     CHECK_EQ(scand_wait(released, -1, NULL), SCAND_LOST);
     CHECK_CONTAINS(scand_message(session), "released meanwhile");
     CHECK_EQ(scand_wait(lost, -1, NULL), SCAND_LOST);
-    CHECK_CONTAINS(scand_message(session), "a job wrote to its offsets");
+    CHECK_CONTAINS(scand_message(session), message);
     CHECK_EQ(scand_wait(repeated, -1, NULL), SCAND_OK);
+}
+
+static void test_ragged_jobs(void)
+{
+    begin();
+    check_third_tensor(scan_of(input, output), offsetof(struct scand_scan, offsets),
+                       (struct scand_tensor){.dtype = SCAND_DTYPE_I64, .rank = 1, .shape = {2}},
+                       "a job wrote to its offsets");
+    rig_end();
+}
+
+static void test_affine_jobs(void)
+{
+    begin();
+    struct scand_scan scan = scan_of(input, output);
+    scan.op = SCAND_OPERATOR_AFFINE;
+    check_third_tensor(scan, offsetof(struct scand_scan, coefficients), scan.input,
+                       "another job wrote to its coefficients");
     rig_end();
 }
 
@@ -401,6 +419,7 @@ static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_extents_decide),
                                     TEST(test_written_input_is_lost),
                                     TEST(test_ragged_jobs),
+                                    TEST(test_affine_jobs),
                                     TEST(test_device_memory_is_lost),
                                     TEST(test_poison_is_not_repeated_forever),
                                     TEST(test_no_daemon_comes_back),
