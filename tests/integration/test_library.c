@@ -130,6 +130,49 @@ static void test_results(void)
     end();
 }
 
+/* With -1 as every coefficient: one for all, one that is repeated, and one for each sample. */
+static void test_affine(void)
+{
+    enum { FEW = 1000, COUNT = FEW * SAMPLES }; /* rows that the pool has room for */
+    begin();
+    struct scand_scan scan = scan_of(input, output);
+    const float *x = scand_buffer_data(input), *y = scand_buffer_data(output);
+    float *minus = NULL;
+    struct scand_buffer *factors = NULL;
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, COUNT * sizeof(float), &factors), SCAND_OK);
+    scan.input.shape[0] = scan.output.shape[0] = FEW;
+    minus = scand_buffer_data(factors);
+    for (size_t i = 0; i < COUNT; i++)
+        minus[i] = -1;
+    scan.op = SCAND_OPERATOR_AFFINE;
+    for (int i = 0; i < 3; i++) {
+        struct scand_job *job = NULL;
+        int wrong = 0;
+        scan.coefficient = i == 0 ? -1 : 0;
+        if (i > 0) {
+            scan.coefficients = scan.input;
+            scan.coefficients.buffer = factors;
+        }
+        if (i == 1)
+            memset(scan.coefficients.strides, 0, sizeof scan.coefficients.strides);
+        memset(scand_buffer_data(output), 0, scand_buffer_size(output));
+        CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+        CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+        for (size_t k = 0; k < COUNT; k++)
+            wrong += y[k] != (k % SAMPLES ? x[k] - y[k - 1] : x[k]);
+        CHECK_EQ(wrong, 0);
+    }
+    struct scand_job *job = NULL;
+    scan.coefficient = 2;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "\"coefficient\" is 2, and there are \"coefficients\", too; give one");
+    scan.coefficients.buffer = NULL;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "coefficients.buffer is NULL");
+    end();
+}
+
 static void test_refused(void)
 {
     begin();
@@ -216,6 +259,7 @@ static void test_worker_killed_with_jobs_waiting(void)
 }
 
 static const struct test tests[] = {TEST(test_results),
+                                    TEST(test_affine),
                                     TEST(test_refused),
                                     TEST(test_imported),
                                     TEST(test_worker_killed_idle),
