@@ -30,9 +30,11 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
  * twice. Others are read once more for each pass, and all once more to take their mean away. `workspace`, 16-byte
  * aligned
  * device memory of at least scan_cuda_workspace_bytes, belongs to the call until the stream has passed it. At most
- * 1,000 calls may be on their way at once on a device. cudaErrorNotSupported: rows of more than 15,872 samples on a
- * device with only 64 KiB of shared memory per thread block (compute capability 7.5), unless their rule takes the
- * general kernel.
+ * 1,000 calls may be on their way at once on a device. Ragged rows have their device_offsets left alone until then;
+ * those of f32 sums that have several order blocks are read once, by thread blocks that wait for one another, so the
+ * device must not be shared out to others for good. cudaErrorNotSupported: rows of more than 15,872 samples on a device
+ * with only 64 KiB of shared memory per thread block (compute capability 7.5), unless their rule takes the general
+ * kernel.
  */
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
               struct CUstream_st *stream);
