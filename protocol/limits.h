@@ -24,6 +24,7 @@
 
 /* The daemon. */
 #define LIMIT_CLIENTS          1024
+#define LIMIT_USERS            256 /* with a connection, or work under way */
 #define LIMIT_CLIENT_BUFFERS   256
 #define LIMIT_CLIENT_JOBS      256  /* queued or running, of one connection */
 #define LIMIT_JOBS             4096 /* queued or running, in all */

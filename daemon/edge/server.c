@@ -252,7 +252,8 @@ static void server_welcome(struct server *server, int fd)
     struct peer *peer = calloc(1, sizeof *peer);
     struct client *client = peer ? service_open(server->service, connection, who.uid) : NULL;
     if (!client) {
-        log_error("a connection was turned away: %d are open, or memory is short", LIMIT_CLIENTS);
+        log_error("a connection was turned away: %d are open, or %d users are there, or memory is short", LIMIT_CLIENTS,
+                  LIMIT_USERS);
         connection_destroy(connection);
         free(peer);
         return;

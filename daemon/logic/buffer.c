@@ -11,13 +11,14 @@
 /* Imported memory is pinned in pieces of this size, so that a device can begin on the first while others follow. */
 #define IMPORT_PIECE_BYTES MIB(256)
 
-static int buffer_create(enum buffer_source source, uint64_t size_bytes, uid_t user, struct buffer **out,
+static int buffer_create(enum buffer_source source, uint64_t size_bytes, struct user *user, struct buffer **out,
                          struct error *error)
 {
     struct buffer *buffer = calloc(1, sizeof *buffer);
     if (!buffer)
         return error_set(error, -ENOMEM, "out of memory for another buffer; try again later");
     buffer->source = source;
+    user_hold(user);
     buffer->user = user;
     buffer->holds = 1;
     buffer->span.place = source == BUFFER_DEVICE ? SCAND_PLACE_DEVICE : SCAND_PLACE_HOST;
@@ -27,7 +28,8 @@ static int buffer_create(enum buffer_source source, uint64_t size_bytes, uid_t u
     return 0;
 }
 
-int buffer_create_host(struct pool *pool, uint64_t size_bytes, uid_t user, struct buffer **out, struct error *error)
+int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user, struct buffer **out,
+                       struct error *error)
 {
     struct pool_run run;
     struct buffer *buffer = NULL;
@@ -53,7 +55,7 @@ int buffer_create_host(struct pool *pool, uint64_t size_bytes, uid_t user, struc
     return 0;
 }
 
-int buffer_create_device(uint64_t size_bytes, uid_t user, struct buffer **out, struct error *error)
+int buffer_create_device(uint64_t size_bytes, struct user *user, struct buffer **out, struct error *error)
 {
     return buffer_create(BUFFER_DEVICE, size_bytes, user, out, error);
 }
@@ -64,7 +66,7 @@ static void close_fds(const int *fds, size_t count)
         close(fds[i]);
 }
 
-int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, uid_t user,
+int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, struct user *user,
                          struct buffer **out, struct error *error)
 {
     struct buffer *buffer = NULL;
@@ -83,7 +85,7 @@ int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, u
 
 bool buffer_prepares_fast(const struct buffer *buffer)
 {
-    return buffer->source == BUFFER_POOL && !pool_needs_renewal(&buffer->run, buffer->user);
+    return buffer->source == BUFFER_POOL && !pool_needs_renewal(&buffer->run, buffer->user->uid);
 }
 
 bool buffer_dismantles_fast(const struct buffer *buffer)
@@ -93,14 +95,14 @@ bool buffer_dismantles_fast(const struct buffer *buffer)
 
 static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *error)
 {
-    if (pool_needs_renewal(&buffer->run, buffer->user)) {
-        int r = pool_renew(pool, &buffer->run, buffer->user);
+    if (pool_needs_renewal(&buffer->run, buffer->user->uid)) {
+        int r = pool_renew(pool, &buffer->run, buffer->user->uid);
         if (r)
             return error_set(error, r,
                              "buffer.create: could not make new memory in place of another user's: %s; try again later",
                              strerror(-r));
     }
-    pool_assign(&buffer->run, buffer->user);
+    pool_assign(&buffer->run, buffer->user->uid);
     buffer->span.base = pool_run_base(&buffer->run);
     buffer->span.piece_bytes = buffer->run.class->segment_bytes;
     return 0;
@@ -207,5 +209,6 @@ void buffer_destroy(struct buffer *buffer)
 {
     if (buffer->source == BUFFER_POOL)
         pool_give_back(&buffer->run);
+    user_unhold(buffer->user);
     free(buffer);
 }

@@ -10,15 +10,16 @@
 
 #include "pool.h"
 #include "protocol/status.h"
+#include "user.h"
 
 enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_DEVICE };
 
 struct buffer {
     enum buffer_source source;
-    struct span span; /* base is NULL until it is prepared */
-    uid_t user;
-    uint64_t id;    /* among its client's */
-    unsigned holds; /* the client's, jobs' and a helper's */
+    struct span span;  /* base is NULL until it is prepared */
+    struct user *user; /* held */
+    uint64_t id;       /* among its client's */
+    unsigned holds;    /* the client's, jobs' and a helper's */
     struct buffer *next;
 
     struct pool_run run;        /* of BUFFER_POOL */
@@ -29,10 +30,11 @@ struct buffer {
 };
 
 /* Each returns 0 and a buffer with one hold, its caller's, or -errno and *error. buffer_prepare must follow. */
-int buffer_create_host(struct pool *pool, uint64_t size_bytes, uid_t user, struct buffer **out, struct error *error);
-int buffer_create_device(uint64_t size_bytes, uid_t user, struct buffer **out, struct error *error);
+int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user, struct buffer **out,
+                       struct error *error);
+int buffer_create_device(uint64_t size_bytes, struct user *user, struct buffer **out, struct error *error);
 /* Takes over the descriptors, on failure too. */
-int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, uid_t user,
+int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, struct user *user,
                          struct buffer **out, struct error *error);
 
 /* True when buffer_prepare, or buffer_dismantle, has nothing slow to do. */

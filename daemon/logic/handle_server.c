@@ -97,9 +97,9 @@ int handle_server_kernels(struct call *call, const struct msg_nothing *params)
 int handle_server_drain(struct call *call, const struct msg_nothing *params)
 {
     (void)params;
-    if (call->client->user != 0 && call->client->user != call->service->owner)
+    if (call->client->user->uid != 0 && call->client->user->uid != call->service->owner)
         return error_set(&call->error, -EINVAL, "server.drain: user %u may not; root and the daemon's own user %u may",
-                         (unsigned)call->client->user, (unsigned)call->service->owner);
+                         (unsigned)call->client->user->uid, (unsigned)call->service->owner);
     reply_nothing(call->client, call->msgid);
     service_drain(call->service);
     return 0;

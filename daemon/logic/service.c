@@ -22,11 +22,14 @@ void service_finish(struct service *service)
         service_close(service->clients);
 }
 
-struct client *service_open(struct service *service, struct connection *connection, uid_t user)
+struct client *service_open(struct service *service, struct connection *connection, uid_t uid)
 {
     struct client *client = service->stats.clients_open < LIMIT_CLIENTS ? calloc(1, sizeof *client) : NULL;
-    if (!client)
+    struct user *user = client ? user_acquire(&service->users, uid) : NULL;
+    if (!user) {
+        free(client);
         return NULL;
+    }
     client->service = service;
     client->connection = connection;
     client->user = user;
@@ -45,8 +48,10 @@ void client_hold(struct client *client)
 
 void client_unhold(struct client *client)
 {
-    if (--client->holds == 0)
-        free(client);
+    if (--client->holds > 0)
+        return;
+    user_unhold(client->user);
+    free(client);
 }
 
 static void service_unlink(struct service *service, struct client *client)

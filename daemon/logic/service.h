@@ -10,6 +10,7 @@
 #include "protocol/connection.h"
 
 #include "scheduler.h"
+#include "user.h"
 
 /* Something slow: run() on a helper thread, then done() on the service's thread. */
 struct work {
@@ -35,12 +36,12 @@ struct client {
     struct service *service;
     struct connection *connection; /* NULL once the client is gone */
     void *edge;                    /* the edge's own */
-    uid_t user;
-    char name[LIMIT_NAME_BYTES]; /* as it calls itself */
-    bool greeted;                /* hello was accepted */
-    bool failed;                 /* broke the protocol: nothing more is read from it */
-    bool paused;                 /* does not read its answers: what it asked for waits until it has */
-    unsigned holds;              /* of the connection, jobs and work */
+    struct user *user;             /* held */
+    char name[LIMIT_NAME_BYTES];   /* as it calls itself */
+    bool greeted;                  /* hello was accepted */
+    bool failed;                   /* broke the protocol: nothing more is read from it */
+    bool paused;                   /* does not read its answers: what it asked for waits until it has */
+    unsigned holds;                /* of the connection, jobs and work */
     struct buffer *buffers;
     size_t buffer_count;
     uint64_t last_buffer_id;
@@ -60,6 +61,7 @@ struct service {
     bool draining;
     struct scheduler scheduler;
     uint64_t offsets_bytes; /* that all jobs have */
+    struct user_table users;
     struct client *clients;
     struct msg_stats_result stats;
 };
@@ -70,8 +72,8 @@ void service_init(struct service *service, const struct service_ops *ops, void *
 void service_finish(struct service *service);
 
 /* A new client on a connection that it owns from now on; NULL, with the connection left alone, when there are
- * LIMIT_CLIENTS already or no memory. */
-struct client *service_open(struct service *service, struct connection *connection, uid_t user);
+ * LIMIT_CLIENTS or LIMIT_USERS already, or no memory. */
+struct client *service_open(struct service *service, struct connection *connection, uid_t uid);
 /* The client is gone: drops its queue, frees its connection, and its buffers when the last running chunk lets go. */
 void service_close(struct client *client);
 /* Handles the complete messages that have arrived, or, when the client is paused by then, some of them: call it again

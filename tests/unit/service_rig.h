@@ -23,7 +23,8 @@
 #define RIG_READY     8            /* small segments made beforehand; the others are made when they are needed */
 #define RIG_ROW_BYTES 400          /* of a row of 100 samples */
 
-struct user {
+/* A program of a user. */
+struct caller {
     struct rig *rig;
     struct client *client;         /* the daemon's end; NULL once closed */
     struct connection *connection; /* the user's end */
@@ -39,7 +40,7 @@ struct rig {
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
     unsigned draining, drained; /* calls of ops->draining, ops->drained */
-    struct user users[RIG_USERS];
+    struct caller users[RIG_USERS];
     size_t user_count;
     size_t fds_before;
 };
@@ -169,19 +170,19 @@ static inline struct client *rig_owner(size_t index)
  * The users' side.
  */
 
-static inline struct user *user_open(uid_t uid)
+static inline struct caller *user_open(uid_t uid)
 {
     int ends[2];
-    struct user *user = &rig.users[rig.user_count++];
+    struct caller *user = &rig.users[rig.user_count++];
     CHECK(rig.user_count <= RIG_USERS);
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    *user = (struct user){.rig = &rig, .connection = connection_create(ends[0])};
+    *user = (struct caller){.rig = &rig, .connection = connection_create(ends[0])};
     user->client = service_open(&rig.service, connection_create(ends[1]), uid);
     CHECK(user->connection && user->client);
     return user;
 }
 
-static inline void user_close(struct user *user)
+static inline void user_close(struct caller *user)
 {
     if (user->client)
         service_close(user->client);
@@ -201,6 +202,8 @@ static inline void rig_end(void)
     CHECK(stats->clients_open == 0 && stats->jobs_open == 0 && stats->buffers_open == 0);
     CHECK(stats->host_bytes == 0 && stats->device_bytes == 0);
     CHECK(rig.service.draining || rig.drained == 0);
+    for (size_t i = 0; i < LIMIT_USERS; i++)
+        CHECK_EQ(rig.service.users.slots[i].holds, 0);
     CHECK_EQ(rig.service.draining, rig.draining > 0);
     CHECK_EQ(stats->jobs_submitted, stats->jobs_done + stats->jobs_failed + stats->jobs_cancelled);
     service_finish(&rig.service);
@@ -211,7 +214,7 @@ static inline void rig_end(void)
 }
 
 /* The daemon reads what the user has sent, and flushes what it answers. */
-static inline void user_deliver(struct user *user)
+static inline void user_deliver(struct caller *user)
 {
     int r = 1;
     while (r > 0 && !user->over) {
@@ -221,7 +224,7 @@ static inline void user_deliver(struct user *user)
     }
 }
 
-static inline void user_send(struct user *user, const void *bytes, size_t size, const int *fds, size_t fd_count)
+static inline void user_send(struct caller *user, const void *bytes, size_t size, const int *fds, size_t fd_count)
 {
     CHECK_EQ(connection_send(user->connection, bytes, size, fds, fd_count), 0);
     connection_flush(user->connection);
@@ -241,7 +244,8 @@ static const struct map_type *const result_types[] = {
 };
 
 /* Sends a request, with descriptors; returns its msgid. */
-static inline uint32_t ask_with(struct user *user, enum method method, const void *params, const int *fds, size_t count)
+static inline uint32_t ask_with(struct caller *user, enum method method, const void *params, const int *fds,
+                                size_t count)
 {
     uint8_t bytes[4096];
     struct encoded out = {bytes, 0, sizeof bytes};
@@ -250,7 +254,7 @@ static inline uint32_t ask_with(struct user *user, enum method method, const voi
     return user->last_msgid;
 }
 
-static inline uint32_t ask(struct user *user, enum method method, const void *params)
+static inline uint32_t ask(struct caller *user, enum method method, const void *params)
 {
     return ask_with(user, method, params, NULL, 0);
 }
@@ -285,7 +289,7 @@ static inline void answer_read(struct answer *answer, const struct message *mess
 }
 
 /* The next message, if there is one; its result, if it is one, goes to *result. Its descriptors are the caller's. */
-static inline struct answer next_answer(struct user *user, const struct map_type *type, void *result)
+static inline struct answer next_answer(struct caller *user, const struct map_type *type, void *result)
 {
     struct answer answer = {0};
     const uint8_t *bytes;
@@ -307,13 +311,13 @@ static inline struct answer next_answer(struct user *user, const struct map_type
     return answer;
 }
 
-static inline bool is_silent(struct user *user)
+static inline bool is_silent(struct caller *user)
 {
     return !next_answer(user, NULL, NULL).arrived;
 }
 
 /* True when the next message is a result of that request; it goes to *result (NULL: not looked at). */
-static inline bool answered(struct user *user, uint32_t msgid, enum method method, void *result)
+static inline bool answered(struct caller *user, uint32_t msgid, enum method method, void *result)
 {
     struct answer answer = next_answer(user, result ? result_types[method] : NULL, result);
     if (answer.failed)
@@ -324,7 +328,7 @@ static inline bool answered(struct user *user, uint32_t msgid, enum method metho
 }
 
 /* The message of the failure that comes next; if something else comes, what it is. */
-static inline const char *refusal(struct user *user, uint32_t msgid, enum scand_status status)
+static inline const char *refusal(struct caller *user, uint32_t msgid, enum scand_status status)
 {
     static char text[LIMIT_ERROR_BYTES + 64];
     struct answer answer = next_answer(user, NULL, NULL);
@@ -342,27 +346,27 @@ static inline const char *refusal(struct user *user, uint32_t msgid, enum scand_
 }
 
 /* Asks and returns the refusal. */
-static inline const char *refused(struct user *user, enum method method, const void *params, enum scand_status status)
+static inline const char *refused(struct caller *user, enum method method, const void *params, enum scand_status status)
 {
     return refusal(user, ask(user, method, params), status);
 }
 
 /* Asks and expects the result at once. */
-static inline bool granted(struct user *user, enum method method, const void *params, void *result)
+static inline bool granted(struct caller *user, enum method method, const void *params, void *result)
 {
     return answered(user, ask(user, method, params), method, result);
 }
 
-static inline struct user *user_greet(uid_t uid)
+static inline struct caller *user_greet(uid_t uid)
 {
-    struct user *user = user_open(uid);
+    struct caller *user = user_open(uid);
     struct msg_hello_params params = {1, PROTOCOL_VERSION, "test"};
     CHECK(granted(user, METHOD_hello, &params, NULL));
     return user;
 }
 
 /* A buffer, its descriptors closed; deferred work is run. 0 when there is none. */
-static inline uint64_t user_create(struct user *user, uint64_t size_bytes, enum scand_place place)
+static inline uint64_t user_create(struct caller *user, uint64_t size_bytes, enum scand_place place)
 {
     struct msg_buffer_create_params params = {size_bytes, place};
     struct msg_buffer_create_result result = {0};

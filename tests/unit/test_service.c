@@ -16,7 +16,7 @@ static void hello_tells_the_limits(void)
     struct msg_hello_params params = {1, PROTOCOL_VERSION, "a program"};
     struct msg_hello_result result;
     rig_begin();
-    struct user *user = user_open(ANNA);
+    struct caller *user = user_open(ANNA);
     CHECK(granted(user, METHOD_hello, &params, &result));
     CHECK_EQ(result.version, PROTOCOL_VERSION);
     CHECK_CONTAINS(result.server, "scand ");
@@ -37,7 +37,7 @@ static void hello_comes_first(void)
     const struct msg_nothing nothing;
     const struct msg_buffer_create_params create = {1, SCAND_PLACE_HOST};
     rig_begin();
-    struct user *user = user_open(ANNA);
+    struct caller *user = user_open(ANNA);
     CHECK_CONTAINS(refused(user, METHOD_server_ping, &nothing, SCAND_INVALID), "server.ping came before hello");
     CHECK_CONTAINS(refused(user, METHOD_buffer_create, &create, SCAND_INVALID), "buffer.create came before hello");
     struct msg_hello_params params = {1, 1, ""};
@@ -51,7 +51,7 @@ static void hello_agrees_on_a_version(void)
 {
     struct msg_hello_result result;
     rig_begin();
-    struct user *user = user_open(ANNA);
+    struct caller *user = user_open(ANNA);
     struct msg_hello_params params = {PROTOCOL_VERSION + 1, PROTOCOL_VERSION + 2, ""};
     CHECK_CONTAINS(refused(user, METHOD_hello, &params, SCAND_VERSION),
                    "versions 2 to 3 are offered; this daemon speaks 1 to 1");
@@ -73,7 +73,7 @@ static void hello_agrees_on_a_version(void)
 static void unknown_methods(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     SEND(user, "\x94\x00\x07\xa7no.such\x91\x80");
     CHECK_CONTAINS(refusal(user, 7, SCAND_UNKNOWN_METHOD), "no method \"no.such\"; this daemon speaks version 1");
     SEND(user, "\x94\x00\x08\xacjob.progress\x91\x80");
@@ -85,7 +85,7 @@ static void unknown_methods(void)
 static void wrong_params(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     SEND(user, "\x94\x00\x07\xad"
                "buffer.create\x91\x80");
     CHECK_CONTAINS(refusal(user, 7, SCAND_INVALID), "buffer.create: field \"size\" is missing");
@@ -101,7 +101,7 @@ static void wrong_params(void)
 static void ping(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     CHECK(granted(user, METHOD_server_ping, &(struct msg_nothing){}, NULL));
     SEND(user, "\x94\x00\x07\xabserver.ping\x90");
     CHECK(answered(user, 7, METHOD_server_ping, NULL));
@@ -114,7 +114,7 @@ static void ping(void)
 static void answers_keep_the_order(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     SEND(user, "\x94\x00\x07\xabserver.ping\x90\x94\x00\x09\xa7no.such\x90\x94\x00\x08\xabserver.ping\x90");
     CHECK(answered(user, 7, METHOD_server_ping, NULL));
     CHECK_CONTAINS(refusal(user, 9, SCAND_UNKNOWN_METHOD), "no.such");
@@ -127,7 +127,7 @@ static void messages_may_trickle(void)
 {
     static const char message[] = "\x94\x00\x07\xabserver.ping\x90";
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     for (size_t i = 0; i + 1 < sizeof message; i++) {
         CHECK(is_silent(user));
         user_send(user, &message[i], 1, NULL, 0);
@@ -139,7 +139,7 @@ static void messages_may_trickle(void)
 static void half_a_message_and_gone(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     SEND(user, "\x94\x00\x07\xabserv");
     CHECK(is_silent(user));
     CHECK(!user->over);
@@ -153,7 +153,7 @@ static void half_a_message_and_gone(void)
 static void check_over(const char *bytes, size_t size, enum scand_status status, const char *words)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     user_send(user, bytes, size, NULL, 0);
     CHECK(user->over);
     if (words)
@@ -198,7 +198,7 @@ static void clients_only_ask(void)
 static void before_and_after_malformed(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     SEND(user, "\x94\x00\x05\xabserver.ping\x90\xc1\x94\x00\x06\xabserver.ping\x90");
     CHECK(user->over);
     CHECK(answered(user, 5, METHOD_server_ping, NULL));
@@ -211,7 +211,7 @@ static void clients_that_read_late(void)
 {
     enum { MANY = 6000 };
     rig_begin();
-    struct user *late = user_greet(ANNA), *other = user_greet(ANNA);
+    struct caller *late = user_greet(ANNA), *other = user_greet(ANNA);
     uint32_t first = late->last_msgid + 1;
     for (int i = 0; i < MANY; i++)
         ask(late, METHOD_server_devices, &(struct msg_nothing){});
@@ -245,7 +245,7 @@ static int memfd(void)
     return fd;
 }
 
-static void send_with(struct user *user, const char *bytes, size_t size, size_t count)
+static void send_with(struct caller *user, const char *bytes, size_t size, size_t count)
 {
     int fds[3];
     for (size_t i = 0; i < count; i++)
@@ -258,7 +258,7 @@ static void send_with(struct user *user, const char *bytes, size_t size, size_t 
 static void more_descriptors_than_announced(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     send_with(user, PING, sizeof PING - 1, 1);
     CHECK(user->over);
     CHECK_CONTAINS(refusal(user, 7, SCAND_DESCRIPTOR),
@@ -273,7 +273,7 @@ static void more_descriptors_than_announced(void)
 static void fewer_descriptors_than_announced(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     send_with(user, IMPORT, sizeof IMPORT - 1, 0);
     CHECK_CONTAINS(refusal(user, 8, SCAND_DESCRIPTOR), "the message announces 1 descriptors, but 0 came with it");
     struct msg_buffer_import_params params = {.size = 8192, .segment = 4096, .fds = 2};
@@ -294,7 +294,7 @@ static void descriptors_of_the_next_message(void)
     static const char good[] = PING IMPORT, bad[] = "\x94\x00\x07\xad"
                                                     "buffer.create\x90" IMPORT;
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     send_with(user, good, sizeof good - 1, 1);
     rig_run_work();
     CHECK(answered(user, 7, METHOD_server_ping, NULL));
@@ -316,7 +316,7 @@ static void descriptors_of_an_unreadable_import(void)
                                "buffer.import\x91\x81\xa3"
                                "fds\x01" IMPORT;
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     send_with(user, bad, sizeof bad - 1, 2);
     CHECK_CONTAINS(refusal(user, 7, SCAND_INVALID), "field \"size\" is missing");
     CHECK(!user->over);
@@ -331,7 +331,7 @@ static void descriptors_of_an_unreadable_import(void)
 static void descriptors_before_hello(void)
 {
     rig_begin();
-    struct user *user = user_open(ANNA);
+    struct caller *user = user_open(ANNA);
     send_with(user, IMPORT, sizeof IMPORT - 1, 1);
     CHECK_CONTAINS(refusal(user, 8, SCAND_INVALID), "buffer.import came before hello");
     CHECK(!user->over);
@@ -361,7 +361,7 @@ static void stats_count(void)
 {
     struct msg_stats_result stats;
     rig_begin();
-    struct user *user = user_greet(ANNA), *gone = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA), *gone = user_greet(ANNA);
     user_close(gone);
     user_create(user, 100, SCAND_PLACE_HOST);
     user_create(user, 7, SCAND_PLACE_DEVICE);
@@ -382,7 +382,7 @@ static void kernels_are_listed(void)
 {
     struct msg_kernels_result result;
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     CHECK(granted(user, METHOD_server_kernels, &(struct msg_nothing){}, &result));
     REQUIRE(result.kernels_count == VARIANT_COUNT);
     for (size_t i = 0; i < VARIANT_COUNT; i++) {
@@ -400,7 +400,7 @@ static void devices_are_listed(void)
 {
     struct msg_devices_result result;
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     user_create(user, 7, SCAND_PLACE_DEVICE);
     CHECK(granted(user, METHOD_server_devices, &(struct msg_nothing){}, &result));
     CHECK_EQ(result.devices_count, 1);
@@ -417,7 +417,7 @@ static void who_may_drain(void)
     const uid_t who[] = {0, RIG_OWNER};
     for (int i = 0; i < 2; i++) {
         rig_begin();
-        struct user *user = user_greet(ANNA), *allowed = user_greet(who[i]);
+        struct caller *user = user_greet(ANNA), *allowed = user_greet(who[i]);
         CHECK_CONTAINS(refused(user, METHOD_server_drain, &(struct msg_nothing){}, SCAND_INVALID),
                        "server.drain: user 1000 may not; root and the daemon's own user 900 may");
         CHECK_EQ(rig.drained, 0);

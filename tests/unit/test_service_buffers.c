@@ -12,7 +12,7 @@
 #define ANNA ((uid_t)1000)
 #define BERT ((uid_t)1001)
 
-static const char *create_refused(struct user *user, uint64_t size_bytes, enum scand_place place,
+static const char *create_refused(struct caller *user, uint64_t size_bytes, enum scand_place place,
                                   enum scand_status status)
 {
     struct msg_buffer_create_params params = {size_bytes, place};
@@ -21,17 +21,17 @@ static const char *create_refused(struct user *user, uint64_t size_bytes, enum s
     return refusal(user, msgid, status);
 }
 
-static uint32_t create_asked(struct user *user, uint64_t size_bytes, enum scand_place place)
+static uint32_t create_asked(struct caller *user, uint64_t size_bytes, enum scand_place place)
 {
     return ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){size_bytes, place});
 }
 
-static bool release(struct user *user, uint64_t buffer)
+static bool release(struct caller *user, uint64_t buffer)
 {
     return granted(user, METHOD_buffer_release, &(struct msg_buffer_id){buffer}, NULL);
 }
 
-static struct buffer *buffer_of(struct user *user, uint64_t id)
+static struct buffer *buffer_of(struct caller *user, uint64_t id)
 {
     struct buffer *buffer = user->client->buffers;
     while (buffer && buffer->id != id)
@@ -47,7 +47,7 @@ struct mapped {
     ino_t inode; /* of its first segment */
 };
 
-static struct mapped map_answer(struct user *user, uint32_t msgid, uint64_t size_bytes)
+static struct mapped map_answer(struct caller *user, uint32_t msgid, uint64_t size_bytes)
 {
     struct msg_buffer_create_result result = {0};
     struct stat status = {0};
@@ -62,7 +62,7 @@ static struct mapped map_answer(struct user *user, uint32_t msgid, uint64_t size
     return (struct mapped){result.buffer, size_bytes, base, answer.fd_count, status.st_ino};
 }
 
-static struct mapped create_mapped(struct user *user, uint64_t size_bytes)
+static struct mapped create_mapped(struct caller *user, uint64_t size_bytes)
 {
     uint32_t msgid = create_asked(user, size_bytes, SCAND_PLACE_HOST);
     rig_run_work();
@@ -81,7 +81,7 @@ static void unmap(struct mapped *mapped)
 static void both_sides_see_the_same_memory(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     struct mapped mapped = create_mapped(user, 1000);
     struct buffer *buffer = buffer_of(user, mapped.id);
     CHECK_EQ(mapped.fd_count, 1);
@@ -98,7 +98,7 @@ static void both_sides_see_the_same_memory(void)
 static void several_segments_in_order(void)
 {
     rig_begin_with(2, 2, 4);
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     struct mapped mapped = create_mapped(user, LIMIT_LARGE_SEGMENT_BYTES + 5000);
     unsigned char *base = buffer_of(user, mapped.id)->span.base;
     CHECK_EQ(mapped.fd_count, 2);
@@ -114,7 +114,7 @@ static void several_segments_in_order(void)
 static void ready_memory_needs_no_helper(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     uint32_t msgid = create_asked(user, 1, SCAND_PLACE_HOST);
     CHECK_EQ(rig.work_count, 0);
     CHECK(answered(user, msgid, METHOD_buffer_create, NULL));
@@ -124,7 +124,7 @@ static void ready_memory_needs_no_helper(void)
 static void sizes_are_checked(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     CHECK_CONTAINS(create_refused(user, 0, SCAND_PLACE_HOST, SCAND_INVALID),
                    "buffer.create: \"size\" is 0 bytes; allowed: 1 to 549755813888");
     CHECK_CONTAINS(create_refused(user, UINT64_MAX, SCAND_PLACE_DEVICE, SCAND_INVALID),
@@ -138,7 +138,7 @@ static void sizes_are_checked(void)
 static void a_full_pool_is_busy(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     uint64_t buffer = user_create(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
     CHECK_CONTAINS(create_refused(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST, SCAND_BUSY),
                    "no 16777216 free bytes side by side in the pool of 33554432; release buffers");
@@ -150,7 +150,7 @@ static void a_full_pool_is_busy(void)
 static void too_many_buffers(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA), *other = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA), *other = user_greet(ANNA);
     uint64_t last = 0;
     for (int i = 0; i < LIMIT_CLIENT_BUFFERS; i++)
         last = user_create(user, 1, SCAND_PLACE_DEVICE);
@@ -165,7 +165,7 @@ static void too_many_buffers(void)
 static void too_many_buffers_asked_for(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     for (int i = 0; i < LIMIT_CLIENT_BUFFERS; i++)
         create_asked(user, 1, SCAND_PLACE_DEVICE);
     CHECK(is_silent(user));
@@ -178,7 +178,7 @@ static void too_many_buffers_asked_for(void)
 static void releases(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA), *other = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA), *other = user_greet(ANNA);
     uint64_t buffer = user_create(user, 1, SCAND_PLACE_HOST);
     struct msg_buffer_id id = {buffer};
     CHECK_CONTAINS(refused(other, METHOD_buffer_release, &id, SCAND_NOT_FOUND),
@@ -198,7 +198,7 @@ static void releases(void)
 static void the_same_user_gets_it_back(void)
 {
     rig_begin();
-    struct user *first = user_greet(ANNA), *second = user_greet(ANNA);
+    struct caller *first = user_greet(ANNA), *second = user_greet(ANNA);
     struct mapped before = create_mapped(first, 1000);
     memset(before.bytes, 0xaa, 1000);
     CHECK(release(first, before.id));
@@ -211,7 +211,7 @@ static void the_same_user_gets_it_back(void)
 static void another_user_gets_other_memory(void)
 {
     rig_begin();
-    struct user *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
     struct mapped before = create_mapped(anna, 1000);
     memset(before.bytes, 0xaa, 1000);
     CHECK(release(anna, before.id));
@@ -234,7 +234,7 @@ static void another_user_gets_other_memory(void)
 static void renewal_that_fails(void)
 {
     rig_begin();
-    struct user *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
     struct mapped before = create_mapped(anna, 1000);
     memset(before.bytes, 0xaa, 1000);
     CHECK(release(anna, before.id));
@@ -258,7 +258,7 @@ static void device_buffers(void)
 {
     struct msg_buffer_create_result result = {0};
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     uint32_t msgid = create_asked(user, 1000, SCAND_PLACE_DEVICE);
     CHECK_EQ(rig.work_count, 1);
     rig_run_work();
@@ -276,7 +276,7 @@ static void device_buffers(void)
 static void device_memory_that_is_not_there(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     user_create(user, 1000, SCAND_PLACE_DEVICE);
     CHECK_CONTAINS(create_refused(user, MIB(1), SCAND_PLACE_DEVICE, SCAND_QUOTA),
                    "no 1048576 bytes of device memory: 1000 of 1048576 that scand may take are taken");
@@ -300,14 +300,14 @@ static int sparse_memfd(uint64_t size_bytes)
     return fd;
 }
 
-static uint32_t import_asked(struct user *user, uint64_t size_bytes, uint64_t segment, const int *fds, size_t count)
+static uint32_t import_asked(struct caller *user, uint64_t size_bytes, uint64_t segment, const int *fds, size_t count)
 {
     struct msg_buffer_import_params params = {size_bytes, segment, count};
     return ask_with(user, METHOD_buffer_import, &params, fds, count);
 }
 
 /* Imports `count` new memfds of fd_bytes each. */
-static const char *import_refused(struct user *user, uint64_t size_bytes, uint64_t segment, uint64_t fd_bytes,
+static const char *import_refused(struct caller *user, uint64_t size_bytes, uint64_t segment, uint64_t fd_bytes,
                                   size_t count, enum scand_status status)
 {
     int fds[4] = {-1, -1, -1, -1};
@@ -324,7 +324,7 @@ static void imports(void)
 {
     struct msg_buffer_id id = {0};
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     int fd = sparse_memfd(5000);
     uint64_t before = rig.manual.attached_bytes;
     uint32_t msgid = import_asked(user, 4999, 0, &fd, 1);
@@ -346,7 +346,7 @@ static void imports_of_several(void)
 {
     struct msg_buffer_id id = {0};
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     int fds[3] = {sparse_memfd(8192), sparse_memfd(8192), sparse_memfd(1)};
     uint32_t msgid = import_asked(user, 16385, 8192, fds, 3);
     rig_run_work();
@@ -364,7 +364,7 @@ static void imports_of_several(void)
 static void imports_of_wrong_sizes(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     CHECK_CONTAINS(import_refused(user, 0, 0, 4096, 1, SCAND_INVALID), "buffer.import: \"size\" is 0 bytes");
     CHECK_CONTAINS(import_refused(user, LIMIT_IMPORT_BYTES + 1, 0, 4096, 1, SCAND_INVALID),
                    "allowed: 1 to 549755813888");
@@ -389,7 +389,7 @@ static void imports_of_wrong_sizes(void)
 static void imports_of_other_files(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     int fds[2] = {open("/dev/null", O_RDWR | O_CLOEXEC), sparse_memfd(4096)};
     uint32_t msgid = import_asked(user, 4096, 0, &fds[0], 1);
     rig_run_work();
@@ -408,7 +408,7 @@ static void imports_that_cannot_be_pinned(void)
 {
     for (unsigned n = 1; n <= 4; n++) {
         rig_begin();
-        struct user *user = user_greet(ANNA);
+        struct caller *user = user_greet(ANNA);
         uint64_t before = rig.manual.attached_bytes;
         manual_fail(&rig.manual, MANUAL_ATTACH, n, -ENOMEM);
         if (n <= 3) {
@@ -428,7 +428,7 @@ static void descriptors_that_are_read_late(void)
 {
     enum { MANY = LIMIT_OUTBOX_FDS };
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     struct msg_buffer_create_params create = {1, SCAND_PLACE_HOST};
     struct msg_buffer_create_result made;
     uint32_t first = user->last_msgid + 1;
@@ -452,7 +452,7 @@ static void descriptors_that_cannot_be_sent(void)
     struct rlimit files, few;
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     few = files;
     few.rlim_cur = 1; /* those that are open stay */
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -470,7 +470,7 @@ static void descriptors_that_cannot_be_sent(void)
 static void answers_do_not_wait_for_slow_work(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     int fd = sparse_memfd(4096);
     uint32_t slow = import_asked(user, 4096, 0, &fd, 1), slower = create_asked(user, 1, SCAND_PLACE_DEVICE);
     close(fd);
@@ -489,7 +489,7 @@ static void answers_do_not_wait_for_slow_work(void)
 
 enum moment { BEFORE, BETWEEN, AT_THE_END };
 
-static void go_meanwhile(struct user *user, enum moment moment)
+static void go_meanwhile(struct caller *user, enum moment moment)
 {
     struct work *work = rig_take_work(0);
     if (moment == BEFORE)
@@ -505,7 +505,7 @@ static void gone_while_a_buffer_is_made(void)
     for (enum moment moment = BEFORE; moment <= AT_THE_END; moment++)
         for (int failing = 0; failing < 2; failing++) {
             rig_begin();
-            struct user *user = user_greet(ANNA);
+            struct caller *user = user_greet(ANNA);
             manual_fail(&rig.manual, MANUAL_ALLOCATE, (unsigned)failing, -ENOMEM);
             create_asked(user, 1000, SCAND_PLACE_DEVICE);
             go_meanwhile(user, moment);
@@ -521,7 +521,7 @@ static void gone_while_an_import_is_pinned(void)
     for (enum moment moment = BEFORE; moment <= AT_THE_END; moment++)
         for (int failing = 0; failing < 2; failing++) {
             rig_begin();
-            struct user *user = user_greet(ANNA);
+            struct caller *user = user_greet(ANNA);
             int fd = sparse_memfd(4096);
             manual_fail(&rig.manual, MANUAL_ATTACH, (unsigned)failing, -ENOMEM);
             import_asked(user, 4096, 0, &fd, 1);
@@ -538,7 +538,7 @@ static void gone_while_memory_is_renewed(void)
 {
     for (enum moment moment = BEFORE; moment <= AT_THE_END; moment++) {
         rig_begin();
-        struct user *user = user_greet(ANNA), *other = user_greet(BERT);
+        struct caller *user = user_greet(ANNA), *other = user_greet(BERT);
         create_asked(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
         uint32_t msgid = create_asked(other, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
         CHECK_CONTAINS(refusal(other, msgid, SCAND_BUSY), "no 16777216 free bytes");

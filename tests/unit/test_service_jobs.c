@@ -26,33 +26,33 @@ static struct msg_job_submit_params scan_of(struct msg_tensor input, struct msg_
 }
 
 /* Submits rows of `buffer` from a first row on, to be scanned in place. Four rows are a chunk. */
-static uint32_t submit(struct user *user, uint64_t buffer, uint64_t rows, uint64_t first)
+static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint64_t first)
 {
     struct msg_tensor tensor = rows_of(buffer, rows, first * RIG_ROW_BYTES);
     struct msg_job_submit_params params = scan_of(tensor, tensor);
     return ask(user, METHOD_job_submit, &params);
 }
 
-static bool done(struct user *user, uint32_t msgid)
+static bool done(struct caller *user, uint32_t msgid)
 {
     return answered(user, msgid, METHOD_job_submit, NULL);
 }
 
-static const char *cancel_refused(struct user *user, uint64_t job)
+static const char *cancel_refused(struct caller *user, uint64_t job)
 {
     return refused(user, METHOD_job_cancel, &(struct msg_job_id){job}, SCAND_NOT_FOUND);
 }
 
-static uint32_t cancel(struct user *user, uint64_t job)
+static uint32_t cancel(struct caller *user, uint64_t job)
 {
     return ask(user, METHOD_job_cancel, &(struct msg_job_id){job});
 }
 
 /* A service with a user who has a buffer of 100 rows. */
-static struct user *begin_with_buffer(uint64_t *buffer)
+static struct caller *begin_with_buffer(uint64_t *buffer)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     *buffer = user_create(user, 100 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
     return user;
 }
@@ -71,7 +71,7 @@ static const struct chunk *out(size_t index)
 static void jobs_run_in_chunks(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t msgid = submit(user, buffer, 10, 3);
     CHECK_EQ(rig.manual.out_count, 2);
     CHECK_EQ(out(0)->first, 0);
@@ -95,7 +95,7 @@ static void results_carry_times(void)
 {
     uint64_t buffer;
     struct msg_job_submit_result result;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     submit(user, buffer, 8, 0);
     uint32_t msgid = submit(user, buffer, 4, 8); /* nothing is free for it yet */
     rig.now_us += 30;
@@ -114,7 +114,7 @@ static void results_carry_times(void)
 static void jobs_are_counted(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     submit(user, buffer, 10, 0);
     CHECK_EQ(rig.service.stats.jobs_open, 1);
     rig_complete_all();
@@ -136,7 +136,7 @@ static void jobs_are_counted(void)
 static void jobs_of_nothing(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     CHECK(done(user, submit(user, buffer, 0, 0)));
     CHECK(done(user, submit(user, buffer, 0, UINT64_MAX / RIG_ROW_BYTES)));
     struct msg_tensor tensor = rows_of(buffer, 10, 0);
@@ -151,7 +151,7 @@ static void jobs_of_nothing(void)
 static void jobs_on_the_device(void)
 {
     uint64_t host;
-    struct user *user = begin_with_buffer(&host);
+    struct caller *user = begin_with_buffer(&host);
     uint64_t device = user_create(user, 10 * RIG_ROW_BYTES, SCAND_PLACE_DEVICE);
     struct msg_job_submit_params params = scan_of(rows_of(host, 2, 0), rows_of(device, 2, 0));
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
@@ -166,7 +166,7 @@ static void jobs_on_the_device(void)
  * Refusals.
  */
 
-static const char *submit_refused(struct user *user, const struct msg_job_submit_params *params,
+static const char *submit_refused(struct caller *user, const struct msg_job_submit_params *params,
                                   enum scand_status status)
 {
     return refused(user, METHOD_job_submit, params, status);
@@ -175,7 +175,7 @@ static const char *submit_refused(struct user *user, const struct msg_job_submit
 static void wrong_shapes(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     struct msg_job_submit_params good = scan_of(rows_of(buffer, 10, 0), rows_of(buffer, 10, 0)), bad = good;
     bad.axis = 3;
     CHECK_CONTAINS(submit_refused(user, &bad, SCAND_INVALID), "\"axis\" is 3; a tensor of 2 dimensions has 0 to 1");
@@ -201,7 +201,7 @@ static void outside_the_buffer(void)
 {
     const uint64_t edge = UINT64_C(1) << 63, edges[] = {edge - 1, edge, edge + 1, UINT64_MAX};
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     struct msg_job_submit_params good = scan_of(rows_of(buffer, 10, 0), rows_of(buffer, 10, 0)), bad = good;
     bad.input.offset = 90 * RIG_ROW_BYTES + 1;
     CHECK_CONTAINS(submit_refused(user, &bad, SCAND_INVALID), "\"input\" ends at byte 40001, but its buffer has 40000");
@@ -227,7 +227,7 @@ static void outside_the_buffer(void)
 static void unknown_buffers(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
+    struct caller *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
     struct msg_job_submit_params params = scan_of(rows_of(buffer, 1, 0), rows_of(7, 1, 0));
     CHECK_CONTAINS(submit_refused(user, &params, SCAND_NOT_FOUND),
                    "\"output.buffer\" is 7; this connection has no such buffer");
@@ -242,7 +242,7 @@ static void unknown_buffers(void)
 static void buffers_that_are_not_ready(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     uint32_t msgid = ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){4000, SCAND_PLACE_DEVICE});
     struct msg_job_submit_params params = scan_of(rows_of(1, 1, 0), rows_of(1, 1, 0));
     CHECK_CONTAINS(submit_refused(user, &params, SCAND_NOT_FOUND), "no such buffer");
@@ -254,7 +254,7 @@ static void buffers_that_are_not_ready(void)
 static void msgids_of_open_jobs(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t first = submit(user, buffer, 10, 0);
     user->last_msgid = first - 1;
     submit(user, buffer, 10, 50);
@@ -271,7 +271,7 @@ static void msgids_of_open_jobs(void)
 static void full_queues_are_busy(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer), *other = user_greet(BERT);
+    struct caller *user = begin_with_buffer(&buffer), *other = user_greet(BERT);
     uint64_t others = user_create(other, 4000, SCAND_PLACE_HOST);
     uint32_t first = submit(user, buffer, 1, 0);
     for (int i = 1; i < LIMIT_CLIENT_JOBS; i++)
@@ -303,7 +303,7 @@ static void full_queues_are_busy(void)
 static void full_of_offsets_is_busy(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint64_t counts = user_create(user, (LIMIT_RAGGED_ROWS + 1) * 8, SCAND_PLACE_HOST);
     uint64_t *offsets = client_find_buffer(user->client, counts)->span.base;
     offsets[LIMIT_RAGGED_ROWS] = 100;
@@ -329,7 +329,7 @@ static void full_of_offsets_is_busy(void)
 static void cancel_queued(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t running = submit(user, buffer, 8, 0), queued = submit(user, buffer, 10, 50);
     uint32_t request = cancel(user, queued);
     CHECK_CONTAINS(refusal(user, queued, SCAND_CANCELLED), CANCELLED);
@@ -343,7 +343,7 @@ static void cancel_queued(void)
 static void cancel_running(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t job = submit(user, buffer, 50, 0), request = cancel(user, job);
     CHECK(answered(user, request, METHOD_job_cancel, NULL));
     CHECK(is_silent(user)); /* its chunks still write */
@@ -361,7 +361,7 @@ static void cancel_running(void)
 static void cancel_then_failure(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t job = submit(user, buffer, 8, 0), request = cancel(user, job);
     CHECK(answered(user, request, METHOD_job_cancel, NULL));
     rig_complete(0, -EIO);
@@ -373,7 +373,7 @@ static void cancel_then_failure(void)
 static void cancel_unknown(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
+    struct caller *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
     CHECK_CONTAINS(cancel_refused(user, 77), "job.cancel: \"job\" is 77; no such job of this connection");
     uint32_t job = submit(user, buffer, 1, 0);
     CHECK_CONTAINS(cancel_refused(other, job), "no such job"); /* another connection's */
@@ -390,7 +390,7 @@ static void cancel_unknown(void)
 static void progress_is_told_when_asked_for(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     struct msg_job_submit_params params = scan_of(rows_of(buffer, 10, 0), rows_of(buffer, 10, 0));
     params.progress = 1;
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
@@ -412,7 +412,7 @@ static void progress_is_told_when_asked_for(void)
 static void progress_does_not_pile_up(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     struct msg_job_submit_params params = scan_of(rows_of(buffer, 100, 0), rows_of(buffer, 100, 0));
     params.progress = 1;
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
@@ -431,7 +431,7 @@ static void progress_does_not_pile_up(void)
 static void clients_take_turns(void)
 {
     uint64_t buffer;
-    struct user *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT);
+    struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT);
     uint64_t berts = user_create(bert, 100 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
     submit(anna, buffer, 100, 0);
     submit(anna, buffer, 100, 0);
@@ -451,7 +451,7 @@ static void clients_take_turns(void)
 static void jobs_apart_overlap(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t first = submit(user, buffer, 4, 0), second = submit(user, buffer, 4, 4);
     CHECK_EQ(rig.manual.out_count, 2);
     rig_complete(1, 0);
@@ -464,7 +464,7 @@ static void jobs_apart_overlap(void)
 static void jobs_that_touch_wait(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t first = submit(user, buffer, 4, 0), second = submit(user, buffer, 4, 3),
              third = submit(user, buffer, 4, 50);
     CHECK_EQ(rig.manual.out_count, 1);
@@ -480,7 +480,7 @@ static void jobs_that_touch_wait(void)
 static void readers_of_the_same_overlap(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     struct msg_job_submit_params params = scan_of(rows_of(buffer, 4, 0), rows_of(buffer, 4, 10 * RIG_ROW_BYTES));
     uint32_t first = ask(user, METHOD_job_submit, &params);
     params.output.offset = 20 * RIG_ROW_BYTES;
@@ -496,7 +496,7 @@ static void readers_of_the_same_overlap(void)
 static void jobs_wait_for_cancelled_ones(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t first = submit(user, buffer, 20, 0), second = submit(user, buffer, 4, 0), request = cancel(user, first);
     CHECK(answered(user, request, METHOD_job_cancel, NULL));
     rig_complete(0, 0);
@@ -516,7 +516,7 @@ static void jobs_wait_for_cancelled_ones(void)
 static void device_failures(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t msgid = submit(user, buffer, 50, 0), next = submit(user, buffer, 4, 60);
     rig_complete(1, -EIO);
     rig_complete(0, 0); /* the rest of the job is not started */
@@ -534,7 +534,7 @@ static void device_failures(void)
 static void chunks_that_cannot_start(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     manual_fail(&rig.manual, MANUAL_START, 1, -ENOMEM);
     uint32_t msgid = submit(user, buffer, 50, 0);
     rig_collect();
@@ -553,7 +553,7 @@ static void chunks_that_cannot_start(void)
 static void gone_with_queued_and_running_jobs(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
+    struct caller *user = begin_with_buffer(&buffer), *other = user_greet(ANNA);
     submit(user, buffer, 50, 0);
     submit(user, buffer, 50, 0);
     user_close(user);
@@ -574,7 +574,7 @@ static void gone_with_queued_and_running_jobs(void)
 static void gone_in_the_midst_of_turns(void)
 {
     for (int who = 0; who < 3; who++) {
-        struct user *users[3];
+        struct caller *users[3];
         uint32_t msgids[3];
         rig_begin();
         for (int i = 0; i < 3; i++) {
@@ -593,7 +593,7 @@ static void gone_in_the_midst_of_turns(void)
 static void gone_with_everything_under_way(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint64_t device = user_create(user, 100 * RIG_ROW_BYTES, SCAND_PLACE_DEVICE);
     submit(user, device, 50, 0);
     submit(user, buffer, 50, 0);
@@ -612,7 +612,7 @@ static void gone_with_everything_under_way(void)
 static void released_while_in_use(void)
 {
     rig_begin();
-    struct user *user = user_greet(ANNA);
+    struct caller *user = user_greet(ANNA);
     uint64_t device = user_create(user, 100 * RIG_ROW_BYTES, SCAND_PLACE_DEVICE);
     uint64_t host = user_create(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
     struct msg_job_submit_params params = scan_of(rows_of(host, 20, 0), rows_of(device, 20, 0));
@@ -640,7 +640,7 @@ static void released_while_in_use(void)
 static void draining_waits_for_jobs(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     uint32_t running = submit(user, buffer, 8, 0), queued = submit(user, buffer, 8, 0);
     service_drain(&rig.service);
     CHECK_EQ(rig.drained, 0);
@@ -659,7 +659,7 @@ static void draining_waits_for_jobs(void)
 static void draining_ends_with_a_client(void)
 {
     uint64_t buffer;
-    struct user *user = begin_with_buffer(&buffer);
+    struct caller *user = begin_with_buffer(&buffer);
     submit(user, buffer, 50, 0);
     submit(user, buffer, 50, 0);
     service_drain(&rig.service);

@@ -30,7 +30,7 @@ static void asked(size_t who, uint32_t msgid)
 
 static void read_answers(size_t who)
 {
-    struct user *user = &rig.users[who];
+    struct caller *user = &rig.users[who];
     while (user->client) {
         struct answer answer = next_answer(user, NULL, NULL);
         if (!answer.arrived)
@@ -46,7 +46,7 @@ static void read_answers(size_t who)
 }
 
 /* Ids that exist, mostly. */
-static uint64_t some_buffer(const struct user *user)
+static uint64_t some_buffer(const struct caller *user)
 {
     return 1 + below(user->client->last_buffer_id + 1);
 }
@@ -62,7 +62,7 @@ static struct msg_tensor some_tensor(uint64_t buffer)
                                .strides_count = 2};
 }
 
-static uint32_t some_submit(struct user *user)
+static uint32_t some_submit(struct caller *user)
 {
     struct msg_tensor input = some_tensor(some_buffer(user)), output = input;
     if (below(2))
@@ -72,7 +72,7 @@ static uint32_t some_submit(struct user *user)
     return ask(user, METHOD_job_submit, &params);
 }
 
-static uint32_t some_import(struct user *user)
+static uint32_t some_import(struct caller *user)
 {
     int fd = memory_create(5 * RIG_ROW_BYTES);
     struct msg_buffer_import_params params = {(3 + below(3)) * RIG_ROW_BYTES, 0, 1};
@@ -81,7 +81,7 @@ static uint32_t some_import(struct user *user)
     return msgid;
 }
 
-static uint32_t some_request(struct user *user)
+static uint32_t some_request(struct caller *user)
 {
     switch (below(8)) {
     case 0:
@@ -102,7 +102,7 @@ static uint32_t some_request(struct user *user)
 static void some_user_asks(void)
 {
     size_t who = below(RIG_USERS);
-    struct user *user = &rig.users[who];
+    struct caller *user = &rig.users[who];
     if (user->client)
         asked(who, some_request(user));
 }
