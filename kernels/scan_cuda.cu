@@ -134,16 +134,23 @@ static cudaError_t kernel_load(struct device *device, int number, int shared_max
     return error;
 }
 
-/* The same for a general one, whose shared memory depends on the number of warps alone. */
+/* The same for a general one, but for how many thread blocks are resident: that depends on the samples, too. */
 static cudaError_t general_load(const struct scan_general *general, int shared_max)
 {
     struct cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncGetAttributes(&attributes, general->kernel);
-    if (!error)
-        error = cudaFuncSetAttribute(general->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     shared_max - (int)attributes.sharedSizeBytes);
-    for (int i = 0; i < 2 && !error; i++)
-        error = cudaFuncGetAttributes(&attributes, general->carries[i]);
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < 2 && !error; i++) {
+        const void *kernel = general->kernels[i];
+        error = cudaFuncGetAttributes(&attributes, kernel);
+        if (!error)
+            error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         shared_max - (int)attributes.sharedSizeBytes);
+        if (!error)
+            error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                         cudaSharedmemCarveoutMaxShared);
+        if (!error)
+            error = cudaFuncGetAttributes(&attributes, general->carries[i]);
+    }
     return error;
 }
 
@@ -324,6 +331,13 @@ static cudaError_t launch(const void *kernel, uint64_t grid, int threads, void *
     return error;
 }
 
+/* Gives a launch its progress, if it is to have any. */
+static void progress_take(struct device *device, struct scan_plan *plan, int warps)
+{
+    uint64_t number = __atomic_fetch_add(&device->launches, 1, __ATOMIC_RELAXED);
+    plan->progress = warps < WARPS_SHARED_OUT ? NULL : &device->progress[number % LAUNCHES_MAX];
+}
+
 static cudaError_t scan_launch(struct device *device, int number, struct scan_plan *plan, cudaStream_t stream)
 {
     int warps = plan->blocks > 1 ? ORDER_FAN : (int)((plan->length + ORDER_TILE - 1) / ORDER_TILE);
@@ -334,8 +348,7 @@ static cudaError_t scan_launch(struct device *device, int number, struct scan_pl
     uint64_t grid = (uint64_t)device->processors * (plan->ahead ? with : without);
     if (grid == 0)
         return device->processors ? cudaErrorNotSupported : cudaErrorInitializationError;
-    uint64_t launch_number = __atomic_fetch_add(&device->launches, 1, __ATOMIC_RELAXED);
-    plan->progress = warps < WARPS_SHARED_OUT ? NULL : &device->progress[launch_number % LAUNCHES_MAX];
+    progress_take(device, plan, warps);
     void *arguments[] = {plan};
     return launch(scan_kernels[number], grid < plan->items ? grid : plan->items, warps * WARP, arguments,
                   shared_bytes(number, warps, plan->ahead), stream);
@@ -402,21 +415,45 @@ static cudaError_t launch_fast(struct launcher *launcher, cudaStream_t stream)
     return scan_launch(launcher->device, launcher->number, launcher->plan, stream);
 }
 
+/* Slots of shared memory that a warp of a general kernel has. */
+static int general_room(const struct general_plan *plan, bool ahead)
+{
+    int widest = plan->input_bytes > plan->output_bytes ? plan->input_bytes : plan->output_bytes;
+    return ahead ? WORDS_SLOTS(plan->input_bytes) + WORDS_STAGE(plan->output_bytes) : GENERAL_LEAVES * widest + 8;
+}
+
+/* How many thread blocks of so many warps a processor holds: 0 where one has too little shared memory. */
+static cudaError_t general_resident(const struct launcher *launcher, int warps, bool ahead, int *resident)
+{
+    const size_t shared_bytes = (size_t)warps * general_room(launcher->general_plan, ahead) * SLOT_BYTES;
+    cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, launcher->general->kernels[ahead],
+                                                                      warps * WARP, shared_bytes);
+    if (error)
+        cudaGetLastError(); /* a failed call leaves its error for the next one to find */
+    return error;
+}
+
 static cudaError_t launch_general(struct launcher *launcher, cudaStream_t stream)
 {
-    const struct scan_plan *plan = launcher->plan;
-    int warps = plan->blocks > 1 ? ORDER_FAN : (int)((plan->length + ORDER_TILE - 1) / ORDER_TILE), resident = 0;
-    size_t shared_bytes = (size_t)warps * GENERAL_STAGE * launcher->general->sample_bytes;
-    cudaError_t error =
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, launcher->general->kernel, warps * WARP, shared_bytes);
-    if (error || resident == 0) {
-        cudaGetLastError();
-        return error ? error : cudaErrorNotSupported;
+    struct general_plan *plan = launcher->general_plan;
+    struct scan_plan *scan = &plan->scan;
+    int warps = scan->blocks > 1 ? ORDER_FAN : (int)((scan->length + ORDER_TILE - 1) / ORDER_TILE), resident = 0;
+    cudaError_t error = cudaSuccess;
+    scan->ahead = scan->input.access == ACCESS_SLOTS && scan->output.access == ACCESS_SLOTS;
+    if (scan->ahead)
+        error = general_resident(launcher, warps, true, &resident);
+    if (resident == 0 && !error) {
+        scan->ahead = false;
+        error = general_resident(launcher, warps, false, &resident);
     }
+    if (error || resident == 0)
+        return error ? error : cudaErrorNotSupported;
     uint64_t grid = (uint64_t)launcher->device->processors * resident;
-    void *arguments[] = {launcher->general_plan};
-    return launch(launcher->general->kernel, grid < plan->items ? grid : plan->items, warps * WARP, arguments,
-                  shared_bytes, stream);
+    scan->room = general_room(plan, scan->ahead);
+    progress_take(launcher->device, scan, warps);
+    void *arguments[] = {plan};
+    return launch(launcher->general->kernels[scan->ahead], grid < scan->items ? grid : scan->items, warps * WARP,
+                  arguments, (size_t)warps * scan->room * SLOT_BYTES, stream);
 }
 
 /* The carries into all blocks in every pass: pass after pass, because a later one scans what an earlier one leaves. */
@@ -468,7 +505,7 @@ static cudaError_t totals_make(const struct launcher *scan, double *totals, cuda
     launcher.general_plan = &general;
     launcher.plan = &general.scan;
     launcher.general = mean;
-    general.wide[0] = false; /* one kernel sums f32 and f64 samples alike */
+    general.demean = false;
     general.scan.backward[0] = false;
     general.scan.pass_count = 1;
     general.scan.totals_pass = 0;
@@ -479,11 +516,6 @@ static cudaError_t totals_make(const struct launcher *scan, double *totals, cuda
     return error;
 }
 
-static bool is_aligned(const struct scan_plan *plan, const struct scan_side *side, uint32_t bytes)
-{
-    return access_of(plan, side, bytes) != ACCESS_BYTES;
-}
-
 static struct general_plan general_plan_of(const struct scan_rule *rule, const struct scan_plan *scan)
 {
     struct general_plan plan = {};
@@ -491,8 +523,10 @@ static struct general_plan general_plan_of(const struct scan_rule *rule, const s
     plan.scan = *scan;
     plan.input = rule->input;
     plan.output = rule->output;
-    plan.input_aligned = is_aligned(scan, &scan->input, codec_bytes(rule->input));
-    plan.output_aligned = is_aligned(scan, &scan->output, codec_bytes(rule->output));
+    plan.input_bytes = (int)codec_bytes(rule->input);
+    plan.output_bytes = (int)codec_bytes(rule->output);
+    plan.scan.input.access = access_of(scan, &scan->input, plan.input_bytes);
+    plan.scan.output.access = access_of(scan, &scan->output, plan.output_bytes);
     plan.kind = rule->kind;
     plan.wide[0] = codec_class(rule->input) == SCAND_CLASS_F64;
     plan.wide[1] = rule->intermediate == SCAND_DTYPE_F64;
@@ -512,7 +546,8 @@ static cudaError_t general_run(struct launcher *launcher, const struct scan_rule
     launcher->general = scan_general_of(rule);
     launcher->general_plan = &plan;
     launcher->plan = &plan.scan;
-    if (rule->demean) {
+    plan.demean = rule->demean;
+    if (rule->demean && plan.scan.blocks > 1) {
         double *totals = (double *)workspace;
         error = totals_make(launcher, totals, stream);
         plan.totals = totals;

@@ -27,7 +27,7 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
  * are addresses that the device can reach: device memory or mapped pinned host memory. Rows of up to ORDER_BLOCK
  * samples are read once and written once. So are longer ones where sums of f32 are left as f32 between passes, from
  * compute capability 9.0 on, up to some 2 million samples in two passes, of any length in one; longer ones are read
- * twice. Others are read once more for each pass, and all once more to take their mean away. `workspace`, 16-byte
+ * twice. Others are read once more for each pass, and once more to take their mean away. `workspace`, 16-byte
  * aligned
  * device memory of at least scan_cuda_workspace_bytes, belongs to the call until the stream has passed it. At most
  * 1,000 calls may be on their way at once on a device. Ragged rows have their device_offsets left alone until then;

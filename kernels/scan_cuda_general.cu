@@ -9,10 +9,9 @@
 
 template <class Narrow, class Wide = Narrow> static constexpr struct scan_general general()
 {
-    return {(const void *)general_kernel<Narrow, Wide>,
+    return {{(const void *)general_kernel<Narrow, Wide, false>, (const void *)general_kernel<Narrow, Wide, true>},
             {(const void *)carries_kernel<Narrow, false>, (const void *)carries_kernel<Narrow, true>},
-            sizeof(typename Narrow::sum),
-            sizeof(typename Narrow::sample)};
+            sizeof(typename Narrow::sum)};
 }
 
 #define OPERATORS(KEPT)                                                                                             \

@@ -7,9 +7,9 @@
 #include "kernels/scan.h"
 
 struct scan_general {
-    const void *kernel;     /* general_kernel */
+    const void *kernels[2]; /* general_kernel, the second fetches ahead */
     const void *carries[2]; /* carries_kernel, forward and backward */
-    uint32_t sum_bytes, sample_bytes;
+    uint32_t sum_bytes;
 };
 
 #define SCAN_GENERALS 14

@@ -26,15 +26,17 @@ DEVICE int lane_index()
     return (int)number;
 }
 
-/* Once per kernel. Only so does the compiler know that all lanes have the same value, and keeps it in a register that
+/* What all lanes of a warp have the same value of. Only so does the compiler know that, and keeps it in a register that
  * they share; a vector register would be spilled, at a cost of 15 %. */
+DEVICE int warp_uniform(int value)
+{
+    return __shfl_sync(~0u, value, 0);
+}
+
+/* Once per kernel. */
 DEVICE int warp_index()
 {
-#if __CUDA_ARCH__ >= 800
-    return __shfl_sync(~0u, (int)threadIdx.x / WARP, 0);
-#else
-    return __shfl_sync(~0u, (int)threadIdx.x / WARP, 0);
-#endif
+    return warp_uniform((int)threadIdx.x / WARP);
 }
 
 /* How many samples of an order block of `length` lie in a warp's tile. */
@@ -140,14 +142,11 @@ DEVICE typename Sum::sum leaf_total(const typename Sum::sample x[ORDER_LEAF], in
     return sum;
 }
 
-/* Which kind a pass is of, where that is not known before the launch. */
-#define KIND_ANY (-1)
-
-/* Replaces samples by their values. `Kind` is that of the pass, or KIND_ANY, and `kind` then. */
+/* Replaces samples by their values of a kind. */
 template <class Sum, bool Backward, int Kind, bool Partial>
-DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last, int kind)
+DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last)
 {
-    const bool exclusive = (Kind == KIND_ANY ? kind : Kind) == SCAND_KIND_EXCLUSIVE;
+    const bool exclusive = Kind == SCAND_KIND_EXCLUSIVE;
     if (exclusive && !carry.present)
         carry.sum = Sum::zero();
     typename Sum::sum sum = carry.sum;
@@ -160,10 +159,30 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
         if (start && !Sum::has_identity)
             sum = sum_choose<Sum>(carry.present, sum, Sum::first(x[k]));
         typename Sum::sum result = exclusive ? before : sum;
-        if constexpr (Kind == KIND_ANY)
-            if (kind == SCAND_KIND_HALF)
-                result = Sum::less_half(sum, x[k]);
+        if constexpr (Kind == SCAND_KIND_HALF)
+            result = Sum::less_half(sum, x[k]);
         x[k] = Sum::value(result);
+    }
+}
+
+/* Which kind a pass is of, where that is not known before the launch. */
+#define KIND_ANY (-1)
+
+/* The same, of `Kind`, or of `kind` if that is KIND_ANY. The pins keep what kinds have in common apart: computed for
+ * all of them before they part, it would not fit the registers. */
+template <class Sum, bool Backward, int Kind, bool Partial>
+DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last, int kind)
+{
+    if constexpr (Kind != KIND_ANY) {
+        leaf_values<Sum, Backward, Kind, Partial>(x, carry, last);
+    } else if (kind == SCAND_KIND_EXCLUSIVE) {
+        pin(carry.sum);
+        leaf_values<Sum, Backward, SCAND_KIND_EXCLUSIVE, Partial>(x, carry, last);
+    } else if (!Sum::has_half || kind == SCAND_KIND_INCLUSIVE) {
+        pin(carry.sum);
+        leaf_values<Sum, Backward, SCAND_KIND_INCLUSIVE, Partial>(x, carry, last);
+    } else if constexpr (Sum::has_half) {
+        leaf_values<Sum, Backward, SCAND_KIND_HALF, Partial>(x, carry, last);
     }
 }
 

@@ -331,6 +331,29 @@ static void dtype_layouts(const struct implementation *implementation)
 
 /* Ragged rows. */
 
+/* Words of 2, 4 and 8 bytes, in rows that begin anywhere in 16 bytes and end around their borders, those of a tile and
+ * of an order block. */
+static void slots(const struct implementation *implementation)
+{
+    static const enum scand_dtype pairs[][2] = {
+        {SCAND_DTYPE_F16, SCAND_DTYPE_F16},     {SCAND_DTYPE_F16, SCAND_DTYPE_F32}, {SCAND_DTYPE_F32, SCAND_DTYPE_BF16},
+        {SCAND_DTYPE_BF16, SCAND_DTYPE_F64},    {SCAND_DTYPE_F64, SCAND_DTYPE_F64}, {SCAND_DTYPE_F64, SCAND_DTYPE_F16},
+        {SCAND_DTYPE_I32, SCAND_DTYPE_I32},     {SCAND_DTYPE_U32, SCAND_DTYPE_I64}, {SCAND_DTYPE_I64, SCAND_DTYPE_U64},
+        {SCAND_DTYPE_I16BE, SCAND_DTYPE_I16BE},
+    };
+    static const uint64_t list[] = {1, 2, 5, 7, 8, 9, 16, 505, 511, 512, 513, 517, 1023, 1024, 1025, 16383, 16384};
+    for (size_t l = 0; l < COUNT(list); l++)
+        for (size_t p = 0; p < COUNT(pairs); p++)
+            for (unsigned i = 0; i < 8; i++) {
+                struct scan_case c = case_of(3, list[l], typed_rule(i + (unsigned)p, pairs[p][0], pairs[p][1]));
+                c.input.offset = i * codec_bytes(pairs[p][0]) % 16;
+                c.output.offset = (i + (unsigned)l) * codec_bytes(pairs[p][1]) % 16;
+                c.in_place = i % 2 && pairs[p][0] == pairs[p][1];
+                if (list[l] < 10000 || i == p % 8)
+                    check(implementation, &c);
+            }
+}
+
 #define RAGGED_ROWS 600
 
 /* Lengths of ragged rows: some kind of them each. */
@@ -561,14 +584,15 @@ static void small(const struct implementation *implementation)
     SUITE(NAME, long_rows)     \
     SUITE(NAME, layouts)       \
     SUITE(NAME, dtype_layouts) \
+    SUITE(NAME, slots)         \
     SUITE(NAME, long_layouts)  \
     SUITE(NAME, batches)       \
     SUITE(NAME, ragged)        \
     SUITE(NAME, ragged_dtypes)
-#define DRIVER_TESTS(NAME)                                                                                \
-    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_layouts),          \
-        TEST(NAME##_dtype_layouts), TEST(NAME##_long_layouts), TEST(NAME##_batches), TEST(NAME##_ragged), \
-        TEST(NAME##_ragged_dtypes),
+#define DRIVER_TESTS(NAME)                                                                               \
+    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_layouts),         \
+        TEST(NAME##_dtype_layouts), TEST(NAME##_slots), TEST(NAME##_long_layouts), TEST(NAME##_batches), \
+        TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \
