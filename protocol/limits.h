@@ -25,6 +25,8 @@
 /* The daemon. */
 #define LIMIT_CLIENTS          1024
 #define LIMIT_USERS            256 /* with a connection, or work under way */
+#define LIMIT_OWN_GRANTS       64  /* users with quotas or a weight of their own */
+#define LIMIT_UNADMITTED       8   /* connections of a user beyond its quota that are told so; more are just closed */
 #define LIMIT_CLIENT_BUFFERS   256
 #define LIMIT_CLIENT_JOBS      256  /* queued or running, of one connection */
 #define LIMIT_JOBS             4096 /* queued or running, in all */

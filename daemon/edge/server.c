@@ -71,20 +71,21 @@ static void peer_close(struct peer *peer)
 static void patience_ended(uv_timer_t *timer)
 {
     struct peer *peer = timer->data;
-    log_info("a client sent half a message and no more for %d ms: disconnected", LIMIT_MESSAGE_MS);
+    log_info("a client did not complete a message for %d ms: disconnected", LIMIT_MESSAGE_MS);
     peer_close(peer);
 }
 
-/* What is incomplete now may be another message than before: each has its own time, which does not run while nothing is
- * read. */
+/* A client that is not admitted has this time for its first message as well. What is incomplete now may be another
+ * message than before: each has its own time, which does not run while nothing is read. */
 static void watch_patience(struct peer *peer)
 {
     const struct client *client = peer->client;
-    bool partial = !client->paused && !client->failed && connection_is_partial(client->connection);
-    if (peer->completed || !partial)
+    bool partial = !client->admitted || connection_is_partial(client->connection);
+    bool awaited = partial && !client->paused && !client->failed;
+    if (peer->completed || !awaited)
         uv_timer_stop(&peer->patience);
     peer->completed = false;
-    if (partial && !uv_is_active((uv_handle_t *)&peer->patience))
+    if (awaited && !uv_is_active((uv_handle_t *)&peer->patience))
         uv_timer_start(&peer->patience, patience_ended, LIMIT_MESSAGE_MS, 0);
 }
 
@@ -235,6 +236,7 @@ static bool peer_begin(struct peer *peer, int fd)
         peer->next->link = &peer->next;
     server->peers = peer;
     peer_wait(peer, UV_READABLE);
+    watch_patience(peer);
     return true;
 }
 
@@ -252,8 +254,10 @@ static void server_welcome(struct server *server, int fd)
     struct peer *peer = calloc(1, sizeof *peer);
     struct client *client = peer ? service_open(server->service, connection, who.uid) : NULL;
     if (!client) {
-        log_error("a connection was turned away: %d are open, or %d users are there, or memory is short", LIMIT_CLIENTS,
-                  LIMIT_USERS);
+        log_error(
+            "a connection of user %u was turned away: %d are open in all, or %d users are there, or %d more than its "
+            "quota, or memory is short",
+            (unsigned)who.uid, LIMIT_CLIENTS, LIMIT_USERS, LIMIT_UNADMITTED);
         connection_destroy(connection);
         free(peer);
         return;

@@ -83,6 +83,12 @@ int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, u
     return 0;
 }
 
+uint64_t buffer_cost_bytes(const struct buffer *buffer)
+{
+    return buffer->source == BUFFER_POOL ? buffer->run.count * buffer->run.class->segment_bytes
+                                         : buffer->span.size_bytes;
+}
+
 bool buffer_prepares_fast(const struct buffer *buffer)
 {
     return buffer->source == BUFFER_POOL && !pool_needs_renewal(&buffer->run, buffer->user->uid);

@@ -37,6 +37,9 @@ int buffer_create_device(uint64_t size_bytes, struct user *user, struct buffer *
 int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, struct user *user,
                          struct buffer **out, struct error *error);
 
+/* What it takes of its user's quota: of the pool whole segments. */
+uint64_t buffer_cost_bytes(const struct buffer *buffer);
+
 /* True when buffer_prepare, or buffer_dismantle, has nothing slow to do. */
 bool buffer_prepares_fast(const struct buffer *buffer);
 bool buffer_dismantles_fast(const struct buffer *buffer);

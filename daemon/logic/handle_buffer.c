@@ -18,11 +18,20 @@ struct buffer_work {
     struct error error;
 };
 
+static enum quota buffer_quota(const struct buffer *buffer)
+{
+    return buffer->source == BUFFER_DEVICE ? QUOTA_DEVICE_MEMORY : QUOTA_HOST_MEMORY;
+}
+
 static void count_buffer(struct service *service, const struct buffer *buffer, int sign)
 {
     uint64_t *bytes = buffer->source == BUFFER_DEVICE ? &service->stats.device_bytes : &service->stats.host_bytes;
     *bytes += (uint64_t)sign * buffer->span.size_bytes;
     service->stats.buffers_open += (uint64_t)sign;
+    if (sign > 0)
+        user_add(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
+    else
+        user_subtract(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
 }
 
 void buffer_hold(struct buffer *buffer)
@@ -129,11 +138,18 @@ static void prepare_done(struct work *work)
 static int buffer_begin(struct call *call, struct buffer *buffer)
 {
     struct client *client = call->client;
+    const char *method = buffer->source == BUFFER_IMPORT ? "buffer.import" : "buffer.create";
+    int r = user_check(client->user, buffer_quota(buffer), buffer_cost_bytes(buffer), method, &call->error);
+    if (r) {
+        buffer_dismantle(buffer, call->service->device);
+        buffer_destroy(buffer);
+        return r;
+    }
     client->buffer_count++;
     count_buffer(call->service, buffer, 1);
     struct buffer_work *work = buffer_prepares_fast(buffer) ? NULL : malloc(sizeof *work);
     if (!work) {
-        int r = buffer_prepare(buffer, call->service->pool, &call->error);
+        r = buffer_prepare(buffer, call->service->pool, &call->error);
         buffer_prepared(call->service, client, call->msgid, buffer, r, &call->error);
         return 0;
     }

@@ -13,6 +13,7 @@ static void client_forget_job(struct client *client, struct job *job)
         at = &(*at)->peer;
     *at = job->peer;
     client->job_count--;
+    user_subtract(client->user, QUOTA_JOBS, 1);
 }
 
 static void count_outcome(struct service *service, const struct job *job)
@@ -118,7 +119,7 @@ static int check_admission(struct call *call)
         call->error.retry_ms = RETRY_MS;
         return -EAGAIN;
     }
-    return 0;
+    return user_check(client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
 }
 
 static int find_buffer(struct call *call, const char *field, uint64_t id, struct buffer **out)
@@ -139,6 +140,7 @@ static void job_begin(struct call *call, struct job *job)
     job->peer = client->jobs;
     client->jobs = job;
     client->job_count++;
+    user_add(client->user, QUOTA_JOBS, 1);
     client_hold(client);
     buffer_hold(job->input);
     buffer_hold(job->output);

@@ -13,32 +13,19 @@ void service_init(struct service *service, const struct service_ops *ops, void *
 {
     *service = (struct service){.ops = ops, .context = context, .device = device, .pool = pool, .owner = owner};
     scheduler_init(&service->scheduler, device->info.slots);
+    users_init(&service->users);
     service->stats.pool_bytes = pool_size_bytes(pool);
+}
+
+void service_configure(struct service *service, const struct grants *grants)
+{
+    users_configure(&service->users, grants);
 }
 
 void service_finish(struct service *service)
 {
     while (service->clients)
         service_close(service->clients);
-}
-
-struct client *service_open(struct service *service, struct connection *connection, uid_t uid)
-{
-    struct client *client = service->stats.clients_open < LIMIT_CLIENTS ? calloc(1, sizeof *client) : NULL;
-    struct user *user = client ? user_acquire(&service->users, uid) : NULL;
-    if (!user) {
-        free(client);
-        return NULL;
-    }
-    client->service = service;
-    client->connection = connection;
-    client->user = user;
-    client->holds = 1;
-    client->next = service->clients;
-    service->clients = client;
-    service->stats.clients_accepted++;
-    service->stats.clients_open++;
-    return client;
 }
 
 void client_hold(struct client *client)
@@ -54,6 +41,58 @@ void client_unhold(struct client *client)
     free(client);
 }
 
+static int client_admit(struct client *client, struct error *error)
+{
+    int r = user_check(client->user, QUOTA_CONNECTIONS, 1, "connect", error);
+    if (!r)
+        user_add(client->user, QUOTA_CONNECTIONS, 1);
+    client->admitted = !r;
+    return r;
+}
+
+/* Beyond the quota a few more may come, to be told so. */
+static bool client_enter(struct client *client)
+{
+    struct error error;
+    if (client_admit(client, &error) == 0)
+        return true;
+    if (client->user->unadmitted == LIMIT_UNADMITTED)
+        return false;
+    client->user->unadmitted++;
+    return true;
+}
+
+static void client_leave(struct client *client)
+{
+    if (client->admitted)
+        user_subtract(client->user, QUOTA_CONNECTIONS, 1);
+    else
+        client->user->unadmitted--;
+}
+
+struct client *service_open(struct service *service, struct connection *connection, uid_t uid)
+{
+    struct client *client = service->stats.clients_open < LIMIT_CLIENTS ? calloc(1, sizeof *client) : NULL;
+    struct user *user = client ? user_acquire(&service->users, uid) : NULL;
+    if (!user) {
+        free(client);
+        return NULL;
+    }
+    client->service = service;
+    client->connection = connection;
+    client->user = user;
+    client->holds = 1;
+    if (!client_enter(client)) {
+        client_unhold(client);
+        return NULL;
+    }
+    client->next = service->clients;
+    service->clients = client;
+    service->stats.clients_accepted++;
+    service->stats.clients_open++;
+    return client;
+}
+
 static void service_unlink(struct service *service, struct client *client)
 {
     struct client **at = &service->clients;
@@ -67,6 +106,7 @@ void service_close(struct client *client)
 {
     struct service *service = client->service;
     service_unlink(service, client);
+    client_leave(client);
     connection_destroy(client->connection);
     client->connection = NULL;
     client->edge = NULL;
@@ -222,9 +262,24 @@ static void drop_descriptors(struct call *call)
         call->fd_count = arrived;
 }
 
+/* For the first message of a client that was not admitted: perhaps there is room by now. */
+static int admit_late(struct call *call)
+{
+    struct client *client = call->client;
+    int r = client_admit(client, &call->error);
+    if (r)
+        client->failed = true;
+    else
+        client->user->unadmitted--;
+    return r;
+}
+
 static int dispatch(struct call *call, const struct message *message, union params *params)
 {
-    int r = read_params(message, params, &call->error);
+    int r = call->client->admitted ? 0 : admit_late(call);
+    if (r)
+        return r;
+    r = read_params(message, params, &call->error);
     connection_consume(call->client->connection);
     bool has_some = message->method == METHOD_buffer_import || message->method == METHOD_COUNT;
     if (r && has_some) {

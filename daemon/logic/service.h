@@ -38,6 +38,7 @@ struct client {
     void *edge;                    /* the edge's own */
     struct user *user;             /* held */
     char name[LIMIT_NAME_BYTES];   /* as it calls itself */
+    bool admitted;                 /* counted among its user's connections */
     bool greeted;                  /* hello was accepted */
     bool failed;                   /* broke the protocol: nothing more is read from it */
     bool paused;                   /* does not read its answers: what it asked for waits until it has */
@@ -71,8 +72,13 @@ void service_init(struct service *service, const struct service_ops *ops, void *
 /* Frees what is left. Every connection must be closed, and no chunk or work be out. */
 void service_finish(struct service *service);
 
+/* Changes what is granted to users, at once. */
+void service_configure(struct service *service, const struct grants *grants);
+
 /* A new client on a connection that it owns from now on; NULL, with the connection left alone, when there are
- * LIMIT_CLIENTS or LIMIT_USERS already, or no memory. */
+ * LIMIT_CLIENTS, LIMIT_USERS or LIMIT_UNADMITTED already, or no memory. A client beyond its user's quota is not
+ * admitted: unless there is room when its first message comes, that is answered with the error, and the connection
+ * ends. */
 struct client *service_open(struct service *service, struct connection *connection, uid_t uid);
 /* The client is gone: drops its queue, frees its connection, and its buffers when the last running chunk lets go. */
 void service_close(struct client *client);

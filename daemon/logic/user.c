@@ -1,7 +1,39 @@
 #include "user.h"
 
 #include <assert.h>
-#include <stddef.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+void users_init(struct user_table *table)
+{
+    *table = (struct user_table){.grants.standard.weight = 1};
+    for (size_t quota = 0; quota < QUOTA_COUNT; quota++)
+        table->grants.standard.most[quota] = UINT64_MAX;
+}
+
+static const struct grant *find_grant(const struct grants *grants, uid_t uid)
+{
+    for (size_t i = 0; i < grants->own_count; i++)
+        if (grants->own[i].uid == uid)
+            return &grants->own[i].grant;
+    return &grants->standard;
+}
+
+static void user_grant(struct user *user, const struct grants *grants)
+{
+    const struct grant *grant = find_grant(grants, user->uid);
+    user->weight = grant->weight;
+    memcpy(user->most, grant->most, sizeof user->most);
+}
+
+void users_configure(struct user_table *table, const struct grants *grants)
+{
+    table->grants = *grants;
+    for (size_t i = 0; i < LIMIT_USERS; i++)
+        if (table->slots[i].holds > 0)
+            user_grant(&table->slots[i], grants);
+}
 
 struct user *user_acquire(struct user_table *table, uid_t uid)
 {
@@ -15,8 +47,10 @@ struct user *user_acquire(struct user_table *table, uid_t uid)
         if (user->holds == 0 && !free_slot)
             free_slot = user;
     }
-    if (free_slot)
+    if (free_slot) {
         *free_slot = (struct user){.uid = uid, .holds = 1};
+        user_grant(free_slot, &table->grants);
+    }
     return free_slot;
 }
 
@@ -30,4 +64,35 @@ void user_unhold(struct user *user)
 {
     assert(user->holds > 0);
     user->holds--;
+}
+
+int user_check(const struct user *user, enum quota quota, uint64_t more, const char *request, struct error *error)
+{
+    static const struct {
+        const char *word, *counted, *remedy;
+    } texts[] = {
+#define X(NAME, WORD, COUNTED, REMEDY) {WORD, COUNTED, REMEDY},
+        QUOTAS(X)
+#undef X
+    };
+    uint64_t used = user->used[quota], most = user->most[quota];
+    if (used <= most && more <= most - used)
+        return 0;
+    return error_set(error, -EDQUOT,
+                     "%s: user %u has %" PRIu64 " %s and asks for %" PRIu64 " more; its quota \"%s\" is %" PRIu64
+                     "; %s, or ask whoever runs the daemon to raise that setting",
+                     request, (unsigned)user->uid, used, texts[quota].counted, more, texts[quota].word, most,
+                     texts[quota].remedy);
+}
+
+void user_add(struct user *user, enum quota quota, uint64_t amount)
+{
+    assert(amount <= UINT64_MAX - user->used[quota]);
+    user->used[quota] += amount;
+}
+
+void user_subtract(struct user *user, enum quota quota, uint64_t amount)
+{
+    assert(amount <= user->used[quota]);
+    user->used[quota] -= amount;
 }

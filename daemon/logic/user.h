@@ -1,27 +1,76 @@
 /*
  * Users: whose the clients are, by the uid at the other end of their sockets. What is granted and shared out is so per
  * user, however many connections and programs one has. A user takes a slot of the table for as long as something of
- * its is there. The loop's thread only.
+ * its is there. The loop's thread only, but for uid, which never changes while the user is held.
  */
 #ifndef DAEMON_USER_H
 #define DAEMON_USER_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "protocol/limits.h"
+#include "protocol/status.h"
+
+// clang-format off
+/* What a user may have so much of at a time. The word is that of the setting.
+ *  NAME           word             what is counted            what helps */
+#define QUOTAS(X)                                                                                  \
+    X(HOST_MEMORY,   "host-memory",   "bytes of host buffers",   "release a buffer")               \
+    X(DEVICE_MEMORY, "device-memory", "bytes of device buffers", "release a buffer")               \
+    X(JOBS,          "jobs",          "jobs that wait or run",   "wait until some of them are done") \
+    X(CONNECTIONS,   "connections",   "connections",             "close one of them")
+// clang-format on
+
+enum quota {
+#define X(NAME, WORD, COUNTED, REMEDY) QUOTA_##NAME,
+    QUOTAS(X) QUOTA_COUNT
+#undef X
+};
+
+struct grant {
+    uint64_t most[QUOTA_COUNT];
+    unsigned weight; /* of the user's share of devices; at least 1 */
+};
+
+/* What is granted to whom. */
+struct grants {
+    struct grant standard; /* to everybody else */
+    struct {
+        uid_t uid;
+        struct grant grant;
+    } own[LIMIT_OWN_GRANTS];
+    size_t own_count;
+};
 
 struct user {
     uid_t uid;
     unsigned holds; /* of its clients and buffers; 0: the slot is free */
+    unsigned weight;
+    uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
+    unsigned unadmitted; /* connections beyond the quota that wait to be told so */
 };
 
 struct user_table {
+    struct grants grants;
     struct user slots[LIMIT_USERS];
 };
+
+/* Everybody is granted everything, until users_configure. */
+void users_init(struct user_table *table);
+/* Changes what is granted, at once. Nobody loses what is above a new quota, but gets no more. */
+void users_configure(struct user_table *table, const struct grants *grants);
 
 /* The user with that uid, held once more; NULL when there are LIMIT_USERS others. */
 struct user *user_acquire(struct user_table *table, uid_t uid);
 void user_hold(struct user *user);
 void user_unhold(struct user *user);
+
+/* 0 when the user may have that much more, else -EDQUOT and *error, which begins with what was asked for. */
+int user_check(const struct user *user, enum quota quota, uint64_t more, const char *request, struct error *error);
+/* Counts what the user has got, or given back. */
+void user_add(struct user *user, enum quota quota, uint64_t amount);
+void user_subtract(struct user *user, enum quota quota, uint64_t amount);
 
 #endif

@@ -1,4 +1,6 @@
-/* The table of users. */
+/* The table of users, and what they are granted. */
+#include <errno.h>
+
 #include "daemon/logic/user.h"
 #include "tests/check.h"
 
@@ -9,7 +11,7 @@ static struct user_table table;
 
 static void a_uid_is_one_user(void)
 {
-    memset(&table, 0, sizeof table);
+    users_init(&table);
     struct user *anna = user_acquire(&table, ANNA), *bert = user_acquire(&table, BERT);
     CHECK(anna && bert && anna != bert);
     CHECK(anna->uid == ANNA && bert->uid == BERT);
@@ -25,7 +27,7 @@ static void a_uid_is_one_user(void)
 
 static void a_free_slot_has_no_user(void)
 {
-    memset(&table, 0, sizeof table);
+    users_init(&table);
     struct user *root = user_acquire(&table, 0);
     CHECK(root == &table.slots[0]);
     CHECK_EQ(root->holds, 1);
@@ -38,7 +40,7 @@ static void a_free_slot_has_no_user(void)
 
 static void the_table_is_full(void)
 {
-    memset(&table, 0, sizeof table);
+    users_init(&table);
     for (uid_t uid = 0; uid < LIMIT_USERS; uid++)
         CHECK(user_acquire(&table, uid));
     CHECK(!user_acquire(&table, LIMIT_USERS));
@@ -47,13 +49,132 @@ static void the_table_is_full(void)
     CHECK(user_acquire(&table, LIMIT_USERS) == &table.slots[7]);
 }
 
+/* What is granted: so much of each quota, and that weight; to Anna three times as much. */
+static struct grants grants_of(uint64_t most, unsigned weight)
+{
+    struct grants grants = {.standard.weight = weight, .own_count = 1};
+    grants.own[0].uid = ANNA;
+    grants.own[0].grant.weight = 3 * weight;
+    for (size_t i = 0; i < QUOTA_COUNT; i++) {
+        grants.standard.most[i] = most;
+        grants.own[0].grant.most[i] = 3 * most;
+    }
+    return grants;
+}
+
+static int checked(const struct user *user, enum quota quota, uint64_t more)
+{
+    struct error error;
+    return user_check(user, quota, more, "ask", &error);
+}
+
+static void everything_is_granted_at_first(void)
+{
+    users_init(&table);
+    struct user *anna = user_acquire(&table, ANNA);
+    CHECK_EQ(anna->weight, 1);
+    for (enum quota quota = 0; quota < QUOTA_COUNT; quota++)
+        CHECK_EQ(checked(anna, quota, UINT64_MAX), 0);
+}
+
+static void grants_are_found(void)
+{
+    users_init(&table);
+    struct user *early = user_acquire(&table, ANNA);
+    struct grants grants = grants_of(10, 2);
+    users_configure(&table, &grants);
+    struct user *bert = user_acquire(&table, BERT);
+    CHECK(early->weight == 6 && early->most[QUOTA_JOBS] == 30);
+    CHECK(bert->weight == 2 && bert->most[QUOTA_JOBS] == 10);
+    grants = grants_of(5, 1);
+    users_configure(&table, &grants);
+    CHECK(early->weight == 3 && early->most[QUOTA_JOBS] == 15);
+    CHECK(bert->weight == 1 && bert->most[QUOTA_CONNECTIONS] == 5);
+}
+
+static void quotas_are_counted_apart(void)
+{
+    struct grants grants = grants_of(10, 1);
+    users_init(&table);
+    users_configure(&table, &grants);
+    struct user *anna = user_acquire(&table, ANNA), *bert = user_acquire(&table, BERT);
+    for (enum quota quota = 0; quota < QUOTA_COUNT; quota++) {
+        CHECK_EQ(checked(bert, quota, 10), 0);
+        CHECK_EQ(checked(bert, quota, 11), -EDQUOT);
+        user_add(bert, quota, 7);
+        CHECK_EQ(checked(bert, quota, 3), 0);
+        CHECK_EQ(checked(bert, quota, 4), -EDQUOT);
+        CHECK_EQ(checked(anna, quota, 30), 0);
+        CHECK(quota + 1 == QUOTA_COUNT || checked(bert, quota + 1, 10) == 0);
+    }
+    user_subtract(bert, QUOTA_JOBS, 7);
+    CHECK_EQ(checked(bert, QUOTA_JOBS, 10), 0);
+    CHECK_EQ(checked(bert, QUOTA_CONNECTIONS, 4), -EDQUOT);
+}
+
+static void sums_do_not_overflow(void)
+{
+    struct grants grants = grants_of(UINT64_MAX / 3, 1);
+    users_init(&table);
+    users_configure(&table, &grants);
+    struct user *anna = user_acquire(&table, ANNA), *bert = user_acquire(&table, BERT);
+    user_add(bert, QUOTA_HOST_MEMORY, 2);
+    CHECK_EQ(checked(bert, QUOTA_HOST_MEMORY, UINT64_MAX), -EDQUOT);
+    CHECK_EQ(checked(bert, QUOTA_HOST_MEMORY, UINT64_MAX - 1), -EDQUOT);
+    user_add(anna, QUOTA_HOST_MEMORY, UINT64_MAX);
+    CHECK_EQ(checked(anna, QUOTA_HOST_MEMORY, 0), 0);
+    CHECK_EQ(checked(anna, QUOTA_HOST_MEMORY, 1), -EDQUOT);
+}
+
+/* Who has more than a new quota keeps it, and gets nothing until it has given back enough. */
+static void a_quota_shrinks(void)
+{
+    users_init(&table);
+    struct user *bert = user_acquire(&table, BERT);
+    user_add(bert, QUOTA_DEVICE_MEMORY, 100);
+    struct grants grants = grants_of(10, 1);
+    users_configure(&table, &grants);
+    CHECK_EQ(bert->used[QUOTA_DEVICE_MEMORY], 100);
+    CHECK_EQ(checked(bert, QUOTA_DEVICE_MEMORY, 1), -EDQUOT);
+    CHECK_EQ(checked(bert, QUOTA_DEVICE_MEMORY, UINT64_MAX - 90), -EDQUOT);
+    user_subtract(bert, QUOTA_DEVICE_MEMORY, 91);
+    CHECK_EQ(checked(bert, QUOTA_DEVICE_MEMORY, 1), 0);
+}
+
+static void refusals_say_what_to_do(void)
+{
+    static const char *const words[QUOTA_COUNT][3] = {
+        [QUOTA_HOST_MEMORY] = {"bytes of host buffers", "\"host-memory\"", "release a buffer"},
+        [QUOTA_DEVICE_MEMORY] = {"bytes of device buffers", "\"device-memory\"", "release a buffer"},
+        [QUOTA_JOBS] = {"jobs that wait or run", "\"jobs\"", "wait until some of them are done"},
+        [QUOTA_CONNECTIONS] = {"connections", "\"connections\"", "close one of them"},
+    };
+    struct grants grants = grants_of(4096, 1);
+    users_init(&table);
+    users_configure(&table, &grants);
+    struct user *bert = user_acquire(&table, BERT);
+    for (enum quota quota = 0; quota < QUOTA_COUNT; quota++) {
+        struct error error = {0};
+        user_add(bert, quota, 4000);
+        CHECK_EQ(user_check(bert, quota, 1234, "buffer.create", &error), -EDQUOT);
+        CHECK_EQ(error.code, -EDQUOT);
+        CHECK_CONTAINS(error.message, "buffer.create: user 1001 has 4000 ");
+        CHECK_CONTAINS(error.message, "asks for 1234 more");
+        CHECK_CONTAINS(error.message, " is 4096;");
+        CHECK_CONTAINS(error.message, "ask whoever runs the daemon to raise that setting");
+        for (size_t i = 0; i < 3; i++)
+            CHECK_CONTAINS(error.message, words[quota][i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(a_uid_is_one_user),
-        TEST(a_free_slot_has_no_user),
-        TEST(the_table_is_full),
-        TEST_END,
+        TEST(a_uid_is_one_user),       TEST(a_free_slot_has_no_user),
+        TEST(the_table_is_full),       TEST(everything_is_granted_at_first),
+        TEST(grants_are_found),        TEST(quotas_are_counted_apart),
+        TEST(sums_do_not_overflow),    TEST(a_quota_shrinks),
+        TEST(refusals_say_what_to_do), TEST_END,
     };
     return test_main(argc, argv, tests);
 }
