@@ -20,7 +20,8 @@
 #define LIMIT_OUTBOX_FDS    512      /* descriptors waiting with it */
 #define LIMIT_NAME_BYTES    64       /* names of clients, servers, devices */
 #define LIMIT_ERROR_BYTES   512      /* an error's message */
-#define LIMIT_MAPS          32       /* in one list: devices, kernels */
+#define LIMIT_MAPS          32       /* in one list: devices, kernels, a page of jobs or clients */
+#define LIMIT_BUCKETS       24       /* of a histogram */
 
 /* The daemon. */
 #define LIMIT_CLIENTS          1024

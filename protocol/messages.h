@@ -119,22 +119,94 @@
 
 #define KERNELS_RESULT(X, S) X(S, kernels, MAPS, REQUIRED, kernel)
 
-/* What the daemon counts since it began. */
-#define STATS_RESULT(X, S)                                                                        \
-    X(S, clients_accepted, U64, REQUIRED, UINT64_MAX) /* connections accepted */                  \
-    X(S, clients_open,     U64, REQUIRED, UINT64_MAX) /* connections open now */                  \
-    X(S, messages_refused, U64, REQUIRED, UINT64_MAX) /* messages answered by an error */         \
-    X(S, buffers_open,     U64, REQUIRED, UINT64_MAX) /* buffers held now */                      \
-    X(S, host_bytes,       U64, REQUIRED, UINT64_MAX) /* host memory in buffers now */            \
-    X(S, device_bytes,     U64, REQUIRED, UINT64_MAX) /* device memory in buffers now */          \
-    X(S, pool_bytes,       U64, REQUIRED, UINT64_MAX) /* host memory of the pool, in all */       \
-    X(S, jobs_submitted,   U64, REQUIRED, UINT64_MAX) /* jobs accepted */                         \
-    X(S, jobs_done,        U64, REQUIRED, UINT64_MAX) /* jobs done */                             \
-    X(S, jobs_failed,      U64, REQUIRED, UINT64_MAX) /* jobs failed */                           \
-    X(S, jobs_cancelled,   U64, REQUIRED, UINT64_MAX) /* jobs cancelled, or left by a client */   \
-    X(S, jobs_open,        U64, REQUIRED, UINT64_MAX) /* jobs queued or running now */            \
-    X(S, rows_scanned,     U64, REQUIRED, UINT64_MAX) /* rows scanned */                          \
-    X(S, samples_scanned,  U64, REQUIRED, UINT64_MAX) /* samples scanned */
+/* What the daemon counts since it began. TOTAL only grows; NOW is how it stands. Y(X, S, member, presence, type, text) */
+#define COUNTERS(Y, X, S)                                                                                  \
+    Y(X, S, clients_accepted, REQUIRED, TOTAL, "connections accepted")                                     \
+    Y(X, S, clients_open,     REQUIRED, NOW,   "connections open")                                         \
+    Y(X, S, messages_refused, REQUIRED, TOTAL, "messages answered by an error")                            \
+    Y(X, S, buffers_open,     REQUIRED, NOW,   "buffers held")                                             \
+    Y(X, S, host_bytes,       REQUIRED, NOW,   "host memory in buffers")                                   \
+    Y(X, S, device_bytes,     REQUIRED, NOW,   "device memory in buffers")                                 \
+    Y(X, S, pool_bytes,       REQUIRED, NOW,   "host memory of the pool, in all")                          \
+    Y(X, S, jobs_submitted,   REQUIRED, TOTAL, "jobs accepted")                                            \
+    Y(X, S, jobs_done,        REQUIRED, TOTAL, "jobs done")                                                \
+    Y(X, S, jobs_failed,      REQUIRED, TOTAL, "jobs failed")                                              \
+    Y(X, S, jobs_cancelled,   REQUIRED, TOTAL, "jobs cancelled, or left by a client")                      \
+    Y(X, S, jobs_open,        REQUIRED, NOW,   "jobs queued or running")                                   \
+    Y(X, S, rows_scanned,     REQUIRED, TOTAL, "rows scanned")                                             \
+    Y(X, S, samples_scanned,  REQUIRED, TOTAL, "samples scanned")                                          \
+    Y(X, S, uptime_us,        OPTIONAL, NOW,   "time since the worker began")                              \
+    Y(X, S, device_busy_us,   OPTIONAL, TOTAL, "time for which the device had work")                       \
+    Y(X, S, chunks_open,      OPTIONAL, NOW,   "chunks that the device has")                               \
+    Y(X, S, upload_bytes,     OPTIONAL, TOTAL, "samples that the device read from host memory")            \
+    Y(X, S, download_bytes,   OPTIONAL, TOTAL, "samples that the device wrote to host memory")
+
+#define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
+#define STATS_RESULT(X, S) COUNTERS(COUNTER_FIELD, X, S)
+
+/* Times that ended jobs and chunks took, counted by length. Y(X, S, member, text) */
+#define HISTOGRAMS(Y, X, S)                                                                                \
+    Y(X, S, job_queued,     "from a job's arrival to the start of its first chunk")                        \
+    Y(X, S, job_duration,   "from a job's arrival to its reply")                                           \
+    Y(X, S, chunk_upload,   "of chunks' uploads")                                                          \
+    Y(X, S, chunk_kernel,   "of chunks' kernels")                                                          \
+    Y(X, S, chunk_download, "of chunks' downloads")
+
+/* How many took at most each of `bounds_us`, but more than the one before it, and last how many took longer. */
+#define HISTOGRAM_FIELDS(X, S)                                 \
+    X(S, sum_us, U64,  REQUIRED, UINT64_MAX)                   \
+    X(S, counts, U64S, REQUIRED, LIMIT_BUCKETS)
+
+#define HISTOGRAM_FIELD(X, S, NAME, TEXT) X(S, NAME, MAP, OPTIONAL, histogram)
+#define HISTOGRAMS_RESULT(X, S)                                \
+    X(S, bounds_us, U64S, REQUIRED, LIMIT_BUCKETS - 1)         \
+    HISTOGRAMS(HISTOGRAM_FIELD, X, S)
+
+/* Lists that may be longer than a message come in pages, in the order of their numbers: `from` is the lowest number of
+ * the page, `next` that of the one after it, 0 after the last. */
+#define PAGE_PARAMS(X, S) X(S, from, U64, OPTIONAL, UINT64_MAX)
+
+/* A queued or running job; `job` is its number in this daemon. Name and operation are for those who may see them. */
+#define JOB_ROW(X, S)                                          \
+    X(S, job,        U64,  REQUIRED, UINT64_MAX)               \
+    X(S, client,     U64,  REQUIRED, UINT64_MAX)               \
+    X(S, user,       U64,  REQUIRED, UINT32_MAX)               \
+    X(S, name,       TEXT, OPTIONAL, 0)                        \
+    X(S, operation,  TEXT, OPTIONAL, 0)                        \
+    X(S, state,      WORD, REQUIRED, job_state_words)          \
+    X(S, rows,       U64,  REQUIRED, UINT64_MAX)               \
+    X(S, rows_done,  U64,  REQUIRED, UINT64_MAX)               \
+    X(S, bytes,      U64,  REQUIRED, UINT64_MAX)               \
+    X(S, age_us,     U64,  REQUIRED, UINT64_MAX)               \
+    X(S, running_us, U64,  OPTIONAL, UINT64_MAX)
+
+#define JOBS_RESULT(X, S)                                      \
+    X(S, jobs, MAPS, REQUIRED, job_row)                        \
+    X(S, next, U64,  OPTIONAL, UINT64_MAX)
+
+/* A connection. Name and pid are for those who may see them. */
+#define CLIENT_ROW(X, S)                                       \
+    X(S, client,          U64,  REQUIRED, UINT64_MAX)          \
+    X(S, user,            U64,  REQUIRED, UINT32_MAX)          \
+    X(S, name,            TEXT, OPTIONAL, 0)                   \
+    X(S, pid,             U64,  OPTIONAL, UINT32_MAX)          \
+    X(S, age_us,          U64,  REQUIRED, UINT64_MAX)          \
+    X(S, buffers,         U64,  REQUIRED, UINT64_MAX)          \
+    X(S, host_bytes,      U64,  REQUIRED, UINT64_MAX)          \
+    X(S, device_bytes,    U64,  REQUIRED, UINT64_MAX)          \
+    X(S, jobs_queued,     U64,  REQUIRED, UINT64_MAX)          \
+    X(S, jobs_running,    U64,  REQUIRED, UINT64_MAX)          \
+    X(S, jobs_done,       U64,  REQUIRED, UINT64_MAX)          \
+    X(S, rows_scanned,    U64,  REQUIRED, UINT64_MAX)          \
+    X(S, samples_scanned, U64,  REQUIRED, UINT64_MAX)          \
+    X(S, device_busy_us,  U64,  REQUIRED, UINT64_MAX)
+
+#define CLIENTS_RESULT(X, S)                                   \
+    X(S, clients, MAPS, REQUIRED, client_row)                  \
+    X(S, next,    U64,  OPTIONAL, UINT64_MAX)
+
+/* A job by its number. */
+#define JOB_NUMBER(X, S) X(S, job, U64, REQUIRED, UINT64_MAX)
 
 /* An error in a response. */
 #define FAILURE_FIELDS(X, S)                          \
@@ -165,6 +237,14 @@
     X(devices_result, DEVICES_RESULT)                 \
     X(kernels_result, KERNELS_RESULT)                 \
     X(stats_result, STATS_RESULT)                     \
+    X(histogram, HISTOGRAM_FIELDS)                    \
+    X(histograms_result, HISTOGRAMS_RESULT)           \
+    X(page_params, PAGE_PARAMS)                       \
+    X(job_row, JOB_ROW)                               \
+    X(jobs_result, JOBS_RESULT)                       \
+    X(client_row, CLIENT_ROW)                         \
+    X(clients_result, CLIENTS_RESULT)                 \
+    X(job_number, JOB_NUMBER)                         \
     X(failure, FAILURE_FIELDS)
 
 /* Every request: X(handler, method, params, result). A method without its handler is a link error in the daemon. */
@@ -179,7 +259,11 @@
     X(server_stats,   "server.stats",   nothing,              stats_result)          \
     X(server_devices, "server.devices", nothing,              devices_result)        \
     X(server_kernels, "server.kernels", nothing,              kernels_result)        \
-    X(server_drain,   "server.drain",   nothing,              nothing)
+    X(server_drain,   "server.drain",   nothing,              nothing)               \
+    X(server_histograms, "server.histograms", nothing,     histograms_result)        \
+    X(server_jobs,    "server.jobs",    page_params,          jobs_result)           \
+    X(server_clients, "server.clients", page_params,          clients_result)        \
+    X(server_cancel,  "server.cancel",  job_number,           nothing)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X) X(job_progress, "job.progress", job_progress)

@@ -85,6 +85,7 @@ WORDS(kind, "kind", SCAND_KINDS, WORD2)
 WORDS(operator, "operator", SCAND_OPERATORS, WORD2)
 WORDS(pass, "pass", SCAND_PASSES, WORD2)
 WORDS(place, "place", SCAND_PLACES, WORD2)
+WORDS(job_state, "job state", SCAND_JOB_STATES, WORD2)
 
 int words_find(const struct words *words, const char *word, size_t length)
 {

@@ -262,6 +262,7 @@ static void server_welcome(struct server *server, int fd)
         free(peer);
         return;
     }
+    client->pid = who.pid;
     peer->server = server;
     peer->client = client;
     if (!peer_begin(peer, fd)) {

@@ -20,12 +20,16 @@ static void count_outcome(struct service *service, const struct job *job)
 {
     struct msg_stats_result *stats = &service->stats;
     stats->jobs_open--;
-    if (job->outcome.code == 0)
+    if (job->outcome.code == 0) {
         stats->jobs_done++;
-    else if (job->outcome.code == -ECANCELED)
+        job->client->tally.jobs_done++;
+        histogram_add(&service->histograms, &service->histograms.job_queued, job->times.queued_us);
+        histogram_add(&service->histograms, &service->histograms.job_duration, job->times.total_us);
+    } else if (job->outcome.code == -ECANCELED) {
         stats->jobs_cancelled++;
-    else
+    } else {
         stats->jobs_failed++;
+    }
 }
 
 /* An ended job: answers, lets go of everything, frees it. */
@@ -34,8 +38,8 @@ static void job_end(struct service *service, struct job *job)
     struct client *client = job->client;
     scheduler_remove(&service->scheduler, &client->lane, job);
     client_forget_job(client, job);
-    count_outcome(service, job);
     job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
+    count_outcome(service, job);
     if (job->outcome.code)
         reply_failure(client, job->msgid, &job->outcome);
     else
@@ -64,8 +68,11 @@ void service_pump(struct service *service)
 {
     uint64_t now_us = service->ops->now_us(service->context);
     struct chunk *chunk;
-    while ((chunk = scheduler_next(&service->scheduler, now_us)))
+    while ((chunk = scheduler_next(&service->scheduler, now_us))) {
+        const struct job *job = chunk->owner;
+        meter_begin(&service->meter, &job->client->tally.device_busy_us, now_us);
         service->ops->start(service->context, chunk);
+    }
 }
 
 static void report_progress(const struct job *job)
@@ -74,13 +81,30 @@ static void report_progress(const struct job *job)
     notify(job->client, METHOD_job_progress, &msg_job_progress_type, &progress);
 }
 
+static void count_chunk(struct service *service, const struct job *job, const struct chunk *chunk)
+{
+    struct client_tally *tally = &job->client->tally;
+    struct msg_stats_result *stats = &service->stats;
+    struct msg_histograms_result *histograms = &service->histograms;
+    uint64_t samples = job_chunk_samples(job, chunk);
+    stats->rows_scanned += chunk->count;
+    tally->rows_scanned += chunk->count;
+    stats->samples_scanned += samples;
+    tally->samples_scanned += samples;
+    stats->upload_bytes += job_upload_bytes(job, chunk);
+    stats->download_bytes += job_download_bytes(job, chunk);
+    histogram_add(histograms, &histograms->chunk_upload, chunk->upload_us);
+    histogram_add(histograms, &histograms->chunk_kernel, chunk->kernel_us);
+    histogram_add(histograms, &histograms->chunk_download, chunk->download_us);
+}
+
 void service_chunk_done(struct service *service, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
+    meter_end(&service->meter, &job->client->tally.device_busy_us, service->ops->now_us(service->context));
     bool ended = job_take_back(job, chunk);
     if (chunk->status == 0) {
-        service->stats.rows_scanned += chunk->count;
-        service->stats.samples_scanned += job_chunk_samples(job, chunk);
+        count_chunk(service, job, chunk);
     } else {
         scheduler_stop(&service->scheduler, &job->client->lane, job);
     }
@@ -148,7 +172,7 @@ static void job_begin(struct call *call, struct job *job)
         buffer_hold(job->coefficients);
     client->offsets_bytes += job_offsets_bytes(job);
     call->service->offsets_bytes += job_offsets_bytes(job);
-    call->service->stats.jobs_submitted++;
+    job->number = ++call->service->stats.jobs_submitted;
     call->service->stats.jobs_open++;
     if (job->rows.row_count == 0 || job->rows.length == 0)
         job_end(call->service, job);

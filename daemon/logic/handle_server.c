@@ -58,8 +58,22 @@ int handle_server_ping(struct call *call, const struct msg_nothing *params)
 
 int handle_server_stats(struct call *call, const struct msg_nothing *params)
 {
+    struct service *service = call->service;
+    uint64_t now_us = service->ops->now_us(service->context);
+    struct msg_stats_result result = service->stats;
     (void)params;
-    reply_result(call->client, call->msgid, &msg_stats_result_type, &call->service->stats);
+    meter_read(&service->meter, now_us);
+    result.uptime_us = now_us - service->began_us;
+    result.device_busy_us = service->meter.busy_us;
+    result.chunks_open = service->meter.count;
+    reply_result(call->client, call->msgid, &msg_stats_result_type, &result);
+    return 0;
+}
+
+int handle_server_histograms(struct call *call, const struct msg_nothing *params)
+{
+    (void)params;
+    reply_result(call->client, call->msgid, &msg_histograms_result_type, &call->service->histograms);
     return 0;
 }
 
@@ -94,10 +108,15 @@ int handle_server_kernels(struct call *call, const struct msg_nothing *params)
     return 0;
 }
 
+bool client_may_manage(const struct client *client)
+{
+    return client->user->uid == 0 || client->user->uid == client->service->owner;
+}
+
 int handle_server_drain(struct call *call, const struct msg_nothing *params)
 {
     (void)params;
-    if (call->client->user->uid != 0 && call->client->user->uid != call->service->owner)
+    if (!client_may_manage(call->client))
         return error_set(&call->error, -EINVAL, "server.drain: user %u may not; root and the daemon's own user %u may",
                          (unsigned)call->client->user->uid, (unsigned)call->service->owner);
     reply_nothing(call->client, call->msgid);

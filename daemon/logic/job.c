@@ -166,6 +166,21 @@ uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk)
     return offsets ? offsets[chunk->first + chunk->count] - offsets[chunk->first] : chunk->count * job->rows.length;
 }
 
+uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk)
+{
+    if (chunk->input.place != SCAND_PLACE_HOST)
+        return 0;
+    return job_chunk_samples(job, chunk) * dtype_size_bytes(job->rows.rule.input);
+}
+
+uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk)
+{
+    bool reduces = job->rows.rule.operation == SCAND_OPERATION_REDUCE;
+    if (chunk->output.place != SCAND_PLACE_HOST)
+        return 0;
+    return (reduces ? chunk->count : job_chunk_samples(job, chunk)) * dtype_size_bytes(job->rows.rule.output);
+}
+
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
 {
     uint64_t left = job->rows.row_count - job->next_row;

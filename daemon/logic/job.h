@@ -26,6 +26,7 @@ struct client;
 struct job {
     struct client *client; /* held; who gets the reply, if still there */
     uint32_t msgid;        /* its id among the client's */
+    uint64_t number;       /* its id among all jobs of the daemon */
     bool wants_progress;
     enum job_state state;
     struct scan_rows rows;
@@ -66,6 +67,9 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
 bool job_take_back(struct job *job, const struct chunk *chunk);
 /* Samples of a chunk of the job. */
 uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk);
+/* Bytes of host memory that are read, or written, for a chunk of the job: its samples, not its coefficients. */
+uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk);
+uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk);
 /* Stops handing out rows, with this outcome. True when the job has ended with it. */
 bool job_stop(struct job *job, int code, const char *message);
 

@@ -15,6 +15,8 @@ void service_init(struct service *service, const struct service_ops *ops, void *
     scheduler_init(&service->scheduler, device->info.slots);
     users_init(&service->users);
     service->stats.pool_bytes = pool_size_bytes(pool);
+    service->began_us = ops->now_us(context);
+    histograms_init(&service->histograms);
 }
 
 void service_configure(struct service *service, const struct grants *grants)
@@ -88,7 +90,8 @@ struct client *service_open(struct service *service, struct connection *connecti
     }
     client->next = service->clients;
     service->clients = client;
-    service->stats.clients_accepted++;
+    client->number = ++service->stats.clients_accepted;
+    client->opened_us = service->ops->now_us(service->context);
     service->stats.clients_open++;
     return client;
 }

@@ -9,6 +9,8 @@
 #include "protocol/codec.h"
 #include "protocol/connection.h"
 
+#include "histogram.h"
+#include "meter.h"
 #include "scheduler.h"
 #include "user.h"
 
@@ -32,8 +34,17 @@ struct service_ops {
     uint64_t (*now_us)(void *context);
 };
 
+/* What has been done for a client. */
+struct client_tally {
+    uint64_t jobs_done, rows_scanned, samples_scanned, device_busy_us;
+};
+
 struct client {
     struct service *service;
+    uint64_t number; /* among all connections of the daemon */
+    pid_t pid;       /* of the process that connected; 0: unknown */
+    uint64_t opened_us;
+    struct client_tally tally;
     struct connection *connection; /* NULL once the client is gone */
     void *edge;                    /* the edge's own */
     struct user *user;             /* held */
@@ -64,7 +75,10 @@ struct service {
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
     struct client *clients;
-    struct msg_stats_result stats;
+    uint64_t began_us;
+    struct msg_stats_result stats; /* but for what server.stats adds */
+    struct msg_histograms_result histograms;
+    struct meter meter;
 };
 
 void service_init(struct service *service, const struct service_ops *ops, void *context, struct device *device,

@@ -83,7 +83,7 @@ static uint32_t some_import(struct caller *user)
 
 static uint32_t some_request(struct caller *user)
 {
-    switch (below(8)) {
+    switch (below(10)) {
     case 0:
         return ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){below(60 * RIG_ROW_BYTES), below(2)});
     case 1:
@@ -94,6 +94,10 @@ static uint32_t some_request(struct caller *user)
         return ask(user, METHOD_job_cancel, &(struct msg_job_id){below(user->last_msgid + 1)});
     case 4:
         return ask(user, METHOD_server_stats, &(struct msg_nothing){});
+    case 5:
+        return ask(user, METHOD_server_jobs, &(struct msg_page_params){below(rig.service.stats.jobs_submitted + 2)});
+    case 6:
+        return ask(user, METHOD_server_cancel, &(struct msg_job_number){below(rig.service.stats.jobs_submitted + 2)});
     default:
         return some_submit(user);
     }

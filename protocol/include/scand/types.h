@@ -86,6 +86,12 @@ extern "C" {
     X(HOST, "host")      \
     X(DEVICE, "device")
 
+/* How far a job is. stopping: it was cancelled or has failed, and its last rows are still with the device. */
+#define SCAND_JOB_STATES(X)  \
+    X(QUEUED, "queued")      \
+    X(RUNNING, "running")    \
+    X(STOPPING, "stopping")
+
 // clang-format on
 
 #define SCAND_ENUMERATOR(PREFIX, NAME) SCAND_##PREFIX##_##NAME
@@ -113,6 +119,9 @@ enum scand_pass { SCAND_PASSES(X) SCAND_PASS_COUNT };
 #undef X
 #define X(NAME, WORD) SCAND_ENUMERATOR(PLACE, NAME),
 enum scand_place { SCAND_PLACES(X) SCAND_PLACE_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(JOB_STATE, NAME),
+enum scand_job_state { SCAND_JOB_STATES(X) SCAND_JOB_STATE_COUNT };
 #undef X
 
 // clang-format off

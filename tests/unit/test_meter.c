@@ -1,0 +1,73 @@
+/* The device's busy time and whom it is charged to, and histograms of times. */
+#include "daemon/logic/histogram.h"
+#include "daemon/logic/meter.h"
+#include "tests/check.h"
+
+static void busy_time_is_shared(void)
+{
+    struct meter meter = {0};
+    uint64_t anna = 0, bert = 0;
+    meter_begin(&meter, &anna, 1000); /* what was before is nobody's */
+    meter_begin(&meter, &anna, 1100);
+    CHECK_EQ(anna, 100);
+    meter_begin(&meter, &bert, 1200);
+    CHECK_EQ(anna, 200);
+    meter_end(&meter, &anna, 1301);
+    CHECK(anna == 200 + 68 && bert == 33);
+    meter_read(&meter, 1401);
+    CHECK(anna == 268 + 50 && bert == 33 + 50);
+    meter_end(&meter, &anna, 1401);
+    meter_end(&meter, &bert, 1501);
+    CHECK_EQ(meter.count, 0);
+    meter_read(&meter, 9999);
+    CHECK_EQ(meter.busy_us, 501);
+    CHECK_EQ(anna + bert, 501);
+}
+
+static void busy_time_adds_up(void)
+{
+    struct meter meter = {0};
+    uint64_t accounts[3] = {0}, seed = random_seed(), now_us = 0, out[LIMIT_CHUNKS_IN_FLIGHT], out_count = 0;
+    for (int i = 0; i < 10000; i++) {
+        now_us += random_next(&seed) % 100;
+        if (out_count == 0 || (out_count < LIMIT_CHUNKS_IN_FLIGHT && random_next(&seed) % 2)) {
+            out[out_count] = random_next(&seed) % 3;
+            meter_begin(&meter, &accounts[out[out_count++]], now_us);
+        } else {
+            uint64_t which = random_next(&seed) % out_count;
+            meter_end(&meter, &accounts[out[which]], now_us);
+            out[which] = out[--out_count];
+        }
+        CHECK_EQ(accounts[0] + accounts[1] + accounts[2], meter.busy_us);
+    }
+}
+
+static void times_fall_into_buckets(void)
+{
+    struct msg_histograms_result all;
+    histograms_init(&all);
+    CHECK(all.bounds_us_count > 1 && all.job_queued.counts_count == all.bounds_us_count + 1);
+    for (uint32_t i = 1; i < all.bounds_us_count; i++)
+        CHECK(all.bounds_us[i - 1] < all.bounds_us[i]);
+    uint32_t last = all.bounds_us_count;
+    histogram_add(&all, &all.job_queued, 0);
+    histogram_add(&all, &all.job_queued, all.bounds_us[0]);
+    histogram_add(&all, &all.job_queued, all.bounds_us[0] + 1);
+    histogram_add(&all, &all.job_queued, all.bounds_us[last - 1]);
+    histogram_add(&all, &all.job_queued, all.bounds_us[last - 1] + 1);
+    const uint64_t *counts = all.job_queued.counts;
+    CHECK(counts[0] == 2 && counts[1] == 1 && counts[last - 1] == 1 && counts[last] == 1);
+    CHECK_EQ(all.job_queued.sum_us, 2 * all.bounds_us[0] + 1 + 2 * all.bounds_us[last - 1] + 1);
+    CHECK_EQ(all.job_duration.sum_us, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(busy_time_is_shared),
+        TEST(busy_time_adds_up),
+        TEST(times_fall_into_buckets),
+        TEST_END,
+    };
+    return test_main(argc, argv, tests);
+}

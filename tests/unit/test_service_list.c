@@ -1,0 +1,282 @@
+/* What people see of the service, and what they may do about it: server.jobs, server.clients, server.cancel, times. */
+#include "tests/unit/service_rig.h"
+
+#define ANNA ((uid_t)1000)
+#define BERT ((uid_t)1001)
+
+/* Submits rows of 100 samples from a first row on, to be scanned in place. Four rows are a chunk, two chunks are out.
+ */
+static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint64_t first)
+{
+    struct msg_tensor tensor = {.buffer = buffer,
+                                .offset = first * RIG_ROW_BYTES,
+                                .shape = {rows, 100},
+                                .shape_count = 2,
+                                .strides = {RIG_ROW_BYTES, 4},
+                                .strides_count = 2};
+    struct msg_job_submit_params params = {
+        .input = tensor,
+        .output = tensor,
+        .axis = 1,
+        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+        .passes_count = 2,
+    };
+    return ask(user, METHOD_job_submit, &params);
+}
+
+static struct msg_jobs_result jobs_from(struct caller *user, uint64_t from)
+{
+    struct msg_jobs_result result = {0};
+    CHECK(granted(user, METHOD_server_jobs, &(struct msg_page_params){from}, &result));
+    return result;
+}
+
+static struct msg_clients_result clients_from(struct caller *user, uint64_t from)
+{
+    struct msg_clients_result result = {0};
+    CHECK(granted(user, METHOD_server_clients, &(struct msg_page_params){from}, &result));
+    return result;
+}
+
+/* A service with a user who has a buffer of 200 rows, and their connection's number, 1. */
+static struct caller *begin_with_buffer(uint64_t *buffer)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    *buffer = user_create(user, 200 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    return user;
+}
+
+static void jobs_are_listed(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer);
+    CHECK_EQ(jobs_from(anna, 0).jobs_count, 0);
+    submit(anna, buffer, 10, 0);
+    rig.now_us += 30;
+    submit(anna, buffer, 5, 10);
+    rig.now_us += 500;
+    rig_complete(0, 0);
+    struct msg_jobs_result all = jobs_from(anna, 0);
+    CHECK(all.jobs_count == 2 && all.next == 0);
+    const struct msg_job_row *first = &all.jobs[0], *second = &all.jobs[1];
+    CHECK(first->job == 1 && second->job == 2);
+    CHECK(first->client == 1 && first->user == ANNA);
+    CHECK(strcmp(first->name, "test") == 0 && strcmp(first->operation, "scan sum forward,backward f32") == 0);
+    CHECK(first->state == SCAND_JOB_STATE_RUNNING && second->state == SCAND_JOB_STATE_QUEUED);
+    CHECK(first->rows == 10 && first->rows_done == 4);
+    CHECK_EQ(first->bytes, 2 * 10 * RIG_ROW_BYTES);
+    CHECK(first->age_us == 530 && first->running_us == 530);
+    CHECK(second->age_us == 500 && second->running_us == 0);
+    rig_complete_all();
+    CHECK_EQ(next_answer(anna, NULL, NULL).msgid, 4);
+    CHECK_EQ(next_answer(anna, NULL, NULL).msgid, 5);
+    CHECK_EQ(jobs_from(anna, 0).jobs_count, 0);
+    rig_end();
+}
+
+static void one_pass_is_named_alone(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer);
+    struct msg_tensor row = {.buffer = buffer,
+                             .dtype = SCAND_DTYPE_I64,
+                             .shape = {10},
+                             .shape_count = 1,
+                             .strides = {8},
+                             .strides_count = 1};
+    struct msg_job_submit_params params = {.input = row, .output = row, .passes_count = 1, .op = SCAND_OPERATOR_MAX};
+    ask(anna, METHOD_job_submit, &params);
+    CHECK_CONTAINS(jobs_from(anna, 0).jobs[0].operation, "scan max forward i64");
+    rig_end();
+}
+
+/* Ends of pages: one short of a page, a page, and one more. */
+static void jobs_come_in_pages(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer);
+    for (uint64_t i = 0; i < LIMIT_MAPS - 1; i++)
+        submit(anna, buffer, 1, i);
+    struct msg_jobs_result page = jobs_from(anna, 0);
+    CHECK(page.jobs_count == LIMIT_MAPS - 1 && page.next == 0);
+    submit(anna, buffer, 1, LIMIT_MAPS);
+    page = jobs_from(anna, 0);
+    CHECK(page.jobs_count == LIMIT_MAPS && page.next == 0);
+    submit(anna, buffer, 1, LIMIT_MAPS + 1);
+    page = jobs_from(anna, 0);
+    CHECK(page.jobs_count == LIMIT_MAPS && page.next == LIMIT_MAPS + 1);
+    for (uint32_t i = 0; i < page.jobs_count; i++)
+        CHECK_EQ(page.jobs[i].job, i + 1);
+    page = jobs_from(anna, page.next);
+    CHECK(page.jobs_count == 1 && page.jobs[0].job == LIMIT_MAPS + 1 && page.next == 0);
+    page = jobs_from(anna, LIMIT_MAPS);
+    CHECK(page.jobs_count == 2 && page.jobs[0].job == LIMIT_MAPS);
+    CHECK_EQ(jobs_from(anna, LIMIT_MAPS + 2).jobs_count, 0);
+    CHECK_EQ(jobs_from(anna, UINT64_MAX).jobs_count, 0);
+    rig_end();
+}
+
+/* Of several clients too, by their numbers, whoever has them. */
+static void pages_mix_clients(void)
+{
+    uint64_t buffers[2];
+    struct caller *users[2] = {begin_with_buffer(&buffers[0]), user_greet(BERT)};
+    buffers[1] = user_create(users[1], 200 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    for (uint64_t i = 0; i < 2 * LIMIT_MAPS; i++)
+        submit(users[i % 2], buffers[i % 2], 1, i);
+    struct msg_jobs_result page = jobs_from(users[0], 5);
+    CHECK(page.jobs_count == LIMIT_MAPS && page.next == LIMIT_MAPS + 5);
+    for (uint32_t i = 0; i < page.jobs_count; i++)
+        CHECK(page.jobs[i].job == i + 5 && page.jobs[i].user == (i % 2 ? BERT : ANNA));
+    rig_end();
+}
+
+static void clients_are_listed(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer);
+    user_create(anna, 1000, SCAND_PLACE_DEVICE);
+    anna->client->pid = 4321;
+    submit(anna, buffer, 8, 0);
+    submit(anna, buffer, 4, 8);
+    rig.now_us += 70;
+    rig_complete(0, 0);
+    rig_complete(0, 0);
+    rig.now_us += 7;
+    CHECK(!next_answer(anna, NULL, NULL).failed);
+    struct msg_clients_result all = clients_from(anna, 0);
+    CHECK(all.clients_count == 1 && all.next == 0);
+    const struct msg_client_row *row = &all.clients[0];
+    CHECK(row->client == 1 && row->user == ANNA && row->pid == 4321 && strcmp(row->name, "test") == 0);
+    CHECK(row->buffers == 2 && row->host_bytes == 200 * RIG_ROW_BYTES && row->device_bytes == 1000);
+    CHECK(row->jobs_queued == 0 && row->jobs_running == 1 && row->jobs_done == 1);
+    CHECK(row->rows_scanned == 8 && row->samples_scanned == 800);
+    CHECK(row->device_busy_us == 77 && row->age_us == 77);
+    rig_end();
+}
+
+static void clients_come_in_pages(void)
+{
+    struct client *others[LIMIT_MAPS];
+    rig_begin();
+    struct caller *anna = user_greet(ANNA);
+    for (size_t i = 0; i < LIMIT_MAPS; i++) {
+        int ends[2];
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        close(ends[0]);
+        others[i] = service_open(&rig.service, connection_create(ends[1]), BERT);
+        struct msg_clients_result page = clients_from(anna, 0);
+        CHECK_EQ(page.clients_count, i + 2 < LIMIT_MAPS ? i + 2 : LIMIT_MAPS);
+        CHECK_EQ(page.next, i + 2 > LIMIT_MAPS ? LIMIT_MAPS + 1 : 0);
+    }
+    CHECK_EQ(clients_from(anna, LIMIT_MAPS + 1).clients[0].client, LIMIT_MAPS + 1);
+    service_close(others[3]);
+    struct msg_clients_result page = clients_from(anna, 0);
+    CHECK(page.clients_count == LIMIT_MAPS && page.next == 0 && page.clients[4].client == 6);
+    for (size_t i = 0; i < LIMIT_MAPS; i++)
+        if (i != 3)
+            service_close(others[i]);
+    rig_end();
+}
+
+/* Root and the daemon's own user see everything, others of each other only who uses how much. */
+static void details_are_private(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer), *again = user_greet(ANNA), *bert = user_greet(BERT);
+    struct caller *root = user_greet(0), *owner = user_greet(RIG_OWNER);
+    struct caller *all[] = {anna, again, root, owner, bert};
+    anna->client->pid = 4321;
+    submit(anna, buffer, 4, 0);
+    for (size_t i = 0; i < 5; i++) {
+        bool sees = all[i] != bert;
+        struct msg_job_row job = jobs_from(all[i], 0).jobs[0];
+        struct msg_client_row client = clients_from(all[i], 0).clients[0];
+        CHECK_EQ(job.name[0] != 0 && job.operation[0] != 0, sees);
+        CHECK_EQ(job.name[0] == 0 && job.operation[0] == 0, !sees);
+        CHECK(strcmp(client.name, sees ? "test" : "") == 0 && client.pid == (sees ? 4321 : 0));
+        CHECK(job.user == ANNA && job.rows == 4 && job.client == 1);
+        CHECK(client.user == ANNA && client.host_bytes == 200 * RIG_ROW_BYTES && client.jobs_running == 1);
+    }
+    rig_end();
+}
+
+static const char *cancel_refused(struct caller *user, uint64_t number, enum scand_status status)
+{
+    return refused(user, METHOD_server_cancel, &(struct msg_job_number){number}, status);
+}
+
+static void who_may_cancel(void)
+{
+    const uid_t allowed[] = {ANNA, 0, RIG_OWNER};
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t buffer;
+        struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT), *other = user_greet(allowed[i]);
+        uint32_t running = submit(anna, buffer, 40, 0), queued = submit(anna, buffer, 4, 40);
+        CHECK_CONTAINS(
+            cancel_refused(bert, 2, SCAND_INVALID),
+            "\"job\" is 2, which is not a job of user 1001; its own user, root and the daemon's own user 900");
+        CHECK(is_silent(anna));
+        CHECK(granted(other, METHOD_server_cancel, &(struct msg_job_number){2}, NULL));
+        CHECK_CONTAINS(refusal(anna, queued, SCAND_CANCELLED), "cancelled by server.cancel");
+        CHECK(granted(other, METHOD_server_cancel, &(struct msg_job_number){1}, NULL));
+        CHECK(is_silent(anna)); /* its chunks are still out */
+        CHECK_EQ(jobs_from(anna, 0).jobs[0].state, SCAND_JOB_STATE_STOPPING);
+        rig_complete_all();
+        CHECK_CONTAINS(refusal(anna, running, SCAND_CANCELLED), "cancelled by server.cancel");
+        CHECK_EQ(rig.manual.started, 2);
+        CHECK_CONTAINS(cancel_refused(other, 1, SCAND_NOT_FOUND), "it has ended, or never was");
+        CHECK_CONTAINS(cancel_refused(bert, 1, SCAND_NOT_FOUND), "\"job\" is 1;");
+        CHECK_CONTAINS(cancel_refused(other, 0, SCAND_NOT_FOUND), "\"job\" is 0;");
+        CHECK_CONTAINS(cancel_refused(other, UINT64_MAX, SCAND_NOT_FOUND), "no such job is queued or running");
+        rig_end();
+    }
+}
+
+static uint64_t counted(const struct msg_histogram *histogram)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < histogram->counts_count; i++)
+        all += histogram->counts[i];
+    return all;
+}
+
+static void times_are_counted(void)
+{
+    uint64_t buffer;
+    struct msg_histograms_result times;
+    struct msg_stats_result stats;
+    struct caller *anna = begin_with_buffer(&buffer);
+    uint32_t failing = submit(anna, buffer, 8, 0), cancelled = submit(anna, buffer, 4, 8);
+    rig_complete(0, -EIO);
+    CHECK(granted(anna, METHOD_server_cancel, &(struct msg_job_number){2}, NULL));
+    rig_complete_all();
+    refusal(anna, failing, SCAND_DEVICE);
+    refusal(anna, cancelled, SCAND_CANCELLED);
+    uint32_t first = submit(anna, buffer, 8, 0), second = submit(anna, buffer, 4, 8);
+    rig.now_us += 300;
+    rig_complete_all();
+    CHECK(answered(anna, first, METHOD_job_submit, NULL) && answered(anna, second, METHOD_job_submit, NULL));
+    CHECK(granted(anna, METHOD_server_histograms, &(struct msg_nothing){}, &times));
+    CHECK(counted(&times.job_queued) == 2 && times.job_queued.sum_us == 300);
+    CHECK(counted(&times.job_duration) == 2 && times.job_duration.sum_us == 600);
+    CHECK(counted(&times.chunk_kernel) == 5 && times.chunk_kernel.sum_us == 50);
+    CHECK(granted(anna, METHOD_server_stats, &(struct msg_nothing){}, &stats));
+    CHECK(stats.device_busy_us == 300 && stats.uptime_us == 300 && stats.chunks_open == 0);
+    CHECK(stats.rows_scanned == 20 && stats.upload_bytes == 20 * RIG_ROW_BYTES);
+    CHECK_EQ(stats.download_bytes, 20 * RIG_ROW_BYTES);
+    rig_end();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(jobs_are_listed),     TEST(one_pass_is_named_alone),
+        TEST(jobs_come_in_pages),  TEST(pages_mix_clients),
+        TEST(clients_are_listed),  TEST(clients_come_in_pages),
+        TEST(details_are_private), TEST(who_may_cancel),
+        TEST(times_are_counted),   TEST_END,
+    };
+    return test_main(argc, argv, tests);
+}
