@@ -1,7 +1,7 @@
 /*
  * Scans on a CUDA device: the host's side. Chooses a kernel and how samples travel, and launches. Sums of f32 samples
- * have kernels of their own (scan.cuh, short.cuh), as has affine (affine.cuh), all else takes the general ones
- * (general.cuh).
+ * have kernels of their own (scan.cuh, short.cuh), as have affine (affine.cuh) and reductions (reduce.cuh), all else
+ * takes the general ones (general.cuh).
  */
 #include "kernels/scan_cuda.h"
 
@@ -12,6 +12,7 @@
 #include "kernels/scan_cuda_general.h"
 #include "kernels/scan_cuda_long.h"
 #include "kernels/scan_cuda_ragged.h"
+#include "kernels/scan_cuda_reduce.h"
 #include "kernels/scan_cuda_short.h"
 
 #define DEVICES_MAX      64
@@ -95,6 +96,7 @@ struct device {
     uint8_t resident[SCAN_KERNELS][2][ORDER_FAN + 1]; /* thread blocks per processor, by scan_plan.ahead and warps */
     int short_resident[SCAN_SHORTS];
     struct scan_ragged_device ragged;
+    struct scan_reduce_device reduce;
     uint8_t lanes_resident[SCAN_SHORTS][LANES_LENGTH_MAX + 1]; /* by the rows' length */
     struct scan_long_device longer;
 };
@@ -216,6 +218,8 @@ int scan_cuda_init(void)
         error = (cudaError_t)scan_long_load(&device->longer, device->processors);
     if (!error)
         error = (cudaError_t)scan_affine_load();
+    if (!error)
+        error = (cudaError_t)scan_reduce_load(&device->reduce, device->processors);
     for (int i = 0; i < SCAN_SHORTS && !error; i++)
         error = lanes_load(device, i);
     for (int i = 0; i < SCAN_GENERALS && !error; i++)
@@ -381,6 +385,8 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     uint64_t sums = sums_of(rows->length, count), bytes = 0;
     if (rows->length == 0)
         return 0;
+    if (rule->operation == SCAND_OPERATION_REDUCE)
+        return scan_reduce_needs_totals(rows) ? sums * sizeof(double) : 0;
     if (blocks_of(rows->length) > 1)
         bytes += is_general(rule) ? rule->pass_count * sums * sum_bytes_of(rule)
                                   : scan_long_workspace_bytes(rule, sums, sum_bytes_of(rule));
@@ -612,6 +618,22 @@ static cudaError_t short_run(const struct device *device, const struct scan_rule
     return short_launch(device, scan_shorts[number], &plan, device->short_resident[number], 0, stream);
 }
 
+static cudaError_t reduce_run(struct device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                              void *totals, cudaStream_t stream)
+{
+    struct scan_rows results = *rows;
+    results.output_stride = 0; /* no results lie along the axis */
+    struct scan_plan plan = plan_of(&results, first, count);
+    cudaError_t error = cudaSuccess;
+    if (!scan_reduce_takes(&rows->rule))
+        return cudaErrorNotSupported;
+    if (rows->length > 0)
+        error = (cudaError_t)scan_reduce(&device->reduce, rows, &plan, totals, stream);
+    if (!error && (rows->length == 0 || scan_reduce_needs_totals(rows)))
+        error = (cudaError_t)scan_reduce_finish(rows, &plan, count, totals, stream);
+    return error;
+}
+
 /* The means are made of totals that the general kernel finds. `rows->length` of ragged ones is an order block at most.
  */
 static cudaError_t affine_run(struct device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
@@ -665,14 +687,15 @@ static cudaError_t ragged_run(struct device *device, const struct scan_rows *row
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
 {
     const struct scan_rule *rule = &rows->rule;
-    if (rows->length == 0 || count == 0)
+    const bool reduces = rule->operation == SCAND_OPERATION_REDUCE;
+    if (count == 0 || (rows->length == 0 && !reduces))
         return cudaSuccess;
-    if (rule->operation != SCAND_OPERATION_SCAN)
-        return cudaErrorNotSupported;
     int id;
     cudaError_t error = cudaGetDevice(&id);
     if (error || id >= DEVICES_MAX)
         return error ? error : cudaErrorInvalidDevice;
+    if (reduces)
+        return reduce_run(&devices[id], rows, first, count, workspace, stream);
     if (rows->offsets)
         return ragged_run(&devices[id], rows, first, count, workspace, stream);
     if (rule->op == SCAND_OPERATOR_AFFINE)

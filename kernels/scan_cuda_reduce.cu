@@ -1,0 +1,177 @@
+#include "kernels/scan_cuda_reduce.h"
+
+#include "kernels/cuda/reduce.cuh"
+
+#define SHORT_MAX    (ORDER_TILE / 2) /* samples of a row of which a warp takes several */
+#define TEAM_TILES   4                /* of a row for each warp of a team, at least */
+#define TEAM_BLOCKS  3   /* thread blocks on a processor, at most: more read from too many places at once */
+#define FINISH_BLOCK 256 /* threads, where each makes a result */
+#define GRID_MAX     65535
+
+enum { READ_SUM, READ_SQUARES, READ_MAX, READ_MIN };
+
+template <enum scand_operator Op> using real_f32 = general_real<float, Op>;
+
+static const void *const reduce_kernels[SCAN_REDUCES] = {
+    (const void *)reduce_kernel<sum_f64>,
+    (const void *)reduce_kernel<sum_squares>,
+    (const void *)reduce_kernel<real_f32<SCAND_OPERATOR_MAX>>,
+    (const void *)reduce_kernel<real_f32<SCAND_OPERATOR_MIN>>,
+};
+
+static const void *const short_kernels[SCAN_REDUCES] = {
+    (const void *)reduce_short_kernel<sum_f64>,
+    (const void *)reduce_short_kernel<sum_squares>,
+    (const void *)reduce_short_kernel<real_f32<SCAND_OPERATOR_MAX>>,
+    (const void *)reduce_short_kernel<real_f32<SCAND_OPERATOR_MIN>>,
+};
+
+static int reader_of(enum scand_reduction reduction)
+{
+    return reduction == SCAND_REDUCTION_MAX   ? READ_MAX
+           : reduction == SCAND_REDUCTION_MIN ? READ_MIN
+           : reduce_squares(reduction)        ? READ_SQUARES
+                                              : READ_SUM;
+}
+
+/* What makes results of totals. */
+static const void *const finishers[SCAN_REDUCES] = {
+    (const void *)reduce_finish_kernel<general_real<double, SCAND_OPERATOR_SUM>>,
+    (const void *)reduce_finish_kernel<general_real<double, SCAND_OPERATOR_SUM>>,
+    (const void *)reduce_finish_kernel<real_f32<SCAND_OPERATOR_MAX>>,
+    (const void *)reduce_finish_kernel<real_f32<SCAND_OPERATOR_MIN>>,
+};
+
+static cudaError_t resident_find(const void *kernel, int *resident)
+{
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    return error ? error : cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, kernel, REDUCE_WARPS * WARP, 0);
+}
+
+int scan_reduce_load(struct scan_reduce_device *device, int processors)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaSuccess;
+    device->processors = processors;
+    for (int i = 0; i < SCAN_REDUCES && !error; i++) {
+        error = resident_find(reduce_kernels[i], &device->resident[i]);
+        if (!error)
+            error = resident_find(short_kernels[i], &device->short_resident[i]);
+        if (!error)
+            error = cudaFuncGetAttributes(&attributes, finishers[i]);
+    }
+    return error;
+}
+
+bool scan_reduce_takes(const struct scan_rule *rule)
+{
+    return codec_class(rule->input) == SCAND_CLASS_F32 && codec_bytes(rule->input) == sizeof(float);
+}
+
+bool scan_reduce_needs_totals(const struct scan_rows *rows)
+{
+    return rows->length > ORDER_BLOCK;
+}
+
+static struct reduce_plan reduce_plan_of(const struct scan_rows *rows, const struct scan_plan *scan, void *totals)
+{
+    const struct scan_rule *rule = &rows->rule;
+    struct reduce_plan plan = {};
+    plan.scan = *scan;
+    plan.reduction = rule->reduction;
+    plan.output = rule->output;
+    plan.output_aligned = scan->output.access != ACCESS_BYTES;
+    plan.totals = totals;
+    plan.team = 1;
+    return plan;
+}
+
+static cudaError_t reduce_launch(const void *kernel, uint64_t grid, uint64_t threads, void **arguments,
+                                 cudaStream_t stream)
+{
+    cudaError_t error = cudaLaunchKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments, 0, stream);
+    if (error)
+        cudaGetLastError(); /* a failed call leaves its error for the next one to find */
+    return error;
+}
+
+static uint64_t parts_of(uint64_t whole, uint64_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+/* As many thread blocks, each with `workers`, as share `items` out evenly: the last round is as full as the others. */
+static uint64_t grid_of(uint64_t items, uint64_t workers, uint64_t blocks_max)
+{
+    uint64_t rounds = parts_of(items, workers * blocks_max);
+    return parts_of(parts_of(items, rounds), workers);
+}
+
+/* A row is for a warp; for more of them, where it is long enough for each. */
+static int team_of(uint64_t length)
+{
+    uint64_t tiles = parts_of(length < ORDER_BLOCK ? length : ORDER_BLOCK, ORDER_TILE);
+    int team = 1;
+    while (2 * team <= REDUCE_WARPS && 2 * team * TEAM_TILES <= (int)tiles)
+        team *= 2;
+    return team;
+}
+
+static bool is_packed(const struct scan_plan *plan)
+{
+    return plan->outer_rank == 1 && plan->input.access == ACCESS_SLOTS &&
+           plan->input.outer_strides[0] == (int64_t)(plan->length * sizeof(float));
+}
+
+static cudaError_t short_run(const struct scan_reduce_device *device, struct reduce_plan *plan, int reader,
+                             cudaStream_t stream)
+{
+    struct short_plan *rows = &plan->rows_at_once;
+    rows->input = plan->scan.input.base + plan->scan.first_row * plan->scan.length * sizeof(float);
+    rows->rows = plan->scan.items;
+    rows->length = (int)plan->scan.length;
+    rows->leaves = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;
+    rows->rows_at_once = ORDER_FAN / rows->leaves;
+    uint64_t turns = parts_of(rows->rows, (uint64_t)rows->rows_at_once);
+    uint64_t blocks_max = (uint64_t)device->processors * device->short_resident[reader];
+    void *arguments[] = {plan};
+    if (blocks_max == 0)
+        return cudaErrorInitializationError;
+    return reduce_launch(short_kernels[reader], grid_of(turns, REDUCE_WARPS, blocks_max), REDUCE_WARPS * WARP,
+                         arguments, stream);
+}
+
+int scan_reduce(const struct scan_reduce_device *device, const struct scan_rows *rows, const struct scan_plan *scan,
+                void *totals, struct CUstream_st *stream)
+{
+    struct reduce_plan plan = reduce_plan_of(rows, scan, totals);
+    const int reader = reader_of(rows->rule.reduction);
+    if (scan->length <= SHORT_MAX && is_packed(scan))
+        return short_run(device, &plan, reader, stream);
+    plan.team = team_of(scan->length);
+    int resident = device->resident[reader];
+    if (plan.team > 1 && resident > TEAM_BLOCKS)
+        resident = TEAM_BLOCKS;
+    uint64_t blocks_max = (uint64_t)device->processors * resident;
+    void *arguments[] = {&plan};
+    if (blocks_max == 0)
+        return cudaErrorInitializationError;
+    return reduce_launch(reduce_kernels[reader], grid_of(scan->items, REDUCE_WARPS / plan.team, blocks_max),
+                         REDUCE_WARPS * WARP, arguments, stream);
+}
+
+int scan_reduce_finish(const struct scan_rows *rows, const struct scan_plan *scan, uint64_t count, void *totals,
+                       struct CUstream_st *stream)
+{
+    struct reduce_plan plan = reduce_plan_of(rows, scan, totals);
+    uint64_t threads = FINISH_BLOCK, grid = parts_of(count, FINISH_BLOCK);
+    if (scan->blocks > 1) {
+        threads = parts_of(scan->blocks, WARP) * WARP;
+        threads = threads < CARRIES_THREADS ? threads : CARRIES_THREADS;
+        grid = count;
+    }
+    void *arguments[] = {&plan, &count};
+    return reduce_launch(finishers[reader_of(rows->rule.reduction)], grid < GRID_MAX ? grid : GRID_MAX, threads,
+                         arguments, stream);
+}
