@@ -23,6 +23,7 @@
 
 #define pass_words_MAX        SCAND_PASSES_MAX
 #define accumulator_words_MAX SCAND_ACCUMULATOR_COUNT
+#define reduction_words_MAX   SCAND_REDUCTION_COUNT
 
 // clang-format off
 #define HELLO_PARAMS(X, S)                            \
@@ -80,7 +81,7 @@
     X(S, input,        MAP,   REQUIRED, tensor)                \
     X(S, output,       MAP,   REQUIRED, tensor)                \
     X(S, axis,         U64,   REQUIRED, SCAND_RANK_MAX - 1)    \
-    X(S, passes,       WORDS, REQUIRED, pass_words)            \
+    X(S, passes,       WORDS, OPTIONAL, pass_words)            \
     X(S, kind,         WORD,  OPTIONAL, kind_words)            \
     X(S, op,           WORD,  OPTIONAL, operator_words)        \
     X(S, accumulator,  WORD,  OPTIONAL, accumulator_words)     \
@@ -90,7 +91,9 @@
     X(S, algorithm,    TEXT,  OPTIONAL, 0)                     \
     X(S, offsets,      MAP,   OPTIONAL, tensor)                \
     X(S, coefficient,  F64,   OPTIONAL, 0)                     \
-    X(S, coefficients, MAP,   OPTIONAL, tensor)
+    X(S, coefficients, MAP,   OPTIONAL, tensor)                \
+    X(S, operation,    WORD,  OPTIONAL, operation_words)       \
+    X(S, reduction,    WORD,  OPTIONAL, reduction_words)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \
@@ -115,7 +118,9 @@
     X(S, line,         PROSE, REQUIRED, 0)                     \
     X(S, backend,      TEXT,  REQUIRED, 0)                     \
     X(S, accumulators, WORDS, REQUIRED, accumulator_words)     \
-    X(S, repeatable,   U64,   REQUIRED, 1)
+    X(S, repeatable,   U64,   REQUIRED, 1)                     \
+    X(S, operation,    WORD,  OPTIONAL, operation_words)       \
+    X(S, reductions,   WORDS, OPTIONAL, reduction_words)
 
 #define KERNELS_RESULT(X, S) X(S, kernels, MAPS, REQUIRED, kernel)
 

@@ -7,7 +7,7 @@
 
 static bool is_rows(const struct side *side)
 {
-    return side->stride == (int64_t)side->item_bytes || side->rows->length == 1;
+    return side->stride == (int64_t)side->item_bytes || side->length == 1;
 }
 
 /* The innermost outer dimension is contiguous, and a sample of all its rows ends before the next sample begins. */
@@ -21,9 +21,22 @@ static bool is_columns(const struct side *side)
            side->stride >= (int64_t)(rows->outer_shape[last] * side->item_bytes);
 }
 
+static bool is_reduction(const struct scan_rows *rows)
+{
+    return rows->rule.operation == SCAND_OPERATION_REDUCE;
+}
+
+/* Results of a reduction in an order in which each would be a copy of its own. */
+static bool is_scattered(const struct side *side)
+{
+    uint32_t rank = side->rows->outer_rank;
+    return is_reduction(side->rows) && side->length == 1 && rank > 0 &&
+           side->outer_strides[rank - 1] < (int64_t)side->item_bytes;
+}
+
 static enum transport side_transport(const struct side *side)
 {
-    if (side->span->place == SCAND_PLACE_DEVICE)
+    if (side->span->place == SCAND_PLACE_DEVICE || side->length == 0 || is_scattered(side))
         return TRANSPORT_NONE;
     return is_rows(side) ? TRANSPORT_ROWS : is_columns(side) ? TRANSPORT_COLUMNS : TRANSPORT_NONE;
 }
@@ -36,6 +49,7 @@ struct side side_input(const struct chunk *chunk)
         .count = chunk->count,
         .span = &chunk->input,
         .outer_strides = chunk->rows->input_outer_strides,
+        .length = chunk->rows->length,
         .stride = chunk->rows->input_stride,
         .item_bytes = dtype_size_bytes(chunk->rows->rule.input),
         .address = (unsigned char *)chunk->rows->input,
@@ -52,6 +66,7 @@ struct side side_output(const struct chunk *chunk)
         .count = chunk->count,
         .span = &chunk->output,
         .outer_strides = chunk->rows->output_outer_strides,
+        .length = is_reduction(chunk->rows) ? 1 : chunk->rows->length,
         .stride = chunk->rows->output_stride,
         .item_bytes = dtype_size_bytes(chunk->rows->rule.output),
         .address = chunk->rows->output,
@@ -76,6 +91,7 @@ struct side side_coefficients(const struct chunk *chunk)
         .count = chunk->count,
         .span = &chunk->coefficients,
         .outer_strides = chunk->rows->coefficient_outer_strides,
+        .length = chunk->rows->length,
         .stride = chunk->rows->coefficient_stride,
         .item_bytes = dtype_size_bytes(chunk->rows->rule.coefficients),
         .address = (unsigned char *)chunk->rows->coefficients,
@@ -91,7 +107,7 @@ struct side side_coefficients(const struct chunk *chunk)
 
 uint64_t side_bytes(const struct side *side)
 {
-    return side->transport == TRANSPORT_NONE ? 0 : side->count * side->rows->length * side->item_bytes;
+    return side->transport == TRANSPORT_NONE ? 0 : side->count * side->length * side->item_bytes;
 }
 
 void side_place(const struct side *side, unsigned char *slot, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride,
@@ -99,7 +115,7 @@ void side_place(const struct side *side, unsigned char *slot, int64_t outer_stri
 {
     const struct scan_rows *rows = side->rows;
     bool columns = side->transport == TRANSPORT_COLUMNS;
-    int64_t row_bytes = (int64_t)(columns ? side->item_bytes : rows->length * side->item_bytes);
+    int64_t row_bytes = (int64_t)(columns ? side->item_bytes : side->length * side->item_bytes);
     *stride = (int64_t)(columns ? side->count * side->item_bytes : side->item_bytes);
     *address = (unsigned char *)((uintptr_t)slot - side->first * (uint64_t)row_bytes);
     for (uint32_t k = rows->outer_rank; k-- > 0;) {
@@ -182,7 +198,7 @@ static uint64_t run_rows(const struct side *side, uint64_t row)
         return 1;
     uint32_t last = rows->outer_rank - 1;
     uint64_t left = side->first + side->count - row, run = rows->outer_shape[last] - row % rows->outer_shape[last];
-    if (side->transport == TRANSPORT_ROWS && side->outer_strides[last] < (int64_t)(rows->length * side->item_bytes))
+    if (side->transport == TRANSPORT_ROWS && side->outer_strides[last] < (int64_t)(side->length * side->item_bytes))
         return 1;
     return run < left ? run : left;
 }
@@ -195,7 +211,7 @@ cudaError_t side_copy(const struct side *side, unsigned char *slot, enum cudaMem
         struct rectangle r = {.host = side->address + scan_row_offset(rows, side->outer_strides, row)};
         run = run_rows(side, row);
         if (side->transport == TRANSPORT_ROWS) {
-            r.width = r.slot_pitch = rows->length * item;
+            r.width = r.slot_pitch = side->length * item;
             r.host_pitch = run > 1 ? (uint64_t)side->outer_strides[rows->outer_rank - 1] : r.width;
             r.height = run;
             r.slot = slot + (row - side->first) * r.slot_pitch;
@@ -203,7 +219,7 @@ cudaError_t side_copy(const struct side *side, unsigned char *slot, enum cudaMem
             r.width = run * item;
             r.host_pitch = (uint64_t)side->stride;
             r.slot_pitch = side->count * item;
-            r.height = rows->length;
+            r.height = side->length;
             r.slot = slot + (row - side->first) * item;
         }
         cudaError_t e = copy_rectangle(side->span, r, direction, stream);

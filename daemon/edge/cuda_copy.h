@@ -22,7 +22,8 @@ struct side {
     uint64_t first, count;
     const struct span *span;
     const int64_t *outer_strides;
-    int64_t stride; /* from sample to sample */
+    uint64_t length; /* of a row: samples, or one result of a reduction */
+    int64_t stride;  /* from sample to sample */
     uint64_t item_bytes;
     unsigned char *address; /* of sample 0 of row 0 */
     enum transport transport;

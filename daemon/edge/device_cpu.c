@@ -49,7 +49,7 @@ static int cpu_run(struct cpu_device *self, const struct chunk *chunk)
     uint32_t algorithm = chunk->rows->rule.algorithm;
     if (!algorithm)
         return scan_cpu(self->pool, chunk->rows, chunk->first, chunk->count);
-    if (!variant_list[algorithm - 1].on_cpu)
+    if (chunk->rows->rule.operation == SCAND_OPERATION_REDUCE || !variant_list[algorithm - 1].on_cpu)
         return -EOPNOTSUPP;
     struct variant_scan scan = variant_scan_from(chunk->rows, chunk->first, chunk->count);
     variant_run_cpu((enum variant_id)(algorithm - 1), &scan);

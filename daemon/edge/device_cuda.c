@@ -9,6 +9,7 @@
 #include "cuda_copy.h"
 #include "devices.h"
 #include "kernels/scan_cuda.h"
+#include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 #include "log.h"
 
@@ -197,7 +198,8 @@ static void place_sides(struct sides *sides, unsigned char *memory)
 {
     struct side *input = &sides->input, *output = &sides->output;
     uint64_t input_bytes = place_bytes(input), output_bytes = place_bytes(output);
-    bool together = input->transport == output->transport && input->item_bytes == output->item_bytes;
+    bool together = input->rows->rule.operation == SCAND_OPERATION_SCAN && input->transport == output->transport &&
+                    input->item_bytes == output->item_bytes;
     uint64_t bytes = together ? output_bytes : input_bytes + output_bytes;
     sides->input_at = memory;
     sides->output_at = together ? memory : memory + input_bytes;
@@ -247,6 +249,21 @@ static cudaError_t run_variant(struct cuda_device *self, const struct scan_rows 
     return e == cudaSuccess ? (cudaError_t)variant_run(id, &scan, self->workspace, self->streams[STAGE_KERNEL]) : e;
 }
 
+static cudaError_t run_reduction(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    enum reduction_id id = (enum reduction_id)(rows->rule.algorithm - 1);
+    struct reduce_rows reduce = reduce_rows_from(rows, first, count);
+    cudaError_t e = grow_workspace(self, reduction_workspace_bytes(id, &reduce));
+    return e == cudaSuccess ? (cudaError_t)reduction_run(id, &reduce, self->workspace, self->streams[STAGE_KERNEL]) : e;
+}
+
+static cudaError_t run_rows(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    if (!rows->rule.algorithm)
+        return run_order1(self, rows, first, count);
+    return (rows->rule.operation == SCAND_OPERATION_REDUCE ? run_reduction : run_variant)(self, rows, first, count);
+}
+
 /* Of ragged rows, a chunk's as they lie in the slot: what was moved there begins with its first row. */
 static void rows_shift(struct scan_rows *rows, const struct slot *slot, const struct sides *sides)
 {
@@ -287,7 +304,7 @@ static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, con
     uint64_t first = rows.offsets ? 0 : slot->chunk->first;
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
     if (e == cudaSuccess)
-        e = (rows.rule.algorithm ? run_variant : run_order1)(self, &rows, first, slot->chunk->count);
+        e = run_rows(self, &rows, first, slot->chunk->count);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 

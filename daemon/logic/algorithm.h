@@ -1,6 +1,6 @@
 /*
- * A job's `algorithm`: a scan of the tutorials (kernels/variants) in place of order 1. They do less, so here is checked
- * what a variant takes.
+ * A job's `algorithm`: a scan or a reduction of the tutorials (kernels/variants) in place of order 1. They do less, so
+ * here is checked what they take.
  */
 #ifndef DAEMON_ALGORITHM_H
 #define DAEMON_ALGORITHM_H

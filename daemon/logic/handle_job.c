@@ -174,7 +174,7 @@ static void job_begin(struct call *call, struct job *job)
     call->service->offsets_bytes += job_offsets_bytes(job);
     job->number = ++call->service->stats.jobs_submitted;
     call->service->stats.jobs_open++;
-    if (job->rows.row_count == 0 || job->rows.length == 0)
+    if (job->rows.row_count == 0 || (job->rows.length == 0 && job->rows.rule.operation == SCAND_OPERATION_SCAN))
         job_end(call->service, job);
     else
         scheduler_add(&call->service->scheduler, &client->lane, job);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 
 #define SERVER_NAME "scand " SCAND_RELEASE
@@ -86,6 +87,19 @@ int handle_server_devices(struct call *call, const struct msg_nothing *params)
     return 0;
 }
 
+static void describe_reduction(const struct reduction *reduction, struct msg_kernel *out)
+{
+    snprintf(out->name, sizeof out->name, "%s", reduction->name);
+    snprintf(out->line, sizeof out->line, "%s", reduction->teaches);
+    snprintf(out->backend, sizeof out->backend, "cuda");
+    out->accumulators[out->accumulators_count++] = SCAND_ACCUMULATOR_F64;
+    out->repeatable = 1;
+    out->operation = SCAND_OPERATION_REDUCE;
+    for (uint32_t word = 0; word < SCAND_REDUCTION_COUNT; word++)
+        if (reduction->ops >> word & 1)
+            out->reductions[out->reductions_count++] = word;
+}
+
 static void describe_kernel(const struct variant *variant, struct msg_kernel *out)
 {
     snprintf(out->name, sizeof out->name, "%s", variant->name);
@@ -99,11 +113,13 @@ static void describe_kernel(const struct variant *variant, struct msg_kernel *ou
 
 int handle_server_kernels(struct call *call, const struct msg_nothing *params)
 {
-    struct msg_kernels_result result = {.kernels_count = VARIANT_COUNT};
-    _Static_assert(VARIANT_COUNT <= LIMIT_MAPS, "one list holds all");
+    struct msg_kernels_result result = {.kernels_count = VARIANT_COUNT + REDUCTION_COUNT};
+    _Static_assert((int)VARIANT_COUNT + (int)REDUCTION_COUNT <= LIMIT_MAPS, "one list holds all");
     (void)params;
     for (size_t i = 0; i < VARIANT_COUNT; i++)
         describe_kernel(&variant_list[i], &result.kernels[i]);
+    for (size_t i = 0; i < REDUCTION_COUNT; i++)
+        describe_reduction(&reduction_list[i], &result.kernels[VARIANT_COUNT + i]);
     reply_result(call->client, call->msgid, &msg_kernels_result_type, &result);
     return 0;
 }

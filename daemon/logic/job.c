@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 #include "offsets.h"
 
@@ -27,8 +28,15 @@ static int check_places(const struct msg_job_submit_params *params, const struct
 {
     bool apart = params->input.buffer != params->output.buffer || job->input_extent.end <= job->output_extent.begin ||
                  job->output_extent.end <= job->input_extent.begin;
-    if (apart || layout_same(&params->input, &params->output))
+    if (apart || (job->rows.rule.operation == SCAND_OPERATION_SCAN && layout_same(&params->input, &params->output)))
         return 0;
+    if (job->rows.rule.operation == SCAND_OPERATION_REDUCE)
+        return error_set(error, -EINVAL,
+                         "job.submit: \"input\" (bytes %" PRIu64 " to %" PRIu64 ") and \"output\" (bytes %" PRIu64
+                         " to %" PRIu64 ") of buffer %" PRIu64
+                         " overlap; with \"operation\" \"reduce\" keep them apart",
+                         job->input_extent.begin, job->input_extent.end, job->output_extent.begin,
+                         job->output_extent.end, params->input.buffer);
     return error_set(error, -EINVAL,
                      "job.submit: \"input\" (bytes %" PRIu64 " to %" PRIu64 ") and \"output\" (bytes %" PRIu64
                      " to %" PRIu64 ") of buffer %" PRIu64
@@ -73,6 +81,13 @@ static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_samp
     return rows->length >= chunk_samples || rows->length == 0 ? 1 : chunk_samples / rows->length;
 }
 
+/* A row of a reduction has one output element, and may have no samples. */
+static uint64_t reductions_per_chunk(const struct scan_rows *rows, uint64_t chunk_bytes)
+{
+    uint64_t row_bytes = rows->length * dtype_size_bytes(rows->rule.input) + dtype_size_bytes(rows->rule.output);
+    return row_bytes >= chunk_bytes ? 1 : chunk_bytes / row_bytes;
+}
+
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
              struct buffer *coefficients, uint64_t chunk_bytes, struct error *error)
 {
@@ -93,13 +108,16 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
     if (r)
         return r;
     if (job->rows.row_count > 0) { /* otherwise nothing has checked the offsets, and nothing uses the addresses */
-        job->rows.input = (const unsigned char *)input->span.base + params->input.offset;
+        if (job->rows.length > 0)
+            job->rows.input = (const unsigned char *)input->span.base + params->input.offset;
         job->rows.output = (unsigned char *)output->span.base + params->output.offset;
         if (coefficients)
             job->rows.coefficients = (const unsigned char *)coefficients->span.base + params->coefficients.offset;
     }
     job->chunk_samples = samples_per_chunk(job, chunk_bytes);
-    job->chunk_rows = rows_per_chunk(&job->rows, job->chunk_samples);
+    job->chunk_rows = job->rows.rule.operation == SCAND_OPERATION_REDUCE
+                          ? reductions_per_chunk(&job->rows, chunk_bytes)
+                          : rows_per_chunk(&job->rows, job->chunk_samples);
     job->wants_progress = params->progress;
     return 0;
 }
@@ -216,12 +234,22 @@ static bool job_settle(struct job *job)
 static void job_fail(struct job *job, const struct chunk *chunk)
 {
     const struct scan_rule *rule = &job->rows.rule;
-    if (chunk->status == -EOPNOTSUPP && rule->algorithm) {
+    if (chunk->status == -EOPNOTSUPP && rule->algorithm && rule->operation == SCAND_OPERATION_REDUCE) {
+        error_set(&job->outcome, chunk->status,
+                  "job.submit: \"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with "
+                  "--device cuda can",
+                  reduction_list[rule->algorithm - 1].name);
+    } else if (chunk->status == -EOPNOTSUPP && rule->algorithm) {
         const struct variant *variant = &variant_list[rule->algorithm - 1];
         error_set(&job->outcome, chunk->status,
                   "job.submit: \"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with "
                   "--device %s can",
                   variant->name, variant->on_cpu ? "cpu" : "cuda");
+    } else if (chunk->status == -EOPNOTSUPP && rule->operation == SCAND_OPERATION_REDUCE) {
+        error_set(&job->outcome, chunk->status,
+                  "job.submit: this daemon's device cannot reduce \"input.dtype\" \"%s\"; allowed: f32, f32be, i32be, "
+                  "ibm32; convert the samples, or use a daemon started with --device cpu",
+                  dtype_words.words[rule->input]);
     } else if (chunk->status == -EOPNOTSUPP) {
         error_set(
             &job->outcome, chunk->status,

@@ -1,6 +1,6 @@
 /*
- * A job: one submitted scan, from its parameters to its last chunk. Its life is a table of states whose moves are
- * checked. No clock: times come in as microseconds of a clock of the caller's choice.
+ * A job: one submitted scan or reduction, from its parameters to its last chunk. Its life is a table of states whose
+ * moves are checked. No clock: times come in as microseconds of a clock of the caller's choice.
  */
 #ifndef DAEMON_JOB_H
 #define DAEMON_JOB_H

@@ -136,10 +136,27 @@ static int check_shape(const struct msg_tensor *input, const struct msg_tensor *
     return 0;
 }
 
+/* A reduction leaves one element of the axis. */
+static int check_output_shape(const struct msg_job_submit_params *params, struct error *error)
+{
+    struct msg_tensor output = params->output;
+    bool has_axis = params->axis < output.shape_count && params->axis < params->input.shape_count;
+    if (params->operation == SCAND_OPERATION_REDUCE && has_axis) {
+        uint64_t *extent = &output.shape[params->axis];
+        if (*extent != 1)
+            return error_set(error, -EINVAL,
+                             "job.submit: dimension %" PRIu64
+                             " of \"output\", along which rows are reduced, is %" PRIu64 "; it must be 1",
+                             params->axis, *extent);
+        *extent = params->input.shape[params->axis];
+    }
+    return check_shape(&params->input, &output, "output", error);
+}
+
 static int check_shapes(const struct msg_job_submit_params *params, struct error *error)
 {
     const struct msg_tensor *input = &params->input;
-    int r = check_shape(input, &params->output, "output", error);
+    int r = check_output_shape(params, error);
     if (!r && params->coefficients.shape_count > 0)
         r = check_shape(input, &params->coefficients, "coefficients", error);
     if (r)
@@ -156,7 +173,7 @@ static int check_sizes(const struct msg_job_submit_params *params, struct error 
     if (length > LIMIT_ROW_SAMPLES)
         return error_set(error, -EINVAL, "job.submit: rows of %" PRIu64 " samples; at most %" PRIu64 " are allowed",
                          length, LIMIT_ROW_SAMPLES);
-    if (is_empty(&params->input))
+    if (is_empty(&params->output))
         return 0;
     for (uint32_t k = 0; k < params->input.shape_count; k++)
         if (k != params->axis && (__builtin_mul_overflow(rows, params->input.shape[k], &rows) || rows > LIMIT_ROWS))
@@ -194,7 +211,7 @@ static void add_outer(struct scan_rows *rows, uint64_t shape, int64_t input_stri
 /* All axes but the scanned one. */
 static void add_axes(struct scan_rows *rows, const struct msg_job_submit_params *params)
 {
-    if (is_empty(&params->input)) {
+    if (is_empty(&params->output)) {
         rows->row_count = 0;
         return;
     }

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "kernels/reduce.h"
+
 #define LIST_BYTES 128
 
 static const char *dtype_word(uint32_t dtype)
@@ -158,10 +160,27 @@ static enum scand_accumulator accumulator_of(const struct msg_job_submit_params 
     return params->accumulator ? params->accumulator : usual[dtype_class(params->input.dtype)];
 }
 
-int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
+/* What a scan needs and a reduction has not, and the other way. */
+static int check_operation(const struct msg_job_submit_params *params, struct error *error)
+{
+    if (params->reduction != SCAND_REDUCTION_NONE)
+        return error_set(
+            error, -EINVAL,
+            "job.submit: \"reduction\" is \"%s\", which is for \"operation\" \"reduce\", but \"operation\" "
+            "is \"scan\"; leave it out, or give \"operation\" \"reduce\"",
+            reduction_words.words[params->reduction]);
+    if (params->passes_count == 0)
+        return error_set(error, -EINVAL,
+                         "job.submit: field \"passes\" is missing; give a list of one or two of forward, backward");
+    return 0;
+}
+
+static int scan_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
 {
     uint32_t input = params->input.dtype;
-    int r = check_output(input, params->output.dtype, error);
+    int r = check_operation(params, error);
+    if (!r)
+        r = check_output(input, params->output.dtype, error);
     if (!r)
         r = check_accumulator(input, params->accumulator, error);
     if (!r)
@@ -191,4 +210,64 @@ int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule
     for (uint32_t i = 0; i < params->passes_count; i++)
         rule->passes[i] = params->passes[i];
     return 0;
+}
+
+/* Fields that say how a scan is done; what is left out is zero. */
+static int check_scan_fields(const struct msg_job_submit_params *params, struct error *error)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } fields[] = {
+        {"passes", params->passes_count > 0},
+        {"kind", params->kind},
+        {"op", params->op},
+        {"accumulator", params->accumulator},
+        {"intermediate", params->intermediate},
+        {"demean", params->demean},
+        {"coefficient", params->coefficient != 0},
+        {"coefficients", params->coefficients.shape_count > 0},
+        {"offsets", params->offsets.shape_count > 0},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (fields[i].given)
+            return error_set(error, -EINVAL,
+                             "job.submit: \"%s\" is for \"operation\" \"scan\", but \"operation\" is \"reduce\"; leave "
+                             "it out",
+                             fields[i].name);
+    return 0;
+}
+
+static int check_reduction(const struct msg_job_submit_params *params, struct error *error)
+{
+    if (params->reduction == SCAND_REDUCTION_NONE)
+        return error_set(
+            error, -EINVAL,
+            "job.submit: \"operation\" is \"reduce\", but there is no \"reduction\"; give one of sum, min, "
+            "max, mean, rms, norm");
+    if (!is_integer(params->input.dtype) || params->reduction <= SCAND_REDUCTION_MAX)
+        return 0;
+    return error_set(
+        error, -EINVAL,
+        "job.submit: \"reduction\" is \"%s\", but \"input.dtype\" \"%s\" is of integers; allowed: sum, min, "
+        "max; or convert the samples to f32 or f64 first",
+        reduction_words.words[params->reduction], dtype_word(params->input.dtype));
+}
+
+static int reduction_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
+{
+    int r = check_scan_fields(params, error);
+    if (!r)
+        r = check_reduction(params, error);
+    if (!r)
+        r = check_output(params->input.dtype, params->output.dtype, error);
+    if (!r)
+        *rule = reduce_rule(params->reduction, params->input.dtype, params->output.dtype);
+    return r;
+}
+
+int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
+{
+    return params->operation == SCAND_OPERATION_REDUCE ? reduction_take(params, rule, error)
+                                                       : scan_take(params, rule, error);
 }

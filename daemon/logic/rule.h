@@ -1,6 +1,6 @@
 /*
- * What a job asks to be computed, as kernels are told it: which types, accumulators and operators go together, and what
- * stands for a field that was left out.
+ * What a job asks to be computed, as kernels are told it: which types, accumulators and operators go together, which
+ * fields belong to a scan and which to a reduction, and what stands for a field that was left out.
  */
 #ifndef DAEMON_RULE_H
 #define DAEMON_RULE_H

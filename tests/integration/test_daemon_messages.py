@@ -49,7 +49,7 @@ class Fields(DaemonTest):
         client = self.client()
         self.refused(client, "invalid", 'buffer.create: field "place" is missing', "buffer.create", size=1)
         job = scan(tensor(1, [4]))
-        for name in ("input", "output", "axis", "passes"):
+        for name in ("input", "output", "axis"):  # "passes" belong to scans alone: test_daemon_reduce.py
             params = {key: value for key, value in job.items() if key != name}
             self.refused(client, "invalid", f'job.submit: field "{name}" is missing', "job.submit", params)
         for name in ("buffer", "dtype", "shape", "strides"):

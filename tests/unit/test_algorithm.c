@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "daemon/logic/layout.h"
+#include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 #include "tests/check.h"
 
@@ -129,8 +130,35 @@ static void rows_of_variants(void)
     CHECK(samples[1][5] == 0 && samples[2][6] == 0 && samples[3][0] == 0);
 }
 
+static void reductions(void)
+{
+    struct msg_job_submit_params good = scan_of("", 3, 5);
+    good.passes_count = 0;
+    good.operation = SCAND_OPERATION_REDUCE;
+    good.reduction = SCAND_REDUCTION_NORM;
+    good.output = (struct msg_tensor){.buffer = 2,
+                                      .dtype = SCAND_DTYPE_F64,
+                                      .shape = {3, 1},
+                                      .shape_count = 2,
+                                      .strides = {8, 8},
+                                      .strides_count = 2};
+    for (uint32_t i = 0; i < REDUCTION_COUNT; i++) {
+        snprintf(good.algorithm, sizeof good.algorithm, "%s", reduction_list[i].name);
+        CHECK_EQ(layout_rows(&good, &rows, &error), 0);
+        CHECK_EQ(rows.rule.algorithm, i + 1);
+    }
+    struct msg_job_submit_params bad = good;
+    bad.reduction = SCAND_REDUCTION_MAX;
+    CHECK_CONTAINS(refused(&bad), "\"reduction\" is \"max\"; allowed with \"algorithm\" \"norm-5\": norm");
+    bad = good, bad.output.strides[0] = 16;
+    CHECK_CONTAINS(refused(&bad), "results lie 16 bytes apart; allowed with \"algorithm\" \"norm-5\": 8");
+    snprintf(bad.algorithm, sizeof bad.algorithm, "kogge-stone");
+    CHECK_CONTAINS(refused(&bad), "\"algorithm\" is \"kogge-stone\"; there are: reduce-v0, ");
+}
+
 static const struct test tests[] = {
-    TEST(every_name), TEST(unknown_names), TEST(rules), TEST(layouts), TEST(rows_of_variants), TEST_END,
+    TEST(every_name),       TEST(unknown_names), TEST(rules), TEST(layouts),
+    TEST(rows_of_variants), TEST(reductions),    TEST_END,
 };
 
 int main(int argc, char **argv)

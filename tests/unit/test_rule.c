@@ -175,6 +175,35 @@ static void coefficients_of_integers(void)
     CHECK_CONTAINS(refused(&params), "is \"u32\"; allowed with \"input.dtype\" \"i32\": i32, i64");
 }
 
+static void reductions(void)
+{
+    for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
+        for (enum scand_reduction reduction = SCAND_REDUCTION_SUM; reduction < SCAND_REDUCTION_COUNT; reduction++) {
+            struct msg_job_submit_params params = params_of(input, input);
+            bool whole = input >= SCAND_DTYPE_I32 && input <= SCAND_DTYPE_U64;
+            params.passes_count = 0;
+            params.operation = SCAND_OPERATION_REDUCE;
+            params.reduction = reduction;
+            if (whole && reduction > SCAND_REDUCTION_MAX) {
+                CHECK_CONTAINS(refused(&params), "is of integers; allowed: sum, min, max; or convert");
+                continue;
+            }
+            CHECK_EQ(rule_take(&params, &rule, &error), 0);
+            CHECK(rule.operation == SCAND_OPERATION_REDUCE && rule.reduction == reduction && rule.pass_count == 1);
+            CHECK_EQ(rule.accumulator, whole ? SCAND_ACCUMULATOR_EXACT : SCAND_ACCUMULATOR_F64);
+        }
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F64);
+    params.reduction = SCAND_REDUCTION_RMS;
+    CHECK_CONTAINS(refused(&params), "\"reduction\" is \"rms\", which is for \"operation\" \"reduce\"");
+    params.operation = SCAND_OPERATION_REDUCE;
+    CHECK_CONTAINS(refused(&params), "\"passes\" is for \"operation\" \"scan\", but \"operation\" is \"reduce\"");
+    params.passes_count = 0;
+    params.reduction = SCAND_REDUCTION_NONE;
+    CHECK_CONTAINS(refused(&params), "there is no \"reduction\"; give one of sum, min, max, mean, rms, norm");
+    params.operation = SCAND_OPERATION_SCAN;
+    CHECK_CONTAINS(refused(&params), "field \"passes\" is missing");
+}
+
 static const struct test tests[] = {
     TEST(outputs),
     TEST(accumulators),
@@ -183,6 +212,7 @@ static const struct test tests[] = {
     TEST(demeans),
     TEST(coefficients),
     TEST(coefficients_of_integers),
+    TEST(reductions),
     TEST_END,
 };
 

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Reductions of rows, compared with plain Python, and those that make no sense.
+
+Samples are chosen so that every total is exact.
+
+    test_daemon_reduce.py SCAND [unittest's arguments]
+"""
+
+import itertools
+import math
+import random
+import struct
+
+from daemons import DEVICE, DaemonTest, main
+from forms import pack_dtype, unpack_dtype
+from wire import SIZES, pack_f32, tensor
+
+REDUCTIONS = {
+    "sum": sum,
+    "min": lambda row: min(row, default=math.inf),
+    "max": lambda row: max(row, default=-math.inf),
+    "mean": lambda row: sum(row) / len(row) if row else math.nan,
+    "rms": lambda row: math.sqrt(sum(x * x for x in row) / len(row)) if row else math.nan,
+    "norm": lambda row: math.sqrt(sum(x * x for x in row)),
+}
+INTEGERS = ("i32", "i64", "u32", "u64")
+CUDA_DTYPES = ("f32", "f32be", "i32be", "ibm32")
+
+
+def reduce(given, output, axis=None, reduction="sum", **more):
+    axis = len(given["shape"]) - 1 if axis is None else axis
+    return {"input": given, "output": output, "axis": axis, "operation": "reduce", "reduction": reduction, **more}
+
+
+def results_of(shape, axis, samples, reduction):
+    """What is expected, in C order."""
+    strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    outer = [range(n) if k != axis else (0,) for k, n in enumerate(shape)]
+    for index in itertools.product(*outer):
+        first = sum(i * s for i, s in zip(index, strides))
+        yield REDUCTIONS[reduction]([samples[first + j * strides[axis]] for j in range(shape[axis])])
+
+
+class ReduceTest(DaemonTest):
+    def check(self, client, shape, axis, reduction, dtype="f32", target="f64", **more):
+        count = math.prod(shape)
+        noise = random.Random(count)
+        samples = [noise.randint(0 if dtype[0] == "u" else -9, 9) for _ in range(count)]
+        kept = [1 if k == axis else n for k, n in enumerate(shape)]
+        memory, results = client.create(max(1, count) * SIZES[dtype]), client.create(math.prod(kept) * SIZES[target] + 8)
+        memory.write(pack_dtype(dtype, samples))
+        given, output = tensor(memory.buffer, shape, dtype=dtype), tensor(results.buffer, kept, dtype=target)
+        with self.subTest(shape=shape, axis=axis, reduction=reduction, dtype=dtype, target=target, **more):
+            job = reduce(given, output, axis, reduction, **more)
+            if DEVICE == "cuda" and dtype not in CUDA_DTYPES and math.prod(kept):
+                message = f'cannot reduce "input.dtype" "{dtype}"; allowed: f32, f32be, i32be, ibm32; convert'
+                self.refused(client, "unsupported", message, "job.submit", job)
+                return
+            client.call("job.submit", job)
+            found = unpack_dtype(target, results.read(0, math.prod(kept) * SIZES[target]))
+            expected = list(results_of(shape, axis, samples, reduction))
+            if target == "f32":
+                expected = [struct.unpack("f", struct.pack("f", x))[0] for x in expected]
+            self.assertEqual([str(x) for x in found], [str(x if target[0] in "iu" else float(x)) for x in expected])
+        client.call("buffer.release", buffer=memory.buffer)
+        client.call("buffer.release", buffer=results.buffer)
+
+
+class Reductions(ReduceTest):
+    def test_every_reduction_along_every_axis(self):
+        client = self.client()
+        for reduction in REDUCTIONS:
+            for shape in ([700], [40, 33], [3, 50, 7], [2, 3, 20, 5]):
+                for axis in range(len(shape)):
+                    self.check(client, shape, axis, reduction)
+            self.check(client, [5, 600], 1, reduction, target="f32")
+            self.check(client, [5, 600], 1, reduction, dtype="f64")
+
+    def test_long_rows(self):
+        client = self.client()
+        self.check(client, [2, 100000], 1, "mean")
+        self.check(client, [1, 600000], 1, "sum", dtype="f64")
+        self.check(client, [70000], 0, "max", target="f32")
+
+    def test_many_chunks(self):
+        """More than a chunk's rows, and results of more bytes than the samples."""
+        client = self.client()
+        self.check(client, [300000, 1], 1, "sum")
+        self.check(client, [9000, 300], 1, "norm")
+
+    def test_dtypes(self):
+        client = self.client()
+        for dtype in SIZES:
+            target = "f64" if dtype not in INTEGERS else dtype[0] + "64"
+            for reduction in ("sum", "min", "max"):
+                self.check(client, [4, 90], 1, reduction, dtype=dtype, target=target)
+            if dtype not in INTEGERS:
+                self.check(client, [4, 90], 1, "rms", dtype=dtype)
+
+    def test_rows_without_samples(self):
+        client = self.client()
+        for reduction in REDUCTIONS:
+            self.check(client, [3, 0], 1, reduction)
+        self.check(client, [0, 5], 1, "sum")
+        results = client.create(64)
+        if DEVICE == "cuda":
+            return
+        for dtype, reduction, expected in (("i32", "min", 2**31 - 1), ("u64", "max", 0), ("i64", "sum", 0)):
+            given, output = tensor(results.buffer, [0], dtype=dtype), tensor(results.buffer, [1], dtype=dtype)
+            client.call("job.submit", reduce(given, output, 0, reduction))
+            self.assertEqual(unpack_dtype(dtype, results.read(0, SIZES[dtype])), [expected])
+
+    def test_strides(self):
+        """Samples apart, rows backwards, results scattered backwards."""
+        client = self.client()
+        memory, results = client.create(4096), client.create(4096)
+        memory.write(pack_f32(range(240)))
+        given = tensor(memory.buffer, [3, 10], [-320, 8], offset=640)
+        output = tensor(results.buffer, [3, 1], [-24, 8], dtype="f64", offset=48)
+        client.call("job.submit", reduce(given, output))
+        found = [struct.unpack("d", results.read(48 - 24 * row, 8))[0] for row in range(3)]
+        self.assertEqual(found, [float(sum(range(160 - 80 * row, 180 - 80 * row, 2))) for row in range(3)])
+
+    def test_progress(self):
+        client = self.client()
+        memory, results = client.create(40 << 20), client.create(1 << 20)
+        given, output = tensor(memory.buffer, [1024, 10240]), tensor(results.buffer, [1024, 1], dtype="f64")
+        times = client.call("job.submit", reduce(given, output, progress=1))
+        self.assertGreater(times["total_us"], 0)
+
+
+class Algorithms(ReduceTest):
+    def test_by_name(self):
+        client = self.client()
+        kernels = [k for k in client.call("server.kernels")["kernels"] if k.get("operation") == "reduce"]
+        self.assertEqual(len(kernels), 13)
+        for kernel in kernels:
+            self.assertEqual((kernel["backend"], kernel["accumulators"], kernel["repeatable"]), ("cuda", ["f64"], 1))
+            for reduction in kernel["reductions"]:
+                if DEVICE == "cuda":
+                    self.check(client, [5, 700], 1, reduction, algorithm=kernel["name"])
+                    self.check(client, [2, 40000], 1, reduction, algorithm=kernel["name"])
+        if DEVICE != "cuda":
+            memory = client.create(4096)
+            job = reduce(tensor(memory.buffer, [9]), tensor(memory.buffer, [1], dtype="f64", offset=64), 0)
+            message = '"reduce-v7", which this daemon\'s device cannot run; a daemon started with --device cuda can'
+            self.refused(client, "unsupported", message, "job.submit", {**job, "algorithm": "reduce-v7"})
+
+    def test_refusals(self):
+        client = self.client()
+        memory = client.create(4096)
+        given, output = tensor(memory.buffer, [4, 9]), tensor(memory.buffer, [4, 1], dtype="f64", offset=1024)
+        job = reduce(given, output)
+        for message, change in (
+            ('"algorithm" is "kogge-stone"; there are: reduce-v0, .*norm-5$', {"algorithm": "kogge-stone"}),
+            ('"reduction" is "sum"; allowed with "algorithm" "norm-1": norm$', {"algorithm": "norm-1"}),
+            ('"output.dtype" is "f32"; allowed .* f64', {"output": {**output, "dtype": "f32"}}),
+            ("results lie 16 bytes apart; allowed .* 8", {"output": {**output, "strides": [16, 8]}}),
+            ('"output" has the offset 1028 .* multiples of 8', {"output": {**output, "offset": 1028}}),
+            ('"input" has the offset 2 .* multiples of 4', {"input": {**given, "offset": 2}}),
+            ('the stride of "input" along the axis is 8', {"input": {**given, "strides": [72, 8]}}),
+        ):
+            self.refused(client, "invalid", message, "job.submit", {**job, "algorithm": "reduce-v7", **change})
+
+
+class Refusals(ReduceTest):
+    def test_fields(self):
+        client = self.client()
+        memory = client.create(4096)
+        given, output = tensor(memory.buffer, [4, 9]), tensor(memory.buffer, [4, 1], dtype="f64", offset=1024)
+        job = reduce(given, output)
+        for field, value in {
+            "passes": ["forward"],
+            "kind": "exclusive",
+            "op": "max",
+            "accumulator": "f64",
+            "intermediate": "f64",
+            "demean": 1,
+            "coefficient": 2.0,
+            "offsets": tensor(memory.buffer, [2], dtype="i64"),
+        }.items():
+            message = f'"{field}" is for "operation" "scan", but "operation" is "reduce"; leave it out'
+            self.refused(client, "invalid", message, "job.submit", {**job, field: value})
+        for message, change in (
+            ('there is no "reduction"; give one of sum, min, max, mean, rms, norm', {"reduction": "none"}),
+            ('"reduction" is "median"; allowed: none, sum, ', {"reduction": "median"}),
+            ('"operation" is "map"; allowed: scan, reduce', {"operation": "map"}),
+            ('"reduction" is "sum", which is for "operation" "reduce"', {"operation": "scan", "output": given}),
+            ('field "passes" is missing', {"operation": "scan", "reduction": "none", "output": given}),
+            ('dimension 1 of "output", .*, is 9; it must be 1', {"output": tensor(memory.buffer, [4, 9], offset=1024)}),
+            ('dimension 0 of "input" is 4 and of "output" 5', {"output": tensor(memory.buffer, [5, 1], offset=1024)}),
+            ("overlap; with .* keep them apart", {"output": {**output, "offset": 8}}),
+            ('elements of "output" overlap', {"output": {**output, "strides": [4, 8]}}),
+        ):
+            self.refused(client, "invalid", message, "job.submit", {**job, **change})
+        integers = reduce(tensor(memory.buffer, [9], dtype="i32"), tensor(memory.buffer, [1], dtype="i32", offset=64))
+        message = '"reduction" is "mean", but "input.dtype" "i32" is of integers; allowed: sum, min, max'
+        self.refused(client, "invalid", message, "job.submit", {**integers, "reduction": "mean"})
+        message = '"output.dtype" is "f64"; allowed with "input.dtype" "i32": i32, i64, u32, u64'
+        output = tensor(memory.buffer, [1], dtype="f64", offset=64)
+        self.refused(client, "invalid", message, "job.submit", {**integers, "output": output})
+
+
+if __name__ == "__main__":
+    main()
