@@ -158,6 +158,7 @@ void jobs_free(struct scand *daemon);
 /* scan.c */
 /* Checks what the daemon need not be asked for, and fills params, buffers and extents of the job. */
 int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job);
+int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job);
 bool extents_overlap(const struct extent *a, const struct extent *b);
 
 #endif

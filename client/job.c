@@ -96,8 +96,14 @@ int job_submit(struct scand_job *job)
     return code == -EPIPE ? 0 : code; /* reading will show it, and reconnecting submit it again */
 }
 
-int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, scand_progress *progress, void *context,
-                          struct scand_job **out)
+/* What is submitted: one of them is not NULL. */
+struct submission {
+    const struct scand_scan *scan;
+    const struct scand_reduce *reduce;
+};
+
+static int submit(struct scand *daemon, struct submission what, scand_progress *progress, void *context,
+                  struct scand_job **out)
 {
     int code = session_ready(daemon);
     if (code)
@@ -107,7 +113,7 @@ int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, s
         return (int)status_from_errno(session_fail(daemon, -ENOMEM, "out of memory for a job"));
     *job = (struct scand_job){
         .daemon = daemon, .progress = progress, .context = context, .params.progress = progress != NULL};
-    code = scan_prepare(daemon, scan, job);
+    code = what.scan ? scan_prepare(daemon, what.scan, job) : reduce_prepare(daemon, what.reduce, job);
     if (code == 0)
         code = job_submit(job);
     if (code) {
@@ -118,6 +124,18 @@ int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, s
     daemon->jobs_end = &job->next;
     *out = job;
     return SCAND_OK;
+}
+
+int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, scand_progress *progress, void *context,
+                          struct scand_job **out)
+{
+    return submit(daemon, (struct submission){.scan = scan}, progress, context, out);
+}
+
+int scand_submit_reduce(struct scand *daemon, const struct scand_reduce *reduce, scand_progress *progress,
+                        void *context, struct scand_job **out)
+{
+    return submit(daemon, (struct submission){.reduce = reduce}, progress, context, out);
 }
 
 int scand_submit(struct scand *daemon, const struct scand_scan *scan, struct scand_job **out)

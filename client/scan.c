@@ -1,4 +1,4 @@
-/* A scan as the program describes it: checked, and turned into what the wire carries. */
+/* A scan or a reduction as the program describes it: checked, and turned into what the wire carries. */
 #include <errno.h>
 #include <string.h>
 
@@ -49,18 +49,33 @@ static bool has_coefficients(const struct scand_scan *scan)
     return scan->coefficients.rank > 0 || scan->coefficients.buffer;
 }
 
+static int sides_check(struct scand *daemon, const struct scand_tensor *input, const struct scand_tensor *output,
+                       uint32_t axis)
+{
+    int code = tensor_check(daemon, "input", input);
+    if (code == 0)
+        code = tensor_check(daemon, "output", output);
+    if (code == 0 && axis >= input->rank)
+        code = session_fail(daemon, -EINVAL, "axis is %u: an input of rank %u has axes 0 to %u", (unsigned)axis,
+                            (unsigned)input->rank, (unsigned)input->rank - 1);
+    return code;
+}
+
+static int algorithm_check(struct scand *daemon, const char *algorithm)
+{
+    if (!algorithm || strlen(algorithm) < LIMIT_NAME_BYTES)
+        return 0;
+    return session_fail(daemon, -EINVAL, "algorithm has %zu bytes: give a name of scand_kernels, or NULL",
+                        strlen(algorithm));
+}
+
 static int scan_check(struct scand *daemon, const struct scand_scan *scan)
 {
-    int code = tensor_check(daemon, "input", &scan->input);
-    if (code == 0)
-        code = tensor_check(daemon, "output", &scan->output);
+    int code = sides_check(daemon, &scan->input, &scan->output, scan->axis);
     if (code == 0 && scan->offsets.rank > 0)
         code = tensor_check(daemon, "offsets", &scan->offsets);
     if (code == 0 && has_coefficients(scan))
         code = tensor_check(daemon, "coefficients", &scan->coefficients);
-    if (code == 0 && scan->axis >= scan->input.rank)
-        code = session_fail(daemon, -EINVAL, "axis is %u: an input of rank %u has axes 0 to %u", (unsigned)scan->axis,
-                            (unsigned)scan->input.rank, (unsigned)scan->input.rank - 1);
     if (code == 0 && (scan->pass_count == 0 || scan->pass_count > SCAND_PASSES_MAX))
         code = session_fail(daemon, -EINVAL, "pass_count is %u: a scan has 1 to %d passes", (unsigned)scan->pass_count,
                             SCAND_PASSES_MAX);
@@ -74,10 +89,7 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
         code = word_check(daemon, "accumulator", scan->accumulator, &accumulator_words);
     if (code == 0)
         code = word_check(daemon, "intermediate", scan->intermediate, &dtype_words);
-    if (code == 0 && scan->algorithm && strlen(scan->algorithm) >= LIMIT_NAME_BYTES)
-        code = session_fail(daemon, -EINVAL, "algorithm has %zu bytes: give a name of scand_kernels, or NULL",
-                            strlen(scan->algorithm));
-    return code;
+    return code ? code : algorithm_check(daemon, scan->algorithm);
 }
 
 static void tensor_params(struct msg_tensor *params, const struct scand_tensor *tensor)
@@ -115,15 +127,29 @@ bool extents_overlap(const struct extent *a, const struct extent *b)
     return a->device == b->device && a->inode == b->inode && a->begin < b->end && b->begin < a->end;
 }
 
+/* What every job has. */
+static void job_prepare(struct scand_job *job, const struct scand_tensor *input, const struct scand_tensor *output,
+                        uint32_t axis, const char *algorithm)
+{
+    struct msg_job_submit_params *params = &job->params;
+    tensor_params(&params->input, input);
+    tensor_params(&params->output, output);
+    params->axis = axis;
+    if (algorithm)
+        strcpy(params->algorithm, algorithm);
+    job->input = input->buffer;
+    job->output = output->buffer;
+    job->reads = tensor_extent(input);
+    job->writes = tensor_extent(output);
+}
+
 int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job)
 {
     int code = scan_check(daemon, scan);
     if (code)
         return code;
     struct msg_job_submit_params *params = &job->params;
-    tensor_params(&params->input, &scan->input);
-    tensor_params(&params->output, &scan->output);
-    params->axis = scan->axis;
+    job_prepare(job, &scan->input, &scan->output, scan->axis, scan->algorithm);
     params->passes_count = scan->pass_count;
     for (uint32_t i = 0; i < scan->pass_count; i++)
         params->passes[i] = scan->passes[i];
@@ -133,12 +159,6 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->intermediate = scan->intermediate;
     params->demean = scan->demean != 0;
     params->coefficient = scan->coefficient;
-    if (scan->algorithm)
-        strcpy(params->algorithm, scan->algorithm);
-    job->input = scan->input.buffer;
-    job->output = scan->output.buffer;
-    job->reads = tensor_extent(&scan->input);
-    job->writes = tensor_extent(&scan->output);
     if (scan->offsets.rank > 0) {
         tensor_params(&params->offsets, &scan->offsets);
         job->offsets = scan->offsets.buffer;
@@ -149,5 +169,24 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
         job->coefficients = scan->coefficients.buffer;
         job->coefficient_extent = tensor_extent(&scan->coefficients);
     }
+    return 0;
+}
+
+int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job)
+{
+    int code = sides_check(daemon, &reduce->input, &reduce->output, reduce->axis);
+    if (code == 0)
+        code = word_check(daemon, "reduction", reduce->reduction, &reduction_words);
+    if (code == 0 && reduce->reduction == SCAND_REDUCTION_NONE)
+        code = session_fail(daemon, -EINVAL,
+                            "reduction is SCAND_REDUCTION_NONE: give SCAND_REDUCTION_SUM, _MIN, _MAX, "
+                            "_MEAN, _RMS or _NORM");
+    if (code == 0)
+        code = algorithm_check(daemon, reduce->algorithm);
+    if (code)
+        return code;
+    job_prepare(job, &reduce->input, &reduce->output, reduce->axis, reduce->algorithm);
+    job->params.operation = SCAND_OPERATION_REDUCE;
+    job->params.reduction = reduce->reduction;
     return 0;
 }

@@ -50,12 +50,14 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t cap
 
 static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *from)
 {
-    *kernel = (struct scand_kernel){.repeatable = from->repeatable != 0};
+    *kernel = (struct scand_kernel){.repeatable = from->repeatable != 0, .operation = from->operation};
     snprintf(kernel->name, sizeof kernel->name, "%.*s", (int)sizeof kernel->name - 1, from->name);
     snprintf(kernel->line, sizeof kernel->line, "%.*s", (int)sizeof kernel->line - 1, from->line);
     snprintf(kernel->backend, sizeof kernel->backend, "%.*s", (int)sizeof kernel->backend - 1, from->backend);
     for (uint32_t i = 0; i < from->accumulators_count; i++)
         kernel->accumulators |= 1u << from->accumulators[i];
+    for (uint32_t i = 0; i < from->reductions_count; i++)
+        kernel->reductions |= 1u << from->reductions[i];
 }
 
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t capacity, size_t *count)

@@ -101,7 +101,13 @@ static void kernels_json(const struct scand_kernel *kernels, size_t count)
         json_open(&json, NULL, '{');
         json_text(&json, "name", kernels[i].name);
         json_text(&json, "line", kernels[i].line);
+        json_text(&json, "operation", operation_words.words[kernels[i].operation]);
         json_text(&json, "backend", kernels[i].backend);
+        json_open(&json, "reductions", '[');
+        for (size_t word = 0; word < reduction_words.count; word++)
+            if (kernels[i].reductions >> word & 1)
+                json_text(&json, NULL, reduction_words.words[word]);
+        json_close(&json, ']');
         json_open(&json, "accumulators", '[');
         for (size_t word = 0; word < accumulator_words.count; word++)
             if (kernels[i].accumulators >> word & 1)
@@ -116,14 +122,14 @@ static void kernels_json(const struct scand_kernel *kernels, size_t count)
 
 static void kernels_table(const struct scand_kernel *kernels, size_t count)
 {
-    printf("%-27s %-7s %-12s %-7s  %s\n", "name", "backend", "accumulators", "bits", "what it is");
+    printf("%-27s %-9s %-7s %-12s %-7s  %s\n", "name", "operation", "backend", "accumulators", "bits", "what it is");
     for (size_t i = 0; i < count; i++) {
         char names[32] = "";
         for (size_t word = 0; word < accumulator_words.count; word++)
             if (kernels[i].accumulators >> word & 1)
                 strcat(strcat(names, *names ? "," : ""), accumulator_words.words[word]);
-        printf("%-27s %-7s %-12s %-7s  %s\n", kernels[i].name, kernels[i].backend, names,
-               kernels[i].repeatable ? "repeat" : "vary", kernels[i].line);
+        printf("%-27s %-9s %-7s %-12s %-7s  %s\n", kernels[i].name, operation_words.words[kernels[i].operation],
+               kernels[i].backend, names, kernels[i].repeatable ? "repeat" : "vary", kernels[i].line);
     }
 }
 

@@ -121,7 +121,7 @@ static int run_input(struct run *run, struct fault *fault)
         result = coefficients_read_header(&run->coefficients, &run->coefficients_input, &run->array, &options->hints,
                                           options->input_path, fault);
     if (!result)
-        result = scan_options_axis(options, run->array.rank, &axis, fault);
+        result = axis_resolve(options->axis, options->input_path, run->array.rank, &axis, fault);
     if (!result && options->offsets_path)
         result = ragged_read(&run->ragged, options->offsets_path, &run->array, fault);
     if (!result)

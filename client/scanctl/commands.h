@@ -8,12 +8,13 @@
 #include "options.h"
 
 /*  name       arguments                    what it does */
-#define COMMANDS(X)                                             \
-    X(scan, "[OPTION...] IN -o OUT", "scan the rows of a file") \
-    X(ping, "[--json]", "measure a round trip to the daemon")   \
-    X(devices, "[--json]", "list the daemon's devices")         \
-    X(kernels, "[--json]", "list what --algorithm may name")    \
-    X(stats, "[--json]", "print the daemon's counters")         \
+#define COMMANDS(X)                                                                       \
+    X(scan, "[OPTION...] IN -o OUT", "scan the rows of a file")                           \
+    X(reduce, "--op OP [OPTION...] IN [-o OUT]", "reduce each row of a file to a number") \
+    X(ping, "[--json]", "measure a round trip to the daemon")                             \
+    X(devices, "[--json]", "list the daemon's devices")                                   \
+    X(kernels, "[--json]", "list what --algorithm may name")                              \
+    X(stats, "[--json]", "print the daemon's counters")                                   \
     X(demo, "[OPTION...]", "scan a synthetic shot gather and check the result")
 
 #define X(NAME, ARGUMENTS, TEXT) \

@@ -35,10 +35,33 @@ static const char scan_help[] =
     "\n"
     "  scanctl scan --passes forward,backward gather.su -o integrated.su\n";
 
+static const char reduce_help[] =
+    "usage: scanctl reduce --op OP [OPTION...] IN [-o OUT]\n"
+    "Reduces each row of IN to one number. Without -o they are printed, one per line; OUT is .npy, or raw\n"
+    "where its name ends in .raw, and appears whole or not at all.\n"
+    "\n"
+    "      --op OP             sum | min | max | mean | rms | norm; sums are kept in f64\n"
+    "  -o, --output OUT        the results' file, or - for standard output\n"
+    "      --algorithm NAME    a reduction of the tutorials, see scanctl kernels: f32 along the last axis\n"
+    "      --output-dtype TYPE the results' [f64; integers: sums in 64 bits, min and max as IN]\n"
+    "      --axis N            the axis to reduce, from 0; negative ones count from the last [-1]\n"
+    "      --format FORM       raw | npy | su [by IN's extension, else raw]\n"
+    "      --shape A,B,...     of raw samples, the last axis dense\n"
+    "      --dtype TYPE        of raw samples, as for scanctl scan [f32]\n"
+    "      --byte-order ORDER  of raw and SU samples: little | big [raw: this machine's; SU: found out]\n"
+    "      --json              print the results, unless -o is given, and times as one JSON object\n"
+    "      --socket PATH       the daemon's socket\n"
+    "\n"
+    "  scanctl reduce --op rms gather.su\n";
+
 void help_print(const char *command)
 {
     if (!strcmp(command, "scanctl scan")) {
         fputs(scan_help, stdout);
+        return;
+    }
+    if (!strcmp(command, "scanctl reduce")) {
+        fputs(reduce_help, stdout);
         return;
     }
 #define X(NAME, ARGUMENTS, TEXT)            \

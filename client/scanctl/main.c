@@ -22,7 +22,7 @@ static void usage(void)
 {
     printf("usage: scanctl [--socket PATH] COMMAND [OPTION...]\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-8s %-22s %s\n", commands[i].name, commands[i].arguments, commands[i].text);
+        printf("  %-8s %-32s %s\n", commands[i].name, commands[i].arguments, commands[i].text);
     printf("\n"
            "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock\n"
            "  --version      print the version\n"

@@ -9,25 +9,6 @@
 #include "protocol/status.h"
 #include "text.h"
 
-enum {
-    OPTION_PASSES = OPTION_OWN,
-    OPTION_ALGORITHM,
-    OPTION_ACCUMULATOR,
-    OPTION_KIND,
-    OPTION_OP,
-    OPTION_DEMEAN,
-    OPTION_COEFFICIENT,
-    OPTION_COEFFICIENTS,
-    OPTION_INTERMEDIATE,
-    OPTION_OUTPUT_DTYPE,
-    OPTION_DTYPE,
-    OPTION_AXIS,
-    OPTION_SHAPE,
-    OPTION_FORMAT,
-    OPTION_BYTE_ORDER,
-    OPTION_OFFSETS,
-};
-
 static const struct option scan_table[] = {
     {"passes", required_argument, NULL, OPTION_PASSES},
     {"algorithm", required_argument, NULL, OPTION_ALGORITHM},
@@ -95,9 +76,8 @@ int options_parse_common(int argc, char **argv, struct common_options *common, s
     return result;
 }
 
-/* One word out of a list of types.h. */
-static int take_word(const char *option, const struct words *words, const char *word, size_t length, int *out,
-                     struct fault *fault)
+int take_word(const char *option, const struct words *words, const char *word, size_t length, int *out,
+              struct fault *fault)
 {
     char allowed[128];
     int found = words_find(words, word, length);
@@ -145,7 +125,7 @@ static int take_shape(struct array_hints *hints, const char *list, struct fault 
     }
 }
 
-static int take_axis(int64_t *axis, const char *text, struct fault *fault)
+int take_axis(int64_t *axis, const char *text, struct fault *fault)
 {
     uint64_t number;
     bool negative = text[0] == '-';
@@ -169,28 +149,28 @@ static int take_coefficient(double *coefficient, const char *text, struct fault 
     return 0;
 }
 
-static int take_file_option(struct scan_options *options, int option, const char *argument, struct fault *fault)
+int take_file_option(struct array_hints *hints, int option, const char *argument, struct fault *fault)
 {
     int format, dtype = 0;
     if (option == OPTION_SHAPE)
-        return take_shape(&options->hints, argument, fault);
+        return take_shape(hints, argument, fault);
     if (option == OPTION_DTYPE) {
         int result = take_word("dtype", &dtype_words, argument, strlen(argument), &dtype, fault);
-        options->hints.dtype = (enum scand_dtype)dtype;
-        options->hints.has_dtype = true;
+        hints->dtype = (enum scand_dtype)dtype;
+        hints->has_dtype = true;
         return result;
     }
     if (option == OPTION_FORMAT) {
         format = format_of_word(argument);
         if (format < 0)
             return fault_set(fault, EX_USAGE, "--format is \"%s\"; it may be raw, npy, su", argument);
-        options->hints.format = (enum format)format;
+        hints->format = (enum format)format;
         return 0;
     }
     bool big = !strcmp(argument, "big");
     if (!big && strcmp(argument, "little"))
         return fault_set(fault, EX_USAGE, "--byte-order is \"%s\"; it may be little, big", argument);
-    options->hints.byte_order = big ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE;
+    hints->byte_order = big ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE;
     return 0;
 }
 
@@ -252,24 +232,26 @@ static int take_option(void *context, int option, const char *argument, struct f
         options->output_dtype = (enum scand_dtype)word;
         return result;
     default:
-        return take_file_option(options, option, argument, fault);
+        return take_file_option(&options->hints, option, argument, fault);
     }
 }
 
-/* The format where none was given. Files of a known form are not taken for raw samples: sums of those are nonsense. */
-static int format_guess(struct scan_options *options, struct fault *fault)
+/* Files of a known form are not taken for raw samples: sums of those are nonsense. */
+int format_guess(struct array_hints *hints, const char *path, struct fault *fault)
 {
     static const char *const others[] = {".sgy", ".segy", ".rsf", ".npz"};
-    const char *dot = strrchr(options->input_path, '.');
+    const char *dot = strrchr(path, '.');
+    if (hints->format != FORMAT_COUNT)
+        return 0;
     for (size_t i = 0; dot && i < sizeof(others) / sizeof(others[0]); i++)
         if (!strcasecmp(dot, others[i]))
             return fault_set(
                 fault, EX_USAGE,
                 "%s: %s files cannot be scanned; convert it to .npy or SU, or give --format raw, npy or su if it "
                 "is one of those",
-                options->input_path, others[i]);
-    int format = format_of_extension(options->input_path);
-    options->hints.format = format < 0 ? FORMAT_RAW : (enum format)format;
+                path, others[i]);
+    int format = format_of_extension(path);
+    hints->format = format < 0 ? FORMAT_RAW : (enum format)format;
     return 0;
 }
 
@@ -316,7 +298,7 @@ static int scan_options_check(struct scan_options *options, int words, struct fa
                          *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
     if (!strcmp(options->output_path, "-") && options->common.json)
         return fault_set(fault, EX_USAGE, "--json and -o - would both write to standard output; give -o FILE");
-    int result = options->hints.format == FORMAT_COUNT ? format_guess(options, fault) : 0;
+    int result = format_guess(&options->hints, options->input_path, fault);
     if (!result)
         result = output_name_check(options, fault);
     if (!result)
@@ -364,13 +346,13 @@ int scan_options_types(struct scan_options *options, const struct array *array, 
     return array_check_result(array, options->output_dtype, fault);
 }
 
-int scan_options_axis(const struct scan_options *options, uint32_t rank, uint32_t *axis, struct fault *fault)
+int axis_resolve(int64_t axis, const char *path, uint32_t rank, uint32_t *out, struct fault *fault)
 {
-    int64_t counted = options->axis < 0 ? options->axis + rank : options->axis;
+    int64_t counted = axis < 0 ? axis + rank : axis;
     if (counted < 0 || counted >= (int64_t)rank)
         return fault_set(fault, EX_USAGE,
-                         "--axis is %" PRId64 ", but %s has rank %" PRIu32 "; it may be %d to %" PRIu32, options->axis,
-                         options->input_path, rank, -(int)rank, rank - 1);
-    *axis = (uint32_t)counted;
+                         "--axis is %" PRId64 ", but %s has rank %" PRIu32 "; it may be %d to %" PRIu32, axis, path,
+                         rank, -(int)rank, rank - 1);
+    *out = (uint32_t)counted;
     return 0;
 }

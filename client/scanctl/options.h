@@ -1,5 +1,5 @@
 /*
- * The command line of `scanctl scan`, and what all commands share of theirs.
+ * The command lines of `scanctl scan` and `scanctl reduce`, and what all commands share of theirs.
  */
 #ifndef SCANCTL_OPTIONS_H
 #define SCANCTL_OPTIONS_H
@@ -9,6 +9,7 @@
 #include <scand/scand.h>
 
 #include "array.h"
+#include "protocol/status.h"
 
 /* What stands before the command's name, or among its options. */
 struct common_options {
@@ -18,6 +19,17 @@ struct common_options {
 };
 
 #define TYPE_LEFT_OUT SCAND_DTYPE_COUNT
+
+struct reduce_options {
+    struct common_options common;
+    const char *input_path;
+    const char *output_path; /* NULL: the results are printed */
+    struct array_hints hints;
+    struct scand_reduce reduce;    /* but for its tensors and axis */
+    enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
+    enum format output_format;
+    int64_t axis; /* negative ones count from the end */
+};
 
 struct scan_options {
     struct common_options common;
@@ -32,6 +44,25 @@ struct scan_options {
 
 /* Long options that every command takes; their values are over those of any character. */
 enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
+/* Those of scan and reduce. */
+enum {
+    OPTION_PASSES = OPTION_OWN,
+    OPTION_ALGORITHM,
+    OPTION_ACCUMULATOR,
+    OPTION_KIND,
+    OPTION_OP,
+    OPTION_DEMEAN,
+    OPTION_COEFFICIENT,
+    OPTION_COEFFICIENTS,
+    OPTION_INTERMEDIATE,
+    OPTION_OUTPUT_DTYPE,
+    OPTION_DTYPE,
+    OPTION_AXIS,
+    OPTION_SHAPE,
+    OPTION_FORMAT,
+    OPTION_BYTE_ORDER,
+    OPTION_OFFSETS,
+};
 // clang-format off
 #define COMMON_OPTIONS                                  \
     {"socket", required_argument, NULL, OPTION_SOCKET}, \
@@ -54,7 +85,19 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
 /* Fills in the types that were left out, once the array's is known: the result's, the accumulator and the intermediate.
  * EX_USAGE where the array's format cannot hold the result. */
 int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault);
-/* The axis counted from 0, once the array's rank is known. */
-int scan_options_axis(const struct scan_options *options, uint32_t rank, uint32_t *axis, struct fault *fault);
+
+/* The same for a reduction. */
+int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct fault *fault);
+int reduce_options_types(struct reduce_options *options, const struct array *array, struct fault *fault);
+
+/* What both take: a word out of a list of types.h, an axis, and what is said of a file. */
+int take_word(const char *option, const struct words *words, const char *word, size_t length, int *out,
+              struct fault *fault);
+int take_axis(int64_t *axis, const char *text, struct fault *fault);
+int take_file_option(struct array_hints *hints, int option, const char *argument, struct fault *fault);
+/* The format of the file at `path` where none was given. */
+int format_guess(struct array_hints *hints, const char *path, struct fault *fault);
+/* The axis counted from 0, once the rank of the array at `path` is known. */
+int axis_resolve(int64_t axis, const char *path, uint32_t rank, uint32_t *out, struct fault *fault);
 
 #endif

@@ -49,11 +49,16 @@ static int piece_read(struct pieces *pieces, const struct slot *slot, struct fau
 static int piece_write(struct pieces *pieces, const struct slot *slot, struct fault *fault)
 {
     const struct side *side = &pieces->plan->output;
-    uint64_t size_bytes = slot->count * side->record_bytes, block = block_bytes(pieces->array, side->sample_bytes);
+    const struct array *result_array = pieces->result ? pieces->result : pieces->array;
+    uint64_t size_bytes = slot->count * side->record_bytes, block = block_bytes(result_array, side->sample_bytes);
     char *data = (char *)scand_buffer_data(slot->buffer) + plan_output_offset(pieces->plan, pieces->records);
+    if (pieces->printer) {
+        printer_put(pieces->printer, side->dtype, data, size_bytes / side->sample_bytes);
+        return 0;
+    }
     for (uint64_t done = 0; done < size_bytes; done += block) {
         uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
-        array_swap(pieces->array, data + done, bytes, side->dtype);
+        array_swap(result_array, data + done, bytes, side->dtype);
         int result = output_write(pieces->output, data + done, bytes, fault);
         if (result)
             return result;
@@ -84,7 +89,9 @@ static void piece_offsets(const struct pieces *pieces, const struct slot *slot, 
 static int piece_submit(struct pieces *pieces, struct slot *slot, struct fault *fault)
 {
     slot->tries++;
-    slot->task = (struct task){.daemon = pieces->daemon, .scan = *pieces->scan, .context = pieces};
+    slot->task = (struct task){.daemon = pieces->daemon, .reduce = pieces->reduce, .context = pieces};
+    if (pieces->scan)
+        slot->task.scan = *pieces->scan;
     slot->task.progress = pieces->progress.wanted ? piece_progress : NULL;
     plan_tensors(pieces->plan, slot->buffer, pieces->records, slot->count, &slot->task.scan);
     if (pieces->ragged)

@@ -1,7 +1,8 @@
 /*
- * The work of `scanctl scan`: records go from the input through the daemon to the output in pieces, so that a file of
- * any size is scanned in bounded memory. While the daemon scans one piece, the one before is written and the next one
- * read. A piece that the daemon lost, half written, is read again from a file and submitted again.
+ * The work of `scanctl scan` and `scanctl reduce`: records go from the input through the daemon to the output in
+ * pieces, so that a file of any size is scanned in bounded memory. While the daemon scans one piece, the one before is
+ * written and the next one read. A piece that the daemon lost, half written, is read again from a file and submitted
+ * again.
  */
 #ifndef SCANCTL_PIECES_H
 #define SCANCTL_PIECES_H
@@ -9,6 +10,7 @@
 #include "input.h"
 #include "output.h"
 #include "plan.h"
+#include "printer.h"
 #include "progress.h"
 #include "ragged.h"
 #include "remote.h"
@@ -33,10 +35,13 @@ struct pieces {
     struct scand *daemon;
     const struct array *array;
     const struct plan *plan;
-    const struct ragged *ragged;   /* NULL: rows of one length */
-    const struct scand_scan *scan; /* but for tensors and axis */
+    const struct ragged *ragged;       /* NULL: rows of one length */
+    const struct scand_scan *scan;     /* but for tensors and axis */
+    const struct scand_reduce *reduce; /* NULL: the scan */
+    const struct array *result;        /* as it is written; NULL: as the array */
     struct input *input;
     struct output *output;
+    struct printer *printer;          /* NULL: into the output; else the results as text */
     const struct array *coefficients; /* where the plan has some */
     struct input *coefficients_input;
     /* Set by pieces_run. */

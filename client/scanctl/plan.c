@@ -15,6 +15,7 @@ static void side_set(struct side *side, const struct plan *plan, enum scand_dtyp
     /* row_bytes: from one position on the scanned axis to the next. */
     uint64_t sample_bytes = dtype_size_bytes(dtype);
     side->dtype = dtype;
+    side->length = plan->length;
     side->sample_bytes = sample_bytes;
     side->record_bytes = plan->length * row_bytes;
     side->strides[0] = (int64_t)side->record_bytes;
@@ -59,6 +60,21 @@ void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum
         plan->inner *= dimension(array, i);
     side_set(&plan->input, plan, array->dtype, plan->inner * input_bytes);
     side_set(&plan->output, plan, output, plan->inner * output_bytes);
+}
+
+void plan_make_reduce(struct plan *plan, const struct array *array, uint32_t axis, enum scand_dtype output)
+{
+    uint64_t output_bytes = dtype_size_bytes(output);
+    plan_make(plan, array, axis, array->dtype);
+    plan->in_place = false;
+    plan->output = (struct side){
+        .dtype = output,
+        .length = 1,
+        .sample_bytes = output_bytes,
+        .record_bytes = plan->inner * output_bytes,
+        .strides = {(int64_t)(plan->inner * output_bytes), (int64_t)(plan->inner * output_bytes),
+                    (int64_t)output_bytes},
+    };
 }
 
 void plan_make_ragged(struct plan *plan, const struct array *array, uint64_t longest, enum scand_dtype output)
@@ -120,7 +136,7 @@ static void side_tensor(const struct side *side, const struct plan *plan, uint64
     tensor->offset += side->offset;
     tensor->dtype = side->dtype;
     tensor->rank = plan->ragged ? 1 : plan->inner == 1 ? 2 : 3;
-    const uint64_t shape[3] = {count, plan->length, plan->inner};
+    const uint64_t shape[3] = {count, side->length, plan->inner};
     for (uint32_t i = 0; i < tensor->rank; i++) {
         tensor->shape[i] = shape[i];
         tensor->strides[i] = side->strides[i];

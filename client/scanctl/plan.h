@@ -16,6 +16,7 @@
 /* One side of a scan: the file's, the result's or the coefficients' bytes as they lie in the buffer. */
 struct side {
     enum scand_dtype dtype;
+    uint64_t length; /* positions on the scanned axis */
     uint64_t sample_bytes;
     uint64_t record_bytes;
     uint64_t offset;    /* of the first sample in a record */
@@ -30,6 +31,8 @@ struct plan {
     struct side input, output, coefficients;
 };
 
+/* The plan of a reduction: the output has one position on the axis. */
+void plan_make_reduce(struct plan *plan, const struct array *array, uint32_t axis, enum scand_dtype output);
 /* axis counts from 0. The array holds at least one sample; the output dtype is F32 for SU. */
 void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum scand_dtype output);
 

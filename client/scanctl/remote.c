@@ -53,13 +53,30 @@ int patience_wait(struct patience *patience, const struct scand *daemon)
     return 1;
 }
 
+static int task_submit(struct task *task)
+{
+    const struct scand_scan *scan = &task->scan;
+    if (!task->reduce)
+        return scand_submit_progress(task->daemon, scan, task->progress, task->context, &task->job);
+    struct scand_reduce reduce = *task->reduce;
+    reduce.input = scan->input;
+    reduce.output = scan->output;
+    reduce.axis = scan->axis;
+    return scand_submit_reduce(task->daemon, &reduce, task->progress, task->context, &task->job);
+}
+
+static const char *task_word(const struct task *task)
+{
+    return task->reduce ? "the reduction" : "the scan";
+}
+
 int task_start(struct task *task, struct fault *fault)
 {
     int status;
     do
-        status = scand_submit_progress(task->daemon, &task->scan, task->progress, task->context, &task->job);
+        status = task_submit(task);
     while (status == SCAND_BUSY && patience_wait(&task->patience, task->daemon));
-    return status ? remote_fault(task->daemon, status, "the scan", fault) : 0;
+    return status ? remote_fault(task->daemon, status, task_word(task), fault) : 0;
 }
 
 int task_finish(struct task *task, struct scand_times *times, bool *lost, struct fault *fault)
@@ -69,7 +86,7 @@ int task_finish(struct task *task, struct scand_times *times, bool *lost, struct
         if (lost)
             *lost = status == SCAND_LOST;
         int again = status == SCAND_BUSY && patience_wait(&task->patience, task->daemon);
-        int result = status && !again ? remote_fault(task->daemon, status, "the scan", fault) : 0;
+        int result = status && !again ? remote_fault(task->daemon, status, task_word(task), fault) : 0;
         scand_job_release(task->job);
         task->job = NULL;
         if (!again)

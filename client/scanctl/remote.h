@@ -28,10 +28,12 @@ struct patience {
 /* After SCAND_BUSY: sleeps and returns 1, or returns 0 when patience has run out. */
 int patience_wait(struct patience *patience, const struct scand *daemon);
 
-/* A scan that is submitted again while the daemon is busy: nothing of it was begun then, so its input is unharmed. */
+/* A scan, or a reduction, that is submitted again while the daemon is busy: nothing of it was begun then, so its input
+ * is unharmed. */
 struct task {
     struct scand *daemon;
     struct scand_scan scan;
+    const struct scand_reduce *reduce; /* NULL: the scan; else what is done with the scan's tensors */
     scand_progress *progress;
     void *context;
     struct patience patience;

@@ -135,6 +135,12 @@ void json_real(struct json *json, const char *key, double number)
         fputs("null", json->file);
 }
 
+void json_number(struct json *json, const char *key, const char *text)
+{
+    json_key(json, key);
+    fputs(text, json->file);
+}
+
 void json_boolean(struct json *json, const char *key, bool value)
 {
     json_key(json, key);

@@ -32,6 +32,8 @@ void json_close(struct json *json, char bracket);
 void json_text(struct json *json, const char *key, const char *text);
 void json_unsigned(struct json *json, const char *key, uint64_t number);
 void json_real(struct json *json, const char *key, double number);
+/* A number as it is written in `text`, or null. */
+void json_number(struct json *json, const char *key, const char *text);
 void json_boolean(struct json *json, const char *key, bool value);
 
 #endif

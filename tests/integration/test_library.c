@@ -258,8 +258,42 @@ static void test_worker_killed_with_jobs_waiting(void)
     end();
 }
 
+/* Means of all rows, into the beginning of the other buffer. */
+static void test_reduced(void)
+{
+    begin();
+    struct scand_reduce reduce = {
+        .input = {.buffer = input, .dtype = SCAND_DTYPE_F32, .rank = 2, .shape = {ROWS, SAMPLES}},
+        .output = {.buffer = output, .dtype = SCAND_DTYPE_F64, .rank = 2, .shape = {ROWS, 1}},
+        .axis = 1,
+        .reduction = SCAND_REDUCTION_MEAN,
+    };
+    const float *x = scand_buffer_data(input);
+    const double *means = scand_buffer_data(output);
+    struct scand_job *job;
+    scand_tensor_pack(&reduce.input);
+    scand_tensor_pack(&reduce.output);
+    CHECK_EQ(scand_submit_reduce(session, &reduce, NULL, NULL, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    scand_job_release(job);
+    for (size_t row = 0; row < ROWS; row++) {
+        double sum = 0;
+        for (size_t i = 0; i < SAMPLES; i++)
+            sum += (double)x[row * SAMPLES + i];
+        CHECK(means[row] == sum / SAMPLES);
+    }
+    reduce.reduction = SCAND_REDUCTION_NONE;
+    CHECK_EQ(scand_submit_reduce(session, &reduce, NULL, NULL, &job), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "reduction is SCAND_REDUCTION_NONE: give SCAND_REDUCTION_SUM");
+    reduce.reduction = SCAND_REDUCTION_COUNT;
+    CHECK_EQ(scand_submit_reduce(session, &reduce, NULL, NULL, &job), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "reduction is 7, not one of the reductions: none, sum");
+    end();
+}
+
 static const struct test tests[] = {TEST(test_results),
                                     TEST(test_affine),
+                                    TEST(test_reduced),
                                     TEST(test_refused),
                                     TEST(test_imported),
                                     TEST(test_worker_killed_idle),

@@ -12,6 +12,7 @@ import array
 import itertools
 import json
 import operator
+import math
 import os
 import random
 import re
@@ -357,6 +358,65 @@ class Results(ScanctlTest):
             columns = [scanned(column, ("forward",)) for column in map(list, zip(*rows))]
             self.assertEqual(self.read("out.su"), su_file(map(list, zip(*columns)), big))
 
+    REDUCTIONS = {
+        "sum": sum,
+        "min": min,
+        "max": max,
+        "mean": lambda row: sum(row) / len(row),
+        "rms": lambda row: math.sqrt(sum(x * x for x in row) / len(row)),
+        "norm": lambda row: math.sqrt(sum(x * x for x in row)),
+    }
+
+    def test_reduce(self):
+        rows = [[float((i * 5 + j * 3) % 17 - 8) for j in range(49)] for i in range(11)]
+        given = self.write("in.su", su_file(rows, True))
+        flat = self.write("in.raw", packed([x for row in rows for x in row]))
+        for op, function in self.REDUCTIONS.items():
+            for axis, lines in ((1, rows), (0, list(zip(*rows)))):
+                expected = [function(line) for line in lines]
+                for words in ((given,), (flat, "--shape", "11,49")):
+                    printed = self.succeed("reduce", "--op", op, "--axis", axis, *words).decode().split()
+                    self.assertEqual([float(text) for text in printed], expected)
+                self.succeed("reduce", "--op", op, "--axis", axis, given, "-o", self.path("out.npy"))
+                with open(self.path("out.npy"), "rb") as file:
+                    header = file.read(128)
+                    self.assertIn(f"'descr': '<f8', 'fortran_order': False, 'shape': ({len(expected)},)".encode(), header)
+                    self.assertEqual(floats(file.read(), "d"), expected)
+        self.succeed("reduce", "--op", "sum", given, "-o", self.path("out.raw"), "--output-dtype", "f32")
+        self.assertEqual(floats(self.read("out.raw")), [sum(row) for row in rows])
+
+    def test_reduce_integers_and_pieces(self):
+        """More than a piece takes, and sums that need 64 bits."""
+        given = self.write("in.raw", struct.pack("=i", 2**31 - 1) * (20 << 20))
+        words = ("--shape", "20,1048576", "--dtype", "i32")
+        printed = self.succeed("reduce", "--op", "sum", given, *words).decode().split()
+        self.assertEqual(printed, [str((2**31 - 1) << 20)] * 20)
+        result = json.loads(self.succeed("reduce", "--op", "max", given, "--json", *words))
+        self.assertEqual(result["results"], [2**31 - 1] * 20)
+        self.assertEqual((result["rows"], result["samples"], result["output_dtype"]), (20, 1 << 20, "i32"))
+        self.assertGreater(result["jobs"], 1)
+        message = '"reduction" is "mean", but "input.dtype" "i32" is of integers; allowed: sum, min, max'
+        self.fail_with(64, message, "reduce", "--op", "mean", given, *words)
+
+    def test_reduce_not_finite(self):
+        given = self.write("in.raw", struct.pack("=4f", math.inf, 1, math.nan, 2))
+        self.assertEqual(self.succeed("reduce", "--op", "max", given, "--shape", "2,2"), b"inf\nnan\n")
+        result = json.loads(self.succeed("reduce", "--op", "max", given, "--shape", "2,2", "--json"))
+        self.assertEqual(result["results"], [None, None])
+
+    def test_reduce_usage(self):
+        given = self.write("in.raw", packed([1.0] * 6))
+        for message, words in (
+            ("no --op; give --op sum, min, max, mean, rms or norm", (given,)),
+            ('--op is "median"; it may be sum, min, max', ("--op", "median", given)),
+            ("no input", ("--op", "sum")),
+            ("numbers without traces; give a name that ends in .npy or .raw", ("--op", "sum", given, "-o", "x.su")),
+            ("--json and -o - would both", ("--op", "sum", given, "-o", "-", "--json")),
+            ("--output-dtype is f16, which is not printed", ("--op", "sum", given, "--shape", 6, "--output-dtype", "f16")),
+            ("--axis is 1, but .* has rank 1", ("--op", "sum", given, "--shape", 6, "--axis", 1)),
+        ):
+            self.fail_with(64, message, "reduce", *words)
+
     def test_su_byte_order_that_cannot_be_told(self):
         rows = [[float(j % 3) for j in range(257)]] * 3  # 257 is the same in both orders
         for order in ("big", "little"):
@@ -467,7 +527,7 @@ class Failures(ScanctlTest):
 
     def test_usage(self):
         for words, message in (
-            ((), "no command; give one of scan, ping, devices, kernels, stats, demo"),
+            ((), "no command; give one of scan, reduce, ping, devices, kernels, stats, demo"),
             (("frob",), 'unknown command "frob"'),
             (("--frob",), "--frob is unknown"),
             (("scan",), "no input"),
@@ -787,8 +847,8 @@ class Questions(ScanctlTest):
 
     def test_kernels(self):
         lines = self.succeed("kernels").decode().splitlines()
-        self.assertRegex(lines[0], "^name +backend +accumulators +bits")
-        self.assertRegex(lines[1], "^serial-cpu +cpu +f32,f64,f2 +repeat +the definition: ")
+        self.assertRegex(lines[0], "^name +operation +backend +accumulators +bits")
+        self.assertRegex(lines[1], "^serial-cpu +scan +cpu +f32,f64,f2 +repeat +the definition: ")
         kernels = json.loads(self.succeed("kernels", "--json"))
         self.assertEqual([kernel["name"] for kernel in kernels], [line.split()[0] for line in lines[1:]])
         self.assertEqual((kernels[0]["backend"], kernels[0]["accumulators"]), ("cpu", ["f32", "f64", "f2"]))

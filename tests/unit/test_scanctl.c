@@ -100,9 +100,9 @@ static void options_given(void)
     CHECK(options.hints.rank == 3 && options.hints.shape[2] == 5 && options.hints.byte_order == BYTE_ORDER_BIG);
     CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.input_path, "-"));
     uint32_t axis;
-    CHECK_EQ(scan_options_axis(&options, 3, &axis, &fault), 0);
+    CHECK_EQ(axis_resolve(options.axis, options.input_path, 3, &axis, &fault), 0);
     CHECK_EQ(axis, 1);
-    CHECK_EQ(scan_options_axis(&options, 1, &axis, &fault), EX_USAGE);
+    CHECK_EQ(axis_resolve(options.axis, options.input_path, 1, &axis, &fault), EX_USAGE);
     CHECK_CONTAINS(fault.text, "it may be -1 to 0");
     static const char *const pairs[] = {
         "a.npy -o b.out",           "a.npy -o b", "a.npy -o -", "a -o b.raw", "a.b -o c.d", "a.npy -o c/b.NPY",

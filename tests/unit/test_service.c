@@ -1,6 +1,7 @@
 /* The service as its clients see it: hello, the envelope, descriptors, hostile bytes, and the server's own methods. */
 #include "tests/unit/service_rig.h"
 
+#include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 #include "protocol/memory.h"
 
@@ -384,7 +385,7 @@ static void kernels_are_listed(void)
     rig_begin();
     struct caller *user = user_greet(ANNA);
     CHECK(granted(user, METHOD_server_kernels, &(struct msg_nothing){}, &result));
-    REQUIRE(result.kernels_count == VARIANT_COUNT);
+    REQUIRE(result.kernels_count == (int)VARIANT_COUNT + (int)REDUCTION_COUNT);
     for (size_t i = 0; i < VARIANT_COUNT; i++) {
         const struct msg_kernel *kernel = &result.kernels[i];
         CHECK(strcmp(kernel->name, variant_list[i].name) == 0 && strcmp(kernel->line, variant_list[i].teaches) == 0);
@@ -392,6 +393,13 @@ static void kernels_are_listed(void)
         CHECK_EQ(kernel->repeatable, variant_list[i].fixed_order);
         CHECK_EQ(kernel->accumulators[0], SCAND_ACCUMULATOR_F32);
         CHECK_EQ(kernel->accumulators_count, variant_list[i].accumulators == VARIANT_F32 ? 1 : 3);
+        CHECK(kernel->operation == SCAND_OPERATION_SCAN && kernel->reductions_count == 0);
+    }
+    for (size_t i = 0; i < REDUCTION_COUNT; i++) {
+        const struct msg_kernel *kernel = &result.kernels[VARIANT_COUNT + i];
+        CHECK(strcmp(kernel->name, reduction_list[i].name) == 0 && strcmp(kernel->backend, "cuda") == 0);
+        CHECK_EQ(kernel->operation, SCAND_OPERATION_REDUCE);
+        CHECK_EQ(kernel->reductions_count, reduction_list[i].ops == REDUCE_ALL ? SCAND_REDUCTION_COUNT - 1 : 1);
     }
     rig_end();
 }

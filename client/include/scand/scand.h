@@ -1,5 +1,5 @@
 /*
- * libscand: scans on the machine's GPU, or without one, through the scand daemon.
+ * libscand: scans and reductions on the machine's GPU, or without one, through the scand daemon.
  *
  *     struct scand *daemon;
  *     struct scand_buffer *buffer;
@@ -45,7 +45,7 @@ extern "C" {
 
 struct scand;        /* a connection to the daemon */
 struct scand_buffer; /* memory that both sides see */
-struct scand_job;    /* a submitted scan */
+struct scand_job;    /* a submitted scan or reduction */
 
 struct scand_device {
     char name[64];               /* "NVIDIA H200", or the processor's */
@@ -56,13 +56,15 @@ struct scand_device {
     uint64_t chunk_bytes;        /* rows are moved and scanned in pieces of about this size */
 };
 
-/* A scan of the tutorials, to be named by a scan's `algorithm`. */
+/* A scan or a reduction of the tutorials, to be named by `algorithm`. */
 struct scand_kernel {
     char name[64];         /* "kogge-stone" */
     char line[256];        /* what it does, in one line */
     char backend[16];      /* the devices that run it: "cuda" or "cpu" */
     uint32_t accumulators; /* those that it offers: bit 1 << enum scand_accumulator */
     uint32_t repeatable;   /* 1: two runs give the same bits; 0: they need not */
+    enum scand_operation operation;
+    uint32_t reductions; /* with SCAND_OPERATION_REDUCE, those that it offers: bit 1 << enum scand_reduction */
 };
 
 /* A counter of the daemon since it began, by its name. */
@@ -118,6 +120,21 @@ struct scand_scan {
  * read when the daemon takes it, and again when it is repeated.
  */
 
+/*
+ * A reduction along one axis of `input`, one result for each row, into `output`: a tensor of the same shape but for the
+ * axis, where it has one element, which does not overlap the input. Sums of floats are kept in f64 and do not depend on
+ * the machine; the output is of any dtype of floats, f64 to keep all digits. Integers, at least as wide in the output,
+ * have SCAND_REDUCTION_SUM, _MIN and _MAX. A row without samples has a result, too: see scand/types.h. A daemon on a
+ * GPU takes samples of f32, f32be, i32be and ibm32; others are SCAND_UNSUPPORTED there.
+ */
+struct scand_reduce {
+    struct scand_tensor input;
+    struct scand_tensor output;
+    uint32_t axis;
+    enum scand_reduction reduction; /* not SCAND_REDUCTION_NONE */
+    const char *algorithm;          /* NULL: the daemon's own; else a name of scand_kernels: see there */
+};
+
 /* How long a job took, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */
 struct scand_times {
     uint64_t queued_us;   /* from its arrival to its first chunk's start */
@@ -155,7 +172,7 @@ int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t capacity, size_t *count);
 /* Fills at most `capacity` kernels and sets *count to the number filled. They do inclusive sums of f32 into f32, of
  * rows that lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of
- * their own: their bits are not those of the default. */
+ * their own: their bits are not those of the default. Reductions take such rows, too, and write f64 side by side. */
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t capacity, size_t *count);
 /* Fills at most `capacity` counters and sets *count to the number filled. */
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t capacity, size_t *count);
@@ -185,6 +202,9 @@ typedef void scand_progress(void *context, uint64_t rows_done, uint64_t rows);
 int scand_submit(struct scand *daemon, const struct scand_scan *scan, struct scand_job **out);
 int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, scand_progress *progress, void *context,
                           struct scand_job **out);
+/* Submits a reduction, the same way. */
+int scand_submit_reduce(struct scand *daemon, const struct scand_reduce *reduce, scand_progress *progress,
+                        void *context, struct scand_job **out);
 /* Waits for at most timeout_ms (negative: without end) and returns the job's status; SCAND_TIMED_OUT while it still
  * runs. *times (unless NULL) is filled when it has succeeded. */
 int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times);
