@@ -48,7 +48,7 @@ int bench_cpu(struct bench_table *table);
 int bench_kernels(struct bench_table *table);                       /* CUDA: all of the kernels' figures */
 int bench_variants(struct bench_table *table);                      /* CUDA: the tutorials' variants, long rows too */
 int bench_reduce(struct bench_table *table);                        /* CUDA: their reductions */
-int bench_row_sums(struct bench_table *table);                      /* CUDA: sums of rows, a part of bench_kernels */
+int bench_row_reductions(struct bench_table *table);                /* CUDA: those of bench_kernels */
 int bench_banks(void);                                              /* CUDA; prints a table of its own */
 int bench_duplex(struct bench_table *table, double *gb_per_second); /* CUDA, host to device and back at once */
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);

@@ -1,6 +1,6 @@
 /*
  * The default path in device memory, against a copy of the same bytes: one read and one write of every sample are the
- * least that a scan can do. Then the variants on the main job, and sums of rows.
+ * least that a scan can do. Then the variants on the main job, and reductions of rows.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,5 +61,5 @@ int bench_kernels(struct bench_table *table)
         error = variants_measure(MAIN_LENGTH, table);
     if (!error)
         error = variant_serial_measure(MAIN_LENGTH, table);
-    return error ? error : bench_row_sums(table);
+    return error ? error : bench_row_reductions(table);
 }

@@ -4,6 +4,8 @@
 #include <cuda_runtime.h>
 #include <stdio.h>
 
+#include "kernels/reduce.h"
+#include "kernels/scan_cuda.h"
 #include "kernels/variants/reduce.h"
 #include "tests/bench/job.h"
 #include "tests/bench/read.h"
@@ -11,12 +13,17 @@
 
 #define SAMPLES        100000000
 #define BYTES          (SAMPLES * sizeof(float))
+#define MAIN_LENGTH    10000
+#define LONG_LENGTH    1000000
+#define SHORT_LENGTH   64
 #define READ_NAME      "read of 400 MB"
 #define CHECKED_ROWS   1000
 #define CHECKED_LENGTH 1000000 /* samples; fewer rows of longer ones are compared with exact sums */
 
+#define DEFAULT_PATH (-1)
+
 struct reduction_job {
-    enum reduction_id id;
+    int id; /* an enum reduction_id, or DEFAULT_PATH */
     struct reduce_rows rows;
     void *workspace;
 };
@@ -35,10 +42,34 @@ static int read_start(void *argument, cudaStream_t stream)
     return bench_read(memory->input, BYTES, (unsigned *)memory->output, stream);
 }
 
+/* The rows as the default path takes them. */
+static struct scan_rows scan_rows_of(const struct reduce_rows *rows)
+{
+    return (struct scan_rows){.rule = reduce_rule(SCAND_REDUCTION_SUM, SCAND_DTYPE_F32, SCAND_DTYPE_F64),
+                              .length = rows->length,
+                              .row_count = rows->rows,
+                              .outer_rank = 1,
+                              .outer_shape = {rows->rows},
+                              .input_outer_strides = {rows->pitch},
+                              .output_outer_strides = {sizeof(double)},
+                              .input_stride = sizeof(float),
+                              .input = rows->input,
+                              .output = rows->output};
+}
+
 static int reduction_start(void *argument, cudaStream_t stream)
 {
     const struct reduction_job *job = argument;
-    return reduction_run(job->id, &job->rows, job->workspace, stream);
+    struct scan_rows rows = scan_rows_of(&job->rows);
+    return job->id == DEFAULT_PATH ? scan_cuda(&rows, 0, rows.row_count, job->workspace, stream)
+                                   : reduction_run((enum reduction_id)job->id, &job->rows, job->workspace, stream);
+}
+
+static uint64_t workspace_bytes(const struct reduction_job *job)
+{
+    struct scan_rows rows = scan_rows_of(&job->rows);
+    return job->id == DEFAULT_PATH ? scan_cuda_workspace_bytes(&rows, rows.row_count)
+                                   : reduction_workspace_bytes((enum reduction_id)job->id, &job->rows);
 }
 
 static int memory_init(struct reduce_memory *memory, uint64_t rows_max, struct bench_table *table)
@@ -108,12 +139,13 @@ static int reduction_measure(struct reduce_memory *memory, struct reduction_job 
 {
     struct exact_result exact = {0};
     bool sums = job->rows.op == SCAND_REDUCTION_SUM;
-    snprintf(row.name, sizeof row.name, "%s%s", reduction_list[job->id].name, sums ? " sum" : "");
+    snprintf(row.name, sizeof row.name, "%s%s", job->id == DEFAULT_PATH ? "reduce" : reduction_list[job->id].name,
+             sums ? " sum" : "");
     snprintf(row.shape, sizeof row.shape, "%llu x %llu", (unsigned long long)job->rows.rows,
              (unsigned long long)job->rows.length);
     snprintf(row.against, sizeof row.against, "%s", READ_NAME);
     snprintf(row.accumulator, sizeof row.accumulator, "f64");
-    int error = cudaMalloc(&job->workspace, reduction_workspace_bytes(job->id, &job->rows) + 16);
+    int error = cudaMalloc(&job->workspace, workspace_bytes(job) + 16);
     if (!error)
         error = stopwatch_median(&memory->stopwatch, reduction_start, job, &row.milliseconds);
     if (!error)
@@ -130,9 +162,9 @@ static int reduction_measure(struct reduce_memory *memory, struct reduction_job 
     return error;
 }
 
-static struct reduction_job job_of(const struct reduce_memory *memory, enum reduction_id id, uint64_t length)
+static struct reduction_job job_of(const struct reduce_memory *memory, int id, uint64_t length)
 {
-    bool sums = reduction_list[id].ops >> SCAND_REDUCTION_SUM & 1;
+    bool sums = id == DEFAULT_PATH || reduction_list[id].ops >> SCAND_REDUCTION_SUM & 1;
     return (struct reduction_job){.id = id,
                                   .rows = {.input = memory->input,
                                            .output = memory->output,
@@ -142,39 +174,45 @@ static struct reduction_job job_of(const struct reduce_memory *memory, enum redu
                                            .op = sums ? SCAND_REDUCTION_SUM : SCAND_REDUCTION_NORM}};
 }
 
+/* Every reduction by name, on rows of one length. */
+static int ladder_measure(struct reduce_memory *memory, uint64_t length, struct bench_table *table)
+{
+    int error = 0;
+    for (int id = 0; id < REDUCTION_COUNT && !error; id++) {
+        struct reduction_job job = job_of(memory, id, length);
+        error = reduction_measure(memory, &job, (struct bench_row){0}, table);
+    }
+    return error;
+}
+
 int bench_reduce(struct bench_table *table)
 {
-    static const uint64_t lengths[] = {10000, 1000000};
     struct reduce_memory memory;
-    int error = memory_init(&memory, SAMPLES / lengths[0], table);
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0] && !error; i++)
-        for (enum reduction_id id = 0; id < REDUCTION_COUNT && !error; id++) {
-            struct reduction_job job = job_of(&memory, id, lengths[i]);
-            error = reduction_measure(&memory, &job, (struct bench_row){0}, table);
-        }
+    int error = memory_init(&memory, SAMPLES / MAIN_LENGTH, table);
+    if (!error)
+        error = ladder_measure(&memory, MAIN_LENGTH, table);
+    if (!error)
+        error = ladder_measure(&memory, LONG_LENGTH, table);
     memory_finish(&memory);
     return job_fail("reductions", error);
 }
 
-/* Rows of the lengths that the figures name, by the reduction that is fastest for them. */
+/* Sums by the default path. */
 static const struct row_sum {
-    enum reduction_id id;
     uint64_t length;
     double target;
-} row_sums[] = {
-    {REDUCTION_reduce_v7, 10000, 0.95},
-    {REDUCTION_reduce_v7, 1000, 0.85},
-    {REDUCTION_reduce_v7, 64, 0},
-};
+} row_sums[] = {{MAIN_LENGTH, 0.95}, {1000, 0.85}, {SHORT_LENGTH, 0}};
 
-int bench_row_sums(struct bench_table *table)
+int bench_row_reductions(struct bench_table *table)
 {
     struct reduce_memory memory;
-    int error = memory_init(&memory, SAMPLES / 64, table);
+    int error = memory_init(&memory, SAMPLES / SHORT_LENGTH, table);
     for (size_t i = 0; i < sizeof row_sums / sizeof row_sums[0] && !error; i++) {
-        struct reduction_job job = job_of(&memory, row_sums[i].id, row_sums[i].length);
+        struct reduction_job job = job_of(&memory, DEFAULT_PATH, row_sums[i].length);
         error = reduction_measure(&memory, &job, (struct bench_row){.target = row_sums[i].target}, table);
     }
+    if (!error)
+        error = ladder_measure(&memory, MAIN_LENGTH, table);
     memory_finish(&memory);
-    return job_fail("sums of rows", error);
+    return job_fail("reductions of rows", error);
 }
