@@ -93,7 +93,8 @@
     X(S, coefficient,  F64,   OPTIONAL, 0)                     \
     X(S, coefficients, MAP,   OPTIONAL, tensor)                \
     X(S, operation,    WORD,  OPTIONAL, operation_words)       \
-    X(S, reduction,    WORD,  OPTIONAL, reduction_words)
+    X(S, reduction,    WORD,  OPTIONAL, reduction_words)       \
+    X(S, priority,     WORD,  OPTIONAL, priority_words)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \

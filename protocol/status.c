@@ -72,6 +72,7 @@ int status_exit_code(enum scand_status status)
 }
 
 #define WORD4(NAME, WORD, BYTES, CLASS) WORD,
+#define WORD3(NAME, WORD, RANK)         WORD,
 #define WORD2(NAME, WORD)               WORD,
 #define WORDS(list, WHAT, LIST, EXPAND)                      \
     static const char *const list##_list[] = {LIST(EXPAND)}; \
@@ -86,6 +87,7 @@ WORDS(operator, "operator", SCAND_OPERATORS, WORD2)
 WORDS(pass, "pass", SCAND_PASSES, WORD2)
 WORDS(place, "place", SCAND_PLACES, WORD2)
 WORDS(job_state, "job state", SCAND_JOB_STATES, WORD2)
+WORDS(priority, "priority", SCAND_PRIORITIES, WORD3)
 
 int words_find(const struct words *words, const char *word, size_t length)
 {

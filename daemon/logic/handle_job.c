@@ -36,7 +36,7 @@ static void count_outcome(struct service *service, const struct job *job)
 static void job_end(struct service *service, struct job *job)
 {
     struct client *client = job->client;
-    scheduler_remove(&service->scheduler, &client->lane, job);
+    scheduler_remove(&service->scheduler, job);
     client_forget_job(client, job);
     job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
     count_outcome(service, job);
@@ -59,7 +59,7 @@ static void job_end(struct service *service, struct job *job)
 void job_abandon(struct service *service, struct job *job, int code, const char *message)
 {
     bool ended = job_stop(job, code, message);
-    scheduler_stop(&service->scheduler, &job->client->lane, job);
+    scheduler_stop(&service->scheduler, job);
     if (ended)
         job_end(service, job);
 }
@@ -106,9 +106,9 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
     if (chunk->status == 0) {
         count_chunk(service, job, chunk);
     } else {
-        scheduler_stop(&service->scheduler, &job->client->lane, job);
+        scheduler_stop(&service->scheduler, job);
     }
-    scheduler_recycle(&service->scheduler, chunk);
+    scheduler_take_back(&service->scheduler, chunk);
     if (ended)
         job_end(service, job);
     else if (job->wants_progress)

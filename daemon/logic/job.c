@@ -24,6 +24,12 @@ static void job_move(struct job *job, enum job_state to)
     job->state = to;
 }
 
+static const int ranks[] = {
+#define X(NAME, WORD, RANK) RANK,
+    SCAND_PRIORITIES(X)
+#undef X
+};
+
 static int check_places(const struct msg_job_submit_params *params, const struct job *job, struct error *error)
 {
     bool apart = params->input.buffer != params->output.buffer || job->input_extent.end <= job->output_extent.begin ||
@@ -64,16 +70,15 @@ static int check_coefficients(const struct msg_job_submit_params *params, struct
                      job->output_extent.end, params->output.buffer);
 }
 
-/* Input, output and coefficients of a chunk stay below chunk_bytes, where those of one row do; samples of one size
- * share a place. */
-static uint64_t samples_per_chunk(const struct job *job, uint64_t chunk_bytes)
+/* Input and output of a chunk have one place when their samples have one size. */
+static uint64_t bytes_per_sample(const struct job *job)
 {
     const struct scan_rows *rows = &job->rows;
     uint64_t input_bytes = dtype_size_bytes(rows->rule.input), output_bytes = dtype_size_bytes(rows->rule.output);
     uint64_t sample_bytes = input_bytes == output_bytes ? input_bytes : input_bytes + output_bytes;
     if (job->coefficients)
         sample_bytes += dtype_size_bytes(rows->rule.coefficients);
-    return chunk_bytes / sample_bytes;
+    return sample_bytes;
 }
 
 static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_samples)
@@ -114,11 +119,13 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
         if (coefficients)
             job->rows.coefficients = (const unsigned char *)coefficients->span.base + params->coefficients.offset;
     }
-    job->chunk_samples = samples_per_chunk(job, chunk_bytes);
+    job->sample_bytes = bytes_per_sample(job);
+    job->chunk_samples = chunk_bytes / job->sample_bytes; /* where a row has no more */
     job->chunk_rows = job->rows.rule.operation == SCAND_OPERATION_REDUCE
                           ? reductions_per_chunk(&job->rows, chunk_bytes)
                           : rows_per_chunk(&job->rows, job->chunk_samples);
     job->wants_progress = params->progress;
+    job->rank = ranks[params->priority];
     return 0;
 }
 
@@ -178,10 +185,20 @@ static uint64_t ragged_chunk_rows(const struct job *job)
     return low;
 }
 
-uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk)
+static uint64_t job_samples(const struct job *job, uint64_t first, uint64_t count)
 {
     const uint64_t *offsets = job->rows.offsets;
-    return offsets ? offsets[chunk->first + chunk->count] - offsets[chunk->first] : chunk->count * job->rows.length;
+    return offsets ? offsets[first + count] - offsets[first] : count * job->rows.length;
+}
+
+uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk)
+{
+    return job_samples(job, chunk->first, chunk->count);
+}
+
+uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count)
+{
+    return job_samples(job, first, count) * job->sample_bytes;
 }
 
 uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk)

@@ -22,6 +22,7 @@ enum job_state {
 };
 
 struct client;
+struct lane;
 
 struct job {
     struct client *client; /* held; who gets the reply, if still there */
@@ -35,14 +36,18 @@ struct job {
     uint64_t *offsets;      /* of ragged rows, its own; else NULL */
     uint64_t chunk_rows;    /* rows per chunk */
     uint64_t chunk_samples; /* per chunk of ragged rows, but at least a row */
+    uint64_t sample_bytes;  /* that are moved for each sample */
     uint64_t next_row;      /* the first not handed out */
     uint64_t rows_done;
     unsigned in_flight;   /* chunks with the device */
     struct error outcome; /* code 0: nothing has gone wrong */
     uint64_t arrived_us, started_us;
     struct msg_job_submit_result times;
-    struct job *next; /* in its lane's queue or among its active jobs */
-    struct job *peer; /* among its client's */
+    int rank;          /* of its class; 0 is the most urgent */
+    uint64_t order;    /* among those of its lane */
+    struct lane *lane; /* once it is queued */
+    struct job *next;  /* in its lane's queue or among its active jobs */
+    struct job *peer;  /* among its client's */
 };
 
 /* Checks params against their buffers, that of the coefficients being NULL where there are none, and plans the job in
@@ -70,6 +75,8 @@ uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk);
 /* Bytes of host memory that are read, or written, for a chunk of the job: its samples, not its coefficients. */
 uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk);
 uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk);
+/* Bytes to be moved for rows first <= r < first + count: what costs are estimated by. */
+uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count);
 /* Stops handing out rows, with this outcome. True when the job has ended with it. */
 bool job_stop(struct job *job, int code, const char *message);
 

@@ -1,7 +1,20 @@
 /*
- * Whose rows the device gets next. Every client has a lane, a queue of its jobs; chunks are taken from the lanes in
- * turn, so that a newcomer waits for the chunks in flight, never for another client's job. Inside a lane jobs start in
- * the order of submission, and a job that touches what an earlier one writes waits until that one has ended.
+ * Whose rows the device gets next: deficit round-robin over users by device time.
+ *
+ * 1. Users with queued jobs stand in a ring. A turn is one chunk; whoever joins stands last.
+ * 2. An account says how much device time a user has had, divided by its weight. A turn is taken by whose account is
+ *    not above the scheduler's level. When all that have something to run are above it, it rises to the lowest.
+ * 3. A chunk's time goes on the account when it is handed out, as an estimate from its bytes and the rate of the user's
+ *    latest chunks. When the chunk comes back, its true time takes the estimate's place.
+ * 4. An account of a user that has nothing to run is raised to the level: idleness earns nothing. Nor does it cost:
+ *    when nobody is left, the level rises to the highest account.
+ * 5. Inside a user the most urgent class goes first, and the lanes (connections) with jobs of it take turns. In a lane
+ *    jobs of one class start in the order of submission. One that touches what an unfinished earlier one writes
+ *    waits; then what it waits for, and what is before that in its class, goes first in its place.
+ *
+ * So (a) a user whose account is not above the level, above all a new one, waits for the chunks in flight and one
+ * chunk of each other user, and (b) of two users i, j that always have something to run, device times T grow such that
+ * |Ti/wi - Tj/wj| <= 2 D (Ci/wi + Cj/wj): D chunks in flight, C the largest time or estimate of a user's chunks.
  *
  * Pure logic: no clock, no threads, no memory of its own beyond a fixed number of chunks.
  */
@@ -9,17 +22,27 @@
 #define DAEMON_SCHEDULER_H
 
 #include "job.h"
+#include "share.h"
+
+struct job_list {
+    struct job *first, *last;
+};
 
 struct lane {
-    struct job *queue;  /* with rows to hand out, oldest first */
-    struct job *active; /* started and not ended, without rows to hand out */
-    struct lane *next;  /* among the lanes with a queue, a ring */
+    struct ring ring; /* first; among the user's lanes with a queue */
+    struct share *share;
+    struct job_list queue[SCAND_PRIORITY_COUNT]; /* with rows to hand out, by class, oldest first */
+    struct job_list active;                      /* started and not ended, without rows to hand out */
+    uint64_t last_order;
 };
 
 struct scheduler {
-    struct lane *turn; /* the lane whose turn it is; NULL: no lane has a queue */
+    struct ring *turn; /* of the users with a queue */
+    uint64_t level_ns, highest_ns;
+    struct rate rate; /* of all chunks, for users that have none yet */
     struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT];
     struct chunk *free;
+    unsigned out; /* chunks in flight */
 };
 
 /* At most `depth` chunks are out at a time. */
@@ -28,12 +51,17 @@ void scheduler_init(struct scheduler *scheduler, unsigned depth);
 /* Queues a job that has rows. */
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job);
 /* Hands out no more of a job's rows; later jobs still wait for those that are out. */
-void scheduler_stop(struct scheduler *scheduler, struct lane *lane, struct job *job);
+void scheduler_stop(struct scheduler *scheduler, struct job *job);
 /* Takes an ended job out of its lane. */
-void scheduler_remove(struct scheduler *scheduler, struct lane *lane, struct job *job);
+void scheduler_remove(struct scheduler *scheduler, struct job *job);
 /* The next chunk to run, or NULL: nothing can be handed out now. */
 struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
-/* Takes a chunk back for reuse. */
-void scheduler_recycle(struct scheduler *scheduler, struct chunk *chunk);
+/* Takes a chunk back, for its user's account and for reuse. Its job must still be there. */
+void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk);
+
+/* Estimates of how long the device will be busy with all that is queued, and with what is queued for a user, others
+ * taking their shares meanwhile. */
+uint64_t scheduler_backlog_us(const struct scheduler *scheduler);
+uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const struct share *share);
 
 #endif

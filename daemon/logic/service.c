@@ -83,6 +83,7 @@ struct client *service_open(struct service *service, struct connection *connecti
     client->service = service;
     client->connection = connection;
     client->user = user;
+    client->lane.share = &user->share;
     client->holds = 1;
     if (!client_enter(client)) {
         client_unhold(client);

@@ -23,7 +23,7 @@ static const struct grant *find_grant(const struct grants *grants, uid_t uid)
 static void user_grant(struct user *user, const struct grants *grants)
 {
     const struct grant *grant = find_grant(grants, user->uid);
-    user->weight = grant->weight;
+    user->share.weight = grant->weight;
     memcpy(user->most, grant->most, sizeof user->most);
 }
 

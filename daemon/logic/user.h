@@ -13,6 +13,8 @@
 #include "protocol/limits.h"
 #include "protocol/status.h"
 
+#include "share.h"
+
 // clang-format off
 /* What a user may have so much of at a time. The word is that of the setting.
  *  NAME           word             what is counted            what helps */
@@ -47,9 +49,9 @@ struct grants {
 struct user {
     uid_t uid;
     unsigned holds; /* of its clients and buffers; 0: the slot is free */
-    unsigned weight;
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
     unsigned unadmitted; /* connections beyond the quota that wait to be told so */
+    struct share share;  /* of devices */
 };
 
 struct user_table {

@@ -1,5 +1,5 @@
-/* Whose rows come next: turns of lanes, order inside a lane, jobs that wait for others, and a random run against the
- * rules. */
+/* Whose rows come next: turns, order inside a lane, classes, jobs that wait for others, and a random run against the
+ * rules. How much each user gets is test_shares.c's. */
 #include "daemon/logic/scheduler.h"
 
 #include <errno.h>
@@ -10,7 +10,11 @@
 #define JOBS         40
 #define BUFFER_COUNT 6
 
+#define LOW  SCAND_PRIORITY_LOW
+#define HIGH SCAND_PRIORITY_HIGH
+
 static struct scheduler scheduler;
+static struct share shares[LANES]; /* a user for each lane */
 static struct lane lanes[LANES];
 static struct job jobs[JOBS];
 static struct buffer buffers[BUFFER_COUNT];
@@ -19,21 +23,46 @@ static void begin(unsigned depth)
 {
     scheduler_init(&scheduler, depth);
     memset(lanes, 0, sizeof lanes);
+    memset(shares, 0, sizeof shares);
     memset(jobs, 0, sizeof jobs);
+    for (unsigned i = 0; i < LANES; i++) {
+        shares[i].weight = 1;
+        lanes[i].share = &shares[i];
+    }
 }
 
 /* A job of `rows` rows, one to a chunk, that reads one whole buffer and writes another. */
-static struct job *add(unsigned lane, unsigned number, uint64_t rows, unsigned input, unsigned output)
+static struct job *add_class(unsigned lane, enum scand_priority priority, unsigned number, uint64_t rows,
+                             unsigned input, unsigned output)
 {
-    jobs[number] = (struct job){.msgid = lane,
+    static const int ranks[] = {
+#define X(NAME, WORD, RANK) RANK,
+        SCAND_PRIORITIES(X)
+#undef X
+    };
+    jobs[number] = (struct job){.rank = ranks[priority],
                                 .rows = {.length = 1, .row_count = rows},
                                 .input = &buffers[input],
                                 .output = &buffers[output],
                                 .input_extent = {0, 100},
                                 .output_extent = {0, 100},
-                                .chunk_rows = 1};
+                                .chunk_rows = 1,
+                                .sample_bytes = 4};
     scheduler_add(&scheduler, &lanes[lane], &jobs[number]);
     return &jobs[number];
+}
+
+static struct job *add(unsigned lane, unsigned number, uint64_t rows, unsigned input, unsigned output)
+{
+    return add_class(lane, SCAND_PRIORITY_NORMAL, number, rows, input, output);
+}
+
+static bool lane_is_empty(const struct lane *lane)
+{
+    for (int i = 0; i < SCAND_PRIORITY_COUNT; i++)
+        if (lane->queue[i].first)
+            return false;
+    return !lane->active.first && !lane->share->turn && lane->share->queued_bytes == 0;
 }
 
 /* Ends a chunk as the service does. */
@@ -43,10 +72,10 @@ static void end(struct chunk *chunk, int status)
     chunk->status = status;
     bool ended = job_take_back(job, chunk);
     if (status)
-        scheduler_stop(&scheduler, &lanes[job->msgid], job);
-    scheduler_recycle(&scheduler, chunk);
+        scheduler_stop(&scheduler, job);
+    scheduler_take_back(&scheduler, chunk);
     if (ended)
-        scheduler_remove(&scheduler, &lanes[job->msgid], job);
+        scheduler_remove(&scheduler, job);
 }
 
 static struct job *owner_of(struct chunk *chunk)
@@ -86,11 +115,22 @@ static void never_more_than_depth(void)
     }
 }
 
-static void lanes_take_turns(void)
+static void users_take_turns(void)
 {
     begin(1);
     struct job *a = add(0, 0, 10, 0, 1), *b = add(1, 1, 2, 2, 3), *c = add(2, 2, 3, 4, 5);
     struct job *expected[] = {a, b, c, a, b, c, a, c, a, a};
+    for (int i = 0; i < 10; i++)
+        CHECK(step() == expected[i]);
+}
+
+/* And a user's lanes take turns in those of the user. */
+static void lanes_take_turns(void)
+{
+    begin(1);
+    lanes[1].share = &shares[0];
+    struct job *a = add(0, 0, 3, 0, 1), *b = add(1, 1, 2, 2, 3), *other = add(2, 2, 5, 4, 5);
+    struct job *expected[] = {a, other, b, other, a, other, b, other, a, other};
     for (int i = 0; i < 10; i++)
         CHECK(step() == expected[i]);
 }
@@ -104,7 +144,7 @@ static void newcomer_waits_a_turn(void)
     for (int i = 0; i < 7; i++)
         CHECK(step() == &jobs[0]);
     struct job *newcomer = add(1, 10, 5, 2, 3);
-    CHECK(step() == &jobs[0] || step() == newcomer);
+    CHECK(step() == newcomer);
     for (int i = 0; i < 4; i++) {
         struct job *first = step(), *second = step();
         CHECK((first == newcomer) != (second == newcomer));
@@ -161,7 +201,7 @@ static void stopped_jobs_still_block(void)
     struct job *a = add(0, 0, 10, 0, 1), *b = add(0, 1, 1, 1, 2);
     struct chunk *chunk = scheduler_next(&scheduler, 1);
     CHECK(!job_stop(a, -ECANCELED, "stop"));
-    scheduler_stop(&scheduler, &lanes[0], a);
+    scheduler_stop(&scheduler, a);
     CHECK(!scheduler_next(&scheduler, 1));
     end(chunk, 0);
     CHECK(owner_of(scheduler_next(&scheduler, 1)) == b);
@@ -176,31 +216,83 @@ static void failed_jobs_hand_out_no_more(void)
     CHECK(owner_of(scheduler_next(&scheduler, 1)) == b);
     end(second, 0);
     CHECK_EQ(a->state, JOB_ENDED);
-    CHECK(!lanes[0].queue);
+    CHECK(!scheduler.turn);
 }
 
 static void remove_from_anywhere(void)
 {
     begin(1);
     struct job *a = add(0, 0, 1, 0, 1), *b = add(0, 1, 1, 2, 3), *c = add(1, 2, 1, 4, 5);
-    scheduler_remove(&scheduler, &lanes[0], a);
-    scheduler_remove(&scheduler, &lanes[0], b);
-    scheduler_remove(&scheduler, &lanes[0], b); /* not there: nothing */
+    scheduler_remove(&scheduler, a);
+    scheduler_remove(&scheduler, b);
+    scheduler_remove(&scheduler, b); /* not there: nothing */
     CHECK(step() == c);
     CHECK(!step());
     CHECK(!scheduler.turn);
 }
 
 /*
+ * Classes.
+ */
+
+static void urgent_jobs_first(void)
+{
+    begin(1);
+    struct job *low = add_class(0, LOW, 0, 2, 0, 1), *normal = add(0, 1, 2, 2, 3);
+    CHECK(step() == normal);
+    struct job *high = add_class(0, HIGH, 2, 2, 4, 5);
+    CHECK(step() == high && step() == high && step() == normal && step() == low && step() == low);
+}
+
+/* The user's own, over all its lanes; another user goes on with what it has. */
+static void classes_order_a_users_own_jobs(void)
+{
+    begin(1);
+    lanes[1].share = &shares[0];
+    struct job *low = add_class(0, LOW, 0, 2, 0, 1), *high = add_class(1, HIGH, 1, 2, 2, 3);
+    struct job *other = add_class(2, LOW, 2, 4, 4, 5);
+    struct job *expected[] = {high, other, high, other, low, other, low, other};
+    for (int i = 0; i < 8; i++)
+        CHECK(step() == expected[i]);
+}
+
+/* It reads what the low one writes. What is before that one in its class keeps its place; what is not stays behind. */
+static void urgent_jobs_wait_for_what_they_need(void)
+{
+    begin(1);
+    struct job *normal = add(0, 0, 1, 4, 5), *before = add_class(0, LOW, 1, 1, 2, 3);
+    struct job *needed = add_class(0, LOW, 2, 2, 0, 1), *behind = add_class(0, LOW, 3, 1, 4, 0);
+    struct job *high = add_class(0, HIGH, 4, 1, 1, 2);
+    CHECK(step() == before && step() == needed && step() == needed && step() == high);
+    CHECK(step() == normal && step() == behind && !step());
+}
+
+/* While a class waits for what is with the device, the next one has its turn. */
+static void waiting_classes_give_way(void)
+{
+    begin(3);
+    add(0, 0, 1, 0, 1);
+    struct chunk *first = scheduler_next(&scheduler, 1);
+    struct job *high = add_class(0, HIGH, 1, 1, 1, 2), *low = add_class(0, LOW, 2, 1, 3, 4);
+    add_class(0, LOW, 3, 1, 2, 5); /* which reads what the high one writes */
+    CHECK(owner_of(scheduler_next(&scheduler, 1)) == low);
+    CHECK(!scheduler_next(&scheduler, 1));
+    end(first, 0);
+    CHECK(owner_of(scheduler_next(&scheduler, 1)) == high);
+    CHECK(!scheduler_next(&scheduler, 1));
+}
+
+/*
  * A random run: every rule checked at every chunk.
  */
 
-/* Nothing that touches what an unfinished earlier job of its lane writes, or writes what that one reads. */
+/* Nothing that touches what an unfinished earlier job of its lane writes, or writes what that one reads; nothing before
+ * an earlier one of its class. */
 static void check_start(const struct job *job)
 {
     for (const struct job *earlier = jobs; earlier < job; earlier++)
-        if (earlier->msgid == job->msgid && earlier->state != JOB_ENDED) {
-            CHECK(!job_has_rows(earlier));
+        if (earlier->lane == job->lane && earlier->state != JOB_ENDED) {
+            CHECK(!job_has_rows(earlier) || earlier->rank != job->rank);
             CHECK(!job_conflicts(job, earlier));
         }
 }
@@ -208,7 +300,8 @@ static void check_start(const struct job *job)
 static void random_add(uint64_t *state, unsigned number)
 {
     unsigned lane = (unsigned)(random_next(state) % LANES), input = (unsigned)(random_next(state) % BUFFER_COUNT);
-    add(lane, number, 1 + random_next(state) % 5, input, (unsigned)(random_next(state) % BUFFER_COUNT));
+    enum scand_priority priority = (enum scand_priority)(random_next(state) % SCAND_PRIORITY_COUNT);
+    add_class(lane, priority, number, 1 + random_next(state) % 5, input, (unsigned)(random_next(state) % BUFFER_COUNT));
 }
 
 static void random_cancel(uint64_t *state, unsigned added)
@@ -217,9 +310,9 @@ static void random_cancel(uint64_t *state, unsigned added)
     if (job->state == JOB_ENDED)
         return;
     bool ended = job_stop(job, -ECANCELED, "stop");
-    scheduler_stop(&scheduler, &lanes[job->msgid], job);
+    scheduler_stop(&scheduler, job);
     if (ended)
-        scheduler_remove(&scheduler, &lanes[job->msgid], job);
+        scheduler_remove(&scheduler, job);
 }
 
 static void random_run(uint64_t *state)
@@ -227,6 +320,8 @@ static void random_run(uint64_t *state)
     struct chunk *out[LIMIT_CHUNKS_IN_FLIGHT];
     unsigned out_count = 0, added = 0;
     begin(1 + (unsigned)(random_next(state) % LIMIT_CHUNKS_IN_FLIGHT));
+    for (unsigned i = 0; i < LANES; i++)
+        lanes[i].share = &shares[i / 2]; /* two users, of two lanes each */
     while (added < JOBS || scheduler.turn || out_count) {
         if (added < JOBS && random_next(state) % 2)
             random_add(state, added++);
@@ -245,7 +340,7 @@ static void random_run(uint64_t *state)
     for (unsigned i = 0; i < JOBS; i++)
         CHECK_EQ(jobs[i].state, JOB_ENDED);
     for (unsigned i = 0; i < LANES; i++)
-        CHECK(!lanes[i].queue && !lanes[i].active);
+        CHECK(lane_is_empty(&lanes[i]));
 }
 
 static void random_runs(void)
@@ -258,6 +353,7 @@ static void random_runs(void)
 static const struct test tests[] = {
     TEST(nothing_to_do),
     TEST(never_more_than_depth),
+    TEST(users_take_turns),
     TEST(lanes_take_turns),
     TEST(newcomer_waits_a_turn),
     TEST(order_inside_a_lane),
@@ -267,6 +363,10 @@ static const struct test tests[] = {
     TEST(stopped_jobs_still_block),
     TEST(failed_jobs_hand_out_no_more),
     TEST(remove_from_anywhere),
+    TEST(urgent_jobs_first),
+    TEST(classes_order_a_users_own_jobs),
+    TEST(urgent_jobs_wait_for_what_they_need),
+    TEST(waiting_classes_give_way),
     TEST(random_runs),
     TEST_END,
 };

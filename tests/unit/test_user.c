@@ -72,7 +72,7 @@ static void everything_is_granted_at_first(void)
 {
     users_init(&table);
     struct user *anna = user_acquire(&table, ANNA);
-    CHECK_EQ(anna->weight, 1);
+    CHECK_EQ(anna->share.weight, 1);
     for (enum quota quota = 0; quota < QUOTA_COUNT; quota++)
         CHECK_EQ(checked(anna, quota, UINT64_MAX), 0);
 }
@@ -84,12 +84,12 @@ static void grants_are_found(void)
     struct grants grants = grants_of(10, 2);
     users_configure(&table, &grants);
     struct user *bert = user_acquire(&table, BERT);
-    CHECK(early->weight == 6 && early->most[QUOTA_JOBS] == 30);
-    CHECK(bert->weight == 2 && bert->most[QUOTA_JOBS] == 10);
+    CHECK(early->share.weight == 6 && early->most[QUOTA_JOBS] == 30);
+    CHECK(bert->share.weight == 2 && bert->most[QUOTA_JOBS] == 10);
     grants = grants_of(5, 1);
     users_configure(&table, &grants);
-    CHECK(early->weight == 3 && early->most[QUOTA_JOBS] == 15);
-    CHECK(bert->weight == 1 && bert->most[QUOTA_CONNECTIONS] == 5);
+    CHECK(early->share.weight == 3 && early->most[QUOTA_JOBS] == 15);
+    CHECK(bert->share.weight == 1 && bert->most[QUOTA_CONNECTIONS] == 5);
 }
 
 static void quotas_are_counted_apart(void)

@@ -92,6 +92,13 @@ extern "C" {
     X(RUNNING, "running")    \
     X(STOPPING, "stopping")
 
+/* Which of a user's jobs go first, of the lowest rank. Other users' jobs are not concerned.
+ *  NAME    word      rank */
+#define SCAND_PRIORITIES(X)  \
+    X(NORMAL, "normal", 1)   \
+    X(LOW,    "low",    2)   \
+    X(HIGH,   "high",   0)
+
 // clang-format on
 
 #define SCAND_ENUMERATOR(PREFIX, NAME) SCAND_##PREFIX##_##NAME
@@ -122,6 +129,9 @@ enum scand_place { SCAND_PLACES(X) SCAND_PLACE_COUNT };
 #undef X
 #define X(NAME, WORD) SCAND_ENUMERATOR(JOB_STATE, NAME),
 enum scand_job_state { SCAND_JOB_STATES(X) SCAND_JOB_STATE_COUNT };
+#undef X
+#define X(NAME, WORD, RANK) SCAND_ENUMERATOR(PRIORITY, NAME),
+enum scand_priority { SCAND_PRIORITIES(X) SCAND_PRIORITY_COUNT };
 #undef X
 
 // clang-format off

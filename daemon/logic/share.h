@@ -1,0 +1,48 @@
+/*
+ * What the scheduler keeps of a user, and the rings in which users and their lanes stand: see scheduler.h. Whoever
+ * has a struct share sets its weight, and leaves the rest to the scheduler.
+ */
+#ifndef DAEMON_SHARE_H
+#define DAEMON_SHARE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Begins what stands in a ring. A ring is known by the pointer to whose turn it is; NULL: nobody is there. */
+struct ring {
+    struct ring *next, *previous;
+};
+
+/* Bytes, and the device time that they took. Older ones fade. */
+struct rate {
+    double bytes, us;
+};
+
+struct share {
+    struct ring ring;      /* first; among the users with a queue */
+    struct ring *turn;     /* of its lanes with a queue; NULL: it stands in no ring itself */
+    uint64_t weight;       /* from 1 */
+    uint64_t account_ns;   /* device time had, divided by the weight: what users are compared by */
+    uint64_t queued_bytes; /* of rows not handed out */
+    struct rate rate;      /* of its own chunks */
+};
+
+/* Behind all others. */
+static inline void ring_join(struct ring **turn, struct ring *node)
+{
+    struct ring *first = *turn ? *turn : node, *last = *turn ? first->previous : node;
+    node->next = first;
+    node->previous = last;
+    first->previous = last->next = node;
+    *turn = first;
+}
+
+static inline void ring_leave(struct ring **turn, struct ring *node)
+{
+    if (*turn == node)
+        *turn = node->next == node ? NULL : node->next;
+    node->previous->next = node->next;
+    node->next->previous = node->previous;
+}
+
+#endif
