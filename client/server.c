@@ -81,8 +81,9 @@ int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t cap
         daemon, &(struct call){.method = METHOD_server_stats, .params = &(struct msg_nothing){}, .result = &result});
     if (code)
         return (int)status_from_errno(code);
-#define COUNTER(S, NAME, KIND, PRESENCE, DETAIL) {#NAME, result.NAME},
-    const struct scand_counter all[] = {STATS_RESULT(COUNTER, stats_result)};
+    enum { NOW, TOTAL };
+#define COUNTER(X, S, NAME, PRESENCE, TYPE, TEXT) {#NAME, result.NAME, TEXT, TYPE},
+    const struct scand_counter all[] = {COUNTERS(COUNTER, , )};
 #undef COUNTER
     size_t n = sizeof all / sizeof all[0];
     n = n < capacity ? n : capacity;
@@ -90,6 +91,137 @@ int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t cap
         memcpy(counters, all, n * sizeof all[0]);
     *count = n;
     return SCAND_OK;
+}
+
+/* A daemon that counts more or fewer buckets than it has bounds for is taken at its shorter word. */
+static void histogram_fill(struct scand_histogram *histogram, const struct msg_histograms_result *all,
+                           const struct msg_histogram *from)
+{
+    uint32_t count = all->bounds_us_count + 1;
+    count = count < from->counts_count ? count : from->counts_count;
+    histogram->bound_count = count ? count - 1 : 0;
+    memcpy(histogram->bounds_us, all->bounds_us, histogram->bound_count * sizeof all->bounds_us[0]);
+    memcpy(histogram->counts, from->counts, count * sizeof from->counts[0]);
+    histogram->sum_us = from->sum_us;
+}
+
+int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t capacity, size_t *count)
+{
+    struct msg_histograms_result result;
+    int code = call_run(
+        daemon,
+        &(struct call){.method = METHOD_server_histograms, .params = &(struct msg_nothing){}, .result = &result});
+    if (code)
+        return (int)status_from_errno(code);
+#define ROW(X, S, NAME, TEXT) {#NAME, TEXT, &result.NAME},
+    const struct {
+        const char *name, *text;
+        const struct msg_histogram *from;
+    } all[] = {HISTOGRAMS(ROW, , )};
+#undef ROW
+    size_t n = sizeof all / sizeof all[0];
+    n = n < capacity ? n : capacity;
+    for (size_t i = 0; i < n; i++) {
+        histograms[i] = (struct scand_histogram){.name = all[i].name, .text = all[i].text};
+        histogram_fill(&histograms[i], &result, all[i].from);
+    }
+    *count = n;
+    return SCAND_OK;
+}
+
+static void job_fill(struct scand_job_info *job, const struct msg_job_row *from)
+{
+    *job = (struct scand_job_info){
+        .job = from->job,
+        .client = from->client,
+        .user = (uint32_t)from->user,
+        .state = (enum scand_job_state)from->state,
+        .rows = from->rows,
+        .rows_done = from->rows_done,
+        .bytes = from->bytes,
+        .age_us = from->age_us,
+        .running_us = from->running_us,
+    };
+    memcpy(job->name, from->name, sizeof job->name);
+    memcpy(job->operation, from->operation, sizeof job->operation);
+}
+
+static void client_fill(struct scand_client_info *client, const struct msg_client_row *from)
+{
+    *client = (struct scand_client_info){
+        .client = from->client,
+        .user = (uint32_t)from->user,
+        .pid = (uint32_t)from->pid,
+        .age_us = from->age_us,
+        .buffers = from->buffers,
+        .host_bytes = from->host_bytes,
+        .device_bytes = from->device_bytes,
+        .jobs_queued = from->jobs_queued,
+        .jobs_running = from->jobs_running,
+        .jobs_done = from->jobs_done,
+        .rows_scanned = from->rows_scanned,
+        .samples_scanned = from->samples_scanned,
+        .device_busy_us = from->device_busy_us,
+    };
+    memcpy(client->name, from->name, sizeof client->name);
+}
+
+_Static_assert(sizeof(((struct scand_job_info *)0)->operation) == LIMIT_NAME_BYTES &&
+                   sizeof(((struct scand_client_info *)0)->name) == LIMIT_NAME_BYTES &&
+                   SCAND_BUCKETS_MAX == LIMIT_BUCKETS,
+               "what is shown has the sizes of the wire");
+
+/* Where the list goes on after a page; one that leads back is the last. */
+static uint64_t page_after(uint64_t from, uint64_t next)
+{
+    return next > from ? next : 0;
+}
+
+int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t capacity, size_t *count,
+               uint64_t *next)
+{
+    struct msg_jobs_result page;
+    size_t n = 0;
+    do {
+        struct msg_page_params params = {from};
+        int code = call_run(daemon, &(struct call){.method = METHOD_server_jobs, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        uint32_t i = 0;
+        while (i < page.jobs_count && n < capacity)
+            job_fill(&jobs[n++], &page.jobs[i++]);
+        from = i < page.jobs_count ? page.jobs[i].job : page_after(from, page.next);
+    } while (from && n < capacity);
+    *count = n;
+    *next = from;
+    return SCAND_OK;
+}
+
+int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t capacity,
+                  size_t *count, uint64_t *next)
+{
+    struct msg_clients_result page;
+    size_t n = 0;
+    do {
+        struct msg_page_params params = {from};
+        int code =
+            call_run(daemon, &(struct call){.method = METHOD_server_clients, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        uint32_t i = 0;
+        while (i < page.clients_count && n < capacity)
+            client_fill(&clients[n++], &page.clients[i++]);
+        from = i < page.clients_count ? page.clients[i].client : page_after(from, page.next);
+    } while (from && n < capacity);
+    *count = n;
+    *next = from;
+    return SCAND_OK;
+}
+
+int scand_cancel_job(struct scand *daemon, uint64_t job)
+{
+    struct msg_job_number params = {job};
+    return (int)status_from_errno(call_run(daemon, &(struct call){.method = METHOD_server_cancel, .params = &params}));
 }
 
 int scand_drain(struct scand *daemon)

@@ -260,6 +260,56 @@ static void answer_kernels(const struct fake *fake, struct fake_client *client, 
     send_result(client, message->msgid, &msg_kernels_result_type, &result, NULL, 0);
 }
 
+/* Jobs 1, 3, 5 and so on, FAKE_LISTED of them, in pages of LIMIT_MAPS; fake->loop: pages that lead back. */
+static void answer_jobs(const struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    struct msg_jobs_result result = {0};
+    struct msg_page_params params;
+    struct error error;
+    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.jobs");
+    for (uint64_t job = params.from | 1; job < 2 * FAKE_LISTED; job += 2) {
+        if (result.jobs_count == LIMIT_MAPS) {
+            result.next = fake->loop ? 1 : job;
+            break;
+        }
+        struct msg_job_row *row = &result.jobs[result.jobs_count++];
+        *row = (struct msg_job_row){.job = job, .client = 7, .user = 1000, .state = SCAND_JOB_STATE_RUNNING, .rows = 9};
+        snprintf(row->name, sizeof row->name, "name%s", ending(fake));
+        snprintf(row->operation, sizeof row->operation, "scan%s", ending(fake));
+    }
+    send_result(client, message->msgid, &msg_jobs_result_type, &result, NULL, 0);
+}
+
+static void answer_clients(const struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    struct msg_clients_result result = {.clients_count = LIMIT_MAPS};
+    struct msg_page_params params;
+    struct error error;
+    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.clients");
+    uint64_t from = params.from ? params.from : 1;
+    result.next = from < FAKE_LISTED || fake->loop ? from + LIMIT_MAPS : 0;
+    for (uint32_t i = 0; i < LIMIT_MAPS; i++) {
+        struct msg_client_row *row = &result.clients[i];
+        *row = (struct msg_client_row){.client = from + i, .user = 1001, .pid = 17, .device_busy_us = 99};
+        snprintf(row->name, sizeof row->name, "name%s", ending(fake));
+    }
+    if (fake->loop)
+        result.next = from;
+    send_result(client, message->msgid, &msg_clients_result_type, &result, NULL, 0);
+}
+
+static void answer_histograms(struct fake_client *client, const struct message *message)
+{
+    struct msg_histograms_result result = {
+        .bounds_us = {10, 20},
+        .bounds_us_count = 2,
+        .job_queued = {.sum_us = 50, .counts = {1, 2, 3}, .counts_count = 3},
+        .job_duration = {.counts = {4, 5, 6, 7}, .counts_count = 4},
+        .chunk_upload = {.counts = {8}, .counts_count = 1},
+    };
+    send_result(client, message->msgid, &msg_histograms_result_type, &result, NULL, 0);
+}
+
 static void answer(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     switch (message->method) {
@@ -293,6 +343,15 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         break;
     case METHOD_server_kernels:
         answer_kernels(fake, client, message);
+        break;
+    case METHOD_server_jobs:
+        answer_jobs(fake, client, message);
+        break;
+    case METHOD_server_clients:
+        answer_clients(fake, client, message);
+        break;
+    case METHOD_server_histograms:
+        answer_histograms(client, message);
         break;
     default:
         send_nothing(client, message->msgid);

@@ -15,6 +15,7 @@
 #define FAKE_BUFFERS 16
 #define FAKE_JOBS    16
 #define FAKE_NONE    (-1)
+#define FAKE_LISTED  40 /* jobs that server.jobs tells of */
 
 /* Clears the screen, begins lines, is no UTF-8, and as UTF-8 a control character again; and how it may be shown. */
 #define RUDE       "\x1b[2J\r\n\t\x7f\x9b\xc2\x9b\xff"
@@ -63,6 +64,7 @@ struct fake {
     atomic_int progress; /* notifications before a job's answer, or when it is held */
     atomic_int version;  /* that hello chooses */
     atomic_int rude;     /* its texts end in RUDE */
+    atomic_int loop;     /* its pages lead back */
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int accepted;

@@ -101,6 +101,82 @@ static void test_server(void)
     rig_end();
 }
 
+static void test_jobs(void)
+{
+    rig_begin();
+    struct scand_job_info jobs[FAKE_LISTED + 1];
+    size_t count = 99;
+    uint64_t next = 99;
+    CHECK_EQ(scand_jobs(session, 0, jobs, FAKE_LISTED + 1, &count, &next), SCAND_OK);
+    CHECK(count == FAKE_LISTED && next == 0);
+    CHECK_EQ(fake.seen[METHOD_server_jobs], 2);
+    for (size_t i = 0; i < count; i++)
+        CHECK_EQ(jobs[i].job, 2 * i + 1);
+    CHECK(jobs[39].client == 7 && jobs[39].user == 1000 && jobs[39].rows == 9);
+    CHECK(jobs[39].state == SCAND_JOB_STATE_RUNNING && strcmp(jobs[39].name, "name") == 0);
+    /* Ends inside a page, at its end, in the next one, and before any. */
+    const size_t capacities[] = {5, LIMIT_MAPS, LIMIT_MAPS + 1, FAKE_LISTED, 0};
+    for (size_t i = 0; i < 5; i++) {
+        CHECK_EQ(scand_jobs(session, 0, jobs, capacities[i], &count, &next), SCAND_OK);
+        CHECK(count == capacities[i] && next == (count < FAKE_LISTED ? 2 * count + 1 : 0));
+    }
+    CHECK_EQ(scand_jobs(session, 78, jobs, 5, &count, &next), SCAND_OK);
+    CHECK(count == 1 && jobs[0].job == 79 && next == 0);
+    fake.loop = 1;
+    CHECK_EQ(scand_jobs(session, 3, jobs, FAKE_LISTED, &count, &next), SCAND_OK);
+    CHECK(count == LIMIT_MAPS && next == 0);
+    fake.fail_on = METHOD_server_jobs;
+    fake.fail_code = -EOPNOTSUPP;
+    CHECK_EQ(scand_jobs(session, 0, jobs, 1, &count, &next), SCAND_UNSUPPORTED);
+    CHECK_EQ(count, LIMIT_MAPS);
+    rig_end();
+}
+
+static void test_clients(void)
+{
+    rig_begin();
+    struct scand_client_info clients[2 * LIMIT_MAPS];
+    size_t count = 0;
+    uint64_t next = 0;
+    CHECK_EQ(scand_clients(session, 0, clients, 2 * LIMIT_MAPS, &count, &next), SCAND_OK);
+    CHECK(count == 2 * LIMIT_MAPS && next == 2 * LIMIT_MAPS + 1);
+    CHECK(clients[63].client == 64 && clients[63].user == 1001 && clients[63].pid == 17);
+    CHECK(clients[63].device_busy_us == 99 && strcmp(clients[63].name, "name") == 0);
+    CHECK_EQ(scand_clients(session, 2, clients, 1, &count, &next), SCAND_OK);
+    CHECK(count == 1 && clients[0].client == 2 && next == 3);
+    fake.loop = 1;
+    CHECK_EQ(scand_clients(session, 1, clients, 2 * LIMIT_MAPS, &count, &next), SCAND_OK);
+    CHECK(count == LIMIT_MAPS && next == 0);
+    rig_end();
+}
+
+static void test_histograms(void)
+{
+    rig_begin();
+    struct scand_histogram all[9];
+    size_t count = 0;
+    CHECK_EQ(scand_histograms(session, all, 9, &count), SCAND_OK);
+    CHECK(count == 5 && strcmp(all[0].name, "job_queued") == 0 && all[0].text[0]);
+    CHECK(all[0].bound_count == 2 && all[0].bounds_us[1] == 20 && all[0].counts[2] == 3 && all[0].sum_us == 50);
+    CHECK(all[1].bound_count == 2 && all[1].counts[2] == 6); /* more buckets than bounds */
+    CHECK(all[2].bound_count == 0 && all[2].counts[0] == 8); /* and fewer */
+    CHECK(all[4].bound_count == 0 && all[4].counts[0] == 0); /* and none */
+    CHECK_EQ(scand_histograms(session, all, 1, &count), SCAND_OK);
+    CHECK_EQ(count, 1);
+    rig_end();
+}
+
+static void test_cancel_job(void)
+{
+    rig_begin();
+    CHECK_EQ(scand_cancel_job(session, 5), SCAND_OK);
+    fake.fail_on = METHOD_server_cancel;
+    fake.fail_code = -ENOENT;
+    CHECK_EQ(scand_cancel_job(session, 5), SCAND_NOT_FOUND);
+    CHECK_EQ(fake.seen[METHOD_server_cancel], 2);
+    rig_end();
+}
+
 /* What a terminal would obey is not shown, wherever the daemon writes it. */
 static void test_rude_texts(void)
 {
@@ -115,6 +191,12 @@ static void test_rude_texts(void)
     scand_disconnect(other);
     CHECK_EQ(scand_devices(session, &device, 1, &count), SCAND_OK);
     CHECK(strcmp(device.name, "device 0" RUDE_SHOWN) == 0);
+    struct scand_job_info info;
+    struct scand_client_info client;
+    CHECK_EQ(scand_jobs(session, 0, &info, 1, &count, &(uint64_t){0}), SCAND_OK);
+    CHECK(strcmp(info.name, "name" RUDE_SHOWN) == 0 && strcmp(info.operation, "scan" RUDE_SHOWN) == 0);
+    CHECK_EQ(scand_clients(session, 0, &client, 1, &count, &(uint64_t){0}), SCAND_OK);
+    CHECK(strcmp(client.name, "name" RUDE_SHOWN) == 0);
     fake.fail_code = -EINVAL;
     fake.fail_on = METHOD_server_ping;
     CHECK_EQ(scand_ping(session, NULL), SCAND_INVALID);
@@ -506,6 +588,10 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_connect_fails),
                                     TEST(test_connect_to_a_slow_daemon),
                                     TEST(test_server),
+                                    TEST(test_jobs),
+                                    TEST(test_clients),
+                                    TEST(test_histograms),
+                                    TEST(test_cancel_job),
                                     TEST(test_rude_texts),
                                     TEST(test_buffer_create),
                                     TEST(test_buffer_import),

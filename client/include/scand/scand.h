@@ -67,10 +67,50 @@ struct scand_kernel {
     uint32_t reductions; /* with SCAND_OPERATION_REDUCE, those that it offers: bit 1 << enum scand_reduction */
 };
 
-/* A counter of the daemon since it began, by its name. */
+/* A counter of the daemon since it began, by its name. The unit comes last: jobs_done, pool_bytes, uptime_us. */
 struct scand_counter {
     const char *name; /* lives as long as the program */
     uint64_t value;
+    const char *text; /* what it counts, in a few words; lives as long */
+    uint32_t total;   /* 1: it only grows; 0: it is how things stand now */
+};
+
+/* How many times were at most bounds_us[i], but longer than bounds_us[i - 1]; the last of counts has no bound. */
+#define SCAND_BUCKETS_MAX 24
+struct scand_histogram {
+    const char *name; /* "job_queued"; lives as long as the program */
+    const char *text; /* which times; lives as long */
+    uint32_t bound_count;
+    uint64_t bounds_us[SCAND_BUCKETS_MAX - 1];
+    uint64_t counts[SCAND_BUCKETS_MAX]; /* bound_count + 1 of them */
+    uint64_t sum_us;                    /* of all times */
+};
+
+/* A job of any program that is queued or running. */
+struct scand_job_info {
+    uint64_t job;    /* its number in the daemon */
+    uint64_t client; /* the number of its connection */
+    uint32_t user;   /* whose that is */
+    enum scand_job_state state;
+    char name[64];      /* of the program, as it says; empty where this user may not see it, as below */
+    char operation[64]; /* "scan sum forward,backward f32" */
+    uint64_t rows, rows_done;
+    uint64_t bytes;      /* that input and output span together */
+    uint64_t age_us;     /* since its arrival */
+    uint64_t running_us; /* since its start; 0 before */
+};
+
+/* A connection of any program. */
+struct scand_client_info {
+    uint64_t client;
+    uint32_t user;
+    uint32_t pid; /* of the process that connected; 0 where this user may not see it */
+    char name[64];
+    uint64_t age_us;
+    uint64_t buffers, host_bytes, device_bytes;
+    uint64_t jobs_queued, jobs_running, jobs_done;
+    uint64_t rows_scanned, samples_scanned;
+    uint64_t device_busy_us; /* its share of the time for which the device had work */
 };
 
 /*
@@ -176,6 +216,18 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t cap
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t capacity, size_t *count);
 /* Fills at most `capacity` counters and sets *count to the number filled. */
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t capacity, size_t *count);
+/* Fills at most `capacity` histograms and sets *count to the number filled. */
+int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t capacity, size_t *count);
+/* Fills at most `capacity` jobs, or connections, of all users in the order of their numbers, the first being `from` or
+ * later, and sets *count to the number filled and *next to the `from` of what follows, 0 at the end. The list may
+ * change between two calls. On failure the array may have been written to. */
+int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t capacity, size_t *count,
+               uint64_t *next);
+int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t capacity,
+                  size_t *count, uint64_t *next);
+/* Cancels a job of any program, by the number that scand_jobs gives. Only its own user, root and the daemon's own user
+ * may, others get SCAND_INVALID; SCAND_NOT_FOUND when it is neither queued nor running. */
+int scand_cancel_job(struct scand *daemon, uint64_t job);
 /* Asks the daemon to refuse new jobs, finish those it has and stop. Only root and the daemon's own user may. */
 int scand_drain(struct scand *daemon);
 
