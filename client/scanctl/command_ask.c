@@ -5,17 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
+#include "ask.h"
 #include "protocol/status.h"
 #include "remote.h"
-#include "text.h"
 
-#define COUNTERS_MAX 256
-
-typedef int question(struct scand *daemon, bool json, struct fault *fault);
-
-/* The options, a connection, the question. */
-static int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault)
+int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault)
 {
     struct scand *daemon;
     int result = options_parse_common(argc, argv, common, fault);
@@ -52,22 +46,20 @@ static int ask_ping(struct scand *daemon, bool json, struct fault *fault)
     return 0;
 }
 
-static void devices_json(const struct scand_device *devices, size_t count)
+void devices_json(struct json *json, const char *key, const struct scand_device *devices, size_t count)
 {
-    struct json json = {.file = stdout};
-    json_open(&json, NULL, '[');
+    json_open(json, key, '[');
     for (size_t i = 0; i < count; i++) {
-        json_open(&json, NULL, '{');
-        json_text(&json, "name", devices[i].name);
-        json_text(&json, "backend", devices[i].backend);
-        json_unsigned(&json, "memory_bytes", devices[i].memory_bytes);
-        json_unsigned(&json, "memory_limit_bytes", devices[i].memory_limit_bytes);
-        json_unsigned(&json, "memory_used_bytes", devices[i].memory_used_bytes);
-        json_unsigned(&json, "chunk_bytes", devices[i].chunk_bytes);
-        json_close(&json, '}');
+        json_open(json, NULL, '{');
+        json_text(json, "name", devices[i].name);
+        json_text(json, "backend", devices[i].backend);
+        json_unsigned(json, "memory_bytes", devices[i].memory_bytes);
+        json_unsigned(json, "memory_limit_bytes", devices[i].memory_limit_bytes);
+        json_unsigned(json, "memory_used_bytes", devices[i].memory_used_bytes);
+        json_unsigned(json, "chunk_bytes", devices[i].chunk_bytes);
+        json_close(json, '}');
     }
-    json_close(&json, ']');
-    putchar('\n');
+    json_close(json, ']');
 }
 
 static void devices_table(const struct scand_device *devices, size_t count)
@@ -86,10 +78,13 @@ static int ask_devices(struct scand *daemon, bool json, struct fault *fault)
     int status = scand_devices(daemon, devices, LIMIT_MAPS, &count);
     if (status)
         return remote_fault(daemon, status, "devices", fault);
-    if (json)
-        devices_json(devices, count);
-    else
+    if (json) {
+        struct json out = {.file = stdout};
+        devices_json(&out, NULL, devices, count);
+        putchar('\n');
+    } else {
         devices_table(devices, count);
+    }
     return 0;
 }
 

@@ -15,6 +15,12 @@
     X(devices, "[--json]", "list the daemon's devices")                                   \
     X(kernels, "[--json]", "list what --algorithm may name")                              \
     X(stats, "[--json]", "print the daemon's counters")                                   \
+    X(jobs, "[--json]", "list the jobs that wait or run")                                 \
+    X(clients, "[--json]", "list the programs that are connected")                        \
+    X(metrics, "", "print counters and times for Prometheus")                             \
+    X(cancel, "JOB", "stop a job, by its number")                                         \
+    X(wait, "[--timeout S] [JOB]", "wait until a job, or all of yours, have ended")       \
+    X(drain, "", "finish all jobs, then stop the daemon")                                 \
     X(demo, "[OPTION...]", "scan a synthetic shot gather and check the result")
 
 #define X(NAME, ARGUMENTS, TEXT) \

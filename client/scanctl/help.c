@@ -66,7 +66,7 @@ void help_print(const char *command)
     }
 #define X(NAME, ARGUMENTS, TEXT)            \
     if (!strcmp(command, "scanctl " #NAME)) \
-        printf("usage: scanctl %s %s [--socket PATH]\n%s\n", #NAME, ARGUMENTS, TEXT);
+        printf("usage: scanctl %s%s%s [--socket PATH]\n%s\n", #NAME, *ARGUMENTS ? " " : "", ARGUMENTS, TEXT);
     COMMANDS(X)
 #undef X
 }

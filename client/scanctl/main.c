@@ -34,7 +34,7 @@ static void usage(void)
 
 static int fault_no_command(const char *word, struct fault *fault)
 {
-    char names[128] = "";
+    char names[256] = "";
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         strcat(names, i ? ", " : "");
         strcat(names, commands[i].name);

@@ -31,6 +31,25 @@ const char *duration(uint64_t microseconds, char *out)
     return out;
 }
 
+const char *binary_size(uint64_t bytes, char *out)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double size = (double)bytes / 1024;
+    size_t unit = 0;
+    for (; size >= 1023.95 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+        size /= 1024;
+    if (bytes < 1024)
+        snprintf(out, GROUPED_BYTES, "%" PRIu64 " B", bytes);
+    else
+        snprintf(out, GROUPED_BYTES, "%.1f %s", size, units[unit]);
+    return out;
+}
+
+double percent(uint64_t part, uint64_t all)
+{
+    return all ? 100 * (double)part / (double)all : 100;
+}
+
 double gigabytes_per_second(uint64_t bytes, uint64_t microseconds)
 {
     return microseconds ? (double)bytes / (double)microseconds / 1e3 : 0;

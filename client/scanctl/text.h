@@ -15,6 +15,10 @@
 const char *grouped(uint64_t number, char *out);
 /* "12.3 ms", from microseconds. out: GROUPED_BYTES. Returns out. */
 const char *duration(uint64_t microseconds, char *out);
+/* "12.3 MiB". out: GROUPED_BYTES. Returns out. */
+const char *binary_size(uint64_t bytes, char *out);
+/* 100 for all of nothing. */
+double percent(uint64_t part, uint64_t all);
 /* Gigabytes (10^9) per second; 0 for no time. */
 double gigabytes_per_second(uint64_t bytes, uint64_t microseconds);
 /* A whole decimal number, nothing before or after it. Returns false, *out untouched, for anything else. */

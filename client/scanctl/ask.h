@@ -1,0 +1,19 @@
+/* What the commands that ask the daemon share. */
+#ifndef SCANCTL_ASK_H
+#define SCANCTL_ASK_H
+
+#include "commands.h"
+#include "text.h"
+
+#define COUNTERS_MAX   256
+#define HISTOGRAMS_MAX 16
+
+/* Asks, and prints the answer. */
+typedef int question(struct scand *daemon, bool json, struct fault *fault);
+
+/* A command without options of its own: the options, a connection, the question. */
+int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault);
+
+void devices_json(struct json *json, const char *key, const struct scand_device *devices, size_t count);
+
+#endif
