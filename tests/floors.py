@@ -16,6 +16,7 @@ FLOORS = {
 # Headers of libraries, and the files that alone may include them.
 ALONE = {
     "msgpack.h": r"protocol/(codec|decode)\.c",
+    "ini.h": r"daemon/edge/config\.c",
     "uv.h": r"daemon/edge/(server\.h|worker\.c)",
     "cuda_runtime.h": r"kernels/.*|daemon/edge/(device_cuda\.c|cuda_copy\.h)",
     "pthread.h": r"(?!protocol/|daemon/logic/).*",

@@ -1,119 +1,118 @@
 #include "options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
+#include "config.h"
 #include "log.h"
-#include "protocol/status.h"
 
-#define POOL_BYTES_MAX          GIB(256)
-#define DEVICE_MEMORY_BYTES_MAX GIB(1024)
-#define THREADS_MAX             1024
+#define SYSTEM_CONFIG "/etc/scand/scand.conf"
 
 static const char help[] = "Usage: scand [OPTION]...\n"
                            "Runs scan jobs of many programs on one GPU, or without one on the processor.\n"
                            "\n"
-                           "  --socket PATH         where clients connect (default: $SCAND_SOCKET, else\n"
-                           "                        $XDG_RUNTIME_DIR/scand.sock, as root /run/scand/scand.sock)\n"
-                           "  --device WHICH        auto (a GPU if there is one), cpu, cuda, or cuda:N\n"
-                           "  --pool SIZE           host memory kept ready for buffers (default 1G)\n"
-                           "  --device-memory SIZE  most that is taken of the GPU's memory (default 512M)\n"
-                           "  --threads N           threads of the cpu device (default: one per core)\n"
+                           "  --config PATH         file with settings (default: " SYSTEM_CONFIG " as\n"
+                           "                        root, else $XDG_CONFIG_HOME/scand.conf, if it is there)\n"
                            "  --foreground          stay in the foreground\n"
                            "  --fail-chunk N        for tests: lose the device at its N-th chunk\n"
-                           "  --help, --version\n"
-                           "\n"
-                           "SIZE is a number of bytes, or of K, M, G (powers of 1024). Without --foreground\n"
-                           "the command returns when the daemon is ready.\n";
+                           "  --help, --version\n";
 
-/* A decimal number in [low, high] and nothing else. */
-static bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno || value < low || value > high)
-        return false;
-    *out = value;
-    return true;
-}
+static const char help_end[] = "\n"
+                               "SIZE is a number of bytes, or of K, M, G (powers of 1024). The default socket is\n"
+                               "$SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock, as root /run/scand/scand.sock.\n"
+                               "Without --foreground the command returns when the daemon is ready.\n";
 
-static bool parse_size(const char *text, uint64_t max, uint64_t *out)
+/* A row for each setting of a section. */
+static void print_settings(enum section section, const char *prefix)
 {
-    char digits[32];
-    size_t length = strlen(text);
-    const char *units = "KMG", *unit = length ? strchr(units, toupper((unsigned char)text[length - 1])) : NULL;
-    if (length == 0 || length >= sizeof digits)
-        return false;
-    memcpy(digits, text, length + 1);
-    unsigned shift = 0;
-    if (unit) {
-        digits[length - 1] = '\0';
-        shift = 10 * (unsigned)(unit - units + 1);
+    static const char *const words[] = {"PATH", "DEVICE", "SIZE", "N"};
+    struct settings standard;
+    settings_init(&standard);
+    for (enum setting i = 0; i < SETTING_COUNT; i++) {
+        const struct setting_type *type = &setting_types[i];
+        char option[64], allowed[64], value[64];
+        if (type->section != section)
+            continue;
+        snprintf(option, sizeof option, "--%s%s %s", prefix, type->word, words[type->unit]);
+        printf("  %-28s %s\n", option, type->help);
+        if (type->unit != UNIT_PATH)
+            printf("  %-28s (%s; default %s)\n", "", setting_allowed(i, allowed, sizeof allowed),
+                   setting_format(&standard, i, value, sizeof value));
     }
-    if (!parse_number(digits, 0, max >> shift, out))
-        return false;
-    *out <<= shift;
-    return true;
 }
 
-static bool parse_device(const char *text, struct options *options)
+static void print_help(void)
 {
-    uint64_t index = 0;
-    if (strcmp(text, "auto") == 0)
-        options->device = DEVICE_AUTO;
-    else if (strcmp(text, "cpu") == 0)
-        options->device = DEVICE_CPU;
-    else if (strcmp(text, "cuda") == 0 || (strncmp(text, "cuda:", 5) == 0 && parse_number(text + 5, 0, 1023, &index)))
-        options->device = DEVICE_CUDA;
-    else
-        return false;
-    options->cuda_index = (int)index;
-    return true;
+    fputs(help, stdout);
+    puts("\nSettings, as options or, without the dashes, in the file's section [daemon]:");
+    print_settings(SECTION_DAEMON, "");
+    puts("\nWhat a user gets at most, as options or, without --quota-, in the file's section\n"
+         "[quota], and for one user in [user NAME]. SIGHUP reads these again:");
+    print_settings(SECTION_QUOTA, "quota-");
+    fputs(help_end, stdout);
 }
 
-static int usage_error(const char *option, const char *value, const char *allowed)
+/*
+ * The command line.
+ */
+
+/* What getopt_long returns for an option that is not a setting; those are their index from here on. */
+enum { OPTION_CONFIG = 'c', OPTION_FOREGROUND = 'f', OPTION_FAIL = 'x', OPTION_HELP = 'h', OPTION_VERSION = 'v' };
+#define OPTION_SETTINGS 256
+
+#define OPTION_PREFIX_DAEMON ""
+#define OPTION_PREFIX_QUOTA  "quota-"
+
+// clang-format off
+static const struct option option_names[] = {
+#define X(NAME, SECTION, WORD, UNIT, LOW, HIGH, STANDARD, HELP) \
+    {OPTION_PREFIX_##SECTION WORD, required_argument, NULL, OPTION_SETTINGS + SETTING_##NAME},
+    SETTINGS(X)
+#undef X
+    {"config", required_argument, NULL, OPTION_CONFIG},
+    {"foreground", no_argument, NULL, OPTION_FOREGROUND},
+    {"fail-chunk", required_argument, NULL, OPTION_FAIL},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {0},
+};
+// clang-format on
+
+static int parse_setting(enum setting setting, const char *value, struct options *options)
 {
-    log_error("%s is \"%s\"; allowed: %s; see scand --help", option, value, allowed);
+    char name[64];
+    struct error error;
+    snprintf(name, sizeof name, "--%s", option_names[setting].name);
+    if (setting_parse(&options->command_line, setting, value, name, &error) == 0)
+        return -1;
+    log_error("%s; see scand --help", error.message);
     return EX_USAGE;
 }
 
-static int parse_option(int option, const char *value, struct options *options, const char **socket)
+static int parse_option(int option, const char *value, struct options *options)
 {
-    uint64_t number;
+    if (option >= OPTION_SETTINGS)
+        return parse_setting((enum setting)(option - OPTION_SETTINGS), value, options);
     switch (option) {
-    case 's':
-        *socket = value;
+    case OPTION_CONFIG:
+        options->config = value;
         return -1;
-    case 'd':
-        return parse_device(value, options) ? -1 : usage_error("--device", value, "auto, cpu, cuda, cuda:N");
-    case 'p':
-        return parse_size(value, POOL_BYTES_MAX, &options->pool_bytes) ? -1 : usage_error("--pool", value, "0 to 256G");
-    case 'm':
-        return parse_size(value, DEVICE_MEMORY_BYTES_MAX, &options->device_memory_bytes)
-                   ? -1
-                   : usage_error("--device-memory", value, "0 to 1024G");
-    case 't':
-        if (!parse_number(value, 0, THREADS_MAX, &number))
-            return usage_error("--threads", value, "0 to 1024");
-        options->threads = (unsigned)number;
-        return -1;
-    case 'f':
+    case OPTION_FOREGROUND:
         options->foreground = true;
         return -1;
-    case 'x':
-        return parse_number(value, 1, UINT64_MAX, &options->fail_chunk)
-                   ? -1
-                   : usage_error("--fail-chunk", value, "1 and more");
-    case 'h':
-        fputs(help, stdout);
+    case OPTION_FAIL:
+        if (number_parse(value, 1, UINT64_MAX, &options->fail_chunk))
+            return -1;
+        log_error("--fail-chunk is \"%s\"; allowed: 1 and more; see scand --help", value);
+        return EX_USAGE;
+    case OPTION_HELP:
+        print_help();
         return EX_OK;
-    case 'v':
+    case OPTION_VERSION:
         puts("scand " SCAND_RELEASE);
         return EX_OK;
     default:
@@ -122,33 +121,126 @@ static int parse_option(int option, const char *value, struct options *options, 
     }
 }
 
+/*
+ * The file, and all together.
+ */
+
+/* Where the file is when the command line does not say. False: nowhere, or in a folder that is not for this user. */
+static bool find_config(char *path, size_t size)
+{
+    const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (geteuid() == 0)
+        snprintf(path, size, SYSTEM_CONFIG);
+    else if (folder && *folder)
+        snprintf(path, size, "%s/scand.conf", folder);
+    else if (home && *home)
+        snprintf(path, size, "%s/.config/scand.conf", home);
+    else
+        return false;
+    return access(path, F_OK) == 0;
+}
+
+static int read_config(const struct options *options, struct config *config, struct error *error)
+{
+    char path[4096];
+    *config = (struct config){0};
+    if (options->config)
+        return config_read(options->config, config, error);
+    return find_config(path, sizeof path) ? config_read(path, config, error) : 0;
+}
+
+static void fill_grant(const struct settings *settings, struct grant *grant)
+{
+    _Static_assert(SETTING_QUOTA_CONNECTIONS - SETTING_QUOTA_HOST_MEMORY == QUOTA_CONNECTIONS, "in the same order");
+    for (unsigned quota = 0; quota < QUOTA_COUNT; quota++)
+        grant->most[quota] = settings->number[SETTING_QUOTA_HOST_MEMORY + quota];
+    grant->weight = (unsigned)settings->number[SETTING_WEIGHT];
+}
+
+/* What the file says of a user counts more than what the command line says of all. */
+static void fill_grants(const struct settings *settings, const struct config *config, struct grants *grants)
+{
+    fill_grant(settings, &grants->standard);
+    grants->own_count = config->user_count;
+    for (size_t i = 0; i < config->user_count; i++) {
+        struct settings own = *settings;
+        settings_overlay(&own, &config->users[i].settings);
+        grants->own[i].uid = config->users[i].uid;
+        fill_grant(&own, &grants->own[i].grant);
+    }
+}
+
+/* Settings and grants anew, from all sources. */
+static int gather(const struct options *options, struct settings *settings, struct grants *grants, struct error *error)
+{
+    static struct config config;
+    int r = read_config(options, &config, error);
+    if (r)
+        return r;
+    settings_init(settings);
+    settings_overlay(settings, &config.settings);
+    settings_overlay(settings, &options->command_line);
+    fill_grants(settings, &config, grants);
+    return 0;
+}
+
+static void fill_fields(struct options *options)
+{
+    const uint64_t *number = options->settings.number;
+    uint64_t device = number[SETTING_DEVICE];
+    options->device = device < DEVICE_CUDA ? (enum device_choice)device : DEVICE_CUDA;
+    options->cuda_index = device < DEVICE_CUDA ? 0 : (int)(device - DEVICE_CUDA);
+    options->pool_bytes = number[SETTING_POOL];
+    options->device_memory_bytes = number[SETTING_DEVICE_MEMORY];
+    options->threads = (unsigned)number[SETTING_THREADS];
+}
+
 int options_parse(int argc, char **argv, struct options *options)
 {
-    static const struct option names[] = {
-        {"socket", required_argument, NULL, 's'},     {"device", required_argument, NULL, 'd'},
-        {"pool", required_argument, NULL, 'p'},       {"device-memory", required_argument, NULL, 'm'},
-        {"threads", required_argument, NULL, 't'},    {"foreground", no_argument, NULL, 'f'},
-        {"fail-chunk", required_argument, NULL, 'x'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},          {0},
-    };
-    const char *socket = NULL;
     struct error error;
     int option, code = -1;
-    *options = (struct options){.pool_bytes = GIB(1), .device_memory_bytes = MIB(512)};
-    while (code < 0 && (option = getopt_long(argc, argv, "", names, NULL)) != -1)
-        code = parse_option(option, optarg, options, &socket);
+    *options = (struct options){0};
+    while (code < 0 && (option = getopt_long(argc, argv, "", option_names, NULL)) != -1)
+        code = parse_option(option, optarg, options);
     if (code >= 0)
         return code;
     if (optind < argc) {
         log_error("\"%s\" is no option; scand takes no other arguments; see scand --help", argv[optind]);
         return EX_USAGE;
     }
-    if (socket_path(socket, options->socket, &error)) {
-        if (socket)
-            log_error("--socket is \"%s\": %s; see scand --help", socket, error.message);
-        else
-            log_error("%s", error.message);
+    if (gather(options, &options->settings, &options->grants, &error)) {
+        log_error("%s", error.message);
+        return EX_CONFIG;
+    }
+    fill_fields(options);
+    if (socket_path(options->settings.given[SETTING_SOCKET] ? options->settings.socket : NULL, options->socket,
+                    &error)) {
+        log_error("%s", error.message);
         return EX_USAGE;
     }
     return -1;
+}
+
+static void log_unchanged(const struct settings *now, const struct settings *wanted)
+{
+    for (enum setting i = 0; i < SETTING_COUNT; i++) {
+        char old[SOCKET_PATH_BYTES], new[SOCKET_PATH_BYTES];
+        if (setting_types[i].section == SECTION_QUOTA ||
+            strcmp(setting_format(now, i, old, sizeof old), setting_format(wanted, i, new, sizeof new)) == 0)
+            continue;
+        log_error("\"%s\" is \"%s\" now, but stays \"%s\" until scand is started again", setting_types[i].word, new,
+                  old);
+    }
+}
+
+int options_reload(struct options *options, struct error *error)
+{
+    struct settings settings;
+    struct grants grants;
+    int r = gather(options, &settings, &grants, error);
+    if (r)
+        return r;
+    log_unchanged(&options->settings, &settings);
+    options->grants = grants;
+    return 0;
 }

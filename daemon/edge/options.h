@@ -1,13 +1,9 @@
-/* The command line. */
+/* What the daemon was started with: the command line over the configuration file over the defaults. */
 #ifndef DAEMON_OPTIONS_H
 #define DAEMON_OPTIONS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "protocol/socket.h"
-
-enum device_choice { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
+#include "daemon/logic/user.h"
+#include "settings.h"
 
 struct options {
     char socket[SOCKET_PATH_BYTES];
@@ -15,12 +11,20 @@ struct options {
     int cuda_index;
     uint64_t pool_bytes;
     uint64_t device_memory_bytes;
-    unsigned threads;    /* of the CPU device; 0: one per core */
-    uint64_t fail_chunk; /* for tests: this chunk loses the device; 0: none */
+    unsigned threads;     /* of the CPU device; 0: one per core */
+    struct grants grants; /* to users; the only thing that a reload changes */
+    uint64_t fail_chunk;  /* for tests: this chunk loses the device; 0: none */
     bool foreground;
+
+    const char *config;           /* the file named on the command line, or NULL */
+    struct settings command_line; /* what it gives */
+    struct settings settings;     /* all of them, from wherever they came */
 };
 
 /* Fills *options. Returns -1 to go on, or an exit code: help was shown, or a message said what is wrong. */
 int options_parse(int argc, char **argv, struct options *options);
+/* Reads the file again: 0 with new grants, and log lines on what else has changed but needs a new start; or -errno,
+ * with *error and nothing changed. */
+int options_reload(struct options *options, struct error *error);
 
 #endif

@@ -22,12 +22,12 @@
 #define QUICK_FAILURES_MAX 5
 
 struct supervisor {
-    const struct options *options;
+    struct options *options;
     int listen_fd, ready_fd;
     pid_t worker;
     time_t started;
-    bool stopping;         /* told to end */
-    atomic_bool *draining; /* shared with the worker, which may be told too, by a client */
+    bool stopping; /* told to end */
+    struct shared *shared;
     unsigned quick_failures;
     sigset_t signals;
 };
@@ -52,8 +52,9 @@ static int start_worker(struct supervisor *self)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EX_SOFTWARE);
+    signal(SIGHUP, SIG_IGN); /* until the worker looks for it */
     sigprocmask(SIG_UNBLOCK, &self->signals, NULL);
-    _exit(worker_run(self->options, self->listen_fd, self->ready_fd, self->draining));
+    _exit(worker_run(self->options, self->listen_fd, self->ready_fd, self->shared));
 }
 
 static void describe_end(int status, char *text, size_t size)
@@ -72,7 +73,8 @@ static int after_worker(struct supervisor *self, int status)
     bool quick = now_s() - self->started < QUICK_S;
     if (WIFEXITED(status) && WEXITSTATUS(status) != WORKER_LOST)
         return WEXITSTATUS(status);
-    if (self->stopping || atomic_load(self->draining)) {
+    /* The worker may have been told to drain by a client. */
+    if (self->stopping || atomic_load(&self->shared->draining)) {
         log_error("the worker ended by %s before it was drained; jobs that it had are lost", end);
         return EX_OK;
     }
@@ -96,12 +98,35 @@ static void stop_worker(struct supervisor *self)
     self->stopping = true;
 }
 
+static void share_grants(struct supervisor *self)
+{
+    unsigned next = !atomic_load(&self->shared->current);
+    self->shared->grants[next] = self->options->grants;
+    atomic_store(&self->shared->current, next);
+}
+
+/* Here and not in the worker: looking up users may take long, and the next worker has to know, too. */
+static void reload(struct supervisor *self)
+{
+    struct error error;
+    if (options_reload(self->options, &error)) {
+        log_error("%s; the settings stay as they were", error.message);
+        return;
+    }
+    share_grants(self);
+    kill(self->worker, SIGHUP);
+    log_info("settings were read again: quotas and weights of %zu users and of all others",
+             self->options->grants.own_count);
+}
+
 static int supervise(struct supervisor *self)
 {
     for (;;) {
         int status, code = -1, number = sigwaitinfo(&self->signals, NULL);
         if (number == SIGTERM || number == SIGINT)
             stop_worker(self);
+        if (number == SIGHUP)
+            reload(self);
         while (code < 0 && waitpid(self->worker, &status, WNOHANG) == self->worker)
             code = after_worker(self, status);
         if (code >= 0)
@@ -124,22 +149,24 @@ static void block_signals(struct supervisor *self)
     sigemptyset(&self->signals);
     sigaddset(&self->signals, SIGTERM);
     sigaddset(&self->signals, SIGINT);
+    sigaddset(&self->signals, SIGHUP);
     sigaddset(&self->signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &self->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 
-int supervisor_run(const struct options *options, int ready_fd)
+int supervisor_run(struct options *options, int ready_fd)
 {
     struct supervisor self = {.options = options, .ready_fd = ready_fd};
     struct error error;
     block_signals(&self);
     raise_open_files();
-    self.draining = mmap(NULL, sizeof *self.draining, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (self.draining == MAP_FAILED) {
+    self.shared = mmap(NULL, sizeof *self.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (self.shared == MAP_FAILED) {
         log_error("no memory to share with workers: %s", strerror(errno));
         return EX_OSERR;
     }
+    share_grants(&self);
 
     /* Before CUDA starts, so that early clients wait instead of failing. As root the daemon serves every user. */
     self.listen_fd = socket_listen(options->socket, getuid() == 0 ? 0666 : 0600, &error);

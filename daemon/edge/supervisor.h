@@ -8,7 +8,7 @@
 #include "options.h"
 
 /* Runs until the worker has drained, or cannot be kept alive. A byte goes to ready_fd when the first one takes jobs.
- * Returns an exit code. */
-int supervisor_run(const struct options *options, int ready_fd);
+ * SIGHUP changes the options' grants. Returns an exit code. */
+int supervisor_run(struct options *options, int ready_fd);
 
 #endif

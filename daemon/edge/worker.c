@@ -24,8 +24,8 @@ struct worker {
     struct runner runner;
     uv_loop_t loop;
     uv_async_t completed;
-    uv_signal_t terminate, interrupt;
-    atomic_bool *draining;
+    uv_signal_t terminate, interrupt, reload;
+    struct shared *shared;
 };
 
 /* A piece of work in libuv's thread pool. */
@@ -127,7 +127,7 @@ static void ops_output(void *context, struct client *client)
 static void ops_draining(void *context)
 {
     struct worker *worker = context;
-    atomic_store(worker->draining, true);
+    atomic_store(&worker->shared->draining, true);
 }
 
 static void ops_drained(void *context)
@@ -184,6 +184,17 @@ static void on_signal(uv_signal_t *signal, int number)
     service_drain(&worker->service);
 }
 
+static void configure(struct worker *worker)
+{
+    service_configure(&worker->service, &worker->shared->grants[atomic_load(&worker->shared->current)]);
+}
+
+static void on_reload(uv_signal_t *signal, int number)
+{
+    (void)number;
+    configure(signal->data);
+}
+
 static int start_loop(struct worker *worker, int listen_fd)
 {
     int r = uv_loop_init(&worker->loop);
@@ -192,9 +203,12 @@ static int start_loop(struct worker *worker, int listen_fd)
     uv_async_init(&worker->loop, &worker->completed, collect_chunks);
     uv_signal_init(&worker->loop, &worker->terminate);
     uv_signal_init(&worker->loop, &worker->interrupt);
-    worker->completed.data = worker->terminate.data = worker->interrupt.data = worker;
+    uv_signal_init(&worker->loop, &worker->reload);
+    worker->completed.data = worker->terminate.data = worker->interrupt.data = worker->reload.data = worker;
     uv_signal_start(&worker->terminate, on_signal, SIGTERM);
     uv_signal_start(&worker->interrupt, on_signal, SIGINT);
+    uv_signal_start(&worker->reload, on_reload, SIGHUP);
+    configure(worker); /* after that, so that no change is missed */
     r = runner_start(&worker->runner, worker->device, chunks_completed, worker);
     return r ? r : server_start(&worker->server, &worker->loop, &worker->service, listen_fd);
 }
@@ -211,6 +225,7 @@ static void stop_loop(struct worker *worker)
     uv_close((uv_handle_t *)&worker->completed, NULL);
     uv_close((uv_handle_t *)&worker->terminate, NULL);
     uv_close((uv_handle_t *)&worker->interrupt, NULL);
+    uv_close((uv_handle_t *)&worker->reload, NULL);
     uv_run(&worker->loop, UV_RUN_DEFAULT);
     uv_loop_close(&worker->loop);
 }
@@ -229,9 +244,9 @@ static int prepare(struct worker *worker, const struct options *options, struct 
     return r;
 }
 
-int worker_run(const struct options *options, int listen_fd, int ready_fd, atomic_bool *draining)
+int worker_run(const struct options *options, int listen_fd, int ready_fd, struct shared *shared)
 {
-    struct worker worker = {.draining = draining};
+    struct worker worker = {.shared = shared};
     struct error error;
     if (prepare(&worker, options, &error)) {
         log_error("%s", error.message);

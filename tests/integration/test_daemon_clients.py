@@ -164,6 +164,8 @@ class Deaths(DaemonTest):
 
 
 class Crowds(DaemonTest):
+    options = ("--quota-connections", "1024")
+
     def memory_kib(self):
         with open(f"/proc/{self.worker}/status") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))

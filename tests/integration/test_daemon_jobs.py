@@ -344,7 +344,7 @@ class Refused(JobTest):
 class OutOfDeviceMemory(JobTest):
     """The GPU has less memory than scand may take: the device itself refuses, and goes on."""
 
-    options = ("--device-memory", "1024G")
+    options = ("--device-memory", "1024G", "--quota-device-memory", "1024G")
 
     def check_device(self, client, memory, far):
         self.check(client, memory, scan(tensor(memory.buffer, [100, 100]), passes=["forward", "backward"]))

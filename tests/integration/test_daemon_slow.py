@@ -58,7 +58,7 @@ class Patience(DaemonTest):
         client = self.clients["silent"]
         self.assertEqual(client.wait(7), {})
         self.assertTrue(client.is_closed())
-        self.assertIn("half a message", self.daemon.log_text())
+        self.assertIn("did not complete a message", self.daemon.log_text())
 
     def test_a_long_message_byte_by_byte(self):
         self.assertGreater(self.ended["long"], 4.5)

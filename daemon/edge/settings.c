@@ -1,0 +1,183 @@
+#include "settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE_INDEX_MAX 1023
+
+const struct setting_type setting_types[SETTING_COUNT] = {
+#define X(NAME, SECTION, WORD, UNIT, LOW, HIGH, STANDARD, HELP) \
+    {SECTION_##SECTION, WORD, UNIT_##UNIT, LOW, HIGH, STANDARD, HELP},
+    SETTINGS(X)
+#undef X
+};
+
+void settings_init(struct settings *settings)
+{
+    *settings = (struct settings){0};
+    for (enum setting i = 0; i < SETTING_COUNT; i++)
+        settings->number[i] = setting_types[i].standard;
+}
+
+void settings_overlay(struct settings *settings, const struct settings *above)
+{
+    for (enum setting i = 0; i < SETTING_COUNT; i++) {
+        if (!above->given[i])
+            continue;
+        settings->given[i] = true;
+        settings->number[i] = above->number[i];
+        if (setting_types[i].unit == UNIT_PATH)
+            memcpy(settings->socket, above->socket, sizeof settings->socket);
+    }
+}
+
+enum setting setting_find(enum section section, const char *word)
+{
+    enum setting i = 0;
+    while (i < SETTING_COUNT && (setting_types[i].section != section || strcmp(setting_types[i].word, word) != 0))
+        i++;
+    return i;
+}
+
+bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno || value < low || value > high)
+        return false;
+    *out = value;
+    return true;
+}
+
+static const char units[] = "KMG"; /* powers of 1024 */
+
+static bool parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+    char digits[32];
+    size_t length = strlen(text);
+    const char *unit = length ? strchr(units, toupper((unsigned char)text[length - 1])) : NULL;
+    uint64_t value;
+    if (length == 0 || length >= sizeof digits)
+        return false;
+    memcpy(digits, text, length + 1);
+    unsigned shift = 0;
+    if (unit) {
+        digits[length - 1] = '\0';
+        shift = 10 * (unsigned)(unit - units + 1);
+    }
+    if (!number_parse(digits, 0, high >> shift, &value) || value << shift < low)
+        return false;
+    *out = value << shift;
+    return true;
+}
+
+static bool parse_device(const char *text, uint64_t *out)
+{
+    uint64_t index = 0;
+    if (strcmp(text, "auto") == 0)
+        *out = DEVICE_AUTO;
+    else if (strcmp(text, "cpu") == 0)
+        *out = DEVICE_CPU;
+    else if (strcmp(text, "cuda") == 0 ||
+             (strncmp(text, "cuda:", 5) == 0 && number_parse(text + 5, 0, DEVICE_INDEX_MAX, &index)))
+        *out = DEVICE_CUDA + index;
+    else
+        return false;
+    return true;
+}
+
+static bool parse_value(const struct setting_type *type, const char *text, uint64_t *out)
+{
+    switch (type->unit) {
+    case UNIT_DEVICE:
+        return parse_device(text, out);
+    case UNIT_SIZE:
+        return parse_size(text, type->low, type->high, out);
+    default:
+        return number_parse(text, type->low, type->high, out);
+    }
+}
+
+static int parse_path(const char *text, char path[SOCKET_PATH_BYTES], const char *name, struct error *error)
+{
+    struct error reason;
+    char taken[SOCKET_PATH_BYTES];
+    if (socket_path(text, taken, &reason))
+        return error_set(error, -EINVAL, "%s is \"%.200s\": %s", name, text, reason.message);
+    memcpy(path, taken, sizeof taken);
+    return 0;
+}
+
+int setting_parse(struct settings *settings, enum setting setting, const char *text, const char *name,
+                  struct error *error)
+{
+    char allowed[64];
+    const struct setting_type *type = &setting_types[setting];
+    int r = 0;
+    if (type->unit == UNIT_PATH)
+        r = parse_path(text, settings->socket, name, error);
+    else if (!parse_value(type, text, &settings->number[setting]))
+        r = error_set(error, -EINVAL, "%s is \"%.200s\"; allowed: %s", name, text,
+                      setting_allowed(setting, allowed, sizeof allowed));
+    if (!r)
+        settings->given[setting] = true;
+    return r;
+}
+
+/* In the largest unit that needs no fraction. */
+static void format_size(uint64_t value, char *out, size_t size)
+{
+    size_t unit = 0;
+    while (value && value % 1024 == 0 && unit < sizeof units - 1) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(out, size, "%" PRIu64 "%.1s", value, unit ? &units[unit - 1] : "");
+}
+
+static void format_device(uint64_t value, char *out, size_t size)
+{
+    if (value < DEVICE_CUDA)
+        snprintf(out, size, "%s", value == DEVICE_CPU ? "cpu" : "auto");
+    else
+        snprintf(out, size, "cuda:%" PRIu64, value - DEVICE_CUDA);
+}
+
+static void format_value(enum unit unit, uint64_t value, char *out, size_t size)
+{
+    if (unit == UNIT_DEVICE)
+        format_device(value, out, size);
+    else if (unit == UNIT_SIZE)
+        format_size(value, out, size);
+    else
+        snprintf(out, size, "%" PRIu64, value);
+}
+
+const char *setting_format(const struct settings *settings, enum setting setting, char *out, size_t size)
+{
+    if (setting_types[setting].unit == UNIT_PATH)
+        snprintf(out, size, "%s", settings->socket);
+    else
+        format_value(setting_types[setting].unit, settings->number[setting], out, size);
+    return out;
+}
+
+const char *setting_allowed(enum setting setting, char *out, size_t size)
+{
+    const struct setting_type *type = &setting_types[setting];
+    char low[32], high[32];
+    format_value(type->unit, type->low, low, sizeof low);
+    format_value(type->unit, type->high, high, sizeof high);
+    if (type->unit == UNIT_PATH)
+        snprintf(out, size, "a path of up to %d bytes", (int)SOCKET_PATH_BYTES - 1);
+    else if (type->unit == UNIT_DEVICE)
+        snprintf(out, size, "auto, cpu, cuda, cuda:N");
+    else
+        snprintf(out, size, "%s to %s", low, high);
+    return out;
+}

@@ -1,0 +1,84 @@
+/*
+ * The settings of the daemon: one table, from which come the command line's options, the configuration file's keys,
+ * their checks and `scand --help`. Those of section [quota] are for every user, and a section [user NAME] of the file
+ * has them for one.
+ */
+#ifndef DAEMON_SETTINGS_H
+#define DAEMON_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/limits.h"
+#include "protocol/socket.h"
+#include "protocol/status.h"
+
+// clang-format off
+/*  NAME                 section word             unit    lowest highest         default    what it is, for --help */
+#define SETTINGS(X)                                                                                                    \
+    X(SOCKET,              DAEMON, "socket",        PATH,   0, 0,                0,         "where clients connect")   \
+    X(DEVICE,              DAEMON, "device",        DEVICE, 0, 0,                0,                                    \
+      "auto: a GPU if there is one")                                                                                   \
+    X(POOL,                DAEMON, "pool",          SIZE,   0, GIB(256),         GIB(1),                               \
+      "host memory kept ready for buffers")                                                                            \
+    X(DEVICE_MEMORY,       DAEMON, "device-memory", SIZE,   0, GIB(1024),        MIB(512),                             \
+      "most that is taken of the GPU's memory")                                                                        \
+    X(THREADS,             DAEMON, "threads",       NUMBER, 0, 1024,             0,                                    \
+      "threads of the cpu device, 0: one per core")                                                                    \
+    X(QUOTA_HOST_MEMORY,   QUOTA,  "host-memory",   SIZE,   0, GIB(1024),        GIB(16),   "in host buffers")         \
+    X(QUOTA_DEVICE_MEMORY, QUOTA,  "device-memory", SIZE,   0, GIB(1024),        GIB(16),   "in device buffers")       \
+    X(QUOTA_JOBS,          QUOTA,  "jobs",          NUMBER, 0, LIMIT_JOBS,       LIMIT_JOBS / 2,                       \
+      "jobs that wait or run")                                                                                         \
+    X(QUOTA_CONNECTIONS,   QUOTA,  "connections",   NUMBER, 0, LIMIT_CLIENTS,    LIMIT_CLIENTS / 4,                    \
+      "connections at a time")                                                                                         \
+    X(WEIGHT,              QUOTA,  "weight",        NUMBER, 1, 1000,             1,                                    \
+      "share of the device, next to other users'")
+// clang-format on
+
+enum setting {
+#define X(NAME, SECTION, WORD, UNIT, LOW, HIGH, STANDARD, HELP) SETTING_##NAME,
+    SETTINGS(X) SETTING_COUNT
+#undef X
+};
+
+/* Those of SECTION_QUOTA are reloaded, all others count from start to end. */
+enum section { SECTION_DAEMON, SECTION_QUOTA };
+enum unit { UNIT_PATH, UNIT_DEVICE, UNIT_SIZE, UNIT_NUMBER };
+
+struct setting_type {
+    enum section section;
+    const char *word;
+    enum unit unit;
+    uint64_t low, high, standard;
+    const char *help;
+};
+
+extern const struct setting_type setting_types[SETTING_COUNT];
+
+/* As a number a device is one of these, or DEVICE_CUDA + N for GPU number N. */
+enum device_choice { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
+
+/* Settings that one source gives: the command line, the file, or a section of it. */
+struct settings {
+    bool given[SETTING_COUNT];
+    uint64_t number[SETTING_COUNT]; /* but for paths */
+    char socket[SOCKET_PATH_BYTES];
+};
+
+/* All settings, with what they are by default; the socket is empty: it has a search of its own. */
+void settings_init(struct settings *settings);
+/* Takes over what `above` gives. */
+void settings_overlay(struct settings *settings, const struct settings *above);
+/* Reads a value: 0, or -EINVAL and *error that says, after `name`, what it is and what is allowed. */
+int setting_parse(struct settings *settings, enum setting setting, const char *text, const char *name,
+                  struct error *error);
+/* The setting of a section that is called so, or SETTING_COUNT. */
+enum setting setting_find(enum section section, const char *word);
+/* The value as it would be written; and what is allowed. Return out, cut to size. */
+const char *setting_format(const struct settings *settings, enum setting setting, char *out, size_t size);
+const char *setting_allowed(enum setting setting, char *out, size_t size);
+
+/* A decimal number in [low, high] and nothing else. */
+bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *out);
+
+#endif
