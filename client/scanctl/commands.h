@@ -17,6 +17,7 @@
     X(stats, "[--json]", "print the daemon's counters")                                   \
     X(jobs, "[--json]", "list the jobs that wait or run")                                 \
     X(clients, "[--json]", "list the programs that are connected")                        \
+    X(top, "[--once] [--json]", "watch devices, programs and jobs")                       \
     X(metrics, "", "print counters and times for Prometheus")                             \
     X(cancel, "JOB", "stop a job, by its number")                                         \
     X(wait, "[--timeout S] [JOB]", "wait until a job, or all of yours, have ended")       \

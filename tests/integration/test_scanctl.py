@@ -527,7 +527,7 @@ class Failures(ScanctlTest):
 
     def test_usage(self):
         for words, message in (
-            ((), "no command; give one of scan, reduce, ping, devices, kernels, stats, jobs"),
+            ((), "no command; give one of scan, reduce, ping, devices, kernels, stats, jobs, clients, top"),
             (("frob",), 'unknown command "frob"'),
             (("--frob",), "--frob is unknown"),
             (("scan",), "no input"),

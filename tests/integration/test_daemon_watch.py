@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""What people see of a daemon at work, and do about it, with scanctl: jobs, clients, top, metrics, cancel, wait, drain.
+
+    SCANCTL=PATH test_daemon_watch.py SCAND [unittest's arguments]
+"""
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import daemons
+from daemons import ON_CPU, Daemon
+from test_daemon_process import Work
+from wire import TIMEOUT_S, Failure, eventually, scan, tensor
+
+SCANCTL = os.path.abspath(os.environ["SCANCTL"])
+NOBODY = 65534
+
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+VALUE = r'"(?:[^"\\\n]|\\["\\n])*"'
+SAMPLE = re.compile(rf'({NAME})(?:\{{((?:{NAME}={VALUE})(?:,{NAME}={VALUE})*)\}})? (\S+)')
+
+
+def read_metrics(text):
+    """Prometheus' text format, strictly: {family: (type, {(name, labels): value})}."""
+    families, family = {}, None
+    assert text.endswith("\n")
+    lines = text.splitlines()
+    while lines:
+        line = lines.pop(0)
+        match = re.fullmatch(rf"# HELP ({NAME}) (\S.*)", line)
+        if match:
+            kind = re.fullmatch(rf"# TYPE {match[1]} (counter|gauge|histogram)", lines.pop(0))
+            assert kind and match[1] not in families, line
+            family = match[1]
+            families[family] = (kind[1], {})
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        expected = rf"{family}(_bucket|_sum|_count)" if families[family][0] == "histogram" else family
+        assert re.fullmatch(expected, match[1]), line
+        key = (match[1], match[2] or "")
+        assert key not in families[family][1], line
+        families[family][1][key] = float(match[3])
+    return families
+
+
+def check_names(families):
+    """The rules of names: a prefix, base units, counters and nothing else in _total."""
+    for name, (kind, samples) in families.items():
+        assert name.startswith("scand_") and samples, name
+        assert name.endswith("_total") == (kind == "counter"), name
+        assert not re.search("_(us|ms|kib|mib|microseconds|milliseconds)(_|$)", name), name
+        assert kind != "histogram" or name.endswith("_seconds"), name
+
+
+def check_histogram(name, samples):
+    """Buckets rise, in order, to a count that is the last one's; returns the count."""
+    buckets = [(label, value) for (part, label), value in samples.items() if part == name + "_bucket"]
+    bounds = [float(re.fullmatch('le="(.*)"', label)[1]) for label, _ in buckets]
+    assert bounds == sorted(set(bounds)) and bounds[-1] == float("inf"), bounds
+    counts = [count for _, count in buckets]
+    assert counts == sorted(counts) and counts[-1] == samples[name + "_count", ""], counts
+    assert samples[name + "_sum", ""] >= 0
+    return counts[-1]
+
+
+class Watch(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon(*ON_CPU)
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def work(self, behind=60):
+        """A program at work; nothing is left of earlier tests."""
+
+        def is_idle():
+            stats = self.ask("stats")
+            return stats["jobs_open"] == stats["buffers_open"] == stats["device_bytes"] == 0
+
+        self.assertTrue(eventually(is_idle), self.ask("stats"))
+        work = Work(self.daemon, behind)
+        self.addCleanup(work.client.close)
+        return work
+
+    def run_words(self, *words, **options):
+        command = [SCANCTL, "--socket", self.daemon.socket, *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, **options)
+
+    def scanctl(self, *words, **options):
+        done = self.run_words(*words, **options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+        return done.stdout
+
+    def ask(self, *words, **options):
+        return json.loads(self.scanctl(*words, "--json", **options))
+
+    def fails(self, code, message, *words, **options):
+        done = self.run_words(*words, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertRegex(done.stderr, message)
+        self.assertEqual(done.stdout, "")
+
+    def test_jobs(self):
+        work = self.work()
+        jobs = self.ask("jobs")
+        self.assertGreater(len(jobs), 32)  # more than a page
+        numbers = [job["job"] for job in jobs]
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(jobs))))
+        first = jobs[0]
+        self.assertEqual((first["state"], first["operation"]), ("running", "scan sum forward,backward f32"))
+        self.assertEqual((first["name"], first["user"], first["rows"]), ("test", os.geteuid(), 6553))
+        self.assertEqual(first["bytes"], 2 * 6553 * 10240 * 4)
+        self.assertEqual(jobs[-1]["state"], "queued")
+        lines = self.scanctl("jobs").splitlines()
+        self.assertRegex(lines[0], "^ +job +client +user +state +done +rows +size +age +operation +program$")
+        self.assertRegex(lines[-1], r"^ +\d+ +\d+ +\S+ +queued +0 % +6,553 +512\.0 MiB .*scan sum forward,backward f32 +test$")
+        client = next(client for client in self.ask("clients") if client["client"] == first["client"])
+        self.assertEqual((client["pid"], client["name"], client["buffers"]), (os.getpid(), "test", 1))
+        self.assertEqual((client["device_bytes"], client["host_bytes"]), (256 << 20, 0))
+        self.assertEqual(client["jobs_running"], 1)
+        self.assertGreater(client["jobs_queued"], 32)
+        self.assertGreater(client["device_busy_us"], 0)
+        self.assertRegex(self.scanctl("clients"), rf"(?m)^ +{client['client']} +\S+ +{os.getpid()} .* test$")
+        work.client.close()
+        self.assertTrue(eventually(lambda: not self.ask("jobs")))
+        self.assertEqual(len(self.ask("clients")), 1)  # scanctl itself
+
+    def test_cancel(self):
+        work = self.work()
+        jobs = [job["job"] for job in self.ask("jobs")]
+        running, queued = jobs[0], jobs[-1]
+        self.assertEqual(self.scanctl("cancel", queued), "")
+        with self.assertRaises(Failure) as caught:
+            work.client.wait(work.behind[-1])
+        self.assertEqual(caught.exception.name, "cancelled")
+        self.fails(64, f'"job" is {queued}; no such job is queued or running', "cancel", queued)
+        self.scanctl("cancel", jobs[-2])
+        self.assertNotIn(jobs[-2], [job["job"] for job in self.ask("jobs")])
+        self.assertLessEqual(running, min(job["job"] for job in self.ask("jobs")))
+        for word in ("x", "0", "-1", "1.5", "18446744073709551616"):
+            self.fails(64, "no job|unknown option", "cancel", word)
+        self.fails(64, "takes the number of one job, and got 0 words", "cancel")
+        self.fails(64, "got 2 words", "cancel", 1, 2)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_others(self):
+        self.work()
+        os.chmod(self.daemon.socket, 0o777)
+        # Another user need not be able to read where the program lies: it is run from a copy.
+        folder = self.daemon.folder
+        program = shutil.copy(SCANCTL, folder)
+        needed = subprocess.run(["ldd", SCANCTL], capture_output=True, text=True).stdout
+        for library in re.findall(r"libscand\S* => (\S+)", needed):
+            shutil.copy(library, folder)
+
+        def nobody(*words):
+            command = [program, "--socket", self.daemon.socket, *map(str, words)]
+            environment = {**os.environ, "LD_LIBRARY_PATH": folder}
+            return subprocess.run(command, capture_output=True, text=True, user=NOBODY, group=NOBODY, env=environment, cwd="/")
+
+        jobs = json.loads(nobody("jobs", "--json").stdout)
+        self.assertTrue(jobs)
+        for job in jobs:
+            self.assertEqual((job["name"], job["operation"], job["user"]), ("", "", 0))
+        clients = json.loads(nobody("clients", "--json").stdout)
+        self.assertEqual([client["pid"] != 0 for client in clients], [client["user"] == NOBODY for client in clients])
+        refused = nobody("cancel", jobs[-1]["job"])
+        self.assertEqual(refused.returncode, 64)
+        self.assertRegex(refused.stderr, f"which is not a job of user {NOBODY}; its own user, root and the daemon's own user 0 may")
+        self.assertRegex(nobody("drain").stderr, f"user {NOBODY} may not")
+        self.assertEqual(nobody("wait").returncode, 0)  # none of its own
+
+    def test_wait(self):
+        with self.daemon.client() as client:
+            buffer = client.call("buffer.create", size=40 << 20, place="device")["buffer"]
+            job = scan(tensor(buffer, [1024, 10240]), accumulator="f2")
+            jobs = [client.send("job.submit", job) for _ in range(3)]
+            last = client.call("server.stats")["jobs_submitted"]
+            self.scanctl("wait", last - 2)
+            self.assertNotIn(last - 2, [job["job"] for job in self.ask("jobs")])
+            self.scanctl("wait")
+            self.assertEqual(self.ask("jobs"), [])
+            self.scanctl("wait", last)
+            for msgid in jobs:
+                client.wait(msgid)
+        self.fails(64, f"no job has the number {last + 1} yet; the last is {last}", "wait", last + 1)
+        self.fails(64, '--timeout is "0"', "wait", "--timeout", "0")
+        self.fails(64, '"2" is too much', "wait", 1, 2)
+
+    def test_wait_gives_up(self):
+        self.work()
+        last = self.ask("jobs")[-1]["job"]
+        begun = time.monotonic()
+        self.fails(75, f"job {last} has not ended within 1 s", "wait", "--timeout", 1, last)
+        self.assertGreaterEqual(time.monotonic() - begun, 1)
+
+    def test_top(self):
+        self.work()
+        text = self.scanctl("top", "--once")
+        self.assertRegex(text, r"\Ascand \S+  up \d")
+        self.assertRegex(text, r"(?m)^cpu  .*  memory 256\.0 MiB of 512\.0 MiB$")
+        self.assertRegex(text, r"(?m)^busy +(9\d|100)\.\d %  chunks [12]  upload 0 B/s  download 0 B/s$")
+        self.assertRegex(text, r"(?m)^ +\d+ \S+ +running  \[#* *\] +\d+ % .*  scan sum forward,backward f32 +test$")
+        self.assertRegex(text, r"(?m)^ +\d+ \S+ +queued   \[ {20}\]   0 % ")
+        self.assertNotIn("\033", text)
+        look = self.ask("top", "--once")
+        self.assertGreater(look["busy_percent"], 50)
+        self.assertGreater(look["samples_per_s"], 0)
+        shares = [client["device_percent"] for client in look["clients"]]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        self.assertAlmostEqual(sum(shares), look["busy_percent"], delta=15)  # looked at one after the other
+        self.assertGreater(len(look["jobs"]), 32)
+        self.fails(64, "are not a terminal; see scanctl top --once", "top", stdin=subprocess.DEVNULL)
+        self.fails(64, '"x" is too much', "top", "x")
+
+    def test_top_goes_on(self):
+        command = [SCANCTL, "--socket", self.daemon.socket, "top", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as top:
+            looks = [json.loads(top.stdout.readline()) for _ in range(2)]
+            top.stdout.close()
+            self.assertNotEqual(top.wait(TIMEOUT_S), 0)  # as any program that nobody reads
+        self.assertGreaterEqual(looks[1]["uptime_us"] - looks[0]["uptime_us"], 1000000)
+
+    def check_screen(self, end):
+        """Runs top on a terminal of 60 columns; `end` ends it. Returns its exit code."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ["TERM"] = "xterm"
+            subprocess.run(["stty", "rows", "20", "cols", "60"], check=False)
+            os.execv(SCANCTL, [SCANCTL, "--socket", self.daemon.socket, "top"])
+        shown, status = b"", None
+        try:
+            deadline = time.monotonic() + TIMEOUT_S
+            while time.monotonic() < deadline:
+                if select.select([terminal], [], [], 0.1)[0]:
+                    try:
+                        shown += os.read(terminal, 65536)
+                    except OSError:
+                        break
+                if end and shown.count(b"\033[H") and b"\033[J" in shown:
+                    end(pid, terminal)
+                    end = None
+            status = os.waitpid(pid, 0)[1]
+        finally:
+            os.close(terminal)
+        text = shown.decode()
+        self.assertRegex(text, r"\A\033\[\?1049h\033\[\?25l")
+        self.assertEqual(text.count("\033[?1049l"), 1)
+        self.assertLess(text.index("\033[H"), text.index("\033[?25h\033[?1049l"))
+        frame = text.split("\033[H")[1].split("\033[J")[0]
+        lines = frame.replace("\033[K", "").split("\r\n")
+        self.assertRegex(lines[0], r"^scand \S+  up ")
+        self.assertLessEqual(max(map(len, lines)), 60)
+        self.assertLessEqual(len(lines), 20)
+        return os.waitstatus_to_exitcode(status)
+
+    def test_screen(self):
+        self.work()
+        self.assertEqual(self.check_screen(lambda pid, terminal: os.write(terminal, b"q")), 0)
+
+    def test_screen_and_signals(self):
+        self.assertEqual(self.check_screen(lambda pid, terminal: os.write(terminal, b"\x03")), -signal.SIGINT)
+        self.assertEqual(self.check_screen(lambda pid, terminal: os.kill(pid, signal.SIGTERM)), -signal.SIGTERM)
+
+    def test_metrics(self):
+        work = self.work(behind=1)
+        work.client.wait(work.running)
+        text = self.scanctl("metrics")
+        families = read_metrics(text)
+        check_names(families)
+        counted = {name: check_histogram(name, samples) for name, (kind, samples) in families.items() if kind == "histogram"}
+        self.assertGreaterEqual(counted["scand_job_duration_seconds"], 1)
+        self.assertEqual(counted["scand_job_queued_seconds"], counted["scand_job_duration_seconds"])
+        self.assertGreater(counted["scand_chunk_kernel_seconds"], counted["scand_job_duration_seconds"])
+        value = {name: next(iter(samples.values())) for name, (kind, samples) in families.items() if kind != "histogram"}
+        self.assertGreaterEqual(value["scand_jobs_done_total"], 1)
+        self.assertGreater(value["scand_device_busy_seconds_total"], 0)
+        self.assertGreater(value["scand_uptime_seconds"], value["scand_device_busy_seconds_total"])
+        self.assertEqual(value["scand_device_memory_used_bytes"], 256 << 20)
+        stats = self.ask("stats")
+        self.assertEqual(value["scand_pool_bytes"], stats["pool_bytes"])
+        self.fails(64, "has one form, Prometheus' text", "metrics", "--json")
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
+    def test_metrics_by_promtool(self):
+        done = subprocess.run(
+            ["promtool", "check", "metrics"], input=self.scanctl("metrics"), capture_output=True, text=True
+        )
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+
+class Drain(unittest.TestCase):
+    def test_drain(self):
+        with Daemon(*ON_CPU) as daemon:
+            command = [SCANCTL, "--socket", daemon.socket, "drain"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            daemon.wait()
+
+
+if __name__ == "__main__":
+    daemons.main()

@@ -1,0 +1,141 @@
+/* What scanctl makes of the daemon's numbers: the screen of top, and metrics for Prometheus. */
+#include "client/scanctl/metrics.h"
+#include "client/scanctl/top.h"
+#include "tests/check.h"
+
+static char *text;
+static size_t text_size;
+
+static FILE *text_begin(void)
+{
+    free(text);
+    text = NULL;
+    return open_memstream(&text, &text_size);
+}
+
+static struct look look_of(uint64_t uptime_us, uint64_t busy_us, struct scand_client_info *clients, size_t count)
+{
+    return (struct look){
+        .counters = {{"uptime_us", uptime_us, "", 0},
+                     {"device_busy_us", busy_us, "", 1},
+                     {"upload_bytes", 3 * busy_us, "", 1},
+                     {"jobs_done", busy_us / 1000, "", 1}},
+        .counter_count = 4,
+        .devices = {{.name = "a device", .backend = "cpu", .memory_limit_bytes = 1 << 30}},
+        .device_count = 1,
+        .clients = clients,
+        .client_count = count,
+    };
+}
+
+static const char *top_of(const struct look *before, const struct look *now, size_t lines)
+{
+    FILE *file = text_begin();
+    top_text(file, "scand 1", before, now, lines);
+    fclose(file);
+    return text;
+}
+
+static void rates_are_between_two_looks(void)
+{
+    struct scand_client_info old[] = {{.client = 1, .device_busy_us = 100}, {.client = 3, .device_busy_us = 500}};
+    struct scand_client_info new[] = {{.client = 2, .name = "newcomer", .device_busy_us = 400000},
+                                      {.client = 3, .name = "known", .device_busy_us = 500500, .samples_scanned = 10}};
+    struct look before = look_of(7000000, 1000000, old, 2), now = look_of(9000000, 2000000, new, 2);
+    top_of(&before, &now, 10);
+    CHECK_CONTAINS(text, "busy  50.0 %");
+    CHECK_CONTAINS(text, "upload 1.4 MiB/s");
+    CHECK_CONTAINS(text, "500.0 jobs/s");
+    CHECK(strstr(text, " 25.0 %") && strstr(text, " 20.0 %") && strstr(text, "known") < strstr(text, "newcomer"));
+    /* No time has passed. */
+    CHECK_CONTAINS(top_of(&now, &now, 10), "busy   0.0 %");
+}
+
+/* The earlier look was at another worker. */
+static void rates_after_a_restart(void)
+{
+    struct scand_client_info old = {.client = 1, .device_busy_us = 900000};
+    struct scand_client_info new = {.client = 1, .device_busy_us = 100000, .name = "again"};
+    struct look before = look_of(9000000, 8000000, &old, 1), now = look_of(1000000, 250000, &new, 1);
+    top_of(&before, &now, 10);
+    CHECK_CONTAINS(text, "busy  25.0 %");
+    CHECK_CONTAINS(text, " 10.0 %");
+}
+
+static void long_lists_are_cut(void)
+{
+    struct scand_client_info clients[5] = {{.client = 1}, {.client = 2}, {.client = 3}, {.client = 4}, {.client = 5}};
+    struct scand_job_info jobs[4] = {{.job = 11, .rows = 4},
+                                     {.job = 12, .rows = 4},
+                                     {.job = 13, .rows = 4, .rows_done = 3, .state = SCAND_JOB_STATE_RUNNING},
+                                     {.job = 14, .rows = 0, .state = SCAND_JOB_STATE_STOPPING}};
+    struct look look = look_of(1, 1, clients, 5);
+    look.jobs = jobs;
+    look.job_count = 4;
+    top_of(&look, &look, 2);
+    CHECK_CONTAINS(text, "and 3 more");
+    CHECK_CONTAINS(text, "      13 root         running  [###############     ]  75 %");
+    CHECK_CONTAINS(text, "stopping [####################] 100 %");
+    CHECK_CONTAINS(text, "and 2 more");
+    CHECK(!strstr(text, "queued   ["));
+    CHECK_CONTAINS(top_of(&look, &look, 9), "      11 root         queued   [                    ]   0 %");
+    CHECK(!strstr(text, "more"));
+}
+
+static void labels_are_escaped(void)
+{
+    const struct scand_device device = {.name = "a \"b\" \\ \n", .backend = "cpu", .memory_used_bytes = 7};
+    FILE *file = text_begin();
+    metrics_devices(file, &device, 1);
+    fclose(file);
+    CHECK_CONTAINS(text,
+                   "scand_device_memory_used_bytes{device=\"0\",backend=\"cpu\",name=\"a \\\"b\\\" \\\\ \\n\"} 7\n");
+}
+
+static void counters_get_their_names(void)
+{
+    const struct scand_counter counters[] = {
+        {"jobs_done", 5, "jobs", 1}, {"busy_us", 1000001, "busy", 1}, {"uptime_us", 2, "up", 0}, {"us", 3, "us", 0}};
+    FILE *file = text_begin();
+    metrics_counters(file, counters, 4);
+    fclose(file);
+    CHECK_CONTAINS(text, "# TYPE scand_jobs_done_total counter\nscand_jobs_done_total 5\n");
+    CHECK_CONTAINS(text, "scand_busy_seconds_total 1.000001\n");
+    CHECK_CONTAINS(text, "# TYPE scand_uptime_seconds gauge\nscand_uptime_seconds 0.000002\n");
+    CHECK_CONTAINS(text, "scand_us 3\n");
+}
+
+static void buckets_add_up(void)
+{
+    const struct scand_histogram histogram = {.name = "job_queued",
+                                              .text = "of jobs",
+                                              .bound_count = 2,
+                                              .bounds_us = {25, 2500000},
+                                              .counts = {1, 2, 4},
+                                              .sum_us = 7000000};
+    FILE *file = text_begin();
+    metrics_histograms(file, &histogram, 1);
+    fclose(file);
+    CHECK_CONTAINS(text, "# TYPE scand_job_queued_seconds histogram\n"
+                         "scand_job_queued_seconds_bucket{le=\"2.5e-05\"} 1\n"
+                         "scand_job_queued_seconds_bucket{le=\"2.5\"} 3\n"
+                         "scand_job_queued_seconds_bucket{le=\"+Inf\"} 7\n"
+                         "scand_job_queued_seconds_sum 7.000000\n"
+                         "scand_job_queued_seconds_count 7\n");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(rates_are_between_two_looks),
+        TEST(rates_after_a_restart),
+        TEST(long_lists_are_cut),
+        TEST(labels_are_escaped),
+        TEST(counters_get_their_names),
+        TEST(buckets_add_up),
+        TEST_END,
+    };
+    int failed = test_main(argc, argv, tests);
+    free(text);
+    return failed;
+}
