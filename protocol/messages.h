@@ -94,7 +94,8 @@
     X(S, coefficients, MAP,   OPTIONAL, tensor)                \
     X(S, operation,    WORD,  OPTIONAL, operation_words)       \
     X(S, reduction,    WORD,  OPTIONAL, reduction_words)       \
-    X(S, priority,     WORD,  OPTIONAL, priority_words)
+    X(S, priority,     WORD,  OPTIONAL, priority_words)        \
+    X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \
@@ -145,7 +146,8 @@
     Y(X, S, device_busy_us,   OPTIONAL, TOTAL, "time for which the device had work")                       \
     Y(X, S, chunks_open,      OPTIONAL, NOW,   "chunks that the device has")                               \
     Y(X, S, upload_bytes,     OPTIONAL, TOTAL, "samples that the device read from host memory")            \
-    Y(X, S, download_bytes,   OPTIONAL, TOTAL, "samples that the device wrote to host memory")
+    Y(X, S, download_bytes,   OPTIONAL, TOTAL, "samples that the device wrote to host memory")             \
+    Y(X, S, jobs_expired,     OPTIONAL, TOTAL, "of the jobs failed, those that could not start in time")
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
 #define STATS_RESULT(X, S) COUNTERS(COUNTER_FIELD, X, S)

@@ -24,6 +24,7 @@ struct worker {
     struct runner runner;
     uv_loop_t loop;
     uv_async_t completed;
+    uv_timer_t wake; /* for the service's deadlines; runs only while there are some */
     uv_signal_t terminate, interrupt, reload;
     struct shared *shared;
 };
@@ -144,7 +145,26 @@ static uint64_t ops_now_us(void *context)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static const struct service_ops ops = {ops_start, ops_defer, ops_output, ops_draining, ops_drained, ops_now_us};
+static void on_wake(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    service_tick(&worker->service);
+}
+
+static void ops_wake(void *context, uint64_t at_us)
+{
+    struct worker *worker = context;
+    uint64_t now_us = ops_now_us(context);
+    if (at_us == UINT64_MAX) {
+        uv_timer_stop(&worker->wake);
+        return;
+    }
+    uv_update_time(&worker->loop); /* timers count from the loop's idea of now */
+    uv_timer_start(&worker->wake, on_wake, at_us > now_us ? (at_us - now_us) / 1000 + 1 : 0, 0);
+}
+
+static const struct service_ops ops = {ops_start,   ops_defer,  ops_output, ops_draining,
+                                       ops_drained, ops_now_us, ops_wake};
 
 /* From the runner's thread: the only call of libuv from outside the loop. */
 static void chunks_completed(void *context)
@@ -201,10 +221,12 @@ static int start_loop(struct worker *worker, int listen_fd)
     if (r)
         return r;
     uv_async_init(&worker->loop, &worker->completed, collect_chunks);
+    uv_timer_init(&worker->loop, &worker->wake);
     uv_signal_init(&worker->loop, &worker->terminate);
     uv_signal_init(&worker->loop, &worker->interrupt);
     uv_signal_init(&worker->loop, &worker->reload);
-    worker->completed.data = worker->terminate.data = worker->interrupt.data = worker->reload.data = worker;
+    worker->completed.data = worker->wake.data = worker;
+    worker->terminate.data = worker->interrupt.data = worker->reload.data = worker;
     uv_signal_start(&worker->terminate, on_signal, SIGTERM);
     uv_signal_start(&worker->interrupt, on_signal, SIGINT);
     uv_signal_start(&worker->reload, on_reload, SIGHUP);
@@ -223,6 +245,7 @@ static void stop_loop(struct worker *worker)
     runner_finish(&worker->runner);
     service_finish(&worker->service);
     uv_close((uv_handle_t *)&worker->completed, NULL);
+    uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->terminate, NULL);
     uv_close((uv_handle_t *)&worker->interrupt, NULL);
     uv_close((uv_handle_t *)&worker->reload, NULL);

@@ -21,7 +21,7 @@ struct call {
 METHODS(X)
 #undef X
 
-/* For want of a measure of what is waited for: when a client that is told "busy" should try again. */
+/* For want of a measure of how long the pool stays full: when a client that is told so should try again. */
 #define RETRY_MS 20
 
 /* Answers a request of a client; into nothing when it is gone. */
@@ -45,7 +45,7 @@ struct buffer *client_find_buffer(const struct client *client, uint64_t id);
 
 /* Stops a job for good, now or when its last chunk comes back. */
 void job_abandon(struct service *service, struct job *job, int code, const char *message);
-/* Hands the device what it can take. */
+/* Ends the jobs whose time to start has passed, and hands the device what it can take. */
 void service_pump(struct service *service);
 
 #endif

@@ -1,6 +1,7 @@
 /* job.submit and job.cancel, and a job's way through the scheduler and back. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "call.h"
@@ -29,6 +30,7 @@ static void count_outcome(struct service *service, const struct job *job)
         stats->jobs_cancelled++;
     } else {
         stats->jobs_failed++;
+        stats->jobs_expired += job->outcome.code == -ETIME;
     }
 }
 
@@ -64,10 +66,67 @@ void job_abandon(struct service *service, struct job *job, int code, const char 
         job_end(service, job);
 }
 
+/*
+ * Deadlines.
+ */
+
+static void set_wake(struct service *service, uint64_t at_us)
+{
+    service->wake_us = at_us;
+    service->ops->wake(service->context, at_us);
+}
+
+static void job_expire(struct service *service, struct job *job)
+{
+    char message[LIMIT_ERROR_BYTES];
+    snprintf(message, sizeof message,
+             "job.submit: \"deadline_ms\" is %" PRIu64 ", and the job could not start by then, so nothing was written; "
+             "submit it again, with more time or a higher \"priority\"",
+             (job->deadline_us - job->arrived_us) / 1000);
+    job_abandon(service, job, -ETIME, message);
+}
+
+/* Ends a client's jobs that have not started in time. The earliest deadline of the others. */
+static uint64_t expire_jobs(struct service *service, struct client *client, uint64_t now_us)
+{
+    uint64_t earliest_us = UINT64_MAX;
+    for (struct job *job = client->jobs, *peer; job; job = peer) {
+        peer = job->peer;
+        if (job->state != JOB_QUEUED)
+            continue;
+        if (job->deadline_us <= now_us)
+            job_expire(service, job);
+        else if (job->deadline_us < earliest_us)
+            earliest_us = job->deadline_us;
+    }
+    return earliest_us;
+}
+
+/* Jobs are looked at when the earliest deadline has come, which may be that of one that has started since: rarely
+ * enough for a walk over all of them. */
+static void expire_all(struct service *service, uint64_t now_us)
+{
+    uint64_t earliest_us = UINT64_MAX;
+    for (struct client *client = service->clients; client; client = client->next) {
+        uint64_t at_us = expire_jobs(service, client, now_us);
+        if (at_us < earliest_us)
+            earliest_us = at_us;
+    }
+    set_wake(service, earliest_us);
+}
+
+void service_tick(struct service *service)
+{
+    service_pump(service);
+    set_wake(service, service->wake_us); /* again, should this have come too early */
+}
+
 void service_pump(struct service *service)
 {
     uint64_t now_us = service->ops->now_us(service->context);
     struct chunk *chunk;
+    if (service->wake_us <= now_us)
+        expire_all(service, now_us);
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
         const struct job *job = chunk->owner;
         meter_begin(&service->meter, &job->client->tally.device_busy_us, now_us);
@@ -124,6 +183,32 @@ void service_drain(struct service *service)
         service->ops->drained(service->context);
 }
 
+/* When about half of what is ahead is likely to be done, so that the queue is not empty before the client is back. */
+static uint32_t retry_ms(uint64_t backlog_us)
+{
+    uint64_t ms = backlog_us / 2 / 1000;
+    if (ms < LIMIT_RETRY_MIN_MS)
+        return LIMIT_RETRY_MIN_MS;
+    return ms < LIMIT_RETRY_MAX_MS ? (uint32_t)ms : LIMIT_RETRY_MAX_MS;
+}
+
+static int check_queues(struct call *call)
+{
+    const struct scheduler *scheduler = &call->service->scheduler;
+    size_t own = call->client->job_count;
+    uint64_t all = call->service->stats.jobs_open;
+    if (own < LIMIT_CLIENT_JOBS && all < LIMIT_JOBS)
+        return 0;
+    uint32_t ms = retry_ms(all < LIMIT_JOBS ? scheduler_user_backlog_us(scheduler, call->client->lane.share)
+                                            : scheduler_backlog_us(scheduler));
+    error_set(&call->error, -EAGAIN,
+              "job.submit: %zu jobs of this connection and %" PRIu64 " in all are waiting; at most %d and %d may; "
+              "try again in %" PRIu32 " ms",
+              own, all, LIMIT_CLIENT_JOBS, LIMIT_JOBS, ms);
+    call->error.retry_ms = ms;
+    return -EAGAIN;
+}
+
 static int check_admission(struct call *call)
 {
     const struct client *client = call->client;
@@ -135,15 +220,8 @@ static int check_admission(struct call *call)
             return error_set(&call->error, -EINVAL,
                              "job.submit: msgid %" PRIu32 " is that of a job that still runs; use another",
                              call->msgid);
-    if (client->job_count >= LIMIT_CLIENT_JOBS || call->service->stats.jobs_open >= LIMIT_JOBS) {
-        error_set(&call->error, -EAGAIN,
-                  "job.submit: %zu jobs of this connection and %" PRIu64 " in all are waiting; at most %d and %d may; "
-                  "try again in %d ms",
-                  client->job_count, call->service->stats.jobs_open, LIMIT_CLIENT_JOBS, LIMIT_JOBS, RETRY_MS);
-        call->error.retry_ms = RETRY_MS;
-        return -EAGAIN;
-    }
-    return user_check(client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
+    int r = check_queues(call);
+    return r ? r : user_check(client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
 }
 
 static int find_buffer(struct call *call, const char *field, uint64_t id, struct buffer **out)
@@ -155,12 +233,20 @@ static int find_buffer(struct call *call, const char *field, uint64_t id, struct
                      "job.submit: \"%s.buffer\" is %" PRIu64 "; this connection has no such buffer", field, id);
 }
 
-static void job_begin(struct call *call, struct job *job)
+static void job_set_deadline(struct service *service, struct job *job, uint64_t deadline_ms)
+{
+    job->deadline_us = deadline_ms ? job->arrived_us + deadline_ms * 1000 : UINT64_MAX;
+    if (job->deadline_us < service->wake_us)
+        set_wake(service, job->deadline_us);
+}
+
+static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
 {
     struct client *client = call->client;
     job->client = client;
     job->msgid = call->msgid;
     job->arrived_us = call->service->ops->now_us(call->service->context);
+    job_set_deadline(call->service, job, deadline_ms);
     job->peer = client->jobs;
     client->jobs = job;
     client->job_count++;
@@ -185,12 +271,13 @@ static int check_offsets_room(struct call *call, uint64_t count)
     uint64_t bytes = count * sizeof(uint64_t), own = call->client->offsets_bytes, all = call->service->offsets_bytes;
     if (own + bytes <= LIMIT_CLIENT_OFFSETS_BYTES && all + bytes <= LIMIT_OFFSETS_BYTES)
         return 0;
+    uint32_t ms = retry_ms(scheduler_backlog_us(&call->service->scheduler));
     error_set(&call->error, -EAGAIN,
               "job.submit: jobs of this connection have %" PRIu64 " bytes of offsets and all %" PRIu64 ", and %" PRIu64
-              " more are too many; at most %" PRIu64 " and %" PRIu64
-              " are allowed; try again in %d ms, when some of those jobs have ended",
-              own, all, bytes, LIMIT_CLIENT_OFFSETS_BYTES, LIMIT_OFFSETS_BYTES, RETRY_MS);
-    call->error.retry_ms = RETRY_MS;
+              " more are too many; at most %" PRIu64 " and %" PRIu64 " are allowed; try again in %" PRIu32
+              " ms, when some of those jobs have ended",
+              own, all, bytes, LIMIT_CLIENT_OFFSETS_BYTES, LIMIT_OFFSETS_BYTES, ms);
+    call->error.retry_ms = ms;
     return -EAGAIN;
 }
 
@@ -228,7 +315,7 @@ int handle_job_submit(struct call *call, const struct msg_job_submit_params *par
         job_destroy(job);
         return r;
     }
-    job_begin(call, job);
+    job_begin(call, job, params->deadline_ms);
     return 0;
 }
 

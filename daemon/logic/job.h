@@ -42,6 +42,7 @@ struct job {
     unsigned in_flight;   /* chunks with the device */
     struct error outcome; /* code 0: nothing has gone wrong */
     uint64_t arrived_us, started_us;
+    uint64_t deadline_us; /* by which it must have started; UINT64_MAX: it has time */
     struct msg_job_submit_result times;
     int rank;          /* of its class; 0 is the most urgent */
     uint64_t order;    /* among those of its lane */

@@ -11,7 +11,8 @@
 void service_init(struct service *service, const struct service_ops *ops, void *context, struct device *device,
                   struct pool *pool, uid_t owner)
 {
-    *service = (struct service){.ops = ops, .context = context, .device = device, .pool = pool, .owner = owner};
+    *service = (struct service){
+        .ops = ops, .context = context, .device = device, .pool = pool, .owner = owner, .wake_us = UINT64_MAX};
     scheduler_init(&service->scheduler, device->info.slots);
     users_init(&service->users);
     service->stats.pool_bytes = pool_size_bytes(pool);

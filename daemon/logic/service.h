@@ -32,6 +32,9 @@ struct service_ops {
     void (*drained)(void *context);
     /* Microseconds of a monotonic clock. */
     uint64_t (*now_us)(void *context);
+    /* Calls service_tick at this time of that clock, or a little later, instead of when it was to be called before.
+     * UINT64_MAX: not at all. */
+    void (*wake)(void *context, uint64_t at_us);
 };
 
 /* What has been done for a client. */
@@ -72,6 +75,7 @@ struct service {
     uid_t owner; /* who may drain, besides root */
     bool draining;
     struct scheduler scheduler;
+    uint64_t wake_us;       /* no deadline of a queued job is before that */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
     struct client *clients;
@@ -100,6 +104,8 @@ void service_close(struct client *client);
  * when output has been sent. 0, or -errno: read no more, flush the output, then close. */
 int service_input(struct client *client);
 void service_chunk_done(struct service *service, struct chunk *chunk);
+/* A time has come that ops->wake was told. */
+void service_tick(struct service *service);
 /* Refuses new jobs from now on; ops->drained follows when the last has ended. */
 void service_drain(struct service *service);
 

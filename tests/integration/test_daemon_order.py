@@ -5,6 +5,7 @@ test_daemon_order.py SCAND [unittest's arguments]
 """
 
 import itertools
+import time
 
 from daemons import DEVICE, ON_CPU, DaemonTest, main
 from test_daemon_jobs import MIB, expected, fill
@@ -112,6 +113,24 @@ class Order(OrderTest):
         client.send_bytes(pack([0, 41, "job.submit", [job]]))
         client.wait(41)
 
+    def test_words_of_a_job(self):
+        client = self.client()
+        rows = tensor(client.create(400).buffer, [100])
+        for field, value, message in (
+            ("priority", "urgent", 'field "priority" is "urgent"; allowed: normal, low, high'),
+            ("priority", "", 'field "priority" is ""; allowed'),
+            ("priority", 1, 'field "priority"'),
+            ("deadline_ms", -1, 'field "deadline_ms" is -1'),
+            ("deadline_ms", 86400001, 'field "deadline_ms" is 86400001; allowed: 0 to 86400000'),
+            ("deadline_ms", 2**64 - 1, 'field "deadline_ms" is 18446744073709551615; allowed'),
+            ("deadline_ms", 1.5, 'field "deadline_ms"'),
+            ("deadline_ms", "soon", 'field "deadline_ms"'),
+        ):
+            with self.subTest(field=field, value=value):
+                self.refused(client, "invalid", message, "job.submit", {**scan(rows), field: value})
+        for more in ({"priority": "low"}, {"priority": "high"}, {"deadline_ms": 0}, {"deadline_ms": 86400000}):
+            client.call("job.submit", {**scan(rows), **more})
+
     def test_devices(self):
         self.settles()
         self.assertTrue(
@@ -145,12 +164,50 @@ class Waiting(OrderTest):
             self.refused(client, "not_found", "no such job", "job.cancel", job=msgid)
         client.wait(last)
 
+    def test_deadlines(self):
+        """A job behind others that last fails when its time has come, not when theirs has."""
+        client, other = self.client(), self.client()
+        job = self.big(client)
+        before = client.call("server.stats").get("jobs_expired", 0)
+        first, *more = (client.send("job.submit", {**job, "progress": 1}) for _ in range(40))
+        while not client.notes:
+            client.notes.append(client.receive())
+        begun = time.monotonic()
+        late = client.send("job.submit", {**job, "deadline_ms": 20})
+        in_time = client.send("job.submit", {**job, "deadline_ms": 3600000})
+        self.fails(client, late, "deadline", '"deadline_ms" is 20, and the job could not start by then')
+        self.assertGreaterEqual(time.monotonic() - begun, 0.02)
+        self.assertNotIn(more[-1], client.answers)
+        memory = other.create(400)  # whoever has the device to start at once is in time
+        other.call("job.submit", {**scan(tensor(memory.buffer, [100])), "deadline_ms": 30000})
+        for msgid in more:
+            client.send("job.cancel", job=msgid)
+        client.wait(first)
+        client.wait(in_time)
+        self.assertEqual(client.call("server.stats")["jobs_expired"], before + 1)
+
+    def test_priorities(self):
+        client = self.client()
+        job = self.big(client)
+        rows = [tensor(client.create(400).buffer, [100]) for _ in range(3)]
+        running = client.send("job.submit", {**job, "progress": 1})
+        while not client.notes:
+            client.notes.append(client.receive())
+        low, normal, high = (
+            client.send("job.submit", {**scan(target), "priority": priority})
+            for target, priority in zip(rows, ("low", "normal", "high"))
+        )
+        for msgid in (high, running, normal, low):
+            self.assertNotIn(msgid, client.answers)
+            client.wait(msgid)
+
     def test_queue_is_bounded(self):
         client, other = self.client(), self.client()
         job = self.big(client)
         msgids = [client.send("job.submit", job) for _ in range(256)]
         error = self.refused(client, "busy", "256 jobs of this connection", "job.submit", job)
-        self.assertGreater(error["retry_ms"], 0)
+        self.assertTrue(10 <= error["retry_ms"] <= 60000)
+        self.assertIn(f"try again in {error['retry_ms']} ms", error["message"])
         memory = other.create(400)
         other.call("job.submit", scan(tensor(memory.buffer, [100])))
         for msgid in reversed(msgids):

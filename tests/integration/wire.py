@@ -27,6 +27,7 @@ CODES = {
     "device": 13,
     "lost": 14,
     "unsupported": 17,
+    "deadline": 19,
 }
 
 

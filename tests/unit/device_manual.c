@@ -75,7 +75,7 @@ void manual_complete(struct manual *manual, size_t index, int status)
         span_touch(&chunk->coefficients);
     chunk->status = status;
     chunk->upload_us = 1;
-    chunk->kernel_us = 10;
+    chunk->kernel_us = manual->kernel_us;
     chunk->download_us = 100;
     chunk->next = NULL;
     while (*end)
@@ -152,7 +152,7 @@ static const struct device_ops manual_ops = {
 
 void manual_init(struct manual *manual, unsigned slots, uint64_t chunk_bytes)
 {
-    *manual = (struct manual){.device = {.ops = &manual_ops}};
+    *manual = (struct manual){.device = {.ops = &manual_ops}, .kernel_us = 10};
     manual->device.info = (struct device_info){.name = "manual device",
                                                .backend = "manual",
                                                .memory_bytes = MIB(64),

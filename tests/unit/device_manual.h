@@ -19,6 +19,7 @@ struct manual {
     size_t out_count;
     struct chunk *completed; /* by next, in the order completed */
     unsigned started;        /* chunks taken so far */
+    uint64_t kernel_us;      /* that a chunk takes */
 
     struct manual_range {
         void *base;

@@ -37,6 +37,7 @@ struct rig {
     struct pool pool;
     struct service service;
     uint64_t now_us;
+    uint64_t wake_us;            /* when the service wants to be called */
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
     unsigned draining, drained; /* calls of ops->draining, ops->drained */
@@ -92,6 +93,11 @@ static inline uint64_t rig_now_us(void *context)
     return ((struct rig *)context)->now_us;
 }
 
+static inline void rig_wake(void *context, uint64_t at_us)
+{
+    ((struct rig *)context)->wake_us = at_us;
+}
+
 static inline size_t open_fds(void)
 {
     size_t count = 0;
@@ -106,10 +112,12 @@ static inline size_t open_fds(void)
 /* A pool with `large` large segments; slots chunks at a time, of rows_per_chunk rows of 100 samples. */
 static inline void rig_begin_with(uint64_t large, unsigned slots, uint64_t rows_per_chunk)
 {
-    static const struct service_ops ops = {rig_start, rig_defer, rig_output, rig_draining, rig_drained, rig_now_us};
+    static const struct service_ops ops = {rig_start,   rig_defer,  rig_output, rig_draining,
+                                           rig_drained, rig_now_us, rig_wake};
     memset(&rig, 0, sizeof rig);
     rig.fds_before = open_fds();
     rig.now_us = 1000;
+    rig.wake_us = UINT64_MAX;
     manual_init(&rig.manual, slots, rows_per_chunk * RIG_ROW_BYTES);
     CHECK_EQ(pool_init(&rig.pool, &rig.manual.device, large * LIMIT_LARGE_SEGMENT_BYTES), 0);
     for (size_t i = 0; i < RIG_READY && i < pool_segment_count(&rig.pool); i++)
@@ -146,6 +154,14 @@ static inline void rig_collect(void)
     struct chunk *chunk;
     while ((chunk = rig.manual.device.ops->finish(&rig.manual.device, 0)))
         service_chunk_done(&rig.service, chunk);
+}
+
+/* Time passes; the service is called when it wants to be, though not more than once. */
+static inline void rig_pass(uint64_t us)
+{
+    rig.now_us += us;
+    if (rig.now_us >= rig.wake_us)
+        service_tick(&rig.service);
 }
 
 /* The chunk that is `index`-th among those out comes back. */

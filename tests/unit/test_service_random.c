@@ -69,6 +69,8 @@ static uint32_t some_submit(struct caller *user)
         output.buffer = some_buffer(user);
     struct msg_job_submit_params params = {.input = input, .output = output, .axis = 1, .passes_count = 1};
     params.progress = below(2);
+    params.priority = (uint32_t)below(SCAND_PRIORITY_COUNT);
+    params.deadline_ms = below(4);
     return ask(user, METHOD_job_submit, &params);
 }
 
@@ -124,7 +126,7 @@ static void some_step(void)
 {
     static const int codes[] = {-EIO, -ENOMEM, -EDQUOT};
     uint64_t what = below(100);
-    rig.now_us += below(50);
+    rig_pass(below(200));
     if (what < 40)
         some_user_asks();
     else if (what < 70 && rig.manual.out_count > 0)

@@ -157,7 +157,8 @@ enum scand_priority { SCAND_PRIORITIES(X) SCAND_PRIORITY_COUNT };
     X(UNAVAILABLE,   15, "unavailable",    ECONNREFUSED,   69, "no daemon answers at the socket")                     \
     X(TIMED_OUT,     16, "timed_out",      ETIMEDOUT,      75, "no answer in time")                                   \
     X(UNSUPPORTED,   17, "unsupported",    EOPNOTSUPP,     64, "this daemon or device cannot do that")                \
-    X(INTERNAL,      18, "internal",       ENOTRECOVERABLE, 70, "a fault in the daemon")
+    X(INTERNAL,      18, "internal",       ENOTRECOVERABLE, 70, "a fault in the daemon")                              \
+    X(DEADLINE,      19, "deadline",       ETIME,          75, "the job could not start in time")
 // clang-format on
 
 #define X(NAME, CODE, WORD, ERRNO, EXIT, TEXT) SCAND_##NAME = CODE,
