@@ -122,6 +122,20 @@ static void some_work_ends(void)
     work->done(work);
 }
 
+/* Quotas that are often met, other ones for user 1001, and weights. */
+static void some_grants(void)
+{
+    struct grants grants = {.own_count = 1, .own[0].uid = 1001};
+    struct grant *both[] = {&grants.standard, &grants.own[0].grant};
+    for (size_t i = 0; i < 2; i++) {
+        both[i]->weight = 1 + (unsigned)below(1000);
+        both[i]->most[QUOTA_HOST_MEMORY] = below(20) * LIMIT_SMALL_SEGMENT_BYTES;
+        both[i]->most[QUOTA_DEVICE_MEMORY] = below(200) * RIG_ROW_BYTES;
+        both[i]->most[QUOTA_JOBS] = below(20);
+    }
+    service_configure(&rig.service, &grants);
+}
+
 static void some_step(void)
 {
     static const int codes[] = {-EIO, -ENOMEM, -EDQUOT};
@@ -137,7 +151,9 @@ static void some_step(void)
         read_answers(below(rig.user_count));
     else if (what == 98)
         manual_fail(&rig.manual, below(MANUAL_CALLS), 1 + (unsigned)below(3), codes[below(3)]);
-    else if (below(4) == 0)
+    else if (below(2))
+        some_grants();
+    else if (below(2))
         user_close(&rig.users[below(rig.user_count)]);
     rig_collect();
 }
