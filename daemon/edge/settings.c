@@ -133,11 +133,14 @@ int setting_parse(struct settings *settings, enum setting setting, const char *t
 static void format_size(uint64_t value, char *out, size_t size)
 {
     size_t unit = 0;
-    while (value && value % 1024 == 0 && unit < sizeof units - 1) {
+    while (value && value % 1024 == 0 && units[unit]) {
         value /= 1024;
         unit++;
     }
-    snprintf(out, size, "%" PRIu64 "%.1s", value, unit ? &units[unit - 1] : "");
+    if (unit)
+        snprintf(out, size, "%" PRIu64 "%c", value, units[unit - 1]);
+    else
+        snprintf(out, size, "%" PRIu64, value);
 }
 
 static void format_device(uint64_t value, char *out, size_t size)
