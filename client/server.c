@@ -218,6 +218,46 @@ int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info 
     return SCAND_OK;
 }
 
+static void event_fill(struct scand_event *event, const struct msg_trace_event *from)
+{
+    *event = (struct scand_event){
+        .event = from->event,
+        .kind = (enum scand_event_kind)from->kind,
+        .user = (uint32_t)from->user,
+        .job = from->job,
+        .client = from->client,
+        .begin_us = from->begin_us,
+        .end_us = from->end_us,
+        .started_us = from->started_us,
+        .rows = from->rows,
+        .slot = from->slot,
+        .upload_us = from->upload_us,
+        .kernel_us = from->kernel_us,
+        .download_us = from->download_us,
+        .status = (uint32_t)from->code,
+    };
+}
+
+int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t capacity, size_t *count,
+                uint64_t *next)
+{
+    struct msg_trace_result page;
+    size_t n = 0;
+    do {
+        struct msg_page_params params = {from};
+        int code = call_run(daemon, &(struct call){.method = METHOD_server_trace, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        uint32_t i = 0;
+        while (i < page.events_count && n < capacity)
+            event_fill(&events[n++], &page.events[i++]);
+        from = i < page.events_count ? page.events[i].event : page_after(from, page.next);
+    } while (from && n < capacity);
+    *count = n;
+    *next = from;
+    return SCAND_OK;
+}
+
 int scand_cancel_job(struct scand *daemon, uint64_t job)
 {
     struct msg_job_number params = {job};

@@ -216,6 +216,27 @@
 /* A job by its number. */
 #define JOB_NUMBER(X, S) X(S, job, U64, REQUIRED, UINT64_MAX)
 
+/* A job, or a chunk of one, that has ended; `event` is its number. Times are those of the daemon's clock. */
+#define TRACE_EVENT(X, S)                                      \
+    X(S, event,       U64,  REQUIRED, UINT64_MAX)              \
+    X(S, kind,        WORD, REQUIRED, event_words)             \
+    X(S, job,         U64,  REQUIRED, UINT64_MAX)              \
+    X(S, client,      U64,  REQUIRED, UINT64_MAX)              \
+    X(S, user,        U64,  REQUIRED, UINT32_MAX)              \
+    X(S, begin_us,    U64,  REQUIRED, UINT64_MAX)              \
+    X(S, end_us,      U64,  REQUIRED, UINT64_MAX)              \
+    X(S, code,        U64,  OPTIONAL, UINT32_MAX)              \
+    X(S, rows,        U64,  OPTIONAL, UINT64_MAX)              \
+    X(S, started_us,  U64,  OPTIONAL, UINT64_MAX)              \
+    X(S, slot,        U64,  OPTIONAL, UINT64_MAX)              \
+    X(S, upload_us,   U64,  OPTIONAL, UINT64_MAX)              \
+    X(S, kernel_us,   U64,  OPTIONAL, UINT64_MAX)              \
+    X(S, download_us, U64,  OPTIONAL, UINT64_MAX)
+
+#define TRACE_RESULT(X, S)                                     \
+    X(S, events, MAPS, REQUIRED, trace_event)                  \
+    X(S, next,   U64,  OPTIONAL, UINT64_MAX)
+
 /* An error in a response. */
 #define FAILURE_FIELDS(X, S)                          \
     X(S, code,     U64,   REQUIRED, UINT32_MAX)       \
@@ -253,6 +274,8 @@
     X(client_row, CLIENT_ROW)                         \
     X(clients_result, CLIENTS_RESULT)                 \
     X(job_number, JOB_NUMBER)                         \
+    X(trace_event, TRACE_EVENT)                       \
+    X(trace_result, TRACE_RESULT)                     \
     X(failure, FAILURE_FIELDS)
 
 /* Every request: X(handler, method, params, result). A method without its handler is a link error in the daemon. */
@@ -271,7 +294,8 @@
     X(server_histograms, "server.histograms", nothing,     histograms_result)        \
     X(server_jobs,    "server.jobs",    page_params,          jobs_result)           \
     X(server_clients, "server.clients", page_params,          clients_result)        \
-    X(server_cancel,  "server.cancel",  job_number,           nothing)
+    X(server_cancel,  "server.cancel",  job_number,           nothing)               \
+    X(server_trace,   "server.trace",   page_params,          trace_result)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X) X(job_progress, "job.progress", job_progress)

@@ -19,6 +19,7 @@
     X(clients, "[--json]", "list the programs that are connected")                        \
     X(top, "[--once] [--json]", "watch devices, programs and jobs")                       \
     X(metrics, "", "print counters and times for Prometheus")                             \
+    X(trace, "", "print what became of the latest jobs, for Chrome's viewer")             \
     X(cancel, "JOB", "stop a job, by its number")                                         \
     X(wait, "[--timeout S] [JOB]", "wait until a job, or all of yours, have ended")       \
     X(drain, "", "finish all jobs, then stop the daemon")                                 \

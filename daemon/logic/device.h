@@ -29,6 +29,7 @@ struct chunk {
     struct span input, output; /* the buffers that the rows lie in */
     struct span coefficients;  /* and that of their coefficients, where rows->coefficients is not NULL */
     void *owner;               /* the job, for whoever gets the chunk back */
+    uint64_t handed_us;        /* the service's: when the device got it */
     uint64_t charge_ns;        /* the scheduler's: what it took from its user's account */
     /* Filled by the device: 0 or -errno, and microseconds. */
     int status;

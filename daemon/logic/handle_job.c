@@ -34,6 +34,39 @@ static void count_outcome(struct service *service, const struct job *job)
     }
 }
 
+static void trace_job(struct service *service, const struct job *job)
+{
+    trace_add(&service->trace, &(struct msg_trace_event){
+                                   .kind = SCAND_EVENT_JOB,
+                                   .job = job->number,
+                                   .client = job->client->number,
+                                   .user = job->client->user->uid,
+                                   .begin_us = job->arrived_us,
+                                   .end_us = job->arrived_us + job->times.total_us,
+                                   .started_us = job->started_us,
+                                   .rows = job->rows.row_count,
+                                   .code = job->outcome.code ? (uint64_t)status_from_errno(job->outcome.code) : 0,
+                               });
+}
+
+static void trace_chunk(struct service *service, const struct job *job, const struct chunk *chunk)
+{
+    trace_add(&service->trace, &(struct msg_trace_event){
+                                   .kind = SCAND_EVENT_CHUNK,
+                                   .job = job->number,
+                                   .client = job->client->number,
+                                   .user = job->client->user->uid,
+                                   .begin_us = chunk->handed_us,
+                                   .end_us = service->meter.read_us,
+                                   .rows = chunk->count,
+                                   .slot = (uint64_t)(chunk - service->scheduler.chunks),
+                                   .upload_us = chunk->upload_us,
+                                   .kernel_us = chunk->kernel_us,
+                                   .download_us = chunk->download_us,
+                                   .code = chunk->status ? (uint64_t)status_from_errno(chunk->status) : 0,
+                               });
+}
+
 /* An ended job: answers, lets go of everything, frees it. */
 static void job_end(struct service *service, struct job *job)
 {
@@ -42,6 +75,7 @@ static void job_end(struct service *service, struct job *job)
     client_forget_job(client, job);
     job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
     count_outcome(service, job);
+    trace_job(service, job);
     if (job->outcome.code)
         reply_failure(client, job->msgid, &job->outcome);
     else
@@ -130,6 +164,7 @@ void service_pump(struct service *service)
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
         const struct job *job = chunk->owner;
         meter_begin(&service->meter, &job->client->tally.device_busy_us, now_us);
+        chunk->handed_us = now_us;
         service->ops->start(service->context, chunk);
     }
 }
@@ -161,6 +196,7 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
     meter_end(&service->meter, &job->client->tally.device_busy_us, service->ops->now_us(service->context));
+    trace_chunk(service, job, chunk);
     bool ended = job_take_back(job, chunk);
     if (chunk->status == 0) {
         count_chunk(service, job, chunk);

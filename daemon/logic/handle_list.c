@@ -1,5 +1,5 @@
 /*
- * What people look at, and what they may do about it: server.jobs, server.clients and server.cancel.
+ * What people look at, and what they may do about it: server.jobs, server.clients, server.trace and server.cancel.
  *
  * Everybody sees who uses how much. What programs call themselves, which processes they are and what they compute is
  * for their own user, root and the daemon's own user.
@@ -148,6 +148,14 @@ int handle_server_clients(struct call *call, const struct msg_page_params *param
     for (uint32_t i = 0; i < result.clients_count; i++)
         describe_client(call, page.rows[i].thing, &result.clients[i]);
     reply_result(call->client, call->msgid, &msg_clients_result_type, &result);
+    return 0;
+}
+
+int handle_server_trace(struct call *call, const struct msg_page_params *params)
+{
+    struct msg_trace_result result;
+    trace_read(&call->service->trace, params->from, &result);
+    reply_result(call->client, call->msgid, &msg_trace_result_type, &result);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "histogram.h"
 #include "meter.h"
 #include "scheduler.h"
+#include "trace.h"
 #include "user.h"
 
 /* Something slow: run() on a helper thread, then done() on the service's thread. */
@@ -83,6 +84,7 @@ struct service {
     struct msg_stats_result stats; /* but for what server.stats adds */
     struct msg_histograms_result histograms;
     struct meter meter;
+    struct trace trace;
 };
 
 void service_init(struct service *service, const struct service_ops *ops, void *context, struct device *device,

@@ -289,6 +289,28 @@ class Watch(unittest.TestCase):
         self.assertEqual(value["scand_pool_bytes"], stats["pool_bytes"])
         self.fails(64, "has one form, Prometheus' text", "metrics", "--json")
 
+    def test_trace(self):
+        work = self.work(behind=1)
+        work.client.wait(work.running)
+        last = self.ask("stats")["jobs_submitted"]
+        trace = json.loads(self.scanctl("trace"))
+        events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        (job,) = [event for event in events if event["name"] == f"job {last - 1}" and event["pid"]]
+        chunks = [event for event in events if event["name"] == f"job {last - 1}" and not event["pid"]]
+        self.assertEqual((job["args"]["rows"], job["args"]["outcome"]), (6553, "ok"))
+        self.assertEqual(sum(chunk["args"]["rows"] for chunk in chunks), 6553)
+
+        def within(inner, outer):
+            return outer["ts"] <= inner["ts"] and inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"]
+
+        self.assertTrue(all(within(chunk, job) for chunk in chunks))
+        for name in ("queued", "running"):
+            (part,) = [event for event in events if event["name"] == name and event["tid"] == job["tid"]]
+            self.assertTrue(within(part, job), part)
+        kernels = [event for event in events if event["name"] == "kernel"]
+        self.assertGreaterEqual(len(kernels), len(chunks))
+        self.assertGreater(sum(kernel["dur"] for kernel in kernels), 0)
+
     @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
     def test_metrics_by_promtool(self):
         done = subprocess.run(

@@ -298,6 +298,26 @@ static void answer_clients(const struct fake *fake, struct fake_client *client, 
     send_result(client, message->msgid, &msg_clients_result_type, &result, NULL, 0);
 }
 
+static void answer_trace(struct fake_client *client, const struct message *message)
+{
+    struct msg_trace_result result = {.events_count = 2, .next = 0};
+    struct msg_page_params params;
+    struct error error;
+    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.trace");
+    uint64_t first = params.from ? params.from : 5;
+    result.next = first < 9 ? first + 2 : 0;
+    for (uint32_t i = 0; i < 2; i++)
+        result.events[i] = (struct msg_trace_event){.event = first + i,
+                                                    .kind = SCAND_EVENT_CHUNK,
+                                                    .user = 1000,
+                                                    .begin_us = 10,
+                                                    .end_us = 20,
+                                                    .slot = 3,
+                                                    .kernel_us = 4,
+                                                    .code = SCAND_DEVICE};
+    send_result(client, message->msgid, &msg_trace_result_type, &result, NULL, 0);
+}
+
 static void answer_histograms(struct fake_client *client, const struct message *message)
 {
     struct msg_histograms_result result = {
@@ -349,6 +369,9 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         break;
     case METHOD_server_clients:
         answer_clients(fake, client, message);
+        break;
+    case METHOD_server_trace:
+        answer_trace(client, message);
         break;
     case METHOD_server_histograms:
         answer_histograms(client, message);

@@ -166,6 +166,21 @@ static void test_histograms(void)
     rig_end();
 }
 
+static void test_trace(void)
+{
+    rig_begin();
+    struct scand_event events[9];
+    size_t count = 0;
+    uint64_t next = 0;
+    CHECK_EQ(scand_trace(session, 0, events, 9, &count, &next), SCAND_OK);
+    CHECK(count == 6 && next == 0 && events[0].event == 5 && events[5].event == 10);
+    CHECK(events[5].kind == SCAND_EVENT_CHUNK && events[5].user == 1000 && events[5].status == SCAND_DEVICE);
+    CHECK(events[5].begin_us == 10 && events[5].end_us == 20 && events[5].slot == 3 && events[5].kernel_us == 4);
+    CHECK_EQ(scand_trace(session, 0, events, 3, &count, &next), SCAND_OK);
+    CHECK(count == 3 && next == 8);
+    rig_end();
+}
+
 static void test_cancel_job(void)
 {
     rig_begin();
@@ -592,6 +607,7 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_clients),
                                     TEST(test_histograms),
                                     TEST(test_cancel_job),
+                                    TEST(test_trace),
                                     TEST(test_rude_texts),
                                     TEST(test_buffer_create),
                                     TEST(test_buffer_import),

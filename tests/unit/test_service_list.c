@@ -269,14 +269,65 @@ static void times_are_counted(void)
     rig_end();
 }
 
+static void ends_are_traced(void)
+{
+    uint64_t buffer;
+    struct msg_trace_result trace;
+    struct caller *anna = begin_with_buffer(&buffer);
+    uint32_t msgid = submit(anna, buffer, 8, 0);
+    rig.now_us += 50;
+    rig_complete(1, 0);
+    rig.now_us += 20;
+    submit(anna, buffer, 4, 8);
+    rig_complete(0, 0);
+    CHECK(answered(anna, msgid, METHOD_job_submit, NULL));
+    rig_complete(0, -EIO);
+    CHECK(next_answer(anna, NULL, NULL).failed);
+    CHECK(granted(anna, METHOD_server_trace, &(struct msg_page_params){0}, &trace));
+    const struct msg_trace_event *events = trace.events;
+    CHECK(trace.events_count == 5 && trace.next == 0);
+    for (uint32_t i = 0; i < 5; i++)
+        CHECK(events[i].event == i + 1 && events[i].client == 1 && events[i].user == ANNA);
+    CHECK(events[0].kind == SCAND_EVENT_CHUNK && events[0].job == 1 && events[0].rows == 4);
+    CHECK(events[0].begin_us == 1000 && events[0].end_us == 1050 && events[0].kernel_us == 10);
+    CHECK(events[1].kind == SCAND_EVENT_CHUNK && events[1].end_us == 1070 && events[1].slot != events[0].slot);
+    CHECK(events[2].kind == SCAND_EVENT_JOB && events[2].job == 1 && events[2].rows == 8 && events[2].code == 0);
+    CHECK(events[2].begin_us == 1000 && events[2].started_us == 1000 && events[2].end_us == 1070);
+    CHECK(events[3].code == SCAND_DEVICE && events[4].code == SCAND_DEVICE && events[4].job == 2);
+    CHECK(granted(anna, METHOD_server_trace, &(struct msg_page_params){5}, &trace));
+    CHECK(trace.events_count == 1 && trace.events[0].event == 5 && trace.next == 0);
+    CHECK(granted(anna, METHOD_server_trace, &(struct msg_page_params){6}, &trace));
+    CHECK_EQ(trace.events_count, 0);
+    rig_end();
+}
+
+static void old_traces_are_forgotten(void)
+{
+    static struct trace trace;
+    static struct msg_trace_result page;
+    for (uint64_t i = 1; i <= LIMIT_TRACE; i++)
+        trace_add(&trace, &(struct msg_trace_event){.job = i});
+    trace_read(&trace, 0, &page);
+    CHECK(page.events[0].event == 1 && page.events[0].job == 1);
+    CHECK(page.events_count == LIMIT_MAPS && page.next == LIMIT_MAPS + 1);
+    trace_add(&trace, &(struct msg_trace_event){.job = LIMIT_TRACE + 1});
+    trace_read(&trace, 0, &page);
+    CHECK(page.events[0].event == 2 && page.events[31].event == 33 && page.next == 34);
+    trace_read(&trace, LIMIT_TRACE + 1, &page);
+    CHECK(page.events_count == 1 && page.events[0].job == LIMIT_TRACE + 1 && page.next == 0);
+    trace_read(&trace, LIMIT_TRACE + 2 - LIMIT_MAPS, &page);
+    CHECK(page.events_count == LIMIT_MAPS && page.next == 0);
+    trace_read(&trace, UINT64_MAX, &page);
+    CHECK(page.events_count == 0 && page.next == 0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(jobs_are_listed),     TEST(one_pass_is_named_alone),
-        TEST(jobs_come_in_pages),  TEST(pages_mix_clients),
-        TEST(clients_are_listed),  TEST(clients_come_in_pages),
-        TEST(details_are_private), TEST(who_may_cancel),
-        TEST(times_are_counted),   TEST_END,
+        TEST(jobs_are_listed),     TEST(one_pass_is_named_alone),  TEST(jobs_come_in_pages),
+        TEST(pages_mix_clients),   TEST(clients_are_listed),       TEST(clients_come_in_pages),
+        TEST(details_are_private), TEST(who_may_cancel),           TEST(times_are_counted),
+        TEST(ends_are_traced),     TEST(old_traces_are_forgotten), TEST_END,
     };
     return test_main(argc, argv, tests);
 }

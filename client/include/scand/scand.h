@@ -113,6 +113,20 @@ struct scand_client_info {
     uint64_t device_busy_us; /* its share of the time for which the device had work */
 };
 
+/* A job of any program, or a chunk of one, that has ended. Times are microseconds of the daemon's monotonic clock. */
+struct scand_event {
+    uint64_t event; /* its number */
+    enum scand_event_kind kind;
+    uint32_t user;
+    uint64_t job, client;
+    uint64_t begin_us, end_us; /* a job: its arrival and reply; a chunk: while the device had it */
+    uint64_t started_us;       /* a job: its first chunk's beginning; 0 when it never began */
+    uint64_t rows;
+    uint64_t slot;                              /* a chunk: its place among those that the device can have at a time */
+    uint64_t upload_us, kernel_us, download_us; /* a chunk: its steps */
+    uint32_t status;                            /* enum scand_status */
+};
+
 /*
  * An array in a buffer: NumPy's terms. Element (i, j, ...) lies at offset + i x strides[0] + j x strides[1] + ...
  * bytes. Strides may be negative or unaligned. Those of an output must not let two elements overlap.
@@ -225,6 +239,9 @@ int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs,
                uint64_t *next);
 int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t capacity,
                   size_t *count, uint64_t *next);
+/* The same with the latest few thousand jobs and chunks that ended, in the order in which they did. */
+int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t capacity, size_t *count,
+                uint64_t *next);
 /* Cancels a job of any program, by the number that scand_jobs gives. Only its own user, root and the daemon's own user
  * may, others get SCAND_INVALID; SCAND_NOT_FOUND when it is neither queued nor running. */
 int scand_cancel_job(struct scand *daemon, uint64_t job);

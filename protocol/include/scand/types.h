@@ -92,6 +92,11 @@ extern "C" {
     X(RUNNING, "running")    \
     X(STOPPING, "stopping")
 
+/* What the daemon's trace tells of: a job from its arrival to its reply; a piece of one while the device had it. */
+#define SCAND_EVENTS(X) \
+    X(JOB, "job")       \
+    X(CHUNK, "chunk")
+
 /* Which of a user's jobs go first, of the lowest rank. Other users' jobs are not concerned.
  *  NAME    word      rank */
 #define SCAND_PRIORITIES(X)  \
@@ -129,6 +134,9 @@ enum scand_place { SCAND_PLACES(X) SCAND_PLACE_COUNT };
 #undef X
 #define X(NAME, WORD) SCAND_ENUMERATOR(JOB_STATE, NAME),
 enum scand_job_state { SCAND_JOB_STATES(X) SCAND_JOB_STATE_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(EVENT, NAME),
+enum scand_event_kind { SCAND_EVENTS(X) SCAND_EVENT_COUNT };
 #undef X
 #define X(NAME, WORD, RANK) SCAND_ENUMERATOR(PRIORITY, NAME),
 enum scand_priority { SCAND_PRIORITIES(X) SCAND_PRIORITY_COUNT };

@@ -1,0 +1,14 @@
+/*
+ * Events of the daemon in Chrome's trace format, for chrome://tracing or ui.perfetto.dev: the device with a row for
+ * each chunk that it can have at a time, and every connection with a row for each job.
+ */
+#ifndef SCANCTL_TRACE_H
+#define SCANCTL_TRACE_H
+
+#include <stdio.h>
+
+#include <scand/scand.h>
+
+void trace_print(FILE *file, const struct scand_event *events, size_t count);
+
+#endif
