@@ -98,6 +98,7 @@ struct scand_job {
     struct extent reads, writes, offsets_extent, coefficient_extent;
     scand_progress *progress;
     void *context;
+    int64_t start_by_ms; /* by clock_ms, where params have a deadline */
     unsigned attempts;
     bool sent;      /* it may have reached the daemon */
     bool cancelled; /* on request */

@@ -79,9 +79,28 @@ int job_take_response(struct scand_job *job, const struct message *message, stru
     return 0;
 }
 
+/* Its time runs on while the daemon is away. */
+static int job_time_left(struct scand_job *job)
+{
+    int64_t now_ms = clock_ms();
+    if (job->params.deadline_ms == 0)
+        return 0;
+    if (job->attempts == 0)
+        job->start_by_ms = now_ms + (int64_t)job->params.deadline_ms;
+    if (job->start_by_ms <= now_ms)
+        return session_fail(job->daemon, -ETIME,
+                            "the time in which the job was to start ended while the daemon's worker was away: submit "
+                            "it again");
+    job->params.deadline_ms = (uint64_t)(job->start_by_ms - now_ms);
+    return 0;
+}
+
 int job_submit(struct scand_job *job)
 {
     struct scand *daemon = job->daemon;
+    int code = job_time_left(job);
+    if (code)
+        return code;
     job->params.input.buffer = job->input->id;
     job->params.output.buffer = job->output->id;
     if (job->offsets)
@@ -89,7 +108,7 @@ int job_submit(struct scand_job *job)
     if (job->coefficients)
         job->params.coefficients.buffer = job->coefficients->id;
     job->msgid = session_next_msgid(daemon, 0);
-    int code = session_send(daemon, job->msgid, &(struct call){.method = METHOD_job_submit, .params = &job->params});
+    code = session_send(daemon, job->msgid, &(struct call){.method = METHOD_job_submit, .params = &job->params});
     job->attempts++;
     if (code == 0)
         job->sent = true;

@@ -69,6 +69,11 @@ static int algorithm_check(struct scand *daemon, const char *algorithm)
                         strlen(algorithm));
 }
 
+static int priority_check(struct scand *daemon, enum scand_priority priority)
+{
+    return word_check(daemon, "priority", priority, &priority_words);
+}
+
 static int scan_check(struct scand *daemon, const struct scand_scan *scan)
 {
     int code = sides_check(daemon, &scan->input, &scan->output, scan->axis);
@@ -89,6 +94,8 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
         code = word_check(daemon, "accumulator", scan->accumulator, &accumulator_words);
     if (code == 0)
         code = word_check(daemon, "intermediate", scan->intermediate, &dtype_words);
+    if (code == 0)
+        code = priority_check(daemon, scan->priority);
     return code ? code : algorithm_check(daemon, scan->algorithm);
 }
 
@@ -158,6 +165,8 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->accumulator = scan->accumulator;
     params->intermediate = scan->intermediate;
     params->demean = scan->demean != 0;
+    params->priority = scan->priority;
+    params->deadline_ms = scan->deadline_ms;
     params->coefficient = scan->coefficient;
     if (scan->offsets.rank > 0) {
         tensor_params(&params->offsets, &scan->offsets);
@@ -182,11 +191,15 @@ int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, stru
                             "reduction is SCAND_REDUCTION_NONE: give SCAND_REDUCTION_SUM, _MIN, _MAX, "
                             "_MEAN, _RMS or _NORM");
     if (code == 0)
+        code = priority_check(daemon, reduce->priority);
+    if (code == 0)
         code = algorithm_check(daemon, reduce->algorithm);
     if (code)
         return code;
     job_prepare(job, &reduce->input, &reduce->output, reduce->axis, reduce->algorithm);
     job->params.operation = SCAND_OPERATION_REDUCE;
     job->params.reduction = reduce->reduction;
+    job->params.priority = reduce->priority;
+    job->params.deadline_ms = reduce->deadline_ms;
     return 0;
 }

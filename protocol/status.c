@@ -88,7 +88,7 @@ WORDS(pass, "pass", SCAND_PASSES, WORD2)
 WORDS(place, "place", SCAND_PLACES, WORD2)
 WORDS(job_state, "job state", SCAND_JOB_STATES, WORD2)
 WORDS(event, "event", SCAND_EVENTS, WORD2)
-WORDS(priority, "priority", SCAND_PRIORITIES, WORD3)
+WORDS(priority, "priority word", SCAND_PRIORITIES, WORD3)
 
 int words_find(const struct words *words, const char *word, size_t length)
 {

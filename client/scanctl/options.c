@@ -26,6 +26,8 @@ static const struct option scan_table[] = {
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"byte-order", required_argument, NULL, OPTION_BYTE_ORDER},
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
+    {"priority", required_argument, NULL, OPTION_PRIORITY},
+    {"deadline", required_argument, NULL, OPTION_DEADLINE},
     {"output", required_argument, NULL, 'o'},
     COMMON_OPTIONS,
     {0},
@@ -85,6 +87,24 @@ int take_word(const char *option, const struct words *words, const char *word, s
         return fault_set(fault, EX_USAGE, "--%s is \"%.*s\"; it may be %s", option, (int)length, word,
                          words_join(words, allowed, sizeof(allowed)));
     *out = found;
+    return 0;
+}
+
+int take_priority(enum scand_priority *priority, const char *word, struct fault *fault)
+{
+    int found = 0, result = take_word("priority", &priority_words, word, strlen(word), &found, fault);
+    if (!result)
+        *priority = (enum scand_priority)found;
+    return result;
+}
+
+int take_deadline(uint32_t *deadline_ms, const char *text, struct fault *fault)
+{
+    uint64_t number;
+    if (!parse_unsigned(text, &number) || number == 0 || number > LIMIT_DEADLINE_MS)
+        return fault_set(fault, EX_USAGE, "--deadline is \"%s\"; it may be 1 to %d milliseconds", text,
+                         LIMIT_DEADLINE_MS);
+    *deadline_ms = (uint32_t)number;
     return 0;
 }
 
@@ -219,6 +239,10 @@ static int take_option(void *context, int option, const char *argument, struct f
                              argument);
         options->offsets_path = argument;
         return 0;
+    case OPTION_PRIORITY:
+        return take_priority(&scan->priority, argument, fault);
+    case OPTION_DEADLINE:
+        return take_deadline(&scan->deadline_ms, argument, fault);
     case OPTION_OP:
         result = take_word("op", &operator_words, argument, length, &word, fault);
         scan->op = (enum scand_operator)word;

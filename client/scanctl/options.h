@@ -62,6 +62,8 @@ enum {
     OPTION_FORMAT,
     OPTION_BYTE_ORDER,
     OPTION_OFFSETS,
+    OPTION_PRIORITY,
+    OPTION_DEADLINE,
 };
 // clang-format off
 #define COMMON_OPTIONS                                  \
@@ -90,9 +92,11 @@ int scan_options_types(struct scan_options *options, const struct array *array, 
 int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct fault *fault);
 int reduce_options_types(struct reduce_options *options, const struct array *array, struct fault *fault);
 
-/* What both take: a word out of a list of types.h, an axis, and what is said of a file. */
+/* What both take: a word out of a list of types.h, how urgent it is, an axis, and what is said of a file. */
 int take_word(const char *option, const struct words *words, const char *word, size_t length, int *out,
               struct fault *fault);
+int take_priority(enum scand_priority *priority, const char *word, struct fault *fault);
+int take_deadline(uint32_t *deadline_ms, const char *text, struct fault *fault);
 int take_axis(int64_t *axis, const char *text, struct fault *fault);
 int take_file_option(struct array_hints *hints, int option, const char *argument, struct fault *fault);
 /* The format of the file at `path` where none was given. */

@@ -15,6 +15,8 @@ static const struct option reduce_table[] = {
     {"shape", required_argument, NULL, OPTION_SHAPE},
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"byte-order", required_argument, NULL, OPTION_BYTE_ORDER},
+    {"priority", required_argument, NULL, OPTION_PRIORITY},
+    {"deadline", required_argument, NULL, OPTION_DEADLINE},
     {"output", required_argument, NULL, 'o'},
     COMMON_OPTIONS,
     {0},
@@ -45,6 +47,10 @@ static int take_option(void *context, int option, const char *argument, struct f
             return fault_set(fault, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
         options->reduce.algorithm = argument;
         return 0;
+    case OPTION_PRIORITY:
+        return take_priority(&options->reduce.priority, argument, fault);
+    case OPTION_DEADLINE:
+        return take_deadline(&options->reduce.deadline_ms, argument, fault);
     case OPTION_AXIS:
         return take_axis(&options->axis, argument, fault);
     case OPTION_OUTPUT_DTYPE:

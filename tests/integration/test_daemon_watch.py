@@ -12,13 +12,14 @@ import select
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
 import daemons
 from daemons import ON_CPU, Daemon
 from test_daemon_process import Work
-from wire import TIMEOUT_S, Failure, eventually, scan, tensor
+from wire import TIMEOUT_S, Failure, eventually, pack_f32, scan, tensor
 
 SCANCTL = os.path.abspath(os.environ["SCANCTL"])
 NOBODY = 65534
@@ -132,6 +133,24 @@ class Watch(unittest.TestCase):
         work.client.close()
         self.assertTrue(eventually(lambda: not self.ask("jobs")))
         self.assertEqual(len(self.ask("clients")), 1)  # scanctl itself
+
+    def test_urgency(self):
+        """Behind this user's other jobs a late one gives up; before them it need not."""
+        work = self.work()
+        folder = tempfile.mkdtemp(prefix="scand")
+        self.addCleanup(shutil.rmtree, folder)
+        given, result = os.path.join(folder, "in.raw"), os.path.join(folder, "out.raw")
+        with open(given, "wb") as file:
+            file.write(pack_f32([1] * 100))
+        for command in (("scan", given, "-o", result), ("reduce", "--op", "sum", given, "-o", result)):
+            words = (*command, "--shape", "100", "--priority")
+            self.fails(75, '"deadline_ms" is 1, and the job could not start by then', *words, "low", "--deadline", "1")
+            self.assertEqual(os.listdir(folder), ["in.raw"])
+            self.fails(64, '--priority is "top"; it may be normal, low, high', *words, "top")
+            self.scanctl(*words, "high", "--deadline", "30000")
+            self.assertGreater(self.ask("stats")["jobs_open"], 1)  # it has not waited for these
+            os.unlink(result)
+        work.cancel_rest()
 
     def test_cancel(self):
         work = self.work()

@@ -198,6 +198,8 @@ static void answer_submit(struct fake *fake, struct fake_client *client, const s
         send_failure(fake, client, message->msgid, -EINVAL);
         return;
     }
+    fake->priority = (int)params.priority;
+    fake->deadline_ms = (int)params.deadline_ms;
     if (params.progress)
         send_progress(fake, client, message->msgid);
     if (!fake->hold) {

@@ -68,6 +68,7 @@ struct fake {
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int accepted;
+    atomic_int priority, deadline_ms; /* of the last job */
     atomic_ullong random;
     /* The thread's own. */
     uint64_t next_buffer;

@@ -87,6 +87,33 @@ static void test_daemon_comes_back_later(void)
     rig_end();
 }
 
+static struct scand_job *submit_within(uint32_t deadline_ms)
+{
+    struct scand_scan scan = scan_of(input, output);
+    struct scand_job *job = NULL;
+    scan.priority = SCAND_PRIORITY_HIGH;
+    scan.deadline_ms = deadline_ms;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    return job;
+}
+
+/* A repeated job has what is left of its time; none is left when the daemon was away for longer. */
+static void test_time_runs_on(void)
+{
+    begin();
+    fake.away_ms = RECONNECT_MS / 3;
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_wait(submit_within(60000), -1, NULL), SCAND_OK);
+    CHECK_EQ(fake.priority, SCAND_PRIORITY_HIGH);
+    CHECK(fake.deadline_ms > 0 && fake.deadline_ms <= 60000 - RECONNECT_MS / 3);
+    CHECK_EQ(fake.seen[METHOD_job_submit], 2);
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_wait(submit_within(RECONNECT_MS / 6), -1, NULL), SCAND_DEADLINE);
+    CHECK_CONTAINS(scand_message(session), "while the daemon's worker was away");
+    CHECK_EQ(fake.seen[METHOD_job_submit], 3);
+    rig_end();
+}
+
 static void test_worker_ends_during_hello_and_import(void)
 {
     begin();
@@ -414,6 +441,7 @@ static void test_reconnect_in_callback(void)
 static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_all_jobs_are_repeated_in_order),
                                     TEST(test_daemon_comes_back_later),
+                                    TEST(test_time_runs_on),
                                     TEST(test_worker_ends_during_hello_and_import),
                                     TEST(test_in_place_is_lost),
                                     TEST(test_extents_decide),

@@ -164,6 +164,8 @@ struct scand_scan {
      * shape. Strides of 0 repeat one along a dimension. They do not overlap the output. */
     double coefficient;
     struct scand_tensor coefficients; /* rank 0: none */
+    enum scand_priority priority;     /* among this user's jobs */
+    uint32_t deadline_ms;             /* to start in, at most a day; or else SCAND_DEADLINE. 0: it has time */
 };
 
 /*
@@ -187,7 +189,16 @@ struct scand_reduce {
     uint32_t axis;
     enum scand_reduction reduction; /* not SCAND_REDUCTION_NONE */
     const char *algorithm;          /* NULL: the daemon's own; else a name of scand_kernels: see there */
+    enum scand_priority priority;   /* among this user's jobs */
+    uint32_t deadline_ms;           /* to start in, at most a day; or else SCAND_DEADLINE. 0: it has time */
 };
+
+/*
+ * The device is shared out among users, by time. Jobs of higher priority go before the user's others, on all of its
+ * connections, and take nothing from other users. A job that could not start within deadline_ms of its submission ends
+ * in SCAND_DEADLINE, and its output is as it was; one that has started goes on. A job that is repeated has what is left
+ * of its time.
+ */
 
 /* How long a job took, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */
 struct scand_times {
