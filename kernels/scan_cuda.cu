@@ -708,7 +708,7 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return short_run(&devices[id], rule, &plan, stream);
     const bool aligned = side_is_aligned(&plan, &plan.input) && side_is_aligned(&plan, &plan.output);
     launcher.number = kernel_of(rule, aligned);
-    if (plan.blocks > 1 && scan_long_takes(&devices[id].longer, rule))
+    if (plan.blocks > 1 && scan_long_takes(&devices[id].longer, rule, &plan))
         return long_run(&launcher, rule, aligned, workspace, stream);
     return scan_run(&launcher, rule, workspace, stream);
 }

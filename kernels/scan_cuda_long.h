@@ -14,13 +14,13 @@ struct scan_long_device {
 /* Loads the kernels on the current device. Returns a cudaError_t, as the others do. */
 int scan_long_load(struct scan_long_device *device, int processors);
 
-/* Whether rows of more than one block that a rule for sums of f32 scans may go this way. */
-bool scan_long_takes(const struct scan_long_device *device, const struct scan_rule *rule);
+/* Whether rows of more than one block that a rule for sums of f32 scans go this way. */
+bool scan_long_takes(const struct scan_long_device *device, const struct scan_rule *rule, const struct scan_plan *plan);
 
 /* What it needs where `sums` sums of `sum_bytes` make one pass's trees; at least as much as other ways do. */
 uint64_t scan_long_workspace_bytes(const struct scan_rule *rule, uint64_t sums, uint64_t sum_bytes);
 
-/* Whether the blocks of a row are so few that one launch does everything: both passes, or one. */
+/* Whether the blocks of a row are so few that one launch does everything. */
 bool scan_long_fits(const struct scan_long_device *device, const struct scan_plan *plan);
 
 /*
