@@ -171,6 +171,44 @@ static void users_are_bounded(void)
     CHECK_EQ(config.users[3].settings.number[SETTING_WEIGHT], 4);
 }
 
+/* Of accepted settings each is in its range; of refused ones it is said where and why. */
+static void check_parsed(int code)
+{
+    if (code) {
+        CHECK_EQ(code, -EINVAL);
+        CHECK(strncmp(error.message, "FILE:", 5) == 0 && strlen(error.message) > 20);
+        return;
+    }
+    for (enum setting i = 0; i < SETTING_COUNT; i++)
+        if (config.settings.given[i] && setting_types[i].unit >= UNIT_SIZE)
+            CHECK(config.settings.number[i] >= setting_types[i].low &&
+                  config.settings.number[i] <= setting_types[i].high);
+    CHECK(config.user_count <= LIMIT_OWN_GRANTS);
+}
+
+/* Whatever the file holds. It is parsed in memory of exactly its size, so that a sanitizer sees a read beyond it. */
+static void any_bytes(void)
+{
+    static const char valid[] = "# Settings\n[daemon]\nsocket = /a/b\ndevice = cuda:1 ; x\npool = 2G\n  threads=3\n"
+                                "[quota]\nhost-memory = 12M\njobs : 7\n[user 1000]\nweight = 12\r\nconnections = 0";
+    static const char telling[] = "[]=:;# \t\r\n\0\"KMG0919user";
+    uint64_t seed = random_seed();
+    unsigned accepted = 0;
+    for (int round = 0; round < 20000 && !check_failures; round++) {
+        size_t size = random_next(&seed) % 8 ? sizeof valid - 1 : random_next(&seed) % sizeof valid;
+        char *text = malloc(size + !size);
+        memcpy(text, valid, size);
+        for (uint64_t changes = random_next(&seed) % 4; size && changes > 0; changes--)
+            text[random_next(&seed) % size] =
+                random_next(&seed) % 4 ? telling[random_next(&seed) % sizeof telling] : (char)random_next(&seed);
+        int code = config_parse("FILE", text, size, &config, &error);
+        check_parsed(code);
+        accepted += code == 0;
+        free(text);
+    }
+    CHECK(accepted > 1000);
+}
+
 /* A file of `size` bytes, of which the text is the end. */
 static void write_file(const char *path, const char *text, size_t size)
 {
@@ -257,17 +295,12 @@ static void values_are_written(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(settings_are_read),
-        TEST(nothing_is_given),
-        TEST(users_have_settings),
-        TEST(mistakes_are_named),
-        TEST(a_zero_byte_ends_nothing),
-        TEST(lines_are_bounded),
-        TEST(users_are_bounded),
-        TEST(files_are_read),
-        TEST(what_is_given_is_laid_over),
-        TEST(values_are_written),
-        TEST_END,
+        TEST(settings_are_read),        TEST(nothing_is_given),
+        TEST(users_have_settings),      TEST(mistakes_are_named),
+        TEST(a_zero_byte_ends_nothing), TEST(lines_are_bounded),
+        TEST(users_are_bounded),        TEST(any_bytes),
+        TEST(files_are_read),           TEST(what_is_given_is_laid_over),
+        TEST(values_are_written),       TEST_END,
     };
     return test_main(argc, argv, tests);
 }
