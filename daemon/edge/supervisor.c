@@ -122,10 +122,12 @@ static void reload(struct supervisor *self)
 static int supervise(struct supervisor *self)
 {
     for (;;) {
-        int status, code = -1, number = sigwaitinfo(&self->signals, NULL);
-        if (number == SIGTERM || number == SIGINT)
+        siginfo_t info = {0};
+        int status, code = -1, number = sigwaitinfo(&self->signals, &info);
+        bool hung_up = number == SIGHUP && info.si_code == SI_KERNEL; /* the terminal is gone */
+        if (number == SIGTERM || number == SIGINT || hung_up)
             stop_worker(self);
-        if (number == SIGHUP)
+        else if (number == SIGHUP)
             reload(self);
         while (code < 0 && waitpid(self->worker, &status, WNOHANG) == self->worker)
             code = after_worker(self, status);

@@ -5,6 +5,7 @@ test_daemon_quota.py SCAND [unittest's arguments]
 """
 
 import os
+import pty
 import re
 import signal
 import tempfile
@@ -290,6 +291,17 @@ class Reloads(FileTest):
             with daemon.client() as client:
                 self.assertTrue(self.is_granted(client, 2 * MIB))
                 self.assertFalse(self.is_granted(client, 2 * MIB + 1))
+
+    def test_terminal_that_hangs_up(self):
+        """That is a SIGHUP as well, and ends the daemon as ever."""
+        path = self.folder + "/socket"
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execv(daemons.SCAND, [daemons.SCAND, *ON_CPU, "--pool", "16M", "--socket", path, "--foreground"])
+        self.assertTrue(eventually(lambda: b"ready at" in os.read(terminal, 1000)))
+        os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertFalse(os.path.exists(path))
 
     def test_many_at_once(self):
         """While a worker starts, too: none of them ends it."""
