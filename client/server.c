@@ -141,6 +141,7 @@ static void job_fill(struct scand_job_info *job, const struct msg_job_row *from)
         .bytes = from->bytes,
         .age_us = from->age_us,
         .running_us = from->running_us,
+        .priority = (enum scand_priority)from->priority,
     };
     memcpy(job->name, from->name, sizeof job->name);
     memcpy(job->operation, from->operation, sizeof job->operation);

@@ -186,7 +186,8 @@
     X(S, rows_done,  U64,  REQUIRED, UINT64_MAX)               \
     X(S, bytes,      U64,  REQUIRED, UINT64_MAX)               \
     X(S, age_us,     U64,  REQUIRED, UINT64_MAX)               \
-    X(S, running_us, U64,  OPTIONAL, UINT64_MAX)
+    X(S, running_us, U64,  OPTIONAL, UINT64_MAX)               \
+    X(S, priority,   WORD, OPTIONAL, priority_words)
 
 #define JOBS_RESULT(X, S)                                      \
     X(S, jobs, MAPS, REQUIRED, job_row)                        \

@@ -66,17 +66,18 @@ const char *user_name(uint32_t user, char *out)
 
 void jobs_heading(FILE *file)
 {
-    fprintf(file, "%8s %8s %-12s %-8s %5s %11s %10s %10s  %-32s %s\n", "job", "client", "user", "state", "done", "rows",
-            "size", "age", "operation", "program");
+    fprintf(file, "%8s %8s %-12s %-8s %-10s %5s %11s %10s %10s  %-32s %s\n", "job", "client", "user", "state",
+            "priority", "done", "rows", "size", "age", "operation", "program");
 }
 
 void jobs_line(FILE *file, const struct scand_job_info *job)
 {
     char user[USER_BYTES], size[GROUPED_BYTES], age[GROUPED_BYTES], rows[GROUPED_BYTES];
-    fprintf(file, "%8" PRIu64 " %8" PRIu64 " %-12s %-8s %3.0f %% %11s %10s %10s  %-32s %s\n", job->job, job->client,
-            user_name(job->user, user), job_state_words.words[job->state], percent(job->rows_done, job->rows),
-            grouped(job->rows, rows), binary_size(job->bytes, size), duration(job->age_us, age),
-            job->operation[0] ? job->operation : "-", job->name[0] ? job->name : "-");
+    fprintf(file, "%8" PRIu64 " %8" PRIu64 " %-12s %-8s %-10s %3.0f %% %11s %10s %10s  %-32s %s\n", job->job,
+            job->client, user_name(job->user, user), job_state_words.words[job->state],
+            priority_words.words[job->priority], percent(job->rows_done, job->rows), grouped(job->rows, rows),
+            binary_size(job->bytes, size), duration(job->age_us, age), job->operation[0] ? job->operation : "-",
+            job->name[0] ? job->name : "-");
 }
 
 void jobs_json(struct json *json, const char *key, const struct look *look)
@@ -90,6 +91,7 @@ void jobs_json(struct json *json, const char *key, const struct look *look)
         json_text(json, "name", job->name);
         json_text(json, "operation", job->operation);
         json_text(json, "state", job_state_words.words[job->state]);
+        json_text(json, "priority", priority_words.words[job->priority]);
         json_unsigned(json, "rows", job->rows);
         json_unsigned(json, "rows_done", job->rows_done);
         json_unsigned(json, "bytes", job->bytes);

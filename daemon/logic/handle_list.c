@@ -83,6 +83,7 @@ static void describe_job(const struct call *call, const struct job *job, struct 
         .bytes = extent_bytes(&job->input_extent) + extent_bytes(&job->output_extent),
         .age_us = now_us - job->arrived_us,
         .running_us = job->state == JOB_QUEUED ? 0 : now_us - job->started_us,
+        .priority = job->priority,
     };
     if (!may_see(call->client, job->client))
         return;

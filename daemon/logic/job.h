@@ -44,6 +44,7 @@ struct job {
     uint64_t arrived_us, started_us;
     uint64_t deadline_us; /* by which it must have started; UINT64_MAX: it has time */
     struct msg_job_submit_result times;
+    enum scand_priority priority;
     int rank;          /* of its class; 0 is the most urgent */
     uint64_t order;    /* among those of its lane */
     struct lane *lane; /* once it is queued */

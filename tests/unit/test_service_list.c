@@ -20,6 +20,7 @@ static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint
         .axis = 1,
         .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
         .passes_count = 2,
+        .priority = SCAND_PRIORITY_LOW,
     };
     return ask(user, METHOD_job_submit, &params);
 }
@@ -64,6 +65,7 @@ static void jobs_are_listed(void)
     CHECK(first->client == 1 && first->user == ANNA);
     CHECK(strcmp(first->name, "test") == 0 && strcmp(first->operation, "scan sum forward,backward f32") == 0);
     CHECK(first->state == SCAND_JOB_STATE_RUNNING && second->state == SCAND_JOB_STATE_QUEUED);
+    CHECK_EQ(first->priority, SCAND_PRIORITY_LOW);
     CHECK(first->rows == 10 && first->rows_done == 4);
     CHECK_EQ(first->bytes, 2 * 10 * RIG_ROW_BYTES);
     CHECK(first->age_us == 530 && first->running_us == 530);

@@ -98,6 +98,7 @@ struct scand_job_info {
     uint64_t bytes;      /* that input and output span together */
     uint64_t age_us;     /* since its arrival */
     uint64_t running_us; /* since its start; 0 before */
+    enum scand_priority priority;
 };
 
 /* A connection of any program. */
