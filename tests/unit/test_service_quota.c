@@ -229,6 +229,46 @@ static void a_quota_changes(void)
     rig_end();
 }
 
+/* Gives Anna that weight, and everybody else 1. */
+static void weigh(unsigned weight)
+{
+    struct grants grants = {.own_count = 1, .standard.weight = 1};
+    grants.own[0].uid = ANNA;
+    grants.own[0].grant.weight = weight;
+    for (size_t i = 0; i < QUOTA_COUNT; i++)
+        grants.standard.most[i] = grants.own[0].grant.most[i] = UINT64_MAX;
+    service_configure(&rig.service, &grants);
+}
+
+/* Of the next 80 chunks, those that are Anna's. */
+static unsigned annas_chunks(void)
+{
+    unsigned count = 0;
+    for (int i = 0; i < 80; i++) {
+        count += rig_owner(0)->user->uid == ANNA;
+        rig_complete(0, 0);
+    }
+    return count;
+}
+
+/* Jobs that are under way, too, get the share that their user's weight says now. */
+static void weights_change(void)
+{
+    rig_begin_with(1, 1, 1);
+    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    uint64_t first = user_create(anna, 600 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    uint64_t second = user_create(bert, 600 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    weigh(3);
+    submit(anna, first, 600);
+    submit(bert, second, 600);
+    unsigned weighed = annas_chunks();
+    CHECK(weighed >= 58 && weighed <= 62);
+    weigh(1);
+    unsigned even = annas_chunks();
+    CHECK(even >= 38 && even <= 42);
+    rig_end();
+}
+
 static const struct test tests[] = {
     TEST(host_memory),
     TEST(device_memory),
@@ -239,6 +279,7 @@ static const struct test tests[] = {
     TEST(connections_that_say_nothing),
     TEST(an_import_that_is_not_admitted),
     TEST(a_quota_changes),
+    TEST(weights_change),
     TEST_END,
 };
 
