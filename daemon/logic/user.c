@@ -44,11 +44,12 @@ struct user *user_acquire(struct user_table *table, uid_t uid)
             user_hold(user);
             return user;
         }
-        if (user->holds == 0 && !free_slot)
+        if (user->holds == 0 && (!free_slot || (user->uid == uid && free_slot->uid != uid)))
             free_slot = user;
     }
-    if (free_slot) {
-        *free_slot = (struct user){.uid = uid, .holds = 1};
+    if (free_slot) { /* perhaps the one it had */
+        uint64_t account_ns = free_slot->uid == uid ? free_slot->share.account_ns : 0;
+        *free_slot = (struct user){.uid = uid, .holds = 1, .share.account_ns = account_ns};
         user_grant(free_slot, &table->grants);
     }
     return free_slot;

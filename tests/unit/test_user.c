@@ -38,6 +38,23 @@ static void a_free_slot_has_no_user(void)
     CHECK_EQ(table.slots[0].uid, ANNA);
 }
 
+static void accounts_outlive_connections(void)
+{
+    users_init(&table);
+    struct user *anna = user_acquire(&table, ANNA), *bert = user_acquire(&table, BERT);
+    anna->share.account_ns = 1000;
+    bert->share.account_ns = 2000;
+    bert->used[QUOTA_JOBS] = 1;
+    user_unhold(anna);
+    user_unhold(bert);
+    CHECK(user_acquire(&table, BERT) == bert); /* behind a free slot of another's */
+    CHECK(bert->share.account_ns == 2000 && bert->used[QUOTA_JOBS] == 0);
+    struct user *next = user_acquire(&table, 7);
+    CHECK(next == anna && next->share.account_ns == 0 && next->share.weight == 1);
+    user_unhold(next);
+    user_unhold(bert);
+}
+
 static void the_table_is_full(void)
 {
     users_init(&table);
@@ -170,11 +187,17 @@ static void refusals_say_what_to_do(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(a_uid_is_one_user),       TEST(a_free_slot_has_no_user),
-        TEST(the_table_is_full),       TEST(everything_is_granted_at_first),
-        TEST(grants_are_found),        TEST(quotas_are_counted_apart),
-        TEST(sums_do_not_overflow),    TEST(a_quota_shrinks),
-        TEST(refusals_say_what_to_do), TEST_END,
+        TEST(a_uid_is_one_user),
+        TEST(a_free_slot_has_no_user),
+        TEST(accounts_outlive_connections),
+        TEST(the_table_is_full),
+        TEST(everything_is_granted_at_first),
+        TEST(grants_are_found),
+        TEST(quotas_are_counted_apart),
+        TEST(sums_do_not_overflow),
+        TEST(a_quota_shrinks),
+        TEST(refusals_say_what_to_do),
+        TEST_END,
     };
     return test_main(argc, argv, tests);
 }
