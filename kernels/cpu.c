@@ -6,6 +6,8 @@
  * rows: a block of each is gathered into a line of the scratch memory, some samples of each row in turn, and scattered
  * the same way. Other dtypes are decoded and encoded on that way.
  *
+ * Short rows and columns go in strips of ORDER_FAN rows, each a bundle that a build scans side by side.
+ *
  * A row that is reduced, or of which the mean is taken, is visited once for its total. A row of several blocks is
  * visited once for each pass, to find the totals of the blocks in that pass and from them the carries, and once more
  * for the values. What a pass leaves is never stored between visits but computed again.
@@ -24,8 +26,9 @@
 #include "kernels/reduce.h"
 #include "kernels/tree.h"
 
-#define ITEM_SAMPLES  65536 /* of the short rows that a thread takes at once */
-#define STRIP_SAMPLES 64    /* of a row of a strip that are moved before the next row's: neighbours in the cache */
+#define ITEM_SAMPLES    65536 /* of the short rows that a thread takes at once */
+#define BUNDLE_ROWS_MIN 8     /* fewer rows go one by one */
+#define STRIP_SAMPLES   64    /* of a row of a strip that are moved before the next row's: neighbours in the cache */
 
 struct scan {
     const struct scan_rows *rows;
@@ -35,6 +38,7 @@ struct scan {
     uint64_t first, count;
     uint64_t block_count; /* of a row */
     uint64_t strip_rows, strip_count;
+    bool bundled;    /* strips are bundles */
     union sum *sums; /* worker_sums for each worker; NULL for rows of one block that keep their mean */
     uint64_t worker_sums;
     atomic_uint_least64_t next; /* item to be taken */
@@ -313,8 +317,83 @@ static void strip_visit_all(struct scan *scan, const struct strip *strip, uint32
         strip_visit(scan, scratch_of(scan, worker), strip, b, known);
 }
 
+/* Bundles. */
+
+static bool input_across(const struct scan_rows *rows)
+{
+    return rows->outer_rank > 0 && rows->input_outer_strides[rows->outer_rank - 1] == codec_bytes(rows->rule.input);
+}
+
+static bool output_across(const struct scan_rows *rows)
+{
+    return rows->outer_rank > 0 && rows->output_outer_strides[rows->outer_rank - 1] == codec_bytes(rows->rule.output);
+}
+
+/* Whether there are rows enough to go side by side, and they are short, or columns. */
+static bool is_bundled(const struct scan *scan)
+{
+    const struct scan_rows *rows = scan->rows;
+    if (rows->rule.op == SCAND_OPERATOR_AFFINE || rows->rule.demean || is_reduction(scan) || rows->offsets)
+        return false;
+    uint64_t count = scan->count;
+    if (rows->length <= ORDER_TILE)
+        return count >= BUNDLE_ROWS_MIN;
+    return rows->length <= ORDER_BLOCK && count >= BUNDLE_ROWS_MIN && input_across(rows) && output_across(rows) &&
+           rows->outer_shape[rows->outer_rank - 1] >= BUNDLE_ROWS_MIN;
+}
+
+/* Puts a row at the end of a bundle, if it may lie there. */
+static bool bundle_add(struct cpu_bundle *bundle, const struct scan_rows *rows, uint64_t row)
+{
+    const char *input = input_at(rows, row, 0);
+    char *output = output_at(rows, row, 0);
+    if (bundle->count > 0) {
+        bool input_next = input - bundle->input[bundle->count - 1] == codec_bytes(rows->rule.input);
+        bool output_next = output - bundle->output[bundle->count - 1] == codec_bytes(rows->rule.output);
+        if (rows->length > ORDER_TILE && !(input_next && output_next))
+            return false;
+        bundle->input_across = bundle->input_across && input_next;
+        bundle->output_across = bundle->output_across && output_next;
+    }
+    bundle->input[bundle->count] = input;
+    bundle->output[bundle->count++] = output;
+    return true;
+}
+
+/* Bytes from the strip's rows to the next strip's, if those come soon in memory. */
+static int64_t next_bundle(const struct scan *scan, const struct strip *strip)
+{
+    const struct scan_rows *rows = scan->rows;
+    if (strip->first + 2 * ORDER_FAN > scan->first + scan->count)
+        return 0;
+    int64_t next = input_at(rows, strip->first + ORDER_FAN, 0) - input_at(rows, strip->first, 0);
+    return next > 0 && next <= (int64_t)(2 * ORDER_FAN * ORDER_TILE * sizeof(double)) ? next : 0;
+}
+
+/* Long columns that do not all lie side by side go in several bundles. */
+static void strip_bundles(const struct scan *scan, const struct strip *strip, unsigned worker)
+{
+    const struct scan_rows *rows = scan->rows;
+    for (uint64_t r = 0; r < strip->count;) {
+        struct cpu_bundle bundle = {.rule = &rows->rule,
+                                    .length = rows->length,
+                                    .input_across = true,
+                                    .output_across = true,
+                                    .input_stride = rows->input_stride,
+                                    .output_stride = rows->output_stride,
+                                    .next = next_bundle(scan, strip)};
+        while (r < strip->count && bundle_add(&bundle, rows, strip->first + r))
+            r++;
+        scan->build->bundle_run(scratch_of(scan, worker), &bundle);
+    }
+}
+
 static void strip_work(struct scan *scan, struct strip *strip, unsigned worker)
 {
+    if (scan->bundled) {
+        strip_bundles(scan, strip, worker);
+        return;
+    }
     uint32_t pass_count = scan->rows->rule.pass_count;
     if (scan->rows->rule.demean || is_reduction(scan))
         strip_visit_all(scan, strip, FOR_TOTAL, worker);
@@ -358,7 +437,8 @@ static void scan_plan(struct scan *scan)
     scan->block_count = (rows->length + ORDER_BLOCK - 1) / ORDER_BLOCK;
     bool contiguous =
         input_contiguous(rows) && (is_reduction(scan) || output_contiguous(rows)) && !coefficients_gathered(rows);
-    scan->strip_rows = contiguous ? 1 : CPU_STRIP_ROWS;
+    scan->bundled = is_bundled(scan);
+    scan->strip_rows = scan->bundled ? ORDER_FAN : contiguous ? 1 : CPU_STRIP_ROWS;
     scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
     uint64_t strip_samples = scan->strip_rows * rows->length;
     scan->item_strips = strip_samples < ITEM_SAMPLES ? ITEM_SAMPLES / strip_samples : 1;

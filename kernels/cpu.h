@@ -13,7 +13,8 @@
 #define CPU_STRIP_ROWS                                                                             \
     16 /* rows gathered together, so that neighbours in memory share the cache lines that are read \
         */
-#define CPU_LINE_BYTES (ORDER_BLOCK * sizeof(double) + 3 * CPU_CACHE_LINE) /* not a power of two: sets of the cache */
+#define CPU_LINE_BYTES        (ORDER_BLOCK * sizeof(double) + 3 * CPU_CACHE_LINE) /* not a power of two: sets of the cache */
+#define CPU_BUNDLE_LINE_BYTES (ORDER_TILE * sizeof(double) + 3 * CPU_CACHE_LINE)
 
 /* One sum for each member of a group. */
 struct sums {
@@ -62,12 +63,15 @@ struct maps {
     } term, factor;
 };
 
-/* What a thread needs while it scans. */
+#define CPU_LEAVES (ORDER_BLOCK / ORDER_LEAF) /* of a block */
+
+/* What a thread needs while it scans. Of a row alone, a tile of the order is a tile here. Of a bundle of rows, a leaf
+ * of each is one. */
 struct cpu_scratch {
-    struct narrow_tile narrow[ORDER_FAN];
-    struct wide_tile wide[ORDER_FAN];
-    struct sums leaves[ORDER_FAN]; /* of each tile of the block */
-    struct sums tiles;
+    struct narrow_tile narrow[CPU_LEAVES];
+    struct wide_tile wide[CPU_LEAVES];
+    struct sums leaves[CPU_LEAVES]; /* of each tile here */
+    struct sums tiles, bundle_tiles[ORDER_FAN];
     struct affine_tile affine[ORDER_FAN];
     struct maps maps[ORDER_FAN], tile_maps; /* of the leaves of each tile, and of the tiles */
     /* A tile in the row's order: one that is not full, or of 8-byte samples on their way. */
@@ -77,7 +81,8 @@ struct cpu_scratch {
         uint64_t exact[ORDER_TILE];
     } edge;
     _Alignas(CPU_CACHE_LINE) char lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* rows whose samples are not contiguous */
-    _Alignas(CPU_CACHE_LINE) char factor_lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* the same of their coefficients */
+    _Alignas(CPU_CACHE_LINE) char factor_lines[CPU_STRIP_ROWS][CPU_LINE_BYTES];   /* the same of their coefficients */
+    _Alignas(CPU_CACHE_LINE) char bundle_lines[ORDER_FAN][CPU_BUNDLE_LINE_BYTES]; /* the same of a bundle */
 };
 
 /*
@@ -97,11 +102,25 @@ struct cpu_block {
     union sum total;                            /* result */
 };
 
+/* Up to ORDER_FAN rows that are scanned side by side, of any dtype and layout, of up to ORDER_TILE samples; of
+ * up to ORDER_BLOCK if input and output are `across`: sample i of one row lies right after that of the row before. */
+struct cpu_bundle {
+    const struct scan_rule *rule; /* neither a reduction nor affine, and without demean */
+    uint64_t length;
+    int count;
+    bool input_across, output_across;
+    const char *input[ORDER_FAN]; /* sample 0 of each row */
+    char *output[ORDER_FAN];
+    int64_t input_stride, output_stride;
+    int64_t next; /* bytes from these rows of the input to those that are wanted next, or 0 */
+};
+
 /* A build for an instruction set. */
 struct cpu_build {
     void (*block_run)(struct cpu_scratch *scratch, struct cpu_block *block);
     /* Only the total of a block, forward: as the rule's reduction needs it, or, of a scan, the mean. */
     void (*block_total)(struct cpu_scratch *scratch, struct cpu_block *block);
+    void (*bundle_run)(struct cpu_scratch *scratch, const struct cpu_bundle *bundle);
     /* Decodes samples of any dtype, `stride` bytes apart, into a line: f32, or 8 bytes for other classes. And back. */
     void (*line_decode)(enum scand_dtype dtype, void *line, const char *from, int64_t stride, uint64_t count);
     void (*line_encode)(enum scand_dtype dtype, const void *line, char *to, int64_t stride, uint64_t count);

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
 #include "kernels/cpu.h"
 
@@ -29,17 +29,17 @@ struct cpu_pool {
     struct worker workers[];
 };
 
+/* Zeros, and pages that are never used take no memory. */
 struct cpu_scratch *cpu_scratch_create(void)
 {
-    struct cpu_scratch *scratch = aligned_alloc(CPU_CACHE_LINE, sizeof(*scratch));
-    if (scratch)
-        memset(scratch, 0, offsetof(struct cpu_scratch, lines));
-    return scratch;
+    void *memory = mmap(NULL, sizeof(struct cpu_scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
 }
 
 void cpu_scratch_destroy(struct cpu_scratch *scratch)
 {
-    free(scratch);
+    if (scratch)
+        munmap(scratch, sizeof(*scratch));
 }
 
 static void *worker_main(void *argument)

@@ -70,6 +70,49 @@ INLINE void f64_store(void *to, f64_vector vector)
     memcpy(to, &vector, sizeof(vector));
 }
 
+/* The first `count` lanes, which is all that is touched in memory; the others are 0. */
+#if CPU_VECTOR_BYTES == 64 && defined(__AVX512F__)
+INLINE f32_vector f32_load_some(const void *from, int count)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
+}
+
+INLINE void f32_store_some(void *to, f32_vector vector, int count)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), vector);
+}
+#elif CPU_VECTOR_BYTES == 32 && defined(__AVX__)
+INLINE __m256i f32_mask(int count)
+{
+    static const int32_t mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return _mm256_loadu_si256((const __m256i *)(mask + F32_LANES - count));
+}
+
+INLINE f32_vector f32_load_some(const void *from, int count)
+{
+    return _mm256_maskload_ps(from, f32_mask(count));
+}
+
+INLINE void f32_store_some(void *to, f32_vector vector, int count)
+{
+    _mm256_maskstore_ps(to, f32_mask(count), vector);
+}
+#else
+INLINE f32_vector f32_load_some(const void *from, int count)
+{
+    f32_vector vector = {0};
+    for (int i = 0; i < count; i++)
+        memcpy((char *)&vector + 4 * i, (const char *)from + 4 * i, 4);
+    return vector;
+}
+
+INLINE void f32_store_some(void *to, f32_vector vector, int count)
+{
+    for (int i = 0; i < count; i++)
+        memcpy((char *)to + 4 * i, (char *)&vector + 4 * i, 4);
+}
+#endif
+
 /* GCC 12 makes several instructions of the conversions that are one. */
 INLINE f64_vector f64_load_f32(const void *from)
 {
@@ -178,6 +221,12 @@ INLINE f32_vector f32_one_nan(f32_vector vector)
     return (f32_vector)(((i32_vector)vector & ~mask) | (INT32_C(0x7fc00000) & mask));
 }
 
+INLINE f64_vector f64_one_nan(f64_vector vector)
+{
+    i64_vector mask = vector != vector;
+    return (f64_vector)(((i64_vector)vector & ~mask) | (INT64_C(0x7ff8000000000000) & mask));
+}
+
 /* Lists for shuffles of two vectors inside each 16 bytes, and of 16-byte quads. */
 #if CPU_VECTOR_BYTES == 64
 #define EACH_QUAD(WHAT, N) WHAT(N), WHAT(4 + (N)), WHAT(8 + (N)), WHAT(12 + (N))
@@ -216,6 +265,40 @@ INLINE void f32_part_quads(f32_vector *a, f32_vector *b)
 #endif
 }
 
+/* Transposes the squares of quads that vectors hold, a quad being `lanes` of them wide: so many are transposed already.
+ */
+INLINE void f32_part_squares(f32_vector *row, int count, int lanes)
+{
+#pragma GCC unroll 4
+    for (int distance = lanes; distance < count; distance *= 2)
+#pragma GCC unroll 8
+        for (int i = 0; i < count / 2; i++) {
+            int upper = i / distance * 2 * distance + i % distance;
+            f32_part_quads(&row[upper], &row[upper + distance]);
+        }
+}
+
+/* Transposes a square of F32_LANES x F32_LANES floats. */
+INLINE void f32_square(f32_vector *row)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < F32_LANES; i += 4)
+        f32_transpose_quads(row + i);
+    f32_part_squares(row, F32_LANES, 4);
+}
+
+/* Transposes a square of F64_LANES x F64_LANES words of 8 bytes. */
+INLINE void f64_square(f32_vector *row)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < F64_LANES; i += 2) {
+        f32_vector even = INTERLEAVE(row[i], row[i + 1], PAIRS, 0);
+        row[i + 1] = INTERLEAVE(row[i], row[i + 1], PAIRS, 2);
+        row[i] = even;
+    }
+    f32_part_squares(row, F64_LANES, 2);
+}
+
 /* Transposes a square of F32_LANES x F32_LANES floats; strides are in bytes, addresses of any alignment. */
 INLINE void f32_transpose(char *to, int64_t to_stride, const char *from, int64_t from_stride, int one_nan)
 {
@@ -223,17 +306,21 @@ INLINE void f32_transpose(char *to, int64_t to_stride, const char *from, int64_t
 #pragma GCC unroll 16
     for (int i = 0; i < F32_LANES; i++)
         row[i] = f32_load(from + i * from_stride);
-#pragma GCC unroll 4
-    for (int i = 0; i < F32_LANES; i += 4)
-        f32_transpose_quads(row + i);
-#pragma GCC unroll 2
-    for (int distance = 4; distance < F32_LANES; distance *= 2)
-#pragma GCC unroll 8
-        for (int i = 0; i < F32_LANES / 2; i++) {
-            int upper = i / distance * 2 * distance + i % distance;
-            f32_part_quads(&row[upper], &row[upper + distance]);
-        }
+    f32_square(row);
 #pragma GCC unroll 16
     for (int i = 0; i < F32_LANES; i++)
         f32_store(to + i * to_stride, one_nan ? f32_one_nan(row[i]) : row[i]);
+}
+
+/* The same of words of 8 bytes. */
+INLINE void f64_transpose(char *to, int64_t to_stride, const char *from, int64_t from_stride)
+{
+    f32_vector row[F64_LANES];
+#pragma GCC unroll 8
+    for (int i = 0; i < F64_LANES; i++)
+        row[i] = f32_load(from + i * from_stride);
+    f64_square(row);
+#pragma GCC unroll 8
+    for (int i = 0; i < F64_LANES; i++)
+        f32_store(to + i * to_stride, row[i]);
 }

@@ -329,6 +329,48 @@ static void dtype_layouts(const struct implementation *implementation)
             }
 }
 
+/* So many rows that the CPU path scans them side by side, around the width of vectors and bundles, and as long as
+ * leaves, tiles and blocks. Every dtype in all layouts; rows of more than a tile are columns. */
+static void bundles(const struct implementation *implementation)
+{
+    static const uint64_t row_list[] = {7, 8, 9, 15, 31, 32, 33, 47, 63, 65, 97};
+    static const uint64_t length_list[] = {1,  2,  7,   8,   9,   11,  15,  16,   17,   24,   31,   32,
+                                           33, 47, 100, 257, 511, 512, 513, 1023, 1024, 1025, 1040, 2049};
+    for (unsigned i = 0; i < 48 * COUNT(length_list); i++) {
+        enum scand_dtype input = i % 2 ? (enum scand_dtype)(i / 2 % SCAND_DTYPE_COUNT) : i % 8 ? D32 : D64;
+        enum scand_dtype output = i % 3 && writes(input, D64) ? D64 : input;
+        struct scan_case c = case_of(1, 1, typed_rule(i / 2, input, output));
+        c.axis = i / 3 % 2;
+        c.shape[c.axis] = length_list[i % COUNT(length_list)];
+        c.shape[1 - c.axis] = row_list[(i / 7 + i / 48) % COUNT(row_list)];
+        c.input = layout_list[i % 5 ? 0 : i / 5 % COUNT(layout_list)];
+        c.output = layout_list[i % 7 ? 0 : i / 7 % COUNT(layout_list)];
+        c.in_place = i % 3 == 0 && codec_bytes(input) == codec_bytes(output);
+        c.fill = (enum fill)(i % FILL_COUNT);
+        c.first = i % 4 == 3 ? i / 4 % 5 : 0;
+        c.count = c.shape[1 - c.axis] - c.first;
+        check(implementation, &c);
+    }
+}
+
+/* Columns around the length of a block, and such as do not all lie side by side. */
+static void long_columns(const struct implementation *implementation)
+{
+    static const uint64_t length_list[] = {8191, 8193, 16368, 16383, 16384, 16385};
+    for (unsigned i = 0; i < 3 * COUNT(length_list); i++) {
+        struct scan_case c = {.rule = typed_rule(i, i % 3 ? D32 : SCAND_DTYPE_I32, i % 3 ? D32 : SCAND_DTYPE_I32),
+                              .rank = 3,
+                              .axis = 1,
+                              .shape = {3, length_list[i % COUNT(length_list)], 7 + i % 5},
+                              .input = packed,
+                              .output = packed};
+        c.rule.demean = false;
+        c.in_place = i % 2;
+        c.fill = (enum fill)(i % FILL_COUNT);
+        check(implementation, &c);
+    }
+}
+
 /* Ragged rows. */
 
 /* Words of 2, 4 and 8 bytes, in rows that begin anywhere in 16 bytes and end around their borders, those of a tile and
@@ -587,12 +629,14 @@ static void small(const struct implementation *implementation)
     SUITE(NAME, slots)         \
     SUITE(NAME, long_layouts)  \
     SUITE(NAME, batches)       \
+    SUITE(NAME, bundles)       \
+    SUITE(NAME, long_columns)  \
     SUITE(NAME, ragged)        \
     SUITE(NAME, ragged_dtypes)
 #define DRIVER_TESTS(NAME)                                                                               \
     TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_layouts),         \
         TEST(NAME##_dtype_layouts), TEST(NAME##_slots), TEST(NAME##_long_layouts), TEST(NAME##_batches), \
-        TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
+        TEST(NAME##_bundles), TEST(NAME##_long_columns), TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \
