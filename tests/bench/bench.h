@@ -45,6 +45,7 @@ double bench_now_ms(void);
 
 /* Each measures and appends; 0, or nonzero after a line on stderr. */
 int bench_cpu(struct bench_table *table);
+int bench_shapes(struct bench_table *table);                        /* a part of bench_cpu; it prints the error */
 int bench_kernels(struct bench_table *table);                       /* CUDA: all of the kernels' figures */
 int bench_variants(struct bench_table *table);                      /* CUDA: the tutorials' variants, long rows too */
 int bench_reduce(struct bench_table *table);                        /* CUDA: their reductions */

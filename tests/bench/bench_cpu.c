@@ -1,5 +1,6 @@
 /*
- * The CPU path's speed on the job that scand exists for, as a share of copying on the same threads.
+ * The CPU path's speed on the job that scand exists for, as a share of copying on the same threads; then that of other
+ * shapes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -141,6 +142,8 @@ int bench_cpu(struct bench_table *table)
         memset(data, 0, BYTES);
         error = rows_measure(pool, data, source, table);
     }
+    if (!error)
+        error = bench_shapes(table);
     if (error)
         fprintf(stderr, "scand-bench: cpu: %s\n", strerror(-error));
     cpu_pool_destroy(pool);
