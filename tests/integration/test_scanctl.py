@@ -1,121 +1,26 @@
 #!/usr/bin/env python3
-"""scanctl against a real daemon on the CPU: files of every form, all ways to fail, and how much memory it takes.
+"""scanctl against a real daemon on the CPU: files of every form, and how much memory it takes.
 
 Results are compared with a second computation that shares nothing with the first: integers where sums have to be exact,
-Python's own floats elsewhere. Only the standard library is used.
-
-    test_scanctl.py --scand PATH --scanctl PATH [--demo PATH] [--data FOLDER] [--sanitized] [unittest's arguments]
+Python's own floats elsewhere. Only the standard library is used; scanctl_rig.py says how to call it.
 """
 
-import argparse
 import array
 import itertools
 import json
-import operator
 import math
+import operator
 import os
 import random
-import re
 import resource
-import shutil
 import signal
-import socket
 import struct
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
+import scanctl_rig
 from forms import c_to_fortran, exact, f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
-
-ARGUMENTS = None  # the command line
-DAEMON = None  # the running Daemon
-
-
-class Daemon:
-    """A daemon on the CPU with a small pool, so that files soon need several pieces."""
-
-    def __init__(self, *options):
-        self.folder = tempfile.mkdtemp(prefix="scanctl")
-        self.socket = os.path.join(self.folder, "socket")
-        self.log = open(os.path.join(self.folder, "log"), "w+")
-        command = [ARGUMENTS.scand, "--device", "cpu", "--foreground", "--socket", self.socket, "--pool", "64M"]
-        self.process = subprocess.Popen([*command, *options], stdout=self.log, stderr=self.log)
-        deadline = time.monotonic() + 20
-        while run("ping", socket_path=self.socket).returncode:
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.process.kill()
-                sys.exit("the daemon does not start:\n" + self.log_text())
-            time.sleep(0.05)
-
-    def log_text(self):
-        self.log.seek(0)
-        return self.log.read()
-
-    def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            sys.exit("the daemon does not stop:\n" + self.log_text())
-        self.log.close()
-        shutil.rmtree(self.folder)
-
-
-def run(*words, socket_path=None, **options):
-    command = [ARGUMENTS.scanctl, "--socket", socket_path or DAEMON.socket, *map(str, words)]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **options)
-
-
-class ScanctlTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="scanctl")
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, data):
-        with open(self.path(name), "wb") as file:
-            file.write(data)
-        return self.path(name)
-
-    def read(self, name):
-        with open(self.path(name), "rb") as file:
-            return file.read()
-
-    def files(self):
-        return sorted(os.listdir(self.folder))
-
-    def succeed(self, *words, **options):
-        result = run(*words, **options)
-        self.assertEqual((result.returncode, result.stderr), (0, b""))
-        return result.stdout
-
-    def fail_with(self, code, message, *words, **options):
-        """The exit code, one line that says why, and the output's folder as it was."""
-        before = self.files()
-        result = run(*words, **options)
-        text = result.stderr.decode()
-        self.assertEqual(result.returncode, code, text)
-        self.assertRegex(text, message)
-        self.assertRegex(text, r"\Ascanctl: [^\n]+\n\Z")
-        self.assertEqual(self.files(), before)
-        return text
-
-    def assert_near(self, found, expected, tolerance=1e-6):
-        """Within a share of the largest value."""
-        self.assertEqual(len(found), len(expected))
-        bound = tolerance * max(map(abs, expected))
-        worst = max(abs(a - b) for a, b in zip(found, expected))
-        self.assertLessEqual(worst, bound)
-
-    def assert_rounded(self, found, expected):
-        """All but about one in a million are correctly rounded: for a few thousand values, all but one."""
-        wrong = sum(a != b for a, b in zip(found, expected))
-        self.assertLessEqual(wrong, 1 + len(expected) // 100000)
+from scanctl_rig import ScanctlTest, run
 
 
 class Results(ScanctlTest):
@@ -466,7 +371,7 @@ class RealFiles(ScanctlTest):
     PASSES = ("forward", "backward")
 
     def data(self, name):
-        path = os.path.join(ARGUMENTS.data, name)
+        path = os.path.join(scanctl_rig.ARGUMENTS.data, name)
         if not os.path.exists(path):
             self.skipTest("no " + name + " in the data folder")
         with open(path, "rb") as file:
@@ -519,173 +424,12 @@ class RealFiles(ScanctlTest):
         self.check_su("gather_le.su", 1001, False)
 
 
-class Failures(ScanctlTest):
-    def setUp(self):
-        super().setUp()
-        self.out = self.path("out")
-        self.good = self.write("good.raw", packed([1.0] * 100))
-
-    def test_usage(self):
-        for words, message in (
-            ((), "no command; give one of scan, reduce, ping, devices, kernels, stats, jobs, clients, top"),
-            (("frob",), 'unknown command "frob"'),
-            (("--frob",), "--frob is unknown"),
-            (("scan",), "no input"),
-            (("scan", self.good), "no output"),
-            (("scan", self.good, "-o", ""), 'the output is ""; give a file'),
-            (("scan", "", "-o", self.out), 'the input is ""; give a file'),
-            (("scan", self.good, "-o", self.out, "--passes", "up"), '"up"; it may be forward, backward'),
-            (("scan", self.good, "-o", self.out, "--axis", "1", "--shape", "100"), "it may be -1 to 0"),
-            (("ping", "twice"), '"twice" is too much'),
-            (("demo", "--traces", "0"), '--traces is "0"'),
-            (("demo", "twice"), '"twice" is too much: .* --help'),
-        ):
-            self.fail_with(64, message, *words)
-
-    def test_coefficients(self):
-        given = self.write("in.raw", packed([1.0] * 12))
-        words = ("scan", given, "-o", self.path("out.raw"), "--shape", "3,4")
-        affine = (*words, "--op", "affine")
-        self.fail_with(64, "--op affine needs coefficients; give --coefficient NUMBER, or --coefficients FILE", *affine)
-        self.fail_with(64, '--coefficient is "0"; it may be any number but 0', *affine, "--coefficient", "0")
-        self.fail_with(64, '--coefficient is "2x"', *affine, "--coefficient", "2x")
-        self.fail_with(64, "--coefficient is for --op affine, but --op is sum", *words, "--coefficient", "2")
-        self.fail_with(64, "--coefficients is for --op affine, but --op is max", *words, "--op", "max", "--coefficients", given)
-        self.fail_with(64, "are both there; give one", *affine, "--coefficients", given, "--coefficient", "2")
-        self.fail_with(66, "none.npy: cannot be opened", *affine, "--coefficients", self.path("none.npy"))
-        short = self.write("short.raw", packed([1.0] * 11))
-        self.fail_with(65, "short.raw: is 44 bytes, .*3 x 4 samples of 4 bytes make 48", *affine, "--coefficients", short)
-        other = self.write("other.npy", npy_header((4, 3)) + packed([1.0] * 12))
-        self.fail_with(65, "other.npy: holds 4 x 3 coefficients, but .*in.raw holds 3 x 4 samples", *affine, "--coefficients", other)
-        wide = self.write("wide.npy", npy_header((3, 4), "<f8") + packed([1.0] * 12, "d"))
-        self.fail_with(65, "wide.npy: holds coefficients of type f64, but .* type f32; convert", *affine, "--coefficients", wide)
-        fortran = self.write("fortran.npy", npy_header((3, 4), fortran=True) + packed([1.0] * 12))
-        self.fail_with(65, "fortran.npy: is in Fortran order, but .*in.raw is in C order", *affine, "--coefficients", fortran)
-        stdin = ("scan", "-", *affine[2:], "--coefficients", "-")
-        self.fail_with(64, "input and --coefficients are both standard input", *stdin, input=b"")
-
-    def test_help_and_version(self):
-        self.assertRegex(self.succeed("--version").decode(), r"\Ascanctl \d+\.\d+\.\d+\n\Z")
-        for words in (("--help",), ("scan", "--help"), ("ping", "--help"), ("demo", "--help"), ("scan", "-o", "x", "--help")):
-            self.assertRegex(self.succeed(*words).decode(), r"\Ausage: scanctl")
-
-    def test_raw_shape(self):
-        words = ("scan", self.good, "-o", self.out)
-        self.fail_with(64, "400 bytes, 100 samples, of unknown shape; give --shape 100", *words)
-        self.fail_with(64, "not the 3 x 50 of --shape; what would fit: --shape 2,50", *words, "--shape", "3,50")
-        odd = self.write("odd.raw", b"x" * 401)
-        self.fail_with(65, "401 bytes, which is no whole number", "scan", odd, "-o", self.out, "--shape", "100")
-        self.fail_with(65, "is empty", "scan", self.write("none.raw", b""), "-o", self.out, "--shape", "1")
-
-    def test_input_missing(self):
-        self.fail_with(66, "no.raw: cannot be opened: No such file", "scan", self.path("no.raw"), "-o", self.out)
-        self.fail_with(66, "is a folder", "scan", self.folder, "-o", self.out)
-
-    def test_npy_cut(self):
-        whole = npy_header((10, 10)) + packed([1.0] * 100)
-        for length in (0, 5, 9, 60, 128, 300, len(whole) - 1):
-            cut = self.write("cut.npy", whole[:length])
-            self.fail_with(65, "cut short", "scan", cut, "-o", self.out)
-        longer = self.write("long.npy", whole + b"x")
-        self.fail_with(65, "is 529 bytes, .* make 528; the file is too long", "scan", longer, "-o", self.out)
-
-    def test_npy_refused(self):
-        for header, message in (
-            (npy_header((10,), "<c8"), "dtype '<c8'"),
-            (npy_header((10,), "|O"), "dtype '|O'"),
-            (npy_header((1, 1, 1, 1, 1)), "rank 5"),
-            (npy_header(()), "rank 0"),
-        ):
-            self.fail_with(65, re.escape(message), "scan", self.write("x.npy", header + bytes(80)), "-o", self.out)
-
-    def test_su_refused(self):
-        rows = [[1.0] * 100] * 5
-        cut = self.write("cut.su", su_file(rows, True)[:-1])
-        self.fail_with(65, "ns = 100 .*--byte-order", "scan", cut, "-o", self.out)
-        mixed = bytearray(su_file(rows, True))
-        mixed[3 * 640 + 115] = 99
-        path = self.write("mixed.su", mixed)
-        self.fail_with(65, "--byte-order", "scan", path, "-o", self.out)
-        text = "trace 4 .* has 99 samples, the first 100"
-        self.fail_with(65, text, "scan", path, "-o", self.out, "--byte-order", "big")
-        self.fail_with(65, "is 0 bytes", "scan", self.write("none.su", b""), "-o", self.out)
-        text = "f64, but SU files hold f32"
-        self.fail_with(64, text, "scan", path, "-o", self.out, "--output-dtype", "f64")
-
-    def test_no_daemon(self):
-        words = ("scan", self.good, "-o", self.out, "--shape", 100)
-        for path in (self.path("nowhere"), self.good):
-            for command in (words, ("ping",), ("devices",), ("stats",), ("demo",)):
-                self.fail_with(69, re.escape(path), *command, socket_path=path)
-
-    def test_another_daemon(self):
-        path = self.path("web")
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(path)
-            listener.listen()
-            command = [ARGUMENTS.scanctl, "--socket", path, "ping"]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            with listener.accept()[0] as connection:
-                connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
-                error = process.communicate(timeout=60)[1].decode()
-        self.assertEqual(process.returncode, 70, error)
-        self.assertRegex(error, re.escape(path) + " .*: make sure that it is scand\n")
-
-    def test_output_refused(self):
-        words = ("scan", self.good, "--shape", 100, "-o")
-        self.fail_with(73, "No such file or directory", *words, self.path("no/out"))
-        self.fail_with(73, "Is a directory", *words, self.folder)
-        self.fail_with(74, "No space left on device; free some space", *words, "/dev/full")
-
-    def test_standard_output_full(self):
-        with open("/dev/full", "wb") as full:
-            command = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "devices"]
-            result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
-        self.assertEqual(result.returncode, 74)
-
-    def test_standard_descriptors_closed(self):
-        """No file of the run is taken for one of them."""
-        given = self.write("in.npy", npy_header((3,)) + packed([1.0, 2.0, 3.0]))
-        words = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "scan", "--shape", "3", "-", "-o", self.out]
-        closed = lambda *fds: lambda: [os.close(fd) for fd in fds]
-        result = subprocess.run(words, preexec_fn=closed(0), stderr=subprocess.PIPE, timeout=60)
-        self.assertEqual(result.returncode, 74)
-        self.assertRegex(result.stderr.decode(), "standard input: reading fails at byte 0")
-        words[4:] = ["--json", given, "-o", self.out]
-        result = subprocess.run(words, preexec_fn=closed(0, 1, 2), timeout=60)
-        self.assertEqual(result.returncode, 74)
-        self.assertEqual(self.read("out"), npy_header((3,)) + packed([1.0, 3.0, 6.0]))
-
-    def test_disk_full(self):
-        mounted = self.path("small")
-        os.mkdir(mounted)
-        mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", mounted]
-        if os.geteuid() or not shutil.which("mount") or subprocess.run(mount, stderr=subprocess.DEVNULL).returncode:
-            self.skipTest("mounting a small file system is not allowed here")
-        self.addCleanup(subprocess.run, ["umount", mounted])
-        large = self.write("large.raw", bytes(2 << 20))
-        out = os.path.join(mounted, "out")
-        self.fail_with(74, "out: writing fails after .* No space left", "scan", large, "--shape", "1,524288", "-o", out)
-        self.assertEqual(os.listdir(mounted), [])
-
-    def test_too_large_for_the_pool(self):
-        with open(self.path("large.raw"), "wb") as file:
-            file.truncate(200 << 20)
-        words = ("scan", self.path("large.raw"), "-o", self.out, "--shape", "50,1048576", "--axis", 0)
-        before = self.files()
-        result = run(*words)
-        text = result.stderr.decode()
-        self.assertIn(result.returncode, (64, 75), text)
-        self.assertRegex(text, "the whole array along this axis needs 209,715,200 bytes")
-        self.assertEqual(self.files(), before)
-
-
 class Output(ScanctlTest):
     """The output appears whole or not at all."""
 
     def start(self, *words):
         """A scan that waits for the rest of its input."""
-        command = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "scan", "--shape", "2,100", "-", "-o", self.path("out")]
+        command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "--shape", "2,100", "-", "-o", self.path("out")]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdin.write(packed([1.0] * 150))
         process.stdin.flush()
@@ -752,13 +496,13 @@ class Output(ScanctlTest):
 
     def test_memory(self):
         """A file of three times the pool goes through less than the pool and 16 MiB."""
-        if ARGUMENTS.sanitized:
+        if scanctl_rig.ARGUMENTS.sanitized:
             self.skipTest("sanitizers take memory of their own")
         size = 200 << 20
         with open(self.path("in.raw"), "wb") as file:
             file.truncate(size)
         for dtype, factor in (("f32", 1), ("f64", 2)):
-            command = [ARGUMENTS.scanctl, "--socket", DAEMON.socket, "scan", "--shape", "5120,10240", "--output-dtype", dtype]
+            command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "--shape", "5120,10240", "--output-dtype", dtype]
             process = subprocess.Popen(command + [self.path("in.raw"), "-o", "-"], stdout=subprocess.PIPE, bufsize=0)
             left = size * factor
             while left > 256 << 10:  # more than the pipe holds: it then waits to write the rest
@@ -769,65 +513,6 @@ class Output(ScanctlTest):
             self.assertEqual((process.returncode, len(rest)), (0, left))
             self.assertLess(kib["VmHWM:"], (64 + 16) << 10)
             self.assertLess(kib["VmHWM:"] - kib["RssShmem:"], 16 << 10)
-
-
-class Losses(ScanctlTest):
-    """Each worker loses its device at a certain chunk: pieces in place are lost, and are read and submitted again."""
-
-    def daemon(self, *options):
-        daemon = Daemon(*options)
-        self.addCleanup(daemon.stop)
-        return daemon
-
-    def losses(self, daemon):
-        return daemon.log_text().count("the device is lost")
-
-    def check_repeated(self, *options):
-        """Three pieces. Big-endian, so that samples swapped twice are seen; the output takes the input's place."""
-        daemon = self.daemon(*options)
-        rows, samples = 2400, 16384
-        row = [float(j % 7 - 3) for j in range(samples)]
-        trace, expected = packed(row, big=True), packed(scanned(row, ("forward",)), big=True)
-        self.write("x.raw", trace * rows)
-        words = ("--shape", "%d,%d" % (rows, samples), "--byte-order", "big", "-o", self.path("x.raw"), "--json")
-        report = json.loads(self.succeed("scan", self.path("x.raw"), *words, socket_path=daemon.socket))
-        self.assertEqual(report["jobs"], 3)
-        self.assertGreater(self.losses(daemon), 0)
-        self.assertTrue(self.read("x.raw") == expected * rows)
-
-    def test_lost_piece_is_repeated(self):
-        self.check_repeated("--fail-chunk", "5")
-
-    def test_two_pieces_at_once(self):
-        self.check_repeated("--fail-chunk", "7", "--pool", "256M")
-
-    def test_coefficients_are_read_again(self):
-        daemon = self.daemon("--fail-chunk", "7")
-        rows, samples = 1400, 16384
-        x, a = [float(j % 7 - 3) for j in range(samples)], [float(j % 3 - 1) for j in range(samples)]
-        expected = list(x)
-        for j in range(1, samples):
-            expected[j] = a[j] * expected[j - 1] + x[j]
-        given, factors = self.write("x.raw", packed(x) * rows), self.write("a.raw", packed(a) * rows)
-        words = ("scan", given, "--shape", f"{rows},{samples}", "-o", self.path("y.raw"), "--json")
-        report = json.loads(self.succeed(*words, "--op", "affine", "--coefficients", factors, socket_path=daemon.socket))
-        self.assertGreater(report["jobs"], 1)
-        self.assertGreater(self.losses(daemon), 0)
-        self.assertTrue(self.read("y.raw") == packed(expected) * rows)
-
-    def test_lost_each_time(self):
-        given = self.write("in.raw", packed([1.0] * 100))
-        for dtype, text in (("f32", "each of the 3 times .* from byte 0 on; .* try again later"), ("f64", "so it did each time")):
-            daemon = self.daemon("--fail-chunk", "1")
-            words = ("scan", given, "--shape", 100, "-o", self.path("out"), "--output-dtype", dtype)
-            self.fail_with(75, text, *words, socket_path=daemon.socket)
-            self.assertEqual(self.losses(daemon), 3)
-
-    def test_pipe_cannot_be_repeated(self):
-        daemon = self.daemon("--fail-chunk", "1")
-        words = ("scan", "-", "--shape", 100, "-o", self.path("out"))
-        self.fail_with(75, "from a pipe; run it again", *words, socket_path=daemon.socket, input=packed([1.0] * 100))
-        self.assertEqual(self.losses(daemon), 1)
 
 
 class Questions(ScanctlTest):
@@ -855,7 +540,7 @@ class Questions(ScanctlTest):
         self.assertEqual([kernel["name"] for kernel in kernels if not kernel["repeatable"]], ["cub-by-key"])
 
     def test_stats(self):
-        counters = json.loads(self.succeed("--socket", DAEMON.socket, "stats", "--json"))
+        counters = json.loads(self.succeed("--socket", scanctl_rig.DAEMON.socket, "stats", "--json"))
         lines = dict(line.split() for line in self.succeed("stats").decode().splitlines())
         self.assertEqual(set(lines), set(counters))
         self.assertTrue(all(isinstance(value, int) for value in counters.values()))
@@ -876,38 +561,19 @@ class Questions(ScanctlTest):
         self.assertEqual((report["traces"], report["samples"], report["warm_up_jobs"]), (30, 101, 1))
 
     def test_demo_against_the_reference(self):
-        if not ARGUMENTS.demo:
+        if not scanctl_rig.ARGUMENTS.demo:
             self.skipTest("no --demo was given")
-        command = [ARGUMENTS.demo, "--socket", DAEMON.socket, "--traces", "300", "--samples", "1001"]
+        command = [scanctl_rig.ARGUMENTS.demo, "--socket", scanctl_rig.DAEMON.socket, "--traces", "300", "--samples", "1001"]
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         self.assertEqual((result.returncode, result.stderr), (0, b""))
         text = r"^300 traces x 1,001 samples on .* \(cpu\): .*s, [\d.]+ GB/s, identical to the reference$"
         self.assertRegex(result.stdout.decode().splitlines()[-1], text)
 
     def test_socket_from_the_environment(self):
-        environment = dict(os.environ, SCAND_SOCKET=DAEMON.socket)
-        result = subprocess.run([ARGUMENTS.scanctl, "ping"], env=environment, stdout=subprocess.PIPE, timeout=60)
+        environment = dict(os.environ, SCAND_SOCKET=scanctl_rig.DAEMON.socket)
+        result = subprocess.run([scanctl_rig.ARGUMENTS.scanctl, "ping"], env=environment, stdout=subprocess.PIPE, timeout=60)
         self.assertEqual(result.returncode, 0)
 
 
-def main():
-    global ARGUMENTS, DAEMON
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--scand", required=True)
-    parser.add_argument("--scanctl", required=True)
-    parser.add_argument("--demo")
-    parser.add_argument("--data", default=os.path.join(os.path.dirname(__file__), "../../../shared/data"))
-    parser.add_argument("--sanitized", action="store_true")
-    ARGUMENTS, rest = parser.parse_known_args()
-    DAEMON = Daemon()
-    try:
-        program = unittest.main(argv=sys.argv[:1] + rest, exit=False, verbosity=1)
-    finally:
-        DAEMON.stop()
-    for test, reason in program.result.skipped:
-        print("skipped:", test.id(), reason)
-    sys.exit(0 if program.result.wasSuccessful() else 1)
-
-
 if __name__ == "__main__":
-    main()
+    scanctl_rig.main()
