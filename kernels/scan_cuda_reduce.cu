@@ -82,7 +82,7 @@ static struct reduce_plan reduce_plan_of(const struct scan_rows *rows, const str
     plan.reduction = rule->reduction;
     plan.output = rule->output;
     plan.output_aligned = scan->output.access != ACCESS_BYTES;
-    plan.totals = totals;
+    plan.totals = scan->blocks > 1 ? totals : NULL; /* a workspace is there also when none is needed */
     plan.team = 1;
     return plan;
 }

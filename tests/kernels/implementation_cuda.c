@@ -62,13 +62,20 @@ static cudaError_t offsets_copy(struct scan_rows *rows, void **memory)
     return e == cudaSuccess ? cudaMemcpy(*memory, rows->offsets, bytes, cudaMemcpyHostToDevice) : e;
 }
 
+/* As a daemon has it that has scanned other rows before: there is one also where none is needed. */
+static size_t workspace_bytes_of(const struct scan_rows *rows, uint64_t count)
+{
+    size_t bytes = scan_cuda_workspace_bytes(rows, count);
+    return bytes ? bytes : 16;
+}
+
 static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t count, const struct scan_memory *memory,
                                char *input, char *output, const char *coefficients)
 {
     void *workspace = NULL, *offsets = NULL;
-    size_t workspace_bytes = scan_cuda_workspace_bytes(&rows, count);
-    cudaError_t e = workspace_bytes ? cudaMalloc(&workspace, workspace_bytes) : cudaSuccess;
-    if (e == cudaSuccess && workspace)
+    size_t workspace_bytes = workspace_bytes_of(&rows, count);
+    cudaError_t e = cudaMalloc(&workspace, workspace_bytes);
+    if (e == cudaSuccess)
         e = cudaMemset(workspace, 0xff, workspace_bytes);
     if (e == cudaSuccess)
         e = offsets_copy(&rows, &offsets);
@@ -132,7 +139,7 @@ static cudaError_t lane_create(struct lane *lane, const struct scan_rows *rows, 
     if (e == cudaSuccess && memory->input != memory->output)
         e = copy_create(&lane->output, false, memory->output, memory->output_bytes);
     if (e == cudaSuccess)
-        e = cudaMalloc(&lane->workspace, scan_cuda_workspace_bytes(rows, count));
+        e = cudaMalloc(&lane->workspace, workspace_bytes_of(rows, count));
     if (e == cudaSuccess)
         e = cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking);
     return e == cudaSuccess ? cudaDeviceSynchronize() : e;
