@@ -1,15 +1,14 @@
 /*
- * The affine recurrence on a CUDA device, for scan_cuda.cu. Functions that return int return a cudaError_t.
+ * The affine recurrence on a CUDA device, for scan_cuda.cu.
  */
 #ifndef KERNELS_SCAN_CUDA_AFFINE_H
 #define KERNELS_SCAN_CUDA_AFFINE_H
 
 #include "kernels/scan.h"
-
-struct CUstream_st;
+#include "kernels/scan_cuda_launch.h"
 
 /* Loads the kernels on the current device. */
-int scan_affine_load(void);
+cudaError_t scan_affine_load(void);
 /* Bytes of what is kept of an order block for each pass. */
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
 /*
@@ -18,7 +17,7 @@ uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
  * each, where means are to be taken away, else NULL. `workspace`: pass_count x count x sums_per_row x sum_bytes where
  * rows have several order blocks.
  */
-int scan_affine(const struct scan_rows *rows, uint64_t first, uint64_t count, int processors, const double *totals,
-                void *workspace, struct CUstream_st *stream);
+cudaError_t scan_affine(const struct scan_rows *rows, uint64_t first, uint64_t count, int processors,
+                        const double *totals, void *workspace, cudaStream_t stream);
 
 #endif

@@ -6,44 +6,165 @@
 
 #include "kernels/cuda/carries.cuh"
 #include "kernels/cuda/general.cuh"
+#include "kernels/scan_cuda_carries.h"
+#include "kernels/scan_cuda_plan.h"
 
-template <class Narrow, class Wide = Narrow> static constexpr struct scan_general general()
+struct general {
+    const void *kernels[2]; /* general_kernel, the second fetches ahead */
+    struct scan_carries carries;
+};
+
+template <class Narrow, class Wide = Narrow> static constexpr struct general general_by()
 {
     return {{(const void *)general_kernel<Narrow, Wide, false>, (const void *)general_kernel<Narrow, Wide, true>},
-            {(const void *)carries_kernel<Narrow, false>, (const void *)carries_kernel<Narrow, true>},
-            sizeof(typename Narrow::sum)};
+            {{(const void *)carries_kernel<Narrow, false>, (const void *)carries_kernel<Narrow, true>},
+             sizeof(typename Narrow::sum)}};
 }
 
-#define OPERATORS(KEPT)                                                                                             \
-    general<KEPT(SCAND_OPERATOR_SUM)>(), general<KEPT(SCAND_OPERATOR_PROD)>(), general<KEPT(SCAND_OPERATOR_MAX)>(), \
-        general<KEPT(SCAND_OPERATOR_MIN)>()
+#define OPERATORS(KEPT)                                                              \
+    general_by<KEPT(SCAND_OPERATOR_SUM)>(), general_by<KEPT(SCAND_OPERATOR_PROD)>(), \
+        general_by<KEPT(SCAND_OPERATOR_MAX)>(), general_by<KEPT(SCAND_OPERATOR_MIN)>()
 #define F32(OP)   general_real<float, OP>
 #define F64(OP)   general_real<double, OP>
 #define WHOLE(OP) general_whole<OP>
 
-enum { GENERAL_F32 = 0, GENERAL_F64 = 4, GENERAL_WHOLE = 8, GENERAL_F2 = 12 };
+enum { GENERAL_F32 = 0, GENERAL_F64 = 4, GENERAL_WHOLE = 8, GENERAL_F2 = 12, GENERALS = 14 };
 
-const struct scan_general scan_generals[SCAN_GENERALS] = {
+static const struct general generals[GENERALS] = {
     OPERATORS(F32),
     OPERATORS(F64),
     OPERATORS(WHOLE),
-    general<general_f2<SCAND_OPERATOR_SUM, false>, general_f2<SCAND_OPERATOR_SUM, true>>(),
-    general<general_f2<SCAND_OPERATOR_PROD, false>, general_f2<SCAND_OPERATOR_PROD, true>>(),
+    general_by<general_f2<SCAND_OPERATOR_SUM, false>, general_f2<SCAND_OPERATOR_SUM, true>>(),
+    general_by<general_f2<SCAND_OPERATOR_PROD, false>, general_f2<SCAND_OPERATOR_PROD, true>>(),
 };
 
 /* max and min change no value: they work in the type of the samples, whatever the accumulator. */
-const struct scan_general *scan_general_of(const struct scan_rule *rule)
+static const struct general *general_of(const struct scan_rule *rule)
 {
     bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
     bool f64 = compares ? codec_class(rule->input) == SCAND_CLASS_F64 : rule->accumulator == SCAND_ACCUMULATOR_F64;
     if (codec_is_integer(rule->input))
-        return &scan_generals[GENERAL_WHOLE + rule->op];
+        return &generals[GENERAL_WHOLE + rule->op];
     if (!compares && rule->accumulator == SCAND_ACCUMULATOR_F2)
-        return &scan_generals[GENERAL_F2 + rule->op];
-    return &scan_generals[(f64 ? GENERAL_F64 : GENERAL_F32) + rule->op];
+        return &generals[GENERAL_F2 + rule->op];
+    return &generals[(f64 ? GENERAL_F64 : GENERAL_F32) + rule->op];
 }
 
-const struct scan_general *scan_general_of_mean(void)
+/* The one that adds up f64, for means. */
+static const struct general *general_of_mean(void)
 {
-    return &scan_generals[GENERAL_F64 + SCAND_OPERATOR_SUM];
+    return &generals[GENERAL_F64 + SCAND_OPERATOR_SUM];
+}
+
+uint64_t scan_general_sum_bytes(const struct scan_rule *rule)
+{
+    return general_of(rule)->carries.sum_bytes;
+}
+
+/* How many thread blocks are resident depends on the samples, too. */
+cudaError_t scan_general_load(int shared_max)
+{
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < GENERALS && !error; i++) {
+        size_t shared_bytes;
+        for (int ahead = 0; ahead < 2 && !error; ahead++)
+            error = scan_kernel_load_most(generals[i].kernels[ahead], shared_max, &shared_bytes);
+        if (!error)
+            error = scan_carries_load(&generals[i].carries);
+    }
+    return error;
+}
+
+static struct general_plan plan_of(const struct scan_rule *rule, const struct scan_plan *scan, const uint64_t *offsets)
+{
+    struct general_plan plan = {};
+    bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
+    plan.scan = *scan;
+    plan.input = rule->input;
+    plan.output = rule->output;
+    plan.input_bytes = (int)codec_bytes(rule->input);
+    plan.output_bytes = (int)codec_bytes(rule->output);
+    plan.scan.input.access = scan_access_of(scan, &scan->input, plan.input_bytes);
+    plan.scan.output.access = scan_access_of(scan, &scan->output, plan.output_bytes);
+    plan.kind = rule->kind;
+    plan.wide[0] = codec_class(rule->input) == SCAND_CLASS_F64;
+    plan.wide[1] = rule->intermediate == SCAND_DTYPE_F64;
+    plan.flip = compares && codec_class(rule->input) == SCAND_CLASS_SIGNED ? UINT64_C(1) << 63 : 0;
+    plan.zero = codec_is_integer(rule->input) ? operator_identity_whole(rule->op, rule->input) ^ plan.flip : 0;
+    plan.offsets = offsets;
+    plan.demean = rule->demean;
+    return plan;
+}
+
+/* Slots of shared memory that a warp has. */
+static int room_of(const struct general_plan *plan, bool ahead)
+{
+    int widest = plan->input_bytes > plan->output_bytes ? plan->input_bytes : plan->output_bytes;
+    return ahead ? WORDS_SLOTS(plan->input_bytes) + WORDS_STAGE(plan->output_bytes) : GENERAL_LEAVES * widest + 8;
+}
+
+static size_t shared_bytes_of(const struct general_plan *plan, int warps)
+{
+    return (size_t)warps * room_of(plan, plan->scan.ahead) * SLOT_BYTES;
+}
+
+static cudaError_t launch(struct scan_device *device, const struct general *general, struct general_plan *plan,
+                          cudaStream_t stream)
+{
+    struct scan_plan *scan = &plan->scan;
+    const int warps = scan_plan_warps(scan->length);
+    int resident = 0;
+    cudaError_t error = cudaSuccess;
+    scan->ahead = scan->input.access == ACCESS_SLOTS && scan->output.access == ACCESS_SLOTS;
+    if (scan->ahead)
+        error = scan_kernel_resident(general->kernels[true], warps * WARP, shared_bytes_of(plan, warps), &resident);
+    if (resident == 0 && !error) {
+        scan->ahead = false;
+        error = scan_kernel_resident(general->kernels[false], warps * WARP, shared_bytes_of(plan, warps), &resident);
+    }
+    if (error || resident == 0)
+        return error ? error : cudaErrorNotSupported;
+    scan->room = room_of(plan, scan->ahead);
+    scan->progress = scan_progress_take(device, warps);
+    void *arguments[] = {plan};
+    return scan_kernel_launch(general->kernels[scan->ahead],
+                              scan_least((uint64_t)device->processors * resident, scan->items), warps * WARP, arguments,
+                              shared_bytes_of(plan, warps), stream);
+}
+
+/* Of the rows' blocks first, and then of the levels above. */
+static cudaError_t totals_make(struct scan_device *device, struct general_plan plan, double *totals,
+                               cudaStream_t stream)
+{
+    const struct general *mean = general_of_mean();
+    plan.demean = false;
+    plan.scan.backward[0] = false;
+    plan.scan.pass_count = 1;
+    plan.scan.totals_pass = 0;
+    plan.scan.sums[0] = totals;
+    cudaError_t error = launch(device, mean, &plan, stream);
+    return error || plan.scan.blocks == 1 ? error : scan_carries_of_pass(&mean->carries, &plan.scan, 0, stream);
+}
+
+cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
+                                const uint64_t *offsets, double *totals, cudaStream_t stream)
+{
+    return totals_make(device, plan_of(rule, scan, offsets), totals, stream);
+}
+
+cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
+                         const uint64_t *offsets, void *workspace, cudaStream_t stream)
+{
+    const struct general *general = general_of(rule);
+    struct general_plan plan = plan_of(rule, scan, offsets);
+    cudaError_t error = cudaSuccess;
+    if (rule->demean && scan->blocks > 1) {
+        double *totals = (double *)workspace;
+        error = totals_make(device, plan, totals, stream);
+        plan.totals = totals;
+        workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
+    }
+    return error ? error : scan_with_carries(&general->carries, &plan.scan, workspace, stream, [&] {
+        return launch(device, general, &plan, stream);
+    });
 }

@@ -1,22 +1,26 @@
 /*
- * The general kernels, by what they keep: chosen here, launched by scan_cuda.cu.
+ * The general kernels (cuda/general.cuh): every operator, dtype and layout.
  */
 #ifndef KERNELS_SCAN_CUDA_GENERAL_H
 #define KERNELS_SCAN_CUDA_GENERAL_H
 
+#include "kernels/cuda/scan.cuh"
 #include "kernels/scan.h"
+#include "kernels/scan_cuda_launch.h"
 
-struct scan_general {
-    const void *kernels[2]; /* general_kernel, the second fetches ahead */
-    const void *carries[2]; /* carries_kernel, forward and backward */
-    uint32_t sum_bytes;
-};
+/* Loads the kernels on the current device. */
+cudaError_t scan_general_load(int shared_max);
 
-#define SCAN_GENERALS 14
-extern const struct scan_general scan_generals[SCAN_GENERALS];
+/* Bytes of what is kept of an order block for each pass. */
+uint64_t scan_general_sum_bytes(const struct scan_rule *rule);
 
-/* Which of them a rule takes, and the one that totals f64 for a mean. */
-const struct scan_general *scan_general_of(const struct scan_rule *rule);
-const struct scan_general *scan_general_of_mean(void);
+/* Queues the scan of the plan's rows, `offsets` of them if they are ragged, else NULL. The workspace has for each pass
+ * the sums of rows of several order blocks, and before them, to take means away, as many doubles. */
+cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
+                         const uint64_t *offsets, void *workspace, cudaStream_t stream);
+
+/* Queues the totals of the rows, forward in f64: the last of sums_per_row each, after those of the levels below. */
+cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
+                                const uint64_t *offsets, double *totals, cudaStream_t stream);
 
 #endif

@@ -22,13 +22,7 @@ static const void *kernel_of(const struct scan_rule *rule, bool aligned)
     return long_kernels[2 * number + aligned];
 }
 
-static cudaError_t kernel_load(const void *kernel, int *resident)
-{
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, LONG_SHARED);
-    return error ? error : cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, kernel, LONG_THREADS, LONG_SHARED);
-}
-
-int scan_long_load(struct scan_long_device *device, int processors)
+cudaError_t scan_long_load(struct scan_long_device *device, int processors)
 {
     int id = 0, cooperative = 0, shared_max = 0, major = 0, resident = 1;
     cudaError_t error = cudaGetDevice(&id);
@@ -40,7 +34,7 @@ int scan_long_load(struct scan_long_device *device, int processors)
         error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
     bool able = cooperative && major >= 9 && shared_max >= LONG_SHARED_ALL;
     for (int i = 0; i < LONG_KERNELS && able && resident > 0 && !error; i++)
-        error = kernel_load(long_kernels[i], &resident);
+        error = scan_kernel_load_resident(long_kernels[i], LONG_THREADS, LONG_SHARED, &resident);
     device->grid = able && resident > 0 ? processors : 0;
     return error;
 }
@@ -87,8 +81,8 @@ static uint64_t plan_places(struct long_plan *plan, const struct scan_rule *rule
     return plan->sums_only ? 2 * bytes : 2 * bytes * plan->scan.pass_count;
 }
 
-int scan_long_run(const struct scan_long_device *device, const struct scan_rule *rule, struct scan_plan *scan,
-                  bool aligned, void *workspace, cudaStream_t stream)
+cudaError_t scan_long_run(const struct scan_long_device *device, const struct scan_rule *rule, struct scan_plan *scan,
+                          bool aligned, void *workspace, cudaStream_t stream)
 {
     struct long_plan plan = {};
     plan.scan = *scan;
@@ -101,7 +95,5 @@ int scan_long_run(const struct scan_long_device *device, const struct scan_rule 
     if (!error)
         error = cudaLaunchCooperativeKernel(kernel_of(rule, aligned && is_native(rule)), dim3((unsigned)grid),
                                             dim3(LONG_THREADS), arguments, LONG_SHARED, stream);
-    if (error)
-        cudaGetLastError(); /* a failed call leaves its error for the next one to find */
-    return error;
+    return scan_cleared(error);
 }

@@ -6,13 +6,14 @@
 
 #include "kernels/cuda/scan.cuh"
 #include "kernels/scan.h"
+#include "kernels/scan_cuda_launch.h"
 
 struct scan_long_device {
     int grid; /* thread blocks that are resident together; 0: the device cannot run these kernels */
 };
 
-/* Loads the kernels on the current device. Returns a cudaError_t, as the others do. */
-int scan_long_load(struct scan_long_device *device, int processors);
+/* Loads the kernels on the current device. */
+cudaError_t scan_long_load(struct scan_long_device *device, int processors);
 
 /* Whether rows of more than one block that a rule for sums of f32 scans go this way. */
 bool scan_long_takes(const struct scan_long_device *device, const struct scan_rule *rule, const struct scan_plan *plan);
@@ -27,7 +28,7 @@ bool scan_long_fits(const struct scan_long_device *device, const struct scan_pla
  * Where they fit: scans. Else, for two passes: sets plan->sums, to the carries into all blocks in the first pass and
  * the blocks' totals in the second. `aligned`: all rows begin with a slot.
  */
-int scan_long_run(const struct scan_long_device *device, const struct scan_rule *rule, struct scan_plan *plan,
-                  bool aligned, void *workspace, cudaStream_t stream);
+cudaError_t scan_long_run(const struct scan_long_device *device, const struct scan_rule *rule, struct scan_plan *plan,
+                          bool aligned, void *workspace, cudaStream_t stream);
 
 #endif

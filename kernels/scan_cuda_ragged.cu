@@ -41,26 +41,14 @@ static struct parts parts_of(const struct scan_rows *rows)
     return parts;
 }
 
-/* Also sets what it takes to launch them. */
-static cudaError_t kernel_load(const void *kernel, int threads, size_t shared_bytes, int *resident)
+cudaError_t scan_ragged_load(struct scan_ragged_device *device, int processors)
 {
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-    if (!error)
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-    return error ? error : cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, kernel, threads, shared_bytes);
-}
-
-int scan_ragged_load(struct scan_ragged_device *device, int processors)
-{
-    struct cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)ragged_find_kernel);
+    cudaError_t error = scan_kernel_load((const void *)ragged_find_kernel);
     device->processors = processors;
     for (int i = 0; i < SCAN_RAGGEDS && !error; i++) {
         /* Where a device has too little shared memory for it, resident stays 0 and the general kernel does the work. */
-        if (kernel_load(kernels[i], ORDER_FAN * WARP, SHARED_BYTES, &device->resident[i]))
-            cudaGetLastError();
-        error = kernel_load(short_kernels[i], SHORT_WARPS * WARP, 0, &device->short_resident[i]);
+        scan_kernel_load_resident(kernels[i], ORDER_FAN * WARP, SHARED_BYTES, &device->resident[i]);
+        error = scan_kernel_load_resident(short_kernels[i], SHORT_WARPS * WARP, 0, &device->short_resident[i]);
     }
     return error;
 }
@@ -118,30 +106,25 @@ static cudaError_t launch(const void *kernel, uint64_t grid, int threads, struct
                           cudaStream_t stream)
 {
     void *arguments[] = {plan};
-    return cudaLaunchKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments, shared_bytes, stream);
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
+    return scan_kernel_launch(kernel, grid, threads, arguments, shared_bytes, stream);
 }
 
 static cudaError_t packs_launch(const struct scan_ragged_device *device, int number, struct ragged_plan *plan,
                                 const struct parts *parts, cudaStream_t stream)
 {
-    const uint64_t find = least((plan->rows + FIND_THREADS - 1) / FIND_THREADS, device->processors);
+    const uint64_t find = scan_least((plan->rows + FIND_THREADS - 1) / FIND_THREADS, device->processors);
     const uint64_t grid = (uint64_t)device->processors * device->resident[number];
-    cudaError_t error = cudaMemsetAsync(plan->progress, 0, parts->totals_at, stream);
+    cudaError_t error = scan_cleared(cudaMemsetAsync(plan->progress, 0, parts->totals_at, stream));
     if (!error && plan->takers > 0)
         error = launch((const void *)ragged_find_kernel, find, FIND_THREADS, plan, 0, stream);
     /* All takers must be there, and no thread block has less than a row to do. */
     return error ? error
-                 : launch(kernels[number], plan->takers > 0 ? grid : least(grid, plan->rows), ORDER_FAN * WARP, plan,
-                          SHARED_BYTES, stream);
+                 : launch(kernels[number], plan->takers > 0 ? grid : scan_least(grid, plan->rows), ORDER_FAN * WARP,
+                          plan, SHARED_BYTES, stream);
 }
 
-int scan_ragged(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                void *workspace, struct CUstream_st *stream)
+cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first,
+                        uint64_t count, void *workspace, cudaStream_t stream)
 {
     const struct parts parts = parts_of(rows);
     const int number = scan_short_of(&rows->rule);
@@ -151,10 +134,8 @@ int scan_ragged(const struct scan_ragged_device *device, const struct scan_rows 
     if (rows->length > ORDER_TILE)
         error = packs_launch(device, number, &plan, &parts, stream);
     if (!error)
-        error =
-            launch(short_kernels[number], least((uint64_t)device->processors * device->short_resident[number], batches),
-                   SHORT_WARPS * WARP, &plan, 0, stream);
-    if (error)
-        cudaGetLastError(); /* a failed call leaves its error for the next one to find */
+        error = launch(short_kernels[number],
+                       scan_least((uint64_t)device->processors * device->short_resident[number], batches),
+                       SHORT_WARPS * WARP, &plan, 0, stream);
     return error;
 }

@@ -1,11 +1,11 @@
 /*
- * The kernels for ragged rows (cuda/ragged.cuh), chosen and launched. Called by scan_cuda.cu alone. Functions that
- * return int return a cudaError_t.
+ * The kernels for ragged rows (cuda/ragged.cuh), chosen and launched. Called by scan_cuda.cu alone.
  */
 #ifndef KERNELS_SCAN_CUDA_RAGGED_H
 #define KERNELS_SCAN_CUDA_RAGGED_H
 
-#include "kernels/scan_cuda.h"
+#include "kernels/scan.h"
+#include "kernels/scan_cuda_launch.h"
 
 #define SCAN_RAGGEDS 6
 
@@ -16,7 +16,7 @@ struct scan_ragged_device {
 };
 
 /* Loads the kernels on the current device. */
-int scan_ragged_load(struct scan_ragged_device *device, int processors);
+cudaError_t scan_ragged_load(struct scan_ragged_device *device, int processors);
 
 /* Whether these rows, ragged ones, are for the kernels here: contiguous sums of f32 into f32. */
 bool scan_ragged_takes(const struct scan_ragged_device *device, const struct scan_rows *rows);
@@ -24,7 +24,7 @@ bool scan_ragged_takes(const struct scan_ragged_device *device, const struct sca
 uint64_t scan_ragged_length_max(const struct scan_ragged_device *device);
 uint64_t scan_ragged_workspace_bytes(const struct scan_rows *rows);
 /* Queues the scan of rows first <= r < first + count but for longer ones. */
-int scan_ragged(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                void *workspace, struct CUstream_st *stream);
+cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first,
+                        uint64_t count, void *workspace, cudaStream_t stream);
 
 #endif

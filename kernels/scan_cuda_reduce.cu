@@ -1,12 +1,12 @@
 #include "kernels/scan_cuda_reduce.h"
 
 #include "kernels/cuda/reduce.cuh"
+#include "kernels/scan_cuda_plan.h"
 
 #define SHORT_MAX    (ORDER_TILE / 2) /* samples of a row of which a warp takes several */
 #define TEAM_TILES   4                /* of a row for each warp of a team, at least */
 #define TEAM_BLOCKS  3   /* thread blocks on a processor, at most: more read from too many places at once */
 #define FINISH_BLOCK 256 /* threads, where each makes a result */
-#define GRID_MAX     65535
 
 enum { READ_SUM, READ_SQUARES, READ_MAX, READ_MIN };
 
@@ -42,24 +42,16 @@ static const void *const finishers[SCAN_REDUCES] = {
     (const void *)reduce_finish_kernel<real_f32<SCAND_OPERATOR_MIN>>,
 };
 
-static cudaError_t resident_find(const void *kernel, int *resident)
+cudaError_t scan_reduce_load(struct scan_reduce_device *device, int processors)
 {
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-    return error ? error : cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, kernel, REDUCE_WARPS * WARP, 0);
-}
-
-int scan_reduce_load(struct scan_reduce_device *device, int processors)
-{
-    struct cudaFuncAttributes attributes;
     cudaError_t error = cudaSuccess;
     device->processors = processors;
     for (int i = 0; i < SCAN_REDUCES && !error; i++) {
-        error = resident_find(reduce_kernels[i], &device->resident[i]);
+        error = scan_kernel_load_resident(reduce_kernels[i], REDUCE_WARPS * WARP, 0, &device->resident[i]);
         if (!error)
-            error = resident_find(short_kernels[i], &device->short_resident[i]);
+            error = scan_kernel_load_resident(short_kernels[i], REDUCE_WARPS * WARP, 0, &device->short_resident[i]);
         if (!error)
-            error = cudaFuncGetAttributes(&attributes, finishers[i]);
+            error = scan_kernel_load(finishers[i]);
     }
     return error;
 }
@@ -87,15 +79,6 @@ static struct reduce_plan reduce_plan_of(const struct scan_rows *rows, const str
     return plan;
 }
 
-static cudaError_t reduce_launch(const void *kernel, uint64_t grid, uint64_t threads, void **arguments,
-                                 cudaStream_t stream)
-{
-    cudaError_t error = cudaLaunchKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments, 0, stream);
-    if (error)
-        cudaGetLastError(); /* a failed call leaves its error for the next one to find */
-    return error;
-}
-
 static uint64_t parts_of(uint64_t whole, uint64_t part)
 {
     return (whole + part - 1) / part;
@@ -118,12 +101,6 @@ static int team_of(uint64_t length)
     return team;
 }
 
-static bool is_packed(const struct scan_plan *plan)
-{
-    return plan->outer_rank == 1 && plan->input.access == ACCESS_SLOTS &&
-           plan->input.outer_strides[0] == (int64_t)(plan->length * sizeof(float));
-}
-
 static cudaError_t short_run(const struct scan_reduce_device *device, struct reduce_plan *plan, int reader,
                              cudaStream_t stream)
 {
@@ -138,16 +115,16 @@ static cudaError_t short_run(const struct scan_reduce_device *device, struct red
     void *arguments[] = {plan};
     if (blocks_max == 0)
         return cudaErrorInitializationError;
-    return reduce_launch(short_kernels[reader], grid_of(turns, REDUCE_WARPS, blocks_max), REDUCE_WARPS * WARP,
-                         arguments, stream);
+    return scan_kernel_launch(short_kernels[reader], grid_of(turns, REDUCE_WARPS, blocks_max), REDUCE_WARPS * WARP,
+                              arguments, 0, stream);
 }
 
-int scan_reduce(const struct scan_reduce_device *device, const struct scan_rows *rows, const struct scan_plan *scan,
-                void *totals, struct CUstream_st *stream)
+cudaError_t scan_reduce(const struct scan_reduce_device *device, const struct scan_rows *rows,
+                        const struct scan_plan *scan, void *totals, cudaStream_t stream)
 {
     struct reduce_plan plan = reduce_plan_of(rows, scan, totals);
     const int reader = reader_of(rows->rule.reduction);
-    if (scan->length <= SHORT_MAX && is_packed(scan))
+    if (scan->length <= SHORT_MAX && scan_side_is_packed(scan, &scan->input))
         return short_run(device, &plan, reader, stream);
     plan.team = team_of(scan->length);
     int resident = device->resident[reader];
@@ -157,21 +134,20 @@ int scan_reduce(const struct scan_reduce_device *device, const struct scan_rows 
     void *arguments[] = {&plan};
     if (blocks_max == 0)
         return cudaErrorInitializationError;
-    return reduce_launch(reduce_kernels[reader], grid_of(scan->items, REDUCE_WARPS / plan.team, blocks_max),
-                         REDUCE_WARPS * WARP, arguments, stream);
+    return scan_kernel_launch(reduce_kernels[reader], grid_of(scan->items, REDUCE_WARPS / plan.team, blocks_max),
+                              REDUCE_WARPS * WARP, arguments, 0, stream);
 }
 
-int scan_reduce_finish(const struct scan_rows *rows, const struct scan_plan *scan, uint64_t count, void *totals,
-                       struct CUstream_st *stream)
+cudaError_t scan_reduce_finish(const struct scan_rows *rows, const struct scan_plan *scan, uint64_t count, void *totals,
+                               cudaStream_t stream)
 {
     struct reduce_plan plan = reduce_plan_of(rows, scan, totals);
     uint64_t threads = FINISH_BLOCK, grid = parts_of(count, FINISH_BLOCK);
     if (scan->blocks > 1) {
-        threads = parts_of(scan->blocks, WARP) * WARP;
-        threads = threads < CARRIES_THREADS ? threads : CARRIES_THREADS;
+        threads = scan_least(parts_of(scan->blocks, WARP) * WARP, CARRIES_THREADS);
         grid = count;
     }
     void *arguments[] = {&plan, &count};
-    return reduce_launch(finishers[reader_of(rows->rule.reduction)], grid < GRID_MAX ? grid : GRID_MAX, threads,
-                         arguments, stream);
+    return scan_kernel_launch(finishers[reader_of(rows->rule.reduction)], scan_least(grid, SCAN_GRID_MAX), (int)threads,
+                              arguments, 0, stream);
 }

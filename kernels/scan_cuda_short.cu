@@ -1,8 +1,8 @@
 #include "kernels/scan_cuda_short.h"
 
-#include "kernels/cuda/lanes.cuh"
+#include "kernels/scan_cuda_plan.h"
 
-const void *const scan_shorts[SCAN_SHORTS] = {
+static const void *const short_kernels[SCAN_SHORTS] = {
     (const void *)short_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
     (const void *)short_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
     (const void *)short_kernel<sum_f64, SCAND_KIND_INCLUSIVE>,
@@ -11,7 +11,7 @@ const void *const scan_shorts[SCAN_SHORTS] = {
     (const void *)short_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
 };
 
-const void *const scan_lanes[SCAN_SHORTS] = {
+static const void *const lanes_kernels[SCAN_SHORTS] = {
     (const void *)lanes_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
     (const void *)lanes_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
     (const void *)lanes_kernel<sum_f64, SCAND_KIND_INCLUSIVE>,
@@ -31,4 +31,89 @@ int scan_short_of(const struct scan_rule *rule)
     default:
         return rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64 ? -1 : 4 + exclusive;
     }
+}
+
+static size_t lanes_bytes(int length)
+{
+    return (size_t)SHORT_WARPS * (1 + (length <= LANES_LENGTH_AHEAD)) * LANES_ROOM(length) * SLOT_BYTES;
+}
+
+static cudaError_t lanes_load(struct scan_short_device *shorts, int number)
+{
+    const void *kernel = lanes_kernels[number];
+    const size_t ahead = lanes_bytes(LANES_LENGTH_AHEAD), alone = lanes_bytes(LANES_LENGTH_MAX);
+    cudaError_t error = scan_kernel_share(kernel, ahead > alone ? ahead : alone);
+    for (int length = 1; length <= LANES_LENGTH_MAX && !error; length++) {
+        int blocks = 0;
+        error = scan_kernel_resident(kernel, SHORT_WARPS * WARP, lanes_bytes(length), &blocks);
+        shorts->lanes_resident[number][length] = (uint8_t)blocks;
+    }
+    return error;
+}
+
+cudaError_t scan_short_load(struct scan_short_device *shorts)
+{
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < SCAN_SHORTS && !error; i++) {
+        error = scan_kernel_load_resident(short_kernels[i], SHORT_WARPS * WARP, 0, &shorts->resident[i]);
+        if (!error)
+            error = lanes_load(shorts, i);
+    }
+    return error;
+}
+
+bool scan_short_takes(const struct scan_rule *rule, const struct scan_plan *plan)
+{
+    return plan->length <= ORDER_TILE && rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 &&
+           scan_short_of(rule) >= 0 && scan_side_is_packed(plan, &plan->input) &&
+           scan_side_is_packed(plan, &plan->output);
+}
+
+/* Whether lanes take whole rows: those of few leaves, if what is between passes can lie where samples and results do.
+ */
+static bool is_for_lanes(const struct scan_rule *rule, const struct short_plan *plan)
+{
+    bool f32_between = plan->pass_count == 1 || plan->intermediate_f32 || rule->accumulator == SCAND_ACCUMULATOR_F32;
+    return plan->length <= LANES_LENGTH_MAX && plan->length % ORDER_LEAF != 0 && f32_between &&
+           ((uintptr_t)plan->input ^ (uintptr_t)plan->output) % SLOT_BYTES == 0;
+}
+
+static cudaError_t launch(const struct scan_device *device, const void *kernel, struct short_plan *plan, int resident,
+                          size_t shared_bytes, cudaStream_t stream)
+{
+    const uint64_t at_once = (uint64_t)plan->rows_at_once * SHORT_WARPS, blocks = (plan->rows + at_once - 1) / at_once;
+    const uint64_t grid = (uint64_t)device->processors * resident;
+    void *arguments[] = {plan};
+    if (grid == 0)
+        return cudaErrorInitializationError;
+    return scan_kernel_launch(kernel, scan_least(grid, blocks), SHORT_WARPS * WARP, arguments, shared_bytes, stream);
+}
+
+static struct short_plan short_plan_of(const struct scan_plan *scan)
+{
+    struct short_plan plan = {};
+    uint64_t offset = scan->first_row * scan->length * sizeof(float);
+    plan.input = scan->input.base + offset;
+    plan.output = scan->output.base + offset;
+    plan.rows = scan->items;
+    plan.length = (int)scan->length;
+    plan.leaves = (plan.length + ORDER_LEAF - 1) / ORDER_LEAF;
+    plan.pass_count = scan->pass_count;
+    memcpy(plan.backward, scan->backward, sizeof(plan.backward));
+    plan.intermediate_f32 = scan->intermediate_f32;
+    plan.ahead = plan.length <= LANES_LENGTH_AHEAD;
+    return plan;
+}
+
+cudaError_t scan_short(const struct scan_device *device, const struct scan_short_device *shorts,
+                       const struct scan_rule *rule, const struct scan_plan *scan, cudaStream_t stream)
+{
+    const int number = scan_short_of(rule);
+    struct short_plan plan = short_plan_of(scan);
+    const bool lanes = is_for_lanes(rule, &plan);
+    plan.rows_at_once = lanes ? LANES_ROWS(plan.length) : ORDER_FAN / plan.leaves;
+    if (lanes)
+        return launch(device, lanes_kernels[number], &plan, shorts->lanes_resident[number][plan.length],
+                      lanes_bytes(plan.length), stream);
+    return launch(device, short_kernels[number], &plan, shorts->resident[number], 0, stream);
 }

@@ -1,16 +1,30 @@
 /*
- * The kernels for short rows (cuda/short.cuh, cuda/lanes.cuh): chosen here, launched by scan_cuda.cu.
+ * The kernels for short rows (cuda/short.cuh, cuda/lanes.cuh): chosen and launched.
  */
 #ifndef KERNELS_SCAN_CUDA_SHORT_H
 #define KERNELS_SCAN_CUDA_SHORT_H
 
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/scan.h"
+#include "kernels/scan_cuda_launch.h"
 
 #define SCAN_SHORTS 6
-extern const void *const scan_shorts[SCAN_SHORTS];
-extern const void *const scan_lanes[SCAN_SHORTS]; /* the same for the shortest */
+
+/* What scan_short_load finds out about a device: thread blocks per processor. */
+struct scan_short_device {
+    int resident[SCAN_SHORTS];
+    uint8_t lanes_resident[SCAN_SHORTS][LANES_LENGTH_MAX + 1]; /* by the rows' length */
+};
+
+/* Loads the kernels on the current device. */
+cudaError_t scan_short_load(struct scan_short_device *shorts);
 
 /* Which of them a rule for sums of f32 into f32 takes; -1: none, because a pass leaves f64 of f2. */
 int scan_short_of(const struct scan_rule *rule);
+
+/* Whether they scan these rows, of a rule for sums of f32 forms. */
+bool scan_short_takes(const struct scan_rule *rule, const struct scan_plan *plan);
+cudaError_t scan_short(const struct scan_device *device, const struct scan_short_device *shorts,
+                       const struct scan_rule *rule, const struct scan_plan *plan, cudaStream_t stream);
 
 #endif

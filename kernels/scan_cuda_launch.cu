@@ -1,0 +1,72 @@
+#include "kernels/scan_cuda_launch.h"
+
+#include "kernels/cuda/scan.cuh"
+
+#define LAUNCHES_MAX     4096 /* on their way at once, on one device */
+#define WARPS_SHARED_OUT 4    /* of thread blocks from which on progress is worth an atomic operation */
+
+/* In the memory of each device. */
+static __device__ struct scan_progress launch_progress[LAUNCHES_MAX];
+
+cudaError_t scan_device_find(struct scan_device *device)
+{
+    int id = 0;
+    cudaError_t error = cudaGetDevice(&id);
+    if (!error)
+        error = cudaDeviceGetAttribute(&device->processors, cudaDevAttrMultiProcessorCount, id);
+    if (!error)
+        error = cudaDeviceGetAttribute(&device->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
+    if (!error)
+        error = cudaGetSymbolAddress((void **)&device->progress, launch_progress);
+    return scan_cleared(error);
+}
+
+struct scan_progress *scan_progress_take(struct scan_device *device, int warps)
+{
+    uint64_t number = __atomic_fetch_add(&device->launches, 1, __ATOMIC_RELAXED);
+    return warps < WARPS_SHARED_OUT ? NULL : &device->progress[number % LAUNCHES_MAX];
+}
+
+/* Asking for attributes loads a kernel, as setting them does. */
+cudaError_t scan_kernel_load(const void *kernel)
+{
+    struct cudaFuncAttributes attributes;
+    return scan_cleared(cudaFuncGetAttributes(&attributes, kernel));
+}
+
+cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes)
+{
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+    if (!error)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     cudaSharedmemCarveoutMaxShared);
+    return scan_cleared(error);
+}
+
+cudaError_t scan_kernel_load_resident(const void *kernel, int threads, size_t shared_bytes, int *resident)
+{
+    cudaError_t error = scan_kernel_share(kernel, shared_bytes);
+    return error ? error : scan_kernel_resident(kernel, threads, shared_bytes, resident);
+}
+
+cudaError_t scan_kernel_load_most(const void *kernel, int shared_max, size_t *shared_bytes)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = scan_cleared(cudaFuncGetAttributes(&attributes, kernel));
+    if (error)
+        return error;
+    *shared_bytes = (size_t)shared_max - attributes.sharedSizeBytes;
+    return scan_kernel_share(kernel, *shared_bytes);
+}
+
+cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident)
+{
+    return scan_cleared(cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, kernel, threads, shared_bytes));
+}
+
+cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
+                               cudaStream_t stream)
+{
+    return scan_cleared(
+        cudaLaunchKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments, shared_bytes, stream));
+}

@@ -1,0 +1,56 @@
+/*
+ * What the files scan_cuda_*.cu share: a device, and how kernels are loaded and launched on it. Functions return a
+ * cudaError_t, and clear it where CUDA keeps it, so that the next call does not find it.
+ */
+#ifndef KERNELS_SCAN_CUDA_LAUNCH_H
+#define KERNELS_SCAN_CUDA_LAUNCH_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#define SCAN_GRID_MAX 65535 /* thread blocks of a launch that has no reason for more */
+
+struct scan_progress;
+
+/* What scan_device_find finds out about the current device, and the launches so far. */
+struct scan_device {
+    int processors;
+    int shared_max;                 /* bytes of shared memory that a thread block may have */
+    struct scan_progress *progress; /* in its memory */
+    uint64_t launches;
+};
+
+cudaError_t scan_device_find(struct scan_device *device);
+
+/* The progress for a launch of thread blocks of so many warps; NULL where it is not worth its atomic operations. */
+struct scan_progress *scan_progress_take(struct scan_device *device, int warps);
+
+/* How many thread blocks a processor holds; 0 where it has too little shared memory. */
+cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
+
+/* Load a kernel; one that always has so many threads and bytes of dynamic shared memory, and find how many are
+ * resident; one that may have all the shared memory that a thread block can, and say how much that is. */
+cudaError_t scan_kernel_load(const void *kernel);
+cudaError_t scan_kernel_load_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
+cudaError_t scan_kernel_load_most(const void *kernel, int shared_max, size_t *shared_bytes);
+
+/* For a kernel whose shared memory varies: how much it has at most. */
+cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes);
+
+cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
+                               cudaStream_t stream);
+
+/* For other calls that a file makes itself. */
+static inline cudaError_t scan_cleared(cudaError_t error)
+{
+    if (error)
+        cudaGetLastError();
+    return error;
+}
+
+static inline uint64_t scan_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+#endif

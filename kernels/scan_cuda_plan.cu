@@ -1,0 +1,97 @@
+#include "kernels/scan_cuda_plan.h"
+
+#include "kernels/cuda/carries.cuh"
+
+uint64_t scan_blocks(uint64_t length)
+{
+    return (length + ORDER_BLOCK - 1) / ORDER_BLOCK;
+}
+
+int scan_plan_warps(uint64_t length)
+{
+    return length > ORDER_BLOCK ? ORDER_FAN : (int)((length + ORDER_TILE - 1) / ORDER_TILE);
+}
+
+uint64_t scan_sums(uint64_t length, uint64_t count)
+{
+    return count * carries_sums(scan_blocks(length));
+}
+
+/* Copies the outer axes, without those of one row and with neighbours made one where a single stride serves both. */
+static void plan_axes(struct scan_plan *plan, const struct scan_rows *rows)
+{
+    int rank = 0;
+    for (uint32_t axis = 0; axis < rows->outer_rank; axis++) {
+        uint64_t shape = rows->outer_shape[axis];
+        int64_t input = rows->input_outer_strides[axis], output = rows->output_outer_strides[axis];
+        if (shape == 1)
+            continue;
+        int last = rank - 1;
+        if (rank > 0 && plan->input.outer_strides[last] == (int64_t)shape * input &&
+            plan->output.outer_strides[last] == (int64_t)shape * output)
+            shape *= plan->outer_shape[last];
+        else
+            last = rank++;
+        plan->outer_shape[last] = shape;
+        plan->input.outer_strides[last] = input;
+        plan->output.outer_strides[last] = output;
+    }
+    plan->outer_rank = rank > 0 ? rank : 1;
+}
+
+enum scan_access scan_access_of(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
+{
+    int64_t rows = (int64_t)(intptr_t)side->base;
+    for (int axis = 0; axis < plan->outer_rank; axis++)
+        rows |= side->outer_strides[axis];
+    if ((rows | side->stride) % size != 0)
+        return ACCESS_BYTES;
+    if (side->stride != size)
+        return ACCESS_STRIDED;
+    return ACCESS_SLOTS;
+}
+
+static bool side_is_aligned(const struct scan_plan *plan, const struct scan_side *side)
+{
+    uintptr_t places = (uintptr_t)side->base;
+    for (int axis = 0; axis < plan->outer_rank; axis++)
+        places |= (uintptr_t)side->outer_strides[axis];
+    return side->access == ACCESS_SLOTS && places % SLOT_BYTES == 0;
+}
+
+bool scan_plan_is_aligned(const struct scan_plan *plan)
+{
+    return side_is_aligned(plan, &plan->input) && side_is_aligned(plan, &plan->output);
+}
+
+bool scan_side_is_packed(const struct scan_plan *plan, const struct scan_side *side)
+{
+    return plan->outer_rank == 1 && side->access == ACCESS_SLOTS &&
+           side->outer_strides[0] == (int64_t)(plan->length * sizeof(float));
+}
+
+struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    const struct scan_rule *rule = &rows->rule;
+    struct scan_plan plan = {};
+    plan.input.base = (char *)rows->input;
+    plan.input.stride = rows->input_stride;
+    plan.output.base = (char *)rows->output;
+    plan.output.stride = rows->output_stride;
+    plan_axes(&plan, rows);
+    plan.input.access = scan_access_of(&plan, &plan.input, sizeof(float));
+    plan.output.access = scan_access_of(&plan, &plan.output, rule->output == SCAND_DTYPE_F64 ? 8 : 4);
+    plan.length = rows->length;
+    plan.first_row = first;
+    plan.blocks = scan_blocks(rows->length);
+    plan.items = count * plan.blocks;
+    plan.sums_per_row = carries_sums(plan.blocks);
+    plan.pass_count = (int)rule->pass_count;
+    for (int pass = 0; pass < plan.pass_count; pass++)
+        plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
+    plan.intermediate_f32 = rule->intermediate == SCAND_DTYPE_F32;
+    plan.input_form = rule->input;
+    plan.output_form = rule->output;
+    plan.totals_pass = -1;
+    return plan;
+}
