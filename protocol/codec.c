@@ -9,6 +9,7 @@
 /* One table per map, from the lists of messages.h: what each kind has beside its name and place. */
 // clang-format off
 #define REST_U64(S, NAME, DETAIL)   0, DETAIL, NULL
+#define REST_INDEX(S, NAME, DETAIL) 0, DETAIL, NULL
 #define REST_F64(S, NAME, DETAIL)   0, DETAIL, NULL
 #define REST_TEXT(S, NAME, DETAIL)  0, LIMIT_NAME_BYTES - 1, NULL
 #define REST_PROSE(S, NAME, DETAIL) 0, LIMIT_ERROR_BYTES - 1, NULL
@@ -109,6 +110,8 @@ static int put_value(msgpack_packer *packer, const struct field *field, const vo
     switch (field->kind) {
     case FIELD_U64:
         return msgpack_pack_uint64(packer, *(const uint64_t *)value);
+    case FIELD_INDEX:
+        return msgpack_pack_uint64(packer, *(const uint64_t *)value - 1);
     case FIELD_F64:
         return msgpack_pack_double(packer, *(const double *)value);
     case FIELD_TEXT:
@@ -142,6 +145,7 @@ static bool field_is_left_out(const struct field *field, const void *from)
         return false;
     switch (field->kind) {
     case FIELD_U64:
+    case FIELD_INDEX:
         return *(const uint64_t *)member(from, field->offset) == 0;
     case FIELD_F64:
         return *(const double *)member(from, field->offset) == 0;

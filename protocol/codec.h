@@ -21,6 +21,7 @@ struct field {
     const char *name;
     enum field_kind {
         FIELD_U64,
+        FIELD_INDEX,
         FIELD_F64,
         FIELD_TEXT,
         FIELD_PROSE,

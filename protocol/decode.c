@@ -218,6 +218,15 @@ static int read_u64(const struct reader *reader, const msgpack_object *object, u
     return 0;
 }
 
+static int read_index(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
+{
+    uint64_t value;
+    int code = read_u64(reader, object, max, &value);
+    if (code == 0)
+        *out = value + 1;
+    return code;
+}
+
 static int read_i64(const struct reader *reader, const msgpack_object *object, int64_t *out)
 {
     if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER) {
@@ -325,6 +334,8 @@ static int read_value(struct reader *reader, const msgpack_object *object, const
     switch (field->kind) {
     case FIELD_U64:
         return read_u64(reader, object, field->max, value);
+    case FIELD_INDEX:
+        return read_index(reader, object, field->max, value);
     case FIELD_F64:
         return read_f64(reader, object, value);
     case FIELD_TEXT:

@@ -35,7 +35,8 @@
 #define LIMIT_DEADLINE_MS      86400000 /* that a job may have to start in: a day */
 #define LIMIT_RETRY_MIN_MS     10       /* after which a client that is told "busy" is asked to try again */
 #define LIMIT_RETRY_MAX_MS     60000
-#define LIMIT_CHUNKS_IN_FLIGHT 4    /* handed to a device and not yet done */
+#define LIMIT_DEVICES          32
+#define LIMIT_CHUNKS_IN_FLIGHT 4    /* handed to one device and not yet done */
 #define LIMIT_DRAINED_MS       5000 /* at the end of a drain, for clients to take their last replies */
 #define LIMIT_LOST_MS          2000 /* the same when the device is lost and everybody waits for the next worker */
 

@@ -4,6 +4,7 @@
  *
  * A field row is X(struct, member, KIND, presence, detail); KIND is one of
  *   U64   uint64_t                             detail: largest value allowed
+ *   INDEX uint64_t, from 1 on, 0: not there    detail: largest value on the wire, where it counts from 0
  *   F64   double, any at all                   detail: 0
  *   TEXT  char[LIMIT_NAME_BYTES], NUL-ended    detail: 0
  *   PROSE char[LIMIT_ERROR_BYTES], NUL-ended   detail: 0
@@ -54,14 +55,16 @@
     X(S, devices, MAPS, REQUIRED, device)
 
 #define BUFFER_CREATE_PARAMS(X, S)                             \
-    X(S, size,  U64,  REQUIRED, UINT64_MAX)                    \
-    X(S, place, WORD, REQUIRED, place_words)
+    X(S, size,   U64,   REQUIRED, UINT64_MAX)                  \
+    X(S, place,  WORD,  REQUIRED, place_words)                 \
+    X(S, device, INDEX, OPTIONAL, LIMIT_DEVICES - 1)
 
 /* fds descriptors come with it, each of `segment` bytes: the buffer is their first `size` bytes, in order. */
 #define BUFFER_CREATE_RESULT(X, S)                             \
     X(S, buffer,  U64, REQUIRED, UINT64_MAX)                   \
     X(S, segment, U64, REQUIRED, UINT64_MAX)                   \
-    X(S, fds,     U64, REQUIRED, LIMIT_MESSAGE_FDS)
+    X(S, fds,     U64, REQUIRED, LIMIT_MESSAGE_FDS)            \
+    X(S, device,  INDEX, OPTIONAL, LIMIT_DEVICES - 1)
 
 #define BUFFER_IMPORT_PARAMS(X, S)                             \
     X(S, size,    U64, REQUIRED, UINT64_MAX)                   \
@@ -312,6 +315,7 @@ enum method {
 };
 
 #define MEMBER_U64(NAME, DETAIL)   uint64_t NAME;
+#define MEMBER_INDEX(NAME, DETAIL) uint64_t NAME;
 #define MEMBER_F64(NAME, DETAIL)   double NAME;
 #define MEMBER_TEXT(NAME, DETAIL)  char NAME[LIMIT_NAME_BYTES];
 #define MEMBER_PROSE(NAME, DETAIL) char NAME[LIMIT_ERROR_BYTES];

@@ -484,15 +484,42 @@ static cudaError_t cuda_describe(struct cuda_device *self, uint64_t memory_limit
     return properties.canUseHostPointerForRegisteredMem ? cudaSuccess : cudaErrorNotSupported;
 }
 
-int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error)
+int device_cuda_count(void)
 {
     int count = 0;
-    cudaError_t e = cudaGetDeviceCount(&count);
-    if (e != cudaSuccess || index >= count) {
-        cudaGetLastError();
-        return error_set(error, -ENODEV, "no CUDA device %d: %s; %d there", index,
-                         e == cudaSuccess ? "no such number" : cudaGetErrorString(e), count);
+    return cudaGetDeviceCount(&count) == cudaSuccess ? count : (cudaGetLastError(), 0);
+}
+
+/* "0 (NVIDIA H200), 1 (NVIDIA H200)", cut to size. */
+static const char *list_names(int count, char *out, size_t size)
+{
+    size_t length = 0;
+    out[0] = '\0';
+    for (int i = 0; i < count && length < size; i++) {
+        struct cudaDeviceProp properties;
+        bool known = cudaGetDeviceProperties(&properties, i) == cudaSuccess;
+        length += (size_t)snprintf(out + length, size - length, "%s%d (%s)", i ? ", " : "", i,
+                                   known ? properties.name : "unknown");
     }
+    return out;
+}
+
+static int refuse_index(int index, struct error *error)
+{
+    char names[LIMIT_ERROR_BYTES / 2];
+    int count = 0;
+    cudaError_t e = cudaGetDeviceCount(&count);
+    cudaGetLastError();
+    if (e != cudaSuccess || count == 0)
+        return error_set(error, -ENODEV, "there is no GPU %d: %s; use cpu", index, cudaGetErrorString(e));
+    return error_set(error, -ENODEV, "there is no GPU %d; there are %s; choose from those, or use cpu", index,
+                     list_names(count, names, sizeof names));
+}
+
+int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error)
+{
+    if (index >= device_cuda_count())
+        return refuse_index(index, error);
     if (memory_limit_bytes < SLOTS * SLOT_BYTES)
         return error_set(error, -EINVAL, "--device-memory is %llu MiB; the CUDA device needs at least %llu",
                          (unsigned long long)(memory_limit_bytes >> 20),
@@ -502,7 +529,7 @@ int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out
         return error_set(error, -ENOMEM, "out of memory for CUDA device %d", index);
     self->device.ops = &cuda_ops;
     self->index = index;
-    e = cuda_describe(self, memory_limit_bytes);
+    cudaError_t e = cuda_describe(self, memory_limit_bytes);
     if (e == cudaSuccess)
         e = cuda_init(self);
     if (e != cudaSuccess) {

@@ -8,6 +8,8 @@
 /* Scans on the processor, in place of a GPU: "device memory" is memory of the daemon. threads: 0 for one per core. */
 int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device **out, struct error *error);
 
+/* CUDA devices there are; 0 without a driver or in a build without CUDA. */
+int device_cuda_count(void);
 /* Scans on CUDA device `index`, taking at most memory_limit_bytes of its memory. -ENODEV: no such device, no driver, or
  * a build without CUDA. */
 int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error);

@@ -13,12 +13,12 @@
 #define SYSTEM_CONFIG "/etc/scand/scand.conf"
 
 static const char help[] = "Usage: scand [OPTION]...\n"
-                           "Runs scan jobs of many programs on one GPU, or without one on the processor.\n"
+                           "Runs scan jobs of many programs on GPUs, or without any on the processor.\n"
                            "\n"
                            "  --config PATH         file with settings (default: " SYSTEM_CONFIG " as\n"
                            "                        root, else $XDG_CONFIG_HOME/scand.conf, if it is there)\n"
                            "  --foreground          stay in the foreground\n"
-                           "  --fail-chunk N        for tests: lose the device at its N-th chunk\n"
+                           "  --fail-chunk N        for tests: lose the first device at its N-th chunk\n"
                            "  --help, --version\n";
 
 static const char help_end[] = "\n"
@@ -34,7 +34,7 @@ static void print_settings(enum section section, const char *prefix)
     settings_init(&standard);
     for (enum setting i = 0; i < SETTING_COUNT; i++) {
         const struct setting_type *type = &setting_types[i];
-        char option[64], allowed[64], value[64];
+        char option[64], allowed[SETTING_TEXT_BYTES], value[SETTING_TEXT_BYTES];
         if (type->section != section)
             continue;
         snprintf(option, sizeof option, "--%s%s %s", prefix, type->word, words[type->unit]);
@@ -187,9 +187,7 @@ static int gather(const struct options *options, struct settings *settings, stru
 static void fill_fields(struct options *options)
 {
     const uint64_t *number = options->settings.number;
-    uint64_t device = number[SETTING_DEVICE];
-    options->device = device < DEVICE_CUDA ? (enum device_choice)device : DEVICE_CUDA;
-    options->cuda_index = device < DEVICE_CUDA ? 0 : (int)(device - DEVICE_CUDA);
+    options->devices = number[SETTING_DEVICE];
     options->pool_bytes = number[SETTING_POOL];
     options->device_memory_bytes = number[SETTING_DEVICE_MEMORY];
     options->threads = (unsigned)number[SETTING_THREADS];

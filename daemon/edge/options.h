@@ -7,8 +7,7 @@
 
 struct options {
     char socket[SOCKET_PATH_BYTES];
-    enum device_choice device;
-    int cuda_index;
+    uint64_t devices; /* which: see settings.h */
     uint64_t pool_bytes;
     uint64_t device_memory_bytes;
     unsigned threads;     /* of the CPU device; 0: one per core */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICE_INDEX_MAX 1023
-
 const struct setting_type setting_types[SETTING_COUNT] = {
 #define X(NAME, SECTION, WORD, UNIT, LOW, HIGH, STANDARD, HELP) \
     {SECTION_##SECTION, WORD, UNIT_##UNIT, LOW, HIGH, STANDARD, HELP},
@@ -76,16 +74,39 @@ static bool parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *
     return true;
 }
 
+/* "0,1": a bit for each, none of them twice. */
+static bool parse_indexes(const char *text, uint32_t *out)
+{
+    char number[8];
+    uint32_t which = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        uint64_t index;
+        snprintf(number, sizeof number, "%.*s", (int)length, at);
+        if (length >= sizeof number || !number_parse(number, 0, LIMIT_DEVICES - 1, &index) || which >> index & 1)
+            return false;
+        which |= UINT32_C(1) << index;
+        at += length;
+        if (*at == '\0')
+            break;
+    }
+    *out = which;
+    return true;
+}
+
 static bool parse_device(const char *text, uint64_t *out)
 {
-    uint64_t index = 0;
+    uint64_t count = 1;
+    uint32_t which = 1;
     if (strcmp(text, "auto") == 0)
-        *out = DEVICE_AUTO;
-    else if (strcmp(text, "cpu") == 0)
-        *out = DEVICE_CPU;
-    else if (strcmp(text, "cuda") == 0 ||
-             (strncmp(text, "cuda:", 5) == 0 && number_parse(text + 5, 0, DEVICE_INDEX_MAX, &index)))
-        *out = DEVICE_CUDA + index;
+        *out = device_choice(DEVICE_AUTO, 0);
+    else if (strcmp(text, "all") == 0)
+        *out = device_choice(DEVICE_ALL, 0);
+    else if (strcmp(text, "cpu") == 0 ||
+             (strncmp(text, "cpu:", 4) == 0 && number_parse(text + 4, 1, LIMIT_DEVICES, &count)))
+        *out = device_choice(DEVICE_CPU, (uint32_t)count);
+    else if (strcmp(text, "cuda") == 0 || (strncmp(text, "cuda:", 5) == 0 && parse_indexes(text + 5, &which)))
+        *out = device_choice(DEVICE_CUDA, which);
     else
         return false;
     return true;
@@ -116,7 +137,7 @@ static int parse_path(const char *text, char path[SOCKET_PATH_BYTES], const char
 int setting_parse(struct settings *settings, enum setting setting, const char *text, const char *name,
                   struct error *error)
 {
-    char allowed[64];
+    char allowed[SETTING_TEXT_BYTES];
     const struct setting_type *type = &setting_types[setting];
     int r = 0;
     if (type->unit == UNIT_PATH)
@@ -143,12 +164,29 @@ static void format_size(uint64_t value, char *out, size_t size)
         snprintf(out, size, "%" PRIu64, value);
 }
 
+static void format_indexes(uint32_t which, char *out, size_t size)
+{
+    size_t length = 0;
+    for (int index = 0; index < LIMIT_DEVICES && length < size; index++)
+        if (which >> index & 1)
+            length += (size_t)snprintf(out + length, size - length, "%s%d", length ? "," : "", index);
+}
+
 static void format_device(uint64_t value, char *out, size_t size)
 {
-    if (value < DEVICE_CUDA)
-        snprintf(out, size, "%s", value == DEVICE_CPU ? "cpu" : "auto");
+    static const char *const kinds[] = {"auto", "all", "cpu", "cuda"};
+    enum device_kind kind = device_choice_kind(value);
+    uint32_t which = device_choice_which(value);
+    char rest[SETTING_TEXT_BYTES];
+    if (which <= 1 && kind != DEVICE_CUDA) {
+        snprintf(out, size, "%s", kinds[kind]);
+        return;
+    }
+    if (kind == DEVICE_CUDA)
+        format_indexes(which, rest, sizeof rest);
     else
-        snprintf(out, size, "cuda:%" PRIu64, value - DEVICE_CUDA);
+        snprintf(rest, sizeof rest, "%" PRIu32, which);
+    snprintf(out, size, "%s:%s", kinds[kind], rest);
 }
 
 static void format_value(enum unit unit, uint64_t value, char *out, size_t size)
@@ -179,7 +217,7 @@ const char *setting_allowed(enum setting setting, char *out, size_t size)
     if (type->unit == UNIT_PATH)
         snprintf(out, size, "a path of up to %d bytes", (int)SOCKET_PATH_BYTES - 1);
     else if (type->unit == UNIT_DEVICE)
-        snprintf(out, size, "auto, cpu, cuda, cuda:N");
+        snprintf(out, size, "auto, all, cpu, cpu:COUNT, cuda, cuda:N,N..., N from 0 to %d", LIMIT_DEVICES - 1);
     else
         snprintf(out, size, "%s to %s", low, high);
     return out;

@@ -18,13 +18,13 @@
 #define SETTINGS(X)                                                                                                    \
     X(SOCKET,              DAEMON, "socket",        PATH,   0, 0,                0,         "where clients connect")   \
     X(DEVICE,              DAEMON, "device",        DEVICE, 0, 0,                0,                                    \
-      "auto: a GPU if there is one")                                                                                   \
+      "auto: a GPU if there is one; all: all GPUs")                                                                                   \
     X(POOL,                DAEMON, "pool",          SIZE,   0, GIB(256),         GIB(1),                               \
       "host memory kept ready for buffers")                                                                            \
     X(DEVICE_MEMORY,       DAEMON, "device-memory", SIZE,   0, GIB(1024),        MIB(512),                             \
-      "most that is taken of the GPU's memory")                                                                        \
+      "most that is taken of a GPU's memory")                                                                        \
     X(THREADS,             DAEMON, "threads",       NUMBER, 0, 1024,             0,                                    \
-      "threads of the cpu device, 0: one per core")                                                                    \
+      "threads of a cpu device, 0: one per core")                                                                    \
     X(QUOTA_HOST_MEMORY,   QUOTA,  "host-memory",   SIZE,   0, GIB(1024),        GIB(16),   "in host buffers")         \
     X(QUOTA_DEVICE_MEMORY, QUOTA,  "device-memory", SIZE,   0, GIB(1024),        GIB(16),   "in device buffers")       \
     X(QUOTA_JOBS,          QUOTA,  "jobs",          NUMBER, 0, LIMIT_JOBS,       LIMIT_JOBS / 2,                       \
@@ -55,8 +55,25 @@ struct setting_type {
 
 extern const struct setting_type setting_types[SETTING_COUNT];
 
-/* As a number a device is one of these, or DEVICE_CUDA + N for GPU number N. */
-enum device_choice { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
+/* A choice of devices, as a number: the kind, and with DEVICE_CPU how many, with DEVICE_CUDA which, a bit for each. */
+enum device_kind { DEVICE_AUTO, DEVICE_ALL, DEVICE_CPU, DEVICE_CUDA };
+
+static inline uint64_t device_choice(enum device_kind kind, uint32_t which)
+{
+    return (uint64_t)kind << 32 | which;
+}
+
+static inline enum device_kind device_choice_kind(uint64_t choice)
+{
+    return (enum device_kind)(choice >> 32);
+}
+
+static inline uint32_t device_choice_which(uint64_t choice)
+{
+    return (uint32_t)choice;
+}
+
+#define SETTING_TEXT_BYTES 128 /* of a value or what is allowed, as text, but for paths */
 
 /* Settings that one source gives: the command line, the file, or a section of it. */
 struct settings {

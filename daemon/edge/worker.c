@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "devices.h"
+#include "device_set.h"
 #include "log.h"
 #include "runner.h"
 #include "server.h"
@@ -17,11 +17,11 @@
 #define FILL_THREADS_MAX 8
 
 struct worker {
-    struct device *device;
+    struct device_set devices;
     struct pool pool;
     struct service service;
     struct server server;
-    struct runner runner;
+    struct runner runners[LIMIT_DEVICES];
     uv_loop_t loop;
     uv_async_t completed;
     uv_timer_t wake; /* for the service's deadlines; runs only while there are some */
@@ -34,23 +34,6 @@ struct deferred {
     uv_work_t request; /* first */
     struct work *work;
 };
-
-static int open_device(const struct options *options, struct device **out, struct error *error)
-{
-    int r = -ENODEV;
-    if (options->device != DEVICE_CPU) {
-        r = device_cuda_open(options->cuda_index, options->device_memory_bytes, out, error);
-        if (r && options->device == DEVICE_CUDA)
-            return r;
-        if (r)
-            log_info("%s; using the processor", error->message);
-    }
-    if (r)
-        r = device_cpu_open(options->threads, options->device_memory_bytes, out, error);
-    if (!r && options->fail_chunk)
-        r = device_fault_open(*out, options->fail_chunk, -EOWNERDEAD, out, error);
-    return r;
-}
 
 /* The threads that make the pool's segments share them out by one index. */
 struct fill {
@@ -88,7 +71,7 @@ static int fill_pool(struct pool *pool)
 static void ops_start(void *context, struct chunk *chunk)
 {
     struct worker *worker = context;
-    runner_submit(&worker->runner, chunk);
+    runner_submit(&worker->runners[chunk->device->number], chunk);
 }
 
 static void deferred_run(uv_work_t *request)
@@ -181,10 +164,10 @@ static void end_lost(struct worker *worker)
     _exit(WORKER_LOST);
 }
 
-static void collect_chunks(uv_async_t *async)
+/* Of one device; true when it is lost. */
+static bool collect_from(struct worker *worker, struct runner *runner)
 {
-    struct worker *worker = async->data;
-    struct chunk *chunk = runner_collect(&worker->runner), *next;
+    struct chunk *chunk = runner_collect(runner), *next;
     bool lost = false;
     for (; chunk; chunk = next) {
         next = chunk->next;
@@ -193,6 +176,15 @@ static void collect_chunks(uv_async_t *async)
         else
             service_chunk_done(&worker->service, chunk);
     }
+    return lost;
+}
+
+static void collect_chunks(uv_async_t *async)
+{
+    struct worker *worker = async->data;
+    bool lost = false;
+    for (unsigned i = 0; i < worker->devices.count; i++)
+        lost |= collect_from(worker, &worker->runners[i]);
     if (lost)
         end_lost(worker);
 }
@@ -231,18 +223,21 @@ static int start_loop(struct worker *worker, int listen_fd)
     uv_signal_start(&worker->interrupt, on_signal, SIGINT);
     uv_signal_start(&worker->reload, on_reload, SIGHUP);
     configure(worker); /* after that, so that no change is missed */
-    r = runner_start(&worker->runner, worker->device, chunks_completed, worker);
+    for (unsigned i = 0; i < worker->devices.count && !r; i++)
+        r = runner_start(&worker->runners[i], worker->devices.devices[i], chunks_completed, worker);
     return r ? r : server_start(&worker->server, &worker->loop, &worker->service, listen_fd);
 }
 
-/* Ends what start_loop began: clients, the device's thread, then the handles. */
+/* Ends what start_loop began: clients, the devices' threads, then the handles. */
 static void stop_loop(struct worker *worker)
 {
     server_flush(&worker->server, LIMIT_DRAINED_MS);
     server_stop(&worker->server);
-    runner_stop(&worker->runner);
+    for (unsigned i = 0; i < worker->devices.count; i++)
+        runner_stop(&worker->runners[i]);
     collect_chunks(&worker->completed);
-    runner_finish(&worker->runner);
+    for (unsigned i = 0; i < worker->devices.count; i++)
+        runner_finish(&worker->runners[i]);
     service_finish(&worker->service);
     uv_close((uv_handle_t *)&worker->completed, NULL);
     uv_close((uv_handle_t *)&worker->wake, NULL);
@@ -255,16 +250,27 @@ static void stop_loop(struct worker *worker)
 
 static int prepare(struct worker *worker, const struct options *options, struct error *error)
 {
-    int r = open_device(options, &worker->device, error);
+    int r = device_set_open(options, &worker->devices, error);
     if (r)
         return r;
-    r = pool_init(&worker->pool, worker->device, options->pool_bytes);
+    r = pool_init(&worker->pool, &worker->devices, options->pool_bytes);
     if (!r)
         r = fill_pool(&worker->pool);
     if (r)
         error_set(error, r, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
                   (unsigned long long)(options->pool_bytes >> 20), strerror(-r));
     return r;
+}
+
+static void log_ready(const struct options *options, const struct device_set *devices)
+{
+    const struct device_info *first = &devices->devices[0]->info;
+    for (unsigned i = 0; i < devices->count && devices->count > 1; i++)
+        log_info("device %u: %s (%s)", i, devices->devices[i]->info.name, devices->devices[i]->info.backend);
+    if (devices->count > 1)
+        log_info("ready at %s on %u devices", options->socket, devices->count);
+    else
+        log_info("ready at %s on %s (%s)", options->socket, first->name, first->backend);
 }
 
 int worker_run(const struct options *options, int listen_fd, int ready_fd, struct shared *shared)
@@ -275,18 +281,18 @@ int worker_run(const struct options *options, int listen_fd, int ready_fd, struc
         log_error("%s", error.message);
         return EX_UNAVAILABLE;
     }
-    service_init(&worker.service, &ops, &worker, worker.device, &worker.pool, getuid());
+    service_init(&worker.service, &ops, &worker, &worker.devices, &worker.pool, getuid());
     int r = start_loop(&worker, listen_fd);
     if (r) {
         log_error("could not start the loop: %s", strerror(-r));
         return EX_OSERR;
     }
-    log_info("ready at %s on %s (%s)", options->socket, worker.device->info.name, worker.device->info.backend);
+    log_ready(options, &worker.devices);
     ssize_t told = write(ready_fd, "", 1);
     (void)told; /* after a restart nobody waits for it any more */
     uv_run(&worker.loop, UV_RUN_DEFAULT);
     stop_loop(&worker);
     pool_finish(&worker.pool);
-    worker.device->ops->close(worker.device);
+    device_set_close(&worker.devices);
     return EX_OK;
 }

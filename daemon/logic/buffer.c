@@ -55,9 +55,13 @@ int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user
     return 0;
 }
 
-int buffer_create_device(uint64_t size_bytes, struct user *user, struct buffer **out, struct error *error)
+int buffer_create_device(struct device *device, uint64_t size_bytes, struct user *user, struct buffer **out,
+                         struct error *error)
 {
-    return buffer_create(BUFFER_DEVICE, size_bytes, user, out, error);
+    int r = buffer_create(BUFFER_DEVICE, size_bytes, user, out, error);
+    if (!r)
+        (*out)->device = device;
+    return r;
 }
 
 static void close_fds(const int *fds, size_t count)
@@ -121,14 +125,14 @@ static uint64_t segment_share(const struct buffer *buffer, size_t i)
     return left < buffer->segment_bytes ? left : buffer->segment_bytes;
 }
 
-static int attach_pieces(struct buffer *buffer, struct device *device)
+static int attach_pieces(struct buffer *buffer, const struct device_set *devices)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t end = (buffer->span.size_bytes + page - 1) / page * page;
     unsigned char *base = buffer->span.base;
     while (buffer->attached_bytes < end) {
         uint64_t left = end - buffer->attached_bytes, size = left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES;
-        int r = device->ops->memory_attach(device, base + buffer->attached_bytes, size);
+        int r = device_set_attach(devices, base + buffer->attached_bytes, size);
         if (r)
             return r;
         buffer->attached_bytes += size;
@@ -137,7 +141,7 @@ static int attach_pieces(struct buffer *buffer, struct device *device)
     return 0;
 }
 
-static int prepare_import(struct buffer *buffer, struct device *device, struct error *error)
+static int prepare_import(struct buffer *buffer, const struct device_set *devices, struct error *error)
 {
     int r = 0;
     for (size_t i = 0; i < buffer->fd_count && !r; i++)
@@ -151,7 +155,7 @@ static int prepare_import(struct buffer *buffer, struct device *device, struct e
     close_fds(buffer->fds, buffer->fd_count);
     buffer->fd_count = 0;
     if (!r) {
-        r = attach_pieces(buffer, device);
+        r = attach_pieces(buffer, devices);
         if (r)
             error_set(error, r, "buffer.import: could not pin %" PRIu64 " bytes: %s; import less, or use buffer.create",
                       buffer->span.size_bytes, strerror(-r));
@@ -159,8 +163,9 @@ static int prepare_import(struct buffer *buffer, struct device *device, struct e
     return r;
 }
 
-static int prepare_device(struct buffer *buffer, struct device *device, struct error *error)
+static int prepare_device(struct buffer *buffer, struct error *error)
 {
+    struct device *device = buffer->device;
     int r = device->ops->allocate(device, buffer->span.size_bytes, &buffer->span.base);
     if (r == -ENOMEM)
         return error_set(error, r,
@@ -182,19 +187,19 @@ int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error
     case BUFFER_POOL:
         return prepare_pool(buffer, pool, error);
     case BUFFER_IMPORT:
-        return prepare_import(buffer, pool->device, error);
+        return prepare_import(buffer, pool->devices, error);
     case BUFFER_DEVICE:
-        return prepare_device(buffer, pool->device, error);
+        return prepare_device(buffer, error);
     }
     return -ENOTRECOVERABLE;
 }
 
-static void dismantle_import(struct buffer *buffer, struct device *device)
+static void dismantle_import(struct buffer *buffer, const struct device_set *devices)
 {
     unsigned char *base = buffer->span.base;
     for (uint64_t at = 0; at < buffer->attached_bytes; at += IMPORT_PIECE_BYTES) {
         uint64_t left = buffer->attached_bytes - at;
-        device->ops->memory_detach(device, base + at, left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES);
+        device_set_detach(devices, base + at, left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES);
     }
     if (base)
         memory_unmap(base, buffer->span.size_bytes);
@@ -202,12 +207,12 @@ static void dismantle_import(struct buffer *buffer, struct device *device)
     buffer->fd_count = 0;
 }
 
-void buffer_dismantle(struct buffer *buffer, struct device *device)
+void buffer_dismantle(struct buffer *buffer, const struct device_set *devices)
 {
     if (buffer->source == BUFFER_IMPORT)
-        dismantle_import(buffer, device);
+        dismantle_import(buffer, devices);
     else if (buffer->source == BUFFER_DEVICE && buffer->span.base)
-        device->ops->free(device, buffer->span.base, buffer->span.size_bytes);
+        buffer->device->ops->free(buffer->device, buffer->span.base, buffer->span.size_bytes);
     buffer->span.base = NULL;
 }
 

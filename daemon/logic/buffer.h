@@ -22,6 +22,7 @@ struct buffer {
     unsigned holds;    /* the client's, jobs' and a helper's */
     struct buffer *next;
 
+    struct device *device;      /* of BUFFER_DEVICE: whose memory it is; else NULL */
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
     size_t fd_count;
@@ -32,7 +33,8 @@ struct buffer {
 /* Each returns 0 and a buffer with one hold, its caller's, or -errno and *error. buffer_prepare must follow. */
 int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user, struct buffer **out,
                        struct error *error);
-int buffer_create_device(uint64_t size_bytes, struct user *user, struct buffer **out, struct error *error);
+int buffer_create_device(struct device *device, uint64_t size_bytes, struct user *user, struct buffer **out,
+                         struct error *error);
 /* Takes over the descriptors, on failure too. */
 int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, struct user *user,
                          struct buffer **out, struct error *error);
@@ -46,7 +48,7 @@ bool buffer_dismantles_fast(const struct buffer *buffer);
 
 /* Makes the memory ready for jobs. 0, or -errno and *error; dismantle in either case. */
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
-void buffer_dismantle(struct buffer *buffer, struct device *device);
+void buffer_dismantle(struct buffer *buffer, const struct device_set *devices);
 /* Frees a dismantled buffer and gives its run back to the pool. */
 void buffer_destroy(struct buffer *buffer);
 

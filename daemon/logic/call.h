@@ -33,6 +33,9 @@ void reply_nothing(struct client *client, uint32_t msgid);
 void reply_failure(struct client *client, uint32_t msgid, const struct error *error);
 void notify(struct client *client, enum method method, const struct map_type *type, const void *params);
 
+/* Charges device time up to now. */
+void service_read_meters(struct service *service);
+
 /* True for root and the daemon's own user. */
 bool client_may_manage(const struct client *client);
 

@@ -30,7 +30,8 @@ struct chunk {
     struct span coefficients;  /* and that of their coefficients, where rows->coefficients is not NULL */
     void *owner;               /* the job, for whoever gets the chunk back */
     uint64_t handed_us;        /* the service's: when the device got it */
-    uint64_t charge_ns;        /* the scheduler's: what it took from its user's account */
+    struct device *device;     /* the scheduler's: whose it is */
+    uint64_t charge_ns;        /* the scheduler's: what it took from its user's accounts */
     /* Filled by the device: 0 or -errno, and microseconds. */
     int status;
     uint64_t upload_us, kernel_us, download_us;
@@ -57,7 +58,7 @@ struct device_ops {
      * NULL when none completed by then. After an error that ends the device, every chunk out completes with
      * -EOWNERDEAD. */
     struct chunk *(*finish)(struct device *device, int timeout_ms);
-    /* Makes host memory known to the device (pins it). One piece, page-aligned. */
+    /* Makes host memory known to the device, and to all others of its kind (pins it). One piece, page-aligned. */
     int (*memory_attach)(struct device *device, void *base, uint64_t size_bytes);
     int (*memory_detach)(struct device *device, void *base, uint64_t size_bytes);
     /* Device memory within memory_limit_bytes, zeroed; -EDQUOT beyond it. */
@@ -71,6 +72,30 @@ struct device_ops {
 struct device {
     const struct device_ops *ops;
     struct device_info info;
+    unsigned number; /* among those of the daemon, from 0 */
 };
+
+/* The devices of the daemon, by number; at least one. They are of one kind: host memory that the first knows is known
+ * to all. */
+struct device_set {
+    struct device *devices[LIMIT_DEVICES];
+    unsigned count;
+};
+
+static inline int device_set_attach(const struct device_set *set, void *base, uint64_t size_bytes)
+{
+    return set->devices[0]->ops->memory_attach(set->devices[0], base, size_bytes);
+}
+
+static inline int device_set_detach(const struct device_set *set, void *base, uint64_t size_bytes)
+{
+    return set->devices[0]->ops->memory_detach(set->devices[0], base, size_bytes);
+}
+
+static inline uint64_t device_free_bytes(struct device *device)
+{
+    uint64_t used = device->ops->memory_used_bytes(device), limit = device->info.memory_limit_bytes;
+    return used < limit ? limit - used : 0;
+}
 
 #endif

@@ -42,7 +42,7 @@ void buffer_hold(struct buffer *buffer)
 static void dismantle_run(struct work *work)
 {
     struct buffer_work *self = (struct buffer_work *)work;
-    buffer_dismantle(self->buffer, self->service->device);
+    buffer_dismantle(self->buffer, self->service->devices);
 }
 
 static void dismantle_done(struct work *work)
@@ -59,7 +59,7 @@ void buffer_unhold(struct service *service, struct buffer *buffer)
     count_buffer(service, buffer, -1);
     struct buffer_work *work = buffer_dismantles_fast(buffer) ? NULL : malloc(sizeof *work);
     if (!work) {
-        buffer_dismantle(buffer, service->device);
+        buffer_dismantle(buffer, service->devices);
         buffer_destroy(buffer);
         return;
     }
@@ -77,7 +77,8 @@ struct buffer *client_find_buffer(const struct client *client, uint64_t id)
 
 static int reply_created(struct client *client, uint32_t msgid, const struct buffer *buffer)
 {
-    struct msg_buffer_create_result result = {.buffer = buffer->id};
+    struct msg_buffer_create_result result = {.buffer = buffer->id,
+                                              .device = buffer->device ? buffer->device->number + 1 : 0};
     int fds[LIMIT_MESSAGE_FDS];
     if (buffer->source == BUFFER_POOL) {
         result.segment = buffer->run.class->segment_bytes;
@@ -141,7 +142,7 @@ static int buffer_begin(struct call *call, struct buffer *buffer)
     const char *method = buffer->source == BUFFER_IMPORT ? "buffer.import" : "buffer.create";
     int r = user_check(client->user, buffer_quota(buffer), buffer_cost_bytes(buffer), method, &call->error);
     if (r) {
-        buffer_dismantle(buffer, call->service->device);
+        buffer_dismantle(buffer, call->service->devices);
         buffer_destroy(buffer);
         return r;
     }
@@ -175,14 +176,47 @@ static int check_new_buffer(struct call *call, const char *method, uint64_t size
     return 0;
 }
 
+/* Where most memory is free. */
+static struct device *roomiest_device(const struct device_set *devices)
+{
+    struct device *roomiest = devices->devices[0];
+    for (unsigned i = 1; i < devices->count; i++)
+        if (device_free_bytes(devices->devices[i]) > device_free_bytes(roomiest))
+            roomiest = devices->devices[i];
+    return roomiest;
+}
+
+/* The device that the client says, or where its others are, since a job can use several of one device only. */
+static int choose_device(struct call *call, const struct msg_buffer_create_params *params)
+{
+    const struct device_set *devices = call->service->devices;
+    struct client *client = call->client;
+    if (params->device > devices->count)
+        return error_set(&call->error, -ENOENT,
+                         "buffer.create: \"device\" is %" PRIu64
+                         "; allowed: 0 to %u; server.devices lists those that there are",
+                         params->device - 1, devices->count - 1);
+    if (params->device)
+        client->home = devices->devices[params->device - 1];
+    else if (!client->home || device_free_bytes(client->home) < params->size)
+        client->home = roomiest_device(devices);
+    return 0;
+}
+
 int handle_buffer_create(struct call *call, const struct msg_buffer_create_params *params)
 {
+    struct user *user = call->client->user;
     struct buffer *buffer;
     int r = check_new_buffer(call, "buffer.create", params->size);
-    if (!r && params->place == SCAND_PLACE_HOST)
-        r = buffer_create_host(call->service->pool, params->size, call->client->user, &buffer, &call->error);
-    else if (!r)
-        r = buffer_create_device(params->size, call->client->user, &buffer, &call->error);
+    if (!r && params->place == SCAND_PLACE_HOST && params->device)
+        r = error_set(&call->error, -EINVAL,
+                      "buffer.create: \"device\" is %" PRIu64
+                      ", but \"place\" is \"host\"; host memory is for all devices: leave it out",
+                      params->device - 1);
+    else if (!r && params->place == SCAND_PLACE_HOST)
+        r = buffer_create_host(call->service->pool, params->size, user, &buffer, &call->error);
+    else if (!r && (r = choose_device(call, params)) == 0)
+        r = buffer_create_device(call->client->home, params->size, user, &buffer, &call->error);
     return r ? r : buffer_begin(call, buffer);
 }
 

@@ -49,22 +49,28 @@ static void trace_job(struct service *service, const struct job *job)
                                });
 }
 
+static struct meter *meter_of(struct service *service, const struct chunk *chunk)
+{
+    return &service->meters[chunk->device->number];
+}
+
 static void trace_chunk(struct service *service, const struct job *job, const struct chunk *chunk)
 {
-    trace_add(&service->trace, &(struct msg_trace_event){
-                                   .kind = SCAND_EVENT_CHUNK,
-                                   .job = job->number,
-                                   .client = job->client->number,
-                                   .user = job->client->user->uid,
-                                   .begin_us = chunk->handed_us,
-                                   .end_us = service->meter.read_us,
-                                   .rows = chunk->count,
-                                   .slot = (uint64_t)(chunk - service->scheduler.chunks),
-                                   .upload_us = chunk->upload_us,
-                                   .kernel_us = chunk->kernel_us,
-                                   .download_us = chunk->download_us,
-                                   .code = chunk->status ? (uint64_t)status_from_errno(chunk->status) : 0,
-                               });
+    trace_add(&service->trace,
+              &(struct msg_trace_event){
+                  .kind = SCAND_EVENT_CHUNK,
+                  .job = job->number,
+                  .client = job->client->number,
+                  .user = job->client->user->uid,
+                  .begin_us = chunk->handed_us,
+                  .end_us = meter_of(service, chunk)->read_us,
+                  .rows = chunk->count,
+                  .slot = (uint64_t)(chunk - service->scheduler.stations[chunk->device->number].chunks),
+                  .upload_us = chunk->upload_us,
+                  .kernel_us = chunk->kernel_us,
+                  .download_us = chunk->download_us,
+                  .code = chunk->status ? (uint64_t)status_from_errno(chunk->status) : 0,
+              });
 }
 
 /* An ended job: answers, lets go of everything, frees it. */
@@ -163,7 +169,7 @@ void service_pump(struct service *service)
         expire_all(service, now_us);
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
         const struct job *job = chunk->owner;
-        meter_begin(&service->meter, &job->client->tally.device_busy_us, now_us);
+        meter_begin(meter_of(service, chunk), &job->client->tally.device_busy_us, now_us);
         chunk->handed_us = now_us;
         service->ops->start(service->context, chunk);
     }
@@ -195,7 +201,7 @@ static void count_chunk(struct service *service, const struct job *job, const st
 void service_chunk_done(struct service *service, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
-    meter_end(&service->meter, &job->client->tally.device_busy_us, service->ops->now_us(service->context));
+    meter_end(meter_of(service, chunk), &job->client->tally.device_busy_us, service->ops->now_us(service->context));
     trace_chunk(service, job, chunk);
     bool ended = job_take_back(job, chunk);
     if (chunk->status == 0) {
@@ -329,6 +335,16 @@ static int take_offsets(struct call *call, struct job *job, const struct msg_job
     return r ? r : job_make_ragged(job, params, &buffer->span, &call->error);
 }
 
+/* What any of the devices can take at a time. */
+static uint64_t chunk_bytes(const struct device_set *devices)
+{
+    uint64_t least = devices->devices[0]->info.chunk_bytes;
+    for (unsigned i = 1; i < devices->count; i++)
+        if (devices->devices[i]->info.chunk_bytes < least)
+            least = devices->devices[i]->info.chunk_bytes;
+    return least;
+}
+
 int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
 {
     struct buffer *input, *output, *coefficients = NULL;
@@ -344,7 +360,7 @@ int handle_job_submit(struct call *call, const struct msg_job_submit_params *par
     struct job *job = calloc(1, sizeof *job);
     if (!job)
         return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
-    r = job_plan(job, params, input, output, coefficients, call->service->device->info.chunk_bytes, &call->error);
+    r = job_plan(job, params, input, output, coefficients, chunk_bytes(call->service->devices), &call->error);
     if (!r && params->offsets.shape_count > 0)
         r = take_offsets(call, job, params);
     if (r) {

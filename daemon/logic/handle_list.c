@@ -144,7 +144,7 @@ int handle_server_clients(struct call *call, const struct msg_page_params *param
     struct page page = {.from = params->from};
     for (const struct client *client = service->clients; client; client = client->next)
         page_offer(&page, client->number, client);
-    meter_read(&service->meter, service->ops->now_us(service->context));
+    service_read_meters(service);
     struct msg_clients_result result = {.clients_count = page_length(&page), .next = page_next(&page)};
     for (uint32_t i = 0; i < result.clients_count; i++)
         describe_client(call, page.rows[i].thing, &result.clients[i]);

@@ -25,6 +25,13 @@ static void describe_device(struct device *device, struct msg_device *out)
     memcpy(out->backend, info->backend, sizeof info->backend);
 }
 
+static void describe_devices(const struct service *service, struct msg_device out[LIMIT_MAPS])
+{
+    _Static_assert(LIMIT_DEVICES <= LIMIT_MAPS, "one list holds all");
+    for (unsigned i = 0; i < service->devices->count; i++)
+        describe_device(service->devices->devices[i], &out[i]);
+}
+
 int handle_hello(struct call *call, const struct msg_hello_params *params)
 {
     struct client *client = call->client;
@@ -43,9 +50,9 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
                    .client_buffers = LIMIT_CLIENT_BUFFERS,
                    .client_jobs = LIMIT_CLIENT_JOBS,
                    .row_samples = LIMIT_ROW_SAMPLES},
-        .devices_count = 1,
+        .devices_count = call->service->devices->count,
     };
-    describe_device(call->service->device, &result.devices[0]);
+    describe_devices(call->service, result.devices);
     reply_result(client, call->msgid, &msg_hello_result_type, &result);
     return 0;
 }
@@ -57,16 +64,24 @@ int handle_server_ping(struct call *call, const struct msg_nothing *params)
     return 0;
 }
 
+void service_read_meters(struct service *service)
+{
+    uint64_t now_us = service->ops->now_us(service->context);
+    for (unsigned i = 0; i < service->devices->count; i++)
+        meter_read(&service->meters[i], now_us);
+}
+
 int handle_server_stats(struct call *call, const struct msg_nothing *params)
 {
     struct service *service = call->service;
-    uint64_t now_us = service->ops->now_us(service->context);
     struct msg_stats_result result = service->stats;
     (void)params;
-    meter_read(&service->meter, now_us);
-    result.uptime_us = now_us - service->began_us;
-    result.device_busy_us = service->meter.busy_us;
-    result.chunks_open = service->meter.count;
+    service_read_meters(service);
+    result.uptime_us = service->ops->now_us(service->context) - service->began_us;
+    for (unsigned i = 0; i < service->devices->count; i++) {
+        result.device_busy_us += service->meters[i].busy_us;
+        result.chunks_open += service->meters[i].count;
+    }
     reply_result(call->client, call->msgid, &msg_stats_result_type, &result);
     return 0;
 }
@@ -80,9 +95,9 @@ int handle_server_histograms(struct call *call, const struct msg_nothing *params
 
 int handle_server_devices(struct call *call, const struct msg_nothing *params)
 {
-    struct msg_devices_result result = {.devices_count = 1};
+    struct msg_devices_result result = {.devices_count = call->service->devices->count};
     (void)params;
-    describe_device(call->service->device, &result.devices[0]);
+    describe_devices(call->service, result.devices);
     reply_result(call->client, call->msgid, &msg_devices_result_type, &result);
     return 0;
 }

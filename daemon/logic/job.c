@@ -70,6 +70,22 @@ static int check_coefficients(const struct msg_job_submit_params *params, struct
                      job->output_extent.end, params->output.buffer);
 }
 
+/* No device reaches the memory of another. */
+static int check_devices(const struct job *job, struct error *error)
+{
+    static const char *const names[] = {"input", "output", "coefficients"};
+    const struct buffer *buffers[] = {job->input, job->output, job->coefficients};
+    for (int i = 1; i < 3; i++)
+        for (int k = 0; k < i; k++)
+            if (buffers[i] && buffers[i]->device && buffers[k]->device && buffers[i]->device != buffers[k]->device)
+                return error_set(error, -EINVAL,
+                                 "job.submit: \"%s\" is in the memory of device %u and \"%s\" in that of device %u; "
+                                 "all of a job's device buffers must be on one: name it as \"device\" in "
+                                 "buffer.create, or use host buffers",
+                                 names[k], buffers[k]->device->number, names[i], buffers[i]->device->number);
+    return 0;
+}
+
 /* Input and output of a chunk have one place when their samples have one size. */
 static uint64_t bytes_per_sample(const struct job *job)
 {
@@ -110,6 +126,8 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
     job->coefficients = coefficients;
     if (!r && coefficients)
         r = check_coefficients(params, job, error);
+    if (!r)
+        r = check_devices(job, error);
     if (r)
         return r;
     if (job->rows.row_count > 0) { /* otherwise nothing has checked the offsets, and nothing uses the addresses */
@@ -163,6 +181,15 @@ bool job_conflicts(const struct job *later, const struct job *earlier)
     return extents_meet(later->output, &later->output_extent, earlier->output, &earlier->output_extent) ||
            job_reads(earlier, later->output, &later->output_extent) ||
            job_reads(later, earlier->output, &earlier->output_extent);
+}
+
+bool job_fits_device(const struct job *job, const struct device *device)
+{
+    const struct buffer *buffers[] = {job->input, job->output, job->coefficients};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        if (buffers[i] && buffers[i]->device && buffers[i]->device != device)
+            return false;
+    return true;
 }
 
 bool job_has_rows(const struct job *job)

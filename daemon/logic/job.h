@@ -67,6 +67,8 @@ void job_destroy(struct job *job);
 /* True when `later` must wait for `earlier`: one writes what the other reads or writes. */
 bool job_conflicts(const struct job *later, const struct job *earlier);
 
+/* True when the device reaches all of the job's buffers. */
+bool job_fits_device(const struct job *job, const struct device *device);
 bool job_has_rows(const struct job *job); /* not yet handed out */
 /* Fills *chunk with the next rows. The job must have some. */
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);

@@ -34,9 +34,9 @@ static int class_init(struct pool_class *class, uint64_t segment_bytes, size_t c
     return 0;
 }
 
-int pool_init(struct pool *pool, struct device *device, uint64_t size_bytes)
+int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes)
 {
-    pool->device = device;
+    pool->devices = devices;
     pool->classes[LARGE] = (struct pool_class){0};
     int r = class_init(&pool->classes[SMALL], LIMIT_SMALL_SEGMENT_BYTES, size_bytes ? LIMIT_SMALL_SEGMENTS : 0);
     if (!r)
@@ -59,7 +59,7 @@ static int segment_make(struct pool *pool, struct pool_class *class, size_t inde
         MAP_FAILED)
         r = -errno;
     if (!r)
-        r = pool->device->ops->memory_attach(pool->device, address, class->segment_bytes);
+        r = device_set_attach(pool->devices, address, class->segment_bytes);
     if (r) {
         close(fd);
         return r;
@@ -73,7 +73,7 @@ static void segment_drop(struct pool *pool, struct pool_class *class, size_t ind
     struct segment *segment = &class->segments[index];
     if (segment->fd < 0)
         return;
-    pool->device->ops->memory_detach(pool->device, segment_address(class, index), class->segment_bytes);
+    device_set_detach(pool->devices, segment_address(class, index), class->segment_bytes);
     close(segment->fd);
     segment->fd = -1;
     segment->user = POOL_NOBODY;

@@ -32,7 +32,7 @@ struct pool_class {
 };
 
 struct pool {
-    struct device *device;
+    const struct device_set *devices;
     struct pool_class classes[2]; /* small, large */
 };
 
@@ -43,7 +43,7 @@ struct pool_run {
 };
 
 /* Reserves addresses for about size_bytes (0: none). Returns 0 or -ENOMEM. Then make every segment. */
-int pool_init(struct pool *pool, struct device *device, uint64_t size_bytes);
+int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes);
 size_t pool_segment_count(const struct pool *pool);
 /* Makes segment `index` of all: faulted in, sealed, attached. Returns 0 or -errno. */
 int pool_make(struct pool *pool, size_t index);

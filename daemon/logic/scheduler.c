@@ -12,10 +12,17 @@ static void rate_add(struct rate *rate, uint64_t bytes, uint64_t us)
     rate->us = rate->us * fade + (double)us;
 }
 
+/* At this rate, or that of all where there is none yet. */
+static double rate_us(const struct scheduler *scheduler, const struct rate *rate, uint64_t bytes)
+{
+    if (!(rate->bytes > 0))
+        rate = &scheduler->rate;
+    return (double)bytes * rate->us / rate->bytes;
+}
+
 static uint64_t estimate_us(const struct scheduler *scheduler, const struct share *share, uint64_t bytes)
 {
-    const struct rate *rate = share->rate.bytes > 0 ? &share->rate : &scheduler->rate;
-    return (uint64_t)((double)bytes * rate->us / rate->bytes);
+    return (uint64_t)rate_us(scheduler, &share->rate, bytes);
 }
 
 /* Its longest step: those of different chunks overlap. */
@@ -25,13 +32,20 @@ static uint64_t chunk_us(const struct chunk *chunk)
     return chunk->kernel_us > copy_us ? chunk->kernel_us : copy_us;
 }
 
-void scheduler_init(struct scheduler *scheduler, unsigned depth)
+static void station_init(struct station *station, struct device *device)
 {
-    *scheduler = (struct scheduler){.rate = rate_guess};
-    for (unsigned i = 0; i < depth && i < LIMIT_CHUNKS_IN_FLIGHT; i++) {
-        scheduler->chunks[i].next = scheduler->free;
-        scheduler->free = &scheduler->chunks[i];
+    station->device = device;
+    for (unsigned i = 0; i < device->info.slots && i < LIMIT_CHUNKS_IN_FLIGHT; i++) {
+        station->chunks[i].next = station->free;
+        station->free = &station->chunks[i];
     }
+}
+
+void scheduler_init(struct scheduler *scheduler, const struct device_set *devices)
+{
+    *scheduler = (struct scheduler){.rate = rate_guess, .station_count = devices->count};
+    for (unsigned i = 0; i < devices->count; i++)
+        station_init(&scheduler->stations[i], devices->devices[i]);
 }
 
 /*
@@ -42,16 +56,26 @@ void scheduler_init(struct scheduler *scheduler, unsigned depth)
 static uint64_t account_charge(struct scheduler *scheduler, struct share *share, uint64_t us)
 {
     uint64_t charge_ns = (us ? us : 1) * 1000 / share->weight;
-    share->account_ns += charge_ns;
-    if (share->account_ns > scheduler->highest_ns)
-        scheduler->highest_ns = share->account_ns;
+    for (unsigned i = 0; i < scheduler->station_count; i++) {
+        struct station *station = &scheduler->stations[i];
+        share->account_ns[i] += charge_ns;
+        if (share->account_ns[i] > station->highest_ns)
+            station->highest_ns = share->account_ns[i];
+    }
     return charge_ns;
 }
 
-static void account_raise(struct share *share, uint64_t level_ns)
+static void account_refund(struct scheduler *scheduler, struct share *share, uint64_t charge_ns)
 {
-    if (share->account_ns < level_ns)
-        share->account_ns = level_ns;
+    for (unsigned i = 0; i < scheduler->station_count; i++)
+        share->account_ns[i] -= charge_ns;
+}
+
+static void account_raise(struct share *share, const struct station *station)
+{
+    uint64_t *account_ns = &share->account_ns[station->device->number];
+    if (*account_ns < station->level_ns)
+        *account_ns = station->level_ns;
 }
 
 /*
@@ -94,7 +118,8 @@ static void lane_join(struct scheduler *scheduler, struct lane *lane)
     struct share *share = lane->share;
     if (!share->turn) {
         ring_join(&scheduler->turn, &share->ring);
-        account_raise(share, scheduler->level_ns);
+        for (unsigned i = 0; i < scheduler->station_count; i++)
+            account_raise(share, &scheduler->stations[i]);
     }
     ring_join(&share->turn, &lane->ring);
 }
@@ -164,21 +189,29 @@ static bool waits_for_active(const struct lane *lane, const struct job *job)
     return false;
 }
 
-/* The job to run next for the sake of a class: its first, or what that waits for. Ends, since each is earlier. */
-static struct job *lane_choose(const struct lane *lane, int rank)
+static struct job *list_first(const struct job_list *list, const struct device *device)
 {
-    struct job *job = lane->queue[rank].first, *before;
+    struct job *job = list->first;
+    while (job && !job_fits_device(job, device))
+        job = job->next;
+    return job;
+}
+
+/* The job to run next for the sake of a class: its first, or what that waits for. Ends, since each is earlier. */
+static struct job *lane_choose(const struct lane *lane, int rank, const struct device *device)
+{
+    struct job *job = list_first(&lane->queue[rank], device), *before;
     while (job && (before = queued_before(lane, job)))
-        job = lane->queue[before->rank].first;
+        job = job_fits_device(before, device) ? list_first(&lane->queue[before->rank], device) : NULL;
     return job && !waits_for_active(lane, job) ? job : NULL;
 }
 
-static struct job *share_choose(const struct share *share)
+static struct job *share_choose(const struct share *share, const struct device *device)
 {
     for (int rank = 0; rank < SCAND_PRIORITY_COUNT; rank++) {
         struct ring *at = share->turn;
         do {
-            struct job *job = lane_choose((struct lane *)at, rank);
+            struct job *job = lane_choose((struct lane *)at, rank, device);
             if (job)
                 return job;
             at = at->next;
@@ -188,43 +221,64 @@ static struct job *share_choose(const struct share *share)
 }
 
 /* Of the first user in turn that may run something, or else of the lowest account, to which the level rises. */
-static struct job *scheduler_choose(struct scheduler *scheduler)
+static struct job *scheduler_choose(struct scheduler *scheduler, struct station *station)
 {
+    const unsigned number = station->device->number;
     struct share *lowest = NULL;
     struct job *lowest_job = NULL;
     struct ring *at = scheduler->turn;
     do {
         struct share *share = (struct share *)at;
-        struct job *job = share_choose(share);
+        struct job *job = share_choose(share, station->device);
         if (!job)
-            account_raise(share, scheduler->level_ns);
-        else if (share->account_ns <= scheduler->level_ns)
+            account_raise(share, station);
+        else if (share->account_ns[number] <= station->level_ns)
             return job;
-        else if (!lowest || share->account_ns < lowest->account_ns) {
+        else if (!lowest || share->account_ns[number] < lowest->account_ns[number]) {
             lowest = share;
             lowest_job = job;
         }
         at = at->next;
     } while (at != scheduler->turn);
     if (lowest)
-        scheduler->level_ns = lowest->account_ns;
+        station->level_ns = lowest->account_ns[number];
     return lowest_job;
 }
 
-struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us)
+/* True when `a` can start a chunk before `b`, or as soon and is faster. */
+static bool starts_sooner(const struct scheduler *scheduler, const struct station *a, const struct station *b)
 {
-    struct chunk *chunk = scheduler->free;
-    struct job *job = chunk && scheduler->turn ? scheduler_choose(scheduler) : NULL;
-    if (!job)
-        return NULL;
+    double a_us = rate_us(scheduler, &a->rate, a->out_bytes), b_us = rate_us(scheduler, &b->rate, b->out_bytes);
+    if (a_us != b_us)
+        return a_us < b_us;
+    return rate_us(scheduler, &a->rate, MIB(1)) < rate_us(scheduler, &b->rate, MIB(1));
+}
+
+/* Of those with room, but for the ones in `without` (a bit each). */
+static struct station *station_first(struct scheduler *scheduler, uint32_t without)
+{
+    struct station *first = NULL;
+    for (unsigned i = 0; i < scheduler->station_count; i++) {
+        struct station *station = &scheduler->stations[i];
+        if (station->free && !(without >> i & 1) && (!first || starts_sooner(scheduler, station, first)))
+            first = station;
+    }
+    return first;
+}
+
+static struct chunk *hand_out(struct scheduler *scheduler, struct station *station, struct job *job, uint64_t now_us)
+{
+    struct chunk *chunk = station->free;
     struct lane *lane = job->lane;
     struct share *share = lane->share;
-    scheduler->free = chunk->next;
-    scheduler->out++;
+    station->free = chunk->next;
+    station->out++;
     scheduler->turn = share->ring.next;
     share->turn = lane->ring.next;
     job_next_chunk(job, chunk, now_us);
+    chunk->device = station->device;
     uint64_t bytes = job_bytes(job, chunk->first, chunk->count);
+    station->out_bytes += bytes;
     chunk->charge_ns = account_charge(scheduler, share, estimate_us(scheduler, share, bytes));
     share->queued_bytes -= bytes;
     if (!job_has_rows(job))
@@ -232,22 +286,49 @@ struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us)
     return chunk;
 }
 
+struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us)
+{
+    uint32_t without = 0; /* devices for which there is nothing */
+    struct station *station;
+    static_assert(LIMIT_DEVICES <= 32, "a bit for each device");
+    while (scheduler->turn && (station = station_first(scheduler, without))) {
+        struct job *job = scheduler_choose(scheduler, station);
+        if (job)
+            return hand_out(scheduler, station, job, now_us);
+        without |= UINT32_C(1) << station->device->number;
+    }
+    return NULL;
+}
+
+/* Nobody is left: what users have had of each other's time is forgiven. */
+static void settle(struct scheduler *scheduler)
+{
+    for (unsigned i = 0; i < scheduler->station_count; i++)
+        if (scheduler->stations[i].out > 0)
+            return;
+    for (unsigned i = 0; i < scheduler->station_count; i++)
+        scheduler->stations[i].level_ns = scheduler->stations[i].highest_ns;
+}
+
 void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk)
 {
     const struct job *job = chunk->owner;
     struct share *share = job->lane->share;
+    struct station *station = &scheduler->stations[chunk->device->number];
+    uint64_t bytes = job_bytes(job, chunk->first, chunk->count), us = chunk_us(chunk);
     if (chunk->status == 0) { /* else the estimate stands: failing is not free */
-        uint64_t bytes = job_bytes(job, chunk->first, chunk->count), us = chunk_us(chunk);
-        share->account_ns -= chunk->charge_ns;
+        account_refund(scheduler, share, chunk->charge_ns);
         account_charge(scheduler, share, us);
         rate_add(&share->rate, bytes, us);
+        rate_add(&station->rate, bytes, us);
         rate_add(&scheduler->rate, bytes, us);
     }
-    chunk->next = scheduler->free;
-    scheduler->free = chunk;
-    scheduler->out--;
-    if (scheduler->out == 0 && !scheduler->turn)
-        scheduler->level_ns = scheduler->highest_ns;
+    chunk->next = station->free;
+    station->free = chunk;
+    station->out--;
+    station->out_bytes -= bytes;
+    if (!scheduler->turn)
+        settle(scheduler);
 }
 
 /*
@@ -265,7 +346,7 @@ uint64_t scheduler_backlog_us(const struct scheduler *scheduler)
         us += estimate_us(scheduler, share, share->queued_bytes);
         at = at->next;
     } while (at != scheduler->turn);
-    return us;
+    return us / scheduler->station_count;
 }
 
 static uint64_t weights(const struct scheduler *scheduler)
@@ -283,7 +364,8 @@ uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const stru
 {
     if (!share->turn)
         return 0;
-    uint64_t own_us = estimate_us(scheduler, share, share->queued_bytes), all_us = scheduler_backlog_us(scheduler);
+    uint64_t own_us = estimate_us(scheduler, share, share->queued_bytes) / scheduler->station_count,
+             all_us = scheduler_backlog_us(scheduler);
     uint64_t shared_us = own_us * weights(scheduler) / share->weight;
     return shared_us < all_us ? shared_us : all_us; /* users that get done leave theirs to the others */
 }

@@ -1,9 +1,9 @@
 /*
- * Whose rows the device gets next: deficit round-robin over users by device time.
+ * Whose rows a device gets next: deficit round-robin over users by device time.
  *
  * 1. Users with queued jobs stand in a ring. A turn is one chunk; whoever joins stands last.
  * 2. An account says how much device time a user has had, divided by its weight. A turn is taken by whose account is
- *    not above the scheduler's level. When all that have something to run are above it, it rises to the lowest.
+ *    not above the device's level. When all that have something to run there are above it, it rises to the lowest.
  * 3. A chunk's time goes on the account when it is handed out, as an estimate from its bytes and the rate of the user's
  *    latest chunks. When the chunk comes back, its true time takes the estimate's place.
  * 4. An account of a user that has nothing to run is raised to the level: idleness earns nothing. Nor does it cost:
@@ -15,6 +15,13 @@
  * So (a) a user whose account is not above the level, above all a new one, waits for the chunks in flight and one
  * chunk of each other user, and (b) of two users i, j that always have something to run, device times T grow such that
  * |Ti/wi - Tj/wj| <= 2 D (Ci/wi + Cj/wj): D chunks in flight, C the largest time or estimate of a user's chunks.
+ *
+ * Of several devices that have room, the one that can start a chunk first gets the next one: which has the least time
+ * outstanding by the bytes it has and the rate of its latest chunks, or of equals the fastest. A job that touches
+ * device memory runs where that is; others in its lane that it need not wait for pass it at other devices. For each
+ * device there is a level, and an account of each user, that is raised there alone; but time goes on all accounts,
+ * wherever it was had. So a device that some jobs must use is shared by weight among who wants it, whatever the levels
+ * of others are; and who can go elsewhere, and has had more there, leaves it to those who cannot.
  *
  * Pure logic: no clock, no threads, no memory of its own beyond a fixed number of chunks.
  */
@@ -36,17 +43,26 @@ struct lane {
     uint64_t last_order;
 };
 
-struct scheduler {
-    struct ring *turn; /* of the users with a queue */
-    uint64_t level_ns, highest_ns;
-    struct rate rate; /* of all chunks, for users that have none yet */
+/* A device, its room for chunks, and what accounts are compared with there. */
+struct station {
+    struct device *device;
     struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT];
     struct chunk *free;
-    unsigned out; /* chunks in flight */
+    unsigned out;       /* chunks in flight */
+    uint64_t out_bytes; /* to be moved for them */
+    struct rate rate;   /* of its chunks */
+    uint64_t level_ns, highest_ns;
 };
 
-/* At most `depth` chunks are out at a time. */
-void scheduler_init(struct scheduler *scheduler, unsigned depth);
+struct scheduler {
+    struct ring *turn;                      /* of the users with a queue */
+    struct rate rate;                       /* of all chunks, for users and devices that have none yet */
+    struct station stations[LIMIT_DEVICES]; /* by the device's number */
+    unsigned station_count;
+};
+
+/* At most as many chunks as it has slots are with a device at a time. */
+void scheduler_init(struct scheduler *scheduler, const struct device_set *devices);
 
 /* Queues a job that has rows. */
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job);
@@ -54,12 +70,12 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
 void scheduler_stop(struct scheduler *scheduler, struct job *job);
 /* Takes an ended job out of its lane. */
 void scheduler_remove(struct scheduler *scheduler, struct job *job);
-/* The next chunk to run, or NULL: nothing can be handed out now. */
+/* The next chunk to run, and on which device; or NULL: nothing can be handed out now. */
 struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
 /* Takes a chunk back, for its user's account and for reuse. Its job must still be there. */
 void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk);
 
-/* Estimates of how long the device will be busy with all that is queued, and with what is queued for a user, others
+/* Estimates of how long the devices will be busy with all that is queued, and with what is queued for a user, others
  * taking their shares meanwhile. */
 uint64_t scheduler_backlog_us(const struct scheduler *scheduler);
 uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const struct share *share);

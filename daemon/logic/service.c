@@ -8,12 +8,12 @@
 
 #include "call.h"
 
-void service_init(struct service *service, const struct service_ops *ops, void *context, struct device *device,
-                  struct pool *pool, uid_t owner)
+void service_init(struct service *service, const struct service_ops *ops, void *context,
+                  const struct device_set *devices, struct pool *pool, uid_t owner)
 {
     *service = (struct service){
-        .ops = ops, .context = context, .device = device, .pool = pool, .owner = owner, .wake_us = UINT64_MAX};
-    scheduler_init(&service->scheduler, device->info.slots);
+        .ops = ops, .context = context, .devices = devices, .pool = pool, .owner = owner, .wake_us = UINT64_MAX};
+    scheduler_init(&service->scheduler, devices);
     users_init(&service->users);
     service->stats.pool_bytes = pool_size_bytes(pool);
     service->began_us = ops->now_us(context);

@@ -22,7 +22,7 @@ struct work {
 };
 
 struct service_ops {
-    /* Hands a chunk to the device; it comes back through service_chunk_done. */
+    /* Hands a chunk to its device; it comes back through service_chunk_done. */
     void (*start)(void *context, struct chunk *chunk);
     void (*defer)(void *context, struct work *work);
     /* The client's connection has output to flush. */
@@ -59,6 +59,7 @@ struct client {
     bool paused;                   /* does not read its answers: what it asked for waits until it has */
     unsigned holds;                /* of the connection, jobs and work */
     struct buffer *buffers;
+    struct device *home; /* where its latest device buffer went; NULL: it has made none */
     size_t buffer_count;
     uint64_t last_buffer_id;
     struct job *jobs; /* all that have not ended, by member peer */
@@ -71,7 +72,7 @@ struct client {
 struct service {
     const struct service_ops *ops;
     void *context;
-    struct device *device;
+    const struct device_set *devices;
     struct pool *pool;
     uid_t owner; /* who may drain, besides root */
     bool draining;
@@ -83,12 +84,12 @@ struct service {
     uint64_t began_us;
     struct msg_stats_result stats; /* but for what server.stats adds */
     struct msg_histograms_result histograms;
-    struct meter meter;
+    struct meter meters[LIMIT_DEVICES];
     struct trace trace;
 };
 
-void service_init(struct service *service, const struct service_ops *ops, void *context, struct device *device,
-                  struct pool *pool, uid_t owner);
+void service_init(struct service *service, const struct service_ops *ops, void *context,
+                  const struct device_set *devices, struct pool *pool, uid_t owner);
 /* Frees what is left. Every connection must be closed, and no chunk or work be out. */
 void service_finish(struct service *service);
 

@@ -48,8 +48,11 @@ struct user *user_acquire(struct user_table *table, uid_t uid)
             free_slot = user;
     }
     if (free_slot) { /* perhaps the one it had */
-        uint64_t account_ns = free_slot->uid == uid ? free_slot->share.account_ns : 0;
-        *free_slot = (struct user){.uid = uid, .holds = 1, .share.account_ns = account_ns};
+        uint64_t account_ns[LIMIT_DEVICES] = {0};
+        if (free_slot->uid == uid)
+            memcpy(account_ns, free_slot->share.account_ns, sizeof account_ns);
+        *free_slot = (struct user){.uid = uid, .holds = 1};
+        memcpy(free_slot->share.account_ns, account_ns, sizeof account_ns);
         user_grant(free_slot, &table->grants);
     }
     return free_slot;

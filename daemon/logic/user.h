@@ -65,7 +65,7 @@ void users_init(struct user_table *table);
 void users_configure(struct user_table *table, const struct grants *grants);
 
 /* The user with that uid, held once more; NULL when there are LIMIT_USERS others. Who comes back while no other has
- * taken its slot has the account of device time that it had: going away for a moment settles nothing. */
+ * taken its slot has the accounts of device time that it had: going away for a moment settles nothing. */
 struct user *user_acquire(struct user_table *table, uid_t uid);
 void user_hold(struct user *user);
 void user_unhold(struct user *user);

@@ -21,11 +21,15 @@ MIB = 1 << 20
 PACKED_DRAIN = pack([0, 5, "server.drain", [{}]])
 
 WRONG_OPTIONS = [
-    (["--device", "gpu"], '--device is "gpu"; allowed: auto, cpu, cuda, cuda:N'),
+    (["--device", "gpu"], '--device is "gpu"; allowed: auto, all, cpu, cpu:COUNT, cuda, cuda:N,N'),
     (["--device", ""], '--device is ""; allowed: '),
     (["--device", "cuda:"], '--device is "cuda:"'),
     (["--device", "cuda:x"], '--device is "cuda:x"'),
-    (["--device", "cuda:1024"], '--device is "cuda:1024"'),
+    (["--device", "cuda:32"], '--device is "cuda:32"; allowed: .* N from 0 to 31'),
+    (["--device", "cuda:0,"], '--device is "cuda:0,"'),
+    (["--device", "cuda:1,1"], '--device is "cuda:1,1"'),
+    (["--device", "cpu:0"], '--device is "cpu:0"'),
+    (["--device", "cpu:33"], '--device is "cpu:33"'),
     (["--pool", "1T"], '--pool is "1T"; allowed: 0 to 256G'),
     (["--pool", "257G"], '--pool is "257G"'),
     (["--pool", "-1"], '--pool is "-1"'),
@@ -368,7 +372,7 @@ class Starts(ProcessTest):
 
     def test_no_such_gpu(self):
         for options in (["--foreground"], []):
-            self.refused(69, "^scand: error: .", "--device", "cuda:1023", "--socket", self.path, *options)
+            self.refused(69, '--device is "cuda:31": there is no GPU 31.*use cpu', "--device", "cuda:31", "--socket", self.path, *options)
             self.assertFalse(os.path.exists(self.path))
 
     def test_socket_from_the_environment(self):

@@ -33,7 +33,8 @@ struct caller {
 };
 
 struct rig {
-    struct manual manual;
+    struct manual manual, second; /* devices; most tests have the first alone */
+    struct device_set devices;
     struct pool pool;
     struct service service;
     uint64_t now_us;
@@ -55,9 +56,11 @@ static struct rig rig;
 static inline void rig_start(void *context, struct chunk *chunk)
 {
     struct rig *self = context;
-    int r = self->manual.device.ops->start(&self->manual.device, chunk);
+    struct manual *manual = (struct manual *)chunk->device;
+    int r = manual->device.ops->start(&manual->device, chunk);
+    CHECK(manual == &self->manual || manual == &self->second);
     if (r) { /* as the device's thread does: it comes back with its error */
-        struct chunk **end = &self->manual.completed;
+        struct chunk **end = &manual->completed;
         while (*end)
             end = &(*end)->next;
         chunk->status = r;
@@ -109,8 +112,8 @@ static inline size_t open_fds(void)
     return count;
 }
 
-/* A pool with `large` large segments; slots chunks at a time, of rows_per_chunk rows of 100 samples. */
-static inline void rig_begin_with(uint64_t large, unsigned slots, uint64_t rows_per_chunk)
+/* A pool with `large` large segments; on each device slots chunks at a time, of rows_per_chunk rows of 100 samples. */
+static inline void rig_begin_devices(unsigned devices, uint64_t large, unsigned slots, uint64_t rows_per_chunk)
 {
     static const struct service_ops ops = {rig_start,   rig_defer,  rig_output, rig_draining,
                                            rig_drained, rig_now_us, rig_wake};
@@ -119,10 +122,18 @@ static inline void rig_begin_with(uint64_t large, unsigned slots, uint64_t rows_
     rig.now_us = 1000;
     rig.wake_us = UINT64_MAX;
     manual_init(&rig.manual, slots, rows_per_chunk * RIG_ROW_BYTES);
-    CHECK_EQ(pool_init(&rig.pool, &rig.manual.device, large * LIMIT_LARGE_SEGMENT_BYTES), 0);
+    manual_init(&rig.second, slots, rows_per_chunk * RIG_ROW_BYTES);
+    rig.second.device.number = 1;
+    rig.devices = (struct device_set){{&rig.manual.device, &rig.second.device}, devices};
+    CHECK_EQ(pool_init(&rig.pool, &rig.devices, large * LIMIT_LARGE_SEGMENT_BYTES), 0);
     for (size_t i = 0; i < RIG_READY && i < pool_segment_count(&rig.pool); i++)
         CHECK_EQ(pool_make(&rig.pool, i), 0);
-    service_init(&rig.service, &ops, &rig, &rig.manual.device, &rig.pool, RIG_OWNER);
+    service_init(&rig.service, &ops, &rig, &rig.devices, &rig.pool, RIG_OWNER);
+}
+
+static inline void rig_begin_with(uint64_t large, unsigned slots, uint64_t rows_per_chunk)
+{
+    rig_begin_devices(1, large, slots, rows_per_chunk);
 }
 
 static inline void rig_begin(void)
@@ -152,8 +163,11 @@ static inline void rig_run_work(void)
 static inline void rig_collect(void)
 {
     struct chunk *chunk;
-    while ((chunk = rig.manual.device.ops->finish(&rig.manual.device, 0)))
-        service_chunk_done(&rig.service, chunk);
+    for (unsigned i = 0; i < rig.devices.count; i++) {
+        struct device *device = rig.devices.devices[i];
+        while ((chunk = device->ops->finish(device, 0)))
+            service_chunk_done(&rig.service, chunk);
+    }
 }
 
 /* Time passes; the service is called when it wants to be, though not more than once. */
@@ -164,17 +178,22 @@ static inline void rig_pass(uint64_t us)
         service_tick(&rig.service);
 }
 
-/* The chunk that is `index`-th among those out comes back. */
+/* The chunk that is `index`-th among those out on a device comes back. */
+static inline void rig_complete_on(struct manual *manual, size_t index, int status)
+{
+    manual_complete(manual, index, status);
+    rig_collect();
+}
+
 static inline void rig_complete(size_t index, int status)
 {
-    manual_complete(&rig.manual, index, status);
-    rig_collect();
+    rig_complete_on(&rig.manual, index, status);
 }
 
 static inline void rig_complete_all(void)
 {
-    while (rig.manual.out_count > 0)
-        rig_complete(0, 0);
+    while (rig.manual.out_count + rig.second.out_count > 0)
+        rig_complete_on(rig.manual.out_count > 0 ? &rig.manual : &rig.second, 0, 0);
 }
 
 static inline struct client *rig_owner(size_t index)
@@ -230,6 +249,8 @@ static inline void rig_end(void)
     pool_finish(&rig.pool);
     CHECK_EQ(rig.manual.attached_bytes, 0);
     CHECK_EQ(rig.manual.allocated_bytes, 0);
+    CHECK_EQ(rig.second.attached_bytes, 0); /* what the first knows is known to all */
+    CHECK_EQ(rig.second.allocated_bytes, 0);
     CHECK_EQ(open_fds(), rig.fds_before);
 }
 
@@ -388,7 +409,7 @@ static inline struct caller *user_greet(uid_t uid)
 /* A buffer, its descriptors closed; deferred work is run. 0 when there is none. */
 static inline uint64_t user_create(struct caller *user, uint64_t size_bytes, enum scand_place place)
 {
-    struct msg_buffer_create_params params = {size_bytes, place};
+    struct msg_buffer_create_params params = {size_bytes, place, 0};
     struct msg_buffer_create_result result = {0};
     uint32_t msgid = ask(user, METHOD_buffer_create, &params);
     rig_run_work();

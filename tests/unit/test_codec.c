@@ -70,6 +70,9 @@ static void fill(const struct map_type *type, void *out, uint64_t *seed)
             if (*(uint64_t *)at > field->max)
                 *(uint64_t *)at = field->max;
             break;
+        case FIELD_INDEX:
+            *(uint64_t *)at = random_next(seed) % (field->max + 2);
+            break;
         case FIELD_F64:
             *(double *)at = (double)(int64_t)random_next(seed) * 0x1p-40 + 0x1p-60;
             break;

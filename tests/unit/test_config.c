@@ -40,7 +40,7 @@ static void settings_are_read(void)
                    "jobs = 8"),
              0);
     CHECK(strcmp(config.settings.socket, "/run/other.sock") == 0);
-    CHECK_EQ(number[SETTING_DEVICE], DEVICE_CUDA + 3);
+    CHECK_EQ(number[SETTING_DEVICE], device_choice(DEVICE_CUDA, 1 << 3));
     CHECK_EQ(number[SETTING_POOL], GIB(2));
     CHECK_EQ(number[SETTING_DEVICE_MEMORY], MIB(300));
     CHECK_EQ(number[SETTING_QUOTA_DEVICE_MEMORY], 1024);
@@ -98,7 +98,7 @@ static void mistakes_are_named(void)
         {"[daemon]\nthreads = two\n", "\"threads\" is \"two\"; allowed: 0 to 1024"},
         {"[daemon]\nthreads = 0x10\n", "\"threads\" is \"0x10\""},
         {"[daemon]\nthreads = 4K\n", "\"threads\" is \"4K\""},
-        {"[daemon]\ndevice = gpu\n", "\"device\" is \"gpu\"; allowed: auto, cpu, cuda, cuda:N"},
+        {"[daemon]\ndevice = gpu\n", "\"device\" is \"gpu\"; allowed: auto, all, cpu, cpu:COUNT, cuda, cuda:N,N"},
         {"[daemon]\ndevice = cuda:-1\n", "\"device\" is \"cuda:-1\""},
         {"[daemon]\nsocket =\n", "FILE:2: [daemon] \"socket\" is \"\": the socket path is empty"},
         {"[daemon]\npoool = 1G\n",

@@ -13,13 +13,14 @@
 #define BERT ((uid_t)1001)
 
 static struct manual manual;
+static const struct device_set devices = {{&manual.device}, 1};
 static struct pool pool;
 
 /* A pool of `large` large segments and all small ones, none of them made. */
 static void pool_begin(uint64_t large)
 {
     manual_init(&manual, 2, MIB(1));
-    CHECK_EQ(pool_init(&pool, &manual.device, large * LIMIT_LARGE_SEGMENT_BYTES), 0);
+    CHECK_EQ(pool_init(&pool, &devices, large * LIMIT_LARGE_SEGMENT_BYTES), 0);
 }
 
 static void pool_end(void)
@@ -64,7 +65,7 @@ static void sizes_of_pools(void)
     struct pool_run run;
     CHECK_EQ(pool_take(&pool, 1, &run), -EDQUOT);
     pool_end();
-    CHECK_EQ(pool_init(&pool, &manual.device, LIMIT_LARGE_SEGMENT_BYTES + 1), 0);
+    CHECK_EQ(pool_init(&pool, &devices, LIMIT_LARGE_SEGMENT_BYTES + 1), 0);
     CHECK_EQ(pool_segment_count(&pool), LIMIT_SMALL_SEGMENTS + 2);
     CHECK_EQ(pool_size_bytes(&pool), LIMIT_SMALL_SEGMENTS * LIMIT_SMALL_SEGMENT_BYTES + 2 * LIMIT_LARGE_SEGMENT_BYTES);
     pool_end();
@@ -73,7 +74,7 @@ static void sizes_of_pools(void)
 static void addresses_run_out(void)
 {
     manual_init(&manual, 2, MIB(1));
-    CHECK_EQ(pool_init(&pool, &manual.device, UINT64_C(1) << 47), -ENOMEM);
+    CHECK_EQ(pool_init(&pool, &devices, UINT64_C(1) << 47), -ENOMEM);
     CHECK_EQ(pool_segment_count(&pool), 0);
 }
 

@@ -9,19 +9,27 @@
 #define LANES        4
 #define JOBS         40
 #define BUFFER_COUNT 6
+#define DEVICES      3
 
 #define LOW  SCAND_PRIORITY_LOW
 #define HIGH SCAND_PRIORITY_HIGH
 
 static struct scheduler scheduler;
+static struct device devices[DEVICES];
 static struct share shares[LANES]; /* a user for each lane */
 static struct lane lanes[LANES];
 static struct job jobs[JOBS];
 static struct buffer buffers[BUFFER_COUNT];
 
-static void begin(unsigned depth)
+/* As many devices as `count`, each with room for `depth` chunks. */
+static void begin_devices(unsigned count, unsigned depth)
 {
-    scheduler_init(&scheduler, depth);
+    struct device_set set = {.count = count};
+    for (unsigned i = 0; i < count; i++) {
+        devices[i] = (struct device){.info.slots = depth, .number = i};
+        set.devices[i] = &devices[i];
+    }
+    scheduler_init(&scheduler, &set);
     memset(lanes, 0, sizeof lanes);
     memset(shares, 0, sizeof shares);
     memset(jobs, 0, sizeof jobs);
@@ -29,6 +37,11 @@ static void begin(unsigned depth)
         shares[i].weight = 1;
         lanes[i].share = &shares[i];
     }
+}
+
+static void begin(unsigned depth)
+{
+    begin_devices(1, depth);
 }
 
 /* A job of `rows` rows, one to a chunk, that reads one whole buffer and writes another. */
@@ -287,12 +300,14 @@ static void waiting_classes_give_way(void)
  */
 
 /* Nothing that touches what an unfinished earlier job of its lane writes, or writes what that one reads; nothing before
- * an earlier one of its class. */
-static void check_start(const struct job *job)
+ * an earlier one of its class that could have run there. */
+static void check_start(const struct chunk *chunk)
 {
+    const struct job *job = chunk->owner;
+    CHECK(job_fits_device(job, chunk->device));
     for (const struct job *earlier = jobs; earlier < job; earlier++)
         if (earlier->lane == job->lane && earlier->state != JOB_ENDED) {
-            CHECK(!job_has_rows(earlier) || earlier->rank != job->rank);
+            CHECK(!job_has_rows(earlier) || earlier->rank != job->rank || !job_fits_device(earlier, chunk->device));
             CHECK(!job_conflicts(job, earlier));
         }
 }
@@ -300,8 +315,11 @@ static void check_start(const struct job *job)
 static void random_add(uint64_t *state, unsigned number)
 {
     unsigned lane = (unsigned)(random_next(state) % LANES), input = (unsigned)(random_next(state) % BUFFER_COUNT);
+    unsigned output = (unsigned)(random_next(state) % BUFFER_COUNT);
     enum scand_priority priority = (enum scand_priority)(random_next(state) % SCAND_PRIORITY_COUNT);
-    add_class(lane, priority, number, 1 + random_next(state) % 5, input, (unsigned)(random_next(state) % BUFFER_COUNT));
+    if (buffers[input].device && buffers[output].device)
+        output = input; /* which is on one device */
+    add_class(lane, priority, number, 1 + random_next(state) % 5, input, output);
 }
 
 static void random_cancel(uint64_t *state, unsigned added)
@@ -317,9 +335,11 @@ static void random_cancel(uint64_t *state, unsigned added)
 
 static void random_run(uint64_t *state)
 {
-    struct chunk *out[LIMIT_CHUNKS_IN_FLIGHT];
-    unsigned out_count = 0, added = 0;
-    begin(1 + (unsigned)(random_next(state) % LIMIT_CHUNKS_IN_FLIGHT));
+    struct chunk *out[DEVICES * LIMIT_CHUNKS_IN_FLIGHT];
+    unsigned out_count = 0, added = 0, count = 1 + (unsigned)(random_next(state) % DEVICES);
+    begin_devices(count, 1 + (unsigned)(random_next(state) % LIMIT_CHUNKS_IN_FLIGHT));
+    for (unsigned i = 0; i < BUFFER_COUNT; i++)
+        buffers[i].device = random_next(state) % 3 ? NULL : &devices[random_next(state) % count];
     for (unsigned i = 0; i < LANES; i++)
         lanes[i].share = &shares[i / 2]; /* two users, of two lanes each */
     while (added < JOBS || scheduler.turn || out_count) {
@@ -328,7 +348,7 @@ static void random_run(uint64_t *state)
         if (added && random_next(state) % 30 == 0)
             random_cancel(state, added);
         for (struct chunk *chunk; (chunk = scheduler_next(&scheduler, 1)); out[out_count++] = chunk)
-            check_start(chunk->owner);
+            check_start(chunk);
         if (out_count == 0) {
             CHECK(!scheduler.turn); /* with nothing out, nothing blocks */
             continue;
@@ -341,6 +361,7 @@ static void random_run(uint64_t *state)
         CHECK_EQ(jobs[i].state, JOB_ENDED);
     for (unsigned i = 0; i < LANES; i++)
         CHECK(lane_is_empty(&lanes[i]));
+    memset(buffers, 0, sizeof buffers);
 }
 
 static void random_runs(void)

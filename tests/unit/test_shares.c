@@ -42,11 +42,14 @@ static uint64_t below(uint64_t bound)
 
 static void begin(unsigned new_depth)
 {
+    static struct device device;
+    const struct device_set devices = {{&device}, 1};
+    device.info.slots = new_depth;
     depth = new_depth;
     out_count = 0;
     awaited = NULL;
     memset(streams, 0, sizeof streams);
-    scheduler_init(&scheduler, depth);
+    scheduler_init(&scheduler, &devices);
     for (int i = 0; i < USERS; i++) {
         streams[i].share.weight = 1;
         for (int lane = 0; lane < LANES_MAX; lane++)
@@ -249,7 +252,7 @@ static void time_alone_costs_nothing(void)
     streams[0].stopped = true;
     while (out_count > 0 || scheduler.turn)
         step();
-    CHECK(scheduler.level_ns >= streams[0].share.account_ns);
+    CHECK(scheduler.stations[0].level_ns >= streams[0].share.account_ns[0]);
     streams[0].stopped = false;
     uint64_t before[USERS] = {streams[0].time_us};
     submit_all(&streams[1], 4);
@@ -294,16 +297,16 @@ static void costs_are_estimated_then_known(void)
     struct chunk *chunk = next();
     CHECK_EQ(chunk->charge_ns, 10 * 1000); /* at the rate that is guessed */
     end_chunk(chunk, 0, 50, 30, 512);
-    CHECK_EQ(share->account_ns, 512 * 1000);
+    CHECK_EQ(share->account_ns[0], 512 * 1000);
     chunk = next();
     CHECK_EQ(chunk->charge_ns, 512 * 1000);
     end_chunk(chunk, 0, 0, 700, 0);
-    CHECK_EQ(share->account_ns, 1212 * 1000);
+    CHECK_EQ(share->account_ns[0], 1212 * 1000);
     share->weight = 4;
     chunk = next();
     CHECK(chunk->charge_ns > 512 * 250 && chunk->charge_ns < 700 * 250);
     end_chunk(chunk, 0, 0, 0, 0);
-    CHECK_EQ(share->account_ns, 1212 * 1000 + 250); /* never nothing */
+    CHECK_EQ(share->account_ns[0], 1212 * 1000 + 250); /* never nothing */
 }
 
 /* A new user's chunks are taken to cost what others' do. A failed one costs what was estimated. */
@@ -319,7 +322,7 @@ static void costs_of_new_users_and_failures(void)
     uint64_t charge_ns = chunk->charge_ns;
     CHECK(charge_ns > 4900000000);
     end_chunk(chunk, -EIO, 0, 0, 0);
-    CHECK_EQ(streams[1].share.account_ns, charge_ns);
+    CHECK_EQ(streams[1].share.account_ns[0], charge_ns);
 }
 
 static void backlogs(void)

@@ -42,15 +42,15 @@ static void accounts_outlive_connections(void)
 {
     users_init(&table);
     struct user *anna = user_acquire(&table, ANNA), *bert = user_acquire(&table, BERT);
-    anna->share.account_ns = 1000;
-    bert->share.account_ns = 2000;
+    anna->share.account_ns[0] = 1000;
+    bert->share.account_ns[1] = 2000;
     bert->used[QUOTA_JOBS] = 1;
     user_unhold(anna);
     user_unhold(bert);
     CHECK(user_acquire(&table, BERT) == bert); /* behind a free slot of another's */
-    CHECK(bert->share.account_ns == 2000 && bert->used[QUOTA_JOBS] == 0);
+    CHECK(bert->share.account_ns[1] == 2000 && bert->used[QUOTA_JOBS] == 0);
     struct user *next = user_acquire(&table, 7);
-    CHECK(next == anna && next->share.account_ns == 0 && next->share.weight == 1);
+    CHECK(next == anna && next->share.account_ns[0] == 0 && next->share.weight == 1);
     user_unhold(next);
     user_unhold(bert);
 }
