@@ -101,14 +101,13 @@ static int buffer_forget(struct scand *daemon, uint64_t id)
     return code == -EPIPE ? 0 : code;
 }
 
-int scand_buffer_create(struct scand *daemon, enum scand_place place, uint64_t size_bytes, struct scand_buffer **out)
+static int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out)
 {
     int fds[LIMIT_MESSAGE_FDS];
+    enum scand_place place = (enum scand_place)params->place;
+    uint64_t size_bytes = params->size;
     struct msg_buffer_create_result result;
-    struct msg_buffer_create_params params = {.size = size_bytes, .place = place};
-    struct call call = {.method = METHOD_buffer_create, .params = &params, .result = &result, .taken = fds};
-    if ((unsigned)place >= SCAND_PLACE_COUNT)
-        return (int)status_from_errno(session_fail(daemon, -EINVAL, "place is %d: 0 (host) or 1 (device)", (int)place));
+    struct call call = {.method = METHOD_buffer_create, .params = params, .result = &result, .taken = fds};
     if (size_bytes == 0)
         return (int)status_from_errno(session_fail(daemon, -EINVAL, "size_bytes is 0: a buffer has 1 byte at least"));
     int code = call_run(daemon, &call);
@@ -130,6 +129,24 @@ int scand_buffer_create(struct scand *daemon, enum scand_place place, uint64_t s
     if (buffer)
         buffer_free(buffer);
     return (int)status_from_errno(code);
+}
+
+int scand_buffer_create(struct scand *daemon, enum scand_place place, uint64_t size_bytes, struct scand_buffer **out)
+{
+    if ((unsigned)place >= SCAND_PLACE_COUNT)
+        return (int)status_from_errno(session_fail(daemon, -EINVAL, "place is %d: 0 (host) or 1 (device)", (int)place));
+    return buffer_create(daemon, &(struct msg_buffer_create_params){.size = size_bytes, .place = place}, out);
+}
+
+int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_bytes, struct scand_buffer **out)
+{
+    if (device >= LIMIT_DEVICES)
+        return (int)status_from_errno(
+            session_fail(daemon, -ENOENT, "device is %u: the daemon has at most %d, counted from 0; see scand_devices",
+                         (unsigned)device, LIMIT_DEVICES));
+    struct msg_buffer_create_params params = {
+        .size = size_bytes, .place = SCAND_PLACE_DEVICE, .device = (uint64_t)device + 1};
+    return buffer_create(daemon, &params, out);
 }
 
 /* Pinning takes its time: a second for each 256 MiB is plenty. */

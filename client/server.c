@@ -32,6 +32,10 @@ static void device_fill(struct scand_device *device, const struct msg_device *fr
     device->memory_limit_bytes = from->memory_limit_bytes;
     device->memory_used_bytes = from->memory_used_bytes;
     device->chunk_bytes = from->chunk_bytes;
+    device->busy_us = from->busy_us;
+    device->chunks_open = from->chunks_open;
+    device->upload_bytes = from->upload_bytes;
+    device->download_bytes = from->download_bytes;
 }
 
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t capacity, size_t *count)
@@ -232,6 +236,7 @@ static void event_fill(struct scand_event *event, const struct msg_trace_event *
         .started_us = from->started_us,
         .rows = from->rows,
         .slot = from->slot,
+        .device = from->device,
         .upload_us = from->upload_us,
         .kernel_us = from->kernel_us,
         .download_us = from->download_us,

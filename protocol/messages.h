@@ -46,7 +46,11 @@
     X(S, memory_bytes,       U64,  REQUIRED, UINT64_MAX)       \
     X(S, memory_limit_bytes, U64,  REQUIRED, UINT64_MAX)       \
     X(S, memory_used_bytes,  U64,  REQUIRED, UINT64_MAX)       \
-    X(S, chunk_bytes,        U64,  REQUIRED, UINT64_MAX)
+    X(S, chunk_bytes,        U64,  REQUIRED, UINT64_MAX)       \
+    X(S, busy_us,            U64,  OPTIONAL, UINT64_MAX)       \
+    X(S, chunks_open,        U64,  OPTIONAL, UINT64_MAX)       \
+    X(S, upload_bytes,       U64,  OPTIONAL, UINT64_MAX)       \
+    X(S, download_bytes,     U64,  OPTIONAL, UINT64_MAX)
 
 #define HELLO_RESULT(X, S)                                     \
     X(S, version, U64,  REQUIRED, UINT32_MAX)                  \
@@ -146,10 +150,10 @@
     Y(X, S, rows_scanned,     REQUIRED, TOTAL, "rows scanned")                                             \
     Y(X, S, samples_scanned,  REQUIRED, TOTAL, "samples scanned")                                          \
     Y(X, S, uptime_us,        OPTIONAL, NOW,   "time since the worker began")                              \
-    Y(X, S, device_busy_us,   OPTIONAL, TOTAL, "time for which the device had work")                       \
-    Y(X, S, chunks_open,      OPTIONAL, NOW,   "chunks that the device has")                               \
-    Y(X, S, upload_bytes,     OPTIONAL, TOTAL, "samples that the device read from host memory")            \
-    Y(X, S, download_bytes,   OPTIONAL, TOTAL, "samples that the device wrote to host memory")             \
+    Y(X, S, device_busy_us,   OPTIONAL, TOTAL, "time for which devices had work, added up")                       \
+    Y(X, S, chunks_open,      OPTIONAL, NOW,   "chunks that devices have")                               \
+    Y(X, S, upload_bytes,     OPTIONAL, TOTAL, "samples that devices read from host memory")            \
+    Y(X, S, download_bytes,   OPTIONAL, TOTAL, "samples that devices wrote to host memory")             \
     Y(X, S, jobs_expired,     OPTIONAL, TOTAL, "of the jobs failed, those that could not start in time")
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
@@ -235,7 +239,8 @@
     X(S, slot,        U64,  OPTIONAL, UINT64_MAX)              \
     X(S, upload_us,   U64,  OPTIONAL, UINT64_MAX)              \
     X(S, kernel_us,   U64,  OPTIONAL, UINT64_MAX)              \
-    X(S, download_us, U64,  OPTIONAL, UINT64_MAX)
+    X(S, download_us, U64,  OPTIONAL, UINT64_MAX)              \
+    X(S, device,      U64,  OPTIONAL, UINT64_MAX)
 
 #define TRACE_RESULT(X, S)                                     \
     X(S, events, MAPS, REQUIRED, trace_event)                  \

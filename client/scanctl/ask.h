@@ -14,6 +14,7 @@ typedef int question(struct scand *daemon, bool json, struct fault *fault);
 /* A command without options of its own: the options, a connection, the question. */
 int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault);
 
-void devices_json(struct json *json, const char *key, const struct scand_device *devices, size_t count);
+/* The members of a device's object. */
+void device_members(struct json *json, const struct scand_device *device);
 
 #endif

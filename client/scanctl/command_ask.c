@@ -46,17 +46,26 @@ static int ask_ping(struct scand *daemon, bool json, struct fault *fault)
     return 0;
 }
 
-void devices_json(struct json *json, const char *key, const struct scand_device *devices, size_t count)
+void device_members(struct json *json, const struct scand_device *device)
 {
-    json_open(json, key, '[');
+    json_text(json, "name", device->name);
+    json_text(json, "backend", device->backend);
+    json_unsigned(json, "memory_bytes", device->memory_bytes);
+    json_unsigned(json, "memory_limit_bytes", device->memory_limit_bytes);
+    json_unsigned(json, "memory_used_bytes", device->memory_used_bytes);
+    json_unsigned(json, "chunk_bytes", device->chunk_bytes);
+    json_unsigned(json, "busy_us", device->busy_us);
+    json_unsigned(json, "chunks_open", device->chunks_open);
+    json_unsigned(json, "upload_bytes", device->upload_bytes);
+    json_unsigned(json, "download_bytes", device->download_bytes);
+}
+
+static void devices_json(struct json *json, const struct scand_device *devices, size_t count)
+{
+    json_open(json, NULL, '[');
     for (size_t i = 0; i < count; i++) {
         json_open(json, NULL, '{');
-        json_text(json, "name", devices[i].name);
-        json_text(json, "backend", devices[i].backend);
-        json_unsigned(json, "memory_bytes", devices[i].memory_bytes);
-        json_unsigned(json, "memory_limit_bytes", devices[i].memory_limit_bytes);
-        json_unsigned(json, "memory_used_bytes", devices[i].memory_used_bytes);
-        json_unsigned(json, "chunk_bytes", devices[i].chunk_bytes);
+        device_members(json, &devices[i]);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -64,9 +73,10 @@ void devices_json(struct json *json, const char *key, const struct scand_device 
 
 static void devices_table(const struct scand_device *devices, size_t count)
 {
-    printf("%-8s %11s %11s %11s %11s  %s\n", "backend", "memory MiB", "limit MiB", "used MiB", "chunk KiB", "name");
+    printf("%6s %-8s %11s %11s %11s %11s  %s\n", "device", "backend", "memory MiB", "limit MiB", "used MiB",
+           "chunk KiB", "name");
     for (size_t i = 0; i < count; i++)
-        printf("%-8s %11" PRIu64 " %11" PRIu64 " %11" PRIu64 " %11" PRIu64 "  %s\n", devices[i].backend,
+        printf("%6zu %-8s %11" PRIu64 " %11" PRIu64 " %11" PRIu64 " %11" PRIu64 "  %s\n", i, devices[i].backend,
                devices[i].memory_bytes >> 20, devices[i].memory_limit_bytes >> 20, devices[i].memory_used_bytes >> 20,
                devices[i].chunk_bytes >> 10, devices[i].name);
 }
@@ -80,7 +90,7 @@ static int ask_devices(struct scand *daemon, bool json, struct fault *fault)
         return remote_fault(daemon, status, "devices", fault);
     if (json) {
         struct json out = {.file = stdout};
-        devices_json(&out, NULL, devices, count);
+        devices_json(&out, devices, count);
         putchar('\n');
     } else {
         devices_table(devices, count);

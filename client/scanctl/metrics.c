@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MICROSECONDS 1000000
+#define DEVICE_BUSY  "scand_device_busy_seconds_total"
 
 static void heading(FILE *file, const char *name, const char *type, const char *text)
 {
@@ -31,6 +32,16 @@ static void seconds(FILE *file, uint64_t time_us)
     fprintf(file, "%" PRIu64 ".%06" PRIu64, time_us / MICROSECONDS, time_us % MICROSECONDS);
 }
 
+/* The end of a line; times are in seconds. */
+static void number(FILE *file, uint64_t value, bool is_time)
+{
+    if (is_time)
+        seconds(file, value);
+    else
+        fprintf(file, "%" PRIu64, value);
+    fputc('\n', file);
+}
+
 void metrics_server(FILE *file, const char *server)
 {
     heading(file, "scand_build_info", "gauge", "Name and release of the daemon.");
@@ -39,28 +50,42 @@ void metrics_server(FILE *file, const char *server)
     fputs("} 1\n", file);
 }
 
+static void device_labels(FILE *file, const char *name, size_t number, const struct scand_device *device)
+{
+    fprintf(file, "%s{device=\"%zu\",", name, number);
+    label(file, "backend", device->backend);
+    fputc(',', file);
+    label(file, "name", device->name);
+    fputs("} ", file);
+}
+
 void metrics_devices(FILE *file, const struct scand_device *devices, size_t count)
 {
     static const struct {
-        const char *name, *text;
+        const char *name, *type, *text;
         size_t offset;
-    } gauges[] = {
-        {"scand_device_memory_size_bytes", "Memory of the device.", offsetof(struct scand_device, memory_bytes)},
-        {"scand_device_memory_limit_bytes", "Memory of the device that the daemon may take.",
+    } rows[] = {
+        {"scand_device_memory_size_bytes", "gauge", "Memory of the device.",
+         offsetof(struct scand_device, memory_bytes)},
+        {"scand_device_memory_limit_bytes", "gauge", "Memory of the device that the daemon may take.",
          offsetof(struct scand_device, memory_limit_bytes)},
-        {"scand_device_memory_used_bytes", "Memory of the device that the daemon has taken.",
+        {"scand_device_memory_used_bytes", "gauge", "Memory of the device that the daemon has taken.",
          offsetof(struct scand_device, memory_used_bytes)},
+        {DEVICE_BUSY, "counter", "Time for which the device had work.", offsetof(struct scand_device, busy_us)},
+        {"scand_device_chunks_open", "gauge", "Chunks that the device has.",
+         offsetof(struct scand_device, chunks_open)},
+        {"scand_device_upload_bytes_total", "counter", "Samples that the device read from host memory.",
+         offsetof(struct scand_device, upload_bytes)},
+        {"scand_device_download_bytes_total", "counter", "Samples that the device wrote to host memory.",
+         offsetof(struct scand_device, download_bytes)},
     };
-    for (size_t i = 0; i < sizeof gauges / sizeof gauges[0]; i++) {
-        heading(file, gauges[i].name, "gauge", gauges[i].text);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        heading(file, rows[i].name, rows[i].type, rows[i].text);
         for (size_t k = 0; k < count; k++) {
             uint64_t value;
-            memcpy(&value, (const char *)&devices[k] + gauges[i].offset, sizeof value);
-            fprintf(file, "%s{device=\"%zu\",", gauges[i].name, k);
-            label(file, "backend", devices[k].backend);
-            fputc(',', file);
-            label(file, "name", devices[k].name);
-            fprintf(file, "} %" PRIu64 "\n", value);
+            memcpy(&value, (const char *)&devices[k] + rows[i].offset, sizeof value);
+            device_labels(file, rows[i].name, k, &devices[k]);
+            number(file, value, strcmp(rows[i].name, DEVICE_BUSY) == 0);
         }
     }
 }
@@ -73,14 +98,12 @@ void metrics_counters(FILE *file, const struct scand_counter *counters, size_t c
         bool is_time = length > 3 && !strcmp(counter->name + length - 3, "_us");
         snprintf(name, sizeof name, "scand_%.*s%s%s", (int)(is_time ? length - 3 : length), counter->name,
                  is_time ? "_seconds" : "", counter->total ? "_total" : "");
+        if (strcmp(name, DEVICE_BUSY) == 0) /* which is told of each */
+            continue;
         snprintf(text, sizeof text, "%s: %s.", counter->total ? "Since the daemon began" : "Now", counter->text);
         heading(file, name, counter->total ? "counter" : "gauge", text);
         fprintf(file, "%s ", name);
-        if (is_time)
-            seconds(file, counter->value);
-        else
-            fprintf(file, "%" PRIu64, counter->value);
-        fputc('\n', file);
+        number(file, counter->value, is_time);
     }
 }
 

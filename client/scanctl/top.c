@@ -7,11 +7,15 @@
 
 #define BAR_CELLS 20
 
+static bool is_same_worker(const struct look *before, const struct look *now)
+{
+    return look_counter(before, "uptime_us") <= look_counter(now, "uptime_us");
+}
+
 /* Since the earlier look; since its beginning where the worker is another one now. */
 static uint64_t grown(const struct look *before, const struct look *now, const char *name)
 {
-    bool same = look_counter(before, "uptime_us") <= look_counter(now, "uptime_us");
-    uint64_t old = same ? look_counter(before, name) : 0, new = look_counter(now, name);
+    uint64_t old = is_same_worker(before, now) ? look_counter(before, name) : 0, new = look_counter(now, name);
     return new > old ? new - old : 0;
 }
 
@@ -21,7 +25,7 @@ static double per_second(const struct look *before, const struct look *now, cons
     return passed_us ? (double)grown(before, now, name) * 1e6 / (double)passed_us : 0;
 }
 
-/* A connection and what it had of the device between the looks, in percent of the time. */
+/* A connection and what it had of all devices between the looks, in percent of the time. */
 struct share {
     const struct scand_client_info *client;
     double device, samples_per_s;
@@ -33,6 +37,11 @@ static int share_compare(const void *a, const void *b)
     if (left->device != right->device)
         return left->device < right->device ? 1 : -1;
     return left->client->client < right->client->client ? -1 : 1;
+}
+
+static size_t device_count(const struct look *look)
+{
+    return look->device_count > 0 ? look->device_count : 1;
 }
 
 /* Both looks have their connections in the order of their numbers. NULL without memory. */
@@ -50,7 +59,7 @@ static struct share *shares_of(const struct look *before, const struct look *now
         uint64_t busy_us = client->device_busy_us - (known ? before->clients[old].device_busy_us : 0);
         uint64_t samples = client->samples_scanned - (known ? before->clients[old].samples_scanned : 0);
         shares[i].client = client;
-        shares[i].device = passed_us ? percent(busy_us, passed_us) : 0;
+        shares[i].device = passed_us ? percent(busy_us, passed_us * device_count(now)) : 0;
         shares[i].samples_per_s = passed_us ? (double)samples * 1e6 / (double)passed_us : 0;
     }
     if (shares)
@@ -58,21 +67,44 @@ static struct share *shares_of(const struct look *before, const struct look *now
     return shares;
 }
 
-static double device_busy(const struct look *before, const struct look *now)
+/* Of all devices together. */
+static double devices_busy(const struct look *before, const struct look *now)
 {
-    return per_second(before, now, "device_busy_us") / 1e4;
+    return per_second(before, now, "device_busy_us") / 1e4 / (double)device_count(now);
+}
+
+/* What a device has done between the looks. */
+struct pace {
+    double busy; /* in percent of the time */
+    uint64_t upload_bytes_per_s, download_bytes_per_s;
+};
+
+static struct pace pace_of(const struct look *before, const struct look *now, size_t i)
+{
+    static const struct scand_device none;
+    bool known = is_same_worker(before, now) && i < before->device_count;
+    const struct scand_device *old = known ? &before->devices[i] : &none, *new = &now->devices[i];
+    double passed_us = (double)grown(before, now, "uptime_us");
+    if (!(passed_us > 0))
+        return (struct pace){0};
+    return (struct pace){
+        .busy = (double)(new->busy_us - old->busy_us) * 100 / passed_us,
+        .upload_bytes_per_s = (uint64_t)((double)(new->upload_bytes - old->upload_bytes) * 1e6 / passed_us),
+        .download_bytes_per_s = (uint64_t)((double)(new->download_bytes - old->download_bytes) * 1e6 / passed_us),
+    };
 }
 
 static void device_lines(FILE *file, const struct look *before, const struct look *now)
 {
     char used[GROUPED_BYTES], limit[GROUPED_BYTES], up[GROUPED_BYTES], down[GROUPED_BYTES];
-    for (size_t i = 0; i < now->device_count; i++)
-        fprintf(file, "%s  %s  memory %s of %s\n", now->devices[i].backend, now->devices[i].name,
-                binary_size(now->devices[i].memory_used_bytes, used),
-                binary_size(now->devices[i].memory_limit_bytes, limit));
-    fprintf(file, "busy %5.1f %%  chunks %" PRIu64 "  upload %s/s  download %s/s\n", device_busy(before, now),
-            look_counter(now, "chunks_open"), binary_size((uint64_t)per_second(before, now, "upload_bytes"), up),
-            binary_size((uint64_t)per_second(before, now, "download_bytes"), down));
+    for (size_t i = 0; i < now->device_count; i++) {
+        const struct scand_device *device = &now->devices[i];
+        struct pace pace = pace_of(before, now, i);
+        fprintf(file, "%s  %s  memory %s of %s\n", device->backend, device->name,
+                binary_size(device->memory_used_bytes, used), binary_size(device->memory_limit_bytes, limit));
+        fprintf(file, "busy %5.1f %%  chunks %" PRIu64 "  upload %s/s  download %s/s\n", pace.busy, device->chunks_open,
+                binary_size(pace.upload_bytes_per_s, up), binary_size(pace.download_bytes_per_s, down));
+    }
 }
 
 static void job_counts(FILE *file, const struct look *before, const struct look *now)
@@ -146,6 +178,21 @@ void top_text(FILE *file, const char *server, const struct look *before, const s
     free(shares);
 }
 
+static void paces_json(struct json *json, const struct look *before, const struct look *now)
+{
+    json_open(json, "devices", '[');
+    for (size_t i = 0; i < now->device_count; i++) {
+        struct pace pace = pace_of(before, now, i);
+        json_open(json, NULL, '{');
+        device_members(json, &now->devices[i]);
+        json_real(json, "busy_percent", pace.busy);
+        json_unsigned(json, "upload_bytes_per_s", pace.upload_bytes_per_s);
+        json_unsigned(json, "download_bytes_per_s", pace.download_bytes_per_s);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void shares_json(struct json *json, const struct share *shares, size_t count)
 {
     json_open(json, "clients", '[');
@@ -167,7 +214,7 @@ void top_json(FILE *file, const char *server, const struct look *before, const s
     json_text(&json, "server", server);
     json_unsigned(&json, "uptime_us", look_counter(now, "uptime_us"));
     json_unsigned(&json, "measured_us", grown(before, now, "uptime_us"));
-    json_real(&json, "busy_percent", device_busy(before, now));
+    json_real(&json, "busy_percent", devices_busy(before, now));
     json_unsigned(&json, "chunks_open", look_counter(now, "chunks_open"));
     json_real(&json, "upload_bytes_per_s", per_second(before, now, "upload_bytes"));
     json_real(&json, "download_bytes_per_s", per_second(before, now, "download_bytes"));
@@ -175,7 +222,7 @@ void top_json(FILE *file, const char *server, const struct look *before, const s
     json_real(&json, "jobs_per_s", per_second(before, now, "jobs_done"));
     json_unsigned(&json, "jobs_open", look_counter(now, "jobs_open"));
     json_unsigned(&json, "jobs_done", look_counter(now, "jobs_done"));
-    devices_json(&json, "devices", now->devices, now->device_count);
+    paces_json(&json, before, now);
     shares_json(&json, shares, shares ? now->client_count : 0);
     jobs_json(&json, "jobs", now);
     json_close(&json, '}');

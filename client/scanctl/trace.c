@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "protocol/limits.h"
 #include "text.h"
 
 #define DEVICE_PROCESS 0 /* connections have their numbers, from 1 on */
@@ -58,14 +59,16 @@ static void chunk_print(struct json *json, const struct scand_event *chunk)
     uint64_t computed_us = step_begin(chunk, chunk->end_us, chunk->download_us);
     uint64_t uploaded_us = step_begin(chunk, computed_us, chunk->kernel_us);
     uint64_t begun_us = step_begin(chunk, uploaded_us, chunk->upload_us);
+    uint64_t row = chunk->device * LIMIT_CHUNKS_IN_FLIGHT + chunk->slot;
     snprintf(name, sizeof name, "job %" PRIu64, chunk->job);
-    event_open(json, name, DEVICE_PROCESS, chunk->slot, chunk->begin_us, chunk->end_us);
+    event_open(json, name, DEVICE_PROCESS, row, chunk->begin_us, chunk->end_us);
+    json_unsigned(json, "device", chunk->device);
     json_unsigned(json, "rows", chunk->rows);
     json_unsigned(json, "client", chunk->client);
     event_close(json);
-    event_print(json, "upload", DEVICE_PROCESS, chunk->slot, begun_us, uploaded_us);
-    event_print(json, "kernel", DEVICE_PROCESS, chunk->slot, uploaded_us, computed_us);
-    event_print(json, "download", DEVICE_PROCESS, chunk->slot, computed_us, chunk->end_us);
+    event_print(json, "upload", DEVICE_PROCESS, row, begun_us, uploaded_us);
+    event_print(json, "kernel", DEVICE_PROCESS, row, uploaded_us, computed_us);
+    event_print(json, "download", DEVICE_PROCESS, row, computed_us, chunk->end_us);
 }
 
 static void job_print(struct json *json, const struct scand_event *job)
@@ -88,7 +91,7 @@ void trace_print(FILE *file, const struct scand_event *events, size_t count)
     json_open(&json, NULL, '{');
     json_text(&json, "displayTimeUnit", "ms");
     json_open(&json, "traceEvents", '[');
-    process_name(&json, DEVICE_PROCESS, "device");
+    process_name(&json, DEVICE_PROCESS, "devices");
     for (const struct scand_event *event = events; event < events + count; event++)
         (event->kind == SCAND_EVENT_CHUNK ? chunk_print : job_print)(&json, event);
     json_close(&json, ']');

@@ -1,6 +1,6 @@
 /*
- * Events of the daemon in Chrome's trace format, for chrome://tracing or ui.perfetto.dev: the device with a row for
- * each chunk that it can have at a time, and every connection with a row for each job.
+ * Events of the daemon in Chrome's trace format, for chrome://tracing or ui.perfetto.dev: the devices with a row for
+ * each chunk that they can have at a time, and every connection with a row for each job.
  */
 #ifndef SCANCTL_TRACE_H
 #define SCANCTL_TRACE_H

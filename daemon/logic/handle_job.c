@@ -49,9 +49,9 @@ static void trace_job(struct service *service, const struct job *job)
                                });
 }
 
-static struct meter *meter_of(struct service *service, const struct chunk *chunk)
+static struct device_tally *tally_of(struct service *service, const struct chunk *chunk)
 {
-    return &service->meters[chunk->device->number];
+    return &service->tallies[chunk->device->number];
 }
 
 static void trace_chunk(struct service *service, const struct job *job, const struct chunk *chunk)
@@ -63,12 +63,13 @@ static void trace_chunk(struct service *service, const struct job *job, const st
                   .client = job->client->number,
                   .user = job->client->user->uid,
                   .begin_us = chunk->handed_us,
-                  .end_us = meter_of(service, chunk)->read_us,
+                  .end_us = tally_of(service, chunk)->meter.read_us,
                   .rows = chunk->count,
                   .slot = (uint64_t)(chunk - service->scheduler.stations[chunk->device->number].chunks),
                   .upload_us = chunk->upload_us,
                   .kernel_us = chunk->kernel_us,
                   .download_us = chunk->download_us,
+                  .device = chunk->device->number,
                   .code = chunk->status ? (uint64_t)status_from_errno(chunk->status) : 0,
               });
 }
@@ -169,7 +170,7 @@ void service_pump(struct service *service)
         expire_all(service, now_us);
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
         const struct job *job = chunk->owner;
-        meter_begin(meter_of(service, chunk), &job->client->tally.device_busy_us, now_us);
+        meter_begin(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_us, now_us);
         chunk->handed_us = now_us;
         service->ops->start(service->context, chunk);
     }
@@ -191,8 +192,8 @@ static void count_chunk(struct service *service, const struct job *job, const st
     tally->rows_scanned += chunk->count;
     stats->samples_scanned += samples;
     tally->samples_scanned += samples;
-    stats->upload_bytes += job_upload_bytes(job, chunk);
-    stats->download_bytes += job_download_bytes(job, chunk);
+    tally_of(service, chunk)->upload_bytes += job_upload_bytes(job, chunk);
+    tally_of(service, chunk)->download_bytes += job_download_bytes(job, chunk);
     histogram_add(histograms, &histograms->chunk_upload, chunk->upload_us);
     histogram_add(histograms, &histograms->chunk_kernel, chunk->kernel_us);
     histogram_add(histograms, &histograms->chunk_download, chunk->download_us);
@@ -201,7 +202,8 @@ static void count_chunk(struct service *service, const struct job *job, const st
 void service_chunk_done(struct service *service, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
-    meter_end(meter_of(service, chunk), &job->client->tally.device_busy_us, service->ops->now_us(service->context));
+    meter_end(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_us,
+              service->ops->now_us(service->context));
     trace_chunk(service, job, chunk);
     bool ended = job_take_back(job, chunk);
     if (chunk->status == 0) {

@@ -11,7 +11,14 @@
 
 #define SERVER_NAME "scand " SCAND_RELEASE
 
-static void describe_device(struct device *device, struct msg_device *out)
+void service_read_meters(struct service *service)
+{
+    uint64_t now_us = service->ops->now_us(service->context);
+    for (unsigned i = 0; i < service->devices->count; i++)
+        meter_read(&service->tallies[i].meter, now_us);
+}
+
+static void describe_device(struct device *device, const struct device_tally *tally, struct msg_device *out)
 {
     const struct device_info *info = &device->info;
     _Static_assert(sizeof info->name == sizeof out->name, "a name has one size");
@@ -20,16 +27,21 @@ static void describe_device(struct device *device, struct msg_device *out)
         .memory_limit_bytes = info->memory_limit_bytes,
         .memory_used_bytes = device->ops->memory_used_bytes(device),
         .chunk_bytes = info->chunk_bytes,
+        .busy_us = tally->meter.busy_us,
+        .chunks_open = tally->meter.count,
+        .upload_bytes = tally->upload_bytes,
+        .download_bytes = tally->download_bytes,
     };
     memcpy(out->name, info->name, sizeof info->name);
     memcpy(out->backend, info->backend, sizeof info->backend);
 }
 
-static void describe_devices(const struct service *service, struct msg_device out[LIMIT_MAPS])
+static void describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS])
 {
     _Static_assert(LIMIT_DEVICES <= LIMIT_MAPS, "one list holds all");
+    service_read_meters(service);
     for (unsigned i = 0; i < service->devices->count; i++)
-        describe_device(service->devices->devices[i], &out[i]);
+        describe_device(service->devices->devices[i], &service->tallies[i], &out[i]);
 }
 
 int handle_hello(struct call *call, const struct msg_hello_params *params)
@@ -64,13 +76,6 @@ int handle_server_ping(struct call *call, const struct msg_nothing *params)
     return 0;
 }
 
-void service_read_meters(struct service *service)
-{
-    uint64_t now_us = service->ops->now_us(service->context);
-    for (unsigned i = 0; i < service->devices->count; i++)
-        meter_read(&service->meters[i], now_us);
-}
-
 int handle_server_stats(struct call *call, const struct msg_nothing *params)
 {
     struct service *service = call->service;
@@ -79,8 +84,11 @@ int handle_server_stats(struct call *call, const struct msg_nothing *params)
     service_read_meters(service);
     result.uptime_us = service->ops->now_us(service->context) - service->began_us;
     for (unsigned i = 0; i < service->devices->count; i++) {
-        result.device_busy_us += service->meters[i].busy_us;
-        result.chunks_open += service->meters[i].count;
+        const struct device_tally *tally = &service->tallies[i];
+        result.device_busy_us += tally->meter.busy_us;
+        result.chunks_open += tally->meter.count;
+        result.upload_bytes += tally->upload_bytes;
+        result.download_bytes += tally->download_bytes;
     }
     reply_result(call->client, call->msgid, &msg_stats_result_type, &result);
     return 0;

@@ -43,6 +43,12 @@ struct client_tally {
     uint64_t jobs_done, rows_scanned, samples_scanned, device_busy_us;
 };
 
+/* What a device has had to do. */
+struct device_tally {
+    struct meter meter;
+    uint64_t upload_bytes, download_bytes;
+};
+
 struct client {
     struct service *service;
     uint64_t number; /* among all connections of the daemon */
@@ -84,7 +90,7 @@ struct service {
     uint64_t began_us;
     struct msg_stats_result stats; /* but for what server.stats adds */
     struct msg_histograms_result histograms;
-    struct meter meters[LIMIT_DEVICES];
+    struct device_tally tallies[LIMIT_DEVICES]; /* by the device's number */
     struct trace trace;
 };
 

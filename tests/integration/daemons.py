@@ -13,7 +13,8 @@ import unittest
 from wire import CODES, TIMEOUT_S, Client, Failure, eventually, pack_f32, scan, tensor, unpack_f32
 
 SCAND = None  # the daemon's executable, from the command line
-DEVICE = os.environ.get("SCAND_TEST_DEVICE", "cpu")
+DEVICE = os.environ.get("SCAND_TEST_DEVICE", "cpu")  # also several, as in "cpu:2" and "all"
+BACKEND = "cpu" if DEVICE.startswith("cpu") else "cuda"
 ON_CPU = ("--device", "cpu")  # for tests of jobs that last, or of few open files
 FAULTS = re.compile(r"Sanitizer|runtime error:|Assertion")
 

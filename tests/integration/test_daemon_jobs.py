@@ -11,7 +11,7 @@ import random
 import struct
 import unittest
 
-from daemons import DEVICE, DaemonTest, main
+from daemons import BACKEND, DaemonTest, main
 from forms import scanned
 from wire import Failure, pack_f32, scan, tensor, unpack_f32
 
@@ -340,7 +340,7 @@ class Refused(JobTest):
         )
 
 
-@unittest.skipUnless(DEVICE == "cuda", "needs a GPU, whose memory ends somewhere")
+@unittest.skipUnless(BACKEND == "cuda", "needs a GPU, whose memory ends somewhere")
 class OutOfDeviceMemory(JobTest):
     """The GPU has less memory than scand may take: the device itself refuses, and goes on."""
 

@@ -7,7 +7,7 @@ test_daemon_order.py SCAND [unittest's arguments]
 import itertools
 import time
 
-from daemons import DEVICE, ON_CPU, DaemonTest, main
+from daemons import BACKEND, ON_CPU, DaemonTest, main
 from test_daemon_jobs import MIB, expected, fill
 from wire import Failure, eventually, pack, pack_f32, scan, tensor, unpack_f32
 
@@ -141,7 +141,7 @@ class Order(OrderTest):
         devices = client.call("server.devices")["devices"]
         self.assertEqual(devices, client.greeting["devices"])
         for device in devices:
-            self.assertEqual((device["backend"], device["memory_limit_bytes"]), (DEVICE.split(":")[0], 512 * MIB))
+            self.assertEqual((device["backend"], device["memory_limit_bytes"]), (BACKEND, 512 * MIB))
             self.assertTrue(device["name"] and device["chunk_bytes"] and device["memory_bytes"])
         client.call("buffer.create", size=MIB, place="device")
         self.assertEqual(sum(self.used_bytes()), sum(before) + MIB)

@@ -11,7 +11,7 @@ import math
 import random
 import struct
 
-from daemons import DEVICE, DaemonTest, main
+from daemons import BACKEND, DaemonTest, main
 from forms import pack_dtype, unpack_dtype
 from wire import SIZES, pack_f32, tensor
 
@@ -59,7 +59,7 @@ class ReduceTest(DaemonTest):
         given, output = tensor(memory.buffer, shape, dtype=dtype), tensor(results.buffer, kept, dtype=target)
         with self.subTest(shape=shape, axis=axis, reduction=reduction, dtype=dtype, target=target, **more):
             job = reduce(given, output, axis, reduction, **more)
-            if DEVICE == "cuda" and dtype not in CUDA_DTYPES and math.prod(kept):
+            if BACKEND == "cuda" and dtype not in CUDA_DTYPES and math.prod(kept):
                 message = f'cannot reduce "input.dtype" "{dtype}"; allowed: f32, f32be, i32be, ibm32; convert'
                 self.refused(client, "unsupported", message, "job.submit", job)
                 return
@@ -117,7 +117,7 @@ class Reductions(ReduceTest):
             self.check(client, [3, 0], 1, reduction)
         self.check(client, [0, 5], 1, "sum")
         results = client.create(64)
-        if DEVICE == "cuda":
+        if BACKEND == "cuda":
             return
         for dtype, reduction, expected in (("i32", "min", 2**31 - 1), ("u64", "max", 0), ("i64", "sum", 0)):
             given, output = tensor(results.buffer, [0], dtype=dtype), tensor(results.buffer, [1], dtype=dtype)
@@ -151,10 +151,10 @@ class Algorithms(ReduceTest):
         for kernel in kernels:
             self.assertEqual((kernel["backend"], kernel["accumulators"], kernel["repeatable"]), ("cuda", ["f64"], 1))
             for reduction in kernel["reductions"]:
-                if DEVICE == "cuda":
+                if BACKEND == "cuda":
                     self.check(client, [5, 700], 1, reduction, algorithm=kernel["name"])
                     self.check(client, [2, 40000], 1, reduction, algorithm=kernel["name"])
-        if DEVICE != "cuda":
+        if BACKEND != "cuda":
             memory = client.create(4096)
             job = reduce(tensor(memory.buffer, [9]), tensor(memory.buffer, [1], dtype="f64", offset=64), 0)
             message = '"reduce-v7", which this daemon\'s device cannot run; a daemon started with --device cuda can'

@@ -12,7 +12,7 @@ import math
 import operator
 import random
 
-from daemons import DEVICE, DaemonTest, main
+from daemons import BACKEND, DaemonTest, main
 from forms import pack_dtype, scanned, unpack_dtype
 from wire import SIZES, Failure, pack_f32, scan, tensor, unpack_f32
 
@@ -203,7 +203,7 @@ def scans_of(client):
 class Algorithms(DaemonTest):
     """Variants of the tutorials, each on the device that it is for, and refused by the other."""
 
-    def names(self, backend=DEVICE):
+    def names(self, backend=BACKEND):
         kernels = scans_of(self.neighbour)
         names = [kernel["name"] for kernel in kernels if kernel["backend"] == backend]
         self.assertTrue(names)
@@ -274,7 +274,7 @@ class Algorithms(DaemonTest):
     def test_on_the_other_device(self):
         client = self.client()
         memory = client.create(4096)
-        can = "cpu" if DEVICE == "cuda" else "cuda"
+        can = "cpu" if BACKEND == "cuda" else "cuda"
         for name in self.names(can):
             with self.subTest(name=name):
                 message = f'"algorithm" is "{name}", which this .* cannot run; a daemon started with --device {can} can'

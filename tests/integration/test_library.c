@@ -1,6 +1,6 @@
 /*
- * libscand with the real daemon on the processor: results, and what a killed worker does to jobs, buffers and loops.
- * $SCAND names the daemon's program.
+ * libscand with the real daemon, which takes the processor for two devices: results, and what a killed worker does to
+ * jobs, buffers and loops. $SCAND names the daemon's program.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ static void begin(void)
     supervisor = fork();
     if (supervisor == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        execl(getenv("SCAND"), "scand", "--foreground", "--device", "cpu", "--pool", "128M", "--socket", path,
+        execl(getenv("SCAND"), "scand", "--foreground", "--device", "cpu:2", "--pool", "128M", "--socket", path,
               (char *)NULL);
         _exit(127);
     }
@@ -186,6 +186,27 @@ static void test_refused(void)
     end();
 }
 
+static void test_devices(void)
+{
+    struct scand_device devices[4];
+    struct scand_buffer *first, *second, *beside;
+    size_t count;
+    begin();
+    CHECK_EQ(scand_devices(session, devices, 4, &count), SCAND_OK);
+    CHECK_EQ(count, 2);
+    CHECK_EQ(scand_buffer_create_on(session, 1, 1000, &second), SCAND_OK);
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_DEVICE, 100, &beside), SCAND_OK);
+    CHECK_EQ(scand_buffer_create_on(session, 0, 10, &first), SCAND_OK);
+    CHECK_EQ(scand_devices(session, devices, 4, &count), SCAND_OK);
+    CHECK(devices[0].memory_used_bytes == 10 && devices[1].memory_used_bytes == 1100);
+    CHECK(!scand_buffer_data(first) && scand_buffer_size(second) == 1000);
+    CHECK_EQ(scand_buffer_create_on(session, 2, 10, &first), SCAND_NOT_FOUND);
+    CHECK_CONTAINS(scand_message(session), "\"device\" is 2; allowed: 0 to 1");
+    CHECK_EQ(scand_buffer_create_on(session, 4000, 10, &first), SCAND_NOT_FOUND);
+    CHECK_CONTAINS(scand_message(session), "device is 4000");
+    end();
+}
+
 static void test_imported(void)
 {
     begin();
@@ -295,6 +316,7 @@ static const struct test tests[] = {TEST(test_results),
                                     TEST(test_affine),
                                     TEST(test_reduced),
                                     TEST(test_refused),
+                                    TEST(test_devices),
                                     TEST(test_imported),
                                     TEST(test_worker_killed_idle),
                                     TEST(test_worker_killed_mid_job),

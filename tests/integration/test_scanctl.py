@@ -524,8 +524,8 @@ class Questions(ScanctlTest):
 
     def test_devices(self):
         lines = self.succeed("devices").decode().splitlines()
-        self.assertRegex(lines[0], "^backend +memory MiB")
-        self.assertRegex(lines[1], "^cpu ")
+        self.assertRegex(lines[0], "^device +backend +memory MiB")
+        self.assertRegex(lines[1], "^ +0 cpu ")
         devices = json.loads(self.succeed("devices", "--json"))
         self.assertEqual(devices[0]["backend"], "cpu")
         self.assertEqual(len(devices), len(lines) - 1)

@@ -147,6 +147,37 @@ static void both_are_listed(void)
     rig_end();
 }
 
+/* The first works for 100 us, the second for 300; whose job it is has both. */
+static void times_of_each(void)
+{
+    struct msg_devices_result result;
+    struct msg_clients_result clients;
+    struct msg_stats_result stats;
+    struct caller *user = begin_two();
+    uint64_t buffer = user_create(user, 8 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    uint32_t msgid = submit(user, buffer, buffer, 8);
+    rig_pass(100);
+    rig_complete(0, 0);
+    CHECK(granted(user, METHOD_server_devices, &(struct msg_nothing){}, &result));
+    CHECK(result.devices[0].chunks_open == 0 && result.devices[1].chunks_open == 1);
+    rig_pass(200);
+    rig_complete_all();
+    CHECK(done(user, msgid));
+    CHECK(granted(user, METHOD_server_devices, &(struct msg_nothing){}, &result));
+    CHECK(result.devices[0].busy_us == 100 && result.devices[1].busy_us == 300);
+    for (int i = 0; i < 2; i++)
+        CHECK(result.devices[i].upload_bytes == 4 * RIG_ROW_BYTES &&
+              result.devices[i].download_bytes == 4 * RIG_ROW_BYTES);
+    CHECK(granted(user, METHOD_server_stats, &(struct msg_nothing){}, &stats));
+    CHECK(stats.device_busy_us == 400 && stats.upload_bytes == 8 * RIG_ROW_BYTES);
+    CHECK(granted(user, METHOD_server_clients, &(struct msg_page_params){0}, &clients));
+    CHECK_EQ(clients.clients[0].device_busy_us, 400);
+    struct msg_trace_result trace;
+    CHECK(granted(user, METHOD_server_trace, &(struct msg_page_params){0}, &trace));
+    CHECK(trace.events[0].device == 0 && trace.events[1].device == 1 && trace.events[1].slot < 2);
+    rig_end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -156,6 +187,7 @@ int main(int argc, char **argv)
         TEST(devices_that_are_not_there),
         TEST(jobs_run_where_their_memory_is),
         TEST(both_are_listed),
+        TEST(times_of_each),
         TEST_END,
     };
     return test_main(argc, argv, tests);

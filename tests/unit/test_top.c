@@ -21,7 +21,11 @@ static struct look look_of(uint64_t uptime_us, uint64_t busy_us, struct scand_cl
                      {"upload_bytes", 3 * busy_us, "", 1},
                      {"jobs_done", busy_us / 1000, "", 1}},
         .counter_count = 4,
-        .devices = {{.name = "a device", .backend = "cpu", .memory_limit_bytes = 1 << 30}},
+        .devices = {{.name = "a device",
+                     .backend = "cpu",
+                     .memory_limit_bytes = 1 << 30,
+                     .busy_us = busy_us,
+                     .upload_bytes = 3 * busy_us}},
         .device_count = 1,
         .clients = clients,
         .client_count = count,
@@ -49,6 +53,27 @@ static void rates_are_between_two_looks(void)
     CHECK(strstr(text, " 25.0 %") && strstr(text, " 20.0 %") && strstr(text, "known") < strstr(text, "newcomer"));
     /* No time has passed. */
     CHECK_CONTAINS(top_of(&now, &now, 10), "busy   0.0 %");
+}
+
+/* Times are of all devices together, so that the whole is 100 %. */
+static void devices_are_told_apart(void)
+{
+    struct scand_client_info old = {.client = 1}, new = {.client = 1, .device_busy_us = 1600000};
+    struct look before = look_of(7000000, 1000000, &old, 1), now = look_of(9000000, 3000000, &new, 1);
+    before.device_count = now.device_count = 2;
+    before.devices[1] = (struct scand_device){.name = "another", .backend = "cpu", .busy_us = 500000};
+    now.devices[1] = (struct scand_device){.name = "another", .backend = "cpu", .busy_us = 700000, .chunks_open = 3};
+    top_of(&before, &now, 10);
+    CHECK_CONTAINS(text, "a device  memory 0 B of 1.0 GiB\nbusy 100.0 %  chunks 0  upload 2.9 MiB/s");
+    CHECK_CONTAINS(text, "another  memory 0 B of 0 B\nbusy  10.0 %  chunks 3  upload 0 B/s");
+    CHECK_CONTAINS(text, " 40.0 %");
+    FILE *file = text_begin();
+    metrics_devices(file, now.devices, 2);
+    fclose(file);
+    CHECK_CONTAINS(text, "# TYPE scand_device_busy_seconds_total counter\n"
+                         "scand_device_busy_seconds_total{device=\"0\",backend=\"cpu\",name=\"a device\"} 3.000000\n"
+                         "scand_device_busy_seconds_total{device=\"1\",backend=\"cpu\",name=\"another\"} 0.700000\n");
+    CHECK_CONTAINS(text, "scand_device_chunks_open{device=\"1\",backend=\"cpu\",name=\"another\"} 3\n");
 }
 
 /* The earlier look was at another worker. */
@@ -94,15 +119,19 @@ static void labels_are_escaped(void)
 
 static void counters_get_their_names(void)
 {
-    const struct scand_counter counters[] = {
-        {"jobs_done", 5, "jobs", 1}, {"busy_us", 1000001, "busy", 1}, {"uptime_us", 2, "up", 0}, {"us", 3, "us", 0}};
+    const struct scand_counter counters[] = {{"jobs_done", 5, "jobs", 1},
+                                             {"busy_us", 1000001, "busy", 1},
+                                             {"uptime_us", 2, "up", 0},
+                                             {"us", 3, "us", 0},
+                                             {"device_busy_us", 9, "", 1}};
     FILE *file = text_begin();
-    metrics_counters(file, counters, 4);
+    metrics_counters(file, counters, 5);
     fclose(file);
     CHECK_CONTAINS(text, "# TYPE scand_jobs_done_total counter\nscand_jobs_done_total 5\n");
     CHECK_CONTAINS(text, "scand_busy_seconds_total 1.000001\n");
     CHECK_CONTAINS(text, "# TYPE scand_uptime_seconds gauge\nscand_uptime_seconds 0.000002\n");
     CHECK_CONTAINS(text, "scand_us 3\n");
+    CHECK(!strstr(text, "scand_device_busy"));
 }
 
 static void buckets_add_up(void)
@@ -129,6 +158,7 @@ int main(int argc, char **argv)
     static const struct test tests[] = {
         TEST(rates_are_between_two_looks),
         TEST(rates_after_a_restart),
+        TEST(devices_are_told_apart),
         TEST(long_lists_are_cut),
         TEST(labels_are_escaped),
         TEST(counters_get_their_names),

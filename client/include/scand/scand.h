@@ -48,12 +48,15 @@ struct scand_buffer; /* memory that both sides see */
 struct scand_job;    /* a submitted scan or reduction */
 
 struct scand_device {
-    char name[64];               /* "NVIDIA H200", or the processor's */
-    char backend[16];            /* "cuda" or "cpu" */
-    uint64_t memory_bytes;       /* of the device, in all */
-    uint64_t memory_limit_bytes; /* that this daemon may take of it */
-    uint64_t memory_used_bytes;  /* that it has taken now */
-    uint64_t chunk_bytes;        /* rows are moved and scanned in pieces of about this size */
+    char name[64];                         /* "NVIDIA H200", or the processor's */
+    char backend[16];                      /* "cuda" or "cpu" */
+    uint64_t memory_bytes;                 /* of the device, in all */
+    uint64_t memory_limit_bytes;           /* that this daemon may take of it */
+    uint64_t memory_used_bytes;            /* that it has taken now */
+    uint64_t chunk_bytes;                  /* rows are moved and scanned in pieces of about this size */
+    uint64_t busy_us;                      /* for which it had work, since the daemon began */
+    uint64_t chunks_open;                  /* pieces that it has now */
+    uint64_t upload_bytes, download_bytes; /* of samples from and to host memory, since the daemon began */
 };
 
 /* A scan or a reduction of the tutorials, to be named by `algorithm`. */
@@ -123,7 +126,8 @@ struct scand_event {
     uint64_t begin_us, end_us; /* a job: its arrival and reply; a chunk: while the device had it */
     uint64_t started_us;       /* a job: its first chunk's beginning; 0 when it never began */
     uint64_t rows;
-    uint64_t slot;                              /* a chunk: its place among those that the device can have at a time */
+    uint64_t slot;                              /* a chunk: its place among those that its device can have at a time */
+    uint64_t device;                            /* a chunk: the number of its device */
     uint64_t upload_us, kernel_us, download_us; /* a chunk: its steps */
     uint32_t status;                            /* enum scand_status */
 };
@@ -234,7 +238,7 @@ const char *scand_server_name(const struct scand *daemon); /* "scand 0.1.0" */
 
 /* Round trip to the daemon, in microseconds. */
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
-/* Fills at most `capacity` devices and sets *count to the number filled. */
+/* Fills at most `capacity` devices, in the order of their numbers from 0, and sets *count to the number filled. */
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t capacity, size_t *count);
 /* Fills at most `capacity` kernels and sets *count to the number filled. They do inclusive sums of f32 into f32, of
  * rows that lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of
@@ -264,6 +268,10 @@ int scand_drain(struct scand *daemon);
  * touch but jobs can. New memory holds zeros or what this user's earlier buffers held, never another user's data.
  * size_bytes: 1 to the daemon's limit. */
 int scand_buffer_create(struct scand *daemon, enum scand_place place, uint64_t size_bytes, struct scand_buffer **out);
+/* Device memory of the device with this number. Else it is made where the connection's latest device buffer is, or
+ * where most memory is free: a job can use several of one device only, and runs there. SCAND_NOT_FOUND: no such device.
+ */
+int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_bytes, struct scand_buffer **out);
 /* Memory of this program: a memfd (MFD_ALLOW_SEALING) of at least size_bytes, which is sealed against shrinking and
  * growing. The descriptor stays the caller's, who may close it. */
 int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out);
