@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define BENCH_ROWS_MAX 256
+#define BENCH_ROWS_MAX    256
+#define BENCH_DEVICES_MAX 8
 
 enum bench_sameness { BENCH_NOT_COMPARED, BENCH_SAME, BENCH_DIFFERENT };
 
@@ -45,14 +46,18 @@ double bench_now_ms(void);
 
 /* Each measures and appends; 0, or nonzero after a line on stderr. */
 int bench_cpu(struct bench_table *table);
-int bench_shapes(struct bench_table *table);                        /* a part of bench_cpu; it prints the error */
-int bench_kernels(struct bench_table *table);                       /* CUDA: all of the kernels' figures */
-int bench_variants(struct bench_table *table);                      /* CUDA: the tutorials' variants, long rows too */
-int bench_reduce(struct bench_table *table);                        /* CUDA: their reductions */
-int bench_row_reductions(struct bench_table *table);                /* CUDA: those of bench_kernels */
-int bench_banks(void);                                              /* CUDA; prints a table of its own */
-int bench_duplex(struct bench_table *table, double *gb_per_second); /* CUDA, host to device and back at once */
+int bench_shapes(struct bench_table *table);         /* a part of bench_cpu; it prints the error */
+int bench_kernels(struct bench_table *table);        /* CUDA: all of the kernels' figures */
+int bench_variants(struct bench_table *table);       /* CUDA: the tutorials' variants, long rows too */
+int bench_reduce(struct bench_table *table);         /* CUDA: their reductions */
+int bench_row_reductions(struct bench_table *table); /* CUDA: those of bench_kernels */
+int bench_banks(void);                               /* CUDA; prints a table of its own */
+/* CUDA: host memory to devices and back at once, each of the first `devices` its part. */
+int bench_duplex(struct bench_table *table, int devices, double *gb_per_second);
+int bench_device_count(void); /* CUDA; at most BENCH_DEVICES_MAX */
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);
+/* CUDA: the main job on one GPU, on two, and so on twice as many, against what they copy together. */
+int bench_devices(struct bench_table *table, const char *scand);
 /* The fresh process of bench_service: prints the milliseconds from start_ms to its first result, less filling the data.
  */
 int bench_fresh_client(const char *socket, double start_ms);

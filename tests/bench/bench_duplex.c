@@ -1,4 +1,4 @@
-/* The ceiling of every job between host and device: pinned copies in both directions at once. */
+/* The ceiling of every job between host and devices: pinned copies in both directions at once, each device its part. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 
@@ -8,19 +8,29 @@
 #define RUNS  15
 
 struct duplex {
-    void *host[2], *device[2];
-    cudaStream_t streams[2];
+    int devices;
+    char *host[2]; /* all devices' */
+    void *device[2][BENCH_DEVICES_MAX];
+    cudaStream_t streams[2][BENCH_DEVICES_MAX];
 };
+
+static size_t part_bytes(const struct duplex *duplex)
+{
+    return BYTES / (size_t)duplex->devices;
+}
 
 static cudaError_t duplex_init(struct duplex *duplex)
 {
     cudaError_t e = cudaSuccess;
     for (int i = 0; i < 2 && e == cudaSuccess; i++) {
-        e = cudaHostAlloc(&duplex->host[i], BYTES, cudaHostAllocDefault);
-        if (e == cudaSuccess)
-            e = cudaMalloc(&duplex->device[i], BYTES);
-        if (e == cudaSuccess)
-            e = cudaStreamCreateWithFlags(&duplex->streams[i], cudaStreamNonBlocking);
+        e = cudaHostAlloc((void **)&duplex->host[i], BYTES, cudaHostAllocPortable);
+        for (int d = 0; d < duplex->devices && e == cudaSuccess; d++) {
+            e = cudaSetDevice(d);
+            if (e == cudaSuccess)
+                e = cudaMalloc(&duplex->device[i][d], part_bytes(duplex));
+            if (e == cudaSuccess)
+                e = cudaStreamCreateWithFlags(&duplex->streams[i][d], cudaStreamNonBlocking);
+        }
     }
     return e;
 }
@@ -29,23 +39,42 @@ static void duplex_finish(struct duplex *duplex)
 {
     for (int i = 0; i < 2; i++) {
         cudaFreeHost(duplex->host[i]);
-        cudaFree(duplex->device[i]);
+        for (int d = 0; d < duplex->devices; d++)
+            cudaFree(duplex->device[i][d]);
     }
+    cudaSetDevice(0);
 }
 
 static cudaError_t duplex_run(struct duplex *duplex, double *milliseconds)
 {
     double begin_ms = bench_now_ms();
-    cudaMemcpyAsync(duplex->device[0], duplex->host[0], BYTES, cudaMemcpyHostToDevice, duplex->streams[0]);
-    cudaMemcpyAsync(duplex->host[1], duplex->device[1], BYTES, cudaMemcpyDeviceToHost, duplex->streams[1]);
-    cudaError_t e = cudaDeviceSynchronize();
+    size_t bytes = part_bytes(duplex);
+    cudaError_t e = cudaSuccess;
+    for (int d = 0; d < duplex->devices; d++) {
+        cudaSetDevice(d);
+        cudaMemcpyAsync(duplex->device[0][d], duplex->host[0] + (size_t)d * bytes, bytes, cudaMemcpyHostToDevice,
+                        duplex->streams[0][d]);
+        cudaMemcpyAsync(duplex->host[1] + (size_t)d * bytes, duplex->device[1][d], bytes, cudaMemcpyDeviceToHost,
+                        duplex->streams[1][d]);
+    }
+    for (int d = 0; d < duplex->devices && e == cudaSuccess; d++) {
+        cudaSetDevice(d);
+        e = cudaDeviceSynchronize();
+    }
     *milliseconds = bench_now_ms() - begin_ms;
     return e;
 }
 
-int bench_duplex(struct bench_table *table, double *gb_per_second)
+int bench_device_count(void)
 {
-    struct duplex duplex = {0};
+    int count = 0;
+    cudaGetDeviceCount(&count);
+    return count < BENCH_DEVICES_MAX ? count : BENCH_DEVICES_MAX;
+}
+
+int bench_duplex(struct bench_table *table, int devices, double *gb_per_second)
+{
+    struct duplex duplex = {.devices = devices};
     double times_ms[RUNS], warm_ms;
     cudaError_t e = duplex_init(&duplex);
     if (e == cudaSuccess)
@@ -58,6 +87,8 @@ int bench_duplex(struct bench_table *table, double *gb_per_second)
         return 1;
     }
     struct bench_row row = {.name = "copy of 400 MB in both directions", .milliseconds = bench_median(times_ms, RUNS)};
+    if (devices > 1)
+        snprintf(row.shape, sizeof row.shape, "%d GPUs", devices);
     *gb_per_second = (double)BYTES / row.milliseconds / 1e6;
     bench_add(table, &row);
     return 0;

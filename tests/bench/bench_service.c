@@ -1,5 +1,5 @@
-/* The main job through a daemon, as its users run it: a process of its own, warm, and a client that has just started.
- */
+/* The main job through a daemon, as its users run it: a process of its own, warm, on one device or several, and a
+ * client that has just started. */
 #include <errno.h>
 
 #include <signal.h>
@@ -61,19 +61,19 @@ static int run_job(struct scand *daemon, const struct scand_scan *scan)
 }
 
 /* Median over warm runs, out of place, so that every run scans the same data. */
-static int time_main_job(struct scand *daemon, double *median_ms)
+static int time_main_job(struct scand *daemon, uint64_t rows, double *median_ms)
 {
     struct scand_buffer *input, *output;
-    uint64_t bytes = (uint64_t)ROWS * SAMPLES * sizeof(float);
+    uint64_t bytes = rows * SAMPLES * sizeof(float);
     double times_ms[RUNS];
     int status = scand_buffer_create(daemon, SCAND_PLACE_HOST, bytes, &input);
     if (!status)
         status = scand_buffer_create(daemon, SCAND_PLACE_HOST, bytes, &output);
     if (status)
         return status;
-    fill(scand_buffer_data(input), (size_t)ROWS * SAMPLES);
+    fill(scand_buffer_data(input), rows * SAMPLES);
     memset(scand_buffer_data(output), 0, bytes);
-    struct scand_scan scan = main_scan(input, output, ROWS, SCAND_ACCUMULATOR_F64);
+    struct scand_scan scan = main_scan(input, output, rows, SCAND_ACCUMULATOR_F64);
     for (int i = -2; i < RUNS && !status; i++) {
         double begin_ms = bench_now_ms();
         status = run_job(daemon, &scan);
@@ -121,32 +121,61 @@ static int time_fresh_clients(const char *self, const char *socket, double *medi
     return 0;
 }
 
-static pid_t start_daemon(const char *scand, const char *socket)
+/* A daemon of our own in a folder of its own. */
+struct server {
+    char folder[32], socket[64];
+    pid_t pid;
+};
+
+static int server_start(struct server *server, const char *scand, const char *device, const char *pool)
 {
-    pid_t pid = fork();
-    if (pid == 0) {
-        execl(scand, "scand", "--foreground", "--socket", socket, (char *)NULL);
+    struct stat status;
+    strcpy(server->folder, "/tmp/scand-bench-XXXXXX");
+    if (!mkdtemp(server->folder))
+        return fail("temporary folder", strerror(errno));
+    snprintf(server->socket, sizeof server->socket, "%s/scand.sock", server->folder);
+    server->pid = fork();
+    if (server->pid < 0)
+        return fail("fork", strerror(errno));
+    if (server->pid == 0) {
+        execl(scand, "scand", "--foreground", "--socket", server->socket, "--device", device, "--pool", pool,
+              (char *)NULL);
         _exit(127);
     }
-    struct stat status;
-    while (pid > 0 && stat(socket, &status) && waitpid(pid, NULL, WNOHANG) == 0)
+    while (stat(server->socket, &status) && waitpid(server->pid, NULL, WNOHANG) == 0)
         usleep(20000);
-    return pid;
+    return 0;
+}
+
+static void server_stop(struct server *server)
+{
+    kill(server->pid, SIGTERM);
+    waitpid(server->pid, NULL, 0);
+    rmdir(server->folder);
+}
+
+static int connect_and_time(const char *socket, uint64_t rows, double *job_ms)
+{
+    struct scand *daemon;
+    if (scand_connect(socket, "scand-bench", &daemon))
+        return fail("connect", scand_connect_message());
+    int r = time_main_job(daemon, rows, job_ms);
+    if (r)
+        r = fail("main job", scand_message(daemon));
+    scand_disconnect(daemon);
+    return r;
+}
+
+static double job_gb_per_second(uint64_t rows, double job_ms)
+{
+    return (double)rows * SAMPLES * sizeof(float) / job_ms / 1e6;
 }
 
 static int measure(struct bench_table *table, const char *self, const char *socket, double duplex_gb_per_second)
 {
-    struct scand *daemon;
     double job_ms, fresh_ms;
-    if (scand_connect(socket, "scand-bench", &daemon))
-        return fail("connect", scand_connect_message());
-    int r = time_main_job(daemon, &job_ms);
-    if (r)
-        r = fail("main job", scand_message(daemon));
-    scand_disconnect(daemon);
-    if (r || time_fresh_clients(self, socket, &fresh_ms))
+    if (connect_and_time(socket, ROWS, &job_ms) || time_fresh_clients(self, socket, &fresh_ms))
         return 1;
-    double gb_per_second = (double)ROWS * SAMPLES * sizeof(float) / job_ms / 1e6;
     bool gpu = duplex_gb_per_second > 0;
     struct bench_row job = {.name = "main job through the daemon, warm",
                             .shape = "10000 x 10000",
@@ -158,7 +187,7 @@ static int measure(struct bench_table *table, const char *self, const char *sock
                               .milliseconds = fresh_ms};
     if (gpu) {
         snprintf(job.against, sizeof job.against, "copy of 400 MB in both directions");
-        job.share = gb_per_second / duplex_gb_per_second;
+        job.share = job_gb_per_second(ROWS, job_ms) / duplex_gb_per_second;
         job.target = 0.90;
         fresh.target = 15;
     }
@@ -169,16 +198,59 @@ static int measure(struct bench_table *table, const char *self, const char *sock
 
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second)
 {
-    char folder[] = "/tmp/scand-bench-XXXXXX", socket[64];
-    if (!mkdtemp(folder))
-        return fail("temporary folder", strerror(errno));
-    snprintf(socket, sizeof socket, "%s/scand.sock", folder);
-    pid_t daemon = start_daemon(scand, socket);
-    int r = daemon > 0 ? measure(table, self, socket, duplex_gb_per_second) : fail("fork", strerror(errno));
-    if (daemon > 0) {
-        kill(daemon, SIGTERM);
-        waitpid(daemon, NULL, 0);
-    }
-    rmdir(folder);
+    struct server server;
+    int r = server_start(&server, scand, "auto", "1G");
+    if (r)
+        return r;
+    r = measure(table, self, server.socket, duplex_gb_per_second);
+    server_stop(&server);
     return r;
 }
+
+#ifdef SCAND_HAVE_CUDA
+/* "cuda:0,1" of the first `count`. */
+static void name_devices(int count, char *out, size_t size)
+{
+    size_t length = (size_t)snprintf(out, size, "cuda:0");
+    for (int i = 1; i < count; i++)
+        length += (size_t)snprintf(out + length, size - length, ",%d", i);
+}
+
+static int measure_job(struct bench_table *table, const char *socket, uint64_t rows, int count,
+                       double duplex_gb_per_second)
+{
+    struct bench_row row = {.name = "job through the daemon, warm", .accumulator = "f64", .target = 0.90};
+    const char *plural = count > 1 ? "s" : "";
+    if (connect_and_time(socket, rows, &row.milliseconds))
+        return 1;
+    snprintf(row.shape, sizeof row.shape, "%d x 10000, %d GPU%s", (int)rows, count, plural);
+    snprintf(row.against, sizeof row.against, "copy in both directions, %d GPU%s", count, plural);
+    row.share = job_gb_per_second(rows, row.milliseconds) / duplex_gb_per_second;
+    bench_add(table, &row);
+    return 0;
+}
+
+/* The main job, and one four times as long, in which beginning and end count less. */
+static int measure_devices(struct bench_table *table, const char *scand, int count)
+{
+    struct server server;
+    char names[64];
+    double duplex_gb_per_second;
+    name_devices(count, names, sizeof names);
+    if (bench_duplex(table, count, &duplex_gb_per_second) || server_start(&server, scand, names, "4G"))
+        return 1;
+    int r = measure_job(table, server.socket, ROWS, count, duplex_gb_per_second);
+    if (!r)
+        r = measure_job(table, server.socket, 4 * ROWS, count, duplex_gb_per_second);
+    server_stop(&server);
+    return r;
+}
+
+int bench_devices(struct bench_table *table, const char *scand)
+{
+    int r = 0, most = bench_device_count();
+    for (int count = 1; count <= most && !r; count *= 2)
+        r = measure_devices(table, scand, count);
+    return r;
+}
+#endif

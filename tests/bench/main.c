@@ -1,7 +1,7 @@
 /*
- * scand-bench [kernels|cpu|service|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures and prints one
- * table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds that were measured
- * in the same run. Without words: kernels, cpu and service, as far as this build can run them.
+ * scand-bench [kernels|cpu|service|devices|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures and prints
+ * one table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds that were
+ * measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -57,7 +57,7 @@ static int measure_service(struct run *run)
     char self[PATH_MAX], scand[PATH_MAX];
     int r = 0;
 #ifdef SCAND_HAVE_CUDA
-    r = bench_duplex(&run->table, &run->duplex_gb_per_second);
+    r = bench_duplex(&run->table, 1, &run->duplex_gb_per_second);
 #endif
     if (!r && !find_paths(self, scand))
         r = 1;
@@ -85,6 +85,12 @@ static int measure_reduce(struct run *run)
     return bench_reduce(&run->table);
 }
 
+static int measure_devices(struct run *run)
+{
+    char self[PATH_MAX], scand[PATH_MAX];
+    return find_paths(self, scand) ? bench_devices(&run->table, scand) : 1;
+}
+
 static int measure_banks(struct run *run)
 {
     (void)run;
@@ -98,8 +104,8 @@ static const struct benchmark {
     int (*measure)(struct run *run);
 } benchmarks[] = {
 #ifdef SCAND_HAVE_CUDA
-    {"kernels", true, measure_kernels}, {"variants", false, measure_variants},
-    {"reduce", false, measure_reduce},  {"banks", false, measure_banks},
+    {"kernels", true, measure_kernels}, {"variants", false, measure_variants}, {"reduce", false, measure_reduce},
+    {"banks", false, measure_banks},    {"devices", false, measure_devices},
 #endif
     {"cpu", true, measure_cpu},         {"service", true, measure_service},
 };
