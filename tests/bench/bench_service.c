@@ -177,7 +177,7 @@ static int measure(struct bench_table *table, const char *self, const char *sock
     if (connect_and_time(socket, ROWS, &job_ms) || time_fresh_clients(self, socket, &fresh_ms))
         return 1;
     bool gpu = duplex_gb_per_second > 0;
-    struct bench_row job = {.name = "main job through the daemon, warm",
+    struct bench_row job = {.name = "warm main job through the daemon",
                             .shape = "10000 x 10000",
                             .accumulator = "f64",
                             .milliseconds = job_ms};
@@ -219,12 +219,12 @@ static void name_devices(int count, char *out, size_t size)
 static int measure_job(struct bench_table *table, const char *socket, uint64_t rows, int count,
                        double duplex_gb_per_second)
 {
-    struct bench_row row = {.name = "job through the daemon, warm", .accumulator = "f64", .target = 0.90};
+    struct bench_row row = {.name = "warm job through the daemon", .accumulator = "f64", .target = 0.90};
     const char *plural = count > 1 ? "s" : "";
     if (connect_and_time(socket, rows, &row.milliseconds))
         return 1;
-    snprintf(row.shape, sizeof row.shape, "%d x 10000, %d GPU%s", (int)rows, count, plural);
-    snprintf(row.against, sizeof row.against, "copy in both directions, %d GPU%s", count, plural);
+    snprintf(row.shape, sizeof row.shape, "%d x 10000 on %d GPU%s", (int)rows, count, plural);
+    snprintf(row.against, sizeof row.against, "copy in both directions on %d GPU%s", count, plural);
     row.share = job_gb_per_second(rows, row.milliseconds) / duplex_gb_per_second;
     bench_add(table, &row);
     return 0;
