@@ -88,7 +88,7 @@ static uint32_t some_request(struct caller *user)
     switch (below(10)) {
     case 0:
         return ask(user, METHOD_buffer_create,
-                   &(struct msg_buffer_create_params){below(60 * RIG_ROW_BYTES), below(2), 0});
+                   &(struct msg_buffer_create_params){below(60 * RIG_ROW_BYTES), below(2), below(4)});
     case 1:
         return some_import(user);
     case 2:
@@ -141,17 +141,18 @@ static void some_step(void)
 {
     static const int codes[] = {-EIO, -ENOMEM, -EDQUOT};
     uint64_t what = below(100);
+    struct manual *manual = below(2) ? &rig.manual : &rig.second; /* which may have nothing to do, ever */
     rig_pass(below(200));
     if (what < 40)
         some_user_asks();
-    else if (what < 70 && rig.manual.out_count > 0)
-        rig_complete(below(rig.manual.out_count), below(10) ? 0 : -EIO);
+    else if (what < 70 && manual->out_count > 0)
+        rig_complete_on(manual, below(manual->out_count), below(10) ? 0 : -EIO);
     else if (what < 90)
         some_work_ends();
     else if (what < 98)
         read_answers(below(rig.user_count));
     else if (what == 98)
-        manual_fail(&rig.manual, below(MANUAL_CALLS), 1 + (unsigned)below(3), codes[below(3)]);
+        manual_fail(manual, below(MANUAL_CALLS), 1 + (unsigned)below(3), codes[below(3)]);
     else if (below(2))
         some_grants();
     else if (below(2))
@@ -166,7 +167,7 @@ static void settle(void)
         rig_complete_all();
         rig_collect();
         rig_run_work();
-    } while (rig.manual.out_count > 0 || rig.work_count > 0);
+    } while (rig.manual.out_count + rig.second.out_count > 0 || rig.work_count > 0);
     for (size_t who = 0; who < rig.user_count; who++) {
         if (!rig.users[who].client)
             continue;
@@ -179,7 +180,7 @@ static void settle(void)
 
 static void run_once(void)
 {
-    rig_begin_with(1, 1 + (unsigned)below(LIMIT_CHUNKS_IN_FLIGHT), 1 + below(5));
+    rig_begin_devices(1 + (unsigned)below(2), 1, 1 + (unsigned)below(LIMIT_CHUNKS_IN_FLIGHT), 1 + below(5));
     memset(waiting, 0, sizeof waiting);
     memset(unanswered, 0, sizeof unanswered);
     for (int i = 0; i < RIG_USERS; i++)
