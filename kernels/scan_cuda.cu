@@ -7,6 +7,7 @@
 #include "kernels/codec.h"
 #include "kernels/scan_cuda_affine.h"
 #include "kernels/scan_cuda_carries.h"
+#include "kernels/scan_cuda_columns.h"
 #include "kernels/scan_cuda_general.h"
 #include "kernels/scan_cuda_launch.h"
 #include "kernels/scan_cuda_long.h"
@@ -24,6 +25,7 @@ struct device {
     struct scan_tuned_device tuned;
     struct scan_short_device shorts;
     struct scan_long_device longer;
+    struct scan_columns_device columns;
     struct scan_ragged_device ragged;
     struct scan_reduce_device reduce;
 };
@@ -54,6 +56,8 @@ int scan_cuda_init(void)
         error = scan_ragged_load(&device->ragged, device->base.processors);
     if (!error)
         error = scan_long_load(&device->longer, device->base.processors);
+    if (!error)
+        error = scan_columns_load(&device->columns, &device->base);
     if (!error)
         error = scan_affine_load();
     if (!error)
@@ -95,6 +99,11 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
                                   : scan_long_workspace_bytes(rule, sums, sum_bytes_of(rule));
     if (rule->demean)
         bytes += sums * sizeof(double);
+    if (!is_general(rule) && rule->op != SCAND_OPERATOR_AFFINE) {
+        struct scan_plan plan = scan_plan_of(rows, 0, count);
+        uint64_t columns = scan_columns_workspace_bytes(rule, &plan);
+        bytes = columns > bytes ? columns : bytes;
+    }
     return bytes;
 }
 
@@ -210,6 +219,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return scan_general(&device->base, rule, &plan, NULL, workspace, stream);
     if (scan_short_takes(rule, &plan))
         return scan_short(&device->base, &device->shorts, rule, &plan, stream);
+    if (scan_columns_takes(&device->columns, rule, &plan))
+        return scan_columns(&device->columns, rule, &plan, workspace, stream);
     const bool aligned = scan_plan_is_aligned(&plan);
     if (plan.blocks > 1 && scan_long_takes(&device->longer, rule, &plan))
         return long_run(device, rule, aligned, &plan, workspace, stream);

@@ -18,8 +18,8 @@ struct CUstream_st;
 /* Loads every kernel on the current device, so that no job pays for it. Call once per device before anything else. */
 int scan_cuda_init(void);
 
-/* Device memory that scan_cuda needs to scan `count` of these rows in one call; 0 where rows fit a block and
- * keep their mean. */
+/* Device memory that scan_cuda needs to scan `count` of these rows in one call; 0 where rows fit a block, keep
+ * their mean and are not columns side by side. */
 uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count);
 
 /*

@@ -371,6 +371,54 @@ static void long_columns(const struct implementation *implementation)
     }
 }
 
+/* Columns side by side, as many as strips of 32 have and around that, as long as leaves, tiles and blocks and around
+ * those, in one plane or three, at any pitch; some of them, too. */
+static struct scan_case columns_case(unsigned i, uint64_t length, uint64_t columns)
+{
+    struct scan_case c = {.rule = long_rule(i),
+                          .rank = 3,
+                          .axis = 1,
+                          .shape = {length < 10000 && i % 4 == 3 ? 3 : 1, length, columns},
+                          .input = {.name = "columns", .axis_gap = i % 3 * 4},
+                          .output = {.name = "columns", .axis_gap = i / 2 % 2 * 12}};
+    const uint64_t rows = c.shape[0] * columns;
+    c.input.offset = i % 5 == 4 ? 4 : i % 7 == 6 ? 1 : 0;
+    c.in_place = i % 4 == 1 && codec_bytes(c.rule.input) == codec_bytes(c.rule.output);
+    c.fill = i % 6 == 5 ? FILL_SPECIALS : i % 11 == 7 ? FILL_ZEROS : FILL_NOISE;
+    c.first = i % 3 == 2 ? rows / 5 : 0;
+    c.count = rows - c.first - (i % 7 == 3 ? rows / 4 : 0);
+    return c;
+}
+
+static void columns(const struct implementation *implementation)
+{
+    static const uint64_t column_list[] = {4, 7, 31, 32, 33, 63, 65, 100, 257};
+    static const uint64_t length_list[] = {2, 15, 16, 17, 33, 100, 255, 257, 511, 512, 513, 1023, 1025, 2100};
+    static const uint64_t long_list[] = {16383, 16384, 16385, 33000, 210000};
+    for (unsigned i = 0; i < 21 * COUNT(length_list); i++) {
+        uint64_t wide = i % 16 == 15 ? 1500 : 0;
+        struct scan_case c = columns_case(i, length_list[i / 21], wide + column_list[i % COUNT(column_list)]);
+        check(implementation, &c);
+    }
+    for (unsigned i = 0; i < 12 * COUNT(long_list); i++) {
+        uint64_t length = long_list[i / 12];
+        struct scan_case c = columns_case(5 * i, length, length > 20000 ? 5 : column_list[i % 5]);
+        if (length < 100000 || i % 4 == 0)
+            check(implementation, &c);
+    }
+}
+
+/* The same for tools that slow a program down a hundredfold. */
+static void few_columns(const struct implementation *implementation)
+{
+    static const uint64_t length_list[] = {17, 500, 1300, 16400};
+    for (unsigned i = 0; i < 6 * COUNT(length_list); i++) {
+        uint64_t length = length_list[i / 6];
+        struct scan_case c = columns_case(7 * i, length, length < 2000 ? 70 : 5);
+        check(implementation, &c);
+    }
+}
+
 /* Ragged rows. */
 
 /* Words of 2, 4 and 8 bytes, in rows that begin anywhere in 16 bytes and end around their borders, those of a tile and
@@ -670,6 +718,8 @@ ARITHMETICS(ARITHMETIC_SUITES)
 AFFINES(AFFINE_SUITES)
 
 SUITE(cuda, small)
+SUITE(cuda, columns)
+SUITE(cuda, few_columns)
 
 static void cuda_longer_rows(void)
 {
@@ -681,9 +731,19 @@ static void cuda_longer_rows_at_once(void)
     suite_run("streams", longer_rows);
 }
 
+static void cuda_columns_at_once(void)
+{
+    suite_run("streams", columns);
+}
+
 static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS)
                                         TEST(cuda_small),
-                                    TEST(cuda_longer_rows), TEST(cuda_longer_rows_at_once), TEST_END};
+                                    TEST(cuda_columns),
+                                    TEST(cuda_few_columns),
+                                    TEST(cuda_columns_at_once),
+                                    TEST(cuda_longer_rows),
+                                    TEST(cuda_longer_rows_at_once),
+                                    TEST_END};
 
 int main(int argc, char **argv)
 {

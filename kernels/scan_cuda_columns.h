@@ -1,0 +1,30 @@
+/*
+ * Columns that lie side by side in memory (cuda/columns.cuh): chosen and launched here, for scan_cuda.cu.
+ */
+#ifndef KERNELS_SCAN_CUDA_COLUMNS_H
+#define KERNELS_SCAN_CUDA_COLUMNS_H
+
+#include "kernels/cuda/scan.cuh"
+#include "kernels/scan.h"
+#include "kernels/scan_cuda_launch.h"
+
+#define SCAN_COLUMNS 6 /* kernels: by output and accumulator */
+
+struct scan_columns_device {
+    int grid[SCAN_COLUMNS]; /* thread blocks that are resident together; 0: the device cannot run these kernels */
+};
+
+/* Loads the kernels on the current device. */
+cudaError_t scan_columns_load(struct scan_columns_device *columns, const struct scan_device *device);
+
+/* Whether the rows of a rule for sums of f32 forms lie so, and are not longer than the device can hold. */
+bool scan_columns_takes(const struct scan_columns_device *columns, const struct scan_rule *rule,
+                        const struct scan_plan *plan);
+
+/* Device memory that the rows need if they lie so; else 0. */
+uint64_t scan_columns_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan);
+
+cudaError_t scan_columns(const struct scan_columns_device *columns, const struct scan_rule *rule,
+                         const struct scan_plan *plan, void *workspace, cudaStream_t stream);
+
+#endif
