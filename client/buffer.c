@@ -9,7 +9,7 @@
 #include "client/internal.h"
 #include "protocol/memory.h"
 
-static void buffer_free(struct scand_buffer *buffer)
+void buffer_free(struct scand_buffer *buffer)
 {
     if (buffer->data)
         memory_unmap(buffer->data, buffer->size_bytes);
@@ -27,8 +27,7 @@ void buffers_free(struct scand *daemon)
     }
 }
 
-/* Takes over the descriptors, also on failure. Returns NULL with the session's error set. */
-static struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const int *fds, size_t fd_count)
+struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const int *fds, size_t fd_count)
 {
     struct scand_buffer *buffer = calloc(1, sizeof *buffer + fd_count * sizeof *fds);
     if (!buffer) {
@@ -67,8 +66,7 @@ static int buffer_map(struct scand_buffer *buffer)
     return 0;
 }
 
-/* Lists what is usable from now on. */
-static int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out)
+int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out)
 {
     buffer->next = buffer->daemon->buffers;
     buffer->daemon->buffers = buffer;
@@ -101,7 +99,7 @@ static int buffer_forget(struct scand *daemon, uint64_t id)
     return code == -EPIPE ? 0 : code;
 }
 
-static int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out)
+int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out)
 {
     int fds[LIMIT_MESSAGE_FDS];
     enum scand_place place = (enum scand_place)params->place;
@@ -169,6 +167,8 @@ static struct msg_buffer_import_params import_params(const struct scand_buffer *
 
 int buffer_import_again(struct scand_buffer *buffer)
 {
+    if (buffer->foreign)
+        return foreign_import_again(buffer);
     struct msg_buffer_import_params params = import_params(buffer);
     struct msg_buffer_id result;
     struct call call = import_call(buffer, &params, &result);

@@ -48,13 +48,25 @@ int take_failure(const struct message *message, struct error *out, struct error 
     return 0;
 }
 
-static int take_descriptors(struct scand *daemon, const struct msg_buffer_create_result *result, int *fds,
-                            struct error *error)
+static int take_descriptors(struct scand *daemon, uint64_t count, int *fds, struct error *error)
 {
-    if (connection_take_fds(daemon->connection, fds, result->fds) == 0)
+    if (connection_take_fds(daemon->connection, fds, count) == 0)
         return 0;
-    return error_set(error, -EBADMSG, "%llu descriptors announced, %zu came", (unsigned long long)result->fds,
+    return error_set(error, -EBADMSG, "%llu descriptors announced, %zu came", (unsigned long long)count,
                      connection_fd_count(daemon->connection));
+}
+
+/* Descriptors that an answer announces. */
+static uint64_t announced_fds(enum method method, const void *result)
+{
+    switch (method) {
+    case METHOD_buffer_create:
+        return ((const struct msg_buffer_create_result *)result)->fds;
+    case METHOD_buffer_export:
+        return ((const struct msg_buffer_export_result *)result)->fds;
+    default:
+        return 0;
+    }
 }
 
 static int call_take_response(struct scand *daemon, struct call *call, const struct message *message,
@@ -68,30 +80,38 @@ static int call_take_response(struct scand *daemon, struct call *call, const str
     struct msg_nothing nothing;
     if (response_read(message, result_types[call->method], call->result ? call->result : &nothing, error))
         return -EBADMSG;
-    if (call->method == METHOD_buffer_create) {
-        const struct msg_buffer_create_result *result = call->result;
-        if (take_descriptors(daemon, result, call->taken, error))
-            return -EBADMSG;
-        call->taken_count = result->fds;
-    }
+    call->taken_count = announced_fds(call->method, call->result);
+    if (take_descriptors(daemon, call->taken_count, call->taken, error))
+        return -EBADMSG;
     call->answered = true;
     return 0;
 }
 
-/* An answer that came after its call's time: gives back the buffer that it brings. Others bring nothing. */
+static int drop_descriptors(struct scand *daemon, uint64_t count, struct error *error)
+{
+    int fds[LIMIT_MESSAGE_FDS];
+    int code = take_descriptors(daemon, count, fds, error);
+    for (size_t i = 0; code == 0 && i < count; i++)
+        close(fds[i]);
+    return code;
+}
+
+/* An answer that came after its call's time: gives back the buffer that it brings. Others bring nothing to keep. */
 static int late_take_response(struct scand *daemon, const struct message *message, struct error *error)
 {
     struct msg_buffer_create_result created = {0};
+    struct msg_buffer_export_result exported;
     struct msg_buffer_id id;
-    int fds[LIMIT_MESSAGE_FDS];
-    if (message->failed || !(message->msgid & (MSGID_CREATE | MSGID_IMPORT)))
+    if (message->failed || !(message->msgid & MSGID_MARKS))
         return 0;
+    if (message->msgid & MSGID_EXPORT)
+        return message_read(message, &msg_buffer_export_result_type, &exported, error)
+                   ? -EBADMSG
+                   : drop_descriptors(daemon, exported.fds, error);
     if (message->msgid & MSGID_CREATE) {
         if (message_read(message, &msg_buffer_create_result_type, &created, error) ||
-            take_descriptors(daemon, &created, fds, error))
+            drop_descriptors(daemon, created.fds, error))
             return -EBADMSG;
-        for (size_t i = 0; i < created.fds; i++)
-            close(fds[i]);
         id.buffer = created.buffer;
     } else if (message_read(message, &msg_buffer_id_type, &id, error)) {
         return -EBADMSG;
@@ -114,9 +134,17 @@ int take_response(struct scand *daemon, const struct message *message, struct er
 
 static uint32_t call_mark(const struct call *call)
 {
-    return call->method == METHOD_buffer_create   ? MSGID_CREATE
-           : call->method == METHOD_buffer_import ? MSGID_IMPORT
-                                                  : 0;
+    switch (call->method) {
+    case METHOD_buffer_create:
+        return MSGID_CREATE;
+    case METHOD_buffer_import:
+    case METHOD_buffer_import_device:
+        return MSGID_IMPORT;
+    case METHOD_buffer_export:
+        return MSGID_EXPORT;
+    default:
+        return 0;
+    }
 }
 
 int call_once(struct scand *daemon, struct call *call)
@@ -148,7 +176,7 @@ static bool call_is_harmless(enum method method)
     return method == METHOD_server_ping || method == METHOD_server_stats || method == METHOD_server_devices ||
            method == METHOD_server_kernels || method == METHOD_server_histograms || method == METHOD_server_jobs ||
            method == METHOD_server_clients || method == METHOD_server_trace || method == METHOD_buffer_create ||
-           method == METHOD_buffer_import;
+           method == METHOD_buffer_import || method == METHOD_buffer_import_device;
 }
 
 int call_run(struct scand *daemon, struct call *call)

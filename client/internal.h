@@ -31,6 +31,8 @@
 /* Marks in the msgid say what a late answer, which nobody waits for any more, brings and must be given back. */
 #define MSGID_CREATE UINT32_C(0x80000000)
 #define MSGID_IMPORT UINT32_C(0x40000000)
+#define MSGID_EXPORT UINT32_C(0x20000000)
+#define MSGID_MARKS  (MSGID_CREATE | MSGID_IMPORT | MSGID_EXPORT)
 
 /* A request that somebody waits for. */
 struct call {
@@ -40,7 +42,7 @@ struct call {
     size_t fd_count;
     int64_t timeout_ms; /* 0: CALL_MS */
     void *result;
-    int *taken; /* room for LIMIT_MESSAGE_FDS descriptors that come with the answer; buffer.create only */
+    int *taken; /* room for the descriptors that come with the answer, of buffer.create LIMIT_MESSAGE_FDS */
     size_t taken_count;
     uint32_t msgid;
     bool answered;
@@ -77,6 +79,9 @@ struct scand_buffer {
     void *data;
     dev_t device; /* with inode: which memory it is, also when that was imported twice */
     ino_t inode;
+    bool foreign; /* device memory of this program's, by its handle or its descriptor */
+    uint8_t handle[SCAND_IPC_BYTES];
+    uint64_t allocation_bytes, offset; /* of that memory */
     size_t fd_count;
     int fds[]; /* kept, to import them into the next worker */
 };
@@ -142,8 +147,17 @@ int take_failure(const struct message *message, struct error *out, struct error 
 int session_ready(struct scand *daemon);
 
 /* buffer.c */
+/* Takes over the descriptors, also on failure. Returns NULL with the session's error set. */
+struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const int *fds, size_t fd_count);
+void buffer_free(struct scand_buffer *buffer);
+/* Lists what is usable from now on. */
+int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out);
+int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out);
 int buffer_import_again(struct scand_buffer *buffer);
 void buffers_free(struct scand *daemon);
+
+/* share.c */
+int foreign_import_again(struct scand_buffer *buffer);
 
 /* job.c */
 struct scand_job *job_find(const struct scand *daemon, uint32_t msgid);

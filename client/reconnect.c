@@ -1,8 +1,8 @@
 /*
  * After a broken connection: the daemon's worker ended, and the next one listens at the same socket, soon or now. Host
- * buffers are imported again from the descriptors kept here, and jobs that had no answer are submitted again where that
- * gives what the first try would have given: all their memory is still here, and nothing that had no answer, the job
- * itself included, may have written over their input. Other jobs end as lost.
+ * buffers and this program's own device memory are imported again from what is kept here, and jobs that had no answer
+ * are submitted again where that gives what the first try would have given: all their memory is still here, and nothing
+ * that had no answer, the job itself included, may have written over their input. Other jobs end as lost.
  */
 #include <errno.h>
 #include <time.h>
@@ -66,7 +66,7 @@ static void jobs_end_unrepeatable(struct scand *daemon)
 static void buffers_lose_device(struct scand *daemon)
 {
     for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next)
-        if (buffer->place == SCAND_PLACE_DEVICE)
+        if (buffer->place == SCAND_PLACE_DEVICE && !buffer->foreign)
             buffer->lost =
                 "device memory ends with the daemon's worker: release the buffer, create one, and fill it again";
 }

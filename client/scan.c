@@ -123,8 +123,10 @@ static struct extent tensor_extent(const struct scand_tensor *tensor)
         if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
             return all;
     }
-    if (__builtin_add_overflow(tensor->offset, low, &extent.begin) ||
-        __builtin_add_overflow(tensor->offset, high, &extent.end))
+    /* Of device memory from the beginning of its allocation, of which other buffers may be other parts. */
+    uint64_t origin;
+    if (__builtin_add_overflow(tensor->buffer->offset, tensor->offset, &origin) ||
+        __builtin_add_overflow(origin, low, &extent.begin) || __builtin_add_overflow(origin, high, &extent.end))
         return all;
     return extent;
 }

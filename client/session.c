@@ -33,7 +33,7 @@ int session_fail(struct scand *daemon, int code, const char *format, ...)
 uint32_t session_next_msgid(struct scand *daemon, uint32_t mark)
 {
     do
-        daemon->last_msgid = (daemon->last_msgid + 1) & ~(MSGID_CREATE | MSGID_IMPORT);
+        daemon->last_msgid = (daemon->last_msgid + 1) & ~MSGID_MARKS;
     while (daemon->last_msgid == 0 || job_find(daemon, daemon->last_msgid));
     return daemon->last_msgid | mark;
 }

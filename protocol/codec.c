@@ -14,6 +14,7 @@
 #define REST_TEXT(S, NAME, DETAIL)  0, LIMIT_NAME_BYTES - 1, NULL
 #define REST_PROSE(S, NAME, DETAIL) 0, LIMIT_ERROR_BYTES - 1, NULL
 #define REST_WORD(S, NAME, DETAIL)  0, 0, &DETAIL
+#define REST_BYTES(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
 #define REST_U64S(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
 #define REST_I64S(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
 #define REST_WORDS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), DETAIL##_MAX, &DETAIL
@@ -81,6 +82,12 @@ static int put_text(msgpack_packer *packer, const char *text)
     return code ? code : msgpack_pack_str_body(packer, text, size);
 }
 
+static int put_bytes(msgpack_packer *packer, const void *bytes, size_t size)
+{
+    int code = msgpack_pack_bin(packer, size);
+    return code ? code : msgpack_pack_bin_body(packer, bytes, size);
+}
+
 static int put_word(msgpack_packer *packer, const struct words *words, uint32_t word)
 {
     assert(word < words->count);
@@ -119,6 +126,8 @@ static int put_value(msgpack_packer *packer, const struct field *field, const vo
         return put_text(packer, value);
     case FIELD_WORD:
         return put_word(packer, field->of, *(const uint32_t *)value);
+    case FIELD_BYTES:
+        return put_bytes(packer, value, count_get(field, from));
     case FIELD_MAP:
         return put_map(packer, field->of, value);
     default:

@@ -26,6 +26,7 @@ struct field {
         FIELD_TEXT,
         FIELD_PROSE,
         FIELD_WORD,
+        FIELD_BYTES,
         FIELD_U64S,
         FIELD_I64S,
         FIELD_WORDS,

@@ -290,6 +290,18 @@ static int read_word(const struct reader *reader, const msgpack_object *object, 
     return 0;
 }
 
+static int read_bytes(const struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
+{
+    if (object->type != MSGPACK_OBJECT_BIN)
+        return reader_fail(reader, "is %s; expected: binary data", type_name(object));
+    uint32_t count = object->via.bin.size;
+    if (count < 1 || count > field->max)
+        return reader_fail(reader, "has %" PRIu32 " bytes; allowed: 1 to %" PRIu64, count, field->max);
+    memcpy((char *)out + field->offset, object->via.bin.ptr, count);
+    memcpy((char *)out + field->count_offset, &count, sizeof count);
+    return 0;
+}
+
 static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out);
 
 static int read_item(struct reader *reader, const msgpack_object *object, const struct field *field, void *items,
@@ -343,6 +355,8 @@ static int read_value(struct reader *reader, const msgpack_object *object, const
         return read_text(reader, object, field->max, value);
     case FIELD_WORD:
         return read_word(reader, object, field->of, value);
+    case FIELD_BYTES:
+        return read_bytes(reader, object, field, out);
     case FIELD_MAP:
         return read_map(reader, object, field->of, value);
     default:

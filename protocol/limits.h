@@ -46,6 +46,8 @@
 #define LIMIT_LARGE_SEGMENT_BYTES MIB(16)
 #define LIMIT_HOST_BUFFER_BYTES   (LIMIT_MESSAGE_FDS * LIMIT_LARGE_SEGMENT_BYTES)
 #define LIMIT_IMPORT_BYTES        GIB(512) /* all descriptors of one import together */
+#define LIMIT_SHARED_UNIT_BYTES \
+    MIB(2) /* device memory for other processes: a multiple, so that it holds nothing else */
 
 /* Scans. */
 #define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)

@@ -9,6 +9,7 @@
  *   TEXT  char[LIMIT_NAME_BYTES], NUL-ended    detail: 0
  *   PROSE char[LIMIT_ERROR_BYTES], NUL-ended   detail: 0
  *   WORD  uint32_t, an enumerator              detail: its struct words
+ *   BYTES binary data of 1 to detail bytes     members: NAME[detail], NAME_count
  *   U64S, I64S  list of 1 to detail numbers    members: NAME[detail], NAME_count
  *   WORDS list of 1 to DETAIL_MAX words        members as above; detail: its struct words
  *   MAP   a nested struct                      detail: the struct's name
@@ -59,9 +60,10 @@
     X(S, devices, MAPS, REQUIRED, device)
 
 #define BUFFER_CREATE_PARAMS(X, S)                             \
-    X(S, size,   U64,   REQUIRED, UINT64_MAX)                  \
-    X(S, place,  WORD,  REQUIRED, place_words)                 \
-    X(S, device, INDEX, OPTIONAL, LIMIT_DEVICES - 1)
+    X(S, size,    U64,   REQUIRED, UINT64_MAX)                 \
+    X(S, place,   WORD,  REQUIRED, place_words)                \
+    X(S, device,  INDEX, OPTIONAL, LIMIT_DEVICES - 1)          \
+    X(S, sharing, WORD,  OPTIONAL, sharing_words)
 
 /* fds descriptors come with it, each of `segment` bytes: the buffer is their first `size` bytes, in order. */
 #define BUFFER_CREATE_RESULT(X, S)                             \
@@ -74,6 +76,21 @@
     X(S, size,    U64, REQUIRED, UINT64_MAX)                   \
     X(S, segment, U64, OPTIONAL, UINT64_MAX)                   \
     X(S, fds,     U64, REQUIRED, LIMIT_MESSAGE_FDS)
+
+/* Device memory of the client's, by a CUDA IPC handle or by a descriptor: one of the two. */
+#define BUFFER_IMPORT_DEVICE_PARAMS(X, S)                      \
+    X(S, size,       U64,   REQUIRED, UINT64_MAX)              \
+    X(S, offset,     U64,   OPTIONAL, UINT64_MAX)              \
+    X(S, handle,     BYTES, OPTIONAL, SCAND_IPC_BYTES)         \
+    X(S, allocation, U64,   OPTIONAL, UINT64_MAX)              \
+    X(S, fds,        U64,   OPTIONAL, 1)
+
+/* The buffer is the first `size` bytes of an allocation, which comes as a handle or as a descriptor. */
+#define BUFFER_EXPORT_RESULT(X, S)                             \
+    X(S, size,       U64,   REQUIRED, UINT64_MAX)              \
+    X(S, allocation, U64,   REQUIRED, UINT64_MAX)              \
+    X(S, handle,     BYTES, OPTIONAL, SCAND_IPC_BYTES)         \
+    X(S, fds,        U64,   OPTIONAL, 1)
 
 #define BUFFER_FIELDS(X, S) X(S, buffer, U64, REQUIRED, UINT64_MAX)
 
@@ -154,7 +171,8 @@
     Y(X, S, chunks_open,      OPTIONAL, NOW,   "chunks that devices have")                               \
     Y(X, S, upload_bytes,     OPTIONAL, TOTAL, "samples that devices read from host memory")            \
     Y(X, S, download_bytes,   OPTIONAL, TOTAL, "samples that devices wrote to host memory")             \
-    Y(X, S, jobs_expired,     OPTIONAL, TOTAL, "of the jobs failed, those that could not start in time")
+    Y(X, S, jobs_expired,     OPTIONAL, TOTAL, "of the jobs failed, those that could not start in time")       \
+    Y(X, S, imported_bytes,   OPTIONAL, NOW,   "device memory of clients in buffers")
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
 #define STATS_RESULT(X, S) COUNTERS(COUNTER_FIELD, X, S)
@@ -267,6 +285,8 @@
     X(buffer_create_params, BUFFER_CREATE_PARAMS)     \
     X(buffer_create_result, BUFFER_CREATE_RESULT)     \
     X(buffer_import_params, BUFFER_IMPORT_PARAMS)     \
+    X(buffer_import_device_params, BUFFER_IMPORT_DEVICE_PARAMS) \
+    X(buffer_export_result, BUFFER_EXPORT_RESULT)     \
     X(buffer_id, BUFFER_FIELDS)                       \
     X(job_submit_params, JOB_SUBMIT_PARAMS)           \
     X(job_submit_result, JOB_SUBMIT_RESULT)           \
@@ -304,7 +324,9 @@
     X(server_jobs,    "server.jobs",    page_params,          jobs_result)           \
     X(server_clients, "server.clients", page_params,          clients_result)        \
     X(server_cancel,  "server.cancel",  job_number,           nothing)               \
-    X(server_trace,   "server.trace",   page_params,          trace_result)
+    X(server_trace,   "server.trace",   page_params,          trace_result)          \
+    X(buffer_import_device, "buffer.import_device", buffer_import_device_params, buffer_id) \
+    X(buffer_export,  "buffer.export",  buffer_id,            buffer_export_result)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X) X(job_progress, "job.progress", job_progress)
@@ -325,6 +347,7 @@ enum method {
 #define MEMBER_TEXT(NAME, DETAIL)  char NAME[LIMIT_NAME_BYTES];
 #define MEMBER_PROSE(NAME, DETAIL) char NAME[LIMIT_ERROR_BYTES];
 #define MEMBER_WORD(NAME, DETAIL)  uint32_t NAME;
+#define MEMBER_BYTES(NAME, DETAIL) uint8_t NAME[DETAIL]; uint32_t NAME##_count;
 #define MEMBER_U64S(NAME, DETAIL)  uint64_t NAME[DETAIL]; uint32_t NAME##_count;
 #define MEMBER_I64S(NAME, DETAIL)  int64_t NAME[DETAIL]; uint32_t NAME##_count;
 #define MEMBER_WORDS(NAME, DETAIL) uint32_t NAME[DETAIL##_MAX]; uint32_t NAME##_count;

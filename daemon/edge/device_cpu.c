@@ -101,6 +101,23 @@ static void cpu_free(struct device *device, void *memory, uint64_t size_bytes)
     __atomic_sub_fetch(&cpu_of(device)->taken_bytes, size_bytes, __ATOMIC_RELAXED);
 }
 
+/* Nobody but this process has its "device memory". */
+static int cpu_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                            struct shared_memory **out)
+{
+    (void)device, (void)size_bytes, (void)sharing, (void)out;
+    return -EOPNOTSUPP;
+}
+
+static int cpu_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
+                          uint64_t size_bytes, struct shared_memory **out, struct error *error)
+{
+    (void)device, (void)ticket, (void)offset, (void)size_bytes, (void)out;
+    return error_set(error, -EOPNOTSUPP,
+                     "buffer.import_device: this daemon works on the processor and opens no GPU memory; import host "
+                     "memory, or use a daemon started with --device cuda");
+}
+
 static uint64_t cpu_memory_used_bytes(struct device *device)
 {
     return __atomic_load_n(&cpu_of(device)->taken_bytes, __ATOMIC_RELAXED);
@@ -119,6 +136,8 @@ static const struct device_ops cpu_ops = {
     .memory_detach = cpu_memory_attach,
     .allocate = cpu_allocate,
     .free = cpu_free,
+    .share_create = cpu_share_create,
+    .share_open = cpu_share_open,
     .memory_used_bytes = cpu_memory_used_bytes,
     .close = cpu_close,
 };
@@ -153,8 +172,11 @@ int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device
     }
     self->device.ops = &cpu_ops;
     struct device_info *info = &self->device.info;
-    *info = (struct device_info){
-        .backend = "cpu", .memory_limit_bytes = memory_limit_bytes, .chunk_bytes = MIB(16), .slots = SLOTS};
+    *info = (struct device_info){.backend = "cpu",
+                                 .memory_limit_bytes = memory_limit_bytes,
+                                 .chunk_bytes = MIB(16),
+                                 .resident_chunk_bytes = MIB(16),
+                                 .slots = SLOTS};
     cpu_name(info->name, sizeof info->name);
     if (sysinfo(&memory) == 0)
         info->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;

@@ -61,6 +61,32 @@ static void fault_free(struct device *device, void *memory, uint64_t size_bytes)
     inner->ops->free(inner, memory, size_bytes);
 }
 
+static int fault_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                              struct shared_memory **out)
+{
+    struct device *inner = fault_of(device)->inner;
+    return inner->ops->share_create(inner, size_bytes, sharing, out);
+}
+
+static int fault_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
+                            uint64_t size_bytes, struct shared_memory **out, struct error *error)
+{
+    struct device *inner = fault_of(device)->inner;
+    return inner->ops->share_open(inner, ticket, offset, size_bytes, out, error);
+}
+
+static int fault_share_export(struct device *device, const struct shared_memory *memory, struct shared_ticket *out)
+{
+    struct device *inner = fault_of(device)->inner;
+    return inner->ops->share_export(inner, memory, out);
+}
+
+static void fault_share_close(struct device *device, struct shared_memory *memory)
+{
+    struct device *inner = fault_of(device)->inner;
+    inner->ops->share_close(inner, memory);
+}
+
 static uint64_t fault_memory_used_bytes(struct device *device)
 {
     struct device *inner = fault_of(device)->inner;
@@ -81,6 +107,10 @@ static const struct device_ops fault_ops = {
     .memory_detach = fault_memory_detach,
     .allocate = fault_allocate,
     .free = fault_free,
+    .share_create = fault_share_create,
+    .share_open = fault_share_open,
+    .share_export = fault_share_export,
+    .share_close = fault_share_close,
     .memory_used_bytes = fault_memory_used_bytes,
     .close = fault_close,
 };

@@ -21,7 +21,8 @@ static int buffer_create(enum buffer_source source, uint64_t size_bytes, struct 
     user_hold(user);
     buffer->user = user;
     buffer->holds = 1;
-    buffer->span.place = source == BUFFER_DEVICE ? SCAND_PLACE_DEVICE : SCAND_PLACE_HOST;
+    buffer->span.place = source >= BUFFER_DEVICE ? SCAND_PLACE_DEVICE : SCAND_PLACE_HOST;
+    buffer->ticket.fd = -1;
     buffer->span.size_bytes = size_bytes;
     buffer->span.piece_bytes = size_bytes;
     *out = buffer;
@@ -55,13 +56,15 @@ int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user
     return 0;
 }
 
-int buffer_create_device(struct device *device, uint64_t size_bytes, struct user *user, struct buffer **out,
-                         struct error *error)
+int buffer_create_device(struct device *device, uint64_t size_bytes, enum scand_sharing sharing, struct user *user,
+                         struct buffer **out, struct error *error)
 {
-    int r = buffer_create(BUFFER_DEVICE, size_bytes, user, out, error);
-    if (!r)
-        (*out)->device = device;
-    return r;
+    int r = buffer_create(sharing ? BUFFER_SHARED : BUFFER_DEVICE, size_bytes, user, out, error);
+    if (r)
+        return r;
+    (*out)->device = device;
+    (*out)->sharing = sharing;
+    return 0;
 }
 
 static void close_fds(const int *fds, size_t count)
@@ -87,10 +90,33 @@ int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, u
     return 0;
 }
 
+int buffer_create_foreign(const struct shared_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
+                          struct buffer **out, struct error *error)
+{
+    int r = buffer_create(BUFFER_FOREIGN, size_bytes, user, out, error);
+    if (r) {
+        if (ticket->fd >= 0)
+            close(ticket->fd);
+        return r;
+    }
+    (*out)->ticket = *ticket;
+    (*out)->offset = offset;
+    return 0;
+}
+
 uint64_t buffer_cost_bytes(const struct buffer *buffer)
 {
-    return buffer->source == BUFFER_POOL ? buffer->run.count * buffer->run.class->segment_bytes
-                                         : buffer->span.size_bytes;
+    uint64_t size_bytes = buffer->span.size_bytes, unit = LIMIT_SHARED_UNIT_BYTES;
+    switch (buffer->source) {
+    case BUFFER_POOL:
+        return buffer->run.count * buffer->run.class->segment_bytes;
+    case BUFFER_SHARED:
+        return (size_bytes + unit - 1) / unit * unit;
+    case BUFFER_FOREIGN:
+        return 0;
+    default:
+        return size_bytes;
+    }
 }
 
 bool buffer_prepares_fast(const struct buffer *buffer)
@@ -163,22 +189,68 @@ static int prepare_import(struct buffer *buffer, const struct device_set *device
     return r;
 }
 
+/* Why the device did not give `size_bytes`. */
+static int device_refuses(int code, uint64_t size_bytes, struct device *device, struct error *error)
+{
+    if (code == -ENOMEM)
+        return error_set(error, code,
+                         "buffer.create: no %" PRIu64 " bytes of device memory: the device has no more to give; "
+                         "release buffers, or end other programs that use it",
+                         size_bytes);
+    return error_set(error, code,
+                     "buffer.create: no %" PRIu64 " bytes of device memory: %" PRIu64 " of %" PRIu64
+                     " that scand may take are taken; release buffers, or start scand with a larger --device-memory",
+                     size_bytes, device->ops->memory_used_bytes(device), device->info.memory_limit_bytes);
+}
+
 static int prepare_device(struct buffer *buffer, struct error *error)
 {
     struct device *device = buffer->device;
     int r = device->ops->allocate(device, buffer->span.size_bytes, &buffer->span.base);
-    if (r == -ENOMEM)
+    return r ? device_refuses(r, buffer->span.size_bytes, device, error) : 0;
+}
+
+static int prepare_shared(struct buffer *buffer, struct error *error)
+{
+    struct device *device = buffer->device;
+    uint64_t size_bytes = buffer_cost_bytes(buffer);
+    int r = device->ops->share_create(device, size_bytes, buffer->sharing, &buffer->shared);
+    if (r == -EOPNOTSUPP)
         return error_set(error, r,
-                         "buffer.create: no %" PRIu64 " bytes of device memory: the device has no more to give; "
-                         "release buffers, or end other programs that use it",
-                         buffer->span.size_bytes);
+                         "buffer.create: \"sharing\" is \"%s\", but this daemon's device cannot share memory so; leave "
+                         "\"sharing\" out, or use a daemon started with --device cuda",
+                         sharing_words.words[buffer->sharing]);
     if (r)
-        return error_set(
-            error, r,
-            "buffer.create: no %" PRIu64 " bytes of device memory: %" PRIu64 " of %" PRIu64
-            " that scand may take are taken; release buffers, or start scand with a larger --device-memory",
-            buffer->span.size_bytes, device->ops->memory_used_bytes(device), device->info.memory_limit_bytes);
+        return device_refuses(r, size_bytes, device, error);
+    buffer->span.base = buffer->shared->base;
     return 0;
+}
+
+static void ticket_close(struct shared_ticket *ticket)
+{
+    if (ticket->fd >= 0)
+        close(ticket->fd);
+    ticket->fd = -1;
+}
+
+/* The memory says whose it is only when it is opened. */
+static int prepare_foreign(struct buffer *buffer, const struct device_set *devices, struct error *error)
+{
+    int r = -ENODEV;
+    for (unsigned i = 0; i < devices->count && r == -ENODEV; i++) {
+        struct device *device = devices->devices[i];
+        r = device->ops->share_open(device, &buffer->ticket, buffer->offset, buffer->span.size_bytes, &buffer->shared,
+                                    error);
+        buffer->device = device;
+    }
+    ticket_close(&buffer->ticket);
+    if (r == -ENODEV)
+        return error_set(error, -EINVAL,
+                         "buffer.import_device: the memory is that of another GPU than this daemon's; start scand with "
+                         "--device all");
+    if (!r)
+        buffer->span.base = buffer->shared->base;
+    return r;
 }
 
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error)
@@ -190,6 +262,10 @@ int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error
         return prepare_import(buffer, pool->devices, error);
     case BUFFER_DEVICE:
         return prepare_device(buffer, error);
+    case BUFFER_SHARED:
+        return prepare_shared(buffer, error);
+    case BUFFER_FOREIGN:
+        return prepare_foreign(buffer, pool->devices, error);
     }
     return -ENOTRECOVERABLE;
 }
@@ -213,6 +289,10 @@ void buffer_dismantle(struct buffer *buffer, const struct device_set *devices)
         dismantle_import(buffer, devices);
     else if (buffer->source == BUFFER_DEVICE && buffer->span.base)
         buffer->device->ops->free(buffer->device, buffer->span.base, buffer->span.size_bytes);
+    else if (buffer->shared)
+        buffer->device->ops->share_close(buffer->device, buffer->shared);
+    ticket_close(&buffer->ticket);
+    buffer->shared = NULL;
     buffer->span.base = NULL;
 }
 

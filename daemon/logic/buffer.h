@@ -12,7 +12,8 @@
 #include "protocol/status.h"
 #include "user.h"
 
-enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_DEVICE };
+/* SHARED: device memory that other processes may be given. FOREIGN: another process's. */
+enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_DEVICE, BUFFER_SHARED, BUFFER_FOREIGN };
 
 struct buffer {
     enum buffer_source source;
@@ -22,24 +23,33 @@ struct buffer {
     unsigned holds;    /* the client's, jobs' and a helper's */
     struct buffer *next;
 
-    struct device *device;      /* of BUFFER_DEVICE: whose memory it is; else NULL */
+    struct device *device;      /* of device memory: whose it is, of BUFFER_FOREIGN once it is prepared; else NULL */
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
     size_t fd_count;
     uint64_t segment_bytes;  /* of each descriptor */
     uint64_t attached_bytes; /* of the mapping, from its base */
+
+    enum scand_sharing sharing;   /* of BUFFER_SHARED */
+    struct shared_memory *shared; /* of both, once it is prepared */
+    bool exporting;               /* a helper makes a ticket for it */
+    struct shared_ticket ticket;  /* of BUFFER_FOREIGN; its descriptor until it is prepared */
+    uint64_t offset;              /* into the ticket's allocation */
 };
 
 /* Each returns 0 and a buffer with one hold, its caller's, or -errno and *error. buffer_prepare must follow. */
 int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user, struct buffer **out,
                        struct error *error);
-int buffer_create_device(struct device *device, uint64_t size_bytes, struct user *user, struct buffer **out,
-                         struct error *error);
+int buffer_create_device(struct device *device, uint64_t size_bytes, enum scand_sharing sharing, struct user *user,
+                         struct buffer **out, struct error *error);
 /* Takes over the descriptors, on failure too. */
 int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, struct user *user,
                          struct buffer **out, struct error *error);
+/* Takes over the ticket's descriptor, on failure too. */
+int buffer_create_foreign(const struct shared_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
+                          struct buffer **out, struct error *error);
 
-/* What it takes of its user's quota: of the pool whole segments. */
+/* What it takes of its user's quota: of the pool whole segments, of memory of other processes nothing. */
 uint64_t buffer_cost_bytes(const struct buffer *buffer);
 
 /* True when buffer_prepare, or buffer_dismantle, has nothing slow to do. */

@@ -12,6 +12,7 @@
 
 #include "kernels/scan.h"
 #include "protocol/limits.h"
+#include "protocol/status.h"
 
 /* Memory that a device works on. Host memory is attached (pinned) in pieces of piece_bytes, counted from base; a copy
  * must not cross from one piece into the next. Device memory is one piece. */
@@ -46,7 +47,21 @@ struct device_info {
     /* A chunk's input, output and coefficients together should stay below this; with samples of one size, the input
      * and the coefficients. */
     uint64_t chunk_bytes;
-    uint32_t slots; /* chunks that it can hold at a time */
+    uint64_t resident_chunk_bytes; /* the same where all of it is device memory, and only fairness asks for chunks */
+    uint32_t slots;                /* chunks that it can hold at a time */
+};
+
+/* Device memory that processes share: a daemon's own, for others, or another process's, opened here. The device's own,
+ * but for the address. */
+struct shared_memory {
+    void *base;
+};
+
+/* How a process hands over an allocation of device memory. */
+struct shared_ticket {
+    uint8_t handle[SCAND_IPC_BYTES]; /* a cudaIpcMemHandle_t, where fd is -1 */
+    int fd;                          /* made by cuMemExportToShareableHandle */
+    uint64_t allocation_bytes;       /* in all; of another's by handle it is not known */
 };
 
 struct device;
@@ -64,6 +79,19 @@ struct device_ops {
     /* Device memory within memory_limit_bytes, zeroed; -EDQUOT beyond it. */
     int (*allocate)(struct device *device, uint64_t size_bytes, void **out);
     void (*free)(struct device *device, void *memory, uint64_t size_bytes);
+    /* Device memory for other processes, zeroed: a multiple of LIMIT_SHARED_UNIT_BYTES, within memory_limit_bytes.
+     * -EDQUOT beyond it; -EOPNOTSUPP, from share_open too: the device has no such memory. */
+    int (*share_create)(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                        struct shared_memory **out);
+    /* Bytes `offset` to offset + size_bytes of another process's allocation. The ticket's descriptor stays the
+     * caller's. -ENODEV: it is another device's; other failures come with *error. */
+    int (*share_open)(struct device *device, const struct shared_ticket *ticket, uint64_t offset, uint64_t size_bytes,
+                      struct shared_memory **out, struct error *error);
+    /* A ticket for memory of share_create. Its descriptor is the caller's. Neither of these two is called where nothing
+     * can be created or opened. */
+    int (*share_export)(struct device *device, const struct shared_memory *memory, struct shared_ticket *out);
+    /* Frees what share_create made; lets go of what share_open has opened. */
+    void (*share_close)(struct device *device, struct shared_memory *memory);
     /* Bytes of device memory taken now, slots included. */
     uint64_t (*memory_used_bytes)(struct device *device);
     void (*close)(struct device *device);

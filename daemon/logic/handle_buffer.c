@@ -1,4 +1,4 @@
-/* buffer.create, buffer.import and buffer.release. */
+/* buffer.create, buffer.import, buffer.import_device and buffer.release. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,15 +18,26 @@ struct buffer_work {
     struct error error;
 };
 
+static bool is_import(const struct buffer *buffer)
+{
+    return buffer->source == BUFFER_IMPORT || buffer->source == BUFFER_FOREIGN;
+}
+
 static enum quota buffer_quota(const struct buffer *buffer)
 {
-    return buffer->source == BUFFER_DEVICE ? QUOTA_DEVICE_MEMORY : QUOTA_HOST_MEMORY;
+    return buffer->span.place == SCAND_PLACE_DEVICE ? QUOTA_DEVICE_MEMORY : QUOTA_HOST_MEMORY;
+}
+
+static uint64_t *buffer_counter(struct msg_stats_result *stats, const struct buffer *buffer)
+{
+    if (buffer->source == BUFFER_FOREIGN)
+        return &stats->imported_bytes;
+    return buffer->span.place == SCAND_PLACE_DEVICE ? &stats->device_bytes : &stats->host_bytes;
 }
 
 static void count_buffer(struct service *service, const struct buffer *buffer, int sign)
 {
-    uint64_t *bytes = buffer->source == BUFFER_DEVICE ? &service->stats.device_bytes : &service->stats.host_bytes;
-    *bytes += (uint64_t)sign * buffer->span.size_bytes;
+    *buffer_counter(&service->stats, buffer) += (uint64_t)sign * buffer->span.size_bytes;
     service->stats.buffers_open += (uint64_t)sign;
     if (sign > 0)
         user_add(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
@@ -86,7 +97,7 @@ static int reply_created(struct client *client, uint32_t msgid, const struct buf
         for (size_t i = 0; i < buffer->run.count; i++)
             fds[i] = buffer->run.class->segments[buffer->run.first + i].fd;
     }
-    if (buffer->source == BUFFER_IMPORT)
+    if (is_import(buffer))
         return reply_descriptors(client, msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
     return reply_descriptors(client, msgid, &msg_buffer_create_result_type, &result, fds, result.fds);
 }
@@ -103,6 +114,8 @@ static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *
         return -EAGAIN;
     }
     client->last_buffer_id = buffer->id;
+    if (buffer->device)
+        client->home = buffer->device;
     buffer->next = client->buffers;
     client->buffers = buffer;
     return 0;
@@ -140,7 +153,8 @@ static int buffer_begin(struct call *call, struct buffer *buffer)
 {
     struct client *client = call->client;
     const char *method = buffer->source == BUFFER_IMPORT ? "buffer.import" : "buffer.create";
-    int r = user_check(client->user, buffer_quota(buffer), buffer_cost_bytes(buffer), method, &call->error);
+    uint64_t cost_bytes = buffer_cost_bytes(buffer);
+    int r = cost_bytes ? user_check(client->user, buffer_quota(buffer), cost_bytes, method, &call->error) : 0;
     if (r) {
         buffer_dismantle(buffer, call->service->devices);
         buffer_destroy(buffer);
@@ -213,10 +227,16 @@ int handle_buffer_create(struct call *call, const struct msg_buffer_create_param
                       "buffer.create: \"device\" is %" PRIu64
                       ", but \"place\" is \"host\"; host memory is for all devices: leave it out",
                       params->device - 1);
+    else if (!r && params->place == SCAND_PLACE_HOST && params->sharing)
+        r = error_set(&call->error, -EINVAL,
+                      "buffer.create: \"sharing\" is \"%s\", which is for \"place\" \"device\"; a host buffer's "
+                      "descriptors can be given away as they are",
+                      sharing_words.words[params->sharing]);
     else if (!r && params->place == SCAND_PLACE_HOST)
         r = buffer_create_host(call->service->pool, params->size, user, &buffer, &call->error);
     else if (!r && (r = choose_device(call, params)) == 0)
-        r = buffer_create_device(call->client->home, params->size, user, &buffer, &call->error);
+        r = buffer_create_device(call->client->home, params->size, (enum scand_sharing)params->sharing, user, &buffer,
+                                 &call->error);
     return r ? r : buffer_begin(call, buffer);
 }
 
@@ -253,6 +273,54 @@ int handle_buffer_import(struct call *call, const struct msg_buffer_import_param
     size_t count = call->fd_count;
     call->fd_count = 0;
     r = buffer_create_import(call->fds, count, segment, params->size, call->client->user, &buffer, &call->error);
+    return r ? r : buffer_begin(call, buffer);
+}
+
+/* By a handle or a descriptor; the allocation's size, where it was given, holds the part. */
+static int check_ticket(struct call *call, const struct msg_buffer_import_device_params *params)
+{
+    uint64_t end, most = LIMIT_IMPORT_BYTES;
+    if ((params->handle_count > 0) == (params->fds > 0))
+        return error_set(&call->error, -EINVAL,
+                         "buffer.import_device: %s \"handle\" and a descriptor (\"fds\" 1); give one of the two",
+                         params->fds ? "both" : "neither");
+    if (params->handle_count > 0 && !client_may_manage(call->client))
+        return error_set(
+            &call->error, -EINVAL,
+            "buffer.import_device: user %u may not import by \"handle\", which anybody could guess; root and "
+            "the daemon's own user %u may; import by a descriptor, or start a daemon of your own",
+            (unsigned)call->client->user->uid, (unsigned)call->service->owner);
+    if (params->handle_count > 0 && params->handle_count != SCAND_IPC_BYTES)
+        return error_set(&call->error, -EINVAL,
+                         "buffer.import_device: \"handle\" has %u bytes; allowed: the %d of a cudaIpcMemHandle_t",
+                         (unsigned)params->handle_count, SCAND_IPC_BYTES);
+    if (__builtin_add_overflow(params->offset, params->size, &end) || end > most || params->allocation > most)
+        return error_set(&call->error, -EINVAL,
+                         "buffer.import_device: \"offset\" is %" PRIu64 " and \"allocation\" %" PRIu64
+                         " bytes; allowed: an allocation of at most %" PRIu64 ", and \"size\" (%" PRIu64
+                         ") bytes in it from \"offset\" on",
+                         params->offset, params->allocation, most, params->size);
+    if (params->allocation && end > params->allocation)
+        return error_set(&call->error, -EINVAL,
+                         "buffer.import_device: \"size\" (%" PRIu64 ") bytes from \"offset\" (%" PRIu64
+                         ") on end behind the \"allocation\" of %" PRIu64 " bytes",
+                         params->size, params->offset, params->allocation);
+    return 0;
+}
+
+int handle_buffer_import_device(struct call *call, const struct msg_buffer_import_device_params *params)
+{
+    struct shared_ticket ticket = {.fd = -1, .allocation_bytes = params->allocation};
+    struct buffer *buffer;
+    int r = check_new_buffer(call, "buffer.import_device", params->size);
+    if (!r)
+        r = check_ticket(call, params);
+    if (r)
+        return r;
+    memcpy(ticket.handle, params->handle, sizeof ticket.handle);
+    if (call->fd_count > 0)
+        ticket.fd = call->fds[--call->fd_count];
+    r = buffer_create_foreign(&ticket, params->offset, params->size, call->client->user, &buffer, &call->error);
     return r ? r : buffer_begin(call, buffer);
 }
 

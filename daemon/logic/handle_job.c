@@ -337,14 +337,22 @@ static int take_offsets(struct call *call, struct job *job, const struct msg_job
     return r ? r : job_make_ragged(job, params, &buffer->span, &call->error);
 }
 
-/* What any of the devices can take at a time. */
-static uint64_t chunk_bytes(const struct device_set *devices)
+/* What any of the devices can take at a time. What never crosses to host memory takes larger chunks: a launch for each
+ * small one would take longer than they do. */
+static uint64_t chunk_bytes(const struct device_set *devices, bool resident)
 {
-    uint64_t least = devices->devices[0]->info.chunk_bytes;
-    for (unsigned i = 1; i < devices->count; i++)
-        if (devices->devices[i]->info.chunk_bytes < least)
-            least = devices->devices[i]->info.chunk_bytes;
+    uint64_t least = UINT64_MAX;
+    for (unsigned i = 0; i < devices->count; i++) {
+        const struct device_info *info = &devices->devices[i]->info;
+        uint64_t bytes = resident ? info->resident_chunk_bytes : info->chunk_bytes;
+        least = bytes < least ? bytes : least;
+    }
     return least;
+}
+
+static bool is_resident(const struct buffer *buffer)
+{
+    return buffer->span.place == SCAND_PLACE_DEVICE;
 }
 
 int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
@@ -362,7 +370,8 @@ int handle_job_submit(struct call *call, const struct msg_job_submit_params *par
     struct job *job = calloc(1, sizeof *job);
     if (!job)
         return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
-    r = job_plan(job, params, input, output, coefficients, chunk_bytes(call->service->devices), &call->error);
+    bool resident = is_resident(input) && is_resident(output) && (!coefficients || is_resident(coefficients));
+    r = job_plan(job, params, input, output, coefficients, chunk_bytes(call->service->devices, resident), &call->error);
     if (!r && params->offsets.shape_count > 0)
         r = take_offsets(call, job, params);
     if (r) {

@@ -113,8 +113,10 @@ static void add_jobs(const struct client *client, struct msg_client_row *out)
 static void add_buffers(const struct client *client, struct msg_client_row *out)
 {
     for (const struct buffer *buffer = client->buffers; buffer; buffer = buffer->next) {
+        bool on_device = buffer->span.place == SCAND_PLACE_DEVICE;
         out->buffers++;
-        *(buffer->source == BUFFER_DEVICE ? &out->device_bytes : &out->host_bytes) += buffer->span.size_bytes;
+        if (buffer->source != BUFFER_FOREIGN) /* that is no memory of the daemon's */
+            *(on_device ? &out->device_bytes : &out->host_bytes) += buffer->span.size_bytes;
     }
 }
 

@@ -279,6 +279,24 @@ static int admit_late(struct call *call)
     return r;
 }
 
+/* Descriptors that a request says to bring. */
+static uint64_t announced_fds(enum method method, const union params *params)
+{
+    switch (method) {
+    case METHOD_buffer_import:
+        return params->buffer_import.fds;
+    case METHOD_buffer_import_device:
+        return params->buffer_import_device.fds;
+    default:
+        return 0;
+    }
+}
+
+static bool may_bring_fds(enum method method)
+{
+    return method == METHOD_buffer_import || method == METHOD_buffer_import_device || method == METHOD_COUNT;
+}
+
 static int dispatch(struct call *call, const struct message *message, union params *params)
 {
     int r = call->client->admitted ? 0 : admit_late(call);
@@ -286,12 +304,11 @@ static int dispatch(struct call *call, const struct message *message, union para
         return r;
     r = read_params(message, params, &call->error);
     connection_consume(call->client->connection);
-    bool has_some = message->method == METHOD_buffer_import || message->method == METHOD_COUNT;
-    if (r && has_some) {
+    if (r && may_bring_fds(message->method)) {
         drop_descriptors(call);
         return r;
     }
-    int fds = take_descriptors(call, has_some ? params->buffer_import.fds : 0);
+    int fds = take_descriptors(call, r ? 0 : announced_fds(message->method, params));
     if (r || fds)
         return r ? r : fds;
     if (!call->client->greeted && message->method != METHOD_hello)

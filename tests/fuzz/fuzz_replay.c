@@ -65,6 +65,15 @@ static void add_submit(void)
     add(&out);
 }
 
+static void add_import_device(void)
+{
+    const struct msg_buffer_import_device_params params = {
+        .size = 400, .offset = 512, .handle = {1, 2, 3}, .handle_count = SCAND_IPC_BYTES, .allocation = 1024, .fds = 1};
+    struct encoded out = next_room();
+    encode_request(&out, 5, METHOD_buffer_import_device, &msg_buffer_import_device_params_type, &params);
+    add(&out);
+}
+
 static void add_hello(void)
 {
     const struct msg_hello_params params = {1, 3, "somebody"};
@@ -103,6 +112,7 @@ static void inputs_make(void)
     encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress);
     add(&out);
     add_submit();
+    add_import_device();
     add_hello();
 }
 

@@ -9,7 +9,7 @@ import os
 import socket
 import tempfile
 
-from daemons import DaemonTest, main
+from daemons import DEVICE, DaemonTest, main
 from wire import Failure, Raw, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -273,6 +273,56 @@ class Kinds(DescriptorTest):
         self.assertEqual(memory.read(), b"kept" * 2048)
         with self.assertRaises(Failure):
             client.call("buffer.release", buffer=memory.buffer)
+
+
+class DeviceMemory(DescriptorTest):
+    """Device memory of other processes. Which is none, as far as these tests go: tests/gpu has the real ones."""
+
+    def test_what_is_none(self):
+        client = self.client()
+        on_gpu = not DEVICE.startswith("cpu")
+        handle = {"size": PAGE, "handle": bytes(range(64))}
+        self.refused(
+            client,
+            "invalid" if on_gpu else "unsupported",
+            "CUDA does not open the handle" if on_gpu else "opens no GPU memory",
+            "buffer.import_device",
+            handle,
+        )
+        for size in (PAGE, 2 << 20):
+            self.refused(
+                client,
+                "descriptor" if on_gpu else "unsupported",
+                "CUDA does not import the descriptor" if on_gpu else "opens no GPU memory",
+                "buffer.import_device",
+                {"size": size, "fds": 1},
+                self.memfds(1),
+            )
+
+    def test_params(self):
+        client = self.client()
+        for params, fds, message in [
+            ({"size": PAGE}, 0, 'neither "handle" and a descriptor'),
+            ({"size": PAGE, "handle": bytes(64), "fds": 1}, 1, 'both "handle" and a descriptor'),
+            ({"size": PAGE, "handle": bytes(63)}, 0, '"handle" has 63 bytes; allowed: the 64'),
+            ({"size": PAGE, "handle": "x" * 64}, 0, "is text; expected: binary data"),
+            ({"size": PAGE, "handle": bytes(65)}, 0, "has 65 bytes; allowed: 1 to 64"),
+            ({"size": 0, "handle": bytes(64)}, 0, '"size" is 0 bytes'),
+            ({"size": PAGE, "handle": bytes(64), "offset": 2**64 - 1}, 0, '"offset" is 18446744073709551615'),
+            ({"size": PAGE, "offset": 1, "allocation": PAGE, "fds": 1}, 1, 'end behind the "allocation"'),
+        ]:
+            self.refused(client, "invalid", message, "buffer.import_device", params, self.memfds(fds))
+
+    def test_exports(self):
+        client = self.client()
+        plain = client.call("buffer.create", size=PAGE, place="device")["buffer"]
+        self.refused(client, "invalid", "was not made to be shared", "buffer.export", buffer=plain)
+        self.refused(client, "not_found", "no such buffer", "buffer.export", buffer=plain + 1)
+        self.refused(client, "invalid", 'for "place" "device"', "buffer.create", size=1, place="host", sharing="handle")
+        if DEVICE.startswith("cpu"):
+            self.refused(
+                client, "unsupported", "cannot share memory so", "buffer.create", size=1, place="device", sharing="handle"
+            )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 static void must(bool condition, const char *what)
 {
@@ -129,6 +131,78 @@ static void manual_free(struct device *device, void *memory, uint64_t size_bytes
     free(memory);
 }
 
+/* Memory that is shared: what is opened is memory of its own, for want of another process. */
+struct manual_share {
+    struct shared_memory memory; /* first */
+    uint64_t own_bytes;          /* 0: opened */
+    enum scand_sharing sharing;
+};
+
+static struct manual_share *share_make(uint64_t size_bytes)
+{
+    struct manual_share *share = calloc(1, sizeof *share);
+    must(share, "no memory");
+    share->memory.base = calloc(1, size_bytes);
+    must(share->memory.base, "no memory");
+    return share;
+}
+
+static int manual_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                               struct shared_memory **out)
+{
+    struct manual *self = manual_of(device);
+    int r = planned(self, MANUAL_SHARE);
+    if (!r && size_bytes > device->info.memory_limit_bytes - self->allocated_bytes)
+        r = -EDQUOT;
+    if (r)
+        return r;
+    must(size_bytes % LIMIT_SHARED_UNIT_BYTES == 0, "shared memory is not whole units");
+    struct manual_share *share = share_make(size_bytes);
+    share->own_bytes = size_bytes;
+    share->sharing = sharing;
+    self->allocated_bytes += size_bytes;
+    *out = &share->memory;
+    return 0;
+}
+
+static int manual_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
+                             uint64_t size_bytes, struct shared_memory **out, struct error *error)
+{
+    struct manual *self = manual_of(device);
+    int r = planned(self, MANUAL_SHARE);
+    if (r)
+        return error_set(error, r, "planned failure");
+    self->last_ticket = *ticket;
+    self->last_offset = offset;
+    self->opened_count++;
+    *out = &share_make(size_bytes)->memory;
+    return 0;
+}
+
+static int manual_share_export(struct device *device, const struct shared_memory *memory, struct shared_ticket *out)
+{
+    const struct manual_share *share = (const struct manual_share *)memory;
+    int r = planned(manual_of(device), MANUAL_SHARE);
+    if (r)
+        return r;
+    *out = (struct shared_ticket){.fd = -1, .allocation_bytes = share->own_bytes};
+    memset(out->handle, 'h', sizeof out->handle);
+    if (share->sharing == SCAND_SHARING_DESCRIPTOR)
+        out->fd = memfd_create("manual", MFD_CLOEXEC);
+    return 0;
+}
+
+static void manual_share_close(struct device *device, struct shared_memory *memory)
+{
+    struct manual_share *share = (struct manual_share *)memory;
+    struct manual *self = manual_of(device);
+    must(share->own_bytes || self->opened_count > 0, "closed what was not opened");
+    self->opened_count -= share->own_bytes == 0;
+    self->allocated_bytes -= share->own_bytes;
+    free(share->memory.base);
+    free(share);
+}
+
 static uint64_t manual_used_bytes(struct device *device)
 {
     return manual_of(device)->allocated_bytes;
@@ -146,6 +220,10 @@ static const struct device_ops manual_ops = {
     .memory_detach = manual_detach,
     .allocate = manual_allocate,
     .free = manual_free,
+    .share_create = manual_share_create,
+    .share_open = manual_share_open,
+    .share_export = manual_share_export,
+    .share_close = manual_share_close,
     .memory_used_bytes = manual_used_bytes,
     .close = manual_close,
 };
@@ -158,5 +236,6 @@ void manual_init(struct manual *manual, unsigned slots, uint64_t chunk_bytes)
                                                .memory_bytes = MIB(64),
                                                .memory_limit_bytes = MIB(1),
                                                .chunk_bytes = chunk_bytes,
+                                               .resident_chunk_bytes = chunk_bytes,
                                                .slots = slots};
 }

@@ -9,7 +9,7 @@
 #include "daemon/logic/device.h"
 
 /* The calls that can be made to fail. */
-enum manual_call { MANUAL_START, MANUAL_ATTACH, MANUAL_ALLOCATE, MANUAL_CALLS };
+enum manual_call { MANUAL_START, MANUAL_ATTACH, MANUAL_ALLOCATE, MANUAL_SHARE, MANUAL_CALLS };
 
 #define MANUAL_RANGES 1024
 
@@ -27,6 +27,10 @@ struct manual {
     } attached[MANUAL_RANGES];
     size_t attached_count;
     uint64_t attached_bytes, allocated_bytes;
+
+    unsigned opened_count;            /* memory of other processes */
+    struct shared_ticket last_ticket; /* of what was opened last */
+    uint64_t last_offset;
 
     unsigned fail_in[MANUAL_CALLS]; /* the n-th call from now fails; 0: none */
     int fail_code[MANUAL_CALLS];

@@ -115,7 +115,8 @@ static void answer_create(struct fake *fake, struct fake_client *client, const s
         result.fds = (params.size + SEGMENT_BYTES - 1) / SEGMENT_BYTES;
     for (size_t i = 0; i < result.fds; i++)
         fds[i] = segment_create(fake, SEGMENT_BYTES);
-    *buffer = (struct fake_buffer){.id = result.buffer, .size_bytes = params.size};
+    *buffer = (struct fake_buffer){
+        .id = result.buffer, .size_bytes = params.size, .sharing = (enum scand_sharing)params.sharing};
     if (result.fds && !fake->lie)
         must(memory_map(fds, result.fds, SEGMENT_BYTES, params.size, (void **)&buffer->base) == 0, "memory_map");
     uint64_t sent = result.fds;
@@ -142,6 +143,49 @@ static void answer_import(struct fake *fake, struct fake_client *client, const s
     for (size_t i = 0; i < params.fds; i++)
         close(fds[i]);
     send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+}
+
+static void answer_import_device(struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    int fd;
+    struct error error;
+    struct msg_buffer_import_device_params params;
+    struct fake_buffer *buffer = buffer_find(client, 0);
+    must(buffer && message_read(message, &msg_buffer_import_device_params_type, &params, &error) == 0,
+         "buffer.import_device");
+    must(connection_take_fds(client->connection, &fd, params.fds) == 0, "its descriptor");
+    if (params.fds)
+        close(fd);
+    fake->imported_handle = params.handle_count == SCAND_IPC_BYTES ? params.handle[0] : -1;
+    fake->imported_offset = params.offset;
+    fake->imported_allocation = params.allocation;
+    *buffer = (struct fake_buffer){.id = ++fake->next_buffer, .size_bytes = params.size};
+    send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+}
+
+static void answer_export(struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    struct error error;
+    struct msg_buffer_id params;
+    must(message_read(message, &msg_buffer_id_type, &params, &error) == 0, "buffer.export");
+    const struct fake_buffer *buffer = buffer_find(client, params.buffer);
+    if (!buffer || buffer->sharing == SCAND_SHARING_NONE) {
+        send_failure(fake, client, message->msgid, -EINVAL);
+        return;
+    }
+    bool by_handle = buffer->sharing == SCAND_SHARING_HANDLE;
+    struct msg_buffer_export_result result = {.size = buffer->size_bytes, .allocation = 2 * buffer->size_bytes};
+    int fd = by_handle ? -1 : segment_create(fake, SEGMENT_BYTES);
+    memset(result.handle, 'h', sizeof result.handle);
+    result.handle_count = by_handle ? sizeof result.handle : 0;
+    result.fds = !by_handle;
+    if (fake->lie == 2)
+        result.allocation = buffer->size_bytes - 1;
+    if (fake->lie == 3)
+        result.handle_count = 0;
+    send_result(client, message->msgid, &msg_buffer_export_result_type, &result, &fd, fake->lie == 1 ? 0 : result.fds);
+    if (fd >= 0)
+        close(fd);
 }
 
 static void answer_release(struct fake *fake, struct fake_client *client, const struct message *message)
@@ -343,6 +387,12 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         break;
     case METHOD_buffer_import:
         answer_import(fake, client, message);
+        break;
+    case METHOD_buffer_import_device:
+        answer_import_device(fake, client, message);
+        break;
+    case METHOD_buffer_export:
+        answer_export(fake, client, message);
         break;
     case METHOD_buffer_release:
         answer_release(fake, client, message);

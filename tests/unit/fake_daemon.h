@@ -35,6 +35,7 @@ enum fake_garbage {
 struct fake_buffer {
     uint64_t id, size_bytes;
     uint8_t *base; /* NULL: device memory */
+    enum scand_sharing sharing;
 };
 
 struct fake_client {
@@ -59,7 +60,8 @@ struct fake {
     atomic_int late_on, late_ms;
     atomic_int fail_on, fail_code;  /* -errno */
     atomic_int garbage_on, garbage; /* enum fake_garbage */
-    atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many */
+    atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
+                            buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all */
     atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
     atomic_int progress; /* notifications before a job's answer, or when it is held */
     atomic_int version;  /* that hello chooses */
@@ -69,6 +71,9 @@ struct fake {
     atomic_int seen[METHOD_COUNT];
     atomic_int accepted;
     atomic_int priority, deadline_ms; /* of the last job */
+    /* Of the last device memory imported; the handle's first byte, or -1. */
+    atomic_int imported_handle;
+    atomic_ullong imported_offset, imported_allocation;
     atomic_ullong random;
     /* The thread's own. */
     uint64_t next_buffer;

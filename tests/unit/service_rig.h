@@ -235,7 +235,7 @@ static inline void rig_end(void)
     rig_run_work();
     const struct msg_stats_result *stats = &rig.service.stats;
     CHECK(stats->clients_open == 0 && stats->jobs_open == 0 && stats->buffers_open == 0);
-    CHECK(stats->host_bytes == 0 && stats->device_bytes == 0);
+    CHECK(stats->host_bytes == 0 && stats->device_bytes == 0 && stats->imported_bytes == 0);
     CHECK(rig.service.draining || rig.drained == 0);
     for (size_t i = 0; i < LIMIT_USERS; i++) {
         const struct user *user = &rig.service.users.slots[i];
@@ -251,6 +251,8 @@ static inline void rig_end(void)
     CHECK_EQ(rig.manual.allocated_bytes, 0);
     CHECK_EQ(rig.second.attached_bytes, 0); /* what the first knows is known to all */
     CHECK_EQ(rig.second.allocated_bytes, 0);
+    CHECK_EQ(rig.manual.opened_count, 0);
+    CHECK_EQ(rig.second.opened_count, 0);
     CHECK_EQ(open_fds(), rig.fds_before);
 }
 
@@ -409,7 +411,7 @@ static inline struct caller *user_greet(uid_t uid)
 /* A buffer, its descriptors closed; deferred work is run. 0 when there is none. */
 static inline uint64_t user_create(struct caller *user, uint64_t size_bytes, enum scand_place place)
 {
-    struct msg_buffer_create_params params = {size_bytes, place, 0};
+    struct msg_buffer_create_params params = {.size = size_bytes, .place = place};
     struct msg_buffer_create_result result = {0};
     uint32_t msgid = ask(user, METHOD_buffer_create, &params);
     rig_run_work();

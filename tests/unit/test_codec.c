@@ -83,6 +83,10 @@ static void fill(const struct map_type *type, void *out, uint64_t *seed)
         case FIELD_WORD:
             *(uint32_t *)at = (uint32_t)(random_next(seed) % words->count);
             break;
+        case FIELD_BYTES:
+            memset(at, (int)random_next(seed), count);
+            memcpy((char *)out + field->count_offset, &count, sizeof count);
+            break;
         case FIELD_MAP:
             fill(inner, at, seed);
             break;
@@ -241,6 +245,22 @@ static void golden_buffer_create(void)
     CHECK_BYTES(&out, "\x94\x01\x02\xc0\x83\xa6"
                       "buffer\x01\xa7segment\xce\x01\x00\x00\x00\xa3"
                       "fds\x18");
+}
+
+static void golden_buffer_import_device(void)
+{
+    struct msg_buffer_import_device_params params = {.size = 5, .offset = 3, .handle = "\x00\xffx", .handle_count = 3};
+    struct msg_buffer_export_result result = {.size = 5, .allocation = 7, .fds = 1};
+    struct encoded out = room();
+    CHECK_EQ(
+        encode_request(&out, 2, METHOD_buffer_import_device, &msg_buffer_import_device_params_type, &params), 0);
+    CHECK_BYTES(&out, "\x94\x00\x02\xb4"
+                      "buffer.import_device\x91\x83\xa4size\x05\xa6offset\x03\xa6handle\xc4\x03\x00\xffx");
+    out = room();
+    CHECK_EQ(encode_result(&out, 2, &msg_buffer_export_result_type, &result), 0);
+    CHECK_BYTES(&out, "\x94\x01\x02\xc0\x83\xa4size\x05\xaa"
+                      "allocation\x07\xa3"
+                      "fds\x01");
 }
 
 static void golden_progress_and_failure(void)
@@ -630,6 +650,25 @@ static void texts(void)
           "hello: field \"client\" has 64 bytes; allowed: 0 to 63");
 }
 
+static void binary_data(void)
+{
+#define HANDLE "\x82\xa4size\x05\xa6handle"
+    FIELD(buffer_import_device, buffer_import_device_params, HANDLE "\xc4\x01\x00", NULL);
+    FIELD(buffer_import_device, buffer_import_device_params,
+          HANDLE "\xc5\x00\x40" "1234567890123456789012345678901234567890123456789012345678901234", NULL);
+    FIELD(buffer_import_device, buffer_import_device_params, HANDLE "\xc4\x00",
+          "buffer.import_device: field \"handle\" has 0 bytes; allowed: 1 to 64");
+    FIELD(buffer_import_device, buffer_import_device_params,
+          HANDLE "\xc4\x41" "12345678901234567890123456789012345678901234567890123456789012345",
+          "buffer.import_device: field \"handle\" has 65 bytes; allowed: 1 to 64");
+    FIELD(buffer_import_device, buffer_import_device_params, HANDLE "\xa1x",
+          "buffer.import_device: field \"handle\" is text; expected: binary data");
+    FIELD(buffer_import_device, buffer_import_device_params, HANDLE "\x91\x01",
+          "buffer.import_device: field \"handle\" is a list; expected: binary data");
+    FIELD(buffer_import_device, buffer_import_device_params, "\x82\xa4size\x05\xa3" "fds\x02",
+          "buffer.import_device: field \"fds\" is 2; allowed: 0 to 1");
+}
+
 static void words(void)
 {
     FIELD(buffer_create, buffer_create_params, "\x82\xa4size\x05\xa5place\xa6" "device", NULL);
@@ -728,6 +767,7 @@ static const struct test tests[] = {
     TEST(golden_hello),
     TEST(golden_ping),
     TEST(golden_buffer_create),
+    TEST(golden_buffer_import_device),
     TEST(golden_progress_and_failure),
     TEST(golden_job_submit),
     TEST(what_does_not_fit_leaves_nothing),
@@ -742,6 +782,7 @@ static const struct test tests[] = {
     TEST(whole_numbers_as_floating_ones),
     TEST(keys),
     TEST(texts),
+    TEST(binary_data),
     TEST(words),
     TEST(maps_in_maps),
     TEST(lists),

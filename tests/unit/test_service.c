@@ -36,7 +36,7 @@ static void hello_tells_the_limits(void)
 static void hello_comes_first(void)
 {
     const struct msg_nothing nothing;
-    const struct msg_buffer_create_params create = {1, SCAND_PLACE_HOST, 0};
+    const struct msg_buffer_create_params create = {.size = 1, .place = SCAND_PLACE_HOST};
     rig_begin();
     struct caller *user = user_open(ANNA);
     CHECK_CONTAINS(refused(user, METHOD_server_ping, &nothing, SCAND_INVALID), "server.ping came before hello");

@@ -15,7 +15,7 @@
 static const char *create_refused(struct caller *user, uint64_t size_bytes, enum scand_place place,
                                   enum scand_status status)
 {
-    struct msg_buffer_create_params params = {size_bytes, place, 0};
+    struct msg_buffer_create_params params = {.size = size_bytes, .place = place};
     uint32_t msgid = ask(user, METHOD_buffer_create, &params);
     rig_run_work();
     return refusal(user, msgid, status);
@@ -23,7 +23,7 @@ static const char *create_refused(struct caller *user, uint64_t size_bytes, enum
 
 static uint32_t create_asked(struct caller *user, uint64_t size_bytes, enum scand_place place)
 {
-    return ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){size_bytes, place, 0});
+    return ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){.size = size_bytes, .place = place});
 }
 
 static bool release(struct caller *user, uint64_t buffer)
@@ -429,7 +429,7 @@ static void descriptors_that_are_read_late(void)
     enum { MANY = LIMIT_OUTBOX_FDS };
     rig_begin();
     struct caller *user = user_greet(ANNA);
-    struct msg_buffer_create_params create = {1, SCAND_PLACE_HOST, 0};
+    struct msg_buffer_create_params create = {.size = 1, .place = SCAND_PLACE_HOST};
     struct msg_buffer_create_result made;
     uint32_t first = user->last_msgid + 1;
     for (uint64_t i = 1; i <= MANY; i++) {

@@ -36,7 +36,8 @@ static bool done(struct caller *user, uint32_t msgid)
 /* A buffer of device memory, on one of them (from 0) or anywhere (-1); where it is. */
 static unsigned create_on(struct caller *user, uint64_t size_bytes, int device, uint64_t *buffer)
 {
-    struct msg_buffer_create_params params = {size_bytes, SCAND_PLACE_DEVICE, (uint64_t)(device + 1)};
+    struct msg_buffer_create_params params = {
+        .size = size_bytes, .place = SCAND_PLACE_DEVICE, .device = (uint64_t)(device + 1)};
     struct msg_buffer_create_result result = {0};
     uint32_t msgid = ask(user, METHOD_buffer_create, &params);
     rig_run_work();
@@ -101,12 +102,12 @@ static void buffers_stay_together(void)
 static void devices_that_are_not_there(void)
 {
     struct caller *user = begin_two();
-    struct msg_buffer_create_params params = {1000, SCAND_PLACE_DEVICE, 3};
+    struct msg_buffer_create_params params = {.size = 1000, .place = SCAND_PLACE_DEVICE, .device = 3};
     CHECK_CONTAINS(refused(user, METHOD_buffer_create, &params, SCAND_NOT_FOUND),
                    "\"device\" is 2; allowed: 0 to 1; server.devices lists");
     params.device = LIMIT_DEVICES + 1;
     CHECK_CONTAINS(refused(user, METHOD_buffer_create, &params, SCAND_INVALID), "\"device\" is 32; allowed: 0 to 31");
-    params = (struct msg_buffer_create_params){1000, SCAND_PLACE_HOST, 1};
+    params = (struct msg_buffer_create_params){.size = 1000, .place = SCAND_PLACE_HOST, .device = 1};
     CHECK_CONTAINS(refused(user, METHOD_buffer_create, &params, SCAND_INVALID),
                    "\"device\" is 0, but \"place\" is \"host\"");
     CHECK(user->client->buffer_count == 0 && !user->client->home);

@@ -243,7 +243,8 @@ static void buffers_that_are_not_ready(void)
 {
     rig_begin();
     struct caller *user = user_greet(ANNA);
-    uint32_t msgid = ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){4000, SCAND_PLACE_DEVICE, 0});
+    uint32_t msgid =
+        ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){.size = 4000, .place = SCAND_PLACE_DEVICE});
     struct msg_job_submit_params params = scan_of(rows_of(1, 1, 0), rows_of(1, 1, 0));
     CHECK_CONTAINS(submit_refused(user, &params, SCAND_NOT_FOUND), "no such buffer");
     rig_run_work();
@@ -595,7 +596,7 @@ static void gone_with_everything_under_way(void)
     uint64_t device = user_create(user, 100 * RIG_ROW_BYTES, SCAND_PLACE_DEVICE);
     submit(user, device, 50, 0);
     submit(user, buffer, 50, 0);
-    ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){4000, SCAND_PLACE_DEVICE, 0});
+    ask(user, METHOD_buffer_create, &(struct msg_buffer_create_params){.size = 4000, .place = SCAND_PLACE_DEVICE});
     CHECK_EQ(rig.work_count, 1);
     user_close(user);
     rig_run_work();
@@ -618,7 +619,7 @@ static void released_while_in_use(void)
     CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){device}, NULL));
     CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){host}, NULL));
     CHECK_CONTAINS(submit_refused(user, &params, SCAND_NOT_FOUND), "no such buffer");
-    struct msg_buffer_create_params again = {LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST, 0};
+    struct msg_buffer_create_params again = {.size = LIMIT_LARGE_SEGMENT_BYTES, .place = SCAND_PLACE_HOST};
     CHECK_CONTAINS(refused(user, METHOD_buffer_create, &again, SCAND_BUSY), "release buffers");
     CHECK_EQ(rig.work_count, 0);
     rig_complete_all();

@@ -26,7 +26,7 @@ static uint64_t used(const struct caller *user, enum quota quota)
 /* Creates a buffer, which is refused. */
 static const char *refused_buffer(struct caller *user, uint64_t size_bytes, enum scand_place place)
 {
-    struct msg_buffer_create_params params = {size_bytes, place, 0};
+    struct msg_buffer_create_params params = {.size = size_bytes, .place = place};
     return refused(user, METHOD_buffer_create, &params, SCAND_QUOTA);
 }
 
@@ -100,7 +100,7 @@ static void memory_that_is_not_there(void)
     rig_begin();
     struct caller *user = user_greet(ANNA);
     manual_fail(&rig.manual, MANUAL_ALLOCATE, 1, -ENOMEM);
-    struct msg_buffer_create_params params = {100, SCAND_PLACE_DEVICE, 0};
+    struct msg_buffer_create_params params = {.size = 100, .place = SCAND_PLACE_DEVICE};
     uint32_t msgid = ask(user, METHOD_buffer_create, &params);
     CHECK_EQ(used(user, QUOTA_DEVICE_MEMORY), 100); /* while it is prepared */
     rig_run_work();

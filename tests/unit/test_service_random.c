@@ -88,7 +88,8 @@ static uint32_t some_request(struct caller *user)
     switch (below(10)) {
     case 0:
         return ask(user, METHOD_buffer_create,
-                   &(struct msg_buffer_create_params){below(60 * RIG_ROW_BYTES), below(2), below(4)});
+                   &(struct msg_buffer_create_params){
+                       .size = below(60 * RIG_ROW_BYTES), .place = below(2), .device = below(4)});
     case 1:
         return some_import(user);
     case 2:

@@ -31,8 +31,9 @@
  * library starts no threads and installs no signal handlers.
  *
  * When the daemon's worker is restarted, the library connects again by itself, which can add up to 10 seconds to any
- * call. Host buffers keep their handles and content. Jobs that had no answer are repeated where that cannot change
- * their result; others, above all those in place, end in SCAND_LOST, and device buffers are lost.
+ * call. Host buffers keep their handles and content, and so does device memory of the program's own. Jobs that had no
+ * answer are repeated where that cannot change their result; others, above all those in place, end in SCAND_LOST, and
+ * the daemon's device buffers are lost.
  */
 #ifndef SCAND_SCAND_H
 #define SCAND_SCAND_H
@@ -275,6 +276,44 @@ int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_
 /* Memory of this program: a memfd (MFD_ALLOW_SEALING) of at least size_bytes, which is sealed against shrinking and
  * growing. The descriptor stays the caller's, who may close it. */
 int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out);
+
+/*
+ * Device memory of this program, a tensor of PyTorch's, CuPy's or JAX's for one, that jobs then work on in place: bytes
+ * `offset` to offset + size_bytes of an allocation. The library does not use CUDA itself.
+ *
+ * By a handle: ipc_handle is the SCAND_IPC_BYTES of a cudaIpcMemHandle_t, of memory of cudaMalloc. cudaIpcGetMemHandle
+ * takes any address in the allocation; `offset` is the distance of the data from the address that cuMemGetAddressRange
+ * gives as its beginning. The handle is one that anybody could guess, so only the daemon's own user and root may use
+ * this; others get SCAND_INVALID.
+ *
+ * By a descriptor: fd is one that cuMemExportToShareableHandle has made of memory of cuMemCreate; allocation_bytes is
+ * the size of all of it. The descriptor stays the caller's, who may close it.
+ *
+ * Both: the memory must be this daemon's device's. Work of this program on it must have ended before a job that uses it
+ * is submitted (cudaStreamSynchronize); a job's result is there when the job has ended. Memory that is freed while the
+ * buffer is there stays the device's until the buffer is released. It is not counted as the daemon's or its user's.
+ */
+int scand_buffer_import_cuda(struct scand *daemon, const void *ipc_handle, uint64_t offset, uint64_t size_bytes,
+                             struct scand_buffer **out);
+int scand_buffer_import_cuda_fd(struct scand *daemon, int fd, uint64_t allocation_bytes, uint64_t offset,
+                                uint64_t size_bytes, struct scand_buffer **out);
+
+/* Device memory from the daemon which programs that use CUDA can be given: what scand_buffer_export makes for them is
+ * their access to it. It takes a multiple of 2 MiB. `sharing`: by descriptor, or by handle. SCAND_UNSUPPORTED without a
+ * GPU. */
+int scand_buffer_create_shared(struct scand *daemon, enum scand_sharing sharing, uint64_t size_bytes,
+                               struct scand_buffer **out);
+/* The access to a buffer's memory, which is the first size_bytes of the allocation: with SCAND_SHARING_DESCRIPTOR a
+ * descriptor for cuMemImportFromShareableHandle, which is the caller's; with _HANDLE a handle for cudaIpcOpenMemHandle
+ * in another process. The memory is there until the buffer is released, or the daemon's worker ends; what a descriptor
+ * was made of, until that is closed and unmapped, too. */
+struct scand_export {
+    uint64_t size_bytes, allocation_bytes;
+    uint8_t ipc_handle[SCAND_IPC_BYTES]; /* zeros where there is a descriptor */
+    int fd;                              /* -1 where there is a handle */
+};
+int scand_buffer_export(struct scand_buffer *buffer, struct scand_export *out);
+
 void *scand_buffer_data(const struct scand_buffer *buffer); /* NULL for device memory */
 uint64_t scand_buffer_size(const struct scand_buffer *buffer);
 /* Unmaps and gives back. Jobs that use it go on; the daemon keeps it for as long as they run. */

@@ -12,8 +12,9 @@
 extern "C" {
 #endif
 
-#define SCAND_RANK_MAX   4 /* dimensions of a tensor */
-#define SCAND_PASSES_MAX 2 /* passes of one scan */
+#define SCAND_RANK_MAX   4  /* dimensions of a tensor */
+#define SCAND_PASSES_MAX 2  /* passes of one scan */
+#define SCAND_IPC_BYTES  64 /* of a cudaIpcMemHandle_t */
 
 // clang-format off
 /* Element types of a tensor. Native byte order, but for the forms of files: f32be, i16be and i32be are big-endian,
@@ -86,6 +87,13 @@ extern "C" {
     X(HOST, "host")      \
     X(DEVICE, "device")
 
+/* How other processes can be given a device buffer: not at all; by a descriptor of its memory, which CUDA's driver maps
+ * (cuMemImportFromShareableHandle); by a handle of 64 bytes (cudaIpcOpenMemHandle). */
+#define SCAND_SHARINGS(X)         \
+    X(NONE, "none")               \
+    X(DESCRIPTOR, "descriptor")   \
+    X(HANDLE, "handle")
+
 /* How far a job is. stopping: it was cancelled or has failed, and its last rows are still with the device. */
 #define SCAND_JOB_STATES(X)  \
     X(QUEUED, "queued")      \
@@ -131,6 +139,9 @@ enum scand_pass { SCAND_PASSES(X) SCAND_PASS_COUNT };
 #undef X
 #define X(NAME, WORD) SCAND_ENUMERATOR(PLACE, NAME),
 enum scand_place { SCAND_PLACES(X) SCAND_PLACE_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(SHARING, NAME),
+enum scand_sharing { SCAND_SHARINGS(X) SCAND_SHARING_COUNT };
 #undef X
 #define X(NAME, WORD) SCAND_ENUMERATOR(JOB_STATE, NAME),
 enum scand_job_state { SCAND_JOB_STATES(X) SCAND_JOB_STATE_COUNT };
