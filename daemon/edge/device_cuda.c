@@ -28,7 +28,7 @@
 #define CHUNK_BYTES          MIB(8)
 #define RESIDENT_CHUNK_BYTES MIB(512)
 #define SPIN_CHECKS          4    /* of the events before looking for new chunks: some 10 us */
-#define SPIN_TURNS           200  /* such looks in a row, some 2 ms, before pausing after each */
+#define SPIN_US              2000 /* without a chunk that finishes, before pausing after each such look */
 #define PAUSE_NS             50000
 
 enum stage { STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, STAGES };
@@ -57,7 +57,7 @@ struct cuda_device {
     struct slot slots[SLOTS];
     uint64_t started, passed[STAGES], finished; /* chunks so far */
     uint64_t passed_us[STAGES];                 /* when the last one passed */
-    unsigned turns;                             /* looks in a row that found nothing finished */
+    uint64_t waited_us;                         /* since when nothing has finished, while chunks are out */
     void *workspace;
     uint64_t workspace_bytes;
     uint64_t taken_bytes; /* of device memory; helpers allocate too */
@@ -399,6 +399,8 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     place_sides(&sides, slot->memory);
     slot->chunk = chunk;
     slot->entered_us = now_us();
+    if (self->started == self->finished)
+        self->waited_us = slot->entered_us;
     cudaError_t e = cudaSetDevice(self->index);
     if (e == cudaSuccess)
         e = slot_upload(self, slot, &sides);
@@ -452,7 +454,7 @@ static int cuda_await(struct cuda_device *self)
     int r = -EAGAIN;
     for (int i = 0; i < SPIN_CHECKS && r == -EAGAIN; i++)
         r = cuda_look(self);
-    if (r == -EAGAIN && ++self->turns >= SPIN_TURNS)
+    if (r == -EAGAIN && now_us() - self->waited_us >= SPIN_US)
         nanosleep(&pause, NULL);
     return r;
 }
@@ -472,7 +474,7 @@ static struct chunk *cuda_finish(struct device *device, int timeout_ms)
     chunk->upload_us = slot->took_us[STAGE_UPLOAD];
     chunk->kernel_us = slot->took_us[STAGE_KERNEL];
     chunk->download_us = slot->took_us[STAGE_DOWNLOAD];
-    self->turns = 0;
+    self->waited_us = now_us();
     self->finished++;
     return chunk;
 }
