@@ -56,6 +56,8 @@ int bench_banks(void);                               /* CUDA; prints a table of 
 int bench_duplex(struct bench_table *table, int devices, double *gb_per_second);
 int bench_device_count(void); /* CUDA; at most BENCH_DEVICES_MAX */
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);
+/* CUDA, a part of bench_service: jobs on device memory of this process, beside their kernels. */
+int bench_imported(struct bench_table *table, const char *socket);
 /* CUDA: the main job on one GPU, on two, and so on twice as many, against what they copy together. */
 int bench_devices(struct bench_table *table, const char *scand);
 /* The fresh process of bench_service: prints the milliseconds from start_ms to its first result, less filling the data.

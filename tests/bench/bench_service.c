@@ -203,6 +203,10 @@ int bench_service(struct bench_table *table, const char *scand, const char *self
     if (r)
         return r;
     r = measure(table, self, server.socket, duplex_gb_per_second);
+#ifdef SCAND_HAVE_CUDA
+    if (!r && duplex_gb_per_second > 0)
+        r = bench_imported(table, server.socket);
+#endif
     server_stop(&server);
     return r;
 }
