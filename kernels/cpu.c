@@ -514,6 +514,13 @@ static void ragged_work(void *context, unsigned worker)
                 ragged_scan(scan, r, NULL, worker);
 }
 
+/* The result of a ragged row without samples. */
+static void empty_store(const struct scan_rows *rows, uint64_t row)
+{
+    const struct scan_rows alone = scan_rows_joined(rows, row, 1);
+    reduce_store(&alone, 0, NULL);
+}
+
 static void ragged_run(struct scan *scan)
 {
     const uint64_t *offsets = scan->rows->offsets, end = scan->first + scan->count;
@@ -522,6 +529,9 @@ static void ragged_run(struct scan *scan)
     for (uint64_t r = scan->first; r < end && scan->rows->length > scan->share; r++)
         if (ragged_length(scan, r) > scan->share)
             ragged_scan(scan, r, scan->pool, 0);
+    for (uint64_t r = scan->first; r < end && is_reduction(scan); r++)
+        if (ragged_length(scan, r) == 0) /* it may begin where no samples do */
+            empty_store(scan->rows, r);
     atomic_store(&scan->next, offsets[scan->first]);
     if (worker_count(scan) > 1)
         cpu_pool_run(scan->pool, ragged_work, scan);

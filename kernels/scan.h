@@ -79,7 +79,8 @@ struct scan_rule {
  * is 0, `length` at least that of the longest row, and sample 0 is that of the line. A row's bits are those that it has
  * on its own.
  *
- * A reduction has one output element per row, does not use output_stride, and is neither in place nor of ragged rows.
+ * A reduction has one output element per row, is not in place, and does not use output_stride. Of ragged rows its
+ * outer_rank is 1: along that one lie the results, and input_outer_strides are 0.
  */
 struct scan_rows {
     struct scan_rule rule;

@@ -27,7 +27,6 @@ struct device {
     struct scan_long_device longer;
     struct scan_columns_device columns;
     struct scan_ragged_device ragged;
-    struct scan_reduce_device reduce;
 };
 static struct device devices[DEVICES_MAX];
 
@@ -61,7 +60,7 @@ int scan_cuda_init(void)
     if (!error)
         error = scan_affine_load();
     if (!error)
-        error = scan_reduce_load(&device->reduce, device->base.processors);
+        error = scan_reduce_load(&device->base);
     if (!error)
         error = scan_general_load(device->base.shared_max);
     return error ? error : scan_carries_load_sums();
@@ -93,7 +92,7 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     if (rows->length == 0)
         return 0;
     if (rule->operation == SCAND_OPERATION_REDUCE)
-        return scan_reduce_needs_totals(rows) ? sums * sizeof(double) : 0;
+        return scan_reduce_workspace_bytes(rows, count);
     if (scan_blocks(rows->length) > 1)
         bytes += is_general(rule) ? rule->pass_count * sums * sum_bytes_of(rule)
                                   : scan_long_workspace_bytes(rule, sums, sum_bytes_of(rule));
@@ -136,22 +135,6 @@ static cudaError_t long_run(struct device *device, const struct scan_rule *rule,
     if (!error && !fits)
         error = scan_carries_of_pass(scan_carries_of(rule->accumulator), plan, 1, stream);
     return error || fits ? error : scan_tuned_launch(&device->base, &device->tuned, rule, aligned, plan, stream);
-}
-
-static cudaError_t reduce_run(const struct scan_reduce_device *device, const struct scan_rows *rows, uint64_t first,
-                              uint64_t count, void *totals, cudaStream_t stream)
-{
-    struct scan_rows results = *rows;
-    results.output_stride = 0; /* no results lie along the axis */
-    struct scan_plan plan = scan_plan_of(&results, first, count);
-    cudaError_t error = cudaSuccess;
-    if (!scan_reduce_takes(&rows->rule))
-        return cudaErrorNotSupported;
-    if (rows->length > 0)
-        error = scan_reduce(device, rows, &plan, totals, stream);
-    if (!error && (rows->length == 0 || scan_reduce_needs_totals(rows)))
-        error = scan_reduce_finish(rows, &plan, count, totals, stream);
-    return error;
 }
 
 /* The means are made of totals that the general kernel finds. `rows->length` of ragged ones is an order block at most.
@@ -209,7 +192,7 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     if (error)
         return error;
     if (reduces)
-        return reduce_run(&device->reduce, rows, first, count, workspace, stream);
+        return scan_reduce(&device->base, rows, first, count, workspace, stream);
     if (rows->offsets)
         return ragged_run(device, rows, first, count, workspace, stream);
     if (rule->op == SCAND_OPERATOR_AFFINE)

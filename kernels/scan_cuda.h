@@ -34,8 +34,7 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
  * those of f32 sums that have several order blocks are read once, by thread blocks that wait for one another, so the
  * device must not be shared out to others for good. cudaErrorNotSupported: rows of more than 15,872 samples on a device
  * with only 64 KiB of shared memory per thread block (compute capability 7.5), unless their rule takes the general
- * kernel. Reductions are of samples of class f32 in 4
- * bytes; of others: cudaErrorNotSupported.
+ * kernel.
  */
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
               struct CUstream_st *stream);

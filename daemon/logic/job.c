@@ -290,11 +290,6 @@ static void job_fail(struct job *job, const struct chunk *chunk)
                   "job.submit: \"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with "
                   "--device %s can",
                   variant->name, variant->on_cpu ? "cpu" : "cuda");
-    } else if (chunk->status == -EOPNOTSUPP && rule->operation == SCAND_OPERATION_REDUCE) {
-        error_set(&job->outcome, chunk->status,
-                  "job.submit: this daemon's device cannot reduce \"input.dtype\" \"%s\"; allowed: f32, f32be, i32be, "
-                  "ibm32; convert the samples, or use a daemon started with --device cpu",
-                  dtype_words.words[rule->input]);
     } else if (chunk->status == -EOPNOTSUPP) {
         error_set(
             &job->outcome, chunk->status,

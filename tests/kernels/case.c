@@ -151,6 +151,11 @@ static struct scan_rows rows_of(const struct scan_case *c, const struct array *i
         rows.row_count = c->row_count;
         rows.length = 0;
     }
+    if (c->offsets && c->rule.operation == SCAND_OPERATION_REDUCE) {
+        rows.outer_rank = 1;
+        rows.outer_shape[0] = c->row_count;
+        rows.output_outer_strides[0] = rows.output_stride;
+    }
     for (uint64_t r = 0; c->offsets && r < c->row_count; r++) {
         uint64_t length = c->offsets[r + 1] - c->offsets[r];
         rows.length = length > rows.length ? length : rows.length;
@@ -253,12 +258,12 @@ static void difference_print(const struct array *array, const unsigned char *got
     fprintf(stderr, "  byte %" PRIu64 " of the region was touched and belongs to no element\n", i);
 }
 
-/* The shape of the results: of a reduction one element for each row. */
+/* The shape of the results: of a reduction one element for each row. Ragged rows lie along the axis. */
 static struct scan_case results_of(const struct scan_case *c)
 {
     struct scan_case results = *c;
     if (c->rule.operation == SCAND_OPERATION_REDUCE)
-        results.shape[c->axis] = 1;
+        results.shape[c->axis] = c->offsets ? c->row_count : 1;
     return results;
 }
 

@@ -21,12 +21,9 @@ static const struct layout layout_list[] = {
     {.name = "backwards", .negative = 3},
 };
 
-/* Integers have no mean, rms and norm. CUDA reduces samples of class f32 in 4 bytes only. */
-static bool reduces(const struct implementation *implementation, enum scand_reduction reduction, enum scand_dtype input)
+/* Integers have no mean, rms and norm. */
+static bool reduces(enum scand_reduction reduction, enum scand_dtype input)
 {
-    bool forms = codec_class(input) == SCAND_CLASS_F32 && codec_bytes(input) == sizeof(float);
-    if (strncmp(implementation->name, "cuda", strlen("cuda")) == 0 && !forms)
-        return false;
     return !codec_is_integer(input) || reduction <= SCAND_REDUCTION_MAX;
 }
 
@@ -53,18 +50,25 @@ static void lengths(const struct implementation *implementation)
         }
 }
 
-/* Many short rows, one right after the other, from every word of 16 bytes on: several of them share a warp. */
+/* Many short rows, one right after the other, from every sample of 16 bytes on: several of them share a warp. */
 static void short_rows(const struct implementation *implementation)
 {
+    static const enum scand_dtype others[] = {SCAND_DTYPE_F64, SCAND_DTYPE_I32, SCAND_DTYPE_F16, SCAND_DTYPE_U64,
+                                              SCAND_DTYPE_I16BE};
     for (uint64_t length = 1; length <= 520; length += length < 70 ? 1 : 17)
         FOR_EACH_REDUCTION(reduction)
         {
-            struct scan_case c = case_of(1 + 5000 / length, length, reduction, SCAND_DTYPE_F32, SCAND_DTYPE_F64);
-            c.input.offset = (unsigned)(length + reduction) % 4 * 4;
-            c.fill = (enum fill)((length + reduction) % FILL_COUNT);
-            c.first = length % 3;
-            c.count = c.shape[0] - c.first;
-            check(implementation, &c);
+            const enum scand_dtype types[] = {SCAND_DTYPE_F32, others[(length + reduction) % COUNT(others)]};
+            for (int i = 0; i < 2; i++) {
+                enum scand_dtype output = codec_is_integer(types[i]) ? SCAND_DTYPE_I64 : SCAND_DTYPE_F64;
+                struct scan_case c = case_of(1 + 5000 / length, length, reduction, types[i], output);
+                c.input.offset = (unsigned)(length + reduction) % 4 * codec_bytes(types[i]);
+                c.fill = (enum fill)((length + reduction) % FILL_COUNT);
+                c.first = length % 3;
+                c.count = c.shape[0] - c.first;
+                if (reduces(reduction, types[i]))
+                    check(implementation, &c);
+            }
         }
 }
 
@@ -80,7 +84,7 @@ static void long_rows(const struct implementation *implementation)
             struct scan_case c = case_of(1 + i % 2, list[i], reduction, input,
                                          codec_is_integer(input) ? SCAND_DTYPE_I64 : SCAND_DTYPE_F64);
             c.fill = reduction % 2 ? FILL_NOISE : FILL_SPECIALS;
-            if (reduces(implementation, reduction, input))
+            if (reduces(reduction, input))
                 check(implementation, &c);
         }
 }
@@ -107,10 +111,41 @@ static void dtypes(const struct implementation *implementation)
                 for (size_t i = 0; i < COUNT(length_list); i++) {
                     struct scan_case c = case_of(3, length_list[i], reduction, input, output);
                     c.fill = (enum fill)((i + output + reduction) % FILL_COUNT);
-                    if (writes(input, output) && reduces(implementation, reduction, input))
+                    if (writes(input, output) && reduces(reduction, input))
                         check(implementation, &c);
                 }
             }
+}
+
+/* Rows of differing lengths, empty ones first and last, and then none but those. */
+static void ragged(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {0, 1, 16, 40, 511, 0, 513, 700, 20, 16383, 16385, 3000, 33 * 16384 + 77, 16, 0};
+    static const enum scand_dtype types[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_I32, SCAND_DTYPE_BF16};
+    static uint64_t offsets[COUNT(list) + 1] = {5}, nothing[COUNT(list) + 1];
+    for (size_t i = 0; i < COUNT(list); i++)
+        offsets[i + 1] = offsets[i] + list[i];
+    for (size_t t = 0; t < COUNT(types); t++)
+        FOR_EACH_REDUCTION(reduction)
+        {
+            enum scand_dtype output = codec_is_integer(types[t]) ? SCAND_DTYPE_I64 : SCAND_DTYPE_F32;
+            struct scan_case c = {.rule = reduce_rule(reduction, types[t], output),
+                                  .rank = 1,
+                                  .shape = {offsets[COUNT(list)] + 3},
+                                  .offsets = offsets,
+                                  .row_count = COUNT(list),
+                                  .fill = (enum fill)((t + reduction) % FILL_COUNT),
+                                  .input = layout_list[(t + reduction) % COUNT(layout_list)],
+                                  .output = layout_list[(2 * t + reduction) % COUNT(layout_list)]};
+            if (!reduces(reduction, types[t]))
+                continue;
+            check(implementation, &c);
+            c.first = 2;
+            c.count = 8;
+            check(implementation, &c);
+            c.offsets = nothing;
+            check(implementation, &c);
+        }
 }
 
 /* Input and output each in a layout of its own, along every axis. */
@@ -131,7 +166,7 @@ static void layouts(const struct implementation *implementation)
                     c.input = layout_list[i];
                     c.output = layout_list[(i + rank + axis) % COUNT(layout_list)];
                     memcpy(c.shape, shapes[rank - 1], sizeof(c.shape));
-                    if (reduces(implementation, reduction, types[t]))
+                    if (reduces(reduction, types[t]))
                         check(implementation, &c);
                 }
 }
@@ -143,8 +178,13 @@ static void small(const struct implementation *implementation)
     for (size_t i = 0; i < COUNT(list); i++)
         FOR_EACH_REDUCTION(reduction)
         {
-            enum scand_dtype input = reduction % 2 ? SCAND_DTYPE_F32 : SCAND_DTYPE_I32BE;
-            struct scan_case c = case_of(i < 4 ? 40 : 2, list[i], reduction, input, SCAND_DTYPE_F64);
+            static const enum scand_dtype types[] = {SCAND_DTYPE_F32, SCAND_DTYPE_I64, SCAND_DTYPE_I32BE,
+                                                     SCAND_DTYPE_F16, SCAND_DTYPE_F64};
+            enum scand_dtype input = types[(i + reduction) % COUNT(types)];
+            if (!reduces(reduction, input))
+                input = SCAND_DTYPE_F32;
+            struct scan_case c = case_of(i < 4 ? 40 : 2, list[i], reduction, input,
+                                         codec_is_integer(input) ? SCAND_DTYPE_I64 : SCAND_DTYPE_F64);
             c.input = layout_list[(i + reduction) % COUNT(layout_list)];
             check(implementation, &c);
         }
@@ -223,10 +263,11 @@ static void reference_order(void)
     SUITE(NAME, many_rows)  \
     SUITE(NAME, dtypes)     \
     SUITE(NAME, layouts)    \
+    SUITE(NAME, ragged)     \
     SUITE(NAME, small)
 #define TESTS(NAME)                                                                                \
     TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_many_rows), \
-        TEST(NAME##_dtypes), TEST(NAME##_layouts), TEST(NAME##_small),
+        TEST(NAME##_dtypes), TEST(NAME##_layouts), TEST(NAME##_ragged), TEST(NAME##_small),
 #define IMPLEMENTATIONS(X) X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
 
 IMPLEMENTATIONS(SUITES)

@@ -251,12 +251,6 @@ static void failure_of_a_rule(void)
     CHECK_EQ(job.outcome.code, -EOPNOTSUPP);
     CHECK_CONTAINS(job.outcome.message, "device cannot do this scan");
     CHECK_CONTAINS(job.outcome.message, "\"op\" is \"max\", \"kind\" \"inclusive\", \"input.dtype\" \"f32\"");
-    job = planned(10);
-    job.rows.rule = reduce_rule(SCAND_REDUCTION_SUM, SCAND_DTYPE_I64, SCAND_DTYPE_I64);
-    job_next_chunk(&job, &chunk, 150);
-    chunk.status = -EOPNOTSUPP;
-    CHECK(job_take_back(&job, &chunk));
-    CHECK_CONTAINS(job.outcome.message, "cannot reduce \"input.dtype\" \"i64\"; allowed: f32, f32be, i32be, ibm32");
 }
 
 /* And which daemon can run an algorithm that this one cannot. */
