@@ -152,6 +152,15 @@ static void job_prepare(struct scand_job *job, const struct scand_tensor *input,
     job->writes = tensor_extent(output);
 }
 
+static void offsets_prepare(struct scand_job *job, const struct scand_tensor *offsets)
+{
+    if (offsets->rank == 0)
+        return;
+    tensor_params(&job->params.offsets, offsets);
+    job->offsets = offsets->buffer;
+    job->offsets_extent = tensor_extent(offsets);
+}
+
 int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job)
 {
     int code = scan_check(daemon, scan);
@@ -170,11 +179,7 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->priority = scan->priority;
     params->deadline_ms = scan->deadline_ms;
     params->coefficient = scan->coefficient;
-    if (scan->offsets.rank > 0) {
-        tensor_params(&params->offsets, &scan->offsets);
-        job->offsets = scan->offsets.buffer;
-        job->offsets_extent = tensor_extent(&scan->offsets);
-    }
+    offsets_prepare(job, &scan->offsets);
     if (has_coefficients(scan)) {
         tensor_params(&params->coefficients, &scan->coefficients);
         job->coefficients = scan->coefficients.buffer;
@@ -186,6 +191,8 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
 int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job)
 {
     int code = sides_check(daemon, &reduce->input, &reduce->output, reduce->axis);
+    if (code == 0 && reduce->offsets.rank > 0)
+        code = tensor_check(daemon, "offsets", &reduce->offsets);
     if (code == 0)
         code = word_check(daemon, "reduction", reduce->reduction, &reduction_words);
     if (code == 0 && reduce->reduction == SCAND_REDUCTION_NONE)
@@ -199,6 +206,7 @@ int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, stru
     if (code)
         return code;
     job_prepare(job, &reduce->input, &reduce->output, reduce->axis, reduce->algorithm);
+    offsets_prepare(job, &reduce->offsets);
     job->params.operation = SCAND_OPERATION_REDUCE;
     job->params.reduction = reduce->reduction;
     job->params.priority = reduce->priority;

@@ -282,6 +282,11 @@ static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot, cons
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
 }
 
+static bool is_reduction(const struct scan_rows *rows)
+{
+    return rows->rule.operation == SCAND_OPERATION_REDUCE;
+}
+
 static cudaError_t run_order1(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     cudaError_t e = grow_workspace(self, scan_cuda_workspace_bytes(rows, count));
@@ -311,17 +316,20 @@ static cudaError_t run_rows(struct cuda_device *self, const struct scan_rows *ro
 {
     if (!rows->rule.algorithm)
         return run_order1(self, rows, first, count);
-    return (rows->rule.operation == SCAND_OPERATION_REDUCE ? run_reduction : run_variant)(self, rows, first, count);
+    return (is_reduction(rows) ? run_reduction : run_variant)(self, rows, first, count);
 }
 
-/* Of ragged rows, a chunk's as they lie in the slot: what was moved there begins with its first row. */
+/* Of ragged rows, a chunk's as they lie in the slot: what was moved there begins with its first row. Results of a
+ * reduction lie there as those of other rows do. */
 static void rows_shift(struct scan_rows *rows, const struct slot *slot, const struct sides *sides)
 {
     uint64_t first = slot->chunk->first;
     int64_t begin = (int64_t)rows->offsets[first];
     if (sides->input.transport != TRANSPORT_NONE)
         rows->input = (const void *)((uintptr_t)rows->input - (uintptr_t)(begin * rows->input_stride));
-    if (sides->output.transport != TRANSPORT_NONE)
+    if (is_reduction(rows))
+        rows->output = (char *)rows->output + scan_row_offset(rows, rows->output_outer_strides, first);
+    else if (sides->output.transport != TRANSPORT_NONE)
         rows->output = (void *)((uintptr_t)rows->output - (uintptr_t)(begin * rows->output_stride));
     if (sides->coefficients.transport != TRANSPORT_NONE)
         rows->coefficients =
@@ -374,7 +382,7 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* How a chunk is copied: ragged rows as a single one of all their samples. */
+/* How a chunk's samples are copied: ragged rows as a single one of all of them. */
 static struct chunk chunk_joined(const struct chunk *chunk, struct scan_rows *joined)
 {
     struct chunk copied = *chunk;
@@ -395,7 +403,12 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     struct slot *slot = &self->slots[self->started % SLOTS];
     struct scan_rows joined;
     struct chunk copied = chunk_joined(chunk, &joined);
-    struct sides sides = {side_input(&copied), side_output(&copied), side_coefficients(&copied), NULL, NULL, NULL};
+    struct sides sides = {side_input(&copied),
+                          side_output(is_reduction(chunk->rows) ? chunk : &copied),
+                          side_coefficients(&copied),
+                          NULL,
+                          NULL,
+                          NULL};
     place_sides(&sides, slot->memory);
     slot->chunk = chunk;
     slot->entered_us = now_us();

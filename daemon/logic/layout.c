@@ -136,14 +136,29 @@ static int check_shape(const struct msg_tensor *input, const struct msg_tensor *
     return 0;
 }
 
-/* A reduction leaves one element of the axis. */
+static bool is_ragged_reduction(const struct msg_job_submit_params *params)
+{
+    return params->operation == SCAND_OPERATION_REDUCE && params->offsets.shape_count > 0;
+}
+
+static uint64_t ragged_rows(const struct msg_job_submit_params *params)
+{
+    return params->offsets.shape[0] > 0 ? params->offsets.shape[0] - 1 : 0;
+}
+
+/* A reduction leaves one element of the axis, or, of ragged rows, one for each of them. */
 static int check_output_shape(const struct msg_job_submit_params *params, struct error *error)
 {
     struct msg_tensor output = params->output;
     bool has_axis = params->axis < output.shape_count && params->axis < params->input.shape_count;
     if (params->operation == SCAND_OPERATION_REDUCE && has_axis) {
         uint64_t *extent = &output.shape[params->axis];
-        if (*extent != 1)
+        if (is_ragged_reduction(params) && *extent != ragged_rows(params))
+            return error_set(error, -EINVAL,
+                             "job.submit: dimension %" PRIu64 " of \"output\" is %" PRIu64 "; it must be %" PRIu64
+                             ", the rows that \"offsets\" makes",
+                             params->axis, *extent, ragged_rows(params));
+        if (!is_ragged_reduction(params) && *extent != 1)
             return error_set(error, -EINVAL,
                              "job.submit: dimension %" PRIu64
                              " of \"output\", along which rows are reduced, is %" PRIu64 "; it must be 1",
@@ -215,6 +230,8 @@ static void add_axes(struct scan_rows *rows, const struct msg_job_submit_params 
         rows->row_count = 0;
         return;
     }
+    if (is_ragged_reduction(params))
+        add_outer(rows, ragged_rows(params), 0, params->output.strides[params->axis], 0);
     for (uint32_t k = 0; k < params->input.shape_count; k++) {
         if (k == params->axis)
             continue;

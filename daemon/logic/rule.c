@@ -227,7 +227,6 @@ static int check_scan_fields(const struct msg_job_submit_params *params, struct 
         {"demean", params->demean},
         {"coefficient", params->coefficient != 0},
         {"coefficients", params->coefficients.shape_count > 0},
-        {"offsets", params->offsets.shape_count > 0},
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         if (fields[i].given)

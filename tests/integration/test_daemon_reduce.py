@@ -129,6 +129,47 @@ class Reductions(ReduceTest):
         found = [struct.unpack("d", results.read(48 - 24 * row, 8))[0] for row in range(3)]
         self.assertEqual(found, [float(sum(range(160 - 80 * row, 180 - 80 * row, 2))) for row in range(3)])
 
+    def test_ragged_rows(self):
+        """Empty rows first and last, rows of several order blocks and of several chunks, samples and results apart."""
+        client = self.client()
+        noise = random.Random(7)
+        for dtype, reductions in (("f32", REDUCTIONS), ("f64", ("sum", "max")), ("i32", ("sum", "min"))):
+            for lengths in ([0, 3, 700, 0, 17000, 16, 90000, 1, 0], [noise.randint(0, 40) for _ in range(500)], [0, 0]):
+                offsets = [5, *itertools.accumulate(lengths, initial=5)][1:]
+                samples = [noise.randint(-9, 9) for _ in range(offsets[-1] + 2)]
+                rows, step = len(lengths), 2 * SIZES[dtype]
+                target = "i64" if dtype == "i32" else "f64"
+                memory, results = client.create(len(samples) * step), client.create(max(rows, 1) * 24)
+                places = client.create(8 * len(offsets))
+                memory.write(pack_dtype(dtype, [x for sample in samples for x in (sample, 1)]))
+                places.write(pack_dtype("u64", offsets))
+                given = tensor(memory.buffer, [len(samples)], [step], dtype=dtype)
+                output = tensor(results.buffer, [rows], [24], dtype=target)
+                where = tensor(places.buffer, [rows + 1], dtype="u64")
+                for reduction in reductions:
+                    with self.subTest(dtype=dtype, rows=rows, reduction=reduction):
+                        client.call("job.submit", reduce(given, output, 0, reduction, offsets=where))
+                        found = [unpack_dtype(target, results.read(24 * row, 8))[0] for row in range(rows)]
+                        expected = [REDUCTIONS[reduction](samples[a:b]) for a, b in itertools.pairwise(offsets)]
+                        if target == "i64":
+                            expected = [2**31 - 1 if x == math.inf else x for x in expected]
+                        self.same(found, [x if target == "i64" else float(x) for x in expected])
+                for held in (memory, results, places):
+                    client.call("buffer.release", buffer=held.buffer)
+
+    def test_ragged_rows_in_chunks(self):
+        client = self.client()
+        lengths = [3, 0, 5_000_000, 12, 700_000] + [7] * 1000
+        offsets = list(itertools.accumulate(lengths, initial=0))
+        memory, results = client.create(4 * offsets[-1]), client.create(8 * len(offsets))
+        places = client.create(8 * len(offsets))
+        memory.write(pack_f32([1]) * offsets[-1])
+        places.write(pack_dtype("i64", offsets))
+        given, output = tensor(memory.buffer, [offsets[-1]]), tensor(results.buffer, [len(lengths)], dtype="f64")
+        where = tensor(places.buffer, [len(offsets)], dtype="i64")
+        client.call("job.submit", reduce(given, output, 0, offsets=where))
+        self.same(unpack_dtype("f64", results.read(0, 8 * len(lengths))), [float(length) for length in lengths])
+
     def test_progress(self):
         client = self.client()
         memory, results = client.create(40 << 20), client.create(1 << 20)
@@ -185,7 +226,6 @@ class Refusals(ReduceTest):
             "intermediate": "f64",
             "demean": 1,
             "coefficient": 2.0,
-            "offsets": tensor(memory.buffer, [2], dtype="i64"),
         }.items():
             message = f'"{field}" is for "operation" "scan", but "operation" is "reduce"; leave it out'
             self.refused(client, "invalid", message, "job.submit", {**job, field: value})
@@ -201,6 +241,9 @@ class Refusals(ReduceTest):
             ('elements of "output" overlap', {"output": {**output, "strides": [4, 8]}}),
         ):
             self.refused(client, "invalid", message, "job.submit", {**job, **change})
+        ragged = {"offsets": tensor(memory.buffer, [4], dtype="i64", offset=2048), "axis": 0, "input": tensor(memory.buffer, [9])}
+        message = 'dimension 0 of "output" is 4; it must be 3, the rows that "offsets" makes'
+        self.refused(client, "invalid", message, "job.submit", {**job, **ragged, "output": {**output, "shape": [4], "strides": [8]}})
         integers = reduce(tensor(memory.buffer, [9], dtype="i32"), tensor(memory.buffer, [1], dtype="i32", offset=64))
         message = '"reduction" is "mean", but "input.dtype" "i32" is of integers; allowed: sum, min, max'
         self.refused(client, "invalid", message, "job.submit", {**integers, "reduction": "mean"})

@@ -312,9 +312,34 @@ static void test_reduced(void)
     end();
 }
 
+/* Three rows on one line, the second without samples; the offsets lie behind the results. */
+static void test_reduced_ragged(void)
+{
+    begin();
+    struct scand_reduce reduce = {
+        .input = {.buffer = input, .dtype = SCAND_DTYPE_F32, .rank = 1, .shape = {SAMPLES}},
+        .output = {.buffer = output, .dtype = SCAND_DTYPE_F64, .rank = 1, .shape = {3}},
+        .offsets = {.buffer = output, .offset = 64, .dtype = SCAND_DTYPE_U64, .rank = 1, .shape = {4}},
+        .reduction = SCAND_REDUCTION_SUM,
+    };
+    const float *x = scand_buffer_data(input);
+    double *sums = scand_buffer_data(output);
+    memcpy(sums + 8, (const uint64_t[]){1, 3, 3, 4}, 4 * sizeof(uint64_t));
+    struct scand_job *job;
+    scand_tensor_pack(&reduce.input);
+    scand_tensor_pack(&reduce.output);
+    scand_tensor_pack(&reduce.offsets);
+    CHECK_EQ(scand_submit_reduce(session, &reduce, NULL, NULL, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    scand_job_release(job);
+    CHECK(sums[0] == (double)x[1] + (double)x[2] && sums[1] == 0 && sums[2] == (double)x[3]);
+    end();
+}
+
 static const struct test tests[] = {TEST(test_results),
                                     TEST(test_affine),
                                     TEST(test_reduced),
+                                    TEST(test_reduced_ragged),
                                     TEST(test_refused),
                                     TEST(test_devices),
                                     TEST(test_imported),

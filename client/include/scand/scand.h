@@ -186,8 +186,8 @@ struct scand_scan {
  * A reduction along one axis of `input`, one result for each row, into `output`: a tensor of the same shape but for the
  * axis, where it has one element, which does not overlap the input. Sums of floats are kept in f64 and do not depend on
  * the machine; the output is of any dtype of floats, f64 to keep all digits. Integers, at least as wide in the output,
- * have SCAND_REDUCTION_SUM, _MIN and _MAX. A row without samples has a result, too: see scand/types.h. A daemon on a
- * GPU takes samples of f32, f32be, i32be and ibm32; others are SCAND_UNSUPPORTED there.
+ * have SCAND_REDUCTION_SUM, _MIN and _MAX. A row without samples has a result, too: see scand/types.h. Of ragged rows
+ * the output is one dimension of as many results.
  */
 struct scand_reduce {
     struct scand_tensor input;
@@ -197,6 +197,7 @@ struct scand_reduce {
     const char *algorithm;          /* NULL: the daemon's own; else a name of scand_kernels: see there */
     enum scand_priority priority;   /* among this user's jobs */
     uint32_t deadline_ms;           /* to start in, at most a day; or else SCAND_DEADLINE. 0: it has time */
+    struct scand_tensor offsets;    /* of ragged rows, as a scan has them; rank 0: none */
 };
 
 /*
