@@ -247,6 +247,36 @@ static void rows_of_nothing(void)
     CHECK_EQ(rows.length, 0);
 }
 
+/* Of a reduction the results are one for each row, of ragged rows, too. */
+static void rows_are_reduced(void)
+{
+    struct scan_rows rows;
+    struct msg_job_submit_params params = scan_of(TENSOR(3, 5), TENSOR(3, 1), 1);
+    params.operation = SCAND_OPERATION_REDUCE;
+    params.reduction = SCAND_REDUCTION_SUM;
+    params.passes_count = 0;
+    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(rows.row_count, 3);
+    CHECK_EQ(rows.output_outer_strides[0], 4);
+    params = (struct msg_job_submit_params){.input = TENSOR(50),
+                                            .output = vector(3, -24, 48),
+                                            .offsets = TENSOR(4),
+                                            .operation = SCAND_OPERATION_REDUCE,
+                                            .reduction = SCAND_REDUCTION_MAX};
+    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(rows.outer_rank, 1);
+    CHECK_EQ(rows.outer_shape[0], 3);
+    CHECK_EQ(rows.input_outer_strides[0], 0);
+    CHECK_EQ(rows.output_outer_strides[0], -24);
+    params.output = TENSOR(1);
+    CHECK_EQ(layout_rows(&params, &rows, &error), -EINVAL);
+    CHECK_CONTAINS(error.message, "dimension 0 of \"output\" is 1; it must be 3, the rows that \"offsets\" makes");
+    params.output = TENSOR(0);
+    params.offsets = TENSOR(1);
+    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(rows.row_count, 0);
+}
+
 static void rows_carry_the_rule(void)
 {
     struct scan_rows rows;
@@ -508,6 +538,7 @@ static const struct test tests[] = {
     TEST(rows_have_coefficients),
     TEST(rows_have_limits),
     TEST(rows_of_nothing),
+    TEST(rows_are_reduced),
     TEST(rows_carry_the_rule),
     TEST(rows_merge),
     TEST(random_extents),
