@@ -83,13 +83,29 @@ static uint32_t some_import(struct caller *user)
     return msgid;
 }
 
+static uint32_t some_creation(struct caller *user)
+{
+    struct msg_buffer_create_params params = {
+        .size = below(60 * RIG_ROW_BYTES), .place = below(2), .device = below(4), .sharing = below(3)};
+    return ask(user, METHOD_buffer_create, &params);
+}
+
+/* By descriptor; by handle, which users may not, or both. */
+static uint32_t some_device_import(struct caller *user)
+{
+    struct msg_buffer_import_device_params params = {
+        .size = below(60 * RIG_ROW_BYTES), .fds = below(4) > 0, .handle_count = below(8) ? 0 : SCAND_IPC_BYTES};
+    int fd = memory_create(RIG_ROW_BYTES);
+    uint32_t msgid = ask_with(user, METHOD_buffer_import_device, &params, &fd, params.fds);
+    close(fd);
+    return msgid;
+}
+
 static uint32_t some_request(struct caller *user)
 {
-    switch (below(10)) {
+    switch (below(12)) {
     case 0:
-        return ask(user, METHOD_buffer_create,
-                   &(struct msg_buffer_create_params){
-                       .size = below(60 * RIG_ROW_BYTES), .place = below(2), .device = below(4)});
+        return some_creation(user);
     case 1:
         return some_import(user);
     case 2:
@@ -102,6 +118,10 @@ static uint32_t some_request(struct caller *user)
         return ask(user, METHOD_server_jobs, &(struct msg_page_params){below(rig.service.stats.jobs_submitted + 2)});
     case 6:
         return ask(user, METHOD_server_cancel, &(struct msg_job_number){below(rig.service.stats.jobs_submitted + 2)});
+    case 7:
+        return some_device_import(user);
+    case 8:
+        return ask(user, METHOD_buffer_export, &(struct msg_buffer_id){some_buffer(user)});
     default:
         return some_submit(user);
     }
@@ -132,7 +152,7 @@ static void some_grants(void)
     for (size_t i = 0; i < 2; i++) {
         both[i]->weight = 1 + (unsigned)below(1000);
         both[i]->most[QUOTA_HOST_MEMORY] = below(20) * LIMIT_SMALL_SEGMENT_BYTES;
-        both[i]->most[QUOTA_DEVICE_MEMORY] = below(200) * RIG_ROW_BYTES;
+        both[i]->most[QUOTA_DEVICE_MEMORY] = below(2) ? below(200) * RIG_ROW_BYTES : MIB(5);
         both[i]->most[QUOTA_JOBS] = below(20);
     }
     service_configure(&rig.service, &grants);
@@ -182,6 +202,7 @@ static void settle(void)
 static void run_once(void)
 {
     rig_begin_devices(1 + (unsigned)below(2), 1, 1 + (unsigned)below(LIMIT_CHUNKS_IN_FLIGHT), 1 + below(5));
+    rig.manual.device.info.memory_limit_bytes = rig.second.device.info.memory_limit_bytes = MIB(7);
     memset(waiting, 0, sizeof waiting);
     memset(unanswered, 0, sizeof unanswered);
     for (int i = 0; i < RIG_USERS; i++)
