@@ -12,7 +12,7 @@
 /* What scan_ragged_load finds out about a device. */
 struct scan_ragged_device {
     int processors;
-    int resident[SCAN_RAGGEDS], short_resident[SCAN_RAGGEDS]; /* thread blocks per processor */
+    int resident[SCAN_RAGGEDS]; /* thread blocks per processor */
 };
 
 /* Loads the kernels on the current device. */

@@ -452,6 +452,7 @@ static void slots(const struct implementation *implementation)
     X(TINY)    /* 0 to 20 */                                                               \
     X(BORDERS) /* around the sizes of the tree's groups, up to a block, with empty rows */ \
     X(MIXED)   /* rows of all sorts side by side: one in sixteen has several blocks */     \
+    X(EACH)    /* one or two rows of each size that kernels take apart */                  \
     X(EMPTY)   /* no samples at all */                                                     \
     X(ONE)     /* a single row, of several levels above a block */
 
@@ -483,10 +484,16 @@ static uint64_t ragged_length(enum ragged_kind kind, uint64_t *random)
 /* Fills in the offsets of a kind; the first one is a few samples in. Returns the number of rows. */
 static uint64_t ragged_offsets(enum ragged_kind kind, uint64_t *random, uint64_t offsets[RAGGED_ROWS + 1])
 {
-    uint64_t rows = kind == RAGGED_ONE ? 1 : kind == RAGGED_PARETO || kind == RAGGED_TINY ? RAGGED_ROWS : 40;
+    static const uint64_t each[] = {300, 0, 77, 30, 1700, 511, 40000, 3000, 600, 7001, 15, 16384, 20000};
+    uint64_t rows = kind == RAGGED_ONE                             ? 1
+                    : kind == RAGGED_EACH                          ? COUNT(each)
+                    : kind == RAGGED_PARETO || kind == RAGGED_TINY ? RAGGED_ROWS
+                                                                   : 40;
     offsets[0] = random_next(random) % 7;
     for (uint64_t r = 0; r < rows; r++)
-        offsets[r + 1] = offsets[r] + (kind == RAGGED_ONE ? 33 * 16384 + 77 : ragged_length(kind, random));
+        offsets[r + 1] = offsets[r] + (kind == RAGGED_ONE    ? 33 * 16384 + 77
+                                       : kind == RAGGED_EACH ? each[r]
+                                                             : ragged_length(kind, random));
     return rows;
 }
 
@@ -527,6 +534,17 @@ static void ragged(const struct implementation *implementation)
             if (r % 4 == 2)
                 ragged_check(implementation, kind, c);
         }
+}
+
+/* Every kernel for ragged sums of f32, for tools that slow a program down a hundredfold. */
+static void ragged_small(const struct implementation *implementation)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        struct scan_case c = {
+            .rule = rule_of(i % 2 ? "bf" : "fb", i % 2 ? EXCLUSIVE : INCLUSIVE, accumulators[i / 2], D32, D32)};
+        c.input.offset = i % 4 * 4;
+        ragged_check(implementation, RAGGED_EACH, c);
+    }
 }
 
 /* The other dtypes, operators and layouts. */
@@ -720,6 +738,7 @@ AFFINES(AFFINE_SUITES)
 SUITE(cuda, small)
 SUITE(cuda, columns)
 SUITE(cuda, few_columns)
+SUITE(cuda, ragged_small)
 
 static void cuda_longer_rows(void)
 {
@@ -741,6 +760,7 @@ static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC
                                     TEST(cuda_columns),
                                     TEST(cuda_few_columns),
                                     TEST(cuda_columns_at_once),
+                                    TEST(cuda_ragged_small),
                                     TEST(cuda_longer_rows),
                                     TEST(cuda_longer_rows_at_once),
                                     TEST_END};
