@@ -6,8 +6,8 @@
  * item is a tile of a strip, 512 samples of 32 columns, and stays in the shared memory of one thread block from its
  * only read to its only write: in place between passes, because a leaf of a column belongs to one lane all the time.
  * (A column of 10,000 samples has 20 tiles. Strips as narrow as one processor could hold, 5 columns, would use half of
- * every sector; a cluster could hold a strip, but leaves processors out and ends at 16 thread blocks.) Short columns
- * share an item, as many strips of them as there is room for leaves.
+ * every sector. A cluster of thread blocks that held a strip was no faster but for two passes by f32: its parts wait
+ * for each other as well.) Short columns share an item, as many strips of them as there is room for leaves.
  *
  * Lanes change places only for the network: a warp takes some columns and turns the totals of their leaves, one per
  * lane, into carries. It tells the tile's totals to the other thread blocks of the strip in device memory, and has
@@ -274,6 +274,8 @@ DEVICE void records_await(record *const records[COLUMNS_SHARE], unsigned member,
 /*
  * Puts the tile's totals in a warp's columns, and makes the carries into the tile: what tree_carry does for one row. At
  * each level a lane stands for a member of the group. Prefixes are found innermost first and added outermost first.
+ * Only one warp asks again and again for the other tiles' totals, those of one column, until all are there: were it all
+ * warps, for all columns, they would keep what they wait for from coming.
  */
 template <class Sum>
 DEVICE void columns_outside(const struct columns_plan &plan, const struct columns_item *item, int pass, int warp,
@@ -303,6 +305,11 @@ DEVICE void columns_outside(const struct columns_plan &plan, const struct column
             sums[k] = totals[k];
             if (known && lane == position)
                 record_put<Sum>(records[k] + member * words, totals[k]);
+        }
+        if (level == 0) {
+            if (warp == 0 && lane < position)
+                record_await<Sum>(records[0] + member * words);
+            __syncthreads();
         }
         if (lane < position)
             records_await<Sum>(records, member, sums);
