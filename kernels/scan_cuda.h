@@ -18,26 +18,26 @@ struct CUstream_st;
 /* Loads every kernel on the current device, so that no job pays for it. Call once per device before anything else. */
 int scan_cuda_init(void);
 
-/* Device memory that scan_cuda needs to scan `count` of these rows in one call; 0 where rows fit a block, keep
- * their mean and are not columns side by side. */
+/* Device memory that scan_cuda needs to scan `count` of these rows in one call; 0 where rows fit a block and
+ * keep their mean. */
 uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count);
 
 /*
  * Queues the scan of rows first <= r < first + count on `stream` of the current device and returns. Input and output
  * are addresses that the device can reach: device memory or mapped pinned host memory. Rows of up to ORDER_BLOCK
- * samples are read once and written once. So are longer ones where sums of f32 are left as f32 between passes, from
- * compute capability 9.0 on, up to some 2 million samples in two passes, of any length in one; longer ones are read
- * twice. Others are read once more for each pass, and once more to take their mean away. `workspace`, 16-byte
- * aligned
+ * samples are read once and written once. So are longer ones, up to some 2 million samples, where sums of f32 are left
+ * as f32 between passes, on compute capability 9.0 and 10; longer ones are read twice. Others are read once more for
+ * each pass, and once more to take their mean away. select.c has which kernels that are. `workspace`, 16-byte aligned
  * device memory of at least scan_cuda_workspace_bytes, belongs to the call until the stream has passed it. At most
  * 1,000 calls may be on their way at once on a device. Ragged rows have their device_offsets left alone until then;
  * those of f32 sums that have several order blocks are read once, by thread blocks that wait for one another, so the
- * device must not be shared out to others for good. cudaErrorNotSupported: rows of more than 15,872 samples on a device
- * with only 64 KiB of shared memory per thread block (compute capability 7.5), unless their rule takes the general
- * kernel.
+ * device must not be shared out to others for good.
  */
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
               struct CUstream_st *stream);
+
+/* How it would scan them: a word of select.h's list, or "" where scan_cuda would fail at once. */
+const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count);
 
 #ifdef __cplusplus
 }

@@ -6,8 +6,8 @@
 
 #include "kernels/cuda/affine.cuh"
 #include "kernels/cuda/carries.cuh"
+#include "kernels/plan.h"
 #include "kernels/scan_cuda_carries.h"
-#include "kernels/scan_cuda_plan.h"
 
 enum factors { FACTORS_ONE, FACTORS_NARROW, FACTORS_WIDE, FACTORS_COUNT };
 
@@ -101,7 +101,7 @@ static struct affine_plan plan_of(const struct scan_rows *rows, uint64_t first, 
     plan.intermediate_f32 = rule->intermediate == SCAND_DTYPE_F32;
     plan.coefficient = rule->coefficient;
     plan.whole = codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0;
-    plan.sums_per_row = carries_sums(plan.blocks);
+    plan.sums_per_row = scan_tree_sums(plan.blocks);
     plan.totals = totals;
     plan.totals_pass = -1;
     return plan;
@@ -110,7 +110,7 @@ static struct affine_plan plan_of(const struct scan_rows *rows, uint64_t first, 
 static cudaError_t launch(const void *kernel, uint32_t number_bytes, int processors, struct affine_plan *plan,
                           cudaStream_t stream)
 {
-    const int warps = scan_plan_warps(plan->length);
+    const int warps = scan_warps(plan->length);
     const size_t shared_bytes = (size_t)warps * AFFINE_STAGE * number_bytes;
     int resident = 0;
     cudaError_t error = scan_kernel_resident(kernel, warps * WARP, shared_bytes, &resident);

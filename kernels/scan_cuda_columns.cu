@@ -2,9 +2,11 @@
 
 #include "kernels/cuda/columns.cuh"
 
-#define COLUMNS_MIN     4          /* side by side: with fewer, most lanes would be idle */
-#define STRIPS_MAX      (1u << 26) /* of a launch: numbers of items are 32 bits */
-#define STRIPS_TOGETHER 4          /* whose tiles take turns: one strip alone took up to 5 % longer on an H200 */
+#define STRIPS_TOGETHER 4 /* whose tiles take turns: one strip alone took up to 5 % longer on an H200 */
+
+static_assert(SCAN_STRIP == WARP, "a lane takes a column");
+static_assert(COLUMNS_SHARED_ALL + 1024 <= SELECT_COLUMNS_BYTES && COLUMNS_RESIDENT == SELECT_COLUMNS_RESIDENT,
+              "as many thread blocks as select.c takes for granted, of which each has a KiB that it cannot use");
 
 /* By output and accumulator. Where the results are f64 of f2, the last pass keeps both words. */
 static const void *const kernels[SCAN_COLUMNS] = {
@@ -20,27 +22,13 @@ static int kernel_of(const struct scan_rule *rule)
 
 cudaError_t scan_columns_load(struct scan_columns_device *columns, const struct scan_device *device)
 {
-    int id = 0, cooperative = 0;
-    cudaError_t error = cudaGetDevice(&id);
-    if (!error)
-        error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, id);
-    for (int i = 0; i < SCAN_COLUMNS && !error && cooperative && device->shared_max >= COLUMNS_SHARED_ALL; i++) {
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < SCAN_COLUMNS && !error && device->shared_max >= SELECT_COLUMNS_BYTES; i++) {
         int resident = 0;
         error = scan_kernel_load_resident(kernels[i], COLUMNS_THREADS, COLUMNS_SHARED, &resident);
         columns->grid[i] = resident * device->processors;
     }
-    return scan_cleared(error);
-}
-
-static uint64_t tiles_of(const struct scan_plan *plan)
-{
-    return (plan->length + ORDER_TILE - 1) / ORDER_TILE;
-}
-
-/* Of the innermost outer axis. */
-static uint64_t strips_per_axis(const struct scan_plan *plan)
-{
-    return (plan->outer_shape[plan->outer_rank - 1] + WARP - 1) / WARP;
+    return error;
 }
 
 static uint64_t rows_of(const struct scan_plan *plan)
@@ -48,46 +36,17 @@ static uint64_t rows_of(const struct scan_plan *plan)
     return plan->items / plan->blocks;
 }
 
-/* At most: rows may begin and end anywhere in an axis. */
-static uint64_t strips_of(const struct scan_plan *plan)
-{
-    const uint64_t count = rows_of(plan), columns = plan->outer_shape[plan->outer_rank - 1];
-    if (plan->outer_rank == 1)
-        return (count + WARP - 1) / WARP;
-    const uint64_t strips = ((count - 1) / columns + 2) * strips_per_axis(plan);
-    return strips < count ? strips : count;
-}
-
-static bool side_is_columns(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
-{
-    return side->access != ACCESS_BYTES && side->outer_strides[plan->outer_rank - 1] == size;
-}
-
-static bool is_columns(const struct scan_rule *rule, const struct scan_plan *plan)
-{
-    const bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
-    return plan->outer_shape[plan->outer_rank - 1] >= COLUMNS_MIN && plan->length > 1 &&
-           !(wide && rule->accumulator != SCAND_ACCUMULATOR_F32) &&
-           side_is_columns(plan, &plan->input, sizeof(float)) &&
-           side_is_columns(plan, &plan->output, rule->output == SCAND_DTYPE_F64 ? 8 : 4);
-}
-
-bool scan_columns_takes(const struct scan_columns_device *columns, const struct scan_rule *rule,
-                        const struct scan_plan *plan)
-{
-    return is_columns(rule, plan) && tiles_of(plan) <= (uint64_t)columns->grid[kernel_of(rule)] &&
-           strips_of(plan) * tiles_of(plan) < STRIPS_MAX;
-}
-
 static uint64_t record_bytes(const struct scan_rule *rule, const struct scan_plan *plan, uint64_t strips)
 {
     const uint64_t words = rule->accumulator == SCAND_ACCUMULATOR_F32 ? 1 : 2;
-    return tiles_of(plan) > 1 ? strips * WARP * carries_sums(tiles_of(plan)) * words * sizeof(record) : 0;
+    return scan_tiles(plan->length) > 1
+               ? strips * WARP * scan_tree_sums(scan_tiles(plan->length)) * words * sizeof(record)
+               : 0;
 }
 
 uint64_t scan_columns_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    return is_columns(rule, plan) ? rule->pass_count * record_bytes(rule, plan, strips_of(plan)) : 0;
+    return scan_plan_is_columns(plan) ? rule->pass_count * record_bytes(rule, plan, scan_plan_strips(plan)) : 0;
 }
 
 /* Whether strips begin with a slot in all their samples. */
@@ -114,7 +73,7 @@ static void plan_strips(struct columns_plan *plan)
     }
     plan->end = plan->first + count;
     plan->columns = scan->outer_shape[last];
-    plan->strips_per_axis = (unsigned)strips_per_axis(scan);
+    plan->strips_per_axis = (unsigned)scan_plan_strips_per_axis(scan);
     const uint64_t end =
         (plan->end - 1) / plan->columns * plan->strips_per_axis + (plan->end - 1) % plan->columns / WARP;
     plan->first_strip = plan->first / plan->columns * plan->strips_per_axis + plan->first % plan->columns / WARP;
@@ -129,16 +88,18 @@ cudaError_t scan_columns(const struct scan_columns_device *columns, const struct
     plan.scan = *scan;
     plan_strips(&plan);
     const uint64_t bytes = record_bytes(rule, scan, plan.strips);
-    plan.tiles = (unsigned)tiles_of(scan);
+    plan.tiles = (unsigned)scan_tiles(scan->length);
     plan.strips_at_once =
         scan->length < ORDER_TILE ? (unsigned)(ORDER_FAN / ((scan->length + ORDER_LEAF - 1) / ORDER_LEAF)) : 1;
     plan.items = plan.tiles * ((plan.strips + plan.strips_at_once - 1) / plan.strips_at_once);
     plan.together = grid / plan.tiles < STRIPS_TOGETHER ? grid / plan.tiles : STRIPS_TOGETHER;
     plan.exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
     plan.slots = begins_slots(&plan.scan, &plan.scan.input);
-    plan.records_per_column = carries_sums(plan.tiles);
+    plan.records_per_column = scan_tree_sums(plan.tiles);
     for (uint32_t pass = 0; pass < rule->pass_count; pass++)
         plan.records[pass] = (record *)((char *)workspace + pass * bytes);
+    if (plan.tiles > grid)
+        return cudaErrorNotSupported;
     void *arguments[] = {&plan};
     const dim3 blocks(grid < plan.items ? grid : plan.items);
     cudaError_t error = cudaSuccess;

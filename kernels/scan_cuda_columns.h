@@ -1,5 +1,5 @@
 /*
- * Columns that lie side by side in memory (cuda/columns.cuh): chosen and launched here, for scan_cuda.cu.
+ * Columns that lie side by side in memory (cuda/columns.cuh): launched here, for scan_cuda.cu.
  */
 #ifndef KERNELS_SCAN_CUDA_COLUMNS_H
 #define KERNELS_SCAN_CUDA_COLUMNS_H
@@ -16,10 +16,6 @@ struct scan_columns_device {
 
 /* Loads the kernels on the current device. */
 cudaError_t scan_columns_load(struct scan_columns_device *columns, const struct scan_device *device);
-
-/* Whether the rows of a rule for sums of f32 forms lie so, and are not longer than the device can hold. */
-bool scan_columns_takes(const struct scan_columns_device *columns, const struct scan_rule *rule,
-                        const struct scan_plan *plan);
 
 /* Device memory that the rows need if they lie so; else 0. */
 uint64_t scan_columns_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan);

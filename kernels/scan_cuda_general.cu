@@ -4,10 +4,12 @@
  */
 #include "kernels/scan_cuda_general.h"
 
+#include <assert.h>
+
 #include "kernels/cuda/carries.cuh"
 #include "kernels/cuda/general.cuh"
+#include "kernels/plan.h"
 #include "kernels/scan_cuda_carries.h"
-#include "kernels/scan_cuda_plan.h"
 
 struct general {
     const void *kernels[2]; /* general_kernel, the second fetches ahead */
@@ -66,16 +68,29 @@ cudaError_t scan_general_load(int shared_max)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < GENERALS && !error; i++) {
-        size_t shared_bytes;
+        size_t shared_bytes = 0;
         for (int ahead = 0; ahead < 2 && !error; ahead++)
             error = scan_kernel_load_most(generals[i].kernels[ahead], shared_max, &shared_bytes);
+        assert(error || shared_bytes + SELECT_DECLARED_BYTES >= (size_t)shared_max);
         if (!error)
             error = scan_carries_load(&generals[i].carries);
     }
     return error;
 }
 
-static struct general_plan plan_of(const struct scan_rule *rule, const struct scan_plan *scan, const uint64_t *offsets)
+static_assert(SELECT_AHEAD_SLOTS(2, 4) == WORDS_SLOTS(2) + WORDS_STAGE(4) &&
+                  SELECT_AHEAD_SLOTS(8, 8) == WORDS_SLOTS(8) + WORDS_STAGE(8),
+              "what select.c takes for the shared memory of a warp");
+
+/* Slots of shared memory that a warp has. */
+static int room_of(const struct general_plan *plan)
+{
+    int widest = plan->input_bytes > plan->output_bytes ? plan->input_bytes : plan->output_bytes;
+    return plan->scan.ahead ? SELECT_AHEAD_SLOTS(plan->input_bytes, plan->output_bytes) : GENERAL_LEAVES * widest + 8;
+}
+
+static struct general_plan plan_of(const struct scan_device *device, const struct scan_rule *rule,
+                                   const struct scan_plan *scan, const uint64_t *offsets)
 {
     struct general_plan plan = {};
     bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
@@ -84,8 +99,6 @@ static struct general_plan plan_of(const struct scan_rule *rule, const struct sc
     plan.output = rule->output;
     plan.input_bytes = (int)codec_bytes(rule->input);
     plan.output_bytes = (int)codec_bytes(rule->output);
-    plan.scan.input.access = scan_access_of(scan, &scan->input, plan.input_bytes);
-    plan.scan.output.access = scan_access_of(scan, &scan->output, plan.output_bytes);
     plan.kind = rule->kind;
     plan.wide[0] = codec_class(rule->input) == SCAND_CLASS_F64;
     plan.wide[1] = rule->intermediate == SCAND_DTYPE_F64;
@@ -93,43 +106,26 @@ static struct general_plan plan_of(const struct scan_rule *rule, const struct sc
     plan.zero = codec_is_integer(rule->input) ? operator_identity_whole(rule->op, rule->input) ^ plan.flip : 0;
     plan.offsets = offsets;
     plan.demean = rule->demean;
+    plan.scan.ahead = select_general_is_ahead(rule, scan, device->shared_max);
+    plan.scan.room = room_of(&plan);
     return plan;
-}
-
-/* Slots of shared memory that a warp has. */
-static int room_of(const struct general_plan *plan, bool ahead)
-{
-    int widest = plan->input_bytes > plan->output_bytes ? plan->input_bytes : plan->output_bytes;
-    return ahead ? WORDS_SLOTS(plan->input_bytes) + WORDS_STAGE(plan->output_bytes) : GENERAL_LEAVES * widest + 8;
-}
-
-static size_t shared_bytes_of(const struct general_plan *plan, int warps)
-{
-    return (size_t)warps * room_of(plan, plan->scan.ahead) * SLOT_BYTES;
 }
 
 static cudaError_t launch(struct scan_device *device, const struct general *general, struct general_plan *plan,
                           cudaStream_t stream)
 {
     struct scan_plan *scan = &plan->scan;
-    const int warps = scan_plan_warps(scan->length);
+    const int warps = scan_warps(scan->length);
+    const void *kernel = general->kernels[scan->ahead];
+    const size_t shared_bytes = (size_t)warps * scan->room * SLOT_BYTES;
     int resident = 0;
-    cudaError_t error = cudaSuccess;
-    scan->ahead = scan->input.access == ACCESS_SLOTS && scan->output.access == ACCESS_SLOTS;
-    if (scan->ahead)
-        error = scan_kernel_resident(general->kernels[true], warps * WARP, shared_bytes_of(plan, warps), &resident);
-    if (resident == 0 && !error) {
-        scan->ahead = false;
-        error = scan_kernel_resident(general->kernels[false], warps * WARP, shared_bytes_of(plan, warps), &resident);
-    }
+    cudaError_t error = scan_kernel_resident(kernel, warps * WARP, shared_bytes, &resident);
     if (error || resident == 0)
         return error ? error : cudaErrorNotSupported;
-    scan->room = room_of(plan, scan->ahead);
     scan->progress = scan_progress_take(device, warps);
     void *arguments[] = {plan};
-    return scan_kernel_launch(general->kernels[scan->ahead],
-                              scan_least((uint64_t)device->processors * resident, scan->items), warps * WARP, arguments,
-                              shared_bytes_of(plan, warps), stream);
+    return scan_kernel_launch(kernel, scan_least((uint64_t)device->processors * resident, scan->items), warps * WARP,
+                              arguments, shared_bytes, stream);
 }
 
 /* Of the rows' blocks first, and then of the levels above. */
@@ -149,14 +145,14 @@ static cudaError_t totals_make(struct scan_device *device, struct general_plan p
 cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
                                 const uint64_t *offsets, double *totals, cudaStream_t stream)
 {
-    return totals_make(device, plan_of(rule, scan, offsets), totals, stream);
+    return totals_make(device, plan_of(device, rule, scan, offsets), totals, stream);
 }
 
 cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
                          const uint64_t *offsets, void *workspace, cudaStream_t stream)
 {
     const struct general *general = general_of(rule);
-    struct general_plan plan = plan_of(rule, scan, offsets);
+    struct general_plan plan = plan_of(device, rule, scan, offsets);
     cudaError_t error = cudaSuccess;
     if (rule->demean && scan->blocks > 1) {
         double *totals = (double *)workspace;

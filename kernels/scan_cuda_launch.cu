@@ -10,12 +10,20 @@ static __device__ struct scan_progress launch_progress[LAUNCHES_MAX];
 
 cudaError_t scan_device_find(struct scan_device *device)
 {
-    int id = 0;
+    int id = 0, major = 0, minor = 0, cooperative = 0;
+    const struct {
+        int *value;
+        enum cudaDeviceAttr attribute;
+    } wanted[] = {{&major, cudaDevAttrComputeCapabilityMajor},
+                  {&minor, cudaDevAttrComputeCapabilityMinor},
+                  {&device->processors, cudaDevAttrMultiProcessorCount},
+                  {&device->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin},
+                  {&cooperative, cudaDevAttrCooperativeLaunch}};
     cudaError_t error = cudaGetDevice(&id);
-    if (!error)
-        error = cudaDeviceGetAttribute(&device->processors, cudaDevAttrMultiProcessorCount, id);
-    if (!error)
-        error = cudaDeviceGetAttribute(&device->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]) && !error; i++)
+        error = cudaDeviceGetAttribute(wanted[i].value, wanted[i].attribute, id);
+    device->capability = 10 * major + minor;
+    device->cooperative = cooperative;
     if (!error)
         error = cudaGetSymbolAddress((void **)&device->progress, launch_progress);
     return scan_cleared(error);

@@ -8,14 +8,12 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/select.h"
+
 #define SCAN_GRID_MAX 65535 /* thread blocks of a launch that has no reason for more */
 
-struct scan_progress;
-
 /* What scan_device_find finds out about the current device, and the launches so far. */
-struct scan_device {
-    int processors;
-    int shared_max;                 /* bytes of shared memory that a thread block may have */
+struct scan_device : select_device {
     struct scan_progress *progress; /* in its memory */
     uint64_t launches;
 };

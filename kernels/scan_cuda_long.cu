@@ -22,33 +22,15 @@ static const void *kernel_of(const struct scan_rule *rule, bool aligned)
     return long_kernels[2 * number + aligned];
 }
 
-cudaError_t scan_long_load(struct scan_long_device *device, int processors)
+cudaError_t scan_long_load(const struct scan_device *device, struct scan_long_device *longer)
 {
-    int id = 0, cooperative = 0, shared_max = 0, major = 0, resident = 1;
-    cudaError_t error = cudaGetDevice(&id);
-    if (!error)
-        error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, id);
-    if (!error)
-        error = cudaDeviceGetAttribute(&shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
-    if (!error)
-        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
-    bool able = cooperative && major >= 9 && shared_max >= LONG_SHARED_ALL;
-    for (int i = 0; i < LONG_KERNELS && able && resident > 0 && !error; i++)
+    const bool able = device->capability >= 90 && device->shared_max >= LONG_SHARED_ALL;
+    int resident = able;
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < LONG_KERNELS && resident > 0 && !error; i++)
         error = scan_kernel_load_resident(long_kernels[i], LONG_THREADS, LONG_SHARED, &resident);
-    device->grid = able && resident > 0 ? processors : 0;
+    longer->grid = resident > 0 ? device->processors : 0;
     return error;
-}
-
-/*
- * One pass over rows that do not fit goes faster by totals, carries and values in launches of their own, although they
- * read the row twice: one row of 10^9 samples at 0.66 of the speed of a copy by f32 and 0.64 by f64, against 0.53 and
- * 0.55 this way (H200).
- */
-bool scan_long_takes(const struct scan_long_device *device, const struct scan_rule *rule, const struct scan_plan *plan)
-{
-    bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
-    return device->grid > 0 && !(wide && rule->accumulator != SCAND_ACCUMULATOR_F32) &&
-           (rule->pass_count > 1 || scan_long_fits(device, plan));
 }
 
 /* A record takes twice the bytes of its sum. Where results take a launch of their own there are, beside the records of
@@ -56,11 +38,6 @@ bool scan_long_takes(const struct scan_long_device *device, const struct scan_ru
 uint64_t scan_long_workspace_bytes(const struct scan_rule *rule, uint64_t sums, uint64_t sum_bytes)
 {
     return 2 * rule->pass_count * sums * sum_bytes;
-}
-
-bool scan_long_fits(const struct scan_long_device *device, const struct scan_plan *plan)
-{
-    return plan->blocks <= (uint64_t)device->grid;
 }
 
 /* Whether there is nothing to decode or encode. */
@@ -82,18 +59,20 @@ static uint64_t plan_places(struct long_plan *plan, const struct scan_rule *rule
 }
 
 cudaError_t scan_long_run(const struct scan_long_device *device, const struct scan_rule *rule, struct scan_plan *scan,
-                          bool aligned, void *workspace, cudaStream_t stream)
+                          bool sums_only, void *workspace, cudaStream_t stream)
 {
     struct long_plan plan = {};
     plan.scan = *scan;
-    plan.sums_only = !scan_long_fits(device, scan);
+    plan.sums_only = sums_only;
     uint64_t record_bytes = plan_places(&plan, rule, (char *)workspace);
     memcpy(scan->sums, plan.scan.sums, sizeof(scan->sums));
     uint64_t grid = scan->items < (uint64_t)device->grid ? scan->items : (uint64_t)device->grid;
     void *arguments[] = {&plan};
+    if (grid == 0)
+        return cudaErrorInitializationError;
     cudaError_t error = cudaMemsetAsync(workspace, 0, record_bytes, stream);
     if (!error)
-        error = cudaLaunchCooperativeKernel(kernel_of(rule, aligned && is_native(rule)), dim3((unsigned)grid),
-                                            dim3(LONG_THREADS), arguments, LONG_SHARED, stream);
+        error = cudaLaunchCooperativeKernel(kernel_of(rule, scan_plan_is_aligned(scan) && is_native(rule)),
+                                            dim3((unsigned)grid), dim3(LONG_THREADS), arguments, LONG_SHARED, stream);
     return scan_cleared(error);
 }

@@ -1,5 +1,5 @@
 /*
- * Rows of several order blocks in one launch (cuda/long.cuh): chosen and launched here, for scan_cuda.cu.
+ * Rows of several order blocks in one launch (cuda/long.cuh): launched here, for scan_cuda.cu.
  */
 #ifndef KERNELS_SCAN_CUDA_LONG_H
 #define KERNELS_SCAN_CUDA_LONG_H
@@ -13,22 +13,16 @@ struct scan_long_device {
 };
 
 /* Loads the kernels on the current device. */
-cudaError_t scan_long_load(struct scan_long_device *device, int processors);
-
-/* Whether rows of more than one block that a rule for sums of f32 scans go this way. */
-bool scan_long_takes(const struct scan_long_device *device, const struct scan_rule *rule, const struct scan_plan *plan);
+cudaError_t scan_long_load(const struct scan_device *device, struct scan_long_device *longer);
 
 /* What it needs where `sums` sums of `sum_bytes` make one pass's trees; at least as much as other ways do. */
 uint64_t scan_long_workspace_bytes(const struct scan_rule *rule, uint64_t sums, uint64_t sum_bytes);
 
-/* Whether the blocks of a row are so few that one launch does everything. */
-bool scan_long_fits(const struct scan_long_device *device, const struct scan_plan *plan);
-
 /*
- * Where they fit: scans. Else, for two passes: sets plan->sums, to the carries into all blocks in the first pass and
- * the blocks' totals in the second. `aligned`: all rows begin with a slot.
+ * Scans or, with sums_only, sets plan->sums: to the carries into all blocks in the first of two passes, and to the
+ * blocks' totals in the second. A row has no more blocks than thread blocks are resident, if it is to be scanned.
  */
-cudaError_t scan_long_run(const struct scan_long_device *device, const struct scan_rule *rule, struct scan_plan *plan,
-                          bool aligned, void *workspace, cudaStream_t stream);
+cudaError_t scan_long_run(const struct scan_long_device *longer, const struct scan_rule *rule, struct scan_plan *plan,
+                          bool sums_only, void *workspace, cudaStream_t stream);
 
 #endif

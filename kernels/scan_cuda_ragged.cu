@@ -45,26 +45,9 @@ cudaError_t scan_ragged_load(struct scan_ragged_device *device, int processors)
 {
     device->processors = processors;
     for (int i = 0; i < SCAN_RAGGEDS; i++)
-        /* Where a device has too little shared memory for it, resident stays 0 and the general kernel does the work. */
+        /* Where a device has too little shared memory, resident stays 0 and select.c chooses other kernels. */
         scan_kernel_load_resident(kernels[i], RAGGED_WARPS * WARP, RAGGED_SHARED, &device->resident[i]);
     return scan_kernel_load((const void *)ragged_plan_kernel);
-}
-
-static bool is_contiguous(const void *base, int64_t stride)
-{
-    return (uintptr_t)base % sizeof(float) == 0 && stride == sizeof(float);
-}
-
-/* What is between passes must have room where samples and results do. */
-bool scan_ragged_takes(const struct scan_ragged_device *device, const struct scan_rows *rows)
-{
-    const struct scan_rule *rule = &rows->rule;
-    const bool f32_between =
-        rule->pass_count == 1 || rule->intermediate == SCAND_DTYPE_F32 || rule->accumulator == SCAND_ACCUMULATOR_F32;
-    return rows->row_count <= UINT32_MAX && rule->op == SCAND_OPERATOR_SUM && rule->kind != SCAND_KIND_HALF &&
-           !rule->demean && rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 && f32_between &&
-           device->resident[scan_short_of(rule)] > 0 && is_contiguous(rows->input, rows->input_stride) &&
-           is_contiguous(rows->output, rows->output_stride);
 }
 
 uint64_t scan_ragged_length_max(const struct scan_ragged_device *device)

@@ -1,5 +1,5 @@
 /*
- * The kernels for ragged rows (cuda/ragged.cuh), chosen and launched. Called by scan_cuda.cu alone.
+ * The kernels for ragged rows (cuda/ragged.cuh), launched. Called by scan_cuda.cu alone.
  */
 #ifndef KERNELS_SCAN_CUDA_RAGGED_H
 #define KERNELS_SCAN_CUDA_RAGGED_H
@@ -18,8 +18,6 @@ struct scan_ragged_device {
 /* Loads the kernels on the current device. */
 cudaError_t scan_ragged_load(struct scan_ragged_device *device, int processors);
 
-/* Whether these rows, ragged ones, are for the kernels here: contiguous sums of f32 into f32. */
-bool scan_ragged_takes(const struct scan_ragged_device *device, const struct scan_rows *rows);
 /* The longest row that they take. */
 uint64_t scan_ragged_length_max(const struct scan_ragged_device *device);
 uint64_t scan_ragged_workspace_bytes(const struct scan_rows *rows);

@@ -1,11 +1,10 @@
 #include "kernels/scan_cuda_reduce.h"
 
 #include "kernels/cuda/reduce.cuh"
-#include "kernels/scan_cuda_plan.h"
+#include "kernels/plan.h"
 
-#define SHORT_MAX    (ORDER_TILE / 2) /* samples of a row of which a warp takes several */
-#define TEAM_TILES   4                /* of a row for each warp of a team, at least */
-#define FINISH_BLOCK 256              /* threads, where each makes a result */
+#define TEAM_TILES   4   /* of a row for each warp of a team, at least */
+#define FINISH_BLOCK 256 /* threads, where each makes a result */
 
 /* Thread blocks are many and leave after a little work, so that processors share it out by themselves: 10,000 x 10,000
  * took 0.098 ms on an H200, and 0.101 with one round of thread blocks that stay. Only of short rows does each take
@@ -101,15 +100,11 @@ static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, 
 {
     const struct scan_rule *rule = &rows->rule;
     const bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
-    struct scan_rows results = *rows;
     struct reduce_plan plan = {};
-    results.output_stride = 0; /* no results lie along the axis */
-    plan.scan = scan_plan_of(&results, first, count);
-    plan.scan.input.access = scan_access_of(&plan.scan, &plan.scan.input, (int64_t)codec_bytes(rule->input));
+    plan.scan = scan_plan_of(rows, first, count);
     plan.reduction = rule->reduction;
     plan.output = rule->output;
-    plan.output_aligned =
-        scan_access_of(&plan.scan, &plan.scan.output, (int64_t)codec_bytes(rule->output)) != ACCESS_BYTES;
+    plan.output_aligned = plan.scan.output.access != ACCESS_BYTES;
     plan.totals = plan.scan.blocks > 1 ? totals : NULL; /* a workspace is there also when none is needed */
     plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
     plan.team = 1;
@@ -131,12 +126,6 @@ static uint64_t grid_of(const struct scan_device *device, uint64_t items, uint64
     uint64_t most = items / (workers * (uint64_t)device->processors * BLOCKS_EACH);
     rounds = scan_least(rounds, most > 0 ? most : 1);
     return scan_least(parts_of(parts_of(items, rounds), workers), GRID_LARGEST);
-}
-
-static bool is_packed(const struct scan_plan *plan, int bytes)
-{
-    return plan->outer_rank == 1 && plan->input.access == ACCESS_SLOTS &&
-           plan->input.outer_strides[0] == (int64_t)plan->length * bytes;
 }
 
 static cudaError_t short_run(const struct scan_device *device, const struct reducer *reducer, struct reduce_plan *plan,
@@ -184,17 +173,17 @@ static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan 
     return scan_kernel_launch(reducer->finisher, scan_least(grid, SCAN_GRID_MAX), (int)threads, arguments, 0, stream);
 }
 
-static cudaError_t even_run(const struct scan_device *device, const struct scan_rows *rows, uint64_t first,
-                            uint64_t count, void *totals, cudaStream_t stream)
+static cudaError_t even_run(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
+                            uint64_t first, uint64_t count, void *totals, cudaStream_t stream)
 {
     const struct reducer *reducer = reducer_of(&rows->rule);
     struct reduce_plan plan = plan_of(rows, first, count, totals);
     cudaError_t error = cudaSuccess;
-    if (rows->length > 0 && rows->length <= SHORT_MAX && is_packed(&plan.scan, reducer->bytes))
+    if (path == SELECT_REDUCE_SHORT)
         return short_run(device, reducer, &plan, stream);
-    if (rows->length > 0)
+    if (path != SELECT_REDUCE_EMPTY)
         error = teams_run(device, reducer, &plan, rows->length, stream);
-    if (!error && (rows->length == 0 || plan.scan.blocks > 1))
+    if (!error && path != SELECT_REDUCE)
         error = finish_run(reducer, &plan, count, stream);
     return error;
 }
@@ -211,13 +200,15 @@ static cudaError_t ragged_run(const struct scan_device *device, const struct sca
     for (uint64_t r = first; r < first + count && rows->length > ORDER_BLOCK && !error; r++) {
         struct scan_rows row = scan_rows_joined(rows, r, 1);
         if (row.length > ORDER_BLOCK)
-            error = even_run(device, &row, 0, 1, totals, stream);
+            error = even_run(device, SELECT_REDUCE_TOTALS, &row, 0, 1, totals, stream);
     }
     return error;
 }
 
-cudaError_t scan_reduce(const struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                        void *workspace, cudaStream_t stream)
+cudaError_t scan_reduce(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
+                        uint64_t first, uint64_t count, void *workspace, cudaStream_t stream)
 {
-    return (rows->offsets ? ragged_run : even_run)(device, rows, first, count, workspace, stream);
+    if (path == SELECT_REDUCE_RAGGED)
+        return ragged_run(device, rows, first, count, workspace, stream);
+    return even_run(device, path, rows, first, count, workspace, stream);
 }

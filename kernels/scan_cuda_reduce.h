@@ -1,5 +1,5 @@
 /*
- * The kernels for reductions (cuda/reduce.cuh), chosen and launched. Called by scan_cuda.cu alone.
+ * The kernels for reductions (cuda/reduce.cuh), their instances and launches. Called by scan_cuda.cu alone.
  */
 #ifndef KERNELS_SCAN_CUDA_REDUCE_H
 #define KERNELS_SCAN_CUDA_REDUCE_H
@@ -12,8 +12,8 @@ cudaError_t scan_reduce_load(const struct scan_device *device);
 
 uint64_t scan_reduce_workspace_bytes(const struct scan_rows *rows, uint64_t count);
 
-/* Queues the reduction of rows first <= r < first + count, ragged or not. */
-cudaError_t scan_reduce(const struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                        void *workspace, cudaStream_t stream);
+/* Queues the reduction of rows first <= r < first + count; one of the paths for that. */
+cudaError_t scan_reduce(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
+                        uint64_t first, uint64_t count, void *workspace, cudaStream_t stream);
 
 #endif

@@ -1,6 +1,6 @@
 #include "kernels/scan_cuda_short.h"
 
-#include "kernels/scan_cuda_plan.h"
+#include "kernels/plan.h"
 
 static const void *const short_kernels[SCAN_SHORTS] = {
     (const void *)short_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
@@ -33,49 +33,35 @@ int scan_short_of(const struct scan_rule *rule)
     }
 }
 
-static size_t lanes_bytes(int length)
+static size_t lanes_bytes(int length, bool ahead)
 {
-    return (size_t)SHORT_WARPS * (1 + (length <= LANES_LENGTH_AHEAD)) * LANES_ROOM(length) * SLOT_BYTES;
+    return (size_t)SHORT_WARPS * (1 + ahead) * LANES_ROOM(length) * SLOT_BYTES;
 }
 
-static cudaError_t lanes_load(struct scan_short_device *shorts, int number)
+static cudaError_t lanes_load(struct scan_short_device *shorts, int number, int shared_max)
 {
     const void *kernel = lanes_kernels[number];
-    const size_t ahead = lanes_bytes(LANES_LENGTH_AHEAD), alone = lanes_bytes(LANES_LENGTH_MAX);
-    cudaError_t error = scan_kernel_share(kernel, ahead > alone ? ahead : alone);
-    for (int length = 1; length <= LANES_LENGTH_MAX && !error; length++) {
-        int blocks = 0;
-        error = scan_kernel_resident(kernel, SHORT_WARPS * WARP, lanes_bytes(length), &blocks);
-        shorts->lanes_resident[number][length] = (uint8_t)blocks;
-    }
+    size_t shared_most = 0;
+    cudaError_t error = scan_kernel_load_most(kernel, shared_max, &shared_most);
+    for (int ahead = 0; ahead < 2; ahead++)
+        for (int length = 1; length <= LANES_LENGTH_MAX && !error; length++) {
+            int blocks = 0;
+            if (lanes_bytes(length, ahead) <= shared_most)
+                error = scan_kernel_resident(kernel, SHORT_WARPS * WARP, lanes_bytes(length, ahead), &blocks);
+            shorts->lanes_resident[number][ahead][length] = (uint8_t)blocks;
+        }
     return error;
 }
 
-cudaError_t scan_short_load(struct scan_short_device *shorts)
+cudaError_t scan_short_load(struct scan_short_device *shorts, int shared_max)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < SCAN_SHORTS && !error; i++) {
         error = scan_kernel_load_resident(short_kernels[i], SHORT_WARPS * WARP, 0, &shorts->resident[i]);
         if (!error)
-            error = lanes_load(shorts, i);
+            error = lanes_load(shorts, i, shared_max);
     }
     return error;
-}
-
-bool scan_short_takes(const struct scan_rule *rule, const struct scan_plan *plan)
-{
-    return plan->length <= ORDER_TILE && rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 &&
-           scan_short_of(rule) >= 0 && scan_side_is_packed(plan, &plan->input) &&
-           scan_side_is_packed(plan, &plan->output);
-}
-
-/* Whether lanes take whole rows: those of few leaves, if what is between passes can lie where samples and results do.
- */
-static bool is_for_lanes(const struct scan_rule *rule, const struct short_plan *plan)
-{
-    bool f32_between = plan->pass_count == 1 || plan->intermediate_f32 || rule->accumulator == SCAND_ACCUMULATOR_F32;
-    return plan->length <= LANES_LENGTH_MAX && plan->length % ORDER_LEAF != 0 && f32_between &&
-           ((uintptr_t)plan->input ^ (uintptr_t)plan->output) % SLOT_BYTES == 0;
 }
 
 static cudaError_t launch(const struct scan_device *device, const void *kernel, struct short_plan *plan, int resident,
@@ -101,7 +87,6 @@ static struct short_plan short_plan_of(const struct scan_plan *scan)
     plan.pass_count = scan->pass_count;
     memcpy(plan.backward, scan->backward, sizeof(plan.backward));
     plan.intermediate_f32 = scan->intermediate_f32;
-    plan.ahead = plan.length <= LANES_LENGTH_AHEAD;
     return plan;
 }
 
@@ -110,10 +95,17 @@ cudaError_t scan_short(const struct scan_device *device, const struct scan_short
 {
     const int number = scan_short_of(rule);
     struct short_plan plan = short_plan_of(scan);
-    const bool lanes = is_for_lanes(rule, &plan);
-    plan.rows_at_once = lanes ? LANES_ROWS(plan.length) : ORDER_FAN / plan.leaves;
-    if (lanes)
-        return launch(device, lanes_kernels[number], &plan, shorts->lanes_resident[number][plan.length],
-                      lanes_bytes(plan.length), stream);
+    plan.rows_at_once = ORDER_FAN / plan.leaves;
     return launch(device, short_kernels[number], &plan, shorts->resident[number], 0, stream);
+}
+
+cudaError_t scan_lanes(const struct scan_device *device, const struct scan_short_device *shorts,
+                       const struct scan_rule *rule, const struct scan_plan *scan, bool ahead, cudaStream_t stream)
+{
+    const int number = scan_short_of(rule);
+    struct short_plan plan = short_plan_of(scan);
+    plan.ahead = ahead;
+    plan.rows_at_once = LANES_ROWS(plan.length);
+    return launch(device, lanes_kernels[number], &plan, shorts->lanes_resident[number][ahead][plan.length],
+                  lanes_bytes(plan.length, ahead), stream);
 }

@@ -1,5 +1,5 @@
 /*
- * The kernels for short rows (cuda/short.cuh, cuda/lanes.cuh): chosen and launched.
+ * The kernels for short rows (cuda/short.cuh, cuda/lanes.cuh): their instances and launches.
  */
 #ifndef KERNELS_SCAN_CUDA_SHORT_H
 #define KERNELS_SCAN_CUDA_SHORT_H
@@ -13,18 +13,19 @@
 /* What scan_short_load finds out about a device: thread blocks per processor. */
 struct scan_short_device {
     int resident[SCAN_SHORTS];
-    uint8_t lanes_resident[SCAN_SHORTS][LANES_LENGTH_MAX + 1]; /* by the rows' length */
+    uint8_t lanes_resident[SCAN_SHORTS][2][LANES_LENGTH_MAX + 1]; /* by short_plan.ahead and the rows' length */
 };
 
 /* Loads the kernels on the current device. */
-cudaError_t scan_short_load(struct scan_short_device *shorts);
+cudaError_t scan_short_load(struct scan_short_device *shorts, int shared_max);
 
 /* Which of them a rule for sums of f32 into f32 takes; -1: none, because a pass leaves f64 of f2. */
 int scan_short_of(const struct scan_rule *rule);
 
-/* Whether they scan these rows, of a rule for sums of f32 forms. */
-bool scan_short_takes(const struct scan_rule *rule, const struct scan_plan *plan);
+/* Queue the scan: a warp takes rows, or a lane, which may fetch ahead. */
 cudaError_t scan_short(const struct scan_device *device, const struct scan_short_device *shorts,
                        const struct scan_rule *rule, const struct scan_plan *plan, cudaStream_t stream);
+cudaError_t scan_lanes(const struct scan_device *device, const struct scan_short_device *shorts,
+                       const struct scan_rule *rule, const struct scan_plan *plan, bool ahead, cudaStream_t stream);
 
 #endif

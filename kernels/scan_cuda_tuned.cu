@@ -1,6 +1,6 @@
 #include "kernels/scan_cuda_tuned.h"
 
-#include "kernels/scan_cuda_plan.h"
+#include "kernels/plan.h"
 
 /* One kernel for what a sum is kept in and what is written.
  * Its name; the sums of the first pass and of a second; the output. */
@@ -87,9 +87,9 @@ static int kernel_of(const struct scan_rule *rule, bool aligned)
 }
 
 cudaError_t scan_tuned_launch(struct scan_device *device, const struct scan_tuned_device *tuned,
-                              const struct scan_rule *rule, bool aligned, struct scan_plan *plan, cudaStream_t stream)
+                              const struct scan_rule *rule, struct scan_plan *plan, cudaStream_t stream)
 {
-    const int number = kernel_of(rule, aligned), warps = scan_plan_warps(plan->length);
+    const int number = kernel_of(rule, scan_plan_is_aligned(plan)), warps = scan_warps(plan->length);
     /* Fetching ahead, unless its shared memory costs thread blocks, which can compute while others fetch. */
     const int with = tuned->resident[number][1][warps], without = tuned->resident[number][0][warps];
     plan->ahead = with >= without;

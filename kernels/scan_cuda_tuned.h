@@ -18,8 +18,8 @@ struct scan_tuned_device {
 /* Loads the kernels on the current device. */
 cudaError_t scan_tuned_load(struct scan_tuned_device *tuned, int shared_max);
 
-/* Queues what the plan says: one launch, of values or of totals. `aligned`: all rows begin with a slot. */
+/* Queues what the plan says: one launch, of values or of totals. */
 cudaError_t scan_tuned_launch(struct scan_device *device, const struct scan_tuned_device *tuned,
-                              const struct scan_rule *rule, bool aligned, struct scan_plan *plan, cudaStream_t stream);
+                              const struct scan_rule *rule, struct scan_plan *plan, cudaStream_t stream);
 
 #endif

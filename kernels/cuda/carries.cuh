@@ -12,17 +12,6 @@
 
 #define CARRIES_THREADS 1024
 
-/* Sums that a row of `blocks` order blocks needs: all levels, one after the other. */
-static inline uint64_t carries_sums(uint64_t blocks)
-{
-    uint64_t sums = blocks;
-    while (blocks > 1) {
-        blocks = (blocks + ORDER_FAN - 1) / ORDER_FAN;
-        sums += blocks;
-    }
-    return sums;
-}
-
 /* One level: totals to exclusive prefixes, and the groups' totals to `totals`. */
 template <class Sum, bool Backward>
 DEVICE void level_up(typename Sum::sum *level, uint64_t members, typename Sum::sum *totals)

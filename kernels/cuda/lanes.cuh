@@ -9,9 +9,6 @@
 #include "kernels/cuda/short.cuh"
 
 #define LANES_LENGTH_MAX (4 * ORDER_LEAF)
-#define LANES_LENGTH_AHEAD                                                                    \
-    (2 * ORDER_LEAF) /* to which rows are fetched ahead: beyond, warps need the shared memory \
-                      */
 
 /* Rows of a warp's turn: 2 of the shortest for a lane, so that there is as much to do as there is to be found out. */
 #define LANES_ROWS(LENGTH) ((LENGTH) <= ORDER_LEAF ? 2 * WARP : WARP)

@@ -14,29 +14,14 @@
 #include <stdint.h>
 
 #include "kernels/cuda/block.cuh"
-#include "kernels/scan.h"
+#include "kernels/plan.h"
 
 /*
  * A tile in shared memory: slots of f32 samples, one more where they do not begin with a slot, and room to the next
  * multiple of 128 bytes, because tiles that begin elsewhere take 10 % longer.
  */
-#define SLOT_BYTES 16
 #define TILE_SLOTS (ORDER_TILE * 4 / SLOT_BYTES)
 #define TILE_ROOM  (TILE_SLOTS + 8)
-
-enum scan_access {
-    ACCESS_SLOTS,   /* contiguous and aligned to the type: a slot at a time */
-    ACCESS_STRIDED, /* aligned to the type, at any stride */
-    ACCESS_BYTES,   /* anything else */
-};
-
-/* The input or output of all rows. */
-struct scan_side {
-    char *base;
-    int64_t outer_strides[SCAN_OUTER_MAX];
-    int64_t stride;
-    enum scan_access access;
-};
 
 /*
  * Where a slot of results of type T, or of f32 samples, lies in a tile. The slots of a leaf, 4 of f32 or 8 of f64,

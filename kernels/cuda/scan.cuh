@@ -27,29 +27,6 @@ struct scan_progress {
     unsigned int finished;    /* thread blocks */
 };
 
-/* What one launch does. */
-struct scan_plan {
-    struct scan_side input, output;
-    uint64_t outer_shape[SCAN_OUTER_MAX];
-    int outer_rank; /* at least 1 */
-    uint64_t length, first_row;
-    uint64_t blocks; /* order blocks per row */
-    uint64_t items;  /* rows x blocks */
-    struct scan_progress *progress;
-    int pass_count;
-    bool backward[SCAND_PASSES_MAX];
-    bool intermediate_f32;
-    enum scand_dtype input_form, output_form; /* of 4 bytes, where they are of class f32 */
-    bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
-    int room;   /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
-
-    /* Where a row has several blocks: per pass an array of sums for every row, of its blocks' totals until they become
-     * carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
-    void *sums[SCAND_PASSES_MAX];
-    uint64_t sums_per_row;
-    int totals_pass;
-};
-
 /* An order block to work on. One thread finds out, for all. */
 struct scan_item {
     char *input, *output;         /* its first sample */

@@ -146,6 +146,10 @@ static int reduction_measure(struct reduce_memory *memory, struct reduction_job 
     snprintf(row.against, sizeof row.against, "%s", READ_NAME);
     snprintf(row.accumulator, sizeof row.accumulator, "f64");
     int error = cudaMalloc(&job->workspace, workspace_bytes(job) + 16);
+    if (job->id == DEFAULT_PATH) {
+        const struct scan_rows rows = scan_rows_of(&job->rows);
+        snprintf(row.kernel, sizeof row.kernel, "%s", scan_cuda_path(&rows, 0, rows.row_count));
+    }
     if (!error)
         error = stopwatch_median(&memory->stopwatch, reduction_start, job, &row.milliseconds);
     if (!error)

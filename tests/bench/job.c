@@ -222,6 +222,8 @@ int job_measure(struct job_memory *memory, const struct job *job, struct bench_r
     launch.rows.input = memory->input + job->offset;
     launch.rows.output = memory->output + job->offset;
     int error = launch_prepare(&launch);
+    if (job->variant == JOB_DEFAULT_PATH)
+        snprintf(row.kernel, sizeof row.kernel, "%s", scan_cuda_path(&launch.rows, 0, launch.rows.row_count));
     if (!error)
         error = stopwatch_median(&memory->stopwatch, launch_start, &launch, &row.milliseconds);
     if (!error)

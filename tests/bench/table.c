@@ -32,15 +32,15 @@ static void print_cell(FILE *to, const char *format, int width, bool known, doub
 
 void bench_print_text(const struct bench_table *table, FILE *to)
 {
-    fprintf(to, "%-34s %-32s %-5s %9s  %6s  %6s  %9s  %8s  %6s  %s\n", "what", "rows x samples", "sums", "ms", "share",
-            "target", "worst ulp", "rounded", "again", "share of");
+    fprintf(to, "%-34s %-32s %-5s %9s  %6s  %6s  %9s  %8s  %6s  %-19s  %s\n", "what", "rows x samples", "sums", "ms",
+            "share", "target", "worst ulp", "rounded", "again", "kernel", "share of");
     for (const struct bench_row *row = table->rows; row < table->rows + table->count; row++) {
         fprintf(to, "%-34s %-32s %-5s %9.3f", row->name, row->shape, row->accumulator, row->milliseconds);
         print_cell(to, "%.3f", 6, row->share > 0, row->share);
         print_cell(to, "%.2f", 6, row->target > 0, row->target);
         print_cell(to, "%.3g", 9, row->checked > 0, row->worst_ulps);
         print_cell(to, "%.6f", 8, row->checked > 0, rounded_share(row));
-        fprintf(to, "  %6s  %s\n", sameness_words[row->same], row->against);
+        fprintf(to, "  %6s  %-19s  %s\n", sameness_words[row->same], row->kernel, row->against);
     }
 }
 
@@ -60,6 +60,8 @@ void bench_print_json(const struct bench_table *table, FILE *to)
             fprintf(to, ", \"worst_ulps\": %.4g", row->worst_ulps);
         if (row->same != BENCH_NOT_COMPARED)
             fprintf(to, ", \"repeatable\": %s", row->same == BENCH_SAME ? "true" : "false");
+        if (row->kernel[0])
+            fprintf(to, ", \"kernel\": \"%s\"", row->kernel);
         fprintf(to, ", \"against\": \"%s\"}%s\n", row->against, row + 1 < table->rows + table->count ? "," : "");
     }
     fprintf(to, "]\n");
@@ -74,7 +76,7 @@ static void print_field(FILE *to, const char *format, bool known, double value)
 
 void bench_print_csv(const struct bench_table *table, FILE *to)
 {
-    fprintf(to, "name,shape,accumulator,against,ms,share,target,worst_ulps,rounded,checked,repeatable\n");
+    fprintf(to, "name,shape,accumulator,against,ms,share,target,worst_ulps,rounded,checked,repeatable,kernel\n");
     for (const struct bench_row *row = table->rows; row < table->rows + table->count; row++) {
         fprintf(to, "%s,%s,%s,%s,%.4f", row->name, row->shape, row->accumulator, row->against, row->milliseconds);
         print_field(to, "%.4f", row->share > 0, row->share);
@@ -82,6 +84,10 @@ void bench_print_csv(const struct bench_table *table, FILE *to)
         print_field(to, "%.4g", row->checked > 0, row->worst_ulps);
         print_field(to, "%.8f", row->checked > 0, rounded_share(row));
         print_field(to, "%.0f", row->checked > 0, (double)row->checked);
-        fprintf(to, ",%s\n", row->same == BENCH_NOT_COMPARED ? "" : row->same == BENCH_SAME ? "yes" : "no");
+        fprintf(to, ",%s,%s\n",
+                row->same == BENCH_NOT_COMPARED ? ""
+                : row->same == BENCH_SAME       ? "yes"
+                                                : "no",
+                row->kernel);
     }
 }

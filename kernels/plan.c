@@ -1,20 +1,38 @@
-#include "kernels/scan_cuda_plan.h"
+#include "kernels/plan.h"
 
-#include "kernels/cuda/carries.cuh"
+#include "kernels/codec.h"
+#include "kernels/order.h"
+
+#define COLUMNS_MIN 4 /* side by side: with fewer, most lanes would be idle */
+
+uint64_t scan_tiles(uint64_t length)
+{
+    return (length + ORDER_TILE - 1) / ORDER_TILE;
+}
 
 uint64_t scan_blocks(uint64_t length)
 {
     return (length + ORDER_BLOCK - 1) / ORDER_BLOCK;
 }
 
-int scan_plan_warps(uint64_t length)
+int scan_warps(uint64_t length)
 {
-    return length > ORDER_BLOCK ? ORDER_FAN : (int)((length + ORDER_TILE - 1) / ORDER_TILE);
+    return length > ORDER_BLOCK ? ORDER_FAN : (int)scan_tiles(length);
+}
+
+uint64_t scan_tree_sums(uint64_t members)
+{
+    uint64_t sums = members;
+    while (members > 1) {
+        members = (members + ORDER_FAN - 1) / ORDER_FAN;
+        sums += members;
+    }
+    return sums;
 }
 
 uint64_t scan_sums(uint64_t length, uint64_t count)
 {
-    return count * carries_sums(scan_blocks(length));
+    return count * scan_tree_sums(scan_blocks(length));
 }
 
 /* Copies the outer axes, without those of one row and with neighbours made one where a single stride serves both. */
@@ -39,7 +57,7 @@ static void plan_axes(struct scan_plan *plan, const struct scan_rows *rows)
     plan->outer_rank = rank > 0 ? rank : 1;
 }
 
-enum scan_access scan_access_of(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
+static enum scan_access access_of(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
 {
     int64_t rows = (int64_t)(intptr_t)side->base;
     for (int axis = 0; axis < plan->outer_rank; axis++)
@@ -64,28 +82,54 @@ bool scan_plan_is_aligned(const struct scan_plan *plan)
     return side_is_aligned(plan, &plan->input) && side_is_aligned(plan, &plan->output);
 }
 
-bool scan_side_is_packed(const struct scan_plan *plan, const struct scan_side *side)
+bool scan_side_is_packed(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
 {
     return plan->outer_rank == 1 && side->access == ACCESS_SLOTS &&
-           side->outer_strides[0] == (int64_t)(plan->length * sizeof(float));
+           side->outer_strides[0] == (int64_t)plan->length * size;
+}
+
+static bool side_is_columns(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
+{
+    return side->access != ACCESS_BYTES && side->outer_strides[plan->outer_rank - 1] == size;
+}
+
+bool scan_plan_is_columns(const struct scan_plan *plan)
+{
+    return plan->length > 1 && plan->outer_shape[plan->outer_rank - 1] >= COLUMNS_MIN &&
+           side_is_columns(plan, &plan->input, codec_bytes(plan->input_form)) &&
+           side_is_columns(plan, &plan->output, codec_bytes(plan->output_form));
+}
+
+uint64_t scan_plan_strips_per_axis(const struct scan_plan *plan)
+{
+    return (plan->outer_shape[plan->outer_rank - 1] + SCAN_STRIP - 1) / SCAN_STRIP;
+}
+
+uint64_t scan_plan_strips(const struct scan_plan *plan)
+{
+    const uint64_t count = plan->items / plan->blocks, columns = plan->outer_shape[plan->outer_rank - 1];
+    if (plan->outer_rank == 1)
+        return (count + SCAN_STRIP - 1) / SCAN_STRIP;
+    const uint64_t strips = ((count - 1) / columns + 2) * scan_plan_strips_per_axis(plan);
+    return strips < count ? strips : count;
 }
 
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     const struct scan_rule *rule = &rows->rule;
-    struct scan_plan plan = {};
+    struct scan_plan plan = {0};
     plan.input.base = (char *)rows->input;
     plan.input.stride = rows->input_stride;
     plan.output.base = (char *)rows->output;
-    plan.output.stride = rows->output_stride;
+    plan.output.stride = rule->operation == SCAND_OPERATION_REDUCE ? 0 : rows->output_stride;
     plan_axes(&plan, rows);
-    plan.input.access = scan_access_of(&plan, &plan.input, sizeof(float));
-    plan.output.access = scan_access_of(&plan, &plan.output, rule->output == SCAND_DTYPE_F64 ? 8 : 4);
+    plan.input.access = access_of(&plan, &plan.input, codec_bytes(rule->input));
+    plan.output.access = access_of(&plan, &plan.output, codec_bytes(rule->output));
     plan.length = rows->length;
     plan.first_row = first;
     plan.blocks = scan_blocks(rows->length);
     plan.items = count * plan.blocks;
-    plan.sums_per_row = carries_sums(plan.blocks);
+    plan.sums_per_row = scan_tree_sums(plan.blocks);
     plan.pass_count = (int)rule->pass_count;
     for (int pass = 0; pass < plan.pass_count; pass++)
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;

@@ -1,0 +1,196 @@
+#include "kernels/select.h"
+
+#include "kernels/codec.h"
+#include "kernels/order.h"
+
+#define X(NAME, WORD) WORD,
+static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
+#undef X
+
+/* What may hold of rows and a device. */
+enum fact {
+    REDUCED = 1 << 0,         /* a reduction */
+    SAMPLES = 1 << 1,         /* of one sample or more */
+    RAGGED_ROWS = 1 << 2,     /* which need not be equally long; */
+    FEW_ROWS = 1 << 3,        /* those, as many as 32 bits can number */
+    AFFINE_MAPS = 1 << 4,     /* the operator affine */
+    SUMS = 1 << 5,            /* select_is_sum */
+    F32 = 1 << 6,             /* from f32 to f32: nothing to decode or encode */
+    SLOTS = 1 << 7,           /* contiguous and aligned to the type, on both sides */
+    PACKED_IN = 1 << 8,       /* the same, row right after row, of the input; */
+    PACKED = 1 << 9,          /* on both sides */
+    ALIGNED = 1 << 10,        /* every row begins with a slot of 16 bytes, on both sides */
+    IN_STEP = 1 << 11,        /* the first sample and the first result are equally far into a slot */
+    PART_LEAF = 1 << 12,      /* the last leaf of a row is not full */
+    FLOAT_BETWEEN = 1 << 13,  /* what a pass leaves for another one, if any, is an f32 or a sum of f32 */
+    DOUBLE_BETWEEN = 1 << 14, /* at most an f64: all but an f64 that goes into sums of f2 */
+    TWO_PASSES = 1 << 15,     /* and not one */
+    TOGETHER = 1 << 16,       /* the device can launch thread blocks that are all resident at once; */
+    FITS = 1 << 17,           /* one on each processor, and a row has no more order blocks */
+    COLUMNS = 1 << 18,        /* rows are columns side by side, on both sides; */
+    STRIPS = 1 << 19,         /* of no more tiles than thread blocks of columns are resident */
+    AHEAD = 1 << 20,          /* select_general_is_ahead */
+};
+
+/* Compute capabilities with limits of their own; others have those of the next lower one. */
+enum { ARCHITECTURES = 7 };
+static const int capabilities[ARCHITECTURES] = {75, 80, 86, 89, 90, 100, 120};
+
+#define STRIPS_MAX (UINT64_C(1) << 26) /* whose numbers are 32 bits */
+
+#define NONE 0
+#define ANY  UINT64_MAX
+
+/*
+ * The table: the first row of which all facts hold, and whose limit the rows' length does not exceed, has the path.
+ *
+ * Figures are shares of the speed of a device copy of the same bytes (of reductions: of a read), forward and backward,
+ * by f32 / f64 / f2, on an H200 (9.0): tests/bench/results/h200-kernels.txt, or the commit that brought the path, which
+ * also has "as ...": what another path reached in its place. Other architectures are not measured: their limits are
+ * those of the H200, or from shared memory, of which a thread block may have 64 KiB on 7.5, 163 on 8.0, 99 on 8.6, 8.9
+ * and 12.0, 227 on 9.0 and 10.0.
+ */
+// clang-format off
+#define PATH(NAME, FACTS, ...) {SELECT_##NAME, FACTS, {__VA_ARGS__}}
+static const struct row {
+    enum select_path path;
+    uint32_t facts;
+    uint64_t longest[ARCHITECTURES]; /* samples of a row */
+} table[] = {
+    /*   path                 facts; the longest row on                                     7.5    8.0    8.6    8.9    9.0   10.0   12.0 */
+
+    /* Those longer than an order block one by one. */
+    PATH(REDUCE_RAGGED,       REDUCED | RAGGED_ROWS,                                        ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    /* Lanes hold leaves of several rows: of 64 samples 0.90. From half a tile on a warp holds one row either way. */
+    PATH(REDUCE_SHORT,        REDUCED | SAMPLES | PACKED_IN,                                256,   256,   256,   256,   256,   256,   256),
+    /* Of 1,000 samples 0.89, of 10,000 0.96. */
+    PATH(REDUCE,              REDUCED | SAMPLES,                                          16384, 16384, 16384, 16384, 16384, 16384, 16384),
+    /* Of 1,000,000 samples 0.97. */
+    PATH(REDUCE_TOTALS,       REDUCED | SAMPLES,                                            ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(REDUCE_EMPTY,        REDUCED,                                                      ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+
+    /* Of 1,000 samples by Pareto's law 0.67 / 0.57 / 0.33. A thread block needs 70 KiB of shared memory. */
+    PATH(RAGGED,              FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | TOGETHER,    NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(RAGGED_AFFINE,       RAGGED_ROWS | AFFINE_MAPS,                                    ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(RAGGED_GENERAL,      RAGGED_ROWS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+
+    /* Of 10,000 samples 0.16 / 0.14 / 0.11. */
+    PATH(AFFINE,              AFFINE_MAPS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+
+    /* Of 24 samples 0.90 / 0.89 / 0.87, as SHORT 0.85 / 0.83 / 0.56. Of whole leaves SHORT is ahead: of 32 0.92 / 0.84 / 0.88.
+     * Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
+    PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
+    /* Of 33 samples 0.84 / 0.85 / 0.66, as SHORT 0.56 / 0.45 / 0.32; of 50 0.88 / 0.86 / 0.67, as SHORT 0.71 / 0.56 / 0.40. */
+    PATH(LANES,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     64,    64,    64,    64,    64,    64,    64),
+    /* Of 500 samples 0.87 / 0.84 / 0.60, as TUNED 0.77 / 0.77 / 0.41. A warp holds no longer row. */
+    PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         512,   512,   512,   512,   512,   512,   512),
+
+    /* 10,000 x 10,000 along axis 0 0.49 / 0.38 / 0.31, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
+    PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+
+    /* Of 10,000 samples 0.96 / 0.94 / 0.66. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
+    PATH(TUNED_ALIGNED,       SUMS | ALIGNED,                                             14848, 16384, 16384, 16384, 16384, 16384, 16384),
+    /* Of 10,007 samples after headers 0.92 / 0.86 / 0.58. */
+    PATH(TUNED,               SUMS,                                                       14848, 16384, 16384, 16384, 16384, 16384, 16384),
+
+    /* Of 100,000 samples 0.77 / 0.65 / 0.43, of 1,000,000 0.62 / 0.57 / 0.41, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block
+     * needs 224 KiB of shared memory. */
+    PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS,                      NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
+    /* A row of 10^9 0.59 / 0.49 of the three transfers that it takes at least. */
+    PATH(LONG_THREE_LAUNCHES, SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES,                NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
+    /* A row of 10^9, one pass, 0.66 / 0.62; as one launch, which would read it once, 0.53 / 0.55. */
+    PATH(TOTALS_FIRST,        SUMS,                                                        NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+
+    /* f16 of 10,000 samples 0.80 / 0.53, f64 0.87; as GENERAL 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
+    PATH(GENERAL_AHEAD,       AHEAD,                                                        ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    /* Any layout of any dtype, in 36 KiB of shared memory at most, which every device has. */
+    PATH(GENERAL,             0,                                                            ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+};
+// clang-format on
+
+static bool is_form(enum scand_dtype dtype)
+{
+    return codec_class(dtype) == SCAND_CLASS_F32 && codec_bytes(dtype) == sizeof(float);
+}
+
+bool select_is_sum(const struct scan_rule *rule)
+{
+    return rule->op == SCAND_OPERATOR_SUM && rule->kind != SCAND_KIND_HALF && !rule->demean && is_form(rule->input) &&
+           (is_form(rule->output) || rule->output == SCAND_DTYPE_F64);
+}
+
+bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max)
+{
+    const int slots = SELECT_AHEAD_SLOTS((int)codec_bytes(rule->input), (int)codec_bytes(rule->output));
+    return plan->input.access == ACCESS_SLOTS && plan->output.access == ACCESS_SLOTS &&
+           scan_warps(plan->length) * slots * SLOT_BYTES + SELECT_DECLARED_BYTES <= shared_max;
+}
+
+static uint32_t facts_of_rule(const struct scan_rule *rule)
+{
+    const bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
+    uint32_t facts = rule->operation == SCAND_OPERATION_REDUCE ? REDUCED : 0;
+    facts |= rule->op == SCAND_OPERATOR_AFFINE ? AFFINE_MAPS : 0;
+    facts |= select_is_sum(rule) ? SUMS : 0;
+    facts |= rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 ? F32 : 0;
+    facts |= !wide || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;
+    facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
+    return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
+}
+
+static uint32_t facts_of_layout(const struct scan_plan *plan)
+{
+    const bool packed_in = scan_side_is_packed(plan, &plan->input, codec_bytes(plan->input_form));
+    const bool packed_out = scan_side_is_packed(plan, &plan->output, codec_bytes(plan->output_form));
+    uint32_t facts = plan->length > 0 ? SAMPLES : 0;
+    facts |= plan->input.access == ACCESS_SLOTS && plan->output.access == ACCESS_SLOTS ? SLOTS : 0;
+    facts |= packed_in ? PACKED_IN : 0;
+    facts |= packed_in && packed_out ? PACKED : 0;
+    facts |= scan_plan_is_aligned(plan) ? ALIGNED : 0;
+    facts |= scan_plan_is_columns(plan) ? COLUMNS : 0;
+    facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % SLOT_BYTES == 0 ? IN_STEP : 0;
+    return facts | (plan->length % ORDER_LEAF != 0 ? PART_LEAF : 0);
+}
+
+static bool strips_fit(const struct scan_plan *plan, const struct select_device *device)
+{
+    const int room = device->shared_max / SELECT_COLUMNS_BYTES;
+    const int resident = room < SELECT_COLUMNS_RESIDENT ? room : SELECT_COLUMNS_RESIDENT;
+    const uint64_t tiles = scan_tiles(plan->length);
+    return tiles <= (uint64_t)(device->processors * resident) && scan_plan_strips(plan) * tiles < STRIPS_MAX;
+}
+
+static uint32_t facts_of(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device)
+{
+    uint32_t facts = facts_of_rule(&rows->rule) | facts_of_layout(plan);
+    facts |= rows->offsets ? RAGGED_ROWS : 0;
+    facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
+    facts |= device->cooperative ? TOGETHER : 0;
+    facts |= plan->blocks <= (uint64_t)device->processors ? FITS : 0;
+    facts |= scan_plan_is_columns(plan) && strips_fit(plan, device) ? STRIPS : 0;
+    return facts | (select_general_is_ahead(&rows->rule, plan, device->shared_max) ? AHEAD : 0);
+}
+
+static int architecture_of(int capability)
+{
+    int architecture = 0;
+    while (architecture + 1 < ARCHITECTURES && capability >= capabilities[architecture + 1])
+        architecture++;
+    return architecture;
+}
+
+enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
+                                const struct select_device *device)
+{
+    const uint32_t facts = facts_of(rows, plan, device);
+    const int architecture = architecture_of(device->capability);
+    const struct row *row = table;
+    while ((row->facts & ~facts) != 0 || plan->length > row->longest[architecture])
+        row++;
+    return row->path;
+}
+
+const char *select_word(enum select_path path)
+{
+    return words[path];
+}

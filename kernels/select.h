@@ -1,0 +1,85 @@
+/*
+ * Which kernel scans rows on a CUDA device: a function of the rule, the rows' layout and the device, read off one table
+ * (select.c), which has every limit and where it was measured. Plain C without CUDA, so that it is tested anywhere.
+ * Bits never depend on it, only speed.
+ *
+ * A kernel for more rows is a path here, a row of the table, a case in scan_cuda.cu and a line of its test.
+ */
+#ifndef KERNELS_SELECT_H
+#define KERNELS_SELECT_H
+
+#include "kernels/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A path is a kernel and how it is launched. Its name; its word. */
+#define SELECT_PATHS(X)                           \
+    /* Reductions (cuda/reduce.cuh). */           \
+    X(REDUCE_SHORT, "reduce-short")               \
+    X(REDUCE, "reduce")                           \
+    X(REDUCE_TOTALS, "reduce-totals")             \
+    X(REDUCE_EMPTY, "reduce-empty")               \
+    X(REDUCE_RAGGED, "reduce-ragged")             \
+    /* Ragged rows (cuda/ragged.cuh). */          \
+    X(RAGGED, "ragged")                           \
+    X(RAGGED_AFFINE, "ragged-affine")             \
+    X(RAGGED_GENERAL, "ragged-general")           \
+    /* cuda/affine.cuh. */                        \
+    X(AFFINE, "affine")                           \
+    /* A lane takes a row (cuda/lanes.cuh). */    \
+    X(LANES_AHEAD, "lanes-ahead")                 \
+    X(LANES, "lanes")                             \
+    /* A warp takes rows (cuda/short.cuh). */     \
+    X(SHORT, "short")                             \
+    /* A thread block a row (cuda/scan.cuh). */   \
+    X(TUNED_ALIGNED, "tuned-aligned")             \
+    X(TUNED, "tuned")                             \
+    /* Lanes take columns (cuda/columns.cuh). */  \
+    X(COLUMNS, "columns")                         \
+    /* Several take a row (cuda/long.cuh). */     \
+    X(LONG_ONE_LAUNCH, "long-one-launch")         \
+    X(LONG_THREE_LAUNCHES, "long-three-launches") \
+    /* cuda/scan.cuh, cuda/carries.cuh. */        \
+    X(TOTALS_FIRST, "totals-first")               \
+    /* Anything (cuda/general.cuh). */            \
+    X(GENERAL_AHEAD, "general-ahead")             \
+    X(GENERAL, "general")
+
+#define X(NAME, WORD) SELECT_##NAME,
+enum select_path { SELECT_PATHS(X) SELECT_PATH_COUNT };
+#undef X
+
+/* What the choice goes by, of a device. */
+struct select_device {
+    int capability; /* compute capability, 90 for 9.0; 75 or more */
+    int processors;
+    int shared_max;   /* bytes of shared memory that a thread block may have */
+    bool cooperative; /* launches of which all thread blocks are resident at once */
+};
+
+/* `plan`: of these rows. They have samples, unless they are reduced. */
+enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
+                                const struct select_device *device);
+const char *select_word(enum select_path path);
+
+/* Whether the kernels for sums of f32 samples know a rule: of 4-byte forms into such or f64. */
+bool select_is_sum(const struct scan_rule *rule);
+
+/* Whether the general kernel fetches ahead. */
+bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max);
+
+/* Slots of shared memory that a warp of it has then, for words of so many bytes; thread blocks declare some more. */
+#define SELECT_AHEAD_SLOTS(INPUT, OUTPUT) (32 * (INPUT) + 8 + ((OUTPUT) == 8 ? 64 : 32 * (OUTPUT)))
+#define SELECT_DECLARED_BYTES             1024
+
+/* Shared memory that a thread block costs which takes columns, and how many of them a processor has at most. */
+#define SELECT_COLUMNS_BYTES    77440
+#define SELECT_COLUMNS_RESIDENT 3
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,288 @@
+/*
+ * Which kernel scans rows: the choice on either side of every limit and for every condition of the table, and that each
+ * path can be reached.
+ */
+#include "kernels/select.h"
+#include "tests/check.h"
+
+#define COUNT(LIST) (sizeof(LIST) / sizeof((LIST)[0]))
+
+#define F64  SCAND_DTYPE_F64
+#define F16  SCAND_DTYPE_F16
+#define I32  SCAND_DTYPE_I32
+#define IBM  SCAND_DTYPE_IBM32
+#define MAX  SCAND_OPERATOR_MAX
+#define HALF SCAND_KIND_HALF
+
+static const struct select_device t4 = {75, 40, 64 << 10, true}, a100 = {80, 108, 163 << 10, true},
+                                  orin = {87, 16, 163 << 10, true}, rtx3090 = {86, 82, 99 << 10, true},
+                                  rtx4090 = {89, 128, 99 << 10, true}, h200 = {90, 132, 227 << 10, true},
+                                  b200 = {100, 148, 227 << 10, true}, rtx5090 = {120, 170, 99 << 10, true},
+                                  no_cooperation = {90, 132, 227 << 10, false};
+
+enum accumulator { IN_F32, IN_F64, IN_F2 };
+enum what { SCAN, SCAN_AFFINE, REDUCE };
+
+/* Rows, where nothing is said of one f32 sample after the other, row after row, from the start of a slot. */
+struct rows {
+    uint64_t length;
+    enum accumulator accumulator;
+    enum what what;
+    enum scand_operator op;
+    enum scand_kind kind;
+    enum scand_dtype input, output;
+    bool demean, wide; /* wide: an f64 between the passes */
+    bool one_pass, ragged, columns;
+    uint64_t gap, input_at, output_at; /* bytes between rows; the first ones' addresses */
+};
+
+static struct scan_rule rule_of(const struct rows *r)
+{
+    static const enum scand_accumulator accumulators[] = {SCAND_ACCUMULATOR_F32, SCAND_ACCUMULATOR_F64,
+                                                          SCAND_ACCUMULATOR_F2};
+    return (struct scan_rule){
+        .operation = r->what == REDUCE ? SCAND_OPERATION_REDUCE : SCAND_OPERATION_SCAN,
+        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+        .pass_count = r->one_pass || r->what == REDUCE ? 1 : 2,
+        .kind = r->kind,
+        .op = r->what == SCAN_AFFINE ? SCAND_OPERATOR_AFFINE : r->op,
+        .accumulator = accumulators[r->accumulator],
+        .intermediate = r->wide ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32,
+        .input = r->input,
+        .output = r->output,
+        .demean = r->demean,
+    };
+}
+
+static int64_t bytes_of(enum scand_dtype dtype)
+{
+    return dtype == F64 ? 8 : dtype == F16 ? 2 : 4;
+}
+
+/* The path of rows first <= r < first + 100. */
+static enum select_path path_from(struct rows r, const struct select_device *device, uint64_t first)
+{
+    static const uint64_t offsets[] = {0, 1};
+    const int64_t in = bytes_of(r.input), out = bytes_of(r.output), length = (int64_t)r.length, gap = (int64_t)r.gap;
+    const struct scan_rows rows = {
+        .rule = rule_of(&r),
+        .length = r.length,
+        .row_count = 1000,
+        .offsets = r.ragged ? offsets : NULL,
+        .outer_rank = r.ragged ? 0 : 1,
+        .outer_shape = {1000},
+        .input_outer_strides = {r.columns ? in : in * length + gap},
+        .output_outer_strides = {r.what == REDUCE || r.columns ? out : out * length + gap},
+        .input_stride = r.columns ? in * 1000 : in,
+        .output_stride = r.columns ? out * 1000 : out,
+        .input = (const void *)(uintptr_t)(4096 + r.input_at),
+        .output = (void *)(uintptr_t)(1048576 + r.output_at),
+    };
+    const struct scan_plan plan = scan_plan_of(&rows, first, 100);
+    return select_path_of(&rows, &plan, device);
+}
+
+static bool reached[SELECT_PATH_COUNT];
+
+static void check_path(int line, struct rows r, const struct select_device *device, enum select_path expected)
+{
+    const enum select_path path = path_from(r, device, 0);
+    reached[path] = true;
+    if (path != expected) {
+        fprintf(stderr, "%s:%d: %s, not %s\n", __FILE__, line, select_word(path), select_word(expected));
+        check_failures++;
+    }
+}
+
+#define ON(DEVICE, PATH, ...) check_path(__LINE__, (struct rows){__VA_ARGS__}, &(DEVICE), SELECT_##PATH)
+#define PATH(NAME, ...)       ON(h200, NAME, __VA_ARGS__)
+
+static void reductions(void)
+{
+    PATH(REDUCE_EMPTY, .what = REDUCE, .length = 0);
+    PATH(REDUCE_SHORT, .what = REDUCE, .length = 1);
+    PATH(REDUCE_SHORT, .what = REDUCE, .length = 256);
+    PATH(REDUCE, .what = REDUCE, .length = 256, .gap = 4);
+    PATH(REDUCE, .what = REDUCE, .length = 256, .columns = true);
+    PATH(REDUCE, .what = REDUCE, .length = 257);
+    PATH(REDUCE, .what = REDUCE, .length = 16384);
+    PATH(REDUCE_TOTALS, .what = REDUCE, .length = 16385);
+    PATH(REDUCE_SHORT, .what = REDUCE, .length = 100, .input = IBM, .output = F64);
+    PATH(REDUCE_SHORT, .what = REDUCE, .length = 100, .input = F16, .output = F64);
+    PATH(REDUCE, .what = REDUCE, .length = 100, .input = F16, .input_at = 1);
+    PATH(REDUCE_RAGGED, .what = REDUCE, .length = 1000000, .ragged = true);
+}
+
+static void ragged_rows(void)
+{
+    PATH(RAGGED, .ragged = true, .length = 1000000);
+    PATH(RAGGED, .ragged = true, .length = 10, .wide = true);
+    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .accumulator = IN_F64, .wide = true);
+    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .accumulator = IN_F2, .wide = true);
+    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .op = MAX);
+    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .output = F64);
+    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .input_at = 2);
+    PATH(RAGGED_AFFINE, .ragged = true, .length = 10, .what = SCAN_AFFINE);
+    ON(t4, RAGGED_GENERAL, .ragged = true, .length = 10);
+    ON(no_cooperation, RAGGED_GENERAL, .ragged = true, .length = 10);
+    ON(rtx4090, RAGGED, .ragged = true, .length = 10);
+    ON(rtx5090, RAGGED, .ragged = true, .length = 10);
+    ON(a100, RAGGED, .ragged = true, .length = 10);
+}
+
+static void short_rows(void)
+{
+    PATH(LANES_AHEAD, .length = 1);
+    PATH(LANES_AHEAD, .length = 31, .accumulator = IN_F2);
+    PATH(SHORT, .length = 16);
+    PATH(SHORT, .length = 32);
+    PATH(LANES, .length = 33);
+    PATH(LANES, .length = 63);
+    PATH(SHORT, .length = 64);
+    PATH(SHORT, .length = 65);
+    PATH(SHORT, .length = 512);
+    PATH(TUNED_ALIGNED, .length = 516);
+    PATH(TUNED, .length = 513);
+    PATH(SHORT, .length = 31, .input_at = 4);
+    PATH(LANES_AHEAD, .length = 31, .input_at = 4, .output_at = 4);
+    PATH(SHORT, .length = 31, .accumulator = IN_F64, .wide = true);
+    PATH(LANES_AHEAD, .length = 31, .accumulator = IN_F64, .wide = true, .one_pass = true);
+    PATH(LANES_AHEAD, .length = 31, .wide = true);
+    PATH(TUNED, .length = 31, .accumulator = IN_F2, .wide = true);
+    PATH(TUNED_ALIGNED, .length = 31, .gap = 4);
+    PATH(TUNED, .length = 31, .gap = 8);
+    PATH(TUNED, .length = 31, .output = F64);
+    PATH(TUNED, .length = 31, .input = IBM);
+}
+
+static void rows_of_a_block(void)
+{
+    PATH(TUNED_ALIGNED, .length = 10000);
+    PATH(TUNED_ALIGNED, .length = 10000, .input = IBM, .output = F64, .accumulator = IN_F2, .gap = 240);
+    PATH(TUNED, .length = 10000, .output_at = 4);
+    PATH(TUNED, .length = 10007);
+    PATH(TUNED, .length = 10000, .input_at = 1);
+    PATH(TUNED_ALIGNED, .length = 16384);
+    ON(t4, TUNED_ALIGNED, .length = 14848);
+    ON(t4, GENERAL, .length = 14849);
+    ON(t4, GENERAL, .length = 16384);
+    ON(rtx3090, TUNED_ALIGNED, .length = 16384);
+}
+
+static void rows_of_blocks(void)
+{
+    const uint64_t most = 132 * 16384;
+    PATH(LONG_ONE_LAUNCH, .length = 16385);
+    PATH(LONG_ONE_LAUNCH, .length = most, .one_pass = true);
+    PATH(LONG_THREE_LAUNCHES, .length = most + 1);
+    PATH(TOTALS_FIRST, .length = most + 1, .one_pass = true);
+    PATH(LONG_ONE_LAUNCH, .length = most, .wide = true);
+    PATH(TOTALS_FIRST, .length = most, .wide = true, .accumulator = IN_F64);
+    PATH(TOTALS_FIRST, .length = most, .wide = true, .accumulator = IN_F2);
+    PATH(LONG_ONE_LAUNCH, .length = most, .wide = true, .accumulator = IN_F2, .one_pass = true);
+    ON(b200, LONG_ONE_LAUNCH, .length = 148 * 16384);
+    ON(b200, LONG_THREE_LAUNCHES, .length = 148 * 16384 + 1);
+    ON(no_cooperation, TOTALS_FIRST, .length = 16385);
+    ON(a100, TOTALS_FIRST, .length = 16385);
+    ON(rtx5090, TOTALS_FIRST, .length = 16385);
+    ON(t4, GENERAL, .length = 16385);
+}
+
+static void columns(void)
+{
+    PATH(COLUMNS, .length = 2, .columns = true);
+    PATH(COLUMNS, .length = 10000, .columns = true, .input = IBM, .output = F64, .accumulator = IN_F2);
+    PATH(TUNED, .length = 10000, .columns = true, .input_at = 1);
+    PATH(TUNED, .length = 10000, .columns = true, .accumulator = IN_F64, .wide = true);
+    PATH(GENERAL, .length = 10000, .columns = true, .op = MAX);
+    /* As many tiles as there are thread blocks: three on each processor, or as many as its shared memory holds. */
+    PATH(COLUMNS, .length = 3 * 132 * 512, .columns = true);
+    PATH(LONG_ONE_LAUNCH, .length = 3 * 132 * 512 + 1, .columns = true);
+    ON(a100, COLUMNS, .length = 2 * 108 * 512, .columns = true);
+    ON(a100, TOTALS_FIRST, .length = 2 * 108 * 512 + 1, .columns = true);
+    ON(rtx4090, COLUMNS, .length = 128 * 512, .columns = true);
+    ON(rtx4090, TOTALS_FIRST, .length = 128 * 512 + 1, .columns = true);
+    ON(t4, TUNED, .length = 2, .columns = true);
+    ON(no_cooperation, TUNED, .length = 2, .columns = true);
+}
+
+static void all_else(void)
+{
+    PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
+    PATH(GENERAL_AHEAD, .length = 10, .op = MAX);
+    PATH(GENERAL_AHEAD, .length = 10, .kind = HALF);
+    PATH(GENERAL_AHEAD, .length = 10, .demean = true);
+    PATH(GENERAL_AHEAD, .length = 10, .output = F16);
+    PATH(GENERAL_AHEAD, .length = 1000000, .input = I32, .output = I32);
+    PATH(GENERAL, .length = 10, .op = MAX, .columns = true);
+    PATH(GENERAL, .length = 10, .input = F16, .input_at = 1);
+    PATH(GENERAL, .length = 10, .input = F16, .output_at = 2);
+    /* 5,248 bytes for each warp and 1,024: as many tiles. */
+    PATH(GENERAL_AHEAD, .length = 16384, .input = F64, .output = F64);
+    ON(a100, GENERAL_AHEAD, .length = 31 * 512, .input = F64, .output = F64);
+    ON(a100, GENERAL, .length = 31 * 512 + 1, .input = F64, .output = F64);
+    ON(rtx4090, GENERAL_AHEAD, .length = 19 * 512, .input = F64, .output = F64);
+    ON(rtx4090, GENERAL, .length = 19 * 512 + 1, .input = F64, .output = F64);
+    ON(t4, GENERAL_AHEAD, .length = 12 * 512, .input = F64, .output = F64);
+    ON(t4, GENERAL, .length = 12 * 512 + 1, .input = F64, .output = F64);
+}
+
+/* What does not fit the shared memory of a thread block is not chosen, nor what its architecture cannot do. */
+static void shared_memory(void)
+{
+    static const struct select_device *const all[] = {&t4, &a100, &orin, &rtx3090, &rtx4090, &h200, &b200, &rtx5090};
+    for (size_t i = 0; i < COUNT(all); i++)
+        for (uint64_t tiles = 1; tiles <= 200; tiles++) {
+            const struct rows even = {.length = tiles * 512}, ragged = {.length = tiles * 512, .ragged = true};
+            const enum select_path path = path_from(even, all[i], 0);
+            const int left =
+                all[i]->shared_max - (path == SELECT_LONG_ONE_LAUNCH                         ? 225280
+                                      : path == SELECT_TOTALS_FIRST                          ? 32 * 2176 + 640
+                                      : path == SELECT_TUNED || path == SELECT_TUNED_ALIGNED ? (int)tiles * 2176 + 640
+                                                                                             : 0);
+            CHECK(left >= 0);
+            CHECK(path_from(ragged, all[i], 0) == SELECT_RAGGED_GENERAL || all[i]->shared_max >= 69632 + 4096);
+        }
+}
+
+/* Which rows a call scans is no matter, nor where in memory slots begin. */
+static void the_same_for_all_rows(void)
+{
+    for (uint64_t length = 1; length < 40000; length += length / 20 + 1) {
+        const struct rows here = {.length = length}, there = {.length = length, .input_at = 64, .output_at = 96};
+        CHECK_EQ(path_from(here, &h200, 900), path_from(here, &h200, 0));
+        CHECK_EQ(path_from(there, &h200, 0), path_from(here, &h200, 0));
+    }
+}
+
+static void every_path(void)
+{
+    for (int path = 0; path < SELECT_PATH_COUNT; path++)
+        if (!reached[path]) {
+            fprintf(stderr, "no test takes the path %s\n", select_word((enum select_path)path));
+            check_failures++;
+        }
+}
+
+/* Runs all cases first, so that it can also be run alone. */
+static void every_path_is_reached(void)
+{
+    reductions();
+    ragged_rows();
+    short_rows();
+    rows_of_a_block();
+    rows_of_blocks();
+    columns();
+    all_else();
+    every_path();
+}
+
+static const struct test tests[] = {
+    TEST(reductions), TEST(ragged_rows), TEST(short_rows),    TEST(rows_of_a_block),       TEST(rows_of_blocks),
+    TEST(columns),    TEST(all_else),    TEST(shared_memory), TEST(the_same_for_all_rows), TEST(every_path_is_reached),
+    TEST_END};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}
