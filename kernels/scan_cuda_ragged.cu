@@ -30,14 +30,17 @@ static struct parts parts_of(const struct scan_rows *rows)
     struct parts parts = {(sizeof(struct ragged_counts) + 15) / 16 * 16};
     parts.records_at = parts.longs_at + longs * sizeof(struct ragged_long);
     parts.records_bytes = 2 * longs * RAGGED_RECORDS * sizeof(record);
-    parts.items_at[RAGGED_ALONE] = (parts.records_at + SCAND_PASSES_MAX * parts.records_bytes + 15) / 16 * 16;
-    for (int kind = RAGGED_ALONE; kind < RAGGED_LONG; kind++) {
-        /* Rows of this class and of those after it have more samples than RAGGED_TILES << (kind - 1) tiles. */
-        const uint64_t shorter = kind == RAGGED_ALONE ? 1 : (uint64_t)(RAGGED_TILES * ORDER_TILE) << (kind - 1);
-        parts.items_at[kind + 1] =
-            parts.items_at[kind] + scan_least(rows->row_count, samples / shorter) * sizeof(struct ragged_item);
+    parts.size_bytes = (parts.records_at + SCAND_PASSES_MAX * parts.records_bytes + 15) / 16 * 16;
+    for (int kind = RAGGED_ALONE; kind < RAGGED_CLASSES; kind++) {
+        /* All rows of a class have more samples than so many. */
+        const uint64_t more_than =
+            kind == RAGGED_ALONE ? ORDER_TILE : (uint64_t)(RAGGED_TILES * ORDER_TILE) << (kind - 1);
+        const uint64_t items = kind == RAGGED_LONG   ? 2 * longs
+                               : kind == RAGGED_TILE ? rows->row_count
+                                                     : samples / more_than;
+        parts.items_at[kind] = parts.size_bytes;
+        parts.size_bytes += items * sizeof(struct ragged_item);
     }
-    parts.size_bytes = parts.items_at[RAGGED_LONG] + 2 * longs * sizeof(struct ragged_item);
     return parts;
 }
 
@@ -77,7 +80,6 @@ static struct ragged_plan plan_of(const struct scan_ragged_device *device, const
         plan.records[pass] = (record *)(base + parts.records_at + pass * parts.records_bytes);
     }
     plan.length_max = scan_ragged_length_max(device);
-    plan.takers = rows->length > ORDER_BLOCK ? device->processors : 0;
     plan.counts = (struct ragged_counts *)base;
     plan.longs = (struct ragged_long *)(base + parts.longs_at);
     for (int kind = 0; kind < RAGGED_CLASSES; kind++)
@@ -98,7 +100,7 @@ cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct sc
         error = scan_kernel_launch((const void *)ragged_plan_kernel, plan_grid, PLAN_THREADS, arguments, 0, stream);
     if (error)
         return error;
-    if (plan.takers == 0)
+    if (rows->length <= ORDER_BLOCK)
         return scan_kernel_launch(kernels[number], scan_least(resident, count), threads, arguments, RAGGED_SHARED,
                                   stream);
     return scan_cleared(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)resident), dim3(threads), arguments,

@@ -171,13 +171,15 @@ static cudaError_t lane_scan(const struct lane *lane, struct scan_rows rows, uin
 static int run_streams(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
 {
     struct lane lanes[2] = {0};
+    struct scan_rows there = *rows;
+    void *offsets = NULL;
     const int scans = memory->input == memory->output ? 1 : 4;
     void *second = malloc(memory->output_bytes);
-    cudaError_t e = second ? cudaSuccess : cudaErrorMemoryAllocation;
+    cudaError_t e = second ? offsets_copy(&there, &offsets) : cudaErrorMemoryAllocation;
     for (int i = 0; i < 2 && e == cudaSuccess; i++)
         e = lane_create(&lanes[i], rows, count, memory);
     for (int i = 0; i < 2 * scans && e == cudaSuccess; i++)
-        e = lane_scan(&lanes[i % 2], *rows, first, count, memory);
+        e = lane_scan(&lanes[i % 2], there, first, count, memory);
     if (e == cudaSuccess)
         e = cudaDeviceSynchronize();
     if (e == cudaSuccess)
@@ -187,6 +189,7 @@ static int run_streams(const struct scan_rows *rows, uint64_t first, uint64_t co
     bool same = e == cudaSuccess && memcmp(second, memory->output, memory->output_bytes) == 0;
     for (int i = 0; i < 2; i++)
         lane_destroy(&lanes[i]);
+    cudaFree(offsets);
     free(second);
     if (!same)
         fprintf(stderr, "CUDA: %s\n", e != cudaSuccess ? cudaGetErrorString(e) : "two streams came to different bits");

@@ -755,12 +755,19 @@ static void cuda_columns_at_once(void)
     suite_run("streams", columns);
 }
 
+/* Rows over an order block wait for each other across thread blocks. */
+static void cuda_ragged_at_once(void)
+{
+    suite_run("streams", ragged_small);
+}
+
 static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS)
                                         TEST(cuda_small),
                                     TEST(cuda_columns),
                                     TEST(cuda_few_columns),
                                     TEST(cuda_columns_at_once),
                                     TEST(cuda_ragged_small),
+                                    TEST(cuda_ragged_at_once),
                                     TEST(cuda_longer_rows),
                                     TEST(cuda_longer_rows_at_once),
                                     TEST_END};

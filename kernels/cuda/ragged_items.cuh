@@ -1,0 +1,168 @@
+/*
+ * Ragged rows (scan.h) as items: what a warp, a team of warps or a thread block of the kernel (ragged.cuh) takes at a
+ * time. A launch of its own makes them of the offsets, sorted into classes by length.
+ */
+#ifndef KERNELS_CUDA_RAGGED_ITEMS_CUH
+#define KERNELS_CUDA_RAGGED_ITEMS_CUH
+
+#include "kernels/cuda/long_tree.cuh"
+#include "kernels/cuda/short.cuh"
+
+#define RAGGED_WARPS  8                          /* of a thread block */
+#define RAGGED_TILES  (ORDER_FAN / RAGGED_WARPS) /* that a warp has room for */
+#define RAGGED_ROOM   (RAGGED_TILES * TILE_ROOM) /* slots of it */
+#define RAGGED_SHARED ((size_t)RAGGED_WARPS * RAGGED_ROOM * SLOT_BYTES)
+#define RAGGED_BLOCKS 3  /* on a processor, if there is shared memory for them */
+#define RAGGED_AHEAD  4u /* items that a warp takes at a time */
+
+/* The n-th is for teams of 2^n warps, but for the last two: parts of long rows, and items of one tile. */
+enum ragged_class { RAGGED_ALONE, RAGGED_PAIR, RAGGED_FOUR, RAGGED_ALL, RAGGED_LONG, RAGGED_TILE, RAGGED_CLASSES };
+
+struct ragged_item {
+    uint64_t first;   /* sample of the line */
+    uint32_t row;     /* the first one; of a long row its index among these */
+    uint16_t samples; /* 0: no more work */
+    uint16_t number;  /* of rows; of a long one which order block this is */
+};
+
+/* A row of several order blocks. */
+struct ragged_long {
+    uint32_t item, blocks; /* its first item, and how many it has */
+};
+
+/* All zero before a launch. */
+struct ragged_counts {
+    unsigned int made[RAGGED_CLASSES], taken[RAGGED_CLASSES], longs;
+};
+
+struct ragged_plan {
+    const char *input; /* sample 0 of the line */
+    char *output;
+    const uint64_t *offsets; /* rows + 1 */
+    uint64_t rows;
+    int pass_count;
+    bool backward[SCAND_PASSES_MAX];
+    uint64_t length_max; /* rows beyond are not for these kernels */
+    struct ragged_counts *counts;
+    struct ragged_item *items[RAGGED_CLASSES];
+    struct ragged_long *longs;
+    record *records[SCAND_PASSES_MAX]; /* of long rows, RAGGED_RECORDS for each item */
+};
+
+#define RAGGED_RECORDS 4 /* words: a tree over n > 1 items has less than 2 n sums, of 2 words at most */
+
+/* The sum over this lane and those before it. */
+DEVICE int lanes_upto(int value)
+{
+#pragma unroll
+    for (int distance = 1; distance < WARP; distance *= 2) {
+        int before = __shfl_up_sync(~0u, value, distance);
+        value += lane_index() >= distance ? before : 0;
+    }
+    return value;
+}
+
+DEVICE int ragged_leaves(int samples)
+{
+    return (samples + ORDER_LEAF - 1) / ORDER_LEAF;
+}
+
+DEVICE int ragged_tiles(int samples)
+{
+    return (samples + ORDER_TILE - 1) / ORDER_TILE;
+}
+
+/* A lane's row as an item, unless it is in a group. */
+struct ragged_row {
+    struct ragged_item item;
+    int kind; /* an enum ragged_class, or none */
+};
+
+/*
+ * Rows of at most a tile, one after the other, become items of as many as have leaves for 32 lanes. Each is made by the
+ * lane of its first row.
+ */
+DEVICE void ragged_group(struct ragged_row *row, uint64_t end, bool is_short)
+{
+    const int lane = lane_index(), leaves = is_short ? ragged_leaves((int)(end - row->item.first)) : WARP + 1;
+    const int upto = lanes_upto(leaves), most = upto - leaves + WARP;
+    int next = 0; /* where a group that begins here would end */
+#pragma unroll
+    for (int step = WARP / 2; step > 0; step /= 2)
+        if (__shfl_sync(~0u, upto, next + step - 1) <= most)
+            next += step;
+    next += __shfl_sync(~0u, upto, next) <= most;
+    next = max(next, lane + 1); /* what is not short is on its own */
+    const uint64_t group_end = __shfl_sync(~0u, end, next - 1);
+    bool begins = __all_sync(~0u, next == lane + 1); /* nothing fits together */
+    for (int begin = begins ? WARP : 0; begin < WARP; begin = __shfl_sync(~0u, next, begin))
+        begins |= begin == lane;
+    if (is_short && begins && group_end > row->item.first) {
+        row->item.samples = (uint16_t)(group_end - row->item.first);
+        row->item.number = (uint16_t)(next - lane);
+        row->kind = RAGGED_TILE;
+    }
+}
+
+/* By a warp: the items of a long row, and the place for its totals. */
+DEVICE void ragged_long_make(const struct ragged_plan &plan, uint64_t first, uint64_t length)
+{
+    const int lane = lane_index();
+    const unsigned blocks = (unsigned)((length + ORDER_BLOCK - 1) / ORDER_BLOCK);
+    unsigned index = lane == 0 ? atomicAdd(&plan.counts->longs, 1) : 0;
+    unsigned item = lane == 0 ? atomicAdd(&plan.counts->made[RAGGED_LONG], blocks) : 0;
+    index = __shfl_sync(~0u, index, 0);
+    item = __shfl_sync(~0u, item, 0);
+    if (lane == 0)
+        plan.longs[index] = {item, blocks};
+    for (unsigned block = lane; block < blocks; block += WARP) {
+        const uint64_t before = (uint64_t)block * ORDER_BLOCK;
+        plan.items[RAGGED_LONG][item + block] = {
+            first + before, index, (uint16_t)min(length - before, (uint64_t)ORDER_BLOCK), (uint16_t)block};
+    }
+    for (int pass = 0; pass < plan.pass_count; pass++)
+        for (unsigned word = lane; word < blocks * RAGGED_RECORDS; word += WARP)
+            plan.records[pass][item * RAGGED_RECORDS + word] = 0;
+}
+
+/* Lane n counts what is of class n. */
+DEVICE void ragged_items_put(const struct ragged_plan &plan, const struct ragged_row &row)
+{
+    const int lane = lane_index();
+    unsigned same = 0, own = 0;
+#pragma unroll
+    for (int kind = 0; kind < RAGGED_CLASSES; kind++) {
+        const unsigned lanes = __ballot_sync(~0u, row.kind == kind && kind != RAGGED_LONG);
+        own = lane == kind ? lanes : own;
+        same = row.kind == kind ? lanes : same;
+    }
+    unsigned at = own ? atomicAdd(&plan.counts->made[lane], __popc(own)) : 0;
+    at = __shfl_sync(~0u, at, row.kind) + __popc(same & ((1u << lane) - 1));
+    if (same)
+        plan.items[row.kind][at] = row.item;
+}
+
+/* A warp takes 32 rows at a time. */
+static __global__ void ragged_plan_kernel(const __grid_constant__ struct ragged_plan plan)
+{
+    const uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
+    const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    for (uint64_t batch = thread / WARP * WARP; batch < plan.rows; batch += stride) {
+        const uint64_t number = min(batch + lane_index(), plan.rows), end = plan.offsets[min(number + 1, plan.rows)];
+        const uint64_t first = plan.offsets[number], length = end - first;
+        struct ragged_row row = {{first, (uint32_t)number, (uint16_t)length, 1}, RAGGED_CLASSES};
+        if (length > ORDER_BLOCK)
+            row.kind = length <= plan.length_max ? RAGGED_LONG : RAGGED_CLASSES;
+        else if (length > ORDER_TILE)
+            for (row.kind = RAGGED_ALONE; length > (uint64_t)(RAGGED_TILES * ORDER_TILE) << row.kind;)
+                row.kind++;
+        ragged_group(&row, end, length <= ORDER_TILE);
+        ragged_items_put(plan, row);
+        for (unsigned longs = __ballot_sync(~0u, row.kind == RAGGED_LONG); longs != 0; longs &= longs - 1) {
+            const int lane = __ffs((int)longs) - 1;
+            ragged_long_make(plan, __shfl_sync(~0u, first, lane), __shfl_sync(~0u, length, lane));
+        }
+    }
+}
+
+#endif
