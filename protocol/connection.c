@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,13 +46,27 @@ struct connection {
     struct outbox out;
 };
 
+/* Pages of its own: most of an inbox is never touched, and all of it goes back when the connection ends. On the heap,
+ * what many connections at once have taken would stay the daemon's, and be filled with zeros for each later one. */
+static struct connection *connection_allocate(void)
+{
+    void *memory = mmap(NULL, sizeof(struct connection), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void connection_free(struct connection *connection)
+{
+    if (connection)
+        munmap(connection, sizeof *connection);
+}
+
 struct connection *connection_create(int fd)
 {
-    struct connection *connection = calloc(1, sizeof *connection);
+    struct connection *connection = connection_allocate();
     int flags = fcntl(fd, F_GETFL);
     if (!connection || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK)) {
         int saved = connection ? errno : ENOMEM;
-        free(connection);
+        connection_free(connection);
         close(fd);
         errno = saved;
         return NULL;
@@ -75,7 +90,7 @@ void connection_destroy(struct connection *connection)
         close(connection->out.parcels[i].fd);
     free(connection->out.bytes);
     close(connection->fd);
-    free(connection);
+    connection_free(connection);
 }
 
 int connection_fd(const struct connection *connection)
