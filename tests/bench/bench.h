@@ -61,6 +61,8 @@ int bench_service(struct bench_table *table, const char *scand, const char *self
 int bench_imported(struct bench_table *table, const char *socket);
 /* CUDA: the main job on one GPU, on two, and so on twice as many, against what they copy together. */
 int bench_devices(struct bench_table *table, const char *scand);
+/* Whether a daemon grows or wakes for nothing; prints a table of its own, and takes the command line's other words. */
+int bench_endurance(const char *scand, int argc, char **argv);
 /* The fresh process of bench_service: prints the milliseconds from start_ms to its first result, less filling the data.
  */
 int bench_fresh_client(const char *socket, double start_ms);

@@ -1,19 +1,14 @@
 /* The main job through a daemon, as its users run it: a process of its own, warm, on one device or several, and a
  * client that has just started. */
-#include <errno.h>
-
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <scand/scand.h>
 
 #include "tests/bench/bench.h"
+#include "tests/bench/server.h"
 
 #define ROWS    10000
 #define SAMPLES 10000
@@ -121,39 +116,6 @@ static int time_fresh_clients(const char *self, const char *socket, double *medi
     return 0;
 }
 
-/* A daemon of our own in a folder of its own. */
-struct server {
-    char folder[32], socket[64];
-    pid_t pid;
-};
-
-static int server_start(struct server *server, const char *scand, const char *device, const char *pool)
-{
-    struct stat status;
-    strcpy(server->folder, "/tmp/scand-bench-XXXXXX");
-    if (!mkdtemp(server->folder))
-        return fail("temporary folder", strerror(errno));
-    snprintf(server->socket, sizeof server->socket, "%s/scand.sock", server->folder);
-    server->pid = fork();
-    if (server->pid < 0)
-        return fail("fork", strerror(errno));
-    if (server->pid == 0) {
-        execl(scand, "scand", "--foreground", "--socket", server->socket, "--device", device, "--pool", pool,
-              (char *)NULL);
-        _exit(127);
-    }
-    while (stat(server->socket, &status) && waitpid(server->pid, NULL, WNOHANG) == 0)
-        usleep(20000);
-    return 0;
-}
-
-static void server_stop(struct server *server)
-{
-    kill(server->pid, SIGTERM);
-    waitpid(server->pid, NULL, 0);
-    rmdir(server->folder);
-}
-
 static int connect_and_time(const char *socket, uint64_t rows, double *job_ms)
 {
     struct scand *daemon;
@@ -199,7 +161,7 @@ static int measure(struct bench_table *table, const char *self, const char *sock
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second)
 {
     struct server server;
-    int r = server_start(&server, scand, "auto", "1G");
+    int r = server_start(&server, scand, (const char *const[]){"--device", "auto", "--pool", "1G", NULL});
     if (r)
         return r;
     r = measure(table, self, server.socket, duplex_gb_per_second);
@@ -241,7 +203,8 @@ static int measure_devices(struct bench_table *table, const char *scand, int cou
     char names[64];
     double duplex_gb_per_second;
     name_devices(count, names, sizeof names);
-    if (bench_duplex(table, count, &duplex_gb_per_second) || server_start(&server, scand, names, "4G"))
+    if (bench_duplex(table, count, &duplex_gb_per_second) ||
+        server_start(&server, scand, (const char *const[]){"--device", names, "--pool", "4G", NULL}))
         return 1;
     int r = measure_job(table, server.socket, ROWS, count, duplex_gb_per_second);
     if (!r)

@@ -2,6 +2,7 @@
  * scand-bench [kernels|cpu|service|devices|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures and prints
  * one table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds that were
  * measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
+ * scand-bench endurance [OPTION]...: see bench_endurance.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -62,6 +63,12 @@ static int measure_service(struct run *run)
     if (!r && !find_paths(self, scand))
         r = 1;
     return r ? r : bench_service(&run->table, scand, self, run->duplex_gb_per_second);
+}
+
+static int measure_endurance(int argc, char **argv)
+{
+    char self[PATH_MAX], scand[PATH_MAX];
+    return find_paths(self, scand) ? bench_endurance(scand, argc, argv) : 1;
 }
 
 static int measure_cpu(struct run *run)
@@ -161,6 +168,8 @@ int main(int argc, char **argv)
     void (*form)(const struct bench_table *table, FILE *to) = bench_print_text;
     const char *path = NULL;
     int option, r = 0;
+    if (argc > 1 && strcmp(argv[1], "endurance") == 0)
+        return measure_endurance(argc - 1, argv + 1);
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (option == 'f' && argc - optind == 2)
             return bench_fresh_client(argv[optind], atof(argv[optind + 1]));

@@ -1,0 +1,51 @@
+#include "tests/bench/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 32
+
+static int fail(const char *what, const char *message)
+{
+    fprintf(stderr, "scand-bench: %s: %s\n", what, message);
+    return 1;
+}
+
+static void run(const struct server *server, const char *scand, const char *const *arguments)
+{
+    const char *words[ARGUMENTS_MAX + 1] = {"scand", "--foreground", "--socket", server->socket};
+    for (size_t count = 4; *arguments && count < ARGUMENTS_MAX; count++)
+        words[count] = *arguments++;
+    execv(scand, (char **)words);
+    _exit(127);
+}
+
+int server_start(struct server *server, const char *scand, const char *const *arguments)
+{
+    struct stat status;
+    strcpy(server->folder, "/tmp/scand-bench-XXXXXX");
+    if (!mkdtemp(server->folder))
+        return fail("temporary folder", strerror(errno));
+    snprintf(server->socket, sizeof server->socket, "%s/scand.sock", server->folder);
+    server->pid = fork();
+    if (server->pid < 0)
+        return fail("fork", strerror(errno));
+    if (server->pid == 0)
+        run(server, scand, arguments);
+    while (stat(server->socket, &status) && waitpid(server->pid, NULL, WNOHANG) == 0)
+        usleep(20000);
+    return 0;
+}
+
+void server_stop(struct server *server)
+{
+    kill(server->pid, SIGTERM);
+    waitpid(server->pid, NULL, 0);
+    rmdir(server->folder);
+}

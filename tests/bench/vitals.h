@@ -1,0 +1,30 @@
+/* What a process holds and how often it wakes, as Linux tells it in /proc. */
+#ifndef TESTS_BENCH_VITALS_H
+#define TESTS_BENCH_VITALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct vitals {
+    uint64_t resident_kib;  /* RSS: the pool's pages that were touched, and the program, too */
+    uint64_t anonymous_kib; /* of that, what belongs to no file: heap and stacks */
+    uint64_t data_kib;      /* VmData: address space for those */
+    uint64_t mappings;
+    uint64_t descriptors;
+    uint64_t threads;
+};
+
+/* What a process has done since its threads began. */
+struct activity {
+    uint64_t wakes;   /* switches to one of its threads that had waited */
+    uint64_t busy_ns; /* processor time of all of them */
+};
+
+/* Each returns false when /proc does not have it. */
+bool vitals_read(pid_t pid, struct vitals *out);
+bool activity_read(pid_t pid, struct activity *out);
+/* The only child of a process. */
+bool child_of(pid_t pid, pid_t *out);
+
+#endif
