@@ -2,6 +2,9 @@
  * scand-bench endurance [OPTION]...: does a daemon on the processor hold more after a long life than after a short one,
  * and does it sleep when it has nothing to do? Connections one after another, many at once, and small jobs, a tenth of
  * them as a warm-up first; then nothing. Prints what the worker holds after each part; exit code 1 when something grew.
+ *
+ *   --connections=N --at-once=N --jobs=N --idle=SECONDS     how much: 10000, 1000, 1000000, 10
+ *   --part=connections|crowd|jobs|idle                      only that
  */
 #include <errno.h>
 #include <getopt.h>
