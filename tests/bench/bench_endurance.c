@@ -38,7 +38,7 @@
  * 1,000,000 jobs 30 MiB. Mappings come and go with large pieces of the heap; 10,000 connections import memory 900
  * times.
  */
-#define GROWTH_KIB_MAX 128
+#define GROWTH_KIB_MAX 256
 #define MAPPINGS_MAX   16
 /* Idle. */
 #define WAKES_PER_S_MAX  1.0
