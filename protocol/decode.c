@@ -170,40 +170,56 @@ void message_close(struct message *message)
  * The maps. Each function returns 0, or -EINVAL and the reader's error.
  */
 
-/* Knows where it is, for messages: `job.submit: field "input.shape[2]" is nil`. */
+#define PATH_BYTES 128
+
+/* Knows where it is, for messages: `job.submit: field "input.shape[2]" is nil`. The path is put into words only for
+ * them: that takes longer than reading. */
 struct reader {
     const char *what; /* the method */
-    char path[128];   /* of the field */
+    struct step {
+        const char *name; /* of a field; NULL: a list's item */
+        uint32_t index;
+    } steps[LIMIT_MESSAGE_DEPTH];
+    unsigned depth;
     struct error *error;
 };
+
+static const char *reader_path(const struct reader *reader, char out[PATH_BYTES])
+{
+    size_t length = 0;
+    out[0] = '\0';
+    for (unsigned i = 0; i < reader->depth && length < PATH_BYTES; i++) {
+        const struct step *step = &reader->steps[i];
+        if (step->name)
+            length += (size_t)snprintf(out + length, PATH_BYTES - length, "%s%s", i ? "." : "", step->name);
+        else
+            length += (size_t)snprintf(out + length, PATH_BYTES - length, "[%" PRIu32 "]", step->index);
+    }
+    return out;
+}
 
 static int reader_fail(const struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int reader_fail(const struct reader *reader, const char *format, ...)
 {
-    char detail[LIMIT_ERROR_BYTES / 2];
+    char detail[LIMIT_ERROR_BYTES / 2], path[PATH_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
-    return error_set(reader->error, -EINVAL, "%s: field \"%s\" %s", reader->what, reader->path, detail);
+    return error_set(reader->error, -EINVAL, "%s: field \"%s\" %s", reader->what, reader_path(reader, path), detail);
 }
 
-/* Steps into a field, or with a NULL name into a list's item. Returns the way back for reader_leave. */
-static size_t reader_enter(struct reader *reader, const char *name, uint32_t index)
+/* Steps into a field, or with a NULL name into a list's item. */
+static void reader_enter(struct reader *reader, const char *name, uint32_t index)
 {
-    size_t length = strlen(reader->path);
-    char *end = reader->path + length;
-    if (name)
-        snprintf(end, sizeof reader->path - length, "%s%s", length ? "." : "", name);
-    else
-        snprintf(end, sizeof reader->path - length, "[%" PRIu32 "]", index);
-    return length;
+    assert(reader->depth < LIMIT_MESSAGE_DEPTH); /* walk() has looked */
+    reader->steps[reader->depth++] = (struct step){name, index};
 }
 
-static void reader_leave(struct reader *reader, size_t length)
+static void reader_leave(struct reader *reader)
 {
-    reader->path[length] = '\0';
+    reader->depth--;
 }
 
 static int read_u64(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
@@ -279,13 +295,13 @@ static int read_word(const struct reader *reader, const msgpack_object *object, 
                      uint32_t *out)
 {
     char given[33], allowed[128];
-    words_join(words, allowed, sizeof allowed);
     if (object->type != MSGPACK_OBJECT_STR)
-        return reader_fail(reader, "is %s; allowed: %s", type_name(object), allowed);
+        return reader_fail(reader, "is %s; allowed: %s", type_name(object), words_join(words, allowed, sizeof allowed));
     int word = words_find(words, object->via.str.ptr, object->via.str.size);
     if (word < 0)
         return reader_fail(reader, "is \"%s\"; allowed: %s",
-                           text_show(given, sizeof given, object->via.str.ptr, object->via.str.size), allowed);
+                           text_show(given, sizeof given, object->via.str.ptr, object->via.str.size),
+                           words_join(words, allowed, sizeof allowed));
     *out = (uint32_t)word;
     return 0;
 }
@@ -330,11 +346,11 @@ static int read_list(struct reader *reader, const msgpack_object *object, const 
     if (count < least || count > field->max)
         return reader_fail(reader, "has %" PRIu32 " items; allowed: %u to %" PRIu64, count, least, field->max);
     for (uint32_t i = 0; i < count; i++) {
-        size_t back = reader_enter(reader, NULL, i);
+        reader_enter(reader, NULL, i);
         int code = read_item(reader, &object->via.array.ptr[i], field, (char *)out + field->offset, i);
         if (code)
             return code;
-        reader_leave(reader, back);
+        reader_leave(reader);
     }
     memcpy((char *)out + field->count_offset, &count, sizeof count);
     return 0;
@@ -377,19 +393,20 @@ static size_t row_find(const struct map_type *type, const msgpack_object *key)
 static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type, uint64_t *seen,
                      void *out)
 {
+    char path[PATH_BYTES];
     if (pair->key.type != MSGPACK_OBJECT_STR)
         return error_set(reader->error, -EINVAL, "%s: the name of a field%s%s is %s; expected: text", reader->what,
-                         reader->path[0] ? " of " : "", reader->path, type_name(&pair->key));
+                         reader->depth ? " of " : "", reader_path(reader, path), type_name(&pair->key));
     size_t row = row_find(type, &pair->key);
     if (row == type->field_count)
         return 0;
-    size_t back = reader_enter(reader, type->fields[row].name, 0);
+    reader_enter(reader, type->fields[row].name, 0);
     if (*seen >> row & 1)
         return reader_fail(reader, "is there twice");
     *seen |= UINT64_C(1) << row;
     int code = read_value(reader, &pair->val, &type->fields[row], out);
     if (!code)
-        reader_leave(reader, back);
+        reader_leave(reader);
     return code;
 }
 
