@@ -59,6 +59,11 @@ int bench_device_count(void); /* CUDA; at most BENCH_DEVICES_MAX */
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);
 /* CUDA, a part of bench_service: jobs on device memory of this process, beside their kernels. */
 int bench_imported(struct bench_table *table, const char *socket);
+/* A part of bench_service: jobs of one row of 1,000 samples. kernel_ms: how long their kernel on mapped memory takes,
+ * or 0. */
+int bench_small(struct bench_table *table, const char *socket, double kernel_ms);
+/* CUDA: launches that kernel and waits for it, again and again. */
+int bench_mapped_kernel(double *median_ms);
 /* CUDA: the main job on one GPU, on two, and so on twice as many, against what they copy together. */
 int bench_devices(struct bench_table *table, const char *scand);
 /* Whether a daemon grows or wakes for nothing; prints a table of its own, and takes the command line's other words. */

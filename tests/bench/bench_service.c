@@ -161,6 +161,7 @@ static int measure(struct bench_table *table, const char *self, const char *sock
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second)
 {
     struct server server;
+    double kernel_ms = 0;
     int r = server_start(&server, scand, (const char *const[]){"--device", "auto", "--pool", "1G", NULL});
     if (r)
         return r;
@@ -168,7 +169,11 @@ int bench_service(struct bench_table *table, const char *scand, const char *self
 #ifdef SCAND_HAVE_CUDA
     if (!r && duplex_gb_per_second > 0)
         r = bench_imported(table, server.socket);
+    if (!r && duplex_gb_per_second > 0)
+        r = bench_mapped_kernel(&kernel_ms);
 #endif
+    if (!r)
+        r = bench_small(table, server.socket, kernel_ms);
     server_stop(&server);
     return r;
 }
