@@ -37,6 +37,7 @@
 #define LIMIT_RETRY_MAX_MS     60000
 #define LIMIT_DEVICES          32
 #define LIMIT_CHUNKS_IN_FLIGHT 4    /* handed to one device and not yet done */
+#define LIMIT_SMALL_CHUNKS     64   /* besides, of small jobs */
 #define LIMIT_DRAINED_MS       5000 /* at the end of a drain, for clients to take their last replies */
 #define LIMIT_LOST_MS          2000 /* the same when the device is lost and everybody waits for the next worker */
 

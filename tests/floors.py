@@ -18,7 +18,7 @@ ALONE = {
     "msgpack.h": r"protocol/(codec|decode)\.c",
     "ini.h": r"daemon/edge/config\.c",
     "uv.h": r"daemon/edge/(server\.h|worker\.c)",
-    "cuda_runtime.h": r"kernels/.*|daemon/edge/(device_cuda\.c|cuda_copy\.h|cuda_share\.h)",
+    "cuda_runtime.h": r"kernels/.*|daemon/edge/(device_cuda\.c|cuda_copy\.h|cuda_share\.h|cuda_small\.h)",
     "pthread.h": r"(?!protocol/|daemon/logic/).*",
 }
 

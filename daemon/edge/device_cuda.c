@@ -8,6 +8,7 @@
 
 #include "cuda_copy.h"
 #include "cuda_share.h"
+#include "cuda_small.h"
 #include "devices.h"
 #include "kernels/scan_cuda.h"
 #include "kernels/variants/reduce.h"
@@ -30,6 +31,7 @@
 #define SPIN_CHECKS          4    /* of the events before looking for new chunks: some 10 us */
 #define SPIN_US              2000 /* without a chunk that finishes, before pausing after each such look */
 #define PAUSE_NS             50000
+#define NEXT_US              100 /* after a small job, for which its client's next one is awaited without blocking */
 
 enum stage { STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, STAGES };
 
@@ -57,7 +59,8 @@ struct cuda_device {
     struct slot slots[SLOTS];
     uint64_t started, passed[STAGES], finished; /* chunks so far */
     uint64_t passed_us[STAGES];                 /* when the last one passed */
-    uint64_t waited_us;                         /* since when nothing has finished, while chunks are out */
+    struct cuda_small small;
+    uint64_t waited_us; /* since when nothing has finished, while chunks are out */
     void *workspace;
     uint64_t workspace_bytes;
     uint64_t taken_bytes; /* of device memory; helpers allocate too */
@@ -395,11 +398,32 @@ static struct chunk chunk_joined(const struct chunk *chunk, struct scan_rows *jo
     return copied;
 }
 
+static bool is_idle(const struct cuda_device *self)
+{
+    return self->started == self->finished && self->small.out == 0;
+}
+
+/* On mapped memory. A kernel that needs the workspace goes where the others do that use it. */
+static int run_small(void *context, const struct chunk *chunk, cudaStream_t *stream)
+{
+    struct cuda_device *self = context;
+    if (scan_cuda_workspace_bytes(chunk->rows, chunk->count) == 0)
+        return cuda_errno(self, (cudaError_t)scan_cuda(chunk->rows, chunk->first, chunk->count, NULL, *stream));
+    *stream = self->streams[STAGE_KERNEL];
+    return cuda_errno(self, run_order1(self, chunk->rows, chunk->first, chunk->count));
+}
+
 static int cuda_start(struct device *device, struct chunk *chunk)
 {
     struct cuda_device *self = cuda_of(device);
     if (self->lost)
         return -EOWNERDEAD;
+    if (is_idle(self))
+        self->waited_us = now_us();
+    if (chunk->small) {
+        cuda_small_add(&self->small, chunk);
+        return 0;
+    }
     struct slot *slot = &self->slots[self->started % SLOTS];
     struct scan_rows joined;
     struct chunk copied = chunk_joined(chunk, &joined);
@@ -412,8 +436,6 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     place_sides(&sides, slot->memory);
     slot->chunk = chunk;
     slot->entered_us = now_us();
-    if (self->started == self->finished)
-        self->waited_us = slot->entered_us;
     cudaError_t e = cudaSetDevice(self->index);
     if (e == cudaSuccess)
         e = slot_upload(self, slot, &sides);
@@ -460,36 +482,63 @@ static int cuda_look(struct cuda_device *self)
     return self->passed[STAGE_DOWNLOAD] > self->finished ? 0 : -EAGAIN;
 }
 
+static int small_look(struct cuda_device *self)
+{
+    cudaError_t e = self->small.out > 0 ? cuda_small_look(&self->small, now_us()) : cudaErrorNotReady;
+    if (e == cudaSuccess)
+        return 0;
+    if (e == cudaErrorNotReady)
+        return -EAGAIN;
+    cuda_errno(self, e);
+    self->lost = true;
+    return -EOWNERDEAD;
+}
+
 /* Looks for a moment only, so that a new chunk is started while others run: the copy engines must not run dry. */
-static int cuda_await(struct cuda_device *self)
+static int cuda_await(struct cuda_device *self, int timeout_ms)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     int r = -EAGAIN;
-    for (int i = 0; i < SPIN_CHECKS && r == -EAGAIN; i++)
+    for (int i = 0; i < (timeout_ms ? SPIN_CHECKS : 1) && r == -EAGAIN; i++) {
+        int small = small_look(self);
         r = cuda_look(self);
-    if (r == -EAGAIN && now_us() - self->waited_us >= SPIN_US)
+        if (r == -EAGAIN || small == -EOWNERDEAD)
+            r = small;
+    }
+    if (r == -EAGAIN && timeout_ms && now_us() - self->waited_us >= SPIN_US)
         nanosleep(&pause, NULL);
     return r;
 }
 
-static struct chunk *cuda_finish(struct device *device, int timeout_ms)
+/* The oldest, which is done. */
+static struct chunk *slot_finish(struct cuda_device *self, int r)
 {
-    struct cuda_device *self = cuda_of(device);
     struct slot *slot = &self->slots[self->finished % SLOTS];
-    (void)timeout_ms; /* chunks are small, and the driver ends kernels that hang */
-    if (self->started == self->finished)
-        return NULL;
-    int r = self->lost ? -EOWNERDEAD : cuda_await(self);
-    if (r == -EAGAIN)
-        return NULL;
     struct chunk *chunk = slot->chunk;
     chunk->status = r;
     chunk->upload_us = slot->took_us[STAGE_UPLOAD];
     chunk->kernel_us = slot->took_us[STAGE_KERNEL];
     chunk->download_us = slot->took_us[STAGE_DOWNLOAD];
-    self->waited_us = now_us();
     self->finished++;
     return chunk;
+}
+
+/* Waits for a moment only, whatever it may: chunks are short, and the driver ends kernels that hang. */
+static struct chunk *cuda_finish(struct device *device, int timeout_ms)
+{
+    struct cuda_device *self = cuda_of(device);
+    if (is_idle(self))
+        return NULL;
+    if (!self->lost)
+        cuda_small_launch(&self->small, run_small, self, now_us());
+    int r = self->lost ? -EOWNERDEAD : cuda_await(self, timeout_ms);
+    if (r == -EAGAIN)
+        return NULL;
+    if (r)
+        cuda_small_fail(&self->small, r);
+    self->waited_us = now_us();
+    struct chunk *chunk = cuda_small_take(&self->small);
+    return chunk ? chunk : slot_finish(self, r);
 }
 
 static void cuda_close(struct device *device)
@@ -534,6 +583,8 @@ static cudaError_t cuda_init(struct cuda_device *self)
         e = cudaStreamCreateWithFlags(&self->streams[i], cudaStreamNonBlocking);
     for (int i = 0; i < SLOTS && e == cudaSuccess; i++)
         e = slot_init(self, &self->slots[i]);
+    if (e == cudaSuccess)
+        e = cuda_small_init(&self->small);
     return e == cudaSuccess ? (cudaError_t)scan_cuda_init() : e;
 }
 
@@ -549,7 +600,10 @@ static cudaError_t cuda_describe(struct cuda_device *self, uint64_t memory_limit
                                  .memory_limit_bytes = memory_limit_bytes,
                                  .chunk_bytes = CHUNK_BYTES,
                                  .resident_chunk_bytes = RESIDENT_CHUNK_BYTES,
-                                 .slots = SLOTS};
+                                 .slots = SLOTS,
+                                 .small_slots = LIMIT_SMALL_CHUNKS,
+                                 .small_bytes = SMALL_BYTES,
+                                 .spin_us = NEXT_US};
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
     return properties.canUseHostPointerForRegisteredMem ? cudaSuccess : cudaErrorNotSupported;
 }

@@ -1,24 +1,26 @@
 /*
  * The device's own thread: it alone starts chunks and waits for them. Chunks go in and come back through two lists
- * under one lock.
+ * under one lock. With nothing to do it looks for more for as long as the device's info says, then blocks.
  */
 #ifndef DAEMON_RUNNER_H
 #define DAEMON_RUNNER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "daemon/logic/device.h"
 
 struct runner {
     struct device *device;
-    void (*notify)(void *context); /* from the thread: something has come back */
+    void (*notify)(void *context); /* from the thread: some have come back, perhaps many */
     void *context;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct chunk *incoming, **incoming_end;
     struct chunk *completed, **completed_end;
-    bool stopping;
+    bool stopping, blocked;
+    atomic_bool arrived, returned; /* whether the lists have something: to look without the lock */
 };
 
 /* Starts the thread. 0 or -errno. */

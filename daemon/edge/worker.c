@@ -24,6 +24,9 @@ struct worker {
     struct runner runners[LIMIT_DEVICES];
     uv_loop_t loop;
     uv_async_t completed;
+    uv_idle_t spin; /* active while completed chunks are looked for without blocking */
+    uint64_t spin_end_us;
+    atomic_bool spinning;
     uv_timer_t wake; /* for the service's deadlines; runs only while there are some */
     uv_signal_t terminate, interrupt, reload;
     struct shared *shared;
@@ -68,9 +71,30 @@ static int fill_pool(struct pool *pool)
     return fill.status;
 }
 
+static uint64_t ops_now_us(void *context)
+{
+    struct timespec now;
+    (void)context;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void on_spin(uv_idle_t *idle);
+
+static void worker_spin(struct worker *worker, const struct device *device)
+{
+    if (device->info.spin_us == 0)
+        return;
+    worker->spin_end_us = ops_now_us(worker) + device->info.spin_us;
+    if (!atomic_exchange(&worker->spinning, true))
+        uv_idle_start(&worker->spin, on_spin);
+}
+
 static void ops_start(void *context, struct chunk *chunk)
 {
     struct worker *worker = context;
+    if (chunk->small)
+        worker_spin(worker, chunk->device);
     runner_submit(&worker->runners[chunk->device->number], chunk);
 }
 
@@ -120,14 +144,6 @@ static void ops_drained(void *context)
     uv_stop(&worker->loop);
 }
 
-static uint64_t ops_now_us(void *context)
-{
-    struct timespec now;
-    (void)context;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 static void on_wake(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -153,7 +169,8 @@ static const struct service_ops ops = {ops_start,   ops_defer,  ops_output, ops_
 static void chunks_completed(void *context)
 {
     struct worker *worker = context;
-    uv_async_send(&worker->completed);
+    if (!atomic_load(&worker->spinning))
+        uv_async_send(&worker->completed);
 }
 
 /* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
@@ -169,6 +186,8 @@ static bool collect_from(struct worker *worker, struct runner *runner)
 {
     struct chunk *chunk = runner_collect(runner), *next;
     bool lost = false;
+    if (chunk && chunk->small)
+        worker_spin(worker, runner->device); /* its client's next job may be about to come */
     for (; chunk; chunk = next) {
         next = chunk->next;
         if (chunk->status == -EOWNERDEAD)
@@ -179,14 +198,29 @@ static bool collect_from(struct worker *worker, struct runner *runner)
     return lost;
 }
 
-static void collect_chunks(uv_async_t *async)
+static void collect(struct worker *worker)
 {
-    struct worker *worker = async->data;
     bool lost = false;
     for (unsigned i = 0; i < worker->devices.count; i++)
         lost |= collect_from(worker, &worker->runners[i]);
     if (lost)
         end_lost(worker);
+}
+
+static void collect_chunks(uv_async_t *async)
+{
+    collect(async->data);
+}
+
+/* What came back since the last look, and was not announced, is seen after the flag has fallen. */
+static void on_spin(uv_idle_t *idle)
+{
+    struct worker *worker = idle->data;
+    if (ops_now_us(worker) >= worker->spin_end_us) {
+        uv_idle_stop(idle);
+        atomic_store(&worker->spinning, false);
+    }
+    collect(worker);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -213,11 +247,12 @@ static int start_loop(struct worker *worker, int listen_fd)
     if (r)
         return r;
     uv_async_init(&worker->loop, &worker->completed, collect_chunks);
+    uv_idle_init(&worker->loop, &worker->spin);
     uv_timer_init(&worker->loop, &worker->wake);
     uv_signal_init(&worker->loop, &worker->terminate);
     uv_signal_init(&worker->loop, &worker->interrupt);
     uv_signal_init(&worker->loop, &worker->reload);
-    worker->completed.data = worker->wake.data = worker;
+    worker->completed.data = worker->spin.data = worker->wake.data = worker;
     worker->terminate.data = worker->interrupt.data = worker->reload.data = worker;
     uv_signal_start(&worker->terminate, on_signal, SIGTERM);
     uv_signal_start(&worker->interrupt, on_signal, SIGINT);
@@ -235,11 +270,12 @@ static void stop_loop(struct worker *worker)
     server_stop(&worker->server);
     for (unsigned i = 0; i < worker->devices.count; i++)
         runner_stop(&worker->runners[i]);
-    collect_chunks(&worker->completed);
+    collect(worker);
     for (unsigned i = 0; i < worker->devices.count; i++)
         runner_finish(&worker->runners[i]);
     service_finish(&worker->service);
     uv_close((uv_handle_t *)&worker->completed, NULL);
+    uv_close((uv_handle_t *)&worker->spin, NULL);
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->terminate, NULL);
     uv_close((uv_handle_t *)&worker->interrupt, NULL);

@@ -32,6 +32,7 @@ struct chunk {
     void *owner;               /* the job, for whoever gets the chunk back */
     uint64_t handed_us;        /* the service's: when the device got it */
     struct device *device;     /* the scheduler's: whose it is */
+    bool small;                /* the scheduler's: in one of its small slots */
     uint64_t charge_ns;        /* the scheduler's: what it took from its user's accounts */
     /* Filled by the device: 0 or -errno, and microseconds. */
     int status;
@@ -49,6 +50,11 @@ struct device_info {
     uint64_t chunk_bytes;
     uint64_t resident_chunk_bytes; /* the same where all of it is device memory, and only fairness asks for chunks */
     uint32_t slots;                /* chunks that it can hold at a time */
+    /* Besides those, chunks of small jobs (job_is_small), of at most small_bytes. Both are 0 where nothing is gained by
+     * telling them apart. */
+    uint32_t small_slots;
+    uint64_t small_bytes;
+    uint32_t spin_us; /* for which threads look for more work for it before they block */
 };
 
 /* Device memory that processes share: a daemon's own, for others, or another process's, opened here. The device's own,
@@ -67,11 +73,12 @@ struct shared_ticket {
 struct device;
 
 struct device_ops {
-    /* Takes a chunk without waiting for it; at most info.slots are out at a time. On an error it was not taken. */
+    /* Takes a chunk without waiting for it; at most info.slots, and info.small_slots small ones, are out at a time.
+     * What is small may first be run by `finish`, with others. On an error the chunk was not taken. */
     int (*start)(struct device *device, struct chunk *chunk);
-    /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms;
-     * NULL when none completed by then. After an error that ends the device, every chunk out completes with
-     * -EOWNERDEAD. */
+    /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms,
+     * with 0 not at all; NULL when none completed by then. After an error that ends the device, every chunk out
+     * completes with -EOWNERDEAD. */
     struct chunk *(*finish)(struct device *device, int timeout_ms);
     /* Makes host memory known to the device, and to all others of its kind (pins it). One piece, page-aligned. */
     int (*memory_attach)(struct device *device, void *base, uint64_t size_bytes);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "kernels/order.h"
 #include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 #include "offsets.h"
@@ -227,6 +228,13 @@ uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk)
 uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count)
 {
     return job_samples(job, first, count) * job->sample_bytes;
+}
+
+bool job_is_small(const struct job *job, uint64_t small_bytes)
+{
+    const struct scan_rows *rows = &job->rows;
+    return !rows->offsets && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
+           job_bytes(job, 0, rows->row_count) <= small_bytes;
 }
 
 uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk)

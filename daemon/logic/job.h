@@ -40,6 +40,7 @@ struct job {
     uint64_t next_row;      /* the first not handed out */
     uint64_t rows_done;
     unsigned in_flight;   /* chunks with the device */
+    bool small;           /* the scheduler's: may take a small slot */
     struct error outcome; /* code 0: nothing has gone wrong */
     uint64_t arrived_us, started_us;
     uint64_t deadline_us; /* by which it must have started; UINT64_MAX: it has time */
@@ -69,6 +70,8 @@ bool job_conflicts(const struct job *later, const struct job *earlier);
 
 /* True when the device reaches all of the job's buffers. */
 bool job_fits_device(const struct job *job, const struct device *device);
+/* True when it is one chunk of at most this size whose rows need not wait for each other: short ones, in order 1. */
+bool job_is_small(const struct job *job, uint64_t small_bytes);
 bool job_has_rows(const struct job *job); /* not yet handed out */
 /* Fills *chunk with the next rows. The job must have some. */
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);

@@ -14,7 +14,7 @@ struct meter {
     uint64_t busy_us;
     uint64_t read_us; /* up to when time has been charged */
     unsigned count;
-    uint64_t *accounts[LIMIT_CHUNKS_IN_FLIGHT]; /* one for each chunk out, some of them the same */
+    uint64_t *accounts[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS]; /* one for each chunk out, some of them the same */
 };
 
 /* A chunk goes out, or comes back, at the cost of *account_us, which stays where it is meanwhile. */

@@ -32,20 +32,37 @@ static uint64_t chunk_us(const struct chunk *chunk)
     return chunk->kernel_us > copy_us ? chunk->kernel_us : copy_us;
 }
 
+static void slot_free(struct chunk **list, struct chunk *chunk)
+{
+    chunk->next = *list;
+    *list = chunk;
+}
+
+static struct chunk *slot_take(struct chunk **list)
+{
+    struct chunk *chunk = *list;
+    *list = chunk->next;
+    return chunk;
+}
+
 static void station_init(struct station *station, struct device *device)
 {
     station->device = device;
-    for (unsigned i = 0; i < device->info.slots && i < LIMIT_CHUNKS_IN_FLIGHT; i++) {
-        station->chunks[i].next = station->free;
-        station->free = &station->chunks[i];
-    }
+    for (unsigned i = 0; i < device->info.slots && i < LIMIT_CHUNKS_IN_FLIGHT; i++)
+        slot_free(&station->free, &station->chunks[i]);
+    for (unsigned i = 0; i < device->info.small_slots && i < LIMIT_SMALL_CHUNKS; i++)
+        slot_free(&station->free_small, &station->chunks[LIMIT_CHUNKS_IN_FLIGHT + i]);
 }
 
 void scheduler_init(struct scheduler *scheduler, const struct device_set *devices)
 {
-    *scheduler = (struct scheduler){.rate = rate_guess, .station_count = devices->count};
-    for (unsigned i = 0; i < devices->count; i++)
+    *scheduler = (struct scheduler){.rate = rate_guess, .station_count = devices->count, .small_bytes = UINT64_MAX};
+    for (unsigned i = 0; i < devices->count; i++) {
+        const struct device_info *info = &devices->devices[i]->info;
         station_init(&scheduler->stations[i], devices->devices[i]);
+        if (info->small_bytes < scheduler->small_bytes)
+            scheduler->small_bytes = info->small_bytes;
+    }
 }
 
 /*
@@ -140,6 +157,8 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
     job->lane = lane;
     job->order = ++lane->last_order;
     list_append(&lane->queue[job->rank], job);
+    job->small = job_is_small(job, scheduler->small_bytes);
+    scheduler->small_count += job->small;
     lane->share->queued_bytes += job_bytes(job, 0, job->rows.row_count);
 }
 
@@ -149,6 +168,7 @@ static bool queue_remove(struct scheduler *scheduler, struct job *job)
     if (!list_remove(&lane->queue[job->rank], job))
         return false;
     lane->share->queued_bytes -= job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
+    scheduler->small_count -= job->small;
     if (!lane_has_queue(lane))
         lane_leave(scheduler, lane);
     return true;
@@ -206,14 +226,22 @@ static struct job *lane_choose(const struct lane *lane, int rank, const struct d
     return job && !waits_for_active(lane, job) ? job : NULL;
 }
 
-static struct job *share_choose(const struct share *share, const struct device *device)
+static bool station_has_room(const struct station *station, const struct job *job)
 {
-    for (int rank = 0; rank < SCAND_PRIORITY_COUNT; rank++) {
+    return station->free || (station->free_small && job->small);
+}
+
+/* What is next but finds no room holds up the less urgent. */
+static struct job *share_choose(const struct share *share, const struct station *station)
+{
+    bool held = false;
+    for (int rank = 0; rank < SCAND_PRIORITY_COUNT && !held; rank++) {
         struct ring *at = share->turn;
         do {
-            struct job *job = lane_choose((struct lane *)at, rank, device);
-            if (job)
+            struct job *job = lane_choose((struct lane *)at, rank, station->device);
+            if (job && station_has_room(station, job))
                 return job;
+            held |= job != NULL;
             at = at->next;
         } while (at != share->turn);
     }
@@ -229,12 +257,12 @@ static struct job *scheduler_choose(struct scheduler *scheduler, struct station 
     struct ring *at = scheduler->turn;
     do {
         struct share *share = (struct share *)at;
-        struct job *job = share_choose(share, station->device);
-        if (!job)
+        struct job *job = share_choose(share, station);
+        if (!job && station->free) { /* not just for want of room */
             account_raise(share, station);
-        else if (share->account_ns[number] <= station->level_ns)
+        } else if (job && share->account_ns[number] <= station->level_ns) {
             return job;
-        else if (!lowest || share->account_ns[number] < lowest->account_ns[number]) {
+        } else if (job && (!lowest || share->account_ns[number] < lowest->account_ns[number])) {
             lowest = share;
             lowest_job = job;
         }
@@ -254,13 +282,14 @@ static bool starts_sooner(const struct scheduler *scheduler, const struct statio
     return rate_us(scheduler, &a->rate, MIB(1)) < rate_us(scheduler, &b->rate, MIB(1));
 }
 
-/* Of those with room, but for the ones in `without` (a bit each). */
+/* Of those with room for some job that waits, but for the ones in `without` (a bit each). */
 static struct station *station_first(struct scheduler *scheduler, uint32_t without)
 {
     struct station *first = NULL;
     for (unsigned i = 0; i < scheduler->station_count; i++) {
         struct station *station = &scheduler->stations[i];
-        if (station->free && !(without >> i & 1) && (!first || starts_sooner(scheduler, station, first)))
+        bool room = station->free || (station->free_small && scheduler->small_count > 0);
+        if (room && !(without >> i & 1) && (!first || starts_sooner(scheduler, station, first)))
             first = station;
     }
     return first;
@@ -268,15 +297,16 @@ static struct station *station_first(struct scheduler *scheduler, uint32_t witho
 
 static struct chunk *hand_out(struct scheduler *scheduler, struct station *station, struct job *job, uint64_t now_us)
 {
-    struct chunk *chunk = station->free;
+    const bool small = job->small && station->free_small;
+    struct chunk *chunk = slot_take(small ? &station->free_small : &station->free);
     struct lane *lane = job->lane;
     struct share *share = lane->share;
-    station->free = chunk->next;
     station->out++;
     scheduler->turn = share->ring.next;
     share->turn = lane->ring.next;
     job_next_chunk(job, chunk, now_us);
     chunk->device = station->device;
+    chunk->small = small;
     uint64_t bytes = job_bytes(job, chunk->first, chunk->count);
     station->out_bytes += bytes;
     chunk->charge_ns = account_charge(scheduler, share, estimate_us(scheduler, share, bytes));
@@ -323,8 +353,7 @@ void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk)
         rate_add(&station->rate, bytes, us);
         rate_add(&scheduler->rate, bytes, us);
     }
-    chunk->next = station->free;
-    station->free = chunk;
+    slot_free(chunk->small ? &station->free_small : &station->free, chunk);
     station->out--;
     station->out_bytes -= bytes;
     if (!scheduler->turn)

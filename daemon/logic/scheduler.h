@@ -23,6 +23,11 @@
  * wherever it was had. So a device that some jobs must use is shared by weight among who wants it, whatever the levels
  * of others are; and who can go elsewhere, and has had more there, leaves it to those who cannot.
  *
+ * A device may have small slots besides, for chunks of small jobs, so that these wait for no other job's copies. While
+ * only such slots are free, the turn goes to who has a small job that is next by rule 5; accounts and level act as
+ * ever, and nobody's account is raised. Together, small slots hold less than a chunk, and so cost others no more than
+ * one.
+ *
  * Pure logic: no clock, no threads, no memory of its own beyond a fixed number of chunks.
  */
 #ifndef DAEMON_SCHEDULER_H
@@ -46,8 +51,8 @@ struct lane {
 /* A device, its room for chunks, and what accounts are compared with there. */
 struct station {
     struct device *device;
-    struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT];
-    struct chunk *free;
+    struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS];
+    struct chunk *free, *free_small;
     unsigned out;       /* chunks in flight */
     uint64_t out_bytes; /* to be moved for them */
     struct rate rate;   /* of its chunks */
@@ -59,9 +64,11 @@ struct scheduler {
     struct rate rate;                       /* of all chunks, for users and devices that have none yet */
     struct station stations[LIMIT_DEVICES]; /* by the device's number */
     unsigned station_count;
+    uint64_t small_bytes; /* of a small job, wherever it may run */
+    unsigned small_count; /* small jobs queued */
 };
 
-/* At most as many chunks as it has slots are with a device at a time. */
+/* At most as many chunks as it has slots, of either kind, are with a device at a time. */
 void scheduler_init(struct scheduler *scheduler, const struct device_set *devices);
 
 /* Queues a job that has rows. */

@@ -133,6 +133,39 @@ static bool run_chunks(const struct scan_rows *rows, struct span input, struct s
     return true;
 }
 
+/* Runs rows in small chunks of `step` of them, as many out at a time as the device holds of those. */
+static bool run_small_chunks(const struct scan_rows *rows, struct span span, uint64_t step)
+{
+    static struct chunk chunks[LIMIT_SMALL_CHUNKS];
+    struct chunk *free[LIMIT_SMALL_CHUNKS];
+    unsigned free_count = device->info.small_slots;
+    for (unsigned i = 0; i < free_count; i++)
+        free[i] = &chunks[i];
+    uint64_t next = 0;
+    bool good = true;
+    while (next < rows->row_count || free_count < device->info.small_slots) {
+        while (next < rows->row_count && free_count > 0 && good) {
+            struct chunk *chunk = free[--free_count];
+            uint64_t left = rows->row_count - next;
+            *chunk = (struct chunk){.rows = rows,
+                                    .first = next,
+                                    .count = left < step ? left : step,
+                                    .input = span,
+                                    .output = span,
+                                    .small = true};
+            next += chunk->count;
+            good = device->ops->start(device, chunk) == 0;
+        }
+        struct chunk *done = device->ops->finish(device, 1000);
+        if (done)
+            free[free_count++] = done;
+        good = good && (!done || done->status == 0);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
 static struct scan_rule make_rule(enum scand_accumulator accumulator, enum scand_dtype output)
 {
     return (struct scan_rule){.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
@@ -165,6 +198,30 @@ static void host_layouts(void)
         check_layout(&layouts[i], make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32));
         check_layout(&layouts[i], make_rule(SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F64));
     }
+}
+
+static void small_chunks(void)
+{
+    static const struct layout smalls[] = {
+        {"dense rows", 1000, 1, {700}, {1000}, {1000}, 1, 1, 0},
+        {"short rows", 37, 1, {5000}, {37}, {37}, 1, 1, 3},
+        {"columns", 100, 1, {3001}, {1}, {1}, 3001, 3001, 0},
+    };
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    for (size_t i = 0; i < sizeof smalls / sizeof smalls[0]; i++)
+        for (int demean = 0; demean < 2; demean++) {
+            struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
+            rule.demean = demean; /* which takes a workspace */
+            memcpy(output_memory, input_memory, MEMORY_BYTES);
+            memcpy(expected_memory, input_memory, MEMORY_BYTES);
+            struct scan_rows rows = make_rows(&smalls[i], rule, output_memory, output_memory);
+            struct scan_rows expected = make_rows(&smalls[i], rule, expected_memory, expected_memory);
+            scan_reference(&expected, 0, expected.row_count);
+            CHECK(run_small_chunks(&rows, host_span(output_memory), 1 + i));
+            CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+        }
 }
 
 static void in_place(void)
@@ -237,6 +294,7 @@ int main(int argc, char **argv)
 {
     static const struct test tests[] = {TEST(host_layouts),
                                         TEST(in_place),
+                                        TEST(small_chunks),
                                         TEST(resident),
                                         TEST(memory_is_bounded),
                                         TEST(bad_attach_leaves_the_device_usable),

@@ -128,6 +128,84 @@ static void never_more_than_depth(void)
     }
 }
 
+/* A device with as many small slots, for jobs of one row. */
+static void begin_small(unsigned depth, unsigned small)
+{
+    begin(depth);
+    devices[0].info.small_slots = small;
+    devices[0].info.small_bytes = 4;
+    scheduler_init(&scheduler, &(struct device_set){{&devices[0]}, 1});
+}
+
+static void small_jobs_have_slots_of_their_own(void)
+{
+    begin_small(1, 2);
+    struct job *large = add(0, 0, 2, 0, 1), *first = add(1, 1, 1, 2, 3), *second = add(1, 2, 1, 4, 5);
+    struct job *third = add(2, 3, 1, 0, 2);
+    struct chunk *chunk = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(chunk) == large && !chunk->small);
+    struct chunk *small = scheduler_next(&scheduler, 1), *other = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(small) == first && small->small);
+    CHECK(owner_of(other) == third && other->small);
+    CHECK(!scheduler_next(&scheduler, 1));
+    end(other, 0);
+    other = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(other) == second && other->small);
+    end(small, 0);
+    CHECK(!scheduler_next(&scheduler, 1)); /* a large job does not take a small slot */
+    end(chunk, 0);
+    chunk = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(chunk) == large && !chunk->small);
+    end(other, 0);
+    end(chunk, 0);
+}
+
+static void small_jobs_take_other_slots_too(void)
+{
+    begin_small(1, 1);
+    add(0, 0, 1, 0, 1);
+    struct job *second = add(0, 1, 1, 2, 3);
+    struct chunk *small = scheduler_next(&scheduler, 1), *other = scheduler_next(&scheduler, 1);
+    CHECK(small && small->small);
+    CHECK(owner_of(other) == second && !other->small);
+    end(other, 0);
+    end(small, 0);
+}
+
+static void small_jobs_pass_no_more_urgent_ones(void)
+{
+    begin_small(1, 2);
+    struct job *large = add_class(0, HIGH, 0, 2, 0, 1), *after = add_class(0, HIGH, 1, 1, 2, 3);
+    add_class(0, LOW, 2, 1, 4, 5);
+    struct chunk *chunk = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(chunk) == large);
+    CHECK(!scheduler_next(&scheduler, 1));
+    end(chunk, 0);
+    chunk = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(chunk) == large);
+    struct chunk *small = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(small) == after && small->small);
+    end(small, 0);
+    end(chunk, 0);
+}
+
+static void want_of_room_costs_nothing(void)
+{
+    begin_small(1, 1);
+    add(0, 0, 3, 0, 1);
+    struct chunk *chunk = scheduler_next(&scheduler, 1);
+    uint64_t before_ns = shares[0].account_ns[0];
+    for (unsigned i = 1; i < 10; i++) {
+        add(1, i, 1, 2, 3);
+        struct chunk *small = scheduler_next(&scheduler, 1);
+        CHECK(small && small->small);
+        small->kernel_us = 1000;
+        end(small, 0);
+    }
+    CHECK_EQ(shares[0].account_ns[0], before_ns);
+    end(chunk, 0);
+}
+
 static void users_take_turns(void)
 {
     begin(1);
@@ -374,6 +452,10 @@ static void random_runs(void)
 static const struct test tests[] = {
     TEST(nothing_to_do),
     TEST(never_more_than_depth),
+    TEST(small_jobs_have_slots_of_their_own),
+    TEST(small_jobs_take_other_slots_too),
+    TEST(small_jobs_pass_no_more_urgent_ones),
+    TEST(want_of_room_costs_nothing),
     TEST(users_take_turns),
     TEST(lanes_take_turns),
     TEST(newcomer_waits_a_turn),

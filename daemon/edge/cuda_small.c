@@ -1,0 +1,115 @@
+#include "cuda_small.h"
+
+#include <stddef.h>
+
+static void queue_add(struct chunk_queue *queue, struct chunk *chunk)
+{
+    chunk->next = NULL;
+    if (queue->first)
+        queue->last->next = chunk;
+    else
+        queue->first = chunk;
+    queue->last = chunk;
+}
+
+static struct chunk *queue_take(struct chunk_queue *queue)
+{
+    struct chunk *chunk = queue->first;
+    if (chunk)
+        queue->first = chunk->next;
+    return chunk;
+}
+
+cudaError_t cuda_small_init(struct cuda_small *small)
+{
+    cudaError_t e = cudaSuccess;
+    for (int i = 0; i < SMALL_BATCHES && e == cudaSuccess; i++) {
+        e = cudaStreamCreateWithFlags(&small->batches[i].stream, cudaStreamNonBlocking);
+        if (e == cudaSuccess)
+            e = cudaEventCreateWithFlags(&small->batches[i].passed, cudaEventDisableTiming);
+    }
+    return e;
+}
+
+void cuda_small_add(struct cuda_small *small, struct chunk *chunk)
+{
+    queue_add(&small->waiting, chunk);
+    small->out++;
+}
+
+static void done(struct cuda_small *small, struct chunk *chunk, int status)
+{
+    chunk->status = status;
+    queue_add(&small->done, chunk);
+}
+
+static void batch_done(struct cuda_small *small, struct small_batch *batch, int status, uint64_t each_us)
+{
+    struct chunk *chunk = batch->chunks, *next;
+    batch->chunks = NULL;
+    for (; chunk; chunk = next) {
+        next = chunk->next;
+        chunk->kernel_us = each_us;
+        done(small, chunk, status);
+    }
+}
+
+/* A chunk whose kernel needs another stream ends its batch. */
+static void batch_launch(struct cuda_small *small, struct small_batch *batch, small_run *run, void *context)
+{
+    struct chunk_queue launched = {0};
+    struct chunk *chunk;
+    cudaStream_t stream = batch->stream;
+    batch->count = 0;
+    while (batch->count < SMALL_TOGETHER && stream == batch->stream && (chunk = queue_take(&small->waiting))) {
+        int r = run(context, chunk, &stream);
+        if (r) {
+            done(small, chunk, r);
+            continue;
+        }
+        queue_add(&launched, chunk);
+        batch->count++;
+    }
+    cudaEventRecord(batch->passed, stream);
+    batch->chunks = launched.first;
+}
+
+void cuda_small_launch(struct cuda_small *small, small_run *run, void *context, uint64_t now_us)
+{
+    for (int i = 0; i < SMALL_BATCHES && small->waiting.first; i++) {
+        struct small_batch *batch = &small->batches[i];
+        if (batch->chunks)
+            continue;
+        batch->launched_us = now_us;
+        batch_launch(small, batch, run, context);
+    }
+}
+
+cudaError_t cuda_small_look(struct cuda_small *small, uint64_t now_us)
+{
+    for (int i = 0; i < SMALL_BATCHES; i++) {
+        struct small_batch *batch = &small->batches[i];
+        cudaError_t e = batch->chunks ? cudaEventQuery(batch->passed) : cudaErrorNotReady;
+        if (e == cudaSuccess)
+            batch_done(small, batch, 0, (now_us - batch->launched_us) / batch->count);
+        else if (e != cudaErrorNotReady)
+            return e;
+    }
+    return small->done.first ? cudaSuccess : cudaErrorNotReady;
+}
+
+struct chunk *cuda_small_take(struct cuda_small *small)
+{
+    struct chunk *chunk = queue_take(&small->done);
+    small->out -= chunk != NULL;
+    return chunk;
+}
+
+void cuda_small_fail(struct cuda_small *small, int status)
+{
+    struct chunk *chunk;
+    for (int i = 0; i < SMALL_BATCHES; i++)
+        batch_done(small, &small->batches[i], status, 0);
+    while ((chunk = queue_take(&small->waiting)))
+        done(small, chunk, status);
+}
