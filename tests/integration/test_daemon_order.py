@@ -67,8 +67,8 @@ class Order(OrderTest):
 
     def test_progress(self):
         client = self.client()
-        job = self.big(client)
-        rows = job["input"]["shape"][0]
+        rows = 64 * MIB // 40960
+        job = scan(tensor(client.create(64 * MIB).buffer, [rows, 10240]), axis=1, accumulator="f2")
         msgid = client.send("job.submit", {**job, "progress": 1})
         client.wait(msgid)
         self.assertEqual(
