@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "client/internal.h"
+#include "protocol/report.h"
 
 static uint64_t clock_us(void)
 {
@@ -24,20 +25,6 @@ int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
     return (int)status_from_errno(code);
 }
 
-static void device_fill(struct scand_device *device, const struct msg_device *from)
-{
-    snprintf(device->name, sizeof device->name, "%.*s", (int)sizeof device->name - 1, from->name);
-    snprintf(device->backend, sizeof device->backend, "%.*s", (int)sizeof device->backend - 1, from->backend);
-    device->memory_bytes = from->memory_bytes;
-    device->memory_limit_bytes = from->memory_limit_bytes;
-    device->memory_used_bytes = from->memory_used_bytes;
-    device->chunk_bytes = from->chunk_bytes;
-    device->busy_us = from->busy_us;
-    device->chunks_open = from->chunks_open;
-    device->upload_bytes = from->upload_bytes;
-    device->download_bytes = from->download_bytes;
-}
-
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t capacity, size_t *count)
 {
     struct msg_devices_result result;
@@ -47,7 +34,7 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t cap
         return (int)status_from_errno(code);
     size_t n = result.devices_count < capacity ? result.devices_count : capacity;
     for (size_t i = 0; i < n; i++)
-        device_fill(&devices[i], &result.devices[i]);
+        report_device(&result.devices[i], &devices[i]);
     *count = n;
     return SCAND_OK;
 }
@@ -85,28 +72,8 @@ int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t cap
         daemon, &(struct call){.method = METHOD_server_stats, .params = &(struct msg_nothing){}, .result = &result});
     if (code)
         return (int)status_from_errno(code);
-    enum { NOW, TOTAL };
-#define COUNTER(X, S, NAME, PRESENCE, TYPE, TEXT) {#NAME, result.NAME, TEXT, TYPE},
-    const struct scand_counter all[] = {COUNTERS(COUNTER, , )};
-#undef COUNTER
-    size_t n = sizeof all / sizeof all[0];
-    n = n < capacity ? n : capacity;
-    if (n)
-        memcpy(counters, all, n * sizeof all[0]);
-    *count = n;
+    *count = report_counters(&result, counters, capacity);
     return SCAND_OK;
-}
-
-/* A daemon that counts more or fewer buckets than it has bounds for is taken at its shorter word. */
-static void histogram_fill(struct scand_histogram *histogram, const struct msg_histograms_result *all,
-                           const struct msg_histogram *from)
-{
-    uint32_t count = all->bounds_us_count + 1;
-    count = count < from->counts_count ? count : from->counts_count;
-    histogram->bound_count = count ? count - 1 : 0;
-    memcpy(histogram->bounds_us, all->bounds_us, histogram->bound_count * sizeof all->bounds_us[0]);
-    memcpy(histogram->counts, from->counts, count * sizeof from->counts[0]);
-    histogram->sum_us = from->sum_us;
 }
 
 int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t capacity, size_t *count)
@@ -117,19 +84,7 @@ int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, s
         &(struct call){.method = METHOD_server_histograms, .params = &(struct msg_nothing){}, .result = &result});
     if (code)
         return (int)status_from_errno(code);
-#define ROW(X, S, NAME, TEXT) {#NAME, TEXT, &result.NAME},
-    const struct {
-        const char *name, *text;
-        const struct msg_histogram *from;
-    } all[] = {HISTOGRAMS(ROW, , )};
-#undef ROW
-    size_t n = sizeof all / sizeof all[0];
-    n = n < capacity ? n : capacity;
-    for (size_t i = 0; i < n; i++) {
-        histograms[i] = (struct scand_histogram){.name = all[i].name, .text = all[i].text};
-        histogram_fill(&histograms[i], &result, all[i].from);
-    }
-    *count = n;
+    *count = report_histograms(&result, histograms, capacity);
     return SCAND_OK;
 }
 

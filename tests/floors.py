@@ -17,7 +17,8 @@ FLOORS = {
 ALONE = {
     "msgpack.h": r"protocol/(codec|decode)\.c",
     "ini.h": r"daemon/edge/config\.c",
-    "uv.h": r"daemon/edge/(server\.h|worker\.c)",
+    "uv.h": r"daemon/edge/(server\.h|http\.h|worker\.c)",
+    "microhttpd.h": r"daemon/edge/http\.c",
     "cuda_runtime.h": r"kernels/.*|daemon/edge/(device_cuda\.c|cuda_copy\.h|cuda_share\.h|cuda_small\.h)",
     "pthread.h": r"(?!protocol/|daemon/logic/).*",
 }
@@ -30,7 +31,7 @@ def floor_of(path):
 def resolve(file, name):
     """The project path that an include names, or None for a system header."""
     if name.startswith("scand/"):
-        return "protocol/" + name if name == "scand/types.h" else "client/" + name
+        return "client/" + name if name == "scand/scand.h" else "protocol/" + name
     for base in (file.parent, ROOT):
         target = base / name
         if target.exists():

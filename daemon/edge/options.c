@@ -29,7 +29,7 @@ static const char help_end[] = "\n"
 /* A row for each setting of a section. */
 static void print_settings(enum section section, const char *prefix)
 {
-    static const char *const words[] = {"PATH", "DEVICE", "SIZE", "N"};
+    static const char *const words[] = {"PATH", "DEVICE", "ADDRESS", "SIZE", "N"};
     struct settings standard;
     settings_init(&standard);
     for (enum setting i = 0; i < SETTING_COUNT; i++) {
@@ -191,6 +191,7 @@ static void fill_fields(struct options *options)
     options->pool_bytes = number[SETTING_POOL];
     options->device_memory_bytes = number[SETTING_DEVICE_MEMORY];
     options->threads = (unsigned)number[SETTING_THREADS];
+    options->metrics_listen = number[SETTING_METRICS_LISTEN];
 }
 
 int options_parse(int argc, char **argv, struct options *options)

@@ -10,9 +10,10 @@ struct options {
     uint64_t devices; /* which: see settings.h */
     uint64_t pool_bytes;
     uint64_t device_memory_bytes;
-    unsigned threads;     /* of the CPU device; 0: one per core */
-    struct grants grants; /* to users; the only thing that a reload changes */
-    uint64_t fail_chunk;  /* for tests: this chunk loses the device; 0: none */
+    unsigned threads;        /* of the CPU device; 0: one per core */
+    uint64_t metrics_listen; /* where: see settings.h */
+    struct grants grants;    /* to users; the only thing that a reload changes */
+    uint64_t fail_chunk;     /* for tests: this chunk loses the device; 0: none */
     bool foreground;
 
     const char *config;           /* the file named on the command line, or NULL */

@@ -112,6 +112,27 @@ static bool parse_device(const char *text, uint64_t *out)
     return true;
 }
 
+static bool parse_listen(const char *text, uint64_t *out)
+{
+    static const struct {
+        const char *before_port;
+        enum loopback loopback;
+    } forms[] = {{"127.0.0.1:", LOOPBACK_V4}, {"localhost:", LOOPBACK_V4}, {"[::1]:", LOOPBACK_V6}};
+    uint64_t port;
+    if (strcmp(text, "off") == 0) {
+        *out = listen_choice(LOOPBACK_NONE, 0);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        size_t length = strlen(forms[i].before_port);
+        if (strncmp(text, forms[i].before_port, length) == 0 && number_parse(text + length, 1, UINT16_MAX, &port)) {
+            *out = listen_choice(forms[i].loopback, (uint16_t)port);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool parse_value(const struct setting_type *type, const char *text, uint64_t *out)
 {
     switch (type->unit) {
@@ -119,6 +140,8 @@ static bool parse_value(const struct setting_type *type, const char *text, uint6
         return parse_device(text, out);
     case UNIT_SIZE:
         return parse_size(text, type->low, type->high, out);
+    case UNIT_LISTEN:
+        return parse_listen(text, out);
     default:
         return number_parse(text, type->low, type->high, out);
     }
@@ -189,12 +212,25 @@ static void format_device(uint64_t value, char *out, size_t size)
     snprintf(out, size, "%s:%s", kinds[kind], rest);
 }
 
+const char *listen_choice_format(uint64_t choice, char *out, size_t size)
+{
+    static const char *const hosts[] = {[LOOPBACK_V4] = "127.0.0.1", [LOOPBACK_V6] = "[::1]"};
+    enum loopback loopback = listen_choice_loopback(choice);
+    if (loopback == LOOPBACK_NONE)
+        snprintf(out, size, "off");
+    else
+        snprintf(out, size, "%s:%u", hosts[loopback], (unsigned)listen_choice_port(choice));
+    return out;
+}
+
 static void format_value(enum unit unit, uint64_t value, char *out, size_t size)
 {
     if (unit == UNIT_DEVICE)
         format_device(value, out, size);
     else if (unit == UNIT_SIZE)
         format_size(value, out, size);
+    else if (unit == UNIT_LISTEN)
+        listen_choice_format(value, out, size);
     else
         snprintf(out, size, "%" PRIu64, value);
 }
@@ -218,6 +254,8 @@ const char *setting_allowed(enum setting setting, char *out, size_t size)
         snprintf(out, size, "a path of up to %d bytes", (int)SOCKET_PATH_BYTES - 1);
     else if (type->unit == UNIT_DEVICE)
         snprintf(out, size, "auto, all, cpu, cpu:COUNT, cuda, cuda:N,N..., N from 0 to %d", LIMIT_DEVICES - 1);
+    else if (type->unit == UNIT_LISTEN)
+        snprintf(out, size, "off, 127.0.0.1:PORT, localhost:PORT, [::1]:PORT, PORT from 1 to %d", UINT16_MAX);
     else
         snprintf(out, size, "%s to %s", low, high);
     return out;

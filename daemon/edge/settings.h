@@ -25,6 +25,8 @@
       "most that is taken of a GPU's memory")                                                                        \
     X(THREADS,             DAEMON, "threads",       NUMBER, 0, 1024,             0,                                    \
       "threads of a cpu device, 0: one per core")                                                                    \
+    X(METRICS_LISTEN,      DAEMON, "metrics-listen", LISTEN, 0, 0,               0,                                    \
+      "HTTP for a Prometheus server of this machine")                                                                  \
     X(QUOTA_HOST_MEMORY,   QUOTA,  "host-memory",   SIZE,   0, GIB(1024),        GIB(16),   "in host buffers")         \
     X(QUOTA_DEVICE_MEMORY, QUOTA,  "device-memory", SIZE,   0, GIB(1024),        GIB(16),   "in device buffers")       \
     X(QUOTA_JOBS,          QUOTA,  "jobs",          NUMBER, 0, LIMIT_JOBS,       LIMIT_JOBS / 2,                       \
@@ -43,7 +45,7 @@ enum setting {
 
 /* Those of SECTION_QUOTA are reloaded, all others count from start to end. */
 enum section { SECTION_DAEMON, SECTION_QUOTA };
-enum unit { UNIT_PATH, UNIT_DEVICE, UNIT_SIZE, UNIT_NUMBER };
+enum unit { UNIT_PATH, UNIT_DEVICE, UNIT_LISTEN, UNIT_SIZE, UNIT_NUMBER };
 
 struct setting_type {
     enum section section;
@@ -73,6 +75,24 @@ static inline uint32_t device_choice_which(uint64_t choice)
     return (uint32_t)choice;
 }
 
+/* A loopback address and port to listen at, as a number; 0 is nowhere. */
+enum loopback { LOOPBACK_NONE, LOOPBACK_V4, LOOPBACK_V6 };
+
+static inline uint64_t listen_choice(enum loopback loopback, uint16_t port)
+{
+    return (uint64_t)loopback << 16 | port;
+}
+
+static inline enum loopback listen_choice_loopback(uint64_t choice)
+{
+    return (enum loopback)(choice >> 16);
+}
+
+static inline uint16_t listen_choice_port(uint64_t choice)
+{
+    return (uint16_t)choice;
+}
+
 #define SETTING_TEXT_BYTES 128 /* of a value or what is allowed, as text, but for paths */
 
 /* Settings that one source gives: the command line, the file, or a section of it. */
@@ -94,6 +114,9 @@ enum setting setting_find(enum section section, const char *word);
 /* The value as it would be written; and what is allowed. Return out, cut to size. */
 const char *setting_format(const struct settings *settings, enum setting setting, char *out, size_t size);
 const char *setting_allowed(enum setting setting, char *out, size_t size);
+
+/* A place to listen at likewise. */
+const char *listen_choice_format(uint64_t choice, char *out, size_t size);
 
 /* A decimal number in [low, high] and nothing else. */
 bool number_parse(const char *text, uint64_t low, uint64_t high, uint64_t *out);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "http.h"
 #include "log.h"
 #include "protocol/status.h"
 #include "worker.h"
@@ -23,7 +24,7 @@
 
 struct supervisor {
     struct options *options;
-    int listen_fd, ready_fd;
+    int listen_fd, metrics_fd, ready_fd;
     pid_t worker;
     time_t started;
     bool stopping; /* told to end */
@@ -54,7 +55,7 @@ static int start_worker(struct supervisor *self)
         _exit(EX_SOFTWARE);
     signal(SIGHUP, SIG_IGN); /* until the worker looks for it */
     sigprocmask(SIG_UNBLOCK, &self->signals, NULL);
-    _exit(worker_run(self->options, self->listen_fd, self->ready_fd, self->shared));
+    _exit(worker_run(self->options, self->listen_fd, self->metrics_fd, self->ready_fd, self->shared));
 }
 
 static void describe_end(int status, char *text, size_t size)
@@ -157,6 +158,24 @@ static void block_signals(struct supervisor *self)
     signal(SIGPIPE, SIG_IGN);
 }
 
+/* Sockets outlive workers, and clients wait there for the next one. 0, or -errno with *error. */
+static int open_sockets(struct supervisor *self, struct error *error)
+{
+    const struct options *options = self->options;
+    /* As root the daemon serves every user. */
+    self->listen_fd = socket_listen(options->socket, getuid() == 0 ? 0666 : 0600, error);
+    if (self->listen_fd < 0)
+        return self->listen_fd;
+    self->metrics_fd = -1;
+    if (listen_choice_loopback(options->metrics_listen) == LOOPBACK_NONE)
+        return 0;
+    self->metrics_fd = http_listen(options->metrics_listen, error);
+    if (self->metrics_fd >= 0)
+        return 0;
+    unlink(options->socket);
+    return self->metrics_fd;
+}
+
 int supervisor_run(struct options *options, int ready_fd)
 {
     struct supervisor self = {.options = options, .ready_fd = ready_fd};
@@ -170,9 +189,8 @@ int supervisor_run(struct options *options, int ready_fd)
     }
     share_grants(&self);
 
-    /* Before CUDA starts, so that early clients wait instead of failing. As root the daemon serves every user. */
-    self.listen_fd = socket_listen(options->socket, getuid() == 0 ? 0666 : 0600, &error);
-    if (self.listen_fd < 0) {
+    /* Before CUDA starts, so that early clients wait instead of failing. */
+    if (open_sockets(&self, &error)) {
         log_error("%s", error.message);
         return EX_UNAVAILABLE;
     }

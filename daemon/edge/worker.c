@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "device_set.h"
+#include "http.h"
 #include "log.h"
+#include "protocol/metrics.h"
+#include "protocol/report.h"
 #include "runner.h"
 #include "server.h"
 
@@ -21,6 +24,8 @@ struct worker {
     struct pool pool;
     struct service service;
     struct server server;
+    struct http http;
+    int metrics_fd; /* -1: no http */
     struct runner runners[LIMIT_DEVICES];
     uv_loop_t loop;
     uv_async_t completed;
@@ -241,6 +246,23 @@ static void on_reload(uv_signal_t *signal, int number)
     configure(signal->data);
 }
 
+/* What scanctl metrics prints. */
+static void write_metrics(void *context, FILE *file)
+{
+    struct worker *worker = context;
+    struct service *service = &worker->service;
+    struct metrics metrics = {.server = SERVICE_NAME};
+    struct msg_stats_result stats;
+    struct msg_device devices[LIMIT_MAPS];
+    service_describe_stats(service, &stats);
+    metrics.device_count = service_describe_devices(service, devices);
+    for (size_t i = 0; i < metrics.device_count; i++)
+        report_device(&devices[i], &metrics.devices[i]);
+    metrics.counter_count = report_counters(&stats, metrics.counters, METRICS_COUNTERS);
+    metrics.histogram_count = report_histograms(&service->histograms, metrics.histograms, METRICS_HISTOGRAMS);
+    metrics_print(file, &metrics);
+}
+
 static int start_loop(struct worker *worker, int listen_fd)
 {
     int r = uv_loop_init(&worker->loop);
@@ -260,6 +282,8 @@ static int start_loop(struct worker *worker, int listen_fd)
     configure(worker); /* after that, so that no change is missed */
     for (unsigned i = 0; i < worker->devices.count && !r; i++)
         r = runner_start(&worker->runners[i], worker->devices.devices[i], chunks_completed, worker);
+    if (!r && worker->metrics_fd >= 0)
+        r = http_start(&worker->http, &worker->loop, worker->metrics_fd, write_metrics, worker);
     return r ? r : server_start(&worker->server, &worker->loop, &worker->service, listen_fd);
 }
 
@@ -268,6 +292,8 @@ static void stop_loop(struct worker *worker)
 {
     server_flush(&worker->server, LIMIT_DRAINED_MS);
     server_stop(&worker->server);
+    if (worker->metrics_fd >= 0)
+        http_stop(&worker->http);
     for (unsigned i = 0; i < worker->devices.count; i++)
         runner_stop(&worker->runners[i]);
     collect(worker);
@@ -301,6 +327,9 @@ static int prepare(struct worker *worker, const struct options *options, struct 
 static void log_ready(const struct options *options, const struct device_set *devices)
 {
     const struct device_info *first = &devices->devices[0]->info;
+    char text[SETTING_TEXT_BYTES];
+    if (listen_choice_loopback(options->metrics_listen) != LOOPBACK_NONE)
+        log_info("metrics at http://%s/metrics", listen_choice_format(options->metrics_listen, text, sizeof text));
     for (unsigned i = 0; i < devices->count && devices->count > 1; i++)
         log_info("device %u: %s (%s)", i, devices->devices[i]->info.name, devices->devices[i]->info.backend);
     if (devices->count > 1)
@@ -309,9 +338,9 @@ static void log_ready(const struct options *options, const struct device_set *de
         log_info("ready at %s on %s (%s)", options->socket, first->name, first->backend);
 }
 
-int worker_run(const struct options *options, int listen_fd, int ready_fd, struct shared *shared)
+int worker_run(const struct options *options, int listen_fd, int metrics_fd, int ready_fd, struct shared *shared)
 {
-    struct worker worker = {.shared = shared};
+    struct worker worker = {.metrics_fd = metrics_fd, .shared = shared};
     struct error error;
     if (prepare(&worker, options, &error)) {
         log_error("%s", error.message);

@@ -9,8 +9,6 @@
 #include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 
-#define SERVER_NAME "scand " SCAND_RELEASE
-
 void service_read_meters(struct service *service)
 {
     uint64_t now_us = service->ops->now_us(service->context);
@@ -36,12 +34,13 @@ static void describe_device(struct device *device, const struct device_tally *ta
     memcpy(out->backend, info->backend, sizeof info->backend);
 }
 
-static void describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS])
+uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS])
 {
     _Static_assert(LIMIT_DEVICES <= LIMIT_MAPS, "one list holds all");
     service_read_meters(service);
     for (unsigned i = 0; i < service->devices->count; i++)
         describe_device(service->devices->devices[i], &service->tallies[i], &out[i]);
+    return service->devices->count;
 }
 
 int handle_hello(struct call *call, const struct msg_hello_params *params)
@@ -55,16 +54,15 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
     memcpy(client->name, params->client, sizeof client->name);
     struct msg_hello_result result = {
         .version = params->version_max < PROTOCOL_VERSION ? params->version_max : PROTOCOL_VERSION,
-        .server = SERVER_NAME,
+        .server = SERVICE_NAME,
         .limits = {.message_bytes = LIMIT_MESSAGE_BYTES,
                    .message_fds = LIMIT_MESSAGE_FDS,
                    .host_buffer_bytes = LIMIT_HOST_BUFFER_BYTES,
                    .client_buffers = LIMIT_CLIENT_BUFFERS,
                    .client_jobs = LIMIT_CLIENT_JOBS,
                    .row_samples = LIMIT_ROW_SAMPLES},
-        .devices_count = call->service->devices->count,
     };
-    describe_devices(call->service, result.devices);
+    result.devices_count = service_describe_devices(call->service, result.devices);
     reply_result(client, call->msgid, &msg_hello_result_type, &result);
     return 0;
 }
@@ -76,20 +74,25 @@ int handle_server_ping(struct call *call, const struct msg_nothing *params)
     return 0;
 }
 
-int handle_server_stats(struct call *call, const struct msg_nothing *params)
+void service_describe_stats(struct service *service, struct msg_stats_result *out)
 {
-    struct service *service = call->service;
-    struct msg_stats_result result = service->stats;
-    (void)params;
+    *out = service->stats;
     service_read_meters(service);
-    result.uptime_us = service->ops->now_us(service->context) - service->began_us;
+    out->uptime_us = service->ops->now_us(service->context) - service->began_us;
     for (unsigned i = 0; i < service->devices->count; i++) {
         const struct device_tally *tally = &service->tallies[i];
-        result.device_busy_us += tally->meter.busy_us;
-        result.chunks_open += tally->meter.count;
-        result.upload_bytes += tally->upload_bytes;
-        result.download_bytes += tally->download_bytes;
+        out->device_busy_us += tally->meter.busy_us;
+        out->chunks_open += tally->meter.count;
+        out->upload_bytes += tally->upload_bytes;
+        out->download_bytes += tally->download_bytes;
     }
+}
+
+int handle_server_stats(struct call *call, const struct msg_nothing *params)
+{
+    struct msg_stats_result result;
+    (void)params;
+    service_describe_stats(call->service, &result);
     reply_result(call->client, call->msgid, &msg_stats_result_type, &result);
     return 0;
 }
@@ -103,9 +106,9 @@ int handle_server_histograms(struct call *call, const struct msg_nothing *params
 
 int handle_server_devices(struct call *call, const struct msg_nothing *params)
 {
-    struct msg_devices_result result = {.devices_count = call->service->devices->count};
+    struct msg_devices_result result = {0};
     (void)params;
-    describe_devices(call->service, result.devices);
+    result.devices_count = service_describe_devices(call->service, result.devices);
     reply_result(call->client, call->msgid, &msg_devices_result_type, &result);
     return 0;
 }

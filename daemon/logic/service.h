@@ -15,6 +15,8 @@
 #include "trace.h"
 #include "user.h"
 
+#define SERVICE_NAME "scand " SCAND_RELEASE /* as hello and metrics tell it; the build gives the release */
+
 /* Something slow: run() on a helper thread, then done() on the service's thread. */
 struct work {
     void (*run)(struct work *work);
@@ -115,6 +117,9 @@ int service_input(struct client *client);
 void service_chunk_done(struct service *service, struct chunk *chunk);
 /* A time has come that ops->wake was told. */
 void service_tick(struct service *service);
+/* What server.stats and server.devices answer; the latter returns how many devices there are. */
+void service_describe_stats(struct service *service, struct msg_stats_result *out);
+uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS]);
 /* Refuses new jobs from now on; ops->drained follows when the last has ended. */
 void service_drain(struct service *service);
 

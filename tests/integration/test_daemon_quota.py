@@ -324,7 +324,7 @@ class Words(FileTest):
     def setUp(self):
         super().setUp()
         self.rows = re.findall(
-            r"^  --(\S+) (?:PATH|DEVICE|SIZE|N) +\S.*\n +\((.+); default (.+)\)$", scand("--help").stdout, re.M
+            r"^  --(\S+) (?:PATH|DEVICE|ADDRESS|SIZE|N) +\S.*\n +\((.+); default (.+)\)$", scand("--help").stdout, re.M
         )
         self.root = os.path.join(HERE, "..", "..")
 

@@ -101,8 +101,11 @@ static void mistakes_are_named(void)
         {"[daemon]\ndevice = gpu\n", "\"device\" is \"gpu\"; allowed: auto, all, cpu, cpu:COUNT, cuda, cuda:N,N"},
         {"[daemon]\ndevice = cuda:-1\n", "\"device\" is \"cuda:-1\""},
         {"[daemon]\nsocket =\n", "FILE:2: [daemon] \"socket\" is \"\": the socket path is empty"},
+        {"[daemon]\nmetrics-listen = 0.0.0.0:9464\n", "FILE:2: [daemon] \"metrics-listen\" is \"0.0.0.0:9464\"; "
+                                                      "allowed: off, 127.0.0.1:PORT, localhost:PORT, [::1]"},
+        {"[daemon]\nmetrics-listen = 127.0.0.1:0\n", "\"metrics-listen\" is \"127.0.0.1:0\""},
         {"[daemon]\npoool = 1G\n",
-         "FILE:2: [daemon] has no \"poool\"; allowed: socket, device, pool, device-memory, threads"},
+         "FILE:2: [daemon] has no \"poool\"; allowed: socket, device, pool, device-memory, threads, metrics-listen"},
         {"[daemon]\njobs = 1\n", "FILE:2: [daemon] has no \"jobs\""},
         {"[daemon]\nPOOL = 1\n", "[daemon] has no \"POOL\""},
         {"[quota]\npool = 1G\n",
@@ -269,11 +272,18 @@ static void values_are_written(void)
         enum setting setting;
         const char *text, *written;
     } table[] = {
-        {SETTING_POOL, "1024M", "1G"},        {SETTING_POOL, "1025M", "1025M"},
-        {SETTING_POOL, "1000", "1000"},       {SETTING_POOL, "0G", "0"},
-        {SETTING_POOL, "256g", "256G"},       {SETTING_DEVICE, "cuda", "cuda:0"},
-        {SETTING_DEVICE, "cuda:7", "cuda:7"}, {SETTING_DEVICE, "cpu", "cpu"},
-        {SETTING_THREADS, "012", "12"},       {SETTING_SOCKET, "/a", "/a"},
+        {SETTING_POOL, "1024M", "1G"},
+        {SETTING_POOL, "1025M", "1025M"},
+        {SETTING_POOL, "1000", "1000"},
+        {SETTING_POOL, "0G", "0"},
+        {SETTING_POOL, "256g", "256G"},
+        {SETTING_DEVICE, "cuda", "cuda:0"},
+        {SETTING_DEVICE, "cuda:7", "cuda:7"},
+        {SETTING_DEVICE, "cpu", "cpu"},
+        {SETTING_THREADS, "012", "12"},
+        {SETTING_SOCKET, "/a", "/a"},
+        {SETTING_METRICS_LISTEN, "localhost:9464", "127.0.0.1:9464"},
+        {SETTING_METRICS_LISTEN, "[::1]:65535", "[::1]:65535"},
     };
     struct settings settings;
     char text[128];

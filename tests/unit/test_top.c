@@ -1,6 +1,6 @@
 /* What scanctl makes of the daemon's numbers: the screen of top, and metrics for Prometheus. */
-#include "client/scanctl/metrics.h"
 #include "client/scanctl/top.h"
+#include "protocol/metrics.h"
 #include "tests/check.h"
 
 static char *text;

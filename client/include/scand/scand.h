@@ -38,6 +38,7 @@
 #ifndef SCAND_SCAND_H
 #define SCAND_SCAND_H
 
+#include <scand/report.h>
 #include <scand/types.h>
 
 #ifdef __cplusplus
@@ -48,18 +49,6 @@ struct scand;        /* a connection to the daemon */
 struct scand_buffer; /* memory that both sides see */
 struct scand_job;    /* a submitted scan or reduction */
 
-struct scand_device {
-    char name[64];                         /* "NVIDIA H200", or the processor's */
-    char backend[16];                      /* "cuda" or "cpu" */
-    uint64_t memory_bytes;                 /* of the device, in all */
-    uint64_t memory_limit_bytes;           /* that this daemon may take of it */
-    uint64_t memory_used_bytes;            /* that it has taken now */
-    uint64_t chunk_bytes;                  /* rows are moved and scanned in pieces of about this size */
-    uint64_t busy_us;                      /* for which it had work, since the daemon began */
-    uint64_t chunks_open;                  /* pieces that it has now */
-    uint64_t upload_bytes, download_bytes; /* of samples from and to host memory, since the daemon began */
-};
-
 /* A scan or a reduction of the tutorials, to be named by `algorithm`. */
 struct scand_kernel {
     char name[64];         /* "kogge-stone" */
@@ -69,25 +58,6 @@ struct scand_kernel {
     uint32_t repeatable;   /* 1: two runs give the same bits; 0: they need not */
     enum scand_operation operation;
     uint32_t reductions; /* with SCAND_OPERATION_REDUCE, those that it offers: bit 1 << enum scand_reduction */
-};
-
-/* A counter of the daemon since it began, by its name. The unit comes last: jobs_done, pool_bytes, uptime_us. */
-struct scand_counter {
-    const char *name; /* lives as long as the program */
-    uint64_t value;
-    const char *text; /* what it counts, in a few words; lives as long */
-    uint32_t total;   /* 1: it only grows; 0: it is how things stand now */
-};
-
-/* How many times were at most bounds_us[i], but longer than bounds_us[i - 1]; the last of counts has no bound. */
-#define SCAND_BUCKETS_MAX 24
-struct scand_histogram {
-    const char *name; /* "job_queued"; lives as long as the program */
-    const char *text; /* which times; lives as long */
-    uint32_t bound_count;
-    uint64_t bounds_us[SCAND_BUCKETS_MAX - 1];
-    uint64_t counts[SCAND_BUCKETS_MAX]; /* bound_count + 1 of them */
-    uint64_t sum_us;                    /* of all times */
 };
 
 /* A job of any program that is queued or running. */

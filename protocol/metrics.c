@@ -42,7 +42,7 @@ static void number(FILE *file, uint64_t value, bool is_time)
     fputc('\n', file);
 }
 
-void metrics_server(FILE *file, const char *server)
+static void metrics_server(FILE *file, const char *server)
 {
     heading(file, "scand_build_info", "gauge", "Name and release of the daemon.");
     fputs("scand_build_info{", file);
@@ -129,4 +129,12 @@ void metrics_histograms(FILE *file, const struct scand_histogram *histograms, si
 {
     for (size_t i = 0; i < count; i++)
         histogram_print(file, &histograms[i]);
+}
+
+void metrics_print(FILE *file, const struct metrics *metrics)
+{
+    metrics_server(file, metrics->server);
+    metrics_devices(file, metrics->devices, metrics->device_count);
+    metrics_counters(file, metrics->counters, metrics->counter_count);
+    metrics_histograms(file, metrics->histograms, metrics->histogram_count);
 }

@@ -1,0 +1,17 @@
+/*
+ * From the daemon's answers to the numbers that people and programs see, each with its name and what it counts: for
+ * libscand, which has them from messages, and for the daemon, which has them itself.
+ */
+#ifndef PROTOCOL_REPORT_H
+#define PROTOCOL_REPORT_H
+
+#include <scand/report.h>
+
+#include "messages.h"
+
+void report_device(const struct msg_device *from, struct scand_device *device);
+/* Fill at most `capacity` and return how many. */
+size_t report_counters(const struct msg_stats_result *from, struct scand_counter *counters, size_t capacity);
+size_t report_histograms(const struct msg_histograms_result *from, struct scand_histogram *histograms, size_t capacity);
+
+#endif
