@@ -112,16 +112,6 @@ static cudaError_t tuned_run(struct device *device, const struct scan_rule *rule
                              [&] { return scan_tuned_launch(&device->base, &device->tuned, rule, plan, stream); });
 }
 
-/* Two passes over rows of more blocks than are resident: the blocks' sums, the backward carries, the values. */
-static cudaError_t long_in_three_run(struct device *device, const struct scan_rule *rule, struct scan_plan *plan,
-                                     void *workspace, cudaStream_t stream)
-{
-    cudaError_t error = scan_long_run(&device->longer, rule, plan, true, workspace, stream);
-    if (!error)
-        error = scan_carries_of_pass(scan_carries_of(rule->accumulator), plan, 1, stream);
-    return error ? error : scan_tuned_launch(&device->base, &device->tuned, rule, plan, stream);
-}
-
 /* The means are made of totals that the general kernel finds. `rows->length` of ragged ones is an order block at most.
  */
 static cudaError_t affine_run(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
@@ -201,9 +191,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     case SELECT_COLUMNS:
         return scan_columns(&device->columns, rule, &plan, workspace, stream);
     case SELECT_LONG_ONE_LAUNCH:
-        return scan_long_run(&device->longer, rule, &plan, false, workspace, stream);
     case SELECT_LONG_THREE_LAUNCHES:
-        return long_in_three_run(device, rule, &plan, workspace, stream);
+        return scan_long(&device->longer, rule, &plan, path == SELECT_LONG_THREE_LAUNCHES, workspace, stream);
     case SELECT_TUNED_ALIGNED:
     case SELECT_TUNED:
     case SELECT_TOTALS_FIRST:

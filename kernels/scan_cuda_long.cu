@@ -1,6 +1,7 @@
 #include "kernels/scan_cuda_long.h"
 
 #include "kernels/cuda/long.cuh"
+#include "kernels/scan_cuda_carries.h"
 
 /* By output, accumulator, kind and alignment. `Last` is the sum that the results are made from. */
 #define LONG_KERNELS 24
@@ -46,33 +47,37 @@ static bool is_native(const struct scan_rule *rule)
     return rule->input == SCAND_DTYPE_F32 && (rule->output == SCAND_DTYPE_F32 || rule->output == SCAND_DTYPE_F64);
 }
 
-/* Where records and sums lie. */
-static uint64_t plan_places(struct long_plan *plan, const struct scan_rule *rule, char *workspace)
+static cudaError_t long_launch(const struct scan_long_device *longer, const struct scan_rule *rule,
+                               struct long_plan *plan, cudaStream_t stream)
 {
-    uint64_t sum_bytes = rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double);
-    uint64_t bytes = plan->scan.items / plan->scan.blocks * plan->scan.sums_per_row * sum_bytes;
-    plan->records[0] = (record *)workspace;
-    plan->records[1] = (record *)(workspace + 2 * bytes);
-    plan->scan.sums[0] = workspace + 2 * bytes;
-    plan->scan.sums[1] = workspace + 3 * bytes;
-    return plan->sums_only ? 2 * bytes : 2 * bytes * plan->scan.pass_count;
-}
-
-cudaError_t scan_long_run(const struct scan_long_device *device, const struct scan_rule *rule, struct scan_plan *scan,
-                          bool sums_only, void *workspace, cudaStream_t stream)
-{
-    struct long_plan plan = {};
-    plan.scan = *scan;
-    plan.sums_only = sums_only;
-    uint64_t record_bytes = plan_places(&plan, rule, (char *)workspace);
-    memcpy(scan->sums, plan.scan.sums, sizeof(scan->sums));
-    uint64_t grid = scan->items < (uint64_t)device->grid ? scan->items : (uint64_t)device->grid;
-    void *arguments[] = {&plan};
+    const uint64_t grid = plan->scan.items < (uint64_t)longer->grid ? plan->scan.items : (uint64_t)longer->grid;
+    const bool aligned = scan_plan_is_aligned(&plan->scan) && is_native(rule);
+    void *arguments[] = {plan};
     if (grid == 0)
         return cudaErrorInitializationError;
-    cudaError_t error = cudaMemsetAsync(workspace, 0, record_bytes, stream);
+    return scan_cleared(cudaLaunchCooperativeKernel(kernel_of(rule, aligned), dim3((unsigned)grid), dim3(LONG_THREADS),
+                                                    arguments, LONG_SHARED, stream));
+}
+
+cudaError_t scan_long(const struct scan_long_device *longer, const struct scan_rule *rule, const struct scan_plan *scan,
+                      bool sums_first, void *workspace, cudaStream_t stream)
+{
+    const struct scan_carries *carries = scan_carries_of(rule->accumulator);
+    const uint64_t bytes = scan->items / scan->blocks * scan->sums_per_row * carries->sum_bytes;
+    struct long_plan plan = {};
+    plan.scan = *scan;
+    plan.step = sums_first ? LONG_SUMS : LONG_ALL;
+    for (int pass = 0; pass < scan->pass_count; pass++) {
+        plan.records[pass] = (record *)((char *)workspace + pass * 2 * bytes);
+        plan.scan.sums[pass] = (char *)workspace + (2 + pass) * bytes;
+    }
+    const uint64_t record_bytes = sums_first ? 2 * bytes : 2 * bytes * scan->pass_count;
+    cudaError_t error = scan_cleared(cudaMemsetAsync(workspace, 0, record_bytes, stream));
     if (!error)
-        error = cudaLaunchCooperativeKernel(kernel_of(rule, scan_plan_is_aligned(scan) && is_native(rule)),
-                                            dim3((unsigned)grid), dim3(LONG_THREADS), arguments, LONG_SHARED, stream);
-    return scan_cleared(error);
+        error = long_launch(longer, rule, &plan, stream);
+    if (error || !sums_first)
+        return error;
+    error = scan_carries_of_pass(carries, &plan.scan, 1, stream);
+    plan.step = LONG_VALUES;
+    return error ? error : long_launch(longer, rule, &plan, stream);
 }

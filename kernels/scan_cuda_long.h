@@ -1,5 +1,5 @@
 /*
- * Rows of several order blocks in one launch (cuda/long.cuh): launched here, for scan_cuda.cu.
+ * Rows of several order blocks in one launch or three (cuda/long.cuh): launched here, for scan_cuda.cu.
  */
 #ifndef KERNELS_SCAN_CUDA_LONG_H
 #define KERNELS_SCAN_CUDA_LONG_H
@@ -18,11 +18,9 @@ cudaError_t scan_long_load(const struct scan_device *device, struct scan_long_de
 /* What it needs where `sums` sums of `sum_bytes` make one pass's trees; at least as much as other ways do. */
 uint64_t scan_long_workspace_bytes(const struct scan_rule *rule, uint64_t sums, uint64_t sum_bytes);
 
-/*
- * Scans or, with sums_only, sets plan->sums: to the carries into all blocks in the first of two passes, and to the
- * blocks' totals in the second. A row has no more blocks than thread blocks are resident, if it is to be scanned.
- */
-cudaError_t scan_long_run(const struct scan_long_device *longer, const struct scan_rule *rule, struct scan_plan *plan,
-                          bool sums_only, void *workspace, cudaStream_t stream);
+/* Queues the scan. Two passes over rows of more blocks than thread blocks are resident have to be `sums_first`: one
+ * launch for the sums of the passes, one for the carries of the second, one for the values. */
+cudaError_t scan_long(const struct scan_long_device *longer, const struct scan_rule *rule, const struct scan_plan *plan,
+                      bool sums_first, void *workspace, cudaStream_t stream);
 
 #endif

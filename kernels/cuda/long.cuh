@@ -4,15 +4,19 @@
  *
  * In order 1 a block's total depends on its own samples alone, so every thread block tells its totals to the others as
  * soon as it has them, and each makes the carries that it needs from those of the others (long_tree.cuh). To have
- * something to do while they travel, a thread block has several items, order blocks, under way. In turn t it
+ * something to do while they travel, a thread block has several items, order blocks, under way. Of two passes, in turn
+ * t it
  *
  *   - makes the values of item t in the first pass, and from them its total in the second;
- *   - makes the values of item t - 1 in the second pass, and writes them;
  *   - makes the total of item t + 2 in the first pass;
- *   - has the samples of item t + 3 on their way to shared memory.
+ *   - makes the values of item t - 1 in the second pass, and writes them;
+ *   - sends for the samples of item t + 3.
  *
- * Sixteen warps compute, with two tiles each, and meet nobody. Two more, one for each pass, serve them: they turn the
- * totals of tiles into carries, and are the ones that wait for other thread blocks.
+ * Of a single pass, it makes the values of item t - 1, and takes the samples of item t to registers, out of the way.
+ *
+ * Sixteen warps compute, with two tiles each, and meet nobody. Four more, two for each pass, serve them in turns: they
+ * turn the totals of tiles into carries, and are the ones that wait for other thread blocks. So the totals of an item
+ * are told while those that another one needs are awaited.
  *
  * Thread block b takes the items b, b + grid, b + 2 grid, ..., and all are resident (a cooperative launch). So nobody
  * waits for ever: items in the order of the first pass wait in it for earlier items alone, and a row of at most as many
@@ -26,14 +30,16 @@
 #include "kernels/cuda/scan.cuh"
 
 #define LONG_WARPS      16                       /* that compute */
-#define LONG_TILES      (ORDER_FAN / LONG_WARPS) /* of each of them */
-#define LONG_THREADS    ((LONG_WARPS + SCAND_PASSES_MAX) * WARP)
+#define LONG_SERVERS    2                        /* that serve a pass */
+#define LONG_TILES      (ORDER_FAN / LONG_WARPS) /* of each that computes */
+#define LONG_THREADS    ((LONG_WARPS + LONG_SERVERS * SCAND_PASSES_MAX) * WARP)
 #define LONG_BUFFERS    3                       /* of an order block's samples, in shared memory */
-#define LONG_ITEMS      8                       /* that are known at once: t - 1 to t + 4, in a ring */
+#define LONG_GATES      4                       /* items whose sums of tiles are known at once */
+#define LONG_ITEMS      16                      /* that are known at once: t - 1 to t + 7, in a ring */
 #define LONG_BUFFER     (ORDER_FAN * TILE_ROOM) /* slots of one */
 #define LONG_BEFORES    (2 * ORDER_FAN * WARP)  /* sums: what each leaf of two items has before it in its tile */
 #define LONG_SHARED     (LONG_BUFFERS * LONG_BUFFER * SLOT_BYTES + LONG_BEFORES * 8)
-#define LONG_SHARED_ALL (LONG_SHARED + 4096) /* with what is declared in the kernel */
+#define LONG_SHARED_ALL (LONG_SHARED + 5120) /* with what is declared in the kernel */
 
 /* f64 where f32 goes in and f32 comes out of every pass: f32 samples are held. */
 struct sum_f64_narrow : sum_f64 {
@@ -69,13 +75,19 @@ struct sum_f64_narrow : sum_f64 {
     }
 };
 
+/* What of a scan one launch does. Sums, in scan.sums, are the carries into blocks in the first pass and the blocks'
+ * totals in the second, which become carries before there are values. */
+enum long_step {
+    LONG_ALL,
+    LONG_SUMS,
+    LONG_VALUES,
+};
+
 /* What one launch does. */
 struct long_plan {
     struct scan_plan scan;
     record *records[SCAND_PASSES_MAX]; /* per pass a tree of records for each row, all zero before */
-    /* No results: the carries into blocks in the first pass go to scan.sums[0], their totals in the second to
-     * scan.sums[1]. */
-    bool sums_only;
+    enum long_step step;
 };
 
 struct long_item {
@@ -85,10 +97,10 @@ struct long_item {
     int length;           /* 0 where there is no more work */
 };
 
-/* Two gates each, for items of even and of odd number: a warp may pass one twice before another does. */
+/* Sums and gates are in rings: those of an item are used again when nobody waits for it any more. */
 template <class Sum> struct long_shared {
-    tile_sums<Sum> tiles[SCAND_PASSES_MAX][2];
-    gate totals[SCAND_PASSES_MAX][2], carries[SCAND_PASSES_MAX][2];
+    tile_sums<Sum> tiles[SCAND_PASSES_MAX][LONG_GATES];
+    gate totals[SCAND_PASSES_MAX][LONG_GATES], carries[SCAND_PASSES_MAX][LONG_GATES];
     struct long_item items[LONG_ITEMS];
 };
 
@@ -145,25 +157,26 @@ DEVICE void long_fetch(const struct scan_plan &plan, const struct long_item *ite
     __pipeline_commit();
 }
 
-/* The samples of this lane's leaf. */
-template <class Sum, bool Aligned>
-DEVICE void long_read(const struct scan_plan &plan, const struct long_item *item, const uint4 *tile,
-                      typename Sum::sample x[ORDER_LEAF])
+/* The samples of this lane's leaf of a tile as they have arrived. Where they do not begin with a slot, or are encoded,
+ * they are put back as if they had not been, to be read again. */
+template <bool Aligned>
+DEVICE void long_read(const struct scan_plan &plan, const struct long_item *item, uint4 *tile, float x[ORDER_LEAF])
 {
-    float samples[ORDER_LEAF];
-    leaf_read(tile, !Aligned && plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0, samples);
-    if (!Aligned)
-        leaf_decode(plan.input_form, samples);
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = Sum::from_f32(samples[i]);
+    if (Aligned) {
+        leaf_read(tile, x);
+    } else {
+        leaf_read(tile, plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0, x);
+        leaf_decode(plan.input_form, x);
+        __syncwarp();
+        leaf_write(tile, lane_index(), x);
+    }
 }
 
-/* The total of a tile of `samples` samples goes to `total`; returned is what this lane's leaf has before it there. */
+/* The total of a tile goes to `totals`; returned is what this lane's leaf has before it there. */
 template <class Sum, bool Backward>
-DEVICE typename Sum::sum long_total(typename Sum::sample x[ORDER_LEAF], int samples, typename Sum::sum *total)
+DEVICE typename Sum::sum long_total(float x[ORDER_LEAF], int length, int tile, typename Sum::sum totals[ORDER_FAN])
 {
-    int leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
+    const int samples = tile_samples(length, tile), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     if (Sum::has_identity && samples < ORDER_TILE)
         leaf_fill<Sum>(x, samples);
     struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
@@ -171,22 +184,22 @@ DEVICE typename Sum::sum long_total(typename Sum::sample x[ORDER_LEAF], int samp
         end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
     sum = group_scan<Sum, Backward>(sum, group_last<Sum>(leaves));
     if (lane_index() == (Backward ? 0 : leaves - 1))
-        *total = sum;
+        totals[tile] = sum;
     return group_before<Sum, Backward>(sum, group_last<Sum>(leaves)).sum;
 }
 
-/* Replaces the samples of a tile by their values. `outside` is the carry into the tile, `before` as long_total returned
- * it. */
+/* Replaces the samples of a tile by their values. `carries` are those into the item's tiles, `before` is as
+ * long_total returned it. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void long_values(typename Sum::sample x[ORDER_LEAF], int length, int tile, bool outer, typename Sum::sum outside,
-                        typename Sum::sum before)
+DEVICE void long_values(typename Sum::sample x[ORDER_LEAF], int length, int tile, bool outer,
+                        const typename Sum::sum carries[ORDER_FAN], typename Sum::sum before)
 {
-    int samples = tile_samples(length, tile), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
-    int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE, lane = lane_index();
+    const int samples = tile_samples(length, tile), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
+    const int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE, lane = lane_index();
     if (Sum::has_identity && samples < ORDER_TILE)
         leaf_fill<Sum>(x, samples);
     struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
-    carry<Sum> leaf = carry_join<Sum>({outside, Sum::has_identity || outer || tile != (Backward ? tiles - 1 : 0)},
+    carry<Sum> leaf = carry_join<Sum>({carries[tile], Sum::has_identity || outer || tile != (Backward ? tiles - 1 : 0)},
                                       {before, Sum::has_identity || lane != (Backward ? leaves - 1 : 0)});
     if (end.partial)
         leaf_values<Sum, Backward, Kind, Backward>(x, leaf, end.last, Kind);
@@ -198,191 +211,256 @@ DEVICE void long_values(typename Sum::sample x[ORDER_LEAF], int length, int tile
 
 /* Both for either direction. */
 template <class Sum>
-DEVICE typename Sum::sum long_total_of(const struct scan_plan &plan, int pass, typename Sum::sample x[ORDER_LEAF],
-                                       int samples, typename Sum::sum *total)
+DEVICE typename Sum::sum long_total_of(const struct scan_plan &plan, int pass, float x[ORDER_LEAF], int length,
+                                       int tile, typename Sum::sum totals[ORDER_FAN])
 {
-    return plan.backward[pass] ? long_total<Sum, true>(x, samples, total) : long_total<Sum, false>(x, samples, total);
+    return plan.backward[pass] ? long_total<Sum, true>(x, length, tile, totals)
+                               : long_total<Sum, false>(x, length, tile, totals);
 }
 
 template <class Sum, int Kind>
 DEVICE void long_values_of(const struct scan_plan &plan, int pass, typename Sum::sample x[ORDER_LEAF],
-                           const struct long_item *item, int tile, typename Sum::sum carry, typename Sum::sum before)
+                           const struct long_item *item, int tile, const typename Sum::sum carries[ORDER_FAN],
+                           typename Sum::sum before)
 {
-    bool outer = long_outer(plan, item, pass);
+    const bool outer = long_outer(plan, item, pass);
     if (plan.backward[pass])
-        long_values<Sum, true, Kind>(x, item->length, tile, outer, carry, before);
+        long_values<Sum, true, Kind>(x, item->length, tile, outer, carries, before);
     else
-        long_values<Sum, false, Kind>(x, item->length, tile, outer, carry, before);
+        long_values<Sum, false, Kind>(x, item->length, tile, outer, carries, before);
 }
 
-/* Writes a warp's tile of an item. */
-template <class Sum, class Out, bool Aligned>
-DEVICE void long_write(const struct scan_plan &plan, const struct long_item *item, int tile, uint4 *stage,
-                       const typename Sum::sample x[ORDER_LEAF])
-{
-    Out results[ORDER_LEAF];
-    leaf_results<Sum, Out>(x, results);
-    if (!Aligned)
-        leaf_encode(plan.output_form, results);
-    tile_write<Out, TILE_SLOTS, Aligned>(stage, item->output, plan.output, item->length, tile, results);
-}
-
-/* The totals of a warp's tiles of item `number` in the first pass, and what each lane's leaf has before it there. */
+/* The totals of a warp's tiles of item `number` in the first pass, when this lane's share of the samples has arrived,
+ * and what each lane's leaf has before it there. */
 template <class Sum, bool Aligned>
 DEVICE void long_first(const struct scan_plan &plan, struct long_shared<Sum> *shared, int number, int warp,
-                       const uint4 *buffer, typename Sum::sum *befores)
+                       uint4 *buffer, typename Sum::sum *befores)
 {
     const struct long_item *item = &shared->items[number % LONG_ITEMS];
-    __pipeline_wait_prior(1); /* the next item's may be on their way */
     __syncwarp();
+#pragma unroll 1
+    for (int i = 0; i < LONG_TILES; i++) {
+        const int tile = long_tile(warp, i);
+        float x[ORDER_LEAF];
+        long_read<Aligned>(plan, item, buffer + tile * TILE_ROOM, x);
+        *long_before(befores, number, tile) =
+            long_total_of<Sum>(plan, 0, x, item->length, tile, shared->tiles[0][number % LONG_GATES].totals);
+    }
+    gate_arrive(&shared->totals[0][number % LONG_GATES]);
+}
+
+/* The values of a tile of item `number` in the first pass, in place of its samples, and its total in the second. */
+template <class Sum, int Kind>
+DEVICE typename Sum::sum long_second(const struct scan_plan &plan, struct long_shared<Sum> *shared, int number,
+                                     int tile, float x[ORDER_LEAF], typename Sum::sum before)
+{
+    const struct long_item *item = &shared->items[number % LONG_ITEMS];
+    long_values_of<Sum, Kind>(plan, 0, x, item, tile, shared->tiles[0][number % LONG_GATES].carries, before);
+    return long_total_of<Sum>(plan, 1, x, item->length, tile, shared->tiles[1][number % LONG_GATES].totals);
+}
+
+/* The results of a warp's tiles of item `number`, from what goes into the last pass. */
+template <class Sum, class Last, class Out, int Kind, bool Aligned>
+DEVICE void long_results(const struct scan_plan &plan, struct long_shared<Sum> *shared, int pass, int number, int warp,
+                         uint4 *stage, const typename Sum::sum before[LONG_TILES],
+                         const float values[LONG_TILES][ORDER_LEAF])
+{
+    const struct long_item *item = &shared->items[number % LONG_ITEMS];
 #pragma unroll
     for (int i = 0; i < LONG_TILES; i++) {
         const int tile = long_tile(warp, i);
-        typename Sum::sample x[ORDER_LEAF];
-        long_read<Sum, Aligned>(plan, item, buffer + tile * TILE_ROOM, x);
-        *long_before(befores, number, tile) = long_total_of<Sum>(plan, 0, x, tile_samples(item->length, tile),
-                                                                 &shared->tiles[0][number % 2].totals[tile]);
-    }
-    gate_arrive(&shared->totals[0][number % 2]);
-}
-
-/* The values of a tile of item `number` in the first pass. If there is a second one, they are left in `values`, and
- * what the leaf has before it in that pass is returned; else they are the results. */
-template <class Sum, class Last, class Out, int Kind, bool Aligned>
-DEVICE typename Sum::sum long_second(const struct scan_plan &plan, struct long_shared<Sum> *shared, int number,
-                                     int tile, uint4 *buffer, typename Sum::sum before, float values[ORDER_LEAF])
-{
-    const struct long_item *item = &shared->items[number % LONG_ITEMS];
-    const typename Sum::sum outside = shared->tiles[0][number % 2].carries[tile];
-    if (plan.pass_count == 1) {
         typename Last::sample x[ORDER_LEAF];
-        long_read<Last, Aligned>(plan, item, buffer, x);
-        __syncwarp();
-        long_values_of<Last, Kind>(plan, 0, x, item, tile, outside, before);
-        long_write<Last, Out, Aligned>(plan, item, tile, buffer, x);
-        return before;
-    }
-    typename Sum::sample x[ORDER_LEAF];
-    long_read<Sum, Aligned>(plan, item, buffer, x);
-    __syncwarp();
-    long_values_of<Sum, Kind>(plan, 0, x, item, tile, outside, before);
 #pragma unroll
-    for (int k = 0; k < ORDER_LEAF; k++)
-        x[k] = Sum::from_f32(values[k] = Sum::as_f32(x[k]));
-    return long_total_of<Sum>(plan, 1, x, tile_samples(item->length, tile), &shared->tiles[1][number % 2].totals[tile]);
+        for (int k = 0; k < ORDER_LEAF; k++)
+            x[k] = Last::from_f32(values[i][k]);
+        long_values_of<Last, Kind>(plan, pass, x, item, tile, shared->tiles[pass][number % LONG_GATES].carries,
+                                   before[i]);
+        Out results[ORDER_LEAF];
+        leaf_results<Last, Out>(x, results);
+        if (!Aligned)
+            leaf_encode(plan.output_form, results);
+        tile_write<Out, TILE_SLOTS, Aligned>(stage, item->output, plan.output, item->length, tile, results);
+    }
 }
 
-/* The results of a tile of item `number`, from the values that the first pass left. */
-template <class Sum, class Last, class Out, int Kind, bool Aligned>
-DEVICE void long_third(const struct scan_plan &plan, struct long_shared<Sum> *shared, int number, int tile,
-                       uint4 *stage, typename Sum::sum before, const float values[ORDER_LEAF])
+/* Before the first turn. */
+template <class Sum, bool Aligned>
+DEVICE void long_begin(const struct scan_plan &plan, struct long_shared<Sum> *shared, int warp, uint4 *buffers,
+                       typename Sum::sum *befores)
 {
-    const struct long_item *item = &shared->items[number % LONG_ITEMS];
-    typename Last::sample x[ORDER_LEAF];
-#pragma unroll
-    for (int k = 0; k < ORDER_LEAF; k++)
-        x[k] = Last::from_f32(values[k]);
-    long_values_of<Last, Kind>(plan, 1, x, item, tile, shared->tiles[1][number % 2].carries[tile], before);
-    long_write<Last, Out, Aligned>(plan, item, tile, stage, x);
+    for (int number = 0; number < 2; number++)
+        long_fetch<Aligned>(plan, &shared->items[number], warp, buffers + number * LONG_BUFFER);
+    __pipeline_wait_prior(1);
+    long_first<Sum, Aligned>(plan, shared, 0, warp, buffers, befores);
+    long_fetch<Aligned>(plan, &shared->items[2], warp, buffers + 2 * LONG_BUFFER);
+    __pipeline_wait_prior(1);
+    if (long_there(shared, 1))
+        long_first<Sum, Aligned>(plan, shared, 1, warp, buffers + LONG_BUFFER, befores);
+}
+
+/* The place in the ring after this one, and the one before. */
+DEVICE int long_next(int at)
+{
+    return at == LONG_BUFFERS - 1 ? 0 : at + 1;
+}
+
+DEVICE int long_last(int at)
+{
+    return at == 0 ? LONG_BUFFERS - 1 : at - 1;
 }
 
 /*
- * What a warp that computes does. Between the passes the values of item t - 1 are in registers, and those of a lane's
- * first leaf of item t in the buffer of its samples until there is room for them in registers.
+ * What a warp that computes does in two passes. Every way has a loop of its own: together they would not fit the
+ * registers, and a single one spilled costs a tenth, because the buffers leave no room for the cache that it would lie
+ * in. Between the passes the values of item t - 1 are in registers, and those of all tiles of item t but the last in
+ * the buffer of its samples until there is room for them in registers. The last one's place there is free for results
+ * to pass through.
  */
 template <class Sum, class Last, class Out, int Kind, bool Aligned>
-DEVICE void long_compute(const struct long_plan &plan, struct long_shared<Sum> *shared, int warp, uint4 *buffers)
+DEVICE void long_both(const struct scan_plan &plan, struct long_shared<Sum> *shared, int warp, uint4 *buffers)
 {
     typename Sum::sum *const befores = (typename Sum::sum *)(buffers + LONG_BUFFERS * LONG_BUFFER);
-    const int tile_a = long_tile(warp, 0), tile_b = long_tile(warp, 1);
-    const bool twice = plan.scan.pass_count > 1;
-    typename Sum::sum second_a, second_b;
-    float held_a[ORDER_LEAF], held_b[ORDER_LEAF];
-    for (int number = 0; number < 2; number++)
-        long_fetch<Aligned>(plan.scan, &shared->items[number], warp, buffers + number * LONG_BUFFER);
-    long_first<Sum, Aligned>(plan.scan, shared, 0, warp, buffers, befores);
-    long_fetch<Aligned>(plan.scan, &shared->items[2], warp, buffers + 2 * LONG_BUFFER);
-    if (long_there(shared, 1))
-        long_first<Sum, Aligned>(plan.scan, shared, 1, warp, buffers + LONG_BUFFER, befores);
+    typename Sum::sum held_before[LONG_TILES];
+    float held[LONG_TILES][ORDER_LEAF]; /* of item t - 1 */
+    long_begin<Sum, Aligned>(plan, shared, warp, buffers, befores);
 #pragma unroll 1
-    for (int turn = 0, at = 0;; turn++, at = at == LONG_BUFFERS - 1 ? 0 : at + 1) {
-        uint4 *buffer_a = buffers + at * LONG_BUFFER + tile_a * TILE_ROOM;
-        uint4 *buffer_b = buffers + at * LONG_BUFFER + tile_b * TILE_ROOM;
-        typename Sum::sum fresh_a, fresh_b;
-        float values[ORDER_LEAF];
+    for (int turn = 0, at = 0;; turn++, at = long_next(at)) {
+        uint4 *buffer = buffers + at * LONG_BUFFER, *stage = buffer + long_tile(warp, LONG_TILES - 1) * TILE_ROOM;
+        typename Sum::sum before[LONG_TILES];
+        float x[ORDER_LEAF];
         if (long_there(shared, turn)) {
-            gate_wait(&shared->carries[0][turn % 2], turn / 2 % 2);
-            fresh_a = long_second<Sum, Last, Out, Kind, Aligned>(plan.scan, shared, turn, tile_a, buffer_a,
-                                                                 *long_before(befores, turn, tile_a), values);
-            if (twice)
-                leaf_write(buffer_a, lane_index(), values);
-            fresh_b = long_second<Sum, Last, Out, Kind, Aligned>(plan.scan, shared, turn, tile_b, buffer_b,
-                                                                 *long_before(befores, turn, tile_b), values);
-            if (twice)
-                gate_arrive(&shared->totals[1][turn % 2]);
-        }
-        if (twice && turn > 0) {
-            gate_wait(&shared->carries[1][(turn - 1) % 2], (turn - 1) / 2 % 2);
-            if (!plan.sums_only) {
-                long_third<Sum, Last, Out, Kind, Aligned>(plan.scan, shared, turn - 1, tile_a, buffer_b, second_a,
-                                                          held_a);
-                long_third<Sum, Last, Out, Kind, Aligned>(plan.scan, shared, turn - 1, tile_b, buffer_b, second_b,
-                                                          held_b);
+            gate_wait(&shared->carries[0][turn % LONG_GATES], turn / LONG_GATES % 2);
+#pragma unroll
+            for (int i = 0; i < LONG_TILES; i++) {
+                const int tile = long_tile(warp, i);
+                leaf_read(buffer + tile * TILE_ROOM, x);
+                before[i] = long_second<Sum, Kind>(plan, shared, turn, tile, x, *long_before(befores, turn, tile));
+                if (i < LONG_TILES - 1)
+                    leaf_write(buffer + tile * TILE_ROOM, lane_index(), x);
             }
+            gate_arrive(&shared->totals[1][turn % LONG_GATES]);
+            if (long_there(shared, turn + 2)) {
+                __pipeline_wait_prior(0);
+                long_first<Sum, Aligned>(plan, shared, turn + 2, warp, buffers + long_last(at) * LONG_BUFFER, befores);
+            }
+        }
+        if (turn > 0) {
+            gate_wait(&shared->carries[1][(turn - 1) % LONG_GATES], (turn - 1) / LONG_GATES % 2);
+            __syncwarp(); /* the stage has been read */
+            long_results<Sum, Last, Out, Kind, Aligned>(plan, shared, 1, turn - 1, warp, stage, held_before, held);
         }
         if (!long_there(shared, turn))
             return;
-        leaf_read(buffer_a, 0, held_a);
 #pragma unroll
-        for (int k = 0; k < ORDER_LEAF; k++)
-            held_b[k] = values[k];
+        for (int i = 0; i < LONG_TILES; i++) {
+            held_before[i] = before[i];
+            if (i < LONG_TILES - 1)
+                leaf_read(buffer + long_tile(warp, i) * TILE_ROOM, held[i]);
+#pragma unroll
+            for (int k = 0; k < ORDER_LEAF && i == LONG_TILES - 1; k++)
+                held[i][k] = x[k];
+        }
         __syncwarp();
-        long_fetch<Aligned>(plan.scan, &shared->items[(turn + 3) % LONG_ITEMS], warp, buffers + at * LONG_BUFFER);
-        second_a = fresh_a;
-        second_b = fresh_b;
+        long_fetch<Aligned>(plan, &shared->items[(turn + 3) % LONG_ITEMS], warp, buffer);
+    }
+}
+
+/*
+ * What it does in one pass, or when there are to be no results but the totals of the second. Here samples wait in
+ * registers, a turn longer for the carries of their item.
+ */
+template <class Sum, class Last, class Out, int Kind, bool Aligned, bool Results>
+DEVICE void long_one(const struct scan_plan &plan, struct long_shared<Sum> *shared, int warp, uint4 *buffers)
+{
+    typename Sum::sum *const befores = (typename Sum::sum *)(buffers + LONG_BUFFERS * LONG_BUFFER);
+    typename Sum::sum held_before[LONG_TILES], before[LONG_TILES];
+    float held[LONG_TILES][ORDER_LEAF], x[LONG_TILES][ORDER_LEAF]; /* of items t - 1 and t */
+    long_begin<Sum, Aligned>(plan, shared, warp, buffers, befores);
+#pragma unroll 1
+    for (int turn = 0, at = 0;; turn++, at = long_next(at)) {
+        uint4 *buffer = buffers + at * LONG_BUFFER;
+        const bool there = long_there(shared, turn);
+#pragma unroll
+        for (int i = 0; i < LONG_TILES; i++) {
+            leaf_read(buffer + long_tile(warp, i) * TILE_ROOM, x[i]);
+            before[i] = *long_before(befores, turn, long_tile(warp, i));
+        }
+        __syncwarp();
+        if (!Results && there)
+            long_fetch<Aligned>(plan, &shared->items[(turn + 3) % LONG_ITEMS], warp, buffer);
+        if (turn > 0)
+            gate_wait(&shared->carries[0][(turn - 1) % LONG_GATES], (turn - 1) / LONG_GATES % 2);
+        if (turn > 0 && Results) {
+            long_results<Sum, Last, Out, Kind, Aligned>(plan, shared, 0, turn - 1, warp, buffer + warp * TILE_ROOM,
+                                                        held_before, held);
+        } else if (turn > 0) {
+            if (turn > 2) /* then nobody needs the totals any more that others follow here */
+                gate_wait(&shared->carries[1][(turn - 3) % LONG_GATES], (turn - 3) / LONG_GATES % 2);
+#pragma unroll
+            for (int i = 0; i < LONG_TILES; i++)
+                long_second<Sum, Kind>(plan, shared, turn - 1, long_tile(warp, i), held[i], held_before[i]);
+            gate_arrive(&shared->totals[1][(turn - 1) % LONG_GATES]);
+        }
+        if (!there)
+            return;
+        if (Results)
+            long_fetch<Aligned>(plan, &shared->items[(turn + 3) % LONG_ITEMS], warp, buffer);
+#pragma unroll
+        for (int i = 0; i < LONG_TILES; i++) {
+            held_before[i] = before[i];
+#pragma unroll
+            for (int k = 0; k < ORDER_LEAF; k++)
+                held[i][k] = x[i][k];
+        }
+        __pipeline_wait_prior(1); /* the next item's may be on their way */
         if (long_there(shared, turn + 2))
-            long_first<Sum, Aligned>(plan.scan, shared, turn + 2, warp,
-                                     buffers + (at == 0 ? LONG_BUFFERS - 1 : at - 1) * LONG_BUFFER, befores);
+            long_first<Sum, Aligned>(plan, shared, turn + 2, warp, buffers + long_last(at) * LONG_BUFFER, befores);
     }
 }
 
 /* The carries into an item's tiles, from their totals and those of the row's other blocks. */
 template <class Sum, bool Backward>
-DEVICE void long_carries(const struct long_plan &plan, const struct long_item *item, int pass, tile_sums<Sum> *tiles)
+DEVICE void long_carries(const struct long_plan &plan, const struct long_item *item, int pass, tile_sums<Sum> *tiles,
+                         tree_memory<Sum> *memory)
 {
     const int lane = lane_index(), last = (item->length + ORDER_TILE - 1u) / ORDER_TILE - 1;
-    typename Sum::sum *sums = (typename Sum::sum *)plan.scan.sums[pass];
+    typename Sum::sum *stored = (typename Sum::sum *)plan.scan.sums[pass] + item->sum + item->block;
     typename Sum::sum sum = group_scan<Sum, Backward>(tiles->totals[lane], last);
     typename Sum::sum total = lane_get(sum, Backward ? 0 : last);
-    carry<Sum> before = group_before<Sum, Backward>(sum, last);
-    if (plan.sums_only && pass > 0) {
+    carry<Sum> before = group_before<Sum, Backward>(sum, last), outside;
+    if (plan.step == LONG_SUMS && pass > 0) {
         if (lane == 0)
-            sums[item->sum + item->block] = total;
+            *stored = total;
         return;
     }
-    carry<Sum> outside = tree_carry<Sum, Backward>(plan.records[pass] + item->sum * record_words<Sum>(),
-                                                   (unsigned)plan.scan.blocks, (unsigned)item->block, total);
-    if (plan.sums_only && lane == 0)
-        sums[item->sum + item->block] = outside.sum;
+    if (plan.step == LONG_VALUES)
+        outside = carry_of<Sum>(*stored, long_outer(plan.scan, item, pass));
+    else
+        outside = tree_carry_near<Sum, Backward>(plan.records[pass] + item->sum * record_words<Sum>(),
+                                                 (unsigned)plan.scan.blocks, (unsigned)item->block, total, memory);
+    if (plan.step == LONG_SUMS && lane == 0)
+        *stored = outside.sum;
     tiles->carries[lane] = carry_join<Sum>(outside, before).sum;
 }
 
-/* What the warp that serves a pass does. That of the first pass also finds out about items. */
-template <class Sum> DEVICE void long_serve(const struct long_plan &plan, struct long_shared<Sum> *shared, int pass)
+/* What a warp that serves a pass does, for every LONG_SERVERS-th item. Those of the first pass also find out about
+ * items.
+ */
+template <class Sum>
+DEVICE void long_serve(const struct long_plan &plan, struct long_shared<Sum> *shared, int pass, int first)
 {
-    for (int number = 0;; number++) {
+    tree_memory<Sum> memory = {};
+    for (int number = first; long_there(shared, number); number += LONG_SERVERS) {
         const struct long_item *item = &shared->items[number % LONG_ITEMS];
-        tile_sums<Sum> *tiles = &shared->tiles[pass][number % 2];
-        if (item->length == 0)
-            return;
-        gate_wait(&shared->totals[pass][number % 2], number / 2 % 2);
-        if (plan.scan.backward[pass])
-            long_carries<Sum, true>(plan, item, pass, tiles);
-        else
-            long_carries<Sum, false>(plan, item, pass, tiles);
-        gate_arrive(&shared->carries[pass][number % 2]);
+        tile_sums<Sum> *tiles = &shared->tiles[pass][number % LONG_GATES];
         if (pass == 0 && lane_index() == 0)
             shared->items[(number + 4) % LONG_ITEMS] = long_item_at(plan.scan, number + 4);
+        gate_wait(&shared->totals[pass][number % LONG_GATES], number / LONG_GATES % 2);
+        if (plan.scan.backward[pass])
+            long_carries<Sum, true>(plan, item, pass, tiles, &memory);
+        else
+            long_carries<Sum, false>(plan, item, pass, tiles, &memory);
+        gate_arrive(&shared->carries[pass][number % LONG_GATES]);
     }
 }
 
@@ -392,18 +470,22 @@ __global__ void __launch_bounds__(LONG_THREADS, 1) long_kernel(const __grid_cons
 #if __CUDA_ARCH__ >= 900
     extern __shared__ uint4 buffers[];
     __shared__ struct long_shared<Sum> shared;
-    if (threadIdx.x < SCAND_PASSES_MAX * 2) {
-        gate_init(&shared.totals[threadIdx.x / 2][threadIdx.x % 2], LONG_WARPS);
-        gate_init(&shared.carries[threadIdx.x / 2][threadIdx.x % 2], 1);
+    if (threadIdx.x < SCAND_PASSES_MAX * LONG_GATES) {
+        gate_init(&shared.totals[threadIdx.x / LONG_GATES][threadIdx.x % LONG_GATES], LONG_WARPS);
+        gate_init(&shared.carries[threadIdx.x / LONG_GATES][threadIdx.x % LONG_GATES], 1);
     }
     if (threadIdx.x < 4)
         shared.items[threadIdx.x] = long_item_at(plan.scan, threadIdx.x);
     __syncthreads();
     const int warp = warp_index();
-    if (warp < LONG_WARPS)
-        long_compute<Sum, Last, Out, Kind, Aligned>(plan, &shared, warp, buffers);
-    else if (warp - LONG_WARPS < plan.scan.pass_count)
-        long_serve<Sum>(plan, &shared, warp - LONG_WARPS);
+    if (warp < LONG_WARPS && plan.step == LONG_SUMS)
+        long_one<Sum, Last, Out, Kind, Aligned, false>(plan.scan, &shared, warp, buffers);
+    else if (warp < LONG_WARPS && plan.scan.pass_count > 1)
+        long_both<Sum, Last, Out, Kind, Aligned>(plan.scan, &shared, warp, buffers);
+    else if (warp < LONG_WARPS)
+        long_one<Sum, Last, Out, Kind, Aligned, true>(plan.scan, &shared, warp, buffers);
+    else if ((warp - LONG_WARPS) / LONG_SERVERS < plan.scan.pass_count)
+        long_serve<Sum>(plan, &shared, (warp - LONG_WARPS) / LONG_SERVERS, (warp - LONG_WARPS) % LONG_SERVERS);
 #endif
 }
 

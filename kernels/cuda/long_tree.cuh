@@ -68,25 +68,48 @@ template <class Sum> DEVICE void record_put(record *record, typename Sum::sum su
         asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(record + i), "l"(RECORD_MARK | words[i]) : "memory");
 }
 
-template <class Sum> DEVICE typename Sum::sum record_await(const record *record)
+/* What a look at a record found. */
+template <class Sum> struct record_seen {
+    unsigned long long words[record_words<Sum>()];
+};
+
+template <class Sum> DEVICE record_seen<Sum> record_look(const record *record)
 {
-    unsigned long long found[record_words<Sum>()], marks;
-    do {
-        marks = RECORD_MARK;
-#pragma unroll
-        for (int i = 0; i < record_words<Sum>(); i++)
-            asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(found[i]) : "l"(record + i) : "memory");
-#pragma unroll
-        for (int i = 0; i < record_words<Sum>(); i++)
-            marks &= found[i];
-    } while (!marks);
-    unsigned words[record_words<Sum>()];
-    typename Sum::sum sum;
+    record_seen<Sum> seen;
 #pragma unroll
     for (int i = 0; i < record_words<Sum>(); i++)
-        words[i] = (unsigned)found[i];
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(seen.words[i]) : "l"(record + i) : "memory");
+    return seen;
+}
+
+template <class Sum> DEVICE bool record_there(const record_seen<Sum> &seen)
+{
+    unsigned long long marks = RECORD_MARK;
+#pragma unroll
+    for (int i = 0; i < record_words<Sum>(); i++)
+        marks &= seen.words[i];
+    return marks != 0;
+}
+
+template <class Sum> DEVICE typename Sum::sum record_sum(const record_seen<Sum> &seen)
+{
+    unsigned words[record_words<Sum>()];
+#pragma unroll
+    for (int i = 0; i < record_words<Sum>(); i++)
+        words[i] = (unsigned)seen.words[i];
+    typename Sum::sum sum;
     memcpy(&sum, words, sizeof(sum));
     return sum;
+}
+
+/* The sum, when it is there. */
+template <class Sum> DEVICE typename Sum::sum record_await(const record *record)
+{
+    record_seen<Sum> seen;
+    do
+        seen = record_look<Sum>(record);
+    while (!record_there<Sum>(seen));
+    return record_sum<Sum>(seen);
 }
 
 /* The value of one lane, in all. */
@@ -101,39 +124,77 @@ template <class T> DEVICE T lane_get(T value, int lane)
     return value;
 }
 
+/* Where a member of a level stands in its group. */
+struct tree_place {
+    unsigned first; /* member of the group */
+    int position, count;
+    int met;      /* members that a pass meets before it */
+    int distance; /* of this lane's member, that many places before it; in 1 to `met` where it is met */
+};
+
+template <bool Backward> DEVICE struct tree_place tree_place_of(unsigned members, unsigned index)
+{
+    struct tree_place place;
+    place.position = (int)(index % ORDER_FAN);
+    place.first = index - place.position;
+    place.count = (int)min(members - place.first, (unsigned)ORDER_FAN);
+    place.met = Backward ? place.count - 1 - place.position : place.position;
+    place.distance = Backward ? lane_index() - place.position : place.position - lane_index();
+    return place;
+}
+
+/* Whether a member is the last of its group that a pass meets. */
+template <bool Backward> DEVICE bool tree_completes(const struct tree_place &place)
+{
+    return place.position == (Backward ? 0 : place.count - 1);
+}
+
+/* From the sums of a group's members that are met before `place`, and the one there: returns the prefix, in all lanes;
+ * `total` becomes that of the group if the place completes it. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum tree_prefix(const struct tree_place &place, typename Sum::sum sum, typename Sum::sum *total)
+{
+    const int last = group_last<Sum>(place.count);
+    sum = group_scan<Sum, Backward>(sum, last);
+    *total = lane_get(sum, place.position);
+    return lane_get(group_before<Sum, Backward>(sum, last).sum, place.position);
+}
+
+/* What thread blocks remember of the carry into a group of groups. */
+template <class Sum> struct tree_memory {
+    const record *records;
+    unsigned index;
+    carry<Sum> carry;
+};
+
 /*
- * Puts the total of a row's order block `index` of `members`, and returns the carry into it, in all lanes. `records`
- * are those of the row: of all its blocks, then of all groups of these, and so on. At each level a lane stands for a
- * member of the group; who has the last total of a group puts that of the group. Prefixes are found innermost first, so
- * that nobody waits longer than for the level it needs, and added outermost first.
+ * The carry into member `index` of `members`, in all lanes, level by level. `records` are those of the members, then of
+ * all groups of these, and so on. Its total is put, if known, and so is that of whatever it completes. Prefixes are
+ * found innermost first, and added outermost first.
  */
 template <class Sum, bool Backward>
-DEVICE carry<Sum> tree_carry(record *records, unsigned members, unsigned index, typename Sum::sum total)
+DEVICE carry<Sum> tree_carry(record *records, unsigned members, unsigned index, typename Sum::sum total,
+                             bool known = true)
 {
     const int lane = lane_index();
     typename Sum::sum prefix = total; /* lane l: that of level l */
     unsigned present = 0;             /* bit l: whether there is one */
-    bool known = true;                /* whether `total` is that of the member at this level */
     int level = 0;
     for (;; level++) {
-        const int position = (int)(index % ORDER_FAN);
-        const int count = (int)min(members - (index - position), (unsigned)ORDER_FAN), last = group_last<Sum>(count);
-        record *record = records + (index - position + lane) * record_words<Sum>();
-        if (known && lane == position)
-            record_put<Sum>(record, total);
-        typename Sum::sum sum = lane == position ? total : Sum::identity();
-        if (Backward ? lane > position && lane < count : lane < position)
-            sum = record_await<Sum>(record);
+        const struct tree_place place = tree_place_of<Backward>(members, index);
+        if (known && lane == place.position)
+            record_put<Sum>(records + index * record_words<Sum>(), total);
+        typename Sum::sum sum = lane == place.position ? total : Sum::identity();
+        if (place.distance > 0 && place.distance <= place.met)
+            sum = record_await<Sum>(records + (place.first + lane) * record_words<Sum>());
         __syncwarp();
-        sum = group_scan<Sum, Backward>(sum, last);
-        typename Sum::sum before = lane_get(group_before<Sum, Backward>(sum, last).sum, position);
+        sum = tree_prefix<Sum, Backward>(place, sum, &total);
         if (lane == level)
-            prefix = before;
-        present |= (unsigned)(position != (Backward ? count - 1 : 0)) << level;
+            prefix = sum;
+        present |= (unsigned)(place.met > 0) << level;
         if (members <= ORDER_FAN)
             break;
-        known = known && position == (Backward ? 0 : count - 1);
-        total = lane_get(sum, position);
+        known = known && tree_completes<Backward>(place);
         records += (uint64_t)members * record_words<Sum>();
         members = (members + ORDER_FAN - 1) / ORDER_FAN;
         index /= ORDER_FAN;
@@ -142,6 +203,131 @@ DEVICE carry<Sum> tree_carry(record *records, unsigned members, unsigned index, 
     for (; level >= 0; level--)
         carry = carry_join<Sum>(carry, carry_of<Sum>(lane_get(prefix, level), present >> level & 1));
     return carry;
+}
+
+/*
+ * Groups right before the one that an order block is in whose totals are made from those of their blocks. Those further
+ * away have a record of their own, put by whoever completes them, but only after that waited for others: too late for
+ * groups that are under way at the same time.
+ */
+#define TREE_NEAR 4
+
+/* What a look at the lowest two levels found: at blocks of the same group, of groups near, and at groups further away.
+ */
+template <class Sum> struct tree_seen {
+    record_seen<Sum> own, near[TREE_NEAR], far;
+};
+
+/* The first block of the n-th group before `group`, n = 0, 1, ... */
+template <bool Backward> DEVICE unsigned tree_near_first(unsigned group, int n)
+{
+    return (Backward ? group + n + 1 : group - n - 1) * ORDER_FAN;
+}
+
+DEVICE int tree_near_count(unsigned members, unsigned first)
+{
+    return (int)min(members - first, (unsigned)ORDER_FAN);
+}
+
+/* Looks at all records at once, until all are there: one way to memory and back. Lanes that want none look at `mine`.
+ */
+template <class Sum, bool Backward>
+DEVICE void tree_await(const record *records, unsigned members, const struct tree_place &block,
+                       const struct tree_place &group, int near, const record *mine, tree_seen<Sum> *seen)
+{
+    const int lane = lane_index();
+    const record *own = records + (block.first + lane) * record_words<Sum>();
+    if (block.distance <= 0 || block.distance > block.met)
+        own = mine;
+    const record *far = records + (members + group.first + lane) * record_words<Sum>();
+    if (group.distance <= near || group.distance > group.met)
+        far = mine;
+    bool there;
+    do {
+        seen->own = record_look<Sum>(own);
+#pragma unroll
+        for (int n = 0; n < TREE_NEAR; n++) {
+            const unsigned first = tree_near_first<Backward>(group.first + group.position, n);
+            if (n < near)
+                seen->near[n] = record_look<Sum>(records + (first + min(lane, tree_near_count(members, first) - 1)) *
+                                                               record_words<Sum>());
+        }
+        if (group.met > near)
+            seen->far = record_look<Sum>(far);
+        there = record_there(seen->own);
+#pragma unroll
+        for (int n = 0; n < TREE_NEAR; n++)
+            there &= n >= near || record_there(seen->near[n]);
+        there &= group.met <= near || record_there(seen->far);
+    } while (!__all_sync(~0u, there));
+}
+
+/* The sums of the groups before one, in the lanes that stand for them. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum tree_groups(unsigned members, const struct tree_place &group, int near,
+                                     const tree_seen<Sum> &seen)
+{
+    typename Sum::sum sum =
+        group.distance > near && group.distance <= group.met ? record_sum<Sum>(seen.far) : Sum::identity();
+#pragma unroll
+    for (int n = 0; n < TREE_NEAR; n++)
+        if (n < near) {
+            const unsigned first = tree_near_first<Backward>(group.first + group.position, n);
+            const int count = tree_near_count(members, first);
+            typename Sum::sum total = lane_index() < count ? record_sum<Sum>(seen.near[n]) : Sum::identity();
+            total = group_scan<Sum, Backward>(total, group_last<Sum>(count));
+            total = lane_get(total, Backward ? 0 : count - 1);
+            if (group.distance == n + 1)
+                sum = total;
+        }
+    return sum;
+}
+
+/*
+ * The same for a row's order blocks, sooner: the lowest two levels are looked at together, and what is above them is
+ * remembered.
+ */
+template <class Sum, bool Backward>
+DEVICE carry<Sum> tree_carry_near(record *records, unsigned members, unsigned index, typename Sum::sum total,
+                                  tree_memory<Sum> *memory)
+{
+    const int lane = lane_index();
+    const unsigned groups = (members + ORDER_FAN - 1) / ORDER_FAN;
+    const struct tree_place block = tree_place_of<Backward>(members, index);
+    const struct tree_place group = tree_place_of<Backward>(groups, index / ORDER_FAN);
+    const int near = min(group.met, TREE_NEAR);
+    record *const mine = records + index * record_words<Sum>();
+    if (lane == block.position)
+        record_put<Sum>(mine, total);
+    tree_seen<Sum> seen;
+    tree_await<Sum, Backward>(records, members, block, group, near, mine, &seen);
+    typename Sum::sum sum =
+        block.distance > 0 && block.distance <= block.met ? record_sum<Sum>(seen.own) : Sum::identity();
+    if (lane == block.position)
+        sum = total;
+    const carry<Sum> inner = carry_of<Sum>(tree_prefix<Sum, Backward>(block, sum, &total), block.met > 0);
+    if (groups == 1)
+        return inner;
+
+    const bool completes = tree_completes<Backward>(block),
+               completes_group = completes && tree_completes<Backward>(group);
+    records += (uint64_t)members * record_words<Sum>();
+    if (completes && lane == 0)
+        record_put<Sum>(records + index / ORDER_FAN * record_words<Sum>(), total);
+    sum = tree_groups<Sum, Backward>(members, group, near, seen);
+    if (lane == group.position)
+        sum = total;
+    carry<Sum> outer = carry_of<Sum>(tree_prefix<Sum, Backward>(group, sum, &total), group.met > 0);
+    if (groups > ORDER_FAN) {
+        records += (uint64_t)groups * record_words<Sum>();
+        index /= ORDER_FAN * ORDER_FAN;
+        if (completes_group || memory->records != records || memory->index != index)
+            *memory = {records, index,
+                       tree_carry<Sum, Backward>(records, (groups + ORDER_FAN - 1) / ORDER_FAN, index, total,
+                                                 completes_group)};
+        outer = carry_join<Sum>(memory->carry, outer);
+    }
+    return carry_join<Sum>(outer, inner);
 }
 
 #endif

@@ -175,7 +175,7 @@ static void rows_of_blocks(void)
     PATH(LONG_ONE_LAUNCH, .length = 16385);
     PATH(LONG_ONE_LAUNCH, .length = most, .one_pass = true);
     PATH(LONG_THREE_LAUNCHES, .length = most + 1);
-    PATH(TOTALS_FIRST, .length = most + 1, .one_pass = true);
+    PATH(LONG_ONE_LAUNCH, .length = most + 1, .one_pass = true);
     PATH(LONG_ONE_LAUNCH, .length = most, .wide = true);
     PATH(TOTALS_FIRST, .length = most, .wide = true, .accumulator = IN_F64);
     PATH(TOTALS_FIRST, .length = most, .wide = true, .accumulator = IN_F2);
@@ -236,7 +236,7 @@ static void shared_memory(void)
             const struct rows even = {.length = tiles * 512}, ragged = {.length = tiles * 512, .ragged = true};
             const enum select_path path = path_from(even, all[i], 0);
             const int left =
-                all[i]->shared_max - (path == SELECT_LONG_ONE_LAUNCH                         ? 225280
+                all[i]->shared_max - (path == SELECT_LONG_ONE_LAUNCH                         ? 230400
                                       : path == SELECT_TOTALS_FIRST                          ? 32 * 2176 + 640
                                       : path == SELECT_TUNED || path == SELECT_TUNED_ALIGNED ? (int)tiles * 2176 + 640
                                                                                              : 0);
