@@ -17,11 +17,12 @@
 #include "kernels/plan.h"
 
 /*
- * A tile in shared memory: slots of f32 samples, one more where they do not begin with a slot, and room to the next
- * multiple of 128 bytes, because tiles that begin elsewhere take 10 % longer.
+ * A tile in shared memory: slots of f32 samples, as many more as it takes where they do not begin with a line of device
+ * memory, hence again multiples of 128 bytes: tiles that begin elsewhere take 10 % longer.
  */
 #define TILE_SLOTS (ORDER_TILE * 4 / SLOT_BYTES)
-#define TILE_ROOM  (TILE_SLOTS + 8)
+#define TILE_ROOM  (TILE_SLOTS + LINE_SLOTS)
+#define LINE_SLOTS 8 /* of a line of device memory, 128 bytes */
 
 /*
  * Where a slot of results of type T, or of f32 samples, lies in a tile. The slots of a leaf, 4 of f32 or 8 of f64,
@@ -98,6 +99,43 @@ DEVICE void fetch_slots(uint4 *tile, const char *source, int shift, int count)
     }
 }
 
+/* Slots from the start of a line to the one that `address` lies in. */
+DEVICE int slots_in_line(const char *address)
+{
+    return (int)((uintptr_t)address / SLOT_BYTES % LINE_SLOTS);
+}
+
+/* Which slots of a stretch that begins with a line some samples lie in. */
+struct line_slots {
+    int first;
+    int end;  /* after those that are full to their last sample */
+    int rest; /* samples in that one */
+};
+
+DEVICE struct line_slots line_slots_of(const char *samples, int count)
+{
+    const int first = slots_in_line(samples), end = 4 * first + shift_of<float>(samples) + count;
+    return {first, end / 4, end % 4};
+}
+
+/*
+ * Starts copies of the slots that `count` samples lie in, more than Tiles - 1 tiles and at most Tiles, from the start
+ * of a line on: requests that meet lines in the middle take one line more each.
+ */
+template <int Tiles> DEVICE void fetch_lines(uint4 *tile, const char *source, int count)
+{
+    const struct line_slots at = line_slots_of(source, count);
+    const int lane = lane_index();
+    source = settled(source - shift_of<float>(source) * 4 + (lane - at.first) * SLOT_BYTES);
+    uint4 *slot = tile + slot_place<float>(lane);
+#pragma unroll
+    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
+        if ((k > 0 || lane >= at.first) && (k + WARP <= (Tiles - 1) * TILE_SLOTS || k + lane < at.end))
+            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+    if (at.rest > 0 && lane == at.end % WARP)
+        slot_fetch(tile + slot_place<float>(at.end), source + (at.end - lane) * SLOT_BYTES, at.rest * 4);
+}
+
 DEVICE void fetch_strided(uint4 *tile, const char *source, int64_t stride, int count, bool aligned)
 {
     int lane = lane_index();
@@ -167,6 +205,26 @@ DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
     if (shift == 0)
         leaf_shift_down<0>(from, x);
     else if (shift == 1)
+        leaf_shift_down<1>(from, x);
+    else if (shift == 2)
+        leaf_shift_down<2>(from, x);
+    else
+        leaf_shift_down<3>(from, x);
+}
+
+/* A leaf that begins `shift` samples after the start of slot `first`. */
+DEVICE void leaf_read_at(const uint4 *slots, int first, int shift, float x[ORDER_LEAF])
+{
+    float from[ORDER_LEAF + 4];
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+        slot_get(&slots[slot_place<float>(first + j)], &from[4 * j]);
+    if (shift == 0) {
+        leaf_shift_down<0>(from, x);
+        return;
+    }
+    slot_get(&slots[slot_place<float>(first + ORDER_LEAF / 4)], &from[ORDER_LEAF]);
+    if (shift == 1)
         leaf_shift_down<1>(from, x);
     else if (shift == 2)
         leaf_shift_down<2>(from, x);

@@ -73,16 +73,20 @@ DEVICE struct scan_item scan_item_at(const struct scan_plan &plan, uint64_t inde
     return item;
 }
 
-/* Starts the copy of a warp's tile of an item. */
-template <bool Aligned>
+/* Starts the copy of a warp's tile of an item. `Lines`: in requests that begin where lines of device memory do. */
+template <bool Aligned, bool Lines>
 DEVICE void scan_fetch(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *tile)
 {
-    tile_fetch<Aligned>(tile, item->input, plan.input, item->length, warp);
+    const int count = tile_samples(item->length, warp);
+    if (!Lines || plan.input.access != ACCESS_SLOTS)
+        tile_fetch<Aligned>(tile, item->input, plan.input, item->length, warp);
+    else if (count > 0)
+        fetch_lines<1>(tile, item->input + warp * ORDER_TILE * 4, count);
     __pipeline_commit();
 }
 
 /* The samples of this lane's leaf, when they have arrived. Their place is free then. */
-template <bool Aligned>
+template <bool Aligned, bool Lines>
 DEVICE void scan_read(const struct scan_plan &plan, const struct scan_item *item, const uint4 *tile,
                       float samples[ORDER_LEAF])
 {
@@ -90,6 +94,9 @@ DEVICE void scan_read(const struct scan_plan &plan, const struct scan_item *item
     __syncwarp();
     if (Aligned)
         leaf_read(tile, samples);
+    else if (Lines && plan.input.access == ACCESS_SLOTS)
+        leaf_read_at(tile, slots_in_line(item->input) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(item->input),
+                     samples);
     else
         leaf_read(tile, plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0, samples);
     __syncwarp();
@@ -285,17 +292,18 @@ __global__ void REGISTERS((scan_registers<First, Out, Aligned>()))
     if (threadIdx.x < ITEMS_AHEAD)
         items[threadIdx.x] = scan_item_at(plan, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
     __syncthreads();
+    const bool lines = !Aligned && First::has_identity; /* f2 has no instructions to spare, aligned rows need it less */
     const int warp = warp_index();
     uint4 *tile = tiles + warp * plan.room;
-    scan_fetch<Aligned>(plan, &items[0], warp, tile);
+    scan_fetch<Aligned, lines>(plan, &items[0], warp, tile);
 
     for (unsigned turn = 0; items[turn % ITEMS].length > 0; turn++) {
         const struct scan_item *item = &items[turn % ITEMS], *next = &items[(turn + 1) % ITEMS];
         float samples[ORDER_LEAF];
         typename First::sample x[ORDER_LEAF];
-        scan_read<Aligned>(plan, item, tile, samples);
+        scan_read<Aligned, lines>(plan, item, tile, samples);
         if (plan.ahead)
-            scan_fetch<Aligned>(plan, next, warp, tile);
+            scan_fetch<Aligned, lines>(plan, next, warp, tile);
         leaf_pin(samples); /* else sums are spilled */
         leaf_decode(plan.input_form, samples);
 #pragma unroll
@@ -308,7 +316,7 @@ __global__ void REGISTERS((scan_registers<First, Out, Aligned>()))
         if (plan.totals_pass < 0)
             scan_write<First, Out, Aligned>(plan, item, warp, tile + (plan.ahead ? TILE_ROOM : 0), x);
         if (!plan.ahead)
-            scan_fetch<Aligned>(plan, next, warp, tile);
+            scan_fetch<Aligned, lines>(plan, next, warp, tile);
         if (first_thread)
             items[(turn + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, taken);
     }
