@@ -9,6 +9,7 @@
 #include "kernels/scan_cuda_affine.h"
 #include "kernels/scan_cuda_carries.h"
 #include "kernels/scan_cuda_columns.h"
+#include "kernels/scan_cuda_few.h"
 #include "kernels/scan_cuda_general.h"
 #include "kernels/scan_cuda_launch.h"
 #include "kernels/scan_cuda_long.h"
@@ -24,6 +25,7 @@ struct device {
     struct scan_device base;
     struct scan_tuned_device tuned;
     struct scan_short_device shorts;
+    struct scan_few_device few;
     struct scan_long_device longer;
     struct scan_columns_device columns;
     struct scan_ragged_device ragged;
@@ -51,6 +53,8 @@ int scan_cuda_init(void)
         error = scan_tuned_load(&device->tuned, device->base.shared_max);
     if (!error)
         error = scan_short_load(&device->shorts, device->base.shared_max);
+    if (!error)
+        error = scan_few_load(&device->few);
     if (!error)
         error = scan_ragged_load(&device->ragged, device->base.processors);
     if (!error)
@@ -188,6 +192,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return scan_lanes(base, &device->shorts, rule, &plan, path == SELECT_LANES_AHEAD, stream);
     case SELECT_SHORT:
         return scan_short(base, &device->shorts, rule, &plan, stream);
+    case SELECT_FEW:
+        return scan_few(base, &device->few, rule, &plan, stream);
     case SELECT_COLUMNS:
         return scan_columns(&device->columns, rule, &plan, workspace, stream);
     case SELECT_LONG_ONE_LAUNCH:

@@ -1,12 +1,15 @@
 #include "kernels/scan_cuda_launch.h"
 
 #include "kernels/cuda/scan.cuh"
+#include "kernels/cuda/shares.cuh"
 
 #define LAUNCHES_MAX     4096 /* on their way at once, on one device */
+#define SHARED_OUT_MAX   1024 /* of them, those whose warps share out the work */
 #define WARPS_SHARED_OUT 4    /* of thread blocks from which on progress is worth an atomic operation */
 
 /* In the memory of each device. */
 static __device__ struct scan_progress launch_progress[LAUNCHES_MAX];
+static __device__ struct shares launch_shares[SHARED_OUT_MAX];
 
 cudaError_t scan_device_find(struct scan_device *device)
 {
@@ -26,6 +29,8 @@ cudaError_t scan_device_find(struct scan_device *device)
     device->cooperative = cooperative;
     if (!error)
         error = cudaGetSymbolAddress((void **)&device->progress, launch_progress);
+    if (!error)
+        error = cudaGetSymbolAddress((void **)&device->shares, launch_shares);
     return scan_cleared(error);
 }
 
@@ -33,6 +38,12 @@ struct scan_progress *scan_progress_take(struct scan_device *device, int warps)
 {
     uint64_t number = __atomic_fetch_add(&device->launches, 1, __ATOMIC_RELAXED);
     return warps < WARPS_SHARED_OUT ? NULL : &device->progress[number % LAUNCHES_MAX];
+}
+
+struct shares *scan_shares_take(struct scan_device *device)
+{
+    uint64_t number = __atomic_fetch_add(&device->launches, 1, __ATOMIC_RELAXED);
+    return &device->shares[number % SHARED_OUT_MAX];
 }
 
 /* Asking for attributes loads a kernel, as setting them does. */

@@ -30,6 +30,8 @@ enum fact {
     COLUMNS = 1 << 18,        /* rows are columns side by side, on both sides; */
     STRIPS = 1 << 19,         /* of no more tiles than thread blocks of columns are resident */
     AHEAD = 1 << 20,          /* select_general_is_ahead */
+    NARROW = 1 << 21,         /* results of 4 bytes, where they are sums */
+    ONE_AXIS = 1 << 22,       /* rows are all equally far from the next one */
 };
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. */
@@ -82,8 +84,11 @@ static const struct row {
     PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
     /* Of 33 samples 0.84 / 0.85 / 0.66, as SHORT 0.56 / 0.45 / 0.32; of 50 0.88 / 0.86 / 0.67, as SHORT 0.71 / 0.56 / 0.40. */
     PATH(LANES,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     64,    64,    64,    64,    64,    64,    64),
-    /* Of 500 samples 0.87 / 0.84 / 0.60, as TUNED 0.77 / 0.77 / 0.41. A warp holds no longer row. */
-    PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         512,   512,   512,   512,   512,   512,   512),
+    /* Of 128 samples 0.92 / 0.85 / 0.80; of 400 0.84 / 0.84 / 0.57, as FEW 0.81 / 0.80. */
+    PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         447,   447,   447,   447,   447,   447,   447),
+    /* Of 500 samples after headers 0.85 / 0.84 / 0.63, as TUNED 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.91 / 0.60, as TUNED 0.81 / 0.75 / 0.47.
+     * A lane's registers hold its leaves of no more than three tiles. */
+    PATH(FEW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,           1536,  1536,  1536,  1536,  1536,  1536,  1536),
 
     /* 10,000 x 10,000 along axis 0 0.49 / 0.38 / 0.31, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
     PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
@@ -136,6 +141,7 @@ static uint32_t facts_of_rule(const struct scan_rule *rule)
     facts |= rule->input == SCAND_DTYPE_F32 && rule->output == SCAND_DTYPE_F32 ? F32 : 0;
     facts |= !wide || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;
     facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
+    facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
     return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
 }
 
@@ -145,6 +151,7 @@ static uint32_t facts_of_layout(const struct scan_plan *plan)
     const bool packed_out = scan_side_is_packed(plan, &plan->output, codec_bytes(plan->output_form));
     uint32_t facts = plan->length > 0 ? SAMPLES : 0;
     facts |= plan->input.access == ACCESS_SLOTS && plan->output.access == ACCESS_SLOTS ? SLOTS : 0;
+    facts |= plan->outer_rank == 1 ? ONE_AXIS : 0;
     facts |= packed_in ? PACKED_IN : 0;
     facts |= packed_in && packed_out ? PACKED : 0;
     facts |= scan_plan_is_aligned(plan) ? ALIGNED : 0;

@@ -33,6 +33,8 @@ extern "C" {
     X(LANES, "lanes")                             \
     /* A warp takes rows (cuda/short.cuh). */     \
     X(SHORT, "short")                             \
+    /* A warp takes a row (cuda/few.cuh). */      \
+    X(FEW, "few")                                 \
     /* A thread block a row (cuda/scan.cuh). */   \
     X(TUNED_ALIGNED, "tuned-aligned")             \
     X(TUNED, "tuned")                             \

@@ -1,6 +1,6 @@
 /*
- * Rows of at most a tile, sums of f32 samples, one row right after the other in memory. A warp takes as many rows as it
- * has lanes for their leaves, on its own: nothing is shared with other warps. The samples of all of them are one
+ * Rows of at most a tile, sums of f32 samples, one row right after the other in memory. A warp takes as many rows
+ * as it has lanes for their leaves, on its own: nothing is shared with other warps. The samples of all of them are one
  * stretch, which travels as a tile does (samples.cuh), those of the next rows while these are computed.
  */
 #ifndef KERNELS_CUDA_SHORT_CUH
@@ -131,7 +131,7 @@ DEVICE void short_pass(typename Sum::sample x[ORDER_LEAF], const struct short_pl
 {
     const bool partial = !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
     const int position = Backward ? plan.leaves - 1 - leaf.number : leaf.number, last = leaf.samples - 1;
-    if (Sum::has_identity && plan.length % ORDER_LEAF != 0)
+    if (Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0) /* forward, nobody listens to them */
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             if (i >= leaf.samples)
@@ -164,14 +164,20 @@ DEVICE void short_passes(typename Sum::sample x[ORDER_LEAF], const struct short_
             short_pass<Sum, false, Kind>(x, plan, leaf);
         if (pass + 1 == plan.pass_count)
             return;
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::between_passes(x[i], plan.intermediate_f32);
+        leaf_between_passes<Sum>(x, plan.intermediate_f32);
     }
 }
 
+/* With 64 a processor holds 4 thread blocks, with 48 5: that pays for f64 alone, and needs no spilling only where
+ * passes are inclusive. */
+template <class Sum, int Kind> constexpr int short_registers()
+{
+    const bool wide = sizeof(typename Sum::sample) == 8;
+    return !wide ? 64 : Kind == SCAND_KIND_INCLUSIVE ? 48 : 80;
+}
+
 template <class Sum, int Kind>
-__global__ void __launch_bounds__(SHORT_WARPS *WARP) short_kernel(const __grid_constant__ struct short_plan plan)
+__global__ void REGISTERS((short_registers<Sum, Kind>())) short_kernel(const __grid_constant__ struct short_plan plan)
 {
     __shared__ uint4 tiles[SHORT_WARPS][2][TILE_ROOM];
     const int warp = warp_index();
@@ -181,7 +187,7 @@ __global__ void __launch_bounds__(SHORT_WARPS *WARP) short_kernel(const __grid_c
     for (int side = 0; short_rows(plan, turn) > 0; turn += stride, side ^= 1) {
         uint4 *tile = tiles[warp][side];
         const int rows = short_rows(plan, turn);
-        const struct short_leaf leaf = short_leaf_of(plan, rows);
+        struct short_leaf leaf = short_leaf_of(plan, rows);
         short_fetch(plan, turn + stride, tiles[warp][side ^ 1]);
         __pipeline_wait_prior(1);
         __syncwarp();
@@ -190,6 +196,7 @@ __global__ void __launch_bounds__(SHORT_WARPS *WARP) short_kernel(const __grid_c
         const int shift = shift_of<float>(plan.input + short_offset(plan, turn));
         short_read(tile, shift + leaf.first, (shift | plan.length) % 4 == 0, samples);
         __syncwarp();
+        leaf_pin(samples);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f32(samples[i]);
@@ -197,6 +204,7 @@ __global__ void __launch_bounds__(SHORT_WARPS *WARP) short_kernel(const __grid_c
         leaf_results<Sum, float>(x, samples);
         char *target = plan.output + short_offset(plan, turn);
         const int shift_out = shift_of<float>(target);
+        leaf = short_leaf_of(plan, rows); /* anew, to hold no registers */
         short_write(tile, shift_out + leaf.first, leaf.samples, (shift_out | plan.length) % 4 == 0, samples);
         __syncwarp();
         stretch_drain(tile, target, shift_out, rows * plan.length);

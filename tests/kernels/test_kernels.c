@@ -68,6 +68,45 @@ static void short_rows(const struct implementation *implementation)
         }
 }
 
+/* Rows of up to four tiles between headers, from every word of 16 bytes on, the same one or another at the output. */
+static void rows_between_headers(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {3,   100, 257,  400,  497,  500,  511,  512,  513,  529, 767,
+                                    800, 999, 1000, 1023, 1024, 1025, 1037, 1500, 1535, 1536};
+    const struct scan_rule rules[] = {
+        rule_of("fb", INCLUSIVE, F32, D32, D32), rule_of("bf", EXCLUSIVE, F32, D32, D32),
+        rule_of("fb", INCLUSIVE, F64, D32, D32), rule_of("bf", EXCLUSIVE, F64, D64, D32),
+        rule_of("bf", INCLUSIVE, F2, D32, D32),  rule_of("fb", EXCLUSIVE, F2, D32, D32),
+    };
+    for (size_t i = 0; i < COUNT(list); i++)
+        for (size_t j = 0; j < 4 * COUNT(rules); j++) {
+            struct scan_case c = case_of(9, list[i], rules[j / 4]);
+            c.input.axis_gap = 240;
+            c.output.axis_gap = j % 3 ? 240 : 4;
+            c.input.offset = (unsigned)j % 4 * 4;
+            c.output.offset = (unsigned)(i + j) % 4 * 4;
+            c.in_place = j % 8 == 5;
+            c.fill = i % 3 == 0 ? FILL_ENDS : i % 3 == 1 ? FILL_ZEROS : FILL_NOISE;
+            c.first = i % 3;
+            c.count = c.shape[0] - c.first;
+            check(implementation, &c);
+        }
+}
+
+/* So many rows that what works on them side by side takes several each. */
+static void many_rows(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {7, 50, 100, 300, 600, 1100};
+    static const enum scand_accumulator of[] = {F32, F2, F64, F32, F64, F2};
+    for (size_t i = 0; i < COUNT(list); i++) {
+        struct scan_case c = case_of(list[i] < 64    ? 800000
+                                     : list[i] < 256 ? 80000
+                                                     : 20000,
+                                     list[i], rule_of("fb", INCLUSIVE, of[i], D32, D32));
+        check(implementation, &c);
+    }
+}
+
 /* Rows of several levels above a block. */
 static void long_rows(const struct implementation *implementation)
 {
@@ -662,7 +701,7 @@ static void affine_ragged(const struct implementation *implementation)
 /* Some cases for every kernel there is, for tools that slow a program down a hundredfold. */
 static void small(const struct implementation *implementation)
 {
-    static const uint64_t list[] = {7, 100, 513, 1300, 5000, 16401, 57001};
+    static const uint64_t list[] = {7, 100, 300, 513, 1300, 5000, 16401, 57001};
     for (unsigned i = 0; i < 12 * COUNT(list); i++) {
         uint64_t length = list[i / 12], rows = length < 1000 ? 37 : length < 10000 ? 3 : 1;
         enum scand_dtype dtype = (enum scand_dtype)(i % SCAND_DTYPE_COUNT);
@@ -673,6 +712,7 @@ static void small(const struct implementation *implementation)
         struct scan_case others = case_of(rows, length, typed_rule(i, dtype, dtype));
         struct scan_case affine = affine_case(i, rows, length, i % 2 ? D32 : dtype, i % 2 ? D32 : dtype);
         sums.input.offset = sums.output.offset = i % 3 ? 0 : 4;
+        sums.input.axis_gap = sums.output.axis_gap = i % 5 ? 0 : 240;
         sums.in_place = i % 2;
         others.axis = i % 2;
         check(implementation, &sums);
@@ -686,23 +726,25 @@ static void small(const struct implementation *implementation)
 }
 
 /* What depends on where rows lie and who scans them. */
-#define DRIVER_SUITES(NAME)    \
-    SUITE(NAME, lengths)       \
-    SUITE(NAME, short_rows)    \
-    SUITE(NAME, long_rows)     \
-    SUITE(NAME, layouts)       \
-    SUITE(NAME, dtype_layouts) \
-    SUITE(NAME, slots)         \
-    SUITE(NAME, long_layouts)  \
-    SUITE(NAME, batches)       \
-    SUITE(NAME, bundles)       \
-    SUITE(NAME, long_columns)  \
-    SUITE(NAME, ragged)        \
+#define DRIVER_SUITES(NAME)           \
+    SUITE(NAME, lengths)              \
+    SUITE(NAME, short_rows)           \
+    SUITE(NAME, rows_between_headers) \
+    SUITE(NAME, long_rows)            \
+    SUITE(NAME, layouts)              \
+    SUITE(NAME, dtype_layouts)        \
+    SUITE(NAME, slots)                \
+    SUITE(NAME, long_layouts)         \
+    SUITE(NAME, batches)              \
+    SUITE(NAME, bundles)              \
+    SUITE(NAME, long_columns)         \
+    SUITE(NAME, ragged)               \
     SUITE(NAME, ragged_dtypes)
-#define DRIVER_TESTS(NAME)                                                                               \
-    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_layouts),         \
-        TEST(NAME##_dtype_layouts), TEST(NAME##_slots), TEST(NAME##_long_layouts), TEST(NAME##_batches), \
-        TEST(NAME##_bundles), TEST(NAME##_long_columns), TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
+#define DRIVER_TESTS(NAME)                                                                                    \
+    TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_rows_between_headers), TEST(NAME##_long_rows), \
+        TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), TEST(NAME##_slots), TEST(NAME##_long_layouts),      \
+        TEST(NAME##_batches), TEST(NAME##_bundles), TEST(NAME##_long_columns), TEST(NAME##_ragged),           \
+        TEST(NAME##_ragged_dtypes),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \
@@ -739,6 +781,7 @@ SUITE(cuda, small)
 SUITE(cuda, columns)
 SUITE(cuda, few_columns)
 SUITE(cuda, ragged_small)
+SUITE(cuda, many_rows)
 
 static void cuda_longer_rows(void)
 {
@@ -763,6 +806,7 @@ static void cuda_ragged_at_once(void)
 
 static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS)
                                         TEST(cuda_small),
+                                    TEST(cuda_many_rows),
                                     TEST(cuda_columns),
                                     TEST(cuda_few_columns),
                                     TEST(cuda_columns_at_once),

@@ -140,19 +140,24 @@ static void short_rows(void)
     PATH(LANES, .length = 63);
     PATH(SHORT, .length = 64);
     PATH(SHORT, .length = 65);
-    PATH(SHORT, .length = 512);
-    PATH(TUNED_ALIGNED, .length = 516);
-    PATH(TUNED, .length = 513);
+    PATH(SHORT, .length = 447);
+    PATH(FEW, .length = 448);
+    PATH(FEW, .length = 1536);
+    PATH(TUNED, .length = 1537);
     PATH(SHORT, .length = 31, .input_at = 4);
     PATH(LANES_AHEAD, .length = 31, .input_at = 4, .output_at = 4);
     PATH(SHORT, .length = 31, .accumulator = IN_F64, .wide = true);
     PATH(LANES_AHEAD, .length = 31, .accumulator = IN_F64, .wide = true, .one_pass = true);
     PATH(LANES_AHEAD, .length = 31, .wide = true);
     PATH(TUNED, .length = 31, .accumulator = IN_F2, .wide = true);
-    PATH(TUNED_ALIGNED, .length = 31, .gap = 4);
-    PATH(TUNED, .length = 31, .gap = 8);
+    PATH(FEW, .length = 31, .gap = 4);
+    PATH(FEW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
+    PATH(FEW, .length = 31, .input = IBM);
+    PATH(FEW, .length = 1000, .gap = 240, .input = IBM, .output = IBM, .accumulator = IN_F2);
+    PATH(TUNED, .length = 1000, .accumulator = IN_F2, .wide = true, .input_at = 4);
+    PATH(TUNED, .length = 1000, .input_at = 1);
     PATH(TUNED, .length = 31, .output = F64);
-    PATH(TUNED, .length = 31, .input = IBM);
+    ON(t4, FEW, .length = 1536);
 }
 
 static void rows_of_a_block(void)

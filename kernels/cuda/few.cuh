@@ -1,0 +1,243 @@
+/*
+ * Rows of few tiles, sums of 4-byte samples into 4 bytes, contiguous but wherever they begin, so that there may be
+ * headers between them. A warp takes a whole row, with all its tiles in registers: no warp waits for another, and while
+ * one tile waits for what it has begun, there are the others' instructions. Rows travel as tiles do (samples.cuh), the
+ * next one while one is computed, but in requests that begin where lines of device memory do.
+ */
+#ifndef KERNELS_CUDA_FEW_CUH
+#define KERNELS_CUDA_FEW_CUH
+
+#include "kernels/cuda/shares.cuh"
+#include "kernels/cuda/short.cuh"
+
+#define FEW_TILES_MAX 3
+#define FEW_WARPS     4 /* of a thread block */
+
+/* Slots for a row, from the start of the line that it begins in, and for as many again. */
+#define FEW_ROOM(TILES) ((TILES)*TILE_SLOTS + 2 * LINE_SLOTS)
+
+struct few_plan {
+    const char *input; /* the first row */
+    char *output;
+    int64_t input_stride, output_stride; /* from row to row */
+    uint64_t rows;
+    int length;
+    int pass_count;
+    bool backward[SCAND_PASSES_MAX];
+    bool intermediate_f32;
+    enum scand_dtype input_form, output_form; /* of 4 bytes */
+    struct shares *shares;
+};
+
+/* What a lane has of a tile. */
+template <class T> struct few_leaf {
+    T x[ORDER_LEAF];
+};
+
+template <int Tiles> DEVICE void few_fetch(const struct few_plan &plan, uint64_t row, uint4 *slots)
+{
+    if (row < plan.rows)
+        fetch_lines<Tiles>(slots, plan.input + (int64_t)row * plan.input_stride, plan.length);
+    __pipeline_commit();
+}
+
+DEVICE float lane_value(float value, int lane)
+{
+    return __shfl_sync(~0u, value, lane);
+}
+
+DEVICE double lane_value(double value, int lane)
+{
+    return __shfl_sync(~0u, value, lane);
+}
+
+DEVICE struct f2 lane_value(struct f2 value, int lane)
+{
+    return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
+}
+
+/* Kogge-Stone over the leaves of all tiles side by side: totals to inclusive prefixes. `last` is the last tile's last
+ * leaf, or lane. */
+template <class Sum, int Tiles, bool Backward> DEVICE void few_scan(typename Sum::sum sums[Tiles], int last)
+{
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
+#pragma unroll
+        for (int t = 0; t < Tiles; t++) {
+            typename Sum::sum before;
+            bool there = lane_before<Backward>(sums[t], &before, distance, t < Tiles - 1 ? WARP - 1 : last);
+            sums[t] = sum_choose<Sum>(there, Sum::add(before, sums[t]), sums[t]);
+        }
+}
+
+/* The carry into the tile that a pass meets after `met` others: what the network makes of up to two totals. */
+template <class Sum> DEVICE typename Sum::sum few_carry(const typename Sum::sum totals[], int met)
+{
+    return met == 1 ? totals[0] : Sum::add(totals[0], totals[1]);
+}
+
+template <class Sum, int Tiles, bool Backward, int Kind>
+DEVICE void few_pass(struct few_leaf<typename Sum::sample> leaves[Tiles], int length)
+{
+    const int samples = length - (Tiles - 1) * ORDER_TILE;
+    const int last = group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF));
+    if (Sum::has_identity && Backward && samples < ORDER_TILE) /* forward, nobody listens to what comes after the row */
+        leaf_fill<Sum>(leaves[Tiles - 1].x, samples);
+    const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
+    typename Sum::sum sums[Tiles], totals[Tiles];
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        sums[t] = t == Tiles - 1 && end.partial ? leaf_total<Sum, Backward, Backward>(leaves[t].x, end.last)
+                                                : leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
+    few_scan<Sum, Tiles, Backward>(sums, last);
+#pragma unroll
+    for (int met = 0; met < Tiles - 1; met++)
+        totals[met] = lane_value(sums[Backward ? Tiles - 1 - met : met], Backward ? 0 : WARP - 1);
+#pragma unroll
+    for (int t = 0; t < Tiles; t++) {
+        const int met = Backward ? Tiles - 1 - t : t;
+        carry<Sum> leaf = group_before<Sum, Backward>(sums[t], t < Tiles - 1 ? WARP - 1 : last);
+        if (met > 0)
+            leaf = carry_join<Sum>({few_carry<Sum>(totals, met), true}, leaf);
+        if (t == Tiles - 1 && end.partial)
+            leaf_values<Sum, Backward, Kind, Backward>(leaves[t].x, leaf, end.last, Kind);
+        else
+            leaf_values<Sum, Backward, Kind, false>(leaves[t].x, leaf, ORDER_LEAF - 1, Kind);
+    }
+    if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity)
+        leaf_zero_first<Sum, Backward>(leaves[Backward ? Tiles - 1 : 0].x, length, Backward ? Tiles - 1 : 0,
+                                       Sum::value(Sum::zero()));
+}
+
+template <class Sum, int Tiles, int Kind>
+DEVICE void few_passes(const struct few_plan &plan, struct few_leaf<typename Sum::sample> leaves[Tiles])
+{
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        if (plan.backward[pass])
+            few_pass<Sum, Tiles, true, Kind>(leaves, plan.length);
+        else
+            few_pass<Sum, Tiles, false, Kind>(leaves, plan.length);
+        if (pass + 1 == plan.pass_count)
+            return;
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            leaf_between_passes<Sum>(leaves[t].x, plan.intermediate_f32);
+    }
+}
+
+/* Moves results one place up, as often as it takes for slots to hold what they hold in device memory. Those that leave
+ * the last leaf go to `beyond`. */
+template <int Tiles> DEVICE void few_shift_up(struct few_leaf<float> leaves[Tiles], int shift, float *beyond)
+{
+    const int lane = lane_index();
+#pragma unroll 1
+    for (int left = shift - 1; left >= 0; left--) {
+        if (lane == WARP - 1)
+            beyond[left] = leaves[Tiles - 1].x[ORDER_LEAF - 1];
+#pragma unroll
+        for (int t = Tiles - 1; t >= 0; t--) {
+            float *x = leaves[t].x, before = __shfl_up_sync(~0u, x[ORDER_LEAF - 1], 1);
+            if (t > 0) {
+                float tile_before = lane_value(leaves[t - 1].x[ORDER_LEAF - 1], WARP - 1);
+                before = lane == 0 ? tile_before : before;
+            }
+#pragma unroll
+            for (int i = ORDER_LEAF - 1; i > 0; i--)
+                x[i] = x[i - 1];
+            x[0] = before;
+        }
+    }
+}
+
+/* Writes the slots of a row from the start of a line on; those that it shares with others sample by sample. */
+template <int Tiles> DEVICE void few_drain(const uint4 *slots, char *target, int length)
+{
+    const struct line_slots at = line_slots_of(target, length);
+    const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
+    char *line = target - shift * 4 - at.first * SLOT_BYTES;
+    char *slot = settled(line + lane * SLOT_BYTES);
+    const uint4 *source = slots + slot_place<float>(lane);
+    __builtin_assume(__isGlobal(slot));
+#pragma unroll
+    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
+        if ((k > 0 || lane >= begin) && (k + WARP <= (Tiles - 1) * TILE_SLOTS || k + lane < at.end))
+            *(uint4 *)(slot + k * SLOT_BYTES) = source[k];
+    if (shift > 0 || at.rest > 0)
+        stretch_drain_edges((float *)(line + at.first * SLOT_BYTES), shift, length,
+                            (const float *)(slots + slot_place<float>(at.first)),
+                            (const float *)(slots + slot_place<float>(at.end)));
+}
+
+template <int Tiles>
+DEVICE void few_write(const struct few_plan &plan, uint64_t row, uint4 *slots, struct few_leaf<float> leaves[Tiles])
+{
+    char *target = plan.output + (int64_t)row * plan.output_stride;
+    const int shift = shift_of<float>(target), first = slots_in_line(target) + ORDER_LEAF / 4 * lane_index();
+    few_shift_up<Tiles>(leaves, shift,
+                        (float *)(slots + slot_place<float>(slots_in_line(target) + Tiles * TILE_SLOTS)));
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            slot_put(&slots[slot_place<float>(first + j) + t * TILE_SLOTS], &leaves[t].x[4 * j]);
+    __syncwarp();
+    few_drain<Tiles>(slots, target, plan.length);
+    __syncwarp();
+}
+
+/* As few as suffice without spilling any, but for exclusive passes in f64. Shared memory suffices for 24 warps of two
+ * tiles on a processor, and 16 of three. */
+template <class Sum, int Tiles, int Kind> constexpr int few_registers()
+{
+    const bool wide = sizeof(typename Sum::sample) == 8, exclusive = Kind == SCAND_KIND_EXCLUSIVE;
+    if (wide)
+        return exclusive ? 24 + 56 * Tiles : Tiles == 1 ? 48 : 40 * Tiles;
+    return (exclusive || sizeof(typename Sum::sum) == 8 ? 40 : 32) + (exclusive ? 24 : 16) * Tiles;
+}
+
+/* Rows of more than Tiles - 1 tiles and at most Tiles. */
+template <class Sum, int Tiles, int Kind>
+__global__ void REGISTERS((few_registers<Sum, Tiles, Kind>())) few_kernel(const __grid_constant__ struct few_plan plan)
+{
+    extern __shared__ uint4 few_tiles[];
+    const int warp = warp_index();
+    uint4 *slots = few_tiles + 2 * warp * FEW_ROOM(Tiles), *other = slots + FEW_ROOM(Tiles);
+    uint64_t row = shares_first(FEW_WARPS, warp), next = row + shares_stride(FEW_WARPS);
+    few_fetch<Tiles>(plan, row, slots);
+#pragma unroll 1
+    while (row < plan.rows) {
+        const unsigned long long taken = shares_take(plan.shares);
+        few_fetch<Tiles>(plan, next, other);
+        __pipeline_wait_prior(1);
+        __syncwarp();
+        struct few_leaf<float> samples[Tiles];
+        struct few_leaf<typename Sum::sample> leaves[Tiles];
+        const char *source = plan.input + (int64_t)row * plan.input_stride;
+#pragma unroll
+        for (int t = 0; t < Tiles; t++) {
+            leaf_read_at(slots + t * TILE_SLOTS, slots_in_line(source) + ORDER_LEAF / 4 * lane_index(),
+                         shift_of<float>(source), samples[t].x);
+            leaf_decode(plan.input_form, samples[t].x);
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                leaves[t].x[i] = Sum::from_f32(samples[t].x[i]);
+        }
+        __syncwarp();
+        few_passes<Sum, Tiles, Kind>(plan, leaves);
+#pragma unroll
+        for (int t = 0; t < Tiles; t++) {
+            leaf_results<Sum, float>(leaves[t].x, samples[t].x);
+            leaf_encode(plan.output_form, samples[t].x);
+        }
+        few_write<Tiles>(plan, row, slots, samples);
+        uint4 *done = slots;
+        slots = other;
+        other = done;
+        row = next;
+        next = shares_taken(taken, FEW_WARPS);
+    }
+    shares_finish(plan.shares, FEW_WARPS);
+}
+
+#endif

@@ -1,0 +1,53 @@
+#include "kernels/scan_cuda_few.h"
+
+/* By scan_short_of. */
+#define BY_SUM(TILES)                                                       \
+    {                                                                       \
+        (const void *)few_kernel<sum_f32, TILES, SCAND_KIND_INCLUSIVE>,     \
+            (const void *)few_kernel<sum_f32, TILES, SCAND_KIND_EXCLUSIVE>, \
+            (const void *)few_kernel<sum_f64, TILES, SCAND_KIND_INCLUSIVE>, \
+            (const void *)few_kernel<sum_f64, TILES, SCAND_KIND_EXCLUSIVE>, \
+            (const void *)few_kernel<sum_f2, TILES, SCAND_KIND_INCLUSIVE>,  \
+            (const void *)few_kernel<sum_f2, TILES, SCAND_KIND_EXCLUSIVE>   \
+    }
+static const void *const few_kernels[FEW_TILES_MAX][SCAN_SHORTS] = {BY_SUM(1), BY_SUM(2), BY_SUM(3)};
+
+static size_t shared_bytes(int tiles)
+{
+    return (size_t)FEW_WARPS * 2 * FEW_ROOM(tiles) * SLOT_BYTES;
+}
+
+cudaError_t scan_few_load(struct scan_few_device *few)
+{
+    cudaError_t error = cudaSuccess;
+    for (int tiles = 1; tiles <= FEW_TILES_MAX; tiles++)
+        for (int i = 0; i < SCAN_SHORTS && !error; i++)
+            error = scan_kernel_load_resident(few_kernels[tiles - 1][i], FEW_WARPS * WARP, shared_bytes(tiles),
+                                              &few->resident[tiles - 1][i]);
+    return error;
+}
+
+cudaError_t scan_few(struct scan_device *device, const struct scan_few_device *few, const struct scan_rule *rule,
+                     const struct scan_plan *scan, cudaStream_t stream)
+{
+    const int number = scan_short_of(rule), tiles = (int)scan_tiles(scan->length);
+    const uint64_t grid = (uint64_t)device->processors * few->resident[tiles - 1][number];
+    struct few_plan plan = {};
+    plan.input_stride = scan->input.outer_strides[0];
+    plan.output_stride = scan->output.outer_strides[0];
+    plan.input = scan->input.base + (int64_t)scan->first_row * plan.input_stride;
+    plan.output = scan->output.base + (int64_t)scan->first_row * plan.output_stride;
+    plan.rows = scan->items;
+    plan.length = (int)scan->length;
+    plan.pass_count = scan->pass_count;
+    memcpy(plan.backward, scan->backward, sizeof(plan.backward));
+    plan.intermediate_f32 = scan->intermediate_f32;
+    plan.input_form = rule->input;
+    plan.output_form = rule->output;
+    plan.shares = scan_shares_take(device);
+    void *arguments[] = {&plan};
+    if (grid == 0)
+        return cudaErrorInitializationError;
+    return scan_kernel_launch(few_kernels[tiles - 1][number], scan_least(grid, (plan.rows + FEW_WARPS - 1) / FEW_WARPS),
+                              FEW_WARPS * WARP, arguments, shared_bytes(tiles), stream);
+}
