@@ -418,6 +418,9 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     struct cuda_device *self = cuda_of(device);
     if (self->lost)
         return -EOWNERDEAD;
+    cudaError_t e = cudaSetDevice(self->index); /* of this thread: small chunks are launched when it looks for others */
+    if (e != cudaSuccess)
+        return cuda_errno(self, e);
     if (is_idle(self))
         self->waited_us = now_us();
     if (chunk->small) {
@@ -436,9 +439,7 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     place_sides(&sides, slot->memory);
     slot->chunk = chunk;
     slot->entered_us = now_us();
-    cudaError_t e = cudaSetDevice(self->index);
-    if (e == cudaSuccess)
-        e = slot_upload(self, slot, &sides);
+    e = slot_upload(self, slot, &sides);
     if (e == cudaSuccess)
         e = slot_compute(self, slot, &sides);
     if (e == cudaSuccess)
