@@ -94,8 +94,7 @@ static int buffer_forget(struct scand *daemon, uint64_t id)
 {
     if (!daemon->connection)
         return 0;
-    int code =
-        call_once(daemon, &(struct call){.method = METHOD_buffer_release, .params = &(struct msg_buffer_id){id}});
+    int code = call_try(daemon, &(struct call){.method = METHOD_buffer_release, .params = &(struct msg_buffer_id){id}});
     return code == -EPIPE ? 0 : code;
 }
 
@@ -172,7 +171,7 @@ int buffer_import_again(struct scand_buffer *buffer)
     struct msg_buffer_import_params params = import_params(buffer);
     struct msg_buffer_id result;
     struct call call = import_call(buffer, &params, &result);
-    int code = call_once(buffer->daemon, &call);
+    int code = call_try(buffer->daemon, &call);
     if (code == 0)
         buffer->id = result.buffer;
     return code;

@@ -147,7 +147,7 @@ static uint32_t call_mark(const struct call *call)
     }
 }
 
-int call_once(struct scand *daemon, struct call *call)
+int call_try(struct scand *daemon, struct call *call)
 {
     int64_t timeout_ms = call->timeout_ms ? call->timeout_ms : CALL_MS;
     call->answered = false;
@@ -185,7 +185,7 @@ int call_run(struct scand *daemon, struct call *call)
         int code = session_ready(daemon);
         if (code)
             return code;
-        code = call_once(daemon, call);
+        code = call_try(daemon, call);
         if (code != -EPIPE)
             return code;
         if (!call_is_harmless(call->method))

@@ -135,7 +135,7 @@ int session_fail(struct scand *daemon, int code, const char *format, ...) __attr
 
 /* call.c */
 /* Sends and waits, on this connection. */
-int call_once(struct scand *daemon, struct call *call);
+int call_try(struct scand *daemon, struct call *call);
 /* The same, reconnecting before or after, and repeated where that is harmless; else -EOWNERDEAD. */
 int call_run(struct scand *daemon, struct call *call);
 int take_response(struct scand *daemon, const struct message *message, struct error *error);

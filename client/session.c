@@ -59,7 +59,7 @@ static int session_hello(struct scand *daemon)
     struct msg_hello_params params = {.version_min = 1, .version_max = PROTOCOL_VERSION};
     struct msg_hello_result result;
     memcpy(params.client, daemon->name, sizeof params.client);
-    int code = call_once(daemon, &(struct call){.method = METHOD_hello, .params = &params, .result = &result});
+    int code = call_try(daemon, &(struct call){.method = METHOD_hello, .params = &params, .result = &result});
     if (code)
         return code;
     if (result.version < 1 || result.version > PROTOCOL_VERSION)

@@ -39,7 +39,7 @@ static int foreign_import(struct scand_buffer *buffer, int (*run)(struct scand *
 
 int foreign_import_again(struct scand_buffer *buffer)
 {
-    return foreign_import(buffer, call_once);
+    return foreign_import(buffer, call_try);
 }
 
 /* A buffer of the program's memory, imported; `buffer` may be NULL, its error set. */
