@@ -63,51 +63,51 @@ static const struct row {
 
     /* Those longer than an order block one by one. */
     PATH(REDUCE_RAGGED,       REDUCED | RAGGED_ROWS,                                        ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
-    /* Lanes hold leaves of several rows: of 64 samples 0.90. From half a tile on a warp holds one row either way. */
+    /* Lanes hold leaves of several rows: of 64 samples 0.89. From half a tile on a warp holds one row either way. */
     PATH(REDUCE_SHORT,        REDUCED | SAMPLES | PACKED_IN,                                256,   256,   256,   256,   256,   256,   256),
-    /* Of 1,000 samples 0.89, of 10,000 0.96. */
+    /* Of 1,000 samples 0.88, of 10,000 0.945. */
     PATH(REDUCE,              REDUCED | SAMPLES,                                          16384, 16384, 16384, 16384, 16384, 16384, 16384),
     /* Of 1,000,000 samples 0.97. */
     PATH(REDUCE_TOTALS,       REDUCED | SAMPLES,                                            ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
     PATH(REDUCE_EMPTY,        REDUCED,                                                      ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 1,000 samples by Pareto's law 0.67 / 0.57 / 0.33. A thread block needs 70 KiB of shared memory. */
+    /* Of 1,000 samples by Pareto's law 0.69 / 0.61 / 0.35. A thread block needs 70 KiB of shared memory. */
     PATH(RAGGED,              FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | TOGETHER,    NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
     PATH(RAGGED_AFFINE,       RAGGED_ROWS | AFFINE_MAPS,                                    ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
     PATH(RAGGED_GENERAL,      RAGGED_ROWS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 10,000 samples 0.16 / 0.14 / 0.11. */
+    /* Of 10,000 samples 0.14 / 0.12 / 0.10. */
     PATH(AFFINE,              AFFINE_MAPS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 24 samples 0.90 / 0.89 / 0.87, as SHORT 0.85 / 0.83 / 0.56. Of whole leaves SHORT is ahead: of 32 0.92 / 0.84 / 0.88.
+    /* Of 24 samples 0.90 / 0.89 / 0.87, as SHORT 0.85 / 0.83 / 0.56. Of whole leaves SHORT is ahead: of 32 0.91 / 0.85 / 0.83.
      * Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
     PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
     /* Of 33 samples 0.84 / 0.85 / 0.66, as SHORT 0.56 / 0.45 / 0.32; of 50 0.88 / 0.86 / 0.67, as SHORT 0.71 / 0.56 / 0.40. */
     PATH(LANES,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     64,    64,    64,    64,    64,    64,    64),
-    /* Of 128 samples 0.92 / 0.85 / 0.80; of 400 0.84 / 0.84 / 0.57, as FEW 0.81 / 0.80. */
+    /* Of 128 samples 0.90 / 0.85 / 0.75; of 400 0.84 / 0.84 / 0.57, as FEW 0.81 / 0.80. */
     PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         447,   447,   447,   447,   447,   447,   447),
     /* Of 500 samples after headers 0.85 / 0.84 / 0.63, as TUNED 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.91 / 0.60, as TUNED 0.81 / 0.75 / 0.47.
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(FEW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,           1536,  1536,  1536,  1536,  1536,  1536,  1536),
 
-    /* 10,000 x 10,000 along axis 0 0.49 / 0.38 / 0.31, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
+    /* 10,000 x 10,000 along axis 0 0.48 / 0.37 / 0.30, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
     PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 10,000 samples 0.96 / 0.94 / 0.66. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
+    /* Of 10,000 samples 0.95 / 0.93 / 0.66. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
     PATH(TUNED_ALIGNED,       SUMS | ALIGNED,                                             14848, 16384, 16384, 16384, 16384, 16384, 16384),
-    /* Of 10,007 samples after headers 0.92 / 0.86 / 0.58. */
+    /* Of 10,007 samples after headers 0.94 / 0.86 / 0.58. */
     PATH(TUNED,               SUMS,                                                       14848, 16384, 16384, 16384, 16384, 16384, 16384),
 
-    /* Of 100,000 samples 0.80 / 0.73 / 0.53, of 900,000 0.73 / 0.68 / 0.54, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block
+    /* Of 100,000 samples 0.80 / 0.73 / 0.54, of 900,000 0.74 / 0.69 / 0.54, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block
      * needs 225 KiB of shared memory. */
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS,                      NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    /* A row of 10^9 0.83 / 0.75 / 0.53 of the three transfers that it takes at least. */
+    /* A row of 10^9 0.82 / 0.74 of the three transfers that it takes at least. */
     PATH(LONG_THREE_LAUNCHES, SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES,                NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    /* One pass over a row of 10^9 0.78 / 0.80 / 0.77, as TOTALS_FIRST 0.66 / 0.62. */
+    /* One pass over a row of 10^9 0.77 / 0.79, as TOTALS_FIRST 0.66 / 0.62. */
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER,                             NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
     PATH(TOTALS_FIRST,        SUMS,                                                        NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* f16 of 10,000 samples 0.80 / 0.53, f64 0.87; as GENERAL 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
+    /* f16 of 10,000 samples 0.79 / 0.52, f64 0.86; as GENERAL 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
     PATH(GENERAL_AHEAD,       AHEAD,                                                        ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
     /* Any layout of any dtype, in 36 KiB of shared memory at most, which every device has. */
     PATH(GENERAL,             0,                                                            ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
