@@ -7,6 +7,8 @@
 
 #include "tests/kernels/implementation.h"
 
+#define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
+
 /* How an array lies in memory. The strides of the axes grow from the last one to the first, or, columns first, from the
  * first to the last. */
 struct layout {

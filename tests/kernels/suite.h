@@ -14,8 +14,6 @@
 #define FAILURES_MAX        5 /* printed by one test */
 #define IMPLEMENTATIONS_MAX 8
 
-#define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
-
 static uint64_t seed;
 
 /* All implementations whose names begin with `name`. */

@@ -1,10 +1,9 @@
 /*
  * Scans by every implementation against the reference, bit by bit.
  */
-#include <math.h>
-
 #include "kernels/codec.h"
 #include "kernels/scan_cuda.h"
+#include "tests/kernels/offsets.h"
 #include "tests/kernels/suite.h"
 
 #define INCLUSIVE SCAND_KIND_INCLUSIVE
@@ -483,62 +482,9 @@ static void slots(const struct implementation *implementation)
             }
 }
 
-#define RAGGED_ROWS 600
-
-/* Lengths of ragged rows: some kind of them each. */
-#define RAGGED_KINDS(X)                                                                    \
-    X(PARETO)  /* from 33, of mean 100, with a long tail */                                \
-    X(TINY)    /* 0 to 20 */                                                               \
-    X(BORDERS) /* around the sizes of the tree's groups, up to a block, with empty rows */ \
-    X(MIXED)   /* rows of all sorts side by side: one in sixteen has several blocks */     \
-    X(EACH)    /* one or two rows of each size that kernels take apart */                  \
-    X(EMPTY)   /* no samples at all */                                                     \
-    X(ONE)     /* a single row, of several levels above a block */
-
-enum ragged_kind {
-#define X(NAME) RAGGED_##NAME,
-    RAGGED_KINDS(X) RAGGED_KIND_COUNT
-#undef X
-};
-
-static uint64_t ragged_length(enum ragged_kind kind, uint64_t *random)
-{
-    static const uint64_t borders[] = {0, 16, 32, 512, 1024, 4096, 8192, 16384};
-    uint64_t dice = random_next(random);
-    double uniform = (double)(dice >> 11) * 0x1p-53;
-    switch (kind) {
-    case RAGGED_PARETO:
-        return (uint64_t)(33 / cbrt((1 - uniform) * (1 - uniform)));
-    case RAGGED_TINY:
-        return dice % 21;
-    case RAGGED_BORDERS:
-        return borders[dice % COUNT(borders)] + (dice % COUNT(borders) ? dice / 8 % 5 - 2 : 0);
-    case RAGGED_MIXED:
-        return dice % 16 ? dice / 16 % (dice / 64 % 2 ? 1200 : 60) : 16000 + dice / 16 % 50000;
-    default:
-        return 0;
-    }
-}
-
-/* Fills in the offsets of a kind; the first one is a few samples in. Returns the number of rows. */
-static uint64_t ragged_offsets(enum ragged_kind kind, uint64_t *random, uint64_t offsets[RAGGED_ROWS + 1])
-{
-    static const uint64_t each[] = {300, 0, 77, 30, 1700, 511, 40000, 3000, 600, 7001, 15, 16384, 20000};
-    uint64_t rows = kind == RAGGED_ONE                             ? 1
-                    : kind == RAGGED_EACH                          ? COUNT(each)
-                    : kind == RAGGED_PARETO || kind == RAGGED_TINY ? RAGGED_ROWS
-                                                                   : 40;
-    offsets[0] = random_next(random) % 7;
-    for (uint64_t r = 0; r < rows; r++)
-        offsets[r + 1] = offsets[r] + (kind == RAGGED_ONE    ? 33 * 16384 + 77
-                                       : kind == RAGGED_EACH ? each[r]
-                                                             : ragged_length(kind, random));
-    return rows;
-}
-
 static void ragged_check(const struct implementation *implementation, enum ragged_kind kind, struct scan_case c)
 {
-    static uint64_t offsets[RAGGED_ROWS + 1];
+    static uint64_t offsets[RAGGED_ROWS_MAX + 1];
     uint64_t random = seed + kind + c.input.offset;
     c.row_count = ragged_offsets(kind, &random, offsets);
     c.rank = 1;
