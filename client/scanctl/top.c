@@ -87,8 +87,9 @@ static struct pace pace_of(const struct look *before, const struct look *now, si
     double passed_us = (double)grown(before, now, "uptime_us");
     if (!(passed_us > 0))
         return (struct pace){0};
+    double busy = (double)(new->busy_us - old->busy_us) * 100 / passed_us;
     return (struct pace){
-        .busy = (double)(new->busy_us - old->busy_us) * 100 / passed_us,
+        .busy = busy < 100 ? busy : 100, /* devices are asked some time after the clock, once sooner, once later */
         .upload_bytes_per_s = (uint64_t)((double)(new->upload_bytes - old->upload_bytes) * 1e6 / passed_us),
         .download_bytes_per_s = (uint64_t)((double)(new->download_bytes - old->download_bytes) * 1e6 / passed_us),
     };
