@@ -58,16 +58,16 @@ class Session:
     """A daemon on `device`, and a connection to it."""
 
     def __init__(self, scand, libscand, device):
-        self.library = ctypes.CDLL(libscand)
-        self.library.scand_message.restype = ctypes.c_char_p
-        self.library.scand_buffer_data.restype = ctypes.c_void_p
+        self.libscand = ctypes.CDLL(libscand)
+        self.libscand.scand_message.restype = ctypes.c_char_p
+        self.libscand.scand_buffer_data.restype = ctypes.c_void_p
         self.folder = tempfile.TemporaryDirectory(prefix="scand")
         path = os.path.join(self.folder.name, "socket")
         command = [scand, "--foreground", "--device", device, "--socket", path, "--pool", "512M"]
         self.daemon = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         self.scand = ctypes.c_void_p()
         deadline = time.monotonic() + 60
-        while self.library.scand_connect(path.encode(), b"torch", ctypes.byref(self.scand)):
+        while self.libscand.scand_connect(path.encode(), b"torch", ctypes.byref(self.scand)):
             assert time.monotonic() < deadline and self.daemon.poll() is None, "the daemon does not start"
             time.sleep(0.01)
 
@@ -75,13 +75,13 @@ class Session:
         return self
 
     def __exit__(self, *_):
-        self.library.scand_disconnect(self.scand)
+        self.libscand.scand_disconnect(self.scand)
         self.daemon.terminate()
         self.daemon.wait(60)
 
     def check(self, status):
         if status:
-            raise RuntimeError(self.library.scand_message(self.scand).decode())
+            raise RuntimeError(self.libscand.scand_message(self.scand).decode())
 
     def import_cuda(self, tensor):
         """A buffer that is the tensor's memory: the part of an allocation of the caching allocator."""
@@ -91,16 +91,16 @@ class Session:
         assert driver.cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), address) == 0
         assert driver.cuIpcGetMemHandle(handle, address) == 0
         offset, count = ctypes.c_uint64(address.value - base.value), ctypes.c_uint64(tensor.numel() * 4)
-        self.check(self.library.scand_buffer_import_cuda(self.scand, handle, offset, count, ctypes.byref(buffer)))
+        self.check(self.libscand.scand_buffer_import_cuda(self.scand, handle, offset, count, ctypes.byref(buffer)))
         return buffer
 
     def create(self, size):
         buffer = ctypes.c_void_p()
-        self.check(self.library.scand_buffer_create(self.scand, HOST, ctypes.c_uint64(size), ctypes.byref(buffer)))
-        return buffer, self.library.scand_buffer_data(buffer)
+        self.check(self.libscand.scand_buffer_create(self.scand, HOST, ctypes.c_uint64(size), ctypes.byref(buffer)))
+        return buffer, self.libscand.scand_buffer_data(buffer)
 
     def release(self, buffer):
-        self.check(self.library.scand_buffer_release(buffer))
+        self.check(self.libscand.scand_buffer_release(buffer))
 
     def scan(self, buffer, shape):
         """Both passes, in place; the daemon's times in microseconds."""
@@ -108,11 +108,11 @@ class Session:
         scan.input.buffer, scan.input.rank, scan.input.dtype = buffer, 2, F32
         scan.input.shape[:2] = shape
         scan.passes[:] = [FORWARD, BACKWARD]
-        self.library.scand_tensor_pack(ctypes.byref(scan.input))
+        self.libscand.scand_tensor_pack(ctypes.byref(scan.input))
         scan.output = scan.input
-        self.check(self.library.scand_submit(self.scand, ctypes.byref(scan), ctypes.byref(job)))
-        self.check(self.library.scand_wait(job, -1, ctypes.byref(times)))
-        self.library.scand_job_release(job)
+        self.check(self.libscand.scand_submit(self.scand, ctypes.byref(scan), ctypes.byref(job)))
+        self.check(self.libscand.scand_wait(job, -1, ctypes.byref(times)))
+        self.libscand.scand_job_release(job)
         return times
 
 
