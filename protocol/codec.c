@@ -19,7 +19,7 @@
 #define REST_I64S(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
 #define REST_WORDS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), DETAIL##_MAX, &DETAIL
 #define REST_MAP(S, NAME, DETAIL)   0, 0, &msg_##DETAIL##_type
-#define REST_MAPS(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), LIMIT_MAPS, &msg_##DETAIL##_type
+#define REST_MAPS(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL##_MAX, &msg_##DETAIL##_type
 #define IS_REQUIRED true
 #define IS_OPTIONAL false
 #define ROW(S, NAME, KIND, PRESENCE, DETAIL) \

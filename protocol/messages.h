@@ -13,7 +13,7 @@
  *   U64S, I64S  list of 1 to detail numbers    members: NAME[detail], NAME_count
  *   WORDS list of 1 to DETAIL_MAX words        members as above; detail: its struct words
  *   MAP   a nested struct                      detail: the struct's name
- *   MAPS  list of up to LIMIT_MAPS structs     members as above; detail: the struct's name
+ *   MAPS  list of up to DETAIL_MAX structs     members as above; detail: the struct's name
  * Optional fields left out are zero.
  */
 #ifndef PROTOCOL_MESSAGES_H
@@ -27,6 +27,13 @@
 #define accumulator_words_MAX SCAND_ACCUMULATOR_COUNT
 #define reduction_words_MAX   SCAND_REDUCTION_COUNT
 
+#define device_MAX      LIMIT_MAPS
+#define kernel_MAX      LIMIT_MAPS
+#define job_row_MAX     LIMIT_MAPS
+#define client_row_MAX  LIMIT_MAPS
+#define trace_event_MAX LIMIT_MAPS
+#define step_MAX        SCAND_STEPS_MAX
+
 // clang-format off
 #define HELLO_PARAMS(X, S)                            \
     X(S, version_min, U64,  REQUIRED, UINT32_MAX)     \
@@ -39,7 +46,8 @@
     X(S, host_buffer_bytes, U64, REQUIRED, UINT64_MAX)         \
     X(S, client_buffers,    U64, REQUIRED, UINT64_MAX)         \
     X(S, client_jobs,       U64, REQUIRED, UINT64_MAX)         \
-    X(S, row_samples,       U64, REQUIRED, UINT64_MAX)
+    X(S, row_samples,       U64, REQUIRED, UINT64_MAX)         \
+    X(S, job_steps,         U64, OPTIONAL, UINT64_MAX)
 
 #define DEVICE_FIELDS(X, S)                                    \
     X(S, name,               TEXT, REQUIRED, 0)                \
@@ -101,6 +109,16 @@
     X(S, shape,   U64S, REQUIRED, SCAND_RANK_MAX)              \
     X(S, strides, I64S, REQUIRED, SCAND_RANK_MAX)
 
+/* A further scan of a job: of what the one before it has left in the output. */
+#define STEP_FIELDS(X, S)                                      \
+    X(S, passes,       WORDS, REQUIRED, pass_words)            \
+    X(S, kind,         WORD,  OPTIONAL, kind_words)            \
+    X(S, op,           WORD,  OPTIONAL, operator_words)        \
+    X(S, accumulator,  WORD,  OPTIONAL, accumulator_words)     \
+    X(S, intermediate, WORD,  OPTIONAL, dtype_words)           \
+    X(S, demean,       U64,   OPTIONAL, 1)                     \
+    X(S, coefficient,  F64,   OPTIONAL, 0)
+
 #define JOB_SUBMIT_PARAMS(X, S)                                \
     X(S, input,        MAP,   REQUIRED, tensor)                \
     X(S, output,       MAP,   REQUIRED, tensor)                \
@@ -119,7 +137,8 @@
     X(S, operation,    WORD,  OPTIONAL, operation_words)       \
     X(S, reduction,    WORD,  OPTIONAL, reduction_words)       \
     X(S, priority,     WORD,  OPTIONAL, priority_words)        \
-    X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)
+    X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)     \
+    X(S, then,         MAPS,  OPTIONAL, step)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \
@@ -280,6 +299,7 @@
     X(device, DEVICE_FIELDS)                          \
     X(kernel, KERNEL_FIELDS)                          \
     X(tensor, TENSOR_FIELDS)                          \
+    X(step, STEP_FIELDS)                              \
     X(hello_params, HELLO_PARAMS)                     \
     X(hello_result, HELLO_RESULT)                     \
     X(buffer_create_params, BUFFER_CREATE_PARAMS)     \
@@ -352,7 +372,7 @@ enum method {
 #define MEMBER_I64S(NAME, DETAIL)  int64_t NAME[DETAIL]; uint32_t NAME##_count;
 #define MEMBER_WORDS(NAME, DETAIL) uint32_t NAME[DETAIL##_MAX]; uint32_t NAME##_count;
 #define MEMBER_MAP(NAME, DETAIL)   struct msg_##DETAIL NAME;
-#define MEMBER_MAPS(NAME, DETAIL)  struct msg_##DETAIL NAME[LIMIT_MAPS]; uint32_t NAME##_count;
+#define MEMBER_MAPS(NAME, DETAIL)  struct msg_##DETAIL NAME[DETAIL##_MAX]; uint32_t NAME##_count;
 #define MEMBER(S, NAME, KIND, PRESENCE, DETAIL) MEMBER_##KIND(NAME, DETAIL)
 // clang-format on
 #define X(NAME, FIELDS)      \

@@ -47,7 +47,7 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static int cpu_run(struct cpu_device *self, const struct chunk *chunk)
+static int cpu_run_first(struct cpu_device *self, const struct chunk *chunk)
 {
     uint32_t algorithm = chunk->rows->rule.algorithm;
     if (!algorithm)
@@ -57,6 +57,16 @@ static int cpu_run(struct cpu_device *self, const struct chunk *chunk)
     struct variant_scan scan = variant_scan_from(chunk->rows, chunk->first, chunk->count);
     variant_run_cpu((enum variant_id)(algorithm - 1), &scan);
     return 0;
+}
+
+static int cpu_run(struct cpu_device *self, const struct chunk *chunk)
+{
+    int r = cpu_run_first(self, chunk);
+    for (uint32_t i = 0; i < chunk->then_count && !r; i++) {
+        struct scan_rows rows = scan_rows_then(chunk->rows, &chunk->then[i]);
+        r = scan_cpu(self->pool, &rows, chunk->first, chunk->count);
+    }
+    return r;
 }
 
 /* Scans the oldest chunk, and small ones right behind a small one with it. */

@@ -290,11 +290,11 @@ static bool is_reduction(const struct scan_rows *rows)
     return rows->rule.operation == SCAND_OPERATION_REDUCE;
 }
 
-static cudaError_t run_order1(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
+static cudaError_t run_order1(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                              cudaStream_t stream)
 {
     cudaError_t e = grow_workspace(self, scan_cuda_workspace_bytes(rows, count));
-    return e == cudaSuccess ? (cudaError_t)scan_cuda(rows, first, count, self->workspace, self->streams[STAGE_KERNEL])
-                            : e;
+    return e == cudaSuccess ? (cudaError_t)scan_cuda(rows, first, count, self->workspace, stream) : e;
 }
 
 static cudaError_t run_variant(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -318,8 +318,20 @@ static cudaError_t run_reduction(struct cuda_device *self, const struct scan_row
 static cudaError_t run_rows(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     if (!rows->rule.algorithm)
-        return run_order1(self, rows, first, count);
+        return run_order1(self, rows, first, count, self->streams[STAGE_KERNEL]);
     return (is_reduction(rows) ? run_reduction : run_variant)(self, rows, first, count);
+}
+
+/* The further scans of what a chunk's first one has left in `rows`. */
+static cudaError_t run_then(struct cuda_device *self, const struct chunk *chunk, const struct scan_rows *rows,
+                            uint64_t first, cudaStream_t stream)
+{
+    cudaError_t e = cudaSuccess;
+    for (uint32_t i = 0; i < chunk->then_count && e == cudaSuccess; i++) {
+        struct scan_rows then = scan_rows_then(rows, &chunk->then[i]);
+        e = run_order1(self, &then, first, chunk->count, stream);
+    }
+    return e;
 }
 
 /* Of ragged rows, a chunk's as they lie in the slot: what was moved there begins with its first row. Results of a
@@ -366,6 +378,8 @@ static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, con
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
     if (e == cudaSuccess)
         e = run_rows(self, &rows, first, slot->chunk->count);
+    if (e == cudaSuccess)
+        e = run_then(self, slot->chunk, &rows, first, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
@@ -403,14 +417,26 @@ static bool is_idle(const struct cuda_device *self)
     return self->started == self->finished && self->small.out == 0;
 }
 
-/* On mapped memory. A kernel that needs the workspace goes where the others do that use it. */
+static bool needs_workspace(const struct chunk *chunk)
+{
+    bool needs = scan_cuda_workspace_bytes(chunk->rows, chunk->count) > 0;
+    for (uint32_t i = 0; i < chunk->then_count && !needs; i++) {
+        struct scan_rows then = scan_rows_then(chunk->rows, &chunk->then[i]);
+        needs = scan_cuda_workspace_bytes(&then, chunk->count) > 0;
+    }
+    return needs;
+}
+
+/* On mapped memory. A chunk whose kernels need the workspace goes where the others do that use it. */
 static int run_small(void *context, const struct chunk *chunk, cudaStream_t *stream)
 {
     struct cuda_device *self = context;
-    if (scan_cuda_workspace_bytes(chunk->rows, chunk->count) == 0)
-        return cuda_errno(self, (cudaError_t)scan_cuda(chunk->rows, chunk->first, chunk->count, NULL, *stream));
-    *stream = self->streams[STAGE_KERNEL];
-    return cuda_errno(self, run_order1(self, chunk->rows, chunk->first, chunk->count));
+    if (needs_workspace(chunk))
+        *stream = self->streams[STAGE_KERNEL];
+    cudaError_t e = run_order1(self, chunk->rows, chunk->first, chunk->count, *stream);
+    if (e == cudaSuccess)
+        e = run_then(self, chunk, chunk->rows, chunk->first, *stream);
+    return cuda_errno(self, e);
 }
 
 static int cuda_start(struct device *device, struct chunk *chunk)

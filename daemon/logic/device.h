@@ -23,10 +23,13 @@ struct span {
     uint64_t piece_bytes;
 };
 
-/* Rows first <= r < first + count of a job: what is handed to a device at a time. */
+/* Rows first <= r < first + count of a job: what is handed to a device at a time. It scans them and then, in order, its
+ * results by each of the rules of `then`, in place (scan_rows_then). */
 struct chunk {
     const struct scan_rows *rows; /* addresses are those of the spans */
     uint64_t first, count;
+    const struct scan_rule *then;
+    uint32_t then_count;
     struct span input, output; /* the buffers that the rows lie in */
     struct span coefficients;  /* and that of their coefficients, where rows->coefficients is not NULL */
     void *owner;               /* the job, for whoever gets the chunk back */

@@ -47,15 +47,19 @@ static bool may_see(const struct client *client, const struct client *other)
     return client->user == other->user || client_may_manage(client);
 }
 
-static void describe_operation(const struct scan_rule *rule, char *out, size_t size)
+static void describe_operation(const struct job *job, char *out, size_t size)
 {
+    const struct scan_rule *rule = &job->rows.rule;
     const char *operation = operation_words.words[rule->operation], *dtype = dtype_words.words[rule->input];
+    char more[32] = "";
+    if (job->then_count > 0)
+        snprintf(more, sizeof more, ", then %u more", job->then_count);
     if (rule->operation == SCAND_OPERATION_REDUCE)
         snprintf(out, size, "%s %s %s", operation, reduction_words.words[rule->reduction], dtype);
     else
-        snprintf(out, size, "%s %s %s%s%s %s", operation, operator_words.words[rule->op],
+        snprintf(out, size, "%s %s %s%s%s %s%s", operation, operator_words.words[rule->op],
                  pass_words.words[rule->passes[0]], rule->pass_count > 1 ? "," : "",
-                 rule->pass_count > 1 ? pass_words.words[rule->passes[1]] : "", dtype);
+                 rule->pass_count > 1 ? pass_words.words[rule->passes[1]] : "", dtype, more);
 }
 
 static enum scand_job_state describe_state(const struct job *job)
@@ -88,7 +92,7 @@ static void describe_job(const struct call *call, const struct job *job, struct 
     if (!may_see(call->client, job->client))
         return;
     memcpy(out->name, job->client->name, sizeof out->name);
-    describe_operation(&job->rows.rule, out->operation, sizeof out->operation);
+    describe_operation(job, out->operation, sizeof out->operation);
 }
 
 int handle_server_jobs(struct call *call, const struct msg_page_params *params)

@@ -60,7 +60,8 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
                    .host_buffer_bytes = LIMIT_HOST_BUFFER_BYTES,
                    .client_buffers = LIMIT_CLIENT_BUFFERS,
                    .client_jobs = LIMIT_CLIENT_JOBS,
-                   .row_samples = LIMIT_ROW_SAMPLES},
+                   .row_samples = LIMIT_ROW_SAMPLES,
+                   .job_steps = SCAND_STEPS_MAX},
     };
     result.devices_count = service_describe_devices(call->service, result.devices);
     reply_result(client, call->msgid, &msg_hello_result_type, &result);

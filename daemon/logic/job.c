@@ -9,6 +9,7 @@
 #include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 #include "offsets.h"
+#include "rule.h"
 
 #define TO(STATE) (1u << JOB_##STATE)
 
@@ -110,6 +111,19 @@ static uint64_t reductions_per_chunk(const struct scan_rows *rows, uint64_t chun
     return row_bytes >= chunk_bytes ? 1 : chunk_bytes / row_bytes;
 }
 
+static int take_steps(struct job *job, const struct msg_job_submit_params *params, struct error *error)
+{
+    int r = 0;
+    if (params->then_count == 0)
+        return 0;
+    job->then = calloc(params->then_count, sizeof *job->then);
+    if (!job->then)
+        return error_set(error, -ENOMEM, "job.submit: out of memory for another job; try again later");
+    for (; job->then_count < params->then_count && !r; job->then_count++)
+        r = rule_take_then(params, job->then_count, &job->then[job->then_count], error);
+    return r;
+}
+
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
              struct buffer *coefficients, uint64_t chunk_bytes, struct error *error)
 {
@@ -129,6 +143,8 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
         r = check_coefficients(params, job, error);
     if (!r)
         r = check_devices(job, error);
+    if (!r)
+        r = take_steps(job, params, error);
     if (r)
         return r;
     if (job->rows.row_count > 0) { /* otherwise nothing has checked the offsets, and nothing uses the addresses */
@@ -168,6 +184,7 @@ uint64_t job_offsets_bytes(const struct job *job)
 void job_destroy(struct job *job)
 {
     free(job->offsets);
+    free(job->then);
     free(job);
 }
 
@@ -266,6 +283,8 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
         .rows = &job->rows,
         .first = job->next_row,
         .count = left < wanted ? left : wanted,
+        .then = job->then,
+        .then_count = job->then_count,
         .input = job->input->span,
         .output = job->output->span,
         .coefficients = job->coefficients ? job->coefficients->span : (struct span){0},

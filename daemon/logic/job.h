@@ -31,6 +31,8 @@ struct job {
     bool wants_progress;
     enum job_state state;
     struct scan_rows rows;
+    struct scan_rule *then; /* further scans of the output, its own; NULL: none */
+    uint32_t then_count;
     struct buffer *input, *output, *coefficients; /* held; coefficients may be NULL */
     struct extent input_extent, output_extent, coefficient_extent;
     uint64_t *offsets;      /* of ragged rows, its own; else NULL */

@@ -26,6 +26,20 @@ static bool may_become(uint32_t input, uint32_t output)
     return !is_integer(input) || dtype_size_bytes(output) >= dtype_size_bytes(input);
 }
 
+/* A scan as it is asked for: the job's own fields, or those of one of its further steps. */
+struct request {
+    char at[16];         /* before the names of its fields in messages: "", or "then[0]." */
+    const char *samples; /* the field that says of what dtype its samples are */
+    enum scand_dtype input, output;
+    struct msg_step step;
+    const struct msg_tensor *coefficients; /* NULL: it can have none */
+};
+
+static bool has_coefficients(const struct request *request)
+{
+    return request->coefficients && request->coefficients->shape_count > 0;
+}
+
 static int check_output(uint32_t input, uint32_t output, struct error *error)
 {
     char allowed[LIST_BYTES] = "";
@@ -40,8 +54,9 @@ static int check_output(uint32_t input, uint32_t output, struct error *error)
                      dtype_word(output), dtype_word(input), allowed);
 }
 
-static int check_accumulator(uint32_t input, uint32_t accumulator, struct error *error)
+static int check_accumulator(const struct request *request, struct error *error)
 {
+    uint32_t input = request->input, accumulator = request->step.accumulator;
     bool exact = accumulator == SCAND_ACCUMULATOR_EXACT;
     const char *allowed = NULL;
     if (accumulator == SCAND_ACCUMULATOR_AUTO)
@@ -54,80 +69,85 @@ static int check_accumulator(uint32_t input, uint32_t accumulator, struct error 
         allowed = exact ? "f32, f64, f2" : NULL;
     if (!allowed)
         return 0;
-    return error_set(error, -EINVAL,
-                     "job.submit: \"accumulator\" is \"%s\"; allowed with \"input.dtype\" \"%s\": auto, %s",
-                     accumulator_words.words[accumulator], dtype_word(input), allowed);
+    return error_set(error, -EINVAL, "job.submit: \"%saccumulator\" is \"%s\"; allowed with \"%s\" \"%s\": auto, %s",
+                     request->at, accumulator_words.words[accumulator], request->samples, dtype_word(input), allowed);
 }
 
 /* Of one pass too, so that a mistake does not wait for the second one. f32, the first word, is what is left out. */
-static int check_intermediate(uint32_t input, uint32_t intermediate, struct error *error)
+static int check_intermediate(const struct request *request, struct error *error)
 {
+    uint32_t input = request->input, intermediate = request->step.intermediate;
     if (intermediate == SCAND_DTYPE_F32 || (intermediate == SCAND_DTYPE_F64 && !is_integer(input)))
         return 0;
     if (is_integer(input))
         return error_set(error, -EINVAL,
-                         "job.submit: \"intermediate\" is \"%s\", but \"input.dtype\" \"%s\" is of integers, which are "
+                         "job.submit: \"%sintermediate\" is \"%s\", but \"%s\" \"%s\" is of integers, which are "
                          "not rounded between passes; leave it out",
-                         dtype_word(intermediate), dtype_word(input));
-    return error_set(error, -EINVAL, "job.submit: \"intermediate\" is \"%s\"; allowed: f32, f64",
+                         request->at, dtype_word(intermediate), request->samples, dtype_word(input));
+    return error_set(error, -EINVAL, "job.submit: \"%sintermediate\" is \"%s\"; allowed: f32, f64", request->at,
                      dtype_word(intermediate));
 }
 
-static int check_kind(const struct msg_job_submit_params *params, struct error *error)
+static int check_kind(const struct request *request, struct error *error)
 {
-    if (params->kind != SCAND_KIND_HALF)
+    if (request->step.kind != SCAND_KIND_HALF)
         return 0;
-    if (is_integer(params->input.dtype))
+    if (is_integer(request->input))
         return error_set(error, -EINVAL,
-                         "job.submit: \"kind\" is \"half\", but \"input.dtype\" \"%s\" is of integers; allowed: "
+                         "job.submit: \"%skind\" is \"half\", but \"%s\" \"%s\" is of integers; allowed: "
                          "inclusive, exclusive",
-                         dtype_word(params->input.dtype));
-    if (params->op != SCAND_OPERATOR_SUM)
+                         request->at, request->samples, dtype_word(request->input));
+    if (request->step.op != SCAND_OPERATOR_SUM)
         return error_set(error, -EINVAL,
-                         "job.submit: \"kind\" is \"half\", which is for \"op\" \"sum\"; allowed with \"%s\": "
+                         "job.submit: \"%skind\" is \"half\", which is for \"op\" \"sum\"; allowed with \"%s\": "
                          "inclusive, exclusive",
-                         operator_words.words[params->op]);
+                         request->at, operator_words.words[request->step.op]);
     return 0;
 }
 
 /* Which of the two is there goes by 0 and by no dimensions, which are what is left out. */
-static int check_coefficients(const struct msg_job_submit_params *params, struct error *error)
+static int check_coefficients(const struct request *request, struct error *error)
 {
-    bool one = params->coefficient != 0, each = params->coefficients.shape_count > 0;
-    if (params->op != SCAND_OPERATOR_AFFINE && (one || each))
+    uint32_t op = request->step.op;
+    bool one = request->step.coefficient != 0, each = has_coefficients(request);
+    if (op != SCAND_OPERATOR_AFFINE && (one || each))
         return error_set(error, -EINVAL,
-                         "job.submit: \"%s\" is for \"op\" \"affine\", but \"op\" is \"%s\"; leave it out, or give "
+                         "job.submit: \"%s%s\" is for \"op\" \"affine\", but \"op\" is \"%s\"; leave it out, or give "
                          "\"op\" \"affine\"",
-                         one ? "coefficient" : "coefficients", operator_words.words[params->op]);
-    if (params->op != SCAND_OPERATOR_AFFINE || one != each)
+                         request->at, one ? "coefficient" : "coefficients", operator_words.words[op]);
+    if (op != SCAND_OPERATOR_AFFINE || one != each)
         return 0;
     if (one)
         return error_set(error, -EINVAL,
                          "job.submit: \"coefficient\" is %.17g, and there are \"coefficients\", too; give one of them",
-                         params->coefficient);
-    return error_set(error, -EINVAL,
-                     "job.submit: \"op\" is \"affine\", but there is no \"coefficient\" (or it is 0, which would leave "
-                     "samples as they are) and no \"coefficients\"; give a number for all samples, or a tensor like "
-                     "\"input\"");
+                         request->step.coefficient);
+    return error_set(
+        error, -EINVAL,
+        "job.submit: \"%sop\" is \"affine\", but there is no \"coefficient\" (or it is 0, which would leave "
+        "samples as they are)%s",
+        request->at,
+        request->coefficients
+            ? " and no \"coefficients\"; give a number for all samples, or a tensor like \"input\""
+            : "; give a number for all samples, or submit this step, with \"coefficients\", as a job");
 }
 
 /* Coefficients are of the input's class, and a single one is exact for integers. */
-static int check_coefficient_type(const struct msg_job_submit_params *params, struct error *error)
+static int check_coefficient_type(const struct request *request, struct error *error)
 {
-    const double exact = 0x1p53;
-    uint32_t input = params->input.dtype, dtype = params->coefficients.dtype;
-    bool whole = params->coefficient >= -exact && params->coefficient <= exact &&
-                 params->coefficient == (double)(int64_t)params->coefficient;
+    const double exact = 0x1p53, coefficient = request->step.coefficient;
+    uint32_t input = request->input;
+    bool whole = coefficient >= -exact && coefficient <= exact && coefficient == (double)(int64_t)coefficient;
     char allowed[LIST_BYTES] = "";
     int length = 0;
-    if (params->coefficients.shape_count == 0) {
+    if (!has_coefficients(request)) {
         if (!is_integer(input) || whole)
             return 0;
         return error_set(error, -EINVAL,
-                         "job.submit: \"coefficient\" is %.17g, but \"input.dtype\" \"%s\" is of integers; allowed: "
+                         "job.submit: \"%scoefficient\" is %.17g, but \"%s\" \"%s\" is of integers; allowed: "
                          "whole numbers from -2^53 to 2^53",
-                         params->coefficient, dtype_word(input));
+                         request->at, coefficient, request->samples, dtype_word(input));
     }
+    uint32_t dtype = request->coefficients->dtype;
     if (dtype_class(dtype) == dtype_class(input))
         return 0;
     for (uint32_t other = 0; other < SCAND_DTYPE_COUNT; other++)
@@ -139,17 +159,17 @@ static int check_coefficient_type(const struct msg_job_submit_params *params, st
                      dtype_word(dtype), dtype_word(input), allowed);
 }
 
-static int check_demean(const struct msg_job_submit_params *params, struct error *error)
+static int check_demean(const struct request *request, struct error *error)
 {
-    if (!params->demean || !is_integer(params->input.dtype))
+    if (!request->step.demean || !is_integer(request->input))
         return 0;
     return error_set(error, -EINVAL,
-                     "job.submit: \"demean\" is 1, but \"input.dtype\" \"%s\" is of integers, whose mean is none; "
+                     "job.submit: \"%sdemean\" is 1, but \"%s\" \"%s\" is of integers, whose mean is none; "
                      "leave it out, or give 0",
-                     dtype_word(params->input.dtype));
+                     request->at, request->samples, dtype_word(request->input));
 }
 
-static enum scand_accumulator accumulator_of(const struct msg_job_submit_params *params)
+static enum scand_accumulator accumulator_of(const struct request *request)
 {
     static const enum scand_accumulator usual[] = {
         [SCAND_CLASS_F32] = SCAND_ACCUMULATOR_F32,
@@ -157,7 +177,40 @@ static enum scand_accumulator accumulator_of(const struct msg_job_submit_params 
         [SCAND_CLASS_SIGNED] = SCAND_ACCUMULATOR_EXACT,
         [SCAND_CLASS_UNSIGNED] = SCAND_ACCUMULATOR_EXACT,
     };
-    return params->accumulator ? params->accumulator : usual[dtype_class(params->input.dtype)];
+    return request->step.accumulator ? request->step.accumulator : usual[dtype_class(request->input)];
+}
+
+static int request_take(const struct request *request, struct scan_rule *rule, struct error *error)
+{
+    const struct msg_step *step = &request->step;
+    int r = check_accumulator(request, error);
+    if (!r)
+        r = check_intermediate(request, error);
+    if (!r)
+        r = check_kind(request, error);
+    if (!r)
+        r = check_coefficients(request, error);
+    if (!r)
+        r = check_coefficient_type(request, error);
+    if (!r)
+        r = check_demean(request, error);
+    if (r)
+        return r;
+    *rule = (struct scan_rule){
+        .pass_count = step->passes_count,
+        .kind = step->kind,
+        .op = step->op,
+        .accumulator = accumulator_of(request),
+        .intermediate = step->intermediate,
+        .input = request->input,
+        .output = request->output,
+        .demean = step->demean,
+        .coefficients = request->coefficients ? request->coefficients->dtype : 0,
+        .coefficient = step->coefficient,
+    };
+    for (uint32_t i = 0; i < step->passes_count; i++)
+        rule->passes[i] = step->passes[i];
+    return 0;
 }
 
 /* What a scan needs and a reduction has not, and the other way. */
@@ -177,39 +230,37 @@ static int check_operation(const struct msg_job_submit_params *params, struct er
 
 static int scan_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
 {
-    uint32_t input = params->input.dtype;
-    int r = check_operation(params, error);
-    if (!r)
-        r = check_output(input, params->output.dtype, error);
-    if (!r)
-        r = check_accumulator(input, params->accumulator, error);
-    if (!r)
-        r = check_intermediate(input, params->intermediate, error);
-    if (!r)
-        r = check_kind(params, error);
-    if (!r)
-        r = check_coefficients(params, error);
-    if (!r)
-        r = check_coefficient_type(params, error);
-    if (!r)
-        r = check_demean(params, error);
-    if (r)
-        return r;
-    *rule = (struct scan_rule){
-        .pass_count = params->passes_count,
-        .kind = params->kind,
-        .op = params->op,
-        .accumulator = accumulator_of(params),
-        .intermediate = params->intermediate,
-        .input = input,
+    struct request request = {
+        .samples = "input.dtype",
+        .input = params->input.dtype,
         .output = params->output.dtype,
-        .demean = params->demean,
-        .coefficients = params->coefficients.dtype,
-        .coefficient = params->coefficient,
+        .step = {.passes_count = params->passes_count,
+                 .kind = params->kind,
+                 .op = params->op,
+                 .accumulator = params->accumulator,
+                 .intermediate = params->intermediate,
+                 .demean = params->demean,
+                 .coefficient = params->coefficient},
+        .coefficients = &params->coefficients,
     };
     for (uint32_t i = 0; i < params->passes_count; i++)
-        rule->passes[i] = params->passes[i];
-    return 0;
+        request.step.passes[i] = params->passes[i];
+    int r = check_operation(params, error);
+    if (!r)
+        r = check_output(params->input.dtype, params->output.dtype, error);
+    return r ? r : request_take(&request, rule, error);
+}
+
+int rule_take_then(const struct msg_job_submit_params *params, uint32_t k, struct scan_rule *rule, struct error *error)
+{
+    struct request request = {
+        .samples = "output.dtype",
+        .input = params->output.dtype,
+        .output = params->output.dtype,
+        .step = params->then[k],
+    };
+    snprintf(request.at, sizeof request.at, "then[%u].", (unsigned)k);
+    return request_take(&request, rule, error);
 }
 
 /* Fields that say how a scan is done; what is left out is zero. */
@@ -227,6 +278,7 @@ static int check_scan_fields(const struct msg_job_submit_params *params, struct 
         {"demean", params->demean},
         {"coefficient", params->coefficient != 0},
         {"coefficients", params->coefficients.shape_count > 0},
+        {"then", params->then_count > 0},
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         if (fields[i].given)

@@ -175,6 +175,7 @@ class Fields(DaemonTest):
                 "client_buffers": 256,
                 "client_jobs": 256,
                 "row_samples": 1 << 33,
+                "job_steps": 8,
             },
         )
         self.assertEqual({device["backend"] for device in greeting["devices"]}, {BACKEND})

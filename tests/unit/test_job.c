@@ -175,6 +175,39 @@ static void plan_with_coefficients(void)
     CHECK_CONTAINS(error.message, "\"coefficients\" ends at byte 4004");
 }
 
+/* A chunk brings the job's further scans along. */
+static void plan_with_steps(void)
+{
+    struct msg_job_submit_params params = scan_of(rows_of(1, 10, 100, 0), rows_of(2, 10, 100, 0));
+    struct job *job = malloc(sizeof *job);
+    struct chunk chunk;
+    REQUIRE(job);
+    params.then_count = 2;
+    params.then[0] = (struct msg_step){.passes = {SCAND_PASS_BACKWARD}, .passes_count = 1};
+    params.then[1] = (struct msg_step){.passes = {SCAND_PASS_FORWARD}, .passes_count = 1, .op = SCAND_OPERATOR_MAX};
+    CHECK_EQ(plan(job, &params, 800), 0);
+    job_next_chunk(job, &chunk, 0);
+    CHECK(chunk.then_count == 2 && chunk.then == job->then);
+    CHECK(chunk.then[0].passes[0] == SCAND_PASS_BACKWARD && chunk.then[1].op == SCAND_OPERATOR_MAX);
+    struct scan_rows then = scan_rows_then(chunk.rows, &chunk.then[1]);
+    CHECK(then.input == memory[1] && then.output == memory[1] && then.rule.op == SCAND_OPERATOR_MAX);
+    CHECK(then.input_stride == 4 && then.input_outer_strides[0] == 400 && then.row_count == 10);
+    job_destroy(job);
+}
+
+static void plan_refuses_a_step(void)
+{
+    struct msg_job_submit_params params = scan_of(rows_of(1, 10, 100, 0), rows_of(2, 10, 100, 0));
+    struct job *job = malloc(sizeof *job);
+    REQUIRE(job);
+    params.then_count = 2;
+    params.then[0].passes_count = params.then[1].passes_count = 1;
+    params.then[1].coefficient = 1;
+    CHECK_EQ(plan(job, &params, 800), -EINVAL);
+    CHECK_CONTAINS(error.message, "\"then[1].coefficient\" is for");
+    job_destroy(job);
+}
+
 static void plan_of_nothing(void)
 {
     struct job job;
@@ -378,6 +411,8 @@ static const struct test tests[] = {
     TEST(plan_refuses),
     TEST(plan_compares_input_and_output),
     TEST(plan_with_coefficients),
+    TEST(plan_with_steps),
+    TEST(plan_refuses_a_step),
     TEST(plan_of_nothing),
     TEST(chunks_cover_the_rows_once),
     TEST(first_failure_is_the_outcome),

@@ -204,6 +204,69 @@ static void reductions(void)
     CHECK_CONTAINS(refused(&params), "field \"passes\" is missing");
 }
 
+static const char *step_refused(const struct msg_job_submit_params *params)
+{
+    error.message[0] = '\0';
+    CHECK_EQ(rule_take_then(params, 1, &rule, &error), -EINVAL);
+    return error.message;
+}
+
+/* Their samples are what the step before has left: values of the output's dtype. */
+static void steps(void)
+{
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F64);
+    struct msg_step *step = &params.then[1];
+    *step = (struct msg_step){.passes = {SCAND_PASS_BACKWARD, SCAND_PASS_FORWARD},
+                              .passes_count = 2,
+                              .kind = SCAND_KIND_EXCLUSIVE,
+                              .intermediate = SCAND_DTYPE_F64,
+                              .demean = 1};
+    params.then_count = 2;
+    CHECK_EQ(rule_take_then(&params, 1, &rule, &error), 0);
+    CHECK(rule.input == SCAND_DTYPE_F64 && rule.output == SCAND_DTYPE_F64 && rule.accumulator == SCAND_ACCUMULATOR_F64);
+    CHECK(rule.pass_count == 2 && rule.passes[0] == SCAND_PASS_BACKWARD && rule.passes[1] == SCAND_PASS_FORWARD);
+    CHECK(rule.kind == SCAND_KIND_EXCLUSIVE && rule.op == SCAND_OPERATOR_SUM && rule.demean && !rule.algorithm);
+    step->accumulator = SCAND_ACCUMULATOR_F32;
+    CHECK_CONTAINS(step_refused(&params),
+                   "job.submit: \"then[1].accumulator\" is \"f32\"; allowed with \"output.dtype\" "
+                   "\"f64\": auto, f64, f2");
+    *step = (struct msg_step){.passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5};
+    CHECK_EQ(rule_take_then(&params, 1, &rule, &error), 0);
+    CHECK(rule.op == SCAND_OPERATOR_AFFINE && rule.coefficient == 0.5);
+    params.coefficients = (struct msg_tensor){.shape_count = 1, .strides_count = 1}; /* those of the first step */
+    CHECK_EQ(rule_take_then(&params, 1, &rule, &error), 0);
+    step->coefficient = 0;
+    CHECK_CONTAINS(step_refused(&params), "\"then[1].op\" is \"affine\", but there is no \"coefficient\"");
+    CHECK_CONTAINS(error.message, "submit this step, with \"coefficients\", as a job");
+}
+
+static void steps_refused(void)
+{
+    struct msg_job_submit_params params = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32);
+    struct msg_step *step = &params.then[1];
+    params.then_count = 2;
+    *step = (struct msg_step){.passes_count = 1, .kind = SCAND_KIND_HALF, .op = SCAND_OPERATOR_MAX};
+    CHECK_CONTAINS(step_refused(&params), "\"then[1].kind\" is \"half\", which is for \"op\" \"sum\"");
+    *step = (struct msg_step){.passes_count = 1, .intermediate = SCAND_DTYPE_F16};
+    CHECK_CONTAINS(step_refused(&params), "\"then[1].intermediate\" is \"f16\"; allowed: f32, f64");
+    *step = (struct msg_step){.passes_count = 1, .coefficient = 2};
+    CHECK_CONTAINS(step_refused(&params), "\"then[1].coefficient\" is for \"op\" \"affine\", but \"op\" is \"sum\"");
+    params.output.dtype = SCAND_DTYPE_U64;
+    *step = (struct msg_step){.passes_count = 1, .demean = 1};
+    CHECK_CONTAINS(step_refused(&params), "\"then[1].demean\" is 1, but \"output.dtype\" \"u64\" is of integers");
+    *step = (struct msg_step){.passes_count = 1, .kind = SCAND_KIND_HALF};
+    CHECK_CONTAINS(step_refused(&params), "\"then[1].kind\" is \"half\", but \"output.dtype\" \"u64\" is of integers");
+    *step = (struct msg_step){.passes_count = 1, .intermediate = SCAND_DTYPE_F64};
+    CHECK_CONTAINS(step_refused(&params), "\"then[1].intermediate\" is \"f64\", but \"output.dtype\" \"u64\"");
+    *step = (struct msg_step){.passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5};
+    CHECK_CONTAINS(step_refused(&params),
+                   "\"then[1].coefficient\" is 0.5, but \"output.dtype\" \"u64\" is of integers");
+    params.operation = SCAND_OPERATION_REDUCE;
+    params.passes_count = 0;
+    params.reduction = SCAND_REDUCTION_SUM;
+    CHECK_CONTAINS(refused(&params), "\"then\" is for \"operation\" \"scan\", but \"operation\" is \"reduce\"");
+}
+
 static const struct test tests[] = {
     TEST(outputs),
     TEST(accumulators),
@@ -213,6 +276,8 @@ static const struct test tests[] = {
     TEST(coefficients),
     TEST(coefficients_of_integers),
     TEST(reductions),
+    TEST(steps),
+    TEST(steps_refused),
     TEST_END,
 };
 

@@ -27,6 +27,7 @@ static void hello_tells_the_limits(void)
     CHECK_EQ(result.limits.client_buffers, LIMIT_CLIENT_BUFFERS);
     CHECK_EQ(result.limits.client_jobs, LIMIT_CLIENT_JOBS);
     CHECK_EQ(result.limits.row_samples, LIMIT_ROW_SAMPLES);
+    CHECK_EQ(result.limits.job_steps, SCAND_STEPS_MAX);
     CHECK_EQ(result.devices_count, 1);
     CHECK_CONTAINS(result.devices[0].name, "manual device");
     CHECK_CONTAINS(user->client->name, "a program");

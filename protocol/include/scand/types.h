@@ -14,6 +14,7 @@ extern "C" {
 
 #define SCAND_RANK_MAX   4  /* dimensions of a tensor */
 #define SCAND_PASSES_MAX 2  /* passes of one scan */
+#define SCAND_STEPS_MAX  8  /* further scans of one job */
 #define SCAND_IPC_BYTES  64 /* of a cudaIpcMemHandle_t */
 
 // clang-format off
