@@ -3,8 +3,6 @@
  */
 #include "kernels/scan.h"
 
-#include <string.h>
-
 int64_t scan_row_offset(const struct scan_rows *rows, const int64_t outer_strides[SCAN_OUTER_MAX], uint64_t row)
 {
     int64_t offset = 0;
@@ -30,15 +28,4 @@ struct scan_rows scan_rows_joined(const struct scan_rows *rows, uint64_t first, 
     if (rows->coefficients)
         joined.coefficients = (const char *)rows->coefficients + begin * rows->coefficient_stride;
     return joined;
-}
-
-struct scan_rows scan_rows_then(const struct scan_rows *rows, const struct scan_rule *rule)
-{
-    struct scan_rows then = *rows;
-    then.rule = *rule;
-    then.input = rows->output;
-    then.input_stride = rows->output_stride;
-    memcpy(then.input_outer_strides, rows->output_outer_strides, sizeof then.input_outer_strides);
-    then.coefficients = NULL;
-    return then;
 }

@@ -107,10 +107,6 @@ int64_t scan_row_offset(const struct scan_rows *rows, const int64_t outer_stride
 /* Ragged rows first <= r < first + count as a single one, of all their samples. */
 struct scan_rows scan_rows_joined(const struct scan_rows *rows, uint64_t first, uint64_t count);
 
-/* Rows that scan the results of `rows` in place, by another rule: one whose input and output are of the results' dtype.
- */
-struct scan_rows scan_rows_then(const struct scan_rows *rows, const struct scan_rule *rule);
-
 /* Scans rows first <= r < first + count: the definition, one thread, plain C. Returns 0 or -ENOMEM. */
 int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count);
 

@@ -63,7 +63,7 @@ static int cpu_run(struct cpu_device *self, const struct chunk *chunk)
 {
     int r = cpu_run_first(self, chunk);
     for (uint32_t i = 0; i < chunk->then_count && !r; i++) {
-        struct scan_rows rows = scan_rows_then(chunk->rows, &chunk->then[i]);
+        struct scan_rows rows = rows_then(chunk->rows, &chunk->then[i]);
         r = scan_cpu(self->pool, &rows, chunk->first, chunk->count);
     }
     return r;

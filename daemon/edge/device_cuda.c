@@ -328,7 +328,7 @@ static cudaError_t run_then(struct cuda_device *self, const struct chunk *chunk,
 {
     cudaError_t e = cudaSuccess;
     for (uint32_t i = 0; i < chunk->then_count && e == cudaSuccess; i++) {
-        struct scan_rows then = scan_rows_then(rows, &chunk->then[i]);
+        struct scan_rows then = rows_then(rows, &chunk->then[i]);
         e = run_order1(self, &then, first, chunk->count, stream);
     }
     return e;
@@ -421,7 +421,7 @@ static bool needs_workspace(const struct chunk *chunk)
 {
     bool needs = scan_cuda_workspace_bytes(chunk->rows, chunk->count) > 0;
     for (uint32_t i = 0; i < chunk->then_count && !needs; i++) {
-        struct scan_rows then = scan_rows_then(chunk->rows, &chunk->then[i]);
+        struct scan_rows then = rows_then(chunk->rows, &chunk->then[i]);
         needs = scan_cuda_workspace_bytes(&then, chunk->count) > 0;
     }
     return needs;

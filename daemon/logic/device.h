@@ -9,6 +9,7 @@
 #define DAEMON_DEVICE_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "kernels/scan.h"
 #include "protocol/limits.h"
@@ -24,7 +25,7 @@ struct span {
 };
 
 /* Rows first <= r < first + count of a job: what is handed to a device at a time. It scans them and then, in order, its
- * results by each of the rules of `then`, in place (scan_rows_then). */
+ * results by each of the rules of `then`, in place (rows_then). */
 struct chunk {
     const struct scan_rows *rows; /* addresses are those of the spans */
     uint64_t first, count;
@@ -42,6 +43,18 @@ struct chunk {
     uint64_t upload_us, kernel_us, download_us;
     struct chunk *next; /* for whoever holds it */
 };
+
+/* A chunk's rows, wherever a device has them, as a further scan takes them: results that are scanned in place. */
+static inline struct scan_rows rows_then(const struct scan_rows *rows, const struct scan_rule *rule)
+{
+    struct scan_rows then = *rows;
+    then.rule = *rule;
+    then.input = rows->output;
+    then.input_stride = rows->output_stride;
+    memcpy(then.input_outer_strides, rows->output_outer_strides, sizeof then.input_outer_strides);
+    then.coefficients = NULL;
+    return then;
+}
 
 struct device_info {
     char name[LIMIT_NAME_BYTES];

@@ -189,7 +189,7 @@ static void plan_with_steps(void)
     job_next_chunk(job, &chunk, 0);
     CHECK(chunk.then_count == 2 && chunk.then == job->then);
     CHECK(chunk.then[0].passes[0] == SCAND_PASS_BACKWARD && chunk.then[1].op == SCAND_OPERATOR_MAX);
-    struct scan_rows then = scan_rows_then(chunk.rows, &chunk.then[1]);
+    struct scan_rows then = rows_then(chunk.rows, &chunk.then[1]);
     CHECK(then.input == memory[1] && then.output == memory[1] && then.rule.op == SCAND_OPERATOR_MAX);
     CHECK(then.input_stride == 4 && then.input_outer_strides[0] == 400 && then.row_count == 10);
     job_destroy(job);
