@@ -31,6 +31,9 @@ int connection_fd(const struct connection *connection);
  */
 int connection_receive(struct connection *connection);
 
+/* True when the latest connection_receive has left nothing that had arrived by then, unless descriptors ended it. */
+bool connection_is_drained(const struct connection *connection);
+
 /*
  * Looks at the next message: returns 1 with *bytes and *size set when one is complete, 0 when more must arrive first,
  * or what walk() says of it, with *bytes and *size set to what has arrived. The bytes stay valid until

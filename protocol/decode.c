@@ -79,7 +79,7 @@ static int call_open(struct message *message, const msgpack_object *method, cons
     if (method->type != MSGPACK_OBJECT_STR)
         return malformed(error, "the method is not text");
     text_show(message->method_text, sizeof message->method_text, method->via.str.ptr, method->via.str.size);
-    for (size_t i = 0; i < METHOD_COUNT; i++)
+    for (size_t i = 0; i < METHOD_COUNT && message->method == METHOD_COUNT; i++)
         if (text_is(method, method_name(i)))
             message->method = i;
     if (params->type != MSGPACK_OBJECT_ARRAY || params->via.array.size > 1)
@@ -380,26 +380,30 @@ static int read_value(struct reader *reader, const msgpack_object *object, const
     }
 }
 
-/* The row that a key names; type->field_count where none does. */
-static size_t row_find(const struct map_type *type, const msgpack_object *key)
+/* The row that a key names; type->field_count where none does. Looks from `expected` on: most senders keep the order of
+ * the table, and then few names have to be compared. */
+static size_t row_find(const struct map_type *type, const msgpack_object *key, size_t expected)
 {
-    size_t row = 0;
-    while (row < type->field_count && !text_is(key, type->fields[row].name))
-        row++;
-    return row;
+    for (size_t i = 0; i < type->field_count; i++) {
+        size_t row = (expected + i) % type->field_count;
+        if (text_is(key, type->fields[row].name))
+            return row;
+    }
+    return type->field_count;
 }
 
-/* Reads one pair and notes its row's bit in *seen. */
+/* Reads one pair, notes its row's bit in *seen, and the row after it as that of the next one. */
 static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type, uint64_t *seen,
-                     void *out)
+                     size_t *expected, void *out)
 {
     char path[PATH_BYTES];
     if (pair->key.type != MSGPACK_OBJECT_STR)
         return error_set(reader->error, -EINVAL, "%s: the name of a field%s%s is %s; expected: text", reader->what,
                          reader->depth ? " of " : "", reader_path(reader, path), type_name(&pair->key));
-    size_t row = row_find(type, &pair->key);
+    size_t row = row_find(type, &pair->key, *expected);
     if (row == type->field_count)
         return 0;
+    *expected = row + 1;
     reader_enter(reader, type->fields[row].name, 0);
     if (*seen >> row & 1)
         return reader_fail(reader, "is there twice");
@@ -416,8 +420,9 @@ static int read_map(struct reader *reader, const msgpack_object *object, const s
     if (object->type != MSGPACK_OBJECT_MAP)
         return reader_fail(reader, "is %s; expected: a map", type_name(object));
     uint64_t seen = 0;
+    size_t expected = 0;
     for (uint32_t i = 0; i < object->via.map.size; i++) {
-        int code = read_pair(reader, &object->via.map.ptr[i], type, &seen, out);
+        int code = read_pair(reader, &object->via.map.ptr[i], type, &seen, &expected, out);
         if (code)
             return code;
     }

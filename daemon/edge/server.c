@@ -184,8 +184,9 @@ static void flush_all(uv_prepare_t *prepare)
     }
 }
 
-/* Reads and handles what has arrived. False when the connection is over. */
-static bool peer_read(struct peer *peer)
+/* Reads and handles what has arrived, or `all` up to the end. False when the connection is over. A read that has taken
+ * all there was is not followed by one that would find nothing: should there be more, libuv says so. */
+static bool peer_read(struct peer *peer, bool all)
 {
     struct client *client = peer->client;
     const uint8_t *bytes;
@@ -199,6 +200,8 @@ static bool peer_read(struct peer *peer)
         if (arrived)
             service_input(client);
         client->failed |= lost;
+        if (arrived && !all && connection_is_drained(client->connection))
+            break;
     }
     if (r == -EMFILE)
         log_error("descriptors that a client sent were lost: the limit of open files is reached; raise it (ulimit -n)");
@@ -211,7 +214,7 @@ static void peer_ready(uv_poll_t *poll, int status, int events)
     bool open = true;
     /* On an error too: what the client sent before it died is still there, and counts. */
     if (status < 0 || (events & UV_READABLE))
-        open = peer_read(peer);
+        open = peer_read(peer, status < 0);
     if (open && status == 0) {
         watch_patience(peer);
         server_output(peer->server, peer->client);

@@ -9,10 +9,12 @@
 
 static void client_forget_job(struct client *client, struct job *job)
 {
-    struct job **at = &client->jobs;
-    while (*at != job)
-        at = &(*at)->peer;
-    *at = job->peer;
+    if (job->peer_before)
+        job->peer_before->peer = job->peer;
+    else
+        client->jobs = job->peer;
+    if (job->peer)
+        job->peer->peer_before = job->peer_before;
     client->job_count--;
     user_subtract(client->user, QUOTA_JOBS, 1);
 }
@@ -292,6 +294,8 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
     job->arrived_us = call->service->ops->now_us(call->service->context);
     job_set_deadline(call->service, job, deadline_ms);
     job->peer = client->jobs;
+    if (job->peer)
+        job->peer->peer_before = job;
     client->jobs = job;
     client->job_count++;
     user_add(client->user, QUOTA_JOBS, 1);

@@ -48,11 +48,12 @@ struct job {
     uint64_t deadline_us; /* by which it must have started; UINT64_MAX: it has time */
     struct msg_job_submit_result times;
     enum scand_priority priority;
-    int rank;          /* of its class; 0 is the most urgent */
-    uint64_t order;    /* among those of its lane */
-    struct lane *lane; /* once it is queued */
-    struct job *next;  /* in its lane's queue or among its active jobs */
-    struct job *peer;  /* among its client's */
+    int rank;                       /* of its class; 0 is the most urgent */
+    uint64_t order;                 /* among those of its lane */
+    struct lane *lane;              /* once it is queued */
+    bool queued;                    /* the scheduler's: in its lane's queue, else among its active jobs */
+    struct job *next, *before;      /* in that list */
+    struct job *peer, *peer_before; /* among its client's */
 };
 
 /* Checks params against their buffers, that of the coefficients being NULL where there are none, and plans the job in

@@ -102,6 +102,7 @@ static void account_raise(struct share *share, const struct station *station)
 static void list_append(struct job_list *list, struct job *job)
 {
     job->next = NULL;
+    job->before = list->last;
     if (list->first)
         list->last->next = job;
     else
@@ -109,17 +110,16 @@ static void list_append(struct job_list *list, struct job *job)
     list->last = job;
 }
 
-static bool list_remove(struct job_list *list, struct job *job)
+static void list_remove(struct job_list *list, struct job *job)
 {
-    struct job **at = &list->first, *before = NULL;
-    for (; *at && *at != job; at = &(*at)->next)
-        before = *at;
-    if (!*at)
-        return false;
-    *at = job->next;
-    if (list->last == job)
-        list->last = before;
-    return true;
+    if (job->before)
+        job->before->next = job->next;
+    else
+        list->first = job->next;
+    if (job->next)
+        job->next->before = job->before;
+    else
+        list->last = job->before;
 }
 
 static bool lane_has_queue(const struct lane *lane)
@@ -157,6 +157,7 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
     job->lane = lane;
     job->order = ++lane->last_order;
     list_append(&lane->queue[job->rank], job);
+    job->queued = true;
     job->small = job_is_small(job, scheduler->small_bytes);
     scheduler->small_count += job->small;
     lane->share->queued_bytes += job_bytes(job, 0, job->rows.row_count);
@@ -165,8 +166,10 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
 static bool queue_remove(struct scheduler *scheduler, struct job *job)
 {
     struct lane *lane = job->lane;
-    if (!list_remove(&lane->queue[job->rank], job))
+    if (!job->queued)
         return false;
+    list_remove(&lane->queue[job->rank], job);
+    job->queued = false;
     lane->share->queued_bytes -= job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
     scheduler->small_count -= job->small;
     if (!lane_has_queue(lane))
