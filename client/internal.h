@@ -61,7 +61,8 @@ struct scand {
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];
     char server[LIMIT_NAME_BYTES];
-    struct call *call; /* innermost */
+    uint64_t job_steps; /* that the daemon takes */
+    struct call *call;  /* innermost */
     struct scand_buffer *buffers;
     struct scand_job *jobs, **jobs_end; /* in the order of submission */
     struct error error;                 /* of the last call that failed */

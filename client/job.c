@@ -95,10 +95,22 @@ static int job_time_left(struct scand_job *job)
     return 0;
 }
 
+static int job_check_steps(const struct scand_job *job)
+{
+    if (job->params.then_count <= job->daemon->job_steps)
+        return 0;
+    return session_fail(
+        job->daemon, -EOPNOTSUPP,
+        "then_count is %u: this daemon (%s) takes %llu further steps: submit them as jobs, or upgrade it",
+        (unsigned)job->params.then_count, job->daemon->server, (unsigned long long)job->daemon->job_steps);
+}
+
 int job_submit(struct scand_job *job)
 {
     struct scand *daemon = job->daemon;
-    int code = job_time_left(job);
+    int code = job_check_steps(job);
+    if (code == 0)
+        code = job_time_left(job);
     if (code)
         return code;
     job->params.input.buffer = job->input->id;

@@ -1,5 +1,6 @@
 /* A scan or a reduction as the program describes it: checked, and turned into what the wire carries. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/internal.h"
@@ -74,26 +75,72 @@ static int priority_check(struct scand *daemon, enum scand_priority priority)
     return word_check(daemon, "priority", priority, &priority_words);
 }
 
+/* What a scan and its further steps have in common; `at` is before the members' names. */
+static int step_check(struct scand *daemon, const char *at, const struct scand_step *step)
+{
+    char name[40];
+#define NAME(MEMBER) (snprintf(name, sizeof name, "%s" MEMBER, at), name)
+    int code = 0;
+    if (step->pass_count == 0 || step->pass_count > SCAND_PASSES_MAX)
+        code = session_fail(daemon, -EINVAL, "%s is %u: a scan has 1 to %d passes", NAME("pass_count"),
+                            (unsigned)step->pass_count, SCAND_PASSES_MAX);
+    for (uint32_t i = 0; code == 0 && i < step->pass_count; i++)
+        code = word_check(daemon, i ? NAME("passes[1]") : NAME("passes[0]"), step->passes[i], &pass_words);
+    if (code == 0)
+        code = word_check(daemon, NAME("kind"), step->kind, &kind_words);
+    if (code == 0)
+        code = word_check(daemon, NAME("op"), step->op, &operator_words);
+    if (code == 0)
+        code = word_check(daemon, NAME("accumulator"), step->accumulator, &accumulator_words);
+    if (code == 0)
+        code = word_check(daemon, NAME("intermediate"), step->intermediate, &dtype_words);
+#undef NAME
+    return code;
+}
+
+static int steps_check(struct scand *daemon, const struct scand_scan *scan)
+{
+    char at[20];
+    int code = 0;
+    if (scan->then_count > SCAND_STEPS_MAX)
+        return session_fail(daemon, -EINVAL, "then_count is %u: at most %d further steps are allowed",
+                            (unsigned)scan->then_count, SCAND_STEPS_MAX);
+    if (scan->then_count > 0 && !scan->then)
+        return session_fail(daemon, -EINVAL, "then is NULL, but then_count is %u: give as many steps, or 0",
+                            (unsigned)scan->then_count);
+    for (uint32_t i = 0; code == 0 && i < scan->then_count; i++) {
+        snprintf(at, sizeof at, "then[%u].", (unsigned)i);
+        code = step_check(daemon, at, &scan->then[i]);
+    }
+    return code;
+}
+
+/* The first step, which is the scan itself. */
+static struct scand_step first_step(const struct scand_scan *scan)
+{
+    struct scand_step step = {.pass_count = scan->pass_count,
+                              .kind = scan->kind,
+                              .op = scan->op,
+                              .accumulator = scan->accumulator,
+                              .intermediate = scan->intermediate,
+                              .demean = scan->demean,
+                              .coefficient = scan->coefficient};
+    memcpy(step.passes, scan->passes, sizeof step.passes);
+    return step;
+}
+
 static int scan_check(struct scand *daemon, const struct scand_scan *scan)
 {
+    const struct scand_step first = first_step(scan);
     int code = sides_check(daemon, &scan->input, &scan->output, scan->axis);
     if (code == 0 && scan->offsets.rank > 0)
         code = tensor_check(daemon, "offsets", &scan->offsets);
     if (code == 0 && has_coefficients(scan))
         code = tensor_check(daemon, "coefficients", &scan->coefficients);
-    if (code == 0 && (scan->pass_count == 0 || scan->pass_count > SCAND_PASSES_MAX))
-        code = session_fail(daemon, -EINVAL, "pass_count is %u: a scan has 1 to %d passes", (unsigned)scan->pass_count,
-                            SCAND_PASSES_MAX);
-    for (uint32_t i = 0; code == 0 && i < scan->pass_count; i++)
-        code = word_check(daemon, i ? "passes[1]" : "passes[0]", scan->passes[i], &pass_words);
     if (code == 0)
-        code = word_check(daemon, "kind", scan->kind, &kind_words);
+        code = step_check(daemon, "", &first);
     if (code == 0)
-        code = word_check(daemon, "op", scan->op, &operator_words);
-    if (code == 0)
-        code = word_check(daemon, "accumulator", scan->accumulator, &accumulator_words);
-    if (code == 0)
-        code = word_check(daemon, "intermediate", scan->intermediate, &dtype_words);
+        code = steps_check(daemon, scan);
     if (code == 0)
         code = priority_check(daemon, scan->priority);
     return code ? code : algorithm_check(daemon, scan->algorithm);
@@ -161,6 +208,19 @@ static void offsets_prepare(struct scand_job *job, const struct scand_tensor *of
     job->offsets_extent = tensor_extent(offsets);
 }
 
+static void step_params(struct msg_step *params, const struct scand_step *step)
+{
+    *params = (struct msg_step){.passes_count = step->pass_count,
+                                .kind = step->kind,
+                                .op = step->op,
+                                .accumulator = step->accumulator,
+                                .intermediate = step->intermediate,
+                                .demean = step->demean != 0,
+                                .coefficient = step->coefficient};
+    for (uint32_t i = 0; i < step->pass_count; i++)
+        params->passes[i] = step->passes[i];
+}
+
 int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job)
 {
     int code = scan_check(daemon, scan);
@@ -179,6 +239,9 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->priority = scan->priority;
     params->deadline_ms = scan->deadline_ms;
     params->coefficient = scan->coefficient;
+    params->then_count = scan->then_count;
+    for (uint32_t i = 0; i < scan->then_count; i++)
+        step_params(&params->then[i], &scan->then[i]);
     offsets_prepare(job, &scan->offsets);
     if (has_coefficients(scan)) {
         tensor_params(&params->coefficients, &scan->coefficients);

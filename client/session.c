@@ -67,7 +67,8 @@ static int session_hello(struct scand *daemon)
             daemon, -EPROTONOSUPPORT,
             "the daemon at %s chose protocol version %llu; this library speaks 1 to %d: upgrade one of them",
             daemon->path, (unsigned long long)result.version, PROTOCOL_VERSION);
-    /* Its limits are for it to enforce: what it refuses, it explains. */
+    /* Its limits are for it to enforce: what it refuses, it explains. But fields that it does not know, it ignores. */
+    daemon->job_steps = result.limits.job_steps;
     memcpy(daemon->server, result.server, sizeof daemon->server);
     return 0;
 }

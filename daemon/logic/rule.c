@@ -28,7 +28,7 @@ static bool may_become(uint32_t input, uint32_t output)
 
 /* A scan as it is asked for: the job's own fields, or those of one of its further steps. */
 struct request {
-    char at[16];         /* before the names of its fields in messages: "", or "then[0]." */
+    char at[20];         /* before the names of its fields in messages: "", or "then[0]." */
     const char *samples; /* the field that says of what dtype its samples are */
     enum scand_dtype input, output;
     struct msg_step step;

@@ -105,9 +105,10 @@ static struct span host_span(void *memory)
     return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIECE_BYTES};
 }
 
-/* Runs all rows in chunks, as many out at a time as the device holds. */
-static bool run_chunks(const struct scan_rows *rows, struct span input, struct span output)
+/* Runs all rows of a job in chunks, as many out at a time as the device holds. */
+static bool run_job(struct chunk job)
 {
+    const struct scan_rows *rows = job.rows;
     struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT];
     uint64_t row_bytes = rows->length * (rows->rule.output == SCAND_DTYPE_F64 ? 12 : 4), next = 0;
     uint64_t step = row_bytes < device->info.chunk_bytes ? device->info.chunk_bytes / row_bytes : 1;
@@ -117,8 +118,9 @@ static bool run_chunks(const struct scan_rows *rows, struct span input, struct s
         if (next < rows->row_count && out < device->info.slots) {
             struct chunk *chunk = &chunks[slot++ % device->info.slots];
             uint64_t left = rows->row_count - next;
-            *chunk = (struct chunk){
-                .rows = rows, .first = next, .count = left < step ? left : step, .input = input, .output = output};
+            *chunk = job;
+            chunk->first = next;
+            chunk->count = left < step ? left : step;
             next += chunk->count;
             good = good && device->ops->start(device, chunk) == 0;
             out += good;
@@ -133,9 +135,15 @@ static bool run_chunks(const struct scan_rows *rows, struct span input, struct s
     return true;
 }
 
-/* Runs rows in small chunks of `step` of them, as many out at a time as the device holds of those. */
-static bool run_small_chunks(const struct scan_rows *rows, struct span span, uint64_t step)
+static bool run_chunks(const struct scan_rows *rows, struct span input, struct span output)
 {
+    return run_job((struct chunk){.rows = rows, .input = input, .output = output});
+}
+
+/* Runs all rows of a job in small chunks of `step` of them, as many out at a time as the device holds of those. */
+static bool run_small_chunks(struct chunk job, uint64_t step)
+{
+    const struct scan_rows *rows = job.rows;
     static struct chunk chunks[LIMIT_SMALL_CHUNKS];
     struct chunk *free[LIMIT_SMALL_CHUNKS];
     unsigned free_count = device->info.small_slots;
@@ -147,12 +155,10 @@ static bool run_small_chunks(const struct scan_rows *rows, struct span span, uin
         while (next < rows->row_count && free_count > 0 && good) {
             struct chunk *chunk = free[--free_count];
             uint64_t left = rows->row_count - next;
-            *chunk = (struct chunk){.rows = rows,
-                                    .first = next,
-                                    .count = left < step ? left : step,
-                                    .input = span,
-                                    .output = span,
-                                    .small = true};
+            *chunk = job;
+            chunk->first = next;
+            chunk->count = left < step ? left : step;
+            chunk->small = true;
             next += chunk->count;
             good = device->ops->start(device, chunk) == 0;
         }
@@ -200,6 +206,61 @@ static void host_layouts(void)
     }
 }
 
+/* Steps of every kind of kernel: one that needs no workspace, one that does, a recurrence and a maximum. */
+static const struct scan_rule *make_then(enum scand_dtype dtype, uint32_t *count)
+{
+    static struct scan_rule then[4];
+    const struct scan_rule like = {.passes = {SCAND_PASS_BACKWARD, SCAND_PASS_FORWARD},
+                                   .pass_count = 2,
+                                   .accumulator = SCAND_ACCUMULATOR_F64,
+                                   .input = dtype,
+                                   .output = dtype};
+    then[0] = then[1] = then[2] = then[3] = like;
+    then[1].demean = true;
+    then[1].accumulator = SCAND_ACCUMULATOR_F2;
+    then[2].op = SCAND_OPERATOR_AFFINE;
+    then[2].coefficient = -0.5;
+    then[3].op = SCAND_OPERATOR_MAX;
+    then[3].pass_count = 1;
+    *count = 4;
+    return then;
+}
+
+static void chain_reference(const struct scan_rows *rows, const struct scan_rule *then, uint32_t count)
+{
+    scan_reference(rows, 0, rows->row_count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct scan_rows step = rows_then(rows, &then[i]);
+        scan_reference(&step, 0, step.row_count);
+    }
+}
+
+static void check_chain(const struct layout *layout, enum scand_dtype output)
+{
+    struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, output);
+    struct chunk job = {.input = host_span(input_memory), .output = host_span(output_memory)};
+    job.then = make_then(output, &job.then_count);
+    memset(output_memory, 0xa5, MEMORY_BYTES);
+    memset(expected_memory, 0xa5, MEMORY_BYTES);
+    struct scan_rows rows = make_rows(layout, rule, input_memory, output_memory);
+    struct scan_rows expected = make_rows(layout, rule, input_memory, expected_memory);
+    job.rows = &rows;
+    chain_reference(&expected, job.then, job.then_count);
+    bool same = run_job(job) && memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0;
+    if (!same)
+        fprintf(stderr, "chain, layout \"%s\", output %d\n", layout->name, (int)output);
+    CHECK(same);
+}
+
+static void chains(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+        check_chain(&layouts[i], i % 2 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32);
+}
+
 static void small_chunks(void)
 {
     static const struct layout smalls[] = {
@@ -211,15 +272,19 @@ static void small_chunks(void)
     if (missing)
         SKIP(missing);
     for (size_t i = 0; i < sizeof smalls / sizeof smalls[0]; i++)
-        for (int demean = 0; demean < 2; demean++) {
+        for (int way = 0; way < 3; way++) {
             struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
-            rule.demean = demean; /* which takes a workspace */
+            struct chunk job = {.input = host_span(output_memory), .output = host_span(output_memory)};
+            rule.demean = way == 1; /* which takes a workspace */
+            if (way == 2)
+                job.then = make_then(SCAND_DTYPE_F32, &job.then_count);
             memcpy(output_memory, input_memory, MEMORY_BYTES);
             memcpy(expected_memory, input_memory, MEMORY_BYTES);
             struct scan_rows rows = make_rows(&smalls[i], rule, output_memory, output_memory);
             struct scan_rows expected = make_rows(&smalls[i], rule, expected_memory, expected_memory);
-            scan_reference(&expected, 0, expected.row_count);
-            CHECK(run_small_chunks(&rows, host_span(output_memory), 1 + i));
+            job.rows = &rows;
+            chain_reference(&expected, job.then, job.then_count);
+            CHECK(run_small_chunks(job, 1 + i));
             CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
         }
 }
@@ -295,6 +360,7 @@ int main(int argc, char **argv)
     static const struct test tests[] = {TEST(host_layouts),
                                         TEST(in_place),
                                         TEST(small_chunks),
+                                        TEST(chains),
                                         TEST(resident),
                                         TEST(memory_is_bounded),
                                         TEST(bad_attach_leaves_the_device_usable),

@@ -130,6 +130,33 @@ static void test_results(void)
     end();
 }
 
+/* Sums of samples that are not negative rise, so that the greatest from each on is the row's whole sum. */
+static void test_steps(void)
+{
+    begin();
+    struct scand_scan scan = scan_of(input, output);
+    struct scand_job *job = NULL;
+    const float *y = scand_buffer_data(output);
+    int wrong = 0;
+    scan.then = &(struct scand_step){.pass_count = 1, .passes = {SCAND_PASS_BACKWARD}, .op = SCAND_OPERATOR_MAX};
+    scan.then_count = 1;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+    for (size_t row = 0; row < ROWS; row++) {
+        float sum = 0;
+        for (size_t i = row * SAMPLES; i < (row + 1) * SAMPLES; i++)
+            sum += (float)(i % 7);
+        for (size_t i = row * SAMPLES; i < (row + 1) * SAMPLES; i++)
+            wrong += y[i] != sum;
+    }
+    CHECK_EQ(wrong, 0);
+    scan.then = &(struct scand_step){.pass_count = 1, .accumulator = SCAND_ACCUMULATOR_EXACT};
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "\"then[0].accumulator\" is \"exact\"");
+    end();
+}
+
 /* With -1 as every coefficient: one for all, one that is repeated, and one for each sample. */
 static void test_affine(void)
 {
@@ -338,6 +365,7 @@ static void test_reduced_ragged(void)
 
 static const struct test tests[] = {TEST(test_results),
                                     TEST(test_affine),
+                                    TEST(test_steps),
                                     TEST(test_reduced),
                                     TEST(test_reduced_ragged),
                                     TEST(test_refused),

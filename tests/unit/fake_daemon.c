@@ -88,6 +88,7 @@ static void send_failure(struct fake *fake, struct fake_client *client, uint32_t
 static void answer_hello(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_hello_result result = {.version = (uint64_t)fake->version};
+    result.limits.job_steps = (uint64_t)fake->job_steps;
     snprintf(result.server, sizeof result.server, "fake 1%s", ending(fake));
     send_result(client, message->msgid, &msg_hello_result_type, &result, NULL, 0);
 }
@@ -244,6 +245,8 @@ static void answer_submit(struct fake *fake, struct fake_client *client, const s
     }
     fake->priority = (int)params.priority;
     fake->deadline_ms = (int)params.deadline_ms;
+    fake->then_count = (int)params.then_count;
+    fake->then_op = params.then_count ? (int)params.then[params.then_count - 1].op : -1;
     if (params.progress)
         send_progress(fake, client, message->msgid);
     if (!fake->hold) {
@@ -582,6 +585,7 @@ void fake_init(struct fake *fake)
     snprintf(fake->path, sizeof fake->path, "%s/scand.sock", fake->folder);
     fake->die_on = fake->silent_on = fake->late_on = fake->fail_on = fake->garbage_on = FAKE_NONE;
     fake->version = PROTOCOL_VERSION;
+    fake->job_steps = SCAND_STEPS_MAX;
     fake->random = 1;
 }
 

@@ -60,17 +60,19 @@ struct fake {
     atomic_int late_on, late_ms;
     atomic_int fail_on, fail_code;  /* -errno */
     atomic_int garbage_on, garbage; /* enum fake_garbage */
-    atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
-                            buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all */
-    atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
-    atomic_int progress; /* notifications before a job's answer, or when it is held */
-    atomic_int version;  /* that hello chooses */
-    atomic_int rude;     /* its texts end in RUDE */
-    atomic_int loop;     /* its pages lead back */
+    atomic_int lie;       /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
+                             buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all */
+    atomic_int hold;      /* jobs run on: until 0 and a ping, or cancelled */
+    atomic_int progress;  /* notifications before a job's answer, or when it is held */
+    atomic_int version;   /* that hello chooses */
+    atomic_int job_steps; /* that its hello allows */
+    atomic_int rude;      /* its texts end in RUDE */
+    atomic_int loop;      /* its pages lead back */
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int accepted;
     atomic_int priority, deadline_ms; /* of the last job */
+    atomic_int then_count, then_op;   /* its further steps, and the operator of the last one; -1: none */
     /* Of the last device memory imported; the handle's first byte, or -1. */
     atomic_int imported_handle;
     atomic_ullong imported_offset, imported_allocation;

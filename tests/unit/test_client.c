@@ -460,6 +460,60 @@ static void test_local_checks(void)
     rig_end();
 }
 
+static void test_steps(void)
+{
+    rig_begin();
+    struct scand_buffer *buffer = buffer_of(BYTES);
+    struct scand_step then[SCAND_STEPS_MAX];
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *job = NULL;
+    for (int i = 0; i < SCAND_STEPS_MAX; i++)
+        then[i] = (struct scand_step){.pass_count = 1};
+    scan.then_count = 1;
+    check_refused(&scan, "then is NULL, but then_count is 1");
+    scan.then = then;
+    scan.then_count = SCAND_STEPS_MAX + 1;
+    check_refused(&scan, "then_count is 9: at most 8 further steps");
+    scan.then_count = SCAND_STEPS_MAX;
+    then[7].pass_count = 3;
+    check_refused(&scan, "then[7].pass_count is 3");
+    then[7] = (struct scand_step){.pass_count = 2, .passes = {SCAND_PASS_FORWARD, (enum scand_pass)2}};
+    check_refused(&scan, "then[7].passes[1] is 2");
+    then[7] = (struct scand_step){.pass_count = 1, .op = SCAND_OPERATOR_MIN, .kind = (enum scand_kind)3};
+    check_refused(&scan, "then[7].kind is 3");
+    CHECK_EQ(fake.seen[METHOD_job_submit], 0);
+    then[7].kind = SCAND_KIND_EXCLUSIVE;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    CHECK_EQ(fake.then_count, SCAND_STEPS_MAX);
+    CHECK_EQ(fake.then_op, SCAND_OPERATOR_MIN);
+    rig_end();
+}
+
+/* It would ignore the steps, and say that all is done. */
+static void test_daemon_without_steps(void)
+{
+    rig_begin();
+    struct scand *other = NULL;
+    struct scand_buffer *buffer = NULL;
+    struct scand_job *job = NULL;
+    fake.job_steps = 0;
+    CHECK_EQ(scand_connect(fake.path, "other", &other), SCAND_OK);
+    CHECK_EQ(scand_buffer_create(other, SCAND_PLACE_HOST, BYTES, &buffer), SCAND_OK);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    scan.then = &(struct scand_step){.pass_count = 1};
+    scan.then_count = 1;
+    CHECK_EQ(scand_submit(other, &scan, &job), SCAND_UNSUPPORTED);
+    CHECK_CONTAINS(scand_message(other), "then_count is 1: this daemon (fake 1) takes 0 further steps: submit them as");
+    CHECK_EQ(fake.seen[METHOD_job_submit], 0);
+    scan.then_count = 0;
+    CHECK_EQ(scand_submit(other, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    CHECK_EQ(fake.then_count, 0);
+    scand_disconnect(other);
+    rig_end();
+}
+
 static void test_tensor_pack(void)
 {
     struct scand_tensor tensor = {.dtype = SCAND_DTYPE_F64, .rank = 3, .shape = {2, 3, 5}};
@@ -617,6 +671,8 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_cancel),
                                     TEST(test_progress),
                                     TEST(test_local_checks),
+                                    TEST(test_steps),
+                                    TEST(test_daemon_without_steps),
                                     TEST(test_tensor_pack),
                                     TEST(test_foreign_loop),
                                     TEST(test_status),

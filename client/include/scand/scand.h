@@ -117,6 +117,21 @@ struct scand_tensor {
 };
 
 /*
+ * A further scan of a job: of what the one before it has written, in place in the output. Zero-initialised members are
+ * the defaults, as those of a scan; samples are of the output's dtype. SCAND_OPERATOR_AFFINE needs the coefficient.
+ */
+struct scand_step {
+    uint32_t pass_count; /* 1 or 2 */
+    enum scand_pass passes[SCAND_PASSES_MAX];
+    enum scand_kind kind;
+    enum scand_operator op;
+    enum scand_accumulator accumulator;
+    enum scand_dtype intermediate;
+    uint32_t demean;
+    double coefficient;
+};
+
+/*
  * A scan along one axis of `input` into `output`, a tensor of the same shape, which is the same elements (in place, of
  * dtypes of one size) or does not overlap it. Integers become integers at least as wide, floats floats.
  * Zero-initialised members are the defaults: inclusive, sum, accumulation in the class of the input (see
@@ -142,6 +157,10 @@ struct scand_scan {
     struct scand_tensor coefficients; /* rank 0: none */
     enum scand_priority priority;     /* among this user's jobs */
     uint32_t deadline_ms;             /* to start in, at most a day; or else SCAND_DEADLINE. 0: it has time */
+    /* Further scans, run in order; at most SCAND_STEPS_MAX. The results are those of separate jobs, but on a GPU what
+     * is between two steps does not cross PCIe. SCAND_UNSUPPORTED: the daemon is older than they are. */
+    uint32_t then_count;
+    const struct scand_step *then; /* copied; NULL: none */
 };
 
 /*
