@@ -54,6 +54,10 @@ static void report(struct run *run, const struct scand_device *device)
     json_text(&json, "kind", kind_words.words[scan->kind]);
     json_text(&json, "accumulator", accumulator_words.words[scan->accumulator]);
     json_text(&json, "algorithm", scan->algorithm ? scan->algorithm : "");
+    json_open(&json, "then", '[');
+    for (uint32_t i = 0; i < scan->then_count; i++)
+        json_text(&json, NULL, run->options->then_text[i]);
+    json_close(&json, ']');
     json_text(&json, "device", device->name);
     json_text(&json, "backend", device->backend);
     report_bytes(&json, run);

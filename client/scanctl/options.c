@@ -28,6 +28,7 @@ static const struct option scan_table[] = {
     {"offsets", required_argument, NULL, OPTION_OFFSETS},
     {"priority", required_argument, NULL, OPTION_PRIORITY},
     {"deadline", required_argument, NULL, OPTION_DEADLINE},
+    {"then", required_argument, NULL, OPTION_THEN},
     {"output", required_argument, NULL, 'o'},
     COMMON_OPTIONS,
     {0},
@@ -158,13 +159,13 @@ int take_axis(int64_t *axis, const char *text, struct fault *fault)
 }
 
 /* In the C locale: a program that sets no other has its decimal point. */
-static int take_coefficient(double *coefficient, const char *text, struct fault *fault)
+int take_coefficient(const char *option, double *coefficient, const char *text, struct fault *fault)
 {
     char *end;
     double number = strtod(text, &end);
     if (end == text || *end || number == 0)
-        return fault_set(fault, EX_USAGE,
-                         "--coefficient is \"%s\"; it may be any number but 0, as in --coefficient 0.99", text);
+        return fault_set(fault, EX_USAGE, "--%s is \"%s\"; it may be any number but 0, as in --coefficient 0.99",
+                         option, text);
     *coefficient = number;
     return 0;
 }
@@ -195,8 +196,7 @@ int take_file_option(struct array_hints *hints, int option, const char *argument
 }
 
 /* The first dtypes. */
-static const struct words intermediate_words = {
-    .what = "dtype", .words = (const char *const[]){"f32", "f64"}, .count = 2};
+const struct words intermediate_words = {.what = "dtype", .words = (const char *const[]){"f32", "f64"}, .count = 2};
 
 static int take_option(void *context, int option, const char *argument, struct fault *fault)
 {
@@ -229,7 +229,7 @@ static int take_option(void *context, int option, const char *argument, struct f
         scan->demean = 1;
         return 0;
     case OPTION_COEFFICIENT:
-        return take_coefficient(&scan->coefficient, argument, fault);
+        return take_coefficient("coefficient", &scan->coefficient, argument, fault);
     case OPTION_COEFFICIENTS:
         options->coefficients_path = argument;
         return 0;
@@ -243,6 +243,8 @@ static int take_option(void *context, int option, const char *argument, struct f
         return take_priority(&scan->priority, argument, fault);
     case OPTION_DEADLINE:
         return take_deadline(&scan->deadline_ms, argument, fault);
+    case OPTION_THEN:
+        return take_then(options, argument, fault);
     case OPTION_OP:
         result = take_word("op", &operator_words, argument, length, &word, fault);
         scan->op = (enum scand_operator)word;
@@ -354,6 +356,17 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     return scan_options_check(options, argc - optind, fault);
 }
 
+/* What is left out goes by the samples. */
+static void fill_types(enum scand_dtype samples, enum scand_accumulator *accumulator, enum scand_dtype *intermediate)
+{
+    enum scand_class class = dtype_class(samples);
+    bool is_float = class == SCAND_CLASS_F32 || class == SCAND_CLASS_F64;
+    if (*accumulator == SCAND_ACCUMULATOR_AUTO)
+        *accumulator = is_float ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_EXACT;
+    if (*intermediate == TYPE_LEFT_OUT)
+        *intermediate = class == SCAND_CLASS_F64 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
+}
+
 int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault)
 {
     enum scand_class class = dtype_class(array->dtype);
@@ -363,10 +376,9 @@ int scan_options_types(struct scan_options *options, const struct array *array, 
         options->output_dtype = class == SCAND_CLASS_F32 ? SCAND_DTYPE_F32 : array->dtype;
     if (scan->accumulator == SCAND_ACCUMULATOR_AUTO && is_float && scan->algorithm)
         scan->accumulator = SCAND_ACCUMULATOR_F32; /* the one that all of them offer */
-    if (scan->accumulator == SCAND_ACCUMULATOR_AUTO)
-        scan->accumulator = is_float ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_EXACT;
-    if (scan->intermediate == TYPE_LEFT_OUT)
-        scan->intermediate = class == SCAND_CLASS_F64 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
+    fill_types(array->dtype, &scan->accumulator, &scan->intermediate);
+    for (uint32_t i = 0; i < scan->then_count; i++)
+        fill_types(options->output_dtype, &options->then[i].accumulator, &options->then[i].intermediate);
     return array_check_result(array, options->output_dtype, fault);
 }
 

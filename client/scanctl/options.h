@@ -38,8 +38,10 @@ struct scan_options {
     const char *offsets_path;      /* NULL: rows of one length */
     struct array_hints hints;
     struct scand_scan scan; /* but for its tensors and axis; intermediate is TYPE_LEFT_OUT where it was not given */
-    enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
-    int64_t axis;                  /* negative ones count from the end */
+    struct scand_step then[SCAND_STEPS_MAX];
+    const char *then_text[SCAND_STEPS_MAX]; /* as they were given */
+    enum scand_dtype output_dtype;          /* or TYPE_LEFT_OUT */
+    int64_t axis;                           /* negative ones count from the end */
 };
 
 /* Long options that every command takes; their values are over those of any character. */
@@ -64,6 +66,7 @@ enum {
     OPTION_OFFSETS,
     OPTION_PRIORITY,
     OPTION_DEADLINE,
+    OPTION_THEN,
 };
 // clang-format off
 #define COMMON_OPTIONS                                  \
@@ -99,6 +102,12 @@ int take_priority(enum scand_priority *priority, const char *word, struct fault 
 int take_deadline(uint32_t *deadline_ms, const char *text, struct fault *fault);
 int take_axis(int64_t *axis, const char *text, struct fault *fault);
 int take_file_option(struct array_hints *hints, int option, const char *argument, struct fault *fault);
+/* `option` is what messages call it. */
+int take_coefficient(const char *option, double *coefficient, const char *text, struct fault *fault);
+/* Those that `intermediate` may be. */
+extern const struct words intermediate_words;
+/* Adds a further step, "forward,backward,op=max". Its types may be left out, until scan_options_types. */
+int take_then(struct scan_options *options, const char *text, struct fault *fault);
 /* The format of the file at `path` where none was given. */
 int format_guess(struct array_hints *hints, const char *path, struct fault *fault);
 /* The axis counted from 0, once the rank of the array at `path` is known. */

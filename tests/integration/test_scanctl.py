@@ -56,6 +56,22 @@ class Results(ScanctlTest):
             expected = [value for row in rows for value in scanned(row, ("forward",), function=function)]
             self.assertEqual(floats(self.read("out.raw")), expected)
 
+    def test_steps(self):
+        """In one command, and in as many as there are steps, in one piece and in several."""
+        values = [float(random.Random(8).randrange(-5, 6) + i % 3) for i in range(3 * 500)]
+        given, once = self.write("in.raw", packed(values)), self.path("once.raw")
+        shape = ("--shape", "3,500")
+        steps = [("backward", "op=max"), ("forward", "demean", "accumulator=f2"), ("backward", "op=affine", "coefficient=0.5")]
+        words = [word for step in steps for word in ("--then", ",".join(step))]
+        report = json.loads(self.succeed("scan", given, "-o", once, *shape, *words, "--json"))
+        self.assertEqual(report["then"], words[1::2])
+        at = self.path("apart.raw")
+        self.succeed("scan", given, "-o", at, *shape)
+        for first, *rest in steps:
+            options = [word for part in rest for word in ("--" + part).split("=")]
+            self.succeed("scan", at, "-o", at, *shape, "--passes", first, *options)
+        self.assertTrue(self.read("once.raw") == self.read("apart.raw"))
+
     def test_affine(self):
         """A power of two as the coefficient, and one for each sample that keeps values whole."""
         noise = random.Random(5)

@@ -47,6 +47,49 @@ static void options_defaults(void)
     CHECK_EQ(options.hints.rank, 0);
 }
 
+static void options_of_steps(void)
+{
+    struct array array = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_F32};
+    CHECK_EQ(parse("in -o out --then backward,forward,demean --then op=affine,coefficient=-0.5,accumulator=f2 "
+                   "--then backward,op=max,kind=exclusive,intermediate=f32 --output-dtype f64"),
+             0);
+    CHECK_EQ(scan_options_types(&options, &array, &fault), 0);
+    const struct scand_step *then = options.scan.then;
+    REQUIRE(options.scan.then_count == 3);
+    CHECK(then[0].pass_count == 2 && then[0].passes[0] == SCAND_PASS_BACKWARD && then[0].demean);
+    CHECK(then[0].accumulator == SCAND_ACCUMULATOR_F64 && then[0].intermediate == SCAND_DTYPE_F64);
+    CHECK(then[1].pass_count == 1 && then[1].passes[0] == SCAND_PASS_FORWARD && !then[1].demean);
+    CHECK(then[1].op == SCAND_OPERATOR_AFFINE && then[1].coefficient == -0.5);
+    CHECK_EQ(then[1].accumulator, SCAND_ACCUMULATOR_F2);
+    CHECK(then[2].op == SCAND_OPERATOR_MAX && then[2].kind == SCAND_KIND_EXCLUSIVE);
+    CHECK_EQ(then[2].intermediate, SCAND_DTYPE_F32);
+    static const char *const wrong[][2] = {
+        {"backward,sideways", "--then has \"sideways\"; a step is made of forward, backward, demean, kind="},
+        {"forward,", "--then has \"\""},
+        {"forward,forward,forward", "--then has more than 2 passes"},
+        {"op=plus", "--then op is \"plus\"; it may be sum, prod"},
+        {"kind=", "--then kind is \"\""},
+        {"op=affine", "op=affine needs a coefficient"},
+        {"coefficient=2", "coefficient= is for op=affine"},
+        {"op=affine,coefficient=0", "--then coefficient is \"0\""},
+        {"intermediate=f16", "--then intermediate is \"f16\"; it may be f32, f64"},
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char line[128];
+        snprintf(line, sizeof(line), "in -o out --then %s", wrong[i][0]);
+        CHECK_EQ(parse(line), EX_USAGE);
+        CHECK_CONTAINS(fault.text, wrong[i][1]);
+    }
+    CHECK_EQ(parse("in -o out --then op=max --then op=max --then op=max --then op=max --then op=max --then op=max "
+                   "--then op=max --then op=max"),
+             0);
+    CHECK_EQ(options.scan.then_count, 8);
+    CHECK_EQ(parse("in -o out --then op=max --then op=max --then op=max --then op=max --then op=max --then op=max "
+                   "--then op=max --then op=max --then op=max"),
+             EX_USAGE);
+    CHECK_CONTAINS(fault.text, "--then is there more than 8 times");
+}
+
 /* What is left out depends on the samples. */
 static void options_types(void)
 {
@@ -404,13 +447,21 @@ static void rows_shared_once(void)
 }
 
 static const struct test tests[] = {
-    TEST(options_defaults),    TEST(options_given),
-    TEST(options_types),       TEST(options_wrong),
-    TEST(output_whole_or_not), TEST(output_through_links),
-    TEST(output_refused),      TEST(output_signals),
-    TEST(json_values),         TEST(numbers),
-    TEST(gather_reproducible), TEST(bounds_hold_and_are_tight),
-    TEST(rows_shared_once),    TEST_END,
+    TEST(options_defaults),
+    TEST(options_of_steps),
+    TEST(options_given),
+    TEST(options_types),
+    TEST(options_wrong),
+    TEST(output_whole_or_not),
+    TEST(output_through_links),
+    TEST(output_refused),
+    TEST(output_signals),
+    TEST(json_values),
+    TEST(numbers),
+    TEST(gather_reproducible),
+    TEST(bounds_hold_and_are_tight),
+    TEST(rows_shared_once),
+    TEST_END,
 };
 
 int main(int argc, char **argv)
