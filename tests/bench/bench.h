@@ -2,9 +2,12 @@
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+struct server;
 
 #define BENCH_ROWS_MAX    256
 #define BENCH_DEVICES_MAX 8
@@ -57,19 +60,21 @@ int bench_banks(void);                               /* CUDA; prints a table of 
 int bench_duplex(struct bench_table *table, int devices, double *gb_per_second);
 int bench_device_count(void); /* CUDA; at most BENCH_DEVICES_MAX */
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);
-/* CUDA, a part of bench_service: jobs on device memory of this process, beside their kernels. */
+/* Parts of it. Where duplex_gb_per_second is 0 there is no GPU. */
+int bench_main_job(struct bench_table *table, const struct server *server, double duplex_gb_per_second);
+int bench_fresh(struct bench_table *table, const struct server *server, const char *self, bool gpu);
+/* CUDA: jobs on device memory of this process, beside their kernels. */
 int bench_imported(struct bench_table *table, const char *socket);
-/* A part of bench_service: jobs of one row of 1,000 samples. kernel_ms: how long their kernel on mapped memory takes,
- * or 0. */
+/* Jobs of one row of 1,000 samples. kernel_ms: how long their kernel on mapped memory takes, or 0. */
 int bench_small(struct bench_table *table, const char *socket, double kernel_ms);
+int bench_beside(struct bench_table *table, const struct server *server);
+int bench_shares(struct bench_table *table, const struct server *server, double duplex_gb_per_second);
+int bench_idle(struct bench_table *table, const struct server *server);
 /* CUDA: launches that kernel and waits for it, again and again. */
 int bench_mapped_kernel(double *median_ms);
-/* CUDA: the main job on one GPU, on two, and so on twice as many, against what they copy together. */
+/* CUDA: the main job on one GPU, on two, on four and so on, and on all, against what they copy together. */
 int bench_devices(struct bench_table *table, const char *scand);
 /* Whether a daemon grows or wakes for nothing; prints a table of its own, and takes the command line's other words. */
 int bench_endurance(const char *scand, int argc, char **argv);
-/* The fresh process of bench_service: prints the milliseconds from start_ms to its first result, less filling the data.
- */
-int bench_fresh_client(const char *socket, double start_ms);
 
 #endif

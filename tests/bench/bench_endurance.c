@@ -1,10 +1,11 @@
 /*
- * scand-bench endurance [OPTION]...: does a daemon on the processor hold more after a long life than after a short one,
+ * scand-bench endurance [OPTION]...: does a daemon hold more after a long life than after a short one,
  * and does it sleep when it has nothing to do? Connections one after another, many at once, and small jobs, a tenth of
  * them as a warm-up first; then nothing. Prints what the worker holds after each part; exit code 1 when something grew.
  *
  *   --connections=N --at-once=N --jobs=N --idle=SECONDS     how much: 10000, 1000, 1000000, 10
  *   --part=connections|crowd|jobs|idle                      only that
+ *   --device=NAME                                           the daemon's: cpu
  */
 #include <errno.h>
 #include <getopt.h>
@@ -47,6 +48,7 @@
 struct endurance {
     uint64_t connections, crowd, jobs, idle_s; /* how much of each part */
     const char *part;                          /* NULL: all */
+    const char *device;
     struct server server;
     pid_t worker;
     struct vitals warm;
@@ -334,29 +336,16 @@ static int run_parts(struct endurance *self)
     return r;
 }
 
-/* Of the worker and of the supervisor together. */
-static bool read_activity(const struct endurance *self, struct activity *out)
-{
-    struct activity supervisor;
-    if (!activity_read(self->worker, out) || !activity_read(self->server.pid, &supervisor))
-        return false;
-    out->wakes += supervisor.wakes;
-    out->busy_ns += supervisor.busy_ns;
-    return true;
-}
-
 static int run_idle(struct endurance *self)
 {
-    struct activity before, after;
-    bool read = read_activity(self, &before);
-    sleep_ms((unsigned)self->idle_s * 1000);
-    if (!read || !read_activity(self, &after))
+    struct activity idle;
+    if (!daemon_watch(self->server.pid, (unsigned)self->idle_s, &idle))
         return visit_fail("/proc of the daemon", strerror(errno));
-    double wakes_per_s = (double)(after.wakes - before.wakes) / (double)self->idle_s;
-    double busy_percent = (double)(after.busy_ns - before.busy_ns) / (double)self->idle_s / 1e7;
+    double wakes_per_s = (double)idle.wakes / (double)self->idle_s;
+    double busy_percent = (double)idle.busy_ns / (double)self->idle_s / 1e7;
     bool restless = wakes_per_s > WAKES_PER_S_MAX || busy_percent > BUSY_PERCENT_MAX;
     printf("idle for %" PRIu64 " s: %" PRIu64 " wake-ups (%.2f a second), %.4f %% of a core%s\n", self->idle_s,
-           after.wakes - before.wakes, wakes_per_s, busy_percent, restless ? "  too much" : "");
+           idle.wakes, wakes_per_s, busy_percent, restless ? "  too much" : "");
     self->grew |= restless;
     return 0;
 }
@@ -376,8 +365,8 @@ static int run_all(struct endurance *self)
 /* Until it takes connections and its worker can be seen. */
 static int start(struct endurance *self, const char *scand)
 {
-    static const char *const arguments[] = {"--device", "cpu",          "--pool", "256M", "--quota-connections",
-                                            "1024",     "--quota-jobs", "4096",   NULL};
+    const char *const arguments[] = {"--device", self->device,   "--pool", "256M", "--quota-connections",
+                                     "1024",     "--quota-jobs", "4096",   NULL};
     struct scand *daemon;
     if (server_start(&self->server, scand, arguments))
         return 1;
@@ -421,10 +410,13 @@ static bool parse_part(const char *text, const char **out)
 
 static bool parse(struct endurance *self, int argc, char **argv)
 {
-    static const struct option names[] = {
-        {"connections", required_argument, NULL, 'c'}, {"at-once", required_argument, NULL, 'a'},
-        {"jobs", required_argument, NULL, 'j'},        {"idle", required_argument, NULL, 'i'},
-        {"part", required_argument, NULL, 'p'},        {0}};
+    static const struct option names[] = {{"connections", required_argument, NULL, 'c'},
+                                          {"at-once", required_argument, NULL, 'a'},
+                                          {"jobs", required_argument, NULL, 'j'},
+                                          {"idle", required_argument, NULL, 'i'},
+                                          {"part", required_argument, NULL, 'p'},
+                                          {"device", required_argument, NULL, 'd'},
+                                          {0}};
     bool good = true;
     int option;
     while (good && (option = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -436,6 +428,8 @@ static bool parse(struct endurance *self, int argc, char **argv)
             good = parse_count(optarg, 1000000000000, &self->jobs);
         else if (option == 'i')
             good = parse_count(optarg, 3600, &self->idle_s);
+        else if (option == 'd')
+            self->device = optarg;
         else
             good = option == 'p' && parse_part(optarg, &self->part);
     }
@@ -444,7 +438,7 @@ static bool parse(struct endurance *self, int argc, char **argv)
 
 int bench_endurance(const char *scand, int argc, char **argv)
 {
-    struct endurance self = {.connections = 10000, .crowd = 1000, .jobs = 1000000, .idle_s = 10};
+    struct endurance self = {.connections = 10000, .crowd = 1000, .jobs = 1000000, .idle_s = 10, .device = "cpu"};
     if (!parse(&self, argc, argv))
         return 64;
     raise_open_files();

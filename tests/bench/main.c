@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/bench/bench.h"
+#include "tests/bench/fresh.h"
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -70,6 +71,19 @@ static int measure_endurance(int argc, char **argv)
     char self[PATH_MAX], scand[PATH_MAX];
     return find_paths(self, scand) ? bench_endurance(scand, argc, argv) : 1;
 }
+
+/* Words that come first, and take the rest of the command line. */
+static const struct program {
+    const char *word;
+    int (*main)(int argc, char **argv);
+} programs[] = {
+    {"endurance", measure_endurance},
+    {"--fresh-client", fresh_client},
+    {"--fresh-jobs", fresh_jobs},
+#ifdef SCAND_HAVE_CUDA
+    {"--fresh-own", fresh_own},
+#endif
+};
 
 static int measure_cpu(struct run *run)
 {
@@ -160,19 +174,16 @@ static int print(const struct bench_table *table, void (*form)(const struct benc
 
 int main(int argc, char **argv)
 {
-    static const struct option names[] = {{"json", optional_argument, NULL, 'j'},
-                                          {"csv", optional_argument, NULL, 'c'},
-                                          {"fresh-client", no_argument, NULL, 'f'},
-                                          {0}};
+    static const struct option names[] = {
+        {"json", optional_argument, NULL, 'j'}, {"csv", optional_argument, NULL, 'c'}, {0}};
     static struct run run;
     void (*form)(const struct bench_table *table, FILE *to) = bench_print_text;
     const char *path = NULL;
     int option, r = 0;
-    if (argc > 1 && strcmp(argv[1], "endurance") == 0)
-        return measure_endurance(argc - 1, argv + 1);
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+        if (argc > 1 && strcmp(argv[1], programs[i].word) == 0)
+            return programs[i].main(argc - 1, argv + 1);
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-        if (option == 'f' && argc - optind == 2)
-            return bench_fresh_client(argv[optind], atof(argv[optind + 1]));
         if (option != 'j' && option != 'c')
             return 64;
         form = option == 'j' ? bench_print_json : bench_print_csv;

@@ -32,6 +32,7 @@ int server_start(struct server *server, const char *scand, const char *const *ar
     strcpy(server->folder, "/tmp/scand-bench-XXXXXX");
     if (!mkdtemp(server->folder))
         return fail("temporary folder", strerror(errno));
+    chmod(server->folder, 0711); /* a daemon of root's is for all users */
     snprintf(server->socket, sizeof server->socket, "%s/scand.sock", server->folder);
     server->pid = fork();
     if (server->pid < 0)

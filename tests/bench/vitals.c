@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NAME_BYTES 300
 #define PATH_BYTES (NAME_BYTES + 32)
@@ -113,4 +114,27 @@ bool child_of(pid_t pid, pid_t *out)
     if (read)
         *out = child;
     return read;
+}
+
+static bool daemon_activity(pid_t supervisor, struct activity *out)
+{
+    struct activity worker;
+    pid_t pid;
+    if (!child_of(supervisor, &pid) || !activity_read(pid, &worker) || !activity_read(supervisor, out))
+        return false;
+    out->wakes += worker.wakes;
+    out->busy_ns += worker.busy_ns;
+    return true;
+}
+
+bool daemon_watch(pid_t supervisor, unsigned seconds, struct activity *out)
+{
+    struct activity before, after;
+    if (!daemon_activity(supervisor, &before))
+        return false;
+    sleep(seconds);
+    if (!daemon_activity(supervisor, &after))
+        return false;
+    *out = (struct activity){after.wakes - before.wakes, after.busy_ns - before.busy_ns};
+    return true;
 }

@@ -27,4 +27,7 @@ bool activity_read(pid_t pid, struct activity *out);
 /* The only child of a process. */
 bool child_of(pid_t pid, pid_t *out);
 
+/* What a daemon, its supervisor and its worker, does in so many seconds. */
+bool daemon_watch(pid_t supervisor, unsigned seconds, struct activity *out);
+
 #endif

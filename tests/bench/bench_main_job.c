@@ -1,0 +1,121 @@
+/* The main job through a daemon, as its users run it: a process of its own, warm, on one device or several. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <scand/scand.h>
+
+#include "tests/bench/bench.h"
+#include "tests/bench/client.h"
+#include "tests/bench/server.h"
+
+#define RUNS 15
+
+/* Median over warm runs, out of place, so that every run scans the same data. */
+static int time_main_job(struct scand *daemon, uint64_t rows, double *median_ms)
+{
+    struct scand_buffer *input, *output;
+    uint64_t bytes = client_bytes(rows, MAIN_SAMPLES);
+    double times_ms[RUNS];
+    int status = scand_buffer_create(daemon, SCAND_PLACE_HOST, bytes, &input);
+    if (!status)
+        status = scand_buffer_create(daemon, SCAND_PLACE_HOST, bytes, &output);
+    if (status)
+        return status;
+    client_fill(scand_buffer_data(input), rows * MAIN_SAMPLES);
+    memset(scand_buffer_data(output), 0, bytes);
+    struct scand_scan scan = client_scan(input, rows, MAIN_SAMPLES, 0);
+    scan.output.buffer = output;
+    for (int i = -2; i < RUNS && !status; i++) {
+        double begin_ms = bench_now_ms();
+        status = client_run(daemon, &scan);
+        if (i >= 0)
+            times_ms[i] = bench_now_ms() - begin_ms;
+    }
+    *median_ms = status ? 0 : bench_median(times_ms, RUNS);
+    scand_buffer_release(input);
+    scand_buffer_release(output);
+    return status;
+}
+
+static int connect_and_time(const char *socket, uint64_t rows, double *job_ms)
+{
+    struct scand *daemon;
+    if (scand_connect(socket, "scand-bench", &daemon))
+        return client_fail("connect", scand_connect_message());
+    int r = time_main_job(daemon, rows, job_ms);
+    if (r)
+        r = client_fail("main job", scand_message(daemon));
+    scand_disconnect(daemon);
+    return r;
+}
+
+static double job_gb_per_second(uint64_t rows, double job_ms)
+{
+    return (double)client_bytes(rows, MAIN_SAMPLES) / job_ms / 1e6;
+}
+
+int bench_main_job(struct bench_table *table, const struct server *server, double duplex_gb_per_second)
+{
+    struct bench_row row = {.name = "warm main job through the daemon", .shape = "10000 x 10000", .accumulator = "f64"};
+    if (connect_and_time(server->socket, MAIN_ROWS, &row.milliseconds))
+        return 1;
+    if (duplex_gb_per_second > 0) {
+        snprintf(row.against, sizeof row.against, "copy of 400 MB in both directions");
+        row.share = job_gb_per_second(MAIN_ROWS, row.milliseconds) / duplex_gb_per_second;
+        row.target = 0.96;
+    }
+    bench_add(table, &row);
+    return 0;
+}
+
+#ifdef SCAND_HAVE_CUDA
+/* "cuda:0,1" of the first `count`. */
+static void name_devices(int count, char *out, size_t size)
+{
+    size_t length = (size_t)snprintf(out, size, "cuda:0");
+    for (int i = 1; i < count; i++)
+        length += (size_t)snprintf(out + length, size - length, ",%d", i);
+}
+
+static int measure_job(struct bench_table *table, const char *socket, uint64_t rows, int count,
+                       double duplex_gb_per_second)
+{
+    struct bench_row row = {.name = "warm job through the daemon", .accumulator = "f64", .target = 0.90};
+    const char *plural = count > 1 ? "s" : "";
+    if (connect_and_time(socket, rows, &row.milliseconds))
+        return 1;
+    snprintf(row.shape, sizeof row.shape, "%d x 10000 on %d GPU%s", (int)rows, count, plural);
+    snprintf(row.against, sizeof row.against, "copy in both directions on %d GPU%s", count, plural);
+    row.share = job_gb_per_second(rows, row.milliseconds) / duplex_gb_per_second;
+    bench_add(table, &row);
+    return 0;
+}
+
+/* The main job, and one four times as long, in which beginning and end count less. */
+static int measure_devices(struct bench_table *table, const char *scand, int count)
+{
+    struct server server;
+    char names[64];
+    double duplex_gb_per_second;
+    name_devices(count, names, sizeof names);
+    if (bench_duplex(table, count, &duplex_gb_per_second) ||
+        server_start(&server, scand, (const char *const[]){"--device", names, "--pool", "4G", NULL}))
+        return 1;
+    int r = measure_job(table, server.socket, MAIN_ROWS, count, duplex_gb_per_second);
+    if (!r)
+        r = measure_job(table, server.socket, 4 * MAIN_ROWS, count, duplex_gb_per_second);
+    server_stop(&server);
+    return r;
+}
+
+/* On one device, two, four and so on, and at last on all. */
+int bench_devices(struct bench_table *table, const char *scand)
+{
+    int r = 0, most = bench_device_count();
+    for (int count = 1; count <= most && !r; count = 2 * count < most || count == most ? 2 * count : most)
+        r = measure_devices(table, scand, count);
+    return r;
+}
+#endif

@@ -1,0 +1,112 @@
+#include "tests/bench/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/bench/bench.h"
+
+#define WARM_UP 200 /* round trips */
+
+int client_fail(const char *what, const char *message)
+{
+    fprintf(stderr, "scand-bench: %s: %s\n", what, message);
+    return 1;
+}
+
+int client_open(const char *socket, uint64_t size_bytes, struct scand **daemon, struct scand_buffer **buffer)
+{
+    if (scand_connect(socket, "scand-bench", daemon))
+        return client_fail("connect", scand_connect_message());
+    if (scand_buffer_create(*daemon, SCAND_PLACE_HOST, size_bytes, buffer))
+        return client_fail("buffer", scand_message(*daemon));
+    memset(scand_buffer_data(*buffer), 0, size_bytes);
+    return 0;
+}
+
+struct scand_scan client_scan(struct scand_buffer *buffer, uint64_t rows, uint64_t samples, uint64_t first)
+{
+    struct scand_tensor tensor = {.buffer = buffer,
+                                  .offset = client_bytes(first, samples),
+                                  .dtype = SCAND_DTYPE_F32,
+                                  .rank = 2,
+                                  .shape = {rows, samples}};
+    scand_tensor_pack(&tensor);
+    return (struct scand_scan){.input = tensor,
+                               .output = tensor,
+                               .axis = 1,
+                               .pass_count = 2,
+                               .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+                               .accumulator = SCAND_ACCUMULATOR_F64};
+}
+
+struct scan_rows client_rows(void *memory, uint64_t rows, uint64_t samples)
+{
+    const int64_t stride = (int64_t)client_bytes(1, samples);
+    return (struct scan_rows){.rule = {.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+                                       .pass_count = 2,
+                                       .accumulator = SCAND_ACCUMULATOR_F64},
+                              .length = samples,
+                              .row_count = rows,
+                              .outer_rank = 1,
+                              .outer_shape = {rows},
+                              .input_outer_strides = {stride},
+                              .output_outer_strides = {stride},
+                              .input_stride = sizeof(float),
+                              .output_stride = sizeof(float),
+                              .input = memory,
+                              .output = memory};
+}
+
+int client_run(struct scand *daemon, const struct scand_scan *scan)
+{
+    struct scand_job *job;
+    int status = scand_submit(daemon, scan, &job);
+    if (status)
+        return client_fail("submit", scand_message(daemon));
+    status = scand_wait(job, -1, NULL);
+    scand_job_release(job);
+    return status ? client_fail("wait", scand_message(daemon)) : 0;
+}
+
+int client_round_trips(const char *socket, uint64_t samples, double *times_ms, int count)
+{
+    struct scand *daemon;
+    struct scand_buffer *buffer;
+    if (client_open(socket, client_bytes(1, samples), &daemon, &buffer))
+        return 1;
+    struct scand_scan scan = client_scan(buffer, 1, samples, 0);
+    int r = 0;
+    for (int i = -WARM_UP; i < count && !r; i++) {
+        double begin_ms = bench_now_ms();
+        r = client_run(daemon, &scan);
+        if (i >= 0)
+            times_ms[i] = bench_now_ms() - begin_ms;
+    }
+    scand_disconnect(daemon);
+    bench_median(times_ms, (size_t)count);
+    return r;
+}
+
+void client_fill(float *x, size_t count)
+{
+    uint32_t state = 1;
+    for (size_t i = 0; i < count; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = (float)(int32_t)state * 0x1p-31f;
+    }
+}
+
+bool client_row_is_scanned(const float *row)
+{
+    static float expected[MAIN_SAMPLES];
+    client_fill(expected, MAIN_SAMPLES);
+    const struct scan_rows rows = client_rows(expected, 1, MAIN_SAMPLES);
+    return scan_reference(&rows, 0, 1) == 0 && memcmp(expected, row, sizeof expected) == 0;
+}
+
+int client_become(unsigned user)
+{
+    return setresuid(user, user, user) ? client_fail("another user", strerror(errno)) : 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * What the benchmarks of the daemon have in common: their clients. Each has a connection with a host buffer of f32 rows
+ * and scans them in place, forward and backward, with sums in f64: as the main job does.
+ */
+#ifndef TESTS_BENCH_CLIENT_H
+#define TESTS_BENCH_CLIENT_H
+
+#include <stdbool.h>
+
+#include <scand/scand.h>
+
+#include "kernels/scan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MAIN_ROWS    10000
+#define MAIN_SAMPLES 10000
+
+static inline uint64_t client_bytes(uint64_t rows, uint64_t samples)
+{
+    return rows * samples * sizeof(float);
+}
+
+/* What went wrong, on stderr. Returns 1. */
+int client_fail(const char *what, const char *message);
+
+/* A buffer of zeros, which jobs leave as they are. 0, or 1 after a line on stderr. */
+int client_open(const char *socket, uint64_t size_bytes, struct scand **daemon, struct scand_buffer **buffer);
+/* Rows first <= r < first + rows of the buffer. */
+struct scand_scan client_scan(struct scand_buffer *buffer, uint64_t rows, uint64_t samples, uint64_t first);
+/* The same job as the kernels take it. */
+struct scan_rows client_rows(void *memory, uint64_t rows, uint64_t samples);
+/* Submits and waits. 0, or 1 after a line on stderr. */
+int client_run(struct scand *daemon, const struct scand_scan *scan);
+
+/* Jobs of one row each, one after another: how long each takes, sorted. 0, or 1 after a line on stderr. */
+int client_round_trips(const char *socket, uint64_t samples, double *times_ms, int count);
+
+/* Noise, the same every time; and whether a row of the main job's length is what such noise becomes. */
+void client_fill(float *x, size_t count);
+bool client_row_is_scanned(const float *row);
+
+/* From now on this process is another user's, as which it connects. Only root may. 0, or 1 after a line on stderr. */
+int client_become(unsigned user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Programs that bench_fresh.c starts: each is scand-bench with a hidden word. They take its command line from that word
+ * on and return its exit status.
+ */
+#ifndef TESTS_BENCH_FRESH_H
+#define TESTS_BENCH_FRESH_H
+
+#include "tests/bench/client.h"
+
+#define FRESH_ROWS (MAIN_ROWS / 4) /* of a job: 100 MB */
+#define FRESH_JOBS 10
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --fresh-client SOCKET START_MS: prints the milliseconds from there to its first result, less filling the data. */
+int fresh_client(int argc, char **argv);
+/* --fresh-jobs SOCKET: ten jobs, one after another. */
+int fresh_jobs(int argc, char **argv);
+/* CUDA. --fresh-own: the same without a daemon. */
+int fresh_own(int argc, char **argv);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
