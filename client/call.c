@@ -26,8 +26,7 @@ static void texts_clean(const struct map_type *type, void *map)
     }
 }
 
-/* Reads what a response brings. Every text of the daemon comes through here. */
-static int response_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
+int response_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
 {
     if (message_read(message, type, out, error))
         return -EBADMSG;
@@ -35,16 +34,19 @@ static int response_read(const struct message *message, const struct map_type *t
     return 0;
 }
 
+void failure_take(const struct msg_failure *failure, struct error *out)
+{
+    failure_to_error(failure, out);
+    if (out->message[0] == '\0')
+        strcpy(out->message, status_text(status_from_errno(out->code)));
+}
+
 int take_failure(const struct message *message, struct error *out, struct error *error)
 {
     struct msg_failure failure;
     if (response_read(message, &msg_failure_type, &failure, error))
         return -EBADMSG;
-    struct error received = {.message = ""};
-    failure_to_error(&failure, &received);
-    if (received.message[0] == '\0')
-        strcpy(received.message, status_text(status_from_errno(received.code)));
-    *out = received;
+    failure_take(&failure, out);
     return 0;
 }
 
@@ -129,6 +131,8 @@ int take_response(struct scand *daemon, const struct message *message, struct er
         if (call->msgid == message->msgid)
             return call_take_response(daemon, call, message, error);
     struct scand_job *job = job_find(daemon, message->msgid);
+    if (job && job->index > 0)
+        return batch_take_response(daemon, message, error);
     return job ? job_take_response(job, message, error) : late_take_response(daemon, message, error);
 }
 

@@ -61,8 +61,9 @@ struct scand {
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];
     char server[LIMIT_NAME_BYTES];
-    uint64_t job_steps; /* that the daemon takes */
-    struct call *call;  /* innermost */
+    uint64_t job_steps;  /* that the daemon takes */
+    uint64_t batch_jobs; /* in one message, likewise */
+    struct call *call;   /* innermost */
     struct scand_buffer *buffers;
     struct scand_job *jobs, **jobs_end; /* in the order of submission */
     struct error error;                 /* of the last call that failed */
@@ -98,6 +99,7 @@ struct scand_job {
     struct scand *daemon;
     struct scand_job *next;
     uint32_t msgid; /* 0: not submitted on this connection */
+    uint32_t index; /* in the batch of that msgid, from 1 on; 0: submitted alone */
     struct msg_job_submit_params params;
     /* NULL once released, and where there are none */
     struct scand_buffer *input, *output, *offsets, *coefficients;
@@ -140,6 +142,10 @@ int call_try(struct scand *daemon, struct call *call);
 /* The same, reconnecting before or after, and repeated where that is harmless; else -EOWNERDEAD. */
 int call_run(struct scand *daemon, struct call *call);
 int take_response(struct scand *daemon, const struct message *message, struct error *error);
+/* Reads what a response brings: 0, or -EBADMSG and *error. Every text of the daemon comes through here. */
+int response_read(const struct message *message, const struct map_type *type, void *out, struct error *error);
+/* What the daemon explains, with a message in any case. */
+void failure_take(const struct msg_failure *failure, struct error *out);
 /* A response's failure into *out. Returns 0, or -EBADMSG and *error. */
 int take_failure(const struct message *message, struct error *out, struct error *error);
 
@@ -161,8 +167,17 @@ void buffers_free(struct scand *daemon);
 int foreign_import_again(struct scand_buffer *buffer);
 
 /* job.c */
+/* One that has not ended, or NULL: any of that msgid; the one at a place of a batch. */
 struct scand_job *job_find(const struct scand *daemon, uint32_t msgid);
+struct scand_job *job_find_at(const struct scand *daemon, uint32_t msgid, uint32_t index);
+/* A job that is checked and prepared, but not yet submitted nor listed; its caller's to free. NULL and the session's
+ * error. */
+struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan);
+void job_list(struct scand_job *job);
+/* Makes its params ready to be sent, or sent again. */
+int job_make_ready(struct scand_job *job);
 int job_submit(struct scand_job *job);
+void job_take_times(struct scand_job *job, const struct msg_job_submit_result *result);
 int job_take_response(struct scand_job *job, const struct message *message, struct error *error);
 /* Calls its progress function, unless that runs: what it does could go on forever otherwise. `job` may be NULL. */
 void job_report(struct scand_job *job, const struct msg_job_progress *progress);
@@ -170,6 +185,10 @@ void job_report(struct scand_job *job, const struct msg_job_progress *progress);
 void job_end(struct scand_job *job, const struct error *error);
 bool jobs_wait(const struct scand *daemon);
 void jobs_free(struct scand *daemon);
+
+/* batch.c */
+/* The answer to a job.batch. */
+int batch_take_response(struct scand *daemon, const struct message *message, struct error *error);
 
 /* scan.c */
 /* Checks what the daemon need not be asked for, and fills params, buffers and extents of the job. */

@@ -13,6 +13,14 @@ struct scand_job *job_find(const struct scand *daemon, uint32_t msgid)
     return NULL;
 }
 
+struct scand_job *job_find_at(const struct scand *daemon, uint32_t msgid, uint32_t index)
+{
+    struct scand_job *job = job_find(daemon, msgid);
+    while (job && (job->msgid != msgid || job->index != index || job->done))
+        job = job->next;
+    return job;
+}
+
 bool jobs_wait(const struct scand *daemon)
 {
     for (const struct scand_job *job = daemon->jobs; job; job = job->next)
@@ -62,6 +70,12 @@ void job_report(struct scand_job *job, const struct msg_job_progress *progress)
     daemon->in_callback = false;
 }
 
+void job_take_times(struct scand_job *job, const struct msg_job_submit_result *result)
+{
+    job->times = (struct scand_times){result->queued_us, result->upload_us, result->kernel_us, result->download_us,
+                                      result->total_us};
+}
+
 int job_take_response(struct scand_job *job, const struct message *message, struct error *error)
 {
     struct error outcome = {.code = 0};
@@ -72,8 +86,7 @@ int job_take_response(struct scand_job *job, const struct message *message, stru
     } else {
         if (message_read(message, &msg_job_submit_result_type, &result, error))
             return -EBADMSG;
-        job->times = (struct scand_times){result.queued_us, result.upload_us, result.kernel_us, result.download_us,
-                                          result.total_us};
+        job_take_times(job, &result);
     }
     job_end(job, &outcome);
     return 0;
@@ -105,9 +118,8 @@ static int job_check_steps(const struct scand_job *job)
         (unsigned)job->params.then_count, job->daemon->server, (unsigned long long)job->daemon->job_steps);
 }
 
-int job_submit(struct scand_job *job)
+int job_make_ready(struct scand_job *job)
 {
-    struct scand *daemon = job->daemon;
     int code = job_check_steps(job);
     if (code == 0)
         code = job_time_left(job);
@@ -119,7 +131,17 @@ int job_submit(struct scand_job *job)
         job->params.offsets.buffer = job->offsets->id;
     if (job->coefficients)
         job->params.coefficients.buffer = job->coefficients->id;
+    return 0;
+}
+
+int job_submit(struct scand_job *job)
+{
+    struct scand *daemon = job->daemon;
+    int code = job_make_ready(job);
+    if (code)
+        return code;
     job->msgid = session_next_msgid(daemon, 0);
+    job->index = 0;
     code = session_send(daemon, job->msgid, &(struct call){.method = METHOD_job_submit, .params = &job->params});
     job->attempts++;
     if (code == 0)
@@ -133,26 +155,48 @@ struct submission {
     const struct scand_reduce *reduce;
 };
 
+static struct scand_job *job_create(struct scand *daemon, struct submission what, scand_progress *progress,
+                                    void *context)
+{
+    struct scand_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        session_fail(daemon, -ENOMEM, "out of memory for a job");
+        return NULL;
+    }
+    *job = (struct scand_job){
+        .daemon = daemon, .progress = progress, .context = context, .params.progress = progress != NULL};
+    if ((what.scan ? scan_prepare(daemon, what.scan, job) : reduce_prepare(daemon, what.reduce, job)) == 0)
+        return job;
+    free(job);
+    return NULL;
+}
+
+struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan)
+{
+    return job_create(daemon, (struct submission){.scan = scan}, NULL, NULL);
+}
+
+void job_list(struct scand_job *job)
+{
+    *job->daemon->jobs_end = job;
+    job->daemon->jobs_end = &job->next;
+}
+
 static int submit(struct scand *daemon, struct submission what, scand_progress *progress, void *context,
                   struct scand_job **out)
 {
     int code = session_ready(daemon);
     if (code)
         return (int)status_from_errno(code);
-    struct scand_job *job = calloc(1, sizeof *job);
+    struct scand_job *job = job_create(daemon, what, progress, context);
     if (!job)
-        return (int)status_from_errno(session_fail(daemon, -ENOMEM, "out of memory for a job"));
-    *job = (struct scand_job){
-        .daemon = daemon, .progress = progress, .context = context, .params.progress = progress != NULL};
-    code = what.scan ? scan_prepare(daemon, what.scan, job) : reduce_prepare(daemon, what.reduce, job);
-    if (code == 0)
-        code = job_submit(job);
+        return (int)status_from_errno(daemon->error.code);
+    code = job_submit(job);
     if (code) {
         free(job);
         return (int)status_from_errno(code);
     }
-    *daemon->jobs_end = job;
-    daemon->jobs_end = &job->next;
+    job_list(job);
     *out = job;
     return SCAND_OK;
 }
@@ -218,8 +262,8 @@ int scand_cancel(struct scand_job *job)
     /* Reconnecting ends a cancelled job. */
     if (job->done || session_ready(daemon) || job->done)
         return SCAND_OK;
-    int code =
-        call_run(daemon, &(struct call){.method = METHOD_job_cancel, .params = &(struct msg_job_id){job->msgid}});
+    int code = call_run(
+        daemon, &(struct call){.method = METHOD_job_cancel, .params = &(struct msg_job_id){job->msgid, job->index}});
     /* It may have ended meanwhile; with the connection it ends, too. */
     return code == -ENOENT || code == -EOWNERDEAD ? SCAND_OK : (int)status_from_errno(code);
 }

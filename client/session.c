@@ -69,6 +69,7 @@ static int session_hello(struct scand *daemon)
             daemon->path, (unsigned long long)result.version, PROTOCOL_VERSION);
     /* Its limits are for it to enforce: what it refuses, it explains. But fields that it does not know, it ignores. */
     daemon->job_steps = result.limits.job_steps;
+    daemon->batch_jobs = result.limits.batch_jobs;
     memcpy(daemon->server, result.server, sizeof daemon->server);
     return 0;
 }
@@ -176,7 +177,7 @@ static int session_take(struct scand *daemon, const uint8_t *bytes, size_t size)
                          daemon->path, error.message);
         return session_give_up(daemon);
     }
-    job_report(job_find(daemon, (uint32_t)progress.job), &progress);
+    job_report(job_find_at(daemon, (uint32_t)progress.job, (uint32_t)progress.index), &progress);
     return 0;
 }
 

@@ -140,11 +140,10 @@ static int put_value(msgpack_packer *packer, const struct field *field, const vo
     return code;
 }
 
+/* Each byte is compared with the one before it. */
 static bool is_zero(const unsigned char *bytes, size_t size)
 {
-    while (size > 0 && bytes[size - 1] == 0)
-        size--;
-    return size == 0;
+    return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
 /* Optional fields that are zero mean the same when they are left out. */
@@ -248,14 +247,20 @@ int encode_result(struct encoded *out, uint32_t msgid, const struct map_type *ty
     return encode_response(out, msgid, false, type, result);
 }
 
-int encode_failure(struct encoded *out, uint32_t msgid, const struct error *error)
+void error_to_failure(const struct error *error, struct msg_failure *failure)
 {
     assert(error->code < 0);
     enum scand_status status = status_from_errno(error->code);
     const char *message = error->message[0] ? error->message : status_text(status);
-    struct msg_failure failure = {.code = status, .retry_ms = error->retry_ms};
-    snprintf(failure.name, sizeof failure.name, "%s", status_word(status));
-    snprintf(failure.message, sizeof failure.message, "%s", message);
+    *failure = (struct msg_failure){.code = status, .retry_ms = error->retry_ms};
+    snprintf(failure->name, sizeof failure->name, "%s", status_word(status));
+    snprintf(failure->message, sizeof failure->message, "%s", message);
+}
+
+int encode_failure(struct encoded *out, uint32_t msgid, const struct error *error)
+{
+    struct msg_failure failure;
+    error_to_failure(error, &failure);
     return encode_response(out, msgid, true, &msg_failure_type, &failure);
 }
 

@@ -92,6 +92,8 @@ void message_close(struct message *message);
 /* The msgid of a request that walk() has refused, from its beginning, so that the refusal can be answered. */
 bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid);
 
+/* An error as a failure to be sent. */
+void error_to_failure(const struct error *error, struct msg_failure *failure);
 /* A received failure as the error it was. */
 void failure_to_error(const struct msg_failure *failure, struct error *error);
 

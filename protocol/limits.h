@@ -21,6 +21,7 @@
 #define LIMIT_NAME_BYTES    64       /* names of clients, servers, devices */
 #define LIMIT_ERROR_BYTES   512      /* an error's message */
 #define LIMIT_MAPS          32       /* in one list: devices, kernels, a page of jobs or clients */
+#define LIMIT_BATCH_JOBS    32       /* in one message */
 #define LIMIT_BUCKETS       24       /* of a histogram */
 #define LIMIT_TRACE         4096     /* ended jobs and chunks that the daemon remembers */
 

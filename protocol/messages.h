@@ -27,12 +27,14 @@
 #define accumulator_words_MAX SCAND_ACCUMULATOR_COUNT
 #define reduction_words_MAX   SCAND_REDUCTION_COUNT
 
-#define device_MAX      LIMIT_MAPS
-#define kernel_MAX      LIMIT_MAPS
-#define job_row_MAX     LIMIT_MAPS
-#define client_row_MAX  LIMIT_MAPS
-#define trace_event_MAX LIMIT_MAPS
-#define step_MAX        SCAND_STEPS_MAX
+#define device_MAX            LIMIT_MAPS
+#define kernel_MAX            LIMIT_MAPS
+#define job_row_MAX           LIMIT_MAPS
+#define client_row_MAX        LIMIT_MAPS
+#define trace_event_MAX       LIMIT_MAPS
+#define step_MAX              SCAND_STEPS_MAX
+#define job_submit_params_MAX LIMIT_BATCH_JOBS
+#define job_outcome_MAX       LIMIT_BATCH_JOBS
 
 // clang-format off
 #define HELLO_PARAMS(X, S)                            \
@@ -47,7 +49,8 @@
     X(S, client_buffers,    U64, REQUIRED, UINT64_MAX)         \
     X(S, client_jobs,       U64, REQUIRED, UINT64_MAX)         \
     X(S, row_samples,       U64, REQUIRED, UINT64_MAX)         \
-    X(S, job_steps,         U64, OPTIONAL, UINT64_MAX)
+    X(S, job_steps,         U64, OPTIONAL, UINT64_MAX)         \
+    X(S, batch_jobs,        U64, OPTIONAL, UINT64_MAX)
 
 #define DEVICE_FIELDS(X, S)                                    \
     X(S, name,               TEXT, REQUIRED, 0)                \
@@ -147,13 +150,25 @@
     X(S, download_us, U64, REQUIRED, UINT64_MAX)               \
     X(S, total_us,    U64, REQUIRED, UINT64_MAX)
 
-/* A job's id is the msgid of its job.submit. */
-#define JOB_FIELDS(X, S) X(S, job, U64, REQUIRED, UINT32_MAX)
+#define JOB_BATCH_PARAMS(X, S) X(S, jobs, MAPS, REQUIRED, job_submit_params)
+
+/* How a job of a batch ended: times, or an error. */
+#define JOB_OUTCOME(X, S)                                      \
+    X(S, times, MAP, OPTIONAL, job_submit_result)              \
+    X(S, error, MAP, OPTIONAL, failure)
+
+#define JOB_BATCH_RESULT(X, S) X(S, jobs, MAPS, REQUIRED, job_outcome)
+
+/* A job's id is the msgid of its job.submit, or of its job.batch with its place there. */
+#define JOB_FIELDS(X, S)                                       \
+    X(S, job,   U64,   REQUIRED, UINT32_MAX)                   \
+    X(S, index, INDEX, OPTIONAL, LIMIT_BATCH_JOBS - 1)
 
 #define PROGRESS_FIELDS(X, S)                                  \
-    X(S, job,       U64, REQUIRED, UINT32_MAX)                 \
-    X(S, rows_done, U64, REQUIRED, UINT64_MAX)                 \
-    X(S, rows,      U64, REQUIRED, UINT64_MAX)
+    X(S, job,       U64,   REQUIRED, UINT32_MAX)               \
+    X(S, rows_done, U64,   REQUIRED, UINT64_MAX)               \
+    X(S, rows,      U64,   REQUIRED, UINT64_MAX)               \
+    X(S, index,     INDEX, OPTIONAL, LIMIT_BATCH_JOBS - 1)
 
 #define DEVICES_RESULT(X, S) X(S, devices, MAPS, REQUIRED, device)
 
@@ -295,6 +310,7 @@
 /* Every map, innermost first: X(struct, fields). */
 #define MAPS_LIST(X)                                  \
     X(nothing, NOTHING_FIELDS)                        \
+    X(failure, FAILURE_FIELDS)                        \
     X(limits, LIMITS_FIELDS)                          \
     X(device, DEVICE_FIELDS)                          \
     X(kernel, KERNEL_FIELDS)                          \
@@ -310,6 +326,9 @@
     X(buffer_id, BUFFER_FIELDS)                       \
     X(job_submit_params, JOB_SUBMIT_PARAMS)           \
     X(job_submit_result, JOB_SUBMIT_RESULT)           \
+    X(job_batch_params, JOB_BATCH_PARAMS)             \
+    X(job_outcome, JOB_OUTCOME)                       \
+    X(job_batch_result, JOB_BATCH_RESULT)             \
     X(job_id, JOB_FIELDS)                             \
     X(job_progress, PROGRESS_FIELDS)                  \
     X(devices_result, DEVICES_RESULT)                 \
@@ -324,8 +343,7 @@
     X(clients_result, CLIENTS_RESULT)                 \
     X(job_number, JOB_NUMBER)                         \
     X(trace_event, TRACE_EVENT)                       \
-    X(trace_result, TRACE_RESULT)                     \
-    X(failure, FAILURE_FIELDS)
+    X(trace_result, TRACE_RESULT)
 
 /* Every request: X(handler, method, params, result). A method without its handler is a link error in the daemon. */
 #define METHODS(X)                                                                   \
@@ -346,7 +364,8 @@
     X(server_cancel,  "server.cancel",  job_number,           nothing)               \
     X(server_trace,   "server.trace",   page_params,          trace_result)          \
     X(buffer_import_device, "buffer.import_device", buffer_import_device_params, buffer_id) \
-    X(buffer_export,  "buffer.export",  buffer_id,            buffer_export_result)
+    X(buffer_export,  "buffer.export",  buffer_id,            buffer_export_result)  \
+    X(job_batch,      "job.batch",      job_batch_params,     job_batch_result)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X) X(job_progress, "job.progress", job_progress)

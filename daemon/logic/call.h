@@ -46,6 +46,13 @@ void buffer_hold(struct buffer *buffer);
 void buffer_unhold(struct service *service, struct buffer *buffer); /* dismantles and frees it after the last */
 struct buffer *client_find_buffer(const struct client *client, uint64_t id);
 
+/* Whether jobs are taken at all, and no others have this msgid: 0, or -errno and call->error. */
+int check_submission(struct call *call);
+/* Takes a job, at this place of a batch, or alone: NULL and 0. It will be answered when it ends. 0, or -errno and
+ * call->error. */
+int job_admit(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index);
+/* A job of a batch has ended: the last one answers for all. */
+void batch_note(const struct job *job);
 /* Stops a job for good, now or when its last chunk comes back. */
 void job_abandon(struct service *service, struct job *job, int code, const char *message);
 /* Ends the jobs whose time to start has passed, and hands the device what it can take. */

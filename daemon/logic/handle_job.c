@@ -85,7 +85,9 @@ static void job_end(struct service *service, struct job *job)
     job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
     count_outcome(service, job);
     trace_job(service, job);
-    if (job->outcome.code)
+    if (job->batch)
+        batch_note(job);
+    else if (job->outcome.code)
         reply_failure(client, job->msgid, &job->outcome);
     else
         reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times);
@@ -180,7 +182,8 @@ void service_pump(struct service *service)
 
 static void report_progress(const struct job *job)
 {
-    struct msg_job_progress progress = {.job = job->msgid, .rows_done = job->rows_done, .rows = job->rows.row_count};
+    struct msg_job_progress progress = {
+        .job = job->msgid, .index = job->index, .rows_done = job->rows_done, .rows = job->rows.row_count};
     notify(job->client, METHOD_job_progress, &msg_job_progress_type, &progress);
 }
 
@@ -255,7 +258,7 @@ static int check_queues(struct call *call)
     return -EAGAIN;
 }
 
-static int check_admission(struct call *call)
+int check_submission(struct call *call)
 {
     const struct client *client = call->client;
     if (call->service->draining)
@@ -266,8 +269,7 @@ static int check_admission(struct call *call)
             return error_set(&call->error, -EINVAL,
                              "job.submit: msgid %" PRIu32 " is that of a job that still runs; use another",
                              call->msgid);
-    int r = check_queues(call);
-    return r ? r : user_check(client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
+    return 0;
 }
 
 static int find_buffer(struct call *call, const char *field, uint64_t id, struct buffer **out)
@@ -359,10 +361,12 @@ static bool is_resident(const struct buffer *buffer)
     return buffer->span.place == SCAND_PLACE_DEVICE;
 }
 
-int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
+int job_admit(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
 {
     struct buffer *input, *output, *coefficients = NULL;
-    int r = check_admission(call);
+    int r = check_queues(call);
+    if (!r)
+        r = user_check(call->client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
     if (!r)
         r = find_buffer(call, "input", params->input.buffer, &input);
     if (!r)
@@ -382,21 +386,39 @@ int handle_job_submit(struct call *call, const struct msg_job_submit_params *par
         job_destroy(job);
         return r;
     }
+    job->batch = batch;
+    job->index = index;
     job_begin(call, job, params->deadline_ms);
     return 0;
 }
 
+int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
+{
+    int r = check_submission(call);
+    return r ? r : job_admit(call, params, NULL, 0);
+}
+
+static bool is_meant(const struct job *job, const struct msg_job_id *id)
+{
+    return job->msgid == id->job && (id->index == 0 || job->index == id->index);
+}
+
+/* One job, or all of a batch that have not ended. */
 int handle_job_cancel(struct call *call, const struct msg_job_id *params)
 {
-    struct job *job = call->client->jobs;
-    while (job && job->msgid != params->job)
-        job = job->peer;
-    if (!job)
+    bool found = false;
+    for (struct job *job = call->client->jobs, *peer; job; job = peer) {
+        peer = job->peer;
+        if (!is_meant(job, params))
+            continue;
+        found = true;
+        job_abandon(call->service, job, -ECANCELED,
+                    "job.submit: cancelled by its client; what the output holds is undefined");
+    }
+    if (!found)
         return error_set(&call->error, -ENOENT,
                          "job.cancel: \"job\" is %" PRIu64 "; no such job of this connection is queued or running",
                          params->job);
-    job_abandon(call->service, job, -ECANCELED,
-                "job.submit: cancelled by its client; what the output holds is undefined");
     reply_nothing(call->client, call->msgid);
     return 0;
 }

@@ -61,7 +61,8 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
                    .client_buffers = LIMIT_CLIENT_BUFFERS,
                    .client_jobs = LIMIT_CLIENT_JOBS,
                    .row_samples = LIMIT_ROW_SAMPLES,
-                   .job_steps = SCAND_STEPS_MAX},
+                   .job_steps = SCAND_STEPS_MAX,
+                   .batch_jobs = LIMIT_BATCH_JOBS},
     };
     result.devices_count = service_describe_devices(call->service, result.devices);
     reply_result(client, call->msgid, &msg_hello_result_type, &result);

@@ -26,7 +26,9 @@ struct lane;
 
 struct job {
     struct client *client; /* held; who gets the reply, if still there */
-    uint32_t msgid;        /* its id among the client's */
+    uint32_t msgid;        /* its id among the client's, */
+    uint32_t index;        /* with its place in a batch, from 1 on; 0: it came alone */
+    struct batch *batch;   /* that it came with, which gets its outcome; NULL: it came alone */
     uint64_t number;       /* its id among all jobs of the daemon */
     bool wants_progress;
     enum job_state state;

@@ -20,7 +20,7 @@ struct input {
     size_t size;
 };
 
-static struct input inputs[2 * METHOD_COUNT + 8];
+static struct input inputs[2 * METHOD_COUNT + 11];
 static size_t input_count;
 static struct input current;
 
@@ -89,22 +89,47 @@ static void add_hello(void)
     add(&out);
 }
 
+static void add_batch(void)
+{
+    static const struct msg_job_batch_params params = {
+        .jobs_count = 3, .jobs = {{.axis = 1, .passes_count = 1}, {.passes_count = 2}, {.deadline_ms = 5}}};
+    static const struct msg_job_batch_result result = {
+        .jobs_count = 2, .jobs = {{.times = {1, 2, 3, 4, 5}}, {.error = {.code = SCAND_BUSY, .retry_ms = 20}}}};
+    const struct msg_job_id id = {.job = 6, .index = 3};
+    struct encoded out = next_room();
+    encode_request(&out, 6, METHOD_job_batch, &msg_job_batch_params_type, &params);
+    add(&out);
+    out = next_room();
+    encode_result(&out, 6, &msg_job_batch_result_type, &result);
+    add(&out);
+    out = next_room();
+    encode_request(&out, 7, METHOD_job_cancel, &msg_job_id_type, &id);
+    add(&out);
+}
+
+/* Room for any of the structs. */
+union any {
+#define X(NAME, FIELDS) struct msg_##NAME NAME;
+    MAPS_LIST(X)
+#undef X
+};
+
 /* Each method's params and result with every field zero, and a few that are full. */
 static void inputs_make(void)
 {
-    static const char zeros[32768]; /* no map's struct is larger */
+    static const union any zeros;
     struct encoded out;
-#define X(HANDLER, METHOD, PARAMS, RESULT)                                    \
-    out = next_room();                                                        \
-    encode_request(&out, 200, METHOD_##HANDLER, &msg_##PARAMS##_type, zeros); \
-    add(&out);                                                                \
-    out = next_room();                                                        \
-    encode_result(&out, 3, &msg_##RESULT##_type, zeros);                      \
+#define X(HANDLER, METHOD, PARAMS, RESULT)                                     \
+    out = next_room();                                                         \
+    encode_request(&out, 200, METHOD_##HANDLER, &msg_##PARAMS##_type, &zeros); \
+    add(&out);                                                                 \
+    out = next_room();                                                         \
+    encode_result(&out, 3, &msg_##RESULT##_type, &zeros);                      \
     add(&out);
     METHODS(X)
 #undef X
     const struct error error = {.code = -EAGAIN, .retry_ms = 20, .message = "later"};
-    const struct msg_job_progress progress = {5, 1000, 100000};
+    const struct msg_job_progress progress = {.job = 5, .rows_done = 1000, .rows = 100000};
     out = next_room();
     encode_failure(&out, 4, &error);
     add(&out);
@@ -112,6 +137,7 @@ static void inputs_make(void)
     encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress);
     add(&out);
     add_submit();
+    add_batch();
     add_import_device();
     add_hello();
 }

@@ -157,6 +157,7 @@ class Fields(DaemonTest):
             "buffer.release": {"buffer": 1},
             "job.cancel": {"job": 1},
             "job.submit": scan(tensor(1, [4])),
+            "job.batch": {"jobs": [scan(tensor(1, [4]))]},
         }
         for method, params in methods.items():
             self.refused(client, "invalid", f"{method} came before hello", method, params)
@@ -176,6 +177,7 @@ class Fields(DaemonTest):
                 "client_jobs": 256,
                 "row_samples": 1 << 33,
                 "job_steps": 8,
+                "batch_jobs": 32,
             },
         )
         self.assertEqual({device["backend"] for device in greeting["devices"]}, {BACKEND})

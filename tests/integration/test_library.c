@@ -363,7 +363,40 @@ static void test_reduced_ragged(void)
     end();
 }
 
+#define MANY 200 /* jobs; a connection may have 256 */
+
+/* So many that no message holds them, one of which is refused; then with one that is cancelled. */
+static void test_many(void)
+{
+    const uint64_t rows = ROWS / MANY;
+    struct scand_scan scans[MANY];
+    struct scand_job *jobs[MANY], *last;
+    begin();
+    for (size_t i = 0; i < MANY; i++) {
+        scans[i] = scan_of(input, output);
+        scans[i].input.offset = scans[i].output.offset = i * rows * SAMPLES * sizeof(float);
+        scans[i].input.shape[0] = scans[i].output.shape[0] = rows;
+    }
+    scans[MANY - 1].output.offset = BYTES;
+    CHECK_EQ(scand_submit_many(session, scans, MANY, jobs), SCAND_OK);
+    for (size_t i = 0; i < MANY - 1; i++)
+        CHECK_EQ(scand_wait(jobs[i], -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(jobs[MANY - 1], -1, NULL), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "\"output\"");
+    scans[MANY - 1].output.offset = scans[MANY - 1].input.offset;
+    CHECK_EQ(scand_submit_many(session, &scans[MANY - 1], 1, &last), SCAND_OK);
+    CHECK_EQ(scand_wait(last, -1, NULL), SCAND_OK);
+    check_sums(scand_buffer_data(output));
+    CHECK_EQ(scand_submit_many(session, scans, MANY, jobs), SCAND_OK);
+    CHECK_EQ(scand_cancel(jobs[MANY - 1]), SCAND_OK);
+    int status = scand_wait(jobs[MANY - 1], -1, NULL);
+    CHECK(status == SCAND_CANCELLED || status == SCAND_OK); /* it may have been quick */
+    CHECK_EQ(scand_wait(jobs[0], -1, NULL), SCAND_OK);
+    end();
+}
+
 static const struct test tests[] = {TEST(test_results),
+                                    TEST(test_many),
                                     TEST(test_affine),
                                     TEST(test_steps),
                                     TEST(test_reduced),

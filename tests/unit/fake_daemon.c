@@ -89,6 +89,7 @@ static void answer_hello(struct fake *fake, struct fake_client *client, const st
 {
     struct msg_hello_result result = {.version = (uint64_t)fake->version};
     result.limits.job_steps = (uint64_t)fake->job_steps;
+    result.limits.batch_jobs = (uint64_t)fake->batch_jobs;
     snprintf(result.server, sizeof result.server, "fake 1%s", ending(fake));
     send_result(client, message->msgid, &msg_hello_result_type, &result, NULL, 0);
 }
@@ -209,7 +210,7 @@ static void send_progress(struct fake *fake, struct fake_client *client, uint32_
     for (int i = 1; i <= fake->progress; i++) {
         uint8_t bytes[256];
         struct encoded out = {.bytes = bytes, .capacity = sizeof bytes};
-        struct msg_job_progress progress = {msgid, (uint64_t)i, (uint64_t)fake->progress};
+        struct msg_job_progress progress = {.job = msgid, .rows_done = (uint64_t)i, .rows = (uint64_t)fake->progress};
         must(encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress) == 0,
              "encode_notification");
         send_bytes(client, &out, NULL, 0);
@@ -256,6 +257,26 @@ static void answer_submit(struct fake *fake, struct fake_client *client, const s
     must(client->job_count < FAKE_JOBS, "held jobs");
     client->jobs[client->job_count].msgid = message->msgid;
     client->jobs[client->job_count++].params = params;
+}
+
+static void answer_batch(struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    static struct msg_job_batch_params params;
+    struct msg_job_batch_result result = {.jobs_count = 0};
+    struct error error;
+    must(message_read(message, &msg_job_batch_params_type, &params, &error) == 0, "job.batch");
+    for (uint32_t i = 0; i < params.jobs_count; i++) {
+        struct msg_job_outcome *outcome = &result.jobs[i];
+        if (fake->refuse == (int)i + 1) {
+            outcome->error = (struct msg_failure){.code = SCAND_INVALID};
+            snprintf(outcome->error.message, sizeof outcome->error.message, "refused%s", ending(fake));
+            continue;
+        }
+        job_run(client, &params.jobs[i]);
+        outcome->times = (struct msg_job_submit_result){i + 1, 2, 3, 4, 5};
+    }
+    result.jobs_count = params.jobs_count - (uint32_t)fake->forget;
+    send_result(client, message->msgid, &msg_job_batch_result_type, &result, NULL, 0);
 }
 
 /* Held jobs are answered in reverse order. */
@@ -403,6 +424,9 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
     case METHOD_job_submit:
         answer_submit(fake, client, message);
         break;
+    case METHOD_job_batch:
+        answer_batch(fake, client, message);
+        break;
     case METHOD_job_cancel:
         answer_cancel(fake, client, message);
         break;
@@ -453,14 +477,15 @@ static bool send_garbage(struct fake *fake, struct fake_client *client, const st
         encode_request(&out, 1, METHOD_server_ping, &msg_nothing_type, &(struct msg_nothing){});
         break;
     case FAKE_GARBAGE_RESULT:
-        encode_result(&out, message->msgid, &msg_job_id_type, &(struct msg_job_id){1});
+        encode_result(&out, message->msgid, &msg_job_id_type, &(struct msg_job_id){.job = 1});
         break;
     case FAKE_GARBAGE_PROGRESS:
         encode_notification(&out, METHOD_job_progress, &msg_nothing_type, &(struct msg_nothing){});
         break;
     case FAKE_GARBAGE_MESSAGES:
         encode_notification(&out, METHOD_server_ping, &msg_nothing_type, &(struct msg_nothing){});
-        encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &(struct msg_job_progress){777, 1, 2});
+        encode_notification(&out, METHOD_job_progress, &msg_job_progress_type,
+                            &(struct msg_job_progress){.job = 777, .rows_done = 1, .rows = 2});
         encode_result(&out, 7777, &msg_nothing_type, &(struct msg_nothing){});
         encode_failure(&out, 0, &(struct error){.code = -EINVAL});
         break;
@@ -586,6 +611,7 @@ void fake_init(struct fake *fake)
     fake->die_on = fake->silent_on = fake->late_on = fake->fail_on = fake->garbage_on = FAKE_NONE;
     fake->version = PROTOCOL_VERSION;
     fake->job_steps = SCAND_STEPS_MAX;
+    fake->batch_jobs = LIMIT_BATCH_JOBS;
     fake->random = 1;
 }
 

@@ -60,14 +60,17 @@ struct fake {
     atomic_int late_on, late_ms;
     atomic_int fail_on, fail_code;  /* -errno */
     atomic_int garbage_on, garbage; /* enum fake_garbage */
-    atomic_int lie;       /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
-                             buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all */
-    atomic_int hold;      /* jobs run on: until 0 and a ping, or cancelled */
-    atomic_int progress;  /* notifications before a job's answer, or when it is held */
-    atomic_int version;   /* that hello chooses */
-    atomic_int job_steps; /* that its hello allows */
-    atomic_int rude;      /* its texts end in RUDE */
-    atomic_int loop;      /* its pages lead back */
+    atomic_int lie;      /* in answers to buffer.create: 1 too few descriptors, 2 too small, 3 unsealed, 4 too many; to
+                            buffer.export: 1 too few descriptors, 2 too small, 3 nothing at all */
+    atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
+    atomic_int progress; /* notifications before a job's answer, or when it is held */
+    atomic_int version;  /* that hello chooses */
+    atomic_int batch_jobs; /* that hello tells of */
+    atomic_int refuse;     /* the job at this place of a batch, counted from 1; 0: none */
+    atomic_int forget;     /* jobs that are missing at the end of the answer to a batch */
+    atomic_int job_steps;  /* that its hello allows */
+    atomic_int rude;       /* its texts end in RUDE */
+    atomic_int loop;       /* its pages lead back */
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int accepted;

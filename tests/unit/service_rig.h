@@ -290,7 +290,7 @@ static const struct map_type *const result_types[] = {
 static inline uint32_t ask_with(struct caller *user, enum method method, const void *params, const int *fds,
                                 size_t count)
 {
-    uint8_t bytes[4096];
+    uint8_t bytes[LIMIT_MESSAGE_BYTES];
     struct encoded out = {bytes, 0, sizeof bytes};
     CHECK_EQ(encode_request(&out, ++user->last_msgid, method, params_types[method], params), 0);
     user_send(user, bytes, out.size, fds, count);

@@ -690,6 +690,8 @@ static void words(void)
 #define SUBMIT(INPUT, REST) "\x84\xa5input" INPUT "\xa6output" GOOD "\xa6passes\x91\xa7" "forward" REST
 
 #define THEN(LIST)          "\x81\xa4then" LIST
+#define MAPS_8              "\x80\x80\x80\x80\x80\x80\x80\x80"
+#define MAPS_33             MAPS_8 MAPS_8 MAPS_8 MAPS_8 "\x80"
 
 static void maps_in_maps(void)
 {
@@ -703,6 +705,9 @@ static void maps_in_maps(void)
     FIELD(job_submit, job_submit_params, THEN("\x91\x80"), "job.submit: field \"then[0].passes\" is missing");
     FIELD(job_submit, job_submit_params, THEN("\x91\x81\xa6passes\x92\xa7" "forward\xc0"),
           "job.submit: field \"then[0].passes[1]\" is nil; allowed: forward, backward");
+    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x91\x81\xa4" "axis\x04", "job.batch: field \"jobs[0].axis\" is 4; allowed: 0 to 3");
+    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\xdc\x00\x21" MAPS_33, "job.batch: field \"jobs\" has 33 items; allowed: 0 to 32");
+    FIELD(job_batch, job_batch_params, "\x81\xa4jobs\x90", NULL);
     FIELD(job_submit, job_submit_params, SUBMIT("\x05", "\xa4" "axis\x00"),
           "job.submit: field \"input\" is an integer; expected: a map");
     FIELD(job_submit, job_submit_params, SUBMIT("\x80", "\xa4" "axis\x00"),
@@ -769,6 +774,53 @@ static void errors_in_responses(void)
     free(copy);
 }
 
+/* libscand counts on it. */
+static void the_largest_batch_fits_a_message(void)
+{
+    static struct msg_job_batch_params batch;
+    static uint8_t bytes[LIMIT_MESSAGE_BYTES];
+    struct encoded out = {bytes, 0, sizeof bytes};
+    struct msg_tensor tensor = {UINT64_MAX, UINT64_MAX, SCAND_DTYPE_IBM32, {0}, SCAND_RANK_MAX, {0}, SCAND_RANK_MAX};
+    for (int i = 0; i < SCAND_RANK_MAX; i++) {
+        tensor.shape[i] = UINT64_MAX;
+        tensor.strides[i] = INT64_MIN;
+    }
+    struct msg_step step = {.passes = {SCAND_PASS_BACKWARD, SCAND_PASS_BACKWARD},
+                            .passes_count = SCAND_PASSES_MAX,
+                            .kind = SCAND_KIND_EXCLUSIVE,
+                            .op = SCAND_OPERATOR_AFFINE,
+                            .accumulator = SCAND_ACCUMULATOR_EXACT,
+                            .intermediate = SCAND_DTYPE_IBM32,
+                            .demean = 1,
+                            .coefficient = 0.1};
+    struct msg_job_submit_params job = {.input = tensor,
+                                        .output = tensor,
+                                        .axis = SCAND_RANK_MAX - 1,
+                                        .passes = {SCAND_PASS_BACKWARD, SCAND_PASS_BACKWARD},
+                                        .passes_count = SCAND_PASSES_MAX,
+                                        .kind = SCAND_KIND_EXCLUSIVE,
+                                        .op = SCAND_OPERATOR_AFFINE,
+                                        .accumulator = SCAND_ACCUMULATOR_EXACT,
+                                        .intermediate = SCAND_DTYPE_IBM32,
+                                        .progress = 1,
+                                        .demean = 1,
+                                        .offsets = tensor,
+                                        .coefficient = 0.1,
+                                        .coefficients = tensor,
+                                        .operation = SCAND_OPERATION_REDUCE,
+                                        .reduction = SCAND_REDUCTION_NORM,
+                                        .priority = SCAND_PRIORITY_HIGH,
+                                        .deadline_ms = LIMIT_DEADLINE_MS,
+                                        .then_count = SCAND_STEPS_MAX};
+    memset(job.algorithm, 'a', sizeof job.algorithm - 1);
+    for (int i = 0; i < SCAND_STEPS_MAX; i++)
+        job.then[i] = step;
+    batch.jobs_count = LIMIT_BATCH_JOBS;
+    for (int i = 0; i < LIMIT_BATCH_JOBS; i++)
+        batch.jobs[i] = job;
+    CHECK_EQ(encode_request(&out, UINT32_MAX, METHOD_job_batch, &msg_job_batch_params_type, &batch), 0);
+}
+
 static const struct test tests[] = {
     TEST(every_type_in_every_message),
     TEST(failures_round_trip),
@@ -797,6 +849,7 @@ static const struct test tests[] = {
     TEST(lists),
     TEST(lists_of_maps),
     TEST(errors_in_responses),
+    TEST(the_largest_batch_fits_a_message),
     TEST_END,
 };
 

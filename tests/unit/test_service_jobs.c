@@ -40,12 +40,12 @@ static bool done(struct caller *user, uint32_t msgid)
 
 static const char *cancel_refused(struct caller *user, uint64_t job)
 {
-    return refused(user, METHOD_job_cancel, &(struct msg_job_id){job}, SCAND_NOT_FOUND);
+    return refused(user, METHOD_job_cancel, &(struct msg_job_id){.job = job}, SCAND_NOT_FOUND);
 }
 
 static uint32_t cancel(struct caller *user, uint64_t job)
 {
-    return ask(user, METHOD_job_cancel, &(struct msg_job_id){job});
+    return ask(user, METHOD_job_cancel, &(struct msg_job_id){.job = job});
 }
 
 /* A service with a user who has a buffer of 100 rows. */

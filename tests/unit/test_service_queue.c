@@ -158,7 +158,7 @@ static void deadlines_of_jobs_that_are_gone(void)
     submit(user, buffer, 100, 0, any);
     uint32_t late = submit(user, buffer, 4, 100, within_5_ms);
     submit(user, buffer, 4, 110, within_5_ms);
-    ask(user, METHOD_job_cancel, &(struct msg_job_id){late});
+    ask(user, METHOD_job_cancel, &(struct msg_job_id){.job = late});
     CHECK_CONTAINS(refusal(user, late, SCAND_CANCELLED), "cancelled by its client");
     user_close(user);
     rig_pass(5000);
@@ -247,7 +247,7 @@ static void cancel_what_is_needed(void)
     uint32_t urgent = submit(user, buffer, 8, 24, high);
     rig_complete(0, 0);
     CHECK_EQ(((struct job *)rig.manual.out[1]->owner)->msgid, needed);
-    ask(user, METHOD_job_cancel, &(struct msg_job_id){needed});
+    ask(user, METHOD_job_cancel, &(struct msg_job_id){.job = needed});
     CHECK(next_answer(user, NULL, NULL).arrived);
     rig_complete(0, 0);
     CHECK(done(user, first));

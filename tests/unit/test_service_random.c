@@ -62,7 +62,7 @@ static struct msg_tensor some_tensor(uint64_t buffer)
                                .strides_count = 2};
 }
 
-static uint32_t some_submit(struct caller *user)
+static struct msg_job_submit_params some_job(const struct caller *user)
 {
     struct msg_tensor input = some_tensor(some_buffer(user)), output = input;
     if (below(2))
@@ -71,7 +71,21 @@ static uint32_t some_submit(struct caller *user)
     params.progress = below(2);
     params.priority = (uint32_t)below(SCAND_PRIORITY_COUNT);
     params.deadline_ms = below(4);
+    return params;
+}
+
+static uint32_t some_submit(struct caller *user)
+{
+    struct msg_job_submit_params params = some_job(user);
     return ask(user, METHOD_job_submit, &params);
+}
+
+static uint32_t some_batch(struct caller *user)
+{
+    struct msg_job_batch_params params = {.jobs_count = (uint32_t)below(below(4) ? 4 : LIMIT_BATCH_JOBS + 1)};
+    for (uint32_t i = 0; i < params.jobs_count; i++)
+        params.jobs[i] = some_job(user);
+    return ask(user, METHOD_job_batch, &params);
 }
 
 static uint32_t some_import(struct caller *user)
@@ -103,7 +117,7 @@ static uint32_t some_device_import(struct caller *user)
 
 static uint32_t some_request(struct caller *user)
 {
-    switch (below(12)) {
+    switch (below(14)) {
     case 0:
         return some_creation(user);
     case 1:
@@ -111,7 +125,7 @@ static uint32_t some_request(struct caller *user)
     case 2:
         return ask(user, METHOD_buffer_release, &(struct msg_buffer_id){some_buffer(user)});
     case 3:
-        return ask(user, METHOD_job_cancel, &(struct msg_job_id){below(user->last_msgid + 1)});
+        return ask(user, METHOD_job_cancel, &(struct msg_job_id){below(user->last_msgid + 1), below(6)});
     case 4:
         return ask(user, METHOD_server_stats, &(struct msg_nothing){});
     case 5:
@@ -122,6 +136,9 @@ static uint32_t some_request(struct caller *user)
         return some_device_import(user);
     case 8:
         return ask(user, METHOD_buffer_export, &(struct msg_buffer_id){some_buffer(user)});
+    case 9:
+    case 10:
+        return some_batch(user);
     default:
         return some_submit(user);
     }

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Jobs that come in one message: their bits, what is answered when some are wrong, and messages as large as they may be.
+
+test_daemon_batch.py SCAND [unittest's arguments]
+"""
+
+import random
+
+from daemons import DaemonTest, main
+from test_daemon_jobs import MIB, expected, fill
+from wire import CODES, pack, scan, tensor
+
+MOST = 32  # jobs in a message
+BIG = 64 * MIB
+
+
+class Batch(DaemonTest):
+    def batch(self, client, jobs):
+        return client.call("job.batch", jobs=jobs)["jobs"]
+
+    def check_outcome(self, outcome, name, message):
+        self.assertEqual(set(outcome), {"error"})
+        self.assertEqual((outcome["error"]["name"], outcome["error"]["code"]), (name, CODES[name]))
+        self.assertRegex(outcome["error"]["message"], message)
+
+    def test_bits_are_those_of_jobs_alone(self):
+        """Of rules that a GPU runs in one launch, and of others, so many that it takes several."""
+        client = self.client()
+        noise = random.Random(5)
+        kinds = ("inclusive", "exclusive", "half")
+        for _ in range(6):
+            together, alone, memories = [], [], []
+            for i in range(MOST):
+                rows, samples = noise.choice([(1, 1), (1, 1000), (3, 17), (2, 600), (1, 5000)])
+                pair = [client.create(rows * samples * 4) for _ in range(2)]
+                data = noise.randbytes(pair[0].size)
+                passes = [["forward"], ["backward"], ["forward", "backward"]][i % 3]
+                more = {"kind": kinds[i % 7 % 3], "accumulator": ("f32", "f64", "f2")[i % 4 % 3]}
+                if i % 5 == 4:
+                    more = {"op": "max"}
+                for jobs, memory in zip((together, alone), pair):
+                    memory.write(data)
+                    jobs.append(scan(tensor(memory.buffer, [rows, samples]), axis=1, passes=passes, **more))
+                memories.append(pair)
+            times = {"queued_us", "upload_us", "kernel_us", "download_us", "total_us"}
+            for outcome in self.batch(client, together):
+                self.assertEqual(set(outcome["times"]), times)
+            for job in alone:
+                client.call("job.submit", job)
+            for pair in memories:
+                self.assertTrue(pair[0].read() == pair[1].read())
+                for memory in pair:
+                    client.call("buffer.release", buffer=memory.buffer)
+
+    def test_order(self):
+        """Jobs of a batch on one buffer run in their order, and after those before the batch."""
+        client = self.client()
+        memory = client.create(4000)
+        rows = tensor(memory.buffer, [10, 100])
+        data = fill(memory, rows)
+        jobs = [scan(rows), scan(rows, axis=0), scan(rows, passes=["backward"])]
+        first = client.send("job.submit", jobs[1])
+        self.batch(client, jobs)
+        client.wait(first)
+        for job in [jobs[1], *jobs]:
+            data = expected({memory.buffer: data}, job)
+        self.assertTrue(memory.read() == data)
+
+    def test_wrong_ones(self):
+        client = self.client()
+        memory = client.create(400)
+        rows = tensor(memory.buffer, [100])
+        fill(memory, rows)
+        good = scan(rows)
+        outcomes = self.batch(client, [good, scan(tensor(99, [4])), {**good, "axis": 1}, {**good, "op": "affine"}, good])
+        self.assertEqual([list(outcome) for outcome in outcomes], [["times"], ["error"], ["error"], ["error"], ["times"]])
+        self.check_outcome(outcomes[1], "not_found", '"input.buffer" is 99; this connection has no such buffer')
+        self.check_outcome(outcomes[2], "invalid", '"axis" is 1')
+        self.check_outcome(outcomes[3], "invalid", "coefficient")
+
+    def test_wrong_fields(self):
+        """Of a message that cannot be read no job is taken."""
+        client = self.client()
+        memory = client.create(400)
+        good = scan(tensor(memory.buffer, [100]))
+        before = client.call("server.stats")["jobs_submitted"]
+        for jobs, message in [
+            ([], '"jobs" is empty; allowed: 1 to 32'),
+            ([good] * (MOST + 1), r'field "jobs" has 33 items; allowed: 0 to 32'),
+            ([good, {**good, "kind": "both"}], r'field "jobs\[1\].kind" is "both"; allowed: inclusive'),
+            ([good, {"axis": 0}], r'field "jobs\[1\].input" is missing'),
+            ([good, 5], r'field "jobs\[1\]" is an integer; expected: a map'),
+            ({"a": 1}, 'field "jobs" is a map; expected: a list'),
+        ]:
+            self.refused(client, "invalid", "job.batch: " + message, "job.batch", jobs=jobs)
+        self.assertEqual(client.call("server.stats")["jobs_submitted"], before)
+
+    def test_largest(self):
+        """As many bytes as a message may have: fields that nobody knows fill it up."""
+        client = self.client()
+        memory = client.create(400)
+        jobs = [{**scan(tensor(memory.buffer, [100])), "padding": ""} for _ in range(MOST)]
+        spare = 65536 - len(pack([0, 2**31, "job.batch", [{"jobs": jobs}]])) - 3 * MOST
+        for job in jobs:
+            job["padding"] = "x" * (spare // MOST)
+        self.assertEqual(len(self.batch(client, jobs)), MOST)
+
+    def test_cancel(self):
+        """One of those that wait, then all."""
+        client = self.client()
+        buffer = client.create(BIG).buffer
+        jobs = [scan(tensor(buffer, [BIG // 40960, 10240]), axis=1, accumulator="f2") for _ in range(8)]
+        msgid = client.send("job.batch", jobs=jobs)
+        client.call("job.cancel", job=msgid, index=6)
+        self.refused(client, "not_found", "no such job", "job.cancel", job=msgid, index=6)
+        self.refused(client, "invalid", 'field "index" is 32; allowed: 0 to 31', "job.cancel", job=msgid, index=32)
+        client.call("job.cancel", job=msgid)
+        outcomes = client.wait(msgid)["jobs"]
+        self.check_outcome(outcomes[6], "cancelled", "cancelled by its client")
+        self.check_outcome(outcomes[7], "cancelled", "cancelled by its client")
+        self.refused(client, "not_found", "no such job", "job.cancel", job=msgid)
+
+    def test_progress(self):
+        client = self.client()
+        buffer = client.create(BIG).buffer
+        job = scan(tensor(buffer, [BIG // 40960, 10240]), axis=1, accumulator="f2")
+        msgid = client.send("job.batch", jobs=[job, {**job, "progress": 1}])
+        client.wait(msgid)
+        self.assertEqual({(note["job"], note["index"]) for _, note in client.notes}, {(msgid, 1)})
+
+    def test_client_goes(self):
+        """At any moment of a batch."""
+        for i in range(30):
+            client = self.client()
+            memory = client.create(MIB)
+            client.send("job.batch", jobs=[scan(tensor(memory.buffer, [256, 1024]), axis=1)] * (i + 1))
+            client.close()
+        self.settles()
+
+    def test_many_clients(self):
+        clients = [self.client() for _ in range(20)]
+        memories = [client.create(4 * 1000 * MOST) for client in clients]
+        msgids = []
+        for client, memory in zip(clients, memories):
+            rows = [tensor(memory.buffer, [1000], offset=4000 * i) for i in range(MOST)]
+            msgids.append([client.send("job.batch", jobs=[scan(row) for row in rows]) for _ in range(5)])
+        for client, mine in zip(clients, msgids):
+            for msgid in mine:
+                self.assertTrue(all("times" in outcome for outcome in client.wait(msgid)["jobs"]))
+
+
+if __name__ == "__main__":
+    main()
