@@ -1,6 +1,6 @@
 /*
  * Small jobs through a daemon: how long one of 1,000 samples takes to come back, and how many of them eight processes
- * get done that do not wait for each.
+ * get done that do not wait for each, with a message for each and with one for several.
  */
 #include <stdio.h>
 #include <sys/socket.h>
@@ -18,6 +18,7 @@
 #define WARM_UP     200
 #define CLIENTS     8
 #define PIPELINED   64 /* jobs that a client has under way */
+#define BATCH       32 /* of them, in one message where clients send several */
 #define CLIENT_JOBS 200000
 #define PING_BYTES  64
 #define P99(COUNT)  ((COUNT)*99 / 100)
@@ -110,11 +111,47 @@ static int pipeline(struct team *team, int index, const void *socket)
     return 0;
 }
 
-static int measure_pipelines(struct bench_table *table, const char *socket)
+static int wait_all(struct scand_job *jobs[BATCH])
 {
-    struct bench_row row = {.name = "small job of eight pipelining clients", .shape = "1 x 1000", .accumulator = "f64"};
+    int status = 0;
+    for (int i = 0; i < BATCH; i++) {
+        if (jobs[i] && !status)
+            status = scand_wait(jobs[i], -1, NULL);
+        scand_job_release(jobs[i]);
+        jobs[i] = NULL;
+    }
+    return status;
+}
+
+/* The same with a message for every BATCH jobs: one batch is filled up while the others are under way. */
+static int pipeline_batches(struct team *team, int index, const void *socket)
+{
+    struct scand *daemon;
+    struct scand_buffer *buffer;
+    struct scand_job *jobs[PIPELINED / BATCH][BATCH] = {0};
+    struct scand_scan scans[PIPELINED];
+    (void)index;
+    if (client_open(socket, client_bytes(PIPELINED, SAMPLES), &daemon, &buffer) || team_meet(team))
+        return 1;
+    for (int i = 0; i < PIPELINED; i++)
+        scans[i] = client_scan(buffer, 1, SAMPLES, (uint64_t)i);
+    for (int i = 0; i < (CLIENT_JOBS + PIPELINED) / BATCH; i++) {
+        const int part = i % (PIPELINED / BATCH);
+        if (wait_all(jobs[part]))
+            return client_fail("batch of jobs", scand_message(daemon));
+        if (i < CLIENT_JOBS / BATCH && scand_submit_many(daemon, &scans[part * BATCH], BATCH, jobs[part]))
+            return client_fail("batch of jobs", scand_message(daemon));
+    }
+    scand_disconnect(daemon);
+    return 0;
+}
+
+static int measure_pipelines(struct bench_table *table, const char *socket, const char *name, team_work *work)
+{
+    struct bench_row row = {.shape = "1 x 1000", .accumulator = "f64"};
     struct team team;
-    int r = team_start(&team, CLIENTS, pipeline, socket);
+    snprintf(row.name, sizeof row.name, "%s", name);
+    int r = team_start(&team, CLIENTS, work, socket);
     double begin_ms = bench_now_ms();
     r |= team_end(&team);
     row.milliseconds = (bench_now_ms() - begin_ms) / ((double)CLIENTS * CLIENT_JOBS);
@@ -126,5 +163,7 @@ static int measure_pipelines(struct bench_table *table, const char *socket)
 int bench_small(struct bench_table *table, const char *socket, double kernel_ms)
 {
     int r = measure_round_trip(table, socket, kernel_ms);
-    return r ? r : measure_pipelines(table, socket);
+    if (!r)
+        r = measure_pipelines(table, socket, "small job of eight pipelining clients", pipeline);
+    return r ? r : measure_pipelines(table, socket, "the same in batches of 32", pipeline_batches);
 }
