@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cuda_copy.h"
+#include "cuda_range.h"
 #include "cuda_share.h"
 #include "cuda_small.h"
 #include "devices.h"
@@ -433,9 +434,11 @@ static int run_small(void *context, const struct chunk *chunk, cudaStream_t *str
     struct cuda_device *self = context;
     if (needs_workspace(chunk))
         *stream = self->streams[STAGE_KERNEL];
+    cuda_range_begin(chunk);
     cudaError_t e = run_order1(self, chunk->rows, chunk->first, chunk->count, *stream);
     if (e == cudaSuccess)
         e = run_then(self, chunk, chunk->rows, chunk->first, *stream);
+    cuda_range_end();
     return cuda_errno(self, e);
 }
 
@@ -465,11 +468,13 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     place_sides(&sides, slot->memory);
     slot->chunk = chunk;
     slot->entered_us = now_us();
+    cuda_range_begin(chunk);
     e = slot_upload(self, slot, &sides);
     if (e == cudaSuccess)
         e = slot_compute(self, slot, &sides);
     if (e == cudaSuccess)
         e = slot_download(self, slot, &sides);
+    cuda_range_end();
     if (e != cudaSuccess) {
         cudaDeviceSynchronize(); /* what was queued of it must be over before its memory is used again */
         return cuda_errno(self, e);
@@ -681,6 +686,7 @@ int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out
     self->device.ops = &cuda_ops;
     self->index = index;
     cuda_share_init();
+    cuda_range_init();
     cudaError_t e = cuda_describe(self, memory_limit_bytes);
     if (e == cudaSuccess)
         e = cuda_init(self);

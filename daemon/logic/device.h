@@ -35,6 +35,8 @@ struct chunk {
     struct span coefficients;  /* and that of their coefficients, where rows->coefficients is not NULL */
     void *owner;               /* the job, for whoever gets the chunk back */
     uint64_t handed_us;        /* the service's: when the device got it */
+    uint64_t job;              /* the service's: the number of the job */
+    uint32_t user;             /* the service's: whose job it is */
     struct device *device;     /* the scheduler's: whose it is */
     bool small;                /* the scheduler's: in one of its small slots */
     uint64_t charge_ns;        /* the scheduler's: what it took from its user's accounts */

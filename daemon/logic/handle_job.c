@@ -176,6 +176,8 @@ void service_pump(struct service *service)
         const struct job *job = chunk->owner;
         meter_begin(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_us, now_us);
         chunk->handed_us = now_us;
+        chunk->job = job->number;
+        chunk->user = job->client->user->uid;
         service->ops->start(service->context, chunk);
     }
 }
