@@ -116,6 +116,7 @@ int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *p
         buffer->id = result.buffer;
         buffer->place = place;
         buffer->segment_bytes = result.segment;
+        buffer->device_index = result.device;
         code = place == SCAND_PLACE_HOST ? buffer_map(buffer) : 0;
     }
     if (code == 0)
@@ -209,6 +210,11 @@ void *scand_buffer_data(const struct scand_buffer *buffer)
 uint64_t scand_buffer_size(const struct scand_buffer *buffer)
 {
     return buffer->size_bytes;
+}
+
+int scand_buffer_device(const struct scand_buffer *buffer)
+{
+    return (int)buffer->device_index - 1;
 }
 
 int scand_buffer_release(struct scand_buffer *buffer)

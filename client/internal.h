@@ -79,7 +79,8 @@ struct scand_buffer {
     enum scand_place place;
     const char *lost; /* why the daemon has it no more; NULL while it has */
     void *data;
-    dev_t device; /* with inode: which memory it is, also when that was imported twice */
+    uint64_t device_index; /* as on the wire: the number of its device + 1; 0: host memory, or not told */
+    dev_t device;          /* with inode: which memory it is, also when that was imported twice */
     ino_t inode;
     bool foreign; /* device memory of this program's, by its handle or its descriptor */
     uint8_t handle[SCAND_IPC_BYTES];

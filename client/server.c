@@ -122,6 +122,14 @@ static void client_fill(struct scand_client_info *client, const struct msg_clien
         .rows_scanned = from->rows_scanned,
         .samples_scanned = from->samples_scanned,
         .device_busy_us = from->device_busy_us,
+        .user_host_bytes = from->user_host_bytes,
+        .quota_host_bytes = from->quota_host_bytes,
+        .user_device_bytes = from->user_device_bytes,
+        .quota_device_bytes = from->quota_device_bytes,
+        .user_jobs = from->user_jobs,
+        .quota_jobs = from->quota_jobs,
+        .user_connections = from->user_connections,
+        .quota_connections = from->quota_connections,
     };
     memcpy(client->name, from->name, sizeof client->name);
 }

@@ -22,7 +22,7 @@ static int foreign_import(struct scand_buffer *buffer, int (*run)(struct scand *
                                                      .offset = buffer->offset,
                                                      .allocation = buffer->allocation_bytes,
                                                      .fds = buffer->fd_count};
-    struct msg_buffer_id result;
+    struct msg_buffer_import_device_result result;
     if (buffer->fd_count == 0) {
         params.handle_count = sizeof buffer->handle;
         memcpy(params.handle, buffer->handle, sizeof buffer->handle);
@@ -32,8 +32,10 @@ static int foreign_import(struct scand_buffer *buffer, int (*run)(struct scand *
                                                   .result = &result,
                                                   .fds = buffer->fds,
                                                   .fd_count = buffer->fd_count});
-    if (code == 0)
+    if (code == 0) {
         buffer->id = result.buffer;
+        buffer->device_index = result.device;
+    }
     return code;
 }
 

@@ -96,6 +96,10 @@
     X(S, allocation, U64,   OPTIONAL, UINT64_MAX)              \
     X(S, fds,        U64,   OPTIONAL, 1)
 
+#define BUFFER_IMPORT_DEVICE_RESULT(X, S)                      \
+    X(S, buffer,     U64,   REQUIRED, UINT64_MAX)              \
+    X(S, device,     INDEX, OPTIONAL, LIMIT_DEVICES - 1)
+
 /* The buffer is the first `size` bytes of an allocation, which comes as a handle or as a descriptor. */
 #define BUFFER_EXPORT_RESULT(X, S)                             \
     X(S, size,       U64,   REQUIRED, UINT64_MAX)              \
@@ -252,7 +256,8 @@
     X(S, jobs, MAPS, REQUIRED, job_row)                        \
     X(S, next, U64,  OPTIONAL, UINT64_MAX)
 
-/* A connection. Name and pid are for those who may see them. */
+/* A connection. Name and pid are for those who may see them. user_* is what all connections of its user have together,
+ * as it counts against the quota. */
 #define CLIENT_ROW(X, S)                                       \
     X(S, client,          U64,  REQUIRED, UINT64_MAX)          \
     X(S, user,            U64,  REQUIRED, UINT32_MAX)          \
@@ -267,7 +272,15 @@
     X(S, jobs_done,       U64,  REQUIRED, UINT64_MAX)          \
     X(S, rows_scanned,    U64,  REQUIRED, UINT64_MAX)          \
     X(S, samples_scanned, U64,  REQUIRED, UINT64_MAX)          \
-    X(S, device_busy_us,  U64,  REQUIRED, UINT64_MAX)
+    X(S, device_busy_us,  U64,  REQUIRED, UINT64_MAX)          \
+    X(S, user_host_bytes,    U64, OPTIONAL, UINT64_MAX)        \
+    X(S, quota_host_bytes,   U64, OPTIONAL, UINT64_MAX)        \
+    X(S, user_device_bytes,  U64, OPTIONAL, UINT64_MAX)        \
+    X(S, quota_device_bytes, U64, OPTIONAL, UINT64_MAX)        \
+    X(S, user_jobs,          U64, OPTIONAL, UINT64_MAX)        \
+    X(S, quota_jobs,         U64, OPTIONAL, UINT64_MAX)        \
+    X(S, user_connections,   U64, OPTIONAL, UINT64_MAX)        \
+    X(S, quota_connections,  U64, OPTIONAL, UINT64_MAX)
 
 #define CLIENTS_RESULT(X, S)                                   \
     X(S, clients, MAPS, REQUIRED, client_row)                  \
@@ -322,6 +335,7 @@
     X(buffer_create_result, BUFFER_CREATE_RESULT)     \
     X(buffer_import_params, BUFFER_IMPORT_PARAMS)     \
     X(buffer_import_device_params, BUFFER_IMPORT_DEVICE_PARAMS) \
+    X(buffer_import_device_result, BUFFER_IMPORT_DEVICE_RESULT) \
     X(buffer_export_result, BUFFER_EXPORT_RESULT)     \
     X(buffer_id, BUFFER_FIELDS)                       \
     X(job_submit_params, JOB_SUBMIT_PARAMS)           \
@@ -363,7 +377,7 @@
     X(server_clients, "server.clients", page_params,          clients_result)        \
     X(server_cancel,  "server.cancel",  job_number,           nothing)               \
     X(server_trace,   "server.trace",   page_params,          trace_result)          \
-    X(buffer_import_device, "buffer.import_device", buffer_import_device_params, buffer_id) \
+    X(buffer_import_device, "buffer.import_device", buffer_import_device_params, buffer_import_device_result) \
     X(buffer_export,  "buffer.export",  buffer_id,            buffer_export_result)  \
     X(job_batch,      "job.batch",      job_batch_params,     job_batch_result)
 

@@ -118,4 +118,12 @@ void client_members(struct json *json, const struct scand_client_info *client)
     json_unsigned(json, "rows_scanned", client->rows_scanned);
     json_unsigned(json, "samples_scanned", client->samples_scanned);
     json_unsigned(json, "device_busy_us", client->device_busy_us);
+    json_unsigned(json, "user_host_bytes", client->user_host_bytes);
+    json_unsigned(json, "quota_host_bytes", client->quota_host_bytes);
+    json_unsigned(json, "user_device_bytes", client->user_device_bytes);
+    json_unsigned(json, "quota_device_bytes", client->quota_device_bytes);
+    json_unsigned(json, "user_jobs", client->user_jobs);
+    json_unsigned(json, "quota_jobs", client->quota_jobs);
+    json_unsigned(json, "user_connections", client->user_connections);
+    json_unsigned(json, "quota_connections", client->quota_connections);
 }

@@ -233,6 +233,13 @@ static void ticket_close(struct shared_ticket *ticket)
     ticket->fd = -1;
 }
 
+/* Where there are several, which of them it was that failed. */
+static int error_of_device(struct error *error, const struct device *device)
+{
+    const struct error said = *error;
+    return error_set(error, said.code, "%s (device %u, %s)", said.message, device->number, device->info.name);
+}
+
 /* The memory says whose it is only when it is opened. */
 static int prepare_foreign(struct buffer *buffer, const struct device_set *devices, struct error *error)
 {
@@ -248,9 +255,10 @@ static int prepare_foreign(struct buffer *buffer, const struct device_set *devic
         return error_set(error, -EINVAL,
                          "buffer.import_device: the memory is that of another GPU than this daemon's; start scand with "
                          "--device all");
-    if (!r)
-        buffer->span.base = buffer->shared->base;
-    return r;
+    if (r)
+        return devices->count > 1 ? error_of_device(error, buffer->device) : r;
+    buffer->span.base = buffer->shared->base;
+    return 0;
 }
 
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error)

@@ -18,11 +18,6 @@ struct buffer_work {
     struct error error;
 };
 
-static bool is_import(const struct buffer *buffer)
-{
-    return buffer->source == BUFFER_IMPORT || buffer->source == BUFFER_FOREIGN;
-}
-
 static enum quota buffer_quota(const struct buffer *buffer)
 {
     return buffer->span.place == SCAND_PLACE_DEVICE ? QUOTA_DEVICE_MEMORY : QUOTA_HOST_MEMORY;
@@ -97,8 +92,11 @@ static int reply_created(struct client *client, uint32_t msgid, const struct buf
         for (size_t i = 0; i < buffer->run.count; i++)
             fds[i] = buffer->run.class->segments[buffer->run.first + i].fd;
     }
-    if (is_import(buffer))
+    if (buffer->source == BUFFER_IMPORT)
         return reply_descriptors(client, msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+    if (buffer->source == BUFFER_FOREIGN)
+        return reply_descriptors(client, msgid, &msg_buffer_import_device_result_type,
+                                 &(struct msg_buffer_import_device_result){result.buffer, result.device}, NULL, 0);
     return reply_descriptors(client, msgid, &msg_buffer_create_result_type, &result, fds, result.fds);
 }
 

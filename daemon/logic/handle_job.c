@@ -260,6 +260,14 @@ static int check_queues(struct call *call)
     return -EAGAIN;
 }
 
+static int check_quota(struct call *call)
+{
+    int r = user_check(call->client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
+    if (r)
+        call->error.retry_ms = retry_ms(scheduler_user_backlog_us(&call->service->scheduler, call->client->lane.share));
+    return r;
+}
+
 int check_submission(struct call *call)
 {
     const struct client *client = call->client;
@@ -368,7 +376,7 @@ int job_admit(struct call *call, const struct msg_job_submit_params *params, str
     struct buffer *input, *output, *coefficients = NULL;
     int r = check_queues(call);
     if (!r)
-        r = user_check(call->client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
+        r = check_quota(call);
     if (!r)
         r = find_buffer(call, "input", params->input.buffer, &input);
     if (!r)

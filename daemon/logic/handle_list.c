@@ -127,14 +127,23 @@ static void add_buffers(const struct client *client, struct msg_client_row *out)
 static void describe_client(const struct call *call, const struct client *client, struct msg_client_row *out)
 {
     const struct client_tally *tally = &client->tally;
+    const struct user *user = client->user;
     *out = (struct msg_client_row){
         .client = client->number,
-        .user = client->user->uid,
+        .user = user->uid,
         .age_us = call->service->ops->now_us(call->service->context) - client->opened_us,
         .jobs_done = tally->jobs_done,
         .rows_scanned = tally->rows_scanned,
         .samples_scanned = tally->samples_scanned,
         .device_busy_us = tally->device_busy_us,
+        .user_host_bytes = user->used[QUOTA_HOST_MEMORY],
+        .quota_host_bytes = user->most[QUOTA_HOST_MEMORY],
+        .user_device_bytes = user->used[QUOTA_DEVICE_MEMORY],
+        .quota_device_bytes = user->most[QUOTA_DEVICE_MEMORY],
+        .user_jobs = user->used[QUOTA_JOBS],
+        .quota_jobs = user->most[QUOTA_JOBS],
+        .user_connections = user->used[QUOTA_CONNECTIONS],
+        .quota_connections = user->most[QUOTA_CONNECTIONS],
     };
     add_jobs(client, out);
     add_buffers(client, out);

@@ -129,7 +129,11 @@ class Watch(unittest.TestCase):
         self.assertEqual(client["jobs_running"], 1)
         self.assertGreater(client["jobs_queued"], 32)
         self.assertGreater(client["device_busy_us"], 0)
-        self.assertRegex(self.scanctl("clients"), rf"(?m)^ +{client['client']} +\S+ +{os.getpid()} .* test$")
+        self.assertEqual((client["user_device_bytes"], client["quota_device_bytes"]), (256 << 20, 16 << 30))
+        self.assertEqual((client["user_jobs"], client["quota_jobs"]), (len(jobs), 2048))
+        text = self.scanctl("clients")
+        self.assertRegex(text, rf"(?m)^ +{client['client']} +\S+ +{os.getpid()} .* test$")
+        self.assertRegex(text, r"(?m)^\S+ +2 of 256 +\d+ of 2,048 +0 B of 16\.0 GiB +256\.0 MiB of 16\.0 GiB$")
         work.client.close()
         self.assertTrue(eventually(lambda: not self.ask("jobs")))
         self.assertEqual(len(self.ask("clients")), 1)  # scanctl itself

@@ -162,7 +162,8 @@ static void answer_import_device(struct fake *fake, struct fake_client *client, 
     fake->imported_offset = params.offset;
     fake->imported_allocation = params.allocation;
     *buffer = (struct fake_buffer){.id = ++fake->next_buffer, .size_bytes = params.size};
-    send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+    struct msg_buffer_import_device_result result = {buffer->id, fake->imported_device + 1};
+    send_result(client, message->msgid, &msg_buffer_import_device_result_type, &result, NULL, 0);
 }
 
 static void answer_export(struct fake *fake, struct fake_client *client, const struct message *message)
@@ -360,7 +361,8 @@ static void answer_clients(const struct fake *fake, struct fake_client *client, 
     result.next = from < FAKE_LISTED || fake->loop ? from + LIMIT_MAPS : 0;
     for (uint32_t i = 0; i < LIMIT_MAPS; i++) {
         struct msg_client_row *row = &result.clients[i];
-        *row = (struct msg_client_row){.client = from + i, .user = 1001, .pid = 17, .device_busy_us = 99};
+        *row = (struct msg_client_row){
+            .client = from + i, .user = 1001, .pid = 17, .device_busy_us = 99, .user_jobs = 5, .quota_jobs = 6};
         snprintf(row->name, sizeof row->name, "name%s", ending(fake));
     }
     if (fake->loop)

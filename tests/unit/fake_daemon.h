@@ -78,6 +78,7 @@ struct fake {
     atomic_int then_count, then_op;   /* its further steps, and the operator of the last one; -1: none */
     /* Of the last device memory imported; the handle's first byte, or -1. */
     atomic_int imported_handle;
+    atomic_uint imported_device; /* where it is said to be */
     atomic_ullong imported_offset, imported_allocation;
     atomic_ullong random;
     /* The thread's own. */

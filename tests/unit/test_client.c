@@ -141,6 +141,7 @@ static void test_clients(void)
     CHECK_EQ(scand_clients(session, 0, clients, 2 * LIMIT_MAPS, &count, &next), SCAND_OK);
     CHECK(count == 2 * LIMIT_MAPS && next == 2 * LIMIT_MAPS + 1);
     CHECK(clients[63].client == 64 && clients[63].user == 1001 && clients[63].pid == 17);
+    CHECK(clients[63].user_jobs == 5 && clients[63].quota_jobs == 6);
     CHECK(clients[63].device_busy_us == 99 && strcmp(clients[63].name, "name") == 0);
     CHECK_EQ(scand_clients(session, 2, clients, 1, &count, &next), SCAND_OK);
     CHECK(count == 1 && clients[0].client == 2 && next == 3);

@@ -23,8 +23,10 @@ static struct scand_buffer *shared(enum scand_sharing sharing)
 static void imports_by_handle(void)
 {
     rig_begin();
+    fake.imported_device = 3;
     struct scand_buffer *buffer = import(512);
     REQUIRE(buffer);
+    CHECK_EQ(scand_buffer_device(buffer), 3);
     CHECK_EQ(fake.imported_handle, 42);
     CHECK_EQ(fake.imported_offset, 512);
     CHECK_EQ(scand_buffer_size(buffer), BYTES);

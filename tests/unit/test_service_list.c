@@ -158,6 +158,30 @@ static void clients_are_listed(void)
     rig_end();
 }
 
+/* What a user has on all connections, on each of them; what it may have is as the settings say. */
+static void clients_show_quotas(void)
+{
+    uint64_t buffer;
+    struct caller *anna = begin_with_buffer(&buffer), *again = user_greet(ANNA), *bert = user_greet(BERT);
+    struct grants grants = {.standard = {.weight = 1, .most = {1, 2, 3, 4}}};
+    uint64_t host_bytes = anna->client->user->used[QUOTA_HOST_MEMORY];
+    user_create(again, 1000, SCAND_PLACE_DEVICE);
+    submit(anna, buffer, 4, 0);
+    service_configure(&rig.service, &grants);
+    struct msg_clients_result all = clients_from(bert, 0);
+    CHECK_EQ(all.clients_count, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct msg_client_row *row = &all.clients[i];
+        bool annas = i < 2;
+        CHECK(row->user_host_bytes == (annas ? host_bytes : 0) && row->quota_host_bytes == 1);
+        CHECK(row->user_device_bytes == (annas ? 1000 : 0) && row->quota_device_bytes == 2);
+        CHECK(row->user_jobs == annas && row->quota_jobs == 3);
+        CHECK(row->user_connections == (annas ? 2 : 1) && row->quota_connections == 4);
+    }
+    CHECK(host_bytes > 0);
+    rig_end();
+}
+
 static void clients_come_in_pages(void)
 {
     struct client *others[LIMIT_MAPS];
@@ -326,10 +350,19 @@ static void old_traces_are_forgotten(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(jobs_are_listed),     TEST(one_pass_is_named_alone),  TEST(jobs_come_in_pages),
-        TEST(pages_mix_clients),   TEST(clients_are_listed),       TEST(clients_come_in_pages),
-        TEST(details_are_private), TEST(who_may_cancel),           TEST(times_are_counted),
-        TEST(ends_are_traced),     TEST(old_traces_are_forgotten), TEST_END,
+        TEST(jobs_are_listed),
+        TEST(one_pass_is_named_alone),
+        TEST(jobs_come_in_pages),
+        TEST(pages_mix_clients),
+        TEST(clients_are_listed),
+        TEST(clients_show_quotas),
+        TEST(clients_come_in_pages),
+        TEST(details_are_private),
+        TEST(who_may_cancel),
+        TEST(times_are_counted),
+        TEST(ends_are_traced),
+        TEST(old_traces_are_forgotten),
+        TEST_END,
     };
     return test_main(argc, argv, tests);
 }

@@ -43,12 +43,13 @@ static const char *create_refused(struct caller *user, enum scand_place place, e
 
 static uint64_t import(struct caller *user, const struct msg_buffer_import_device_params *params, int fd)
 {
-    struct msg_buffer_id id = {0};
+    struct msg_buffer_import_device_result result = {0};
     uint32_t msgid = ask_with(user, METHOD_buffer_import_device, params, &fd, fd >= 0);
     CHECK_EQ(rig.work_count, 1); /* opening may take its time */
     rig_run_work();
-    CHECK(answered(user, msgid, METHOD_buffer_import_device, &id));
-    return id.buffer;
+    CHECK(answered(user, msgid, METHOD_buffer_import_device, &result));
+    CHECK_EQ(result.device, user->client->buffers->device->number + 1); /* on the wire it counts from 0 */
+    return result.buffer;
 }
 
 static const char *import_refused(struct caller *user, struct msg_buffer_import_device_params params,
@@ -188,8 +189,9 @@ static void imports_on_several_devices(void)
     manual_fail(&rig.manual, MANUAL_SHARE, 1, -ENODEV);
     manual_fail(&rig.second, MANUAL_SHARE, 1, -ENODEV);
     CHECK_CONTAINS(import_refused(user, by_handle, SCAND_INVALID), "another GPU than this daemon's");
-    manual_fail(&rig.manual, MANUAL_SHARE, 1, -EINVAL);
-    CHECK_CONTAINS(import_refused(user, by_handle, SCAND_INVALID), "planned failure");
+    manual_fail(&rig.manual, MANUAL_SHARE, 1, -ENODEV);
+    manual_fail(&rig.second, MANUAL_SHARE, 1, -EINVAL);
+    CHECK_CONTAINS(import_refused(user, by_handle, SCAND_INVALID), "planned failure (device 1, manual device)");
     rig_end();
 }
 

@@ -86,6 +86,12 @@ struct scand_client_info {
     uint64_t jobs_queued, jobs_running, jobs_done;
     uint64_t rows_scanned, samples_scanned;
     uint64_t device_busy_us; /* its share of the time for which the device had work */
+    /* What its user has on all connections, and may have; zeros where a daemon does not say. Host memory counts in
+     * whole pieces of the daemon's pool. */
+    uint64_t user_host_bytes, quota_host_bytes;
+    uint64_t user_device_bytes, quota_device_bytes;
+    uint64_t user_jobs, quota_jobs;
+    uint64_t user_connections, quota_connections;
 };
 
 /* A job of any program, or a chunk of one, that has ended. Times are microseconds of the daemon's monotonic clock. */
@@ -218,7 +224,8 @@ void scand_disconnect(struct scand *daemon);
 
 /* What went wrong in the last call that failed on this connection. Lives until the next call. */
 const char *scand_message(const struct scand *daemon);
-/* After SCAND_BUSY: milliseconds after which a new try makes sense, 0 when unknown. */
+/* After SCAND_BUSY, or SCAND_QUOTA because of too many jobs: milliseconds after which a new try makes sense, 0 when
+ * unknown. */
 uint32_t scand_retry_ms(const struct scand *daemon);
 
 const char *scand_status_word(int status); /* "busy" */
@@ -306,6 +313,8 @@ int scand_buffer_export(struct scand_buffer *buffer, struct scand_export *out);
 
 void *scand_buffer_data(const struct scand_buffer *buffer); /* NULL for device memory */
 uint64_t scand_buffer_size(const struct scand_buffer *buffer);
+/* The number of the device whose memory it is; -1 for host memory, and where a daemon does not say. */
+int scand_buffer_device(const struct scand_buffer *buffer);
 /* Unmaps and gives back. Jobs that use it go on; the daemon keeps it for as long as they run. */
 int scand_buffer_release(struct scand_buffer *buffer);
 
