@@ -8,6 +8,7 @@ struct run {
     struct reduce_options *options;
     struct array array, result;
     struct plan plan;
+    struct ragged ragged; /* with --offsets */
     struct input input;
     struct output output;
     struct json json;
@@ -17,7 +18,7 @@ struct run {
     uint64_t elapsed_us;
 };
 
-/* The array of the results: without the axis, in this machine's byte order. */
+/* The array of the results: without the axis, or of a row each, in this machine's byte order. */
 static void result_make(struct run *run)
 {
     const struct array *array = &run->array;
@@ -28,7 +29,7 @@ static void result_make(struct run *run)
         if (i != run->axis)
             result->shape[result->rank++] = array->shape[i];
     if (result->rank == 0)
-        result->shape[result->rank++] = 1;
+        result->shape[result->rank++] = run->options->offsets_path ? run->ragged.rows : 1;
 }
 
 static void report_begin(struct run *run)
@@ -52,12 +53,13 @@ static void report_end(struct run *run, const struct scand_device *device)
 {
     struct json *json = &run->json;
     const struct scand_times *times = &run->pieces.times;
-    uint64_t rows = run->plan.records * run->plan.inner;
-    uint64_t input_bytes = rows * run->plan.length * array_sample_bytes(&run->array);
+    bool ragged = run->options->offsets_path;
+    uint64_t records = run->plan.records * run->plan.inner;
+    uint64_t input_bytes = records * run->plan.length * array_sample_bytes(&run->array);
     if (!run->options->output_path)
         json_close(json, ']');
-    json_unsigned(json, "rows", rows);
-    json_unsigned(json, "samples", run->plan.length);
+    json_unsigned(json, "rows", ragged ? run->ragged.rows : records);
+    json_unsigned(json, "samples", ragged ? run->ragged.longest : run->plan.length);
     json_text(json, "device", device->name);
     json_text(json, "backend", device->backend);
     json_unsigned(json, "input_bytes", input_bytes);
@@ -77,14 +79,19 @@ static void report_end(struct run *run, const struct scand_device *device)
 static int run_samples(struct run *run, struct scand *daemon, struct fault *fault)
 {
     const struct reduce_options *options = run->options;
-    if (!array_sample_count(&run->array))
+    if (!array_sample_count(&run->array) && !run->ragged.rows)
         return input_expect_end(&run->input, fault);
-    plan_make_reduce(&run->plan, &run->array, run->axis, options->output_dtype);
+    if (options->offsets_path)
+        plan_make_ragged_reduce(&run->plan, &run->array, run->ragged.longest, ragged_take_max(&run->ragged),
+                                options->output_dtype);
+    else
+        plan_make_reduce(&run->plan, &run->array, run->axis, options->output_dtype);
     run->printer.json = options->common.json ? &run->json : NULL;
     run->pieces = (struct pieces){
         .daemon = daemon,
         .array = &run->array,
         .plan = &run->plan,
+        .ragged = options->offsets_path ? &run->ragged : NULL,
         .reduce = &options->reduce,
         .result = &run->result,
         .input = &run->input,
@@ -121,7 +128,9 @@ static int run_input(struct run *run, struct fault *fault)
         result = reduce_options_types(options, &run->array, fault);
     if (!result)
         result = axis_resolve(options->axis, options->input_path, run->array.rank, &run->axis, fault);
-    if (!result && run->array.shape[run->axis] == 0)
+    if (!result && options->offsets_path)
+        result = ragged_read(&run->ragged, options->offsets_path, &run->array, fault);
+    if (!result && run->array.shape[run->axis] == 0 && !options->offsets_path)
         result =
             fault_set(fault, EX_DATAERR, "%s: its rows have no samples; there is nothing to reduce", run->input.name);
     if (!result)
@@ -155,6 +164,7 @@ int command_reduce(int argc, char **argv, struct common_options *common, struct 
     if (result)
         return result;
     result = run_input(&run, fault);
+    ragged_free(&run.ragged);
     input_close(&run.input);
     return result;
 }

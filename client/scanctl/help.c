@@ -51,6 +51,7 @@ static const char reduce_help[] =
     "  -o, --output OUT        the results' file, or - for standard output\n"
     "      --algorithm NAME    a reduction of the tutorials, see scanctl kernels: f32 along the last axis\n"
     "      --output-dtype TYPE the results' [f64; integers: sums in 64 bits, min and max as IN]\n"
+    "      --offsets FILE      rows of differing lengths, as for scanctl scan: a number for each\n"
     "      --axis N            the axis to reduce, from 0; negative ones count from the last [-1]\n"
     "      --format FORM       raw | npy | su [by IN's extension, else raw]\n"
     "      --shape A,B,...     of raw samples, the last axis dense\n"

@@ -170,6 +170,15 @@ int take_coefficient(const char *option, double *coefficient, const char *text, 
     return 0;
 }
 
+int take_offsets(const char **path, const char *argument, struct fault *fault)
+{
+    if (!*argument || !strcmp(argument, "-"))
+        return fault_set(fault, EX_USAGE, "--offsets is \"%s\"; give a file, .npy or raw integers of 64 bits",
+                         argument);
+    *path = argument;
+    return 0;
+}
+
 int take_file_option(struct array_hints *hints, int option, const char *argument, struct fault *fault)
 {
     int format, dtype = 0;
@@ -234,11 +243,7 @@ static int take_option(void *context, int option, const char *argument, struct f
         options->coefficients_path = argument;
         return 0;
     case OPTION_OFFSETS:
-        if (!*argument || !strcmp(argument, "-"))
-            return fault_set(fault, EX_USAGE, "--offsets is \"%s\"; give a file, .npy or raw integers of 64 bits",
-                             argument);
-        options->offsets_path = argument;
-        return 0;
+        return take_offsets(&options->offsets_path, argument, fault);
     case OPTION_PRIORITY:
         return take_priority(&scan->priority, argument, fault);
     case OPTION_DEADLINE:

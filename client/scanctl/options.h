@@ -23,7 +23,8 @@ struct common_options {
 struct reduce_options {
     struct common_options common;
     const char *input_path;
-    const char *output_path; /* NULL: the results are printed */
+    const char *output_path;  /* NULL: the results are printed */
+    const char *offsets_path; /* NULL: rows of one length */
     struct array_hints hints;
     struct scand_reduce reduce;    /* but for its tensors and axis */
     enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
@@ -95,11 +96,13 @@ int scan_options_types(struct scan_options *options, const struct array *array, 
 int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct fault *fault);
 int reduce_options_types(struct reduce_options *options, const struct array *array, struct fault *fault);
 
-/* What both take: a word out of a list of types.h, how urgent it is, an axis, and what is said of a file. */
+/* What both take: a word out of a list of types.h, how urgent it is, a file of offsets, an axis, and what is said of a
+ * file. */
 int take_word(const char *option, const struct words *words, const char *word, size_t length, int *out,
               struct fault *fault);
 int take_priority(enum scand_priority *priority, const char *word, struct fault *fault);
 int take_deadline(uint32_t *deadline_ms, const char *text, struct fault *fault);
+int take_offsets(const char **path, const char *argument, struct fault *fault);
 int take_axis(int64_t *axis, const char *text, struct fault *fault);
 int take_file_option(struct array_hints *hints, int option, const char *argument, struct fault *fault);
 /* `option` is what messages call it. */

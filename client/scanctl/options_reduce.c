@@ -15,6 +15,7 @@ static const struct option reduce_table[] = {
     {"shape", required_argument, NULL, OPTION_SHAPE},
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"byte-order", required_argument, NULL, OPTION_BYTE_ORDER},
+    {"offsets", required_argument, NULL, OPTION_OFFSETS},
     {"priority", required_argument, NULL, OPTION_PRIORITY},
     {"deadline", required_argument, NULL, OPTION_DEADLINE},
     {"output", required_argument, NULL, 'o'},
@@ -51,6 +52,8 @@ static int take_option(void *context, int option, const char *argument, struct f
         return take_priority(&options->reduce.priority, argument, fault);
     case OPTION_DEADLINE:
         return take_deadline(&options->reduce.deadline_ms, argument, fault);
+    case OPTION_OFFSETS:
+        return take_offsets(&options->offsets_path, argument, fault);
     case OPTION_AXIS:
         return take_axis(&options->axis, argument, fault);
     case OPTION_OUTPUT_DTYPE:

@@ -45,12 +45,19 @@ static int piece_read(struct pieces *pieces, const struct slot *slot, struct fau
                         data + plan_coefficients_offset(plan, pieces->records), fault);
 }
 
+/* Records of the output: rows that differ in length have one result each. */
+static uint64_t piece_results(const struct pieces *pieces, const struct slot *slot)
+{
+    return pieces->ragged && pieces->reduce ? slot->rows : slot->count;
+}
+
 /* Writes a piece's result; swaps it in the buffer, which is not needed any more. */
 static int piece_write(struct pieces *pieces, const struct slot *slot, struct fault *fault)
 {
     const struct side *side = &pieces->plan->output;
     const struct array *result_array = pieces->result ? pieces->result : pieces->array;
-    uint64_t size_bytes = slot->count * side->record_bytes, block = block_bytes(result_array, side->sample_bytes);
+    uint64_t size_bytes = piece_results(pieces, slot) * side->record_bytes,
+             block = block_bytes(result_array, side->sample_bytes);
     char *data = (char *)scand_buffer_data(slot->buffer) + plan_output_offset(pieces->plan, pieces->records);
     if (pieces->printer) {
         printer_put(pieces->printer, side->dtype, data, size_bytes / side->sample_bytes);
@@ -74,15 +81,16 @@ static void piece_progress(void *context, uint64_t rows_done, uint64_t rows)
 }
 
 /* Tells a job on ragged rows where they lie. */
-static void piece_offsets(const struct pieces *pieces, const struct slot *slot, struct scand_tensor *tensor)
+static void piece_offsets(const struct pieces *pieces, const struct slot *slot, struct scand_scan *scan)
 {
     uint64_t *offsets = scand_buffer_data(slot->offsets);
     const uint64_t *from = pieces->ragged->offsets + slot->first_row;
     for (uint64_t i = 0; i <= slot->rows; i++)
         offsets[i] = from[i] - from[0];
-    *tensor =
+    scan->offsets =
         (struct scand_tensor){.buffer = slot->offsets, .dtype = SCAND_DTYPE_U64, .rank = 1, .shape = {slot->rows + 1}};
-    scand_tensor_pack(tensor);
+    scand_tensor_pack(&scan->offsets);
+    scan->output.shape[0] = piece_results(pieces, slot);
 }
 
 /* Submits what is in the slot's buffer. */
@@ -95,7 +103,7 @@ static int piece_submit(struct pieces *pieces, struct slot *slot, struct fault *
     slot->task.progress = pieces->progress.wanted ? piece_progress : NULL;
     plan_tensors(pieces->plan, slot->buffer, pieces->records, slot->count, &slot->task.scan);
     if (pieces->ragged)
-        piece_offsets(pieces, slot, &slot->task.scan.offsets);
+        piece_offsets(pieces, slot, &slot->task.scan);
     return task_start(&slot->task, fault);
 }
 
@@ -119,8 +127,9 @@ static int piece_start(struct pieces *pieces, struct slot *slot, uint64_t first,
 {
     bool has_coefficients = pieces->plan->has_coefficients;
     piece_take(pieces, slot, first);
-    if (!slot->count) { /* rows without samples */
+    if (!slot->count && !pieces->reduce) { /* rows without samples, where those are all that comes out */
         pieces->rows_done += slot->rows;
+        slot->rows = 0;
         return 0;
     }
     slot->position = pieces->input->position;
@@ -203,7 +212,7 @@ static void times_add(struct scand_times *sum, const struct scand_times *times)
 static int piece_finish(struct pieces *pieces, struct slot *slot, struct fault *fault)
 {
     struct scand_times times = {0};
-    if (!slot->count)
+    if (!slot->rows)
         return 0;
     int result = piece_wait(pieces, slot, &times, fault);
     if (!result)
@@ -213,7 +222,7 @@ static int piece_finish(struct pieces *pieces, struct slot *slot, struct fault *
     times_add(&pieces->times, &times);
     pieces->job_count++;
     pieces->rows_done += slot->rows;
-    slot->count = 0;
+    slot->rows = 0;
     progress_update(&pieces->progress, pieces->rows_done);
     return 0;
 }
@@ -256,31 +265,43 @@ static int buffers_create(struct pieces *pieces, struct fault *fault)
         return first_buffer_fault(pieces, status, fault);
     pieces->slot_count = 1;
     uint64_t bytes = plan_buffer_bytes(pieces->plan, pieces->records);
-    if (pieces->records < pieces->plan->records &&
+    if ((pieces->records < pieces->plan->records || pieces->plan->results) &&
         !scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[1].buffer))
         pieces->slot_count = SLOTS;
     return 0;
 }
 
+/* Where there is no room beside a second piece, one after the other has to do. */
 static int offsets_create(struct pieces *pieces, struct fault *fault)
 {
-    int status = 0;
-    for (uint32_t i = 0; pieces->ragged && i < pieces->slot_count && !status; i++)
-        status =
-            scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST,
-                                (ragged_take_max(pieces->ragged) + 1) * sizeof(uint64_t), &pieces->slots[i].offsets);
-    return status ? remote_fault(pieces->daemon, status, "making room for offsets", fault) : 0;
+    uint64_t bytes = (ragged_take_max(pieces->ragged) + 1) * sizeof(uint64_t);
+    for (uint32_t i = 0; i < pieces->slot_count;) {
+        int status = scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[i].offsets);
+        if (!status)
+            i++;
+        else if (pieces->slot_count > 1)
+            scand_buffer_release(pieces->slots[--pieces->slot_count].buffer);
+        else
+            return remote_fault(pieces->daemon, status, "making room for offsets", fault);
+    }
+    return 0;
+}
+
+/* Ragged rows without samples may come after the last sample. */
+static bool is_more(const struct pieces *pieces, uint64_t first)
+{
+    return pieces->ragged ? pieces->rows_begun < pieces->ragged->rows : first < pieces->plan->records;
 }
 
 int pieces_run(struct pieces *pieces, struct fault *fault)
 {
     uint64_t first = 0, piece = 0;
     int result = buffers_create(pieces, fault);
-    if (!result)
+    if (!result && pieces->ragged)
         result = offsets_create(pieces, fault);
     progress_begin(&pieces->progress,
                    pieces->ragged ? pieces->ragged->rows : pieces->plan->records * pieces->plan->inner);
-    while (!result && first < pieces->plan->records) {
+    while (!result && is_more(pieces, first)) {
         struct slot *slot = &pieces->slots[piece % pieces->slot_count];
         result = piece_finish(pieces, slot, fault);
         if (!result)

@@ -21,11 +21,11 @@
 /* A buffer of the daemon, and the piece in it. */
 struct slot {
     struct scand_buffer *buffer;
-    uint64_t first, count; /* records; count 0: nothing to be finished */
+    uint64_t first, count; /* records */
     uint64_t position;     /* of the piece in the input */
     uint64_t coefficients_position;
-    uint32_t tries; /* submissions */
-    uint64_t first_row, rows;
+    uint32_t tries;               /* submissions */
+    uint64_t first_row, rows;     /* rows 0: nothing to be finished */
     struct scand_buffer *offsets; /* of ragged rows, counted from the piece's first sample */
     struct task task;
 };

@@ -90,6 +90,14 @@ void plan_make_ragged(struct plan *plan, const struct array *array, uint64_t lon
     side_set(&plan->output, plan, output, output_bytes);
 }
 
+void plan_make_ragged_reduce(struct plan *plan, const struct array *array, uint64_t longest, uint64_t rows,
+                             enum scand_dtype output)
+{
+    plan_make_ragged(plan, array, longest, output);
+    plan->in_place = false;
+    plan->results = rows;
+}
+
 void plan_add_coefficients(struct plan *plan, const struct array *coefficients, uint32_t axis)
 {
     struct plan own;
@@ -103,7 +111,8 @@ void plan_add_coefficients(struct plan *plan, const struct array *coefficients, 
 
 uint64_t plan_piece_records(const struct plan *plan)
 {
-    uint64_t record_bytes = plan->input.record_bytes + (plan->in_place ? 0 : plan->output.record_bytes);
+    uint64_t record_bytes =
+        plan->input.record_bytes + (plan->in_place || plan->results ? 0 : plan->output.record_bytes);
     record_bytes += plan->has_coefficients ? plan->coefficients.record_bytes : 0;
     uint64_t records = PIECE_BYTES / record_bytes;
     return records < plan->least ? plan->least : records < plan->records ? records : plan->records;
@@ -128,7 +137,7 @@ uint64_t plan_buffer_bytes(const struct plan *plan, uint64_t records)
 {
     if (plan->has_coefficients)
         return plan_coefficients_offset(plan, records) + records * plan->coefficients.record_bytes;
-    return plan_output_offset(plan, records) + records * plan->output.record_bytes;
+    return plan_output_offset(plan, records) + (plan->results ? plan->results : records) * plan->output.record_bytes;
 }
 
 static void side_tensor(const struct side *side, const struct plan *plan, uint64_t count, struct scand_tensor *tensor)

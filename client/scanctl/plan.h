@@ -26,8 +26,9 @@ struct side {
 struct plan {
     uint64_t records, length, inner;
     bool in_place, has_coefficients;
-    bool ragged;    /* rows differ in length: records are samples, and each piece has rows of its own */
-    uint64_t least; /* records that a piece must be able to hold */
+    bool ragged;      /* rows differ in length: records are samples, and each piece has rows of its own */
+    uint64_t least;   /* records that a piece must be able to hold */
+    uint64_t results; /* records of the output that it must be able to hold; 0: as many as of the input */
     struct side input, output, coefficients;
 };
 
@@ -38,6 +39,10 @@ void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum
 
 /* The same for ragged rows, the longest of which has so many samples. */
 void plan_make_ragged(struct plan *plan, const struct array *array, uint64_t longest, enum scand_dtype output);
+
+/* And for their reduction, at most `rows` in a piece. The array may be without samples. */
+void plan_make_ragged_reduce(struct plan *plan, const struct array *array, uint64_t longest, uint64_t rows,
+                             enum scand_dtype output);
 
 /* Adds coefficients, an array of the same shape and order. */
 void plan_add_coefficients(struct plan *plan, const struct array *coefficients, uint32_t axis);

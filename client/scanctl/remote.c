@@ -62,6 +62,7 @@ static int task_submit(struct task *task)
     reduce.input = scan->input;
     reduce.output = scan->output;
     reduce.axis = scan->axis;
+    reduce.offsets = scan->offsets;
     return scand_submit_reduce(task->daemon, &reduce, task->progress, task->context, &task->job);
 }
 

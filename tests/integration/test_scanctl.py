@@ -319,6 +319,41 @@ class Results(ScanctlTest):
         message = '"reduction" is "mean", but "input.dtype" "i32" is of integers; allowed: sum, min, max'
         self.fail_with(64, message, "reduce", "--op", "mean", given, *words)
 
+    def test_reduce_ragged_rows(self):
+        """Rows with and without samples, in one piece, in several, and where there are no samples at all."""
+        noise = random.Random(6)
+        lengths = [noise.choice([0, 1, 16, 700, 20_000]) for _ in range(100)] + [0, 0]
+        offsets = list(itertools.accumulate(lengths, initial=0))
+        values = [float(noise.randrange(-3, 4)) for _ in range(offsets[-1])]
+        given = self.write("in.npy", npy_header((len(values),)) + packed(values))
+        words = ("--offsets", self.write("offsets", struct.pack(f"={len(offsets)}q", *offsets)))
+        for op in ("sum", "norm"):
+            expected = [self.REDUCTIONS[op](values[a:b]) for a, b in itertools.pairwise(offsets)]
+            printed = self.succeed("reduce", "--op", op, given, *words).decode().split()
+            self.assertEqual([float(text) for text in printed], expected)
+        self.succeed("reduce", "--op", "norm", given, *words, "-o", self.path("out.npy"))
+        self.assertIn(b"'shape': (102,)", self.read("out.npy")[:128])
+        self.assertEqual(floats(self.read("out.npy")[128:], "d"), expected)
+        report = json.loads(self.succeed("reduce", "--op", "sum", given, *words, "--json"))
+        self.assertEqual((report["rows"], report["samples"], len(report["results"])), (102, 20_000, 102))
+        empty = self.write("empty.npy", npy_header((0,)))
+        for count in (0, 3):
+            words = ("--offsets", self.write("offsets", struct.pack(f"={count + 1}q", *[0] * (count + 1))))
+            self.assertEqual(self.succeed("reduce", "--op", "sum", empty, *words), b"0\n" * count)
+
+    def test_reduce_ragged_rows_in_pieces(self):
+        """More rows than two jobs take, of which one has rows without samples only."""
+        cut, count, holes = 4_000_003, 6_000_000, (2 << 20) + 5
+        given = self.write("in.raw", packed([1.0]) * count)
+        offsets = array.array("q", [0] + [cut] * holes + [count] * 3)
+        words = ("--shape", count, "--offsets", self.write("offsets", offsets.tobytes()))
+        report = json.loads(self.succeed("reduce", "--op", "sum", given, *words, "-o", self.path("out.raw"), "--json"))
+        self.assertEqual((report["rows"], report["samples"]), (len(offsets) - 1, cut))
+        self.assertEqual(report["jobs"], 3)
+        result = array.array("d", self.read("out.raw"))
+        self.assertEqual(len(result), len(offsets) - 1)
+        self.assertEqual((result[0], result[holes], sum(result)), (cut, count - cut, count))
+
     def test_reduce_not_finite(self):
         given = self.write("in.raw", struct.pack("=4f", math.inf, 1, math.nan, 2))
         self.assertEqual(self.succeed("reduce", "--op", "max", given, "--shape", "2,2"), b"inf\nnan\n")
