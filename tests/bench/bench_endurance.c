@@ -344,8 +344,11 @@ static int run_idle(struct endurance *self)
     double wakes_per_s = (double)idle.wakes / (double)self->idle_s;
     double busy_percent = (double)idle.busy_ns / (double)self->idle_s / 1e7;
     bool restless = wakes_per_s > WAKES_PER_S_MAX || busy_percent > BUSY_PERCENT_MAX;
-    printf("idle for %" PRIu64 " s: %" PRIu64 " wake-ups (%.2f a second), %.4f %% of a core%s\n", self->idle_s,
+    printf("idle for %" PRIu64 " s: %" PRIu64 " wake-ups (%.2f a second), %.4f %% of a core%s", self->idle_s,
            idle.wakes, wakes_per_s, busy_percent, restless ? "  too much" : "");
+    if (idle.driver_wakes)
+        printf("; besides, %" PRIu64 " wake-ups of the CUDA driver's thread", idle.driver_wakes);
+    printf("\n");
     self->grew |= restless;
     return 0;
 }

@@ -3,7 +3,7 @@
  * first one's start to the last one's end, beside the same programs with CUDA contexts and pinned memory of their own
  * (fresh_own.cu).
  */
-#include <errno.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
-#include "tests/bench/fresh.h"
+#include "tests/bench/programs.h"
 #include "tests/bench/server.h"
 
 #define RUNS     15
@@ -90,21 +90,16 @@ static int time_first_result(const char *self, const char *socket, double *media
     return 0;
 }
 
+/* Not by fork, which would first copy the page tables of a program that has used CUDA. */
 static int run_programs(const char *const *arguments, double *milliseconds)
 {
     pid_t children[PROGRAMS];
     int count = 0, failed = 0;
     double begin_ms = bench_now_ms();
-    for (; count < PROGRAMS; count++) {
-        children[count] = fork();
-        if (children[count] == 0) {
-            execv(arguments[0], (char **)arguments);
-            _exit(127);
-        }
-        if (children[count] < 0)
-            break;
-    }
-    failed = count < PROGRAMS && client_fail("fork", strerror(errno));
+    for (; count < PROGRAMS && !failed; count += !failed)
+        failed = posix_spawn(&children[count], arguments[0], NULL, NULL, (char **)arguments, environ);
+    if (failed)
+        client_fail("fresh programs", strerror(failed));
     for (int i = 0; i < count; i++) {
         int status = 1;
         waitpid(children[i], &status, 0);
@@ -141,9 +136,7 @@ static int measure_programs(struct bench_table *table, const char *self, const c
     struct bench_row jobs = {.name = "ten jobs from each of four programs",
                              .shape = "2500 x 10000",
                              .accumulator = "f64"},
-                     own = {.name = "the same with CUDA contexts of their own",
-                            .shape = "2500 x 10000",
-                            .accumulator = "f64"};
+                     own = {.name = "the same with own CUDA contexts", .shape = "2500 x 10000", .accumulator = "f64"};
     if (time_programs((const char *const[]){self, "--fresh-jobs", socket, NULL}, RUNS, &jobs.milliseconds) ||
         (gpu && time_programs((const char *const[]){self, "--fresh-own", NULL}, OWN_RUNS, &own.milliseconds)))
         return 1;

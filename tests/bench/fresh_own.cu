@@ -7,7 +7,7 @@
 
 #include "kernels/plan.h"
 #include "kernels/scan_cuda_tuned.h"
-#include "tests/bench/fresh.h"
+#include "tests/bench/programs.h"
 
 #define STREAMS    4
 #define CHUNK_ROWS 209 /* 8 MiB, as the daemon's */

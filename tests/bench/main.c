@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "tests/bench/bench.h"
-#include "tests/bench/fresh.h"
+#include "tests/bench/programs.h"
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -77,9 +77,8 @@ static const struct program {
     const char *word;
     int (*main)(int argc, char **argv);
 } programs[] = {
-    {"endurance", measure_endurance},
-    {"--fresh-client", fresh_client},
-    {"--fresh-jobs", fresh_jobs},
+    {"endurance", measure_endurance}, {"--fresh-client", fresh_client},
+    {"--fresh-jobs", fresh_jobs},     {"--load", load_clients},
 #ifdef SCAND_HAVE_CUDA
     {"--fresh-own", fresh_own},
 #endif

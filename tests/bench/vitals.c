@@ -66,6 +66,18 @@ bool vitals_read(pid_t pid, struct vitals *out)
     return read && count_lines(pid, "maps", &out->mappings) && count_files(pid, "fd", &out->descriptors);
 }
 
+/* "cuda-EvtHandlr", which looks at its descriptors ten times a second. */
+static bool is_drivers(pid_t pid, const char *thread)
+{
+    char name[NAME_BYTES], comm[sizeof "cuda"] = "";
+    snprintf(name, sizeof name, "task/%s/comm", thread);
+    FILE *file = open_of(pid, name);
+    bool read = file && fgets(comm, sizeof comm, file);
+    if (file)
+        fclose(file);
+    return read && strcmp(comm, "cuda") == 0;
+}
+
 static bool thread_add(pid_t pid, const char *thread, struct activity *out)
 {
     char name[NAME_BYTES];
@@ -82,7 +94,7 @@ static bool thread_add(pid_t pid, const char *thread, struct activity *out)
         fclose(times);
     if (!read)
         return false;
-    out->wakes += wakes;
+    *(is_drivers(pid, thread) ? &out->driver_wakes : &out->wakes) += wakes;
     out->busy_ns += busy_ns;
     return true;
 }
@@ -123,6 +135,7 @@ static bool daemon_activity(pid_t supervisor, struct activity *out)
     if (!child_of(supervisor, &pid) || !activity_read(pid, &worker) || !activity_read(supervisor, out))
         return false;
     out->wakes += worker.wakes;
+    out->driver_wakes += worker.driver_wakes;
     out->busy_ns += worker.busy_ns;
     return true;
 }
@@ -135,6 +148,8 @@ bool daemon_watch(pid_t supervisor, unsigned seconds, struct activity *out)
     sleep(seconds);
     if (!daemon_activity(supervisor, &after))
         return false;
-    *out = (struct activity){after.wakes - before.wakes, after.busy_ns - before.busy_ns};
+    *out = (struct activity){.wakes = after.wakes - before.wakes,
+                             .driver_wakes = after.driver_wakes - before.driver_wakes,
+                             .busy_ns = after.busy_ns - before.busy_ns};
     return true;
 }

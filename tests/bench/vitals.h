@@ -17,8 +17,9 @@ struct vitals {
 
 /* What a process has done since its threads began. */
 struct activity {
-    uint64_t wakes;   /* switches to one of its threads that had waited */
-    uint64_t busy_ns; /* processor time of all of them */
+    uint64_t wakes;        /* switches to one of its threads that had waited */
+    uint64_t driver_wakes; /* to one of those that the CUDA driver has made for itself */
+    uint64_t busy_ns;      /* processor time of all of them */
 };
 
 /* Each returns false when /proc does not have it. */

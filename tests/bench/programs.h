@@ -1,9 +1,9 @@
 /*
- * Programs that bench_fresh.c starts: each is scand-bench with a hidden word. They take its command line from that word
- * on and return its exit status.
+ * Programs that bench_fresh.c and `look` start: each is scand-bench with a hidden word. They take its command line from
+ * that word on and return its exit status.
  */
-#ifndef TESTS_BENCH_FRESH_H
-#define TESTS_BENCH_FRESH_H
+#ifndef TESTS_BENCH_PROGRAMS_H
+#define TESTS_BENCH_PROGRAMS_H
 
 #include "tests/bench/client.h"
 
@@ -20,6 +20,9 @@ int fresh_client(int argc, char **argv);
 int fresh_jobs(int argc, char **argv);
 /* CUDA. --fresh-own: the same without a daemon. */
 int fresh_own(int argc, char **argv);
+
+/* --load SOCKET SECONDS: see load.c. */
+int load_clients(int argc, char **argv);
 
 #ifdef __cplusplus
 }
