@@ -59,6 +59,8 @@ static void add_submit(void)
         .progress = 1,
         .demean = 1,
         .algorithm = "kogge-stone",
+        .then = {{.passes = {SCAND_PASS_BACKWARD}, .passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5}},
+        .then_count = 1,
     };
     struct encoded out = next_room();
     encode_request(&out, 70000, METHOD_job_submit, &msg_job_submit_params_type, &submit);

@@ -71,6 +71,9 @@ static struct msg_job_submit_params some_job(const struct caller *user)
     params.progress = below(2);
     params.priority = (uint32_t)below(SCAND_PRIORITY_COUNT);
     params.deadline_ms = below(4);
+    params.then_count = (uint32_t)below(3);
+    for (uint32_t i = 0; i < params.then_count; i++)
+        params.then[i].passes_count = 1 + (uint32_t)below(2);
     return params;
 }
 
