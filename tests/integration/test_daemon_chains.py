@@ -184,6 +184,23 @@ class Chains(ChainsTest):
         self.assertEqual(unpack_f32(memory.read()), row)
         client.call("job.submit", {**scan(tensor(memory.buffer, [20])), "then": []})
 
+    def test_in_a_batch(self):
+        """Chains among other small jobs, all of which may share a launch."""
+        client = self.client()
+        memory, target = client.create(4 * 8000), client.create(4 * 8000)
+        self.fill(memory)
+        jobs = [scan(tensor(memory.buffer, [1000], offset=4000 * i), tensor(target.buffer, [1000], offset=4000 * i)) for i in range(8)]
+        thens = [FLOAT_STEPS[i : 2 * i] if i % 3 else [] for i in range(8)]
+        for job, then in zip(jobs, thens):
+            client.call("job.submit", job)
+            for step in then:
+                client.call("job.submit", {**job, "input": job["output"], **step})
+        expected = target.read()
+        target.write(bytes(target.size))
+        done = client.call("job.batch", jobs=[{**job, "then": then} for job, then in zip(jobs, thens)])["jobs"]
+        self.assertFalse([it for it in done if "error" in it])
+        self.assertTrue(target.read() == expected)
+
     def test_nothing_to_scan(self):
         client = self.client()
         memory = client.create(64)
