@@ -9,8 +9,8 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
-#include "tests/bench/server.h"
 #include "tests/bench/team.h"
+#include "tests/server.h"
 
 #define SAMPLES     1000
 #define ROUND_TRIPS 4000

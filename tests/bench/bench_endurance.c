@@ -21,9 +21,9 @@
 
 #include "protocol/limits.h"
 #include "tests/bench/bench.h"
-#include "tests/bench/server.h"
 #include "tests/bench/visits.h"
 #include "tests/bench/vitals.h"
+#include "tests/server.h"
 
 #define PIPELINES     8
 #define PIPELINE_JOBS 64 /* of each, under way at a time */
@@ -339,7 +339,7 @@ static int run_parts(struct endurance *self)
 static int run_idle(struct endurance *self)
 {
     struct activity idle;
-    if (!daemon_watch(self->server.pid, (unsigned)self->idle_s, &idle))
+    if (!daemon_watch(&self->server, (unsigned)self->idle_s, &idle))
         return visit_fail("/proc of the daemon", strerror(errno));
     double wakes_per_s = (double)idle.wakes / (double)self->idle_s;
     double busy_percent = (double)idle.busy_ns / (double)self->idle_s / 1e7;
@@ -377,7 +377,8 @@ static int start(struct endurance *self, const char *scand)
         return visit_fail("connect", scand_connect_message());
     scand_disconnect(daemon);
     sleep_ms(LOOK_MS);
-    return child_of(self->server.pid, &self->worker) ? 0 : visit_fail("the daemon's worker", "it is not in /proc");
+    self->worker = server_worker(&self->server);
+    return self->worker ? 0 : visit_fail("the daemon's worker", "it is not in /proc");
 }
 
 /* Each of many at once needs two descriptors here. */

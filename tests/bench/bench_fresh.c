@@ -15,7 +15,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/programs.h"
-#include "tests/bench/server.h"
+#include "tests/server.h"
 
 #define RUNS     15
 #define PROGRAMS 4

@@ -4,8 +4,8 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
-#include "tests/bench/server.h"
 #include "tests/bench/vitals.h"
+#include "tests/server.h"
 
 #define SETTLE_S 1 /* after the last client: memory of other users' is replaced on a helper thread */
 #define IDLE_S   10
@@ -23,7 +23,7 @@ int bench_idle(struct bench_table *table, const struct server *server)
 {
     struct activity idle;
     sleep(SETTLE_S);
-    if (!daemon_watch(server->pid, IDLE_S, &idle))
+    if (!daemon_watch(server, IDLE_S, &idle))
         return client_fail("idle daemon", "/proc does not tell what it does");
     struct bench_row busy = {.name = "idle daemon: core time in 10 s", .target = IDLE_S};
     busy.milliseconds = (double)idle.busy_ns / 1e6;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "tests/bench/bench.h"
-#include "tests/bench/server.h"
+#include "tests/server.h"
 
 int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second)
 {

@@ -9,8 +9,8 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
-#include "tests/bench/server.h"
 #include "tests/bench/team.h"
+#include "tests/server.h"
 
 #define CLIENTS    4
 #define FIRST_USER 65531

@@ -114,25 +114,10 @@ bool activity_read(pid_t pid, struct activity *out)
     return read;
 }
 
-bool child_of(pid_t pid, pid_t *out)
-{
-    char name[NAME_BYTES];
-    snprintf(name, sizeof name, "task/%d/children", (int)pid);
-    FILE *file = open_of(pid, name);
-    int child;
-    bool read = file && fscanf(file, "%d", &child) == 1;
-    if (file)
-        fclose(file);
-    if (read)
-        *out = child;
-    return read;
-}
-
-static bool daemon_activity(pid_t supervisor, struct activity *out)
+static bool daemon_activity(const struct server *server, struct activity *out)
 {
     struct activity worker;
-    pid_t pid;
-    if (!child_of(supervisor, &pid) || !activity_read(pid, &worker) || !activity_read(supervisor, out))
+    if (!activity_read(server_worker(server), &worker) || !activity_read(server->pid, out))
         return false;
     out->wakes += worker.wakes;
     out->driver_wakes += worker.driver_wakes;
@@ -140,13 +125,13 @@ static bool daemon_activity(pid_t supervisor, struct activity *out)
     return true;
 }
 
-bool daemon_watch(pid_t supervisor, unsigned seconds, struct activity *out)
+bool daemon_watch(const struct server *server, unsigned seconds, struct activity *out)
 {
     struct activity before, after;
-    if (!daemon_activity(supervisor, &before))
+    if (!daemon_activity(server, &before))
         return false;
     sleep(seconds);
-    if (!daemon_activity(supervisor, &after))
+    if (!daemon_activity(server, &after))
         return false;
     *out = (struct activity){.wakes = after.wakes - before.wakes,
                              .driver_wakes = after.driver_wakes - before.driver_wakes,

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tests/server.h"
+
 struct vitals {
     uint64_t resident_kib;  /* RSS: the pool's pages that were touched, and the program, too */
     uint64_t anonymous_kib; /* of that, what belongs to no file: heap and stacks */
@@ -25,10 +27,7 @@ struct activity {
 /* Each returns false when /proc does not have it. */
 bool vitals_read(pid_t pid, struct vitals *out);
 bool activity_read(pid_t pid, struct activity *out);
-/* The only child of a process. */
-bool child_of(pid_t pid, pid_t *out);
-
 /* What a daemon, its supervisor and its worker, does in so many seconds. */
-bool daemon_watch(pid_t supervisor, unsigned seconds, struct activity *out);
+bool daemon_watch(const struct server *server, unsigned seconds, struct activity *out);
 
 #endif

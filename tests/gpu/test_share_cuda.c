@@ -10,14 +10,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <scand/scand.h>
 
 #include "kernels/scan.h"
 #include "tests/check.h"
+#include "tests/server.h"
 
 #define ROWS    3000
 #define SAMPLES 1001
@@ -25,8 +24,7 @@
 #define BYTES   (COUNT * sizeof(float))
 #define UNIT    ((size_t)2 << 20)
 
-static char folder[32], path[64];
-static pid_t supervisor;
+static struct server server;
 static struct scand *session;
 static float input[COUNT], expected[COUNT], got[COUNT];
 
@@ -74,20 +72,8 @@ static void compute_expected(void)
 
 static void daemon_start(void)
 {
-    strcpy(folder, "/tmp/scand-test-XXXXXX");
-    if (!mkdtemp(folder))
-        abort();
-    snprintf(path, sizeof path, "%s/scand.sock", folder);
-    supervisor = fork();
-    if (supervisor == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        execl(getenv("SCAND"), "scand", "--foreground", "--device", "cuda", "--pool", "64M", "--socket", path,
-              (char *)NULL);
-        _exit(127);
-    }
-    for (int i = 0; i < 3000 && scand_connect(path, "test", &session); i++)
-        poll(NULL, 0, 10);
-    if (!session) {
+    static const char *const arguments[] = {"--device", "cuda", "--pool", "64M", NULL};
+    if (server_start(&server, getenv("SCAND"), arguments) || scand_connect(server.socket, "test", &session)) {
         fprintf(stderr, "%s\n", scand_connect_message());
         abort();
     }
@@ -96,10 +82,7 @@ static void daemon_start(void)
 static void daemon_stop(void)
 {
     scand_disconnect(session);
-    kill(supervisor, SIGTERM);
-    waitpid(supervisor, NULL, 0);
-    unlink(path);
-    rmdir(folder);
+    server_stop(&server);
 }
 
 /* Once for all tests. */
@@ -414,20 +397,6 @@ static void exported_by_descriptor(void)
     exported(SCAND_SHARING_DESCRIPTOR);
 }
 
-static pid_t worker_pid(void)
-{
-    char name[64];
-    long pid = 0;
-    snprintf(name, sizeof name, "/proc/%d/task/%d/children", (int)supervisor, (int)supervisor);
-    FILE *file = fopen(name, "r");
-    if (file) {
-        if (fscanf(file, "%ld", &pid) != 1)
-            pid = 0;
-        fclose(file);
-    }
-    return (pid_t)pid;
-}
-
 /* The memory is this program's: it outlives the daemon's worker, and the library imports it into the next one. */
 static void worker_restarts(void)
 {
@@ -437,7 +406,7 @@ static void worker_restarts(void)
     struct scand_buffer *buffer = import(&handle, 0, BYTES);
     REQUIRE(buffer);
     fill(memory);
-    pid_t worker = worker_pid();
+    pid_t worker = server_worker(&server);
     REQUIRE(worker > 0);
     kill(worker, SIGKILL);
     int status = scan_in_place(buffer);

@@ -6,40 +6,25 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <scand/scand.h>
 
 #include "tests/check.h"
+#include "tests/server.h"
 
 #define ROWS    6000 /* several chunks */
 #define SAMPLES 2000
 #define BYTES   (ROWS * SAMPLES * sizeof(float))
 
-static char folder[32], path[64];
-static pid_t supervisor;
+static struct server server;
 static struct scand *session;
 static struct scand_buffer *input, *output;
 
 static void begin(void)
 {
-    strcpy(folder, "/tmp/scand-test-XXXXXX");
-    if (!mkdtemp(folder))
-        abort();
-    snprintf(path, sizeof path, "%s/scand.sock", folder);
-    supervisor = fork();
-    if (supervisor == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        execl(getenv("SCAND"), "scand", "--foreground", "--device", "cpu:2", "--pool", "128M", "--socket", path,
-              (char *)NULL);
-        _exit(127);
-    }
-    session = NULL;
-    for (int i = 0; i < 1000 && scand_connect(path, "test", &session); i++)
-        poll(NULL, 0, 10);
-    if (!session) {
+    static const char *const arguments[] = {"--device", "cpu:2", "--pool", "128M", NULL};
+    if (server_start(&server, getenv("SCAND"), arguments) || scand_connect(server.socket, "test", &session)) {
         fprintf(stderr, "%s\n", scand_connect_message());
         abort();
     }
@@ -53,30 +38,13 @@ static void begin(void)
 static void end(void)
 {
     scand_disconnect(session);
-    kill(supervisor, SIGTERM);
-    waitpid(supervisor, NULL, 0);
-    unlink(path);
-    rmdir(folder);
-}
-
-/* The supervisor's only child. */
-static pid_t worker(void)
-{
-    char children[64];
-    int pid = 0;
-    snprintf(children, sizeof children, "/proc/%d/task/%d/children", (int)supervisor, (int)supervisor);
-    FILE *file = fopen(children, "re");
-    if (file && fscanf(file, "%d", &pid) != 1)
-        pid = 0;
-    if (file)
-        fclose(file);
-    return pid;
+    server_stop(&server);
 }
 
 static void worker_kill(void)
 {
-    pid_t pid = worker();
-    CHECK(pid > 0 && kill(pid, SIGKILL) == 0);
+    pid_t worker = server_worker(&server);
+    CHECK(worker > 0 && kill(worker, SIGKILL) == 0);
 }
 
 static struct scand_scan scan_of(struct scand_buffer *from, struct scand_buffer *to)

@@ -419,4 +419,20 @@ static inline uint64_t user_create(struct caller *user, uint64_t size_bytes, enu
     return result.buffer;
 }
 
+/* When a client goes: before its deferred work runs, between its run and its end, or after that. */
+enum rig_moment { RIG_BEFORE, RIG_BETWEEN, RIG_AT_THE_END };
+
+static inline void rig_go_meanwhile(struct caller *user, enum rig_moment moment)
+{
+    struct work *work = rig_take_work(0);
+    if (moment == RIG_BEFORE)
+        user_close(user);
+    work->run(work);
+    if (moment == RIG_BETWEEN)
+        user_close(user);
+    work->done(work);
+    user_close(user);
+    rig_run_work();
+}
+
 #endif

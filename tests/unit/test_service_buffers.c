@@ -483,34 +483,17 @@ static void answers_do_not_wait_for_slow_work(void)
     rig_end();
 }
 
-/*
- * Clients that go while work is under way: before it runs, or between its run and its end.
- */
-
-enum moment { BEFORE, BETWEEN, AT_THE_END };
-
-static void go_meanwhile(struct caller *user, enum moment moment)
-{
-    struct work *work = rig_take_work(0);
-    if (moment == BEFORE)
-        user_close(user);
-    work->run(work);
-    if (moment == BETWEEN)
-        user_close(user);
-    work->done(work);
-}
+/* Clients that go while work is under way. */
 
 static void gone_while_a_buffer_is_made(void)
 {
-    for (enum moment moment = BEFORE; moment <= AT_THE_END; moment++)
+    for (enum rig_moment moment = RIG_BEFORE; moment <= RIG_AT_THE_END; moment++)
         for (int failing = 0; failing < 2; failing++) {
             rig_begin();
             struct caller *user = user_greet(ANNA);
             manual_fail(&rig.manual, MANUAL_ALLOCATE, (unsigned)failing, -ENOMEM);
             create_asked(user, 1000, SCAND_PLACE_DEVICE);
-            go_meanwhile(user, moment);
-            user_close(user);
-            rig_run_work();
+            rig_go_meanwhile(user, moment);
             CHECK_EQ(rig.manual.allocated_bytes, 0);
             rig_end();
         }
@@ -518,7 +501,7 @@ static void gone_while_a_buffer_is_made(void)
 
 static void gone_while_an_import_is_pinned(void)
 {
-    for (enum moment moment = BEFORE; moment <= AT_THE_END; moment++)
+    for (enum rig_moment moment = RIG_BEFORE; moment <= RIG_AT_THE_END; moment++)
         for (int failing = 0; failing < 2; failing++) {
             rig_begin();
             struct caller *user = user_greet(ANNA);
@@ -526,9 +509,7 @@ static void gone_while_an_import_is_pinned(void)
             manual_fail(&rig.manual, MANUAL_ATTACH, (unsigned)failing, -ENOMEM);
             import_asked(user, 4096, 0, &fd, 1);
             close(fd);
-            go_meanwhile(user, moment);
-            user_close(user);
-            rig_run_work();
+            rig_go_meanwhile(user, moment);
             CHECK_EQ(rig.manual.attached_count, RIG_READY);
             rig_end();
         }
@@ -536,15 +517,13 @@ static void gone_while_an_import_is_pinned(void)
 
 static void gone_while_memory_is_renewed(void)
 {
-    for (enum moment moment = BEFORE; moment <= AT_THE_END; moment++) {
+    for (enum rig_moment moment = RIG_BEFORE; moment <= RIG_AT_THE_END; moment++) {
         rig_begin();
         struct caller *user = user_greet(ANNA), *other = user_greet(BERT);
         create_asked(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
         uint32_t msgid = create_asked(other, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
         CHECK_CONTAINS(refusal(other, msgid, SCAND_BUSY), "no 16777216 free bytes");
-        go_meanwhile(user, moment);
-        user_close(user);
-        rig_run_work();
+        rig_go_meanwhile(user, moment);
         CHECK(user_create(other, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST));
         rig_end();
     }

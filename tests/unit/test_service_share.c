@@ -345,30 +345,18 @@ static void sharing_that_cannot_be(void)
     rig_end();
 }
 
-/*
- * Clients that go while work is under way: before it runs, or between its run and its end.
- */
+/* Clients that go while work is under way. */
 
-enum moment { BEFORE, BETWEEN, AT_THE_END };
-
-static void go_meanwhile(struct caller *user, enum moment moment)
+static void go_meanwhile(struct caller *user, enum rig_moment moment)
 {
-    struct work *work = rig_take_work(0);
-    if (moment == BEFORE)
-        user_close(user);
-    work->run(work);
-    if (moment == BETWEEN)
-        user_close(user);
-    work->done(work);
-    user_close(user);
-    rig_run_work();
+    rig_go_meanwhile(user, moment);
     CHECK(rig.manual.opened_count == 0 && rig.manual.allocated_bytes == 0);
     rig_end();
 }
 
 static void gone_while_memory_is_opened(void)
 {
-    for (enum moment moment = BEFORE; moment <= AT_THE_END; moment++)
+    for (enum rig_moment moment = RIG_BEFORE; moment <= RIG_AT_THE_END; moment++)
         for (int failing = 0; failing < 2; failing++) {
             begin();
             struct caller *user = user_greet(ANNA);
@@ -383,7 +371,7 @@ static void gone_while_memory_is_opened(void)
 
 static void gone_while_a_buffer_is_exported(void)
 {
-    for (enum moment moment = BEFORE; moment <= AT_THE_END; moment++)
+    for (enum rig_moment moment = RIG_BEFORE; moment <= RIG_AT_THE_END; moment++)
         for (int released = 0; released < 2; released++) {
             begin();
             struct caller *user = user_greet(ANNA);

@@ -1,6 +1,6 @@
-/* A daemon of the benchmarks' own, at a socket in a folder of its own. */
-#ifndef TESTS_BENCH_SERVER_H
-#define TESTS_BENCH_SERVER_H
+/* A daemon of a test's or benchmark's own: a process, at a socket in a folder of its own. It goes when they do. */
+#ifndef TESTS_SERVER_H
+#define TESTS_SERVER_H
 
 #include <sys/types.h>
 
@@ -14,5 +14,7 @@ struct server {
 int server_start(struct server *server, const char *scand, const char *const *arguments);
 /* Asks it to end, and waits for that. */
 void server_stop(struct server *server);
+/* Its worker, the only child of the supervisor; 0 where there is none. */
+pid_t server_worker(const struct server *server);
 
 #endif

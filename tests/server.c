@@ -1,10 +1,11 @@
-#include "tests/bench/server.h"
+#include "tests/server.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 
 static int fail(const char *what, const char *message)
 {
-    fprintf(stderr, "scand-bench: %s: %s\n", what, message);
+    fprintf(stderr, "a daemon: %s: %s\n", what, message);
     return 1;
 }
 
@@ -22,6 +23,7 @@ static void run(const struct server *server, const char *scand, const char *cons
     const char *words[ARGUMENTS_MAX + 1] = {"scand", "--foreground", "--socket", server->socket};
     for (size_t count = 4; *arguments && count < ARGUMENTS_MAX; count++)
         words[count] = *arguments++;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     execv(scand, (char **)words);
     _exit(127);
 }
@@ -29,7 +31,7 @@ static void run(const struct server *server, const char *scand, const char *cons
 int server_start(struct server *server, const char *scand, const char *const *arguments)
 {
     struct stat status;
-    strcpy(server->folder, "/tmp/scand-bench-XXXXXX");
+    strcpy(server->folder, "/tmp/scand-test-XXXXXX");
     if (!mkdtemp(server->folder))
         return fail("temporary folder", strerror(errno));
     chmod(server->folder, 0711); /* a daemon of root's is for all users */
@@ -48,5 +50,19 @@ void server_stop(struct server *server)
 {
     kill(server->pid, SIGTERM);
     waitpid(server->pid, NULL, 0);
+    unlink(server->socket);
     rmdir(server->folder);
+}
+
+pid_t server_worker(const struct server *server)
+{
+    char path[64];
+    int worker = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)server->pid, (int)server->pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%d", &worker) != 1)
+        worker = 0;
+    if (file)
+        fclose(file);
+    return worker;
 }
