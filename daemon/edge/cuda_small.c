@@ -54,6 +54,16 @@ static void batch_done(struct cuda_small *small, struct small_batch *batch, int 
     }
 }
 
+/* The event is behind all that the batch has queued, of which the last may be on another stream. */
+static void batch_close(struct small_batch *batch, cudaStream_t last)
+{
+    cudaEventRecord(batch->passed, batch->stream);
+    if (last == batch->stream)
+        return;
+    cudaStreamWaitEvent(last, batch->passed, 0);
+    cudaEventRecord(batch->passed, last);
+}
+
 /* A chunk whose kernel needs another stream ends its batch. */
 static void batch_launch(struct cuda_small *small, struct small_batch *batch, small_run *run, void *context)
 {
@@ -70,7 +80,7 @@ static void batch_launch(struct cuda_small *small, struct small_batch *batch, sm
         queue_add(&launched, chunk);
         batch->count++;
     }
-    cudaEventRecord(batch->passed, stream);
+    batch_close(batch, stream);
     batch->chunks = launched.first;
 }
 

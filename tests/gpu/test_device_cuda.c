@@ -289,6 +289,62 @@ static void small_chunks(void)
         }
 }
 
+/* The n-th of small jobs that have little in common: most share launches, others cannot, or take the workspace. */
+static struct scan_rows mixed_rows(unsigned n, const void *input, void *output)
+{
+    static const uint64_t lengths[] = {1, 37, 512, 1000, 5000, 16384};
+    static const enum scand_accumulator accumulators[] = {SCAND_ACCUMULATOR_F32, SCAND_ACCUMULATOR_F64,
+                                                          SCAND_ACCUMULATOR_F2};
+    const int64_t length = (int64_t)lengths[n % 6], gap = n % 4 == 1 ? 60 : 0, step = n % 5 == 2 ? 3 : 1;
+    struct scan_rule rule = make_rule(accumulators[n / 2 % 3], n % 7 == 3 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32);
+    rule.kind = n % 3 == 1 ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE;
+    rule.pass_count = 1 + n % 2;
+    rule.intermediate = n % 11 == 4 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
+    rule.op = n % 8 == 7 ? SCAND_OPERATOR_MAX : SCAND_OPERATOR_SUM;
+    rule.demean = n % 8 == 5;
+    const int64_t row = step * length + gap;
+    const struct layout layout = {"mixed", (uint64_t)length,  1, {1 + n % 3}, {row}, {row}, step,
+                                  step,    n % 4 == 2 ? 1 : 0};
+    return make_rows(&layout, rule, input, output);
+}
+
+#define MIXED_JOBS  48
+#define MIXED_BYTES ((uint64_t)2 << 20)
+
+/* All at once; what is done has its bits by then. */
+static void small_chunks_of_many_rules(void)
+{
+    static struct scan_rows rows[MIXED_JOBS];
+    static struct chunk chunks[MIXED_JOBS];
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    memset(output_memory, 0xa5, MEMORY_BYTES);
+    memset(expected_memory, 0xa5, MEMORY_BYTES);
+    for (unsigned i = 0; i < MIXED_JOBS; i++) {
+        const uint64_t at = i * MIXED_BYTES;
+        struct scan_rows expected = mixed_rows(i, input_memory + at, expected_memory + at);
+        scan_reference(&expected, 0, expected.row_count);
+        rows[i] = mixed_rows(i, input_memory + at, output_memory + at);
+        chunks[i] = (struct chunk){.rows = &rows[i],
+                                   .count = rows[i].row_count,
+                                   .input = host_span(input_memory),
+                                   .output = host_span(output_memory),
+                                   .small = true};
+    }
+    for (unsigned i = 0; i < MIXED_JOBS; i++)
+        REQUIRE(device->ops->start(device, &chunks[i]) == 0);
+    for (unsigned left = MIXED_JOBS; left > 0;) {
+        const struct chunk *done = device->ops->finish(device, 1000);
+        if (!done)
+            continue;
+        const uint64_t at = (uint64_t)(done - chunks) * MIXED_BYTES;
+        CHECK_EQ(done->status, 0);
+        CHECK(memcmp(output_memory + at, expected_memory + at, MIXED_BYTES) == 0);
+        left--;
+    }
+}
+
 static void in_place(void)
 {
     const char *missing = set_up();
@@ -361,6 +417,7 @@ int main(int argc, char **argv)
                                         TEST(in_place),
                                         TEST(small_chunks),
                                         TEST(chains),
+                                        TEST(small_chunks_of_many_rules),
                                         TEST(resident),
                                         TEST(memory_is_bounded),
                                         TEST(bad_attach_leaves_the_device_usable),
