@@ -16,6 +16,7 @@
 #include "kernels/scan_cuda_ragged.h"
 #include "kernels/scan_cuda_reduce.h"
 #include "kernels/scan_cuda_short.h"
+#include "kernels/scan_cuda_together.h"
 #include "kernels/scan_cuda_tuned.h"
 
 #define DEVICES_MAX 64
@@ -65,6 +66,8 @@ int scan_cuda_init(void)
         error = scan_affine_load();
     if (!error)
         error = scan_reduce_load(&device->base);
+    if (!error)
+        error = scan_together_load(&device->base);
     if (!error)
         error = scan_general_load(device->base.shared_max);
     return error ? error : scan_carries_load_sums();
@@ -153,6 +156,17 @@ static cudaError_t ragged_run(struct device *device, enum select_path path, cons
             error = (cudaError_t)scan_cuda(&row, 0, 1, workspace, stream);
     }
     return error;
+}
+
+bool scan_cuda_goes_together(const struct scan_rows *rows, uint64_t count)
+{
+    struct device *device;
+    return device_current(&device) == cudaSuccess && select_goes_together(rows, count, &device->base);
+}
+
+int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream)
+{
+    return scan_together(parts, count, stream);
 }
 
 const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count)

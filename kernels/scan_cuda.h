@@ -36,6 +36,21 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
               struct CUstream_st *stream);
 
+/* Rows first <= r < first + count of some. */
+struct scan_part {
+    const struct scan_rows *rows;
+    uint64_t first, count;
+};
+
+#define SCAN_TOGETHER 16 /* parts that one launch takes */
+
+/* Whether `count` of these rows may be among the parts of scan_cuda_together: few short ones, sums of samples of
+ * 4 bytes. */
+bool scan_cuda_goes_together(const struct scan_rows *rows, uint64_t count);
+
+/* As scan_cuda for each of up to SCAN_TOGETHER parts, but with one launch for all, which need no workspace. */
+int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream);
+
 /* How it would scan them: a word of select.h's list, or "" where scan_cuda would fail at once. */
 const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count);
 

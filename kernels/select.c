@@ -125,6 +125,15 @@ bool select_is_sum(const struct scan_rule *rule)
            (is_form(rule->output) || rule->output == SCAND_DTYPE_F64);
 }
 
+/* More rows are worth a launch of a kernel of their own, which is faster. */
+bool select_goes_together(const struct scan_rows *rows, uint64_t count, const struct select_device *device)
+{
+    const struct scan_rule *rule = &rows->rule;
+    return rule->operation == SCAND_OPERATION_SCAN && rule->algorithm == 0 && select_is_sum(rule) && !rows->offsets &&
+           rows->length > 0 && rows->length <= ORDER_BLOCK && count <= SELECT_TOGETHER_ROWS &&
+           scan_warps(rows->length) * SELECT_TOGETHER_BYTES + SELECT_DECLARED_BYTES <= device->shared_max;
+}
+
 bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max)
 {
     const int slots = SELECT_AHEAD_SLOTS((int)codec_bytes(rule->input), (int)codec_bytes(rule->output));

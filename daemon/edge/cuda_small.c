@@ -54,6 +54,36 @@ static void batch_done(struct cuda_small *small, struct small_batch *batch, int 
     }
 }
 
+/* A chunk is queued, or done: it failed. */
+static void batch_take(struct cuda_small *small, struct chunk_queue *launched, struct chunk *chunk, int status)
+{
+    if (status)
+        done(small, chunk, status);
+    else
+        queue_add(launched, chunk);
+}
+
+static bool goes_together(const struct chunk *chunk)
+{
+    return chunk->then_count == 0 && scan_cuda_goes_together(chunk->rows, chunk->count);
+}
+
+/* One launch for all, but of a single one the kernel that is the best for it. */
+static void launch_together(struct cuda_small *small, struct chunk_queue *launched, struct chunk_queue *together,
+                            cudaStream_t stream, const struct small_ops *ops, void *context)
+{
+    struct scan_part parts[SMALL_CHUNKS];
+    unsigned count = 0;
+    struct chunk *chunk = together->first;
+    for (; chunk; chunk = chunk->next)
+        parts[count++] = (struct scan_part){chunk->rows, chunk->first, chunk->count};
+    int status = count > 1    ? ops->run_together(context, parts, count, stream)
+                 : count == 1 ? ops->run(context, together->first, &stream)
+                              : 0;
+    while ((chunk = queue_take(together)))
+        batch_take(small, launched, chunk, status);
+}
+
 /* The event is behind all that the batch has queued, of which the last may be on another stream. */
 static void batch_close(struct small_batch *batch, cudaStream_t last)
 {
@@ -65,33 +95,34 @@ static void batch_close(struct small_batch *batch, cudaStream_t last)
 }
 
 /* A chunk whose kernel needs another stream ends its batch. */
-static void batch_launch(struct cuda_small *small, struct small_batch *batch, small_run *run, void *context)
+static void batch_launch(struct cuda_small *small, struct small_batch *batch, const struct small_ops *ops,
+                         void *context)
 {
-    struct chunk_queue launched = {0};
+    struct chunk_queue launched = {0}, together = {0};
     struct chunk *chunk;
     cudaStream_t stream = batch->stream;
+    const bool several = small->waiting.first->next;
     batch->count = 0;
-    while (batch->count < SMALL_TOGETHER && stream == batch->stream && (chunk = queue_take(&small->waiting))) {
-        int r = run(context, chunk, &stream);
-        if (r) {
-            done(small, chunk, r);
-            continue;
-        }
-        queue_add(&launched, chunk);
+    while (batch->count < SMALL_CHUNKS && stream == batch->stream && (chunk = queue_take(&small->waiting))) {
         batch->count++;
+        if (several && goes_together(chunk))
+            queue_add(&together, chunk);
+        else
+            batch_take(small, &launched, chunk, ops->run(context, chunk, &stream));
     }
+    launch_together(small, &launched, &together, batch->stream, ops, context);
     batch_close(batch, stream);
     batch->chunks = launched.first;
 }
 
-void cuda_small_launch(struct cuda_small *small, small_run *run, void *context, uint64_t now_us)
+void cuda_small_launch(struct cuda_small *small, const struct small_ops *ops, void *context, uint64_t now_us)
 {
     for (int i = 0; i < SMALL_BATCHES && small->waiting.first; i++) {
         struct small_batch *batch = &small->batches[i];
         if (batch->chunks)
             continue;
         batch->launched_us = now_us;
-        batch_launch(small, batch, run, context);
+        batch_launch(small, batch, ops, context);
     }
 }
 

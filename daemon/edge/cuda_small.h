@@ -1,7 +1,8 @@
 /*
  * Chunks of small jobs on a CUDA device. Copying would take them longer than computing does: a kernel works on mapped
- * host memory itself. What waits is launched together, as a batch of kernels one right after the other on a stream of
- * its own, with one event behind them; batches run beside each other and beside the copies of other chunks.
+ * host memory itself. What waits is launched together, as a batch on a stream of its own, with one event behind it;
+ * batches run beside each other and beside the copies of other chunks. The chunks of a batch are one launch where their
+ * rules allow it, else one kernel right after the other.
  */
 #ifndef DAEMON_CUDA_SMALL_H
 #define DAEMON_CUDA_SMALL_H
@@ -9,12 +10,13 @@
 #include <cuda_runtime.h>
 
 #include "daemon/logic/device.h"
+#include "kernels/scan_cuda.h"
 
 /* Kernels on mapped host memory move 39 GB/s on an H200, the copy engines 50 each way. */
 #define SMALL_BYTES KIB(256)
 
-#define SMALL_BATCHES  8
-#define SMALL_TOGETHER (LIMIT_SMALL_CHUNKS / SMALL_BATCHES)
+#define SMALL_BATCHES 8
+#define SMALL_CHUNKS  SCAN_TOGETHER /* of a batch */
 
 struct small_batch {
     cudaStream_t stream;
@@ -34,13 +36,18 @@ struct cuda_small {
     unsigned out; /* chunks that cuda_small_take has not given back */
 };
 
-/* Queues a chunk's kernel on the stream, or on another, and returns on which. 0 or -errno. */
-typedef int small_run(void *context, const struct chunk *chunk, cudaStream_t *stream);
+/* How chunks are run. Functions return 0 or -errno. */
+struct small_ops {
+    /* Queues a chunk's kernel on the stream, or on another, and returns on which. */
+    int (*run)(void *context, const struct chunk *chunk, cudaStream_t *stream);
+    /* Queues one for several chunks, for which scan_cuda_goes_together holds, on the stream. */
+    int (*run_together)(void *context, const struct scan_part *parts, unsigned count, cudaStream_t stream);
+};
 
 cudaError_t cuda_small_init(struct cuda_small *small);
 void cuda_small_add(struct cuda_small *small, struct chunk *chunk);
 /* Launches what waits, as far as batches are free. Chunks whose launch fails are done. */
-void cuda_small_launch(struct cuda_small *small, small_run *run, void *context, uint64_t now_us);
+void cuda_small_launch(struct cuda_small *small, const struct small_ops *ops, void *context, uint64_t now_us);
 /* Looks which batches have passed: cudaErrorNotReady when none has, and none before was left untaken. */
 cudaError_t cuda_small_look(struct cuda_small *small, uint64_t now_us);
 /* A chunk that is done, or NULL. */

@@ -442,6 +442,13 @@ static int run_small(void *context, const struct chunk *chunk, cudaStream_t *str
     return cuda_errno(self, e);
 }
 
+static int run_small_together(void *context, const struct scan_part *parts, unsigned count, cudaStream_t stream)
+{
+    return cuda_errno(context, (cudaError_t)scan_cuda_together(parts, count, stream));
+}
+
+static const struct small_ops small_ops = {run_small, run_small_together};
+
 static int cuda_start(struct device *device, struct chunk *chunk)
 {
     struct cuda_device *self = cuda_of(device);
@@ -562,7 +569,7 @@ static struct chunk *cuda_finish(struct device *device, int timeout_ms)
     if (is_idle(self))
         return NULL;
     if (!self->lost)
-        cuda_small_launch(&self->small, run_small, self, now_us());
+        cuda_small_launch(&self->small, &small_ops, self, now_us());
     int r = self->lost ? -EOWNERDEAD : cuda_await(self, timeout_ms);
     if (r == -EAGAIN)
         return NULL;

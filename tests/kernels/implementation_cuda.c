@@ -1,4 +1,5 @@
-/* The CUDA kernels, on copies of the memory: in device memory, in mapped pinned host memory, and on two streams. */
+/* The CUDA kernels, on copies of the memory: in device memory, in mapped pinned host memory, in small parts that share
+ * launches, and on two streams. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,8 +70,37 @@ static size_t workspace_bytes_of(const struct scan_rows *rows, uint64_t count)
     return bytes ? bytes : 16;
 }
 
+/* How rows are scanned that the device can reach. */
+typedef cudaError_t scan_way(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace);
+
+static cudaError_t scan_at_once(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace)
+{
+    return (cudaError_t)scan_cuda(rows, first, count, workspace, NULL);
+}
+
+/* A few rows at a time, several such parts in a launch, where they may. */
+static cudaError_t scan_in_parts(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace)
+{
+    const uint64_t most = 5, end = first + count;
+    struct scan_part parts[SCAN_TOGETHER];
+    unsigned part_count = 0;
+    cudaError_t e = cudaSuccess;
+    if (!scan_cuda_goes_together(rows, most))
+        return scan_at_once(rows, first, count, workspace);
+    for (uint64_t row = first; row < end && e == cudaSuccess;) {
+        uint64_t wanted = 1 + row % most, taken = wanted < end - row ? wanted : end - row;
+        parts[part_count++] = (struct scan_part){rows, row, taken};
+        row += taken;
+        if (part_count < SCAN_TOGETHER && row < end)
+            continue;
+        e = (cudaError_t)scan_cuda_together(parts, part_count, NULL);
+        part_count = 0;
+    }
+    return e;
+}
+
 static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t count, const struct scan_memory *memory,
-                               char *input, char *output, const char *coefficients)
+                               char *input, char *output, const char *coefficients, scan_way *scan)
 {
     void *workspace = NULL, *offsets = NULL;
     size_t workspace_bytes = workspace_bytes_of(&rows, count);
@@ -84,7 +114,7 @@ static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t c
     if (rows.coefficients)
         rows.coefficients = coefficients + ((const char *)rows.coefficients - (const char *)memory->coefficients);
     if (e == cudaSuccess)
-        e = (cudaError_t)scan_cuda(&rows, first, count, workspace, NULL);
+        e = scan(&rows, first, count, workspace);
     if (e == cudaSuccess)
         e = cudaDeviceSynchronize();
     cudaFree(workspace);
@@ -93,7 +123,7 @@ static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t c
 }
 
 static int run(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory,
-               bool mapped)
+               bool mapped, scan_way *scan)
 {
     struct copy input = {0}, output = {0}, coefficients = {0};
     bool in_place = memory->input == memory->output;
@@ -104,7 +134,7 @@ static int run(const struct scan_rows *rows, uint64_t first, uint64_t count, con
         e = copy_create(&coefficients, mapped, memory->coefficients, memory->coefficient_bytes);
     char *result = in_place ? input.base : output.base;
     if (e == cudaSuccess)
-        e = scan_copies(*rows, first, count, memory, input.base, result, coefficients.base);
+        e = scan_copies(*rows, first, count, memory, input.base, result, coefficients.base, scan);
     if (e == cudaSuccess)
         e = cudaMemcpy(memory->output, result, memory->output_bytes, cudaMemcpyDefault);
     copy_destroy(&input);
@@ -117,12 +147,17 @@ static int run(const struct scan_rows *rows, uint64_t first, uint64_t count, con
 
 static int run_device(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
 {
-    return run(rows, first, count, memory, false);
+    return run(rows, first, count, memory, false, scan_at_once);
 }
 
 static int run_mapped(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
 {
-    return run(rows, first, count, memory, true);
+    return run(rows, first, count, memory, true, scan_at_once);
+}
+
+static int run_together(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
+{
+    return run(rows, first, count, memory, false, scan_in_parts);
 }
 
 /* One of several scans of the same rows that are on their way at once. */
@@ -199,6 +234,7 @@ static int run_streams(const struct scan_rows *rows, uint64_t first, uint64_t co
 const struct implementation cuda_implementations[] = {
     {"cuda", available, run_device},
     {"cuda-mapped", available, run_mapped},
+    {"together", available, run_together},
     {"streams", available, run_streams},
 };
 const size_t cuda_implementation_count = sizeof(cuda_implementations) / sizeof(cuda_implementations[0]);

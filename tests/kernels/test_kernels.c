@@ -719,9 +719,23 @@ static void small(const struct implementation *implementation)
 #define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda)
 #define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(cuda)
 
+/* What small scans of a shared launch can differ in. */
+#define TOGETHER_SUITES(NAME)         \
+    SUITE(NAME, lengths)              \
+    SUITE(NAME, rows_between_headers) \
+    SUITE(NAME, layouts)              \
+    SUITE(NAME, short_rows)           \
+    SUITE(NAME, rules)                \
+    SUITE(NAME, fills)                \
+    SUITE(NAME, small)
+#define TOGETHER_TESTS(NAME)                                                                                \
+    TEST(NAME##_lengths), TEST(NAME##_rows_between_headers), TEST(NAME##_layouts), TEST(NAME##_short_rows), \
+        TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_small),
+
 DRIVERS(DRIVER_SUITES)
 ARITHMETICS(ARITHMETIC_SUITES)
 AFFINES(AFFINE_SUITES)
+TOGETHER_SUITES(together)
 
 SUITE(cuda, small)
 SUITE(cuda, columns)
@@ -751,7 +765,7 @@ static void cuda_ragged_at_once(void)
 }
 
 static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS)
-                                        TEST(cuda_small),
+                                        TOGETHER_TESTS(together) TEST(cuda_small),
                                     TEST(cuda_many_rows),
                                     TEST(cuda_columns),
                                     TEST(cuda_few_columns),

@@ -59,12 +59,11 @@ static int64_t bytes_of(enum scand_dtype dtype)
     return dtype == F64 ? 8 : dtype == F16 ? 2 : 4;
 }
 
-/* The path of rows first <= r < first + 100. */
-static enum select_path path_from(struct rows r, const struct select_device *device, uint64_t first)
+static struct scan_rows rows_of(struct rows r)
 {
     static const uint64_t offsets[] = {0, 1};
     const int64_t in = bytes_of(r.input), out = bytes_of(r.output), length = (int64_t)r.length, gap = (int64_t)r.gap;
-    const struct scan_rows rows = {
+    return (struct scan_rows){
         .rule = rule_of(&r),
         .length = r.length,
         .row_count = 1000,
@@ -78,6 +77,12 @@ static enum select_path path_from(struct rows r, const struct select_device *dev
         .input = (const void *)(uintptr_t)(4096 + r.input_at),
         .output = (void *)(uintptr_t)(1048576 + r.output_at),
     };
+}
+
+/* The path of rows first <= r < first + 100. */
+static enum select_path path_from(struct rows r, const struct select_device *device, uint64_t first)
+{
+    const struct scan_rows rows = rows_of(r);
     const struct scan_plan plan = scan_plan_of(&rows, first, 100);
     return select_path_of(&rows, &plan, device);
 }
@@ -250,6 +255,33 @@ static void shared_memory(void)
         }
 }
 
+static bool goes_together(struct rows r, uint64_t count, const struct select_device *device)
+{
+    const struct scan_rows rows = rows_of(r);
+    return select_goes_together(&rows, count, device);
+}
+
+#define TOGETHER(...) goes_together((struct rows){__VA_ARGS__}, 64, &h200)
+
+static void small_scans(void)
+{
+    CHECK(TOGETHER(.length = 1));
+    CHECK(TOGETHER(.length = 16384, .accumulator = IN_F2, .wide = true, .output = F64));
+    CHECK(TOGETHER(.length = 1000, .input = IBM, .input_at = 1, .columns = true, .kind = SCAND_KIND_EXCLUSIVE));
+    CHECK(!TOGETHER(.length = 0));
+    CHECK(!TOGETHER(.length = 16385));
+    CHECK(!TOGETHER(.length = 1000, .kind = HALF));
+    CHECK(!TOGETHER(.length = 1000, .op = MAX));
+    CHECK(!TOGETHER(.length = 1000, .input = F16));
+    CHECK(!TOGETHER(.length = 1000, .demean = true));
+    CHECK(!TOGETHER(.length = 1000, .ragged = true));
+    CHECK(!TOGETHER(.length = 1000, .what = REDUCE));
+    CHECK(!TOGETHER(.length = 1000, .what = SCAN_AFFINE));
+    CHECK(!goes_together((struct rows){.length = 1000}, 65, &h200));
+    CHECK(goes_together((struct rows){.length = 14848}, 1, &t4));
+    CHECK(!goes_together((struct rows){.length = 14849}, 1, &t4));
+}
+
 /* Which rows a call scans is no matter, nor where in memory slots begin. */
 static void the_same_for_all_rows(void)
 {
@@ -282,10 +314,18 @@ static void every_path_is_reached(void)
     every_path();
 }
 
-static const struct test tests[] = {
-    TEST(reductions), TEST(ragged_rows), TEST(short_rows),    TEST(rows_of_a_block),       TEST(rows_of_blocks),
-    TEST(columns),    TEST(all_else),    TEST(shared_memory), TEST(the_same_for_all_rows), TEST(every_path_is_reached),
-    TEST_END};
+static const struct test tests[] = {TEST(reductions),
+                                    TEST(ragged_rows),
+                                    TEST(short_rows),
+                                    TEST(rows_of_a_block),
+                                    TEST(rows_of_blocks),
+                                    TEST(columns),
+                                    TEST(all_else),
+                                    TEST(small_scans),
+                                    TEST(shared_memory),
+                                    TEST(the_same_for_all_rows),
+                                    TEST(every_path_is_reached),
+                                    TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -1,0 +1,16 @@
+/*
+ * The kernel for several small scans in one launch (cuda/together.cuh).
+ */
+#ifndef KERNELS_SCAN_CUDA_TOGETHER_H
+#define KERNELS_SCAN_CUDA_TOGETHER_H
+
+#include "kernels/scan_cuda.h"
+#include "kernels/scan_cuda_launch.h"
+
+/* Loads the kernel on the current device. */
+cudaError_t scan_together_load(const struct scan_device *device);
+
+/* Queues up to SCAN_TOGETHER scans for which select_goes_together holds. */
+cudaError_t scan_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
+
+#endif
