@@ -63,6 +63,8 @@ int bench_service(struct bench_table *table, const char *scand, const char *self
 /* Parts of it. Where duplex_gb_per_second is 0 there is no GPU. */
 int bench_main_job(struct bench_table *table, const struct server *server, double duplex_gb_per_second);
 int bench_fresh(struct bench_table *table, const struct server *server, const char *self, bool gpu);
+/* CUDA: the main job on memory of this process, beside pinning it. */
+int bench_memfd(struct bench_table *table, const struct server *server, double duplex_gb_per_second);
 /* CUDA: jobs on device memory of this process, beside their kernels. */
 int bench_imported(struct bench_table *table, const char *socket);
 /* Jobs of one row of 1,000 samples. kernel_ms: how long their kernel on mapped memory takes, or 0. */

@@ -10,14 +10,11 @@
 #include "tests/bench/client.h"
 #include "tests/server.h"
 
-#define RUNS 15
-
 /* Median over warm runs, out of place, so that every run scans the same data. */
 static int time_main_job(struct scand *daemon, uint64_t rows, double *median_ms)
 {
     struct scand_buffer *input, *output;
     uint64_t bytes = client_bytes(rows, MAIN_SAMPLES);
-    double times_ms[RUNS];
     int status = scand_buffer_create(daemon, SCAND_PLACE_HOST, bytes, &input);
     if (!status)
         status = scand_buffer_create(daemon, SCAND_PLACE_HOST, bytes, &output);
@@ -27,13 +24,7 @@ static int time_main_job(struct scand *daemon, uint64_t rows, double *median_ms)
     memset(scand_buffer_data(output), 0, bytes);
     struct scand_scan scan = client_scan(input, rows, MAIN_SAMPLES, 0);
     scan.output.buffer = output;
-    for (int i = -2; i < RUNS && !status; i++) {
-        double begin_ms = bench_now_ms();
-        status = client_run(daemon, &scan);
-        if (i >= 0)
-            times_ms[i] = bench_now_ms() - begin_ms;
-    }
-    *median_ms = status ? 0 : bench_median(times_ms, RUNS);
+    status = client_time(daemon, &scan, median_ms);
     scand_buffer_release(input);
     scand_buffer_release(output);
     return status;

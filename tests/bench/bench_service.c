@@ -18,6 +18,8 @@ int bench_service(struct bench_table *table, const char *scand, const char *self
         r = bench_fresh(table, &server, self, gpu);
 #ifdef SCAND_HAVE_CUDA
     if (!r && gpu)
+        r = bench_memfd(table, &server, duplex_gb_per_second);
+    if (!r && gpu)
         r = bench_imported(table, server.socket);
     if (!r && gpu)
         r = bench_mapped_kernel(&kernel_ms);

@@ -8,6 +8,7 @@
 #include "tests/bench/bench.h"
 
 #define WARM_UP 200 /* round trips */
+#define RUNS    15
 
 int client_fail(const char *what, const char *message)
 {
@@ -68,6 +69,20 @@ int client_run(struct scand *daemon, const struct scand_scan *scan)
     status = scand_wait(job, -1, NULL);
     scand_job_release(job);
     return status ? client_fail("wait", scand_message(daemon)) : 0;
+}
+
+int client_time(struct scand *daemon, const struct scand_scan *scan, double *median_ms)
+{
+    double times_ms[RUNS];
+    int r = 0;
+    for (int i = -2; i < RUNS && !r; i++) {
+        double begin_ms = bench_now_ms();
+        r = client_run(daemon, scan);
+        if (i >= 0)
+            times_ms[i] = bench_now_ms() - begin_ms;
+    }
+    *median_ms = r ? 0 : bench_median(times_ms, RUNS);
+    return r;
 }
 
 int client_round_trips(const char *socket, uint64_t samples, double *times_ms, int count)

@@ -34,6 +34,8 @@ struct scand_scan client_scan(struct scand_buffer *buffer, uint64_t rows, uint64
 struct scan_rows client_rows(void *memory, uint64_t rows, uint64_t samples);
 /* Submits and waits. 0, or 1 after a line on stderr. */
 int client_run(struct scand *daemon, const struct scand_scan *scan);
+/* The same some times over, warm. */
+int client_time(struct scand *daemon, const struct scand_scan *scan, double *median_ms);
 
 /* Jobs of one row each, one after another: how long each takes, sorted. 0, or 1 after a line on stderr. */
 int client_round_trips(const char *socket, uint64_t samples, double *times_ms, int count);
