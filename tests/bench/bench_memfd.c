@@ -13,7 +13,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/job.h"
-#include "tests/bench/server.h"
+#include "tests/server.h"
 
 #define BYTES      client_bytes(MAIN_ROWS, MAIN_SAMPLES)
 #define RUNS       9
