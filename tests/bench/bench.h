@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct server;
+#include "tests/server.h"
 
 #define BENCH_ROWS_MAX    256
 #define BENCH_DEVICES_MAX 8
@@ -59,20 +59,33 @@ int bench_banks(void);                               /* CUDA; prints a table of 
 /* CUDA: host memory to devices and back at once, each of the first `devices` its part. */
 int bench_duplex(struct bench_table *table, int devices, double *gb_per_second);
 int bench_device_count(void); /* CUDA; at most BENCH_DEVICES_MAX */
-int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second);
-/* Parts of it. Where duplex_gb_per_second is 0 there is no GPU. */
-int bench_main_job(struct bench_table *table, const struct server *server, double duplex_gb_per_second);
-int bench_fresh(struct bench_table *table, const struct server *server, const char *self, bool gpu);
+/* All of it, or one part: see bench_service.c. Exit code 64 where there is no such part. */
+int bench_service(struct bench_table *table, const char *part, const char *scand, const char *self,
+                  double duplex_gb_per_second);
+
+/* A daemon, whose parts of bench_service follow. */
+struct service {
+    struct server server;
+    const char *self;            /* this program, to be started again */
+    double duplex_gb_per_second; /* 0: there is no GPU */
+};
+
+static inline bool service_has_gpu(const struct service *service)
+{
+    return service->duplex_gb_per_second > 0;
+}
+
+int bench_main_job(struct bench_table *table, const struct service *service);
+int bench_fresh(struct bench_table *table, const struct service *service);
 /* CUDA: the main job on memory of this process, beside pinning it. */
-int bench_memfd(struct bench_table *table, const struct server *server, double duplex_gb_per_second);
+int bench_memfd(struct bench_table *table, const struct service *service);
 /* CUDA: jobs on device memory of this process, beside their kernels. */
-int bench_imported(struct bench_table *table, const char *socket);
-/* Jobs of one row of 1,000 samples. kernel_ms: how long their kernel on mapped memory takes, or 0. */
-int bench_small(struct bench_table *table, const char *socket, double kernel_ms);
-int bench_beside(struct bench_table *table, const struct server *server);
-int bench_shares(struct bench_table *table, const struct server *server, double duplex_gb_per_second);
-int bench_idle(struct bench_table *table, const struct server *server);
-/* CUDA: launches that kernel and waits for it, again and again. */
+int bench_imported(struct bench_table *table, const struct service *service);
+int bench_small(struct bench_table *table, const struct service *service); /* of one row of 1,000 samples */
+int bench_beside(struct bench_table *table, const struct service *service);
+int bench_shares(struct bench_table *table, const struct service *service);
+int bench_idle(struct bench_table *table, const struct service *service);
+/* CUDA: launches the kernel of a small job, on mapped memory, and waits for it, again and again. */
 int bench_mapped_kernel(double *median_ms);
 /* CUDA: the main job on one GPU, on two, on four and so on, and on all, against what they copy together. */
 int bench_devices(struct bench_table *table, const char *scand);

@@ -10,7 +10,6 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/team.h"
-#include "tests/server.h"
 
 #define SAMPLES     1000
 #define ROUND_TRIPS 4000
@@ -66,12 +65,12 @@ static int measure(struct bench_table *table, const char *name, const struct str
     return r;
 }
 
-int bench_beside(struct bench_table *table, const struct server *server)
+int bench_beside(struct bench_table *table, const struct service *service)
 {
-    int r = measure(table, "a stream", &(struct stream){server->socket, getuid()});
+    int r = measure(table, "a stream", &(struct stream){service->server.socket, getuid()});
     if (r || geteuid() != 0) {
         fprintf(stderr, "%s", r ? "" : "scand-bench: not root, so no stream of another user's was measured\n");
         return r;
     }
-    return measure(table, "another's stream", &(struct stream){server->socket, OTHER_USER});
+    return measure(table, "another's stream", &(struct stream){service->server.socket, OTHER_USER});
 }

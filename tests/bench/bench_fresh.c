@@ -15,7 +15,6 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/programs.h"
-#include "tests/server.h"
 
 #define RUNS     15
 #define PROGRAMS 4
@@ -150,8 +149,10 @@ static int measure_programs(struct bench_table *table, const char *self, const c
     return 0;
 }
 
-int bench_fresh(struct bench_table *table, const struct server *server, const char *self, bool gpu)
+int bench_fresh(struct bench_table *table, const struct service *service)
 {
-    int r = measure_first_result(table, self, server->socket, gpu);
-    return r ? r : measure_programs(table, self, server->socket, gpu);
+    const char *socket = service->server.socket;
+    const bool gpu = service_has_gpu(service);
+    int r = measure_first_result(table, service->self, socket, gpu);
+    return r ? r : measure_programs(table, service->self, socket, gpu);
 }

@@ -5,7 +5,6 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/vitals.h"
-#include "tests/server.h"
 
 #define SETTLE_S 1 /* after the last client: memory of other users' is replaced on a helper thread */
 #define IDLE_S   10
@@ -19,11 +18,11 @@ static void add_wakes(struct bench_table *table, const char *name, uint64_t wake
     bench_add(table, &row);
 }
 
-int bench_idle(struct bench_table *table, const struct server *server)
+int bench_idle(struct bench_table *table, const struct service *service)
 {
     struct activity idle;
     sleep(SETTLE_S);
-    if (!daemon_watch(server, IDLE_S, &idle))
+    if (!daemon_watch(&service->server, IDLE_S, &idle))
         return client_fail("idle daemon", "/proc does not tell what it does");
     struct bench_row busy = {.name = "idle daemon: core time in 10 s", .target = IDLE_S};
     busy.milliseconds = (double)idle.busy_ns / 1e6;

@@ -128,7 +128,7 @@ static int measure_imported(struct scand *daemon, const struct imported_shape *s
     return r;
 }
 
-int bench_imported(struct bench_table *table, const char *socket)
+int bench_imported(struct bench_table *table, const struct service *service)
 {
     struct stopwatch stopwatch;
     struct scand *daemon;
@@ -137,7 +137,7 @@ int bench_imported(struct bench_table *table, const char *socket)
         r = stopwatch_init(&stopwatch);
     if (r)
         return job_fail("a stream", r);
-    if (scand_connect(socket, "scand-bench", &daemon)) {
+    if (scand_connect(service->server.socket, "scand-bench", &daemon)) {
         stopwatch_finish(&stopwatch);
         fprintf(stderr, "bench_imported: %s\n", scand_connect_message());
         return 1;

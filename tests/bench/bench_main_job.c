@@ -8,7 +8,6 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
-#include "tests/server.h"
 
 /* Median over warm runs, out of place, so that every run scans the same data. */
 static int time_main_job(struct scand *daemon, uint64_t rows, double *median_ms)
@@ -47,14 +46,14 @@ static double job_gb_per_second(uint64_t rows, double job_ms)
     return (double)client_bytes(rows, MAIN_SAMPLES) / job_ms / 1e6;
 }
 
-int bench_main_job(struct bench_table *table, const struct server *server, double duplex_gb_per_second)
+int bench_main_job(struct bench_table *table, const struct service *service)
 {
     struct bench_row row = {.name = "warm main job through the daemon", .shape = "10000 x 10000", .accumulator = "f64"};
-    if (connect_and_time(server->socket, MAIN_ROWS, &row.milliseconds))
+    if (connect_and_time(service->server.socket, MAIN_ROWS, &row.milliseconds))
         return 1;
-    if (duplex_gb_per_second > 0) {
+    if (service_has_gpu(service)) {
         snprintf(row.against, sizeof row.against, "copy of 400 MB in both directions");
-        row.share = job_gb_per_second(MAIN_ROWS, row.milliseconds) / duplex_gb_per_second;
+        row.share = job_gb_per_second(MAIN_ROWS, row.milliseconds) / service->duplex_gb_per_second;
         row.target = 0.96;
     }
     bench_add(table, &row);

@@ -13,7 +13,6 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/job.h"
-#include "tests/server.h"
 
 #define BYTES      client_bytes(MAIN_ROWS, MAIN_SAMPLES)
 #define RUNS       9
@@ -123,11 +122,11 @@ static int measure(struct bench_table *table, struct scand *daemon, const struct
     return 0;
 }
 
-int bench_memfd(struct bench_table *table, const struct server *server, double duplex_gb_per_second)
+int bench_memfd(struct bench_table *table, const struct service *service)
 {
     struct own_memory memory[2];
     struct scand *daemon;
-    if (scand_connect(server->socket, "scand-bench", &daemon))
+    if (scand_connect(service->server.socket, "scand-bench", &daemon))
         return client_fail("connect", scand_connect_message());
     int made = 0, r = 0;
     while (made < 2 && !r)
@@ -137,7 +136,7 @@ int bench_memfd(struct bench_table *table, const struct server *server, double d
         job_fail("memory of its own", r);
     } else {
         client_fill(memory[0].base, MAIN_ROWS * MAIN_SAMPLES);
-        r = measure(table, daemon, memory, duplex_gb_per_second);
+        r = measure(table, daemon, memory, service->duplex_gb_per_second);
     }
     while (made > 0)
         own_memory_finish(&memory[--made], BYTES);

@@ -1,37 +1,59 @@
 /* The daemon as a service: a process of its own, and clients that are others. Each group of figures has a file. */
-#include <stdbool.h>
-#include <stdio.h>
+#include <string.h>
+
+#include <scand/scand.h>
 
 #include "tests/bench/bench.h"
-#include "tests/server.h"
+#include "tests/bench/client.h"
 
-int bench_service(struct bench_table *table, const char *scand, const char *self, double duplex_gb_per_second)
-{
-    struct server server;
-    const bool gpu = duplex_gb_per_second > 0;
-    double kernel_ms = 0;
-    int r = server_start(&server, scand, (const char *const[]){"--device", "auto", "--pool", "2G", NULL});
-    if (r)
-        return r;
-    r = bench_main_job(table, &server, duplex_gb_per_second);
-    if (!r)
-        r = bench_fresh(table, &server, self, gpu);
+static const struct part {
+    const char *word;
+    bool gpu; /* without one it is left out */
+    int (*measure)(struct bench_table *table, const struct service *service);
+} parts[] = {
+    {"main-job", false, bench_main_job}, {"fresh", false, bench_fresh},
 #ifdef SCAND_HAVE_CUDA
-    if (!r && gpu)
-        r = bench_memfd(table, &server, duplex_gb_per_second);
-    if (!r && gpu)
-        r = bench_imported(table, server.socket);
-    if (!r && gpu)
-        r = bench_mapped_kernel(&kernel_ms);
+    {"memfd", true, bench_memfd},        {"imported", true, bench_imported},
 #endif
-    if (!r)
-        r = bench_small(table, server.socket, kernel_ms);
-    if (!r)
-        r = bench_beside(table, &server);
-    if (!r)
-        r = bench_shares(table, &server, duplex_gb_per_second);
-    if (!r)
-        r = bench_idle(table, &server);
-    server_stop(&server);
+    {"small", false, bench_small},       {"beside", false, bench_beside},
+    {"shares", false, bench_shares},     {"idle", false, bench_idle},
+};
+#define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
+
+static bool is_part(const char *word)
+{
+    for (size_t i = 0; i < PART_COUNT; i++)
+        if (strcmp(word, parts[i].word) == 0)
+            return true;
+    fprintf(stderr, "scand-bench: service has no part \"%s\"; there are:", word);
+    for (size_t i = 0; i < PART_COUNT; i++)
+        fprintf(stderr, " %s", parts[i].word);
+    fprintf(stderr, "\n");
+    return false;
+}
+
+/* Until its pool is filled and it answers. */
+static int await(const struct service *service)
+{
+    struct scand *daemon;
+    if (scand_connect(service->server.socket, "scand-bench", &daemon))
+        return client_fail("connect", scand_connect_message());
+    scand_disconnect(daemon);
+    return 0;
+}
+
+int bench_service(struct bench_table *table, const char *part, const char *scand, const char *self,
+                  double duplex_gb_per_second)
+{
+    struct service service = {.self = self, .duplex_gb_per_second = duplex_gb_per_second};
+    if (part && !is_part(part))
+        return 64;
+    if (server_start(&service.server, scand, (const char *const[]){"--device", "auto", "--pool", "2G", NULL}))
+        return 1;
+    int r = await(&service);
+    for (size_t i = 0; i < PART_COUNT && !r; i++)
+        if ((!part || strcmp(part, parts[i].word) == 0) && (!parts[i].gpu || service_has_gpu(&service)))
+            r = parts[i].measure(table, &service);
+    server_stop(&service.server);
     return r;
 }

@@ -10,7 +10,6 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/team.h"
-#include "tests/server.h"
 
 #define CLIENTS    4
 #define FIRST_USER 65531
@@ -81,12 +80,12 @@ static int measure(struct bench_table *table, const char *name, const struct sha
     return r;
 }
 
-int bench_shares(struct bench_table *table, const struct server *server, double duplex_gb_per_second)
+int bench_shares(struct bench_table *table, const struct service *service)
 {
-    int r = measure(table, "one user", &(struct shares){server->socket, false}, duplex_gb_per_second);
+    int r = measure(table, "one user", &(struct shares){service->server.socket, false}, service->duplex_gb_per_second);
     if (r || geteuid() != 0) {
         fprintf(stderr, "%s", r ? "" : "scand-bench: not root, so no clients of four users were measured\n");
         return r;
     }
-    return measure(table, "four users", &(struct shares){server->socket, true}, duplex_gb_per_second);
+    return measure(table, "four users", &(struct shares){service->server.socket, true}, service->duplex_gb_per_second);
 }

@@ -160,9 +160,17 @@ static int measure_pipelines(struct bench_table *table, const char *socket, cons
     return r;
 }
 
-int bench_small(struct bench_table *table, const char *socket, double kernel_ms)
+int bench_small(struct bench_table *table, const struct service *service)
 {
-    int r = measure_round_trip(table, socket, kernel_ms);
+    const char *socket = service->server.socket;
+    double kernel_ms = 0;
+    int r = 0;
+#ifdef SCAND_HAVE_CUDA
+    if (service_has_gpu(service))
+        r = bench_mapped_kernel(&kernel_ms);
+#endif
+    if (!r)
+        r = measure_round_trip(table, socket, kernel_ms);
     if (!r)
         r = measure_pipelines(table, socket, "small job of eight pipelining clients", pipeline);
     return r ? r : measure_pipelines(table, socket, "the same in batches of 32", pipeline_batches);

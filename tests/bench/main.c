@@ -2,6 +2,7 @@
  * scand-bench [kernels|cpu|service|devices|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures and prints
  * one table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds that were
  * measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
+ * service:PART is one part of service, say service:idle.
  * scand-bench endurance [OPTION]...: see bench_endurance.c.
  */
 #include <errno.h>
@@ -54,7 +55,7 @@ struct run {
     double duplex_gb_per_second;
 };
 
-static int measure_service(struct run *run)
+static int measure_service_part(struct run *run, const char *part)
 {
     char self[PATH_MAX], scand[PATH_MAX];
     int r = 0;
@@ -63,7 +64,12 @@ static int measure_service(struct run *run)
 #endif
     if (!r && !find_paths(self, scand))
         r = 1;
-    return r ? r : bench_service(&run->table, scand, self, run->duplex_gb_per_second);
+    return r ? r : bench_service(&run->table, part, scand, self, run->duplex_gb_per_second);
+}
+
+static int measure_service(struct run *run)
+{
+    return measure_service_part(run, NULL);
 }
 
 static int measure_endurance(int argc, char **argv)
@@ -142,9 +148,12 @@ static int measure_usual(struct run *run)
 
 static int measure(const char *word, struct run *run)
 {
+    const size_t service_length = strlen("service:");
     for (size_t i = 0; i < BENCHMARK_COUNT; i++)
         if (strcmp(word, benchmarks[i].word) == 0)
             return benchmarks[i].measure(run);
+    if (strncmp(word, "service:", service_length) == 0)
+        return measure_service_part(run, word + service_length);
     fprintf(stderr, "scand-bench: no benchmark \"%s\"; there are in this build:", word);
     for (size_t i = 0; i < BENCHMARK_COUNT; i++)
         fprintf(stderr, " %s", benchmarks[i].word);
