@@ -51,18 +51,18 @@ static void clients_table(const struct look *look)
                grouped(client->samples_scanned, samples), client->name[0] ? client->name : "-");
 }
 
-/* What a user has of what it may have; what nobody limits is the largest number. */
+/* What a user has of what it may have. */
 static const char *use_of_bytes(uint64_t used, uint64_t most, char out[USE_BYTES])
 {
     char has[GROUPED_BYTES], may[GROUPED_BYTES];
-    snprintf(out, USE_BYTES, "%s of %s", binary_size(used, has), most == UINT64_MAX ? "any" : binary_size(most, may));
+    snprintf(out, USE_BYTES, "%s of %s", binary_size(used, has), binary_size(most, may));
     return out;
 }
 
 static const char *use_of_things(uint64_t used, uint64_t most, char out[USE_BYTES])
 {
     char has[GROUPED_BYTES], may[GROUPED_BYTES];
-    snprintf(out, USE_BYTES, "%s of %s", grouped(used, has), most == UINT64_MAX ? "any" : grouped(most, may));
+    snprintf(out, USE_BYTES, "%s of %s", grouped(used, has), grouped(most, may));
     return out;
 }
 

@@ -195,6 +195,8 @@ static void test_devices(void)
     CHECK_EQ(scand_devices(session, devices, 4, &count), SCAND_OK);
     CHECK(devices[0].memory_used_bytes == 10 && devices[1].memory_used_bytes == 1100);
     CHECK(!scand_buffer_data(first) && scand_buffer_size(second) == 1000);
+    CHECK(scand_buffer_device(first) == 0 && scand_buffer_device(second) == 1 && scand_buffer_device(beside) == 1);
+    CHECK_EQ(scand_buffer_device(input), -1);
     CHECK_EQ(scand_buffer_create_on(session, 2, 10, &first), SCAND_NOT_FOUND);
     CHECK_CONTAINS(scand_message(session), "\"device\" is 2; allowed: 0 to 1");
     CHECK_EQ(scand_buffer_create_on(session, 4000, 10, &first), SCAND_NOT_FOUND);
