@@ -16,6 +16,7 @@ static void client_forget_job(struct client *client, struct job *job)
     if (job->peer)
         job->peer->peer_before = job->peer_before;
     client->job_count--;
+    client->jobs_by_msgid[job->msgid % CLIENT_MSGIDS]--;
     user_subtract(client->user, QUOTA_JOBS, 1);
 }
 
@@ -166,20 +167,24 @@ void service_tick(struct service *service)
     set_wake(service, service->wake_us); /* again, should this have come too early */
 }
 
-void service_pump(struct service *service)
+static void pump(struct service *service, uint64_t now_us)
 {
-    uint64_t now_us = service->ops->now_us(service->context);
     struct chunk *chunk;
     if (service->wake_us <= now_us)
         expire_all(service, now_us);
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
         const struct job *job = chunk->owner;
-        meter_begin(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_us, now_us);
+        meter_begin(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_ns, now_us);
         chunk->handed_us = now_us;
         chunk->job = job->number;
         chunk->user = job->client->user->uid;
         service->ops->start(service->context, chunk);
     }
+}
+
+void service_pump(struct service *service)
+{
+    pump(service, service->ops->now_us(service->context));
 }
 
 static void report_progress(const struct job *job)
@@ -209,8 +214,8 @@ static void count_chunk(struct service *service, const struct job *job, const st
 void service_chunk_done(struct service *service, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
-    meter_end(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_us,
-              service->ops->now_us(service->context));
+    const uint64_t now_us = service->ops->now_us(service->context);
+    meter_end(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_ns, now_us);
     trace_chunk(service, job, chunk);
     bool ended = job_take_back(job, chunk);
     if (chunk->status == 0) {
@@ -223,7 +228,7 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
         job_end(service, job);
     else if (job->wants_progress)
         report_progress(job);
-    service_pump(service);
+    pump(service, now_us);
 }
 
 void service_drain(struct service *service)
@@ -268,17 +273,22 @@ static int check_quota(struct call *call)
     return r;
 }
 
+static bool client_has_job(const struct client *client, uint32_t msgid)
+{
+    const struct job *job = client->jobs_by_msgid[msgid % CLIENT_MSGIDS] > 0 ? client->jobs : NULL;
+    while (job && job->msgid != msgid)
+        job = job->peer;
+    return job != NULL;
+}
+
 int check_submission(struct call *call)
 {
-    const struct client *client = call->client;
     if (call->service->draining)
         return error_set(&call->error, -ESHUTDOWN,
                          "job.submit: the daemon takes no more jobs, it is about to stop; submit to the next one");
-    for (const struct job *job = client->jobs; job; job = job->peer)
-        if (job->msgid == call->msgid)
-            return error_set(&call->error, -EINVAL,
-                             "job.submit: msgid %" PRIu32 " is that of a job that still runs; use another",
-                             call->msgid);
+    if (client_has_job(call->client, call->msgid))
+        return error_set(&call->error, -EINVAL,
+                         "job.submit: msgid %" PRIu32 " is that of a job that still runs; use another", call->msgid);
     return 0;
 }
 
@@ -310,6 +320,7 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
         job->peer->peer_before = job;
     client->jobs = job;
     client->job_count++;
+    client->jobs_by_msgid[job->msgid % CLIENT_MSGIDS]++;
     user_add(client->user, QUOTA_JOBS, 1);
     client_hold(client);
     buffer_hold(job->input);

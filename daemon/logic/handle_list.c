@@ -135,7 +135,7 @@ static void describe_client(const struct call *call, const struct client *client
         .jobs_done = tally->jobs_done,
         .rows_scanned = tally->rows_scanned,
         .samples_scanned = tally->samples_scanned,
-        .device_busy_us = tally->device_busy_us,
+        .device_busy_us = tally->device_busy_ns / 1000,
         .user_host_bytes = user->used[QUOTA_HOST_MEMORY],
         .quota_host_bytes = user->most[QUOTA_HOST_MEMORY],
         .user_device_bytes = user->used[QUOTA_DEVICE_MEMORY],

@@ -12,15 +12,20 @@
 
 struct meter {
     uint64_t busy_us;
-    uint64_t read_us; /* up to when time has been charged */
+    uint64_t read_us; /* up to when time has passed here */
+    uint64_t each_ns; /* that a chunk which was out all the time would cost by now */
+    uint64_t rest_ns; /* that could not be shared out, less than one for each chunk */
     unsigned count;
-    uint64_t *accounts[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS]; /* one for each chunk out, some of them the same */
+    struct metered {
+        uint64_t *account_ns;
+        uint64_t from_ns; /* what each_ns was when it had paid last */
+    } out[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS];
 };
 
-/* A chunk goes out, or comes back, at the cost of *account_us, which stays where it is meanwhile. */
-void meter_begin(struct meter *meter, uint64_t *account_us, uint64_t now_us);
-void meter_end(struct meter *meter, uint64_t *account_us, uint64_t now_us);
-/* Charges what has passed. */
+/* A chunk goes out, or comes back and is paid for by *account_ns, which stays where it is meanwhile. */
+void meter_begin(struct meter *meter, uint64_t *account_ns, uint64_t now_us);
+void meter_end(struct meter *meter, uint64_t *account_ns, uint64_t now_us);
+/* Charges what has passed for those that are out. */
 void meter_read(struct meter *meter, uint64_t now_us);
 
 #endif

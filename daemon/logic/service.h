@@ -6,6 +6,8 @@
 #ifndef DAEMON_SERVICE_H
 #define DAEMON_SERVICE_H
 
+#include <assert.h>
+
 #include "protocol/codec.h"
 #include "protocol/connection.h"
 
@@ -40,9 +42,13 @@ struct service_ops {
     void (*wake)(void *context, uint64_t at_us);
 };
 
+/* So that one look tells, nearly always, that no job has a request's msgid. */
+#define CLIENT_MSGIDS 256
+static_assert(LIMIT_CLIENT_JOBS <= UINT16_MAX, "a count of a client's jobs");
+
 /* What has been done for a client. */
 struct client_tally {
-    uint64_t jobs_done, rows_scanned, samples_scanned, device_busy_us;
+    uint64_t jobs_done, rows_scanned, samples_scanned, device_busy_ns;
 };
 
 /* What a device has had to do. */
@@ -72,7 +78,8 @@ struct client {
     uint64_t last_buffer_id;
     struct job *jobs; /* all that have not ended, by member peer */
     size_t job_count;
-    uint64_t offsets_bytes; /* that its jobs have */
+    uint16_t jobs_by_msgid[CLIENT_MSGIDS]; /* how many of them have a msgid with this remainder */
+    uint64_t offsets_bytes;                /* that its jobs have */
     struct lane lane;
     struct client *next;
 };

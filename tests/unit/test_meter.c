@@ -9,19 +9,22 @@ static void busy_time_is_shared(void)
     uint64_t anna = 0, bert = 0;
     meter_begin(&meter, &anna, 1000); /* what was before is nobody's */
     meter_begin(&meter, &anna, 1100);
-    CHECK_EQ(anna, 100);
+    meter_read(&meter, 1100);
+    CHECK_EQ(anna, 100000);
     meter_begin(&meter, &bert, 1200);
-    CHECK_EQ(anna, 200);
+    meter_read(&meter, 1200);
+    CHECK_EQ(anna, 200000);
     meter_end(&meter, &anna, 1301);
-    CHECK(anna == 200 + 68 && bert == 33);
+    meter_read(&meter, 1301);
+    CHECK(anna == 200000 + 67333 && bert == 33667); /* the 2 ns that three could not share went to the two left */
     meter_read(&meter, 1401);
-    CHECK(anna == 268 + 50 && bert == 33 + 50);
+    CHECK(anna == 267333 + 50000 && bert == 33667 + 50000);
     meter_end(&meter, &anna, 1401);
     meter_end(&meter, &bert, 1501);
     CHECK_EQ(meter.count, 0);
     meter_read(&meter, 9999);
     CHECK_EQ(meter.busy_us, 501);
-    CHECK_EQ(anna + bert, 501);
+    CHECK_EQ(anna + bert, 501000);
 }
 
 static void busy_time_adds_up(void)
@@ -38,7 +41,10 @@ static void busy_time_adds_up(void)
             meter_end(&meter, &accounts[out[which]], now_us);
             out[which] = out[--out_count];
         }
-        CHECK_EQ(accounts[0] + accounts[1] + accounts[2], meter.busy_us);
+        if (i % 3 == 0)
+            meter_read(&meter, now_us);
+        if (i % 3 == 0 || out_count == 0)
+            CHECK_EQ(accounts[0] + accounts[1] + accounts[2] + meter.rest_ns, meter.busy_us * 1000);
     }
 }
 
