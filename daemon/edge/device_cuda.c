@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cuda_copy.h"
+#include "cuda_chain.h"
 #include "cuda_range.h"
 #include "cuda_share.h"
 #include "cuda_small.h"
@@ -45,11 +45,12 @@ struct slot {
     uint64_t *offsets, *device_offsets; /* of a chunk of ragged rows: pinned, to be uploaded from; on the device */
 };
 
+#define BETWEEN_BYTES ((SMALL_BATCHES + 1) * SMALL_BYTES)
 #define OFFSETS_BYTES ((LIMIT_CHUNK_ROWS + 1) * sizeof(uint64_t))
 /* What a chunk is made of, and where it lies in its slot. */
 struct sides {
-    struct side input, output, coefficients;
-    unsigned char *input_at, *output_at, *coefficients_at;
+    struct side input, output, coefficients, between;
+    unsigned char *input_at, *output_at, *coefficients_at, *between_at;
 };
 
 struct cuda_device {
@@ -61,7 +62,8 @@ struct cuda_device {
     uint64_t started, passed[STAGES], finished; /* chunks so far */
     uint64_t passed_us[STAGES];                 /* when the last one passed */
     struct cuda_small small;
-    uint64_t waited_us; /* since when nothing has finished, while chunks are out */
+    uint64_t waited_us;     /* since when nothing has finished, while chunks are out */
+    unsigned char *between; /* SMALL_BYTES for each batch of small ones, and for STAGE_KERNEL's stream */
     void *workspace;
     uint64_t workspace_bytes;
     uint64_t taken_bytes; /* of device memory; helpers allocate too */
@@ -264,6 +266,16 @@ static void place_sides(struct sides *sides, unsigned char *memory)
         input->transport = output->transport = TRANSPORT_NONE;
 }
 
+/* What is between a chunk's steps goes behind the other sides, if there is room. */
+static void place_between(struct sides *sides, const struct chunk *chunk, unsigned char *memory)
+{
+    uint64_t bytes = place_bytes(&sides->input) + place_bytes(&sides->coefficients);
+    sides->between = side_between(chunk, &sides->output);
+    sides->between_at = memory + bytes;
+    if (bytes + place_bytes(&sides->between) > SLOT_BYTES)
+        sides->between.transport = TRANSPORT_NONE;
+}
+
 static cudaError_t slot_upload_offsets(struct cuda_device *self, struct slot *slot)
 {
     const struct chunk *chunk = slot->chunk;
@@ -316,21 +328,23 @@ static cudaError_t run_reduction(struct cuda_device *self, const struct scan_row
     return e == cudaSuccess ? (cudaError_t)reduction_run(id, &reduce, self->workspace, self->streams[STAGE_KERNEL]) : e;
 }
 
-static cudaError_t run_rows(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
+static cudaError_t run_rows(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                            cudaStream_t stream)
 {
     if (!rows->rule.algorithm)
-        return run_order1(self, rows, first, count, self->streams[STAGE_KERNEL]);
+        return run_order1(self, rows, first, count, stream);
     return (is_reduction(rows) ? run_reduction : run_variant)(self, rows, first, count);
 }
 
-/* The further scans of what a chunk's first one has left in `rows`. */
-static cudaError_t run_then(struct cuda_device *self, const struct chunk *chunk, const struct scan_rows *rows,
-                            uint64_t first, cudaStream_t stream)
+/* All steps of a chunk. */
+static cudaError_t run_steps(struct cuda_device *self, const struct chunk *chunk, const struct scan_rows *rows,
+                             const struct scan_rows *between, cudaStream_t stream)
 {
+    uint64_t first = rows->offsets ? 0 : chunk->first;
     cudaError_t e = cudaSuccess;
-    for (uint32_t i = 0; i < chunk->then_count && e == cudaSuccess; i++) {
-        struct scan_rows then = rows_then(rows, &chunk->then[i]);
-        e = run_order1(self, &then, first, chunk->count, stream);
+    for (uint32_t i = 0; i <= chunk->then_count && e == cudaSuccess; i++) {
+        struct scan_rows step = chain_step(chunk, rows, between, i);
+        e = run_rows(self, &step, first, chunk->count, stream);
     }
     return e;
 }
@@ -375,12 +389,12 @@ static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, con
     }
     if (rows.offsets)
         rows_shift(&rows, slot, sides);
-    uint64_t first = rows.offsets ? 0 : slot->chunk->first;
+    struct scan_rows between = rows;
+    if (sides->between.transport != TRANSPORT_NONE)
+        between = chain_between(&rows, &sides->between, sides->between_at);
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
     if (e == cudaSuccess)
-        e = run_rows(self, &rows, first, slot->chunk->count);
-    if (e == cudaSuccess)
-        e = run_then(self, slot->chunk, &rows, first, stream);
+        e = run_steps(self, slot->chunk, &rows, &between, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
@@ -418,12 +432,30 @@ static bool is_idle(const struct cuda_device *self)
     return self->started == self->finished && self->small.out == 0;
 }
 
-static bool needs_workspace(const struct chunk *chunk)
+/* Where a small chunk's values are between its steps. Kernels of a stream follow each other, so it has one place. */
+static const struct scan_rows *small_between(struct cuda_device *self, const struct chunk *chunk, cudaStream_t stream,
+                                             struct scan_rows *out)
 {
-    bool needs = scan_cuda_workspace_bytes(chunk->rows, chunk->count) > 0;
-    for (uint32_t i = 0; i < chunk->then_count && !needs; i++) {
-        struct scan_rows then = rows_then(chunk->rows, &chunk->then[i]);
-        needs = scan_cuda_workspace_bytes(&then, chunk->count) > 0;
+    int i = 0;
+    if (chunk->then_count == 0)
+        return chunk->rows;
+    struct side output = side_output(chunk);
+    output.transport = TRANSPORT_NONE;
+    struct side between = side_between(chunk, &output);
+    if (between.transport == TRANSPORT_NONE)
+        return chunk->rows;
+    while (i < SMALL_BATCHES && self->small.batches[i].stream != stream)
+        i++;
+    *out = chain_between(chunk->rows, &between, self->between + i * SMALL_BYTES);
+    return out;
+}
+
+static bool needs_workspace(const struct chunk *chunk, const struct scan_rows *between)
+{
+    bool needs = false;
+    for (uint32_t i = 0; i <= chunk->then_count && !needs; i++) {
+        struct scan_rows step = chain_step(chunk, chunk->rows, between, i);
+        needs = scan_cuda_workspace_bytes(&step, chunk->count) > 0;
     }
     return needs;
 }
@@ -432,12 +464,14 @@ static bool needs_workspace(const struct chunk *chunk)
 static int run_small(void *context, const struct chunk *chunk, cudaStream_t *stream)
 {
     struct cuda_device *self = context;
-    if (needs_workspace(chunk))
+    struct scan_rows room;
+    const struct scan_rows *between = small_between(self, chunk, *stream, &room);
+    if (needs_workspace(chunk, between)) {
         *stream = self->streams[STAGE_KERNEL];
+        between = small_between(self, chunk, *stream, &room);
+    }
     cuda_range_begin(chunk);
-    cudaError_t e = run_order1(self, chunk->rows, chunk->first, chunk->count, *stream);
-    if (e == cudaSuccess)
-        e = run_then(self, chunk, chunk->rows, chunk->first, *stream);
+    cudaError_t e = run_steps(self, chunk, chunk->rows, between, *stream);
     cuda_range_end();
     return cuda_errno(self, e);
 }
@@ -466,13 +500,11 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     struct slot *slot = &self->slots[self->started % SLOTS];
     struct scan_rows joined;
     struct chunk copied = chunk_joined(chunk, &joined);
-    struct sides sides = {side_input(&copied),
-                          side_output(is_reduction(chunk->rows) ? chunk : &copied),
-                          side_coefficients(&copied),
-                          NULL,
-                          NULL,
-                          NULL};
+    struct sides sides = {.input = side_input(&copied),
+                          .output = side_output(is_reduction(chunk->rows) ? chunk : &copied),
+                          .coefficients = side_coefficients(&copied)};
     place_sides(&sides, slot->memory);
+    place_between(&sides, chunk, slot->memory);
     slot->chunk = chunk;
     slot->entered_us = now_us();
     cuda_range_begin(chunk);
@@ -624,6 +656,9 @@ static cudaError_t cuda_init(struct cuda_device *self)
         e = slot_init(self, &self->slots[i]);
     if (e == cudaSuccess)
         e = cuda_small_init(&self->small);
+    if (e == cudaSuccess)
+        e = reserve(self, BETWEEN_BYTES) ? cudaMalloc((void **)&self->between, BETWEEN_BYTES)
+                                         : cudaErrorMemoryAllocation;
     return e == cudaSuccess ? (cudaError_t)scan_cuda_init() : e;
 }
 

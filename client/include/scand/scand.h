@@ -164,7 +164,8 @@ struct scand_scan {
     enum scand_priority priority;     /* among this user's jobs */
     uint32_t deadline_ms;             /* to start in, at most a day; or else SCAND_DEADLINE. 0: it has time */
     /* Further scans, run in order; at most SCAND_STEPS_MAX. The results are those of separate jobs, but on a GPU what
-     * is between two steps does not cross PCIe. SCAND_UNSUPPORTED: the daemon is older than they are. */
+     * is between two steps does not cross PCIe, unless a row has more than some 16 MiB. SCAND_UNSUPPORTED: the daemon
+     * is older than they are. */
     uint32_t then_count;
     const struct scand_step *then; /* copied; NULL: none */
 };
