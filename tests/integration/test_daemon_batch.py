@@ -6,7 +6,7 @@ test_daemon_batch.py SCAND [unittest's arguments]
 
 import random
 
-from daemons import DaemonTest, main
+from daemons import ON_CPU, DaemonTest, main
 from test_daemon_jobs import MIB, expected, fill
 from wire import CODES, pack, scan, tensor
 
@@ -14,7 +14,7 @@ MOST = 32  # jobs in a message
 BIG = 64 * MIB
 
 
-class Batch(DaemonTest):
+class BatchTest(DaemonTest):
     def batch(self, client, jobs):
         return client.call("job.batch", jobs=jobs)["jobs"]
 
@@ -23,6 +23,8 @@ class Batch(DaemonTest):
         self.assertEqual((outcome["error"]["name"], outcome["error"]["code"]), (name, CODES[name]))
         self.assertRegex(outcome["error"]["message"], message)
 
+
+class Batch(BatchTest):
     def test_bits_are_those_of_jobs_alone(self):
         """Of rules that a GPU runs in one launch, and of others, so many that it takes several."""
         client = self.client()
@@ -105,6 +107,32 @@ class Batch(DaemonTest):
             job["padding"] = "x" * (spare // MOST)
         self.assertEqual(len(self.batch(client, jobs)), MOST)
 
+    def test_client_goes(self):
+        """At any moment of a batch."""
+        for i in range(30):
+            client = self.client()
+            memory = client.create(MIB)
+            client.send("job.batch", jobs=[scan(tensor(memory.buffer, [256, 1024]), axis=1)] * (i + 1))
+            client.close()
+        self.settles()
+
+    def test_many_clients(self):
+        clients = [self.client() for _ in range(20)]
+        memories = [client.create(4 * 1000 * MOST) for client in clients]
+        msgids = []
+        for client, memory in zip(clients, memories):
+            rows = [tensor(memory.buffer, [1000], offset=4000 * i) for i in range(MOST)]
+            msgids.append([client.send("job.batch", jobs=[scan(row) for row in rows]) for _ in range(5)])
+        for client, mine in zip(clients, msgids):
+            for msgid in mine:
+                self.assertTrue(all("times" in outcome for outcome in client.wait(msgid)["jobs"]))
+
+
+class Waiting(BatchTest):
+    """What needs jobs that take their time: on the CPU, whatever the device of the other tests is."""
+
+    options = ON_CPU
+
     def test_cancel(self):
         """One of those that wait, then all."""
         client = self.client()
@@ -127,26 +155,6 @@ class Batch(DaemonTest):
         msgid = client.send("job.batch", jobs=[job, {**job, "progress": 1}])
         client.wait(msgid)
         self.assertEqual({(note["job"], note["index"]) for _, note in client.notes}, {(msgid, 1)})
-
-    def test_client_goes(self):
-        """At any moment of a batch."""
-        for i in range(30):
-            client = self.client()
-            memory = client.create(MIB)
-            client.send("job.batch", jobs=[scan(tensor(memory.buffer, [256, 1024]), axis=1)] * (i + 1))
-            client.close()
-        self.settles()
-
-    def test_many_clients(self):
-        clients = [self.client() for _ in range(20)]
-        memories = [client.create(4 * 1000 * MOST) for client in clients]
-        msgids = []
-        for client, memory in zip(clients, memories):
-            rows = [tensor(memory.buffer, [1000], offset=4000 * i) for i in range(MOST)]
-            msgids.append([client.send("job.batch", jobs=[scan(row) for row in rows]) for _ in range(5)])
-        for client, mine in zip(clients, msgids):
-            for msgid in mine:
-                self.assertTrue(all("times" in outcome for outcome in client.wait(msgid)["jobs"]))
 
 
 if __name__ == "__main__":
