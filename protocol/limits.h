@@ -37,10 +37,11 @@
 #define LIMIT_RETRY_MIN_MS     10       /* after which a client that is told "busy" is asked to try again */
 #define LIMIT_RETRY_MAX_MS     60000
 #define LIMIT_DEVICES          32
-#define LIMIT_CHUNKS_IN_FLIGHT 4    /* handed to one device and not yet done */
-#define LIMIT_SMALL_CHUNKS     64   /* besides, of small jobs */
-#define LIMIT_DRAINED_MS       5000 /* at the end of a drain, for clients to take their last replies */
-#define LIMIT_LOST_MS          2000 /* the same when the device is lost and everybody waits for the next worker */
+#define LIMIT_CHUNKS_IN_FLIGHT 4       /* handed to one device and not yet done */
+#define LIMIT_SMALL_CHUNKS     128     /* besides, of small jobs, */
+#define LIMIT_SMALL_OUT_BYTES  MIB(16) /* until they have so many bytes together */
+#define LIMIT_DRAINED_MS       5000    /* at the end of a drain, for clients to take their last replies */
+#define LIMIT_LOST_MS          2000    /* the same when the device is lost and everybody waits for the next worker */
 
 /* Buffers. A host buffer is made of segments of one class: small ones up to a segment, else whole large segments. */
 #define LIMIT_SMALL_SEGMENT_BYTES KIB(256)

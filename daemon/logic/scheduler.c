@@ -229,9 +229,14 @@ static struct job *lane_choose(const struct lane *lane, int rank, const struct d
     return job && !waits_for_active(lane, job) ? job : NULL;
 }
 
+static bool station_takes_small(const struct station *station)
+{
+    return station->free_small && station->small_out_bytes < LIMIT_SMALL_OUT_BYTES;
+}
+
 static bool station_has_room(const struct station *station, const struct job *job)
 {
-    return station->free || (station->free_small && job->small);
+    return station->free || (job->small && station_takes_small(station));
 }
 
 /* What is next but finds no room holds up the less urgent. */
@@ -291,7 +296,7 @@ static struct station *station_first(struct scheduler *scheduler, uint32_t witho
     struct station *first = NULL;
     for (unsigned i = 0; i < scheduler->station_count; i++) {
         struct station *station = &scheduler->stations[i];
-        bool room = station->free || (station->free_small && scheduler->small_count > 0);
+        bool room = station->free || (scheduler->small_count > 0 && station_takes_small(station));
         if (room && !(without >> i & 1) && (!first || starts_sooner(scheduler, station, first)))
             first = station;
     }
@@ -300,7 +305,7 @@ static struct station *station_first(struct scheduler *scheduler, uint32_t witho
 
 static struct chunk *hand_out(struct scheduler *scheduler, struct station *station, struct job *job, uint64_t now_us)
 {
-    const bool small = job->small && station->free_small;
+    const bool small = job->small && station_takes_small(station);
     struct chunk *chunk = slot_take(small ? &station->free_small : &station->free);
     struct lane *lane = job->lane;
     struct share *share = lane->share;
@@ -312,6 +317,7 @@ static struct chunk *hand_out(struct scheduler *scheduler, struct station *stati
     chunk->small = small;
     uint64_t bytes = job_bytes(job, chunk->first, chunk->count);
     station->out_bytes += bytes;
+    station->small_out_bytes += small ? bytes : 0;
     chunk->charge_ns = account_charge(scheduler, share, estimate_us(scheduler, share, bytes));
     share->queued_bytes -= bytes;
     if (!job_has_rows(job))
@@ -359,6 +365,7 @@ void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk)
     slot_free(chunk->small ? &station->free_small : &station->free, chunk);
     station->out--;
     station->out_bytes -= bytes;
+    station->small_out_bytes -= chunk->small ? bytes : 0;
     if (!scheduler->turn)
         settle(scheduler);
 }

@@ -25,8 +25,8 @@
  *
  * A device may have small slots besides, for chunks of small jobs, so that these wait for no other job's copies. While
  * only such slots are free, the turn goes to who has a small job that is next by rule 5; accounts and level act as
- * ever, and nobody's account is raised. Together, small slots hold less than a chunk, and so cost others no more than
- * one.
+ * ever, and nobody's account is raised. Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job more at most, and
+ * so cost others no more than a chunk or two.
  *
  * Pure logic: no clock, no threads, no memory of its own beyond a fixed number of chunks.
  */
@@ -53,9 +53,10 @@ struct station {
     struct device *device;
     struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS];
     struct chunk *free, *free_small;
-    unsigned out;       /* chunks in flight */
-    uint64_t out_bytes; /* to be moved for them */
-    struct rate rate;   /* of its chunks */
+    unsigned out;             /* chunks in flight */
+    uint64_t out_bytes;       /* to be moved for them, */
+    uint64_t small_out_bytes; /* and of that, for those in small slots */
+    struct rate rate;         /* of its chunks */
     uint64_t level_ns, highest_ns;
 };
 

@@ -45,8 +45,8 @@ static void begin(unsigned depth)
 }
 
 /* A job of `rows` rows, one to a chunk, that reads one whole buffer and writes another. */
-static struct job *add_class(unsigned lane, enum scand_priority priority, unsigned number, uint64_t rows,
-                             unsigned input, unsigned output)
+static struct job *add_sized(unsigned lane, enum scand_priority priority, unsigned number, uint64_t rows,
+                             uint64_t row_bytes, unsigned input, unsigned output)
 {
     static const int ranks[] = {
 #define X(NAME, WORD, RANK) RANK,
@@ -60,9 +60,15 @@ static struct job *add_class(unsigned lane, enum scand_priority priority, unsign
                                 .input_extent = {0, 100},
                                 .output_extent = {0, 100},
                                 .chunk_rows = 1,
-                                .sample_bytes = 4};
+                                .sample_bytes = row_bytes};
     scheduler_add(&scheduler, &lanes[lane], &jobs[number]);
     return &jobs[number];
+}
+
+static struct job *add_class(unsigned lane, enum scand_priority priority, unsigned number, uint64_t rows,
+                             unsigned input, unsigned output)
+{
+    return add_sized(lane, priority, number, rows, 4, input, output);
 }
 
 static struct job *add(unsigned lane, unsigned number, uint64_t rows, unsigned input, unsigned output)
@@ -170,6 +176,28 @@ static void small_jobs_take_other_slots_too(void)
     CHECK(owner_of(other) == second && !other->small);
     end(other, 0);
     end(small, 0);
+}
+
+static void small_jobs_have_few_bytes_together(void)
+{
+    const uint64_t half = LIMIT_SMALL_OUT_BYTES / 2;
+    begin_small(1, 4);
+    scheduler.small_bytes = half;
+    add_sized(0, SCAND_PRIORITY_NORMAL, 0, 1, half + 1, 0, 1);
+    struct chunk *large = scheduler_next(&scheduler, 1), *small[3];
+    for (unsigned i = 0; i < 3; i++)
+        add_sized(i, SCAND_PRIORITY_NORMAL, 1 + i, 1, half, 0, 2 + i);
+    small[0] = scheduler_next(&scheduler, 1);
+    small[1] = scheduler_next(&scheduler, 1);
+    CHECK(!large->small && small[0] && small[0]->small && small[1] && small[1]->small);
+    CHECK(!scheduler_next(&scheduler, 1));
+    end(small[0], -EIO);
+    small[2] = scheduler_next(&scheduler, 1);
+    CHECK(small[2] && small[2]->small);
+    end(small[1], 0);
+    end(small[2], 0);
+    end(large, 0);
+    CHECK_EQ(scheduler.stations[0].small_out_bytes, 0);
 }
 
 static void small_jobs_pass_no_more_urgent_ones(void)
@@ -454,6 +482,7 @@ static const struct test tests[] = {
     TEST(never_more_than_depth),
     TEST(small_jobs_have_slots_of_their_own),
     TEST(small_jobs_take_other_slots_too),
+    TEST(small_jobs_have_few_bytes_together),
     TEST(small_jobs_pass_no_more_urgent_ones),
     TEST(want_of_room_costs_nothing),
     TEST(users_take_turns),
