@@ -365,13 +365,13 @@ static int take_offsets(struct call *call, struct job *job, const struct msg_job
 }
 
 /* What any of the devices can take at a time. What never crosses to host memory takes larger chunks: a launch for each
- * small one would take longer than they do. */
-static uint64_t chunk_bytes(const struct device_set *devices, bool resident)
+ * small one would take longer than they do. But then nothing hides how long several steps take. */
+static uint64_t chunk_bytes(const struct device_set *devices, bool resident, uint32_t steps)
 {
     uint64_t least = UINT64_MAX;
     for (unsigned i = 0; i < devices->count; i++) {
         const struct device_info *info = &devices->devices[i]->info;
-        uint64_t bytes = resident ? info->resident_chunk_bytes : info->chunk_bytes;
+        uint64_t bytes = resident ? info->resident_chunk_bytes / steps : info->chunk_bytes;
         least = bytes < least ? bytes : least;
     }
     return least;
@@ -400,7 +400,8 @@ int job_admit(struct call *call, const struct msg_job_submit_params *params, str
     if (!job)
         return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
     bool resident = is_resident(input) && is_resident(output) && (!coefficients || is_resident(coefficients));
-    r = job_plan(job, params, input, output, coefficients, chunk_bytes(call->service->devices, resident), &call->error);
+    r = job_plan(job, params, input, output, coefficients,
+                 chunk_bytes(call->service->devices, resident, 1 + params->then_count), &call->error);
     if (!r && params->offsets.shape_count > 0)
         r = take_offsets(call, job, params);
     if (r) {

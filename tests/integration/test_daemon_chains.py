@@ -32,7 +32,7 @@ INTEGER_STEPS = [
 
 class ChainsTest(DaemonTest):
     def check(self, client, job, then, *memories):
-        """The buffers, filled, after the chain and after its steps one by one. The device sees both from the beginning."""
+        """Compares every byte of the buffers, which are filled, after separate jobs and after the chain."""
         before = [memory.read() for memory in memories]
         client.call("job.submit", job)
         rest = {"input": job["output"], "output": job["output"], "axis": job["axis"]}

@@ -248,7 +248,16 @@ static void resident_jobs_take_larger_chunks(void)
     CHECK(answered(user, msgid, METHOD_job_submit, NULL));
     rig_run_work();
     CHECK_EQ(rig.manual.opened_count, 0);
-    job.input.buffer = import(user, &params, -1);
+    job.input.buffer = job.output.buffer = import(user, &params, -1);
+    job.then_count = 3; /* which take their time on the device: four steps, four chunks */
+    for (int i = 0; i < 3; i++)
+        job.then[i].passes_count = 1;
+    ask(user, METHOD_job_submit, &job);
+    REQUIRE(rig.manual.out_count == 2);
+    CHECK_EQ(rig.manual.out[0]->count, 25);
+    for (int i = 0; i < 4; i++)
+        rig_complete(0, 0);
+    job.then_count = 0;
     job.output.buffer = host;
     ask(user, METHOD_job_submit, &job);
     CHECK_EQ(rig.manual.out_count, 2);
