@@ -116,6 +116,16 @@ class Batch(BatchTest):
             client.close()
         self.settles()
 
+    def test_noise(self):
+        """Bytes that a good request turns into when one of them changes: any answer, but no harm."""
+        data = pack([0, 5, "job.batch", [{"jobs": [scan(tensor(1, [3, 4])), scan(tensor(1, [2]), progress=1)]}]])
+        for at in range(len(data)):
+            client = self.client()
+            client.create(100)
+            client.send_bytes(data[:at] + bytes([data[at] ^ (0x80 if at % 2 else 0x11)]) + data[at + 1 :])
+            client.close()
+        self.settles()
+
     def test_many_clients(self):
         clients = [self.client() for _ in range(20)]
         memories = [client.create(4 * 1000 * MOST) for client in clients]
