@@ -142,6 +142,28 @@ static void an_answer_that_is_too_short(void)
     rig_end();
 }
 
+/* What cannot be sent any more ends at once; what has been sent is done. */
+static void more_than_the_daemon_reads(void)
+{
+    enum { FLOOD = 20000 };
+    begin();
+    struct scand_scan *flood = calloc(FLOOD, sizeof *flood);
+    struct scand_job **waiting = calloc(FLOOD, sizeof(struct scand_job *));
+    for (int i = 0; i < FLOOD; i++)
+        flood[i] = scans[0];
+    fake.late_on = METHOD_job_batch;
+    fake.late_ms = 300;
+    CHECK_EQ(scand_submit_many(session, flood, FLOOD, waiting), SCAND_OK);
+    fake.late_on = FAKE_NONE;
+    CHECK_EQ(scand_job_done(waiting[0]), 0);
+    CHECK_EQ(scand_wait(waiting[FLOOD - 1], 0, NULL), SCAND_BUSY);
+    CHECK_CONTAINS(scand_message(session), "does not read its requests");
+    CHECK_EQ(scand_wait(waiting[0], -1, NULL), SCAND_OK);
+    rig_end();
+    free(flood);
+    free(waiting);
+}
+
 /* Each is repeated on its own: those that cannot be would hold up the others. */
 static void repeated_by_the_next_worker(void)
 {
@@ -168,6 +190,7 @@ int main(int argc, char **argv)
                                         TEST(an_older_daemon),
                                         TEST(garbage),
                                         TEST(an_answer_that_is_too_short),
+                                        TEST(more_than_the_daemon_reads),
                                         TEST(repeated_by_the_next_worker),
                                         TEST_END};
     return test_main(argc, argv, tests);
