@@ -355,7 +355,8 @@ void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk)
     struct share *share = job->lane->share;
     struct station *station = &scheduler->stations[chunk->device->number];
     uint64_t bytes = job_bytes(job, chunk->first, chunk->count), us = chunk_us(chunk);
-    if (chunk->status == 0) { /* else the estimate stands: failing is not free */
+    /* Failing is not free, and a small chunk runs beside others: the estimate stands. */
+    if (chunk->status == 0 && !chunk->small) {
         account_refund(scheduler, share, chunk->charge_ns);
         account_charge(scheduler, share, us);
         rate_add(&share->rate, bytes, us);

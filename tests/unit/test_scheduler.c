@@ -178,6 +178,31 @@ static void small_jobs_take_other_slots_too(void)
     end(small, 0);
 }
 
+/* A user's own copies do not have to make up for how long its small jobs took; nor are they taken to be as slow. */
+static void small_jobs_cost_their_bytes(void)
+{
+    begin_small(1, 1);
+    lanes[1].share = &shares[0];
+    struct job *mixed = add_sized(0, SCAND_PRIORITY_NORMAL, 0, 100, 4000, 0, 1);
+    struct job *plain = add_sized(2, SCAND_PRIORITY_NORMAL, 1, 100, 4000, 2, 3);
+    unsigned had[JOBS] = {0};
+    for (int i = 0; i < 100; i++) {
+        struct job *small = add(1, 2, 1, 4, 5);
+        struct chunk *out[2] = {scheduler_next(&scheduler, 1), scheduler_next(&scheduler, 1)};
+        REQUIRE(out[0] && out[1] && !scheduler_next(&scheduler, 1));
+        for (int j = 0; j < 2; j++) {
+            struct job *owner = owner_of(out[j]);
+            CHECK_EQ(out[j]->small, owner == small);
+            had[owner - jobs]++;
+            out[j]->kernel_us = out[j]->small ? 1000 : 100;
+            end(out[j], 0);
+        }
+    }
+    unsigned first = had[mixed - jobs], second = had[plain - jobs];
+    CHECK_EQ(first + second, 100);
+    CHECK(first >= 48 && second >= 48);
+}
+
 static void small_jobs_have_few_bytes_together(void)
 {
     const uint64_t half = LIMIT_SMALL_OUT_BYTES / 2;
@@ -482,6 +507,7 @@ static const struct test tests[] = {
     TEST(never_more_than_depth),
     TEST(small_jobs_have_slots_of_their_own),
     TEST(small_jobs_take_other_slots_too),
+    TEST(small_jobs_cost_their_bytes),
     TEST(small_jobs_have_few_bytes_together),
     TEST(small_jobs_pass_no_more_urgent_ones),
     TEST(want_of_room_costs_nothing),
