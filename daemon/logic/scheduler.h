@@ -26,8 +26,8 @@
  * A device may have small slots besides, for chunks of small jobs, so that these wait for no other job's copies. While
  * only such slots are free, the turn goes to who has a small job that is next by rule 5; accounts and level act as
  * ever, and nobody's account is raised. What runs there costs what its bytes would cost in other slots: how long it
- * takes is mostly waiting, which nobody else has to do. Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job more at most, and
- * so cost others no more than a chunk or two.
+ * takes is mostly waiting, which nobody else has to do. Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job
+ * more at most, and so cost others no more than a chunk or two.
  *
  * Pure logic: no clock, no threads, no memory of its own beyond a fixed number of chunks.
  */
