@@ -26,9 +26,11 @@
 #include "kernels/reduce.h"
 #include "kernels/tree.h"
 
-#define ITEM_SAMPLES    65536 /* of the short rows that a thread takes at once */
-#define BUNDLE_ROWS_MIN 8     /* fewer rows go one by one */
-#define STRIP_SAMPLES   64    /* of a row of a strip that are moved before the next row's: neighbours in the cache */
+#define ITEM_SAMPLES      65536 /* of the short rows that a thread takes at once */
+#define BUNDLE_ROWS_MIN   8     /* fewer rows go one by one */
+#define PANEL_ROWS_MAX    512   /* columns that are scanned together */
+#define PANELS_PER_THREAD 4     /* or more */
+#define STRIP_SAMPLES     64    /* of a row of a strip that are moved before the next row's: neighbours in the cache */
 
 struct scan {
     const struct scan_rows *rows;
@@ -69,6 +71,12 @@ static bool output_contiguous(const struct scan_rows *rows)
 static bool is_plain(enum scand_dtype dtype)
 {
     return dtype == SCAND_DTYPE_F32 || codec_bytes(dtype) == sizeof(uint64_t);
+}
+
+/* Whether builds work on integers of 4 bytes, where they lie: those that pass through lines are extended. */
+static bool is_narrow(const struct scan_rows *rows)
+{
+    return cpu_is_narrow(&rows->rule) && !rows->rule.demean && input_contiguous(rows) && output_contiguous(rows);
 }
 
 /* Whether coefficients must pass through a line. */
@@ -201,8 +209,9 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
 {
     const struct scan_rows *rows = scan->rows;
     bool last = known == rows->rule.pass_count;
-    bool gather = !input_contiguous(rows) || !is_plain(rows->rule.input);
-    bool scatter = last && (!output_contiguous(rows) || !is_plain(rows->rule.output));
+    bool narrow = is_narrow(rows);
+    bool gather = !narrow && (!input_contiguous(rows) || !is_plain(rows->rule.input));
+    bool scatter = last && !narrow && (!output_contiguous(rows) || !is_plain(rows->rule.output));
     if (gather)
         strip_gather(scan, scratch, strip, b);
     if (coefficients_gathered(rows) && known != FOR_TOTAL)
@@ -213,6 +222,7 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
             .rule = &rows->rule,
             .known = known,
             .mean = rows->rule.demean && known != FOR_TOTAL ? &strip->means[r] : NULL,
+            .narrow = narrow,
             .length = block_length(rows, b),
             .input = gather ? scratch->lines[r] : input_at(rows, row, b * ORDER_BLOCK),
             .next = gather || row + 1 == scan->first + scan->count ? NULL : input_at(rows, row + 1, b * ORDER_BLOCK),
@@ -342,49 +352,58 @@ static bool is_bundled(const struct scan *scan)
            rows->outer_shape[rows->outer_rank - 1] >= BUNDLE_ROWS_MIN;
 }
 
-/* Puts a row at the end of a bundle, if it may lie there. */
-static bool bundle_add(struct cpu_bundle *bundle, const struct scan_rows *rows, uint64_t row)
+/* How many rows from this one on are equally far from each other, on both sides: to the end of the last axis. */
+static uint64_t rows_in_step(const struct scan_rows *rows, uint64_t row)
 {
-    const char *input = input_at(rows, row, 0);
-    char *output = output_at(rows, row, 0);
-    if (bundle->count > 0) {
-        bool input_next = input - bundle->input[bundle->count - 1] == codec_bytes(rows->rule.input);
-        bool output_next = output - bundle->output[bundle->count - 1] == codec_bytes(rows->rule.output);
-        if (rows->length > ORDER_TILE && !(input_next && output_next))
-            return false;
-        bundle->input_across = bundle->input_across && input_next;
-        bundle->output_across = bundle->output_across && output_next;
-    }
-    bundle->input[bundle->count] = input;
-    bundle->output[bundle->count++] = output;
-    return true;
+    uint64_t shape = rows->outer_shape[rows->outer_rank - 1];
+    return shape - row % shape;
 }
 
-/* Bytes from the strip's rows to the next strip's, if those come soon in memory. */
-static int64_t next_bundle(const struct scan *scan, const struct strip *strip)
+/* The other rows of a bundle that are not all columns; the first `in_step` are equally far from each other. */
+static void bundle_rows(struct cpu_bundle *bundle, const struct scan_rows *rows, uint64_t row, uint64_t in_step)
 {
-    const struct scan_rows *rows = scan->rows;
-    if (strip->first + 2 * ORDER_FAN > scan->first + scan->count)
-        return 0;
-    int64_t next = input_at(rows, strip->first + ORDER_FAN, 0) - input_at(rows, strip->first, 0);
-    return next > 0 && next <= (int64_t)(2 * ORDER_FAN * ORDER_TILE * sizeof(double)) ? next : 0;
+    const int64_t input_stride = rows->input_outer_strides[rows->outer_rank - 1];
+    const int64_t output_stride = rows->output_outer_strides[rows->outer_rank - 1];
+    for (uint64_t r = 1; r < bundle->count; r++)
+        if (r < in_step) {
+            bundle->input[r] = bundle->input[r - 1] + input_stride;
+            bundle->output[r] = bundle->output[r - 1] + output_stride;
+        } else {
+            bundle->input[r] = input_at(rows, row + r, 0);
+            bundle->output[r] = output_at(rows, row + r, 0);
+        }
 }
 
-/* Long columns that do not all lie side by side go in several bundles. */
+/* Bytes from the strip's rows to the next strip's, if those come soon in memory; `in_step` as above. */
+static int64_t next_bundle(const struct scan_rows *rows, uint64_t in_step)
+{
+    int64_t next = ORDER_FAN * rows->input_outer_strides[rows->outer_rank - 1];
+    bool soon = in_step >= 2 * ORDER_FAN && next <= (int64_t)(2 * ORDER_FAN * ORDER_TILE * sizeof(double));
+    return soon && next > 0 ? next : 0;
+}
+
+/* Columns that do not all lie side by side go in several bundles. */
 static void strip_bundles(const struct scan *scan, const struct strip *strip, unsigned worker)
 {
     const struct scan_rows *rows = scan->rows;
+    const bool columns = input_across(rows) && output_across(rows);
     for (uint64_t r = 0; r < strip->count;) {
-        struct cpu_bundle bundle = {.rule = &rows->rule,
-                                    .length = rows->length,
-                                    .input_across = true,
-                                    .output_across = true,
-                                    .input_stride = rows->input_stride,
-                                    .output_stride = rows->output_stride,
-                                    .next = next_bundle(scan, strip)};
-        while (r < strip->count && bundle_add(&bundle, rows, strip->first + r))
-            r++;
+        const uint64_t row = strip->first + r, in_step = rows_in_step(rows, row), rest = strip->count - r;
+        struct cpu_bundle bundle; /* whose addresses are many to be set to 0 for each bundle */
+        bundle.rule = &rows->rule;
+        bundle.length = rows->length;
+        bundle.count = columns && in_step < rest ? in_step : rest;
+        bundle.input_across = input_across(rows) && in_step >= bundle.count;
+        bundle.output_across = output_across(rows) && in_step >= bundle.count;
+        bundle.input[0] = input_at(rows, row, 0);
+        bundle.output[0] = output_at(rows, row, 0);
+        bundle.input_stride = rows->input_stride;
+        bundle.output_stride = rows->output_stride;
+        bundle.next = next_bundle(rows, in_step);
+        if (!columns)
+            bundle_rows(&bundle, rows, row, in_step);
         scan->build->bundle_run(scratch_of(scan, worker), &bundle);
+        r += bundle.count;
     }
 }
 
@@ -431,6 +450,22 @@ static void scan_by_blocks(struct scan *scan)
     }
 }
 
+static unsigned worker_count(const struct scan *scan)
+{
+    return scan->pool ? cpu_pool_threads(scan->pool) : 1;
+}
+
+/* Rows that go into a bundle at most: of columns about as many as give each thread some of them, and whole vectors. */
+static uint64_t bundle_rows_max(const struct scan *scan)
+{
+    unsigned workers = worker_count(scan);
+    uint64_t panels = workers > 1 ? PANELS_PER_THREAD * workers : 1;
+    uint64_t share = (scan->count / panels + ORDER_FAN - 1) / ORDER_FAN * ORDER_FAN;
+    if (!input_across(scan->rows) || !output_across(scan->rows) || share < ORDER_FAN)
+        return ORDER_FAN;
+    return share < PANEL_ROWS_MAX ? share : PANEL_ROWS_MAX;
+}
+
 static void scan_plan(struct scan *scan)
 {
     const struct scan_rows *rows = scan->rows;
@@ -438,17 +473,12 @@ static void scan_plan(struct scan *scan)
     bool contiguous =
         input_contiguous(rows) && (is_reduction(scan) || output_contiguous(rows)) && !coefficients_gathered(rows);
     scan->bundled = is_bundled(scan);
-    scan->strip_rows = scan->bundled ? ORDER_FAN : contiguous ? 1 : CPU_STRIP_ROWS;
+    scan->strip_rows = scan->bundled ? bundle_rows_max(scan) : contiguous ? 1 : CPU_STRIP_ROWS;
     scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
     uint64_t strip_samples = scan->strip_rows * rows->length;
     scan->item_strips = strip_samples < ITEM_SAMPLES ? ITEM_SAMPLES / strip_samples : 1;
     scan->worker_sums =
         rows->rule.pass_count * scan->strip_rows * scan->block_count + tree_workspace(scan->block_count);
-}
-
-static unsigned worker_count(const struct scan *scan)
-{
-    return scan->pool ? cpu_pool_threads(scan->pool) : 1;
 }
 
 static int scan_allocate(struct scan *scan)

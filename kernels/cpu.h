@@ -22,6 +22,7 @@ struct sums {
         float f32[ORDER_FAN];
         double f64[ORDER_FAN];
         uint64_t exact[ORDER_FAN];
+        uint32_t exact32[ORDER_FAN];
         struct {
             float high[ORDER_FAN], low[ORDER_FAN];
         } f2;
@@ -63,7 +64,16 @@ struct maps {
     } term, factor;
 };
 
-#define CPU_LEAVES (ORDER_BLOCK / ORDER_LEAF) /* of a block */
+#define CPU_LEAVES      (ORDER_BLOCK / ORDER_LEAF) /* of a block */
+#define CPU_LANES_MAX   32                         /* vectors of rows side by side */
+#define CPU_LANES_BYTES (CPU_LANES_MAX * 2 * ORDER_FAN * 2 * CPU_CACHE_LINE)
+
+/* What of the rows after those that are scanned is asked for next. */
+struct cpu_ahead {
+    const char *input;
+    char *output;
+    int64_t at, part; /* bytes from their begin; bytes at a time */
+};
 
 /* What a thread needs while it scans. Of a row alone, a tile of the order is a tile here. Of a bundle of rows, a leaf
  * of each is one. */
@@ -71,7 +81,9 @@ struct cpu_scratch {
     struct narrow_tile narrow[CPU_LEAVES];
     struct wide_tile wide[CPU_LEAVES];
     struct sums leaves[CPU_LEAVES]; /* of each tile here */
-    struct sums tiles, bundle_tiles[ORDER_FAN];
+    struct cpu_ahead ahead;
+    struct sums tiles;
+    _Alignas(CPU_CACHE_LINE) char lanes[CPU_LANES_BYTES]; /* what is kept of rows side by side */
     struct affine_tile affine[ORDER_FAN];
     struct maps maps[ORDER_FAN], tile_maps; /* of the leaves of each tile, and of the tiles */
     /* A tile in the row's order: one that is not full, or of 8-byte samples on their way. */
@@ -81,8 +93,10 @@ struct cpu_scratch {
         uint64_t exact[ORDER_TILE];
     } edge;
     _Alignas(CPU_CACHE_LINE) char lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* rows whose samples are not contiguous */
-    _Alignas(CPU_CACHE_LINE) char factor_lines[CPU_STRIP_ROWS][CPU_LINE_BYTES];   /* the same of their coefficients */
-    _Alignas(CPU_CACHE_LINE) char bundle_lines[ORDER_FAN][CPU_BUNDLE_LINE_BYTES]; /* the same of a bundle */
+    _Alignas(CPU_CACHE_LINE) char factor_lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* the same of their coefficients */
+    /* The same of a bundle; results apart, as they need not be as wide as samples, of which some are yet to be read. */
+    _Alignas(CPU_CACHE_LINE) char bundle_lines[ORDER_FAN][CPU_BUNDLE_LINE_BYTES];
+    _Alignas(CPU_CACHE_LINE) char bundle_results[ORDER_FAN][CPU_BUNDLE_LINE_BYTES];
 };
 
 /*
@@ -98,21 +112,30 @@ struct cpu_block {
     void *output;                               /* the same; may be the input */
     const void *coefficients;                   /* the same, for affine; NULL: those of the rule */
     const double *mean;                         /* to be taken from the samples, or NULL */
+    bool narrow;                                /* samples and values are integers of 4 bytes: cpu_is_narrow */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
     union sum total;                            /* result */
 };
 
-/* Up to ORDER_FAN rows that are scanned side by side, of any dtype and layout, of up to ORDER_TILE samples; of
- * up to ORDER_BLOCK if input and output are `across`: sample i of one row lies right after that of the row before. */
+/* Whether only 32 bits of integers need be computed: sums and products wrap. */
+static inline bool cpu_is_narrow(const struct scan_rule *rule)
+{
+    return rule->operation != SCAND_OPERATION_REDUCE &&
+           (rule->op == SCAND_OPERATOR_SUM || rule->op == SCAND_OPERATOR_PROD) && codec_is_integer(rule->input) &&
+           codec_bytes(rule->input) == sizeof(uint32_t) && codec_bytes(rule->output) == sizeof(uint32_t);
+}
+
+/* Rows that are scanned side by side. A side is `across` where sample i of one row lies right after that of the row
+ * before. If both are, there may be any number of rows, of up to ORDER_BLOCK samples, of which only the first is given;
+ * else up to ORDER_FAN of up to ORDER_TILE samples. */
 struct cpu_bundle {
     const struct scan_rule *rule; /* neither a reduction nor affine, and without demean */
-    uint64_t length;
-    int count;
+    uint64_t length, count;
     bool input_across, output_across;
     const char *input[ORDER_FAN]; /* sample 0 of each row */
     char *output[ORDER_FAN];
     int64_t input_stride, output_stride;
-    int64_t next; /* bytes from these rows of the input to those that are wanted next, or 0 */
+    int64_t next; /* bytes from these rows to those that are wanted next, or 0 */
 };
 
 /* A build for an instruction set. */

@@ -1,7 +1,8 @@
 /*
- * Sums in vectors, one in each lane, for the four accumulators: the same functions by the same names,
- * <accumulator>_sum_* and, for each operator, <accumulator>_<operator>_add (two sums) and _add_sample (a sum and one
- * sample more), so that cpu_pass.inc can be written once. f2 follows f2.h, operation by operation.
+ * Sums in vectors, one in each lane, for the accumulators: the same functions by the same names, <accumulator>_sum_*
+ * and, for each operator, <accumulator>_<operator>_add (two sums) and _add_sample (a sum and one sample more), so that
+ * cpu_pass.inc can be written once. f2 follows f2.h, operation by operation. Integers have two: exact, of 64 bits, and
+ * exact32, which leaves out the upper half where nobody will ask for it.
  */
 #include "kernels/cpu.h"
 #include "kernels/cpu_vector.h"
@@ -9,15 +10,17 @@
 typedef f32_vector f32_sum;
 typedef f64_vector f64_sum;
 typedef u64_vector exact_sum;
+typedef u32_vector exact32_sum;
 struct f2_sum {
     f32_vector high, low;
 };
 typedef struct f2_sum f2_sum;
 
-#define f32_SUM_LANES   F32_LANES
-#define f64_SUM_LANES   F64_LANES
-#define f2_SUM_LANES    F32_LANES
-#define exact_SUM_LANES F64_LANES
+#define f32_SUM_LANES     F32_LANES
+#define f64_SUM_LANES     F64_LANES
+#define f2_SUM_LANES      F32_LANES
+#define exact_SUM_LANES   F64_LANES
+#define exact32_SUM_LANES F32_LANES
 
 /* An operator that takes a sample as it takes a sum. */
 #define SUM_OPERATOR(TYPE, NAME, RESULT)                                                       \
@@ -75,6 +78,19 @@ INLINE f32_sum f32_sum_sample(const struct narrow_tile *narrow, const struct wid
     return f32_load(&narrow->f32[row][lane]);
 }
 
+/* The same of samples that lie side by side anywhere; and values, with their one NaN. `wide`: of 8 bytes each. */
+INLINE f32_sum f32_sum_read(const char *from, bool wide)
+{
+    (void)wide;
+    return f32_load(from);
+}
+
+INLINE void f32_sum_write(char *to, f32_sum sum, bool wide)
+{
+    (void)wide;
+    f32_store(to, f32_one_nan(sum));
+}
+
 /* The value of kind half. */
 INLINE f32_sum f32_sum_less_half(f32_sum sum, f32_sum sample, bool wide)
 {
@@ -130,6 +146,20 @@ INLINE f64_sum f64_sum_from_lane(int start, f64_sum a, f64_sum b)
 INLINE f64_sum f64_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
 {
     return wide ? f64_load(&wide->f64[row][lane]) : f64_load_f32(&narrow->f32[row][lane]);
+}
+
+INLINE f64_sum f64_sum_read(const char *from, bool wide)
+{
+    return wide ? f64_load(from) : f64_load_f32(from);
+}
+
+INLINE void f64_sum_write(char *to, f64_sum sum, bool wide)
+{
+    sum = f64_one_nan(sum);
+    if (wide)
+        f64_store(to, sum);
+    else
+        f64_store_f32(to, sum);
 }
 
 INLINE f64_sum f64_sum_less_half(f64_sum sum, f64_sum sample, bool wide)
@@ -234,6 +264,33 @@ INLINE f2_sum f2_sum_sample(const struct narrow_tile *narrow, const struct wide_
     return (f2_sum){f32_load(&narrow->f32[row][lane]), (f32_vector){0}};
 }
 
+/* A wide sample is split in two, and a wide value put together. */
+INLINE f2_sum f2_sum_read(const char *from, bool wide)
+{
+    float high[F32_LANES], low[F32_LANES];
+    if (!wide)
+        return (f2_sum){f32_load(from), (f32_vector){0}};
+    for (int i = 0; i < F32_LANES; i += F64_LANES) {
+        f64_vector sample = f64_load(from + i * (int)sizeof(double));
+        f64_store_f32(high + i, sample);
+        f64_store_f32(low + i, sample - f64_load_f32(high + i));
+    }
+    return (f2_sum){f32_load(high), f32_load(low)};
+}
+
+INLINE void f2_sum_write(char *to, f2_sum sum, bool wide)
+{
+    float high[F32_LANES], low[F32_LANES];
+    if (!wide) {
+        f32_store(to, f32_one_nan(sum.high));
+        return;
+    }
+    f32_store(high, sum.high);
+    f32_store(low, sum.low);
+    for (int i = 0; i < F32_LANES; i += F64_LANES)
+        f64_store(to + i * (int)sizeof(double), f64_one_nan(f64_load_f32(high + i) + f64_load_f32(low + i)));
+}
+
 INLINE f2_sum f2_sum_less_half(f2_sum sum, f2_sum sample, bool wide)
 {
     return f2_sum_add_sample(sum, (f2_sum){-0.5f * sample.high, -0.5f * sample.low}, wide);
@@ -293,8 +350,80 @@ INLINE exact_sum exact_sum_sample(const struct narrow_tile *narrow, const struct
     return (exact_sum)f64_load(&wide->exact[row][lane]);
 }
 
+INLINE exact_sum exact_sum_read(const char *from, bool wide)
+{
+    (void)wide;
+    return (exact_sum)f64_load(from);
+}
+
+INLINE void exact_sum_write(char *to, exact_sum sum, bool wide)
+{
+    (void)wide;
+    f64_store(to, (f64_vector)sum);
+}
+
 INLINE void exact_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, exact_sum sum)
 {
     (void)narrow;
     f64_store(&wide->exact[row][lane], (f64_vector)sum);
+}
+
+/* exact32: of integers of 32 bits, which become others of 32 bits, that part of sums and products. What moves lanes can
+ * be that of f32. */
+
+SUM_OPERATOR(exact32, sum, (left + right))
+SUM_OPERATOR(exact32, prod, (left * right))
+
+INLINE exact32_sum exact32_sum_load(const struct sums *sums, int lane)
+{
+    return (exact32_sum)f32_load(sums->exact32 + lane);
+}
+
+INLINE void exact32_sum_store(struct sums *sums, int lane, exact32_sum sum)
+{
+    f32_store(sums->exact32 + lane, (f32_vector)sum);
+}
+
+INLINE exact32_sum exact32_sum_everywhere(const union sum *sum)
+{
+    return (uint32_t)sum->exact + (u32_vector){0};
+}
+
+INLINE exact32_sum exact32_sum_shift(exact32_sum before, exact32_sum sum, int distance)
+{
+    return (exact32_sum)f32_shift((f32_vector)before, (f32_vector)sum, distance);
+}
+
+INLINE exact32_sum exact32_sum_reverse(exact32_sum sum)
+{
+    return (exact32_sum)f32_reverse((f32_vector)sum);
+}
+
+INLINE exact32_sum exact32_sum_from_lane(int start, exact32_sum a, exact32_sum b)
+{
+    return (exact32_sum)f32_from_lane(start, (f32_vector)a, (f32_vector)b);
+}
+
+INLINE exact32_sum exact32_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
+{
+    (void)wide;
+    return (exact32_sum)f32_load(&narrow->f32[row][lane]);
+}
+
+INLINE exact32_sum exact32_sum_read(const char *from, bool wide)
+{
+    (void)wide;
+    return (exact32_sum)f32_load(from);
+}
+
+INLINE void exact32_sum_write(char *to, exact32_sum sum, bool wide)
+{
+    (void)wide;
+    f32_store(to, (f32_vector)sum);
+}
+
+INLINE void exact32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, exact32_sum sum)
+{
+    (void)wide;
+    f32_store(&narrow->f32[row][lane], (f32_vector)sum);
 }

@@ -22,6 +22,7 @@ typedef double f64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 typedef float f32_half __attribute__((vector_size(CPU_VECTOR_BYTES / 2)));
 typedef int32_t i32_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 typedef int64_t i64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
+typedef uint32_t u32_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 typedef uint64_t u64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 
 /* Lists of lane numbers: n, n + step, ... as many as a vector has. */
