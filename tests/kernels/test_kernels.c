@@ -409,6 +409,26 @@ static void long_columns(const struct implementation *implementation)
     }
 }
 
+/* More columns than the CPU path scans together, and of several leaves, tiles and blocks some vectors of them; sums and
+ * products of integers of 32 bits, too. */
+static void wide_columns(const struct implementation *implementation)
+{
+    static const enum scand_dtype types[] = {D32, D64, SCAND_DTYPE_I32, D32, SCAND_DTYPE_U32, SCAND_DTYPE_I64};
+    static const uint64_t shapes[][2] = {{5, 1100}, {17, 513}, {40, 700}, {530, 300}, {1100, 75}, {9000, 41}};
+    for (unsigned i = 0; i < 8 * COUNT(shapes); i++) {
+        enum scand_dtype type = types[i % COUNT(types)];
+        struct scan_case c = case_of(1, 1, typed_rule(i, type, type));
+        c.rule.op = i % 4 == 1 ? SCAND_OPERATOR_PROD : SCAND_OPERATOR_SUM;
+        c.rule.demean = false;
+        c.axis = 0;
+        c.shape[0] = shapes[i / 8][0];
+        c.shape[1] = shapes[i / 8][1];
+        c.in_place = i % 3 == 0;
+        c.fill = (enum fill)(i % FILL_COUNT);
+        check(implementation, &c);
+    }
+}
+
 /* Columns side by side, as many as strips of 32 have and around that, as long as leaves, tiles and blocks and around
  * those, in one plane or three, at any pitch; some of them, too. */
 static struct scan_case columns_case(unsigned i, uint64_t length, uint64_t columns)
@@ -684,13 +704,14 @@ static void small(const struct implementation *implementation)
     SUITE(NAME, batches)              \
     SUITE(NAME, bundles)              \
     SUITE(NAME, long_columns)         \
+    SUITE(NAME, wide_columns)         \
     SUITE(NAME, ragged)               \
     SUITE(NAME, ragged_dtypes)
 #define DRIVER_TESTS(NAME)                                                                                    \
     TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_rows_between_headers), TEST(NAME##_long_rows), \
         TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), TEST(NAME##_slots), TEST(NAME##_long_layouts),      \
-        TEST(NAME##_batches), TEST(NAME##_bundles), TEST(NAME##_long_columns), TEST(NAME##_ragged),           \
-        TEST(NAME##_ragged_dtypes),
+        TEST(NAME##_batches), TEST(NAME##_bundles), TEST(NAME##_long_columns), TEST(NAME##_wide_columns),     \
+        TEST(NAME##_ragged), TEST(NAME##_ragged_dtypes),
 
 /* What depends on the arithmetic. */
 #define ARITHMETIC_SUITES(NAME) \
