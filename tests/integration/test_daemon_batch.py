@@ -111,8 +111,8 @@ class Batch(BatchTest):
         """At any moment of a batch."""
         for i in range(30):
             client = self.client()
-            memory = client.create(MIB)
-            client.send("job.batch", jobs=[scan(tensor(memory.buffer, [256, 1024]), axis=1)] * (i + 1))
+            memory = client.create(MIB // 4)  # a small segment: those of all clients may still be in use
+            client.send("job.batch", jobs=[scan(tensor(memory.buffer, [64, 1024]), axis=1)] * (i + 1))
             client.close()
         self.settles()
 
