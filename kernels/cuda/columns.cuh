@@ -16,8 +16,10 @@
  *
  * Thread block b takes the items b, b + grid, b + 2 grid, ..., and has the next one on its way to shared memory, leaf
  * by leaf, as soon as the results of the present one are in registers. All thread blocks are resident (a cooperative
- * launch), and strips that take turns have no more tiles than there are thread blocks. So nobody waits for ever: the
- * tiles of the first unfinished strips are in different thread blocks, which reach them without waiting for later ones.
+ * launch). In one pass first come the first tiles of all strips, then the second ones: memory is met row by row, totals
+ * have been told long before they are wanted, and nobody waits for a tile that comes later. In two passes, strips that
+ * take turns have no more tiles than there are thread blocks. So nobody waits for ever, either: the tiles of the first
+ * unfinished strips are in different thread blocks, which reach them without waiting for later ones.
  */
 #ifndef KERNELS_CUDA_COLUMNS_CUH
 #define KERNELS_CUDA_COLUMNS_CUH
