@@ -3,9 +3,9 @@
 #include "kernels/cuda/scan.cuh"
 #include "kernels/cuda/shares.cuh"
 
-#define LAUNCHES_MAX     4096 /* on their way at once, on one device */
-#define SHARED_OUT_MAX   1024 /* of them, those whose warps share out the work */
-#define WARPS_SHARED_OUT 4    /* of thread blocks from which on progress is worth an atomic operation */
+#define LAUNCHES_MAX     16384 /* on their way at once, on one device */
+#define SHARED_OUT_MAX   8192  /* of them, those whose warps share out the work */
+#define WARPS_SHARED_OUT 4     /* of thread blocks from which on progress is worth an atomic operation */
 
 /* In the memory of each device. */
 static __device__ struct scan_progress launch_progress[LAUNCHES_MAX];

@@ -346,6 +346,31 @@ static void small_chunks_of_many_rules(void)
     }
 }
 
+/* As many launches on their way as there can be, of a kernel whose warps share out the work. */
+static void small_chains_at_once(void)
+{
+    static const struct layout layout = {"dense rows", 1000, 1, {60 * LIMIT_SMALL_CHUNKS}, {1000}, {1000}, 1, 1, 0};
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    struct scan_rule then[SCAND_STEPS_MAX], rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
+    rule.pass_count = 1; /* nine sums of 1,000 samples stay below infinity */
+    for (int i = 0; i < SCAND_STEPS_MAX; i++)
+        then[i] = rule;
+    struct chunk job = {.input = host_span(output_memory),
+                        .output = host_span(output_memory),
+                        .then = then,
+                        .then_count = SCAND_STEPS_MAX};
+    memcpy(output_memory, input_memory, MEMORY_BYTES);
+    memcpy(expected_memory, input_memory, MEMORY_BYTES);
+    struct scan_rows rows = make_rows(&layout, rule, output_memory, output_memory);
+    struct scan_rows expected = make_rows(&layout, rule, expected_memory, expected_memory);
+    job.rows = &rows;
+    chain_reference(&expected, then, SCAND_STEPS_MAX);
+    CHECK(run_small_chunks(job, 60));
+    CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+}
+
 static void in_place(void)
 {
     const char *missing = set_up();
@@ -418,6 +443,7 @@ int main(int argc, char **argv)
                                         TEST(in_place),
                                         TEST(small_chunks),
                                         TEST(chains),
+                                        TEST(small_chains_at_once),
                                         TEST(small_chunks_of_many_rules),
                                         TEST(resident),
                                         TEST(memory_is_bounded),
