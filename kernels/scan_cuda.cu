@@ -63,7 +63,7 @@ int scan_cuda_init(void)
     if (!error)
         error = scan_columns_load(&device->columns, &device->base);
     if (!error)
-        error = scan_affine_load();
+        error = scan_affine_load(device->base.shared_max);
     if (!error)
         error = scan_reduce_load(&device->base);
     if (!error)
@@ -133,7 +133,7 @@ static cudaError_t affine_run(struct scan_device *device, const struct scan_rows
         workspace = totals + scan_sums(rows->length, count);
         error = scan_general_totals(device, &rows->rule, &plan, offsets, totals, stream);
     }
-    return error ? error : scan_affine(rows, first, count, device->processors, totals, workspace, stream);
+    return error ? error : scan_affine(device, rows, first, count, totals, workspace, stream);
 }
 
 /* Ragged rows: each of at most an order block is an item of one launch, or of the ragged kernels', which have a limit

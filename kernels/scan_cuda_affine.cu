@@ -1,19 +1,22 @@
 /*
- * The affine kernels: for each accumulator one for a single coefficient, and one for each type that coefficients are
- * held in.
+ * The affine kernels: for each accumulator one for a single coefficient, another one for that where rows are
+ * contiguous, and one for each type that coefficients are held in.
  */
 #include "kernels/scan_cuda_affine.h"
 
 #include "kernels/cuda/affine.cuh"
+#include "kernels/cuda/affine_ahead.cuh"
 #include "kernels/cuda/carries.cuh"
 #include "kernels/plan.h"
 #include "kernels/scan_cuda_carries.h"
+#include "kernels/scan_cuda_general.h"
 
 enum factors { FACTORS_ONE, FACTORS_NARROW, FACTORS_WIDE, FACTORS_COUNT };
 
 /* What an accumulator has; NULL where its coefficients are never wide, or never narrow. */
 struct affine_variant {
     const void *kernels[FACTORS_COUNT];
+    const void *ahead; /* affine_ahead_kernel */
     struct scan_carries carries;
     uint32_t number_bytes;
 };
@@ -21,6 +24,7 @@ struct affine_variant {
 template <class T> static constexpr struct affine_variant variant(const void *narrow, const void *wide)
 {
     return {{(const void *)affine_kernel<T, affine_one<T>>, narrow, wide},
+            (const void *)affine_ahead_kernel<T>,
             {{(const void *)carries_kernel<affine_sum<T>, false>, (const void *)carries_kernel<affine_sum<T>, true>},
              2 * sizeof(T)},
             sizeof(T)};
@@ -47,7 +51,7 @@ uint64_t scan_affine_sum_bytes(const struct scan_rule *rule)
     return variant_of(rule)->carries.sum_bytes;
 }
 
-cudaError_t scan_affine_load(void)
+cudaError_t scan_affine_load(int shared_max)
 {
     const struct affine_variant *const variants[] = {&affine_f32, &affine_f64, &affine_f2, &affine_exact};
     cudaError_t error = cudaSuccess;
@@ -55,6 +59,9 @@ cudaError_t scan_affine_load(void)
         for (int i = 0; i < FACTORS_COUNT && !error; i++)
             if (variants[v]->kernels[i])
                 error = scan_kernel_load(variants[v]->kernels[i]);
+        size_t shared_bytes;
+        if (!error)
+            error = scan_kernel_load_most(variants[v]->ahead, shared_max, &shared_bytes);
         if (!error)
             error = scan_carries_load(&variants[v]->carries);
     }
@@ -121,8 +128,8 @@ static cudaError_t launch(const void *kernel, uint32_t number_bytes, int process
                               shared_bytes, stream);
 }
 
-cudaError_t scan_affine(const struct scan_rows *rows, uint64_t first, uint64_t count, int processors,
-                        const double *totals, void *workspace, cudaStream_t stream)
+static cudaError_t scan_any(const struct scan_rows *rows, uint64_t first, uint64_t count, int processors,
+                            const double *totals, void *workspace, cudaStream_t stream)
 {
     const struct scan_rule *rule = &rows->rule;
     const struct affine_variant *variant = variant_of(rule);
@@ -131,4 +138,44 @@ cudaError_t scan_affine(const struct scan_rows *rows, uint64_t first, uint64_t c
     struct affine_plan plan = plan_of(rows, first, count, totals);
     return scan_with_carries(&variant->carries, &plan, workspace, stream,
                              [&] { return launch(kernel, variant->number_bytes, processors, &plan, stream); });
+}
+
+/* Contiguous rows with one coefficient, of which `resident` thread blocks fit a processor. A mean of one order block is
+ * made in the kernel. */
+static cudaError_t scan_ahead(struct scan_device *device, const struct affine_variant *variant,
+                              struct affine_ahead_plan *plan, int resident, size_t shared_bytes, void *workspace,
+                              cudaStream_t stream)
+{
+    struct scan_plan *scan = &plan->general.scan;
+    const int warps = scan_warps(scan->length);
+    void *arguments[] = {plan};
+    return scan_with_carries(&variant->carries, scan, workspace, stream, [&] {
+        scan->progress = scan_progress_take(device, warps);
+        return scan_kernel_launch(variant->ahead, scan_least((uint64_t)device->processors * resident, scan->items),
+                                  warps * WARP, arguments, shared_bytes, stream);
+    });
+}
+
+cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                        const double *totals, void *workspace, cudaStream_t stream)
+{
+    const struct affine_variant *variant = variant_of(&rows->rule);
+    const struct scan_plan scan = scan_plan_of(rows, first, count);
+    const uint64_t *offsets = rows->offsets ? rows->device_offsets + first : NULL;
+    struct affine_ahead_plan plan = {};
+    plan.general = scan_general_plan_of(device, &rows->rule, &scan, offsets);
+    plan.general.totals = scan.blocks > 1 ? totals : NULL;
+    plan.coefficient = rows->rule.coefficient;
+    plan.whole = codec_is_integer(rows->rule.input) ? (uint64_t)(int64_t)rows->rule.coefficient : 0;
+    const int warps = scan_warps(scan.length);
+    const size_t shared_bytes = (size_t)warps * plan.general.scan.room * SLOT_BYTES;
+    int resident = 0;
+    cudaError_t error = cudaSuccess;
+    if (!rows->coefficients && plan.general.scan.ahead)
+        error = scan_kernel_resident(variant->ahead, warps * WARP, shared_bytes, &resident);
+    if (error)
+        return error;
+    if (resident == 0)
+        return scan_any(rows, first, count, device->processors, totals, workspace, stream);
+    return scan_ahead(device, variant, &plan, resident, shared_bytes, workspace, stream);
 }

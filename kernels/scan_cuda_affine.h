@@ -8,7 +8,8 @@
 #include "kernels/scan_cuda_launch.h"
 
 /* Loads the kernels on the current device. */
-cudaError_t scan_affine_load(void);
+cudaError_t scan_affine_load(int shared_max);
+
 /* Bytes of what is kept of an order block for each pass. */
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
 /*
@@ -17,7 +18,7 @@ uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
  * each, where means are to be taken away, else NULL. `workspace`: pass_count x count x sums_per_row x sum_bytes where
  * rows have several order blocks.
  */
-cudaError_t scan_affine(const struct scan_rows *rows, uint64_t first, uint64_t count, int processors,
+cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
                         const double *totals, void *workspace, cudaStream_t stream);
 
 #endif

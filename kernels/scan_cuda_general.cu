@@ -89,8 +89,8 @@ static int room_of(const struct general_plan *plan)
     return plan->scan.ahead ? SELECT_AHEAD_SLOTS(plan->input_bytes, plan->output_bytes) : GENERAL_LEAVES * widest + 8;
 }
 
-static struct general_plan plan_of(const struct scan_device *device, const struct scan_rule *rule,
-                                   const struct scan_plan *scan, const uint64_t *offsets)
+struct general_plan scan_general_plan_of(const struct scan_device *device, const struct scan_rule *rule,
+                                         const struct scan_plan *scan, const uint64_t *offsets)
 {
     struct general_plan plan = {};
     bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
@@ -145,14 +145,14 @@ static cudaError_t totals_make(struct scan_device *device, struct general_plan p
 cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
                                 const uint64_t *offsets, double *totals, cudaStream_t stream)
 {
-    return totals_make(device, plan_of(device, rule, scan, offsets), totals, stream);
+    return totals_make(device, scan_general_plan_of(device, rule, scan, offsets), totals, stream);
 }
 
 cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
                          const uint64_t *offsets, void *workspace, cudaStream_t stream)
 {
     const struct general *general = general_of(rule);
-    struct general_plan plan = plan_of(device, rule, scan, offsets);
+    struct general_plan plan = scan_general_plan_of(device, rule, scan, offsets);
     cudaError_t error = cudaSuccess;
     if (rule->demean && scan->blocks > 1) {
         double *totals = (double *)workspace;

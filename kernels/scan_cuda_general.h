@@ -19,6 +19,11 @@ uint64_t scan_general_sum_bytes(const struct scan_rule *rule);
 cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
                          const uint64_t *offsets, void *workspace, cudaStream_t stream);
 
+/* What kernels that read and write as the general ones do get (cuda/general_leaf.cuh). */
+struct general_plan;
+struct general_plan scan_general_plan_of(const struct scan_device *device, const struct scan_rule *rule,
+                                         const struct scan_plan *scan, const uint64_t *offsets);
+
 /* Queues the totals of the rows, forward in f64: the last of sums_per_row each, after those of the levels below. */
 cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
                                 const uint64_t *offsets, double *totals, cudaStream_t stream);
