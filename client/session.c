@@ -154,18 +154,19 @@ static int take_notification(const struct message *message, struct msg_job_progr
 }
 
 /* Handles one message. A callback comes last, when nothing of the message is needed: it may call the library. */
-static int session_take(struct scand *daemon, const uint8_t *bytes)
+static int session_take(struct scand *daemon, const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct msg_job_progress progress = {0};
     struct error error = {.message = ""};
-    int code = message_open(&message, bytes, &error);
+    int code = message_open(&message, bytes, size, &error);
     if (code == 0 && message.kind == MESSAGE_RESPONSE)
         code = take_response(daemon, &message, &error);
     else if (code == 0 && message.kind == MESSAGE_NOTIFICATION)
         code = take_notification(&message, &progress, &error);
     else if (code == 0)
         code = error_set(&error, -EBADMSG, "a request, where only answers are expected");
+    message_close(&message);
     connection_consume(daemon->connection);
     if (code) {
         if (code == -ENOMEM)
@@ -194,7 +195,7 @@ static int session_take_all(struct scand *daemon)
                          "the daemon at %s sent bytes that are no message: make sure that it is scand", daemon->path);
             return session_give_up(daemon);
         }
-        code = session_take(daemon, bytes);
+        code = session_take(daemon, bytes, size);
         if (code)
             return code;
     }

@@ -3,11 +3,16 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <msgpack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "value.h"
+/* What a message holds until it is closed. */
+struct content {
+    msgpack_unpacked unpacked;
+    const msgpack_object *map; /* params, result or failure; NULL: left out, as good as empty */
+};
 
 /* Bytes from outside, for a message to people: one line of ASCII, whatever they are, and never half a character. */
 static char *text_show(char *out, size_t size, const char *text, size_t length)
@@ -19,25 +24,34 @@ static char *text_show(char *out, size_t size, const char *text, size_t length)
     return out;
 }
 
-static bool text_is(const struct value *value, const char *text)
+static bool text_is(const msgpack_object *object, const char *text)
 {
-    return value->kind == VALUE_TEXT && value->count == strlen(text) && memcmp(value->bytes, text, value->count) == 0;
+    return object->type == MSGPACK_OBJECT_STR && object->via.str.size == strlen(text) &&
+           memcmp(object->via.str.ptr, text, object->via.str.size) == 0;
 }
 
-static const char *kind_name(const struct value *value)
+static const char *type_name(const msgpack_object *object)
 {
-    static const char *const names[] = {
-        [VALUE_NIL] = "nil",
-        [VALUE_BOOLEAN] = "a boolean",
-        [VALUE_UNSIGNED] = "an integer",
-        [VALUE_NEGATIVE] = "an integer",
-        [VALUE_FLOAT] = "a floating-point number",
-        [VALUE_TEXT] = "text",
-        [VALUE_BINARY] = "binary data",
-        [VALUE_LIST] = "a list",
-        [VALUE_MAP] = "a map",
-    };
-    return names[value->kind];
+    switch (object->type) {
+    case MSGPACK_OBJECT_NIL:
+        return "nil";
+    case MSGPACK_OBJECT_BOOLEAN:
+        return "a boolean";
+    case MSGPACK_OBJECT_POSITIVE_INTEGER:
+    case MSGPACK_OBJECT_NEGATIVE_INTEGER:
+        return "an integer";
+    case MSGPACK_OBJECT_FLOAT32:
+    case MSGPACK_OBJECT_FLOAT64:
+        return "a floating-point number";
+    case MSGPACK_OBJECT_STR:
+        return "text";
+    case MSGPACK_OBJECT_ARRAY:
+        return "a list";
+    case MSGPACK_OBJECT_MAP:
+        return "a map";
+    default:
+        return "binary data";
+    }
 }
 
 /*
@@ -49,72 +63,66 @@ static int malformed(struct error *error, const char *what)
     return error_set(error, -EBADMSG, "malformed message: %s", what);
 }
 
-/* The map at `at`: params, result or failure. */
-static int map_open(struct message *message, const uint8_t *at, const char *what, struct error *error)
+static bool msgid_read(const msgpack_object *object, uint32_t *msgid)
 {
-    struct value value;
-    value_read(at, &value);
-    message->map = at;
-    return value.kind == VALUE_MAP ? 0 : malformed(error, what);
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER || object->via.u64 > UINT32_MAX)
+        return false;
+    *msgid = (uint32_t)object->via.u64;
+    return true;
 }
 
 /* Method and params, the last two elements of requests and notifications. */
-static int call_open(struct message *message, const uint8_t *at, struct error *error)
+static int call_open(struct message *message, const msgpack_object *method, const msgpack_object *params,
+                     struct error *error)
 {
-    static const char wrong[] = "params are not a list of one map";
-    struct value method, params;
-    at = value_read(at, &method);
-    if (method.kind != VALUE_TEXT)
+    struct content *content = message->content;
+    if (method->type != MSGPACK_OBJECT_STR)
         return malformed(error, "the method is not text");
-    text_show(message->method_text, sizeof message->method_text, (const char *)method.bytes, method.count);
+    text_show(message->method_text, sizeof message->method_text, method->via.str.ptr, method->via.str.size);
     for (size_t i = 0; i < METHOD_COUNT && message->method == METHOD_COUNT; i++)
-        if (text_is(&method, method_name(i)))
+        if (text_is(method, method_name(i)))
             message->method = i;
-    at = value_read(at, &params);
-    if (params.kind != VALUE_LIST || params.count > 1)
-        return malformed(error, wrong);
-    return params.count == 0 ? 0 : map_open(message, at, wrong, error);
+    if (params->type != MSGPACK_OBJECT_ARRAY || params->via.array.size > 1)
+        return malformed(error, "params are not a list of one map");
+    if (params->via.array.size == 0)
+        return 0;
+    content->map = &params->via.array.ptr[0];
+    return content->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "params are not a list of one map");
 }
 
 /* Failure and result, the last two elements of responses. */
-static int response_open(struct message *message, const uint8_t *at, struct error *error)
+static int response_open(struct message *message, const msgpack_object *failure, const msgpack_object *result,
+                         struct error *error)
 {
-    struct value failure, result;
-    const uint8_t *second = value_skip(at);
-    value_read(at, &failure);
-    value_read(second, &result);
-    message->failed = failure.kind != VALUE_NIL;
-    if (message->failed && result.kind != VALUE_NIL)
+    struct content *content = message->content;
+    message->failed = failure->type != MSGPACK_OBJECT_NIL;
+    if (message->failed && result->type != MSGPACK_OBJECT_NIL)
         return malformed(error, "a response has both an error and a result");
-    return map_open(message, message->failed ? at : second, "a response's error or result is no map", error);
+    content->map = message->failed ? failure : result;
+    return content->map->type == MSGPACK_OBJECT_MAP ? 0 : malformed(error, "a response's error or result is no map");
 }
 
-static int envelope_open(struct message *message, const uint8_t *at, struct error *error)
+static int envelope_open(struct message *message, const msgpack_object *object, struct error *error)
 {
-    struct value list, type, msgid;
-    at = value_read(at, &list);
-    if (list.kind != VALUE_LIST || list.count == 0)
+    if (object->type != MSGPACK_OBJECT_ARRAY || object->via.array.size == 0)
         return malformed(error, "not a list of a type and what belongs to it");
-    at = value_read(at, &type);
-    if (type.kind != VALUE_UNSIGNED || type.u64 > MESSAGE_NOTIFICATION)
+    const msgpack_object *elements = object->via.array.ptr;
+    size_t count = object->via.array.size;
+    if (elements[0].type != MSGPACK_OBJECT_POSITIVE_INTEGER || elements[0].via.u64 > MESSAGE_NOTIFICATION)
         return malformed(error, "its type is not 0 (request), 1 (response) or 2 (notification)");
-    message->kind = (enum message_kind)type.u64;
+    message->kind = (enum message_kind)elements[0].via.u64;
     if (message->kind == MESSAGE_NOTIFICATION)
-        return list.count == 3 ? call_open(message, at, error)
-                               : malformed(error, "a notification has three elements: type, method, params");
-    if (list.count > 1) {
-        value_read(at, &msgid);
-        message->has_msgid = msgid.kind == VALUE_UNSIGNED && msgid.u64 <= UINT32_MAX;
-        message->msgid = message->has_msgid ? (uint32_t)msgid.u64 : 0;
-        at = value_skip(at);
-    }
-    if (list.count != 4)
+        return count == 3 ? call_open(message, &elements[1], &elements[2], error)
+                          : malformed(error, "a notification has three elements: type, method, params");
+    message->has_msgid = count > 1 && msgid_read(&elements[1], &message->msgid);
+    if (count != 4)
         return malformed(error, message->kind == MESSAGE_REQUEST
                                     ? "a request has four elements: type, msgid, method, params"
                                     : "a response has four elements: type, msgid, error, result");
     if (!message->has_msgid)
         return malformed(error, "the msgid is not an integer from 0 to 4294967295");
-    return message->kind == MESSAGE_REQUEST ? call_open(message, at, error) : response_open(message, at, error);
+    return message->kind == MESSAGE_REQUEST ? call_open(message, &elements[2], &elements[3], error)
+                                            : response_open(message, &elements[2], &elements[3], error);
 }
 
 bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
@@ -132,10 +140,30 @@ bool message_find_msgid(const uint8_t *bytes, size_t size, uint32_t *msgid)
     return true;
 }
 
-int message_open(struct message *message, const uint8_t *bytes, struct error *error)
+int message_open(struct message *message, const uint8_t *bytes, size_t size, struct error *error)
 {
     *message = (struct message){.method = METHOD_COUNT};
-    return envelope_open(message, bytes, error);
+    struct content *content = calloc(1, sizeof *content);
+    if (!content)
+        return error_set(error, -ENOMEM, "out of memory for a message");
+    message->content = content;
+    msgpack_unpacked_init(&content->unpacked);
+    size_t used = 0;
+    msgpack_unpack_return code = msgpack_unpack_next(&content->unpacked, (const char *)bytes, size, &used);
+    if (code == MSGPACK_UNPACK_NOMEM_ERROR)
+        return error_set(error, -ENOMEM, "out of memory for a message");
+    if (code != MSGPACK_UNPACK_SUCCESS || used != size)
+        return malformed(error, "not one MessagePack object");
+    return envelope_open(message, &content->unpacked.data, error);
+}
+
+void message_close(struct message *message)
+{
+    struct content *content = message->content;
+    if (content)
+        msgpack_unpacked_destroy(&content->unpacked);
+    free(content);
+    message->content = NULL;
 }
 
 /*
@@ -147,8 +175,7 @@ int message_open(struct message *message, const uint8_t *bytes, struct error *er
 /* Knows where it is, for messages: `job.submit: field "input.shape[2]" is nil`. The path is put into words only for
  * them: that takes longer than reading. */
 struct reader {
-    const char *what;  /* the method */
-    const uint8_t *at; /* the object that is read next */
+    const char *what; /* the method */
     struct step {
         const char *name; /* of a field; NULL: a list's item */
         uint32_t index;
@@ -195,26 +222,19 @@ static void reader_leave(struct reader *reader)
     reader->depth--;
 }
 
-static struct value reader_take(struct reader *reader)
+static int read_u64(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
 {
-    struct value value;
-    reader->at = value_read(reader->at, &value);
-    return value;
-}
-
-static int read_u64(const struct reader *reader, const struct value *object, uint64_t max, uint64_t *out)
-{
-    if (object->kind == VALUE_NEGATIVE)
-        return reader_fail(reader, "is %" PRId64 "; allowed: 0 to %" PRIu64, object->i64, max);
-    if (object->kind != VALUE_UNSIGNED)
-        return reader_fail(reader, "is %s; expected: an integer", kind_name(object));
-    if (object->u64 > max)
-        return reader_fail(reader, "is %" PRIu64 "; allowed: 0 to %" PRIu64, object->u64, max);
-    *out = object->u64;
+    if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        return reader_fail(reader, "is %" PRId64 "; allowed: 0 to %" PRIu64, object->via.i64, max);
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+        return reader_fail(reader, "is %s; expected: an integer", type_name(object));
+    if (object->via.u64 > max)
+        return reader_fail(reader, "is %" PRIu64 "; allowed: 0 to %" PRIu64, object->via.u64, max);
+    *out = object->via.u64;
     return 0;
 }
 
-static int read_index(const struct reader *reader, const struct value *object, uint64_t max, uint64_t *out)
+static int read_index(const struct reader *reader, const msgpack_object *object, uint64_t max, uint64_t *out)
 {
     uint64_t value;
     int code = read_u64(reader, object, max, &value);
@@ -223,10 +243,10 @@ static int read_index(const struct reader *reader, const struct value *object, u
     return code;
 }
 
-static int read_i64(const struct reader *reader, const struct value *object, int64_t *out)
+static int read_i64(const struct reader *reader, const msgpack_object *object, int64_t *out)
 {
-    if (object->kind == VALUE_NEGATIVE) {
-        *out = object->i64;
+    if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER) {
+        *out = object->via.i64;
         return 0;
     }
     uint64_t value;
@@ -240,66 +260,67 @@ static int read_i64(const struct reader *reader, const struct value *object, int
 }
 
 /* Integers too, where a double holds them exactly: MessagePack libraries write whole numbers so. */
-static int read_f64(const struct reader *reader, const struct value *object, double *out)
+static int read_f64(const struct reader *reader, const msgpack_object *object, double *out)
 {
     const uint64_t exact = UINT64_C(1) << 53;
-    bool positive = object->kind == VALUE_UNSIGNED;
-    if (object->kind == VALUE_FLOAT) {
-        *out = object->f64;
+    bool positive = object->type == MSGPACK_OBJECT_POSITIVE_INTEGER;
+    if (object->type == MSGPACK_OBJECT_FLOAT32 || object->type == MSGPACK_OBJECT_FLOAT64) {
+        *out = object->via.f64;
         return 0;
     }
-    if (!positive && object->kind != VALUE_NEGATIVE)
-        return reader_fail(reader, "is %s; expected: a number", kind_name(object));
-    if (positive ? object->u64 > exact : object->i64 < -(int64_t)exact)
+    if (!positive && object->type != MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        return reader_fail(reader, "is %s; expected: a number", type_name(object));
+    if (positive ? object->via.u64 > exact : object->via.i64 < -(int64_t)exact)
         return reader_fail(reader,
                            "is an integer beyond 2^53, which a double may not hold; give a floating-point number");
-    *out = positive ? (double)object->u64 : (double)object->i64;
+    *out = positive ? (double)object->via.u64 : (double)object->via.i64;
     return 0;
 }
 
-static int read_text(const struct reader *reader, const struct value *object, uint64_t max, char *out)
+static int read_text(const struct reader *reader, const msgpack_object *object, uint64_t max, char *out)
 {
-    if (object->kind != VALUE_TEXT)
-        return reader_fail(reader, "is %s; expected: text", kind_name(object));
-    size_t size = object->count;
+    if (object->type != MSGPACK_OBJECT_STR)
+        return reader_fail(reader, "is %s; expected: text", type_name(object));
+    size_t size = object->via.str.size;
     if (size > max)
         return reader_fail(reader, "has %zu bytes; allowed: 0 to %" PRIu64, size, max);
-    if (memchr(object->bytes, '\0', size))
+    if (memchr(object->via.str.ptr, '\0', size))
         return reader_fail(reader, "contains a zero byte");
-    memcpy(out, object->bytes, size);
+    memcpy(out, object->via.str.ptr, size);
     out[size] = '\0';
     return 0;
 }
 
-static int read_word(const struct reader *reader, const struct value *object, const struct words *words, uint32_t *out)
+static int read_word(const struct reader *reader, const msgpack_object *object, const struct words *words,
+                     uint32_t *out)
 {
     char given[33], allowed[128];
-    if (object->kind != VALUE_TEXT)
-        return reader_fail(reader, "is %s; allowed: %s", kind_name(object), words_join(words, allowed, sizeof allowed));
-    int word = words_find(words, (const char *)object->bytes, object->count);
+    if (object->type != MSGPACK_OBJECT_STR)
+        return reader_fail(reader, "is %s; allowed: %s", type_name(object), words_join(words, allowed, sizeof allowed));
+    int word = words_find(words, object->via.str.ptr, object->via.str.size);
     if (word < 0)
         return reader_fail(reader, "is \"%s\"; allowed: %s",
-                           text_show(given, sizeof given, (const char *)object->bytes, object->count),
+                           text_show(given, sizeof given, object->via.str.ptr, object->via.str.size),
                            words_join(words, allowed, sizeof allowed));
     *out = (uint32_t)word;
     return 0;
 }
 
-static int read_bytes(const struct reader *reader, const struct value *object, const struct field *field, void *out)
+static int read_bytes(const struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
 {
-    if (object->kind != VALUE_BINARY)
-        return reader_fail(reader, "is %s; expected: binary data", kind_name(object));
-    uint32_t count = object->count;
+    if (object->type != MSGPACK_OBJECT_BIN)
+        return reader_fail(reader, "is %s; expected: binary data", type_name(object));
+    uint32_t count = object->via.bin.size;
     if (count < 1 || count > field->max)
         return reader_fail(reader, "has %" PRIu32 " bytes; allowed: 1 to %" PRIu64, count, field->max);
-    memcpy((char *)out + field->offset, object->bytes, count);
+    memcpy((char *)out + field->offset, object->via.bin.ptr, count);
     memcpy((char *)out + field->count_offset, &count, sizeof count);
     return 0;
 }
 
-static int read_map(struct reader *reader, const struct value *object, const struct map_type *type, void *out);
+static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out);
 
-static int read_item(struct reader *reader, const struct value *object, const struct field *field, void *items,
+static int read_item(struct reader *reader, const msgpack_object *object, const struct field *field, void *items,
                      uint32_t i)
 {
     switch (field->kind) {
@@ -316,18 +337,17 @@ static int read_item(struct reader *reader, const struct value *object, const st
     }
 }
 
-static int read_list(struct reader *reader, const struct value *object, const struct field *field, void *out)
+static int read_list(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
 {
     unsigned least = field->kind == FIELD_MAPS ? 0 : 1;
-    if (object->kind != VALUE_LIST)
-        return reader_fail(reader, "is %s; expected: a list", kind_name(object));
-    uint32_t count = object->count;
+    if (object->type != MSGPACK_OBJECT_ARRAY)
+        return reader_fail(reader, "is %s; expected: a list", type_name(object));
+    uint32_t count = object->via.array.size;
     if (count < least || count > field->max)
         return reader_fail(reader, "has %" PRIu32 " items; allowed: %u to %" PRIu64, count, least, field->max);
     for (uint32_t i = 0; i < count; i++) {
-        struct value item = reader_take(reader);
         reader_enter(reader, NULL, i);
-        int code = read_item(reader, &item, field, (char *)out + field->offset, i);
+        int code = read_item(reader, &object->via.array.ptr[i], field, (char *)out + field->offset, i);
         if (code)
             return code;
         reader_leave(reader);
@@ -336,7 +356,7 @@ static int read_list(struct reader *reader, const struct value *object, const st
     return 0;
 }
 
-static int read_value(struct reader *reader, const struct value *object, const struct field *field, void *out)
+static int read_value(struct reader *reader, const msgpack_object *object, const struct field *field, void *out)
 {
     void *value = (char *)out + field->offset;
     switch (field->kind) {
@@ -362,7 +382,7 @@ static int read_value(struct reader *reader, const struct value *object, const s
 
 /* The row that a key names; type->field_count where none does. Looks from `expected` on: most senders keep the order of
  * the table, and then few names have to be compared. */
-static size_t row_find(const struct map_type *type, const struct value *key, size_t expected)
+static size_t row_find(const struct map_type *type, const msgpack_object *key, size_t expected)
 {
     for (size_t i = 0; i < type->field_count; i++) {
         size_t row = (expected + i) % type->field_count;
@@ -373,39 +393,36 @@ static size_t row_find(const struct map_type *type, const struct value *key, siz
 }
 
 /* Reads one pair, notes its row's bit in *seen, and the row after it as that of the next one. */
-static int read_pair(struct reader *reader, const struct map_type *type, uint64_t *seen, size_t *expected, void *out)
+static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type, uint64_t *seen,
+                     size_t *expected, void *out)
 {
     char path[PATH_BYTES];
-    struct value key = reader_take(reader), value;
-    if (key.kind != VALUE_TEXT)
+    if (pair->key.type != MSGPACK_OBJECT_STR)
         return error_set(reader->error, -EINVAL, "%s: the name of a field%s%s is %s; expected: text", reader->what,
-                         reader->depth ? " of " : "", reader_path(reader, path), kind_name(&key));
-    size_t row = row_find(type, &key, *expected);
-    if (row == type->field_count) {
-        reader->at = value_skip(reader->at);
+                         reader->depth ? " of " : "", reader_path(reader, path), type_name(&pair->key));
+    size_t row = row_find(type, &pair->key, *expected);
+    if (row == type->field_count)
         return 0;
-    }
     *expected = row + 1;
     reader_enter(reader, type->fields[row].name, 0);
     if (*seen >> row & 1)
         return reader_fail(reader, "is there twice");
     *seen |= UINT64_C(1) << row;
-    value = reader_take(reader);
-    int code = read_value(reader, &value, &type->fields[row], out);
+    int code = read_value(reader, &pair->val, &type->fields[row], out);
     if (!code)
         reader_leave(reader);
     return code;
 }
 
 /* As deep as the maps of messages.h are nested, whatever was sent. */
-static int read_map(struct reader *reader, const struct value *object, const struct map_type *type, void *out)
+static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
 {
-    if (object->kind != VALUE_MAP)
-        return reader_fail(reader, "is %s; expected: a map", kind_name(object));
+    if (object->type != MSGPACK_OBJECT_MAP)
+        return reader_fail(reader, "is %s; expected: a map", type_name(object));
     uint64_t seen = 0;
     size_t expected = 0;
-    for (uint32_t i = 0; i < object->count; i++) {
-        int code = read_pair(reader, type, &seen, &expected, out);
+    for (uint32_t i = 0; i < object->via.map.size; i++) {
+        int code = read_pair(reader, &object->via.map.ptr[i], type, &seen, &expected, out);
         if (code)
             return code;
     }
@@ -426,14 +443,14 @@ union any_map {
 
 int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
 {
-    static const uint8_t empty[] = {0x80};
-    struct reader reader = {.error = error, .at = message->map ? message->map : empty};
+    static const msgpack_object empty = {.type = MSGPACK_OBJECT_MAP};
+    const struct content *content = message->content;
+    struct reader reader = {.error = error};
     reader.what = message->kind == MESSAGE_RESPONSE ? "response" : method_name(message->method);
     /* Read aside first, so that *out stays as it is when a field is wrong. */
     union any_map map;
     memset(&map, 0, type->size_bytes);
-    struct value object = reader_take(&reader);
-    int code = read_map(&reader, &object, type, &map);
+    int code = read_map(&reader, content->map ? content->map : &empty, type, &map);
     if (!code)
         memcpy(out, &map, type->size_bytes);
     return code;

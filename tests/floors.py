@@ -15,7 +15,7 @@ FLOORS = {
 }
 # Headers of libraries, and the files that alone may include them.
 ALONE = {
-    "msgpack.h": r"protocol/codec\.c",
+    "msgpack.h": r"protocol/(codec|decode)\.c",
     "ini.h": r"daemon/edge/config\.c",
     "uv.h": r"daemon/edge/(server\.h|http\.h|worker\.c)",
     "microhttpd.h": r"daemon/edge/http\.c",

@@ -328,11 +328,11 @@ static void handle_request(struct client *client, const struct message *message)
 }
 
 /* One message that walk() accepted. */
-static void handle_message(struct client *client, const uint8_t *bytes)
+static void handle_message(struct client *client, const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct error error = {0};
-    int r = message_open(&message, bytes, &error);
+    int r = message_open(&message, bytes, size, &error);
     if (!r && message.kind != MESSAGE_REQUEST)
         r = error_set(&error, -EBADMSG, "a client sends requests only");
     if (!r) {
@@ -342,6 +342,7 @@ static void handle_message(struct client *client, const uint8_t *bytes)
             reply_failure(client, message.msgid, &error);
         client->failed = true;
     }
+    message_close(&message);
 }
 
 /* Bytes that walk() refused: nothing after them can be found. */
@@ -364,7 +365,7 @@ int service_input(struct client *client)
         client->paused = connection_is_clogged(client->connection);
         if (client->failed || client->paused || (r = connection_peek(client->connection, &bytes, &size)) != 1)
             break;
-        handle_message(client, bytes);
+        handle_message(client, bytes, size);
     }
     if (r < 0 && !client->failed)
         refuse_bytes(client, r, bytes, size);

@@ -47,18 +47,19 @@ static void check_again(const struct map_type *type, const union any *map)
     memset(&again, 0, sizeof again);
     int code = encode_result(&out, 1, type, map);
     assert(code == 0);
-    code = message_open(&message, bytes, &error);
+    code = message_open(&message, bytes, out.size, &error);
     assert(code == 0);
     code = message_read(&message, type, &again, &error);
     assert(code == 0);
     assert(memcmp(&again, map, type->size_bytes) == 0);
+    message_close(&message);
 }
 
-static void check_message(const uint8_t *bytes)
+static void check_message(const uint8_t *bytes, size_t size)
 {
     struct message message;
     struct error error = {0};
-    int code = message_open(&message, bytes, &error);
+    int code = message_open(&message, bytes, size, &error);
     assert(code == 0 || code == -EBADMSG);
     check_error(code, &error);
     if (code == 0 && message.kind != MESSAGE_NOTIFICATION)
@@ -72,6 +73,7 @@ static void check_message(const uint8_t *bytes)
         if (read == 0)
             check_again(types[i], &map);
     }
+    message_close(&message);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -87,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     assert(length > 0 && length <= size && length <= LIMIT_MESSAGE_BYTES);
     uint8_t *copy = malloc(length); /* of exactly that size, so that a sanitizer sees a read beyond it */
     memcpy(copy, bytes, length);
-    check_message(copy);
+    check_message(copy, length);
     free(copy);
     return 0;
 }

@@ -27,7 +27,7 @@ static void put_str(struct bytes *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* Opens bytes in memory of exactly their size, which the caller frees. */
+/* Opens bytes in memory of exactly their size, which the caller frees after closing. */
 static int open_copy(struct message *message, const uint8_t *bytes, size_t size, uint8_t **copy, struct error *error)
 {
     size_t length = 0;
@@ -35,7 +35,7 @@ static int open_copy(struct message *message, const uint8_t *bytes, size_t size,
     memcpy(*copy, bytes, size);
     CHECK_EQ(walk(*copy, size, &length), 0);
     CHECK_EQ(length, size);
-    return message_open(message, *copy, error);
+    return message_open(message, *copy, size, error);
 }
 
 static uint8_t out_bytes[LIMIT_MESSAGE_BYTES];
@@ -122,6 +122,8 @@ static void check_round_trip(const struct encoded *out, const struct map_type *t
     CHECK(memcmp(got, sent, type->size_bytes) == 0);
     if (error.code)
         fprintf(stderr, "%s\n", error.message);
+    message_close(&message);
+    message_close(&message); /* twice is once */
     free(copy);
 }
 
@@ -178,6 +180,7 @@ static void failures_round_trip(void)
     CHECK_EQ(got.code, -EAGAIN);
     CHECK_EQ(got.retry_ms, 250);
     CHECK(strcmp(got.message, "the queue is full") == 0);
+    message_close(&message);
     free(copy);
     failure.code = 4711; /* of a later version */
     failure_to_error(&failure, &got);
@@ -198,6 +201,7 @@ static void a_failure_without_words_gets_its_status_text(void)
     REQUIRE(open_copy(&message, out.bytes, out.size, &copy, &error) == 0);
     CHECK_EQ(message_read(&message, &msg_failure_type, &failure, &error), 0);
     CHECK(strcmp(failure.message, status_text(SCAND_NOT_FOUND)) == 0);
+    message_close(&message);
     free(copy);
 }
 
@@ -344,6 +348,7 @@ static void check_malformed(const char *bytes, size_t size, bool has_msgid, cons
     CHECK_CONTAINS(error.message, words);
     CHECK_EQ(message.has_msgid, has_msgid);
     CHECK(!has_msgid || message.msgid == 7);
+    message_close(&message);
     free(copy);
 }
 
@@ -385,6 +390,19 @@ static void envelopes_are_checked(void)
     MALFORMED("\x94\x01\x07\xc0\xc0", true, "is no map");
     MALFORMED("\x94\x01\x07\xc0\x05", true, "is no map");
     MALFORMED("\x94\x01\x07\xa1x\xc0", true, "is no map");
+}
+
+static void bytes_that_are_not_one_object(void)
+{
+    struct message message;
+    struct error error;
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\x90\x90", 2, &error), -EBADMSG);
+    message_close(&message);
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\x92\x90", 2, &error), -EBADMSG);
+    CHECK(!message.has_msgid);
+    message_close(&message);
+    CHECK_EQ(message_open(&message, (const uint8_t *)"\xc1", 1, NULL), -EBADMSG);
+    message_close(&message);
 }
 
 /* The first bytes of requests that the walk refuses. */
@@ -434,6 +452,7 @@ static void params_may_be_left_out(void)
     struct msg_job_id id;
     CHECK_EQ(message_read(&message, &msg_job_id_type, &id, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "server.ping: field \"job\" is missing");
+    message_close(&message);
     free(copy);
 }
 
@@ -446,6 +465,7 @@ static void unknown_methods(void)
     REQUIRE(open_copy(&message, (const uint8_t *)"\x94\x00\x07\xa6no\xff\"\nm\x90", 11, &copy, &error) == 0);
     CHECK_EQ(message.method, METHOD_COUNT);
     CHECK(strcmp(message.method_text, "no???m") == 0);
+    message_close(&message);
     free(copy);
     struct bytes bytes = {.size = 0};
     char name[201];
@@ -457,6 +477,7 @@ static void unknown_methods(void)
     REQUIRE(open_copy(&message, bytes.bytes, bytes.size, &copy, &error) == 0);
     CHECK_EQ(message.method, METHOD_COUNT);
     CHECK_EQ(strlen(message.method_text), LIMIT_NAME_BYTES - 1);
+    message_close(&message);
     free(copy);
     const char *const others[] = {"", "hell", "helloo", "Hello", "job.submit\n"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -466,6 +487,7 @@ static void unknown_methods(void)
         PUT(&bytes, "\x90");
         REQUIRE(open_copy(&message, bytes.bytes, bytes.size, &copy, &error) == 0);
         CHECK_EQ(message.method, METHOD_COUNT);
+        message_close(&message);
         free(copy);
     }
 }
@@ -511,6 +533,7 @@ static void check_field(enum method method, const struct map_type *type, const c
             CHECK(!"the message is as expected");
         }
     }
+    message_close(&message);
     free(copy);
 }
 
@@ -591,6 +614,7 @@ static void whole_numbers_as_floating_ones(void)
         REQUIRE(open_copy(&message, whole, out.size - 9 + list[i].size, &copy, &error) == 0);
         CHECK_EQ(message_read(&message, &msg_job_submit_params_type, &got, &error), 0);
         CHECK(got.coefficient == list[i].value);
+        message_close(&message);
         free(copy);
     }
 }
@@ -740,6 +764,7 @@ static void errors_in_responses(void)
     CHECK_EQ(message_read(&message, &msg_buffer_id_type, &id, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "response: field \"buffer\" is missing");
     CHECK_EQ(message_read(&message, &msg_buffer_id_type, &id, NULL), -EINVAL);
+    message_close(&message);
     free(copy);
 }
 
@@ -802,6 +827,7 @@ static const struct test tests[] = {
     TEST(golden_job_submit),
     TEST(what_does_not_fit_leaves_nothing),
     TEST(envelopes_are_checked),
+    TEST(bytes_that_are_not_one_object),
     TEST(msgids_of_refused_requests),
     TEST(params_may_be_left_out),
     TEST(unknown_methods),
