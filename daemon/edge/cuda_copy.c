@@ -1,5 +1,7 @@
 #include "cuda_copy.h"
 
+#include <string.h>
+
 #include "protocol/status.h"
 
 /* Largest pitch that cudaMemcpy2D takes on every device. */
@@ -110,6 +112,27 @@ uint64_t side_bytes(const struct side *side)
     return side->transport == TRANSPORT_NONE ? 0 : side->count * side->length * side->item_bytes;
 }
 
+uint64_t side_room_bytes(const struct side *side)
+{
+    return (side_bytes(side) + 255) / 256 * 256;
+}
+
+void sides_place(struct sides *sides, unsigned char *memory, uint64_t size_bytes)
+{
+    struct side *input = &sides->input, *output = &sides->output;
+    uint64_t input_bytes = side_room_bytes(input), output_bytes = side_room_bytes(output);
+    bool together = input->rows->rule.operation == SCAND_OPERATION_SCAN && input->transport == output->transport &&
+                    input->item_bytes == output->item_bytes;
+    uint64_t bytes = together ? output_bytes : input_bytes + output_bytes;
+    sides->input_at = memory;
+    sides->output_at = together ? memory : memory + input_bytes;
+    sides->coefficients_at = memory + bytes;
+    if (bytes + side_room_bytes(&sides->coefficients) > size_bytes)
+        sides->coefficients.transport = TRANSPORT_NONE;
+    if (bytes > size_bytes)
+        input->transport = output->transport = TRANSPORT_NONE;
+}
+
 void side_place(const struct side *side, unsigned char *slot, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride,
                 unsigned char **address)
 {
@@ -171,10 +194,6 @@ static cudaError_t copy_crossing(const struct span *span, const struct rectangle
 static cudaError_t copy_rectangle(const struct span *span, struct rectangle r, enum cudaMemcpyKind direction,
                                   cudaStream_t stream)
 {
-    if (r.host_pitch == r.width && r.slot_pitch == r.width) {
-        r.width *= r.height;
-        r.height = 1;
-    }
     while (r.height > 0) {
         uint64_t at = (uint64_t)(r.host - (unsigned char *)span->base);
         uint64_t lines = lines_at_once(&r, span->piece_bytes - at % span->piece_bytes);
@@ -203,28 +222,61 @@ static uint64_t run_rows(const struct side *side, uint64_t row)
     return run < left ? run : left;
 }
 
-cudaError_t side_copy(const struct side *side, unsigned char *slot, enum cudaMemcpyKind direction, cudaStream_t stream)
+/* The rectangle that `run` rows of the side make from `row` on. */
+static struct rectangle side_rectangle(const struct side *side, unsigned char *slot, uint64_t row, uint64_t run)
 {
     const struct scan_rows *rows = side->rows;
-    uint64_t item = side->item_bytes, run;
+    uint64_t item = side->item_bytes;
+    struct rectangle r = {.host = side->address + scan_row_offset(rows, side->outer_strides, row)};
+    if (side->transport == TRANSPORT_ROWS) {
+        r.width = r.slot_pitch = side->length * item;
+        r.host_pitch = run > 1 ? (uint64_t)side->outer_strides[rows->outer_rank - 1] : r.width;
+        r.height = run;
+        r.slot = slot + (row - side->first) * r.slot_pitch;
+    } else {
+        r.width = run * item;
+        r.host_pitch = (uint64_t)side->stride;
+        r.slot_pitch = side->count * item;
+        r.height = side->length;
+        r.slot = slot + (row - side->first) * item;
+    }
+    if (r.host_pitch == r.width && r.slot_pitch == r.width) {
+        r.width *= r.height;
+        r.height = 1;
+    }
+    return r;
+}
+
+cudaError_t side_copy(const struct side *side, unsigned char *slot, enum cudaMemcpyKind direction, cudaStream_t stream)
+{
+    uint64_t run;
     for (uint64_t row = side->first; row < side->first + side->count; row += run) {
-        struct rectangle r = {.host = side->address + scan_row_offset(rows, side->outer_strides, row)};
         run = run_rows(side, row);
-        if (side->transport == TRANSPORT_ROWS) {
-            r.width = r.slot_pitch = side->length * item;
-            r.host_pitch = run > 1 ? (uint64_t)side->outer_strides[rows->outer_rank - 1] : r.width;
-            r.height = run;
-            r.slot = slot + (row - side->first) * r.slot_pitch;
-        } else {
-            r.width = run * item;
-            r.host_pitch = (uint64_t)side->stride;
-            r.slot_pitch = side->count * item;
-            r.height = side->length;
-            r.slot = slot + (row - side->first) * item;
-        }
-        cudaError_t e = copy_rectangle(side->span, r, direction, stream);
+        cudaError_t e = copy_rectangle(side->span, side_rectangle(side, slot, row, run), direction, stream);
         if (e != cudaSuccess)
             return e;
     }
     return cudaSuccess;
+}
+
+/* Of so many parts of a rectangle, one: some of its lines, or where it has few, some bytes of each. */
+static struct rectangle rectangle_part(struct rectangle r, unsigned part, unsigned parts)
+{
+    bool across = r.height >= parts;
+    uint64_t *extent = across ? &r.height : &r.width, begin = *extent * part / parts;
+    *extent = *extent * (part + 1) / parts - begin;
+    r.host += begin * (across ? r.host_pitch : 1);
+    r.slot += begin * (across ? r.slot_pitch : 1);
+    return r;
+}
+
+void side_stage(const struct side *side, unsigned char *memory, enum staging staging, unsigned part, unsigned parts)
+{
+    uint64_t run;
+    for (uint64_t row = side->first; row < side->first + side->count; row += run) {
+        run = run_rows(side, row);
+        struct rectangle r = rectangle_part(side_rectangle(side, memory, row, run), part, parts);
+        for (uint64_t i = 0; i < r.height; i++, r.host += r.host_pitch, r.slot += r.slot_pitch)
+            memcpy(staging == STAGING_GATHER ? r.slot : r.host, staging == STAGING_GATHER ? r.host : r.slot, r.width);
+    }
 }

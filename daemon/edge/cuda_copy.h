@@ -36,10 +36,31 @@ struct side side_output(const struct chunk *chunk);
 struct side side_coefficients(const struct chunk *chunk);
 /* Bytes that the side takes in a slot. */
 uint64_t side_bytes(const struct side *side);
+/* The same with what keeps the next side aligned. */
+uint64_t side_room_bytes(const struct side *side);
+/* What a chunk is made of, and where it lies in its slot. */
+struct sides {
+    struct side input, output, coefficients, between;
+    unsigned char *input_at, *output_at, *coefficients_at, *between_at;
+};
+
+/* Where the sides lie in a slot of size_bytes: input and output in the same place when they have the same form, else
+ * one after the other, then the coefficients. What is too large for it stays where it is: the kernel works on mapped
+ * host memory. */
+void sides_place(struct sides *sides, unsigned char *slot, uint64_t size_bytes);
 /* Strides and address of row 0, sample 0, as if all rows lay densely around the slot's `count` ones. */
 void side_place(const struct side *side, unsigned char *slot, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride,
                 unsigned char **address);
 /* Queues the copies of a side to or from its slot. */
 cudaError_t side_copy(const struct side *side, unsigned char *slot, enum cudaMemcpyKind direction, cudaStream_t stream);
+
+enum staging {
+    STAGING_GATHER,  /* from where the rows are */
+    STAGING_SCATTER, /* to there */
+};
+
+/* Copies one of so many parts of a side by the processor, between where its rows are and memory in which they lie as
+ * in a slot. */
+void side_stage(const struct side *side, unsigned char *memory, enum staging staging, unsigned part, unsigned parts);
 
 #endif

@@ -10,6 +10,7 @@
 #include "cuda_range.h"
 #include "cuda_share.h"
 #include "cuda_small.h"
+#include "cuda_stage.h"
 #include "devices.h"
 #include "kernels/scan_cuda.h"
 #include "kernels/variants/reduce.h"
@@ -34,25 +35,27 @@
 #define PAUSE_NS             50000
 #define NEXT_US              100 /* after a small job, for which its client's next one is awaited without blocking */
 
-enum stage { STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, STAGES };
+/* What a chunk passes. Only rows in memory that is not pinned have something to do in the first and the last, in which
+ * the processor copies them; the others have a stream each. */
+enum stage { STAGE_GATHER, STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, STAGE_SCATTER, STAGES };
 
 struct slot {
     unsigned char *memory;
+    unsigned char *pinned; /* where rows are staged, each where it lies in `memory`; NULL until one is */
     cudaEvent_t passed[STAGES];
     uint64_t entered_us; /* the stage that it is in */
     uint64_t took_us[STAGES];
-    struct chunk *chunk;
+    struct chunk *chunk, copied; /* copied: as its samples travel */
+    struct scan_rows joined;     /* those of `copied`, of ragged rows */
+    struct sides sides;          /* of `copied` */
+    bool gathers, scatters;
+    struct stage_task task;
+    int status;                         /* not 0: nothing more is queued for it */
     uint64_t *offsets, *device_offsets; /* of a chunk of ragged rows: pinned, to be uploaded from; on the device */
 };
 
 #define BETWEEN_BYTES ((SMALL_BATCHES + 1) * SMALL_BYTES)
 #define OFFSETS_BYTES ((LIMIT_CHUNK_ROWS + 1) * sizeof(uint64_t))
-/* What a chunk is made of, and where it lies in its slot. */
-struct sides {
-    struct side input, output, coefficients, between;
-    unsigned char *input_at, *output_at, *coefficients_at, *between_at;
-};
-
 struct cuda_device {
     struct device device; /* first */
     int index;
@@ -62,8 +65,9 @@ struct cuda_device {
     uint64_t started, passed[STAGES], finished; /* chunks so far */
     uint64_t passed_us[STAGES];                 /* when the last one passed */
     struct cuda_small small;
-    uint64_t waited_us;     /* since when nothing has finished, while chunks are out */
-    unsigned char *between; /* SMALL_BYTES for each batch of small ones, and for STAGE_KERNEL's stream */
+    struct cuda_stage *stage; /* NULL until something is staged */
+    uint64_t waited_us;       /* since when nothing has finished, while chunks are out */
+    unsigned char *between;   /* SMALL_BYTES for each batch of small ones, and for STAGE_KERNEL's stream */
     void *workspace;
     uint64_t workspace_bytes;
     uint64_t taken_bytes; /* of device memory; helpers allocate too */
@@ -242,37 +246,13 @@ static cudaError_t grow_workspace(struct cuda_device *self, uint64_t size_bytes)
     return cudaSuccess;
 }
 
-static uint64_t place_bytes(const struct side *side)
-{
-    return (side_bytes(side) + 255) / 256 * 256;
-}
-
-/* Where the sides lie in the slot: input and output in the same place when they have the same form, else one after the
- * other, then the coefficients. What is too large for a slot stays where it is: the kernel works on mapped host memory.
- */
-static void place_sides(struct sides *sides, unsigned char *memory)
-{
-    struct side *input = &sides->input, *output = &sides->output;
-    uint64_t input_bytes = place_bytes(input), output_bytes = place_bytes(output);
-    bool together = input->rows->rule.operation == SCAND_OPERATION_SCAN && input->transport == output->transport &&
-                    input->item_bytes == output->item_bytes;
-    uint64_t bytes = together ? output_bytes : input_bytes + output_bytes;
-    sides->input_at = memory;
-    sides->output_at = together ? memory : memory + input_bytes;
-    sides->coefficients_at = memory + bytes;
-    if (bytes + place_bytes(&sides->coefficients) > SLOT_BYTES)
-        sides->coefficients.transport = TRANSPORT_NONE;
-    if (bytes > SLOT_BYTES)
-        input->transport = output->transport = TRANSPORT_NONE;
-}
-
 /* What is between a chunk's steps goes behind the other sides, if there is room. */
-static void place_between(struct sides *sides, const struct chunk *chunk, unsigned char *memory)
+static void sides_place_between(struct sides *sides, const struct chunk *chunk, unsigned char *memory)
 {
-    uint64_t bytes = place_bytes(&sides->input) + place_bytes(&sides->coefficients);
+    uint64_t bytes = side_room_bytes(&sides->input) + side_room_bytes(&sides->coefficients);
     sides->between = side_between(chunk, &sides->output);
     sides->between_at = memory + bytes;
-    if (bytes + place_bytes(&sides->between) > SLOT_BYTES)
+    if (bytes + side_room_bytes(&sides->between) > SLOT_BYTES)
         sides->between.transport = TRANSPORT_NONE;
 }
 
@@ -287,14 +267,33 @@ static cudaError_t slot_upload_offsets(struct cuda_device *self, struct slot *sl
                            self->streams[STAGE_UPLOAD]);
 }
 
-static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot, const struct sides *sides)
+static unsigned char *slot_pinned(const struct slot *slot, const unsigned char *at)
 {
+    return slot->pinned + (at - slot->memory);
+}
+
+/* Between the slot and host memory, where the rows are or where they are staged. */
+static cudaError_t slot_copy(const struct slot *slot, const struct side *side, unsigned char *at,
+                             enum cudaMemcpyKind direction, cudaStream_t stream)
+{
+    if (side->transport == TRANSPORT_NONE)
+        return cudaSuccess;
+    if (!side->span->staged)
+        return side_copy(side, at, direction, stream);
+    unsigned char *pinned = slot_pinned(slot, at);
+    bool up = direction == cudaMemcpyHostToDevice;
+    return cudaMemcpyAsync(up ? at : pinned, up ? pinned : at, side_bytes(side), direction, stream);
+}
+
+static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot)
+{
+    const struct sides *sides = &slot->sides;
+    cudaStream_t stream = self->streams[STAGE_UPLOAD];
     cudaError_t e = slot_upload_offsets(self, slot);
-    if (e == cudaSuccess && sides->input.transport != TRANSPORT_NONE)
-        e = side_copy(&sides->input, sides->input_at, cudaMemcpyHostToDevice, self->streams[STAGE_UPLOAD]);
-    if (e == cudaSuccess && sides->coefficients.transport != TRANSPORT_NONE)
-        e = side_copy(&sides->coefficients, sides->coefficients_at, cudaMemcpyHostToDevice,
-                      self->streams[STAGE_UPLOAD]);
+    if (e == cudaSuccess)
+        e = slot_copy(slot, &sides->input, sides->input_at, cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess)
+        e = slot_copy(slot, &sides->coefficients, sides->coefficients_at, cudaMemcpyHostToDevice, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
 }
 
@@ -371,8 +370,9 @@ static void rows_shift(struct scan_rows *rows, const struct slot *slot, const st
     rows->device_offsets = slot->device_offsets;
 }
 
-static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, const struct sides *sides)
+static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot)
 {
+    const struct sides *sides = &slot->sides;
     cudaStream_t stream = self->streams[STAGE_KERNEL];
     struct scan_rows rows = *slot->chunk->rows;
     unsigned char *address;
@@ -400,12 +400,12 @@ static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, con
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
-static cudaError_t slot_download(struct cuda_device *self, struct slot *slot, const struct sides *sides)
+static cudaError_t slot_download(struct cuda_device *self, struct slot *slot)
 {
     cudaStream_t stream = self->streams[STAGE_DOWNLOAD];
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_KERNEL], 0);
-    if (e == cudaSuccess && sides->output.transport != TRANSPORT_NONE)
-        e = side_copy(&sides->output, sides->output_at, cudaMemcpyDeviceToHost, stream);
+    if (e == cudaSuccess)
+        e = slot_copy(slot, &slot->sides.output, slot->sides.output_at, cudaMemcpyDeviceToHost, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_DOWNLOAD], stream) : e;
 }
 
@@ -417,16 +417,22 @@ static uint64_t now_us(void)
 }
 
 /* How a chunk's samples are copied: ragged rows as a single one of all of them. */
-static struct chunk chunk_joined(const struct chunk *chunk, struct scan_rows *joined)
+static void slot_plan(struct slot *slot, struct chunk *chunk)
 {
-    struct chunk copied = *chunk;
-    if (!chunk->rows->offsets)
-        return copied;
-    *joined = scan_rows_joined(chunk->rows, chunk->first, chunk->count);
-    copied.rows = joined;
-    copied.first = 0;
-    copied.count = 1;
-    return copied;
+    slot->chunk = chunk;
+    slot->copied = *chunk;
+    if (chunk->rows->offsets) {
+        slot->joined = scan_rows_joined(chunk->rows, chunk->first, chunk->count);
+        slot->copied.rows = &slot->joined;
+        slot->copied.first = 0;
+        slot->copied.count = 1;
+    }
+    slot->sides = (struct sides){.input = side_input(&slot->copied),
+                                 .output = side_output(is_reduction(chunk->rows) ? chunk : &slot->copied),
+                                 .coefficients = side_coefficients(&slot->copied)};
+    sides_place(&slot->sides, slot->memory, SLOT_BYTES);
+    sides_place_between(&slot->sides, chunk, slot->memory);
+    slot->status = 0;
 }
 
 static bool is_idle(const struct cuda_device *self)
@@ -485,6 +491,72 @@ static int run_small_together(void *context, const struct scan_part *parts, unsi
 
 static const struct small_ops small_ops = {run_small, run_small_together};
 
+/*
+ * Staging.
+ */
+
+static bool is_staged(const struct side *side)
+{
+    return side->transport != TRANSPORT_NONE && side->span->staged;
+}
+
+/* Rows that no rectangles are made of, or too many for a slot, are for kernels on memory that they can reach. */
+static bool is_out_of_reach(const struct side *side)
+{
+    return side->transport == TRANSPORT_NONE && side->address && side->span->staged;
+}
+
+static struct stage_side slot_staged(const struct slot *slot, const struct side *side, unsigned char *at)
+{
+    return is_staged(side) ? (struct stage_side){side, slot_pinned(slot, at)} : (struct stage_side){0};
+}
+
+/* Memory and threads for staging are made when they are first needed. */
+static int make_staging(struct cuda_device *self, struct slot *slot)
+{
+    if (!slot->pinned) {
+        int r = cuda_errno(self, cudaMallocHost((void **)&slot->pinned, SLOT_BYTES));
+        if (r)
+            return r;
+    }
+    if (!self->stage)
+        self->stage = cuda_stage_create();
+    return self->stage ? 0 : -ENOMEM;
+}
+
+/* Which of the slot's sides are staged, and how they are gathered. */
+static int slot_stage(struct cuda_device *self, struct slot *slot)
+{
+    const struct sides *sides = &slot->sides;
+    slot->gathers = is_staged(&sides->input) || is_staged(&sides->coefficients);
+    slot->scatters = is_staged(&sides->output);
+    if (is_out_of_reach(&sides->input) || is_out_of_reach(&sides->output) || is_out_of_reach(&sides->coefficients))
+        return -EFAULT;
+    int r = slot->gathers || slot->scatters ? make_staging(self, slot) : 0;
+    if (!r && slot->gathers)
+        slot->task = (struct stage_task){STAGING_GATHER,
+                                         {slot_staged(slot, &sides->input, sides->input_at),
+                                          slot_staged(slot, &sides->coefficients, sides->coefficients_at)},
+                                         0};
+    return r;
+}
+
+/* Queues all that streams do for a chunk. */
+static int slot_queue(struct cuda_device *self, struct slot *slot)
+{
+    cuda_range_begin(slot->chunk);
+    cudaError_t e = slot_upload(self, slot);
+    if (e == cudaSuccess)
+        e = slot_compute(self, slot);
+    if (e == cudaSuccess)
+        e = slot_download(self, slot);
+    cuda_range_end();
+    if (e == cudaSuccess)
+        return 0;
+    cudaDeviceSynchronize(); /* what was queued of it must be over before its memory is used again */
+    return cuda_errno(self, e);
+}
+
 static int cuda_start(struct device *device, struct chunk *chunk)
 {
     struct cuda_device *self = cuda_of(device);
@@ -500,43 +572,61 @@ static int cuda_start(struct device *device, struct chunk *chunk)
         return 0;
     }
     struct slot *slot = &self->slots[self->started % SLOTS];
-    struct scan_rows joined;
-    struct chunk copied = chunk_joined(chunk, &joined);
-    struct sides sides = {.input = side_input(&copied),
-                          .output = side_output(is_reduction(chunk->rows) ? chunk : &copied),
-                          .coefficients = side_coefficients(&copied)};
-    place_sides(&sides, slot->memory);
-    place_between(&sides, chunk, slot->memory);
-    slot->chunk = chunk;
+    slot_plan(slot, chunk);
+    int r = slot_stage(self, slot);
+    bool first = self->passed[STAGE_GATHER] == self->started;
+    memset(slot->took_us, 0, sizeof slot->took_us);
     slot->entered_us = now_us();
-    cuda_range_begin(chunk);
-    e = slot_upload(self, slot, &sides);
-    if (e == cudaSuccess)
-        e = slot_compute(self, slot, &sides);
-    if (e == cudaSuccess)
-        e = slot_download(self, slot, &sides);
-    cuda_range_end();
-    if (e != cudaSuccess) {
-        cudaDeviceSynchronize(); /* what was queued of it must be over before its memory is used again */
-        return cuda_errno(self, e);
-    }
+    if (!r && first && !slot->gathers)
+        r = slot_queue(self, slot);
+    if (r)
+        return r;
     self->started++;
+    self->passed[STAGE_GATHER] += first && !slot->gathers;
+    if (slot->gathers)
+        cuda_stage_start(self->stage, &slot->task);
     return 0;
+}
+
+/* Whether the oldest chunk in a stage has passed it: cudaErrorNotReady when it has not. */
+static cudaError_t slot_look(struct slot *slot, enum stage stage)
+{
+    bool staging = stage == STAGE_GATHER ? slot->gathers : stage == STAGE_SCATTER && slot->scatters;
+    if (slot->status)
+        return cudaSuccess;
+    if (stage == STAGE_GATHER || stage == STAGE_SCATTER)
+        return !staging || stage_task_is_done(&slot->task) ? cudaSuccess : cudaErrorNotReady;
+    return cudaEventQuery(slot->passed[stage]);
+}
+
+/* What has to be begun by hand behind a stage. */
+static void slot_go_on(struct cuda_device *self, struct slot *slot, enum stage stage)
+{
+    if (slot->status)
+        return;
+    if (stage == STAGE_GATHER)
+        slot->status = slot_queue(self, slot);
+    if (stage == STAGE_DOWNLOAD && slot->scatters) {
+        slot->task =
+            (struct stage_task){STAGING_SCATTER, {slot_staged(slot, &slot->sides.output, slot->sides.output_at)}, 0};
+        cuda_stage_start(self->stage, &slot->task);
+    }
 }
 
 /* Looks which chunks have passed a stage, and notes how long they were in it, waiting for the one before left out. */
 static cudaError_t stage_look(struct cuda_device *self, enum stage stage)
 {
-    uint64_t entered = stage == STAGE_UPLOAD ? self->started : self->passed[stage - 1];
+    uint64_t entered = stage == STAGE_GATHER ? self->started : self->passed[stage - 1];
     while (self->passed[stage] < entered) {
         struct slot *slot = &self->slots[self->passed[stage] % SLOTS];
-        cudaError_t e = cudaEventQuery(slot->passed[stage]);
+        cudaError_t e = slot_look(slot, stage);
         if (e != cudaSuccess)
             return e;
         uint64_t now = now_us(), last = self->passed_us[stage];
         slot->took_us[stage] = now - (last > slot->entered_us ? last : slot->entered_us);
         slot->entered_us = self->passed_us[stage] = now;
         self->passed[stage]++;
+        slot_go_on(self, slot, stage);
     }
     return cudaSuccess;
 }
@@ -544,7 +634,7 @@ static cudaError_t stage_look(struct cuda_device *self, enum stage stage)
 /* 0 when the oldest chunk out is done, -EAGAIN when it is not, or why nothing works any more. */
 static int cuda_look(struct cuda_device *self)
 {
-    for (enum stage stage = STAGE_UPLOAD; stage < STAGES; stage++) {
+    for (enum stage stage = STAGE_GATHER; stage < STAGES; stage++) {
         cudaError_t e = stage_look(self, stage);
         if (e != cudaSuccess && e != cudaErrorNotReady) {
             cuda_errno(self, e);
@@ -552,7 +642,7 @@ static int cuda_look(struct cuda_device *self)
             return -EOWNERDEAD;
         }
     }
-    return self->passed[STAGE_DOWNLOAD] > self->finished ? 0 : -EAGAIN;
+    return self->passed[STAGE_SCATTER] > self->finished ? 0 : -EAGAIN;
 }
 
 static int small_look(struct cuda_device *self)
@@ -588,10 +678,10 @@ static struct chunk *slot_finish(struct cuda_device *self, int r)
 {
     struct slot *slot = &self->slots[self->finished % SLOTS];
     struct chunk *chunk = slot->chunk;
-    chunk->status = r;
-    chunk->upload_us = slot->took_us[STAGE_UPLOAD];
+    chunk->status = r ? r : slot->status;
+    chunk->upload_us = slot->took_us[STAGE_GATHER] + slot->took_us[STAGE_UPLOAD];
     chunk->kernel_us = slot->took_us[STAGE_KERNEL];
-    chunk->download_us = slot->took_us[STAGE_DOWNLOAD];
+    chunk->download_us = slot->took_us[STAGE_DOWNLOAD] + slot->took_us[STAGE_SCATTER];
     self->finished++;
     return chunk;
 }
@@ -617,6 +707,7 @@ static struct chunk *cuda_finish(struct device *device, int timeout_ms)
 static void cuda_close(struct device *device)
 {
     /* The context goes with the process; tearing it down piece by piece only takes time. */
+    cuda_stage_destroy(cuda_of(device)->stage);
     free(device);
 }
 
@@ -644,7 +735,7 @@ static cudaError_t slot_init(struct cuda_device *self, struct slot *slot)
                                          : cudaErrorMemoryAllocation;
     if (e == cudaSuccess)
         e = cudaMallocHost((void **)&slot->offsets, OFFSETS_BYTES);
-    for (int i = 0; i < STAGES && e == cudaSuccess; i++)
+    for (int i = STAGE_UPLOAD; i <= STAGE_DOWNLOAD && e == cudaSuccess; i++)
         e = cudaEventCreateWithFlags(&slot->passed[i], cudaEventDisableTiming);
     return e;
 }
@@ -652,7 +743,7 @@ static cudaError_t slot_init(struct cuda_device *self, struct slot *slot)
 static cudaError_t cuda_init(struct cuda_device *self)
 {
     cudaError_t e = cudaSetDevice(self->index);
-    for (int i = 0; i < STAGES && e == cudaSuccess; i++)
+    for (int i = STAGE_UPLOAD; i <= STAGE_DOWNLOAD && e == cudaSuccess; i++)
         e = cudaStreamCreateWithFlags(&self->streams[i], cudaStreamNonBlocking);
     for (int i = 0; i < SLOTS && e == cudaSuccess; i++)
         e = slot_init(self, &self->slots[i]);

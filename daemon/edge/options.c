@@ -151,7 +151,7 @@ static int read_config(const struct options *options, struct config *config, str
 
 static void fill_grant(const struct settings *settings, struct grant *grant)
 {
-    _Static_assert(SETTING_QUOTA_CONNECTIONS - SETTING_QUOTA_HOST_MEMORY == QUOTA_CONNECTIONS, "in the same order");
+    _Static_assert(SETTING_QUOTA_PINNED_MEMORY - SETTING_QUOTA_HOST_MEMORY == QUOTA_PINNED_MEMORY, "in the same order");
     for (unsigned quota = 0; quota < QUOTA_COUNT; quota++)
         grant->most[quota] = settings->number[SETTING_QUOTA_HOST_MEMORY + quota];
     grant->weight = (unsigned)settings->number[SETTING_WEIGHT];

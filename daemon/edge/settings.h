@@ -33,6 +33,8 @@
       "jobs that wait or run")                                                                                         \
     X(QUOTA_CONNECTIONS,   QUOTA,  "connections",   NUMBER, 0, LIMIT_CLIENTS,    LIMIT_CLIENTS / 4,                    \
       "connections at a time")                                                                                         \
+    X(QUOTA_PINNED_MEMORY, QUOTA,  "pinned-memory", SIZE,   0, GIB(1024),        GIB(16),                              \
+      "of imported memory that is pinned")                                                                             \
     X(WEIGHT,              QUOTA,  "weight",        NUMBER, 1, 1000,             1,                                    \
       "share of the device, next to other users'")
 // clang-format on

@@ -167,6 +167,28 @@ static int attach_pieces(struct buffer *buffer, const struct device_set *devices
     return 0;
 }
 
+static void detach_pieces(struct buffer *buffer, const struct device_set *devices)
+{
+    unsigned char *base = buffer->span.base;
+    for (uint64_t at = 0; at < buffer->attached_bytes; at += IMPORT_PIECE_BYTES) {
+        uint64_t left = buffer->attached_bytes - at;
+        device_set_detach(devices, base + at, left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES);
+    }
+    buffer->attached_bytes = 0;
+}
+
+/* What cannot be pinned is staged, unless nothing works any more. */
+static int pin_or_stage(struct buffer *buffer, const struct device_set *devices)
+{
+    int r = buffer->pinned_bytes ? attach_pieces(buffer, devices) : -EDQUOT;
+    if (!r || r == -EOWNERDEAD)
+        return r;
+    detach_pieces(buffer, devices);
+    buffer->span.staged = true;
+    buffer->span.piece_bytes = buffer->span.size_bytes;
+    return 0;
+}
+
 static int prepare_import(struct buffer *buffer, const struct device_set *devices, struct error *error)
 {
     int r = 0;
@@ -181,9 +203,9 @@ static int prepare_import(struct buffer *buffer, const struct device_set *device
     close_fds(buffer->fds, buffer->fd_count);
     buffer->fd_count = 0;
     if (!r) {
-        r = attach_pieces(buffer, devices);
+        r = pin_or_stage(buffer, devices);
         if (r)
-            error_set(error, r, "buffer.import: could not pin %" PRIu64 " bytes: %s; import less, or use buffer.create",
+            error_set(error, r, "buffer.import: could not pin %" PRIu64 " bytes: %s; the daemon's worker starts anew",
                       buffer->span.size_bytes, strerror(-r));
     }
     return r;
@@ -280,13 +302,8 @@ int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error
 
 static void dismantle_import(struct buffer *buffer, const struct device_set *devices)
 {
-    unsigned char *base = buffer->span.base;
-    for (uint64_t at = 0; at < buffer->attached_bytes; at += IMPORT_PIECE_BYTES) {
-        uint64_t left = buffer->attached_bytes - at;
-        device_set_detach(devices, base + at, left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES);
-    }
-    if (base)
-        memory_unmap(base, buffer->span.size_bytes);
+    detach_pieces(buffer, devices);
+    memory_unmap(buffer->span.base, buffer->span.size_bytes);
     close_fds(buffer->fds, buffer->fd_count);
     buffer->fd_count = 0;
 }

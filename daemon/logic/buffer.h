@@ -28,6 +28,7 @@ struct buffer {
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
     size_t fd_count;
     uint64_t segment_bytes;  /* of each descriptor */
+    uint64_t pinned_bytes;   /* that its user's quota of pinned memory has for it; 0: it is staged */
     uint64_t attached_bytes; /* of the mapping, from its base */
 
     enum scand_sharing sharing;   /* of BUFFER_SHARED */

@@ -22,6 +22,7 @@ struct span {
     void *base;
     uint64_t size_bytes;
     uint64_t piece_bytes;
+    bool staged; /* host memory that is not attached: it travels through memory of the device's own that is */
 };
 
 /* Rows first <= r < first + count of a job: what is handed to a device at a time. It scans them and then, in order, its

@@ -38,6 +38,20 @@ static void count_buffer(struct service *service, const struct buffer *buffer, i
         user_add(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
     else
         user_subtract(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
+    if (sign > 0)
+        user_add(buffer->user, QUOTA_PINNED_MEMORY, buffer->pinned_bytes);
+    else
+        user_subtract(buffer->user, QUOTA_PINNED_MEMORY, buffer->pinned_bytes);
+}
+
+/* Imported memory is pinned within the user's quota of that. */
+static void choose_pinning(struct buffer *buffer)
+{
+    struct error error;
+    uint64_t size_bytes = buffer->span.size_bytes;
+    if (buffer->source == BUFFER_IMPORT &&
+        user_check(buffer->user, QUOTA_PINNED_MEMORY, size_bytes, "buffer.import", &error) == 0)
+        buffer->pinned_bytes = size_bytes;
 }
 
 void buffer_hold(struct buffer *buffer)
@@ -63,6 +77,8 @@ void buffer_unhold(struct service *service, struct buffer *buffer)
     if (--buffer->holds > 0)
         return;
     count_buffer(service, buffer, -1);
+    if (buffer->span.staged)
+        service->stats.staged_bytes -= buffer->span.size_bytes;
     struct buffer_work *work = buffer_dismantles_fast(buffer) ? NULL : malloc(sizeof *work);
     if (!work) {
         buffer_dismantle(buffer, service->devices);
@@ -123,6 +139,8 @@ static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *
 static void buffer_prepared(struct service *service, struct client *client, uint32_t msgid, struct buffer *buffer,
                             int status, struct error *error)
 {
+    if (buffer->span.staged)
+        service->stats.staged_bytes += buffer->span.size_bytes;
     if (!status)
         status = client->connection ? buffer_publish(client, msgid, buffer, error) : -ECANCELED;
     if (!status)
@@ -159,6 +177,7 @@ static int buffer_begin(struct call *call, struct buffer *buffer)
         return r;
     }
     client->buffer_count++;
+    choose_pinning(buffer);
     count_buffer(call->service, buffer, 1);
     struct buffer_work *work = buffer_prepares_fast(buffer) ? NULL : malloc(sizeof *work);
     if (!work) {

@@ -247,10 +247,15 @@ uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count)
     return job_samples(job, first, count) * job->sample_bytes;
 }
 
+static bool is_staged(const struct job *job)
+{
+    return job->input->span.staged || job->output->span.staged || (job->coefficients && job->coefficients->span.staged);
+}
+
 bool job_is_small(const struct job *job, uint64_t small_bytes)
 {
     const struct scan_rows *rows = &job->rows;
-    return !rows->offsets && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
+    return !is_staged(job) && !rows->offsets && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
            job_bytes(job, 0, rows->row_count) <= small_bytes;
 }
 
@@ -317,6 +322,12 @@ static void job_fail(struct job *job, const struct chunk *chunk)
                   "job.submit: \"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with "
                   "--device %s can",
                   variant->name, variant->on_cpu ? "cpu" : "cuda");
+    } else if (chunk->status == -EFAULT) {
+        error_set(
+            &job->outcome, -EOPNOTSUPP,
+            "job.submit: the job's imported memory could not be pinned (the user's quota \"pinned-memory\", or the "
+            "system's memory), and only rows of up to 16 MiB that lie side by side are scanned without; release "
+            "other imports and import it again, or use buffer.create");
     } else if (chunk->status == -EOPNOTSUPP) {
         error_set(
             &job->outcome, chunk->status,

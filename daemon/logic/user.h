@@ -22,7 +22,8 @@
     X(HOST_MEMORY,   "host-memory",   "bytes of host buffers",   "release a buffer")               \
     X(DEVICE_MEMORY, "device-memory", "bytes of device buffers", "release a buffer")               \
     X(JOBS,          "jobs",          "jobs that wait or run",   "wait until some of them are done") \
-    X(CONNECTIONS,   "connections",   "connections",             "close one of them")
+    X(CONNECTIONS,   "connections",   "connections",             "close one of them")               \
+    X(PINNED_MEMORY, "pinned-memory", "bytes of pinned imports", "release a buffer")
 // clang-format on
 
 enum quota {

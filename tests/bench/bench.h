@@ -66,6 +66,7 @@ int bench_service(struct bench_table *table, const char *part, const char *scand
 /* A daemon, whose parts of bench_service follow. */
 struct service {
     struct server server;
+    const char *scand;           /* the daemon's program */
     const char *self;            /* this program, to be started again */
     double duplex_gb_per_second; /* 0: there is no GPU */
 };
@@ -79,6 +80,8 @@ int bench_main_job(struct bench_table *table, const struct service *service);
 int bench_fresh(struct bench_table *table, const struct service *service);
 /* CUDA: the main job on memory of this process, beside pinning it. */
 int bench_memfd(struct bench_table *table, const struct service *service);
+/* CUDA: the same by another daemon, which may not pin it. */
+int bench_staged(struct bench_table *table, const struct service *service);
 /* CUDA: jobs on device memory of this process, beside their kernels. */
 int bench_imported(struct bench_table *table, const struct service *service);
 int bench_small(struct bench_table *table, const struct service *service); /* of one row of 1,000 samples */

@@ -100,21 +100,30 @@ static int time_pinning(const struct own_memory *memory, double *median_ms)
     return job_fail("pinning", r);
 }
 
-static int measure(struct bench_table *table, struct scand *daemon, const struct own_memory memory[2],
-                   double duplex_gb_per_second)
+static struct bench_row main_row(const char *name)
 {
-    struct bench_row warm = {.name = "warm main job on an imported memfd",
-                             .shape = "10000 x 10000",
-                             .accumulator = "f64",
-                             .against = "copy of 400 MB in both directions",
-                             .target = JOB_TARGET},
-                     pinning = {.name = "pinning 400 MB"},
+    struct bench_row row = {
+        .shape = "10000 x 10000", .accumulator = "f64", .against = "copy of 400 MB in both directions"};
+    snprintf(row.name, sizeof row.name, "%s", name);
+    return row;
+}
+
+static double share_of(double duplex_gb_per_second, double milliseconds)
+{
+    return (double)BYTES / milliseconds / 1e6 / duplex_gb_per_second;
+}
+
+static int measure_pinned(struct bench_table *table, struct scand *daemon, const struct own_memory memory[2],
+                          double duplex_gb_per_second)
+{
+    struct bench_row warm = main_row("warm main job on an imported memfd"), pinning = {.name = "pinning 400 MB"},
                      first = {
                          .name = "import and first main job in place", .shape = "10000 x 10000", .accumulator = "f64"};
     if (time_warm(daemon, &memory[0], &memory[1], &warm.milliseconds) ||
         time_pinning(&memory[0], &pinning.milliseconds) || time_first(daemon, &memory[1], &first.milliseconds))
         return 1;
-    warm.share = (double)BYTES / warm.milliseconds / 1e6 / duplex_gb_per_second;
+    warm.share = share_of(duplex_gb_per_second, warm.milliseconds);
+    warm.target = JOB_TARGET;
     first.target = pinning.milliseconds + warm.milliseconds + BEYOND_MS;
     bench_add(table, &warm);
     bench_add(table, &pinning);
@@ -122,11 +131,27 @@ static int measure(struct bench_table *table, struct scand *daemon, const struct
     return 0;
 }
 
-int bench_memfd(struct bench_table *table, const struct service *service)
+static int measure_staged(struct bench_table *table, struct scand *daemon, const struct own_memory memory[2],
+                          double duplex_gb_per_second)
+{
+    struct bench_row row = main_row("warm main job on a memfd not pinned");
+    if (time_warm(daemon, &memory[0], &memory[1], &row.milliseconds))
+        return 1;
+    row.share = share_of(duplex_gb_per_second, row.milliseconds);
+    bench_add(table, &row);
+    return 0;
+}
+
+typedef int measure_function(struct bench_table *table, struct scand *daemon, const struct own_memory memory[2],
+                             double duplex_gb_per_second);
+
+/* With memory for input and output, and a connection. */
+static int measure_with_memory(struct bench_table *table, const char *socket, measure_function *measure_it,
+                               double duplex_gb_per_second)
 {
     struct own_memory memory[2];
     struct scand *daemon;
-    if (scand_connect(service->server.socket, "scand-bench", &daemon))
+    if (scand_connect(socket, "scand-bench", &daemon))
         return client_fail("connect", scand_connect_message());
     int made = 0, r = 0;
     while (made < 2 && !r)
@@ -136,10 +161,26 @@ int bench_memfd(struct bench_table *table, const struct service *service)
         job_fail("memory of its own", r);
     } else {
         client_fill(memory[0].base, MAIN_ROWS * MAIN_SAMPLES);
-        r = measure(table, daemon, memory, service->duplex_gb_per_second);
+        r = measure_it(table, daemon, memory, duplex_gb_per_second);
     }
     while (made > 0)
         own_memory_finish(&memory[--made], BYTES);
     scand_disconnect(daemon);
+    return r;
+}
+
+int bench_memfd(struct bench_table *table, const struct service *service)
+{
+    return measure_with_memory(table, service->server.socket, measure_pinned, service->duplex_gb_per_second);
+}
+
+int bench_staged(struct bench_table *table, const struct service *service)
+{
+    struct server server;
+    const char *const arguments[] = {"--device", "cuda", "--pool", "32M", "--quota-pinned-memory", "0", NULL};
+    if (server_start(&server, service->scand, arguments))
+        return 1;
+    int r = measure_with_memory(table, server.socket, measure_staged, service->duplex_gb_per_second);
+    server_stop(&server);
     return r;
 }

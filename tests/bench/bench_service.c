@@ -13,10 +13,10 @@ static const struct part {
 } parts[] = {
     {"main-job", false, bench_main_job}, {"fresh", false, bench_fresh},
 #ifdef SCAND_HAVE_CUDA
-    {"memfd", true, bench_memfd},        {"imported", true, bench_imported},
+    {"memfd", true, bench_memfd},        {"staged", true, bench_staged},  {"imported", true, bench_imported},
 #endif
-    {"small", false, bench_small},       {"beside", false, bench_beside},
-    {"shares", false, bench_shares},     {"idle", false, bench_idle},
+    {"small", false, bench_small},       {"beside", false, bench_beside}, {"shares", false, bench_shares},
+    {"idle", false, bench_idle},
 };
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
@@ -45,7 +45,7 @@ static int await(const struct service *service)
 int bench_service(struct bench_table *table, const char *part, const char *scand, const char *self,
                   double duplex_gb_per_second)
 {
-    struct service service = {.self = self, .duplex_gb_per_second = duplex_gb_per_second};
+    struct service service = {.scand = scand, .self = self, .duplex_gb_per_second = duplex_gb_per_second};
     if (part && !is_part(part))
         return 64;
     if (server_start(&service.server, scand, (const char *const[]){"--device", "auto", "--pool", "2G", NULL}))

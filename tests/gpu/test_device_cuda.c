@@ -102,7 +102,7 @@ static struct scan_rows make_rows(const struct layout *layout, struct scan_rule 
 
 static struct span host_span(void *memory)
 {
-    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIECE_BYTES};
+    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIECE_BYTES, false};
 }
 
 /* Runs all rows of a job in chunks, as many out at a time as the device holds. */
@@ -204,6 +204,91 @@ static void host_layouts(void)
         check_layout(&layouts[i], make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32));
         check_layout(&layouts[i], make_rule(SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F64));
     }
+}
+
+static struct span staged_span(void *memory)
+{
+    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, MEMORY_BYTES, true};
+}
+
+/* Kernels work on such rows where they lie: no rectangles, or too large for a slot. */
+static bool is_mapped(const struct layout *layout)
+{
+    return layout->input_stride == 3 || layout->length * sizeof(float) > MIB(16);
+}
+
+/* Memory that nobody has pinned, on either side or on both; what cannot be staged is refused. */
+static void staged_layouts(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    unsigned char *input = map_memory(), *output = map_memory();
+    REQUIRE(input && output);
+    memcpy(input, input_memory, MEMORY_BYTES);
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        const struct layout *layout = &layouts[i];
+        const struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, i % 2 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32);
+        struct span from = i % 3 == 1 ? host_span(input_memory) : staged_span(input),
+                    to = i % 3 == 2 ? host_span(output_memory) : staged_span(output);
+        struct scan_rows rows = make_rows(layout, rule, from.base, to.base),
+                         expected = make_rows(layout, rule, input_memory, expected_memory);
+        struct chunk chunk = {.rows = &rows, .count = 1, .input = from, .output = to};
+        if (is_mapped(layout)) {
+            CHECK_EQ(device->ops->start(device, &chunk), -EFAULT);
+            continue;
+        }
+        memset(to.base, 0xa5, MEMORY_BYTES);
+        memset(expected_memory, 0xa5, MEMORY_BYTES);
+        scan_reference(&expected, 0, expected.row_count);
+        bool same = run_chunks(&rows, from, to) && memcmp(to.base, expected_memory, MEMORY_BYTES) == 0;
+        if (!same)
+            fprintf(stderr, "staged, layout \"%s\"\n", layout->name);
+        CHECK(same);
+    }
+    munmap(input, MEMORY_BYTES);
+    munmap(output, MEMORY_BYTES);
+}
+
+/* In place, in turns with chunks that are not staged: each gets its own rows. */
+static void staged_between_others(void)
+{
+    const char *missing = set_up();
+    unsigned char *memory = map_memory();
+    struct chunk chunks[2 * LIMIT_CHUNKS_IN_FLIGHT];
+    if (missing)
+        SKIP(missing);
+    REQUIRE(memory != NULL);
+    const unsigned slots = device->info.slots;
+    const struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
+    memcpy(memory, input_memory, MEMORY_BYTES);
+    memcpy(output_memory, input_memory, MEMORY_BYTES);
+    memcpy(expected_memory, input_memory, MEMORY_BYTES);
+    struct scan_rows staged = make_rows(&layouts[0], rule, memory, memory),
+                     pinned = make_rows(&layouts[0], rule, output_memory, output_memory),
+                     expected = make_rows(&layouts[0], rule, expected_memory, expected_memory);
+    for (unsigned started = 0, done = 0; done < 2 * slots;) {
+        if (started < 2 * slots && started < done + slots) {
+            struct chunk *chunk = &chunks[started];
+            bool even = started % 2 == 0;
+            struct span span = even ? staged_span(memory) : host_span(output_memory);
+            *chunk = (struct chunk){.rows = even ? &staged : &pinned,
+                                    .first = started / 2 * 50,
+                                    .count = 50,
+                                    .input = span,
+                                    .output = span};
+            CHECK_EQ(device->ops->start(device, chunk), 0);
+            started++;
+        } else {
+            struct chunk *chunk = device->ops->finish(device, 1000);
+            CHECK(!chunk || chunk->status == 0);
+            done += chunk != NULL;
+        }
+    }
+    scan_reference(&expected, 0, 50 * slots);
+    CHECK(memcmp(memory, expected_memory, MEMORY_BYTES) == 0);
+    CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+    munmap(memory, MEMORY_BYTES);
 }
 
 /* Steps of every kind of kernel: one that needs no workspace, one that does, a recurrence and a maximum. */
@@ -397,7 +482,7 @@ static void resident(void)
     if (missing)
         SKIP(missing);
     REQUIRE(device->ops->allocate(device, MEMORY_BYTES, &memory) == 0);
-    struct span middle = {SCAND_PLACE_DEVICE, memory, MEMORY_BYTES, MEMORY_BYTES};
+    struct span middle = {SCAND_PLACE_DEVICE, memory, MEMORY_BYTES, MEMORY_BYTES, false};
     struct scan_rule both = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32), first = both, second = both;
     first.pass_count = second.pass_count = 1;
     second.passes[0] = SCAND_PASS_BACKWARD;
@@ -441,6 +526,8 @@ int main(int argc, char **argv)
 {
     static const struct test tests[] = {TEST(host_layouts),
                                         TEST(in_place),
+                                        TEST(staged_layouts),
+                                        TEST(staged_between_others),
                                         TEST(small_chunks),
                                         TEST(chains),
                                         TEST(small_chains_at_once),

@@ -125,6 +125,40 @@ class Quotas(DaemonTest):
         self.settles()
 
 
+class Staged(DaemonTest):
+    """Of a user who may pin nothing: imported memory is as good as any, but for its speed."""
+
+    options = ("--quota-pinned-memory", "0")
+    ROWS, SAMPLES = 3000, 1500  # several chunks
+
+    def test_imported_memory(self):
+        client, size = self.client(), self.ROWS * self.SAMPLES * 4
+        memory, other = client.adopt(size, MIB), client.adopt(2 * size, MIB)
+        self.assertEqual(client.call("server.stats")["staged_bytes"], 3 * size)
+        row = pack_f32([1, 2, 3] * (self.SAMPLES // 3))
+        sums = [6 * (i // 3) + (1, 3, 6)[i % 3] for i in range(self.SAMPLES)]
+        memory.write(row * self.ROWS)
+        rows, gap = [self.ROWS, self.SAMPLES], self.SAMPLES * 4 + 60
+        apart = tensor(other.buffer, rows, strides=[gap, 4])
+        client.call("job.submit", scan(tensor(memory.buffer, rows), apart, axis=1))
+        client.call("job.submit", scan(tensor(memory.buffer, rows), axis=1))
+        self.assertTrue(memory.read() == pack_f32(sums) * self.ROWS)
+        self.assertTrue(other.read(0, self.ROWS * gap) == (pack_f32(sums) + bytes(60)) * self.ROWS)
+        client.call("buffer.release", buffer=memory.buffer)
+        self.assertTrue(eventually(lambda: client.call("server.stats")["staged_bytes"] == 2 * size))
+
+    def test_what_has_to_be_pinned(self):
+        client = self.client()
+        memory = client.adopt(MIB, MIB)
+        every_third = scan(tensor(memory.buffer, [100, 100], strides=[1200, 12]), axis=1)
+        if daemons.BACKEND == "cpu":
+            client.call("job.submit", every_third)
+        else:
+            message = "imported memory could not be pinned .* release other imports and import it again"
+            self.refused(client, "unsupported", message, "job.submit", every_third)
+        client.call("job.submit", scan(tensor(memory.buffer, [10]), axis=0))
+
+
 class FileTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="scand")

@@ -235,7 +235,7 @@ static inline void rig_end(void)
     rig_run_work();
     const struct msg_stats_result *stats = &rig.service.stats;
     CHECK(stats->clients_open == 0 && stats->jobs_open == 0 && stats->buffers_open == 0);
-    CHECK(stats->host_bytes == 0 && stats->device_bytes == 0 && stats->imported_bytes == 0);
+    CHECK(stats->host_bytes == 0 && stats->device_bytes == 0 && stats->imported_bytes == 0 && stats->staged_bytes == 0);
     CHECK(rig.service.draining || rig.drained == 0);
     for (size_t i = 0; i < LIMIT_USERS; i++) {
         const struct user *user = &rig.service.users.slots[i];

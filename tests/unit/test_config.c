@@ -109,7 +109,7 @@ static void mistakes_are_named(void)
         {"[daemon]\njobs = 1\n", "FILE:2: [daemon] has no \"jobs\""},
         {"[daemon]\nPOOL = 1\n", "[daemon] has no \"POOL\""},
         {"[quota]\npool = 1G\n",
-         "FILE:2: [quota] has no \"pool\"; allowed: host-memory, device-memory, jobs, connections, weight"},
+         "FILE:2: [quota] has no \"pool\"; allowed: host-memory, device-memory, jobs, connections, pinned-memory, weight"},
         {"[quota]\njobs = 4097\n", "FILE:2: [quota] \"jobs\" is \"4097\"; allowed: 0 to 4096"},
         {"[quota]\nconnections = 1025\n", "\"connections\" is \"1025\"; allowed: 0 to 1024"},
         {"[quota]\nhost-memory = 1025G\n", "\"host-memory\" is \"1025G\"; allowed: 0 to 1024G"},

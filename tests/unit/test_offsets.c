@@ -29,7 +29,7 @@ static struct msg_job_submit_params scan_of(const int64_t *offsets, uint64_t cou
     params.offsets.shape[0] = count;
     params.offsets.strides[0] = 8;
     memcpy(memory + 4 * SAMPLES, offsets, count * sizeof *offsets);
-    span = (struct span){SCAND_PLACE_HOST, memory, sizeof memory, sizeof memory};
+    span = (struct span){SCAND_PLACE_HOST, memory, sizeof memory, sizeof memory, false};
     buffer = (struct buffer){.span = span, .id = 1, .holds = 1};
     return params;
 }

@@ -403,7 +403,7 @@ static void imports_of_other_files(void)
     rig_end();
 }
 
-/* 600 MiB are pinned in three pieces; the n-th fails, and the others are let go. */
+/* 600 MiB are pinned in three pieces; the n-th fails, the others are let go, and all of it is staged. */
 static void imports_that_cannot_be_pinned(void)
 {
     for (unsigned n = 1; n <= 4; n++) {
@@ -411,16 +411,27 @@ static void imports_that_cannot_be_pinned(void)
         struct caller *user = user_greet(ANNA);
         uint64_t before = rig.manual.attached_bytes;
         manual_fail(&rig.manual, MANUAL_ATTACH, n, -ENOMEM);
-        if (n <= 3) {
-            CHECK_CONTAINS(import_refused(user, MIB(600), 0, MIB(600), 1, SCAND_NO_MEMORY),
-                           "could not pin 629145600 bytes: Cannot allocate memory; import less");
-            CHECK_EQ(rig.manual.attached_bytes, before);
-        } else {
-            CHECK_CONTAINS(import_refused(user, MIB(600), 0, MIB(600), 1, SCAND_OK), "no failure");
-            CHECK_EQ(rig.manual.attached_bytes, before + MIB(600));
-        }
+        CHECK_CONTAINS(import_refused(user, MIB(600), 0, MIB(600), 1, SCAND_OK), "no failure");
+        const struct buffer *buffer = user->client->buffers;
+        REQUIRE(buffer);
+        CHECK_EQ(buffer->span.staged, n <= 3);
+        CHECK_EQ(buffer->span.piece_bytes, n <= 3 ? MIB(600) : MIB(256));
+        CHECK_EQ(rig.service.stats.staged_bytes, n <= 3 ? MIB(600) : 0);
+        CHECK_EQ(rig.manual.attached_bytes, before + (n <= 3 ? 0 : MIB(600)));
+        CHECK(release(user, buffer->id));
+        CHECK_EQ(rig.service.stats.staged_bytes, 0);
         rig_end();
     }
+}
+
+/* Staging would be of no use. */
+static void import_on_a_lost_device(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    manual_fail(&rig.manual, MANUAL_ATTACH, 1, -EOWNERDEAD);
+    CHECK_CONTAINS(import_refused(user, 4096, 0, 4096, 1, SCAND_LOST), "could not pin 4096 bytes");
+    rig_end();
 }
 
 /* Answers with descriptors that nobody reads: no more are made until they have been taken. */
@@ -548,6 +559,7 @@ static const struct test tests[] = {
     TEST(imports_of_wrong_sizes),
     TEST(imports_of_other_files),
     TEST(imports_that_cannot_be_pinned),
+    TEST(import_on_a_lost_device),
     TEST(descriptors_that_are_read_late),
     TEST(descriptors_that_cannot_be_sent),
     TEST(answers_do_not_wait_for_slow_work),

@@ -77,6 +77,46 @@ static void host_memory(void)
     rig_end();
 }
 
+/* Beyond it imports are staged, which is not refused; what is given back counts no more. */
+static void pinned_memory(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA), *other = user_greet(BERT);
+    grant(QUOTA_PINNED_MEMORY, 10000);
+    CHECK(answered(user, import_asked(user, 8192), METHOD_buffer_import, NULL));
+    const uint64_t first = user->client->buffers->id;
+    CHECK(!user->client->buffers->span.staged);
+    CHECK_EQ(used(user, QUOTA_PINNED_MEMORY), 8192);
+    CHECK(answered(user, import_asked(user, 4096), METHOD_buffer_import, NULL));
+    CHECK(user->client->buffers->span.staged);
+    CHECK_EQ(used(user, QUOTA_PINNED_MEMORY), 8192);
+    CHECK_EQ(used(user, QUOTA_HOST_MEMORY), 8192 + 4096);
+    CHECK_EQ(rig.service.stats.staged_bytes, 4096);
+    CHECK(answered(other, import_asked(other, 10000), METHOD_buffer_import, NULL));
+    CHECK(!other->client->buffers->span.staged);
+    release(user, first);
+    CHECK_EQ(used(user, QUOTA_PINNED_MEMORY), 0);
+    CHECK(answered(user, import_asked(user, 10000), METHOD_buffer_import, NULL));
+    CHECK(!user->client->buffers->span.staged);
+    rig_end();
+}
+
+/* Small jobs work on memory as it is, so one on memory that is staged is none. */
+static void staged_jobs_are_not_small(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    rig.service.scheduler.small_bytes = MIB(1);
+    for (int pinned = 0; pinned < 2; pinned++) {
+        grant(QUOTA_PINNED_MEMORY, pinned ? UINT64_MAX : 0);
+        CHECK(answered(user, import_asked(user, RIG_ROW_BYTES), METHOD_buffer_import, NULL));
+        submit(user, user->client->buffers->id, 1);
+        REQUIRE(rig.manual.out_count == 1 || pinned);
+        CHECK_EQ(((const struct job *)user->client->jobs)->small, pinned);
+    }
+    rig_end();
+}
+
 static void device_memory(void)
 {
     rig_begin();
@@ -274,6 +314,8 @@ static void weights_change(void)
 
 static const struct test tests[] = {
     TEST(host_memory),
+    TEST(pinned_memory),
+    TEST(staged_jobs_are_not_small),
     TEST(device_memory),
     TEST(memory_that_is_not_there),
     TEST(memory_that_jobs_hold),

@@ -165,6 +165,7 @@ static void refusals_say_what_to_do(void)
         [QUOTA_DEVICE_MEMORY] = {"bytes of device buffers", "\"device-memory\"", "release a buffer"},
         [QUOTA_JOBS] = {"jobs that wait or run", "\"jobs\"", "wait until some of them are done"},
         [QUOTA_CONNECTIONS] = {"connections", "\"connections\"", "close one of them"},
+        [QUOTA_PINNED_MEMORY] = {"bytes of pinned imports", "\"pinned-memory\"", "release a buffer"},
     };
     struct grants grants = grants_of(4096, 1);
     users_init(&table);
