@@ -62,7 +62,9 @@
     X(S, busy_us,            U64,  OPTIONAL, UINT64_MAX)       \
     X(S, chunks_open,        U64,  OPTIONAL, UINT64_MAX)       \
     X(S, upload_bytes,       U64,  OPTIONAL, UINT64_MAX)       \
-    X(S, download_bytes,     U64,  OPTIONAL, UINT64_MAX)
+    X(S, download_bytes,     U64,  OPTIONAL, UINT64_MAX)       \
+    X(S, chunks,             U64,  OPTIONAL, UINT64_MAX)       \
+    X(S, bytes_per_s,        U64,  OPTIONAL, UINT64_MAX)
 
 #define HELLO_RESULT(X, S)                                     \
     X(S, version, U64,  REQUIRED, UINT32_MAX)                  \

@@ -15,6 +15,8 @@ void report_device(const struct msg_device *from, struct scand_device *device)
     device->chunks_open = from->chunks_open;
     device->upload_bytes = from->upload_bytes;
     device->download_bytes = from->download_bytes;
+    device->chunks = from->chunks;
+    device->bytes_per_s = from->bytes_per_s;
 }
 
 size_t report_counters(const struct msg_stats_result *from, struct scand_counter *counters, size_t capacity)

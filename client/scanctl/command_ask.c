@@ -58,6 +58,8 @@ void device_members(struct json *json, const struct scand_device *device)
     json_unsigned(json, "chunks_open", device->chunks_open);
     json_unsigned(json, "upload_bytes", device->upload_bytes);
     json_unsigned(json, "download_bytes", device->download_bytes);
+    json_unsigned(json, "chunks", device->chunks);
+    json_unsigned(json, "bytes_per_s", device->bytes_per_s);
 }
 
 static void devices_json(struct json *json, const struct scand_device *devices, size_t count)
@@ -71,14 +73,26 @@ static void devices_json(struct json *json, const struct scand_device *devices, 
     json_close(json, ']');
 }
 
+/* A measured rate in GB/s. */
+static const char *rate_text(uint64_t bytes_per_s, char out[16])
+{
+    if (bytes_per_s)
+        snprintf(out, 16, "%.1f", (double)bytes_per_s / 1e9);
+    else
+        snprintf(out, 16, "-");
+    return out;
+}
+
 static void devices_table(const struct scand_device *devices, size_t count)
 {
-    printf("%6s %-8s %11s %11s %11s %11s  %s\n", "device", "backend", "memory MiB", "limit MiB", "used MiB",
-           "chunk KiB", "name");
+    char rate[16];
+    printf("%6s %-8s %11s %11s %11s %11s %6s %6s  %s\n", "device", "backend", "memory MiB", "limit MiB", "used MiB",
+           "chunk KiB", "chunks", "GB/s", "name");
     for (size_t i = 0; i < count; i++)
-        printf("%6zu %-8s %11" PRIu64 " %11" PRIu64 " %11" PRIu64 " %11" PRIu64 "  %s\n", i, devices[i].backend,
-               devices[i].memory_bytes >> 20, devices[i].memory_limit_bytes >> 20, devices[i].memory_used_bytes >> 20,
-               devices[i].chunk_bytes >> 10, devices[i].name);
+        printf("%6zu %-8s %11" PRIu64 " %11" PRIu64 " %11" PRIu64 " %11" PRIu64 " %6" PRIu64 " %6s  %s\n", i,
+               devices[i].backend, devices[i].memory_bytes >> 20, devices[i].memory_limit_bytes >> 20,
+               devices[i].memory_used_bytes >> 20, devices[i].chunk_bytes >> 10, devices[i].chunks,
+               rate_text(devices[i].bytes_per_s, rate), devices[i].name);
 }
 
 static int ask_devices(struct scand *daemon, bool json, struct fault *fault)

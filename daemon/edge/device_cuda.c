@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cuda_chain.h"
+#include "cuda_identity.h"
 #include "cuda_range.h"
 #include "cuda_share.h"
 #include "cuda_small.h"
@@ -757,13 +758,8 @@ static cudaError_t cuda_init(struct cuda_device *self)
 
 static cudaError_t cuda_describe(struct cuda_device *self, uint64_t memory_limit_bytes)
 {
-    struct cudaDeviceProp properties;
-    cudaError_t e = cudaGetDeviceProperties(&properties, self->index);
-    if (e != cudaSuccess)
-        return e;
     struct device_info *info = &self->device.info;
     *info = (struct device_info){.backend = "cuda",
-                                 .memory_bytes = properties.totalGlobalMem,
                                  .memory_limit_bytes = memory_limit_bytes,
                                  .chunk_bytes = CHUNK_BYTES,
                                  .resident_chunk_bytes = RESIDENT_CHUNK_BYTES,
@@ -771,46 +767,13 @@ static cudaError_t cuda_describe(struct cuda_device *self, uint64_t memory_limit
                                  .small_slots = LIMIT_SMALL_CHUNKS,
                                  .small_bytes = SMALL_BYTES,
                                  .spin_us = NEXT_US};
-    snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, properties.name);
-    return properties.canUseHostPointerForRegisteredMem ? cudaSuccess : cudaErrorNotSupported;
-}
-
-int device_cuda_count(void)
-{
-    int count = 0;
-    return cudaGetDeviceCount(&count) == cudaSuccess ? count : (cudaGetLastError(), 0);
-}
-
-/* "0 (NVIDIA H200), 1 (NVIDIA H200)", cut to size. */
-static const char *list_names(int count, char *out, size_t size)
-{
-    size_t length = 0;
-    out[0] = '\0';
-    for (int i = 0; i < count && length < size; i++) {
-        struct cudaDeviceProp properties;
-        bool known = cudaGetDeviceProperties(&properties, i) == cudaSuccess;
-        length += (size_t)snprintf(out + length, size - length, "%s%d (%s)", i ? ", " : "", i,
-                                   known ? properties.name : "unknown");
-    }
-    return out;
-}
-
-static int refuse_index(int index, struct error *error)
-{
-    char names[LIMIT_ERROR_BYTES / 2];
-    int count = 0;
-    cudaError_t e = cudaGetDeviceCount(&count);
-    cudaGetLastError();
-    if (e != cudaSuccess || count == 0)
-        return error_set(error, -ENODEV, "there is no GPU %d: %s; use cpu", index, cudaGetErrorString(e));
-    return error_set(error, -ENODEV, "there is no GPU %d; there are %s; choose from those, or use cpu", index,
-                     list_names(count, names, sizeof names));
+    return cuda_identify(self->index, info);
 }
 
 int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error)
 {
     if (index >= device_cuda_count())
-        return refuse_index(index, error);
+        return cuda_refuse_index(index, error);
     if (memory_limit_bytes < SLOTS * SLOT_BYTES)
         return error_set(error, -EINVAL, "--device-memory is %llu MiB; the CUDA device needs at least %llu",
                          (unsigned long long)(memory_limit_bytes >> 20),

@@ -4,6 +4,7 @@
 
 #include "devices.h"
 #include "log.h"
+#include "tune.h"
 
 static void set_add(struct device_set *set, struct device *device)
 {
@@ -94,6 +95,8 @@ int device_set_open(const struct options *options, struct device_set *set, struc
     if (r)
         return error_set(error, r, "--device is \"%s\": %s",
                          setting_format(&options->settings, SETTING_DEVICE, choice, sizeof choice), reason.message);
+    for (unsigned i = 0; i < set->count; i++)
+        tune_device(set->devices[i], options->chunk_bytes, options->chunks);
     return options->fail_chunk ? set_fault(set, options->fail_chunk, error) : 0;
 }
 

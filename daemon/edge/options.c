@@ -191,6 +191,8 @@ static void fill_fields(struct options *options)
     options->pool_bytes = number[SETTING_POOL];
     options->device_memory_bytes = number[SETTING_DEVICE_MEMORY];
     options->threads = (unsigned)number[SETTING_THREADS];
+    options->chunk_bytes = number[SETTING_CHUNK];
+    options->chunks = (uint32_t)number[SETTING_CHUNKS];
     options->metrics_listen = number[SETTING_METRICS_LISTEN];
 }
 

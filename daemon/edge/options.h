@@ -11,6 +11,8 @@ struct options {
     uint64_t pool_bytes;
     uint64_t device_memory_bytes;
     unsigned threads;        /* of the CPU device; 0: one per core */
+    uint64_t chunk_bytes;    /* 0: measured, and so for chunks */
+    uint32_t chunks;         /* that a device has at a time */
     uint64_t metrics_listen; /* where: see settings.h */
     struct grants grants;    /* to users; the only thing that a reload changes */
     uint64_t fail_chunk;     /* for tests: this chunk loses the device; 0: none */

@@ -25,6 +25,10 @@
       "most that is taken of a GPU's memory")                                                                        \
     X(THREADS,             DAEMON, "threads",       NUMBER, 0, 1024,             0,                                    \
       "threads of a cpu device, 0: one per core")                                                                    \
+    X(CHUNK,               DAEMON, "chunk",         SIZE,   0, MIB(16),          0,                                    \
+      "of a job that a device has at a time, 0: measured")                                                             \
+    X(CHUNKS,              DAEMON, "chunks",        NUMBER, 0, LIMIT_CHUNKS_IN_FLIGHT, 0,                              \
+      "that a device has at a time, 0: measured")                                                                      \
     X(METRICS_LISTEN,      DAEMON, "metrics-listen", LISTEN, 0, 0,               0,                                    \
       "HTTP for a Prometheus server of this machine")                                                                  \
     X(QUOTA_HOST_MEMORY,   QUOTA,  "host-memory",   SIZE,   0, GIB(1024),        GIB(16),   "in host buffers")         \

@@ -14,6 +14,7 @@
 #include "kernels/scan.h"
 #include "protocol/limits.h"
 #include "protocol/status.h"
+#include "tuning.h"
 
 /* Memory that a device works on. Host memory is attached (pinned) in pieces of piece_bytes, counted from base; a copy
  * must not cross from one piece into the next. Device memory is one piece. */
@@ -62,13 +63,15 @@ static inline struct scan_rows rows_then(const struct scan_rows *rows, const str
 struct device_info {
     char name[LIMIT_NAME_BYTES];
     char backend[16];
-    uint64_t memory_bytes;       /* of the device */
-    uint64_t memory_limit_bytes; /* that it may take in all */
+    char identity[TUNING_IDENTITY_BYTES]; /* all that its speed depends on; "": it is not measured */
+    uint64_t memory_bytes;                /* of the device */
+    uint64_t memory_limit_bytes;          /* that it may take in all */
     /* A chunk's input, output and coefficients together should stay below this; with samples of one size, the input
      * and the coefficients. */
     uint64_t chunk_bytes;
     uint64_t resident_chunk_bytes; /* the same where all of it is device memory, and only fairness asks for chunks */
     uint32_t slots;                /* chunks that it can hold at a time */
+    uint64_t bytes_per_s;          /* each way, as measured with such chunks; 0: not measured */
     /* Besides those, chunks of small jobs (job_is_small), of at most small_bytes. Both are 0 where nothing is gained by
      * telling them apart. */
     uint32_t small_slots;

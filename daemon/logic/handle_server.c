@@ -29,6 +29,8 @@ static void describe_device(struct device *device, const struct device_tally *ta
         .chunks_open = tally->meter.count,
         .upload_bytes = tally->upload_bytes,
         .download_bytes = tally->download_bytes,
+        .chunks = info->slots,
+        .bytes_per_s = info->bytes_per_s,
     };
     memcpy(out->name, info->name, sizeof info->name);
     memcpy(out->backend, info->backend, sizeof info->backend);

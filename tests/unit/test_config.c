@@ -104,12 +104,12 @@ static void mistakes_are_named(void)
         {"[daemon]\nmetrics-listen = 0.0.0.0:9464\n", "FILE:2: [daemon] \"metrics-listen\" is \"0.0.0.0:9464\"; "
                                                       "allowed: off, 127.0.0.1:PORT, localhost:PORT, [::1]"},
         {"[daemon]\nmetrics-listen = 127.0.0.1:0\n", "\"metrics-listen\" is \"127.0.0.1:0\""},
-        {"[daemon]\npoool = 1G\n",
-         "FILE:2: [daemon] has no \"poool\"; allowed: socket, device, pool, device-memory, threads, metrics-listen"},
+        {"[daemon]\npoool = 1G\n", "FILE:2: [daemon] has no \"poool\"; allowed: socket, device, pool, device-memory, "
+                                   "threads, chunk, chunks, metrics-listen"},
         {"[daemon]\njobs = 1\n", "FILE:2: [daemon] has no \"jobs\""},
         {"[daemon]\nPOOL = 1\n", "[daemon] has no \"POOL\""},
-        {"[quota]\npool = 1G\n",
-         "FILE:2: [quota] has no \"pool\"; allowed: host-memory, device-memory, jobs, connections, pinned-memory, weight"},
+        {"[quota]\npool = 1G\n", "FILE:2: [quota] has no \"pool\"; allowed: host-memory, device-memory, jobs, "
+                                 "connections, pinned-memory, weight"},
         {"[quota]\njobs = 4097\n", "FILE:2: [quota] \"jobs\" is \"4097\"; allowed: 0 to 4096"},
         {"[quota]\nconnections = 1025\n", "\"connections\" is \"1025\"; allowed: 0 to 1024"},
         {"[quota]\nhost-memory = 1025G\n", "\"host-memory\" is \"1025G\"; allowed: 0 to 1024G"},
