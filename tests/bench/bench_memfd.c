@@ -18,6 +18,7 @@
 #define RUNS       9
 #define BEYOND_MS  0.5 /* that the first job may take longer than pinning and a warm job */
 #define JOB_TARGET 0.95
+#define SETTLE_US  100000 /* in which released memory is unpinned */
 
 /* A memfd of this process, with all its pages. */
 struct own_memory {
@@ -74,6 +75,7 @@ static int time_first(struct scand *daemon, const struct own_memory *memory, dou
             return 1;
         times_ms[i] = bench_now_ms() - begin_ms;
         scand_buffer_release(buffer);
+        usleep(SETTLE_US);
     }
     *median_ms = bench_median(times_ms, RUNS);
     return 0;

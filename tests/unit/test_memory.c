@@ -121,6 +121,24 @@ static void every_page_is_there(void)
     close(fd);
 }
 
+/* What has all its pages is not looked at page by page; a single hole is found. */
+static void only_holes_are_filled(void)
+{
+    struct error error;
+    int fd = memory_create(5 * PAGE + 1);
+    fallocate_fails = EIO;
+    CHECK_EQ(memory_accept(fd, 2 * PAGE, &error), 0);
+    CHECK_EQ(memory_accept(fd, 5 * PAGE + 1, &error), 0);
+    CHECK_EQ(__real_fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 3 * PAGE, PAGE), 0);
+    CHECK_EQ(memory_accept(fd, 5 * PAGE + 1, &error), -EIO);
+    fallocate_fails = 0;
+    CHECK_EQ(memory_accept(fd, 5 * PAGE + 1, &error), 0);
+    fallocate_fails = EIO;
+    CHECK_EQ(memory_accept(fd, 5 * PAGE + 1, &error), 0);
+    fallocate_fails = 0;
+    close(fd);
+}
+
 static void an_unsealed_memfd_is_sealed(void)
 {
     struct error error;
@@ -287,6 +305,7 @@ static const struct test tests[] = {
     TEST(sizes_that_cannot_be),
     TEST(memory_that_is_not_there),
     TEST(every_page_is_there),
+    TEST(only_holes_are_filled),
     TEST(an_unsealed_memfd_is_sealed),
     TEST(unsealable_memfds_are_refused),
     TEST(write_seals_are_refused),
