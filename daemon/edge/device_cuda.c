@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "cuda_chain.h"
@@ -217,6 +218,7 @@ static int cuda_memory_attach(struct device *device, void *base, uint64_t size_b
 {
     struct cuda_device *self = cuda_of(device);
     cudaSetDevice(self->index);
+    madvise(base, size_bytes, MADV_POPULATE_WRITE); /* faster than one fault after the other; it may fail */
     return cuda_errno(self, cudaHostRegister(base, size_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped));
 }
 
