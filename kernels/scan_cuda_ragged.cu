@@ -3,8 +3,6 @@
 #include "kernels/cuda/ragged.cuh"
 #include "kernels/scan_cuda_short.h"
 
-#define PLAN_THREADS 256
-
 /* In the order of scan_shorts. */
 static_assert(SCAN_RAGGEDS == SCAN_SHORTS, "a rule takes the ragged kernel of the same number");
 static const void *const kernels[SCAN_RAGGEDS] = {
@@ -15,6 +13,11 @@ static const void *const kernels[SCAN_RAGGEDS] = {
     (const void *)ragged_kernel<sum_f2, SCAND_KIND_INCLUSIVE>,
     (const void *)ragged_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
 };
+
+static uint64_t alone_max(const struct scan_rule *rule)
+{
+    return ragged_alone_max(rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double));
+}
 
 /* Where the parts of the workspace begin, which lie one after the other. */
 struct parts {
@@ -33,8 +36,7 @@ static struct parts parts_of(const struct scan_rows *rows)
     parts.size_bytes = (parts.records_at + SCAND_PASSES_MAX * parts.records_bytes + 15) / 16 * 16;
     for (int kind = RAGGED_ALONE; kind < RAGGED_CLASSES; kind++) {
         /* All rows of a class have more samples than so many. */
-        const uint64_t more_than =
-            kind == RAGGED_ALONE ? ORDER_TILE : (uint64_t)(RAGGED_TILES * ORDER_TILE) << (kind - 1);
+        const uint64_t more_than = kind == RAGGED_ALONE ? ORDER_TILE : alone_max(&rows->rule) << (kind - 1);
         const uint64_t items = kind == RAGGED_LONG   ? 2 * longs
                                : kind == RAGGED_TILE ? rows->row_count
                                                      : samples / more_than;
@@ -79,6 +81,7 @@ static struct ragged_plan plan_of(const struct scan_ragged_device *device, const
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
         plan.records[pass] = (record *)(base + parts.records_at + pass * parts.records_bytes);
     }
+    plan.alone_max = alone_max(rule);
     plan.length_max = scan_ragged_length_max(device);
     plan.counts = (struct ragged_counts *)base;
     plan.longs = (struct ragged_long *)(base + parts.longs_at);

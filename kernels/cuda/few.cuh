@@ -169,10 +169,9 @@ template <int Tiles> DEVICE void few_drain(const uint4 *slots, char *target, int
                             (const float *)(slots + slot_place<float>(at.end)));
 }
 
-template <int Tiles>
-DEVICE void few_write(const struct few_plan &plan, uint64_t row, uint4 *slots, struct few_leaf<float> leaves[Tiles])
+/* Moves the results. */
+template <int Tiles> DEVICE void few_write(uint4 *slots, char *target, int length, struct few_leaf<float> leaves[Tiles])
 {
-    char *target = plan.output + (int64_t)row * plan.output_stride;
     const int shift = shift_of<float>(target), first = slots_in_line(target) + ORDER_LEAF / 4 * lane_index();
     few_shift_up<Tiles>(leaves, shift,
                         (float *)(slots + slot_place<float>(slots_in_line(target) + Tiles * TILE_SLOTS)));
@@ -182,7 +181,7 @@ DEVICE void few_write(const struct few_plan &plan, uint64_t row, uint4 *slots, s
         for (int t = 0; t < Tiles; t++)
             slot_put(&slots[slot_place<float>(first + j) + t * TILE_SLOTS], &leaves[t].x[4 * j]);
     __syncwarp();
-    few_drain<Tiles>(slots, target, plan.length);
+    few_drain<Tiles>(slots, target, length);
     __syncwarp();
 }
 
@@ -230,7 +229,7 @@ __global__ void REGISTERS((few_registers<Sum, Tiles, Kind>())) few_kernel(const 
             leaf_results<Sum, float>(leaves[t].x, samples[t].x);
             leaf_encode(plan.output_form, samples[t].x);
         }
-        few_write<Tiles>(plan, row, slots, samples);
+        few_write<Tiles>(slots, plan.output + (int64_t)row * plan.output_stride, plan.length, samples);
         uint4 *done = slots;
         slots = other;
         other = done;

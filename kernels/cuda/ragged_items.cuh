@@ -14,11 +14,33 @@
 #define RAGGED_SHARED ((size_t)RAGGED_WARPS * RAGGED_ROOM * SLOT_BYTES)
 #define RAGGED_BLOCKS 3  /* on a processor, if there is shared memory for them */
 #define RAGGED_AHEAD  4u /* items that a warp takes at a time */
+#define STRETCH_TILES 2  /* that a warp has registers for, if sums have 4 bytes */
+#define PLAN_WARPS    8  /* of a thread block that makes items */
+#define PLAN_THREADS  (PLAN_WARPS * WARP)
 
-/* The n-th is for teams of 2^n warps, but for the last two: parts of long rows, and items of one tile. */
-enum ragged_class { RAGGED_ALONE, RAGGED_PAIR, RAGGED_FOUR, RAGGED_ALL, RAGGED_LONG, RAGGED_TILE, RAGGED_CLASSES };
+/*
+ * The n-th is for teams of 2^n warps, or whole thread blocks if those have not as many: rows of up to 2^n times as many
+ * samples as are for a warp alone. But the last two are for order blocks of long rows, and for items of one tile.
+ */
+enum ragged_class {
+    RAGGED_ALONE,
+    RAGGED_PAIR,
+    RAGGED_FOUR,
+    RAGGED_EIGHT,
+    RAGGED_BLOCK,
+    RAGGED_LONG,
+    RAGGED_TILE,
+    RAGGED_CLASSES
+};
 
-struct ragged_item {
+/* The longest row for a warp alone, by the bytes of a sum: in registers, or in shared memory. */
+__host__ __device__ constexpr int ragged_alone_max(size_t sum_bytes)
+{
+    return (sum_bytes == 4 ? STRETCH_TILES : RAGGED_TILES) * ORDER_TILE;
+}
+
+struct __align__(16) ragged_item
+{
     uint64_t first;   /* sample of the line */
     uint32_t row;     /* the first one; of a long row its index among these */
     uint16_t samples; /* 0: no more work */
@@ -42,6 +64,7 @@ struct ragged_plan {
     uint64_t rows;
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
+    uint64_t alone_max;  /* samples of a row for a warp alone */
     uint64_t length_max; /* rows beyond are not for these kernels */
     struct ragged_counts *counts;
     struct ragged_item *items[RAGGED_CLASSES];
@@ -125,43 +148,58 @@ DEVICE void ragged_long_make(const struct ragged_plan &plan, uint64_t first, uin
             plan.records[pass][item * RAGGED_RECORDS + word] = 0;
 }
 
-/* Lane n counts what is of class n. */
-DEVICE void ragged_items_put(const struct ragged_plan &plan, const struct ragged_row &row)
+/* Puts the items of a thread block's rows in their places, by one atomic operation for each class. */
+DEVICE void ragged_items_put(const struct ragged_plan &plan, const struct ragged_row &row,
+                             unsigned places[PLAN_WARPS][RAGGED_CLASSES])
 {
-    const int lane = lane_index();
-    unsigned same = 0, own = 0;
+    const int lane = lane_index(), warp = (int)threadIdx.x / WARP;
+    unsigned same = 0;
 #pragma unroll
     for (int kind = 0; kind < RAGGED_CLASSES; kind++) {
         const unsigned lanes = __ballot_sync(~0u, row.kind == kind && kind != RAGGED_LONG);
-        own = lane == kind ? lanes : own;
+        if (lane == kind)
+            places[warp][kind] = __popc(lanes);
         same = row.kind == kind ? lanes : same;
     }
-    unsigned at = own ? atomicAdd(&plan.counts->made[lane], __popc(own)) : 0;
-    at = __shfl_sync(~0u, at, row.kind) + __popc(same & ((1u << lane) - 1));
+    __syncthreads();
+    if (threadIdx.x < RAGGED_CLASSES) {
+        unsigned count = 0;
+        for (int i = 0; i < PLAN_WARPS; i++)
+            count += places[i][lane];
+        unsigned place = count > 0 ? atomicAdd(&plan.counts->made[lane], count) : 0;
+        for (int i = 0; i < PLAN_WARPS; i++) {
+            count = places[i][lane];
+            places[i][lane] = place;
+            place += count;
+        }
+    }
+    __syncthreads();
     if (same)
-        plan.items[row.kind][at] = row.item;
+        plan.items[row.kind][places[warp][row.kind] + __popc(same & ((1u << lane) - 1))] = row.item;
 }
 
-/* A warp takes 32 rows at a time. */
-static __global__ void ragged_plan_kernel(const __grid_constant__ struct ragged_plan plan)
+/* A thread makes what begins with its row. */
+static __global__ void __launch_bounds__(PLAN_THREADS)
+    ragged_plan_kernel(const __grid_constant__ struct ragged_plan plan)
 {
-    const uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
-    const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    for (uint64_t batch = thread / WARP * WARP; batch < plan.rows; batch += stride) {
-        const uint64_t number = min(batch + lane_index(), plan.rows), end = plan.offsets[min(number + 1, plan.rows)];
+    __shared__ unsigned places[PLAN_WARPS][RAGGED_CLASSES];
+    for (uint64_t batch = (uint64_t)blockIdx.x * PLAN_THREADS; batch < plan.rows;
+         batch += (uint64_t)gridDim.x * PLAN_THREADS) {
+        const uint64_t number = min(batch + threadIdx.x, plan.rows), end = plan.offsets[min(number + 1, plan.rows)];
         const uint64_t first = plan.offsets[number], length = end - first;
         struct ragged_row row = {{first, (uint32_t)number, (uint16_t)length, 1}, RAGGED_CLASSES};
         if (length > ORDER_BLOCK)
             row.kind = length <= plan.length_max ? RAGGED_LONG : RAGGED_CLASSES;
         else if (length > ORDER_TILE)
-            for (row.kind = RAGGED_ALONE; length > (uint64_t)(RAGGED_TILES * ORDER_TILE) << row.kind;)
+            for (row.kind = RAGGED_ALONE; length > plan.alone_max << row.kind;)
                 row.kind++;
         ragged_group(&row, end, length <= ORDER_TILE);
-        ragged_items_put(plan, row);
+        ragged_items_put(plan, row, places);
         for (unsigned longs = __ballot_sync(~0u, row.kind == RAGGED_LONG); longs != 0; longs &= longs - 1) {
             const int lane = __ffs((int)longs) - 1;
             ragged_long_make(plan, __shfl_sync(~0u, first, lane), __shfl_sync(~0u, length, lane));
         }
+        __syncthreads();
     }
 }
 
