@@ -23,6 +23,7 @@ static void run(const struct server *server, const char *scand, const char *cons
     const char *words[ARGUMENTS_MAX + 1] = {"scand", "--foreground", "--socket", server->socket};
     for (size_t count = 4; *arguments && count < ARGUMENTS_MAX; count++)
         words[count] = *arguments++;
+    setenv("CACHE_DIRECTORY", server->folder, 1); /* what others have measured, perhaps on a busy GPU, does not count */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     execv(scand, (char **)words);
     _exit(127);
@@ -51,6 +52,9 @@ void server_stop(struct server *server)
     kill(server->pid, SIGTERM);
     waitpid(server->pid, NULL, 0);
     unlink(server->socket);
+    char tuning[sizeof server->folder + 8];
+    snprintf(tuning, sizeof tuning, "%s/tuning", server->folder);
+    unlink(tuning);
     rmdir(server->folder);
 }
 
