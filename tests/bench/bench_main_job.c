@@ -68,7 +68,7 @@ static int measure_main_job(struct bench_table *table, const struct service *ser
 int bench_main_job(struct bench_table *table, const struct service *service)
 {
     int r = measure_main_job(table, service, "warm main job through the daemon", false);
-    return r ? r : measure_main_job(table, service, "the same twice, as steps of a job", true);
+    return r ? r : measure_main_job(table, service, "the same twice as steps of a job", true);
 }
 
 #ifdef SCAND_HAVE_CUDA
