@@ -10,6 +10,7 @@
 
 #include <scand/types.h>
 
+#include "kernels/cuda/exact.cuh"
 #include "kernels/cuda/sum.cuh"
 #include "kernels/order.h"
 
@@ -142,8 +143,33 @@ DEVICE typename Sum::sum leaf_total(const typename Sum::sample x[ORDER_LEAF], in
     return sum;
 }
 
-/* Replaces samples by their values of a kind. */
-template <class Sum, bool Backward, int Kind, bool Partial>
+/* As tile_prefixes, if that is exact: the same for all lanes. */
+template <bool Backward> DEVICE bool tile_prefixes_exact(const float x[ORDER_LEAF], struct f2 *prefix, float *most)
+{
+    struct exact_range range = {~0u, 0.0f};
+    double sum = exact_total(x, &range);
+    *most = range.most;
+    return exact_scan<1, Backward>(&sum, range, prefix);
+}
+
+/* The inclusive prefixes of the totals of a tile's leaves, of which the last one has `samples` % 16. What lies beyond
+ * is absent, or nobody listens to it. `most`: no sample of this lane is further from 0. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF], struct leaf_end end, int samples,
+                                       float *most)
+{
+    typename Sum::sum sum;
+    if constexpr (sum_is_exact<Sum>)
+        if ((!Backward || samples % ORDER_LEAF != 1) && tile_prefixes_exact<Backward>(x, &sum, most))
+            return sum;
+    *most = INFINITY;
+    sum =
+        end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
+    return group_scan<Sum, Backward>(sum, group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF)));
+}
+
+/* Replaces samples by their values of a kind. `Smaller`: no sum is as small as a sample, and there is a carry. */
+template <class Sum, bool Backward, int Kind, bool Partial, bool Smaller = false>
 DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last)
 {
     const bool exclusive = Kind == SCAND_KIND_EXCLUSIVE;
@@ -155,8 +181,11 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
         const int k = Backward ? ORDER_LEAF - 1 - i : i;
         const bool start = Partial ? k == last : i == 0;
         typename Sum::sum before = start ? carry.sum : sum;
-        sum = Sum::add_sample(before, x[k]);
-        if (start && !Sum::has_identity)
+        if constexpr (Smaller)
+            sum = Sum::add_smaller(before, x[k]);
+        else
+            sum = Sum::add_sample(before, x[k]);
+        if (start && !Sum::has_identity && !Smaller)
             sum = sum_choose<Sum>(carry.present, sum, Sum::first(x[k]));
         typename Sum::sum result = exclusive ? before : sum;
         if constexpr (Kind == SCAND_KIND_HALF)
@@ -184,6 +213,19 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
     } else if constexpr (Sum::has_half) {
         leaf_values<Sum, Backward, SCAND_KIND_HALF, Partial>(x, carry, last);
     }
+}
+
+/* The same of a leaf that is full, of samples no further from 0 than `most`. Where all carries of the warp are further
+ * by more than a leaf can take back, sums take samples in fewer steps. */
+template <class Sum, bool Backward, int Kind>
+DEVICE void leaf_values_of(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, float most, int kind)
+{
+    if constexpr (sum_is_exact<Sum> && Kind != KIND_ANY)
+        if (__all_sync(~0u, carry.present && fabsf(carry.sum.high) >= most * (ORDER_LEAF + 1))) {
+            leaf_values<Sum, Backward, Kind, false, true>(x, carry, ORDER_LEAF - 1);
+            return;
+        }
+    leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1, kind);
 }
 
 /* An exclusive pass leaves `zero` of the sample that it meets first; an identity may look different. */
@@ -231,12 +273,11 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
 {
     int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
-    if (Sum::has_identity && samples < ORDER_TILE)
+    if (samples < ORDER_TILE && (Sum::has_identity || sum_is_exact<Sum>))
         leaf_fill<Sum>(x, samples);
     struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
-    typename Sum::sum sum =
-        end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
-    sum = group_scan<Sum, Backward>(sum, group_last<Sum>(leaves));
+    float most;
+    typename Sum::sum sum = tile_prefixes<Sum, Backward>(x, end, samples, &most);
     if (lane_index() == (Backward ? 0 : leaves - 1))
         shared->totals[warp] = sum;
     carry<Sum> leaf = group_before<Sum, Backward>(sum, group_last<Sum>(leaves));
@@ -251,7 +292,7 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
     if (end.partial)
         leaf_values<Sum, Backward, Kind, Backward>(x, leaf, end.last, outside.kind());
     else
-        leaf_values<Sum, Backward, Kind, false>(x, leaf, end.last, outside.kind());
+        leaf_values_of<Sum, Backward, Kind>(x, leaf, most, outside.kind());
     const bool exclusive = (Kind == KIND_ANY ? outside.kind() : Kind) == SCAND_KIND_EXCLUSIVE;
     if (exclusive && Sum::has_identity && !outside.present())
         leaf_zero_first<Sum, Backward>(x, length, warp, outside.zero());

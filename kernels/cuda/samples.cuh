@@ -257,10 +257,32 @@ template <int By, class T> DEVICE void leaf_shift_up(T x[ORDER_LEAF], T *target,
         x[i] = i < By ? before[i] : x[i - By];
 }
 
-template <class T> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target, int count)
+/* The same in steps of one place, which takes fewer registers. */
+template <class T> DEVICE void leaf_shift_up_by(T x[ORDER_LEAF], int by, T *target, int count)
+{
+    const int lane = lane_index(), per_slot = SLOT_BYTES / (int)sizeof(T);
+#pragma unroll
+    for (int i = 0; i < per_slot - 1; i++)
+        if (lane == 0 && i < per_slot - by && i < count)
+            target[i] = x[i];
+#pragma unroll 1
+    for (int left = by - 1; left >= 0; left--) {
+        const T last = x[ORDER_LEAF - 1], before = __shfl_up_sync(~0u, last, 1);
+        if (lane == WARP - 1 && ORDER_TILE - by + left < count)
+            target[ORDER_TILE - by + left] = last;
+#pragma unroll
+        for (int i = ORDER_LEAF - 1; i > 0; i--)
+            x[i] = x[i - 1];
+        x[0] = before;
+    }
+}
+
+template <class T, bool Stepwise> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target, int count)
 {
     const bool narrow = sizeof(T) == 4;
-    if (shift == 1)
+    if (Stepwise)
+        leaf_shift_up_by(x, shift, target, count);
+    else if (shift == 1)
         leaf_shift_up<1>(x, target, count);
     else if (narrow && shift == 2)
         leaf_shift_up<narrow ? 2 : 1>(x, target, count);
@@ -313,8 +335,8 @@ template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t
 }
 
 /* Writes a warp's tile of an order block of `length` samples by way of `Slots` slots, as many leaves at a time as fit.
- * Moves the results. */
-template <class T, int Slots, bool Aligned>
+ * Moves the results, stepwise where registers are few. */
+template <class T, int Slots, bool Aligned, bool Stepwise = false>
 DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp, T x[ORDER_LEAF])
 {
     const int per_slot = SLOT_BYTES / sizeof(T), results = Slots * per_slot, leaves = results / ORDER_LEAF;
@@ -323,7 +345,7 @@ DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side,
     if (contiguous)
         target += warp * ORDER_TILE * (int)sizeof(T);
     if (!Aligned && shift > 0)
-        leaf_align(x, shift, (T *)target, count);
+        leaf_align<T, Stepwise>(x, shift, (T *)target, count);
 #pragma unroll
     for (int round = 0; round < WARP / leaves; round++) {
         unsigned lane = lane_index(), end = count > 0 ? shift + count : 0;

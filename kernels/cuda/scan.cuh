@@ -135,25 +135,60 @@ DEVICE void leaf_encode_ibm32(float x[ORDER_LEAF])
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         plain &= codec_ibm32_is_plain(x[i]);
+    if (plain) {
 #pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = codec_f32_of_bits(codec_big32(plain ? codec_encode_ibm32_plain(x[i]) : codec_encode_ibm32(x[i])));
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_f32_of_bits(codec_encode_ibm32_plain(x[i]));
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_f32_of_bits(codec_encode_ibm32(x[i]));
+    }
 }
 
 /* The other way, of results whose NaN are one already. */
 DEVICE void leaf_encode(enum scand_dtype form, float x[ORDER_LEAF])
 {
-    if (form == SCAND_DTYPE_F32BE) {
+    if (form == SCAND_DTYPE_F32)
+        return;
+    if (form == SCAND_DTYPE_I32BE) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_f32_of_bits(codec_big32(codec_bits(x[i])));
-    } else if (form == SCAND_DTYPE_I32BE) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_f32_of_bits(codec_encoded_f32(SCAND_DTYPE_I32BE, x[i]));
+            x[i] = codec_f32_of_bits((uint32_t)codec_encode_i32(x[i]));
     } else if (form == SCAND_DTYPE_IBM32) {
         leaf_encode_ibm32(x);
     }
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = codec_f32_of_bits(codec_big32(codec_bits(x[i])));
+}
+
+/* Functions of their own have registers for it, of which 32 leave none in the middle of a kernel. They also have
+ * samples in registers that slots of 16 bytes are loaded into and stored from: without them each is moved twice. */
+struct leaf_words {
+    float x[ORDER_LEAF];
+};
+
+static __device__ __noinline__ struct leaf_words leaf_decoded(enum scand_dtype form, struct leaf_words words)
+{
+    leaf_decode(form, words.x);
+    return words;
+}
+
+static __device__ __noinline__ struct leaf_words leaf_encoded(enum scand_dtype form, struct leaf_words words)
+{
+    leaf_encode(form, words.x);
+    return words;
+}
+
+template <bool Encode> DEVICE void leaf_convert_apart(enum scand_dtype form, float x[ORDER_LEAF])
+{
+    struct leaf_words words;
+    if (form == SCAND_DTYPE_F32)
+        return;
+    memcpy(words.x, x, sizeof(words));
+    words = Encode ? leaf_encoded(form, words) : leaf_decoded(form, words);
+    memcpy(x, words.x, sizeof(words));
 }
 
 DEVICE void leaf_encode(enum scand_dtype, double[ORDER_LEAF])
@@ -174,6 +209,12 @@ DEVICE void leaf_results(const typename Sum::sample x[ORDER_LEAF], Out results[O
     }
 }
 
+/* f64 results take twice the registers, and shifting samples takes more of them than 40. */
+template <class First, class Out, bool Aligned>
+constexpr int scan_registers = sizeof(Out) == 8                  ? 64
+                               : !Aligned && First::has_identity ? 48
+                                                                 : First::registers;
+
 /* Writes a warp's tile of an item. */
 template <class Sum, class Out, bool Aligned>
 DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
@@ -181,8 +222,12 @@ DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *ite
 {
     Out results[ORDER_LEAF];
     leaf_results<Sum, Out>(x, results);
-    leaf_encode(plan.output_form, results);
-    tile_write<Out, Sum::stage_slots, Aligned>(stage, item->output, plan.output, item->length, warp, results);
+    if constexpr (scan_registers<Sum, Out, Aligned> == 32)
+        leaf_convert_apart<true>(plan.output_form, results);
+    else
+        leaf_encode(plan.output_form, results);
+    tile_write<Out, Sum::stage_slots, Aligned, scan_registers<Sum, Out, Aligned> == 32>(
+        stage, item->output, plan.output, item->length, warp, results);
 }
 
 /* What a pass over an item has to do with the other blocks of its row; looked up when needed, to hold no registers. */
@@ -258,13 +303,24 @@ DEVICE void scan_passes(const struct scan_plan &plan, const struct scan_item *it
 }
 
 /*
- * The index of an item to do, in the `turn`th turn of this thread block, beyond those that all begin with. Order blocks
- * go to whoever is ready, because processors differ in speed; the short ones of short rows are too many for that.
+ * Which item a thread block does beyond those that all begin with. Order blocks go to whoever is ready, because
+ * processors differ in speed; the short ones of short rows are too many for that, and more than this can number.
  */
-DEVICE uint64_t scan_take(const struct scan_plan &plan, uint64_t turn)
+DEVICE unsigned scan_take_number(const struct scan_plan &plan)
+{
+    return plan.progress ? (unsigned)atomicAdd(&plan.progress->taken, 1) : 0;
+}
+
+/* The index of that item, in the `turn`th turn of this thread block. */
+DEVICE uint64_t scan_taken(const struct scan_plan &plan, unsigned number, uint64_t turn)
 {
     uint64_t first = (uint64_t)ITEMS_AHEAD * gridDim.x;
-    return first + (plan.progress ? atomicAdd(&plan.progress->taken, 1) : turn * gridDim.x + blockIdx.x);
+    return first + (plan.progress ? number : turn * gridDim.x + blockIdx.x);
+}
+
+DEVICE uint64_t scan_take(const struct scan_plan &plan, uint64_t turn)
+{
+    return scan_taken(plan, scan_take_number(plan), turn);
 }
 
 /* Leaves the progress as it was found. Every thread block has taken its last item when the last one finishes. */
@@ -276,14 +332,8 @@ DEVICE void scan_finish(struct scan_progress *progress)
     }
 }
 
-/* f64 results take twice the registers, and shifting samples takes more of them than 40. */
-template <class First, class Out, bool Aligned> constexpr int scan_registers()
-{
-    return sizeof(Out) == 8 ? 64 : !Aligned && First::registers < 48 ? 48 : First::registers;
-}
-
 template <class First, class Later, class Out, int Kind, bool Aligned>
-__global__ void REGISTERS((scan_registers<First, Out, Aligned>()))
+__global__ void REGISTERS((scan_registers<First, Out, Aligned>))
     scan_kernel(const __grid_constant__ struct scan_plan plan)
 {
     extern __shared__ uint4 tiles[];
@@ -305,20 +355,23 @@ __global__ void REGISTERS((scan_registers<First, Out, Aligned>()))
         if (plan.ahead)
             scan_fetch<Aligned, lines>(plan, next, warp, tile);
         leaf_pin(samples); /* else sums are spilled */
-        leaf_decode(plan.input_form, samples);
+        if constexpr (scan_registers<First, Out, Aligned> == 32)
+            leaf_convert_apart<false>(plan.input_form, samples);
+        else
+            leaf_decode(plan.input_form, samples);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = First::from_f32(samples[i]);
 
         scan_passes<First, Later, Kind>(plan, item, warp, &shared, x);
         bool first_thread = warp == 0 && lane_index() == 0;
-        uint64_t taken = first_thread ? scan_take(plan, turn) : 0;
+        unsigned taken = first_thread ? scan_take_number(plan) : 0; /* in one register, until it is known */
         if (plan.totals_pass < 0)
             scan_write<First, Out, Aligned>(plan, item, warp, tile + (plan.ahead ? TILE_ROOM : 0), x);
         if (!plan.ahead)
             scan_fetch<Aligned, lines>(plan, next, warp, tile);
         if (first_thread)
-            items[(turn + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, taken);
+            items[(turn + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, scan_taken(plan, taken, turn));
     }
     if (plan.progress && threadIdx.x == 0)
         scan_finish(plan.progress);

@@ -77,6 +77,8 @@ static float fill_sample(enum fill fill, uint64_t *random)
         return dice % 97 == 0 ? 0.0f : -0.0f;
     case FILL_NEAR_ONE:
         return (dice & 1 ? -1.0f : 1.0f) + 0x1p-6f * noise(random);
+    case FILL_SPREAD:
+        return noise(random) * float_of_bits((uint32_t)(127 - dice % 8) << 23);
     case FILL_STEPS:
         return (float)((int)(dice % 5) - 2) * (dice & 64 ? 1.0f : -1.0f);
     default:

@@ -30,6 +30,7 @@ struct layout {
     X(DENORMALS)                                                                            \
     X(ZEROS)    /* of both signs, mostly negative */                                        \
     X(NEAR_ONE) /* of both signs: products stay in range */                                 \
+    X(SPREAD)   /* noise, a bit wider: sums of f2 come close to rounding, or round */       \
     X(STEPS)    /* few values, so that many are equal */
 
 #define X(NAME) FILL_##NAME,
