@@ -1,29 +1,37 @@
 #include "kernels/scan_cuda_few.h"
 
-/* By scan_short_of. */
-#define BY_SUM(TILES)                                                       \
-    {                                                                       \
-        (const void *)few_kernel<sum_f32, TILES, SCAND_KIND_INCLUSIVE>,     \
-            (const void *)few_kernel<sum_f32, TILES, SCAND_KIND_EXCLUSIVE>, \
-            (const void *)few_kernel<sum_f64, TILES, SCAND_KIND_INCLUSIVE>, \
-            (const void *)few_kernel<sum_f64, TILES, SCAND_KIND_EXCLUSIVE>, \
-            (const void *)few_kernel<sum_f2, TILES, SCAND_KIND_INCLUSIVE>,  \
-            (const void *)few_kernel<sum_f2, TILES, SCAND_KIND_EXCLUSIVE>   \
-    }
-static const void *const few_kernels[FEW_TILES_MAX][SCAN_SHORTS] = {BY_SUM(1), BY_SUM(2), BY_SUM(3)};
+struct few_variant {
+    const void *kernel;
+    int rows; /* that a warp takes at once */
+};
 
-static size_t shared_bytes(int tiles)
+#define VARIANT(SUM, TILES, KIND)                                        \
+    {                                                                    \
+        (const void *)few_kernel<SUM, TILES, KIND>, few_rows<SUM, TILES> \
+    }
+#define BY_KIND(SUM, TILES) VARIANT(SUM, TILES, SCAND_KIND_INCLUSIVE), VARIANT(SUM, TILES, SCAND_KIND_EXCLUSIVE)
+#define BY_SUM(TILES)                                                            \
+    {                                                                            \
+        BY_KIND(sum_f32, TILES), BY_KIND(sum_f64, TILES), BY_KIND(sum_f2, TILES) \
+    }
+
+/* By tiles, then as scan_short_of has it. */
+static const struct few_variant variants[FEW_TILES_MAX][SCAN_SHORTS] = {BY_SUM(1), BY_SUM(2), BY_SUM(3)};
+
+static size_t shared_bytes(int tiles, int rows)
 {
-    return (size_t)FEW_WARPS * 2 * FEW_ROOM(tiles) * SLOT_BYTES;
+    return (size_t)FEW_WARPS * 2 * rows * FEW_ROOM(tiles) * SLOT_BYTES;
 }
 
 cudaError_t scan_few_load(struct scan_few_device *few)
 {
     cudaError_t error = cudaSuccess;
     for (int tiles = 1; tiles <= FEW_TILES_MAX; tiles++)
-        for (int i = 0; i < SCAN_SHORTS && !error; i++)
-            error = scan_kernel_load_resident(few_kernels[tiles - 1][i], FEW_WARPS * WARP, shared_bytes(tiles),
+        for (int i = 0; i < SCAN_SHORTS && !error; i++) {
+            const struct few_variant *variant = &variants[tiles - 1][i];
+            error = scan_kernel_load_resident(variant->kernel, FEW_WARPS * WARP, shared_bytes(tiles, variant->rows),
                                               &few->resident[tiles - 1][i]);
+        }
     return error;
 }
 
@@ -31,6 +39,8 @@ cudaError_t scan_few(struct scan_device *device, const struct scan_few_device *f
                      const struct scan_plan *scan, cudaStream_t stream)
 {
     const int number = scan_short_of(rule), tiles = (int)scan_tiles(scan->length);
+    const struct few_variant *variant = &variants[tiles - 1][number];
+    const uint64_t rows = FEW_WARPS * variant->rows;
     const uint64_t grid = (uint64_t)device->processors * few->resident[tiles - 1][number];
     struct few_plan plan = {};
     plan.input_stride = scan->input.outer_strides[0];
@@ -48,6 +58,6 @@ cudaError_t scan_few(struct scan_device *device, const struct scan_few_device *f
     void *arguments[] = {&plan};
     if (grid == 0)
         return cudaErrorInitializationError;
-    return scan_kernel_launch(few_kernels[tiles - 1][number], scan_least(grid, (plan.rows + FEW_WARPS - 1) / FEW_WARPS),
-                              FEW_WARPS * WARP, arguments, shared_bytes(tiles), stream);
+    return scan_kernel_launch(variant->kernel, scan_least(grid, (plan.rows + rows - 1) / rows), FEW_WARPS * WARP,
+                              arguments, shared_bytes(tiles, variant->rows), stream);
 }

@@ -2,14 +2,17 @@
 
 #include "kernels/plan.h"
 
-static const void *const short_kernels[SCAN_SHORTS] = {
-    (const void *)short_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
-    (const void *)short_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
-    (const void *)short_kernel<sum_f64, SCAND_KIND_INCLUSIVE>,
-    (const void *)short_kernel<sum_f64, SCAND_KIND_EXCLUSIVE>,
-    (const void *)short_kernel<sum_f2, SCAND_KIND_INCLUSIVE>,
-    (const void *)short_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
+struct short_variant {
+    const void *kernel;
+    int tiles; /* that a warp takes at once */
 };
+
+#define VARIANT(SUM, KIND)                                            \
+    {                                                                 \
+        (const void *)short_kernel<SUM, KIND>, short_tiles<SUM, KIND> \
+    }
+#define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
+static const struct short_variant variants[SCAN_SHORTS] = {BY_KIND(sum_f32), BY_KIND(sum_f64), BY_KIND(sum_f2)};
 
 static const void *const lanes_kernels[SCAN_SHORTS] = {
     (const void *)lanes_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
@@ -57,22 +60,24 @@ cudaError_t scan_short_load(struct scan_short_device *shorts, int shared_max)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < SCAN_SHORTS && !error; i++) {
-        error = scan_kernel_load_resident(short_kernels[i], SHORT_WARPS * WARP, 0, &shorts->resident[i]);
+        error = scan_kernel_load_resident(variants[i].kernel, STRETCH_WARPS * WARP, SHORT_BYTES(variants[i].tiles),
+                                          &shorts->resident[i]);
         if (!error)
             error = lanes_load(shorts, i, shared_max);
     }
     return error;
 }
 
-static cudaError_t launch(const struct scan_device *device, const void *kernel, struct short_plan *plan, int resident,
-                          size_t shared_bytes, cudaStream_t stream)
+/* Thread blocks of `warps`, each of which takes `at_once` rows. */
+static cudaError_t launch(const struct scan_device *device, const void *kernel, struct short_plan *plan, int warps,
+                          int at_once, int resident, size_t shared_bytes, cudaStream_t stream)
 {
-    const uint64_t at_once = (uint64_t)plan->rows_at_once * SHORT_WARPS, blocks = (plan->rows + at_once - 1) / at_once;
+    const uint64_t blocks = (plan->rows + warps * at_once - 1) / (warps * at_once);
     const uint64_t grid = (uint64_t)device->processors * resident;
     void *arguments[] = {plan};
     if (grid == 0)
         return cudaErrorInitializationError;
-    return scan_kernel_launch(kernel, scan_least(grid, blocks), SHORT_WARPS * WARP, arguments, shared_bytes, stream);
+    return scan_kernel_launch(kernel, scan_least(grid, blocks), warps * WARP, arguments, shared_bytes, stream);
 }
 
 static struct short_plan short_plan_of(const struct scan_plan *scan)
@@ -90,13 +95,16 @@ static struct short_plan short_plan_of(const struct scan_plan *scan)
     return plan;
 }
 
-cudaError_t scan_short(const struct scan_device *device, const struct scan_short_device *shorts,
-                       const struct scan_rule *rule, const struct scan_plan *scan, cudaStream_t stream)
+cudaError_t scan_short(struct scan_device *device, const struct scan_short_device *shorts, const struct scan_rule *rule,
+                       const struct scan_plan *scan, cudaStream_t stream)
 {
     const int number = scan_short_of(rule);
     struct short_plan plan = short_plan_of(scan);
     plan.rows_at_once = ORDER_FAN / plan.leaves;
-    return launch(device, short_kernels[number], &plan, shorts->resident[number], 0, stream);
+    plan.shares = scan_shares_take(device);
+    const int tiles = variants[number].tiles;
+    return launch(device, variants[number].kernel, &plan, STRETCH_WARPS, plan.rows_at_once * tiles,
+                  shorts->resident[number], SHORT_BYTES(tiles), stream);
 }
 
 cudaError_t scan_lanes(const struct scan_device *device, const struct scan_short_device *shorts,
@@ -106,6 +114,6 @@ cudaError_t scan_lanes(const struct scan_device *device, const struct scan_short
     struct short_plan plan = short_plan_of(scan);
     plan.ahead = ahead;
     plan.rows_at_once = LANES_ROWS(plan.length);
-    return launch(device, lanes_kernels[number], &plan, shorts->lanes_resident[number][ahead][plan.length],
-                  lanes_bytes(plan.length, ahead), stream);
+    return launch(device, lanes_kernels[number], &plan, SHORT_WARPS, plan.rows_at_once,
+                  shorts->lanes_resident[number][ahead][plan.length], lanes_bytes(plan.length, ahead), stream);
 }

@@ -23,8 +23,8 @@ cudaError_t scan_short_load(struct scan_short_device *shorts, int shared_max);
 int scan_short_of(const struct scan_rule *rule);
 
 /* Queue the scan: a warp takes rows, or a lane, which may fetch ahead. */
-cudaError_t scan_short(const struct scan_device *device, const struct scan_short_device *shorts,
-                       const struct scan_rule *rule, const struct scan_plan *plan, cudaStream_t stream);
+cudaError_t scan_short(struct scan_device *device, const struct scan_short_device *shorts, const struct scan_rule *rule,
+                       const struct scan_plan *plan, cudaStream_t stream);
 cudaError_t scan_lanes(const struct scan_device *device, const struct scan_short_device *shorts,
                        const struct scan_rule *rule, const struct scan_plan *plan, bool ahead, cudaStream_t stream);
 

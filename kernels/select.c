@@ -79,23 +79,23 @@ static const struct row {
     /* Of 10,000 samples 0.90 / 0.63 / 0.27 with one coefficient and contiguous, where it fetches ahead; else 0.14 / 0.12 / 0.10. */
     PATH(AFFINE,              AFFINE_MAPS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 24 samples 0.90 / 0.89 / 0.87, as SHORT 0.85 / 0.83 / 0.56. Of whole leaves SHORT is ahead: of 32 0.91 / 0.85 / 0.83.
+    /* Of 24 samples 0.90 / 0.89 / 0.87, as SHORT 0.85 / 0.83 / 0.56. Of whole leaves SHORT is ahead: of 32 0.98 / 0.94 / 0.86.
      * Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
     PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
     /* Of 33 samples 0.84 / 0.85 / 0.66, as SHORT 0.56 / 0.45 / 0.32; of 50 0.88 / 0.86 / 0.67, as SHORT 0.71 / 0.56 / 0.40. */
     PATH(LANES,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     64,    64,    64,    64,    64,    64,    64),
-    /* Of 128 samples 0.90 / 0.85 / 0.75; of 400 0.84 / 0.84 / 0.57, as FEW 0.81 / 0.80. */
+    /* Of 128 samples 0.98 / 0.94 / 0.83; of 400 0.95 / 0.89 / 0.60. */
     PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         447,   447,   447,   447,   447,   447,   447),
-    /* Of 500 samples after headers 0.85 / 0.84 / 0.63, as TUNED 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.91 / 0.60, as TUNED 0.81 / 0.75 / 0.47.
+    /* Of 500 samples after headers 0.90 / 0.86 / 0.70, as TUNED 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.91 / 0.63, as TUNED 0.81 / 0.75 / 0.47.
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(FEW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,           1536,  1536,  1536,  1536,  1536,  1536,  1536),
 
     /* 10,000 x 10,000 along axis 0 0.48 / 0.37 / 0.30, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
     PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 10,000 samples 0.95 / 0.93 / 0.66. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
+    /* Of 10,000 samples 0.96 / 0.94 / 0.78. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
     PATH(TUNED_ALIGNED,       SUMS | ALIGNED,                                             14848, 16384, 16384, 16384, 16384, 16384, 16384),
-    /* Of 10,007 samples after headers 0.94 / 0.86 / 0.58. */
+    /* Of 10,007 samples after headers 0.94 / 0.86 / 0.67. */
     PATH(TUNED,               SUMS,                                                       14848, 16384, 16384, 16384, 16384, 16384, 16384),
 
     /* Of 57,001 samples 0.75 / 0.59, of 100,000 0.80 / 0.73 / 0.54, of 900,000 0.74 / 0.69 / 0.54, as TOTALS_FIRST 0.41 / 0.32

@@ -1,8 +1,8 @@
 /*
  * Rows of few tiles, sums of 4-byte samples into 4 bytes, contiguous but wherever they begin, so that there may be
- * headers between them. A warp takes a whole row, with all its tiles in registers: no warp waits for another, and while
- * one tile waits for what it has begun, there are the others' instructions. Rows travel as tiles do (samples.cuh), the
- * next one while one is computed, but in requests that begin where lines of device memory do.
+ * headers between them. A warp takes a whole row, or two of one tile, with all tiles in registers: no warp waits for
+ * another, and while one tile waits for what it has begun, there are the others' instructions. Rows travel as tiles do
+ * (samples.cuh), the next ones while some are computed, but in requests that begin where lines of device memory do.
  */
 #ifndef KERNELS_CUDA_FEW_CUH
 #define KERNELS_CUDA_FEW_CUH
@@ -12,6 +12,13 @@
 
 #define FEW_TILES_MAX 3
 #define FEW_WARPS     4 /* of a thread block */
+
+/* Rows that a warp takes at once: one tile alone has little to do while it waits. Two of f2 are more instructions than
+ * warps that meet nobody find in the cache. */
+template <class Sum, int Tiles> constexpr int few_rows = Tiles == 1 && Sum::has_identity ? 2 : 1;
+
+/* Whether sums are made as exact.cuh says, for the same reason. */
+template <class Sum, int Tiles> constexpr bool few_is_exact = Tiles == 1 && sum_is_exact<Sum>;
 
 /* Slots for a row, from the start of the line that it begins in, and for as many again. */
 #define FEW_ROOM(TILES) ((TILES)*TILE_SLOTS + 2 * LINE_SLOTS)
@@ -34,10 +41,15 @@ template <class T> struct few_leaf {
     T x[ORDER_LEAF];
 };
 
-template <int Tiles> DEVICE void few_fetch(const struct few_plan &plan, uint64_t row, uint4 *slots)
+/* Starts the copies of the rows of a warp's turn. */
+template <int Rows, int Tiles> DEVICE void few_fetch(const struct few_plan &plan, uint64_t turn, uint4 *slots)
 {
-    if (row < plan.rows)
-        fetch_lines<Tiles>(slots, plan.input + (int64_t)row * plan.input_stride, plan.length);
+#pragma unroll
+    for (int r = 0; r < Rows; r++) {
+        const uint64_t row = turn * Rows + r;
+        if (row < plan.rows)
+            fetch_lines<Tiles>(slots + r * FEW_ROOM(Tiles), plan.input + (int64_t)row * plan.input_stride, plan.length);
+    }
     __pipeline_commit();
 }
 
@@ -56,18 +68,53 @@ DEVICE struct f2 lane_value(struct f2 value, int lane)
     return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
 }
 
-/* Kogge-Stone over the leaves of all tiles side by side: totals to inclusive prefixes. `last` is the last tile's last
- * leaf, or lane. */
-template <class Sum, int Tiles, bool Backward> DEVICE void few_scan(typename Sum::sum sums[Tiles], int last)
+/* Kogge-Stone over the leaves of all tiles side by side: totals to inclusive prefixes. `last` is a row's last leaf, or
+ * lane. */
+template <class Sum, int Rows, int Tiles, bool Backward>
+DEVICE void few_scans(typename Sum::sum sums[Rows * Tiles], int last)
 {
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2)
 #pragma unroll
-        for (int t = 0; t < Tiles; t++) {
+        for (int t = 0; t < Rows * Tiles; t++) {
             typename Sum::sum before;
-            bool there = lane_before<Backward>(sums[t], &before, distance, t < Tiles - 1 ? WARP - 1 : last);
+            const bool last_tile = t % Tiles == Tiles - 1;
+            bool there = lane_before<Backward>(sums[t], &before, distance, last_tile ? last : WARP - 1);
             sums[t] = sum_choose<Sum>(there, Sum::add(before, sums[t]), sums[t]);
         }
+}
+
+/* The same of one row. */
+template <class Sum, int Tiles, bool Backward> DEVICE void few_scan(typename Sum::sum sums[Tiles], int last)
+{
+    few_scans<Sum, 1, Tiles, Backward>(sums, last);
+}
+
+template <int Count, bool Backward>
+DEVICE bool few_prefixes_exact(const struct few_leaf<float> leaves[Count], struct f2 prefixes[Count])
+{
+    struct exact_range range = {~0u, 0.0f};
+    double sums[Count];
+#pragma unroll
+    for (int t = 0; t < Count; t++)
+        sums[t] = exact_total(leaves[t].x, &range);
+    return exact_scan<Count, Backward>(sums, range, prefixes);
+}
+
+/* Inclusive prefixes of the totals of each tile's leaves. A row's last tile has `samples`, and `last` is its last leaf,
+ * or lane. */
+template <class Sum, int Rows, int Tiles, bool Backward>
+DEVICE void few_prefixes(const struct few_leaf<typename Sum::sample> leaves[Rows * Tiles], struct leaf_end end,
+                         int samples, int last, typename Sum::sum sums[Rows * Tiles])
+{
+    if constexpr (few_is_exact<Sum, Tiles>)
+        if ((!Backward || samples % ORDER_LEAF != 1) && few_prefixes_exact<Rows * Tiles, Backward>(leaves, sums))
+            return;
+#pragma unroll
+    for (int t = 0; t < Rows * Tiles; t++)
+        sums[t] = t % Tiles == Tiles - 1 && end.partial ? leaf_total<Sum, Backward, Backward>(leaves[t].x, end.last)
+                                                        : leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
+    few_scans<Sum, Rows, Tiles, Backward>(sums, last);
 }
 
 /* The carry into the tile that a pass meets after `met` others: what the network makes of up to two totals. */
@@ -76,20 +123,12 @@ template <class Sum> DEVICE typename Sum::sum few_carry(const typename Sum::sum 
     return met == 1 ? totals[0] : Sum::add(totals[0], totals[1]);
 }
 
+/* The values of a row, from the inclusive prefixes of its tiles' leaves. */
 template <class Sum, int Tiles, bool Backward, int Kind>
-DEVICE void few_pass(struct few_leaf<typename Sum::sample> leaves[Tiles], int length)
+DEVICE void few_values(struct few_leaf<typename Sum::sample> leaves[Tiles], const typename Sum::sum sums[Tiles],
+                       struct leaf_end end, int last)
 {
-    const int samples = length - (Tiles - 1) * ORDER_TILE;
-    const int last = group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF));
-    if (Sum::has_identity && Backward && samples < ORDER_TILE) /* forward, nobody listens to what comes after the row */
-        leaf_fill<Sum>(leaves[Tiles - 1].x, samples);
-    const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
-    typename Sum::sum sums[Tiles], totals[Tiles];
-#pragma unroll
-    for (int t = 0; t < Tiles; t++)
-        sums[t] = t == Tiles - 1 && end.partial ? leaf_total<Sum, Backward, Backward>(leaves[t].x, end.last)
-                                                : leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
-    few_scan<Sum, Tiles, Backward>(sums, last);
+    typename Sum::sum totals[Tiles];
 #pragma unroll
     for (int met = 0; met < Tiles - 1; met++)
         totals[met] = lane_value(sums[Backward ? Tiles - 1 - met : met], Backward ? 0 : WARP - 1);
@@ -104,24 +143,43 @@ DEVICE void few_pass(struct few_leaf<typename Sum::sample> leaves[Tiles], int le
         else
             leaf_values<Sum, Backward, Kind, false>(leaves[t].x, leaf, ORDER_LEAF - 1, Kind);
     }
-    if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity)
-        leaf_zero_first<Sum, Backward>(leaves[Backward ? Tiles - 1 : 0].x, length, Backward ? Tiles - 1 : 0,
-                                       Sum::value(Sum::zero()));
 }
 
-template <class Sum, int Tiles, int Kind>
-DEVICE void few_passes(const struct few_plan &plan, struct few_leaf<typename Sum::sample> leaves[Tiles])
+template <class Sum, int Rows, int Tiles, bool Backward, int Kind>
+DEVICE void few_pass(struct few_leaf<typename Sum::sample> leaves[Rows * Tiles], int length)
+{
+    const int samples = length - (Tiles - 1) * ORDER_TILE;
+    const int last = group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF));
+    const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
+    typename Sum::sum sums[Rows * Tiles];
+    /* Forward, nobody listens to what comes after a row, but exact sums tell large from small. */
+    if ((few_is_exact<Sum, Tiles> || (Sum::has_identity && Backward)) && samples < ORDER_TILE)
+#pragma unroll
+        for (int t = Tiles - 1; t < Rows * Tiles; t += Tiles)
+            leaf_fill<Sum>(leaves[t].x, samples);
+    few_prefixes<Sum, Rows, Tiles, Backward>(leaves, end, samples, last, sums);
+#pragma unroll
+    for (int t = 0; t < Rows * Tiles; t += Tiles) {
+        few_values<Sum, Tiles, Backward, Kind>(&leaves[t], &sums[t], end, last);
+        if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity)
+            leaf_zero_first<Sum, Backward>(leaves[t + (Backward ? Tiles - 1 : 0)].x, length, Backward ? Tiles - 1 : 0,
+                                           Sum::value(Sum::zero()));
+    }
+}
+
+template <class Sum, int Rows, int Tiles, int Kind>
+DEVICE void few_passes(const struct few_plan &plan, struct few_leaf<typename Sum::sample> leaves[Rows * Tiles])
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (plan.backward[pass])
-            few_pass<Sum, Tiles, true, Kind>(leaves, plan.length);
+            few_pass<Sum, Rows, Tiles, true, Kind>(leaves, plan.length);
         else
-            few_pass<Sum, Tiles, false, Kind>(leaves, plan.length);
+            few_pass<Sum, Rows, Tiles, false, Kind>(leaves, plan.length);
         if (pass + 1 == plan.pass_count)
             return;
 #pragma unroll
-        for (int t = 0; t < Tiles; t++)
+        for (int t = 0; t < Rows * Tiles; t++)
             leaf_between_passes<Sum>(leaves[t].x, plan.intermediate_f32);
     }
 }
@@ -189,10 +247,11 @@ template <int Tiles> DEVICE void few_write(uint4 *slots, char *target, int lengt
  * tiles on a processor, and 16 of three. */
 template <class Sum, int Tiles, int Kind> constexpr int few_registers()
 {
+    const int tiles = few_rows<Sum, Tiles> * Tiles;
     const bool wide = sizeof(typename Sum::sample) == 8, exclusive = Kind == SCAND_KIND_EXCLUSIVE;
     if (wide)
-        return exclusive ? 24 + 56 * Tiles : Tiles == 1 ? 48 : 40 * Tiles;
-    return (exclusive || sizeof(typename Sum::sum) == 8 ? 40 : 32) + (exclusive ? 24 : 16) * Tiles;
+        return exclusive ? 24 + 56 * tiles : 40 * tiles;
+    return (exclusive || sizeof(typename Sum::sum) == 8 ? 40 : 32) + (exclusive ? 24 : 16) * tiles;
 }
 
 /* Rows of more than Tiles - 1 tiles and at most Tiles. */
@@ -200,40 +259,44 @@ template <class Sum, int Tiles, int Kind>
 __global__ void REGISTERS((few_registers<Sum, Tiles, Kind>())) few_kernel(const __grid_constant__ struct few_plan plan)
 {
     extern __shared__ uint4 few_tiles[];
-    const int warp = warp_index();
-    uint4 *slots = few_tiles + 2 * warp * FEW_ROOM(Tiles), *other = slots + FEW_ROOM(Tiles);
-    uint64_t row = shares_first(FEW_WARPS, warp), next = row + shares_stride(FEW_WARPS);
-    few_fetch<Tiles>(plan, row, slots);
+    const int rows = few_rows<Sum, Tiles>, warp = warp_index(), room = FEW_ROOM(Tiles);
+    uint4 *slots = few_tiles + 2 * warp * rows * room, *other = slots + rows * room;
+    uint64_t turn = shares_first(FEW_WARPS, warp), next = turn + shares_stride(FEW_WARPS);
+    few_fetch<rows, Tiles>(plan, turn, slots);
 #pragma unroll 1
-    while (row < plan.rows) {
+    while (turn * rows < plan.rows) {
         const unsigned long long taken = shares_take(plan.shares);
-        few_fetch<Tiles>(plan, next, other);
+        few_fetch<rows, Tiles>(plan, next, other);
         __pipeline_wait_prior(1);
         __syncwarp();
-        struct few_leaf<float> samples[Tiles];
-        struct few_leaf<typename Sum::sample> leaves[Tiles];
-        const char *source = plan.input + (int64_t)row * plan.input_stride;
+        struct few_leaf<float> samples[rows * Tiles];
+        struct few_leaf<typename Sum::sample> leaves[rows * Tiles];
 #pragma unroll
-        for (int t = 0; t < Tiles; t++) {
-            leaf_read_at(slots + t * TILE_SLOTS, slots_in_line(source) + ORDER_LEAF / 4 * lane_index(),
-                         shift_of<float>(source), samples[t].x);
+        for (int t = 0; t < rows * Tiles; t++) {
+            const char *source = plan.input + (int64_t)(turn * rows + t / Tiles) * plan.input_stride;
+            leaf_read_at(slots + t / Tiles * room + t % Tiles * TILE_SLOTS,
+                         slots_in_line(source) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(source), samples[t].x);
             leaf_decode(plan.input_form, samples[t].x);
 #pragma unroll
             for (int i = 0; i < ORDER_LEAF; i++)
                 leaves[t].x[i] = Sum::from_f32(samples[t].x[i]);
         }
         __syncwarp();
-        few_passes<Sum, Tiles, Kind>(plan, leaves);
+        few_passes<Sum, rows, Tiles, Kind>(plan, leaves);
 #pragma unroll
-        for (int t = 0; t < Tiles; t++) {
+        for (int t = 0; t < rows * Tiles; t++) {
             leaf_results<Sum, float>(leaves[t].x, samples[t].x);
             leaf_encode(plan.output_form, samples[t].x);
         }
-        few_write<Tiles>(slots, plan.output + (int64_t)row * plan.output_stride, plan.length, samples);
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            if (turn * rows + r < plan.rows)
+                few_write<Tiles>(slots + r * room, plan.output + (int64_t)(turn * rows + r) * plan.output_stride,
+                                 plan.length, &samples[r * Tiles]);
         uint4 *done = slots;
         slots = other;
         other = done;
-        row = next;
+        turn = next;
         next = shares_taken(taken, FEW_WARPS);
     }
     shares_finish(plan.shares, FEW_WARPS);

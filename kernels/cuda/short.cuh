@@ -1,14 +1,18 @@
 /*
  * Rows of at most a tile, sums of f32 samples, one row right after the other in memory. A warp takes as many rows
  * as it has lanes for their leaves, on its own: nothing is shared with other warps. The samples of all of them are one
- * stretch, which travels as a tile does (samples.cuh), those of the next rows while these are computed.
+ * stretch, which travels as a tile does (samples.cuh), those of the next rows while these are computed. It takes two
+ * stretches at a time, where registers suffice: while one waits for what it has begun, there are the other's
+ * instructions.
  */
 #ifndef KERNELS_CUDA_SHORT_CUH
 #define KERNELS_CUDA_SHORT_CUH
 
 #include "kernels/cuda/scan.cuh"
+#include "kernels/cuda/shares.cuh"
 
-#define SHORT_WARPS 8 /* of a thread block */
+#define SHORT_WARPS   8 /* of a thread block of lanes.cuh */
+#define STRETCH_WARPS 4 /* and here */
 
 struct short_plan {
     const char *input;
@@ -19,7 +23,8 @@ struct short_plan {
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
-    bool ahead; /* of lanes.cuh: fetch the next rows while some are computed */
+    struct shares *shares; /* not of lanes.cuh */
+    bool ahead;            /* of lanes.cuh: fetch the next rows while some are computed */
 };
 
 /* This lane's leaf. */
@@ -73,12 +78,17 @@ DEVICE void stretch_drain(const uint4 *tile, char *target, int shift, int count)
                             (const float *)(tile + slot_place<float>(end)));
 }
 
-DEVICE void short_fetch(const struct short_plan &plan, uint64_t turn, uint4 *tile)
+/* Starts the copies of the stretches of a warp's turn. */
+template <int Tiles> DEVICE void short_fetch(const struct short_plan &plan, uint64_t turn, uint4 *tiles)
 {
-    const int samples = short_rows(plan, turn) * plan.length;
-    const char *source = plan.input + short_offset(plan, turn);
-    if (samples > 0)
-        fetch_slots(tile, source, shift_of<float>(source), samples);
+#pragma unroll
+    for (int t = 0; t < Tiles; t++) {
+        const uint64_t stretch = turn * Tiles + t;
+        const int samples = short_rows(plan, stretch) * plan.length;
+        const char *source = plan.input + short_offset(plan, stretch);
+        if (samples > 0)
+            fetch_slots(tiles + t * TILE_ROOM, source, shift_of<float>(source), samples);
+    }
     __pipeline_commit();
 }
 
@@ -111,35 +121,77 @@ DEVICE void short_write(uint4 *tile, int first, int samples, bool whole_slots, c
     }
 }
 
+/* What a lane has of a stretch. */
+template <class T> struct held_leaf {
+    T x[ORDER_LEAF];
+};
+
 /* Kogge-Stone over the leaves of each row: totals to inclusive prefixes. */
-template <class Sum, bool Backward>
-DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int leaves)
+template <class Sum, int Tiles, bool Backward>
+DEVICE void short_scans(typename Sum::sum sums[Tiles], int position, int leaves)
 {
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
         if (distance >= leaves)
             break;
-        typename Sum::sum before;
-        lane_before<Backward>(total, &before, distance, WARP - 1);
-        total = sum_choose<Sum>(position >= distance, Sum::add(before, total), total);
+#pragma unroll
+        for (int t = 0; t < Tiles; t++) {
+            typename Sum::sum before;
+            lane_before<Backward>(sums[t], &before, distance, WARP - 1);
+            sums[t] = sum_choose<Sum>(position >= distance, Sum::add(before, sums[t]), sums[t]);
+        }
     }
+}
+
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int leaves)
+{
+    short_scans<Sum, 1, Backward>(&total, position, leaves);
     return total;
 }
 
-template <class Sum, bool Backward, int Kind>
-DEVICE void short_pass(typename Sum::sample x[ORDER_LEAF], const struct short_plan &plan, struct short_leaf leaf)
+/* As short_prefixes, if that is exact: the same for all lanes. */
+template <int Tiles, bool Backward>
+DEVICE bool short_prefixes_exact(const struct held_leaf<float> stretches[Tiles], int position, int leaves,
+                                 struct f2 prefixes[Tiles])
 {
-    const bool partial = !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
-    const int position = Backward ? plan.leaves - 1 - leaf.number : leaf.number, last = leaf.samples - 1;
-    if (Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0) /* forward, nobody listens to them */
+    struct exact_range range = {~0u, 0.0f};
+    double sums[Tiles];
 #pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            if (i >= leaf.samples)
-                x[i] = Sum::absent();
-    typename Sum::sum sum = partial ? leaf_total<Sum, Backward, Backward>(x, last)
-                                    : leaf_total<Sum, Backward, false>(x, last),
-                      before;
-    sum = short_scan<Sum, Backward>(sum, position, plan.leaves);
+    for (int t = 0; t < Tiles; t++)
+        sums[t] = exact_total(stretches[t].x, &range);
+    const float limit = exact_limit(range.least);
+    bool exact = range.most * ORDER_LEAF <= limit;
+    short_scans<sum_f64, Tiles, Backward>(sums, position, leaves);
+#pragma unroll
+    for (int t = 0; t < Tiles; t++) {
+        prefixes[t] = exact_f2(sums[t]);
+        exact &= fabsf(prefixes[t].high) <= limit;
+    }
+    return __all_sync(~0u, exact);
+}
+
+/* The inclusive prefixes of the totals of each row's leaves. */
+template <class Sum, int Tiles, bool Backward>
+DEVICE void short_prefixes(const struct held_leaf<typename Sum::sample> stretches[Tiles], const struct short_plan &plan,
+                           bool partial, int position, int last, typename Sum::sum sums[Tiles])
+{
+    if constexpr (sum_is_exact<Sum>)
+        if ((!Backward || plan.length % ORDER_LEAF != 1) &&
+            short_prefixes_exact<Tiles, Backward>(stretches, position, plan.leaves, sums))
+            return;
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        sums[t] = partial ? leaf_total<Sum, Backward, Backward>(stretches[t].x, last)
+                          : leaf_total<Sum, Backward, false>(stretches[t].x, last);
+    short_scans<Sum, Tiles, Backward>(sums, position, plan.leaves);
+}
+
+template <class Sum, bool Backward, int Kind>
+DEVICE void short_values(typename Sum::sample x[ORDER_LEAF], typename Sum::sum sum, bool partial, int position,
+                         int last)
+{
+    typename Sum::sum before;
     lane_before<Backward>(sum, &before, 1, WARP - 1);
     carry<Sum> carry = carry_of<Sum>(before, position > 0);
     if (partial)
@@ -153,63 +205,113 @@ DEVICE void short_pass(typename Sum::sample x[ORDER_LEAF], const struct short_pl
                 x[i] = Sum::value(Sum::zero());
 }
 
-template <class Sum, int Kind>
-DEVICE void short_passes(typename Sum::sample x[ORDER_LEAF], const struct short_plan &plan, struct short_leaf leaf)
+template <class Sum, int Tiles, bool Backward, int Kind>
+DEVICE void short_pass(struct held_leaf<typename Sum::sample> stretches[Tiles], const struct short_plan &plan,
+                       struct short_leaf leaf)
+{
+    const bool partial = !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
+    const int position = Backward ? plan.leaves - 1 - leaf.number : leaf.number, last = leaf.samples - 1;
+    typename Sum::sum sums[Tiles];
+    /* Forward, nobody listens to them. */
+    if (Backward && plan.length % ORDER_LEAF != 0 && (Sum::has_identity || sum_is_exact<Sum>))
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+#pragma unroll
+            for (int t = 0; t < Tiles; t++)
+                if (i >= leaf.samples)
+                    stretches[t].x[i] = Sum::absent();
+    short_prefixes<Sum, Tiles, Backward>(stretches, plan, partial, position, last, sums);
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        short_values<Sum, Backward, Kind>(stretches[t].x, sums[t], partial, position, last);
+}
+
+template <class Sum, int Tiles, int Kind>
+DEVICE void short_passes(struct held_leaf<typename Sum::sample> stretches[Tiles], const struct short_plan &plan,
+                         struct short_leaf leaf)
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (plan.backward[pass])
-            short_pass<Sum, true, Kind>(x, plan, leaf);
+            short_pass<Sum, Tiles, true, Kind>(stretches, plan, leaf);
         else
-            short_pass<Sum, false, Kind>(x, plan, leaf);
+            short_pass<Sum, Tiles, false, Kind>(stretches, plan, leaf);
         if (pass + 1 == plan.pass_count)
             return;
-        leaf_between_passes<Sum>(x, plan.intermediate_f32);
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            leaf_between_passes<Sum>(stretches[t].x, plan.intermediate_f32);
     }
 }
 
-/* With 64 a processor holds 4 thread blocks, with 48 5: that pays for f64 alone, and needs no spilling only where
- * passes are inclusive. */
-template <class Sum, int Kind> constexpr int short_registers()
-{
-    const bool wide = sizeof(typename Sum::sample) == 8;
-    return !wide ? 64 : Kind == SCAND_KIND_INCLUSIVE ? 48 : 80;
-}
+/* Stretches at a time. f2 has instructions enough, and more than the cache holds if there are two. */
+template <class Sum, int Kind>
+constexpr int short_tiles = !Sum::has_identity                                                  ? 1
+                            : Kind == SCAND_KIND_EXCLUSIVE && sizeof(typename Sum::sample) == 8 ? 1
+                                                                                                : 2;
+
+/* Shared memory of a thread block. */
+#define SHORT_BYTES(TILES) (STRETCH_WARPS * 2 * (TILES)*TILE_ROOM * SLOT_BYTES)
+
+/* With 80 a processor holds 24 warps, as many as its shared memory suffices for with two stretches; with 64 32. */
+template <class Sum, int Tiles>
+constexpr int short_registers = Tiles == 1 && sizeof(typename Sum::sample) == 4 ? 64 : 80;
 
 template <class Sum, int Kind>
-__global__ void REGISTERS((short_registers<Sum, Kind>())) short_kernel(const __grid_constant__ struct short_plan plan)
+__global__ void REGISTERS((short_registers<Sum, short_tiles<Sum, Kind>>))
+    short_kernel(const __grid_constant__ struct short_plan plan)
 {
-    __shared__ uint4 tiles[SHORT_WARPS][2][TILE_ROOM];
-    const int warp = warp_index();
-    const uint64_t stride = (uint64_t)gridDim.x * SHORT_WARPS;
-    uint64_t turn = (uint64_t)blockIdx.x * SHORT_WARPS + warp;
-    short_fetch(plan, turn, tiles[warp][0]);
-    for (int side = 0; short_rows(plan, turn) > 0; turn += stride, side ^= 1) {
-        uint4 *tile = tiles[warp][side];
-        const int rows = short_rows(plan, turn);
-        struct short_leaf leaf = short_leaf_of(plan, rows);
-        short_fetch(plan, turn + stride, tiles[warp][side ^ 1]);
+    extern __shared__ uint4 short_slots[];
+    const int count = short_tiles<Sum, Kind>, warp = warp_index();
+    uint4 *tiles = short_slots + 2 * warp * count * TILE_ROOM, *other = tiles + count * TILE_ROOM;
+    uint64_t turn = shares_first(STRETCH_WARPS, warp), next = turn + shares_stride(STRETCH_WARPS);
+    short_fetch<count>(plan, turn, tiles);
+#pragma unroll 1
+    while (short_rows(plan, turn * count) > 0) {
+        const unsigned long long taken = shares_take(plan.shares);
+        short_fetch<count>(plan, next, other);
         __pipeline_wait_prior(1);
         __syncwarp();
-        float samples[ORDER_LEAF];
-        typename Sum::sample x[ORDER_LEAF];
-        const int shift = shift_of<float>(plan.input + short_offset(plan, turn));
-        short_read(tile, shift + leaf.first, (shift | plan.length) % 4 == 0, samples);
-        __syncwarp();
-        leaf_pin(samples);
+        struct short_leaf leaf = short_leaf_of(plan, plan.rows_at_once);
+        struct held_leaf<float> samples[count];
+        struct held_leaf<typename Sum::sample> stretches[count];
 #pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f32(samples[i]);
-        short_passes<Sum, Kind>(x, plan, leaf);
-        leaf_results<Sum, float>(x, samples);
-        char *target = plan.output + short_offset(plan, turn);
-        const int shift_out = shift_of<float>(target);
-        leaf = short_leaf_of(plan, rows); /* anew, to hold no registers */
-        short_write(tile, shift_out + leaf.first, leaf.samples, (shift_out | plan.length) % 4 == 0, samples);
+        for (int t = 0; t < count; t++) {
+            const int shift = shift_of<float>(plan.input + short_offset(plan, turn * count + t));
+            short_read(tiles + t * TILE_ROOM, shift + leaf.first, (shift | plan.length) % 4 == 0, samples[t].x);
+        }
         __syncwarp();
-        stretch_drain(tile, target, shift_out, rows * plan.length);
+#pragma unroll
+        for (int t = 0; t < count; t++) {
+            leaf_pin(samples[t].x);
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                stretches[t].x[i] = Sum::from_f32(samples[t].x[i]);
+        }
+        short_passes<Sum, count, Kind>(stretches, plan, leaf);
+        leaf = short_leaf_of(plan, plan.rows_at_once); /* anew, to hold no registers */
+#pragma unroll
+        for (int t = 0; t < count; t++) {
+            leaf_results<Sum, float>(stretches[t].x, samples[t].x);
+            const int shift = shift_of<float>(plan.output + short_offset(plan, turn * count + t));
+            short_write(tiles + t * TILE_ROOM, shift + leaf.first, leaf.samples, (shift | plan.length) % 4 == 0,
+                        samples[t].x);
+        }
         __syncwarp();
+#pragma unroll
+        for (int t = 0; t < count; t++) {
+            char *target = plan.output + short_offset(plan, turn * count + t);
+            stretch_drain(tiles + t * TILE_ROOM, target, shift_of<float>(target),
+                          short_rows(plan, turn * count + t) * plan.length);
+        }
+        __syncwarp();
+        uint4 *done = tiles;
+        tiles = other;
+        other = done;
+        turn = next;
+        next = shares_taken(taken, STRETCH_WARPS);
     }
+    shares_finish(plan.shares, STRETCH_WARPS);
 }
 
 #endif
