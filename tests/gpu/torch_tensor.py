@@ -47,6 +47,8 @@ class Scan(ctypes.Structure):
         ("coefficients", Tensor),
         ("priority", ctypes.c_int),
         ("deadline_ms", ctypes.c_uint32),
+        ("then_count", ctypes.c_uint32),
+        ("then", ctypes.c_void_p),
     ]
 
 
