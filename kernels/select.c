@@ -71,15 +71,15 @@ static const struct row {
     PATH(REDUCE_TOTALS,       REDUCED | SAMPLES,                                            ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
     PATH(REDUCE_EMPTY,        REDUCED,                                                      ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 1,000 samples by Pareto's law 0.73 / 0.61 / 0.35. A thread block needs 71 KiB of shared memory. */
+    /* Of 1,000 samples by Pareto's law 0.71 / 0.61 / 0.36. A thread block needs 71 KiB of shared memory. */
     PATH(RAGGED,              FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | TOGETHER,    NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
     PATH(RAGGED_AFFINE,       RAGGED_ROWS | AFFINE_MAPS,                                    ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
     PATH(RAGGED_GENERAL,      RAGGED_ROWS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 10,000 samples 0.90 / 0.63 / 0.27 with one coefficient and contiguous, where it fetches ahead; else 0.14 / 0.12 / 0.10. */
+    /* Of 10,000 samples 0.91 / 0.63 / 0.28 with one coefficient and contiguous, where it fetches ahead; else 0.14 / 0.12 / 0.10. */
     PATH(AFFINE,              AFFINE_MAPS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 24 samples 0.90 / 0.89 / 0.87, as SHORT 0.85 / 0.83 / 0.56. Of whole leaves SHORT is ahead: of 32 0.98 / 0.94 / 0.86.
+    /* Of 24 samples 0.90 / 0.89 / 0.87, as SHORT 0.85 / 0.83 / 0.56. Of whole leaves SHORT is ahead: of 32 0.96 / 0.94 / 0.86.
      * Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
     PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
     /* Of 33 samples 0.84 / 0.85 / 0.66, as SHORT 0.56 / 0.45 / 0.32; of 50 0.88 / 0.86 / 0.67, as SHORT 0.71 / 0.56 / 0.40. */
@@ -90,15 +90,15 @@ static const struct row {
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(FEW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,           1536,  1536,  1536,  1536,  1536,  1536,  1536),
 
-    /* 10,000 x 10,000 along axis 0 0.48 / 0.37 / 0.30, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
+    /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, one pass 0.72 / 0.66 / 0.61, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
     PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 10,000 samples 0.96 / 0.94 / 0.78. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
+    /* Of 10,000 samples 0.96 / 0.93 / 0.78. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
     PATH(TUNED_ALIGNED,       SUMS | ALIGNED,                                             14848, 16384, 16384, 16384, 16384, 16384, 16384),
-    /* Of 10,007 samples after headers 0.94 / 0.86 / 0.67. */
+    /* Of 10,007 samples after headers 0.94 / 0.87 / 0.68. */
     PATH(TUNED,               SUMS,                                                       14848, 16384, 16384, 16384, 16384, 16384, 16384),
 
-    /* Of 57,001 samples 0.75 / 0.59, of 100,000 0.80 / 0.73 / 0.54, of 900,000 0.74 / 0.69 / 0.54, as TOTALS_FIRST 0.41 / 0.32
+    /* Of 57,001 samples 0.77 / 0.61 / 0.42, of 100,000 0.82 / 0.74 / 0.54, of 900,000 0.73 / 0.70 / 0.55, as TOTALS_FIRST 0.41 / 0.32
      * / 0.30. A thread block needs 225 KiB of shared memory. */
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS,                      NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
     /* A row of 10^9 0.82 / 0.74 of the three transfers that it takes at least. */
@@ -107,7 +107,7 @@ static const struct row {
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER,                             NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
     PATH(TOTALS_FIRST,        SUMS,                                                        NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* f16 of 10,000 samples 0.79 / 0.52, f64 0.86; as GENERAL 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
+    /* f16 of 10,000 samples 0.80 / 0.53, f64 0.86; as GENERAL 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
     PATH(GENERAL_AHEAD,       AHEAD,                                                        ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
     /* Any layout of any dtype, in 36 KiB of shared memory at most, which every device has. */
     PATH(GENERAL,             0,                                                            ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),

@@ -19,6 +19,8 @@ struct ragged_team {
     int number; /* 0 to 14: each has a barrier of its own */
 };
 
+/* Warps with fewer tiles come to another of these instructions than the rest of their team. PTX asks no more than that
+ * a warp's threads come to the same one; synccheck reports it all the same. */
 DEVICE void ragged_meet(struct ragged_team team)
 {
     asm volatile("bar.sync %0, %1;" : : "r"(1 + team.number), "r"(team.size * WARP) : "memory");
