@@ -218,7 +218,8 @@ static void a_device_is_measured_once(void)
     tune_device(device, 0, 2);
     CHECK(info->chunk_bytes == MIB(1) && info->slots == 2);
 
-    CHECK_EQ(cache_write("tuning", "a processor scand " SCAND_RELEASE "\t1\t1\t1\n", 40), 0);
+    static const char absurd[] = "a processor scand " SCAND_RELEASE "\t1\t1\t1\n";
+    CHECK_EQ(cache_write("tuning", absurd, sizeof absurd - 1), 0);
     tune_device(device, 0, 0);
     CHECK(info->bytes_per_s > 12345);
     device->ops->close(device);
