@@ -9,6 +9,7 @@
 
 #include "kernels/scan_cuda.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/client.h"
 #include "tests/bench/job.h"
 
 #define RUNS      101
@@ -28,28 +29,8 @@ struct imported {
 static void imported_init(struct imported *self, const struct imported_shape *shape, void *memory,
                           struct scand_buffer *buffer)
 {
-    int64_t stride = (int64_t)(shape->samples * sizeof(float));
-    self->rows = (struct scan_rows){.rule = {.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-                                             .pass_count = 2,
-                                             .accumulator = SCAND_ACCUMULATOR_F64},
-                                    .length = shape->samples,
-                                    .row_count = shape->rows,
-                                    .outer_rank = 1,
-                                    .outer_shape = {shape->rows},
-                                    .input_outer_strides = {stride},
-                                    .output_outer_strides = {stride},
-                                    .input_stride = sizeof(float),
-                                    .output_stride = sizeof(float),
-                                    .input = memory,
-                                    .output = memory};
-    self->scan = (struct scand_scan){
-        .input = {.buffer = buffer, .dtype = SCAND_DTYPE_F32, .rank = 2, .shape = {shape->rows, shape->samples}},
-        .axis = 1,
-        .pass_count = 2,
-        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-        .accumulator = SCAND_ACCUMULATOR_F64};
-    scand_tensor_pack(&self->scan.input);
-    self->scan.output = self->scan.input;
+    self->rows = client_rows(memory, shape->rows, shape->samples);
+    self->scan = client_scan(buffer, shape->rows, shape->samples, 0);
 }
 
 /* Rows of this length need no workspace. */
