@@ -763,11 +763,7 @@ SUITE(cuda, columns)
 SUITE(cuda, few_columns)
 SUITE(cuda, ragged_small)
 SUITE(cuda, many_rows)
-
-static void cuda_longer_rows(void)
-{
-    suite_run("cuda", longer_rows);
-}
+SUITE(cuda, longer_rows)
 
 static void cuda_longer_rows_at_once(void)
 {
