@@ -167,6 +167,14 @@ void service_tick(struct service *service)
     set_wake(service, service->wake_us); /* again, should this have come too early */
 }
 
+/* What it is charged of the device's time. */
+static uint64_t weight_of(const struct chunk *chunk)
+{
+    if (!chunk->small)
+        return METER_WEIGHT;
+    return meter_weight(job_bytes(chunk->owner, chunk->first, chunk->count), chunk->device->info.chunk_bytes);
+}
+
 static void pump(struct service *service, uint64_t now_us)
 {
     struct chunk *chunk;
@@ -174,7 +182,7 @@ static void pump(struct service *service, uint64_t now_us)
         expire_all(service, now_us);
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
         const struct job *job = chunk->owner;
-        meter_begin(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_ns, now_us);
+        meter_begin(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_ns, weight_of(chunk), now_us);
         chunk->handed_us = now_us;
         chunk->job = job->number;
         chunk->user = job->client->user->uid;
@@ -215,7 +223,7 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
     const uint64_t now_us = service->ops->now_us(service->context);
-    meter_end(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_ns, now_us);
+    meter_end(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_ns, weight_of(chunk), now_us);
     trace_chunk(service, job, chunk);
     bool ended = job_take_back(job, chunk);
     if (chunk->status == 0) {

@@ -158,6 +158,30 @@ static void clients_are_listed(void)
     rig_end();
 }
 
+/* However long they are out, beside a chunk of four rows. */
+static void small_jobs_are_charged_by_bytes(void)
+{
+    uint64_t buffer;
+    rig_begin();
+    rig.manual.device.info.small_slots = 1;
+    rig.manual.device.info.small_bytes = RIG_ROW_BYTES;
+    scheduler_init(&rig.service.scheduler, &rig.devices);
+    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    buffer = user_create(anna, 4 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    submit(anna, buffer, 4, 0);
+    buffer = user_create(bert, RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    submit(bert, buffer, 1, 0);
+    rig.now_us += 500;
+    struct msg_clients_result all = clients_from(anna, 0);
+    CHECK(all.clients[0].device_busy_us == 400 && all.clients[1].device_busy_us == 100);
+    rig_complete_all();
+    CHECK(!next_answer(anna, NULL, NULL).failed);
+    rig.now_us += 500;
+    all = clients_from(anna, 0);
+    CHECK(all.clients[0].device_busy_us == 400 && all.clients[1].device_busy_us == 100);
+    rig_end();
+}
+
 /* What a user has on all connections, on each of them; what it may have is as the settings say. */
 static void clients_show_quotas(void)
 {
@@ -350,19 +374,13 @@ static void old_traces_are_forgotten(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(jobs_are_listed),
-        TEST(one_pass_is_named_alone),
-        TEST(jobs_come_in_pages),
-        TEST(pages_mix_clients),
-        TEST(clients_are_listed),
-        TEST(clients_show_quotas),
-        TEST(clients_come_in_pages),
-        TEST(details_are_private),
-        TEST(who_may_cancel),
-        TEST(times_are_counted),
-        TEST(ends_are_traced),
-        TEST(old_traces_are_forgotten),
-        TEST_END,
+        TEST(jobs_are_listed),          TEST(one_pass_is_named_alone),
+        TEST(jobs_come_in_pages),       TEST(pages_mix_clients),
+        TEST(clients_are_listed),       TEST(small_jobs_are_charged_by_bytes),
+        TEST(clients_show_quotas),      TEST(clients_come_in_pages),
+        TEST(details_are_private),      TEST(who_may_cancel),
+        TEST(times_are_counted),        TEST(ends_are_traced),
+        TEST(old_traces_are_forgotten), TEST_END,
     };
     return test_main(argc, argv, tests);
 }
