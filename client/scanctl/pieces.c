@@ -1,6 +1,8 @@
 #include "pieces.h"
 
 #include <inttypes.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "text.h"
 
@@ -240,12 +242,25 @@ static int first_buffer_fault(const struct pieces *pieces, int status, struct fa
     grouped(plan_buffer_bytes(pieces->plan, pieces->plan->least), bytes);
     return fault_set(
         fault, scand_status_exit_code(status),
-        "%s: %s along this axis needs %s bytes of the daemon's memory at once, which it does not give (%s): %s%s",
+        "%s: %s along this axis needs %s bytes of memory at once, which the daemon does not give or take (%s): %s%s",
         pieces->input->name, pieces->plan->records == 1 ? "the whole array" : "one row", bytes,
         scand_status_word(status), message, pieces->plan->inner > 1 ? "; scan along the densest axis instead" : "");
 }
 
-/* Creates the buffers: as large as wanted, or as the daemon can spare now; a second one where there is use for it. */
+/* Memory of this program's: slower at first, as the daemon has yet to pin it, but not bounded by the daemon's pool. */
+static int own_buffer_create(struct pieces *pieces, uint64_t bytes, struct scand_buffer **buffer)
+{
+    int status = SCAND_NO_MEMORY, fd = memfd_create("scanctl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return status;
+    if (ftruncate(fd, (off_t)bytes) == 0)
+        status = scand_buffer_import(pieces->daemon, fd, bytes, buffer);
+    close(fd);
+    return status;
+}
+
+/* Creates the buffers: as large as wanted, or as the daemon can spare now; a second one where there is use for it. What
+ * is too large for its pool, and cannot be in pieces, is this program's own. */
 static int buffers_create(struct pieces *pieces, struct fault *fault)
 {
     struct patience patience = {0};
@@ -261,6 +276,8 @@ static int buffers_create(struct pieces *pieces, struct fault *fault)
         else if (status != SCAND_BUSY || !patience_wait(&patience, pieces->daemon))
             break;
     }
+    if (status == SCAND_QUOTA)
+        status = own_buffer_create(pieces, plan_buffer_bytes(pieces->plan, pieces->records), &pieces->slots[0].buffer);
     if (status)
         return first_buffer_fault(pieces, status, fault);
     pieces->slot_count = 1;

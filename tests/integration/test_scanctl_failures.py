@@ -164,16 +164,24 @@ class Failures(ScanctlTest):
         self.fail_with(74, "out: writing fails after .* No space left", "scan", large, "--shape", "1,524288", "-o", out)
         self.assertEqual(os.listdir(mounted), [])
 
-    def test_too_large_for_the_pool(self):
+    def large(self):
+        """Of 24 rows that cannot be in pieces the first holds ones, the others zeros: more than the pool of 64 MiB."""
+        row = packed([1.0]) * (1 << 20)
         with open(self.path("large.raw"), "wb") as file:
-            file.truncate(200 << 20)
-        words = ("scan", self.path("large.raw"), "-o", self.out, "--shape", "50,1048576", "--axis", 0)
-        before = self.files()
-        result = run(*words)
-        text = result.stderr.decode()
-        self.assertIn(result.returncode, (64, 75), text)
-        self.assertRegex(text, "the whole array along this axis needs 209,715,200 bytes")
-        self.assertEqual(self.files(), before)
+            file.write(row)
+            file.truncate(24 * len(row))
+        return row * 24, ("scan", self.path("large.raw"), "-o", self.out, "--shape", "24,1048576", "--axis", 0)
+
+    def test_larger_than_the_pool(self):
+        ones, words = self.large()
+        self.succeed(*words)
+        self.assertTrue(self.read("out") == ones)
+
+    def test_larger_than_the_quota(self):
+        daemon = Daemon("--quota-host-memory", "70M")
+        self.addCleanup(daemon.stop)
+        text = 'the whole array along this axis needs 100,663,296 bytes of memory .*buffer.import: .*"host-memory" is 73400320'
+        self.fail_with(75, text, *self.large()[1], socket_path=daemon.socket)
 
 
 class Losses(ScanctlTest):
