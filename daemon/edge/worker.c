@@ -287,7 +287,8 @@ static int start_loop(struct worker *worker, int listen_fd)
     return r ? r : server_start(&worker->server, &worker->loop, &worker->service, listen_fd);
 }
 
-/* Ends what start_loop began: clients, the devices' threads, then the handles. */
+/* Ends what start_loop began: clients, the devices' threads, then the handles. But signals go on being caught: whoever
+ * asks again for an end that is under way, as a service manager does that asks supervisor and worker, must not kill. */
 static void stop_loop(struct worker *worker)
 {
     server_flush(&worker->server, LIMIT_DRAINED_MS);
@@ -303,11 +304,10 @@ static void stop_loop(struct worker *worker)
     uv_close((uv_handle_t *)&worker->completed, NULL);
     uv_close((uv_handle_t *)&worker->spin, NULL);
     uv_close((uv_handle_t *)&worker->wake, NULL);
-    uv_close((uv_handle_t *)&worker->terminate, NULL);
-    uv_close((uv_handle_t *)&worker->interrupt, NULL);
-    uv_close((uv_handle_t *)&worker->reload, NULL);
+    uv_unref((uv_handle_t *)&worker->terminate);
+    uv_unref((uv_handle_t *)&worker->interrupt);
+    uv_unref((uv_handle_t *)&worker->reload);
     uv_run(&worker->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&worker->loop);
 }
 
 static int prepare(struct worker *worker, const struct options *options, struct error *error)
@@ -340,8 +340,10 @@ static void log_ready(const struct options *options, const struct device_set *de
 
 int worker_run(const struct options *options, int listen_fd, int metrics_fd, int ready_fd, struct shared *shared)
 {
-    struct worker worker = {.metrics_fd = metrics_fd, .shared = shared};
+    static struct worker worker; /* it outlives this function, as its signal handlers do */
     struct error error;
+    worker.metrics_fd = metrics_fd;
+    worker.shared = shared;
     if (prepare(&worker, options, &error)) {
         log_error("%s", error.message);
         return EX_UNAVAILABLE;

@@ -4,6 +4,7 @@
 test_daemon_process.py SCAND [unittest's arguments]
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -198,6 +199,19 @@ class Stops(ProcessTest):
             daemon.process.send_signal(signal.SIGTERM)
             self.loses(work.client)
             daemon.wait(0)
+
+    def test_again_and_again(self):
+        """The worker, too, up to its last moment."""
+        for ask in (signal.SIGTERM, signal.SIGINT):
+            with Daemon(*ON_CPU) as daemon:
+                worker = daemon.worker()
+                self.serves(daemon.socket)
+                with contextlib.suppress(ProcessLookupError):
+                    while not is_gone(worker):
+                        os.kill(worker, ask)
+                daemon.process.wait(daemons.TIMEOUT_S)
+                self.assertNotIn("the worker ended", daemon.log_text())
+                daemon.wait(0)
 
     def test_while_it_starts(self):
         for delay in (0.002, 0.01, 0.03, 0.1):
