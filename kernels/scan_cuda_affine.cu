@@ -150,9 +150,11 @@ static cudaError_t scan_ahead(struct scan_device *device, const struct affine_va
     const int warps = scan_warps(scan->length);
     void *arguments[] = {plan};
     return scan_with_carries(&variant->carries, scan, workspace, stream, [&] {
-        scan->progress = scan_progress_take(device, warps);
-        return scan_kernel_launch(variant->ahead, scan_least((uint64_t)device->processors * resident, scan->items),
-                                  warps * WARP, arguments, shared_bytes, stream);
+        cudaError_t error = scan_progress_of(device, warps, stream, &scan->progress);
+        return error ? error
+                     : scan_kernel_launch(variant->ahead,
+                                          scan_least((uint64_t)device->processors * resident, scan->items),
+                                          warps * WARP, arguments, shared_bytes, stream);
     });
 }
 

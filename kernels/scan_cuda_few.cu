@@ -54,10 +54,10 @@ cudaError_t scan_few(struct scan_device *device, const struct scan_few_device *f
     plan.intermediate_f32 = scan->intermediate_f32;
     plan.input_form = rule->input;
     plan.output_form = rule->output;
-    plan.shares = scan_shares_take(device);
+    cudaError_t error = grid > 0 ? scan_shares_of(device, stream, &plan.shares) : cudaErrorInitializationError;
+    if (error)
+        return error;
     void *arguments[] = {&plan};
-    if (grid == 0)
-        return cudaErrorInitializationError;
     return scan_kernel_launch(variant->kernel, scan_least(grid, (plan.rows + rows - 1) / rows), FEW_WARPS * WARP,
                               arguments, shared_bytes(tiles, variant->rows), stream);
 }

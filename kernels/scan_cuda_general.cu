@@ -122,7 +122,9 @@ static cudaError_t launch(struct scan_device *device, const struct general *gene
     cudaError_t error = scan_kernel_resident(kernel, warps * WARP, shared_bytes, &resident);
     if (error || resident == 0)
         return error ? error : cudaErrorNotSupported;
-    scan->progress = scan_progress_take(device, warps);
+    error = scan_progress_of(device, warps, stream, &scan->progress);
+    if (error)
+        return error;
     void *arguments[] = {plan};
     return scan_kernel_launch(kernel, scan_least((uint64_t)device->processors * resident, scan->items), warps * WARP,
                               arguments, shared_bytes, stream);

@@ -3,13 +3,11 @@
 #include "kernels/cuda/scan.cuh"
 #include "kernels/cuda/shares.cuh"
 
-#define LAUNCHES_MAX     16384 /* on their way at once, on one device */
-#define SHARED_OUT_MAX   8192  /* of them, those whose warps share out the work */
-#define WARPS_SHARED_OUT 4     /* of thread blocks from which on progress is worth an atomic operation */
+#define WARPS_SHARED_OUT 4 /* of thread blocks from which on progress is worth an atomic operation */
 
-/* In the memory of each device. */
-static __device__ struct scan_progress launch_progress[LAUNCHES_MAX];
-static __device__ struct shares launch_shares[SHARED_OUT_MAX];
+/* In the memory of each device, for each of its streams. */
+static __device__ struct scan_progress stream_progress[STREAMS_MAX];
+static __device__ struct shares stream_shares[STREAMS_MAX];
 
 cudaError_t scan_device_find(struct scan_device *device)
 {
@@ -28,22 +26,43 @@ cudaError_t scan_device_find(struct scan_device *device)
     device->capability = 10 * major + minor;
     device->cooperative = cooperative;
     if (!error)
-        error = cudaGetSymbolAddress((void **)&device->progress, launch_progress);
+        error = cudaGetSymbolAddress((void **)&device->progress, stream_progress);
     if (!error)
-        error = cudaGetSymbolAddress((void **)&device->shares, launch_shares);
+        error = cudaGetSymbolAddress((void **)&device->shares, stream_shares);
     return scan_cleared(error);
 }
 
-struct scan_progress *scan_progress_take(struct scan_device *device, int warps)
+/* Of more streams than there are numbers the first ones lose theirs, once nothing uses them. */
+static cudaError_t stream_number(struct scan_device *device, cudaStream_t stream, int *number)
 {
-    uint64_t number = __atomic_fetch_add(&device->launches, 1, __ATOMIC_RELAXED);
-    return warps < WARPS_SHARED_OUT ? NULL : &device->progress[number % LAUNCHES_MAX];
+    cudaError_t error = cudaSuccess;
+    *number = streams_number(&device->streams, stream);
+    if (*number < 0) {
+        error = scan_cleared(cudaDeviceSynchronize());
+        if (error)
+            return error;
+        streams_forget(&device->streams);
+        *number = streams_number(&device->streams, stream);
+    }
+    return error;
 }
 
-struct shares *scan_shares_take(struct scan_device *device)
+cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,
+                             struct scan_progress **progress)
 {
-    uint64_t number = __atomic_fetch_add(&device->launches, 1, __ATOMIC_RELAXED);
-    return &device->shares[number % SHARED_OUT_MAX];
+    int number = 0;
+    cudaError_t error = warps < WARPS_SHARED_OUT ? cudaSuccess : stream_number(device, stream, &number);
+    *progress = warps < WARPS_SHARED_OUT ? NULL : &device->progress[number];
+    return error;
+}
+
+cudaError_t scan_shares_of(struct scan_device *device, cudaStream_t stream, struct shares **shares)
+{
+    int number;
+    cudaError_t error = stream_number(device, stream, &number);
+    if (!error)
+        *shares = &device->shares[number];
+    return error;
 }
 
 /* Asking for attributes loads a kernel, as setting them does. */

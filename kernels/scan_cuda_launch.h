@@ -9,25 +9,28 @@
 #include <stdint.h>
 
 #include "kernels/select.h"
+#include "kernels/streams.h"
 
 #define SCAN_GRID_MAX 65535 /* thread blocks of a launch that has no reason for more */
 
 struct shares;
 
-/* What scan_device_find finds out about the current device, and the launches so far. */
+/* What scan_device_find finds out about the current device, and the streams of its launches. */
 struct scan_device : select_device {
     struct scan_progress *progress; /* in its memory */
     struct shares *shares;          /* likewise */
-    uint64_t launches;
+    struct streams streams;
 };
 
 cudaError_t scan_device_find(struct scan_device *device);
 
-/* The progress for a launch of thread blocks of so many warps; NULL where it is not worth its atomic operations. */
-struct scan_progress *scan_progress_take(struct scan_device *device, int warps);
+/* The progress for a stream's next launch, of thread blocks of so many warps; NULL where it is not worth its atomic
+ * operations. */
+cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,
+                             struct scan_progress **progress);
 
-/* What the warps of a launch share out its work by (cuda/shares.cuh). */
-struct shares *scan_shares_take(struct scan_device *device);
+/* What the warps of a stream's next launch share out its work by (cuda/shares.cuh). */
+cudaError_t scan_shares_of(struct scan_device *device, cudaStream_t stream, struct shares **shares);
 
 /* How many thread blocks a processor holds; 0 where it has too little shared memory. */
 cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);

@@ -101,7 +101,9 @@ cudaError_t scan_short(struct scan_device *device, const struct scan_short_devic
     const int number = scan_short_of(rule);
     struct short_plan plan = short_plan_of(scan);
     plan.rows_at_once = ORDER_FAN / plan.leaves;
-    plan.shares = scan_shares_take(device);
+    cudaError_t error = scan_shares_of(device, stream, &plan.shares);
+    if (error)
+        return error;
     const int tiles = variants[number].tiles;
     return launch(device, variants[number].kernel, &plan, STRETCH_WARPS, plan.rows_at_once * tiles,
                   shorts->resident[number], SHORT_BYTES(tiles), stream);

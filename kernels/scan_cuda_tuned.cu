@@ -97,7 +97,9 @@ cudaError_t scan_tuned_launch(struct scan_device *device, const struct scan_tune
     const uint64_t grid = (uint64_t)device->processors * (plan->ahead ? with : without);
     if (grid == 0)
         return device->processors ? cudaErrorNotSupported : cudaErrorInitializationError;
-    plan->progress = scan_progress_take(device, warps);
+    cudaError_t error = scan_progress_of(device, warps, stream, &plan->progress);
+    if (error)
+        return error;
     void *arguments[] = {plan};
     return scan_kernel_launch(scan_kernels[number], scan_least(grid, plan->items), warps * WARP, arguments,
                               shared_bytes(number, warps, plan->ahead), stream);

@@ -338,8 +338,6 @@ static cudaError_t run_rows(struct cuda_device *self, const struct scan_rows *ro
     return (is_reduction(rows) ? run_reduction : run_variant)(self, rows, first, count);
 }
 
-_Static_assert((SLOTS + LIMIT_SMALL_CHUNKS) * (1 + SCAND_STEPS_MAX) <= SCAN_CALLS_MAX, "all may be on their way");
-
 /* All steps of a chunk. */
 static cudaError_t run_steps(struct cuda_device *self, const struct chunk *chunk, const struct scan_rows *rows,
                              const struct scan_rows *between, cudaStream_t stream)
