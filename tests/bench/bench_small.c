@@ -1,6 +1,6 @@
 /*
  * Small jobs through a daemon: how long one of 1,000 samples takes to come back, and how many of them eight processes
- * get done that do not wait for each, with a message for each and with one for several.
+ * get done that do not wait for each, sums and maxima, with a message for each and with one for several.
  */
 #include <stdio.h>
 #include <sys/socket.h>
@@ -88,18 +88,26 @@ static int measure_round_trip(struct bench_table *table, const char *socket, dou
     return 0;
 }
 
+/* What processes pipeline. */
+struct pipelined {
+    const char *socket;
+    enum scand_operator op;
+};
+
 /* A process's jobs, always as many under way. */
-static int pipeline(struct team *team, int index, const void *socket)
+static int pipeline(struct team *team, int index, const void *argument)
 {
+    const struct pipelined *pipelined = argument;
     struct scand *daemon;
     struct scand_buffer *buffer;
     struct scand_job *jobs[PIPELINED] = {0};
     (void)index;
-    if (client_open(socket, client_bytes(PIPELINED, SAMPLES), &daemon, &buffer) || team_meet(team))
+    if (client_open(pipelined->socket, client_bytes(PIPELINED, SAMPLES), &daemon, &buffer) || team_meet(team))
         return 1;
     for (int i = 0; i < CLIENT_JOBS + PIPELINED; i++) {
         struct scand_job **job = &jobs[i % PIPELINED];
         struct scand_scan scan = client_scan(buffer, 1, SAMPLES, (uint64_t)(i % PIPELINED));
+        scan.op = pipelined->op;
         if (*job && scand_wait(*job, -1, NULL))
             return client_fail("pipelined job", scand_message(daemon));
         scand_job_release(*job);
@@ -124,14 +132,15 @@ static int wait_all(struct scand_job *jobs[BATCH])
 }
 
 /* The same with a message for every BATCH jobs: one batch is filled up while the others are under way. */
-static int pipeline_batches(struct team *team, int index, const void *socket)
+static int pipeline_batches(struct team *team, int index, const void *argument)
 {
+    const struct pipelined *pipelined = argument;
     struct scand *daemon;
     struct scand_buffer *buffer;
     struct scand_job *jobs[PIPELINED / BATCH][BATCH] = {0};
     struct scand_scan scans[PIPELINED];
     (void)index;
-    if (client_open(socket, client_bytes(PIPELINED, SAMPLES), &daemon, &buffer) || team_meet(team))
+    if (client_open(pipelined->socket, client_bytes(PIPELINED, SAMPLES), &daemon, &buffer) || team_meet(team))
         return 1;
     for (int i = 0; i < PIPELINED; i++)
         scans[i] = client_scan(buffer, 1, SAMPLES, (uint64_t)i);
@@ -146,12 +155,12 @@ static int pipeline_batches(struct team *team, int index, const void *socket)
     return 0;
 }
 
-static int measure_pipelines(struct bench_table *table, const char *socket, const char *name, team_work *work)
+static int measure_pipelines(struct bench_table *table, struct pipelined pipelined, const char *name, team_work *work)
 {
     struct bench_row row = {.shape = "1 x 1000", .accumulator = "f64"};
     struct team team;
     snprintf(row.name, sizeof row.name, "%s", name);
-    int r = team_start(&team, CLIENTS, work, socket);
+    int r = team_start(&team, CLIENTS, work, &pipelined);
     double begin_ms = bench_now_ms();
     r |= team_end(&team);
     row.milliseconds = (bench_now_ms() - begin_ms) / ((double)CLIENTS * CLIENT_JOBS) * 1000;
@@ -163,6 +172,7 @@ static int measure_pipelines(struct bench_table *table, const char *socket, cons
 int bench_small(struct bench_table *table, const struct service *service)
 {
     const char *socket = service->server.socket;
+    const struct pipelined sums = {socket, SCAND_OPERATOR_SUM}, maxima = {socket, SCAND_OPERATOR_MAX};
     double kernel_ms = 0;
     int r = 0;
 #ifdef SCAND_HAVE_CUDA
@@ -172,6 +182,8 @@ int bench_small(struct bench_table *table, const struct service *service)
     if (!r)
         r = measure_round_trip(table, socket, kernel_ms);
     if (!r)
-        r = measure_pipelines(table, socket, "1000 small jobs of 8 pipelining clients", pipeline);
-    return r ? r : measure_pipelines(table, socket, "the same in batches of 32", pipeline_batches);
+        r = measure_pipelines(table, sums, "1000 small jobs of 8 pipelining clients", pipeline);
+    if (!r)
+        r = measure_pipelines(table, maxima, "the same of maxima", pipeline);
+    return r ? r : measure_pipelines(table, sums, "sums in batches of 32", pipeline_batches);
 }
