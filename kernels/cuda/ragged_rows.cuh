@@ -105,16 +105,10 @@ template <class Sum, int Kind>
 DEVICE void rows_scan(const struct ragged_plan &plan, const struct ragged_item *item, struct ragged_team team,
                       uint4 *slots, typename Sum::sum (*totals)[STRETCH_TOTALS], unsigned meetings)
 {
-    const int samples = stretch_samples(item->samples, team.member);
     if (item->number > 1)
         rows_group_scan<Sum, Kind>(plan, *item, ragged_leaf_among(plan, *item), slots);
-    else if (samples > ORDER_TILE)
-        stretch_scan<Sum, STRETCH_TILES, Kind>(plan, item, team, slots, totals, meetings);
-    else if (samples > 0)
-        stretch_scan<Sum, 1, Kind>(plan, item, team, slots, totals, meetings);
     else
-        for (int pass = 0; pass < plan.pass_count; pass++)
-            ragged_meet(team);
+        stretch_scan<Sum, Kind>(plan, item, team, slots, totals, meetings);
 }
 
 /* What a thread block shares: of teams by their number, of warps by theirs. */

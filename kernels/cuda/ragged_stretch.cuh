@@ -19,8 +19,8 @@ struct ragged_team {
     int number; /* 0 to 14: each has a barrier of its own */
 };
 
-/* Warps with fewer tiles come to another of these instructions than the rest of their team. PTX asks no more than that
- * a warp's threads come to the same one; synccheck reports it all the same. */
+/* All of a team have to come to the same one of these instructions, whether they have tiles or not: PTX asks no more
+ * than that the threads of a warp do, but synccheck reports it. */
 DEVICE void ragged_meet(struct ragged_team team)
 {
     asm volatile("bar.sync %0, %1;" : : "r"(1 + team.number), "r"(team.size * WARP) : "memory");
@@ -64,15 +64,17 @@ DEVICE void stretch_sums(struct few_leaf<typename Sum::sample> leaves[Tiles], in
     few_scan<Sum, Tiles, Backward>(sums, group_last<Sum>(ragged_leaves(rest)));
 }
 
-/* Tells the totals of tiles, the first of which is to be at `totals`. */
-template <class Sum, int Tiles, bool Backward>
-DEVICE void stretch_tell(const typename Sum::sum sums[Tiles], int samples, typename Sum::sum totals[Tiles])
+/* Tells the totals of this warp's tiles. `totals` are those of the row. */
+template <class Sum, bool Backward>
+DEVICE void stretch_tell(const typename Sum::sum sums[STRETCH_TILES], int samples, struct ragged_team team,
+                         typename Sum::sum *totals)
 {
-    const int last = ragged_leaves(samples - (Tiles - 1) * ORDER_TILE) - 1;
 #pragma unroll
-    for (int t = 0; t < Tiles; t++)
-        if (lane_index() == (Backward ? 0 : t < Tiles - 1 ? WARP - 1 : last))
-            totals[t] = sums[t];
+    for (int t = 0; t < STRETCH_TILES; t++) {
+        const int rest = samples - t * ORDER_TILE;
+        if (rest > 0 && lane_index() == (Backward ? 0 : min(ragged_leaves(rest), WARP) - 1))
+            totals[team.member * STRETCH_TILES + t] = sums[t];
+    }
 }
 
 /* Replaces samples by their values. `outer` are the carries into the tiles. */
@@ -96,49 +98,59 @@ DEVICE void stretch_values(struct few_leaf<typename Sum::sample> leaves[Tiles], 
     }
 }
 
-/* The carries into this warp's tiles of a row, from its own totals if it has all of them. */
-template <class Sum, int Tiles, bool Backward>
-DEVICE void stretch_carries_alone(const typename Sum::sum sums[Tiles], carry<Sum> carries[Tiles])
+/* The carries into the tiles of a row that this warp has alone. */
+template <class Sum, bool Backward>
+DEVICE void stretch_carries_alone(const typename Sum::sum sums[STRETCH_TILES], int row_samples,
+                                  carry<Sum> carries[STRETCH_TILES])
 {
-    typename Sum::sum totals[Tiles];
+    static_assert(STRETCH_TILES == 2, "no more than the other one is met before a tile");
 #pragma unroll
-    for (int met = 0; met < Tiles; met++) {
-        const int t = Backward ? Tiles - 1 - met : met;
-        if (met + 1 < Tiles)
-            totals[met] = lane_value(sums[t], Backward ? 0 : WARP - 1);
-        carries[t] = {met > 0 ? few_carry<Sum>(totals, met) : Sum::identity(), met > 0};
-    }
+    for (int t = 0; t < STRETCH_TILES; t++)
+        carries[t] = {Sum::identity(), false};
+    if (row_samples > ORDER_TILE)
+        carries[!Backward] = {lane_value(sums[Backward], Backward ? 0 : WARP - 1), true};
 }
 
-/* From those of all tiles. */
-template <class Sum, int Tiles, bool Backward>
-DEVICE void stretch_carries(const typename Sum::sum *totals, int tiles, int first, carry<Sum> carries[Tiles])
+/* Into this warp's tiles of a row that it shares with its team. All members meet here, whether they have tiles or not.
+ */
+template <class Sum, bool Backward>
+DEVICE void stretch_carries(const typename Sum::sum sums[STRETCH_TILES], int row_samples, struct ragged_team team,
+                            typename Sum::sum *totals, carry<Sum> carries[STRETCH_TILES])
 {
-    const int last = group_last<Sum>(tiles);
+    stretch_tell<Sum, Backward>(sums, stretch_samples(row_samples, team.member), team, totals);
+    ragged_meet(team);
+    const int tiles = ragged_tiles(row_samples), last = group_last<Sum>(tiles);
     typename Sum::sum sum = lane_index() < tiles ? totals[lane_index()] : Sum::identity();
     sum = group_before<Sum, Backward>(group_scan<Sum, Backward>(sum, last), last).sum;
 #pragma unroll
-    for (int t = 0; t < Tiles; t++)
-        carries[t] = {lane_value(sum, first + t), first + t != (Backward ? tiles - 1 : 0)};
+    for (int t = 0; t < STRETCH_TILES; t++) {
+        const int tile = team.member * STRETCH_TILES + t;
+        carries[t] = {lane_value(sum, tile), tile != (Backward ? tiles - 1 : 0)};
+    }
 }
 
-/* One pass over this warp's tiles, of which there are as many as its samples have. */
-template <class Sum, int Tiles, bool Backward, int Kind>
-DEVICE void stretch_pass(struct few_leaf<typename Sum::sample> leaves[Tiles], int row_samples, struct ragged_team team,
-                         typename Sum::sum *totals)
+/* One pass over the tiles that this warp has of a row: two, one or, where a row has fewer than the team, none. How many
+ * is asked anew after the meeting, to hold no register. */
+template <class Sum, bool Backward, int Kind>
+DEVICE void stretch_pass(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct ragged_item *item,
+                         struct ragged_team team, typename Sum::sum *totals)
 {
-    const int samples = stretch_samples(row_samples, team.member), first = team.member * STRETCH_TILES;
-    typename Sum::sum sums[Tiles];
-    carry<Sum> carries[Tiles];
-    stretch_sums<Sum, Tiles, Backward>(leaves, samples, sums);
-    if (team.size == 1) {
-        stretch_carries_alone<Sum, Tiles, Backward>(sums, carries);
-    } else {
-        stretch_tell<Sum, Tiles, Backward>(sums, samples, totals + first);
-        ragged_meet(team);
-        stretch_carries<Sum, Tiles, Backward>(totals, ragged_tiles(row_samples), first, carries);
-    }
-    stretch_values<Sum, Tiles, Backward, Kind>(leaves, samples, sums, carries);
+    typename Sum::sum sums[STRETCH_TILES];
+    carry<Sum> carries[STRETCH_TILES];
+    int samples = stretch_samples(item->samples, team.member);
+    if (samples > ORDER_TILE)
+        stretch_sums<Sum, 2, Backward>(leaves, samples, sums);
+    else if (samples > 0)
+        stretch_sums<Sum, 1, Backward>(leaves, samples, sums);
+    if (team.size > 1)
+        stretch_carries<Sum, Backward>(sums, item->samples, team, totals, carries);
+    else
+        stretch_carries_alone<Sum, Backward>(sums, item->samples, carries);
+    samples = stretch_samples(item->samples, team.member);
+    if (samples > ORDER_TILE)
+        stretch_values<Sum, 2, Backward, Kind>(leaves, samples, sums, carries);
+    else if (samples > 0)
+        stretch_values<Sum, 1, Backward, Kind>(leaves, samples, sums, carries);
 }
 
 /* Reads this lane's leaves. Their place is free then. */
@@ -172,26 +184,33 @@ DEVICE void stretch_write(uint4 *slots, char *target, int samples,
  * All passes over a warp's stretch of a row. `totals`, of the team, has room for those of a row, twice: those of one
  * pass are written while others may still read those of the pass before. `meetings`: how often the team has met.
  */
-template <class Sum, int Tiles, int Kind>
+template <class Sum, int Kind>
 DEVICE void stretch_scan(const struct ragged_plan &plan, const struct ragged_item *item, struct ragged_team team,
                          uint4 *slots, typename Sum::sum (*totals)[STRETCH_TOTALS], unsigned meetings)
 {
-    struct few_leaf<typename Sum::sample> leaves[Tiles];
-    stretch_read<Sum, Tiles>(slots, plan.input + stretch_at(item, team), leaves);
+    const int samples = stretch_samples(item->samples, team.member);
+    struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES];
+    if (samples > ORDER_TILE)
+        stretch_read<Sum, 2>(slots, plan.input + stretch_at(item, team), leaves);
+    else if (samples > 0)
+        stretch_read<Sum, 1>(slots, plan.input + stretch_at(item, team), leaves);
 #pragma unroll 1
     for (int pass = 0;; pass++, meetings++) {
         if (plan.backward[pass])
-            stretch_pass<Sum, Tiles, true, Kind>(leaves, item->samples, team, totals[meetings % 2]);
+            stretch_pass<Sum, true, Kind>(leaves, item, team, totals[meetings % 2]);
         else
-            stretch_pass<Sum, Tiles, false, Kind>(leaves, item->samples, team, totals[meetings % 2]);
+            stretch_pass<Sum, false, Kind>(leaves, item, team, totals[meetings % 2]);
         if (pass + 1 == plan.pass_count)
             break;
 #pragma unroll
-        for (int t = 0; t < Tiles; t++)
+        for (int t = 0; t < STRETCH_TILES; t++)
             leaf_between_passes<Sum>(leaves[t].x, true);
     }
-    stretch_write<Sum, Tiles>(slots, plan.output + stretch_at(item, team), stretch_samples(item->samples, team.member),
-                              leaves);
+    const int written = stretch_samples(item->samples, team.member);
+    if (written > ORDER_TILE)
+        stretch_write<Sum, 2>(slots, plan.output + stretch_at(item, team), written, leaves);
+    else if (written > 0)
+        stretch_write<Sum, 1>(slots, plan.output + stretch_at(item, team), written, leaves);
 }
 
 #endif
