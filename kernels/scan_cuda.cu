@@ -18,6 +18,7 @@
 #include "kernels/scan_cuda_short.h"
 #include "kernels/scan_cuda_together.h"
 #include "kernels/scan_cuda_tuned.h"
+#include "kernels/scan_cuda_walk.h"
 
 #define DEVICES_MAX 64
 
@@ -29,6 +30,7 @@ struct device {
     struct scan_few_device few;
     struct scan_long_device longer;
     struct scan_columns_device columns;
+    struct scan_walk_device walk;
     struct scan_ragged_device ragged;
 };
 static struct device devices[DEVICES_MAX];
@@ -63,6 +65,8 @@ int scan_cuda_init(void)
     if (!error)
         error = scan_columns_load(&device->columns, &device->base);
     if (!error)
+        error = scan_walk_load(&device->walk, &device->base);
+    if (!error)
         error = scan_affine_load(device->base.shared_max);
     if (!error)
         error = scan_reduce_load(&device->base);
@@ -96,7 +100,9 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     if (select_is_sum(rule)) {
         const struct scan_plan plan = scan_plan_of(rows, 0, count);
         const uint64_t columns = scan_columns_workspace_bytes(rule, &plan);
+        const uint64_t walk = scan_walk_workspace_bytes(rule, &plan);
         bytes = columns > bytes ? columns : bytes;
+        bytes = walk > bytes ? walk : bytes;
     }
     return bytes;
 }
@@ -208,6 +214,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return scan_short(base, &device->shorts, rule, &plan, stream);
     case SELECT_FEW:
         return scan_few(base, &device->few, rule, &plan, stream);
+    case SELECT_WALK:
+        return scan_walk(&device->walk, rule, &plan, workspace, stream);
     case SELECT_COLUMNS:
         return scan_columns(&device->columns, rule, &plan, workspace, stream);
     case SELECT_LONG_ONE_LAUNCH:

@@ -28,10 +28,12 @@ enum fact {
     TOGETHER = 1 << 16,       /* the device can launch thread blocks that are all resident at once; */
     FITS = 1 << 17,           /* one on each processor, and a row has no more order blocks */
     COLUMNS = 1 << 18,        /* rows are columns side by side, on both sides; */
-    STRIPS = 1 << 19,         /* of no more tiles than thread blocks of columns are resident */
+    STRIPS = 1 << 19,         /* of no more tiles than thread blocks of columns are resident; */
     AHEAD = 1 << 20,          /* select_general_is_ahead */
     NARROW = 1 << 21,         /* results of 4 bytes, where they are sums */
     ONE_AXIS = 1 << 22,       /* rows are all equally far from the next one */
+    ONE_PASS = 1 << 23,       /* and not two */
+    WIDE = 1 << 24, /* as many strips of columns, or more, as thread blocks that walk along them are resident */
 };
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. */
@@ -39,6 +41,7 @@ enum { ARCHITECTURES = 7 };
 static const int capabilities[ARCHITECTURES] = {75, 80, 86, 89, 90, 100, 120};
 
 #define STRIPS_MAX (UINT64_C(1) << 26) /* whose numbers are 32 bits */
+#define WIDE_MIN   1024                /* columns side by side: strips that lie in two planes are slower */
 
 #define NONE 0
 #define ANY  UINT64_MAX
@@ -90,7 +93,9 @@ static const struct row {
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(FEW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,           1536,  1536,  1536,  1536,  1536,  1536,  1536),
 
-    /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, one pass 0.72 / 0.66 / 0.61, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
+    /* One pass over 10,000 x 10,000 along axis 0 0.80 / 0.69 / 0.62, as COLUMNS 0.72 / 0.66 / 0.61. A column has 32 order blocks. */
+    PATH(WALK,                SUMS | COLUMNS | ONE_PASS | TOGETHER | WIDE,                 NONE, 524288, 524288, 524288, 524288, 524288, 524288),
+    /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
     PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
     /* Of 10,000 samples 0.96 / 0.93 / 0.78. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
@@ -151,7 +156,7 @@ static uint32_t facts_of_rule(const struct scan_rule *rule)
     facts |= !wide || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;
     facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
     facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
-    return facts | (rule->pass_count > 1 ? TWO_PASSES : 0);
+    return facts | (rule->pass_count > 1 ? TWO_PASSES : ONE_PASS);
 }
 
 static uint32_t facts_of_layout(const struct scan_plan *plan)
@@ -177,6 +182,17 @@ static bool strips_fit(const struct scan_plan *plan, const struct select_device 
     return tiles <= (uint64_t)(device->processors * resident) && scan_plan_strips(plan) * tiles < STRIPS_MAX;
 }
 
+/* Each strip is to be met by whole tiles and lines, and steps from row to row are 32 bits there. */
+static bool is_wide(const struct scan_plan *plan, const struct select_device *device)
+{
+    const uint64_t strips = plan->items / plan->blocks / SCAN_STRIP;
+    const int64_t in = plan->input.stride, out = plan->output.stride;
+    return device->shared_max >= SELECT_WALK_BYTES && strips >= SELECT_WALK_RESIDENT * (uint64_t)device->processors &&
+           plan->length >= ORDER_TILE && plan->outer_shape[plan->outer_rank - 1] >= WIDE_MIN &&
+           (strips + 1) * scan_tiles(plan->length) < STRIPS_MAX && in == (int32_t)in && out == (int32_t)out &&
+           in > INT32_MIN && out > INT32_MIN;
+}
+
 static uint32_t facts_of(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device)
 {
     uint32_t facts = facts_of_rule(&rows->rule) | facts_of_layout(plan);
@@ -184,6 +200,7 @@ static uint32_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
     facts |= device->cooperative ? TOGETHER : 0;
     facts |= plan->blocks <= (uint64_t)device->processors ? FITS : 0;
+    facts |= scan_plan_is_columns(plan) && is_wide(plan, device) ? WIDE : 0;
     facts |= scan_plan_is_columns(plan) && strips_fit(plan, device) ? STRIPS : 0;
     return facts | (select_general_is_ahead(&rows->rule, plan, device->shared_max) ? AHEAD : 0);
 }

@@ -38,7 +38,9 @@ extern "C" {
     /* A thread block a row (cuda/scan.cuh). */   \
     X(TUNED_ALIGNED, "tuned-aligned")             \
     X(TUNED, "tuned")                             \
-    /* Lanes take columns (cuda/columns.cuh). */  \
+    /* Lanes take columns, one pass (walk.cuh) */ \
+    X(WALK, "walk")                               \
+    /* or two (cuda/columns.cuh). */              \
     X(COLUMNS, "columns")                         \
     /* Several take a row (cuda/long.cuh). */     \
     X(LONG_ONE_LAUNCH, "long-one-launch")         \
@@ -85,6 +87,10 @@ bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_pla
 /* Shared memory that a thread block costs which takes columns, and how many of them a processor has at most. */
 #define SELECT_COLUMNS_BYTES    77440
 #define SELECT_COLUMNS_RESIDENT 3
+
+/* The same of one that walks along columns (cuda/walk.cuh). */
+#define SELECT_WALK_BYTES    104448
+#define SELECT_WALK_RESIDENT 2
 
 #ifdef __cplusplus
 }

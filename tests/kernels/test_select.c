@@ -31,9 +31,9 @@ struct rows {
     enum scand_operator op;
     enum scand_kind kind;
     enum scand_dtype input, output;
-    bool demean, wide; /* wide: an f64 between the passes */
-    bool one_pass, ragged, columns;
-    uint64_t gap, input_at, output_at; /* bytes between rows; the first ones' addresses */
+    bool demean, wide;                    /* wide: an f64 between the passes */
+    bool one_pass, ragged, columns, many; /* many: two strips of columns for each of 132 processors */
+    uint64_t gap, input_at, output_at;    /* bytes between rows; the first ones' addresses */
 };
 
 static struct scan_rule rule_of(const struct rows *r)
@@ -63,27 +63,28 @@ static struct scan_rows rows_of(struct rows r)
 {
     static const uint64_t offsets[] = {0, 1};
     const int64_t in = bytes_of(r.input), out = bytes_of(r.output), length = (int64_t)r.length, gap = (int64_t)r.gap;
+    const int64_t count = r.many ? 10000 : 1000;
     return (struct scan_rows){
         .rule = rule_of(&r),
         .length = r.length,
-        .row_count = 1000,
+        .row_count = (uint64_t)count,
         .offsets = r.ragged ? offsets : NULL,
         .outer_rank = r.ragged ? 0 : 1,
-        .outer_shape = {1000},
+        .outer_shape = {(uint64_t)count},
         .input_outer_strides = {r.columns ? in : in * length + gap},
         .output_outer_strides = {r.what == REDUCE || r.columns ? out : out * length + gap},
-        .input_stride = r.columns ? in * 1000 : in,
-        .output_stride = r.columns ? out * 1000 : out,
+        .input_stride = r.columns ? in * count : in,
+        .output_stride = r.columns ? out * count : out,
         .input = (const void *)(uintptr_t)(4096 + r.input_at),
         .output = (void *)(uintptr_t)(1048576 + r.output_at),
     };
 }
 
-/* The path of rows first <= r < first + 100. */
+/* The path of rows first <= r < first + 100, or of as many columns as many are. */
 static enum select_path path_from(struct rows r, const struct select_device *device, uint64_t first)
 {
     const struct scan_rows rows = rows_of(r);
-    const struct scan_plan plan = scan_plan_of(&rows, first, 100);
+    const struct scan_plan plan = scan_plan_of(&rows, first, r.many ? 2 * 132 * 32 : 100);
     return select_path_of(&rows, &plan, device);
 }
 
@@ -216,6 +217,22 @@ static void columns(void)
     ON(no_cooperation, TUNED, .length = 2, .columns = true);
 }
 
+static void many_columns(void)
+{
+    PATH(COLUMNS, .length = 10000, .columns = true, .many = true);
+    PATH(COLUMNS, .length = 10000, .columns = true, .one_pass = true);
+    PATH(WALK, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    PATH(WALK, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM, .output = F64);
+    PATH(COLUMNS, .length = 511, .columns = true, .many = true, .one_pass = true);
+    PATH(WALK, .length = 524288, .columns = true, .many = true, .one_pass = true);
+    PATH(LONG_ONE_LAUNCH, .length = 524289, .columns = true, .many = true, .one_pass = true);
+    ON(a100, WALK, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(b200, COLUMNS, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(rtx4090, COLUMNS, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(t4, TUNED, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(no_cooperation, TUNED, .length = 10000, .columns = true, .many = true, .one_pass = true);
+}
+
 static void all_else(void)
 {
     PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
@@ -310,6 +327,7 @@ static void every_path_is_reached(void)
     rows_of_a_block();
     rows_of_blocks();
     columns();
+    many_columns();
     all_else();
     every_path();
 }
