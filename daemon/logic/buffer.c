@@ -8,9 +8,6 @@
 
 #include "protocol/memory.h"
 
-/* Imported memory is pinned in pieces of this size, so that a device can begin on the first while others follow. */
-#define IMPORT_PIECE_BYTES MIB(256)
-
 static int buffer_create(enum buffer_source source, uint64_t size_bytes, struct user *user, struct buffer **out,
                          struct error *error)
 {
@@ -151,42 +148,56 @@ static uint64_t segment_share(const struct buffer *buffer, size_t i)
     return left < buffer->segment_bytes ? left : buffer->segment_bytes;
 }
 
-static int attach_pieces(struct buffer *buffer, const struct device_set *devices)
+/* Whole pages; the last piece may be shorter than the others. */
+static uint64_t piece_size_bytes(const struct buffer *buffer, size_t piece)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t end = (buffer->span.size_bytes + page - 1) / page * page;
-    unsigned char *base = buffer->span.base;
-    while (buffer->attached_bytes < end) {
-        uint64_t left = end - buffer->attached_bytes, size = left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES;
-        int r = device_set_attach(devices, base + buffer->attached_bytes, size);
-        if (r)
-            return r;
-        buffer->attached_bytes += size;
-    }
-    buffer->span.piece_bytes = IMPORT_PIECE_BYTES;
-    return 0;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (buffer->span.size_bytes + page - 1) / page * page;
+    uint64_t left = end - piece * PIECE_BYTES;
+    return left < PIECE_BYTES ? left : PIECE_BYTES;
 }
 
-static void detach_pieces(struct buffer *buffer, const struct device_set *devices)
+static void *piece_base(const struct buffer *buffer, size_t piece)
 {
-    unsigned char *base = buffer->span.base;
-    for (uint64_t at = 0; at < buffer->attached_bytes; at += IMPORT_PIECE_BYTES) {
-        uint64_t left = buffer->attached_bytes - at;
-        device_set_detach(devices, base + at, left < IMPORT_PIECE_BYTES ? left : IMPORT_PIECE_BYTES);
-    }
-    buffer->attached_bytes = 0;
+    return (unsigned char *)buffer->span.base + piece * PIECE_BYTES;
+}
+
+int buffer_pin(const struct buffer *buffer, size_t piece, const struct device_set *devices)
+{
+    return device_set_attach(devices, piece_base(buffer, piece), piece_size_bytes(buffer, piece));
+}
+
+static void unpin_pieces(struct buffer *buffer, const struct device_set *devices)
+{
+    for (size_t i = 0; i < buffer->pieces.count; i++)
+        if (pieces_is_pinned(&buffer->pieces, i))
+            device_set_detach(devices, piece_base(buffer, i), piece_size_bytes(buffer, i));
+    pieces_finish(&buffer->pieces);
+}
+
+static int pin_first(struct buffer *buffer, const struct device_set *devices)
+{
+    size_t piece;
+    int r = pieces_init(&buffer->pieces, buffer->span.size_bytes);
+    if (r || !pieces_begin(&buffer->pieces, &piece))
+        return r;
+    r = buffer_pin(buffer, piece, devices);
+    if (!r)
+        pieces_note(&buffer->pieces, piece);
+    return r;
 }
 
 /* What cannot be pinned is staged, unless nothing works any more. */
 static int pin_or_stage(struct buffer *buffer, const struct device_set *devices)
 {
-    int r = buffer->pinned_bytes ? attach_pieces(buffer, devices) : -EDQUOT;
-    if (!r || r == -EOWNERDEAD)
-        return r;
-    detach_pieces(buffer, devices);
-    buffer->span.staged = true;
-    buffer->span.piece_bytes = buffer->span.size_bytes;
-    return 0;
+    int r = buffer->pinned_bytes ? pin_first(buffer, devices) : -EDQUOT;
+    buffer->span.piece_bytes = PIECE_BYTES;
+    buffer->span.staged = r != 0;
+    return r == -EOWNERDEAD ? r : 0;
+}
+
+bool buffer_is_ready(struct buffer *buffer, struct extent extent)
+{
+    return !buffer_is_partial(buffer) || pieces_cover(&buffer->pieces, extent);
 }
 
 static int prepare_import(struct buffer *buffer, const struct device_set *devices, struct error *error)
@@ -302,7 +313,7 @@ int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error
 
 static void dismantle_import(struct buffer *buffer, const struct device_set *devices)
 {
-    detach_pieces(buffer, devices);
+    unpin_pieces(buffer, devices);
     memory_unmap(buffer->span.base, buffer->span.size_bytes);
     close_fds(buffer->fds, buffer->fd_count);
     buffer->fd_count = 0;

@@ -8,6 +8,7 @@
 #ifndef DAEMON_BUFFER_H
 #define DAEMON_BUFFER_H
 
+#include "pieces.h"
 #include "pool.h"
 #include "protocol/status.h"
 #include "user.h"
@@ -27,9 +28,10 @@ struct buffer {
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
     size_t fd_count;
-    uint64_t segment_bytes;  /* of each descriptor */
-    uint64_t pinned_bytes;   /* that its user's quota of pinned memory has for it; 0: it is staged */
-    uint64_t attached_bytes; /* of the mapping, from its base */
+    uint64_t segment_bytes; /* of each descriptor */
+    uint64_t pinned_bytes;  /* that its user's quota of pinned memory has for it; 0: it is staged */
+    struct pieces pieces;   /* of the mapping, once it is prepared, unless its quota was too small */
+    unsigned pinners;       /* helpers that pin them, each with a hold */
 
     enum scand_sharing sharing;   /* of BUFFER_SHARED */
     struct shared_memory *shared; /* of both, once it is prepared */
@@ -57,9 +59,19 @@ uint64_t buffer_cost_bytes(const struct buffer *buffer);
 bool buffer_prepares_fast(const struct buffer *buffer);
 bool buffer_dismantles_fast(const struct buffer *buffer);
 
-/* Makes the memory ready for jobs. 0, or -errno and *error; dismantle in either case. */
+/* Makes the memory ready for jobs, but of what is imported only the first piece is pinned. 0, or -errno and *error;
+ * dismantle in either case. */
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
 void buffer_dismantle(struct buffer *buffer, const struct device_set *devices);
+/* Pins a piece that was begun, on a helper thread, while the others are in use. 0 or -errno. */
+int buffer_pin(const struct buffer *buffer, size_t piece, const struct device_set *devices);
+/* True when these bytes can be worked on now; else they are pinned before others, if any are to be. */
+bool buffer_is_ready(struct buffer *buffer, struct extent extent);
+/* True while not all bytes can be. */
+static inline bool buffer_is_partial(const struct buffer *buffer)
+{
+    return buffer->pieces.left > 0 && !buffer->span.staged;
+}
 /* Frees a dismantled buffer and gives its run back to the pool. */
 void buffer_destroy(struct buffer *buffer);
 

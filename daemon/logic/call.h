@@ -44,6 +44,8 @@ void client_unhold(struct client *client); /* frees it after the last */
 
 void buffer_hold(struct buffer *buffer);
 void buffer_unhold(struct service *service, struct buffer *buffer); /* dismantles and frees it after the last */
+/* Has helpers pin what is not pinned yet. Jobs may come meanwhile. */
+void buffer_pin_rest(struct service *service, struct buffer *buffer);
 struct buffer *client_find_buffer(const struct client *client, uint64_t id);
 
 /* Whether jobs are taken at all, and no others have this msgid: 0, or -errno and call->error. */

@@ -143,8 +143,10 @@ static void buffer_prepared(struct service *service, struct client *client, uint
         service->stats.staged_bytes += buffer->span.size_bytes;
     if (!status)
         status = client->connection ? buffer_publish(client, msgid, buffer, error) : -ECANCELED;
-    if (!status)
+    if (!status) {
+        buffer_pin_rest(service, buffer);
         return;
+    }
     client->buffer_count--;
     buffer_unhold(service, buffer);
     reply_failure(client, msgid, error);

@@ -9,6 +9,7 @@
 #include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 #include "offsets.h"
+#include "reach.h"
 #include "rule.h"
 
 #define TO(STATE) (1u << JOB_##STATE)
@@ -231,6 +232,28 @@ static uint64_t ragged_chunk_rows(const struct job *job)
     return low;
 }
 
+static uint64_t next_count(const struct job *job)
+{
+    uint64_t left = job->rows.row_count - job->next_row;
+    uint64_t wanted = job->offsets ? ragged_chunk_rows(job) : job->chunk_rows;
+    return left < wanted ? left : wanted;
+}
+
+bool job_is_ready(const struct job *job)
+{
+    struct buffer *const buffers[ARRAYS] = {job->input, job->output, job->coefficients};
+    uint64_t count = 0; /* of the next rows, once it is needed */
+    for (enum array array = 0; array < ARRAYS; array++) {
+        struct buffer *buffer = buffers[array];
+        if (!buffer || !buffer_is_partial(buffer))
+            continue;
+        count = count > 0 ? count : next_count(job);
+        if (!buffer_is_ready(buffer, rows_reach(&job->rows, array, buffer->span.base, job->next_row, count)))
+            return false;
+    }
+    return true;
+}
+
 static uint64_t job_samples(const struct job *job, uint64_t first, uint64_t count)
 {
     const uint64_t *offsets = job->rows.offsets;
@@ -247,7 +270,7 @@ uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count)
     return job_samples(job, first, count) * job->sample_bytes;
 }
 
-static bool is_staged(const struct job *job)
+bool job_is_staged(const struct job *job)
 {
     return job->input->span.staged || job->output->span.staged || (job->coefficients && job->coefficients->span.staged);
 }
@@ -255,7 +278,7 @@ static bool is_staged(const struct job *job)
 bool job_is_small(const struct job *job, uint64_t small_bytes)
 {
     const struct scan_rows *rows = &job->rows;
-    return !is_staged(job) && !rows->offsets && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
+    return !job_is_staged(job) && !rows->offsets && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
            job_bytes(job, 0, rows->row_count) <= small_bytes;
 }
 
@@ -276,8 +299,6 @@ uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk)
 
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
 {
-    uint64_t left = job->rows.row_count - job->next_row;
-    uint64_t wanted = job->offsets ? ragged_chunk_rows(job) : job->chunk_rows;
     assert(job_has_rows(job));
     if (job->state == JOB_QUEUED) {
         job_move(job, JOB_RUNNING);
@@ -287,7 +308,7 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
     *chunk = (struct chunk){
         .rows = &job->rows,
         .first = job->next_row,
-        .count = left < wanted ? left : wanted,
+        .count = next_count(job),
         .then = job->then,
         .then_count = job->then_count,
         .input = job->input->span,

@@ -77,7 +77,11 @@ bool job_conflicts(const struct job *later, const struct job *earlier);
 bool job_fits_device(const struct job *job, const struct device *device);
 /* True when it is one chunk of at most this size whose rows need not wait for each other: short ones, in order 1. */
 bool job_is_small(const struct job *job, uint64_t small_bytes);
+/* True when some of its memory is not pinned. */
+bool job_is_staged(const struct job *job);
 bool job_has_rows(const struct job *job); /* not yet handed out */
+/* True when the memory of its next rows is ready, of a job that has some. What is missing is pinned before the rest. */
+bool job_is_ready(const struct job *job);
 /* Fills *chunk with the next rows. The job must have some. */
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
 /* Takes in a chunk that came back; a first error is the job's outcome. True when the job has ended with it. */

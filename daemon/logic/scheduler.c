@@ -212,10 +212,15 @@ static bool waits_for_active(const struct lane *lane, const struct job *job)
     return false;
 }
 
+static bool can_run(const struct job *job, const struct device *device)
+{
+    return job_fits_device(job, device) && job_is_ready(job);
+}
+
 static struct job *list_first(const struct job_list *list, const struct device *device)
 {
     struct job *job = list->first;
-    while (job && !job_fits_device(job, device))
+    while (job && !can_run(job, device))
         job = job->next;
     return job;
 }
@@ -225,7 +230,7 @@ static struct job *lane_choose(const struct lane *lane, int rank, const struct d
 {
     struct job *job = list_first(&lane->queue[rank], device), *before;
     while (job && (before = queued_before(lane, job)))
-        job = job_fits_device(before, device) ? list_first(&lane->queue[before->rank], device) : NULL;
+        job = can_run(before, device) ? list_first(&lane->queue[before->rank], device) : NULL;
     return job && !waits_for_active(lane, job) ? job : NULL;
 }
 
@@ -234,9 +239,15 @@ static bool station_takes_small(const struct station *station)
     return station->free_small && station->small_out_bytes < LIMIT_SMALL_OUT_BYTES;
 }
 
+/* Memory may have turned out not to be pinned since the job was queued. */
+static bool goes_small(const struct station *station, const struct job *job)
+{
+    return job->small && station_takes_small(station) && !job_is_staged(job);
+}
+
 static bool station_has_room(const struct station *station, const struct job *job)
 {
-    return station->free || (job->small && station_takes_small(station));
+    return station->free || goes_small(station, job);
 }
 
 /* What is next but finds no room holds up the less urgent. */
@@ -305,7 +316,7 @@ static struct station *station_first(struct scheduler *scheduler, uint32_t witho
 
 static struct chunk *hand_out(struct scheduler *scheduler, struct station *station, struct job *job, uint64_t now_us)
 {
-    const bool small = job->small && station_takes_small(station);
+    const bool small = goes_small(station, job);
     struct chunk *chunk = slot_take(small ? &station->free_small : &station->free);
     struct lane *lane = job->lane;
     struct share *share = lane->share;

@@ -10,7 +10,8 @@
  *    when nobody is left, the level rises to the highest account.
  * 5. Inside a user the most urgent class goes first, and the lanes (connections) with jobs of it take turns. In a lane
  *    jobs of one class start in the order of submission. One that touches what an unfinished earlier one writes
- *    waits; then what it waits for, and what is before that in its class, goes first in its place.
+ *    waits; then what it waits for, and what is before that in its class, goes first in its place. One whose next rows
+ *    lie in memory that is not pinned yet is passed by those that need not wait for it.
  *
  * So (a) a user whose account is not above the level, above all a new one, waits for the chunks in flight and one
  * chunk of each other user, and (b) of two users i, j that always have something to run, device times T grow such that

@@ -403,25 +403,39 @@ static void imports_of_other_files(void)
     rig_end();
 }
 
-/* 600 MiB are pinned in three pieces; the n-th fails, the others are let go, and all of it is staged. */
+/* Whole pages, of which the last piece is the rest. */
+static void imports_of_several_pieces(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    uint64_t before = rig.manual.attached_bytes, count = rig.manual.attached_count;
+    CHECK_CONTAINS(import_refused(user, 2 * PIECE_BYTES + 1, 0, 2 * PIECE_BYTES + 1, 1, SCAND_OK), "no failure");
+    const struct buffer *buffer = user->client->buffers;
+    REQUIRE(buffer);
+    CHECK_EQ(buffer->span.piece_bytes, PIECE_BYTES);
+    CHECK_EQ(rig.manual.attached_count, count + 3);
+    CHECK_EQ(rig.manual.attached_bytes, before + 2 * PIECE_BYTES + 4096);
+    CHECK(release(user, buffer->id));
+    rig_run_work();
+    CHECK_EQ(rig.manual.attached_bytes, before);
+    rig_end();
+}
+
 static void imports_that_cannot_be_pinned(void)
 {
-    for (unsigned n = 1; n <= 4; n++) {
-        rig_begin();
-        struct caller *user = user_greet(ANNA);
-        uint64_t before = rig.manual.attached_bytes;
-        manual_fail(&rig.manual, MANUAL_ATTACH, n, -ENOMEM);
-        CHECK_CONTAINS(import_refused(user, MIB(600), 0, MIB(600), 1, SCAND_OK), "no failure");
-        const struct buffer *buffer = user->client->buffers;
-        REQUIRE(buffer);
-        CHECK_EQ(buffer->span.staged, n <= 3);
-        CHECK_EQ(buffer->span.piece_bytes, n <= 3 ? MIB(600) : MIB(256));
-        CHECK_EQ(rig.service.stats.staged_bytes, n <= 3 ? MIB(600) : 0);
-        CHECK_EQ(rig.manual.attached_bytes, before + (n <= 3 ? 0 : MIB(600)));
-        CHECK(release(user, buffer->id));
-        CHECK_EQ(rig.service.stats.staged_bytes, 0);
-        rig_end();
-    }
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    uint64_t before = rig.manual.attached_bytes;
+    manual_fail(&rig.manual, MANUAL_ATTACH, 1, -ENOMEM);
+    CHECK_CONTAINS(import_refused(user, MIB(64), 0, MIB(64), 1, SCAND_OK), "no failure");
+    const struct buffer *buffer = user->client->buffers;
+    REQUIRE(buffer);
+    CHECK(buffer->span.staged);
+    CHECK_EQ(rig.service.stats.staged_bytes, MIB(64));
+    CHECK_EQ(rig.manual.attached_bytes, before);
+    CHECK(release(user, buffer->id));
+    CHECK_EQ(rig.service.stats.staged_bytes, 0);
+    rig_end();
 }
 
 /* Staging would be of no use. */
@@ -558,6 +572,7 @@ static const struct test tests[] = {
     TEST(imports_of_several),
     TEST(imports_of_wrong_sizes),
     TEST(imports_of_other_files),
+    TEST(imports_of_several_pieces),
     TEST(imports_that_cannot_be_pinned),
     TEST(import_on_a_lost_device),
     TEST(descriptors_that_are_read_late),

@@ -1,0 +1,276 @@
+/* Imported memory that is pinned piece by piece while jobs come, run, fail and go. */
+#include "tests/unit/service_rig.h"
+
+#include <sys/mman.h>
+
+#include "daemon/logic/call.h"
+
+#define ANNA   ((uid_t)1000)
+#define PIECES 6
+
+/* Rows of 100 samples, each at the beginning of another piece, from one of them on; a row is a chunk. */
+static struct msg_tensor rows_of(uint64_t buffer, uint64_t first, uint64_t rows)
+{
+    return (struct msg_tensor){.buffer = buffer,
+                               .offset = first * PIECE_BYTES,
+                               .shape = {rows, 100},
+                               .shape_count = 2,
+                               .strides = {PIECE_BYTES, 4},
+                               .strides_count = 2};
+}
+
+static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t first, uint64_t rows)
+{
+    struct msg_tensor tensor = rows_of(buffer, first, rows);
+    return ask(user, METHOD_job_submit,
+               &(struct msg_job_submit_params){.input = tensor, .output = tensor, .axis = 1, .passes_count = 1});
+}
+
+static bool done(struct caller *user, uint32_t msgid)
+{
+    return answered(user, msgid, METHOD_job_submit, NULL);
+}
+
+/* Helpers pin what they have begun on; what they then begin is left for later. */
+static void pin_some(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        REQUIRE(rig.work_count > 0);
+        struct work *work = rig_take_work(0);
+        work->run(work);
+        work->done(work);
+    }
+}
+
+/* Imports so many pieces, of which the first is pinned, and makes one more of them its last's rest. */
+static uint64_t import(struct caller *user, uint64_t pieces)
+{
+    struct msg_buffer_import_params params = {(pieces - 1) * PIECE_BYTES + RIG_ROW_BYTES, 0, 1};
+    struct msg_buffer_id id = {0};
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CHECK(fd >= 0 && ftruncate(fd, (off_t)params.size) == 0);
+    uint32_t msgid = ask_with(user, METHOD_buffer_import, &params, &fd, 1);
+    close(fd);
+    pin_some(1);
+    CHECK(answered(user, msgid, METHOD_buffer_import, &id));
+    return id.buffer;
+}
+
+static struct buffer *buffer_of(struct caller *user, uint64_t id)
+{
+    return client_find_buffer(user->client, id);
+}
+
+static struct caller *begin(uint64_t *buffer)
+{
+    rig_begin_with(1, 2, 1);
+    struct caller *user = user_greet(ANNA);
+    *buffer = import(user, PIECES);
+    return user;
+}
+
+static size_t pinned_count(void)
+{
+    return rig.manual.attached_count - RIG_READY;
+}
+
+static void one_piece_needs_no_other_helper(void)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    uint64_t buffer = import(user, 1);
+    CHECK_EQ(rig.work_count, 0);
+    CHECK_EQ(pinned_count(), 1);
+    CHECK_EQ(submit(user, buffer, 0, 1), user->last_msgid);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_end();
+}
+
+static void chunks_start_when_their_piece_is_pinned(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin(&buffer);
+    uint32_t msgid = submit(user, buffer, 0, 4);
+    REQUIRE(rig.manual.out_count == 1); /* the second slot is free */
+    rig_complete(0, 0);
+    CHECK_EQ(rig.manual.out_count, 0);
+    pin_some(1);
+    REQUIRE(rig.manual.out_count == 1);
+    CHECK_EQ(rig.manual.out[0]->first, 1);
+    CHECK_EQ(rig.manual.out[0]->input.piece_bytes, PIECE_BYTES);
+    pin_some(2);
+    CHECK_EQ(rig.manual.out_count, 2);
+    rig_complete_all();
+    CHECK(done(user, msgid));
+    rig_run_work();
+    CHECK_EQ(pinned_count(), PIECES);
+    CHECK_EQ(rig.service.stats.staged_bytes, 0);
+    rig_end();
+}
+
+/* Of the helpers each has begun on a piece, so what is wanted comes right after those. */
+static void what_a_job_waits_for_is_pinned_first(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin(&buffer);
+    const size_t helpers = rig.work_count;
+    uint32_t msgid = submit(user, buffer, PIECES - 1, 1);
+    CHECK(helpers >= 2 && helpers < PIECES - 1);
+    CHECK_EQ(rig.manual.out_count, 0);
+    pin_some(helpers + 1);
+    CHECK_EQ(rig.manual.out_count, 1);
+    CHECK(pinned_count() <= helpers + 2);
+    rig_complete_all();
+    CHECK(done(user, msgid));
+    rig_end();
+}
+
+/* Others on the connection pass, but not one that needs what the job writes. */
+static void who_passes_a_job_that_waits(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin(&buffer);
+    submit(user, buffer, 1, 1);
+    submit(user, buffer, 1, 1);
+    CHECK_EQ(rig.manual.out_count, 0);
+    uint32_t passes = submit(user, buffer, 0, 1);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete(0, 0);
+    CHECK(done(user, passes));
+    pin_some(1);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_complete(0, 0);
+    CHECK(done(user, passes - 2));
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_end();
+}
+
+static void a_deadline_while_memory_is_pinned(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin(&buffer);
+    struct msg_tensor tensor = rows_of(buffer, 1, 1);
+    uint32_t msgid = ask(user, METHOD_job_submit,
+                         &(struct msg_job_submit_params){
+                             .input = tensor, .output = tensor, .axis = 1, .passes_count = 1, .deadline_ms = 5});
+    rig_pass(6000);
+    CHECK_CONTAINS(refusal(user, msgid, SCAND_DEADLINE), "could not start by then");
+    rig_end();
+}
+
+/* The n-th piece cannot be pinned: chunks out go on, all others are staged, and no more pieces are pinned. */
+static void pieces_that_cannot_be_pinned(void)
+{
+    for (unsigned n = 1; n < PIECES; n++) {
+        uint64_t buffer;
+        struct caller *user = begin(&buffer);
+        const size_t helpers = rig.work_count;
+        manual_fail(&rig.manual, MANUAL_ATTACH, n, -ENOMEM);
+        uint32_t msgid = submit(user, buffer, 0, PIECES);
+        pin_some(n);
+        REQUIRE(rig.manual.out_count == 2 && buffer_of(user, buffer)->span.staged);
+        CHECK(!rig.manual.out[0]->input.staged);
+        CHECK_EQ(rig.manual.out[1]->input.staged, n == 1);
+        CHECK_EQ(rig.service.stats.staged_bytes, buffer_of(user, buffer)->span.size_bytes);
+        rig_run_work();
+        CHECK(pinned_count() < n + helpers);
+        rig_complete(0, 0);
+        CHECK(rig.manual.out[1]->input.staged && rig.manual.out[1]->output.staged);
+        rig_complete_all();
+        CHECK(done(user, msgid));
+        CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){buffer}, NULL));
+        rig_end();
+    }
+}
+
+/* The chunk that finds the device gone ends the worker. */
+static void a_device_that_is_lost_meanwhile(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin(&buffer);
+    submit(user, buffer, 1, 1);
+    CHECK_EQ(rig.manual.out_count, 0);
+    manual_fail(&rig.manual, MANUAL_ATTACH, 1, -EOWNERDEAD);
+    pin_some(1);
+    CHECK_EQ(rig.manual.out_count, 1);
+    rig_end();
+}
+
+/* A small job works on memory as it is, unless that turns out not to be pinned. */
+static void small_jobs_on_memory_that_is_not_pinned(void)
+{
+    for (int failing = 0; failing < 2; failing++) {
+        uint64_t buffer;
+        rig_begin_with(1, 2, 1);
+        rig.manual.device.info.small_slots = 1;
+        rig.manual.device.info.small_bytes = MIB(1);
+        scheduler_init(&rig.service.scheduler, &rig.devices);
+        struct caller *user = user_greet(ANNA);
+        buffer = import(user, 2);
+        uint32_t msgid = submit(user, buffer, 1, 1);
+        CHECK_EQ(rig.manual.out_count, 0);
+        manual_fail(&rig.manual, MANUAL_ATTACH, (unsigned)failing, -ENOMEM);
+        pin_some(1);
+        REQUIRE(rig.manual.out_count == 1);
+        CHECK_EQ(rig.manual.out[0]->small, !failing);
+        CHECK_EQ(rig.manual.out[0]->input.staged, failing);
+        rig_complete(0, 0);
+        CHECK(done(user, msgid));
+        rig_end();
+    }
+}
+
+/* Nobody pins what nobody waits for. */
+static void released_while_it_is_pinned(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin(&buffer);
+    const size_t helpers = rig.work_count;
+    uint32_t msgid = submit(user, buffer, 0, 2);
+    CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){buffer}, NULL));
+    pin_some(1); /* the job still needs it */
+    CHECK_EQ(rig.work_count, helpers);
+    rig_complete_all();
+    CHECK(done(user, msgid));
+    pin_some(helpers);
+    CHECK_EQ(rig.work_count, 1);
+    CHECK_EQ(pinned_count(), 2 + helpers);
+    pin_some(1); /* that was to unpin it */
+    CHECK_EQ(pinned_count(), 0);
+    rig_end();
+}
+
+static void gone_while_it_is_pinned(void)
+{
+    for (enum rig_moment moment = RIG_BEFORE; moment <= RIG_AT_THE_END; moment++)
+        for (int failing = 0; failing < 2; failing++) {
+            uint64_t buffer;
+            struct caller *user = begin(&buffer);
+            submit(user, buffer, 0, PIECES);
+            manual_fail(&rig.manual, MANUAL_ATTACH, (unsigned)failing, -ENOMEM);
+            rig_go_meanwhile(user, moment);
+            rig_complete_all();
+            rig_run_work();
+            CHECK_EQ(pinned_count(), 0);
+            rig_end();
+        }
+}
+
+static const struct test tests[] = {
+    TEST(one_piece_needs_no_other_helper),
+    TEST(chunks_start_when_their_piece_is_pinned),
+    TEST(what_a_job_waits_for_is_pinned_first),
+    TEST(who_passes_a_job_that_waits),
+    TEST(a_deadline_while_memory_is_pinned),
+    TEST(pieces_that_cannot_be_pinned),
+    TEST(a_device_that_is_lost_meanwhile),
+    TEST(small_jobs_on_memory_that_is_not_pinned),
+    TEST(released_while_it_is_pinned),
+    TEST(gone_while_it_is_pinned),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}
