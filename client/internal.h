@@ -25,6 +25,10 @@
 #ifndef RECONNECT_MS
 #define RECONNECT_MS 10000 /* for a daemon to come back */
 #endif
+#define ANSWER_US 500 /* for the answer that job.ending announced, without blocking */
+#ifndef LONG_BYTES
+#define LONG_BYTES MIB(32) /* of an input: the job takes a millisecond, and processors fall asleep */
+#endif
 #define RECONNECT_PAUSE_MS 50
 #define ATTEMPTS_MAX       3 /* sendings of one request or job: what ends three workers will end a fourth */
 
@@ -55,8 +59,9 @@ struct scand {
     bool gone;                     /* no daemon came back; all jobs have ended */
     bool watches_output;
     bool in_callback;
-    int epoll;           /* what scand_fd shows; the sockets of all connections come and go in it */
-    uint64_t generation; /* counts broken connections */
+    int epoll;            /* what scand_fd shows; the sockets of all connections come and go in it */
+    uint64_t generation;  /* counts broken connections */
+    uint64_t spin_end_us; /* until then answers are waited for without blocking: one was announced */
     uint32_t last_msgid;
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];

@@ -88,6 +88,7 @@ int job_take_response(struct scand_job *job, const struct message *message, stru
             return -EBADMSG;
         job_take_times(job, &result);
     }
+    job->daemon->spin_end_us = 0;
     job_end(job, &outcome);
     return 0;
 }
@@ -155,6 +156,15 @@ struct submission {
     const struct scand_reduce *reduce;
 };
 
+/* Who has slept for so long is late to wake: the end of the job is to be announced. */
+static bool is_long(const struct msg_job_submit_params *params)
+{
+    uint64_t bytes = dtype_size_bytes(params->input.dtype);
+    for (uint32_t i = 0; i < params->input.shape_count; i++)
+        bytes *= params->input.shape[i];
+    return bytes >= LONG_BYTES;
+}
+
 static struct scand_job *job_create(struct scand *daemon, struct submission what, scand_progress *progress,
                                     void *context)
 {
@@ -191,6 +201,7 @@ static int submit(struct scand *daemon, struct submission what, scand_progress *
     struct scand_job *job = job_create(daemon, what, progress, context);
     if (!job)
         return (int)status_from_errno(daemon->error.code);
+    job->params.ending = is_long(&job->params);
     code = job_submit(job);
     if (code) {
         free(job);

@@ -20,6 +20,13 @@ int64_t clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 int session_fail(struct scand *daemon, int code, const char *format, ...)
 {
     va_list arguments;
@@ -146,8 +153,11 @@ int session_send(struct scand *daemon, uint32_t msgid, const struct call *call)
     return session_flush(daemon) ? -EPIPE : 0;
 }
 
-static int take_notification(const struct message *message, struct msg_job_progress *progress, struct error *error)
+static int take_notification(struct scand *daemon, const struct message *message, struct msg_job_progress *progress,
+                             struct error *error)
 {
+    if (message->method == METHOD_job_ending)
+        daemon->spin_end_us = now_us() + ANSWER_US;
     if (message->method != METHOD_job_progress)
         return 0; /* of a later version */
     return message_read(message, &msg_job_progress_type, progress, error) ? -EBADMSG : 0;
@@ -163,7 +173,7 @@ static int session_take(struct scand *daemon, const uint8_t *bytes, size_t size)
     if (code == 0 && message.kind == MESSAGE_RESPONSE)
         code = take_response(daemon, &message, &error);
     else if (code == 0 && message.kind == MESSAGE_NOTIFICATION)
-        code = take_notification(&message, &progress, &error);
+        code = take_notification(daemon, &message, &progress, &error);
     else if (code == 0)
         code = error_set(&error, -EBADMSG, "a request, where only answers are expected");
     message_close(&message);
@@ -208,12 +218,14 @@ static int session_poll(struct scand *daemon, int64_t deadline_ms)
     if (daemon->watches_output)
         poller.events |= POLLOUT;
     for (;;) {
+        const bool soon = now_us() < daemon->spin_end_us;
         int64_t left_ms = deadline_ms - clock_ms();
         left_ms = left_ms < 0 ? 0 : left_ms;
-        int count = poll(&poller, 1, deadline_ms == INT64_MAX ? -1 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms);
+        int block_ms = deadline_ms == INT64_MAX ? -1 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
+        int count = poll(&poller, 1, soon ? 0 : block_ms);
         if (count > 0)
             return 0;
-        if (count == 0 && left_ms < INT32_MAX)
+        if (count == 0 && (soon ? left_ms == 0 : left_ms < INT32_MAX))
             return -ETIMEDOUT;
         if (count < 0 && errno != EINTR)
             return -EPIPE;

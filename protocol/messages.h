@@ -147,7 +147,8 @@
     X(S, reduction,    WORD,  OPTIONAL, reduction_words)       \
     X(S, priority,     WORD,  OPTIONAL, priority_words)        \
     X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)     \
-    X(S, then,         MAPS,  OPTIONAL, step)
+    X(S, then,         MAPS,  OPTIONAL, step)                  \
+    X(S, ending,       U64,   OPTIONAL, 1)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \
@@ -385,7 +386,9 @@
     X(job_batch,      "job.batch",      job_batch_params,     job_batch_result)
 
 /* Every notification, all from the daemon: X(name, method, params). */
-#define NOTIFICATIONS(X) X(job_progress, "job.progress", job_progress)
+#define NOTIFICATIONS(X)                              \
+    X(job_progress, "job.progress", job_progress)     \
+    X(job_ending,   "job.ending",   job_id)
 
 enum method {
 #define X(HANDLER, METHOD, PARAMS, RESULT) METHOD_##HANDLER,

@@ -175,6 +175,14 @@ static uint64_t weight_of(const struct chunk *chunk)
     return meter_weight(job_bytes(chunk->owner, chunk->first, chunk->count), chunk->device->info.chunk_bytes);
 }
 
+/* The last chunk is with the device: a client that waits is told, so that it is awake when the answer comes. */
+static void report_ending(const struct job *job)
+{
+    const struct msg_job_id id = {.job = job->msgid, .index = job->index};
+    if (job->wants_ending && job->state == JOB_ENDING && job->in_flight == 1)
+        notify(job->client, METHOD_job_ending, &msg_job_id_type, &id);
+}
+
 static void pump(struct service *service, uint64_t now_us)
 {
     struct chunk *chunk;
@@ -187,6 +195,7 @@ static void pump(struct service *service, uint64_t now_us)
         chunk->job = job->number;
         chunk->user = job->client->user->uid;
         service->ops->start(service->context, chunk);
+        report_ending(job);
     }
 }
 
@@ -236,6 +245,8 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
         job_end(service, job);
     else if (job->wants_progress)
         report_progress(job);
+    if (!ended)
+        report_ending(job);
     pump(service, now_us);
 }
 

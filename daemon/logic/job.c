@@ -161,6 +161,7 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
                           ? reductions_per_chunk(&job->rows, chunk_bytes)
                           : rows_per_chunk(&job->rows, job->chunk_samples);
     job->wants_progress = params->progress;
+    job->wants_ending = params->ending;
     job->priority = (enum scand_priority)params->priority;
     job->rank = ranks[params->priority];
     return 0;

@@ -30,7 +30,7 @@ struct job {
     uint32_t index;        /* with its place in a batch, from 1 on; 0: it came alone */
     struct batch *batch;   /* that it came with, which gets its outcome; NULL: it came alone */
     uint64_t number;       /* its id among all jobs of the daemon */
-    bool wants_progress;
+    bool wants_progress, wants_ending;
     enum job_state state;
     struct scan_rows rows;
     struct scan_rule *then; /* further scans of the output, its own; NULL: none */

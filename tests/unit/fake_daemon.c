@@ -218,6 +218,15 @@ static void send_progress(struct fake *fake, struct fake_client *client, uint32_
     }
 }
 
+static void send_ending(struct fake_client *client, uint32_t msgid)
+{
+    uint8_t bytes[64];
+    struct encoded out = {.bytes = bytes, .capacity = sizeof bytes};
+    must(encode_notification(&out, METHOD_job_ending, &msg_job_id_type, &(struct msg_job_id){.job = msgid}) == 0,
+         "encode_notification");
+    send_bytes(client, &out, NULL, 0);
+}
+
 static void job_run(struct fake_client *client, const struct msg_job_submit_params *params)
 {
     struct fake_buffer *in = buffer_find(client, params->input.buffer),
@@ -247,10 +256,13 @@ static void answer_submit(struct fake *fake, struct fake_client *client, const s
     }
     fake->priority = (int)params.priority;
     fake->deadline_ms = (int)params.deadline_ms;
+    fake->ending = (int)params.ending;
     fake->then_count = (int)params.then_count;
     fake->then_op = params.then_count ? (int)params.then[params.then_count - 1].op : -1;
     if (params.progress)
         send_progress(fake, client, message->msgid);
+    if (params.ending)
+        send_ending(client, message->msgid);
     if (!fake->hold) {
         answer_job(client, message->msgid, &params);
         return;

@@ -74,8 +74,8 @@ struct fake {
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
     atomic_int accepted;
-    atomic_int priority, deadline_ms; /* of the last job */
-    atomic_int then_count, then_op;   /* its further steps, and the operator of the last one; -1: none */
+    atomic_int priority, deadline_ms, ending; /* of the last job */
+    atomic_int then_count, then_op;           /* its further steps, and the operator of the last one; -1: none */
     /* Of the last device memory imported; the handle's first byte, or -1. */
     atomic_int imported_handle;
     atomic_uint imported_device; /* where it is said to be */

@@ -311,6 +311,7 @@ struct answer {
     bool failed;
     struct msg_failure failure;
     struct msg_job_progress progress;
+    struct msg_job_id ending;
     int fds[LIMIT_MESSAGE_FDS];
     size_t fd_count;
 };
@@ -323,7 +324,9 @@ static inline void answer_read(struct answer *answer, const struct message *mess
     answer->method = message->method;
     answer->msgid = message->msgid;
     answer->failed = message->failed;
-    if (message->kind == MESSAGE_NOTIFICATION)
+    if (message->kind == MESSAGE_NOTIFICATION && message->method == METHOD_job_ending)
+        CHECK_EQ(message_read(message, &msg_job_id_type, &answer->ending, &error), 0);
+    else if (message->kind == MESSAGE_NOTIFICATION)
         CHECK_EQ(message_read(message, &msg_job_progress_type, &answer->progress, &error), 0);
     else if (message->failed)
         CHECK_EQ(message_read(message, &msg_failure_type, &answer->failure, &error), 0);

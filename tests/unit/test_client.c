@@ -417,6 +417,34 @@ static void test_progress(void)
     rig_end();
 }
 
+/* Of a long job the end is announced. The wait for it then takes no longer than it may, whether the end comes or not.
+ */
+static void test_ending(void)
+{
+    rig_begin();
+    struct scand_buffer *buffer = buffer_of(BYTES);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *job = NULL;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    CHECK_EQ(fake.ending, 1);
+    scand_job_release(job);
+    fake.hold = 1;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_TIMED_OUT);
+    CHECK_EQ(scand_wait(job, 20, NULL), SCAND_TIMED_OUT);
+    fake.hold = 0;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    scand_job_release(job);
+    scan.input.shape[0] = scan.output.shape[0] = SAMPLES - 1;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    CHECK_EQ(fake.ending, 0);
+    scand_job_release(job);
+    rig_end();
+}
+
 /* Submits a scan that must be refused before it is sent. */
 static void check_refused(const struct scand_scan *scan, const char *words)
 {
@@ -671,6 +699,7 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_many_jobs),
                                     TEST(test_cancel),
                                     TEST(test_progress),
+                                    TEST(test_ending),
                                     TEST(test_local_checks),
                                     TEST(test_steps),
                                     TEST(test_daemon_without_steps),

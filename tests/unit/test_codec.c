@@ -236,6 +236,9 @@ static void golden_progress_and_failure(void)
     struct encoded out = room();
     CHECK_EQ(encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress), 0);
     CHECK_BYTES(&out, "\x93\x02\xacjob.progress\x91\x83\xa3job\x03\xa9rows_done\xcd\x13\x88\xa4rows\xcd\x27\x10");
+    out = room();
+    CHECK_EQ(encode_notification(&out, METHOD_job_ending, &msg_job_id_type, &(struct msg_job_id){.job = 3}), 0);
+    CHECK_BYTES(&out, "\x93\x02\xaajob.ending\x91\x81\xa3job\x03");
     struct error error;
     error_set(&error, -ENOENT, "no");
     out = room();
@@ -253,7 +256,7 @@ static const struct msg_job_submit_params submit = {
     .accumulator = SCAND_ACCUMULATOR_F2,
 };
 
-/* Defaults are left out: kind, op, intermediate, progress, demean. */
+/* Defaults are left out: kind, op, intermediate, progress, demean, ending. */
 static void golden_job_submit(void)
 {
     struct encoded out = room();
@@ -549,7 +552,8 @@ static void the_largest_batch_fits_a_message(void)
                                         .reduction = SCAND_REDUCTION_NORM,
                                         .priority = SCAND_PRIORITY_HIGH,
                                         .deadline_ms = LIMIT_DEADLINE_MS,
-                                        .then_count = SCAND_STEPS_MAX};
+                                        .then_count = SCAND_STEPS_MAX,
+                                        .ending = 1};
     memset(job.algorithm, 'a', sizeof job.algorithm - 1);
     for (int i = 0; i < SCAND_STEPS_MAX; i++)
         job.then[i] = step;

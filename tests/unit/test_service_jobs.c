@@ -425,6 +425,35 @@ static void progress_does_not_pile_up(void)
     rig_end();
 }
 
+static bool is_ending(struct caller *user, uint32_t msgid)
+{
+    struct answer answer = next_answer(user, NULL, NULL);
+    return answer.arrived && answer.method == METHOD_job_ending && answer.ending.job == msgid;
+}
+
+/* Once, when nothing but the last chunk is out: when the one before it is done, or when it is handed out. */
+static void ending_is_told_when_asked_for(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_submit_params params = scan_of(rows_of(buffer, 12, 0), rows_of(buffer, 12, 0));
+    params.ending = 1;
+    uint32_t msgid = ask(user, METHOD_job_submit, &params);
+    rig_complete(0, 0);
+    CHECK(is_silent(user));
+    rig_complete(0, 0);
+    CHECK(is_ending(user, msgid));
+    rig_complete(0, 0);
+    CHECK(done(user, msgid));
+    params.input = params.output = rows_of(buffer, 4, 0);
+    msgid = ask(user, METHOD_job_submit, &params);
+    CHECK(is_ending(user, msgid));
+    rig_complete(0, 0);
+    CHECK(done(user, msgid));
+    CHECK(is_silent(user));
+    rig_end();
+}
+
 /*
  * Turns and order.
  */
@@ -688,6 +717,7 @@ static const struct test tests[] = {
     TEST(cancel_unknown),
     TEST(progress_is_told_when_asked_for),
     TEST(progress_does_not_pile_up),
+    TEST(ending_is_told_when_asked_for),
     TEST(clients_take_turns),
     TEST(jobs_apart_overlap),
     TEST(jobs_that_touch_wait),
