@@ -20,6 +20,7 @@ struct runner {
     struct chunk *incoming, **incoming_end;
     struct chunk *completed, **completed_end;
     bool stopping, blocked;
+    unsigned out;                  /* submitted and not yet collected: the submitter's */
     atomic_bool arrived, returned; /* whether the lists have something: to look without the lock */
 };
 
