@@ -6,6 +6,7 @@
 
 /* Largest pitch that cudaMemcpy2D takes on every device. */
 #define PITCH_MAX INT32_MAX
+#define PARTS_MAX 8 /* of a line, copied at once */
 
 static bool is_rows(const struct side *side)
 {
@@ -176,19 +177,28 @@ static cudaError_t copy_lines(const struct rectangle *r, uint64_t lines, enum cu
                              lines, direction, stream);
 }
 
-/* One line that crosses pieces, part by part. */
+/* One line that crosses pieces: its parts at once, since each copy takes an engine 3 us more than its bytes. */
 static cudaError_t copy_crossing(const struct span *span, const struct rectangle *r, enum cudaMemcpyKind direction,
                                  cudaStream_t stream)
 {
+    struct cudaMemcpyAttributes attributes = {.srcAccessOrder = cudaMemcpySrcAccessOrderStream};
+    const bool up = direction == cudaMemcpyHostToDevice;
+    void *to[PARTS_MAX];
+    const void *from[PARTS_MAX];
+    size_t sizes[PARTS_MAX], count = 0, first = 0;
     cudaError_t e = cudaSuccess;
-    for (uint64_t done = 0; done < r->width && e == cudaSuccess;) {
+    for (uint64_t done = 0; done < r->width && e == cudaSuccess; done += sizes[count - 1]) {
         uint64_t at = (uint64_t)(r->host + done - (unsigned char *)span->base);
         uint64_t room = span->piece_bytes - at % span->piece_bytes, left = r->width - done;
-        struct rectangle part = {r->host + done, r->slot + done, 0, 0, left < room ? left : room, 1};
-        e = copy_lines(&part, 1, direction, stream);
-        done += part.width;
+        if (count == PARTS_MAX) {
+            e = cudaMemcpyBatchAsync(to, from, sizes, count, &attributes, &first, 1, stream);
+            count = 0;
+        }
+        to[count] = up ? r->slot + done : r->host + done;
+        from[count] = up ? r->host + done : r->slot + done;
+        sizes[count++] = left < room ? left : room;
     }
-    return e;
+    return e == cudaSuccess ? cudaMemcpyBatchAsync(to, from, sizes, count, &attributes, &first, 1, stream) : e;
 }
 
 static cudaError_t copy_rectangle(const struct span *span, struct rectangle r, enum cudaMemcpyKind direction,
