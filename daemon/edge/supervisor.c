@@ -66,6 +66,12 @@ static void describe_end(int status, char *text, size_t size)
         snprintf(text, size, "exit code %d", WEXITSTATUS(status));
 }
 
+/* By a request to end that it does not catch yet: it has no jobs. */
+static bool was_starting(int status)
+{
+    return WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
+}
+
 /* The worker has ended: -1 when another one runs, else the supervisor's own exit code. */
 static int after_worker(struct supervisor *self, int status)
 {
@@ -74,6 +80,10 @@ static int after_worker(struct supervisor *self, int status)
     bool quick = now_s() - self->started < QUICK_S;
     if (WIFEXITED(status) && WEXITSTATUS(status) != WORKER_LOST)
         return WEXITSTATUS(status);
+    if (self->stopping && was_starting(status)) {
+        log_info("stopped before it was ready");
+        return EX_OK;
+    }
     /* The worker may have been told to drain by a client. */
     if (self->stopping || atomic_load(&self->shared->draining)) {
         log_error("the worker ended by %s before it was drained; jobs that it had are lost", end);

@@ -214,16 +214,19 @@ class Stops(ProcessTest):
                 daemon.wait(0)
 
     def test_while_it_starts(self):
+        """It has no jobs then, and says nothing of lost ones."""
         for delay in (0.002, 0.01, 0.03, 0.1):
             folder = tempfile.mkdtemp(prefix="scand")
             process = daemons.subprocess.Popen(
                 [daemons.SCAND, "--device", "cpu", "--foreground", "--socket", folder + "/socket"],
-                stderr=daemons.subprocess.DEVNULL,
+                stderr=daemons.subprocess.PIPE,
             )
             time.sleep(delay)
             started = children(process.pid)
             process.send_signal(signal.SIGTERM)
             self.assertIn(process.wait(daemons.TIMEOUT_S), (0, -signal.SIGTERM))
+            self.assertNotIn(b"error", process.stderr.read())
+            process.stderr.close()
             self.assertTrue(eventually(lambda: all(map(is_gone, started))))
             self.assertFalse(os.path.exists(folder + "/socket"))
             shutil.rmtree(folder)
