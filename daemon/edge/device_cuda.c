@@ -58,6 +58,7 @@ struct slot {
 
 #define BETWEEN_BYTES ((SMALL_BATCHES + 1) * SMALL_BYTES)
 #define OFFSETS_BYTES ((LIMIT_CHUNK_ROWS + 1) * sizeof(uint64_t))
+#define LEAST_BYTES   (SLOTS * (SLOT_BYTES + OFFSETS_BYTES) + BETWEEN_BYTES)
 struct cuda_device {
     struct device device; /* first */
     int index;
@@ -774,10 +775,10 @@ int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out
 {
     if (index >= device_cuda_count())
         return cuda_refuse_index(index, error);
-    if (memory_limit_bytes < SLOTS * SLOT_BYTES)
-        return error_set(error, -EINVAL, "--device-memory is %llu MiB; the CUDA device needs at least %llu",
-                         (unsigned long long)(memory_limit_bytes >> 20),
-                         (unsigned long long)(SLOTS * SLOT_BYTES >> 20));
+    if (memory_limit_bytes < LEAST_BYTES)
+        return error_set(error, -EINVAL,
+                         "--device-memory is %llu MiB; a CUDA device needs %llu, and more for device buffers",
+                         (unsigned long long)(memory_limit_bytes >> 20), (unsigned long long)(LEAST_BYTES >> 20) + 1);
     struct cuda_device *self = calloc(1, sizeof *self);
     if (!self)
         return error_set(error, -ENOMEM, "out of memory for CUDA device %d", index);

@@ -513,6 +513,21 @@ static void memory_is_bounded(void)
     CHECK_EQ(device->ops->memory_used_bytes(device), used);
 }
 
+/* What it cannot do without is all there, and told. */
+static void least_memory(void)
+{
+    const char *missing = set_up();
+    struct device *other;
+    struct error error;
+    if (missing)
+        SKIP(missing);
+    CHECK_EQ(device_cuda_open(0, MIB(70), &other, &error), -EINVAL);
+    CHECK_CONTAINS(error.message, "--device-memory is 70 MiB; a CUDA device needs 71, and more for device buffers");
+    REQUIRE(device_cuda_open(0, MIB(71), &other, &error) == 0);
+    CHECK(other->ops->memory_used_bytes(other) > MIB(70));
+    other->ops->close(other);
+}
+
 static void bad_attach_leaves_the_device_usable(void)
 {
     const char *missing = set_up();
@@ -534,6 +549,7 @@ int main(int argc, char **argv)
                                         TEST(small_chunks_of_many_rules),
                                         TEST(resident),
                                         TEST(memory_is_bounded),
+                                        TEST(least_memory),
                                         TEST(bad_attach_leaves_the_device_usable),
                                         TEST_END};
     return test_main(argc, argv, tests);
