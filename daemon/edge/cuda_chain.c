@@ -3,8 +3,8 @@
 struct side side_between(const struct chunk *chunk, const struct side *output)
 {
     struct side between = *output;
-    bool apart = chunk->then_count > 0 && !chunk->rows->offsets && output->transport == TRANSPORT_NONE &&
-                 output->span->place == SCAND_PLACE_HOST;
+    bool apart =
+        chunk->then_count > 0 && output->transport == TRANSPORT_NONE && output->span->place == SCAND_PLACE_HOST;
     between.transport = apart ? TRANSPORT_ROWS : TRANSPORT_NONE;
     return between;
 }
@@ -15,6 +15,8 @@ struct scan_rows chain_between(const struct scan_rows *rows, const struct side *
     unsigned char *address;
     side_place(between, memory, there.output_outer_strides, &there.output_stride, &address);
     there.output = address;
+    if (rows->offsets) /* which count from before the chunk's first sample */
+        there.output = (void *)((uintptr_t)address - rows->offsets[0] * (uintptr_t)there.output_stride);
     return there;
 }
 

@@ -9,9 +9,9 @@
 #include "cuda_copy.h"
 
 /* The side between the steps of a chunk whose output is `output`, as that would be copied; of others than those of the
- * above a side that nothing is copied of. Those of ragged rows stay where they are. */
+ * above a side that nothing is copied of. */
 struct side side_between(const struct chunk *chunk, const struct side *output);
-/* `rows` with the place of that side, which is at `memory`, as their output. */
+/* `rows` with the place of that side, which is at `memory`, as their output. Ragged ones begin with the chunk's. */
 struct scan_rows chain_between(const struct scan_rows *rows, const struct side *between, unsigned char *memory);
 /* The rows of step i, 0 being the chunk's own scan. Values are between steps in the output of `between`; that is `rows`
  * where they stay in its output. */

@@ -137,6 +137,9 @@ class Chains(ChainsTest):
         self.check(client, scan(line, offsets=there), FLOAT_STEPS, memory)
         wide = tensor(target.buffer, [ends[-1]], dtype="f64")
         self.check(client, scan(line, wide, offsets=there), [FLOAT_STEPS[1], FLOAT_STEPS[4]], memory, target)
+        apart = tensor(target.buffer, [ends[-1]], [8])
+        self.check(client, scan(line, apart, offsets=there), FLOAT_STEPS, memory, target)
+        self.check(client, scan(apart, offsets=there), FLOAT_STEPS, target)
 
     def test_coefficients_of_the_first_step(self):
         client = self.client()
