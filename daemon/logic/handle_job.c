@@ -175,11 +175,12 @@ static uint64_t weight_of(const struct chunk *chunk)
     return meter_weight(job_bytes(chunk->owner, chunk->first, chunk->count), chunk->device->info.chunk_bytes);
 }
 
-/* The last chunk is with the device: a client that waits is told, so that it is awake when the answer comes. */
-static void report_ending(const struct job *job)
+/* The last chunk is with a device that is quick about it: a client that waits is told, so that it is awake when the
+ * answer comes. */
+static void report_ending(const struct job *job, const struct device *device)
 {
     const struct msg_job_id id = {.job = job->msgid, .index = job->index};
-    if (job->wants_ending && job->state == JOB_ENDING && job->in_flight == 1)
+    if (job->wants_ending && job->state == JOB_ENDING && job->in_flight == 1 && device->info.spin_us > 0)
         notify(job->client, METHOD_job_ending, &msg_job_id_type, &id);
 }
 
@@ -195,7 +196,7 @@ static void pump(struct service *service, uint64_t now_us)
         chunk->job = job->number;
         chunk->user = job->client->user->uid;
         service->ops->start(service->context, chunk);
-        report_ending(job);
+        report_ending(job, chunk->device);
     }
 }
 
@@ -231,6 +232,7 @@ static void count_chunk(struct service *service, const struct job *job, const st
 void service_chunk_done(struct service *service, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
+    const struct device *device = chunk->device;
     const uint64_t now_us = service->ops->now_us(service->context);
     meter_end(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_ns, weight_of(chunk), now_us);
     trace_chunk(service, job, chunk);
@@ -246,7 +248,7 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
     else if (job->wants_progress)
         report_progress(job);
     if (!ended)
-        report_ending(job);
+        report_ending(job, device);
     pump(service, now_us);
 }
 

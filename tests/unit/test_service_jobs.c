@@ -438,6 +438,7 @@ static void ending_is_told_when_asked_for(void)
     struct caller *user = begin_with_buffer(&buffer);
     struct msg_job_submit_params params = scan_of(rows_of(buffer, 12, 0), rows_of(buffer, 12, 0));
     params.ending = 1;
+    rig.manual.device.info.spin_us = 1;
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
     rig_complete(0, 0);
     CHECK(is_silent(user));
@@ -448,6 +449,11 @@ static void ending_is_told_when_asked_for(void)
     params.input = params.output = rows_of(buffer, 4, 0);
     msgid = ask(user, METHOD_job_submit, &params);
     CHECK(is_ending(user, msgid));
+    rig_complete(0, 0);
+    CHECK(done(user, msgid));
+    /* A device that nobody waits for without blocking takes its time. */
+    rig.manual.device.info.spin_us = 0;
+    msgid = ask(user, METHOD_job_submit, &params);
     rig_complete(0, 0);
     CHECK(done(user, msgid));
     CHECK(is_silent(user));
