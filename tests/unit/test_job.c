@@ -286,6 +286,23 @@ static void failure_of_a_rule(void)
     CHECK_CONTAINS(job.outcome.message, "\"op\" is \"max\", \"kind\" \"inclusive\", \"input.dtype\" \"f32\"");
 }
 
+/* Where that shows only after some rows, the output is no longer what it was. */
+static void failure_for_want_of_pinned_memory(void)
+{
+    for (int done = 0; done < 2; done++) {
+        struct job job = planned(4);
+        struct chunk chunk;
+        for (int i = 0; i <= done; i++) {
+            job_next_chunk(&job, &chunk, 150);
+            chunk.status = i < done ? 0 : -EFAULT;
+            CHECK_EQ(job_take_back(&job, &chunk), i == done);
+        }
+        CHECK_EQ(job.outcome.code, -EOPNOTSUPP);
+        CHECK_CONTAINS(job.outcome.message, "could not be pinned");
+        CHECK_EQ(strstr(job.outcome.message, "use buffer.create; some of it was") != NULL, done);
+    }
+}
+
 /* And which daemon can run an algorithm that this one cannot. */
 static void failure_of_an_algorithm(void)
 {
@@ -417,6 +434,7 @@ static const struct test tests[] = {
     TEST(chunks_cover_the_rows_once),
     TEST(first_failure_is_the_outcome),
     TEST(failure_of_a_rule),
+    TEST(failure_for_want_of_pinned_memory),
     TEST(failure_of_an_algorithm),
     TEST(failure_of_the_last_chunk),
     TEST(stop_while_queued),
