@@ -28,8 +28,9 @@
 
 #define ITEM_SAMPLES      65536 /* of the short rows that a thread takes at once */
 #define BUNDLE_ROWS_MIN   8     /* fewer rows go one by one */
-#define PANEL_ROWS_MAX    512   /* columns that are scanned together */
+#define PANEL_ROWS_MAX    4096  /* columns that are scanned together */
 #define PANELS_PER_THREAD 4     /* or more */
+#define PANEL_GAIN        4     /* threads that long columns by way of lines keep busy for what one does with panels */
 #define STRIP_SAMPLES     64    /* of a row of a strip that are moved before the next row's: neighbours in the cache */
 
 struct scan {
@@ -327,6 +328,11 @@ static void strip_visit_all(struct scan *scan, const struct strip *strip, uint32
         strip_visit(scan, scratch_of(scan, worker), strip, b, known);
 }
 
+static unsigned worker_count(const struct scan *scan)
+{
+    return scan->pool ? cpu_pool_threads(scan->pool) : 1;
+}
+
 /* Bundles. */
 
 static bool input_across(const struct scan_rows *rows)
@@ -339,17 +345,27 @@ static bool output_across(const struct scan_rows *rows)
     return rows->outer_rank > 0 && rows->output_outer_strides[rows->outer_rank - 1] == codec_bytes(rows->rule.output);
 }
 
+/* Rows that are columns on both sides. */
+static bool is_columns(const struct scan_rows *rows)
+{
+    return input_across(rows) && output_across(rows) && rows->outer_shape[rows->outer_rank - 1] >= BUNDLE_ROWS_MIN;
+}
+
+/* Whether columns over a block can be panels, and make so many that threads have something to do. */
+static bool panels_suffice(const struct scan *scan)
+{
+    return cpu_is_direct(&scan->rows->rule) && scan->rows->length <= CPU_LANES_LENGTH &&
+           (scan->count + ORDER_FAN - 1) / ORDER_FAN * PANEL_GAIN >= worker_count(scan);
+}
+
 /* Whether there are rows enough to go side by side, and they are short, or columns. */
 static bool is_bundled(const struct scan *scan)
 {
     const struct scan_rows *rows = scan->rows;
-    if (rows->rule.op == SCAND_OPERATOR_AFFINE || rows->rule.demean || is_reduction(scan) || rows->offsets)
+    if (rows->rule.op == SCAND_OPERATOR_AFFINE || rows->rule.demean || is_reduction(scan) || rows->offsets ||
+        scan->count < BUNDLE_ROWS_MIN)
         return false;
-    uint64_t count = scan->count;
-    if (rows->length <= ORDER_TILE)
-        return count >= BUNDLE_ROWS_MIN;
-    return rows->length <= ORDER_BLOCK && count >= BUNDLE_ROWS_MIN && input_across(rows) && output_across(rows) &&
-           rows->outer_shape[rows->outer_rank - 1] >= BUNDLE_ROWS_MIN;
+    return rows->length <= ORDER_TILE || (is_columns(rows) && (rows->length <= ORDER_BLOCK || panels_suffice(scan)));
 }
 
 /* How many rows from this one on are equally far from each other, on both sides: to the end of the last axis. */
@@ -450,11 +466,6 @@ static void scan_by_blocks(struct scan *scan)
     }
 }
 
-static unsigned worker_count(const struct scan *scan)
-{
-    return scan->pool ? cpu_pool_threads(scan->pool) : 1;
-}
-
 /* Rows that go into a bundle at most: of columns about as many as give each thread some of them, and whole vectors. */
 static uint64_t bundle_rows_max(const struct scan *scan)
 {
@@ -492,7 +503,7 @@ static int scan_allocate(struct scan *scan)
 static void scan_share_out(struct scan *scan)
 {
     unsigned workers = worker_count(scan);
-    if (workers > 1 && scan->block_count > 1 && scan->strip_count < workers)
+    if (workers > 1 && scan->block_count > 1 && scan->strip_count < workers && !scan->bundled)
         scan_by_blocks(scan);
     else if (workers > 1 && scan->strip_count > scan->item_strips)
         cpu_pool_run(scan->pool, strips_work, scan);

@@ -64,9 +64,22 @@ struct maps {
     } term, factor;
 };
 
-#define CPU_LEAVES      (ORDER_BLOCK / ORDER_LEAF) /* of a block */
-#define CPU_LANES_MAX   32                         /* vectors of rows side by side */
-#define CPU_LANES_BYTES (CPU_LANES_MAX * 2 * ORDER_FAN * 2 * CPU_CACHE_LINE)
+#define CPU_LEAVES       (ORDER_BLOCK / ORDER_LEAF) /* of a block */
+#define CPU_LANES_MAX 256 /* vectors of rows side by side */
+#define CPU_LANES_LEVELS 5                          /* of the order above samples, for rows of up to: */
+#define CPU_LANES_LENGTH ((uint64_t)ORDER_BLOCK * ORDER_FAN * ORDER_FAN * ORDER_FAN)
+
+/* What is kept of so many vectors of rows: slots (cpu_block.inc), a vector further apart than needed, since stores at a
+ * multiple of 4 KiB from it hold up a load. */
+#define CPU_LANES_SLOTS         (3 + CPU_LANES_LEVELS * ORDER_FAN)
+#define CPU_LANES_PITCH(GROUPS) ((GROUPS) + 1)
+#define CPU_LANES_BYTES(GROUPS) (CPU_LANES_SLOTS * CPU_LANES_PITCH(GROUPS) * 2 * CPU_CACHE_LINE)
+
+/* Columns that do not fill a vector: a leaf of them on its way, and what is kept. */
+struct cpu_edge {
+    _Alignas(CPU_CACHE_LINE) char from[ORDER_LEAF][2 * CPU_CACHE_LINE];
+    char to[ORDER_LEAF][2 * CPU_CACHE_LINE], lanes[CPU_LANES_BYTES(1)];
+};
 
 /* What of the rows after those that are scanned is asked for next. */
 struct cpu_ahead {
@@ -83,7 +96,8 @@ struct cpu_scratch {
     struct sums leaves[CPU_LEAVES]; /* of each tile here */
     struct cpu_ahead ahead;
     struct sums tiles;
-    _Alignas(CPU_CACHE_LINE) char lanes[CPU_LANES_BYTES]; /* what is kept of rows side by side */
+    _Alignas(CPU_CACHE_LINE) char lanes[CPU_LANES_BYTES(CPU_LANES_MAX)]; /* what is kept of rows side by side */
+    struct cpu_edge columns;
     struct affine_tile affine[ORDER_FAN];
     struct maps maps[ORDER_FAN], tile_maps; /* of the leaves of each tile, and of the tiles */
     /* A tile in the row's order: one that is not full, or of 8-byte samples on their way. */
@@ -125,9 +139,30 @@ static inline bool cpu_is_narrow(const struct scan_rule *rule)
            codec_bytes(rule->input) == sizeof(uint32_t) && codec_bytes(rule->output) == sizeof(uint32_t);
 }
 
+/* Words that need no decoding. */
+static inline bool cpu_is_word(const struct scan_rule *rule, enum scand_dtype dtype)
+{
+    return dtype == SCAND_DTYPE_F32 || codec_bytes(dtype) == sizeof(uint64_t) || cpu_is_narrow(rule);
+}
+
+/* Whether builds can read samples and write values as they are, and the output can hold what one pass leaves for the
+ * next. */
+static inline bool cpu_is_direct(const struct scan_rule *rule)
+{
+    uint32_t input_bytes = codec_bytes(rule->input), output_bytes = codec_bytes(rule->output);
+    if (!cpu_is_word(rule, rule->input) || !cpu_is_word(rule, rule->output) ||
+        codec_is_integer(rule->input) != codec_is_integer(rule->output))
+        return false;
+    if (codec_is_integer(rule->input))
+        return input_bytes == output_bytes;
+    if (arithmetic_of(rule).accumulator == SCAND_ACCUMULATOR_F32)
+        return input_bytes == sizeof(float) && output_bytes == sizeof(float);
+    return rule->pass_count == 1 || codec_class(rule->intermediate) == codec_class(rule->output);
+}
+
 /* Rows that are scanned side by side. A side is `across` where sample i of one row lies right after that of the row
- * before. If both are, there may be any number of rows, of up to ORDER_BLOCK samples, of which only the first is given;
- * else up to ORDER_FAN of up to ORDER_TILE samples. */
+ * before. If both are, there may be any number of rows, of which only the first is given, of up to ORDER_BLOCK samples
+ * or, if the rule is direct, CPU_LANES_LENGTH; else up to ORDER_FAN of up to ORDER_TILE samples. */
 struct cpu_bundle {
     const struct scan_rule *rule; /* neither a reduction nor affine, and without demean */
     uint64_t length, count;

@@ -391,15 +391,15 @@ static void bundles(const struct implementation *implementation)
     }
 }
 
-/* Columns around the length of a block, and such as do not all lie side by side. */
+/* Columns around the length of blocks and of what comes above, and such as do not all lie side by side. */
 static void long_columns(const struct implementation *implementation)
 {
-    static const uint64_t length_list[] = {8191, 8193, 16368, 16383, 16384, 16385};
+    static const uint64_t length_list[] = {8191, 8193, 16368, 16384, 16385, 40000, 524305};
     for (unsigned i = 0; i < 3 * COUNT(length_list); i++) {
         struct scan_case c = {.rule = typed_rule(i, i % 3 ? D32 : SCAND_DTYPE_I32, i % 3 ? D32 : SCAND_DTYPE_I32),
                               .rank = 3,
                               .axis = 1,
-                              .shape = {3, length_list[i % COUNT(length_list)], 7 + i % 5},
+                              .shape = {i % 7 == 6 ? 1 : 3, length_list[i % COUNT(length_list)], 7 + i % 5},
                               .input = packed,
                               .output = packed};
         c.rule.demean = false;
@@ -414,7 +414,7 @@ static void long_columns(const struct implementation *implementation)
 static void wide_columns(const struct implementation *implementation)
 {
     static const enum scand_dtype types[] = {D32, D64, SCAND_DTYPE_I32, D32, SCAND_DTYPE_U32, SCAND_DTYPE_I64};
-    static const uint64_t shapes[][2] = {{5, 1100}, {17, 513}, {40, 700}, {530, 300}, {1100, 75}, {9000, 41}};
+    static const uint64_t shapes[][2] = {{5, 1100}, {17, 513}, {40, 700}, {530, 300}, {1100, 75}, {17000, 41}};
     for (unsigned i = 0; i < 8 * COUNT(shapes); i++) {
         enum scand_dtype type = types[i % COUNT(types)];
         struct scan_case c = case_of(1, 1, typed_rule(i, type, type));
