@@ -6,11 +6,13 @@
  * rows: a block of each is gathered into a line of the scratch memory, some samples of each row in turn, and scattered
  * the same way. Other dtypes are decoded and encoded on that way.
  *
- * Short rows and columns go in strips of ORDER_FAN rows, each a bundle that a build scans side by side.
+ * Short rows and columns go in strips of ORDER_FAN rows or more, each a bundle that a build scans side by side.
  *
- * A row that is reduced, or of which the mean is taken, is visited once for its total. A row of several blocks is
- * visited once for each pass, to find the totals of the blocks in that pass and from them the carries, and once more
- * for the values. What a pass leaves is never stored between visits but computed again.
+ * A row that is reduced, or of which the mean is taken, is visited once for its total. A row of several blocks that a
+ * thread has for itself is walked along once for each pass, which leaves its values in the output. Where the output
+ * cannot hold them, or threads share the row, it is visited once for each pass, to find the totals of the blocks in
+ * that pass and from them the carries, and once more for the values; what a pass leaves is then never stored between
+ * visits but computed again.
  *
  * Ragged rows are scanned one by one, each as a batch of its own. Threads take stretches of samples, and scan the rows
  * that begin there; a row that is more than a thread's share is scanned by all of them.
@@ -42,6 +44,7 @@ struct scan {
     uint64_t block_count; /* of a row */
     uint64_t strip_rows, strip_count;
     bool bundled;    /* strips are bundles */
+    bool walked;     /* a thread goes along rows of several blocks, pass after pass */
     union sum *sums; /* worker_sums for each worker; NULL for rows of one block that keep their mean */
     uint64_t worker_sums;
     atomic_uint_least64_t next; /* item to be taken */
@@ -139,14 +142,28 @@ static void lines_decode(const struct scan *scan, enum scand_dtype dtype, char (
     }
 }
 
-static void strip_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b)
+/* What a visit does with blocks: passes from `first` to before `end`, as cpu_block has it. */
+struct steps {
+    uint32_t first, known, end;
+    union sum *walk; /* into what is met next of each of the strip's rows, if they are walked along; else NULL */
+};
+
+/* Where a visit finds a sample: where the passes before have left it. */
+static const char *sample_at(const struct scan_rows *rows, uint32_t first, uint64_t row, uint64_t sample)
 {
-    int64_t stride = scan->rows->input_stride;
-    enum scand_dtype dtype = scan->rows->rule.input;
-    uint64_t length = block_length(scan->rows, b), i = 0;
+    return first > 0 ? output_at(rows, row, sample) : input_at(rows, row, sample);
+}
+
+static void strip_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b,
+                         uint32_t first)
+{
+    const struct scan_rows *rows = scan->rows;
+    int64_t stride = first > 0 ? rows->output_stride : rows->input_stride;
+    enum scand_dtype dtype = first > 0 ? rows->rule.output : rows->rule.input;
+    uint64_t length = block_length(rows, b), i = 0;
     const char *from[CPU_STRIP_ROWS];
     for (uint64_t r = 0; r < strip->count; r++)
-        from[r] = input_at(scan->rows, strip->first + r, b * ORDER_BLOCK);
+        from[r] = sample_at(rows, first, strip->first + r, b * ORDER_BLOCK);
     if (dtype == SCAND_DTYPE_F32 && side_by_side(from, strip->count))
         i = scan->build->strip_gather(scratch, from[0], stride, length);
     lines_decode(scan, dtype, scratch->lines, from, stride, strip->count, i, length);
@@ -202,42 +219,49 @@ static const union sum *carry_into(const struct scan *scan, const struct strip *
 
 #define FOR_TOTAL UINT32_MAX
 
-/* Visits block b of the strip's rows: for its total in pass `known`, with all passes known for the values, or
- * FOR_TOTAL.
- */
+/* Visits block b of the strip's rows: for its total in pass `known`, or, with all known before `end`, for the values;
+ * or, where `known` is FOR_TOTAL, for that of the row. A walk's visit does both for its pass. */
 static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b,
-                        uint32_t known)
+                        struct steps steps)
 {
     const struct scan_rows *rows = scan->rows;
-    bool last = known == rows->rule.pass_count;
-    bool narrow = is_narrow(rows);
-    bool gather = !narrow && (!input_contiguous(rows) || !is_plain(rows->rule.input));
+    const bool for_total = steps.known == FOR_TOTAL, last = steps.known == steps.end, narrow = is_narrow(rows);
+    const bool contiguous = steps.first > 0 ? output_contiguous(rows) : input_contiguous(rows);
+    bool gather = !narrow && (!contiguous || !is_plain(steps.first > 0 ? rows->rule.output : rows->rule.input));
     bool scatter = last && !narrow && (!output_contiguous(rows) || !is_plain(rows->rule.output));
     if (gather)
-        strip_gather(scan, scratch, strip, b);
-    if (coefficients_gathered(rows) && known != FOR_TOTAL)
+        strip_gather(scan, scratch, strip, b, steps.first);
+    if (coefficients_gathered(rows) && !for_total)
         coefficients_gather(scan, scratch, strip, b);
     for (uint64_t r = 0; r < strip->count; r++) {
         uint64_t row = strip->first + r;
         struct cpu_block block = {
             .rule = &rows->rule,
-            .known = known,
-            .mean = rows->rule.demean && known != FOR_TOTAL ? &strip->means[r] : NULL,
+            .first = steps.first,
+            .known = steps.known,
+            .end = steps.end,
+            .mean = rows->rule.demean && steps.first == 0 && !for_total ? &strip->means[r] : NULL,
             .narrow = narrow,
             .length = block_length(rows, b),
-            .input = gather ? scratch->lines[r] : input_at(rows, row, b * ORDER_BLOCK),
+            .input = gather ? scratch->lines[r] : sample_at(rows, steps.first, row, b * ORDER_BLOCK),
+            .walked = steps.walk,
+            .row = r,
+            .begin = b * ORDER_BLOCK,
+            .row_length = rows->length,
             .next = gather || row + 1 == scan->first + scan->count ? NULL : input_at(rows, row + 1, b * ORDER_BLOCK),
             .output = scatter ? scratch->lines[r] : output_at(rows, row, b * ORDER_BLOCK),
             .coefficients = coefficients_of(rows, scratch, row, r, b),
         };
-        for (uint32_t pass = 0; known != FOR_TOTAL && pass < known; pass++)
-            block.carries[pass] = carry_into(scan, strip, pass, r, b);
-        if (known == FOR_TOTAL)
+        for (uint32_t pass = 0; !for_total && pass < steps.known; pass++)
+            block.carries[pass] = steps.walk ? &steps.walk[r] : carry_into(scan, strip, pass, r, b);
+        if (for_total)
             scan->build->block_total(scratch, &block);
         else
             scan->build->block_run(scratch, &block);
-        if (!last)
-            strip->carries[known == FOR_TOTAL ? 0 : known][r * scan->block_count + b] = block.total;
+        if (steps.walk)
+            steps.walk[r] = block.total;
+        else if (!last)
+            strip->carries[for_total ? 0 : steps.known][r * scan->block_count + b] = block.total;
     }
     if (scatter)
         strip_scatter(scan, scratch, strip, b);
@@ -302,7 +326,7 @@ static bool is_reduction(const struct scan *scan)
 struct visit {
     struct scan *scan;
     const struct strip *strip;
-    uint32_t known;
+    struct steps steps;
 };
 
 #define ALL_WORKERS UINT_MAX
@@ -313,19 +337,20 @@ static void blocks_work(void *context, unsigned worker)
     struct visit *visit = context;
     uint64_t b;
     while ((b = atomic_fetch_add(&visit->scan->next, 1)) < visit->scan->block_count)
-        strip_visit(visit->scan, scratch_of(visit->scan, worker), visit->strip, b, visit->known);
+        strip_visit(visit->scan, scratch_of(visit->scan, worker), visit->strip, b, visit->steps);
 }
 
 static void strip_visit_all(struct scan *scan, const struct strip *strip, uint32_t known, unsigned worker)
 {
-    struct visit visit = {scan, strip, known};
+    const struct steps steps = {0, known, scan->rows->rule.pass_count, NULL};
+    struct visit visit = {scan, strip, steps};
     if (worker == ALL_WORKERS) {
         atomic_store(&scan->next, 0);
         cpu_pool_run(scan->pool, blocks_work, &visit);
         return;
     }
     for (uint64_t b = 0; b < scan->block_count; b++)
-        strip_visit(scan, scratch_of(scan, worker), strip, b, known);
+        strip_visit(scan, scratch_of(scan, worker), strip, b, steps);
 }
 
 static unsigned worker_count(const struct scan *scan)
@@ -380,14 +405,15 @@ static void bundle_rows(struct cpu_bundle *bundle, const struct scan_rows *rows,
 {
     const int64_t input_stride = rows->input_outer_strides[rows->outer_rank - 1];
     const int64_t output_stride = rows->output_outer_strides[rows->outer_rank - 1];
-    for (uint64_t r = 1; r < bundle->count; r++)
-        if (r < in_step) {
-            bundle->input[r] = bundle->input[r - 1] + input_stride;
-            bundle->output[r] = bundle->output[r - 1] + output_stride;
-        } else {
-            bundle->input[r] = input_at(rows, row + r, 0);
-            bundle->output[r] = output_at(rows, row + r, 0);
-        }
+    const uint64_t near = bundle->count < in_step ? bundle->count : in_step;
+    for (uint64_t r = 1; r < near; r++) {
+        bundle->input[r] = bundle->input[0] + (int64_t)r * input_stride;
+        bundle->output[r] = bundle->output[0] + (int64_t)r * output_stride;
+    }
+    for (uint64_t r = near; r < bundle->count; r++) {
+        bundle->input[r] = input_at(rows, row + r, 0);
+        bundle->output[r] = output_at(rows, row + r, 0);
+    }
 }
 
 /* Bytes from the strip's rows to the next strip's, if those come soon in memory; `in_step` as above. */
@@ -423,6 +449,19 @@ static void strip_bundles(const struct scan *scan, const struct strip *strip, un
     }
 }
 
+/* Each pass in its order: a carry depends on totals of blocks that have been met. What it leaves is stored in the
+ * output, which the next one reads. */
+static void strip_walk(const struct scan *scan, const struct strip *strip, unsigned worker)
+{
+    const struct scan_rule *rule = &scan->rows->rule;
+    union sum carries[CPU_STRIP_ROWS] = {0};
+    for (uint32_t pass = 0; pass < rule->pass_count; pass++)
+        for (uint64_t i = 0; i < scan->block_count; i++) {
+            uint64_t b = rule->passes[pass] == SCAND_PASS_BACKWARD ? scan->block_count - 1 - i : i;
+            strip_visit(scan, scratch_of(scan, worker), strip, b, (struct steps){pass, pass + 1, pass + 1, carries});
+        }
+}
+
 static void strip_work(struct scan *scan, struct strip *strip, unsigned worker)
 {
     if (scan->bundled) {
@@ -438,6 +477,10 @@ static void strip_work(struct scan *scan, struct strip *strip, unsigned worker)
     }
     if (scan->rows->rule.demean)
         strip_means(scan, strip);
+    if (scan->walked) {
+        strip_walk(scan, strip, worker);
+        return;
+    }
     for (uint32_t known = scan->block_count > 1 ? 0 : pass_count; known <= pass_count; known++) {
         strip_visit_all(scan, strip, known, worker);
         if (known < pass_count)
@@ -477,6 +520,21 @@ static uint64_t bundle_rows_max(const struct scan *scan)
     return share < PANEL_ROWS_MAX ? share : PANEL_ROWS_MAX;
 }
 
+/* Whether strips are for a thread each. */
+static bool has_strips(const struct scan *scan)
+{
+    return worker_count(scan) == 1 || scan->block_count == 1 || scan->bundled ||
+           scan->strip_count >= worker_count(scan);
+}
+
+/* A row of several blocks by one thread, where the output can hold what passes leave. */
+static bool is_walked(const struct scan *scan)
+{
+    const struct scan_rule *rule = &scan->rows->rule;
+    return scan->block_count > 1 && scan->rows->length <= CPU_LANES_LENGTH && has_strips(scan) && !is_reduction(scan) &&
+           rule->op != SCAND_OPERATOR_AFFINE && cpu_is_direct(rule);
+}
+
 static void scan_plan(struct scan *scan)
 {
     const struct scan_rows *rows = scan->rows;
@@ -488,6 +546,7 @@ static void scan_plan(struct scan *scan)
     scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
     uint64_t strip_samples = scan->strip_rows * rows->length;
     scan->item_strips = strip_samples < ITEM_SAMPLES ? ITEM_SAMPLES / strip_samples : 1;
+    scan->walked = is_walked(scan);
     scan->worker_sums =
         rows->rule.pass_count * scan->strip_rows * scan->block_count + tree_workspace(scan->block_count);
 }
@@ -503,7 +562,7 @@ static int scan_allocate(struct scan *scan)
 static void scan_share_out(struct scan *scan)
 {
     unsigned workers = worker_count(scan);
-    if (workers > 1 && scan->block_count > 1 && scan->strip_count < workers && !scan->bundled)
+    if (!has_strips(scan))
         scan_by_blocks(scan);
     else if (workers > 1 && scan->strip_count > scan->item_strips)
         cpu_pool_run(scan->pool, strips_work, scan);

@@ -65,7 +65,7 @@ struct maps {
 };
 
 #define CPU_LEAVES       (ORDER_BLOCK / ORDER_LEAF) /* of a block */
-#define CPU_LANES_MAX 256 /* vectors of rows side by side */
+#define CPU_LANES_MAX    256                        /* vectors of rows side by side */
 #define CPU_LANES_LEVELS 5                          /* of the order above samples, for rows of up to: */
 #define CPU_LANES_LENGTH ((uint64_t)ORDER_BLOCK * ORDER_FAN * ORDER_FAN * ORDER_FAN)
 
@@ -114,12 +114,13 @@ struct cpu_scratch {
 };
 
 /*
- * A block of a row. The carries into it are known for the first `known` passes, which are run; of the next pass only
- * the total is computed. When all are known there is no next pass, and the values are written.
+ * A block of a row, and passes over it: from `first`, of which the input is what the passes before have left, to before
+ * `end`. The carries into the block are known for those before `known`, which are run; of the next one only the total
+ * is computed. When all are known there is no next pass, and the values are written.
  */
 struct cpu_block {
     const struct scan_rule *rule;
-    uint32_t known;
+    uint32_t first, known, end;
     const union sum *carries[SCAND_PASSES_MAX]; /* NULL where the block is the first of the pass */
     uint64_t length;                            /* 1 to ORDER_BLOCK */
     const void *input;                          /* contiguous, of any alignment: f32, or 8 bytes for other classes */
@@ -128,7 +129,12 @@ struct cpu_block {
     const double *mean;                         /* to be taken from the samples, or NULL */
     bool narrow;                                /* samples and values are integers of 4 bytes: cpu_is_narrow */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
-    union sum total;                            /* result */
+    /* Where a thread goes along rows, with `first` as the only pass: which of them this is, its length, and where the
+     * block begins. The total is the carry into what comes next, and that into this one is given even where there is
+     * none. */
+    bool walked;
+    uint64_t row, begin, row_length;
+    union sum total; /* result: of the last pass of which it is computed */
 };
 
 /* Whether only 32 bits of integers need be computed: sums and products wrap. */

@@ -314,7 +314,7 @@ INLINE void f32_transpose(char *to, int64_t to_stride, const char *from, int64_t
 }
 
 /* The same of words of 8 bytes. */
-INLINE void f64_transpose(char *to, int64_t to_stride, const char *from, int64_t from_stride)
+INLINE void f64_transpose(char *to, int64_t to_stride, const char *from, int64_t from_stride, int one_nan)
 {
     f32_vector row[F64_LANES];
 #pragma GCC unroll 8
@@ -323,5 +323,5 @@ INLINE void f64_transpose(char *to, int64_t to_stride, const char *from, int64_t
     f64_square(row);
 #pragma GCC unroll 8
     for (int i = 0; i < F64_LANES; i++)
-        f32_store(to + i * to_stride, row[i]);
+        f32_store(to + i * to_stride, one_nan ? (f32_vector)f64_one_nan((f64_vector)row[i]) : row[i]);
 }

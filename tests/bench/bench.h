@@ -9,7 +9,7 @@
 
 #include "tests/server.h"
 
-#define BENCH_ROWS_MAX    256
+#define BENCH_ROWS_MAX    512
 #define BENCH_DEVICES_MAX 8
 
 enum bench_sameness { BENCH_NOT_COMPARED, BENCH_SAME, BENCH_DIFFERENT };

@@ -1,5 +1,6 @@
 /*
- * The CPU path on one thread against the plain loops of plain.c: rows short and long, columns, other dtypes.
+ * The CPU path on one thread against the plain loops of plain.c on one: rows short and long, columns, other dtypes.
+ * Last, one long row, which threads share and a serial loop leaves to one of them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #define RUNS       11
 #define PLAIN_NAME "the compiler's serial loop"
 
-static const uint64_t lengths[] = {8, 16, 32, 100, 512, 1000, 10000, 1000000};
+static const uint64_t lengths[] = {8, 16, 32, 100, 512, 1000, 10000, 20000, 1000000};
 
 static const struct kind {
     enum scand_dtype dtype;
@@ -37,7 +38,8 @@ static const struct kind {
 };
 
 struct shapes {
-    struct cpu_pool *pool; /* of this thread alone */
+    struct cpu_pool *pool;
+    double (*now_ms)(void);
     void *input, *output, *sums;
 };
 
@@ -66,7 +68,7 @@ static struct scan_rows rows_of(const struct shapes *shapes, const struct kind *
     };
 }
 
-/* Only turns of this thread on the processor count, not those of others. */
+/* Only turns of this thread on the processor count, not those of others: for what one thread does. */
 static double thread_ms(void)
 {
     struct timespec now;
@@ -88,14 +90,14 @@ static int shape_measure(const struct shapes *shapes, const struct kind *kind, u
     double plain_ms = 1e30;
     row->milliseconds = 1e30;
     for (int i = 0; i < RUNS; i++) {
-        double start = thread_ms();
+        double start = shapes->now_ms();
         plain(shapes->input, shapes->output, shapes->sums, count, length);
-        double middle = thread_ms();
+        double middle = shapes->now_ms();
         int error = scan_cpu(shapes->pool, &rows, 0, count);
         if (error)
             return error;
         plain_ms = least(plain_ms, middle - start);
-        row->milliseconds = least(row->milliseconds, thread_ms() - middle);
+        row->milliseconds = least(row->milliseconds, shapes->now_ms() - middle);
     }
     row->share = plain_ms / row->milliseconds;
     snprintf(row->shape, sizeof(row->shape), "%llu x %llu", (unsigned long long)count, (unsigned long long)length);
@@ -117,35 +119,58 @@ static void fill(const struct shapes *shapes, enum scand_dtype dtype)
     }
 }
 
-static int shapes_measure(const struct shapes *shapes, struct bench_table *table)
+static int kind_measure(const struct shapes *shapes, const struct kind *kind, const char *threads, uint64_t length,
+                        struct bench_table *table)
 {
     static const char *const words[] = {
 #define X(NAME, WORD) WORD,
         SCAND_ACCUMULATORS(X)
 #undef X
     };
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+    struct bench_row row = {.against = PLAIN_NAME, .target = 1};
+    snprintf(row.name, sizeof(row.name), "CPU sum fb %s %s", threads, kind->name);
+    snprintf(row.accumulator, sizeof(row.accumulator), "%s", words[kind->accumulator]);
+    int error = shape_measure(shapes, kind, length, &row);
+    if (!error)
+        bench_add(table, &row);
+    return error;
+}
+
+static int shapes_measure(const struct shapes *shapes, struct bench_table *table)
+{
+    int error = 0;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && !error; k++) {
         fill(shapes, kinds[k].dtype);
-        for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
-            struct bench_row row = {.against = PLAIN_NAME, .target = 1};
-            snprintf(row.name, sizeof(row.name), "CPU sum fb 1 thread %s", kinds[k].name);
-            snprintf(row.accumulator, sizeof(row.accumulator), "%s", words[kinds[k].accumulator]);
-            int error = shape_measure(shapes, &kinds[k], lengths[l], &row);
-            if (error)
-                return error;
-            bench_add(table, &row);
-        }
+        for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]) && !error; l++)
+            error = kind_measure(shapes, &kinds[k], "1 thread", lengths[l], table);
     }
-    return 0;
+    return error;
+}
+
+static int long_row_measure(const struct shapes *shapes, struct bench_table *table)
+{
+    int error = 0;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && !error; k++)
+        if (!kinds[k].columns) {
+            fill(shapes, kinds[k].dtype);
+            error = kind_measure(shapes, &kinds[k], "all threads", SAMPLES, table);
+        }
+    return error;
 }
 
 int bench_shapes(struct bench_table *table)
 {
-    struct shapes shapes = {cpu_pool_create(1), malloc(BYTES), malloc(BYTES), malloc(BYTES)};
+    struct cpu_pool *one = cpu_pool_create(1), *all = cpu_pool_create(0);
+    struct shapes shapes = {one, thread_ms, malloc(BYTES), malloc(BYTES), malloc(BYTES)};
     int error = -ENOMEM;
-    if (shapes.pool && shapes.input && shapes.output && shapes.sums)
+    if (one && all && shapes.input && shapes.output && shapes.sums)
         error = shapes_measure(&shapes, table);
-    cpu_pool_destroy(shapes.pool);
+    shapes.pool = all;
+    shapes.now_ms = bench_now_ms;
+    if (!error)
+        error = long_row_measure(&shapes, table);
+    cpu_pool_destroy(one);
+    cpu_pool_destroy(all);
     free(shapes.input);
     free(shapes.output);
     free(shapes.sums);
