@@ -164,15 +164,43 @@ static cudaError_t ragged_run(struct device *device, enum select_path path, cons
     return error;
 }
 
-bool scan_cuda_goes_together(const struct scan_rows *rows, uint64_t count)
+int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
 {
     struct device *device;
-    return device_current(&device) == cudaSuccess && select_goes_together(rows, count, &device->base);
+    if (device_current(&device))
+        return 0;
+    switch (select_together_of(rows, count, &device->base)) {
+    case SELECT_SUMS:
+        return 1;
+    case SELECT_SCANS:
+        return 2 + scan_general_number(&rows->rule);
+    case SELECT_AFFINES:
+        return 2 + SCAN_GENERALS + scan_affine_number(rows);
+    case SELECT_REDUCTIONS:
+        return 2 + SCAN_GENERALS + SCAN_AFFINES + scan_reduce_number(&rows->rule);
+    default:
+        return 0;
+    }
 }
 
 int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream)
 {
-    return scan_together(parts, count, stream);
+    struct device *device;
+    cudaError_t error = device_current(&device);
+    if (error)
+        return error;
+    switch (select_together_of(parts->rows, parts->count, &device->base)) {
+    case SELECT_SUMS:
+        return scan_together(parts, count, stream);
+    case SELECT_SCANS:
+        return scan_general_together(&device->base, parts, count, stream);
+    case SELECT_AFFINES:
+        return scan_affine_together(parts, count, stream);
+    case SELECT_REDUCTIONS:
+        return scan_reduce_together(parts, count, stream);
+    default:
+        return cudaErrorInvalidValue;
+    }
 }
 
 const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count)

@@ -42,13 +42,14 @@ struct scan_part {
     uint64_t first, count;
 };
 
-#define SCAN_TOGETHER 16 /* parts that one launch takes */
+#define SCAN_TOGETHER 16 /* parts of one call */
 
-/* Whether `count` of these rows may be among the parts of scan_cuda_together: few short ones, sums of samples of
- * 4 bytes. */
-bool scan_cuda_goes_together(const struct scan_rows *rows, uint64_t count);
+/* With which others `count` of these rows may be parts of one scan_cuda_together: those of the same number from 1 on,
+ * which few short rows have; 0: with none. */
+int scan_cuda_group(const struct scan_rows *rows, uint64_t count);
 
-/* As scan_cuda for each of up to SCAN_TOGETHER parts, but with one launch for all, which need no workspace. */
+/* As scan_cuda for each of up to SCAN_TOGETHER parts of one group, but with one launch for all or, of larger
+ * descriptions, two. They need no workspace. */
 int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream);
 
 /* How it would scan them: a word of select.h's list, or "" where scan_cuda would fail at once. */

@@ -37,13 +37,29 @@ static const struct affine_variant affine_f64 = variant<double>(EACH(double, flo
 static const struct affine_variant affine_f2 = variant<struct f2>(EACH(struct f2, float), EACH(struct f2, double));
 static const struct affine_variant affine_exact = variant<uint64_t>(NULL, EACH(uint64_t, uint64_t));
 
-static const struct affine_variant *variant_of(const struct scan_rule *rule)
+static const struct affine_variant *const variants[] = {&affine_f32, &affine_f64, &affine_f2, &affine_exact};
+
+static int variant_number(const struct scan_rule *rule)
 {
     if (codec_is_integer(rule->input))
-        return &affine_exact;
-    return rule->accumulator == SCAND_ACCUMULATOR_F32   ? &affine_f32
-           : rule->accumulator == SCAND_ACCUMULATOR_F64 ? &affine_f64
-                                                        : &affine_f2;
+        return 3;
+    return rule->accumulator == SCAND_ACCUMULATOR_F32 ? 0 : rule->accumulator == SCAND_ACCUMULATOR_F64 ? 1 : 2;
+}
+
+static const struct affine_variant *variant_of(const struct scan_rule *rule)
+{
+    return variants[variant_number(rule)];
+}
+
+static enum factors factors_of(const struct scan_rows *rows)
+{
+    const bool narrow = codec_class(rows->rule.coefficients) == SCAND_CLASS_F32;
+    return !rows->coefficients ? FACTORS_ONE : narrow ? FACTORS_NARROW : FACTORS_WIDE;
+}
+
+int scan_affine_number(const struct scan_rows *rows)
+{
+    return variant_number(&rows->rule) * FACTORS_COUNT + factors_of(rows);
 }
 
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule)
@@ -53,7 +69,6 @@ uint64_t scan_affine_sum_bytes(const struct scan_rule *rule)
 
 cudaError_t scan_affine_load(int shared_max)
 {
-    const struct affine_variant *const variants[] = {&affine_f32, &affine_f64, &affine_f2, &affine_exact};
     cudaError_t error = cudaSuccess;
     for (int v = 0; v < 4 && !error; v++) {
         for (int i = 0; i < FACTORS_COUNT && !error; i++)
@@ -114,18 +129,48 @@ static struct affine_plan plan_of(const struct scan_rows *rows, uint64_t first, 
     return plan;
 }
 
-static cudaError_t launch(const void *kernel, uint32_t number_bytes, int processors, struct affine_plan *plan,
-                          cudaStream_t stream)
+static size_t shared_bytes_of(const struct affine_variant *variant, int warps)
+{
+    return (size_t)warps * AFFINE_STAGE * variant->number_bytes;
+}
+
+static cudaError_t launch(const void *kernel, const struct affine_variant *variant, int processors,
+                          const struct affine_plan *plan, cudaStream_t stream)
 {
     const int warps = scan_warps(plan->length);
-    const size_t shared_bytes = (size_t)warps * AFFINE_STAGE * number_bytes;
+    const size_t shared_bytes = shared_bytes_of(variant, warps);
     int resident = 0;
     cudaError_t error = scan_kernel_resident(kernel, warps * WARP, shared_bytes, &resident);
     if (error || resident == 0)
         return error ? error : cudaErrorNotSupported;
-    void *arguments[] = {plan};
-    return scan_kernel_launch(kernel, scan_least((uint64_t)processors * resident, plan->items), warps * WARP, arguments,
-                              shared_bytes, stream);
+    struct part_list<struct affine_plan> parts;
+    parts.ends[0] = (uint32_t)scan_least((uint64_t)processors * resident, plan->items);
+    parts.plans[0] = *plan;
+    void *arguments[] = {&parts};
+    return scan_kernel_launch(kernel, parts.ends[0], warps * WARP, arguments, shared_bytes, stream);
+}
+
+static cudaError_t launch_parts(const struct scan_part *first, unsigned count, cudaStream_t stream)
+{
+    const struct affine_variant *variant = variant_of(&first->rows->rule);
+    struct part_list<struct affine_plan> parts;
+    uint32_t blocks = 0;
+    int warps = 1;
+    for (unsigned i = 0; i < count; i++) {
+        parts.plans[i] = plan_of(first[i].rows, first[i].first, first[i].count, NULL);
+        parts.ends[i] = blocks += (uint32_t)first[i].count;
+        warps = scan_warps(first[i].rows->length) > warps ? scan_warps(first[i].rows->length) : warps;
+    }
+    void *arguments[] = {&parts};
+    return scan_kernel_launch(variant->kernels[factors_of(first->rows)], blocks, warps * WARP, arguments,
+                              shared_bytes_of(variant, warps), stream);
+}
+
+cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
+{
+    return scan_parts_each(
+        parts, count, part_list<struct affine_plan>::most,
+        [&](const struct scan_part *first, unsigned taken) { return launch_parts(first, taken, stream); });
 }
 
 static cudaError_t scan_any(const struct scan_rows *rows, uint64_t first, uint64_t count, int processors,
@@ -133,11 +178,10 @@ static cudaError_t scan_any(const struct scan_rows *rows, uint64_t first, uint64
 {
     const struct scan_rule *rule = &rows->rule;
     const struct affine_variant *variant = variant_of(rule);
-    const bool narrow = codec_class(rule->coefficients) == SCAND_CLASS_F32;
-    const void *kernel = variant->kernels[!rows->coefficients ? FACTORS_ONE : narrow ? FACTORS_NARROW : FACTORS_WIDE];
+    const void *kernel = variant->kernels[factors_of(rows)];
     struct affine_plan plan = plan_of(rows, first, count, totals);
     return scan_with_carries(&variant->carries, &plan, workspace, stream,
-                             [&] { return launch(kernel, variant->number_bytes, processors, &plan, stream); });
+                             [&] { return launch(kernel, variant, processors, &plan, stream); });
 }
 
 /* Contiguous rows with one coefficient, of which `resident` thread blocks fit a processor. A mean of one order block is

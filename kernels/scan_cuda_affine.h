@@ -5,10 +5,18 @@
 #define KERNELS_SCAN_CUDA_AFFINE_H
 
 #include "kernels/scan.h"
+#include "kernels/scan_cuda.h"
 #include "kernels/scan_cuda_launch.h"
 
 /* Loads the kernels on the current device. */
 cudaError_t scan_affine_load(int shared_max);
+
+/* The number of the kernel for any layout that these rows take. */
+#define SCAN_AFFINES 12
+int scan_affine_number(const struct scan_rows *rows);
+
+/* Queues scans that select_together_of calls affine and that take the same such kernel, which needs no workspace. */
+cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
 
 /* Bytes of what is kept of an order block for each pass. */
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);

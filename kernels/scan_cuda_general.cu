@@ -12,13 +12,13 @@
 #include "kernels/scan_cuda_carries.h"
 
 struct general {
-    const void *kernels[2]; /* general_kernel, the second fetches ahead */
+    const void *kernels[2]; /* general_kernel, general_ahead_kernel */
     struct scan_carries carries;
 };
 
 template <class Narrow, class Wide = Narrow> static constexpr struct general general_by()
 {
-    return {{(const void *)general_kernel<Narrow, Wide, false>, (const void *)general_kernel<Narrow, Wide, true>},
+    return {{(const void *)general_kernel<Narrow, Wide>, (const void *)general_ahead_kernel<Narrow, Wide>},
             {{(const void *)carries_kernel<Narrow, false>, (const void *)carries_kernel<Narrow, true>},
              sizeof(typename Narrow::sum)}};
 }
@@ -30,9 +30,9 @@ template <class Narrow, class Wide = Narrow> static constexpr struct general gen
 #define F64(OP)   general_real<double, OP>
 #define WHOLE(OP) general_whole<OP>
 
-enum { GENERAL_F32 = 0, GENERAL_F64 = 4, GENERAL_WHOLE = 8, GENERAL_F2 = 12, GENERALS = 14 };
+enum { GENERAL_F32 = 0, GENERAL_F64 = 4, GENERAL_WHOLE = 8, GENERAL_F2 = 12 };
 
-static const struct general generals[GENERALS] = {
+static const struct general generals[SCAN_GENERALS] = {
     OPERATORS(F32),
     OPERATORS(F64),
     OPERATORS(WHOLE),
@@ -41,15 +41,20 @@ static const struct general generals[GENERALS] = {
 };
 
 /* max and min change no value: they work in the type of the samples, whatever the accumulator. */
-static const struct general *general_of(const struct scan_rule *rule)
+int scan_general_number(const struct scan_rule *rule)
 {
     bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
     bool f64 = compares ? codec_class(rule->input) == SCAND_CLASS_F64 : rule->accumulator == SCAND_ACCUMULATOR_F64;
     if (codec_is_integer(rule->input))
-        return &generals[GENERAL_WHOLE + rule->op];
+        return GENERAL_WHOLE + rule->op;
     if (!compares && rule->accumulator == SCAND_ACCUMULATOR_F2)
-        return &generals[GENERAL_F2 + rule->op];
-    return &generals[(f64 ? GENERAL_F64 : GENERAL_F32) + rule->op];
+        return GENERAL_F2 + rule->op;
+    return (f64 ? GENERAL_F64 : GENERAL_F32) + rule->op;
+}
+
+static const struct general *general_of(const struct scan_rule *rule)
+{
+    return &generals[scan_general_number(rule)];
 }
 
 /* The one that adds up f64, for means. */
@@ -67,7 +72,7 @@ uint64_t scan_general_sum_bytes(const struct scan_rule *rule)
 cudaError_t scan_general_load(int shared_max)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < GENERALS && !error; i++) {
+    for (int i = 0; i < SCAN_GENERALS && !error; i++) {
         size_t shared_bytes = 0;
         for (int ahead = 0; ahead < 2 && !error; ahead++)
             error = scan_kernel_load_most(generals[i].kernels[ahead], shared_max, &shared_bytes);
@@ -125,9 +130,44 @@ static cudaError_t launch(struct scan_device *device, const struct general *gene
     error = scan_progress_of(device, warps, stream, &scan->progress);
     if (error)
         return error;
-    void *arguments[] = {plan};
-    return scan_kernel_launch(kernel, scan_least((uint64_t)device->processors * resident, scan->items), warps * WARP,
-                              arguments, shared_bytes, stream);
+    const uint64_t grid = scan_least((uint64_t)device->processors * resident, scan->items);
+    struct part_list<struct general_plan> parts;
+    void *arguments[] = {scan->ahead ? (void *)plan : &parts};
+    if (!scan->ahead) {
+        parts.ends[0] = (uint32_t)grid;
+        parts.plans[0] = *plan;
+    }
+    return scan_kernel_launch(kernel, grid, warps * WARP, arguments, shared_bytes, stream);
+}
+
+static cudaError_t launch_parts(const struct scan_device *device, const struct scan_part *first, unsigned count,
+                                cudaStream_t stream)
+{
+    struct part_list<struct general_plan> parts;
+    uint32_t blocks = 0;
+    int warps = 1, room = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct scan_rows *rows = first[i].rows;
+        const struct scan_plan scan = scan_plan_of(rows, first[i].first, first[i].count);
+        struct general_plan *plan = &parts.plans[i];
+        *plan = scan_general_plan_of(device, &rows->rule, &scan, NULL);
+        plan->scan.ahead = false;
+        plan->scan.room = room_of(plan);
+        parts.ends[i] = blocks += (uint32_t)first[i].count;
+        warps = scan_warps(rows->length) > warps ? scan_warps(rows->length) : warps;
+        room = plan->scan.room > room ? plan->scan.room : room;
+    }
+    void *arguments[] = {&parts};
+    return scan_kernel_launch(general_of(&first->rows->rule)->kernels[0], blocks, warps * WARP, arguments,
+                              (size_t)warps * room * SLOT_BYTES, stream);
+}
+
+cudaError_t scan_general_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
+                                  cudaStream_t stream)
+{
+    return scan_parts_each(
+        parts, count, part_list<struct general_plan>::most,
+        [&](const struct scan_part *first, unsigned taken) { return launch_parts(device, first, taken, stream); });
 }
 
 /* Of the rows' blocks first, and then of the levels above. */

@@ -6,10 +6,19 @@
 
 #include "kernels/cuda/scan.cuh"
 #include "kernels/scan.h"
+#include "kernels/scan_cuda.h"
 #include "kernels/scan_cuda_launch.h"
 
 /* Loads the kernels on the current device. */
 cudaError_t scan_general_load(int shared_max);
+
+/* The number of the kernel that a rule takes. */
+#define SCAN_GENERALS 14
+int scan_general_number(const struct scan_rule *rule);
+
+/* Queues scans that select_together_of calls general ones and that take the same kernel, which needs no workspace. */
+cudaError_t scan_general_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
+                                  cudaStream_t stream);
 
 /* Bytes of what is kept of an order block for each pass. */
 uint64_t scan_general_sum_bytes(const struct scan_rule *rule);

@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "kernels/scan_cuda.h"
 #include "kernels/select.h"
 #include "kernels/streams.h"
 
@@ -46,6 +47,16 @@ cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes);
 
 cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
                                cudaStream_t stream);
+
+/* Has launch(parts, count) take as many parts at a time as it can. */
+template <class Launch>
+static cudaError_t scan_parts_each(const struct scan_part *parts, unsigned count, unsigned most, Launch launch)
+{
+    cudaError_t error = cudaSuccess;
+    for (unsigned i = 0; i < count && !error; i += most)
+        error = launch(parts + i, count - i < most ? count - i : most);
+    return error;
+}
 
 /* For other calls that a file makes itself. */
 static inline cudaError_t scan_cleared(cudaError_t error)

@@ -15,10 +15,10 @@
 #define BLOCKS_EACH  4 /* of thread blocks for a processor there are at least so many, if there is work for them */
 #define GRID_LARGEST INT32_MAX
 
-/* A kernel that reads words of so many bytes, its fellows for long rows and for short ones, and what makes results of
- * their totals. */
+/* A kernel that reads words of so many bytes, its fellows for long rows, for short ones and for several reductions, and
+ * what makes results of their totals. */
 struct reducer {
-    const void *kernel, *long_kernel, *short_kernel, *finisher;
+    const void *kernel, *long_kernel, *short_kernel, *together_kernel, *finisher;
     int bytes, warps;
     size_t shared_bytes, long_shared_bytes;
 };
@@ -28,6 +28,7 @@ template <class Sum, int Bytes, class Total = Sum> static constexpr struct reduc
     return {(const void *)reduce_kernel<Sum, Bytes, REDUCE_STAGES>,
             (const void *)reduce_kernel<Sum, Bytes, REDUCE_STAGES_LONG>,
             (const void *)reduce_short_kernel<Sum, Bytes>,
+            (const void *)reduce_together_kernel<Sum, Bytes>,
             (const void *)reduce_finish_kernel<Total>,
             Bytes,
             REDUCE_WARPS(Bytes),
@@ -46,18 +47,11 @@ enum { REDUCER_SUM, REDUCER_MAX, REDUCER_MIN, REDUCER_SQUARES };
         reducer_by<general_real<T, SCAND_OPERATOR_MIN>, BYTES>(),  \
         reducer_by<sum_squares, BYTES, general_real<double, SCAND_OPERATOR_SUM>>()
 
-enum {
-    REDUCERS_F32 = 0,
-    REDUCERS_HALF = 4,
-    REDUCERS_F64 = 8,
-    REDUCERS_WHOLE_4 = 12,
-    REDUCERS_WHOLE_8 = 15,
-    REDUCERS = 18
-};
-static const struct reducer reducers[REDUCERS] = {REALS(float, 4), REALS(float, 2), REALS(double, 8), WHOLES(4),
-                                                  WHOLES(8)};
+enum { REDUCERS_F32 = 0, REDUCERS_HALF = 4, REDUCERS_F64 = 8, REDUCERS_WHOLE_4 = 12, REDUCERS_WHOLE_8 = 15 };
+static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4), REALS(float, 2), REALS(double, 8), WHOLES(4),
+                                                       WHOLES(8)};
 
-static const struct reducer *reducer_of(const struct scan_rule *rule)
+int scan_reduce_number(const struct scan_rule *rule)
 {
     const uint32_t bytes = codec_bytes(rule->input);
     int which = rule->op == SCAND_OPERATOR_MAX    ? REDUCER_MAX
@@ -65,8 +59,13 @@ static const struct reducer *reducer_of(const struct scan_rule *rule)
                 : reduce_squares(rule->reduction) ? REDUCER_SQUARES
                                                   : REDUCER_SUM;
     if (codec_is_integer(rule->input))
-        return &reducers[which + (bytes == 8 ? REDUCERS_WHOLE_8 : REDUCERS_WHOLE_4)];
-    return &reducers[which + (bytes == 8 ? REDUCERS_F64 : bytes == 2 ? REDUCERS_HALF : REDUCERS_F32)];
+        return which + (bytes == 8 ? REDUCERS_WHOLE_8 : REDUCERS_WHOLE_4);
+    return which + (bytes == 8 ? REDUCERS_F64 : bytes == 2 ? REDUCERS_HALF : REDUCERS_F32);
+}
+
+static const struct reducer *reducer_of(const struct scan_rule *rule)
+{
+    return &reducers[scan_reduce_number(rule)];
 }
 
 /* Besides there are a few bytes that a kernel has anyway. */
@@ -78,12 +77,14 @@ static bool has_room(const struct scan_device *device, const struct reducer *red
 cudaError_t scan_reduce_load(const struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < REDUCERS && !error; i++) {
+    for (int i = 0; i < SCAN_REDUCERS && !error; i++) {
         error = scan_kernel_share(reducers[i].kernel, reducers[i].shared_bytes);
         if (!error && has_room(device, &reducers[i]))
             error = scan_kernel_share(reducers[i].long_kernel, reducers[i].long_shared_bytes);
         if (!error)
             error = scan_kernel_share(reducers[i].short_kernel, reducers[i].shared_bytes);
+        if (!error)
+            error = scan_kernel_share(reducers[i].together_kernel, reducers[i].shared_bytes);
         if (!error)
             error = scan_kernel_load(reducers[i].finisher);
     }
@@ -144,12 +145,24 @@ static cudaError_t short_run(const struct scan_device *device, const struct redu
 }
 
 /* A row, or an order block of one, is for a warp; for more of them, where it is long enough for each. */
+static int team_of(const struct reducer *reducer, int tiles)
+{
+    int team = 1;
+    while (2 * team <= reducer->warps && 2 * team * TEAM_TILES <= tiles)
+        team *= 2;
+    return team;
+}
+
+static int tiles_of(uint64_t length)
+{
+    return (int)parts_of(scan_least(length, ORDER_BLOCK), ORDER_TILE);
+}
+
 static cudaError_t teams_run(const struct scan_device *device, const struct reducer *reducer, struct reduce_plan *plan,
                              uint64_t length, cudaStream_t stream)
 {
-    const int tiles = (int)parts_of(scan_least(length, ORDER_BLOCK), ORDER_TILE);
-    while (2 * plan->team <= reducer->warps && 2 * plan->team * TEAM_TILES <= tiles)
-        plan->team *= 2;
+    const int tiles = tiles_of(length);
+    plan->team = team_of(reducer, tiles);
     const uint64_t teams = (uint64_t)(reducer->warps / plan->team);
     const int steps = tiles > plan->team ? tiles / plan->team : 1;
     const uint64_t rounds = steps < STEPS_ALONE ? STEPS / (uint64_t)steps : 1;
@@ -203,6 +216,29 @@ static cudaError_t ragged_run(const struct scan_device *device, const struct sca
             error = even_run(device, SELECT_REDUCE_TOTALS, &row, 0, 1, totals, stream);
     }
     return error;
+}
+
+static cudaError_t launch_parts(const struct scan_part *first, unsigned count, cudaStream_t stream)
+{
+    const struct reducer *reducer = reducer_of(&first->rows->rule);
+    struct part_list<struct reduce_plan> parts;
+    uint32_t blocks = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct reduce_plan *plan = &parts.plans[i];
+        *plan = plan_of(first[i].rows, first[i].first, first[i].count, NULL);
+        plan->team = team_of(reducer, tiles_of(first[i].rows->length));
+        parts.ends[i] = blocks += (uint32_t)parts_of(first[i].count, (uint64_t)(reducer->warps / plan->team));
+    }
+    void *arguments[] = {&parts};
+    return scan_kernel_launch(reducer->together_kernel, blocks, reducer->warps * WARP, arguments, reducer->shared_bytes,
+                              stream);
+}
+
+cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
+{
+    return scan_parts_each(
+        parts, count, part_list<struct reduce_plan>::most,
+        [&](const struct scan_part *first, unsigned taken) { return launch_parts(first, taken, stream); });
 }
 
 cudaError_t scan_reduce(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,

@@ -5,10 +5,18 @@
 #define KERNELS_SCAN_CUDA_REDUCE_H
 
 #include "kernels/scan.h"
+#include "kernels/scan_cuda.h"
 #include "kernels/scan_cuda_launch.h"
 
 /* Loads the kernels on the current device. */
 cudaError_t scan_reduce_load(const struct scan_device *device);
+
+/* The number of the kernels that a rule takes. */
+#define SCAN_REDUCERS 18
+int scan_reduce_number(const struct scan_rule *rule);
+
+/* Queues reductions that select_together_of calls such and that take the same kernels, which needs no workspace. */
+cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
 
 uint64_t scan_reduce_workspace_bytes(const struct scan_rows *rows, uint64_t count);
 

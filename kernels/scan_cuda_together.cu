@@ -3,7 +3,7 @@
 #include "kernels/cuda/together.cuh"
 #include "kernels/plan.h"
 
-static_assert(TILE_ROOM * SLOT_BYTES == SELECT_TOGETHER_BYTES, "what select_goes_together counts with");
+static_assert(TILE_ROOM * SLOT_BYTES == SELECT_TOGETHER_BYTES, "what select_together_of counts with");
 
 cudaError_t scan_together_load(const struct scan_device *device)
 {

@@ -131,12 +131,22 @@ bool select_is_sum(const struct scan_rule *rule)
 }
 
 /* More rows are worth a launch of a kernel of their own, which is faster. */
-bool select_goes_together(const struct scan_rows *rows, uint64_t count, const struct select_device *device)
+enum select_together select_together_of(const struct scan_rows *rows, uint64_t count,
+                                        const struct select_device *device)
 {
     const struct scan_rule *rule = &rows->rule;
-    return rule->operation == SCAND_OPERATION_SCAN && rule->algorithm == 0 && select_is_sum(rule) && !rows->offsets &&
-           rows->length > 0 && rows->length <= ORDER_BLOCK && count <= SELECT_TOGETHER_ROWS &&
-           scan_warps(rows->length) * SELECT_TOGETHER_BYTES + SELECT_DECLARED_BYTES <= device->shared_max;
+    const bool small =
+        !rows->offsets && rows->length > 0 && rows->length <= ORDER_BLOCK && count <= SELECT_TOGETHER_ROWS;
+    if (!small || rule->algorithm != 0)
+        return SELECT_ALONE;
+    if (rule->op == SCAND_OPERATOR_AFFINE)
+        return rule->demean ? SELECT_ALONE : SELECT_AFFINES; /* whose means another launch makes */
+    if (rule->operation == SCAND_OPERATION_REDUCE)
+        return SELECT_REDUCTIONS;
+    return select_is_sum(rule) &&
+                   scan_warps(rows->length) * SELECT_TOGETHER_BYTES + SELECT_DECLARED_BYTES <= device->shared_max
+               ? SELECT_SUMS
+               : SELECT_SCANS;
 }
 
 bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max)

@@ -71,8 +71,12 @@ const char *select_word(enum select_path path);
 /* Whether the kernels for sums of f32 samples know a rule: of 4-byte forms into such or f64. */
 bool select_is_sum(const struct scan_rule *rule);
 
-/* Whether `count` of these rows may share a launch with other small scans (cuda/together.cuh). */
-bool select_goes_together(const struct scan_rows *rows, uint64_t count, const struct select_device *device);
+/* With which other small jobs `count` of these rows may share a launch: sums of 4-byte forms all with each other
+ * (cuda/together.cuh), other scans, affine ones and reductions with those that have the same kernel (cuda/parts.cuh).
+ */
+enum select_together { SELECT_ALONE, SELECT_SUMS, SELECT_SCANS, SELECT_AFFINES, SELECT_REDUCTIONS };
+enum select_together select_together_of(const struct scan_rows *rows, uint64_t count,
+                                        const struct select_device *device);
 
 #define SELECT_TOGETHER_ROWS  64   /* a thread block each */
 #define SELECT_TOGETHER_BYTES 2176 /* of shared memory that a warp has */

@@ -63,54 +63,71 @@ static void batch_take(struct cuda_small *small, struct chunk_queue *launched, s
         queue_add(launched, chunk);
 }
 
-static bool goes_together(const struct chunk *chunk)
+/* Chunks that may share a launch. */
+struct group {
+    int number; /* scan_cuda_group's */
+    struct chunk_queue chunks;
+};
+
+static void group_add(struct group groups[SMALL_CHUNKS], unsigned *count, int number, struct chunk *chunk)
 {
-    return chunk->then_count == 0 && scan_cuda_goes_together(chunk->rows, chunk->count);
+    unsigned i = 0;
+    while (i < *count && groups[i].number != number)
+        i++;
+    if (i == *count)
+        groups[(*count)++] = (struct group){.number = number};
+    queue_add(&groups[i].chunks, chunk);
 }
 
-/* One launch for all, but of a single one the kernel that is the best for it. */
-static void launch_together(struct cuda_small *small, struct chunk_queue *launched, struct chunk_queue *together,
-                            cudaStream_t stream, const struct small_ops *ops, void *context)
+/* One launch for all, but of a single one the kernel that is the best for it, which may need another stream. */
+static void group_launch(struct cuda_small *small, struct chunk_queue *launched, struct group *group,
+                         cudaStream_t *stream, const struct small_ops *ops, void *context)
 {
     struct scan_part parts[SMALL_CHUNKS];
     unsigned count = 0;
-    struct chunk *chunk = together->first;
+    struct chunk *chunk = group->chunks.first;
     for (; chunk; chunk = chunk->next)
         parts[count++] = (struct scan_part){chunk->rows, chunk->first, chunk->count};
-    int status = count > 1    ? ops->run_together(context, parts, count, stream)
-                 : count == 1 ? ops->run(context, together->first, &stream)
-                              : 0;
-    while ((chunk = queue_take(together)))
+    int status =
+        count > 1 ? ops->run_together(context, parts, count, *stream) : ops->run(context, group->chunks.first, stream);
+    while ((chunk = queue_take(&group->chunks)))
         batch_take(small, launched, chunk, status);
 }
 
-/* The event is behind all that the batch has queued, of which the last may be on another stream. */
-static void batch_close(struct small_batch *batch, cudaStream_t last)
+/* The event is behind all that the batch has queued, of which some may be on another stream. */
+static void batch_close(struct small_batch *batch, cudaStream_t other)
 {
     cudaEventRecord(batch->passed, batch->stream);
-    if (last == batch->stream)
+    if (other == batch->stream)
         return;
-    cudaStreamWaitEvent(last, batch->passed, 0);
-    cudaEventRecord(batch->passed, last);
+    cudaStreamWaitEvent(other, batch->passed, 0);
+    cudaEventRecord(batch->passed, other);
 }
 
-/* A chunk whose kernel needs another stream ends its batch. */
+/* A chunk whose kernel needs another stream, which is the same for all such, ends its batch. */
 static void batch_launch(struct cuda_small *small, struct small_batch *batch, const struct small_ops *ops,
                          void *context)
 {
-    struct chunk_queue launched = {0}, together = {0};
+    struct chunk_queue launched = {0};
+    struct group groups[SMALL_CHUNKS];
     struct chunk *chunk;
+    unsigned group_count = 0;
     cudaStream_t stream = batch->stream;
     const bool several = small->waiting.first->next;
     batch->count = 0;
     while (batch->count < SMALL_CHUNKS && stream == batch->stream && (chunk = queue_take(&small->waiting))) {
+        const int number = several && chunk->then_count == 0 ? scan_cuda_group(chunk->rows, chunk->count) : 0;
         batch->count++;
-        if (several && goes_together(chunk))
-            queue_add(&together, chunk);
+        if (number)
+            group_add(groups, &group_count, number, chunk);
         else
             batch_take(small, &launched, chunk, ops->run(context, chunk, &stream));
     }
-    launch_together(small, &launched, &together, batch->stream, ops, context);
+    for (unsigned i = 0; i < group_count; i++) {
+        cudaStream_t its = batch->stream;
+        group_launch(small, &launched, &groups[i], &its, ops, context);
+        stream = its == batch->stream ? stream : its;
+    }
     batch_close(batch, stream);
     batch->chunks = launched.first;
 }

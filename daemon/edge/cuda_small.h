@@ -1,8 +1,8 @@
 /*
  * Chunks of small jobs on a CUDA device. Copying would take them longer than computing does: a kernel works on mapped
  * host memory itself. What waits is launched together, as a batch on a stream of its own, with one event behind it;
- * batches run beside each other and beside the copies of other chunks. The chunks of a batch are one launch where their
- * rules allow it, else one kernel right after the other.
+ * batches run beside each other and beside the copies of other chunks. The chunks of a batch share launches where their
+ * rules allow it, else they are one kernel right after the other.
  */
 #ifndef DAEMON_CUDA_SMALL_H
 #define DAEMON_CUDA_SMALL_H
@@ -40,7 +40,7 @@ struct cuda_small {
 struct small_ops {
     /* Queues a chunk's kernel on the stream, or on another, and returns on which. */
     int (*run)(void *context, const struct chunk *chunk, cudaStream_t *stream);
-    /* Queues one for several chunks, for which scan_cuda_goes_together holds, on the stream. */
+    /* Queues one for several chunks of a scan_cuda_group on the stream. */
     int (*run_together)(void *context, const struct scan_part *parts, unsigned count, cudaStream_t stream);
 };
 

@@ -10,6 +10,7 @@
 
 #include "kernels/codec.h"
 #include "kernels/cuda/affine_sum.cuh"
+#include "kernels/cuda/parts.cuh"
 #include "kernels/cuda/samples.cuh"
 
 /* The input, output or coefficients of all rows. */
@@ -319,14 +320,17 @@ DEVICE void affine_passes(const struct affine_plan &plan, const struct affine_it
 
 /* A thread block takes one order block after another. Shared memory: AFFINE_STAGE numbers for each warp. */
 template <class T, class Factors>
-__global__ void __launch_bounds__(ORDER_FAN *WARP) affine_kernel(const __grid_constant__ struct affine_plan plan)
+__global__ void __launch_bounds__(ORDER_FAN *WARP)
+    affine_kernel(const __grid_constant__ struct part_list<struct affine_plan> parts)
 {
     extern __shared__ uint4 stages[];
     __shared__ struct affine_item item;
     __shared__ tile_sums<affine_sum<T>> shared;
+    const int number = part_number(parts);
+    const struct affine_plan &plan = parts.plans[number];
     const int warp = warp_index();
     uint4 *stage = stages + warp * (AFFINE_STAGE * (int)sizeof(T) / SLOT_BYTES);
-    for (uint64_t index = blockIdx.x; index < plan.items; index += gridDim.x) {
+    for (uint64_t index = blockIdx.x - part_begin(parts, number); index < plan.items; index += gridDim.x) {
         if (threadIdx.x == 0)
             item = affine_item_at(plan, index);
         __syncthreads();

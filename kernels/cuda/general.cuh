@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/general_leaf.cuh"
 #include "kernels/cuda/general_sum.cuh"
+#include "kernels/cuda/parts.cuh"
 
 /* Where warps tell each other their totals; a pass and the making of a mean take turns. */
 template <class Sum> union general_shared {
@@ -184,17 +185,16 @@ DEVICE struct scan_item general_item_at(const struct general_plan &plan, uint64_
     return item;
 }
 
-/* Takes items as scan_kernel does. Shared memory: plan.scan.room slots for each warp. */
+/* Takes items as scan_kernel does, from one on. Shared memory: plan.scan.room slots for each warp. */
 template <class Narrow, class Wide, bool Ahead>
-__global__ void REGISTERS(Ahead ? Narrow::registers : 64)
-    general_kernel(const __grid_constant__ struct general_plan plan)
+DEVICE void general_items(const struct general_plan &plan, uint64_t first)
 {
     extern __shared__ __align__(128) uint4 general_tiles[];
     __shared__ struct scan_item items[ITEMS];
     __shared__ general_shared<Narrow> shared;
     __shared__ uint64_t taken;
     if (threadIdx.x < ITEMS_AHEAD)
-        items[threadIdx.x] = general_item_at(plan, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
+        items[threadIdx.x] = general_item_at(plan, first + (uint64_t)threadIdx.x * gridDim.x);
     __syncthreads();
     const int warp = warp_index();
     uint4 *tile = general_tiles + warp * plan.scan.room;
@@ -215,6 +215,19 @@ __global__ void REGISTERS(Ahead ? Narrow::registers : 64)
     }
     if (plan.scan.progress && threadIdx.x == 0)
         scan_finish(plan.scan.progress);
+}
+
+template <class Narrow, class Wide>
+__global__ void REGISTERS(Narrow::registers) general_ahead_kernel(const __grid_constant__ struct general_plan plan)
+{
+    general_items<Narrow, Wide, true>(plan, blockIdx.x);
+}
+
+template <class Narrow, class Wide>
+__global__ void REGISTERS(64) general_kernel(const __grid_constant__ struct part_list<struct general_plan> parts)
+{
+    const int number = part_number(parts);
+    general_items<Narrow, Wide, false>(parts.plans[number], blockIdx.x - part_begin(parts, number));
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "kernels/cuda/carries.cuh"
 #include "kernels/cuda/general_sum.cuh"
 #include "kernels/cuda/halves.cuh"
+#include "kernels/cuda/parts.cuh"
 #include "kernels/cuda/short.cuh"
 #include "kernels/cuda/words.cuh"
 #include "kernels/reduce.h"
@@ -263,16 +264,16 @@ DEVICE typename Sum::sum team_gather(struct reduce_team team, typename Sum::sum 
     return shared[lane];
 }
 
+/* Those of one of so many thread blocks. */
 template <class Sum, int Bytes, int Stages>
-__global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
-    reduce_kernel(const __grid_constant__ struct reduce_plan plan)
+DEVICE void reduce_items(const struct reduce_plan &plan, unsigned block, unsigned blocks)
 {
     extern __shared__ __align__(128) uint4 reduce_stages[];
     __shared__ typename Sum::sum totals[REDUCE_WARPS(Bytes)][2][ORDER_FAN];
     const struct reduce_team team = reduce_team_of(plan);
     uint4 *stages = reduce_stages + warp_index() * Stages * WORDS_SLOTS(Bytes);
     struct reduce_step steps[Stages]; /* the one to be added up, and those on their way */
-    steps[0] = step_into(plan, team, blockIdx.x + (uint64_t)team.number * gridDim.x);
+    steps[0] = step_into(plan, team, block + (uint64_t)team.number * blocks);
     step_fetch<Bytes>(plan, steps[0], stages);
 #pragma unroll
     for (int i = 1; i < Stages - 1; i++) {
@@ -302,6 +303,23 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
         tile = Sum::zero();
         side ^= 1;
     }
+}
+
+template <class Sum, int Bytes, int Stages>
+__global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
+    reduce_kernel(const __grid_constant__ struct reduce_plan plan)
+{
+    reduce_items<Sum, Bytes, Stages>(plan, blockIdx.x, gridDim.x);
+}
+
+/* A part has as many thread blocks as it takes for each team to have one item. */
+template <class Sum, int Bytes>
+__global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
+    reduce_together_kernel(const __grid_constant__ struct part_list<struct reduce_plan> parts)
+{
+    const int number = part_number(parts);
+    const unsigned begin = part_begin(parts, number);
+    reduce_items<Sum, Bytes, REDUCE_STAGES>(parts.plans[number], blockIdx.x - begin, parts.ends[number] - begin);
 }
 
 /* Short rows, one right after the other: a warp's, those of a turn, are one stretch. */

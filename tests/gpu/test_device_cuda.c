@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "daemon/edge/devices.h"
+#include "kernels/reduce.h"
 #include "tests/check.h"
 
 #define MEMORY_BYTES ((uint64_t)192 << 20)
@@ -375,7 +376,7 @@ static void small_chunks(void)
         }
 }
 
-/* The n-th of small jobs that have little in common: most share launches, others cannot, or take the workspace. */
+/* The n-th of small jobs that have little in common: most share launches, of a few kernels. */
 static struct scan_rows mixed_rows(unsigned n, const void *input, void *output)
 {
     static const uint64_t lengths[] = {1, 37, 512, 1000, 5000, 16384};
@@ -383,11 +384,19 @@ static struct scan_rows mixed_rows(unsigned n, const void *input, void *output)
                                                           SCAND_ACCUMULATOR_F2};
     const int64_t length = (int64_t)lengths[n % 6], gap = n % 4 == 1 ? 60 : 0, step = n % 5 == 2 ? 3 : 1;
     struct scan_rule rule = make_rule(accumulators[n / 2 % 3], n % 7 == 3 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32);
-    rule.kind = n % 3 == 1 ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE;
+    rule.kind = n % 3 == 1 ? SCAND_KIND_EXCLUSIVE : n % 16 == 6 ? SCAND_KIND_HALF : SCAND_KIND_INCLUSIVE;
     rule.pass_count = 1 + n % 2;
     rule.intermediate = n % 11 == 4 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
     rule.op = n % 8 == 7 ? SCAND_OPERATOR_MAX : SCAND_OPERATOR_SUM;
     rule.demean = n % 8 == 5;
+    if (n % 8 == 2)
+        rule = reduce_rule(n % 16 == 2 ? SCAND_REDUCTION_RMS : SCAND_REDUCTION_MIN, SCAND_DTYPE_F32, SCAND_DTYPE_F32);
+    if (n % 8 == 4) {
+        rule.op = SCAND_OPERATOR_AFFINE;
+        rule.coefficient = 0.9;
+    }
+    if (n % 8 == 3)
+        rule.input = rule.output = SCAND_DTYPE_I32;
     const int64_t row = step * length + gap;
     const struct layout layout = {"mixed", (uint64_t)length,  1, {1 + n % 3}, {row}, {row}, step,
                                   step,    n % 4 == 2 ? 1 : 0};
@@ -397,30 +406,29 @@ static struct scan_rows mixed_rows(unsigned n, const void *input, void *output)
 #define MIXED_JOBS  48
 #define MIXED_BYTES ((uint64_t)2 << 20)
 
+typedef struct scan_rows small_job(unsigned n, const void *input, void *output);
+
 /* All at once; what is done has its bits by then. */
-static void small_chunks_of_many_rules(void)
+static void check_small_jobs(small_job *make, unsigned count)
 {
     static struct scan_rows rows[MIXED_JOBS];
     static struct chunk chunks[MIXED_JOBS];
-    const char *missing = set_up();
-    if (missing)
-        SKIP(missing);
-    memset(output_memory, 0xa5, MEMORY_BYTES);
-    memset(expected_memory, 0xa5, MEMORY_BYTES);
-    for (unsigned i = 0; i < MIXED_JOBS; i++) {
+    memset(output_memory, 0xa5, count * MIXED_BYTES);
+    memset(expected_memory, 0xa5, count * MIXED_BYTES);
+    for (unsigned i = 0; i < count; i++) {
         const uint64_t at = i * MIXED_BYTES;
-        struct scan_rows expected = mixed_rows(i, input_memory + at, expected_memory + at);
+        struct scan_rows expected = make(i, input_memory + at, expected_memory + at);
         scan_reference(&expected, 0, expected.row_count);
-        rows[i] = mixed_rows(i, input_memory + at, output_memory + at);
+        rows[i] = make(i, input_memory + at, output_memory + at);
         chunks[i] = (struct chunk){.rows = &rows[i],
                                    .count = rows[i].row_count,
                                    .input = host_span(input_memory),
                                    .output = host_span(output_memory),
                                    .small = true};
     }
-    for (unsigned i = 0; i < MIXED_JOBS; i++)
+    for (unsigned i = 0; i < count; i++)
         REQUIRE(device->ops->start(device, &chunks[i]) == 0);
-    for (unsigned left = MIXED_JOBS; left > 0;) {
+    for (unsigned left = count; left > 0;) {
         const struct chunk *done = device->ops->finish(device, 1000);
         if (!done)
             continue;
@@ -429,6 +437,33 @@ static void small_chunks_of_many_rules(void)
         CHECK(memcmp(output_memory + at, expected_memory + at, MIXED_BYTES) == 0);
         left--;
     }
+}
+
+static void small_chunks_of_many_rules(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    check_small_jobs(mixed_rows, MIXED_JOBS);
+}
+
+/* Two jobs that share no launch: a large one that takes the workspace, and one that is done long before. */
+static struct scan_rows unlike_rows(unsigned n, const void *input, void *output)
+{
+    static const struct layout sizes[] = {{"large", 16384, 1, {4}, {16384}, {16384}, 1, 1, 0},
+                                          {"little", 10, 1, {1}, {10}, {10}, 1, 1, 0}};
+    struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F32);
+    rule.demean = n == 0;
+    return make_rows(&sizes[n], rule, input, output);
+}
+
+static void small_chunks_with_a_workspace(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    for (int times = 0; times < 20; times++)
+        check_small_jobs(unlike_rows, 2);
 }
 
 /* As many launches on their way as there can be, of a kernel whose warps share out the work. */
@@ -547,6 +582,7 @@ int main(int argc, char **argv)
                                         TEST(chains),
                                         TEST(small_chains_at_once),
                                         TEST(small_chunks_of_many_rules),
+                                        TEST(small_chunks_with_a_workspace),
                                         TEST(resident),
                                         TEST(memory_is_bounded),
                                         TEST(least_memory),

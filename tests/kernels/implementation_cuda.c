@@ -85,7 +85,7 @@ static cudaError_t scan_in_parts(const struct scan_rows *rows, uint64_t first, u
     struct scan_part parts[SCAN_TOGETHER];
     unsigned part_count = 0;
     cudaError_t e = cudaSuccess;
-    if (!scan_cuda_goes_together(rows, most))
+    if (!scan_cuda_group(rows, most))
         return scan_at_once(rows, first, count, workspace);
     for (uint64_t row = first; row < end && e == cudaSuccess;) {
         uint64_t wanted = 1 + row % most, taken = wanted < end - row ? wanted : end - row;

@@ -737,21 +737,20 @@ static void small(const struct implementation *implementation)
         TEST(NAME##_affine_layouts), TEST(NAME##_affine_ragged),
 
 #define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
-#define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda)
-#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(cuda)
+#define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda) X(together)
+#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(cuda) X(together)
 
-/* What small scans of a shared launch can differ in. */
+/* What small scans of a shared launch can differ in, besides arithmetic. */
 #define TOGETHER_SUITES(NAME)         \
     SUITE(NAME, lengths)              \
     SUITE(NAME, rows_between_headers) \
     SUITE(NAME, layouts)              \
+    SUITE(NAME, dtype_layouts)        \
     SUITE(NAME, short_rows)           \
-    SUITE(NAME, rules)                \
-    SUITE(NAME, fills)                \
     SUITE(NAME, small)
-#define TOGETHER_TESTS(NAME)                                                                                \
-    TEST(NAME##_lengths), TEST(NAME##_rows_between_headers), TEST(NAME##_layouts), TEST(NAME##_short_rows), \
-        TEST(NAME##_rules), TEST(NAME##_fills), TEST(NAME##_small),
+#define TOGETHER_TESTS(NAME)                                                                                   \
+    TEST(NAME##_lengths), TEST(NAME##_rows_between_headers), TEST(NAME##_layouts), TEST(NAME##_dtype_layouts), \
+        TEST(NAME##_short_rows), TEST(NAME##_small),
 
 DRIVERS(DRIVER_SUITES)
 ARITHMETICS(ARITHMETIC_SUITES)

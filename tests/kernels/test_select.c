@@ -272,31 +272,35 @@ static void shared_memory(void)
         }
 }
 
-static bool goes_together(struct rows r, uint64_t count, const struct select_device *device)
+static enum select_together together_of(struct rows r, uint64_t count, const struct select_device *device)
 {
     const struct scan_rows rows = rows_of(r);
-    return select_goes_together(&rows, count, device);
+    return select_together_of(&rows, count, device);
 }
 
-#define TOGETHER(...) goes_together((struct rows){__VA_ARGS__}, 64, &h200)
+#define TOGETHER(WITH, ...) CHECK_EQ(together_of((struct rows){__VA_ARGS__}, 64, &h200), SELECT_##WITH)
 
-static void small_scans(void)
+static void small_jobs(void)
 {
-    CHECK(TOGETHER(.length = 1));
-    CHECK(TOGETHER(.length = 16384, .accumulator = IN_F2, .wide = true, .output = F64));
-    CHECK(TOGETHER(.length = 1000, .input = IBM, .input_at = 1, .columns = true, .kind = SCAND_KIND_EXCLUSIVE));
-    CHECK(!TOGETHER(.length = 0));
-    CHECK(!TOGETHER(.length = 16385));
-    CHECK(!TOGETHER(.length = 1000, .kind = HALF));
-    CHECK(!TOGETHER(.length = 1000, .op = MAX));
-    CHECK(!TOGETHER(.length = 1000, .input = F16));
-    CHECK(!TOGETHER(.length = 1000, .demean = true));
-    CHECK(!TOGETHER(.length = 1000, .ragged = true));
-    CHECK(!TOGETHER(.length = 1000, .what = REDUCE));
-    CHECK(!TOGETHER(.length = 1000, .what = SCAN_AFFINE));
-    CHECK(!goes_together((struct rows){.length = 1000}, 65, &h200));
-    CHECK(goes_together((struct rows){.length = 14848}, 1, &t4));
-    CHECK(!goes_together((struct rows){.length = 14849}, 1, &t4));
+    TOGETHER(SUMS, .length = 1);
+    TOGETHER(SUMS, .length = 16384, .accumulator = IN_F2, .wide = true, .output = F64);
+    TOGETHER(SUMS, .length = 1000, .input = IBM, .input_at = 1, .columns = true, .kind = SCAND_KIND_EXCLUSIVE);
+    TOGETHER(SCANS, .length = 1000, .kind = HALF);
+    TOGETHER(SCANS, .length = 1000, .op = MAX);
+    TOGETHER(SCANS, .length = 1000, .input = F16);
+    TOGETHER(SCANS, .length = 1000, .demean = true);
+    TOGETHER(SCANS, .length = 16384, .input = I32, .columns = true);
+    TOGETHER(AFFINES, .length = 1000, .what = SCAN_AFFINE);
+    TOGETHER(REDUCTIONS, .length = 1000, .what = REDUCE);
+    TOGETHER(ALONE, .length = 0);
+    TOGETHER(ALONE, .length = 0, .what = REDUCE);
+    TOGETHER(ALONE, .length = 16385);
+    TOGETHER(ALONE, .length = 16385, .what = REDUCE);
+    TOGETHER(ALONE, .length = 1000, .ragged = true);
+    TOGETHER(ALONE, .length = 1000, .what = SCAN_AFFINE, .demean = true);
+    CHECK_EQ(together_of((struct rows){.length = 1000}, 65, &h200), SELECT_ALONE);
+    CHECK_EQ(together_of((struct rows){.length = 14848}, 1, &t4), SELECT_SUMS);
+    CHECK_EQ(together_of((struct rows){.length = 14849}, 1, &t4), SELECT_SCANS); /* which need less shared memory */
 }
 
 /* Which rows a call scans is no matter, nor where in memory slots begin. */
@@ -339,7 +343,7 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(rows_of_blocks),
                                     TEST(columns),
                                     TEST(all_else),
-                                    TEST(small_scans),
+                                    TEST(small_jobs),
                                     TEST(shared_memory),
                                     TEST(the_same_for_all_rows),
                                     TEST(every_path_is_reached),
