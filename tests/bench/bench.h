@@ -77,6 +77,8 @@ static inline bool service_has_gpu(const struct service *service)
 }
 
 int bench_main_job(struct bench_table *table, const struct service *service);
+/* CUDA: the same without a daemon; bench_main_job measures it, too. */
+int bench_ring(struct bench_table *table, const struct service *service);
 int bench_fresh(struct bench_table *table, const struct service *service);
 /* CUDA: the main job on memory of this process, beside pinning it. */
 int bench_memfd(struct bench_table *table, const struct service *service);

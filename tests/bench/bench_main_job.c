@@ -68,6 +68,10 @@ static int measure_main_job(struct bench_table *table, const struct service *ser
 int bench_main_job(struct bench_table *table, const struct service *service)
 {
     int r = measure_main_job(table, service, "warm main job through the daemon", false);
+#ifdef SCAND_HAVE_CUDA
+    if (!r && service_has_gpu(service))
+        r = bench_ring(table, service);
+#endif
     return r ? r : measure_main_job(table, service, "the same twice as steps of a job", true);
 }
 
