@@ -99,13 +99,23 @@ static void worker_spin(struct worker *worker, uint64_t us)
         uv_idle_start(&worker->spin, on_spin);
 }
 
+/* On device memory alone, where a chunk takes no longer than it takes the loop to fall asleep and wake. */
+static bool is_resident(const struct chunk *chunk)
+{
+    return chunk->input.place == SCAND_PLACE_DEVICE && chunk->output.place == SCAND_PLACE_DEVICE;
+}
+
 static void ops_start(void *context, struct chunk *chunk)
 {
     struct worker *worker = context;
+    struct runner *runner = &worker->runners[chunk->device->number];
+    const uint64_t spin_us = chunk->device->info.spin_us;
     if (chunk->small)
-        worker_spin(worker, chunk->device->info.spin_us);
-    worker->runners[chunk->device->number].out++;
-    runner_submit(&worker->runners[chunk->device->number], chunk);
+        worker_spin(worker, spin_us);
+    else if (runner->out == 0 && spin_us > 0 && is_resident(chunk))
+        worker_spin(worker, LAST_US);
+    runner->out++;
+    runner_submit(runner, chunk);
 }
 
 static void deferred_run(uv_work_t *request)
