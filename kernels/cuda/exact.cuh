@@ -7,8 +7,8 @@
  * it is a high word, so an f32 holds it. Hence both come to the same sum, with one addition or with 10 to 20, and the
  * words of f2 are those of exact_f2.
  *
- * The last place of the least sample that is not 0 serves as q. Sums inside a leaf are no more than 16 times the
- * largest sample, sums of leaves no more than two prefixes: where neither of these exceeds 2^44 q, the condition holds.
+ * The last place of the least sample that is not 0 serves as q. Sums inside a leaf are no more than those of
+ * magnitudes, sums of leaves no more than two prefixes: where neither of these exceeds 2^44 q, the condition holds.
  *
  * A sum of zeros is +0 in f2, whatever their signs. Only a sample alone stays as it is: leave out leaves of one sample.
  */
@@ -21,25 +21,31 @@
 /* What a lane knows of samples. */
 struct exact_range {
     unsigned least; /* magnitude: twice its bits, less 1, which is the largest number for 0 */
-    float most;
+    float most;     /* the sum of magnitudes in a leaf, or more, but for rounding */
 };
 
-/* The sum of a leaf, and its range joined to `range`. Order is of no account. */
+/* More than rounding takes from a sum of ORDER_LEAF magnitudes, and from as many sums that add up to one. */
+#define EXACT_MARGIN 1.0001f
+
+/* The sum of a leaf, and its range joined to `range`. Order is of no account. Magnitudes add up where their maximum
+ * would do: floating-point units have more room than those of integers. */
 DEVICE double exact_total(const float x[ORDER_LEAF], struct exact_range *range)
 {
     double total = 0.0;
+    float magnitudes = 0.0f;
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++) {
         range->least = min(range->least, 2 * __float_as_uint(x[i]) - 1);
-        range->most = fmaxf(range->most, fabsf(x[i]));
+        magnitudes += fabsf(x[i]);
     }
+    range->most = fmaxf(range->most, magnitudes);
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         total += x[i];
     return total;
 }
 
-/* What no prefix may exceed, nor 16 times a lane's largest sample: at most 2^44 times the last place of the least
+/* What no prefix may exceed, nor the magnitudes of a leaf: at most 2^44 times the last place of the least
  * sample of all lanes, and far from infinity. */
 DEVICE float exact_limit(unsigned least)
 {
@@ -62,7 +68,7 @@ template <int Tiles, bool Backward>
 DEVICE bool exact_scan(double sums[Tiles], struct exact_range range, struct f2 prefixes[Tiles])
 {
     const float limit = exact_limit(range.least);
-    bool exact = range.most * ORDER_LEAF <= limit;
+    bool exact = range.most * EXACT_MARGIN <= limit;
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2)
 #pragma unroll

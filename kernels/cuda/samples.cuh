@@ -42,6 +42,17 @@ template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
     return (T *)(tile + slot_place<T>(index / per_slot)) + index % per_slot;
 }
 
+/*
+ * Where the first slot of a leaf lies in a tile, in bytes. Those after it lie where the bits of their distance are the
+ * other way round. The compiler must not know what this is made of: it would add the tile to each of them.
+ */
+template <class T> DEVICE unsigned leaf_place(int leaf)
+{
+    unsigned place = slot_place<T>(ORDER_LEAF * (int)sizeof(T) / SLOT_BYTES * leaf) * SLOT_BYTES;
+    asm volatile("" : "+r"(place));
+    return place;
+}
+
 /* Ends what the compiler knows of an address, so that it adds constant distances in the instruction. */
 template <class T> DEVICE T *settled(T *address)
 {
@@ -182,10 +193,10 @@ template <class T> DEVICE void slot_put(uint4 *slot, const T x[])
 /* The samples of this lane's leaf, where rows begin with a slot. */
 DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
 {
-    int first = slot_place<float>(4 * lane_index());
+    const unsigned place = leaf_place<float>(lane_index());
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        slot_get(&tile[first ^ j], &x[4 * j]);
+        slot_get((const uint4 *)((const char *)tile + (place ^ j * SLOT_BYTES)), &x[4 * j]);
 }
 
 /* Moves samples `By` places down; those beyond the leaf follow. */
@@ -257,32 +268,10 @@ template <int By, class T> DEVICE void leaf_shift_up(T x[ORDER_LEAF], T *target,
         x[i] = i < By ? before[i] : x[i - By];
 }
 
-/* The same in steps of one place, which takes fewer registers. */
-template <class T> DEVICE void leaf_shift_up_by(T x[ORDER_LEAF], int by, T *target, int count)
-{
-    const int lane = lane_index(), per_slot = SLOT_BYTES / (int)sizeof(T);
-#pragma unroll
-    for (int i = 0; i < per_slot - 1; i++)
-        if (lane == 0 && i < per_slot - by && i < count)
-            target[i] = x[i];
-#pragma unroll 1
-    for (int left = by - 1; left >= 0; left--) {
-        const T last = x[ORDER_LEAF - 1], before = __shfl_up_sync(~0u, last, 1);
-        if (lane == WARP - 1 && ORDER_TILE - by + left < count)
-            target[ORDER_TILE - by + left] = last;
-#pragma unroll
-        for (int i = ORDER_LEAF - 1; i > 0; i--)
-            x[i] = x[i - 1];
-        x[0] = before;
-    }
-}
-
-template <class T, bool Stepwise> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target, int count)
+template <class T> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target, int count)
 {
     const bool narrow = sizeof(T) == 4;
-    if (Stepwise)
-        leaf_shift_up_by(x, shift, target, count);
-    else if (shift == 1)
+    if (shift == 1)
         leaf_shift_up<1>(x, target, count);
     else if (narrow && shift == 2)
         leaf_shift_up<narrow ? 2 : 1>(x, target, count);
@@ -293,10 +282,10 @@ template <class T, bool Stepwise> DEVICE void leaf_align(T x[ORDER_LEAF], int sh
 template <class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
 {
     const int per_slot = SLOT_BYTES / sizeof(T), slots = ORDER_LEAF / per_slot;
-    int first = slot_place<T>(slots * leaf);
+    const unsigned place = leaf_place<T>(leaf);
 #pragma unroll
     for (int j = 0; j < slots; j++)
-        slot_put(&tile[first ^ j], &x[per_slot * j]);
+        slot_put((uint4 *)((char *)tile + (place ^ j * SLOT_BYTES)), &x[per_slot * j]);
 }
 
 /* Writes slots `begin`, 0 or 1, to `end` of a stage of `Slots` slots to device memory, where slot 0 has its place at
@@ -321,6 +310,45 @@ template <class T, int Slots> DEVICE void drain_slots(const uint4 *stage, char *
     }
 }
 
+/* Where word `index` of a stage lies, in bytes, `lines` before word index + 32 lines: see slot_place. */
+DEVICE int stage_word(int index, int lines)
+{
+    int place = (4 * index) ^ (((index >> 1) + 16 * lines) & 0x30);
+    asm volatile("" : "+r"(place)); /* as in leaf_place */
+    return place;
+}
+
+/*
+ * Writes `count` results, or as many as a stage holds, to where they begin anywhere: a word per lane, a line of device
+ * memory at a time, of which the first and the last one make one together. Results need not move between lanes for
+ * that, which f2 has no instructions to spare for.
+ */
+template <int Slots> DEVICE void drain_words(const uint4 *stage, char *target, int count)
+{
+    const int lines = Slots / LINE_SLOTS, line = LINE_SLOTS * SLOT_BYTES, period = PERIOD(float) / LINE_SLOTS;
+    const int first = lane_index() - (int)((uintptr_t)target % line / 4);
+    const char *from = (const char *)stage;
+    __builtin_assume(__isGlobal(target));
+    if (count >= lines * line / 4) {
+        const int outer = stage_word(first, 0);
+        char *to = settled(target + first * 4);
+        __builtin_assume(__isGlobal(to));
+        *(float *)(target + ((first * 4) & (lines * line - 1))) = *(const float *)(from + (outer & (lines * line - 1)));
+#pragma unroll
+        for (int j = 0; j < period; j++) {
+            const char *source = from + (j == 0 ? outer : stage_word(first, j));
+#pragma unroll
+            for (int k = j == 0 ? period : j; k < lines; k += period)
+                *(float *)(to + k * line) = *(const float *)(source + k * line);
+        }
+    } else {
+#pragma unroll 1
+        for (int index = first; index < count; index += line / 4)
+            if (index >= 0)
+                *(float *)(target + index * 4) = *(const float *)(from + stage_word(index, 0));
+    }
+}
+
 template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t stride, int count, bool aligned)
 {
     int lane = lane_index();
@@ -335,24 +363,27 @@ template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t
 }
 
 /* Writes a warp's tile of an order block of `length` samples by way of `Slots` slots, as many leaves at a time as fit.
- * Moves the results, stepwise where registers are few. */
-template <class T, int Slots, bool Aligned, bool Stepwise = false>
+ * `Words`: in words, if they do not begin with a slot; else results move between lanes for that. */
+template <class T, int Slots, bool Aligned, bool Words = false>
 DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp, T x[ORDER_LEAF])
 {
     const int per_slot = SLOT_BYTES / sizeof(T), results = Slots * per_slot, leaves = results / ORDER_LEAF;
     const bool contiguous = Aligned || side.access == ACCESS_SLOTS;
-    const int count = tile_samples(length, warp), shift = Aligned || !contiguous ? 0 : shift_of<T>(target);
+    const bool words = Words && !Aligned;
+    const int count = tile_samples(length, warp), shift = Aligned || words || !contiguous ? 0 : shift_of<T>(target);
     if (contiguous)
         target += warp * ORDER_TILE * (int)sizeof(T);
-    if (!Aligned && shift > 0)
-        leaf_align<T, Stepwise>(x, shift, (T *)target, count);
+    if (!Aligned && !words && shift > 0)
+        leaf_align<T>(x, shift, (T *)target, count);
 #pragma unroll
     for (int round = 0; round < WARP / leaves; round++) {
         unsigned lane = lane_index(), end = count > 0 ? shift + count : 0;
         if (lane / leaves == round)
             leaf_write(stage, lane % leaves, x);
         __syncwarp();
-        if (contiguous)
+        if (words && contiguous)
+            drain_words<Slots>(stage, target + round * results * (int)sizeof(T), count - round * results);
+        else if (contiguous)
             drain_slots<T, Slots>(stage, target + (round * results - shift) * (int)sizeof(T),
                                   !Aligned && round == 0 && shift > 0, (int)(end / per_slot) - round * Slots,
                                   end % per_slot);

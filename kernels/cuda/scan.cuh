@@ -8,7 +8,7 @@
 
 #include <type_traits>
 
-#include "kernels/codec.h"
+#include "kernels/cuda/forms.cuh"
 #include "kernels/cuda/samples.cuh"
 
 /*
@@ -102,99 +102,6 @@ DEVICE void scan_read(const struct scan_plan &plan, const struct scan_item *item
     __syncwarp();
 }
 
-/* Ends whatever the compiler would move past this point. */
-template <class Sample> DEVICE void leaf_pin(Sample x[ORDER_LEAF])
-{
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        pin(x[i]);
-}
-
-/* Samples as a file has them become f32. */
-DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
-{
-    if (form == SCAND_DTYPE_F32BE) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_decode_f32(SCAND_DTYPE_F32BE, &x[i]);
-    } else if (form == SCAND_DTYPE_I32BE) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_decode_f32(SCAND_DTYPE_I32BE, &x[i]);
-    } else if (form == SCAND_DTYPE_IBM32) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_decode_f32(SCAND_DTYPE_IBM32, &x[i]);
-    }
-}
-
-/* Zeros, say, are not plain, and cost twice as much. */
-DEVICE void leaf_encode_ibm32(float x[ORDER_LEAF])
-{
-    bool plain = true;
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        plain &= codec_ibm32_is_plain(x[i]);
-    if (plain) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_f32_of_bits(codec_encode_ibm32_plain(x[i]));
-    } else {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_f32_of_bits(codec_encode_ibm32(x[i]));
-    }
-}
-
-/* The other way, of results whose NaN are one already. */
-DEVICE void leaf_encode(enum scand_dtype form, float x[ORDER_LEAF])
-{
-    if (form == SCAND_DTYPE_F32)
-        return;
-    if (form == SCAND_DTYPE_I32BE) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_f32_of_bits((uint32_t)codec_encode_i32(x[i]));
-    } else if (form == SCAND_DTYPE_IBM32) {
-        leaf_encode_ibm32(x);
-    }
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = codec_f32_of_bits(codec_big32(codec_bits(x[i])));
-}
-
-/* Functions of their own have registers for it, of which 32 leave none in the middle of a kernel. They also have
- * samples in registers that slots of 16 bytes are loaded into and stored from: without them each is moved twice. */
-struct leaf_words {
-    float x[ORDER_LEAF];
-};
-
-static __device__ __noinline__ struct leaf_words leaf_decoded(enum scand_dtype form, struct leaf_words words)
-{
-    leaf_decode(form, words.x);
-    return words;
-}
-
-static __device__ __noinline__ struct leaf_words leaf_encoded(enum scand_dtype form, struct leaf_words words)
-{
-    leaf_encode(form, words.x);
-    return words;
-}
-
-template <bool Encode> DEVICE void leaf_convert_apart(enum scand_dtype form, float x[ORDER_LEAF])
-{
-    struct leaf_words words;
-    if (form == SCAND_DTYPE_F32)
-        return;
-    memcpy(words.x, x, sizeof(words));
-    words = Encode ? leaf_encoded(form, words) : leaf_decoded(form, words);
-    memcpy(x, words.x, sizeof(words));
-}
-
-DEVICE void leaf_encode(enum scand_dtype, double[ORDER_LEAF])
-{
-}
-
 /* A NaN makes all that follows it in a leaf NaN, so one look at either end tells whether there are any. */
 template <class Sum, class Out>
 DEVICE void leaf_results(const typename Sum::sample x[ORDER_LEAF], Out results[ORDER_LEAF])
@@ -225,7 +132,7 @@ DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *ite
     if constexpr (scan_registers<Sum, Out, Aligned> == 32)
         leaf_convert_apart<true>(plan.output_form, results);
     else
-        leaf_encode(plan.output_form, results);
+        leaf_encode<true>(plan.output_form, results);
     tile_write<Out, Sum::stage_slots, Aligned, scan_registers<Sum, Out, Aligned> == 32>(
         stage, item->output, plan.output, item->length, warp, results);
 }
@@ -242,7 +149,7 @@ template <class Sum> struct scan_outside {
     }
     __device__ __forceinline__ bool present() const
     {
-        return plan.blocks > 1 && item->outer[pass];
+        return item->outer[pass];
     }
     __device__ __forceinline__ typename Sum::sum *sum() const
     {
@@ -273,7 +180,10 @@ DEVICE void scan_pass(const struct scan_plan &plan, const struct scan_item *item
 template <class Sum> DEVICE void leaf_between_passes(typename Sum::sample x[ORDER_LEAF], bool to_f32)
 {
     leaf_pin(x);
-    if (to_f32) {
+    if constexpr (std::is_same<Sum, sum_f64>::value) {
+        if (to_f32)
+            leaf_round(x);
+    } else if (to_f32) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::between_passes(x[i], true);

@@ -161,7 +161,7 @@ DEVICE bool short_prefixes_exact(const struct held_leaf<float> stretches[Tiles],
     for (int t = 0; t < Tiles; t++)
         sums[t] = exact_total(stretches[t].x, &range);
     const float limit = exact_limit(range.least);
-    bool exact = range.most * ORDER_LEAF <= limit;
+    bool exact = range.most * EXACT_MARGIN <= limit;
     short_scans<sum_f64, Tiles, Backward>(sums, position, leaves);
 #pragma unroll
     for (int t = 0; t < Tiles; t++) {
