@@ -296,6 +296,13 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
     __syncthreads();
 }
 
+/* An address in shared memory in a register that the lanes share. Otherwise it is made anew wherever it is needed,
+ * which costs less where registers are scarce. */
+DEVICE uint4 *warp_uniform(uint4 *shared)
+{
+    return (uint4 *)__cvta_shared_to_generic((unsigned)warp_uniform((int)__cvta_generic_to_shared(shared)));
+}
+
 template <class Sum, int Kind>
 __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
     ragged_kernel(const __grid_constant__ struct ragged_plan plan)
@@ -305,6 +312,8 @@ __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
     const bool in_registers = ragged_alone_max(sizeof(typename Sum::sum)) == STRETCH_SAMPLES;
     const int warp = warp_index();
     uint4 *room = rooms + warp * RAGGED_ROOM;
+    if (in_registers)
+        room = warp_uniform(room);
 #pragma unroll 1
     for (int kind = RAGGED_LONG; kind > (in_registers ? RAGGED_EIGHT : RAGGED_ALONE); kind--)
         ragged_teams<Sum, Kind>(plan, kind, warp, room, &shared);

@@ -33,9 +33,9 @@ DEVICE int stretch_samples(int samples, int member)
 }
 
 /* Where they begin, in bytes. */
-DEVICE uint64_t stretch_at(const struct ragged_item *item, struct ragged_team team)
+DEVICE uint64_t stretch_at(uint64_t row_first, struct ragged_team team)
 {
-    return (item->first + team.member * STRETCH_SAMPLES) * sizeof(float);
+    return (row_first + team.member * STRETCH_SAMPLES) * sizeof(float);
 }
 
 /* Starts to fetch them. */
@@ -47,6 +47,17 @@ DEVICE void stretch_fetch(uint4 *slots, const char *source, int samples)
         fetch_lines<1>(slots, source, samples);
 }
 
+/* As leaf_fill, in fewer instructions where the end of a row has to be filled in nearly all rows. */
+template <class Sum> DEVICE void stretch_fill(typename Sum::sample x[ORDER_LEAF], int samples)
+{
+    const int there = min(max(samples - lane_index() * ORDER_LEAF, 0), ORDER_LEAF);
+    const unsigned missing = ~0u << there;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        if (missing >> i & 1)
+            x[i] = Sum::absent();
+}
+
 /* Totals of all leaves in a pass, to inclusive prefixes in their tiles: in place of samples that are not there come
  * absent ones. */
 template <class Sum, int Tiles, bool Backward>
@@ -55,7 +66,7 @@ DEVICE void stretch_sums(struct few_leaf<typename Sum::sample> leaves[Tiles], in
 {
     const int rest = samples - (Tiles - 1) * ORDER_TILE;
     if (Sum::has_identity && Backward && rest < ORDER_TILE) /* forward, nobody listens to what comes after the row */
-        leaf_fill<Sum>(leaves[Tiles - 1].x, rest);
+        stretch_fill<Sum>(leaves[Tiles - 1].x, rest);
     const struct leaf_end end = leaf_end_of<Sum, Backward>(rest);
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
@@ -129,28 +140,41 @@ DEVICE void stretch_carries(const typename Sum::sum sums[STRETCH_TILES], int row
     }
 }
 
-/* One pass over the tiles that this warp has of a row: two, one or, where a row has fewer than the team, none. How many
- * is asked anew after the meeting, to hold no register. */
+/* One pass over the tiles that this warp has of a row: two, one or, where a row has fewer than the team, none. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void stretch_pass(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct ragged_item *item,
+DEVICE void stretch_pass(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], int row_samples,
                          struct ragged_team team, typename Sum::sum *totals)
 {
+    const int samples = stretch_samples(row_samples, team.member);
     typename Sum::sum sums[STRETCH_TILES];
     carry<Sum> carries[STRETCH_TILES];
-    int samples = stretch_samples(item->samples, team.member);
     if (samples > ORDER_TILE)
         stretch_sums<Sum, 2, Backward>(leaves, samples, sums);
     else if (samples > 0)
         stretch_sums<Sum, 1, Backward>(leaves, samples, sums);
     if (team.size > 1)
-        stretch_carries<Sum, Backward>(sums, item->samples, team, totals, carries);
+        stretch_carries<Sum, Backward>(sums, row_samples, team, totals, carries);
     else
-        stretch_carries_alone<Sum, Backward>(sums, item->samples, carries);
-    samples = stretch_samples(item->samples, team.member);
+        stretch_carries_alone<Sum, Backward>(sums, row_samples, carries);
     if (samples > ORDER_TILE)
         stretch_values<Sum, 2, Backward, Kind>(leaves, samples, sums, carries);
     else if (samples > 0)
         stretch_values<Sum, 1, Backward, Kind>(leaves, samples, sums, carries);
+}
+
+/* As leaf_read_at, but rows begin anywhere, so without branches. */
+DEVICE void stretch_leaf_read(const uint4 *slots, int first, int shift, float x[ORDER_LEAF])
+{
+    float from[ORDER_LEAF + 4], half[ORDER_LEAF + 1];
+#pragma unroll
+    for (int j = 0; j <= ORDER_LEAF / 4; j++)
+        slot_get(&slots[slot_place<float>(first + j)], &from[4 * j]);
+#pragma unroll
+    for (int i = 0; i <= ORDER_LEAF; i++)
+        half[i] = shift & 2 ? from[i + 2] : from[i];
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = shift & 1 ? half[i + 1] : half[i];
 }
 
 /* Reads this lane's leaves. Their place is free then. */
@@ -160,8 +184,8 @@ DEVICE void stretch_read(const uint4 *slots, const char *source, struct few_leaf
 #pragma unroll
     for (int t = 0; t < Tiles; t++) {
         float samples[ORDER_LEAF];
-        leaf_read_at(slots + t * TILE_SLOTS, slots_in_line(source) + ORDER_LEAF / 4 * lane_index(),
-                     shift_of<float>(source), samples);
+        stretch_leaf_read(slots + t * TILE_SLOTS, slots_in_line(source) + ORDER_LEAF / 4 * lane_index(),
+                          shift_of<float>(source), samples);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             leaves[t].x[i] = Sum::from_f32(samples[i]);
@@ -182,35 +206,36 @@ DEVICE void stretch_write(uint4 *slots, char *target, int samples,
 
 /*
  * All passes over a warp's stretch of a row. `totals`, of the team, has room for those of a row, twice: those of one
- * pass are written while others may still read those of the pass before. `meetings`: how often the team has met.
+ * pass are written while others may still read those of the pass before. `meetings`: how often the team has met. Counts
+ * down, or else there would be two copies of the loop's body, one of them for the first pass.
  */
 template <class Sum, int Kind>
-DEVICE void stretch_scan(const struct ragged_plan &plan, const struct ragged_item *item, struct ragged_team team,
+DEVICE void stretch_scan(const struct ragged_plan &plan, uint64_t row_first, int row_samples, struct ragged_team team,
                          uint4 *slots, typename Sum::sum (*totals)[STRETCH_TOTALS], unsigned meetings)
 {
-    const int samples = stretch_samples(item->samples, team.member);
+    const uint64_t at = stretch_at(row_first, team);
+    const int samples = stretch_samples(row_samples, team.member);
     struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES];
     if (samples > ORDER_TILE)
-        stretch_read<Sum, 2>(slots, plan.input + stretch_at(item, team), leaves);
+        stretch_read<Sum, 2>(slots, plan.input + at, leaves);
     else if (samples > 0)
-        stretch_read<Sum, 1>(slots, plan.input + stretch_at(item, team), leaves);
+        stretch_read<Sum, 1>(slots, plan.input + at, leaves);
 #pragma unroll 1
-    for (int pass = 0;; pass++, meetings++) {
-        if (plan.backward[pass])
-            stretch_pass<Sum, true, Kind>(leaves, item, team, totals[meetings % 2]);
+    for (int left = plan.pass_count;; left--, meetings++) {
+        if (plan.backward[plan.pass_count - left])
+            stretch_pass<Sum, true, Kind>(leaves, row_samples, team, totals[meetings % 2]);
         else
-            stretch_pass<Sum, false, Kind>(leaves, item, team, totals[meetings % 2]);
-        if (pass + 1 == plan.pass_count)
+            stretch_pass<Sum, false, Kind>(leaves, row_samples, team, totals[meetings % 2]);
+        if (left == 1)
             break;
 #pragma unroll
         for (int t = 0; t < STRETCH_TILES; t++)
             leaf_between_passes<Sum>(leaves[t].x, true);
     }
-    const int written = stretch_samples(item->samples, team.member);
-    if (written > ORDER_TILE)
-        stretch_write<Sum, 2>(slots, plan.output + stretch_at(item, team), written, leaves);
-    else if (written > 0)
-        stretch_write<Sum, 1>(slots, plan.output + stretch_at(item, team), written, leaves);
+    if (samples > ORDER_TILE)
+        stretch_write<Sum, 2>(slots, plan.output + at, samples, leaves);
+    else if (samples > 0)
+        stretch_write<Sum, 1>(slots, plan.output + at, samples, leaves);
 }
 
 #endif
