@@ -13,7 +13,8 @@
 #include "tests/bench/plain.h"
 
 #define SAMPLES    2000000 /* of a shape, about: what caches hold in part */
-#define BYTES      (SAMPLES * sizeof(double))
+#define PAGE       4096    /* at whose begin the memory of jobs is, too */
+#define BYTES      ((SAMPLES * sizeof(double) + PAGE - 1) / PAGE * PAGE)
 #define RUNS       11
 #define PLAIN_NAME "the compiler's serial loop"
 
@@ -161,7 +162,8 @@ static int long_row_measure(const struct shapes *shapes, struct bench_table *tab
 int bench_shapes(struct bench_table *table)
 {
     struct cpu_pool *one = cpu_pool_create(1), *all = cpu_pool_create(0);
-    struct shapes shapes = {one, thread_ms, malloc(BYTES), malloc(BYTES), malloc(BYTES)};
+    struct shapes shapes = {one, thread_ms, aligned_alloc(PAGE, BYTES), aligned_alloc(PAGE, BYTES),
+                            aligned_alloc(PAGE, BYTES)};
     int error = -ENOMEM;
     if (one && all && shapes.input && shapes.output && shapes.sums)
         error = shapes_measure(&shapes, table);
