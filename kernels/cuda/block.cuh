@@ -46,12 +46,6 @@ DEVICE int tile_samples(int length, int warp)
     return min(max(length - warp * ORDER_TILE, 0), ORDER_TILE);
 }
 
-/* How many tiles an order block of `length` samples has. */
-DEVICE int block_tiles(int length)
-{
-    return (length + ORDER_TILE - 1u) / ORDER_TILE;
-}
-
 /* The last member of a group of which `members` exist, or of one that is filled up with identities. */
 template <class Sum> DEVICE int group_last(int members)
 {
@@ -159,8 +153,7 @@ template <bool Backward> DEVICE bool tile_prefixes_exact(const float x[ORDER_LEA
 }
 
 /* The inclusive prefixes of the totals of a tile's leaves, of which the last one has `samples` % 16. What lies beyond
- * is absent, or nobody listens to it. `most`: this lane's magnitudes add up to it, but for
- * rounding. */
+ * is absent, or nobody listens to it. `most`: what this lane's magnitudes add up to. */
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF], struct leaf_end end, int samples,
                                        float *most)
@@ -273,15 +266,13 @@ DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside)
  * One pass over an order block of `length` samples: replaces the samples by their values, unless only the total is
  * wanted. `outside` knows the rest: whether a carry from the row's other order blocks is present, whether the total is
  * wanted, and where the one lies and the other goes; of what kind the pass is, and its value of no samples.
- *
- * f2 reads `length` anew where warps have met, instead of keeping what follows from it in registers.
  */
 template <class Sum, bool Backward, int Kind, class Outside>
-DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], const int &length, int warp, tile_sums<Sum> *shared,
+DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp, tile_sums<Sum> *shared,
                        Outside outside)
 {
     int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
-    int tiles = block_tiles(length);
+    int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
     if (samples < ORDER_TILE && (Sum::has_identity || sum_is_exact<Sum>))
         leaf_fill<Sum>(x, samples);
     struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
@@ -291,17 +282,11 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], const int &length, in
         shared->totals[warp] = sum;
     carry<Sum> leaf = group_before<Sum, Backward>(sum, group_last<Sum>(leaves));
     __syncthreads();
-    if (!Sum::has_identity)
-        tiles = block_tiles(length);
     if (warp == 0)
         tiles_scan<Sum, Backward>(shared, tiles, outside);
     __syncthreads();
     if (outside.total_wanted())
         return;
-    if (!Sum::has_identity) {
-        tiles = block_tiles(length);
-        end = leaf_end_of<Sum, Backward>(tile_samples(length, warp));
-    }
     bool present = Sum::has_identity || outside.present() || warp != (Backward ? tiles - 1 : 0);
     leaf = carry_join<Sum>({shared->carries[warp], present}, leaf);
     if (end.partial)
