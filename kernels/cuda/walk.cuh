@@ -211,19 +211,26 @@ DEVICE record *walk_record(const struct walk_plan &plan, record *records, unsign
     return records + (((uint64_t)n * plan.strips + strip) * WARP + walk_lane()) * record_words<Sum>();
 }
 
-/* A share of the way through the network to the inclusive prefix of the n-th member that is met of a level, of which
- * `before` are met earlier in its group: from the members WALK_SHARE x share and more before it. */
+/* A look at the records of a share of a group: of the n-th member that is met of a level, of which `before` are met
+ * earlier in its group, those WALK_SHARE x share and more before it. */
 template <class Sum>
-DEVICE typename Sum::sum walk_told(const struct walk_plan &plan, record *records, unsigned n, int before,
-                                   unsigned strip, int share)
+DEVICE void walk_look(const struct walk_plan &plan, record *records, unsigned n, int before, unsigned strip, int share,
+                      record_seen<Sum> seen[WALK_SHARE])
 {
     const int first = share * WALK_SHARE;
-    record_seen<Sum> seen[WALK_SHARE];
-    typename Sum::sum sums[WALK_SHARE] = {};
 #pragma unroll
     for (int i = 0; i < WALK_SHARE; i++)
         if (first + i <= before)
             seen[i] = record_look<Sum>(walk_record<Sum>(plan, records, n - first - i, strip));
+}
+
+/* That share of the way through the network to the inclusive prefix of the n-th member, from what the look found. */
+template <class Sum>
+DEVICE typename Sum::sum walk_seen(const struct walk_plan &plan, record *records, unsigned n, int before,
+                                   unsigned strip, int share, const record_seen<Sum> seen[WALK_SHARE])
+{
+    const int first = share * WALK_SHARE;
+    typename Sum::sum sums[WALK_SHARE] = {};
 #pragma unroll
     for (int i = 0; i < WALK_SHARE; i++)
         if (first + i <= before)
@@ -237,6 +244,15 @@ DEVICE typename Sum::sum walk_told(const struct walk_plan &plan, record *records
             if (before - first - i >= distance)
                 sums[i] = Sum::add(sums[i + distance], sums[i]);
     return sums[0];
+}
+
+template <class Sum>
+DEVICE typename Sum::sum walk_told(const struct walk_plan &plan, record *records, unsigned n, int before,
+                                   unsigned strip, int share)
+{
+    record_seen<Sum> seen[WALK_SHARE];
+    walk_look<Sum>(plan, records, n, before, strip, share, seen);
+    return walk_seen<Sum>(plan, records, n, before, strip, share, seen);
 }
 
 /* The rest of the way, from all shares. */
@@ -274,10 +290,13 @@ DEVICE struct walk_tile walk_tile_at(const struct walk_plan &plan, unsigned n)
     return tile;
 }
 
+/* Whether a warp asks for totals a turn before it needs them. Sums in f64 leave no registers for that. */
+template <class Sum> constexpr bool walk_looks_ahead = sizeof(typename Sum::sample) == 4;
+
 /* The carry into an item. Each warp asks for a share of the totals before it. */
 template <class Sum>
 DEVICE carry<Sum> walk_tile_carry(const struct walk_plan &plan, walk_room<Sum> *room, const struct walk_place &place,
-                                  int warp)
+                                  int warp, const record_seen<Sum> seen[WALK_SHARE])
 {
     carry<Sum> carry = walk_nothing<Sum>();
     if (place.tile == 0)
@@ -286,7 +305,9 @@ DEVICE carry<Sum> walk_tile_carry(const struct walk_plan &plan, walk_room<Sum> *
     const int blocks = (int)tile.block;
     if (tile.before > 0)
         room->told[0][warp][walk_lane()] =
-            walk_told<Sum>(plan, plan.tile_records, place.tile - 1, tile.before - 1, place.strip, warp);
+            walk_looks_ahead<Sum>
+                ? walk_seen<Sum>(plan, plan.tile_records, place.tile - 1, tile.before - 1, place.strip, warp, seen)
+                : walk_told<Sum>(plan, plan.tile_records, place.tile - 1, tile.before - 1, place.strip, warp);
     if (blocks > 0)
         room->told[1][warp][walk_lane()] =
             walk_told<Sum>(plan, plan.block_records, blocks - 1, blocks - 1, place.strip, warp);
@@ -318,7 +339,8 @@ DEVICE void walk_tell(const struct walk_plan &plan, walk_room<Sum> *room, const 
 /* The carry into a warp's leaf, once the totals of the group are known; `tile` is that into the item. */
 template <class Sum>
 DEVICE carry<Sum> walk_carry(const struct walk_plan &plan, walk_room<Sum> *room, carry<Sum> *tile,
-                             const struct walk_place &place, int warp, unsigned turn)
+                             const struct walk_place &place, int warp, unsigned turn,
+                             const record_seen<Sum> seen[WALK_SHARE])
 {
     const int position = (int)place.group * WALK_WARPS + warp, leaves = walk_tile_leaves(plan, place.tile);
     const bool ends = place.tile + 1 < plan.tiles && (int)(place.group + 1) * WALK_WARPS >= leaves;
@@ -331,7 +353,7 @@ DEVICE carry<Sum> walk_carry(const struct walk_plan &plan, walk_room<Sum> *room,
     else if (ends && warp == 0 && leaves % WALK_WARPS == 0)
         walk_tell<Sum>(plan, room, place, walk_prefix<Sum>(room, warp, turn - place.group, leaves - 1));
     if (place.group == 0)
-        *tile = walk_tile_carry<Sum>(plan, room, place, warp);
+        *tile = walk_tile_carry<Sum>(plan, room, place, warp, seen);
     into = *tile;
     if (position > 0)
         into = carry_join<Sum>(into, {sum, true});
@@ -429,6 +451,10 @@ __global__ void __launch_bounds__(WALK_WARPS *WARP, WALK_RESIDENT)
         if (turn < 0)
             continue;
 
+        record_seen<Sum> seen[WALK_SHARE];
+        if (walk_looks_ahead<Sum> && next.group == 0 && next.tile > 0 && next.item < plan.items)
+            walk_look<Sum>(plan, plan.tile_records, next.tile - 1, walk_tile_at(plan, next.tile).before - 1, next.strip,
+                           warp, seen);
         const walk_slot *const slot = &room->ring[warp][slot_out];
         const struct walk_leaf leaf_next = walk_leaf_at(plan, next, warp);
         float raw[ORDER_LEAF];
@@ -454,7 +480,7 @@ __global__ void __launch_bounds__(WALK_WARPS *WARP, WALK_RESIDENT)
             total = walk_total<Sum, true>(x_next, leaf_next.samples);
         room->totals[turn % WALK_TOTALS * WALK_WARPS + warp][walk_lane()] = total;
         __syncthreads();
-        into = walk_carry<Sum>(plan, room, &tile, next, warp, (unsigned)turn);
+        into = walk_carry<Sum>(plan, room, &tile, next, warp, (unsigned)turn, seen);
         place = next;
         leaf = leaf_next;
         if (!walk_on(plan, &next))
