@@ -3,7 +3,8 @@
 #include "kernels/codec.h"
 #include "kernels/order.h"
 
-#define COLUMNS_MIN 4 /* side by side: with fewer, most lanes would be idle */
+#define COLUMNS_MIN     4                   /* side by side: with fewer, most lanes would be idle */
+#define MAP_STRIDES_MAX (UINT64_C(1) << 40) /* bytes; those of tensor maps are less */
 
 uint64_t scan_tiles(uint64_t length)
 {
@@ -112,6 +113,44 @@ uint64_t scan_plan_strips(const struct scan_plan *plan)
         return (count + SCAN_STRIP - 1) / SCAN_STRIP;
     const uint64_t strips = ((count - 1) / columns + 2) * scan_plan_strips_per_axis(plan);
     return strips < count ? strips : count;
+}
+
+uint64_t scan_plan_columns(const struct scan_plan *plan)
+{
+    return plan->outer_rank == 1 ? plan->items / plan->blocks : plan->outer_shape[plan->outer_rank - 1];
+}
+
+/* Whether a tensor map can say where the samples are: all strides but that from column to column are multiples of a
+ * slot and of the next smaller one. */
+static bool side_has_map(const struct scan_plan *plan, const struct scan_side *side)
+{
+    const uint64_t first = plan->outer_rank == 1 ? plan->first_row * sizeof(float) : 0;
+    int64_t stride = side->stride;
+    if (((uintptr_t)side->base + first) % SLOT_BYTES != 0 || stride <= 0 || stride % SLOT_BYTES != 0)
+        return false;
+    for (int axis = plan->outer_rank - 2; axis >= 0; axis--) {
+        if (side->outer_strides[axis] <= 0 || side->outer_strides[axis] % stride != 0)
+            return false;
+        stride = side->outer_strides[axis];
+    }
+    return (uint64_t)stride < MAP_STRIDES_MAX;
+}
+
+/* The copy engine stores whole slots. */
+bool scan_plan_has_maps(const struct scan_plan *plan)
+{
+    const uint64_t columns = scan_plan_columns(plan), count = plan->items / plan->blocks;
+    const bool planes = plan->outer_rank == 1 || (plan->first_row % columns == 0 && count % columns == 0);
+    return scan_plan_is_columns(plan) && planes && columns % (SLOT_BYTES / sizeof(float)) == 0 &&
+           columns <= INT32_MAX && codec_bytes(plan->input_form) == sizeof(float) &&
+           codec_bytes(plan->output_form) == sizeof(float) && side_has_map(plan, &plan->input) &&
+           side_has_map(plan, &plan->output);
+}
+
+uint64_t scan_plan_boxes(const struct scan_plan *plan)
+{
+    const uint64_t columns = scan_plan_columns(plan);
+    return plan->items / plan->blocks / columns * ((columns + SCAN_BOX - 1) / SCAN_BOX);
 }
 
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)

@@ -68,6 +68,13 @@ bool scan_plan_is_columns(const struct scan_plan *plan);
 uint64_t scan_plan_strips_per_axis(const struct scan_plan *plan);
 uint64_t scan_plan_strips(const struct scan_plan *plan);
 
+/* Whether the rows are columns of whole planes that tensor maps can describe on both sides. The columns of a plane;
+ * boxes that lie side by side in all planes. */
+#define SCAN_BOX 64 /* columns */
+bool scan_plan_has_maps(const struct scan_plan *plan);
+uint64_t scan_plan_columns(const struct scan_plan *plan);
+uint64_t scan_plan_boxes(const struct scan_plan *plan);
+
 /* Tiles of a row; its order blocks; warps of a thread block that works on one, a tile each. */
 uint64_t scan_tiles(uint64_t length);
 uint64_t scan_blocks(uint64_t length);

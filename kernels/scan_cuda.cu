@@ -7,6 +7,7 @@
 #include "kernels/order.h"
 #include "kernels/plan.h"
 #include "kernels/scan_cuda_affine.h"
+#include "kernels/scan_cuda_boxes.h"
 #include "kernels/scan_cuda_carries.h"
 #include "kernels/scan_cuda_columns.h"
 #include "kernels/scan_cuda_few.h"
@@ -30,6 +31,7 @@ struct device {
     struct scan_few_device few;
     struct scan_long_device longer;
     struct scan_columns_device columns;
+    struct scan_boxes_device boxes;
     struct scan_walk_device walk;
     struct scan_ragged_device ragged;
 };
@@ -64,6 +66,8 @@ int scan_cuda_init(void)
         error = scan_long_load(&device->base, &device->longer);
     if (!error)
         error = scan_columns_load(&device->columns, &device->base);
+    if (!error)
+        error = scan_boxes_load(&device->boxes, &device->base);
     if (!error)
         error = scan_walk_load(&device->walk, &device->base);
     if (!error)
@@ -100,8 +104,10 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     if (select_is_sum(rule)) {
         const struct scan_plan plan = scan_plan_of(rows, 0, count);
         const uint64_t columns = scan_columns_workspace_bytes(rule, &plan);
+        const uint64_t boxes = scan_boxes_workspace_bytes(rule, &plan);
         const uint64_t walk = scan_walk_workspace_bytes(rule, &plan);
         bytes = columns > bytes ? columns : bytes;
+        bytes = boxes > bytes ? boxes : bytes;
         bytes = walk > bytes ? walk : bytes;
     }
     return bytes;
@@ -242,6 +248,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return scan_short(base, &device->shorts, rule, &plan, stream);
     case SELECT_FEW:
         return scan_few(base, &device->few, rule, &plan, stream);
+    case SELECT_BOXES:
+        return scan_boxes(&device->boxes, rule, &plan, workspace, stream);
     case SELECT_WALK:
         return scan_walk(&device->walk, rule, &plan, workspace, stream);
     case SELECT_COLUMNS:

@@ -33,6 +33,8 @@ enum fact {
     NARROW = 1 << 21,         /* results of 4 bytes, where they are sums */
     ONE_AXIS = 1 << 22,       /* rows are all equally far from the next one */
     ONE_PASS = 1 << 23,       /* and not two */
+    MAPS = 1 << 25,           /* boxes_fit */
+    F32_SUMS = 1 << 26,       /* the accumulator f32 */
     WIDE = 1 << 24, /* as many strips of columns, or more, as thread blocks that walk along them are resident */
 };
 
@@ -41,7 +43,10 @@ enum { ARCHITECTURES = 7 };
 static const int capabilities[ARCHITECTURES] = {75, 80, 86, 89, 90, 100, 120};
 
 #define STRIPS_MAX (UINT64_C(1) << 26) /* whose numbers are 32 bits */
-#define WIDE_MIN   1024                /* columns side by side: strips that lie in two planes are slower */
+#define BOXES_MIN  1                   /* tiles of boxes for each processor; */
+#define BOXES_MANY 8                   /* in two passes, and of so many tiles a column: they read twice */
+#define BOXES_LONG 4
+#define WIDE_MIN   1024 /* columns side by side: strips that lie in two planes are slower */
 
 #define NONE 0
 #define ANY  UINT64_MAX
@@ -93,7 +98,9 @@ static const struct row {
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(FEW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,           1536,  1536,  1536,  1536,  1536,  1536,  1536),
 
-    /* One pass over 10,000 x 10,000 along axis 0 0.80 / 0.69 / 0.62, as COLUMNS 0.72 / 0.66 / 0.61. A column has 32 order blocks. */
+    /* 10,000 x 10,000 along axis 0 in f32: one pass 0.81, as WALK 0.80; both 0.51, as COLUMNS 0.48. */
+    PATH(BOXES,               SUMS | COLUMNS | NARROW | F32_SUMS | TOGETHER | MAPS,        NONE,  NONE,  NONE,  NONE, 16384, 16384,  NONE),
+    /* One pass over 10,000 x 10,000 along axis 0 0.80 / 0.69 / 0.67, as COLUMNS 0.65 / 0.60 / 0.55. A column has 32 order blocks. */
     PATH(WALK,                SUMS | COLUMNS | ONE_PASS | TOGETHER | WIDE,                 NONE, 524288, 524288, 524288, 524288, 524288, 524288),
     /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
     PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
@@ -166,6 +173,7 @@ static uint32_t facts_of_rule(const struct scan_rule *rule)
     facts |= !wide || rule->accumulator == SCAND_ACCUMULATOR_F32 ? FLOAT_BETWEEN : 0;
     facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
     facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
+    facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;
     return facts | (rule->pass_count > 1 ? TWO_PASSES : ONE_PASS);
 }
 
@@ -192,6 +200,15 @@ static bool strips_fit(const struct scan_plan *plan, const struct select_device 
     return tiles <= (uint64_t)(device->processors * resident) && scan_plan_strips(plan) * tiles < STRIPS_MAX;
 }
 
+static bool boxes_fit(const struct scan_plan *plan, const struct select_device *device)
+{
+    const bool two = plan->pass_count > 1;
+    const uint64_t items = scan_plan_boxes(plan) * scan_tiles(plan->length);
+    const uint64_t least = (two ? BOXES_MANY : BOXES_MIN) * (uint64_t)device->processors;
+    return device->shared_max >= SELECT_BOXES_BYTES && scan_plan_has_maps(plan) && items >= least &&
+           items < STRIPS_MAX && plan->length >= (two ? BOXES_LONG : 1) * ORDER_TILE;
+}
+
 /* Each strip is to be met by whole tiles and lines, and steps from row to row are 32 bits there. */
 static bool is_wide(const struct scan_plan *plan, const struct select_device *device)
 {
@@ -210,6 +227,7 @@ static uint32_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
     facts |= device->cooperative ? TOGETHER : 0;
     facts |= plan->blocks <= (uint64_t)device->processors ? FITS : 0;
+    facts |= scan_plan_is_columns(plan) && boxes_fit(plan, device) ? MAPS : 0;
     facts |= scan_plan_is_columns(plan) && is_wide(plan, device) ? WIDE : 0;
     facts |= scan_plan_is_columns(plan) && strips_fit(plan, device) ? STRIPS : 0;
     return facts | (select_general_is_ahead(&rows->rule, plan, device->shared_max) ? AHEAD : 0);

@@ -38,6 +38,8 @@ extern "C" {
     /* A thread block a row (cuda/scan.cuh). */   \
     X(TUNED_ALIGNED, "tuned-aligned")             \
     X(TUNED, "tuned")                             \
+    /* Columns, in boxes (cuda/boxes.cuh). */     \
+    X(BOXES, "boxes")                             \
     /* Lanes take columns, one pass (walk.cuh) */ \
     X(WALK, "walk")                               \
     /* or two (cuda/columns.cuh). */              \
@@ -91,6 +93,9 @@ bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_pla
 /* Shared memory that a thread block costs which takes columns, and how many of them a processor has at most. */
 #define SELECT_COLUMNS_BYTES    77440
 #define SELECT_COLUMNS_RESIDENT 3
+
+/* Shared memory of a thread block that takes boxes of columns (cuda/boxes.cuh). */
+#define SELECT_BOXES_BYTES 213632
 
 /* The same of one that walks along columns (cuda/walk.cuh). */
 #define SELECT_WALK_BYTES    104448

@@ -52,19 +52,65 @@ static void long_columns(const struct implementation *implementation)
     check(implementation, &c);
 }
 
-/* The least that this kernel is for, for tools that slow a program down a hundredfold. */
+/* The i-th case of columns that the copy engine can move. */
+static struct scan_case boxed_case(unsigned i, uint64_t length, uint64_t columns)
+{
+    static const char *const pass_lists[] = {"f", "b", "fb", "bf", "ff", "bb"};
+    struct scan_case c = {
+        .rule = rule_of(pass_lists[i % COUNT(pass_lists)], i / 2 % 2 ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE,
+                        SCAND_ACCUMULATOR_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F32),
+        .rank = 3,
+        .axis = 1,
+        .shape = {1, length, columns},
+        .input = {.name = "columns", .offset = 16 * (i % 2), .axis_gap = 16 * (i % 3)},
+        .output = {.name = "columns", .offset = 16 * (i / 2 % 2), .axis_gap = 16 * (i / 3 % 2)},
+        .in_place = i % 5 == 1,
+        .fill = i % 4 == 1   ? FILL_SPECIALS
+                : i % 4 == 2 ? FILL_ZEROS
+                             : FILL_NOISE,
+    };
+    if (i % 4 == 3) {
+        c.shape[0] = 3;
+        c.shape[2] = (columns / 2 + 3) / 4 * 4;
+        c.first = c.shape[2];
+        c.count = 2 * c.shape[2];
+    }
+    if (i % 6 == 4)
+        c.rule.output = SCAND_DTYPE_IBM32;
+    if (i % 6 == 5)
+        c.rule.input = SCAND_DTYPE_F32BE;
+    return c;
+}
+
+/* Around leaves and tiles, up to an order block; the last strip has all columns or few. */
+static void boxed_columns(const struct implementation *implementation)
+{
+    static const uint64_t list[][2] = {{512, 8512}, {513, 8512}, {1040, 4228}, {1500, 2880}, {5000, 900}, {16384, 268}};
+    for (unsigned i = 0; i < 2 * COUNT(list); i++) {
+        struct scan_case c = boxed_case(i, list[i * 5 / 2 % COUNT(list)][0], list[i * 5 / 2 % COUNT(list)][1]);
+        check(implementation, &c);
+    }
+    for (unsigned i = 2; i < 5; i++) { /* eight tiles for each processor */
+        struct scan_case c = boxed_case(i, 2049 + i, i == 3 ? 26000 : 13508);
+        check(implementation, &c);
+    }
+}
+
+/* The least that these kernels are for, for tools that slow a program down a hundredfold. */
 static void few_many_columns(const struct implementation *implementation)
 {
-    struct scan_case c = many_case(1, 529);
-    check(implementation, &c);
+    struct scan_case walk = many_case(1, 529), boxes = boxed_case(1, 529, 4480);
+    check(implementation, &walk);
+    check(implementation, &boxes);
 }
 
 SUITE(cuda, many_columns)
 SUITE(cuda, long_columns)
+SUITE(cuda, boxed_columns)
 SUITE(cuda, few_many_columns)
 
-static const struct test tests[] = {TEST(cuda_many_columns), TEST(cuda_long_columns), TEST(cuda_few_many_columns),
-                                    TEST_END};
+static const struct test tests[] = {TEST(cuda_many_columns), TEST(cuda_long_columns), TEST(cuda_boxed_columns),
+                                    TEST(cuda_few_many_columns), TEST_END};
 
 int main(int argc, char **argv)
 {
