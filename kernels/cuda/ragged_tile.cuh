@@ -127,11 +127,11 @@ DEVICE void ragged_read(const struct ragged_plan &plan, const struct ragged_item
     const int shift = shift_of<float>(plan.input + item.first * sizeof(float));
     float samples[ORDER_LEAF];
     if (pass > 0)
-        leaf_read(slots, samples);
+        leaf_read<false>(slots, samples);
     else if (together)
         short_read(slots, shift + leaf.first, false, samples);
     else
-        leaf_read(slots, shift, samples);
+        leaf_read<false>(slots, shift, samples);
     ragged_decode<Sum>(samples, leaf.samples, x);
 }
 
@@ -151,7 +151,8 @@ DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_ite
         __syncwarp();
     } else {
         const struct scan_side contiguous = {.access = ACCESS_SLOTS};
-        tile_write<float, TILE_SLOTS, false>(slots, target, contiguous, tile_samples(item.samples, tile), 0, results);
+        tile_write<float, TILE_SLOTS, false, false, false>(slots, target, contiguous, tile_samples(item.samples, tile),
+                                                           0, results);
     }
 }
 
@@ -161,7 +162,7 @@ template <class Sum> DEVICE void ragged_keep(uint4 *slots, const typename Sum::s
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         values[i] = Sum::as_f32(x[i]);
-    leaf_write(slots, lane_index(), values);
+    leaf_write<false>(slots, lane_index(), values);
 }
 
 #endif

@@ -44,12 +44,14 @@ template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
 
 /*
  * Where the first slot of a leaf lies in a tile, in bytes. Those after it lie where the bits of their distance are the
- * other way round. The compiler must not know what this is made of: it would add the tile to each of them.
+ * other way round. The compiler must not know what this is made of: it would add the tile to each of them. But unless
+ * `Settled` it may, as registers are scarce in ragged rows: it spills some of their loops'.
  */
-template <class T> DEVICE unsigned leaf_place(int leaf)
+template <class T, bool Settled> DEVICE unsigned leaf_place(int leaf)
 {
     unsigned place = slot_place<T>(ORDER_LEAF * (int)sizeof(T) / SLOT_BYTES * leaf) * SLOT_BYTES;
-    asm volatile("" : "+r"(place));
+    if (Settled)
+        asm volatile("" : "+r"(place));
     return place;
 }
 
@@ -191,9 +193,9 @@ template <class T> DEVICE void slot_put(uint4 *slot, const T x[])
 }
 
 /* The samples of this lane's leaf, where rows begin with a slot. */
-DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
+template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
 {
-    const unsigned place = leaf_place<float>(lane_index());
+    const unsigned place = leaf_place<float, Settled>(lane_index());
 #pragma unroll
     for (int j = 0; j < 4; j++)
         slot_get((const uint4 *)((const char *)tile + (place ^ j * SLOT_BYTES)), &x[4 * j]);
@@ -208,10 +210,10 @@ template <int By> DEVICE void leaf_shift_down(const float from[ORDER_LEAF + 4], 
 }
 
 /* The same where they begin `shift` samples later. */
-DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
+template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
 {
     float from[ORDER_LEAF + 4];
-    leaf_read(tile, from);
+    leaf_read<Settled>(tile, from);
     slot_get(&tile[slot_place<float>(4 * lane_index() + 4)], &from[ORDER_LEAF]);
     if (shift == 0)
         leaf_shift_down<0>(from, x);
@@ -279,10 +281,10 @@ template <class T> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target,
         leaf_shift_up<narrow ? 3 : 1>(x, target, count);
 }
 
-template <class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
+template <bool Settled = true, class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
 {
     const int per_slot = SLOT_BYTES / sizeof(T), slots = ORDER_LEAF / per_slot;
-    const unsigned place = leaf_place<T>(leaf);
+    const unsigned place = leaf_place<T, Settled>(leaf);
 #pragma unroll
     for (int j = 0; j < slots; j++)
         slot_put((uint4 *)((char *)tile + (place ^ j * SLOT_BYTES)), &x[per_slot * j]);
@@ -364,7 +366,7 @@ template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t
 
 /* Writes a warp's tile of an order block of `length` samples by way of `Slots` slots, as many leaves at a time as fit.
  * `Words`: in words, if they do not begin with a slot; else results move between lanes for that. */
-template <class T, int Slots, bool Aligned, bool Words = false>
+template <class T, int Slots, bool Aligned, bool Words = false, bool Settled = true>
 DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp, T x[ORDER_LEAF])
 {
     const int per_slot = SLOT_BYTES / sizeof(T), results = Slots * per_slot, leaves = results / ORDER_LEAF;
@@ -379,7 +381,7 @@ DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side,
     for (int round = 0; round < WARP / leaves; round++) {
         unsigned lane = lane_index(), end = count > 0 ? shift + count : 0;
         if (lane / leaves == round)
-            leaf_write(stage, lane % leaves, x);
+            leaf_write<Settled>(stage, lane % leaves, x);
         __syncwarp();
         if (words && contiguous)
             drain_words<Slots>(stage, target + round * results * (int)sizeof(T), count - round * results);
