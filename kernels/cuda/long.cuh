@@ -458,7 +458,7 @@ DEVICE void long_one(const struct scan_plan &plan, struct long_shared<Sum> *shar
 }
 
 /* The carries into an item's tiles, from their totals and those of the row's other blocks. */
-template <class Sum, bool Backward>
+template <class Sum, bool Backward, bool Again>
 DEVICE void long_carries(const struct long_plan &plan, const struct long_item *item, int pass, tile_sums<Sum> *tiles,
                          tree_memory<Sum> *memory)
 {
@@ -475,8 +475,9 @@ DEVICE void long_carries(const struct long_plan &plan, const struct long_item *i
     if (plan.step == LONG_VALUES)
         outside = carry_of<Sum>(*stored, long_outer(plan.scan, item, pass));
     else
-        outside = tree_carry_near<Sum, Backward>(plan.records[pass] + item->sum * record_words<Sum>(),
-                                                 (unsigned)plan.scan.blocks, (unsigned)item->block, total, memory);
+        outside =
+            tree_carry_near<Sum, Backward, Again>(plan.records[pass] + item->sum * record_words<Sum>(),
+                                                  (unsigned)plan.scan.blocks, (unsigned)item->block, total, memory);
     if (plan.step == LONG_SUMS && lane == 0)
         *stored = outside.sum;
     tiles->carries[lane] = carry_join<Sum>(outside, before).sum;
@@ -485,9 +486,11 @@ DEVICE void long_carries(const struct long_plan &plan, const struct long_item *i
 /* What a warp that serves a pass does, for every LONG_SERVERS-th item. Those of the first pass also find out about
  * items.
  */
-template <class Sum>
+template <class Sum, bool Aligned>
 DEVICE void long_serve(const struct long_plan &plan, struct long_shared<Sum> *shared, int pass, int first)
 {
+    /* f2 gains nothing, and f64 that is not aligned would spill registers of warps that compute. */
+    constexpr bool again = sizeof(typename Sum::sum) == 4 || (Aligned && Sum::has_identity);
     tree_memory<Sum> memory = {};
     for (int number = first; long_there(shared, number); number += LONG_SERVERS) {
         const struct long_item *item = &shared->items[number % LONG_ITEMS];
@@ -496,9 +499,9 @@ DEVICE void long_serve(const struct long_plan &plan, struct long_shared<Sum> *sh
             shared->items[(number + 4) % LONG_ITEMS] = long_item_at(plan.scan, number + 4);
         gate_wait(&shared->totals[pass][number % LONG_GATES], number / LONG_GATES % 2);
         if (plan.scan.backward[pass])
-            long_carries<Sum, true>(plan, item, pass, tiles, &memory);
+            long_carries<Sum, true, again>(plan, item, pass, tiles, &memory);
         else
-            long_carries<Sum, false>(plan, item, pass, tiles, &memory);
+            long_carries<Sum, false, again>(plan, item, pass, tiles, &memory);
         gate_arrive(&shared->carries[pass][number % LONG_GATES]);
     }
 }
@@ -524,7 +527,7 @@ __global__ void __launch_bounds__(LONG_THREADS, 1) long_kernel(const __grid_cons
     else if (warp < LONG_WARPS)
         long_one<Sum, Last, Out, Kind, Aligned, true>(plan.scan, &shared, warp, buffers);
     else if ((warp - LONG_WARPS) / LONG_SERVERS < plan.scan.pass_count)
-        long_serve<Sum>(plan, &shared, (warp - LONG_WARPS) / LONG_SERVERS, (warp - LONG_WARPS) % LONG_SERVERS);
+        long_serve<Sum, Aligned>(plan, &shared, (warp - LONG_WARPS) / LONG_SERVERS, (warp - LONG_WARPS) % LONG_SERVERS);
 #endif
 }
 

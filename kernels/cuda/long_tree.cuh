@@ -91,6 +91,22 @@ template <class Sum> DEVICE bool record_there(const record_seen<Sum> &seen)
     return marks != 0;
 }
 
+/* The same where nothing was found before: everybody's looks take turns at the few lines that the last records lie in.
+ * `Again` may be false where there are no registers to remember what was found. */
+template <class Sum, bool Again> DEVICE void record_look_again(const record *record, record_seen<Sum> *seen)
+{
+    if (!Again) {
+        *seen = record_look<Sum>(record);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < record_words<Sum>(); i++)
+        asm volatile("{ .reg .pred p; setp.lt.u64 p, %0, %2; @p ld.relaxed.gpu.global.u64 %0, [%1]; }"
+                     : "+l"(seen->words[i])
+                     : "l"(record + i), "n"(RECORD_MARK)
+                     : "memory");
+}
+
 template <class Sum> DEVICE typename Sum::sum record_sum(const record_seen<Sum> &seen)
 {
     unsigned words[record_words<Sum>()];
@@ -231,7 +247,7 @@ DEVICE int tree_near_count(unsigned members, unsigned first)
 
 /* Looks at all records at once, until all are there: one way to memory and back. Lanes that want none look at `mine`.
  */
-template <class Sum, bool Backward>
+template <class Sum, bool Backward, bool Again>
 DEVICE void tree_await(const record *records, unsigned members, const struct tree_place &block,
                        const struct tree_place &group, int near, const record *mine, tree_seen<Sum> *seen)
 {
@@ -243,17 +259,20 @@ DEVICE void tree_await(const record *records, unsigned members, const struct tre
     if (group.distance <= near || group.distance > group.met)
         far = mine;
     bool there;
+    if (Again)
+        *seen = {};
     do {
-        seen->own = record_look<Sum>(own);
+        record_look_again<Sum, Again>(own, &seen->own);
 #pragma unroll
         for (int n = 0; n < TREE_NEAR; n++) {
             const unsigned first = tree_near_first<Backward>(group.first + group.position, n);
             if (n < near)
-                seen->near[n] = record_look<Sum>(records + (first + min(lane, tree_near_count(members, first) - 1)) *
-                                                               record_words<Sum>());
+                record_look_again<Sum, Again>(records + (first + min(lane, tree_near_count(members, first) - 1)) *
+                                                            record_words<Sum>(),
+                                              &seen->near[n]);
         }
         if (group.met > near)
-            seen->far = record_look<Sum>(far);
+            record_look_again<Sum, Again>(far, &seen->far);
         there = record_there(seen->own);
 #pragma unroll
         for (int n = 0; n < TREE_NEAR; n++)
@@ -287,7 +306,7 @@ DEVICE typename Sum::sum tree_groups(unsigned members, const struct tree_place &
  * The same for a row's order blocks, sooner: the lowest two levels are looked at together, and what is above them is
  * remembered.
  */
-template <class Sum, bool Backward>
+template <class Sum, bool Backward, bool Again>
 DEVICE carry<Sum> tree_carry_near(record *records, unsigned members, unsigned index, typename Sum::sum total,
                                   tree_memory<Sum> *memory)
 {
@@ -300,7 +319,7 @@ DEVICE carry<Sum> tree_carry_near(record *records, unsigned members, unsigned in
     if (lane == block.position)
         record_put<Sum>(mine, total);
     tree_seen<Sum> seen;
-    tree_await<Sum, Backward>(records, members, block, group, near, mine, &seen);
+    tree_await<Sum, Backward, Again>(records, members, block, group, near, mine, &seen);
     typename Sum::sum sum =
         block.distance > 0 && block.distance <= block.met ? record_sum<Sum>(seen.own) : Sum::identity();
     if (lane == block.position)
