@@ -146,8 +146,11 @@ static void short_rows(void)
     PATH(LANES, .length = 63);
     PATH(SHORT, .length = 64);
     PATH(SHORT, .length = 65);
-    PATH(SHORT, .length = 447);
-    PATH(FEW, .length = 448);
+    PATH(SHORT, .length = 287);
+    PATH(FEW, .length = 289);
+    PATH(SHORT, .length = 400);
+    PATH(FEW, .length = 401);
+    PATH(FEW, .length = 416);
     PATH(FEW, .length = 1536);
     PATH(TUNED, .length = 1537);
     PATH(SHORT, .length = 31, .input_at = 4);
