@@ -109,17 +109,17 @@ static const struct row {
     /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
     PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 10,000 samples 0.96 / 0.93 / 0.78. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
+    /* Of 10,000 samples 0.96 / 0.96 / 0.82. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
     PATH(TUNED_ALIGNED,       SUMS | ALIGNED,                                             14848, 16384, 16384, 16384, 16384, 16384, 16384),
-    /* Of 10,007 samples after headers 0.94 / 0.87 / 0.68. */
+    /* Of 10,007 samples after headers 0.94 / 0.91 / 0.75. */
     PATH(TUNED,               SUMS,                                                       14848, 16384, 16384, 16384, 16384, 16384, 16384),
 
     /* Of 57,001 samples 0.77 / 0.61 / 0.42, of 100,000 0.82 / 0.74 / 0.54, of 900,000 0.73 / 0.70 / 0.55, as TOTALS_FIRST 0.41 / 0.32
      * / 0.30. A thread block needs 225 KiB of shared memory. */
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS,                      NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    /* A row of 10^9 0.82 / 0.74 of the three transfers that it takes at least. */
+    /* A row of 10^9 0.83 / 0.75 of the three transfers that it takes at least. */
     PATH(LONG_THREE_LAUNCHES, SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES,                NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    /* One pass over a row of 10^9 0.77 / 0.79, as TOTALS_FIRST 0.66 / 0.62. */
+    /* One pass over a row of 10^9 0.77 / 0.80, as TOTALS_FIRST 0.66 / 0.62. */
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER,                             NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
     PATH(TOTALS_FIRST,        SUMS,                                                        NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
