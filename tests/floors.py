@@ -19,7 +19,7 @@ ALONE = {
     "ini.h": r"daemon/edge/config\.c",
     "uv.h": r"daemon/edge/(server\.h|http\.h|worker\.c)",
     "microhttpd.h": r"daemon/edge/http\.c",
-    "cuda_runtime.h": r"kernels/.*|daemon/edge/(device_cuda\.c|cuda_copy\.h|cuda_identity\.h|cuda_share\.h|cuda_small\.h)",
+    "cuda_runtime.h": r"kernels/.*|daemon/edge/(device_cuda\.c|cuda_copy\.h|cuda_error\.h|cuda_identity\.h|cuda_share\.h|cuda_small\.h)",
     "pthread.h": r"(?!protocol/|daemon/logic/).*",
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cuda_chain.h"
+#include "cuda_error.h"
 #include "cuda_identity.h"
 #include "cuda_range.h"
 #include "cuda_share.h"
@@ -54,6 +55,7 @@ struct slot {
     struct stage_task task;
     int status;                         /* not 0: nothing more is queued for it */
     uint64_t *offsets, *device_offsets; /* of a chunk of ragged rows: pinned, to be uploaded from; on the device */
+    void *beyond;                       /* for what is between steps and too large for `memory`, or NULL */
 };
 
 #define BETWEEN_BYTES ((SMALL_BATCHES + 1) * SMALL_BYTES)
@@ -82,27 +84,6 @@ static struct cuda_device *cuda_of(struct device *device)
     return (struct cuda_device *)device;
 }
 
-/* Errors after which only a new process helps. */
-static bool is_sticky(cudaError_t e)
-{
-    switch ((int)e) {
-    case 214: /* ECC uncorrectable */
-    case 220: /* NVLink uncorrectable */
-    case 700: /* illegal address */
-    case 702: /* launch timeout */
-    case 710: /* assert */
-    case 714: /* hardware stack error */
-    case 715: /* illegal instruction */
-    case 716: /* misaligned address */
-    case 717: /* invalid address space */
-    case 718: /* invalid program counter */
-    case 719: /* launch failure */
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* The one translation of CUDA errors, which also clears the latched one. */
 static int cuda_errno(struct cuda_device *self, cudaError_t e)
 {
@@ -112,7 +93,7 @@ static int cuda_errno(struct cuda_device *self, cudaError_t e)
     if (e == cudaErrorNotSupported)
         return -EOPNOTSUPP;
     log_error("CUDA device %d: %s (%d)", self->index, cudaGetErrorString(e), (int)e);
-    if (is_sticky(e)) {
+    if (cuda_is_sticky(e)) {
         self->lost = true;
         return -EOWNERDEAD;
     }
@@ -186,7 +167,7 @@ static int cuda_device_share_open(struct device *device, const struct shared_tic
     cudaError_t e = set == cudaSuccess ? cuda_share_open(self->index, ticket, offset, size_bytes, out, error) : set;
     if (e == cudaSuccess)
         return 0;
-    if (set != cudaSuccess || is_sticky(e))
+    if (set != cudaSuccess || cuda_is_sticky(e))
         return error_set(error, cuda_errno(self, e),
                          "buffer.import_device: the device failed; the daemon's log says why");
     cudaGetLastError();
@@ -250,14 +231,27 @@ static cudaError_t grow_workspace(struct cuda_device *self, uint64_t size_bytes)
     return cudaSuccess;
 }
 
-/* What is between a chunk's steps goes behind the other sides, if there is room. */
-static void sides_place_between(struct sides *sides, const struct chunk *chunk, unsigned char *memory)
+static void slot_release_beyond(struct cuda_device *self, struct slot *slot)
 {
+    if (slot->beyond)
+        cuda_free(&self->device, slot->beyond, side_room_bytes(&slot->sides.between));
+    slot->beyond = NULL;
+}
+
+/* What is between a chunk's steps goes behind the other sides. Of a row for which there is no room it has memory of its
+ * own while the chunk is out; if there is none, it stays in host memory. */
+static void slot_place_between(struct cuda_device *self, struct slot *slot)
+{
+    struct sides *sides = &slot->sides;
     uint64_t bytes = side_room_bytes(&sides->input) + side_room_bytes(&sides->coefficients);
-    sides->between = side_between(chunk, &sides->output);
-    sides->between_at = memory + bytes;
-    if (bytes + side_room_bytes(&sides->between) > SLOT_BYTES)
+    sides->between = side_between(slot->chunk, &sides->output);
+    sides->between_at = slot->memory + bytes;
+    if (bytes + side_room_bytes(&sides->between) <= SLOT_BYTES)
+        return;
+    if (cuda_allocate(&self->device, side_room_bytes(&sides->between), &slot->beyond))
         sides->between.transport = TRANSPORT_NONE;
+    else
+        sides->between_at = slot->beyond;
 }
 
 static cudaError_t slot_upload_offsets(struct cuda_device *self, struct slot *slot)
@@ -419,7 +413,7 @@ static uint64_t now_us(void)
 }
 
 /* How a chunk's samples are copied: ragged rows as a single one of all of them. */
-static void slot_plan(struct slot *slot, struct chunk *chunk)
+static void slot_plan(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
 {
     slot->chunk = chunk;
     slot->copied = *chunk;
@@ -433,7 +427,7 @@ static void slot_plan(struct slot *slot, struct chunk *chunk)
                                  .output = side_output(is_reduction(chunk->rows) ? chunk : &slot->copied),
                                  .coefficients = side_coefficients(&slot->copied)};
     sides_place(&slot->sides, slot->memory, SLOT_BYTES);
-    sides_place_between(&slot->sides, chunk, slot->memory);
+    slot_place_between(self, slot);
     slot->status = 0;
 }
 
@@ -574,15 +568,17 @@ static int cuda_start(struct device *device, struct chunk *chunk)
         return 0;
     }
     struct slot *slot = &self->slots[self->started % SLOTS];
-    slot_plan(slot, chunk);
+    slot_plan(self, slot, chunk);
     int r = slot_stage(self, slot);
     bool first = self->passed[STAGE_GATHER] == self->started;
     memset(slot->took_us, 0, sizeof slot->took_us);
     slot->entered_us = now_us();
     if (!r && first && !slot->gathers)
         r = slot_queue(self, slot);
-    if (r)
+    if (r) {
+        slot_release_beyond(self, slot);
         return r;
+    }
     self->started++;
     self->passed[STAGE_GATHER] += first && !slot->gathers;
     if (slot->gathers)
@@ -684,6 +680,7 @@ static struct chunk *slot_finish(struct cuda_device *self, int r)
     chunk->upload_us = slot->took_us[STAGE_GATHER] + slot->took_us[STAGE_UPLOAD];
     chunk->kernel_us = slot->took_us[STAGE_KERNEL];
     chunk->download_us = slot->took_us[STAGE_DOWNLOAD] + slot->took_us[STAGE_SCATTER];
+    slot_release_beyond(self, slot);
     self->finished++;
     return chunk;
 }
