@@ -189,7 +189,7 @@ static const void *coefficients_of(const struct scan_rows *rows, const struct cp
     return coefficients_gathered(rows) ? scratch->factor_lines[r] : coefficient_at(rows, row, b * ORDER_BLOCK);
 }
 
-static void strip_scatter(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b)
+static void strip_scatter(const struct scan *scan, const struct strip *strip, uint64_t b, char (*lines)[CPU_LINE_BYTES])
 {
     int64_t stride = scan->rows->output_stride;
     enum scand_dtype dtype = scan->rows->rule.output;
@@ -198,12 +198,12 @@ static void strip_scatter(const struct scan *scan, struct cpu_scratch *scratch, 
     for (uint64_t r = 0; r < strip->count; r++)
         to[r] = output_at(scan->rows, strip->first + r, b * ORDER_BLOCK);
     if (dtype == SCAND_DTYPE_F32 && side_by_side((const char *const *)to, strip->count))
-        i = scan->build->strip_scatter(scratch, to[0], stride, length);
+        i = scan->build->strip_scatter(lines, to[0], stride, length);
     for (uint64_t count; i < length; i += count) {
         count = length - i < STRIP_SAMPLES ? length - i : STRIP_SAMPLES;
         for (uint64_t r = 0; r < strip->count; r++)
-            scan->build->line_encode(dtype, scratch->lines[r] + i * line_bytes(dtype), to[r] + (int64_t)i * stride,
-                                     stride, count);
+            scan->build->line_encode(dtype, lines[r] + i * line_bytes(dtype), to[r] + (int64_t)i * stride, stride,
+                                     count);
     }
 }
 
@@ -227,7 +227,10 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
     const struct scan_rows *rows = scan->rows;
     const bool for_total = steps.known == FOR_TOTAL, last = steps.known == steps.end, narrow = is_narrow(rows);
     const bool contiguous = steps.first > 0 ? output_contiguous(rows) : input_contiguous(rows);
-    bool gather = !narrow && (!contiguous || !is_plain(steps.first > 0 ? rows->rule.output : rows->rule.input));
+    const enum scand_dtype dtype = steps.first > 0 ? rows->rule.output : rows->rule.input;
+    const bool same = line_bytes(dtype) == line_bytes(rows->rule.output);
+    char(*results)[CPU_LINE_BYTES] = steps.walk && !same ? scratch->results : scratch->lines;
+    bool gather = !narrow && (!contiguous || !is_plain(dtype));
     bool scatter = last && !narrow && (!output_contiguous(rows) || !is_plain(rows->rule.output));
     if (gather)
         strip_gather(scan, scratch, strip, b, steps.first);
@@ -249,7 +252,7 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
             .begin = b * ORDER_BLOCK,
             .row_length = rows->length,
             .next = gather || row + 1 == scan->first + scan->count ? NULL : input_at(rows, row + 1, b * ORDER_BLOCK),
-            .output = scatter ? scratch->lines[r] : output_at(rows, row, b * ORDER_BLOCK),
+            .output = scatter ? results[r] : output_at(rows, row, b * ORDER_BLOCK),
             .coefficients = coefficients_of(rows, scratch, row, r, b),
         };
         for (uint32_t pass = 0; !for_total && pass < steps.known; pass++)
@@ -264,7 +267,7 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
             strip->carries[for_total ? 0 : steps.known][r * scan->block_count + b] = block.total;
     }
     if (scatter)
-        strip_scatter(scan, scratch, strip, b);
+        strip_scatter(scan, strip, b, results);
 }
 
 static struct strip strip_of(const struct scan *scan, uint64_t index, unsigned worker)

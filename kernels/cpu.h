@@ -107,6 +107,8 @@ struct cpu_scratch {
         uint64_t exact[ORDER_TILE];
     } edge;
     _Alignas(CPU_CACHE_LINE) char lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* rows whose samples are not contiguous */
+    /* What a walk makes of them where it is wider or narrower: some samples are yet to be read. */
+    _Alignas(CPU_CACHE_LINE) char results[CPU_STRIP_ROWS][CPU_LINE_BYTES];
     _Alignas(CPU_CACHE_LINE) char factor_lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* the same of their coefficients */
     /* The same of a bundle; results apart, as they need not be as wide as samples, of which some are yet to be read. */
     _Alignas(CPU_CACHE_LINE) char bundle_lines[ORDER_FAN][CPU_BUNDLE_LINE_BYTES];
@@ -191,7 +193,7 @@ struct cpu_build {
     /* Moves CPU_STRIP_ROWS rows of f32 that lie side by side, `stride` bytes from sample to sample, to or from the
      * lines. Returns how many samples of each it has moved; there may be fewer than a vector left. */
     uint64_t (*strip_gather)(struct cpu_scratch *scratch, const char *from, int64_t stride, uint64_t length);
-    uint64_t (*strip_scatter)(const struct cpu_scratch *scratch, char *to, int64_t stride, uint64_t length);
+    uint64_t (*strip_scatter)(char (*lines)[CPU_LINE_BYTES], char *to, int64_t stride, uint64_t length);
 };
 extern const struct cpu_build cpu_build_avx512, cpu_build_avx2, cpu_build_portable;
 
