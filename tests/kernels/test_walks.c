@@ -2,7 +2,6 @@
  * Rows of several order blocks that a thread of the CPU path walks along, whatever way their samples reach it, against
  * the reference, bit by bit.
  */
-#include "tests/kernels/every.h"
 #include "tests/kernels/suite.h"
 
 #define BLOCK 16384
@@ -30,11 +29,17 @@ static void other_widths(const struct implementation *implementation)
     }
 }
 
-EVERY_CPU(other_widths)
+#define SUITES(NAME) SUITE(NAME, other_widths)
+#define TESTS(NAME)  TEST(NAME##_other_widths)
+
+SUITES(avx512)
+SUITES(avx2)
+SUITES(portable)
+SUITES(pool)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(cpu_other_widths), TEST_END};
+    static const struct test tests[] = {TESTS(avx512), TESTS(avx2), TESTS(portable), TESTS(pool), TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }
