@@ -20,7 +20,7 @@ static const struct few_variant variants[FEW_TILES_MAX][SCAN_SHORTS] = {BY_SUM(1
 
 static size_t shared_bytes(int tiles, int rows)
 {
-    return (size_t)FEW_WARPS * 2 * rows * FEW_ROOM(tiles) * SLOT_BYTES;
+    return (size_t)FEW_WARPS * 2 * rows * LINES_ROOM(tiles) * SLOT_BYTES;
 }
 
 cudaError_t scan_few_load(struct scan_few_device *few)

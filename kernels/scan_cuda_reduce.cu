@@ -137,6 +137,7 @@ static cudaError_t short_run(const struct scan_device *device, const struct redu
     rows->rows = plan->scan.items;
     rows->length = (int)plan->scan.length;
     rows->leaves = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;
+    rows->leaf_share = SHORT_LEAF_SHARE(rows->leaves);
     rows->rows_at_once = ORDER_FAN / rows->leaves;
     uint64_t turns = parts_of(rows->rows, (uint64_t)rows->rows_at_once);
     void *arguments[] = {plan};

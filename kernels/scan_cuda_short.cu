@@ -89,6 +89,7 @@ static struct short_plan short_plan_of(const struct scan_plan *scan)
     plan.rows = scan->items;
     plan.length = (int)scan->length;
     plan.leaves = (plan.length + ORDER_LEAF - 1) / ORDER_LEAF;
+    plan.leaf_share = SHORT_LEAF_SHARE(plan.leaves);
     plan.pass_count = scan->pass_count;
     memcpy(plan.backward, scan->backward, sizeof(plan.backward));
     plan.intermediate_f32 = scan->intermediate_f32;
@@ -100,13 +101,13 @@ cudaError_t scan_short(struct scan_device *device, const struct scan_short_devic
 {
     const int number = scan_short_of(rule);
     struct short_plan plan = short_plan_of(scan);
-    plan.rows_at_once = ORDER_FAN / plan.leaves;
+    const int tiles = variants[number].tiles;
+    plan.rows_at_once = tiles * ORDER_FAN / plan.leaves;
     cudaError_t error = scan_shares_of(device, stream, &plan.shares);
     if (error)
         return error;
-    const int tiles = variants[number].tiles;
-    return launch(device, variants[number].kernel, &plan, STRETCH_WARPS, plan.rows_at_once * tiles,
-                  shorts->resident[number], SHORT_BYTES(tiles), stream);
+    return launch(device, variants[number].kernel, &plan, STRETCH_WARPS, plan.rows_at_once, shorts->resident[number],
+                  SHORT_BYTES(tiles), stream);
 }
 
 cudaError_t scan_lanes(const struct scan_device *device, const struct scan_short_device *shorts,

@@ -36,7 +36,7 @@ enum fact {
     WIDE = 1 << 24,           /* as many strips of columns, or more, as thread blocks that walk are resident */
     MAPS = 1 << 25,           /* boxes_fit */
     F32_SUMS = 1 << 26,       /* the accumulator f32 */
-    FULL_LEAVES = 1 << 27,    /* not PART_LEAF */
+    THREE_TILES = 1 << 27,    /* sums that short rows' kernel has registers for: in f32, or inclusive in f64 */
 };
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. */
@@ -93,11 +93,11 @@ static const struct row {
     PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
     /* Of 33 samples 0.84 / 0.85 / 0.66, as SHORT 0.56 / 0.45 / 0.32; of 50 0.88 / 0.86 / 0.67, as SHORT 0.71 / 0.56 / 0.40. */
     PATH(LANES,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     64,    64,    64,    64,    64,    64,    64),
-    /* Of 128 samples 0.98 / 0.95 / 0.85; of 250 0.89 / 0.78 / 0.47, as FEW 0.88 / 0.59 / 0.37. Of 300 it is 0.88 / 0.74 / 0.38, as FEW
-     * 0.95 / 0.74 / 0.49; of 447 0.84 / 0.65 / 0.43 and 0.97 / 0.87 / 0.60. */
-    PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         288,   288,   288,   288,   288,   288,   288),
-    /* Of 320 samples 0.96 / 0.84 / 0.53, as FEW 0.96 / 0.77 / 0.56; of 400 0.96 / 0.89 / 0.63 and 0.99 / 0.88 / 0.67. */
-    PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN | FULL_LEAVES,           400,   400,   400,   400,   400,   400,   400),
+    /* Of 128 samples 0.98 / 0.97; of 300 0.97 / 0.96, as FEW 0.90 / 0.72; of 500 0.97 / 0.96, as FEW 0.96 / 0.90. */
+    PATH(SHORT,               SUMS | F32 | PACKED | THREE_TILES,                            512,   512,   512,   512,   512,   512,   512),
+    /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as FEW 0.42 / 0.55; of 300 0.39 / 0.61, as FEW
+     * 0.45 / 0.62. */
+    PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         256,   256,   256,   256,   256,   256,   256),
     /* Of 500 samples after headers 0.90 / 0.86 / 0.70, as TUNED 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.91 / 0.63, as TUNED 0.81 / 0.75 / 0.47.
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(FEW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,           1536,  1536,  1536,  1536,  1536,  1536,  1536),
@@ -167,6 +167,12 @@ bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_pla
            scan_warps(plan->length) * slots * SLOT_BYTES + SELECT_DECLARED_BYTES <= shared_max;
 }
 
+static bool short_has_three_tiles(const struct scan_rule *rule)
+{
+    return rule->accumulator == SCAND_ACCUMULATOR_F32 ||
+           (rule->accumulator == SCAND_ACCUMULATOR_F64 && rule->kind != SCAND_KIND_EXCLUSIVE);
+}
+
 static uint32_t facts_of_rule(const struct scan_rule *rule)
 {
     const bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
@@ -178,6 +184,7 @@ static uint32_t facts_of_rule(const struct scan_rule *rule)
     facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
     facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;
+    facts |= short_has_three_tiles(rule) ? THREE_TILES : 0;
     return facts | (rule->pass_count > 1 ? TWO_PASSES : ONE_PASS);
 }
 
@@ -193,7 +200,7 @@ static uint32_t facts_of_layout(const struct scan_plan *plan)
     facts |= scan_plan_is_aligned(plan) ? ALIGNED : 0;
     facts |= scan_plan_is_columns(plan) ? COLUMNS : 0;
     facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % SLOT_BYTES == 0 ? IN_STEP : 0;
-    return facts | (plan->length % ORDER_LEAF != 0 ? PART_LEAF : FULL_LEAVES);
+    return facts | (plan->length % ORDER_LEAF != 0 ? PART_LEAF : 0);
 }
 
 static bool strips_fit(const struct scan_plan *plan, const struct select_device *device)

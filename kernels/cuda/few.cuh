@@ -20,9 +20,6 @@ template <class Sum, int Tiles> constexpr int few_rows = Tiles == 1 && Sum::has_
 /* Whether sums are made as exact.cuh says, for the same reason. */
 template <class Sum, int Tiles> constexpr bool few_is_exact = Tiles == 1 && sum_is_exact<Sum>;
 
-/* Slots for a row, from the start of the line that it begins in, and for as many again. */
-#define FEW_ROOM(TILES) ((TILES)*TILE_SLOTS + 2 * LINE_SLOTS)
-
 struct few_plan {
     const char *input; /* the first row */
     char *output;
@@ -48,24 +45,10 @@ template <int Rows, int Tiles> DEVICE void few_fetch(const struct few_plan &plan
     for (int r = 0; r < Rows; r++) {
         const uint64_t row = turn * Rows + r;
         if (row < plan.rows)
-            fetch_lines<Tiles>(slots + r * FEW_ROOM(Tiles), plan.input + (int64_t)row * plan.input_stride, plan.length);
+            fetch_lines<Tiles>(slots + r * LINES_ROOM(Tiles), plan.input + (int64_t)row * plan.input_stride,
+                               plan.length);
     }
     __pipeline_commit();
-}
-
-DEVICE float lane_value(float value, int lane)
-{
-    return __shfl_sync(~0u, value, lane);
-}
-
-DEVICE double lane_value(double value, int lane)
-{
-    return __shfl_sync(~0u, value, lane);
-}
-
-DEVICE struct f2 lane_value(struct f2 value, int lane)
-{
-    return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
 }
 
 /* Kogge-Stone over the leaves of all tiles side by side: totals to inclusive prefixes. `last` is a row's last leaf, or
@@ -208,25 +191,6 @@ template <int Tiles> DEVICE void few_shift_up(struct few_leaf<float> leaves[Tile
     }
 }
 
-/* Writes the slots of a row from the start of a line on; those that it shares with others sample by sample. */
-template <int Tiles> DEVICE void few_drain(const uint4 *slots, char *target, int length)
-{
-    const struct line_slots at = line_slots_of(target, length);
-    const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
-    char *line = target - shift * 4 - at.first * SLOT_BYTES;
-    char *slot = settled(line + lane * SLOT_BYTES);
-    const uint4 *source = slots + slot_place<float>(lane);
-    __builtin_assume(__isGlobal(slot));
-#pragma unroll
-    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
-        if ((k > 0 || lane >= begin) && (k + WARP <= (Tiles - 1) * TILE_SLOTS || k + lane < at.end))
-            *(uint4 *)(slot + k * SLOT_BYTES) = source[k];
-    if (shift > 0 || at.rest > 0)
-        stretch_drain_edges((float *)(line + at.first * SLOT_BYTES), shift, length,
-                            (const float *)(slots + slot_place<float>(at.first)),
-                            (const float *)(slots + slot_place<float>(at.end)));
-}
-
 /* Moves the results. */
 template <int Tiles> DEVICE void few_write(uint4 *slots, char *target, int length, struct few_leaf<float> leaves[Tiles])
 {
@@ -239,7 +203,7 @@ template <int Tiles> DEVICE void few_write(uint4 *slots, char *target, int lengt
         for (int t = 0; t < Tiles; t++)
             slot_put(&slots[slot_place<float>(first + j) + t * TILE_SLOTS], &leaves[t].x[4 * j]);
     __syncwarp();
-    few_drain<Tiles>(slots, target, length);
+    drain_lines<Tiles, Tiles - 1>(slots, target, length);
     __syncwarp();
 }
 
@@ -259,7 +223,7 @@ template <class Sum, int Tiles, int Kind>
 __global__ void REGISTERS((few_registers<Sum, Tiles, Kind>())) few_kernel(const __grid_constant__ struct few_plan plan)
 {
     extern __shared__ uint4 few_tiles[];
-    const int rows = few_rows<Sum, Tiles>, warp = warp_index(), room = FEW_ROOM(Tiles);
+    const int rows = few_rows<Sum, Tiles>, warp = warp_index(), room = LINES_ROOM(Tiles);
     uint4 *slots = few_tiles + 2 * warp * rows * room, *other = slots + rows * room;
     uint64_t turn = shares_first(FEW_WARPS, warp), next = turn + shares_stride(FEW_WARPS);
     few_fetch<rows, Tiles>(plan, turn, slots);

@@ -369,7 +369,7 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
     for (int i = 0; i < REDUCE_STAGES - 1; i++)
         stretch_fetch<Bytes>(rows, turn + i * stride, stages + i * WORDS_SLOTS(Bytes));
     for (int stage = 0; short_rows(rows, turn) > 0; turn += stride, stage = stage + 1 < REDUCE_STAGES ? stage + 1 : 0) {
-        const struct short_leaf leaf = short_leaf_of(rows, short_rows(rows, turn));
+        const struct short_leaf leaf = short_leaf_of(rows, 0, short_rows(rows, turn));
         const int shift = bytes_into_slot(stretch_at<Bytes>(rows, turn));
         const bool whole_slots = (shift | rows.length * Bytes) % SLOT_BYTES == 0;
         uint32_t words[4 * Bytes];
@@ -380,7 +380,7 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
         stretch_get<Bytes>(stages + stage * WORDS_SLOTS(Bytes), shift / Bytes + leaf.first, whole_slots, words);
         __syncwarp();
         typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, leaf.samples);
-        total = short_scan<Sum, false>(total, leaf.number, rows.leaves);
+        short_scans<Sum, 1, false>(&total, &leaf.number, rows.leaves);
         if (leaf.samples > 0 && leaf.number == rows.leaves - 1)
             reduce_write<Sum>(plan, plan.scan.first_row + turn * rows.rows_at_once + lane_index() / rows.leaves,
                               (uint64_t)rows.length, total);

@@ -118,6 +118,12 @@ DEVICE int slots_in_line(const char *address)
     return (int)((uintptr_t)address / SLOT_BYTES % LINE_SLOTS);
 }
 
+/* Samples from the start of a line to `address`. */
+DEVICE int word_in_line(const char *address)
+{
+    return (int)((uintptr_t)address / sizeof(float) % (LINE_SLOTS * SLOT_BYTES / sizeof(float)));
+}
+
 /* Which slots of a stretch that begins with a line some samples lie in. */
 struct line_slots {
     int first;
@@ -132,10 +138,10 @@ DEVICE struct line_slots line_slots_of(const char *samples, int count)
 }
 
 /*
- * Starts copies of the slots that `count` samples lie in, more than Tiles - 1 tiles and at most Tiles, from the start
- * of a line on: requests that meet lines in the middle take one line more each.
+ * Starts copies of the slots that `count` samples lie in, at least Full tiles and at most Tiles, from the start of a
+ * line on: requests that meet lines in the middle take one line more each.
  */
-template <int Tiles> DEVICE void fetch_lines(uint4 *tile, const char *source, int count)
+template <int Tiles, int Full = Tiles - 1> DEVICE void fetch_lines(uint4 *tile, const char *source, int count)
 {
     const struct line_slots at = line_slots_of(source, count);
     const int lane = lane_index();
@@ -143,7 +149,7 @@ template <int Tiles> DEVICE void fetch_lines(uint4 *tile, const char *source, in
     uint4 *slot = tile + slot_place<float>(lane);
 #pragma unroll
     for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
-        if ((k > 0 || lane >= at.first) && (k + WARP <= (Tiles - 1) * TILE_SLOTS || k + lane < at.end))
+        if ((k > 0 || lane >= at.first) && (k + WARP <= Full * TILE_SLOTS || k + lane < at.end))
             __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
     if (at.rest > 0 && lane == at.end % WARP)
         slot_fetch(tile + slot_place<float>(at.end), source + (at.end - lane) * SLOT_BYTES, at.rest * 4);

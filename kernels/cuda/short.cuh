@@ -1,9 +1,10 @@
 /*
  * Rows of at most a tile, sums of f32 samples, one row right after the other in memory. A warp takes as many rows
- * as it has lanes for their leaves, on its own: nothing is shared with other warps. The samples of all of them are one
- * stretch, which travels as a tile does (samples.cuh), those of the next rows while these are computed. It takes two
- * stretches at a time, where registers suffice: while one waits for what it has begun, there are the other's
- * instructions.
+ * as it has room for their leaves, on its own: nothing is shared with other warps. The samples of all of them are one
+ * stretch, which travels from line to line of device memory (samples.cuh), those of the next rows while these are
+ * computed. Where registers suffice, a stretch is three tiles, of which a lane has a leaf each: while one waits for
+ * what it has begun, there are the others' instructions; and a row may lie in two of them, so that fewer lanes have
+ * none. Of 300 samples, 19 leaves, 5 rows take 95 of 96 lanes, where alone each would leave 13 of 32 idle.
  */
 #ifndef KERNELS_CUDA_SHORT_CUH
 #define KERNELS_CUDA_SHORT_CUH
@@ -20,6 +21,7 @@ struct short_plan {
     uint64_t rows;
     int length, leaves; /* of a row */
     int rows_at_once;   /* by a warp */
+    int leaf_share;     /* SHORT_LEAF_SHARE, which spares divisions */
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
@@ -27,17 +29,21 @@ struct short_plan {
     bool ahead;            /* of lanes.cuh: fetch the next rows while some are computed */
 };
 
-/* This lane's leaf. */
+/* Times a number of a few tiles' leaves, this is 2^16 times the number of its row, or a bit more. */
+#define SHORT_LEAF_SHARE(LEAVES) ((1 << 16) / (LEAVES) + 1)
+
+/* A lane's leaf. */
 struct short_leaf {
     int first;   /* its first sample in the stretch */
     int number;  /* in its row */
     int samples; /* 0 to 16 */
 };
 
-DEVICE struct short_leaf short_leaf_of(const struct short_plan &plan, int rows)
+/* The one in a tile of a stretch. Where there are no rows left it begins as the first one does. */
+DEVICE struct short_leaf short_leaf_of(const struct short_plan &plan, int tile, int rows)
 {
-    int lane = lane_index(), row = lane / plan.leaves;
-    struct short_leaf leaf = {0, lane - row * plan.leaves, 0};
+    const int index = tile * WARP + lane_index(), row = index * plan.leaf_share >> 16;
+    struct short_leaf leaf = {0, index - row * plan.leaves, 0};
     if (row < rows) {
         leaf.first = row * plan.length + leaf.number * ORDER_LEAF;
         leaf.samples = min(plan.length - leaf.number * ORDER_LEAF, ORDER_LEAF);
@@ -78,18 +84,59 @@ DEVICE void stretch_drain(const uint4 *tile, char *target, int shift, int count)
                             (const float *)(tile + slot_place<float>(end)));
 }
 
-/* Starts the copies of the stretches of a warp's turn. */
-template <int Tiles> DEVICE void short_fetch(const struct short_plan &plan, uint64_t turn, uint4 *tiles)
+/* Writes the slots of at least Full tiles and at most Tiles from the start of a line on; those that are shared with
+ * others sample by sample. */
+template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *slots, char *target, int count)
 {
+    const struct line_slots at = line_slots_of(target, count);
+    const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
+    char *line = target - shift * 4 - at.first * SLOT_BYTES;
+    char *slot = settled(line + lane * SLOT_BYTES);
+    const uint4 *source = slots + slot_place<float>(lane);
+    __builtin_assume(__isGlobal(slot));
 #pragma unroll
-    for (int t = 0; t < Tiles; t++) {
-        const uint64_t stretch = turn * Tiles + t;
-        const int samples = short_rows(plan, stretch) * plan.length;
-        const char *source = plan.input + short_offset(plan, stretch);
-        if (samples > 0)
-            fetch_slots(tiles + t * TILE_ROOM, source, shift_of<float>(source), samples);
-    }
+    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
+        if ((k > 0 || lane >= begin) && (k + WARP <= Full * TILE_SLOTS || k + lane < at.end))
+            *(uint4 *)(slot + k * SLOT_BYTES) = source[k];
+    if (shift > 0 || at.rest > 0)
+        stretch_drain_edges((float *)(line + at.first * SLOT_BYTES), shift, count,
+                            (const float *)(slots + slot_place<float>(at.first)),
+                            (const float *)(slots + slot_place<float>(at.end)));
+}
+
+/* Slots for Tiles tiles from the start of the line that they begin in, and for as many again. */
+#define LINES_ROOM(TILES) ((TILES)*TILE_SLOTS + 2 * LINE_SLOTS)
+
+/* Whether stretches lie in shared memory from the start of a line on. f2 has no instructions to spare. */
+template <class Sum> constexpr bool short_has_lines = Sum::has_identity;
+
+/* Samples before a stretch there. */
+template <class Sum> DEVICE int short_shift(const char *stretch)
+{
+    return short_has_lines<Sum> ? word_in_line(stretch) : shift_of<float>(stretch);
+}
+
+/* Starts the copies of the stretch of a warp's turn. */
+template <class Sum, int Tiles> DEVICE void short_fetch(const struct short_plan &plan, uint64_t turn, uint4 *slots)
+{
+    const int samples = short_rows(plan, turn) * plan.length;
+    const char *source = plan.input + short_offset(plan, turn);
+    if (samples > 0 && short_has_lines<Sum>)
+        fetch_lines<Tiles, 0>(slots, source, samples);
+    else if (samples > 0)
+        fetch_slots(slots, source, shift_of<float>(source), samples);
     __pipeline_commit();
+}
+
+template <class Sum, int Tiles>
+DEVICE void short_drain(const struct short_plan &plan, uint64_t turn, const uint4 *slots)
+{
+    const int samples = short_rows(plan, turn) * plan.length;
+    char *target = plan.output + short_offset(plan, turn);
+    if (short_has_lines<Sum>)
+        drain_lines<Tiles, 0>(slots, target, samples);
+    else
+        stretch_drain(slots, target, shift_of<float>(target), samples);
 }
 
 /* `whole_slots`: all leaves begin with a slot. */
@@ -121,48 +168,139 @@ DEVICE void short_write(uint4 *tile, int first, int samples, bool whole_slots, c
     }
 }
 
+/* A leaf that begins anywhere, in each lane differently. It is moved there from the slots that it lies in. */
+DEVICE void short_read_across(const uint4 *slots, int first, float x[ORDER_LEAF])
+{
+    const bool by_one = first & 1, by_two = first & 2;
+    float from[ORDER_LEAF + 4];
+#pragma unroll
+    for (int j = 0; j <= ORDER_LEAF / 4; j++)
+        slot_get(&slots[slot_place<float>(first / 4 + j)], &from[4 * j]);
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF + 2; i++)
+        from[i] = by_one ? from[i + 1] : from[i];
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = by_two ? from[i + 2] : from[i];
+}
+
+/* First all lanes write whole slots, also those in which the next leaf begins, but not their first ones. Of these they
+ * write their samples then. */
+DEVICE void short_write_across(uint4 *slots, int first, int samples, const float x[ORDER_LEAF])
+{
+    const bool by_one = first & 1, by_two = first & 2;
+    const int begin = first % 4, end = begin + samples, last = ORDER_LEAF - 1;
+    float once[ORDER_LEAF + 1], to[ORDER_LEAF + 4];
+#pragma unroll
+    for (int i = 0; i <= last + 1; i++)
+        once[i] = by_one ? x[max(i - 1, 0)] : x[min(i, last)];
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF + 4; i++)
+        to[i] = by_two ? once[min(max(i - 2, 0), last + 1)] : once[min(i, last + 1)];
+#pragma unroll
+    for (int j = 1; j <= ORDER_LEAF / 4; j++)
+        if (4 * j < end)
+            slot_put(&slots[slot_place<float>(first / 4 + j)], &to[4 * j]);
+    __syncwarp();
+    float *slot = (float *)&slots[slot_place<float>(first / 4)];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (i >= begin && i < end)
+            slot[i] = to[i];
+}
+
+DEVICE void stretch_read(uint4 *slots, int first, bool whole_slots, float x[ORDER_LEAF])
+{
+    if (whole_slots)
+        short_read(slots, first, true, x);
+    else
+        short_read_across(slots, first, x);
+}
+
+DEVICE void stretch_write(uint4 *slots, int first, int samples, bool whole_slots, const float x[ORDER_LEAF])
+{
+    if (whole_slots)
+        short_write(slots, first, samples, true, x);
+    else
+        short_write_across(slots, first, samples, x);
+}
+
 /* What a lane has of a stretch. */
 template <class T> struct held_leaf {
     T x[ORDER_LEAF];
 };
 
-/* Kogge-Stone over the leaves of each row: totals to inclusive prefixes. */
-template <class Sum, int Tiles, bool Backward>
-DEVICE void short_scans(typename Sum::sum sums[Tiles], int position, int leaves)
+DEVICE float lane_value(float value, int lane)
 {
+    return __shfl_sync(~0u, value, lane);
+}
+
+DEVICE double lane_value(double value, int lane)
+{
+    return __shfl_sync(~0u, value, lane);
+}
+
+DEVICE struct f2 lane_value(struct f2 value, int lane)
+{
+    return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
+}
+
+/* What the leaf has that a pass meets `distance` leaves before this lane's of a tile, be it in this or in the tile
+ * before; of the first leaves that it meets, anything. */
+template <int Tiles, bool Backward, class T>
+DEVICE T short_before(const T values[Tiles], int tile, int lane, int distance)
+{
+    const int other = Backward ? tile + 1 : tile - 1;
+    T value = values[tile];
+    if constexpr (Tiles > 1)
+        if (other >= 0 && other < Tiles) {
+            value = (Backward ? lane < distance : lane >= WARP - distance) ? values[other] : value;
+            return lane_value(value, Backward ? lane + distance : lane - distance);
+        }
+    lane_before<Backward>(values[tile], &value, distance, WARP - 1);
+    return value;
+}
+
+/* Kogge-Stone over the leaves of each row: totals to inclusive prefixes. `positions`: leaves of the row met earlier. */
+template <class Sum, int Tiles, bool Backward>
+DEVICE void short_scans(typename Sum::sum sums[Tiles], const int positions[Tiles], int leaves)
+{
+    const int lane = lane_index();
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
         if (distance >= leaves)
             break;
 #pragma unroll
-        for (int t = 0; t < Tiles; t++) {
-            typename Sum::sum before;
-            lane_before<Backward>(sums[t], &before, distance, WARP - 1);
-            sums[t] = sum_choose<Sum>(position >= distance, Sum::add(before, sums[t]), sums[t]);
+        for (int i = 0; i < Tiles; i++) {
+            const int t = Backward ? i : Tiles - 1 - i;
+            const typename Sum::sum before = short_before<Tiles, Backward>(sums, t, lane, distance);
+            if (!Sum::has_identity)
+                sums[t] = sum_choose<Sum>(positions[t] >= distance, Sum::add(before, sums[t]), sums[t]);
+            else if (positions[t] >= distance)
+                sums[t] = Sum::add(before, sums[t]);
         }
     }
 }
 
-template <class Sum, bool Backward>
-DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int leaves)
+/* Whether a pass begins with leaves that are not full, and must know. */
+template <class Sum, bool Backward> DEVICE bool short_is_partial(const struct short_plan &plan)
 {
-    short_scans<Sum, 1, Backward>(&total, position, leaves);
-    return total;
+    return !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
 }
 
 /* As short_prefixes, if that is exact: the same for all lanes. */
 template <int Tiles, bool Backward>
-DEVICE bool short_prefixes_exact(const struct held_leaf<float> stretches[Tiles], int position, int leaves,
+DEVICE bool short_prefixes_exact(const struct held_leaf<float> stretch[Tiles], const int positions[Tiles], int leaves,
                                  struct f2 prefixes[Tiles])
 {
     struct exact_range range = {~0u, 0.0f};
     double sums[Tiles];
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
-        sums[t] = exact_total(stretches[t].x, &range);
+        sums[t] = exact_total(stretch[t].x, &range);
     const float limit = exact_limit(range.least);
     bool exact = range.most * EXACT_MARGIN <= limit;
-    short_scans<sum_f64, Tiles, Backward>(sums, position, leaves);
+    short_scans<sum_f64, Tiles, Backward>(sums, positions, leaves);
 #pragma unroll
     for (int t = 0; t < Tiles; t++) {
         prefixes[t] = exact_f2(sums[t]);
@@ -171,29 +309,29 @@ DEVICE bool short_prefixes_exact(const struct held_leaf<float> stretches[Tiles],
     return __all_sync(~0u, exact);
 }
 
-/* The inclusive prefixes of the totals of each row's leaves. */
+/* The inclusive prefixes of the totals of each row's leaves, of which the last one has samples up to `last`. */
 template <class Sum, int Tiles, bool Backward>
-DEVICE void short_prefixes(const struct held_leaf<typename Sum::sample> stretches[Tiles], const struct short_plan &plan,
-                           bool partial, int position, int last, typename Sum::sum sums[Tiles])
+DEVICE void short_prefixes(const struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan,
+                           const int positions[Tiles], const int lasts[Tiles], typename Sum::sum sums[Tiles])
 {
     if constexpr (sum_is_exact<Sum>)
         if ((!Backward || plan.length % ORDER_LEAF != 1) &&
-            short_prefixes_exact<Tiles, Backward>(stretches, position, plan.leaves, sums))
+            short_prefixes_exact<Tiles, Backward>(stretch, positions, plan.leaves, sums))
             return;
+    const bool partial = short_is_partial<Sum, Backward>(plan);
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
-        sums[t] = partial ? leaf_total<Sum, Backward, Backward>(stretches[t].x, last)
-                          : leaf_total<Sum, Backward, false>(stretches[t].x, last);
-    short_scans<Sum, Tiles, Backward>(sums, position, plan.leaves);
+        sums[t] = partial ? leaf_total<Sum, Backward, Backward>(stretch[t].x, lasts[t])
+                          : leaf_total<Sum, Backward, false>(stretch[t].x, lasts[t]);
+    short_scans<Sum, Tiles, Backward>(sums, positions, plan.leaves);
 }
 
+/* Replaces the samples of a leaf, to which `sum` is the carry. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void short_values(typename Sum::sample x[ORDER_LEAF], typename Sum::sum sum, bool partial, int position,
                          int last)
 {
-    typename Sum::sum before;
-    lane_before<Backward>(sum, &before, 1, WARP - 1);
-    carry<Sum> carry = carry_of<Sum>(before, position > 0);
+    carry<Sum> carry = carry_of<Sum>(sum, position > 0);
     if (partial)
         leaf_values<Sum, Backward, Kind, Backward>(x, carry, last, Kind);
     else
@@ -205,108 +343,122 @@ DEVICE void short_values(typename Sum::sample x[ORDER_LEAF], typename Sum::sum s
                 x[i] = Sum::value(Sum::zero());
 }
 
-template <class Sum, int Tiles, bool Backward, int Kind>
-DEVICE void short_pass(struct held_leaf<typename Sum::sample> stretches[Tiles], const struct short_plan &plan,
-                       struct short_leaf leaf)
+/* Makes absent what last leaves lack. */
+template <class Sum, int Tiles>
+DEVICE void short_fill(struct held_leaf<typename Sum::sample> stretch[Tiles], const int lasts[Tiles], int end)
 {
-    const bool partial = !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
-    const int position = Backward ? plan.leaves - 1 - leaf.number : leaf.number, last = leaf.samples - 1;
-    typename Sum::sum sums[Tiles];
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i > 0; i--) {
+        if (i < end)
+            break;
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            stretch[t].x[i] = i > lasts[t] ? Sum::absent() : stretch[t].x[i];
+    }
+}
+
+template <class Sum, int Tiles, bool Backward, int Kind>
+DEVICE void short_pass(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan,
+                       const int numbers[Tiles])
+{
+    const int end = plan.length % ORDER_LEAF;
+    int positions[Tiles], lasts[Tiles];
+#pragma unroll
+    for (int t = 0; t < Tiles; t++) {
+        positions[t] = Backward ? plan.leaves - 1 - numbers[t] : numbers[t];
+        lasts[t] = end > 0 && numbers[t] == plan.leaves - 1 ? end - 1 : ORDER_LEAF - 1;
+    }
     /* Forward, nobody listens to them. */
-    if (Backward && plan.length % ORDER_LEAF != 0 && (Sum::has_identity || sum_is_exact<Sum>))
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-#pragma unroll
-            for (int t = 0; t < Tiles; t++)
-                if (i >= leaf.samples)
-                    stretches[t].x[i] = Sum::absent();
-    short_prefixes<Sum, Tiles, Backward>(stretches, plan, partial, position, last, sums);
+    if (Backward && end > 0 && (Sum::has_identity || sum_is_exact<Sum>))
+        short_fill<Sum, Tiles>(stretch, lasts, end);
+    typename Sum::sum sums[Tiles];
+    short_prefixes<Sum, Tiles, Backward>(stretch, plan, positions, lasts, sums);
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
-        short_values<Sum, Backward, Kind>(stretches[t].x, sums[t], partial, position, last);
+        short_values<Sum, Backward, Kind>(stretch[t].x, short_before<Tiles, Backward>(sums, t, lane_index(), 1),
+                                          short_is_partial<Sum, Backward>(plan), positions[t], lasts[t]);
 }
 
 template <class Sum, int Tiles, int Kind>
-DEVICE void short_passes(struct held_leaf<typename Sum::sample> stretches[Tiles], const struct short_plan &plan,
-                         struct short_leaf leaf)
+DEVICE void short_passes(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan)
 {
+    int numbers[Tiles];
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        numbers[t] = short_leaf_of(plan, t, 0).number;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (plan.backward[pass])
-            short_pass<Sum, Tiles, true, Kind>(stretches, plan, leaf);
+            short_pass<Sum, Tiles, true, Kind>(stretch, plan, numbers);
         else
-            short_pass<Sum, Tiles, false, Kind>(stretches, plan, leaf);
+            short_pass<Sum, Tiles, false, Kind>(stretch, plan, numbers);
         if (pass + 1 == plan.pass_count)
             return;
 #pragma unroll
         for (int t = 0; t < Tiles; t++)
-            leaf_between_passes<Sum>(stretches[t].x, plan.intermediate_f32);
+            leaf_between_passes<Sum>(stretch[t].x, plan.intermediate_f32);
     }
 }
 
-/* Stretches at a time. f2 has instructions enough, and more than the cache holds if there are two. */
+/* Tiles of a stretch, as many as registers suffice for. f2 has instructions enough, and more than the cache holds if
+ * there are two. */
 template <class Sum, int Kind>
 constexpr int short_tiles = !Sum::has_identity                                                  ? 1
                             : Kind == SCAND_KIND_EXCLUSIVE && sizeof(typename Sum::sample) == 8 ? 1
-                                                                                                : 2;
+                                                                                                : 3;
 
 /* Shared memory of a thread block. */
-#define SHORT_BYTES(TILES) (STRETCH_WARPS * 2 * (TILES)*TILE_ROOM * SLOT_BYTES)
+#define SHORT_BYTES(TILES) (STRETCH_WARPS * 2 * LINES_ROOM(TILES) * SLOT_BYTES)
 
-/* With 80 a processor holds 24 warps, as many as its shared memory suffices for with two stretches; with 64 32. */
+/* With 128 a processor holds 16 warps, as many as its shared memory suffices for with three tiles; with 64 32. */
 template <class Sum, int Tiles>
-constexpr int short_registers = Tiles == 1 && sizeof(typename Sum::sample) == 4 ? 64 : 80;
+constexpr int short_registers = Tiles > 1                           ? 128
+                                : sizeof(typename Sum::sample) == 8 ? 80
+                                                                    : 64;
 
 template <class Sum, int Kind>
 __global__ void REGISTERS((short_registers<Sum, short_tiles<Sum, Kind>>))
     short_kernel(const __grid_constant__ struct short_plan plan)
 {
     extern __shared__ uint4 short_slots[];
-    const int count = short_tiles<Sum, Kind>, warp = warp_index();
-    uint4 *tiles = short_slots + 2 * warp * count * TILE_ROOM, *other = tiles + count * TILE_ROOM;
+    const int count = short_tiles<Sum, Kind>, warp = warp_index(), room = LINES_ROOM(count);
+    uint4 *slots = short_slots + 2 * warp * room, *other = slots + room;
     uint64_t turn = shares_first(STRETCH_WARPS, warp), next = turn + shares_stride(STRETCH_WARPS);
-    short_fetch<count>(plan, turn, tiles);
+    short_fetch<Sum, count>(plan, turn, slots);
 #pragma unroll 1
-    while (short_rows(plan, turn * count) > 0) {
+    while (short_rows(plan, turn) > 0) {
         const unsigned long long taken = shares_take(plan.shares);
-        short_fetch<count>(plan, next, other);
+        short_fetch<Sum, count>(plan, next, other);
         __pipeline_wait_prior(1);
         __syncwarp();
-        struct short_leaf leaf = short_leaf_of(plan, plan.rows_at_once);
         struct held_leaf<float> samples[count];
-        struct held_leaf<typename Sum::sample> stretches[count];
+        struct held_leaf<typename Sum::sample> stretch[count];
+        int first = short_shift<Sum>(plan.input + short_offset(plan, turn));
 #pragma unroll
-        for (int t = 0; t < count; t++) {
-            const int shift = shift_of<float>(plan.input + short_offset(plan, turn * count + t));
-            short_read(tiles + t * TILE_ROOM, shift + leaf.first, (shift | plan.length) % 4 == 0, samples[t].x);
-        }
+        for (int t = 0; t < count; t++)
+            stretch_read(slots, first + short_leaf_of(plan, t, plan.rows_at_once).first, (first | plan.length) % 4 == 0,
+                         samples[t].x);
         __syncwarp();
 #pragma unroll
         for (int t = 0; t < count; t++) {
             leaf_pin(samples[t].x);
 #pragma unroll
             for (int i = 0; i < ORDER_LEAF; i++)
-                stretches[t].x[i] = Sum::from_f32(samples[t].x[i]);
+                stretch[t].x[i] = Sum::from_f32(samples[t].x[i]);
         }
-        short_passes<Sum, count, Kind>(stretches, plan, leaf);
-        leaf = short_leaf_of(plan, plan.rows_at_once); /* anew, to hold no registers */
+        short_passes<Sum, count, Kind>(stretch, plan);
+        first = short_shift<Sum>(plan.output + short_offset(plan, turn));
 #pragma unroll
         for (int t = 0; t < count; t++) {
-            leaf_results<Sum, float>(stretches[t].x, samples[t].x);
-            const int shift = shift_of<float>(plan.output + short_offset(plan, turn * count + t));
-            short_write(tiles + t * TILE_ROOM, shift + leaf.first, leaf.samples, (shift | plan.length) % 4 == 0,
-                        samples[t].x);
+            const struct short_leaf leaf = short_leaf_of(plan, t, plan.rows_at_once);
+            leaf_results<Sum, float>(stretch[t].x, samples[t].x);
+            stretch_write(slots, first + leaf.first, leaf.samples, (first | plan.length) % 4 == 0, samples[t].x);
         }
         __syncwarp();
-#pragma unroll
-        for (int t = 0; t < count; t++) {
-            char *target = plan.output + short_offset(plan, turn * count + t);
-            stretch_drain(tiles + t * TILE_ROOM, target, shift_of<float>(target),
-                          short_rows(plan, turn * count + t) * plan.length);
-        }
+        short_drain<Sum, count>(plan, turn, slots);
         __syncwarp();
-        uint4 *done = tiles;
-        tiles = other;
+        uint4 *done = slots;
+        slots = other;
         other = done;
         turn = next;
         next = shares_taken(taken, STRETCH_WARPS);

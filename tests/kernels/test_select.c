@@ -146,11 +146,11 @@ static void short_rows(void)
     PATH(LANES, .length = 63);
     PATH(SHORT, .length = 64);
     PATH(SHORT, .length = 65);
-    PATH(SHORT, .length = 287);
-    PATH(FEW, .length = 289);
-    PATH(SHORT, .length = 400);
-    PATH(FEW, .length = 401);
-    PATH(FEW, .length = 416);
+    PATH(SHORT, .length = 512);
+    PATH(SHORT, .length = 511, .accumulator = IN_F64, .wide = true);
+    PATH(FEW, .length = 513);
+    PATH(SHORT, .length = 256, .accumulator = IN_F2);
+    PATH(FEW, .length = 257, .accumulator = IN_F2);
     PATH(FEW, .length = 1536);
     PATH(TUNED, .length = 1537);
     PATH(SHORT, .length = 31, .input_at = 4);
