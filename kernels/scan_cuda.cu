@@ -9,6 +9,7 @@
 #include "kernels/scan_cuda_affine.h"
 #include "kernels/scan_cuda_boxes.h"
 #include "kernels/scan_cuda_carries.h"
+#include "kernels/scan_cuda_cluster.h"
 #include "kernels/scan_cuda_columns.h"
 #include "kernels/scan_cuda_few.h"
 #include "kernels/scan_cuda_general.h"
@@ -29,6 +30,7 @@ struct device {
     struct scan_tuned_device tuned;
     struct scan_short_device shorts;
     struct scan_few_device few;
+    struct scan_cluster_device cluster;
     struct scan_long_device longer;
     struct scan_columns_device columns;
     struct scan_boxes_device boxes;
@@ -62,6 +64,8 @@ int scan_cuda_init(void)
         error = scan_few_load(&device->few);
     if (!error)
         error = scan_ragged_load(&device->ragged, device->base.processors);
+    if (!error)
+        error = scan_cluster_load(&device->cluster, &device->base);
     if (!error)
         error = scan_long_load(&device->base, &device->longer);
     if (!error)
@@ -254,6 +258,8 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return scan_walk(&device->walk, rule, &plan, workspace, stream);
     case SELECT_COLUMNS:
         return scan_columns(&device->columns, rule, &plan, workspace, stream);
+    case SELECT_CLUSTER:
+        return scan_cluster(&device->cluster, rule, &plan, stream);
     case SELECT_LONG_ONE_LAUNCH:
     case SELECT_LONG_THREE_LAUNCHES:
         return scan_long(&device->longer, rule, &plan, path == SELECT_LONG_THREE_LAUNCHES, workspace, stream);

@@ -6,25 +6,11 @@ static_assert(BOXES_COLUMNS == SCAN_BOX, "what plan.c counts");
 static_assert(sizeof(boxes_room) <= SELECT_BOXES_BYTES && sizeof(boxes_totals_room) <= SELECT_BOXES_BYTES,
               "what select.c takes for granted");
 
-static cudaError_t encode_find(void **encode)
-{
-    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-    cudaError_t error =
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", encode, 12000, cudaEnableDefault, &found);
-#else
-    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", encode, cudaEnableDefault, &found);
-#endif
-    if (!error && found != cudaDriverEntryPointSuccess)
-        error = cudaErrorNotSupported;
-    return scan_cleared(error);
-}
-
 cudaError_t scan_boxes_load(struct scan_boxes_device *boxes, const struct scan_device *device)
 {
     if (device->capability < 90 || device->shared_max < SELECT_BOXES_BYTES)
         return cudaSuccess;
-    cudaError_t error = encode_find(&boxes->encode);
+    cudaError_t error = scan_encode_find(&boxes->encode);
     if (!error)
         error = scan_kernel_share((const void *)boxes_totals_kernel, sizeof(boxes_totals_room));
     if (!error)

@@ -11,7 +11,7 @@ static __device__ struct shares stream_shares[STREAMS_MAX];
 
 cudaError_t scan_device_find(struct scan_device *device)
 {
-    int id = 0, major = 0, minor = 0, cooperative = 0;
+    int id = 0, major = 0, minor = 0, cooperative = 0, clusters = 0;
     const struct {
         int *value;
         enum cudaDeviceAttr attribute;
@@ -19,16 +19,32 @@ cudaError_t scan_device_find(struct scan_device *device)
                   {&minor, cudaDevAttrComputeCapabilityMinor},
                   {&device->processors, cudaDevAttrMultiProcessorCount},
                   {&device->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin},
-                  {&cooperative, cudaDevAttrCooperativeLaunch}};
+                  {&cooperative, cudaDevAttrCooperativeLaunch},
+                  {&clusters, cudaDevAttrClusterLaunch}};
     cudaError_t error = cudaGetDevice(&id);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]) && !error; i++)
         error = cudaDeviceGetAttribute(wanted[i].value, wanted[i].attribute, id);
     device->capability = 10 * major + minor;
     device->cooperative = cooperative;
+    device->clusters = clusters;
     if (!error)
         error = cudaGetSymbolAddress((void **)&device->progress, stream_progress);
     if (!error)
         error = cudaGetSymbolAddress((void **)&device->shares, stream_shares);
+    return scan_cleared(error);
+}
+
+cudaError_t scan_encode_find(void **encode)
+{
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", encode, 12000, cudaEnableDefault, &found);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", encode, cudaEnableDefault, &found);
+#endif
+    if (!error && found != cudaDriverEntryPointSuccess)
+        error = cudaErrorNotSupported;
     return scan_cleared(error);
 }
 

@@ -25,6 +25,9 @@ struct scan_device : select_device {
 
 cudaError_t scan_device_find(struct scan_device *device);
 
+/* The driver's function that makes tensor maps. */
+cudaError_t scan_encode_find(void **encode);
+
 /* The progress for a stream's next launch, of thread blocks of so many warps; NULL where it is not worth its atomic
  * operations. */
 cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,

@@ -37,6 +37,7 @@ enum fact {
     MAPS = 1 << 25,           /* boxes_fit */
     F32_SUMS = 1 << 26,       /* the accumulator f32 */
     THREE_TILES = 1 << 27,    /* sums that short rows' kernel has registers for: in f32, or inclusive in f64 */
+    CLUSTERS = 1 << 28,       /* device and input have what clusters need */
 };
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. */
@@ -44,6 +45,7 @@ enum { ARCHITECTURES = 7 };
 static const int capabilities[ARCHITECTURES] = {75, 80, 86, 89, 90, 100, 120};
 
 #define STRIPS_MAX (UINT64_C(1) << 26) /* whose numbers are 32 bits */
+#define LINES_MAX  (UINT64_C(1) << 30) /* likewise, of leaves that the input lies in */
 #define BOXES_MIN  1                   /* tiles of boxes for each processor; */
 #define BOXES_MANY 8                   /* in two passes, and of so many tiles a column: they read twice */
 #define BOXES_LONG 4
@@ -114,8 +116,14 @@ static const struct row {
     /* Of 10,007 samples after headers 0.94 / 0.91 / 0.75. */
     PATH(TUNED,               SUMS,                                                       14848, 16384, 16384, 16384, 16384, 16384, 16384),
 
-    /* Of 57,001 samples 0.77 / 0.61 / 0.42, of 100,000 0.82 / 0.74 / 0.54, of 900,000 0.73 / 0.70 / 0.55, as TOTALS_FIRST 0.41 / 0.32
-     * / 0.30. A thread block needs 225 KiB of shared memory. */
+    /* Of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as LONG_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
+     * thread block needs 215 KiB of shared memory. */
+    PATH(CLUSTER,             SUMS | NARROW | SLOTS | F32_SUMS | CLUSTERS,                 NONE,  NONE,  NONE,  NONE, 262144, NONE,  NONE),
+    /* Of 33,333 samples in f64 and f2 0.68 / 0.47, of 57,001 0.69 / 0.58; as LONG_ONE_LAUNCH 0.48 / 0.33 and 0.62 / 0.44. Of 65,536 it
+     * is 0.68 / 0.59 and 0.80 / 0.59, of 100,000 0.64 / 0.50 and 0.73 / 0.54. */
+    PATH(CLUSTER,             SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | CLUSTERS,           NONE,  NONE,  NONE,  NONE,  61440, NONE,  NONE),
+    /* Of 100,000 samples 0.82 / 0.74 / 0.54, of 900,000 0.73 / 0.70 / 0.55, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block needs
+     * 225 KiB of shared memory. */
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS,                      NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
     /* A row of 10^9 0.83 / 0.75 of the three transfers that it takes at least. */
     PATH(LONG_THREE_LAUNCHES, SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES,                NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
@@ -231,6 +239,15 @@ static bool is_wide(const struct scan_plan *plan, const struct select_device *de
            in > INT32_MIN && out > INT32_MIN;
 }
 
+/* The lines of a leaf that the input lies in have numbers of 31 bits. */
+static bool has_lines(const struct scan_plan *plan)
+{
+    const uint64_t most = LINES_MAX * ORDER_LEAF * sizeof(float);
+    const int64_t stride = plan->input.outer_strides[0];
+    const uint64_t apart = stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
+    return plan->outer_rank == 1 && plan->blocks > 1 && apart < most / (plan->items / plan->blocks + 1);
+}
+
 static uint32_t facts_of(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device)
 {
     uint32_t facts = facts_of_rule(&rows->rule) | facts_of_layout(plan);
@@ -238,6 +255,7 @@ static uint32_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
     facts |= device->cooperative ? TOGETHER : 0;
     facts |= plan->blocks <= (uint64_t)device->processors ? FITS : 0;
+    facts |= device->clusters && has_lines(plan) ? CLUSTERS : 0;
     facts |= scan_plan_is_columns(plan) && boxes_fit(plan, device) ? MAPS : 0;
     facts |= scan_plan_is_columns(plan) && is_wide(plan, device) ? WIDE : 0;
     facts |= scan_plan_is_columns(plan) && strips_fit(plan, device) ? STRIPS : 0;

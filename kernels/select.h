@@ -44,6 +44,8 @@ extern "C" {
     X(WALK, "walk")                               \
     /* or two (cuda/columns.cuh). */              \
     X(COLUMNS, "columns")                         \
+    /* A cluster a row (cuda/cluster.cuh). */     \
+    X(CLUSTER, "cluster")                         \
     /* Several take a row (cuda/long.cuh). */     \
     X(LONG_ONE_LAUNCH, "long-one-launch")         \
     X(LONG_THREE_LAUNCHES, "long-three-launches") \
@@ -63,6 +65,7 @@ struct select_device {
     int processors;
     int shared_max;   /* bytes of shared memory that a thread block may have */
     bool cooperative; /* launches of which all thread blocks are resident at once */
+    bool clusters;    /* of as many thread blocks as rows may take (cuda/cluster.cuh) */
 };
 
 /* `plan`: of these rows. They have samples, unless they are reduced. */
@@ -96,6 +99,9 @@ bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_pla
 
 /* Shared memory of a thread block that takes boxes of columns (cuda/boxes.cuh). */
 #define SELECT_BOXES_BYTES 213632
+
+/* The same of one of a cluster (cuda/cluster.cuh), at most. */
+#define SELECT_CLUSTER_BYTES 220160
 
 /* The same of one that walks along columns (cuda/walk.cuh). */
 #define SELECT_WALK_BYTES    104448

@@ -99,8 +99,8 @@ struct large {
 static const struct large large_list[] = {
     {SCAND_DTYPE_F32, UINT64_C(1) << 27, 33, false},       /* rows of a part of a warp */
     {SCAND_DTYPE_F32, 430001, 10007, false},               /* of a thread block */
-    {SCAND_DTYPE_F32, 43001, 100003, false},               /* of several */
-    {SCAND_DTYPE_F32, 5000, 900000, false},                /* of as many as a cluster has */
+    {SCAND_DTYPE_F32, 43001, 100003, false},               /* of a cluster */
+    {SCAND_DTYPE_F32, 5000, 900000, false},                /* of more */
     {SCAND_DTYPE_F32, 1, (UINT64_C(1) << 31) + 77, false}, /* of all of the GPU's */
     {SCAND_DTYPE_F32, 1, (UINT64_C(1) << 32) + 77, false},
     {SCAND_DTYPE_F32, 430001, 10007, true},

@@ -16,9 +16,10 @@
 
 static const struct select_device t4 = {75, 40, 64 << 10, true}, a100 = {80, 108, 163 << 10, true},
                                   orin = {87, 16, 163 << 10, true}, rtx3090 = {86, 82, 99 << 10, true},
-                                  rtx4090 = {89, 128, 99 << 10, true}, h200 = {90, 132, 227 << 10, true},
-                                  b200 = {100, 148, 227 << 10, true}, rtx5090 = {120, 170, 99 << 10, true},
-                                  no_cooperation = {90, 132, 227 << 10, false};
+                                  rtx4090 = {89, 128, 99 << 10, true}, h200 = {90, 132, 227 << 10, true, true},
+                                  b200 = {100, 148, 227 << 10, true, true}, rtx5090 = {120, 170, 99 << 10, true, true},
+                                  no_cooperation = {90, 132, 227 << 10, false, true},
+                                  no_clusters = {90, 132, 227 << 10, true, false};
 
 enum accumulator { IN_F32, IN_F64, IN_F2 };
 enum what { SCAN, SCAN_AFFINE, REDUCE };
@@ -186,7 +187,18 @@ static void rows_of_a_block(void)
 static void rows_of_blocks(void)
 {
     const uint64_t most = 132 * 16384;
-    PATH(LONG_ONE_LAUNCH, .length = 16385);
+    PATH(CLUSTER, .length = 16385);
+    PATH(CLUSTER, .length = 262144, .wide = true);
+    PATH(CLUSTER, .length = 100001, .gap = 240, .input = IBM, .input_at = 4, .one_pass = true);
+    PATH(CLUSTER, .length = 61440, .accumulator = IN_F64, .wide = true);
+    PATH(CLUSTER, .length = 61440, .accumulator = IN_F2);
+    PATH(LONG_ONE_LAUNCH, .length = 262145);
+    PATH(LONG_ONE_LAUNCH, .length = 61441, .accumulator = IN_F64);
+    PATH(TOTALS_FIRST, .length = 61440, .accumulator = IN_F2, .wide = true);
+    PATH(LONG_ONE_LAUNCH, .length = 16385, .output = F64);
+    PATH(LONG_ONE_LAUNCH, .length = 16385, .input_at = 1);
+    PATH(LONG_ONE_LAUNCH, .length = 16385, .gap = UINT64_C(1) << 30);
+    ON(no_clusters, LONG_ONE_LAUNCH, .length = 16385);
     PATH(LONG_ONE_LAUNCH, .length = most, .one_pass = true);
     PATH(LONG_THREE_LAUNCHES, .length = most + 1);
     PATH(LONG_ONE_LAUNCH, .length = most + 1, .one_pass = true);
@@ -196,7 +208,8 @@ static void rows_of_blocks(void)
     PATH(LONG_ONE_LAUNCH, .length = most, .wide = true, .accumulator = IN_F2, .one_pass = true);
     ON(b200, LONG_ONE_LAUNCH, .length = 148 * 16384);
     ON(b200, LONG_THREE_LAUNCHES, .length = 148 * 16384 + 1);
-    ON(no_cooperation, TOTALS_FIRST, .length = 16385);
+    ON(no_cooperation, CLUSTER, .length = 16385);
+    ON(no_cooperation, TOTALS_FIRST, .length = 262145);
     ON(a100, TOTALS_FIRST, .length = 16385);
     ON(rtx5090, TOTALS_FIRST, .length = 16385);
     ON(t4, GENERAL, .length = 16385);
@@ -278,6 +291,7 @@ static void shared_memory(void)
             const enum select_path path = path_from(even, all[i], 0);
             const int left =
                 all[i]->shared_max - (path == SELECT_LONG_ONE_LAUNCH                         ? 230400
+                                      : path == SELECT_CLUSTER                               ? SELECT_CLUSTER_BYTES
                                       : path == SELECT_TOTALS_FIRST                          ? 32 * 2176 + 640
                                       : path == SELECT_TUNED || path == SELECT_TUNED_ALIGNED ? (int)tiles * 2176 + 640
                                                                                              : 0);

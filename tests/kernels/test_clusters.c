@@ -1,0 +1,76 @@
+/*
+ * Rows of several order blocks that a thread block cluster takes (cuda/cluster.cuh), against the reference, bit by bit:
+ * around its borders, and so many that clusters take several. Other implementations have them in test_kernels.
+ */
+#include "tests/kernels/suite.h"
+
+/* More than twice as many clusters as a processor of 132 has. */
+#define MANY (2 * 3 * 66 + 1)
+
+/* The i-th case of rows of a length: of any passes, kind, accumulator and place, some of them after headers. */
+static struct scan_case cluster_case(unsigned i, uint64_t rows, uint64_t length)
+{
+    static const char *const pass_lists[] = {"fb", "bf", "f", "b", "ff", "bb"};
+    static const enum fill fills[] = {FILL_NOISE, FILL_SPECIALS, FILL_NOISE, FILL_ZEROS, FILL_INFINITIES};
+    struct scan_case c = {
+        .rule = rule_of(pass_lists[i % COUNT(pass_lists)], i / 2 % 2 ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE,
+                        (enum scand_accumulator)(SCAND_ACCUMULATOR_F32 + i / 3 % 3),
+                        i % 5 == 4 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32, SCAND_DTYPE_F32),
+        .rank = 2,
+        .axis = 1,
+        .shape = {rows, length},
+        .input = {.name = "rows", .offset = i % 4 * 4, .axis_gap = i % 3 * 4},
+        .output = {.name = "rows", .offset = i / 2 % 4 * 4, .axis_gap = i / 3 % 2 * 240},
+        .in_place = i % 7 == 3,
+        .fill = fills[i % COUNT(fills)],
+        .first = i % 2 && rows > 1,
+    };
+    c.input.negative = i % 8 == 5;
+    if (i % 6 == 4)
+        c.rule.output = SCAND_DTYPE_IBM32;
+    if (i % 6 == 5)
+        c.rule.input = SCAND_DTYPE_F32BE;
+    return c;
+}
+
+/* Where the last leaf, tile, thread block or order block ends, and where clusters of another size begin. */
+static void cluster_borders(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {16385, 16401, 16896, 16897, 28672, 28673, 32768,  32769,  49153,  57001,
+                                    57344, 61440, 65519, 65537, 98305, 99999, 131073, 163841, 200001, 262144};
+    for (unsigned i = 0; i < 6 * COUNT(list); i++) {
+        struct scan_case c = cluster_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
+        check(implementation, &c);
+    }
+}
+
+static void cluster_turns(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {16385, 20001, 33000, 57001};
+    for (unsigned i = 0; i < 3 * COUNT(list); i++) {
+        struct scan_case c = cluster_case(i * 5, MANY, list[i % COUNT(list)]);
+        check(implementation, &c);
+    }
+}
+
+/* For tools that slow a program down a hundredfold. */
+static void few_clusters(const struct implementation *implementation)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct scan_case c = cluster_case(i * 3, 2, 16901 + i * 16000);
+        check(implementation, &c);
+    }
+}
+
+SUITE(cuda, cluster_borders)
+SUITE(cuda, cluster_turns)
+SUITE(cuda, few_clusters)
+
+static const struct test tests[] = {TEST(cuda_cluster_borders), TEST(cuda_cluster_turns), TEST(cuda_few_clusters),
+                                    TEST_END};
+
+int main(int argc, char **argv)
+{
+    seed = random_seed();
+    return test_main(argc, argv, tests);
+}
