@@ -44,6 +44,7 @@ struct scan {
     uint64_t block_count; /* of a row */
     uint64_t strip_rows, strip_count;
     bool bundled;    /* strips are bundles */
+    bool paired;     /* the samples of every two rows take turns in memory */
     bool walked;     /* a thread goes along rows of several blocks, pass after pass */
     union sum *sums; /* worker_sums for each worker; NULL for rows of one block that keep their mean */
     uint64_t worker_sums;
@@ -77,10 +78,12 @@ static bool is_plain(enum scand_dtype dtype)
     return dtype == SCAND_DTYPE_F32 || codec_bytes(dtype) == sizeof(uint64_t);
 }
 
-/* Whether builds work on integers of 4 bytes, where they lie: those that pass through lines are extended. */
-static bool is_narrow(const struct scan_rows *rows)
+/* Whether builds work on integers of 4 bytes: those that pass through lines are extended, unless they are pairs. */
+static bool is_narrow(const struct scan *scan)
 {
-    return cpu_is_narrow(&rows->rule) && !rows->rule.demean && input_contiguous(rows) && output_contiguous(rows);
+    const struct scan_rows *rows = scan->rows;
+    return cpu_is_narrow(&rows->rule) && !rows->rule.demean &&
+           (scan->paired || (input_contiguous(rows) && output_contiguous(rows)));
 }
 
 /* Whether coefficients must pass through a line. */
@@ -154,6 +157,24 @@ static const char *sample_at(const struct scan_rows *rows, uint32_t first, uint6
     return first > 0 ? output_at(rows, row, sample) : input_at(rows, row, sample);
 }
 
+static void pairs_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip,
+                         const char *const *from, uint64_t length)
+{
+    for (uint64_t r = 0; r < strip->count; r += 2) {
+        char *const lines[] = {scratch->lines[r], scratch->lines[r + 1]};
+        scan->build->pair_gather(lines, from[r], length, codec_bytes(scan->rows->rule.input));
+    }
+}
+
+static void pairs_scatter(const struct scan *scan, const struct strip *strip, char *const *to, uint64_t length,
+                          char (*lines)[CPU_LINE_BYTES])
+{
+    for (uint64_t r = 0; r < strip->count; r += 2) {
+        char *const pair[] = {lines[r], lines[r + 1]};
+        scan->build->pair_scatter(to[r], pair, length, codec_bytes(scan->rows->rule.output));
+    }
+}
+
 static void strip_gather(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b,
                          uint32_t first)
 {
@@ -164,6 +185,10 @@ static void strip_gather(const struct scan *scan, struct cpu_scratch *scratch, c
     const char *from[CPU_STRIP_ROWS];
     for (uint64_t r = 0; r < strip->count; r++)
         from[r] = sample_at(rows, first, strip->first + r, b * ORDER_BLOCK);
+    if (scan->paired) {
+        pairs_gather(scan, scratch, strip, from, length);
+        return;
+    }
     if (dtype == SCAND_DTYPE_F32 && side_by_side(from, strip->count))
         i = scan->build->strip_gather(scratch, from[0], stride, length);
     lines_decode(scan, dtype, scratch->lines, from, stride, strip->count, i, length);
@@ -197,6 +222,10 @@ static void strip_scatter(const struct scan *scan, const struct strip *strip, ui
     char *to[CPU_STRIP_ROWS];
     for (uint64_t r = 0; r < strip->count; r++)
         to[r] = output_at(scan->rows, strip->first + r, b * ORDER_BLOCK);
+    if (scan->paired) {
+        pairs_scatter(scan, strip, to, length, lines);
+        return;
+    }
     if (dtype == SCAND_DTYPE_F32 && side_by_side((const char *const *)to, strip->count))
         i = scan->build->strip_scatter(lines, to[0], stride, length);
     for (uint64_t count; i < length; i += count) {
@@ -225,13 +254,13 @@ static void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, co
                         struct steps steps)
 {
     const struct scan_rows *rows = scan->rows;
-    const bool for_total = steps.known == FOR_TOTAL, last = steps.known == steps.end, narrow = is_narrow(rows);
+    const bool for_total = steps.known == FOR_TOTAL, last = steps.known == steps.end, narrow = is_narrow(scan);
     const bool contiguous = steps.first > 0 ? output_contiguous(rows) : input_contiguous(rows);
     const enum scand_dtype dtype = steps.first > 0 ? rows->rule.output : rows->rule.input;
     const bool same = line_bytes(dtype) == line_bytes(rows->rule.output);
     char(*results)[CPU_LINE_BYTES] = steps.walk && !same ? scratch->results : scratch->lines;
-    bool gather = !narrow && (!contiguous || !is_plain(dtype));
-    bool scatter = last && !narrow && (!output_contiguous(rows) || !is_plain(rows->rule.output));
+    bool gather = !contiguous || !(narrow || is_plain(dtype));
+    bool scatter = last && (!output_contiguous(rows) || !(narrow || is_plain(rows->rule.output)));
     if (gather)
         strip_gather(scan, scratch, strip, b, steps.first);
     if (coefficients_gathered(rows) && !for_total)
@@ -384,6 +413,17 @@ static bool panels_suffice(const struct scan *scan)
 {
     return cpu_is_direct(&scan->rows->rule) && scan->rows->length <= CPU_LANES_LENGTH &&
            (scan->count + ORDER_FAN - 1) / ORDER_FAN * PANEL_GAIN >= worker_count(scan);
+}
+
+/* Rows that are two columns on both sides, of the same words: every two from the first on. */
+static bool is_paired(const struct scan *scan)
+{
+    const struct scan_rows *rows = scan->rows;
+    const int64_t bytes = codec_bytes(rows->rule.input);
+    return !is_reduction(scan) && cpu_is_direct(&rows->rule) && bytes == codec_bytes(rows->rule.output) &&
+           input_across(rows) && output_across(rows) && rows->outer_shape[rows->outer_rank - 1] == 2 &&
+           rows->input_stride == 2 * bytes && rows->output_stride == 2 * bytes && scan->first % 2 == 0 &&
+           scan->count % 2 == 0;
 }
 
 /* Whether there are rows enough to go side by side, and they are short, or columns. */
@@ -545,6 +585,7 @@ static void scan_plan(struct scan *scan)
     bool contiguous =
         input_contiguous(rows) && (is_reduction(scan) || output_contiguous(rows)) && !coefficients_gathered(rows);
     scan->bundled = is_bundled(scan);
+    scan->paired = !scan->bundled && is_paired(scan);
     scan->strip_rows = scan->bundled ? bundle_rows_max(scan) : contiguous ? 1 : CPU_STRIP_ROWS;
     scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
     uint64_t strip_samples = scan->strip_rows * rows->length;

@@ -194,6 +194,9 @@ struct cpu_build {
      * lines. Returns how many samples of each it has moved; there may be fewer than a vector left. */
     uint64_t (*strip_gather)(struct cpu_scratch *scratch, const char *from, int64_t stride, uint64_t length);
     uint64_t (*strip_scatter)(char (*lines)[CPU_LINE_BYTES], char *to, int64_t stride, uint64_t length);
+    /* Moves two rows whose words of 4 or 8 bytes take turns in memory. */
+    void (*pair_gather)(char *const lines[2], const char *from, uint64_t length, uint32_t word);
+    void (*pair_scatter)(char *to, char *const lines[2], uint64_t length, uint32_t word);
 };
 extern const struct cpu_build cpu_build_avx512, cpu_build_avx2, cpu_build_portable;
 

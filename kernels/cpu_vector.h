@@ -31,15 +31,27 @@ typedef uint64_t u64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 #define LANES_8(N, STEP)  LANES_4(N, STEP), LANES_4((N) + 4 * (STEP), STEP)
 #define LANES_16(N, STEP) LANES_8(N, STEP), LANES_8((N) + 8 * (STEP), STEP)
 
+/* Of two vectors of L lanes by turns, from n on. */
+#define TURNS_2(N, L)  (N), (L) + (N)
+#define TURNS_4(N, L)  TURNS_2(N, L), TURNS_2((N) + 1, L)
+#define TURNS_8(N, L)  TURNS_4(N, L), TURNS_4((N) + 2, L)
+#define TURNS_16(N, L) TURNS_8(N, L), TURNS_8((N) + 4, L)
+
 #if CPU_VECTOR_BYTES == 64
 #define F32_LIST(N, STEP) LANES_16(N, STEP)
 #define F64_LIST(N, STEP) LANES_8(N, STEP)
+#define F32_TURNS(N)      TURNS_16(N, 16)
+#define F64_TURNS(N)      TURNS_8(N, 8)
 #elif CPU_VECTOR_BYTES == 32
 #define F32_LIST(N, STEP) LANES_8(N, STEP)
 #define F64_LIST(N, STEP) LANES_4(N, STEP)
+#define F32_TURNS(N)      TURNS_8(N, 8)
+#define F64_TURNS(N)      TURNS_4(N, 4)
 #else
 #define F32_LIST(N, STEP) LANES_4(N, STEP)
 #define F64_LIST(N, STEP) LANES_2(N, STEP)
+#define F32_TURNS(N)      TURNS_4(N, 4)
+#define F64_TURNS(N)      TURNS_2(N, 2)
 #endif
 
 /* Lane j of (before, vector) shifted by `distance` lanes upwards: the lanes that enter come from the end of `before`.
