@@ -443,48 +443,47 @@ static uint64_t rows_in_step(const struct scan_rows *rows, uint64_t row)
     return shape - row % shape;
 }
 
-/* The other rows of a bundle that are not all columns; the first `in_step` are equally far from each other. */
+/* The first rows of a bundle that are not all columns; the first `in_step` are equally far from each other. */
 static void bundle_rows(struct cpu_bundle *bundle, const struct scan_rows *rows, uint64_t row, uint64_t in_step)
 {
-    const int64_t input_stride = rows->input_outer_strides[rows->outer_rank - 1];
-    const int64_t output_stride = rows->output_outer_strides[rows->outer_rank - 1];
-    const uint64_t near = bundle->count < in_step ? bundle->count : in_step;
+    const uint64_t count = bundle->count < ORDER_FAN ? bundle->count : ORDER_FAN,
+                   near = count < in_step ? count : in_step;
     for (uint64_t r = 1; r < near; r++) {
-        bundle->input[r] = bundle->input[0] + (int64_t)r * input_stride;
-        bundle->output[r] = bundle->output[0] + (int64_t)r * output_stride;
+        bundle->input[r] = bundle->input[0] + (int64_t)r * bundle->input_step / ORDER_FAN;
+        bundle->output[r] = bundle->output[0] + (int64_t)r * bundle->output_step / ORDER_FAN;
     }
-    for (uint64_t r = near; r < bundle->count; r++) {
+    for (uint64_t r = near; r < count; r++) {
         bundle->input[r] = input_at(rows, row + r, 0);
         bundle->output[r] = output_at(rows, row + r, 0);
     }
 }
 
-/* Bytes from the strip's rows to the next strip's, if those come soon in memory; `in_step` as above. */
-static int64_t next_bundle(const struct scan_rows *rows, uint64_t in_step)
+/* How many of `rest` rows go into a bundle: columns side by side, or rows that are equally far from each other, or else
+ * the next few. */
+static uint64_t bundle_count(bool columns, uint64_t in_step, uint64_t rest)
 {
-    int64_t next = ORDER_FAN * rows->input_outer_strides[rows->outer_rank - 1];
-    bool soon = in_step >= 2 * ORDER_FAN && next <= (int64_t)(2 * ORDER_FAN * ORDER_TILE * sizeof(double));
-    return soon && next > 0 ? next : 0;
+    uint64_t most = columns ? in_step : in_step >= ORDER_FAN ? in_step - in_step % ORDER_FAN : ORDER_FAN;
+    return most < rest ? most : rest;
 }
 
-/* Columns that do not all lie side by side go in several bundles. */
 static void strip_bundles(const struct scan *scan, const struct strip *strip, unsigned worker)
 {
     const struct scan_rows *rows = scan->rows;
     const bool columns = input_across(rows) && output_across(rows);
     for (uint64_t r = 0; r < strip->count;) {
-        const uint64_t row = strip->first + r, in_step = rows_in_step(rows, row), rest = strip->count - r;
+        const uint64_t row = strip->first + r, in_step = rows_in_step(rows, row);
         struct cpu_bundle bundle; /* whose addresses are many to be set to 0 for each bundle */
         bundle.rule = &rows->rule;
         bundle.length = rows->length;
-        bundle.count = columns && in_step < rest ? in_step : rest;
+        bundle.count = bundle_count(columns, in_step, strip->count - r);
         bundle.input_across = input_across(rows) && in_step >= bundle.count;
         bundle.output_across = output_across(rows) && in_step >= bundle.count;
         bundle.input[0] = input_at(rows, row, 0);
         bundle.output[0] = output_at(rows, row, 0);
         bundle.input_stride = rows->input_stride;
         bundle.output_stride = rows->output_stride;
-        bundle.next = next_bundle(rows, in_step);
+        bundle.input_step = ORDER_FAN * rows->input_outer_strides[rows->outer_rank - 1];
+        bundle.output_step = ORDER_FAN * rows->output_outer_strides[rows->outer_rank - 1];
         if (!columns)
             bundle_rows(&bundle, rows, row, in_step);
         scan->build->bundle_run(scratch_of(scan, worker), &bundle);
@@ -497,12 +496,16 @@ static void strip_bundles(const struct scan *scan, const struct strip *strip, un
 static void strip_walk(const struct scan *scan, const struct strip *strip, unsigned worker)
 {
     const struct scan_rule *rule = &scan->rows->rule;
-    union sum carries[CPU_STRIP_ROWS] = {0};
-    for (uint32_t pass = 0; pass < rule->pass_count; pass++)
+    const union sum identity = sum_first(arithmetic_of(rule), operator_identity(rule), false);
+    union sum carries[CPU_STRIP_ROWS];
+    for (uint32_t pass = 0; pass < rule->pass_count; pass++) {
+        for (uint64_t r = 0; r < strip->count; r++)
+            carries[r] = identity;
         for (uint64_t i = 0; i < scan->block_count; i++) {
             uint64_t b = rule->passes[pass] == SCAND_PASS_BACKWARD ? scan->block_count - 1 - i : i;
             strip_visit(scan, scratch_of(scan, worker), strip, b, (struct steps){pass, pass + 1, pass + 1, carries});
         }
+    }
 }
 
 static void strip_work(struct scan *scan, struct strip *strip, unsigned worker)
@@ -552,13 +555,17 @@ static void scan_by_blocks(struct scan *scan)
     }
 }
 
-/* Rows that go into a bundle at most: of columns about as many as give each thread some of them, and whole vectors. */
+/* Rows that go into a bundle at most: those that a thread takes at once; of columns about as many as give each thread
+ * some of them, and whole vectors. */
 static uint64_t bundle_rows_max(const struct scan *scan)
 {
+    const uint64_t rows = ITEM_SAMPLES / (scan->rows->length * ORDER_FAN) * ORDER_FAN;
     unsigned workers = worker_count(scan);
     uint64_t panels = workers > 1 ? PANELS_PER_THREAD * workers : 1;
     uint64_t share = (scan->count / panels + ORDER_FAN - 1) / ORDER_FAN * ORDER_FAN;
-    if (!input_across(scan->rows) || !output_across(scan->rows) || share < ORDER_FAN)
+    if (!input_across(scan->rows) || !output_across(scan->rows))
+        return rows > ORDER_FAN ? rows : ORDER_FAN;
+    if (share < ORDER_FAN)
         return ORDER_FAN;
     return share < PANEL_ROWS_MAX ? share : PANEL_ROWS_MAX;
 }

@@ -16,13 +16,11 @@
 #define CPU_LINE_BYTES        (ORDER_BLOCK * sizeof(double) + 3 * CPU_CACHE_LINE) /* not a power of two: sets of the cache */
 #define CPU_BUNDLE_LINE_BYTES (ORDER_TILE * sizeof(double) + 3 * CPU_CACHE_LINE)
 
-/* One sum for each member of a group. */
+/* One sum of floats for each member of a group. */
 struct sums {
     _Alignas(CPU_CACHE_LINE) union {
         float f32[ORDER_FAN];
         double f64[ORDER_FAN];
-        uint64_t exact[ORDER_FAN];
-        uint32_t exact32[ORDER_FAN];
         struct {
             float high[ORDER_FAN], low[ORDER_FAN];
         } f2;
@@ -104,7 +102,6 @@ struct cpu_scratch {
     _Alignas(CPU_CACHE_LINE) union {
         float f32[ORDER_TILE];
         double f64[ORDER_TILE];
-        uint64_t exact[ORDER_TILE];
     } edge;
     _Alignas(CPU_CACHE_LINE) char lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* rows whose samples are not contiguous */
     /* What a walk makes of them where it is wider or narrower: some samples are yet to be read. */
@@ -169,16 +166,17 @@ static inline bool cpu_is_direct(const struct scan_rule *rule)
 }
 
 /* Rows that are scanned side by side. A side is `across` where sample i of one row lies right after that of the row
- * before. If both are, there may be any number of rows, of which only the first is given, of up to ORDER_BLOCK samples
- * or, if the rule is direct, CPU_LANES_LENGTH; else up to ORDER_FAN of up to ORDER_TILE samples. */
+ * before. Rows have up to ORDER_TILE samples or, if both sides are across, ORDER_BLOCK, or CPU_LANES_LENGTH if the rule
+ * is direct, too. The first ORDER_FAN rows are given, or the first one where both sides are across; the next ORDER_FAN
+ * lie a step further, and so on. */
 struct cpu_bundle {
     const struct scan_rule *rule; /* neither a reduction nor affine, and without demean */
     uint64_t length, count;
     bool input_across, output_across;
     const char *input[ORDER_FAN]; /* sample 0 of each row */
     char *output[ORDER_FAN];
-    int64_t input_stride, output_stride;
-    int64_t next; /* bytes from these rows to those that are wanted next, or 0 */
+    int64_t input_stride, output_stride; /* from sample to sample */
+    int64_t input_step, output_step;
 };
 
 /* A build for an instruction set. */

@@ -71,11 +71,14 @@ INLINE f32_sum f32_sum_from_lane(int start, f32_sum a, f32_sum b)
     return f32_from_lane(start, a, b);
 }
 
-/* One sample in each lane, as a sum. There are no wide samples with f32. */
-INLINE f32_sum f32_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
+/* Where a tile of words of so many bytes has its `row`-th samples, from `lane` on. A tile may lie anywhere. */
+#define TILE_AT(TILE, ROW, LANE, BYTES) ((TILE) + ((ROW)*ORDER_FAN + (LANE)) * (int)(BYTES))
+
+/* One sample of a tile in each lane, as a sum; `wide`: of 8 bytes. There are no such samples with f32. */
+INLINE f32_sum f32_sum_sample(const char *tile, bool wide, int row, int lane)
 {
     (void)wide;
-    return f32_load(&narrow->f32[row][lane]);
+    return f32_load(TILE_AT(tile, row, lane, sizeof(float)));
 }
 
 /* The same of samples that lie side by side anywhere; and values, with their one NaN. `wide`: of 8 bytes each. */
@@ -98,11 +101,11 @@ INLINE f32_sum f32_sum_less_half(f32_sum sum, f32_sum sample, bool wide)
     return sum - 0.5f * sample;
 }
 
-/* Rounds values into the tile that is given. */
-INLINE void f32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f32_sum sum)
+/* Rounds values into a tile. */
+INLINE void f32_sum_value(char *tile, bool wide, int row, int lane, f32_sum sum)
 {
     (void)wide;
-    f32_store(&narrow->f32[row][lane], sum);
+    f32_store(TILE_AT(tile, row, lane, sizeof(float)), sum);
 }
 
 /* f64 */
@@ -142,10 +145,10 @@ INLINE f64_sum f64_sum_from_lane(int start, f64_sum a, f64_sum b)
     return f64_from_lane(start, a, b);
 }
 
-/* The samples lie in the tile that is given, the other is NULL; so in f64_sum_value and for f2. */
-INLINE f64_sum f64_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
+INLINE f64_sum f64_sum_sample(const char *tile, bool wide, int row, int lane)
 {
-    return wide ? f64_load(&wide->f64[row][lane]) : f64_load_f32(&narrow->f32[row][lane]);
+    return wide ? f64_load(TILE_AT(tile, row, lane, sizeof(double)))
+                : f64_load_f32(TILE_AT(tile, row, lane, sizeof(float)));
 }
 
 INLINE f64_sum f64_sum_read(const char *from, bool wide)
@@ -168,12 +171,12 @@ INLINE f64_sum f64_sum_less_half(f64_sum sum, f64_sum sample, bool wide)
     return sum - 0.5 * sample;
 }
 
-INLINE void f64_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f64_sum sum)
+INLINE void f64_sum_value(char *tile, bool wide, int row, int lane, f64_sum sum)
 {
     if (wide)
-        f64_store(&wide->f64[row][lane], sum);
+        f64_store(TILE_AT(tile, row, lane, sizeof(double)), sum);
     else
-        f64_store_f32(&narrow->f32[row][lane], sum);
+        f64_store_f32(TILE_AT(tile, row, lane, sizeof(float)), sum);
 }
 
 /* f2 */
@@ -257,11 +260,11 @@ INLINE f2_sum f2_sum_from_lane(int start, f2_sum a, f2_sum b)
     return (f2_sum){f32_from_lane(start, a.high, b.high), f32_from_lane(start, a.low, b.low)};
 }
 
-INLINE f2_sum f2_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
+/* In a wide tile lie all high words, then all low ones. */
+INLINE f2_sum f2_sum_sample(const char *tile, bool wide, int row, int lane)
 {
-    if (wide)
-        return (f2_sum){f32_load(&wide->f2.high[row][lane]), f32_load(&wide->f2.low[row][lane])};
-    return (f2_sum){f32_load(&narrow->f32[row][lane]), (f32_vector){0}};
+    f32_vector high = f32_load(TILE_AT(tile, row, lane, sizeof(float)));
+    return (f2_sum){high, wide ? f32_load(TILE_AT(tile, ORDER_LEAF + row, lane, sizeof(float))) : (f32_vector){0}};
 }
 
 /* A wide sample is split in two, and a wide value put together. */
@@ -296,11 +299,11 @@ INLINE f2_sum f2_sum_less_half(f2_sum sum, f2_sum sample, bool wide)
     return f2_sum_add_sample(sum, (f2_sum){-0.5f * sample.high, -0.5f * sample.low}, wide);
 }
 
-INLINE void f2_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, f2_sum sum)
+INLINE void f2_sum_value(char *tile, bool wide, int row, int lane, f2_sum sum)
 {
-    f32_store(wide ? &wide->f2.high[row][lane] : &narrow->f32[row][lane], sum.high);
+    f32_store(TILE_AT(tile, row, lane, sizeof(float)), sum.high);
     if (wide)
-        f32_store(&wide->f2.low[row][lane], sum.low);
+        f32_store(TILE_AT(tile, ORDER_LEAF + row, lane, sizeof(float)), sum.low);
 }
 
 /* exact: integers, which are always wide. What moves lanes only moves bits, so that it can be that of f64. */
@@ -314,16 +317,6 @@ SUM_OPERATOR(exact, min, EXACT_SELECT(right < left, right, left))
 SUM_OPERATOR(exact, signed_max, EXACT_SELECT((i64_vector)right > (i64_vector)left, right, left))
 SUM_OPERATOR(exact, signed_min, EXACT_SELECT((i64_vector)right < (i64_vector)left, right, left))
 
-INLINE exact_sum exact_sum_load(const struct sums *sums, int lane)
-{
-    return (exact_sum)f64_load(sums->exact + lane);
-}
-
-INLINE void exact_sum_store(struct sums *sums, int lane, exact_sum sum)
-{
-    f64_store(sums->exact + lane, (f64_vector)sum);
-}
-
 INLINE exact_sum exact_sum_everywhere(const union sum *sum)
 {
     return sum->exact + (u64_vector){0};
@@ -334,20 +327,19 @@ INLINE exact_sum exact_sum_shift(exact_sum before, exact_sum sum, int distance)
     return (exact_sum)f64_shift((f64_vector)before, (f64_vector)sum, distance);
 }
 
-INLINE exact_sum exact_sum_reverse(exact_sum sum)
+INLINE exact_sum exact_sum_shift_down(exact_sum sum, exact_sum after, int distance)
 {
-    return (exact_sum)f64_reverse((f64_vector)sum);
+    return (exact_sum)f64_shift_down((f64_vector)sum, (f64_vector)after, distance);
+}
+
+INLINE exact_sum exact_sum_lane(exact_sum sum, int lane)
+{
+    return (exact_sum)f64_lane((f64_vector)sum, lane);
 }
 
 INLINE exact_sum exact_sum_from_lane(int start, exact_sum a, exact_sum b)
 {
     return (exact_sum)f64_from_lane(start, (f64_vector)a, (f64_vector)b);
-}
-
-INLINE exact_sum exact_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
-{
-    (void)narrow;
-    return (exact_sum)f64_load(&wide->exact[row][lane]);
 }
 
 INLINE exact_sum exact_sum_read(const char *from, bool wide)
@@ -362,27 +354,11 @@ INLINE void exact_sum_write(char *to, exact_sum sum, bool wide)
     f64_store(to, (f64_vector)sum);
 }
 
-INLINE void exact_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, exact_sum sum)
-{
-    (void)narrow;
-    f64_store(&wide->exact[row][lane], (f64_vector)sum);
-}
-
 /* exact32: of integers of 32 bits, which become others of 32 bits, that part of sums and products. What moves lanes can
  * be that of f32. */
 
 SUM_OPERATOR(exact32, sum, (left + right))
 SUM_OPERATOR(exact32, prod, (left * right))
-
-INLINE exact32_sum exact32_sum_load(const struct sums *sums, int lane)
-{
-    return (exact32_sum)f32_load(sums->exact32 + lane);
-}
-
-INLINE void exact32_sum_store(struct sums *sums, int lane, exact32_sum sum)
-{
-    f32_store(sums->exact32 + lane, (f32_vector)sum);
-}
 
 INLINE exact32_sum exact32_sum_everywhere(const union sum *sum)
 {
@@ -394,20 +370,19 @@ INLINE exact32_sum exact32_sum_shift(exact32_sum before, exact32_sum sum, int di
     return (exact32_sum)f32_shift((f32_vector)before, (f32_vector)sum, distance);
 }
 
-INLINE exact32_sum exact32_sum_reverse(exact32_sum sum)
+INLINE exact32_sum exact32_sum_shift_down(exact32_sum sum, exact32_sum after, int distance)
 {
-    return (exact32_sum)f32_reverse((f32_vector)sum);
+    return (exact32_sum)f32_shift_down((f32_vector)sum, (f32_vector)after, distance);
+}
+
+INLINE exact32_sum exact32_sum_lane(exact32_sum sum, int lane)
+{
+    return (exact32_sum)f32_lane((f32_vector)sum, lane);
 }
 
 INLINE exact32_sum exact32_sum_from_lane(int start, exact32_sum a, exact32_sum b)
 {
     return (exact32_sum)f32_from_lane(start, (f32_vector)a, (f32_vector)b);
-}
-
-INLINE exact32_sum exact32_sum_sample(const struct narrow_tile *narrow, const struct wide_tile *wide, int row, int lane)
-{
-    (void)wide;
-    return (exact32_sum)f32_load(&narrow->f32[row][lane]);
 }
 
 INLINE exact32_sum exact32_sum_read(const char *from, bool wide)
@@ -420,10 +395,4 @@ INLINE void exact32_sum_write(char *to, exact32_sum sum, bool wide)
 {
     (void)wide;
     f32_store(to, (f32_vector)sum);
-}
-
-INLINE void exact32_sum_value(struct narrow_tile *narrow, struct wide_tile *wide, int row, int lane, exact32_sum sum)
-{
-    (void)wide;
-    f32_store(&narrow->f32[row][lane], (f32_vector)sum);
 }

@@ -59,6 +59,10 @@ typedef uint64_t u64_vector __attribute__((vector_size(CPU_VECTOR_BYTES)));
 #define SHIFT(LIST, LANES, BEFORE, VECTOR, DISTANCE) \
     __builtin_shufflevector(BEFORE, VECTOR, LIST((LANES) - (DISTANCE) % (LANES), 1))
 
+/* The same downwards: those that enter come from the begin of `after`. */
+#define SHIFT_DOWN(LIST, LANES, VECTOR, AFTER, DISTANCE) \
+    __builtin_shufflevector(VECTOR, AFTER, LIST((DISTANCE) % (LANES), 1))
+
 INLINE f32_vector f32_load(const void *from)
 {
     f32_vector vector;
@@ -90,10 +94,6 @@ INLINE f32_vector f32_load_some(const void *from, int count)
     return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
 }
 
-INLINE void f32_store_some(void *to, f32_vector vector, int count)
-{
-    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), vector);
-}
 #elif CPU_VECTOR_BYTES == 32 && defined(__AVX__)
 INLINE __m256i f32_mask(int count)
 {
@@ -106,10 +106,6 @@ INLINE f32_vector f32_load_some(const void *from, int count)
     return _mm256_maskload_ps(from, f32_mask(count));
 }
 
-INLINE void f32_store_some(void *to, f32_vector vector, int count)
-{
-    _mm256_maskstore_ps(to, f32_mask(count), vector);
-}
 #else
 INLINE f32_vector f32_load_some(const void *from, int count)
 {
@@ -119,11 +115,6 @@ INLINE f32_vector f32_load_some(const void *from, int count)
     return vector;
 }
 
-INLINE void f32_store_some(void *to, f32_vector vector, int count)
-{
-    for (int i = 0; i < count; i++)
-        memcpy((char *)to + 4 * i, (char *)&vector + 4 * i, 4);
-}
 #endif
 
 /* GCC 12 makes several instructions of the conversions that are one. */
@@ -176,6 +167,59 @@ INLINE f64_vector f64_shift(f64_vector before, f64_vector vector, int distance)
     default:
         return SHIFT(F64_LIST, F64_LANES, before, vector, 4);
     }
+}
+
+INLINE f32_vector f32_shift_down(f32_vector vector, f32_vector after, int distance)
+{
+    switch (distance) {
+    case 1:
+        return SHIFT_DOWN(F32_LIST, F32_LANES, vector, after, 1);
+    case 2:
+        return SHIFT_DOWN(F32_LIST, F32_LANES, vector, after, 2);
+    case 4:
+        return SHIFT_DOWN(F32_LIST, F32_LANES, vector, after, 4);
+    default:
+        return SHIFT_DOWN(F32_LIST, F32_LANES, vector, after, 8);
+    }
+}
+
+INLINE f64_vector f64_shift_down(f64_vector vector, f64_vector after, int distance)
+{
+    switch (distance) {
+    case 1:
+        return SHIFT_DOWN(F64_LIST, F64_LANES, vector, after, 1);
+    case 2:
+        return SHIFT_DOWN(F64_LIST, F64_LANES, vector, after, 2);
+    default:
+        return SHIFT_DOWN(F64_LIST, F64_LANES, vector, after, 4);
+    }
+}
+
+/* Stores the first `count` lanes in pieces: after a masked store, loads wait that do not touch what it
+ * stores. */
+INLINE void f32_store_some(void *to, f32_vector vector, int count)
+{
+    char *at = to;
+#pragma GCC unroll 5
+    for (int piece = F32_LANES; piece > 0; piece /= 2)
+        if (count & piece) {
+            memcpy(at, &vector, (size_t)piece * sizeof(float));
+            at += (size_t)piece * sizeof(float);
+            vector = f32_shift_down(vector, vector, piece);
+        }
+}
+
+/* The first lane, or the last, in every lane. */
+INLINE f32_vector f32_lane(f32_vector vector, int lane)
+{
+    return lane == 0 ? __builtin_shufflevector(vector, vector, F32_LIST(0, 0))
+                     : __builtin_shufflevector(vector, vector, F32_LIST(F32_LANES - 1, 0));
+}
+
+INLINE f64_vector f64_lane(f64_vector vector, int lane)
+{
+    return lane == 0 ? __builtin_shufflevector(vector, vector, F64_LIST(0, 0))
+                     : __builtin_shufflevector(vector, vector, F64_LIST(F64_LANES - 1, 0));
 }
 
 INLINE f32_vector f32_reverse(f32_vector vector)
@@ -311,6 +355,53 @@ INLINE void f64_square(f32_vector *row)
     }
     f32_part_squares(row, F64_LANES, 2);
 }
+
+#if CPU_VECTOR_BYTES > 16
+INLINE f32_half f32_load_half(const void *from)
+{
+    f32_half half;
+    memcpy(&half, from, sizeof(half));
+    return half;
+}
+
+INLINE f32_half f32_low(f32_vector vector)
+{
+    f32_half half;
+    memcpy(&half, &vector, sizeof(half));
+    return half;
+}
+
+INLINE f32_vector f32_join(f32_half low, f32_half high)
+{
+    return __builtin_shufflevector(low, high, F32_LIST(0, 1));
+}
+
+/* Transposes half squares: F32_LANES rows of half as many floats, each vector being rows i and i + 4 or, from the
+ * fourth vector on, those 8 rows further. */
+INLINE void f32_half_square(f32_vector *row)
+{
+#pragma GCC unroll 2
+    for (int i = 0; i < F32_LANES / 2; i += 4)
+        f32_transpose_quads(row + i);
+    f32_part_squares(row, F32_LANES / 2, 4);
+}
+
+/* And back. */
+INLINE void f32_half_square_back(f32_vector *row)
+{
+#pragma GCC unroll 2
+    for (int i = 0; i < F32_LANES / 2; i += 4)
+        f32_transpose_quads(row + i);
+#if CPU_VECTOR_BYTES == 64
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        f32_vector low = row[i], high = row[i + 4];
+        row[i] = __builtin_shufflevector(low, high, LANES_4(0, 1), LANES_4(16, 1), LANES_4(4, 1), LANES_4(20, 1));
+        row[i + 4] = __builtin_shufflevector(low, high, LANES_4(8, 1), LANES_4(24, 1), LANES_4(12, 1), LANES_4(28, 1));
+    }
+#endif
+}
+#endif
 
 /* Transposes a square of F32_LANES x F32_LANES floats; strides are in bytes, addresses of any alignment. */
 INLINE void f32_transpose(char *to, int64_t to_stride, const char *from, int64_t from_stride, int one_nan)

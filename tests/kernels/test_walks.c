@@ -1,6 +1,6 @@
 /*
- * Rows of several order blocks that a thread of the CPU path walks along, whatever way their samples reach it, against
- * the reference, bit by bit.
+ * Rows that a thread of the CPU path goes along, in whatever way their samples reach it, against the reference, bit by
+ * bit: those of several order blocks, which it walks along once for each pass, and integers.
  */
 #include "tests/kernels/suite.h"
 
@@ -29,8 +29,61 @@ static void other_widths(const struct implementation *implementation)
     }
 }
 
-#define SUITES(NAME) SUITE(NAME, other_widths)
-#define TESTS(NAME)  TEST(NAME##_other_widths)
+/* Pairs of rows whose samples take turns, of several blocks and of a few samples, in one plane or three. */
+static void pairs(const struct implementation *implementation)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_I32, SCAND_DTYPE_I64};
+    static const uint64_t lengths[] = {5, 32, 700, BLOCK + 1, 2 * BLOCK + 531};
+    for (unsigned i = 0; i < 12 * COUNT(lengths); i++) {
+        const enum scand_dtype dtype = dtypes[i % COUNT(dtypes)];
+        struct scan_case c = {.rule = rule_of(pass_lists[i / 2 % COUNT(pass_lists)], kinds[i / 6 % 2],
+                                              i % 3 ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_F2, dtype, dtype),
+                              .rank = 3,
+                              .axis = 1,
+                              .shape = {i % 3 == 2 ? 3 : 1, lengths[i / 12], 2},
+                              .input = {.name = "pairs", .offset = i % 5 == 4 ? 4 : 0},
+                              .output = {.name = "pairs"},
+                              .in_place = i % 2,
+                              .first = i % 11 == 8, /* not whole pairs */
+                              .count = i % 11 == 8 ? 3 : 0};
+        c.rule.input = dtype;
+        if (codec_is_integer(dtype)) {
+            c.rule.accumulator = SCAND_ACCUMULATOR_EXACT;
+            c.rule.intermediate = SCAND_DTYPE_F32;
+        }
+        check(implementation, &c);
+    }
+}
+
+/* Integers, by every operator, of lengths around vectors, tiles and blocks; with headers between rows, too. */
+static void integers(const struct implementation *implementation)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_I32, SCAND_DTYPE_U32, SCAND_DTYPE_I64, SCAND_DTYPE_U64};
+    static const uint64_t lengths[] = {1,  2,  3,  5,  7,   8,   9,   11,   15,        16,
+                                       17, 31, 33, 47, 130, 511, 513, 1100, BLOCK + 35};
+    for (unsigned i = 0; i < 24 * COUNT(lengths); i++) {
+        const enum scand_dtype input = dtypes[i % COUNT(dtypes)];
+        const enum scand_dtype output = i % 7 == 6 ? SCAND_DTYPE_I64 : input;
+        struct scan_case c = {.rule = rule_of(pass_lists[i % COUNT(pass_lists)], kinds[i / 12 % 2],
+                                              SCAND_ACCUMULATOR_EXACT, SCAND_DTYPE_F32, output),
+                              .rank = 2,
+                              .axis = 1,
+                              .shape = {lengths[i / 24] < 1000 ? 35 : 3, lengths[i / 24]},
+                              .input = {.name = "rows", .axis_gap = i % 5 == 3 ? 8 : 0},
+                              .output = {.name = "rows"},
+                              .in_place = i % 3 == 1 && input == output,
+                              .fill = (enum fill)(i % FILL_COUNT)};
+        c.rule.input = input;
+        c.rule = rule_with_op(c.rule, (enum scand_operator)(i / 2 % 4));
+        check(implementation, &c);
+    }
+}
+
+#define SUITES(NAME)          \
+    SUITE(NAME, other_widths) \
+    SUITE(NAME, pairs)        \
+    SUITE(NAME, integers)
+#define TESTS(NAME) TEST(NAME##_other_widths), TEST(NAME##_pairs), TEST(NAME##_integers)
 
 SUITES(avx512)
 SUITES(avx2)
