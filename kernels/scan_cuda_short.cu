@@ -14,14 +14,19 @@ struct short_variant {
 #define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
 static const struct short_variant variants[SCAN_SHORTS] = {BY_KIND(sum_f32), BY_KIND(sum_f64), BY_KIND(sum_f2)};
 
-static const void *const lanes_kernels[SCAN_SHORTS] = {
-    (const void *)lanes_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
-    (const void *)lanes_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
-    (const void *)lanes_kernel<sum_f64, SCAND_KIND_INCLUSIVE>,
-    (const void *)lanes_kernel<sum_f64, SCAND_KIND_EXCLUSIVE>,
-    (const void *)lanes_kernel<sum_f2, SCAND_KIND_INCLUSIVE>,
-    (const void *)lanes_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
-};
+/* For rows of several leaves, and of one. */
+#define LANES_VARIANT(SUM, KIND)                                                                  \
+    {                                                                                             \
+        (const void *)lanes_kernel<SUM, KIND, false>, (const void *)lanes_kernel<SUM, KIND, true> \
+    }
+#define LANES_BY_KIND(SUM) LANES_VARIANT(SUM, SCAND_KIND_INCLUSIVE), LANES_VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
+static const void *const lanes_kernels[SCAN_SHORTS][2] = {LANES_BY_KIND(sum_f32), LANES_BY_KIND(sum_f64),
+                                                          LANES_BY_KIND(sum_f2)};
+
+static const void *lanes_kernel_of(int number, int length)
+{
+    return lanes_kernels[number][length <= ORDER_LEAF];
+}
 
 int scan_short_of(const struct scan_rule *rule)
 {
@@ -43,14 +48,16 @@ static size_t lanes_bytes(int length, bool ahead)
 
 static cudaError_t lanes_load(struct scan_short_device *shorts, int number, int shared_max)
 {
-    const void *kernel = lanes_kernels[number];
     size_t shared_most = 0;
-    cudaError_t error = scan_kernel_load_most(kernel, shared_max, &shared_most);
+    cudaError_t error = cudaSuccess;
+    for (int leaf = 0; leaf < 2 && !error; leaf++)
+        error = scan_kernel_load_most(lanes_kernels[number][leaf], shared_max, &shared_most);
     for (int ahead = 0; ahead < 2; ahead++)
         for (int length = 1; length <= LANES_LENGTH_MAX && !error; length++) {
             int blocks = 0;
             if (lanes_bytes(length, ahead) <= shared_most)
-                error = scan_kernel_resident(kernel, SHORT_WARPS * WARP, lanes_bytes(length, ahead), &blocks);
+                error = scan_kernel_resident(lanes_kernel_of(number, length), SHORT_WARPS * WARP,
+                                             lanes_bytes(length, ahead), &blocks);
             shorts->lanes_resident[number][ahead][length] = (uint8_t)blocks;
         }
     return error;
@@ -117,6 +124,6 @@ cudaError_t scan_lanes(const struct scan_device *device, const struct scan_short
     struct short_plan plan = short_plan_of(scan);
     plan.ahead = ahead;
     plan.rows_at_once = LANES_ROWS(plan.length);
-    return launch(device, lanes_kernels[number], &plan, SHORT_WARPS, plan.rows_at_once,
+    return launch(device, lanes_kernel_of(number, plan.length), &plan, SHORT_WARPS, plan.rows_at_once,
                   shorts->lanes_resident[number][ahead][plan.length], lanes_bytes(plan.length, ahead), stream);
 }

@@ -38,6 +38,8 @@ enum fact {
     F32_SUMS = 1 << 26,       /* the accumulator f32 */
     THREE_TILES = 1 << 27,    /* sums that short rows' kernel has registers for: in f32, or inclusive in f64 */
     CLUSTERS = 1 << 28,       /* device and input have what clusters need */
+    F64_SUMS = 1 << 29,       /* the accumulator f64 */
+    THIN_END = 1 << 30,       /* the last leaf of several has at most three samples */
 };
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. */
@@ -90,13 +92,19 @@ static const struct row {
     /* Of 10,000 samples 0.91 / 0.63 / 0.28 with one coefficient and contiguous, where it fetches ahead; else 0.14 / 0.12 / 0.10. */
     PATH(AFFINE,              AFFINE_MAPS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 24 samples 0.90 / 0.89 / 0.87, as SHORT 0.85 / 0.83 / 0.56. Of whole leaves SHORT is ahead: of 32 0.96 / 0.94 / 0.86.
-     * Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
-    PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
-    /* Of 33 samples 0.84 / 0.85 / 0.66, as SHORT 0.56 / 0.45 / 0.32; of 50 0.88 / 0.86 / 0.67, as SHORT 0.71 / 0.56 / 0.40. */
-    PATH(LANES,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     64,    64,    64,    64,    64,    64,    64),
-    /* Of 128 samples 0.98 / 0.97; of 300 0.97 / 0.96, as FEW 0.90 / 0.72; of 500 0.97 / 0.96, as FEW 0.96 / 0.90. */
+    /* Of 3 samples 0.53 / 0.48 / 0.49, as SHORT 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as SHORT 0.59 / 0.43 / 0.23. */
+    PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,      6,     6,     6,     6,     6,     6,     6),
+    /* In f64, of 17 samples 0.77, as SHORT 0.66; of 33 0.85, as SHORT 0.80. */
+    PATH(LANES_AHEAD,         SUMS | F32 | PACKED | THIN_END | IN_STEP | FLOAT_BETWEEN | F64_SUMS, 32,    32,    32,    32,    32,    32,    32),
+    PATH(LANES,               SUMS | F32 | PACKED | THIN_END | IN_STEP | FLOAT_BETWEEN | F64_SUMS, 64,    64,    64,    64,    64,    64,    64),
+    /* Of 8 samples 0.96 / 0.83, as LANES_AHEAD 0.90 / 0.80; of 24 0.97 / 0.97, as LANES_AHEAD 0.91 / 0.89; of 50 0.97 / 0.91, as LANES
+     * 0.88 / 0.86; of 128 0.98 / 0.97; of 300 0.97 / 0.96, as FEW 0.90 / 0.72; of 500 0.97 / 0.96, as FEW 0.96 / 0.90. */
     PATH(SHORT,               SUMS | F32 | PACKED | THREE_TILES,                            512,   512,   512,   512,   512,   512,   512),
+    /* The others are sums in f2 and exclusive ones in f64. In f2, of 8 samples 0.86, as SHORT 0.42; of 24 0.87, as SHORT 0.60. Of whole
+     * leaves SHORT is ahead: of 32 0.88. Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
+    PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
+    /* Of 33 samples 0.67, as SHORT 0.39; of 50 0.66, as SHORT 0.52. */
+    PATH(LANES,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     64,    64,    64,    64,    64,    64,    64),
     /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as FEW 0.42 / 0.55; of 300 0.39 / 0.61, as FEW
      * 0.45 / 0.62. */
     PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         256,   256,   256,   256,   256,   256,   256),
@@ -192,6 +200,7 @@ static uint32_t facts_of_rule(const struct scan_rule *rule)
     facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
     facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;
+    facts |= rule->accumulator == SCAND_ACCUMULATOR_F64 ? F64_SUMS : 0;
     facts |= short_has_three_tiles(rule) ? THREE_TILES : 0;
     return facts | (rule->pass_count > 1 ? TWO_PASSES : ONE_PASS);
 }
@@ -208,6 +217,7 @@ static uint32_t facts_of_layout(const struct scan_plan *plan)
     facts |= scan_plan_is_aligned(plan) ? ALIGNED : 0;
     facts |= scan_plan_is_columns(plan) ? COLUMNS : 0;
     facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % SLOT_BYTES == 0 ? IN_STEP : 0;
+    facts |= plan->length > ORDER_LEAF && (plan->length - 1) % ORDER_LEAF < 3 ? THIN_END : 0;
     return facts | (plan->length % ORDER_LEAF != 0 ? PART_LEAF : 0);
 }
 

@@ -1,7 +1,8 @@
 /*
  * Rows of at most four leaves, sums of f32 samples, one row right after the other in memory. A lane takes a row, a warp
  * 32 of them: no lane meets another, and all have the same to do whatever the length, where lanes that took a leaf
- * each would often have a short one. A row stays in shared memory and passes through registers leaf by leaf.
+ * each would often have a short one. A row stays in shared memory and passes through registers leaf by leaf; one that
+ * is a leaf stays in registers.
  */
 #ifndef KERNELS_CUDA_LANES_CUH
 #define KERNELS_CUDA_LANES_CUH
@@ -164,18 +165,53 @@ DEVICE void lane_pass(const struct short_plan &plan, float *row, bool whole_slot
     }
 }
 
-template <class Sum, int Kind> DEVICE void lane_passes(const struct short_plan &plan, float *row, bool whole_slots)
+/* All passes over a row that is a leaf of so many slots. */
+template <class Sum, int Kind, int Slots>
+DEVICE void lane_row(const struct short_plan &plan, float *row, bool whole_slots)
 {
+    const int samples = plan.length;
+    float x[ORDER_LEAF];
+    typename Sum::sum sum = {}, total = {};
+    __builtin_assume(samples > 4 * (Slots - 1) && samples <= 4 * Slots);
+    lane_read(row, samples, whole_slots, x);
 #pragma unroll 1
     for (int pass = 0; pass < plan.pass_count; pass++)
         if (plan.backward[pass])
-            lane_pass<Sum, true, Kind>(plan, row, whole_slots);
+            lane_leaf<Sum, true, Kind, true, false>(x, samples, sum, total);
         else
-            lane_pass<Sum, false, Kind>(plan, row, whole_slots);
+            lane_leaf<Sum, false, Kind, true, false>(x, samples, sum, total);
+    lane_quiet_nan<Sum>(x, sum);
+    lane_write(row, samples, whole_slots, x);
 }
 
-template <class Sum, int Kind>
-__global__ void __launch_bounds__(SHORT_WARPS *WARP) lanes_kernel(const __grid_constant__ struct short_plan plan)
+/* All passes over a row. `Leaf`: it is one, and stays in registers. */
+template <class Sum, int Kind, bool Leaf>
+DEVICE void lane_passes(const struct short_plan &plan, float *row, bool whole_slots)
+{
+    if constexpr (Leaf) {
+        if (plan.length <= 4)
+            lane_row<Sum, Kind, 1>(plan, row, whole_slots);
+        else if (plan.length <= 8)
+            lane_row<Sum, Kind, 2>(plan, row, whole_slots);
+        else if (plan.length <= 12)
+            lane_row<Sum, Kind, 3>(plan, row, whole_slots);
+        else
+            lane_row<Sum, Kind, 4>(plan, row, whole_slots);
+    } else {
+#pragma unroll 1
+        for (int pass = 0; pass < plan.pass_count; pass++)
+            if (plan.backward[pass])
+                lane_pass<Sum, true, Kind>(plan, row, whole_slots);
+            else
+                lane_pass<Sum, false, Kind>(plan, row, whole_slots);
+    }
+}
+
+/* As many as suffice without spilling any. */
+template <bool Leaf> constexpr int lanes_registers = Leaf ? 56 : 48;
+
+template <class Sum, int Kind, bool Leaf>
+__global__ void REGISTERS(lanes_registers<Leaf>) lanes_kernel(const __grid_constant__ struct short_plan plan)
 {
     extern __shared__ uint4 lanes_tiles[];
     const int warp = warp_index(), room = LANES_ROOM(plan.length);
@@ -195,7 +231,7 @@ __global__ void __launch_bounds__(SHORT_WARPS *WARP) lanes_kernel(const __grid_c
         const bool whole_slots = (stretch.shift | plan.length) % 4 == 0;
 #pragma unroll 1
         for (int row = lane_index(); row < plan.rows_at_once; row += WARP)
-            lane_passes<Sum, Kind>(plan, (float *)tile + stretch.shift + row * plan.length, whole_slots);
+            lane_passes<Sum, Kind, Leaf>(plan, (float *)tile + stretch.shift + row * plan.length, whole_slots);
         __syncwarp();
         lanes_drain(tile, stretch);
         __syncwarp();

@@ -140,13 +140,20 @@ static void ragged_rows(void)
 static void short_rows(void)
 {
     PATH(LANES_AHEAD, .length = 1);
+    PATH(LANES_AHEAD, .length = 6);
+    PATH(SHORT, .length = 7);
+    PATH(SHORT, .length = 17);
+    PATH(LANES_AHEAD, .length = 17, .accumulator = IN_F64);
+    PATH(SHORT, .length = 20, .accumulator = IN_F64);
+    PATH(LANES, .length = 35, .accumulator = IN_F64);
+    PATH(SHORT, .length = 36, .accumulator = IN_F64);
+    PATH(SHORT, .length = 65, .accumulator = IN_F64);
     PATH(LANES_AHEAD, .length = 31, .accumulator = IN_F2);
-    PATH(SHORT, .length = 16);
-    PATH(SHORT, .length = 32);
-    PATH(LANES, .length = 33);
-    PATH(LANES, .length = 63);
-    PATH(SHORT, .length = 64);
-    PATH(SHORT, .length = 65);
+    PATH(SHORT, .length = 32, .accumulator = IN_F2);
+    PATH(LANES, .length = 33, .accumulator = IN_F2);
+    PATH(LANES, .length = 63, .accumulator = IN_F2);
+    PATH(SHORT, .length = 65, .accumulator = IN_F2);
+    PATH(LANES, .length = 63, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(SHORT, .length = 512);
     PATH(SHORT, .length = 511, .accumulator = IN_F64, .wide = true);
     PATH(FEW, .length = 513);
@@ -154,11 +161,11 @@ static void short_rows(void)
     PATH(FEW, .length = 257, .accumulator = IN_F2);
     PATH(FEW, .length = 1536);
     PATH(TUNED, .length = 1537);
-    PATH(SHORT, .length = 31, .input_at = 4);
-    PATH(LANES_AHEAD, .length = 31, .input_at = 4, .output_at = 4);
-    PATH(SHORT, .length = 31, .accumulator = IN_F64, .wide = true);
-    PATH(LANES_AHEAD, .length = 31, .accumulator = IN_F64, .wide = true, .one_pass = true);
-    PATH(LANES_AHEAD, .length = 31, .wide = true);
+    PATH(SHORT, .length = 5, .input_at = 4);
+    PATH(LANES_AHEAD, .length = 5, .input_at = 4, .output_at = 4);
+    PATH(SHORT, .length = 17, .accumulator = IN_F64, .wide = true);
+    PATH(LANES_AHEAD, .length = 17, .accumulator = IN_F64, .wide = true, .one_pass = true);
+    PATH(LANES_AHEAD, .length = 5, .wide = true);
     PATH(TUNED, .length = 31, .accumulator = IN_F2, .wide = true);
     PATH(FEW, .length = 31, .gap = 4);
     PATH(FEW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
