@@ -112,6 +112,18 @@ DEVICE void fetch_slots(uint4 *tile, const char *source, int shift, int count)
     }
 }
 
+/* The same of a whole tile that begins within a slot, where that in which it ends is full as well. */
+DEVICE void fetch_slots_inside(uint4 *tile, const char *source, int shift)
+{
+    const int lane = lane_index();
+    source = settled(source - shift * 4 + lane * SLOT_BYTES);
+    uint4 *slot = tile + slot_place<float>(lane);
+#pragma unroll
+    for (int k = 0; k <= TILE_SLOTS; k += PERIOD(float))
+        if (k < TILE_SLOTS || lane == 0)
+            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+}
+
 /* Slots from the start of a line to the one that `address` lies in. */
 DEVICE int slots_in_line(const char *address)
 {
@@ -207,28 +219,32 @@ template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, float x[
         slot_get((const uint4 *)((const char *)tile + (place ^ j * SLOT_BYTES)), &x[4 * j]);
 }
 
-/* Moves samples `By` places down; those beyond the leaf follow. */
-template <int By> DEVICE void leaf_shift_down(const float from[ORDER_LEAF + 4], float x[ORDER_LEAF])
+/* Moves samples `By` places down; those beyond the leaf follow. `Apart`: on a way of its own, where the compiler would
+ * make one of several that chooses each sample. */
+template <int By, bool Apart = false> DEVICE void leaf_shift_down(const float from[ORDER_LEAF + 4], float x[ORDER_LEAF])
 {
+    if (Apart)
+        asm volatile("" ::"n"(By));
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         x[i] = from[i + By];
 }
 
 /* The same where they begin `shift` samples later. */
-template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
+template <bool Settled = true, bool Apart = false>
+DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
 {
     float from[ORDER_LEAF + 4];
     leaf_read<Settled>(tile, from);
     slot_get(&tile[slot_place<float>(4 * lane_index() + 4)], &from[ORDER_LEAF]);
     if (shift == 0)
-        leaf_shift_down<0>(from, x);
+        leaf_shift_down<0, Apart>(from, x);
     else if (shift == 1)
-        leaf_shift_down<1>(from, x);
+        leaf_shift_down<1, Apart>(from, x);
     else if (shift == 2)
-        leaf_shift_down<2>(from, x);
+        leaf_shift_down<2, Apart>(from, x);
     else
-        leaf_shift_down<3>(from, x);
+        leaf_shift_down<3, Apart>(from, x);
 }
 
 /* A leaf that begins `shift` samples after the start of slot `first`. */

@@ -78,7 +78,11 @@ template <bool Aligned, bool Lines>
 DEVICE void scan_fetch(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *tile)
 {
     const int count = tile_samples(item->length, warp);
-    if (!Lines || plan.input.access != ACCESS_SLOTS)
+    /* Within a row, no last slot is shared with others. */
+    if (!Aligned && !Lines && plan.input.access == ACCESS_SLOTS &&
+        (warp + 1) * ORDER_TILE + SLOT_BYTES / 4 <= item->length)
+        fetch_slots_inside(tile, item->input + warp * ORDER_TILE * 4, shift_of<float>(item->input));
+    else if (!Lines || plan.input.access != ACCESS_SLOTS)
         tile_fetch<Aligned>(tile, item->input, plan.input, item->length, warp);
     else if (count > 0)
         fetch_lines<1>(tile, item->input + warp * ORDER_TILE * 4, count);
@@ -98,7 +102,7 @@ DEVICE void scan_read(const struct scan_plan &plan, const struct scan_item *item
         leaf_read_at(tile, slots_in_line(item->input) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(item->input),
                      samples);
     else
-        leaf_read(tile, plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0, samples);
+        leaf_read<true, true>(tile, plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0, samples);
     __syncwarp();
 }
 
