@@ -11,7 +11,7 @@
 #define STRETCH_SAMPLES (STRETCH_TILES * ORDER_TILE)
 #define STRETCH_ROOM    (RAGGED_ROOM / 2)              /* slots of it, as the samples of another one come meanwhile */
 #define STRETCH_TOTALS  (STRETCH_TILES * RAGGED_WARPS) /* of the tiles of a row */
-static_assert(STRETCH_ROOM >= FEW_ROOM(STRETCH_TILES), "the room of a warp is for two stretches");
+static_assert(STRETCH_ROOM >= LINES_ROOM(STRETCH_TILES), "the room of a warp is for two stretches");
 
 /* Which warps of a thread block work on an item together, and which of them this is. */
 struct ragged_team {

@@ -282,6 +282,14 @@ DEVICE void short_scans(typename Sum::sum sums[Tiles], const int positions[Tiles
     }
 }
 
+/* The same of a leaf in each lane. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int leaves)
+{
+    short_scans<Sum, 1, Backward>(&total, &position, leaves);
+    return total;
+}
+
 /* Whether a pass begins with leaves that are not full, and must know. */
 template <class Sum, bool Backward> DEVICE bool short_is_partial(const struct short_plan &plan)
 {
