@@ -184,7 +184,7 @@ DEVICE void scan_pass(const struct scan_plan &plan, const struct scan_item *item
 template <class Sum> DEVICE void leaf_between_passes(typename Sum::sample x[ORDER_LEAF], bool to_f32)
 {
     leaf_pin(x);
-    if constexpr (std::is_same<Sum, sum_f64>::value) {
+    if constexpr (std::is_same<typename Sum::sample, double>::value) {
         if (to_f32)
             leaf_round(x);
     } else if (to_f32) {
