@@ -41,6 +41,7 @@ static int case_measure(const struct bench_case *c, struct bench_table *table)
         struct job job = {.rows = case_rows(c, i, &offsets),
                           .variant = JOB_DEFAULT_PATH,
                           .offset = c->gap_bytes,
+                          .has_coefficients = c->layout == CASE_COEFFICIENTS,
                           .copies = c->copies};
         row.target = c->targets[i];
         snprintf(row.accumulator, sizeof row.accumulator, "%s", accumulator_word(job.rows.rule.accumulator));

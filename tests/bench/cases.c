@@ -25,6 +25,7 @@
 #define ROWS    CASE_ROWS
 #define COLUMNS CASE_COLUMNS
 #define RAGGED  CASE_RAGGED
+#define EACH    CASE_COEFFICIENTS
 
 // clang-format off
 const struct bench_case bench_cases[] = {
@@ -63,6 +64,9 @@ const struct bench_case bench_cases[] = {
     {SUM,  I32,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
     {SUM,  I64,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
     {AFFINE, F32, "fb",     10000,     10000, 0,      ROWS,    1,       {0,    0,    0}},
+    {AFFINE, F32, "fb",     10000,     10000, 0,      EACH,    1.5,     {0,    0,    0}},
+    {AFFINE, F32, "fb",     10000,     10007, HEADER, EACH,    1.5,     {0,    0,    0}},
+    {AFFINE, F32, "fb",    100000,      1000, 0,      EACH,    1.5,     {0,    0,    0}},
     {MAX,  F32,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
     {PROD, F32,   "fb",     10000,     10000, 0,      ROWS,    1,       {0,    OUT,  OUT}},
 };
@@ -84,6 +88,7 @@ static struct scan_rule rule_of(const struct bench_case *c, int accumulator)
                              .intermediate = c->dtype == F64 ? F64 : F32,
                              .input = c->dtype,
                              .output = c->dtype,
+                             .coefficients = c->dtype,
                              .coefficient = 0.998};
     for (uint32_t i = 0; i < rule.pass_count; i++)
         rule.passes[i] = c->passes[i] == 'b' ? SCAND_PASS_BACKWARD : SCAND_PASS_FORWARD;
@@ -139,8 +144,10 @@ struct scan_rows case_rows(const struct bench_case *c, int accumulator, const st
         .outer_shape = {row_count},
         .input_outer_strides = {outer},
         .output_outer_strides = {outer},
+        .coefficient_outer_strides = {outer},
         .input_stride = inner,
         .output_stride = inner,
+        .coefficient_stride = inner,
     };
 }
 
@@ -167,7 +174,7 @@ void case_shape(const struct bench_case *c, char shape[40])
 #define X(NAME, WORD, BYTES, CLASS) WORD,
     static const char *const dtypes[] = {SCAND_DTYPES(X)};
 #undef X
-    static const char *const layouts[] = {"", " along axis 0", " ragged"};
+    static const char *const layouts[] = {"", " along axis 0", " ragged", " by coefficients"};
     snprintf(shape, 40, "%llu x %llu%s%s%s%s", (unsigned long long)c->rows, (unsigned long long)c->length,
              c->dtype == F32 ? "" : " ", c->dtype == F32 ? "" : dtypes[c->dtype], c->gap_bytes ? " + headers" : "",
              layouts[c->layout]);

@@ -12,9 +12,9 @@
 
 /*
  * CASE_COLUMNS: an array of rows x length that is scanned along its first axis. CASE_RAGGED: rows one after the other,
- * with lengths by Pareto's law, `length` on average.
+ * with lengths by Pareto's law, `length` on average. CASE_COEFFICIENTS: rows of samples that each have a coefficient.
  */
-enum case_layout { CASE_ROWS, CASE_COLUMNS, CASE_RAGGED };
+enum case_layout { CASE_ROWS, CASE_COLUMNS, CASE_RAGGED, CASE_COEFFICIENTS };
 
 struct bench_case {
     enum scand_operator op;

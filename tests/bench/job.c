@@ -18,6 +18,7 @@ struct launch {
     const struct job *job;
     struct scan_rows rows;
     void *workspace, *offsets;
+    char *coefficients;
 };
 
 static int copy_start(void *argument, cudaStream_t stream)
@@ -201,11 +202,23 @@ static int ragged_check(const struct scan_rows *rows, struct exact_result *resul
     return error;
 }
 
-/* Device memory for the scan itself, and the offsets of ragged rows there. */
-static int launch_prepare(struct launch *launch)
+static int coefficients_make(struct launch *launch, uint64_t region_bytes)
+{
+    const enum scand_dtype dtype = launch->rows.rule.coefficients;
+    int error = cudaMalloc((void **)&launch->coefficients, region_bytes);
+    if (!error)
+        error = samples_noise(launch->coefficients, dtype, region_bytes / codec_bytes(dtype));
+    launch->rows.coefficients = launch->coefficients + launch->job->offset;
+    return error;
+}
+
+/* Device memory for the scan itself, its coefficients, and the offsets of ragged rows there. */
+static int launch_prepare(struct launch *launch, uint64_t region_bytes)
 {
     const size_t bytes = (launch->rows.row_count + 1) * sizeof(uint64_t);
     int error = cudaMalloc(&launch->workspace, workspace_bytes(launch) + 16);
+    if (!error && launch->job->has_coefficients)
+        error = coefficients_make(launch, region_bytes);
     if (error || !launch->rows.offsets)
         return error;
     error = cudaMalloc(&launch->offsets, bytes);
@@ -221,7 +234,7 @@ int job_measure(struct job_memory *memory, const struct job *job, struct bench_r
     struct exact_result exact = {0};
     launch.rows.input = memory->input + job->offset;
     launch.rows.output = memory->output + job->offset;
-    int error = launch_prepare(&launch);
+    int error = launch_prepare(&launch, memory->region_bytes);
     if (job->variant == JOB_DEFAULT_PATH)
         snprintf(row.kernel, sizeof row.kernel, "%s", scan_cuda_path(&launch.rows, 0, launch.rows.row_count));
     if (!error)
@@ -232,6 +245,7 @@ int job_measure(struct job_memory *memory, const struct job *job, struct bench_r
         error = (launch.rows.offsets ? ragged_check : rows_check)(&launch.rows, &exact);
     cudaFree(launch.workspace);
     cudaFree(launch.offsets);
+    cudaFree(launch.coefficients);
     row.share = error ? 0 : job->copies * memory->copy_ms / row.milliseconds;
     row.checked = exact.checked;
     row.rounded = exact.rounded;

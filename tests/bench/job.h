@@ -29,7 +29,8 @@ void job_memory_finish(struct job_memory *memory);
 struct job {
     struct scan_rows rows; /* without addresses */
     int variant;           /* an enum variant_id, or JOB_DEFAULT_PATH */
-    uint64_t offset;       /* of sample 0 of row 0 in both regions */
+    uint64_t offset;       /* of sample 0 of row 0 in all regions */
+    bool has_coefficients; /* of noise, and where samples are in a region of their own */
     double copies;         /* that the least work takes as long as */
 };
 
