@@ -123,8 +123,6 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
     if (!rows->offsets || rows->length == 0)
         return even_workspace_bytes(rows, count);
     uint64_t together = scan_ragged_workspace_bytes(rows), alone = even_workspace_bytes(rows, 1);
-    if (together < count * sizeof(double))
-        together = count * sizeof(double); /* for means */
     return alone > together ? alone : together;
 }
 
@@ -133,23 +131,6 @@ static cudaError_t tuned_run(struct device *device, const struct scan_rule *rule
 {
     return scan_with_carries(scan_carries_of(rule->accumulator), plan, workspace, stream,
                              [&] { return scan_tuned_launch(&device->base, &device->tuned, rule, plan, stream); });
-}
-
-/* The means are made of totals that the general kernel finds. `rows->length` of ragged ones is an order block at most.
- */
-static cudaError_t affine_run(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                              void *workspace, cudaStream_t stream)
-{
-    double *totals = NULL;
-    cudaError_t error = cudaSuccess;
-    if (rows->rule.demean) {
-        const uint64_t *offsets = rows->offsets ? rows->device_offsets + first : NULL;
-        struct scan_plan plan = scan_plan_of(rows, first, count);
-        totals = (double *)workspace;
-        workspace = totals + scan_sums(rows->length, count);
-        error = scan_general_totals(device, &rows->rule, &plan, offsets, totals, stream);
-    }
-    return error ? error : scan_affine(device, rows, first, count, totals, workspace, stream);
 }
 
 /* Ragged rows: each of at most an order block is an item of one launch, or of the ragged kernels', which have a limit
@@ -164,7 +145,7 @@ static cudaError_t ragged_run(struct device *device, enum select_path path, cons
     cudaError_t error =
         path == SELECT_RAGGED ? scan_ragged(&device->ragged, rows, first, count, workspace, stream)
         : path == SELECT_RAGGED_AFFINE
-            ? affine_run(&device->base, &shorter, first, count, workspace, stream)
+            ? scan_affine(&device->base, &shorter, first, count, workspace, stream)
             : scan_general(&device->base, &rows->rule, &plan, rows->device_offsets + first, workspace, stream);
     for (uint64_t r = first; r < first + count && rows->length > longest && !error; r++) {
         const struct scan_rows row = scan_rows_joined(rows, r, 1);
@@ -205,7 +186,7 @@ int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUs
     case SELECT_SCANS:
         return scan_general_together(&device->base, parts, count, stream);
     case SELECT_AFFINES:
-        return scan_affine_together(parts, count, stream);
+        return scan_affine_together(&device->base, parts, count, stream);
     case SELECT_REDUCTIONS:
         return scan_reduce_together(parts, count, stream);
     default:
@@ -244,7 +225,7 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
     case SELECT_RAGGED_GENERAL:
         return ragged_run(device, path, rows, first, count, workspace, stream);
     case SELECT_AFFINE:
-        return affine_run(base, rows, first, count, workspace, stream);
+        return scan_affine(base, rows, first, count, workspace, stream);
     case SELECT_LANES_AHEAD:
     case SELECT_LANES:
         return scan_lanes(base, &device->shorts, rule, &plan, path == SELECT_LANES_AHEAD, stream);

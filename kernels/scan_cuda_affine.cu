@@ -1,227 +1,253 @@
 /*
- * The affine kernels: for each accumulator one for a single coefficient, another one for that where rows are
- * contiguous, and one for each type that coefficients are held in.
+ * Plans and launches of the affine kernels, and those for rows of any layout.
  */
 #include "kernels/scan_cuda_affine.h"
 
 #include "kernels/cuda/affine.cuh"
-#include "kernels/cuda/affine_ahead.cuh"
 #include "kernels/cuda/carries.cuh"
 #include "kernels/plan.h"
 #include "kernels/scan_cuda_carries.h"
 #include "kernels/scan_cuda_general.h"
 
-enum factors { FACTORS_ONE, FACTORS_NARROW, FACTORS_WIDE, FACTORS_COUNT };
-
-/* What an accumulator has; NULL where its coefficients are never wide, or never narrow. */
-struct affine_variant {
-    const void *kernels[FACTORS_COUNT];
-    const void *ahead; /* affine_ahead_kernel */
-    struct scan_carries carries;
-    uint32_t number_bytes;
+#define ONE(T)        (const void *)affine_kernel<T, affine_one<T>>
+#define EACH(T, READ) (const void *)affine_kernel<T, affine_each<T, READ>>
+static const void *const kernels[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS] = {
+    {ONE(float), EACH(float, float), NULL},
+    {ONE(double), EACH(double, float), EACH(double, double)},
+    {ONE(struct f2), EACH(struct f2, float), EACH(struct f2, double)},
+    {ONE(uint64_t), NULL, EACH(uint64_t, uint64_t)},
 };
 
-template <class T> static constexpr struct affine_variant variant(const void *narrow, const void *wide)
+template <class T> static constexpr struct scan_carries carries_by()
 {
-    return {{(const void *)affine_kernel<T, affine_one<T>>, narrow, wide},
-            (const void *)affine_ahead_kernel<T>,
-            {{(const void *)carries_kernel<affine_sum<T>, false>, (const void *)carries_kernel<affine_sum<T>, true>},
-             2 * sizeof(T)},
-            sizeof(T)};
+    return {{(const void *)carries_kernel<affine_sum<T>, false>, (const void *)carries_kernel<affine_sum<T>, true>},
+            2 * sizeof(T)};
 }
+static const struct scan_carries carries[] = {carries_by<float>(), carries_by<double>(), carries_by<struct f2>(),
+                                              carries_by<uint64_t>()};
 
-#define EACH(T, READ) (const void *)affine_kernel<T, affine_each<T, READ>>
-
-static const struct affine_variant affine_f32 = variant<float>(EACH(float, float), NULL);
-static const struct affine_variant affine_f64 = variant<double>(EACH(double, float), EACH(double, double));
-static const struct affine_variant affine_f2 = variant<struct f2>(EACH(struct f2, float), EACH(struct f2, double));
-static const struct affine_variant affine_exact = variant<uint64_t>(NULL, EACH(uint64_t, uint64_t));
-
-static const struct affine_variant *const variants[] = {&affine_f32, &affine_f64, &affine_f2, &affine_exact};
-
-static int variant_number(const struct scan_rule *rule)
+static int accumulator_number(const struct scan_rule *rule)
 {
     if (codec_is_integer(rule->input))
         return 3;
     return rule->accumulator == SCAND_ACCUMULATOR_F32 ? 0 : rule->accumulator == SCAND_ACCUMULATOR_F64 ? 1 : 2;
 }
 
-static const struct affine_variant *variant_of(const struct scan_rule *rule)
+static bool is_wide(const struct scan_rule *rule)
 {
-    return variants[variant_number(rule)];
-}
-
-static enum factors factors_of(const struct scan_rows *rows)
-{
-    const bool narrow = codec_class(rows->rule.coefficients) == SCAND_CLASS_F32;
-    return !rows->coefficients ? FACTORS_ONE : narrow ? FACTORS_NARROW : FACTORS_WIDE;
+    return codec_class(rule->coefficients) != SCAND_CLASS_F32;
 }
 
 int scan_affine_number(const struct scan_rows *rows)
 {
-    return variant_number(&rows->rule) * FACTORS_COUNT + factors_of(rows);
+    const int factors = rows->coefficients ? 1 + is_wide(&rows->rule) : 0;
+    return accumulator_number(&rows->rule) * SCAN_AFFINE_FACTORS + factors;
+}
+
+static const struct scan_carries *carries_of(const struct scan_rule *rule)
+{
+    return &carries[accumulator_number(rule)];
 }
 
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule)
 {
-    return variant_of(rule)->carries.sum_bytes;
+    return carries_of(rule)->sum_bytes;
+}
+
+/* By their number: for any layout; for contiguous rows. */
+
+static const void *kernel_of(int number)
+{
+    return kernels[number / SCAN_AFFINE_FACTORS][number % SCAN_AFFINE_FACTORS];
+}
+
+static const void *ahead_of(int number)
+{
+    const int accumulator = number / SCAN_AFFINE_FACTORS, factors = number % SCAN_AFFINE_FACTORS;
+    return factors > 0 ? scan_affine_eaches[accumulator][factors - 1].kernel : scan_affine_ones[accumulator];
 }
 
 cudaError_t scan_affine_load(int shared_max)
 {
     cudaError_t error = cudaSuccess;
-    for (int v = 0; v < 4 && !error; v++) {
-        for (int i = 0; i < FACTORS_COUNT && !error; i++)
-            if (variants[v]->kernels[i])
-                error = scan_kernel_load(variants[v]->kernels[i]);
+    for (int i = 0; i < SCAN_AFFINES && !error; i++) {
         size_t shared_bytes;
-        if (!error)
-            error = scan_kernel_load_most(variants[v]->ahead, shared_max, &shared_bytes);
-        if (!error)
-            error = scan_carries_load(&variants[v]->carries);
+        if (kernel_of(i))
+            error = scan_kernel_load(kernel_of(i));
+        if (ahead_of(i) && !error)
+            error = scan_kernel_load_most(ahead_of(i), shared_max, &shared_bytes);
     }
+    for (int i = 0; i < SCAN_AFFINE_ACCUMULATORS && !error; i++)
+        error = scan_carries_load(&carries[i]);
     return error;
 }
 
-static struct affine_side side_of(const void *base, enum scand_dtype dtype, uint32_t rank, const int64_t *outer_strides,
-                                  int64_t stride)
+/* The coefficients as the rows of an input. */
+static struct scan_rows coefficient_rows(const struct scan_rows *rows)
 {
-    struct affine_side side = {};
-    uintptr_t places = (uintptr_t)base | (uintptr_t)stride;
-    side.base = (char *)base;
-    side.stride = stride;
-    side.dtype = dtype;
-    for (uint32_t axis = 0; axis < rank; axis++) {
-        side.outer_strides[axis] = outer_strides[axis];
-        places |= (uintptr_t)outer_strides[axis];
+    struct scan_rows coefficients = *rows;
+    coefficients.rule.input = coefficients.rule.output = rows->rule.coefficients;
+    coefficients.rule.demean = false;
+    coefficients.input = rows->coefficients;
+    coefficients.output = (void *)rows->coefficients;
+    coefficients.input_stride = coefficients.output_stride = rows->coefficient_stride;
+    for (uint32_t axis = 0; axis < rows->outer_rank; axis++) {
+        coefficients.input_outer_strides[axis] = rows->coefficient_outer_strides[axis];
+        coefficients.output_outer_strides[axis] = rows->coefficient_outer_strides[axis];
     }
-    side.aligned = places % codec_bytes(dtype) == 0;
-    return side;
+    return coefficients;
 }
 
-static struct affine_plan plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count, const double *totals)
+static struct general_plan general_plan_of(const struct scan_device *device, const struct scan_rows *rows,
+                                           uint64_t first, uint64_t count)
 {
-    const struct scan_rule *rule = &rows->rule;
-    const uint32_t rank = rows->outer_rank;
-    struct affine_plan plan = {};
-    plan.input = side_of(rows->input, rule->input, rank, rows->input_outer_strides, rows->input_stride);
-    plan.output = side_of(rows->output, rule->output, rank, rows->output_outer_strides, rows->output_stride);
-    if (rows->coefficients)
-        plan.coefficients = side_of(rows->coefficients, rule->coefficients, rank, rows->coefficient_outer_strides,
-                                    rows->coefficient_stride);
-    plan.outer_rank = (int)rank;
-    memcpy(plan.outer_shape, rows->outer_shape, rank * sizeof(plan.outer_shape[0]));
-    plan.length = rows->length;
-    plan.first_row = rows->offsets ? 0 : first;
-    plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
-    plan.blocks = scan_blocks(rows->length);
-    plan.items = count * plan.blocks;
-    plan.pass_count = (int)rule->pass_count;
-    for (int pass = 0; pass < plan.pass_count; pass++)
-        plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
-    plan.exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
-    plan.intermediate_f32 = rule->intermediate == SCAND_DTYPE_F32;
-    plan.coefficient = rule->coefficient;
-    plan.whole = codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0;
-    plan.sums_per_row = scan_tree_sums(plan.blocks);
-    plan.totals = totals;
-    plan.totals_pass = -1;
-    return plan;
+    const struct scan_plan scan = scan_plan_of(rows, first, count);
+    return scan_general_plan_of(device, &rows->rule, &scan, rows->offsets ? rows->device_offsets + first : NULL);
 }
 
-static size_t shared_bytes_of(const struct affine_variant *variant, int warps)
+static int most_of(int a, int b)
 {
-    return (size_t)warps * AFFINE_STAGE * variant->number_bytes;
+    return a > b ? a : b;
 }
 
-static cudaError_t launch(const void *kernel, const struct affine_variant *variant, int processors,
-                          const struct affine_plan *plan, cudaStream_t stream)
+/* Plans, and whether rows are contiguous. Then samples' room has slots for coefficients and results, too. */
+
+static bool plan_make(const struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                      struct affine_one_plan *plan)
 {
-    const int warps = scan_warps(plan->length);
-    const size_t shared_bytes = shared_bytes_of(variant, warps);
-    int resident = 0;
-    cudaError_t error = scan_kernel_resident(kernel, warps * WARP, shared_bytes, &resident);
-    if (error || resident == 0)
-        return error ? error : cudaErrorNotSupported;
-    struct part_list<struct affine_plan> parts;
-    parts.ends[0] = (uint32_t)scan_least((uint64_t)processors * resident, plan->items);
+    plan->samples = general_plan_of(device, rows, first, count);
+    plan->coefficient = rows->rule.coefficient;
+    plan->whole = codec_is_integer(rows->rule.input) ? (uint64_t)(int64_t)rows->rule.coefficient : 0;
+    return plan->samples.scan.ahead;
+}
+
+static bool plan_make(const struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                      struct affine_each_plan *plan)
+{
+    const struct scan_rows coefficients = coefficient_rows(rows);
+    plan->samples = general_plan_of(device, rows, first, count);
+    plan->coefficients = general_plan_of(device, &coefficients, first, count);
+    const struct scan_side *side = &plan->coefficients.scan.input;
+    const int read = scan_affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].slots;
+    const int stage = WORDS_STAGE(plan->samples.output_bytes);
+    plan->samples.scan.room = WORDS_SLOTS(plan->samples.input_bytes) +
+                              most_of(most_of(WORDS_SLOTS(plan->coefficients.input_bytes), read), stage);
+    return plan->samples.scan.ahead &&
+           (side->access == ACCESS_SLOTS || (side->access == ACCESS_STRIDED && side->stride == 0));
+}
+
+/* For the kernel for any layout. */
+
+static void plan_for_any(struct affine_one_plan *plan)
+{
+    plan->samples.scan.ahead = false;
+    plan->samples.scan.room = GENERAL_ROOM(general_widest(plan->samples));
+}
+
+static void plan_for_any(struct affine_each_plan *plan)
+{
+    plan->samples.scan.ahead = false;
+    plan->samples.scan.room = GENERAL_ROOM(most_of(general_widest(plan->samples), plan->coefficients.input_bytes));
+}
+
+template <class Plan>
+static cudaError_t launch_parts(const struct scan_device *device, const struct scan_part *first, unsigned count,
+                                cudaStream_t stream)
+{
+    struct part_list<Plan> parts;
+    uint32_t blocks = 0;
+    int warps = 1, room = 0;
+    for (unsigned i = 0; i < count; i++) {
+        Plan *plan = &parts.plans[i];
+        *plan = {};
+        plan_make(device, first[i].rows, first[i].first, first[i].count, plan);
+        plan_for_any(plan);
+        parts.ends[i] = blocks += (uint32_t)first[i].count;
+        warps = most_of(scan_warps(first[i].rows->length), warps);
+        room = most_of(plan->samples.scan.room, room);
+    }
+    void *arguments[] = {&parts};
+    return scan_kernel_launch(kernel_of(scan_affine_number(first->rows)), blocks, warps * WARP, arguments,
+                              (size_t)warps * room * SLOT_BYTES, stream);
+}
+
+template <class Plan>
+static cudaError_t together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
+                            cudaStream_t stream)
+{
+    return scan_parts_each(parts, count, part_list<Plan>::most, [&](const struct scan_part *first, unsigned taken) {
+        return launch_parts<Plan>(device, first, taken, stream);
+    });
+}
+
+cudaError_t scan_affine_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
+                                 cudaStream_t stream)
+{
+    return parts->rows->coefficients ? together<struct affine_each_plan>(device, parts, count, stream)
+                                     : together<struct affine_one_plan>(device, parts, count, stream);
+}
+
+/* By kernels of which `resident` thread blocks fit a processor. */
+template <class Plan>
+static cudaError_t launch(struct scan_device *device, int number, Plan *plan, int resident, cudaStream_t stream)
+{
+    struct scan_plan *scan = &plan->samples.scan;
+    const int warps = scan_warps(scan->length);
+    const uint64_t grid = scan_least((uint64_t)device->processors * resident, scan->items);
+    const size_t shared_bytes = (size_t)warps * scan->room * SLOT_BYTES;
+    if (scan->ahead) {
+        cudaError_t error = scan_progress_of(device, warps, stream, &scan->progress);
+        void *arguments[] = {plan};
+        return error ? error
+                     : scan_kernel_launch(ahead_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
+    }
+    struct part_list<Plan> parts;
+    parts.ends[0] = (uint32_t)grid;
     parts.plans[0] = *plan;
     void *arguments[] = {&parts};
-    return scan_kernel_launch(kernel, parts.ends[0], warps * WARP, arguments, shared_bytes, stream);
+    return scan_kernel_launch(kernel_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
 }
 
-static cudaError_t launch_parts(const struct scan_part *first, unsigned count, cudaStream_t stream)
+/* How many thread blocks fit a processor, of those that fetch ahead, or else of the others. */
+template <class Plan> static cudaError_t resident_of(int number, Plan *plan, int *resident)
 {
-    const struct affine_variant *variant = variant_of(&first->rows->rule);
-    struct part_list<struct affine_plan> parts;
-    uint32_t blocks = 0;
-    int warps = 1;
-    for (unsigned i = 0; i < count; i++) {
-        parts.plans[i] = plan_of(first[i].rows, first[i].first, first[i].count, NULL);
-        parts.ends[i] = blocks += (uint32_t)first[i].count;
-        warps = scan_warps(first[i].rows->length) > warps ? scan_warps(first[i].rows->length) : warps;
-    }
-    void *arguments[] = {&parts};
-    return scan_kernel_launch(variant->kernels[factors_of(first->rows)], blocks, warps * WARP, arguments,
-                              shared_bytes_of(variant, warps), stream);
-}
-
-cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
-{
-    return scan_parts_each(
-        parts, count, part_list<struct affine_plan>::most,
-        [&](const struct scan_part *first, unsigned taken) { return launch_parts(first, taken, stream); });
-}
-
-static cudaError_t scan_any(const struct scan_rows *rows, uint64_t first, uint64_t count, int processors,
-                            const double *totals, void *workspace, cudaStream_t stream)
-{
-    const struct scan_rule *rule = &rows->rule;
-    const struct affine_variant *variant = variant_of(rule);
-    const void *kernel = variant->kernels[factors_of(rows)];
-    struct affine_plan plan = plan_of(rows, first, count, totals);
-    return scan_with_carries(&variant->carries, &plan, workspace, stream,
-                             [&] { return launch(kernel, variant, processors, &plan, stream); });
-}
-
-/* Contiguous rows with one coefficient, of which `resident` thread blocks fit a processor. A mean of one order block is
- * made in the kernel. */
-static cudaError_t scan_ahead(struct scan_device *device, const struct affine_variant *variant,
-                              struct affine_ahead_plan *plan, int resident, size_t shared_bytes, void *workspace,
-                              cudaStream_t stream)
-{
-    struct scan_plan *scan = &plan->general.scan;
+    struct scan_plan *scan = &plan->samples.scan;
     const int warps = scan_warps(scan->length);
-    void *arguments[] = {plan};
-    return scan_with_carries(&variant->carries, scan, workspace, stream, [&] {
-        cudaError_t error = scan_progress_of(device, warps, stream, &scan->progress);
-        return error ? error
-                     : scan_kernel_launch(variant->ahead,
-                                          scan_least((uint64_t)device->processors * resident, scan->items),
-                                          warps * WARP, arguments, shared_bytes, stream);
+    cudaError_t error = cudaSuccess;
+    *resident = 0;
+    if (scan->ahead)
+        error = scan_kernel_resident(ahead_of(number), warps * WARP, (size_t)warps * scan->room * SLOT_BYTES, resident);
+    if (error || *resident > 0)
+        return error;
+    plan_for_any(plan);
+    error = scan_kernel_resident(kernel_of(number), warps * WARP, (size_t)warps * scan->room * SLOT_BYTES, resident);
+    return error || *resident > 0 ? error : cudaErrorNotSupported;
+}
+
+template <class Plan>
+static cudaError_t scan_by(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                           void *workspace, cudaStream_t stream)
+{
+    const int number = scan_affine_number(rows);
+    Plan plan = {};
+    struct scan_plan *scan = &plan.samples.scan;
+    scan->ahead = plan_make(device, rows, first, count, &plan);
+    int resident;
+    cudaError_t error = resident_of(number, &plan, &resident);
+    if (rows->rule.demean && scan->blocks > 1 && !error) {
+        double *totals = (double *)workspace;
+        error = scan_general_totals(device, &rows->rule, scan, totals, stream);
+        plan.samples.totals = totals;
+        workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
+    }
+    return error ? error : scan_with_carries(carries_of(&rows->rule), scan, workspace, stream, [&] {
+        return launch(device, number, &plan, resident, stream);
     });
 }
 
 cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                        const double *totals, void *workspace, cudaStream_t stream)
+                        void *workspace, cudaStream_t stream)
 {
-    const struct affine_variant *variant = variant_of(&rows->rule);
-    const struct scan_plan scan = scan_plan_of(rows, first, count);
-    const uint64_t *offsets = rows->offsets ? rows->device_offsets + first : NULL;
-    struct affine_ahead_plan plan = {};
-    plan.general = scan_general_plan_of(device, &rows->rule, &scan, offsets);
-    plan.general.totals = scan.blocks > 1 ? totals : NULL;
-    plan.coefficient = rows->rule.coefficient;
-    plan.whole = codec_is_integer(rows->rule.input) ? (uint64_t)(int64_t)rows->rule.coefficient : 0;
-    const int warps = scan_warps(scan.length);
-    const size_t shared_bytes = (size_t)warps * plan.general.scan.room * SLOT_BYTES;
-    int resident = 0;
-    cudaError_t error = cudaSuccess;
-    if (!rows->coefficients && plan.general.scan.ahead)
-        error = scan_kernel_resident(variant->ahead, warps * WARP, shared_bytes, &resident);
-    if (error)
-        return error;
-    if (resident == 0)
-        return scan_any(rows, first, count, device->processors, totals, workspace, stream);
-    return scan_ahead(device, variant, &plan, resident, shared_bytes, workspace, stream);
+    return rows->coefficients ? scan_by<struct affine_each_plan>(device, rows, first, count, workspace, stream)
+                              : scan_by<struct affine_one_plan>(device, rows, first, count, workspace, stream);
 }

@@ -11,22 +11,36 @@
 /* Loads the kernels on the current device. */
 cudaError_t scan_affine_load(int shared_max);
 
-/* The number of the kernel for any layout that these rows take. */
-#define SCAN_AFFINES 12
+/* Kernels are by accumulator, f32, f64, f2 and exact, and by how coefficients are held: one for all samples; narrow;
+ * wide. An accumulator's are never narrow, or never wide, where there is none. Those for contiguous rows are in files
+ * of their own (scan_cuda_affine_ahead.cu, scan_cuda_affine_each.cu); the latter with the slots of shared memory that a
+ * warp's coefficients take when they have been read. */
+#define SCAN_AFFINE_ACCUMULATORS 4
+#define SCAN_AFFINE_FACTORS      3
+#define SCAN_AFFINES             (SCAN_AFFINE_ACCUMULATORS * SCAN_AFFINE_FACTORS)
+struct scan_affine_each {
+    const void *kernel;
+    int slots;
+};
+extern const void *const scan_affine_ones[SCAN_AFFINE_ACCUMULATORS];
+extern const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS - 1];
+
+/* The number of the kernel that these rows take. */
 int scan_affine_number(const struct scan_rows *rows);
 
 /* Queues scans that select_together_of calls affine and that take the same such kernel, which needs no workspace. */
-cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
+cudaError_t scan_affine_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
+                                 cudaStream_t stream);
 
 /* Bytes of what is kept of an order block for each pass. */
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
+
 /*
  * Queues the scan of rows first <= r < first + count; of ragged ones, which have device_offsets, those of at most an
- * order block, and `length` is one at most. `totals`, in device memory, are those of the rows, last of sums_per_row
- * each, where means are to be taken away, else NULL. `workspace`: pass_count x count x sums_per_row x sum_bytes where
- * rows have several order blocks.
+ * order block, and `length` is one at most. The workspace has pass_count x count x sums_per_row x sum_bytes where rows
+ * have several order blocks, and before that, to take means away, as many doubles.
  */
 cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                        const double *totals, void *workspace, cudaStream_t stream);
+                        void *workspace, cudaStream_t stream);
 
 #endif

@@ -90,8 +90,8 @@ static_assert(SELECT_AHEAD_SLOTS(2, 4) == WORDS_SLOTS(2) + WORDS_STAGE(4) &&
 /* Slots of shared memory that a warp has. */
 static int room_of(const struct general_plan *plan)
 {
-    int widest = plan->input_bytes > plan->output_bytes ? plan->input_bytes : plan->output_bytes;
-    return plan->scan.ahead ? SELECT_AHEAD_SLOTS(plan->input_bytes, plan->output_bytes) : GENERAL_LEAVES * widest + 8;
+    return plan->scan.ahead ? SELECT_AHEAD_SLOTS(plan->input_bytes, plan->output_bytes)
+                            : GENERAL_ROOM(general_widest(*plan));
 }
 
 struct general_plan scan_general_plan_of(const struct scan_device *device, const struct scan_rule *rule,
@@ -185,9 +185,9 @@ static cudaError_t totals_make(struct scan_device *device, struct general_plan p
 }
 
 cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
-                                const uint64_t *offsets, double *totals, cudaStream_t stream)
+                                double *totals, cudaStream_t stream)
 {
-    return totals_make(device, scan_general_plan_of(device, rule, scan, offsets), totals, stream);
+    return totals_make(device, scan_general_plan_of(device, rule, scan, NULL), totals, stream);
 }
 
 cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,

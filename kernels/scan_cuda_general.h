@@ -33,8 +33,9 @@ struct general_plan;
 struct general_plan scan_general_plan_of(const struct scan_device *device, const struct scan_rule *rule,
                                          const struct scan_plan *scan, const uint64_t *offsets);
 
-/* Queues the totals of the rows, forward in f64: the last of sums_per_row each, after those of the levels below. */
+/* Queues the totals of rows, which are not ragged, forward in f64: the last of sums_per_row each, after those of the
+ * levels below. */
 cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
-                                const uint64_t *offsets, double *totals, cudaStream_t stream);
+                                double *totals, cudaStream_t stream);
 
 #endif

@@ -9,37 +9,11 @@
 #ifndef KERNELS_CUDA_AFFINE_AHEAD_CUH
 #define KERNELS_CUDA_AFFINE_AHEAD_CUH
 
-#include "kernels/cuda/affine_sum.cuh"
-#include "kernels/cuda/general.cuh"
+#include "kernels/cuda/affine.cuh"
 
-struct affine_ahead_plan {
-    struct general_plan general;
-    double coefficient;
-    uint64_t whole; /* with integers this */
-};
-
-/* How samples of type T come, go, and are rounded between passes: as those of sums. */
-template <class T> struct affine_samples {
-    using sum = general_real<T, SCAND_OPERATOR_SUM>;
-};
-template <> struct affine_samples<struct f2> {
-    using sum = general_f2<SCAND_OPERATOR_SUM, true>;
-};
-template <> struct affine_samples<uint64_t> {
-    using sum = general_whole<SCAND_OPERATOR_SUM>;
-};
-
-/* For block.cuh's sum_choose. */
-template <class T> struct affine_term {
-    using sum = T;
-    static const bool has_identity = false;
-};
-
-#define AFFINE_STEPS 5 /* of the network */
-
-/* The factors of a group's members after each step, by the position at which a pass meets them. */
+/* The factors of what a group's members and all before them make, by the position at which a pass meets them. */
 template <class T> struct affine_factors {
-    T after[AFFINE_STEPS + 1][WARP];
+    T prefix[WARP];
 };
 
 /* Of leaves and tiles: those of which all are full, and those of which the first that is met may not be. */
@@ -54,13 +28,12 @@ template <class T> DEVICE void affine_factors_make(affine_factors<T> *factors, T
     const int lane = lane_index();
     T factor = lane == 0 ? first : other;
 #pragma unroll
-    for (int step = 0; step < AFFINE_STEPS; step++) {
+    for (int distance = 1; distance < WARP; distance *= 2) {
         T before;
-        factors->after[step][lane] = factor;
-        if (lane_before<false>(factor, &before, 1 << step, WARP - 1))
+        if (lane_before<false>(factor, &before, distance, WARP - 1))
             factor = affine_mul(factor, before);
     }
-    factors->after[AFFINE_STEPS][lane] = factor;
+    factors->prefix[lane] = factor;
     __syncwarp();
 }
 
@@ -78,7 +51,7 @@ template <class T> DEVICE void affine_powers_make(affine_powers<T> *powers, T fa
 {
     const T leaf = affine_power(factor, ORDER_LEAF);
     affine_factors_make(&powers->leaves, leaf, leaf);
-    const T tile = powers->leaves.after[AFFINE_STEPS][WARP - 1];
+    const T tile = powers->leaves.prefix[WARP - 1];
     affine_factors_make(&powers->tiles, tile, tile);
     powers->length = 0;
 }
@@ -90,10 +63,9 @@ template <class T> DEVICE void affine_powers_make_last(affine_powers<T> *powers,
     if (length == 0)
         return;
     const int samples = (length - 1) % ORDER_TILE + 1, leaves = (samples + ORDER_LEAF - 1) / ORDER_LEAF;
-    const T leaf = powers->leaves.after[0][0];
-    affine_factors_make(&powers->last_leaves, affine_power(factor, samples - (leaves - 1) * ORDER_LEAF), leaf);
-    affine_factors_make(&powers->last_tiles, powers->last_leaves.after[AFFINE_STEPS][leaves - 1],
-                        powers->leaves.after[AFFINE_STEPS][WARP - 1]);
+    affine_factors_make(&powers->last_leaves, affine_power(factor, samples - (leaves - 1) * ORDER_LEAF),
+                        powers->leaves.prefix[0]);
+    affine_factors_make(&powers->last_tiles, powers->last_leaves.prefix[leaves - 1], powers->tiles.prefix[0]);
 }
 
 /* Where a lane's member stands in its group, in the order of the pass; of one that does not exist, anywhere. */
@@ -102,14 +74,18 @@ template <bool Backward> DEVICE int affine_position(int last)
     return Backward ? (last - lane_index()) & (WARP - 1) : lane_index();
 }
 
-/* The network over terms. */
-template <class T, bool Backward> DEVICE T affine_scan(T term, const affine_factors<T> *factors, int last)
+/* The network over terms. What joins those before it at some distance stands for as many members, which are full: only
+ * the first one of all may not be. (By its position a lane only asks for no factor before it needs one: all five would
+ * not fit the registers.) */
+template <class T, bool Backward, bool Few> DEVICE T affine_scan(T term, const affine_factors<T> *full, int last)
 {
 #pragma unroll
-    for (int step = 0; step < AFFINE_STEPS; step++) {
+    for (int distance = 1; distance < WARP; distance *= 2) {
         T before;
-        const bool there = lane_before<Backward>(term, &before, 1 << step, last);
-        const T factor = factors->after[step][affine_position<Backward>(last)];
+        if (Few && distance > last)
+            break;
+        const bool there = lane_before<Backward>(term, &before, distance, last);
+        const T factor = full->prefix[min(affine_position<Backward>(last), distance - 1)];
         term = sum_choose<affine_term<T>>(there, affine_apply(factor, before, term), term);
     }
     return term;
@@ -123,65 +99,24 @@ DEVICE carry<affine_term<T>> affine_carry(T inclusive, const affine_factors<T> *
     carry<affine_term<T>> carry;
     carry.present = lane_before<Backward>(inclusive, &carry.sum, 1, last);
     if (outer.present) {
-        const T factor = factors->after[AFFINE_STEPS][(affine_position<Backward>(last) - 1) & (WARP - 1)];
+        const T factor = factors->prefix[(affine_position<Backward>(last) - 1) & (WARP - 1)];
         carry.sum = sum_choose<affine_term<T>>(carry.present, affine_apply(factor, outer.sum, carry.sum), outer.sum);
         carry.present = true;
     }
     return carry;
 }
 
-/* `Partial`: the leaf may lack samples that the pass would have met first, and begins at `last`. */
-template <class T, bool Backward, bool Partial> DEVICE T affine_total(const T x[ORDER_LEAF], T factor, int last)
-{
-    T term = x[Backward ? ORDER_LEAF - 1 : 0];
-#pragma unroll
-    for (int i = 1; i < ORDER_LEAF; i++) {
-        const int k = Backward ? ORDER_LEAF - 1 - i : i;
-        const T next = affine_apply(factor, term, x[k]);
-        term = Partial && k == last ? x[k] : next;
-    }
-    return term;
-}
-
-template <class T, bool Backward, bool Partial, bool Exclusive>
-DEVICE void affine_values(T x[ORDER_LEAF], T factor, carry<affine_term<T>> carry, int last)
-{
-    T y = carry.present ? carry.sum : T{};
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++) {
-        const int k = Backward ? ORDER_LEAF - 1 - i : i;
-        const bool start = Partial ? k == last : i == 0;
-        const T before = Partial && start ? (carry.present ? carry.sum : T{}) : y;
-        y = affine_apply(factor, before, x[k]);
-        if (start && !carry.present)
-            y = x[k];
-        x[k] = Exclusive ? before : y;
-    }
-}
-
-/* The pins keep apart what the kinds have in common: computed before they part, it would not fit the registers. */
-template <class T, bool Backward, bool Partial>
-DEVICE void affine_values(T x[ORDER_LEAF], T factor, carry<affine_term<T>> carry, int last, bool exclusive)
-{
-    if (exclusive) {
-        pin(carry.sum);
-        affine_values<T, Backward, Partial, true>(x, factor, carry, last);
-    } else {
-        pin(carry.sum);
-        affine_values<T, Backward, Partial, false>(x, factor, carry, last);
-    }
-}
-
 /* By the first warp: the totals of tiles become the carries into them. */
 template <class T, bool Backward>
-DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, const affine_factors<T> *factors,
-                         int tiles, const general_outside<affine_sum<T>> &outside)
+DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers, int tiles,
+                         const general_outside<affine_sum<T>> &outside)
 {
     const int tile = lane_index(), last = tiles - 1;
+    const affine_factors<T> *factors = Backward ? &powers->last_tiles : &powers->tiles;
     T term = shared->totals[tile];
-    term = affine_scan<T, Backward>(term, factors, last);
+    term = affine_scan<T, Backward, true>(term, &powers->tiles, last);
     if (outside.total_wanted() && tile == (Backward ? 0 : last))
-        *outside.sum() = {term, factors->after[AFFINE_STEPS][affine_position<Backward>(last)]};
+        *outside.sum() = {term, factors->prefix[affine_position<Backward>(last)]};
     carry<affine_term<T>> outer = {T{}, outside.present()};
     if (outer.present)
         outer.sum = outside.sum()->term;
@@ -198,14 +133,17 @@ DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, b
     const int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
     const struct leaf_end end = leaf_end_of<affine_term<T>, Backward>(samples);
     const affine_factors<T> *factors = Backward && warp == tiles - 1 ? &powers->last_leaves : &powers->leaves;
-    T term = end.partial ? affine_total<T, Backward, Backward>(x, factor, end.last)
-                         : affine_total<T, Backward, false>(x, factor, end.last);
-    term = affine_scan<T, Backward>(term, factors, leaves - 1);
+    const struct affine_same<T> same = {
+        factor
+    };
+    T term = end.partial ? affine_leaf_total<T, Backward, Backward>(x, same, end.last).term
+                         : affine_leaf_total<T, Backward, false>(x, same, end.last).term;
+    term = affine_scan<T, Backward, false>(term, &powers->leaves, leaves - 1);
     if (lane_index() == (Backward ? 0 : leaves - 1))
         shared->totals[warp] = term;
     __syncthreads();
     if (warp == 0)
-        affine_tiles<T, Backward>(shared, Backward ? &powers->last_tiles : &powers->tiles, tiles, outside);
+        affine_tiles<T, Backward>(shared, powers, tiles, outside);
     __syncthreads();
     if (outside.total_wanted())
         return;
@@ -213,22 +151,22 @@ DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, b
     carry<affine_term<T>> carry =
         affine_carry<T, Backward>(term, factors, leaves - 1, {shared->carries[warp], present});
     if (end.partial)
-        affine_values<T, Backward, Backward>(x, factor, carry, end.last, exclusive);
+        affine_leaf_values<T, Backward, Backward>(x, same, carry, end.last, exclusive);
     else
-        affine_values<T, Backward, false>(x, factor, carry, end.last, exclusive);
+        affine_leaf_values<T, Backward, false>(x, same, carry, end.last, exclusive);
 }
 
 /* Returns whether there are results: no total was wanted. */
 template <class T>
-DEVICE bool affine_ahead_passes(const struct affine_ahead_plan &plan, const struct scan_item *item, int warp, T factor,
+DEVICE bool affine_ahead_passes(const struct affine_one_plan &plan, const struct scan_item *item, int warp, T factor,
                                 general_shared<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,
                                 T x[ORDER_LEAF])
 {
-    const struct scan_plan &scan = plan.general.scan;
-    const bool exclusive = plan.general.kind == SCAND_KIND_EXCLUSIVE;
+    const struct scan_plan &scan = plan.samples.scan;
+    const bool exclusive = plan.samples.kind == SCAND_KIND_EXCLUSIVE;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
-        const general_outside<affine_sum<T>> outside = {plan.general, item, pass};
+        const general_outside<affine_sum<T>> outside = {plan.samples, item, pass};
         if (scan.backward[pass])
             affine_ahead_pass<T, true>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside);
         else
@@ -237,22 +175,14 @@ DEVICE bool affine_ahead_passes(const struct affine_ahead_plan &plan, const stru
             return false;
         if (pass + 1 == scan.pass_count)
             return true;
-        leaf_between_passes<typename affine_samples<T>::sum>(x, !plan.general.wide[pass + 1]);
+        leaf_between_passes<typename affine_samples<T>::sum>(x, !plan.samples.wide[pass + 1]);
     }
-}
-
-template <class T> DEVICE T affine_factor(const struct affine_ahead_plan &plan)
-{
-    if constexpr (std::is_same<T, uint64_t>::value)
-        return plan.whole;
-    else
-        return number_of<T>(plan.coefficient);
 }
 
 /* Takes items as general_kernel does, with the same shared memory. */
 template <class T>
 __global__ void REGISTERS(affine_samples<T>::sum::registers)
-    affine_ahead_kernel(const __grid_constant__ struct affine_ahead_plan plan)
+    affine_ahead_kernel(const __grid_constant__ struct affine_one_plan plan)
 {
     using Sum = typename affine_samples<T>::sum;
     extern __shared__ __align__(128) uint4 affine_ahead_tiles[];
@@ -260,7 +190,7 @@ __global__ void REGISTERS(affine_samples<T>::sum::registers)
     __shared__ general_shared<Sum> shared;
     __shared__ affine_powers<T> powers;
     __shared__ uint64_t taken;
-    const struct general_plan &general = plan.general;
+    const struct general_plan &general = plan.samples;
     if (threadIdx.x < ITEMS_AHEAD)
         items[threadIdx.x] = general_item_at(general, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
     const int warp = warp_index();
@@ -282,7 +212,7 @@ __global__ void REGISTERS(affine_samples<T>::sum::registers)
                 affine_powers_make_last(&powers, affine_factor<T>(plan), item->length);
             __syncthreads();
         }
-        general_read<Sum, true>(general, item, next, warp, tile, &shared, x);
+        general_read<Sum, FETCH_AHEAD>(general, item, next, warp, tile, &shared, x);
         __syncwarp();
         if (affine_ahead_passes<T>(plan, item, warp, affine_factor<T>(plan), &shared, &powers, x))
             general_write<Sum, true>(general, item, warp, tile + WORDS_SLOTS(general.input_bytes), x);

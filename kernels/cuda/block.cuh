@@ -87,12 +87,16 @@ template <class Sum> DEVICE carry<Sum> carry_join(carry<Sum> outer, carry<Sum> i
     return both;
 }
 
-/* Kogge-Stone over the members of a group, one per lane: totals to inclusive prefixes. */
-template <class Sum, bool Backward> DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
+/* Kogge-Stone over the members of a group, one per lane: totals to inclusive prefixes. `Few`: steps that reach beyond
+ * the last member are left out, for groups that are often small. */
+template <class Sum, bool Backward, bool Few = false>
+DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
 {
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
         typename Sum::sum before;
+        if (Few && distance > last)
+            break;
         bool there = lane_before<Backward>(total, &before, distance, last);
         total = sum_choose<Sum>(there, Sum::add(before, total), total);
     }
@@ -248,12 +252,12 @@ template <class Sum> struct tile_sums {
  * The first warp turns the totals of the tiles into the carries into them. If every warp did that for itself, they
  * would meet once, but it takes longer.
  */
-template <class Sum, bool Backward, class Outside>
+template <class Sum, bool Backward, bool Few = false, class Outside>
 DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside)
 {
     int tile = lane_index(), last = tiles - 1;
     typename Sum::sum sum = shared->totals[tile];
-    sum = group_scan<Sum, Backward>(sum, last);
+    sum = group_scan<Sum, Backward, Few>(sum, last);
     if (outside.total_wanted() && tile == (Backward ? 0 : last))
         *outside.sum() = sum;
     carry<Sum> before = group_before<Sum, Backward>(sum, last);

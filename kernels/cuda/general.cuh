@@ -74,22 +74,22 @@ DEVICE void general_demean(const struct general_plan &plan, const struct scan_it
 }
 
 /* The samples of this lane's leaf. Its tile is free then, and the next one is on its way. */
-template <class Sum, bool Ahead>
+template <class Sum, enum general_fetching Fetching>
 DEVICE void general_read(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                          int warp, uint4 *tile, general_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
 {
     if constexpr (!Sum::is_real) {
-        general_samples<Ahead>(plan, item, next, warp, tile, x);
+        general_samples<Fetching>(plan, item, next, warp, tile, x);
     } else if (sizeof(typename Sum::sample) == 8 && plan.input_bytes == 8) {
         double reals[ORDER_LEAF];
-        general_samples<Ahead>(plan, item, next, warp, tile, reals);
+        general_samples<Fetching>(plan, item, next, warp, tile, reals);
         general_demean<Sum>(plan, item, warp, shared, reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f64(reals[i]);
     } else {
         float reals[ORDER_LEAF];
-        general_samples<Ahead>(plan, item, next, warp, tile, reals);
+        general_samples<Fetching>(plan, item, next, warp, tile, reals);
         general_demean<Sum>(plan, item, warp, shared, reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -207,7 +207,7 @@ DEVICE void general_items(const struct general_plan &plan, uint64_t first)
         typename Narrow::sample x[ORDER_LEAF];
         if (warp == 0 && lane_index() == 0)
             taken = scan_take(plan.scan, turn); /* while the samples are on their way */
-        general_read<Narrow, Ahead>(plan, item, next, warp, tile, &shared, x);
+        general_read<Narrow, Ahead ? FETCH_AHEAD : FETCH_NOW>(plan, item, next, warp, tile, &shared, x);
         if (general_passes<Narrow, Wide>(plan, item, warp, &shared.pass, x))
             general_write<Narrow, Ahead>(plan, item, warp, tile + (Ahead ? WORDS_SLOTS(plan.input_bytes) : 0), x);
         if (warp == 0 && lane_index() == 0)

@@ -14,8 +14,13 @@
 #include "kernels/cuda/words.cuh"
 
 /* Where nothing is fetched ahead, a tile passes through shared memory so many leaves at a time: any GPU has that much.
- */
-#define GENERAL_LEAVES 8
+ * The slots that a warp needs, by the bytes of the widest word. */
+#define GENERAL_LEAVES       8
+#define GENERAL_ROOM(WIDEST) (GENERAL_LEAVES * (WIDEST) + 8)
+
+/* When words are fetched: as they are needed; or before, and the next item's when they have been read; or before, by
+ * the kernel. */
+enum general_fetching { FETCH_NOW, FETCH_AHEAD, FETCH_APART };
 
 struct general_plan {
     struct scan_plan scan; /* whose tile is the whole room where nothing is fetched ahead */
@@ -29,6 +34,11 @@ struct general_plan {
     bool demean;
     const double *totals; /* of the rows that have several blocks, last of sums_per_row each, to demean them */
 };
+
+static inline int general_widest(const struct general_plan &plan)
+{
+    return plan.input_bytes > plan.output_bytes ? plan.input_bytes : plan.output_bytes;
+}
 
 /* Starts the copy of a warp's tile of an item that comes later. */
 template <int Bytes> DEVICE void general_fetch(const struct scan_item *item, int warp, uint4 *tile)
@@ -49,8 +59,8 @@ DEVICE void general_fetch_first(const struct general_plan &plan, const struct sc
         general_fetch<8>(item, warp, tile);
 }
 
-/* The words of this lane's leaf, of a tile that was fetched; then fetches the next one. */
-template <int Bytes>
+/* The words of this lane's leaf, of a tile that was fetched. */
+template <int Bytes, enum general_fetching Fetching>
 DEVICE void general_words_fetched(const struct scan_item *item, const struct scan_item *next, int warp, uint4 *tile,
                                   uint32_t words[4 * Bytes])
 {
@@ -58,7 +68,8 @@ DEVICE void general_words_fetched(const struct scan_item *item, const struct sca
     __syncwarp();
     leaf_get<Bytes>(tile, lane_index(), bytes_into_slot(item->input), words);
     __syncwarp();
-    general_fetch<Bytes>(next, warp, tile);
+    if (Fetching == FETCH_AHEAD)
+        general_fetch<Bytes>(next, warp, tile);
 }
 
 /* The same of one that was not: some leaves at a time. */
@@ -83,28 +94,28 @@ DEVICE void general_words_now(const struct general_plan &plan, const struct scan
     }
 }
 
-template <int Bytes, bool Ahead>
+template <int Bytes, enum general_fetching Fetching>
 DEVICE void general_words(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                           int warp, uint4 *tile, uint32_t words[4 * Bytes])
 {
-    if (Ahead)
-        general_words_fetched<Bytes>(item, next, warp, tile, words);
+    if constexpr (Fetching != FETCH_NOW)
+        general_words_fetched<Bytes, Fetching>(item, next, warp, tile, words);
     else
         general_words_now<Bytes>(plan, item, warp, tile, words);
 }
 
 /* Samples of class f32 and f64 from the words of this lane's leaf. */
-template <bool Ahead>
+template <enum general_fetching Fetching>
 DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                             int warp, uint4 *tile, float x[ORDER_LEAF])
 {
     if (plan.input_bytes == 2) {
         uint32_t words[HALVES];
-        general_words<2, Ahead>(plan, item, next, warp, tile, words);
+        general_words<2, Fetching>(plan, item, next, warp, tile, words);
         halves_decode(plan.input, words, x);
     } else {
         uint32_t words[ORDER_LEAF];
-        general_words<4, Ahead>(plan, item, next, warp, tile, words);
+        general_words<4, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = __uint_as_float(words[i]);
@@ -112,30 +123,30 @@ DEVICE void general_samples(const struct general_plan &plan, const struct scan_i
     }
 }
 
-template <bool Ahead>
+template <enum general_fetching Fetching>
 DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                             int warp, uint4 *tile, double x[ORDER_LEAF])
 {
     uint32_t words[2 * ORDER_LEAF];
-    general_words<8, Ahead>(plan, item, next, warp, tile, words);
+    general_words<8, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         x[i] = __hiloint2double((int)words[2 * i + 1], (int)words[2 * i]);
 }
 
-template <bool Ahead>
+template <enum general_fetching Fetching>
 DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                             int warp, uint4 *tile, uint64_t x[ORDER_LEAF])
 {
     if (plan.input_bytes == 8) {
         uint32_t words[2 * ORDER_LEAF];
-        general_words<8, Ahead>(plan, item, next, warp, tile, words);
+        general_words<8, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = ((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) ^ plan.flip;
     } else {
         uint32_t words[ORDER_LEAF];
-        general_words<4, Ahead>(plan, item, next, warp, tile, words);
+        general_words<4, Fetching>(plan, item, next, warp, tile, words);
         const uint32_t sign = codec_class(plan.input) == SCAND_CLASS_SIGNED ? ~0u : 0;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)

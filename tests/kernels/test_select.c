@@ -326,13 +326,13 @@ static void small_jobs(void)
     TOGETHER(SCANS, .length = 1000, .demean = true);
     TOGETHER(SCANS, .length = 16384, .input = I32, .columns = true);
     TOGETHER(AFFINES, .length = 1000, .what = SCAN_AFFINE);
+    TOGETHER(AFFINES, .length = 1000, .what = SCAN_AFFINE, .demean = true);
     TOGETHER(REDUCTIONS, .length = 1000, .what = REDUCE);
     TOGETHER(ALONE, .length = 0);
     TOGETHER(ALONE, .length = 0, .what = REDUCE);
     TOGETHER(ALONE, .length = 16385);
     TOGETHER(ALONE, .length = 16385, .what = REDUCE);
     TOGETHER(ALONE, .length = 1000, .ragged = true);
-    TOGETHER(ALONE, .length = 1000, .what = SCAN_AFFINE, .demean = true);
     CHECK_EQ(together_of((struct rows){.length = 1000}, 65, &h200), SELECT_ALONE);
     CHECK_EQ(together_of((struct rows){.length = 14848}, 1, &t4), SELECT_SUMS);
     CHECK_EQ(together_of((struct rows){.length = 14849}, 1, &t4), SELECT_SCANS); /* which need less shared memory */

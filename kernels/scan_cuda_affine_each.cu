@@ -1,0 +1,18 @@
+/*
+ * The affine kernels for contiguous rows with coefficients: for each accumulator one for each type that these are held
+ * in.
+ */
+#include "kernels/cuda/affine_each.cuh"
+#include "kernels/scan_cuda_affine.h"
+
+template <class T, class Read> static constexpr struct scan_affine_each each()
+{
+    return {(const void *)affine_each_kernel<T, Read>, affine_factors_of<T, Read>::slots};
+}
+
+const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][2] = {
+    {each<float, float>(), {}},
+    {each<double, float>(), each<double, double>()},
+    {each<struct f2, float>(), each<struct f2, double>()},
+    {{}, each<uint64_t, uint64_t>()},
+};
