@@ -3,33 +3,51 @@
 #include "kernels/cuda/boxes.cuh"
 
 static_assert(BOXES_COLUMNS == SCAN_BOX, "what plan.c counts");
-static_assert(sizeof(boxes_room) <= SELECT_BOXES_BYTES && sizeof(boxes_totals_room) <= SELECT_BOXES_BYTES,
+static_assert(sizeof(boxes_room<sum_f64>) <= SELECT_BOXES_BYTES &&
+                  sizeof(boxes_totals_room<sum_f64>) <= SELECT_BOXES_BYTES,
               "what select.c takes for granted");
+
+/* Of an accumulator. */
+struct kernels {
+    const void *totals, *values;
+    size_t totals_bytes, values_bytes; /* of shared memory */
+};
+
+template <class Sum> static constexpr struct kernels kernels_by()
+{
+    return {(const void *)boxes_totals_kernel<Sum>, (const void *)boxes_kernel<Sum>, sizeof(boxes_totals_room<Sum>),
+            sizeof(boxes_room<Sum>)};
+}
+
+static const struct kernels list[] = {kernels_by<sum_f32>(), kernels_by<sum_f64>(), kernels_by<sum_f2>()};
 
 cudaError_t scan_boxes_load(struct scan_boxes_device *boxes, const struct scan_device *device)
 {
     if (device->capability < 90 || device->shared_max < SELECT_BOXES_BYTES)
         return cudaSuccess;
     cudaError_t error = scan_encode_find(&boxes->encode);
-    if (!error)
-        error = scan_kernel_share((const void *)boxes_totals_kernel, sizeof(boxes_totals_room));
-    if (!error)
-        error = scan_kernel_share((const void *)boxes_kernel, sizeof(boxes_room));
+    for (const struct kernels &kernels : list) {
+        if (!error)
+            error = scan_kernel_share(kernels.totals, kernels.totals_bytes);
+        if (!error)
+            error = scan_kernel_share(kernels.values, kernels.values_bytes);
+    }
     if (!error)
         boxes->processors = device->processors;
     return error;
 }
 
 /* Of one pass. */
-static uint64_t record_bytes(const struct scan_plan *plan)
+static uint64_t record_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    return scan_plan_boxes(plan) * BOXES_COLUMNS * scan_tiles(plan->length) * sizeof(record);
+    const uint64_t words = rule->accumulator == SCAND_ACCUMULATOR_F32 ? 1 : 2;
+    return scan_plan_boxes(plan) * BOXES_COLUMNS * scan_tiles(plan->length) * words * sizeof(record);
 }
 
 uint64_t scan_boxes_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    return rule->accumulator == SCAND_ACCUMULATOR_F32 && scan_plan_is_columns(plan) && plan->length <= ORDER_BLOCK
-               ? rule->pass_count * record_bytes(plan)
+    return scan_plan_is_columns(plan) && plan->length <= ORDER_BLOCK
+               ? rule->pass_count * record_bytes(rule, plan) + sizeof(unsigned)
                : 0;
 }
 
@@ -70,9 +88,23 @@ static struct boxes_plan plan_of(const struct scan_rule *rule, const struct scan
     plan.exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
     for (int pass = 0; pass < plan.pass_count; pass++) {
         plan.backward[pass] = scan->backward[pass];
-        plan.records[pass] = (record *)((char *)workspace + pass * record_bytes(scan));
+        plan.records[pass] = (record *)((char *)workspace + pass * record_bytes(rule, scan));
     }
+    plan.taken = (unsigned *)((char *)workspace + plan.pass_count * record_bytes(rule, scan));
     return plan;
+}
+
+/* Two launches are one after the other, but the second may begin when all thread blocks of the first one have. */
+static cudaError_t launch(const struct kernels *kernels, dim3 grid, bool two, void **arguments, cudaStream_t stream)
+{
+    const dim3 block(BOXES_THREADS);
+    cudaLaunchAttribute early = {cudaLaunchAttributeProgrammaticStreamSerialization};
+    early.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t values = {grid, block, kernels->values_bytes, stream, &early, two};
+    cudaError_t error = cudaSuccess;
+    if (two)
+        error = cudaLaunchKernel(kernels->totals, grid, block, arguments, kernels->totals_bytes, stream);
+    return error ? error : cudaLaunchKernelExC(&values, kernels->values, arguments);
 }
 
 cudaError_t scan_boxes(const struct scan_boxes_device *boxes, const struct scan_rule *rule,
@@ -83,17 +115,14 @@ cudaError_t scan_boxes(const struct scan_boxes_device *boxes, const struct scan_
     void *arguments[] = {&plan, &input, &output};
     if (boxes->processors == 0)
         return cudaErrorNotSupported;
-    const dim3 grid((unsigned)scan_least((uint64_t)boxes->processors, plan.items)), block(BOXES_THREADS);
+    const dim3 grid((unsigned)scan_least((uint64_t)boxes->processors, plan.items));
     cudaError_t error = map_side(boxes, scan, &scan->input, &input);
     if (!error)
         error = map_side(boxes, scan, &scan->output, &output);
     if (!error)
-        error = cudaMemsetAsync(plan.records[plan.pass_count - 1], 0, record_bytes(scan), stream);
-    if (!error && plan.pass_count > 1)
-        error = cudaLaunchKernel((const void *)boxes_totals_kernel, grid, block, arguments, sizeof(boxes_totals_room),
-                                 stream);
-    if (!error)
         error =
-            cudaLaunchCooperativeKernel((const void *)boxes_kernel, grid, block, arguments, sizeof(boxes_room), stream);
+            cudaMemsetAsync(plan.records[plan.pass_count - 1], 0, record_bytes(rule, scan) + sizeof(unsigned), stream);
+    if (!error)
+        error = launch(&list[rule->accumulator - SCAND_ACCUMULATOR_F32], grid, plan.pass_count > 1, arguments, stream);
     return scan_cleared(error);
 }

@@ -98,7 +98,7 @@ bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_pla
 #define SELECT_COLUMNS_RESIDENT 3
 
 /* Shared memory of a thread block that takes boxes of columns (cuda/boxes.cuh). */
-#define SELECT_BOXES_BYTES 213632
+#define SELECT_BOXES_BYTES 230400
 
 /* The same of one of a cluster (cuda/cluster.cuh), at most. */
 #define SELECT_CLUSTER_BYTES 220160

@@ -53,12 +53,12 @@ static void long_columns(const struct implementation *implementation)
 }
 
 /* The i-th case of columns that the copy engine can move. */
-static struct scan_case boxed_case(unsigned i, uint64_t length, uint64_t columns)
+static struct scan_case boxed_case(unsigned i, const char *passes, enum scand_accumulator accumulator, uint64_t length,
+                                   uint64_t columns)
 {
-    static const char *const pass_lists[] = {"f", "b", "fb", "bf", "ff", "bb"};
     struct scan_case c = {
-        .rule = rule_of(pass_lists[i % COUNT(pass_lists)], i / 2 % 2 ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE,
-                        SCAND_ACCUMULATOR_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F32),
+        .rule = rule_of(passes, i / 2 % 2 ? SCAND_KIND_EXCLUSIVE : SCAND_KIND_INCLUSIVE, accumulator, SCAND_DTYPE_F32,
+                        SCAND_DTYPE_F32),
         .rank = 3,
         .axis = 1,
         .shape = {1, length, columns},
@@ -86,12 +86,27 @@ static struct scan_case boxed_case(unsigned i, uint64_t length, uint64_t columns
 static void boxed_columns(const struct implementation *implementation)
 {
     static const uint64_t list[][2] = {{512, 8512}, {513, 8512}, {1040, 4228}, {1500, 2880}, {5000, 900}, {16384, 268}};
-    for (unsigned i = 0; i < 2 * COUNT(list); i++) {
-        struct scan_case c = boxed_case(i, list[i * 5 / 2 % COUNT(list)][0], list[i * 5 / 2 % COUNT(list)][1]);
+    for (unsigned i = 0; i < COUNT(list); i++) {
+        struct scan_case c = boxed_case(i, i % 2 ? "b" : "f", SCAND_ACCUMULATOR_F32, list[i][0], list[i][1]);
         check(implementation, &c);
     }
-    for (unsigned i = 2; i < 5; i++) { /* eight tiles for each processor */
-        struct scan_case c = boxed_case(i, 2049 + i, i == 3 ? 26000 : 13508);
+}
+
+/* Four tiles for each processor, as sums of 8 bytes have it, or eight, as two passes do. */
+static void more_boxed_columns(const struct implementation *implementation)
+{
+    static const struct {
+        const char *passes;
+        enum scand_accumulator accumulator;
+        uint64_t length, columns;
+    } list[] = {
+        {"ff", SCAND_ACCUMULATOR_F32, 2052, 13508},
+        {"bf", SCAND_ACCUMULATOR_F64, 1530, 22600},
+        {"b", SCAND_ACCUMULATOR_F2, 2043, 8450},
+        {"fb", SCAND_ACCUMULATOR_F2, 1000, 33800},
+    };
+    for (unsigned i = 0; i < COUNT(list); i++) {
+        struct scan_case c = boxed_case(i, list[i].passes, list[i].accumulator, list[i].length, list[i].columns);
         check(implementation, &c);
     }
 }
@@ -99,7 +114,7 @@ static void boxed_columns(const struct implementation *implementation)
 /* The least that these kernels are for, for tools that slow a program down a hundredfold. */
 static void few_many_columns(const struct implementation *implementation)
 {
-    struct scan_case walk = many_case(1, 529), boxes = boxed_case(1, 529, 4480);
+    struct scan_case walk = many_case(1, 529), boxes = boxed_case(1, "b", SCAND_ACCUMULATOR_F32, 529, 4480);
     check(implementation, &walk);
     check(implementation, &boxes);
 }
@@ -107,9 +122,11 @@ static void few_many_columns(const struct implementation *implementation)
 SUITE(cuda, many_columns)
 SUITE(cuda, long_columns)
 SUITE(cuda, boxed_columns)
+SUITE(cuda, more_boxed_columns)
 SUITE(cuda, few_many_columns)
 
-static const struct test tests[] = {TEST(cuda_many_columns), TEST(cuda_long_columns), TEST(cuda_boxed_columns),
+static const struct test tests[] = {TEST(cuda_many_columns),     TEST(cuda_long_columns),
+                                    TEST(cuda_boxed_columns),    TEST(cuda_more_boxed_columns),
                                     TEST(cuda_few_many_columns), TEST_END};
 
 int main(int argc, char **argv)

@@ -251,20 +251,24 @@ static void many_columns(void)
     PATH(COLUMNS, .length = 511, .columns = true, .many = true, .one_pass = true);
     PATH(BOXES, .length = 16384, .columns = true, .many = true);
     PATH(COLUMNS, .length = 16385, .columns = true, .many = true);
-    PATH(COLUMNS, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64);
+    PATH(BOXES, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64);
+    PATH(TUNED, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64, .wide = true);
     PATH(COLUMNS, .length = 10000, .columns = true, .many = true, .output = F64);
     PATH(COLUMNS, .length = 10000, .columns = true, .many = true, .output_at = 4);
-    PATH(WALK, .length = 10000, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
+    PATH(BOXES, .length = 1537, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
+    PATH(WALK, .length = 1536, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
     PATH(WALK, .length = 10000, .columns = true, .many = true, .one_pass = true, .input_at = 4);
     PATH(WALK, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM, .output = F64);
     PATH(WALK, .length = 524288, .columns = true, .many = true, .one_pass = true);
     PATH(LONG_ONE_LAUNCH, .length = 524289, .columns = true, .many = true, .one_pass = true);
     ON(a100, WALK, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(b200, BOXES, .length = 10000, .columns = true, .many = true);
-    ON(b200, COLUMNS, .length = 10000, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F2);
+    ON(b200, BOXES, .length = 10000, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F2);
+    ON(b200, COLUMNS, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
     ON(rtx4090, COLUMNS, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(t4, TUNED, .length = 10000, .columns = true, .many = true, .one_pass = true);
-    ON(no_cooperation, TUNED, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(no_cooperation, BOXES, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(no_cooperation, TUNED, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
 }
 
 static void all_else(void)
