@@ -17,9 +17,6 @@
  * warps that meet nobody find in the cache. */
 template <class Sum, int Tiles> constexpr int few_rows = Tiles == 1 && Sum::has_identity ? 2 : 1;
 
-/* Whether sums are made as exact.cuh says, for the same reason. */
-template <class Sum, int Tiles> constexpr bool few_is_exact = Tiles == 1 && sum_is_exact<Sum>;
-
 struct few_plan {
     const char *input; /* the first row */
     char *output;
@@ -73,31 +70,25 @@ template <class Sum, int Tiles, bool Backward> DEVICE void few_scan(typename Sum
     few_scans<Sum, 1, Tiles, Backward>(sums, last);
 }
 
-template <int Count, bool Backward>
-DEVICE bool few_prefixes_exact(const struct few_leaf<float> leaves[Count], struct f2 prefixes[Count])
-{
-    struct exact_range range = {~0u, 0.0f};
-    double sums[Count];
-#pragma unroll
-    for (int t = 0; t < Count; t++)
-        sums[t] = exact_total(leaves[t].x, &range);
-    return exact_scan<Count, Backward>(sums, range, prefixes);
-}
-
 /* Inclusive prefixes of the totals of each tile's leaves. A row's last tile has `samples`, and `last` is its last leaf,
  * or lane. */
 template <class Sum, int Rows, int Tiles, bool Backward>
 DEVICE void few_prefixes(const struct few_leaf<typename Sum::sample> leaves[Rows * Tiles], struct leaf_end end,
                          int samples, int last, typename Sum::sum sums[Rows * Tiles])
 {
-    if constexpr (few_is_exact<Sum, Tiles>)
-        if ((!Backward || samples % ORDER_LEAF != 1) && few_prefixes_exact<Rows * Tiles, Backward>(leaves, sums))
-            return;
+    if constexpr (Sum::has_identity) {
 #pragma unroll
-    for (int t = 0; t < Rows * Tiles; t++)
-        sums[t] = t % Tiles == Tiles - 1 && end.partial ? leaf_total<Sum, Backward, Backward>(leaves[t].x, end.last)
-                                                        : leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
-    few_scans<Sum, Rows, Tiles, Backward>(sums, last);
+        for (int t = 0; t < Rows * Tiles; t++)
+            sums[t] = leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
+        few_scans<Sum, Rows, Tiles, Backward>(sums, last);
+    } else {
+        const struct leaf_end full = {false, ORDER_LEAF - 1};
+        float most;
+#pragma unroll
+        for (int t = 0; t < Rows * Tiles; t++)
+            sums[t] = t % Tiles == Tiles - 1 ? tile_prefixes<Sum, Backward>(leaves[t].x, end, samples, &most)
+                                             : tile_prefixes<Sum, Backward>(leaves[t].x, full, ORDER_TILE, &most);
+    }
 }
 
 /* The carry into the tile that a pass meets after `met` others: what the network makes of up to two totals. */
@@ -136,7 +127,7 @@ DEVICE void few_pass(struct few_leaf<typename Sum::sample> leaves[Rows * Tiles],
     const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
     typename Sum::sum sums[Rows * Tiles];
     /* Forward, nobody listens to what comes after a row, but exact sums tell large from small. */
-    if ((few_is_exact<Sum, Tiles> || (Sum::has_identity && Backward)) && samples < ORDER_TILE)
+    if ((sum_is_exact<Sum> || (Sum::has_identity && Backward)) && samples < ORDER_TILE)
 #pragma unroll
         for (int t = Tiles - 1; t < Rows * Tiles; t += Tiles)
             leaf_fill<Sum>(leaves[t].x, samples);
