@@ -23,8 +23,8 @@ template <class T> static constexpr struct scan_carries carries_by()
     return {{(const void *)carries_kernel<affine_sum<T>, false>, (const void *)carries_kernel<affine_sum<T>, true>},
             2 * sizeof(T)};
 }
-static const struct scan_carries carries[] = {carries_by<float>(), carries_by<double>(), carries_by<struct f2>(),
-                                              carries_by<uint64_t>()};
+static const struct scan_carries all_carries[] = {carries_by<float>(), carries_by<double>(), carries_by<struct f2>(),
+                                                  carries_by<uint64_t>()};
 
 static int accumulator_number(const struct scan_rule *rule)
 {
@@ -46,15 +46,15 @@ int scan_affine_number(const struct scan_rows *rows)
 
 static const struct scan_carries *carries_of(const struct scan_rule *rule)
 {
-    return &carries[accumulator_number(rule)];
+    return &all_carries[accumulator_number(rule)];
 }
 
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule)
 {
-    return carries_of(rule)->sum_bytes;
+    return 2 * carries_of(rule)->sum_bytes;
 }
 
-/* By their number: for any layout; for contiguous rows. */
+/* By their number: for any layout; for contiguous rows; for those of several order blocks, or NULL. */
 
 static const void *kernel_of(int number)
 {
@@ -67,6 +67,11 @@ static const void *ahead_of(int number)
     return factors > 0 ? scan_affine_eaches[accumulator][factors - 1].kernel : scan_affine_ones[accumulator];
 }
 
+static const void *long_of(int number)
+{
+    return scan_affine_longs[number / SCAN_AFFINE_FACTORS][number % SCAN_AFFINE_FACTORS];
+}
+
 cudaError_t scan_affine_load(int shared_max)
 {
     cudaError_t error = cudaSuccess;
@@ -76,9 +81,11 @@ cudaError_t scan_affine_load(int shared_max)
             error = scan_kernel_load(kernel_of(i));
         if (ahead_of(i) && !error)
             error = scan_kernel_load_most(ahead_of(i), shared_max, &shared_bytes);
+        if (long_of(i) && !error)
+            error = scan_kernel_load_most(long_of(i), shared_max, &shared_bytes);
     }
     for (int i = 0; i < SCAN_AFFINE_ACCUMULATORS && !error; i++)
-        error = scan_carries_load(&carries[i]);
+        error = scan_carries_load(&all_carries[i]);
     return error;
 }
 
@@ -224,6 +231,31 @@ template <class Plan> static cudaError_t resident_of(int number, Plan *plan, int
     return error || *resident > 0 ? error : cudaErrorNotSupported;
 }
 
+/* Rows of several order blocks at once, if all of a row's fit the device together: else blocks would wait for others
+ * that never start. Sets `*launched`, or leaves it. */
+template <class Plan>
+static cudaError_t launch_long(const struct scan_device *device, int number, const struct scan_carries *carries,
+                               Plan *plan, void *workspace, cudaStream_t stream, bool *launched)
+{
+    const struct scan_plan *scan = &plan->samples.scan;
+    const void *kernel = long_of(number);
+    const size_t shared_bytes = (size_t)ORDER_FAN * scan->room * SLOT_BYTES;
+    const uint64_t record_bytes = scan->items / scan->blocks * scan->sums_per_row * 2 * carries->sum_bytes;
+    int resident = 0;
+    cudaError_t error = scan_kernel_resident(kernel, ORDER_FAN * WARP, shared_bytes, &resident);
+    const uint64_t most = (uint64_t)device->processors * resident;
+    if (error || scan->blocks > most)
+        return error;
+    for (int pass = 0; pass < scan->pass_count; pass++)
+        plan->records.passes[pass] = (record *)((char *)workspace + pass * record_bytes);
+    error = scan_cleared(cudaMemsetAsync(workspace, 0, scan->pass_count * record_bytes, stream));
+    void *arguments[] = {plan};
+    *launched = true;
+    return error ? error
+                 : scan_cleared(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)scan_least(most, scan->items)),
+                                                            dim3(ORDER_FAN * WARP), arguments, shared_bytes, stream));
+}
+
 template <class Plan>
 static cudaError_t scan_by(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
                            void *workspace, cudaStream_t stream)
@@ -240,9 +272,14 @@ static cudaError_t scan_by(struct scan_device *device, const struct scan_rows *r
         plan.samples.totals = totals;
         workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
     }
-    return error ? error : scan_with_carries(carries_of(&rows->rule), scan, workspace, stream, [&] {
-        return launch(device, number, &plan, resident, stream);
-    });
+    const struct scan_carries *carries = carries_of(&rows->rule);
+    bool launched = false;
+    if (scan->ahead && scan->blocks > 1 && long_of(number) && device->cooperative && !error)
+        error = launch_long(device, number, carries, &plan, workspace, stream, &launched);
+    if (error || launched)
+        return error;
+    return scan_with_carries(carries, scan, workspace, stream,
+                             [&] { return launch(device, number, &plan, resident, stream); });
 }
 
 cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,

@@ -14,7 +14,8 @@ cudaError_t scan_affine_load(int shared_max);
 /* Kernels are by accumulator, f32, f64, f2 and exact, and by how coefficients are held: one for all samples; narrow;
  * wide. An accumulator's are never narrow, or never wide, where there is none. Those for contiguous rows are in files
  * of their own (scan_cuda_affine_ahead.cu, scan_cuda_affine_each.cu); the latter with the slots of shared memory that a
- * warp's coefficients take when they have been read. */
+ * warp's coefficients take when they have been read. So are those for rows of several order blocks in one launch
+ * (scan_cuda_affine_long.cu). */
 #define SCAN_AFFINE_ACCUMULATORS 4
 #define SCAN_AFFINE_FACTORS      3
 #define SCAN_AFFINES             (SCAN_AFFINE_ACCUMULATORS * SCAN_AFFINE_FACTORS)
@@ -24,6 +25,7 @@ struct scan_affine_each {
 };
 extern const void *const scan_affine_ones[SCAN_AFFINE_ACCUMULATORS];
 extern const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS - 1];
+extern const void *const scan_affine_longs[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS];
 
 /* The number of the kernel that these rows take. */
 int scan_affine_number(const struct scan_rows *rows);
@@ -32,7 +34,7 @@ int scan_affine_number(const struct scan_rows *rows);
 cudaError_t scan_affine_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
                                  cudaStream_t stream);
 
-/* Bytes of what is kept of an order block for each pass. */
+/* Bytes of what is kept of an order block for each pass: a record (cuda/long_tree.cuh), or a sum of half its size. */
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
 
 /*

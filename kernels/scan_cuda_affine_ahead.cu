@@ -6,8 +6,8 @@
 #include "kernels/scan_cuda_affine.h"
 
 const void *const scan_affine_ones[SCAN_AFFINE_ACCUMULATORS] = {
-    (const void *)affine_ahead_kernel<float>,
-    (const void *)affine_ahead_kernel<double>,
-    (const void *)affine_ahead_kernel<struct f2>,
-    (const void *)affine_ahead_kernel<uint64_t>,
+    (const void *)affine_ahead_kernel<float, false>,
+    (const void *)affine_ahead_kernel<double, false>,
+    (const void *)affine_ahead_kernel<struct f2, false>,
+    (const void *)affine_ahead_kernel<uint64_t, false>,
 };

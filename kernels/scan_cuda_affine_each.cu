@@ -7,10 +7,10 @@
 
 template <class T, class Read> static constexpr struct scan_affine_each each()
 {
-    return {(const void *)affine_each_kernel<T, Read>, affine_factors_of<T, Read>::slots};
+    return {(const void *)affine_each_kernel<T, Read, false>, affine_factors_of<T, Read>::slots};
 }
 
-const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][2] = {
+const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS - 1] = {
     {each<float, float>(), {}},
     {each<double, float>(), each<double, double>()},
     {each<struct f2, float>(), each<struct f2, double>()},

@@ -8,17 +8,27 @@
 
 #include "kernels/cuda/affine_leaf.cuh"
 #include "kernels/cuda/general.cuh"
+#include "kernels/cuda/long_tree.cuh"
+
+/* Where rows have several order blocks and one launch does it all: per pass a tree of records for each row
+ * (long_tree.cuh), all zero before. All thread blocks are resident then, and take items in turns. */
+struct affine_records {
+    record *passes[SCAND_PASSES_MAX];
+};
 
 /* One coefficient for all samples. */
 struct affine_one_plan {
     struct general_plan samples;
+    struct affine_records records;
     double coefficient;
     uint64_t whole; /* with integers this */
 };
 
 /* One for each sample, in a tensor that has the place of an input. */
 struct affine_each_plan {
-    struct general_plan samples, coefficients;
+    struct general_plan samples;
+    struct affine_records records;
+    struct general_plan coefficients;
 };
 
 /* How samples of type T come, go, and are rounded between passes: as those of sums. */
@@ -90,10 +100,50 @@ template <class T, class Read> struct affine_each {
     }
 };
 
+/* The carry into an order block, of which nothing is before the first. Apart, as it has no registers in the middle of a
+ * kernel. */
+template <class T, bool Backward>
+static __device__ __noinline__ affine_map<T> affine_tell(record *records, unsigned blocks, unsigned block,
+                                                         affine_map<T> total)
+{
+    return tree_carry<affine_sum<T>, Backward>(records, blocks, block, total).sum;
+}
+
+/* The map of all that a pass meets before an order block, whose own is `total` in lane `from`; by a warp. */
+template <class T, bool Backward>
+DEVICE affine_map<T> affine_await(const struct scan_plan &plan, const struct scan_item *item, record *records,
+                                  affine_map<T> total, int from)
+{
+    const uint64_t row = item->sum / plan.sums_per_row, first = row * plan.sums_per_row;
+    return affine_tell<T, Backward>(records + first * record_words<affine_sum<T>>(), (unsigned)plan.blocks,
+                                    (unsigned)(item->sum - first), lane_get(total, from));
+}
+
+/* By the first warp: as tiles_scan, for rows whose other blocks are under way as well. */
+template <class T, bool Backward>
+DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles,
+                              const general_outside<affine_sum<T>> &outside, record *records)
+{
+    using Sum = affine_sum<T>;
+    if (!records) {
+        tiles_scan<Sum, Backward, true>(shared, tiles, outside);
+        return;
+    }
+    const int tile = lane_index(), last = tiles - 1;
+    const affine_map<T> sum = group_scan<Sum, Backward>(shared->totals[tile], last);
+    const affine_map<T> outer =
+        affine_await<T, Backward>(outside.plan.scan, outside.item, records, sum, Backward ? 0 : last);
+    carry<Sum> before = group_before<Sum, Backward>(sum, last);
+    if (outside.present())
+        before = carry_join<Sum>({outer, true}, before);
+    shared->carries[tile] = before.sum;
+}
+
 /* As block_pass. */
 template <class T, bool Backward, class Factors>
 DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
-                        tile_sums<affine_sum<T>> *shared, const general_outside<affine_sum<T>> &outside)
+                        tile_sums<affine_sum<T>> *shared, const general_outside<affine_sum<T>> &outside,
+                        record *records)
 {
     using Sum = affine_sum<T>;
     const int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
@@ -108,7 +158,7 @@ DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int
     const carry<Sum> inner = group_before<Sum, Backward>(sum, leaves - 1);
     __syncthreads();
     if (warp == 0)
-        tiles_scan<Sum, Backward, true>(shared, tiles, outside);
+        affine_tiles_scan<T, Backward>(shared, tiles, outside, records);
     __syncthreads();
     if (outside.total_wanted())
         return;
@@ -122,18 +172,20 @@ DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int
 }
 
 /* Returns whether there are results: no total was wanted. */
-template <class T, class Factors>
-DEVICE bool affine_passes(const struct general_plan &plan, const struct scan_item *item, int warp,
-                          tile_sums<affine_sum<T>> *shared, T x[ORDER_LEAF], const Factors &factors)
+template <bool Long, class T, class Factors>
+DEVICE bool affine_passes(const struct general_plan &plan, const struct affine_records &records,
+                          const struct scan_item *item, int warp, tile_sums<affine_sum<T>> *shared, T x[ORDER_LEAF],
+                          const Factors &factors)
 {
     const bool exclusive = plan.kind == SCAND_KIND_EXCLUSIVE;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         const general_outside<affine_sum<T>> outside = {plan, item, pass};
+        record *told = Long ? records.passes[pass] : NULL;
         if (plan.scan.backward[pass])
-            affine_pass<T, true>(x, factors, item->length, warp, exclusive, shared, outside);
+            affine_pass<T, true>(x, factors, item->length, warp, exclusive, shared, outside, told);
         else
-            affine_pass<T, false>(x, factors, item->length, warp, exclusive, shared, outside);
+            affine_pass<T, false>(x, factors, item->length, warp, exclusive, shared, outside, told);
         if (pass == plan.scan.totals_pass)
             return false;
         if (pass + 1 == plan.scan.pass_count)
@@ -168,7 +220,7 @@ __global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct part_
         Factors factors;
         general_read<Sum, FETCH_NOW>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
         factors.read(plan, &item, warp, stage);
-        if (affine_passes(samples, &item.samples, warp, &shared.pass, x, factors))
+        if (affine_passes<false>(samples, {}, &item.samples, warp, &shared.pass, x, factors))
             general_write<Sum, false>(samples, &item.samples, warp, stage, x);
         __syncthreads();
     }

@@ -109,7 +109,7 @@ DEVICE carry<affine_term<T>> affine_carry(T inclusive, const affine_factors<T> *
 /* By the first warp: the totals of tiles become the carries into them. */
 template <class T, bool Backward>
 DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers, int tiles,
-                         const general_outside<affine_sum<T>> &outside)
+                         const general_outside<affine_sum<T>> &outside, record *records)
 {
     const int tile = lane_index(), last = tiles - 1;
     const affine_factors<T> *factors = Backward ? &powers->last_tiles : &powers->tiles;
@@ -118,8 +118,13 @@ DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, con
     if (outside.total_wanted() && tile == (Backward ? 0 : last))
         *outside.sum() = {term, factors->prefix[affine_position<Backward>(last)]};
     carry<affine_term<T>> outer = {T{}, outside.present()};
-    if (outer.present)
+    if (records) {
+        const affine_map<T> total = {term, factors->prefix[affine_position<Backward>(last)]};
+        outer.sum =
+            affine_await<T, Backward>(outside.plan.scan, outside.item, records, total, Backward ? 0 : last).term;
+    } else if (outer.present) {
         outer.sum = outside.sum()->term;
+    }
     shared->carries[tile] = affine_carry<T, Backward>(term, factors, last, outer).sum;
 }
 
@@ -127,7 +132,7 @@ DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, con
 template <class T, bool Backward>
 DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, bool exclusive,
                               tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,
-                              const general_outside<affine_sum<T>> &outside)
+                              const general_outside<affine_sum<T>> &outside, record *records)
 {
     const int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     const int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
@@ -143,7 +148,7 @@ DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, b
         shared->totals[warp] = term;
     __syncthreads();
     if (warp == 0)
-        affine_tiles<T, Backward>(shared, powers, tiles, outside);
+        affine_tiles<T, Backward>(shared, powers, tiles, outside, records);
     __syncthreads();
     if (outside.total_wanted())
         return;
@@ -157,7 +162,7 @@ DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, b
 }
 
 /* Returns whether there are results: no total was wanted. */
-template <class T>
+template <class T, bool Long>
 DEVICE bool affine_ahead_passes(const struct affine_one_plan &plan, const struct scan_item *item, int warp, T factor,
                                 general_shared<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,
                                 T x[ORDER_LEAF])
@@ -167,10 +172,11 @@ DEVICE bool affine_ahead_passes(const struct affine_one_plan &plan, const struct
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         const general_outside<affine_sum<T>> outside = {plan.samples, item, pass};
+        record *told = Long ? plan.records.passes[pass] : NULL;
         if (scan.backward[pass])
-            affine_ahead_pass<T, true>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside);
+            affine_ahead_pass<T, true>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside, told);
         else
-            affine_ahead_pass<T, false>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside);
+            affine_ahead_pass<T, false>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside, told);
         if (pass == scan.totals_pass)
             return false;
         if (pass + 1 == scan.pass_count)
@@ -179,9 +185,10 @@ DEVICE bool affine_ahead_passes(const struct affine_one_plan &plan, const struct
     }
 }
 
-/* Takes items as general_kernel does, with the same shared memory. */
-template <class T>
-__global__ void REGISTERS(affine_samples<T>::sum::registers)
+/* Takes items as general_kernel does, with the same shared memory. `Long`: rows have several order blocks, and records:
+ * a processor holds one thread block of 32 warps at most. */
+template <class T, bool Long>
+__global__ void REGISTERS((Long ? 64 : affine_samples<T>::sum::registers))
     affine_ahead_kernel(const __grid_constant__ struct affine_one_plan plan)
 {
     using Sum = typename affine_samples<T>::sum;
@@ -214,7 +221,7 @@ __global__ void REGISTERS(affine_samples<T>::sum::registers)
         }
         general_read<Sum, FETCH_AHEAD>(general, item, next, warp, tile, &shared, x);
         __syncwarp();
-        if (affine_ahead_passes<T>(plan, item, warp, affine_factor<T>(plan), &shared, &powers, x))
+        if (affine_ahead_passes<T, Long>(plan, item, warp, affine_factor<T>(plan), &shared, &powers, x))
             general_write<Sum, true>(general, item, warp, tile + WORDS_SLOTS(general.input_bytes), x);
         if (warp == 0 && lane_index() == 0)
             items[(turn + ITEMS_AHEAD) % ITEMS] = general_item_at(general, taken);

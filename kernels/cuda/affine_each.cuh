@@ -105,11 +105,15 @@ template <class T, class Read>
 using affine_factors_of =
     typename std::conditional<std::is_same<T, float>::value, affine_held<T, Read>, affine_staged<T, Read>>::type;
 
-/* Takes items as general_kernel does. With 48 registers a processor holds two thread blocks of 20 warps: f2 takes 0.78
- * ms on an H200 for 10,000 x 10,000 instead of 0.88 with 64, though it spills some. Results pass through the place of
- * coefficients, so that these are fetched when the item before has been written. */
-template <class T, class Read>
-__global__ void REGISTERS(48) affine_each_kernel(const __grid_constant__ struct affine_each_plan plan)
+/* With 48 registers a processor holds two thread blocks of 20 warps: f2 takes 0.78 ms on an H200 for 10,000 x 10,000
+ * instead of 0.88 with 64, though it spills some. Of 32 warps it holds one at most. */
+template <bool Long> constexpr int affine_each_registers = Long ? 64 : 48;
+
+/* Takes items as general_kernel does. Results pass through the place of coefficients, so that these are fetched when
+ * the item before has been written. `Long`: rows have several order blocks, and records. */
+template <class T, class Read, bool Long>
+__global__ void REGISTERS(affine_each_registers<Long>)
+    affine_each_kernel(const __grid_constant__ struct affine_each_plan plan)
 {
     using Sum = typename affine_samples<T>::sum;
     using Factors = affine_factors_of<T, Read>;
@@ -134,7 +138,7 @@ __global__ void REGISTERS(48) affine_each_kernel(const __grid_constant__ struct 
             taken = scan_take(samples.scan, turn); /* while the samples are on their way */
         const Factors factors(plan, item, warp, second);
         general_read<Sum, FETCH_AHEAD>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
-        const bool results = affine_passes(samples, &item->samples, warp, &shared.pass, x, factors);
+        const bool results = affine_passes<Long>(samples, plan.records, &item->samples, warp, &shared.pass, x, factors);
         __syncwarp(); /* nobody looks at coefficients any more */
         if (results)
             general_write<Sum, true>(samples, &item->samples, warp, second, x);
