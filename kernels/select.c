@@ -37,7 +37,7 @@ enum fact {
     MAPS = 1 << 25,           /* boxes_fit */
     F32_SUMS = 1 << 26,       /* the accumulator f32 */
     THREE_TILES = 1 << 27,    /* sums that short rows' kernel has registers for: in f32, or inclusive in f64 */
-    CLUSTERS = 1 << 28,       /* device and input have what clusters need */
+    CLUSTERS = 1 << 28,       /* device, rule and input are what clusters need */
     F64_SUMS = 1 << 29,       /* the accumulator f64 */
     THIN_END = 1 << 30,       /* the last leaf of several has at most three samples */
 };
@@ -130,8 +130,8 @@ static const struct row {
     /* Of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as LONG_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
      * thread block needs 215 KiB of shared memory. */
     PATH(CLUSTER,             SUMS | NARROW | SLOTS | F32_SUMS | CLUSTERS,                 NONE,  NONE,  NONE,  NONE, 262144, NONE,  NONE),
-    /* Of 33,333 samples in f64 and f2 0.68 / 0.47, of 57,001 0.69 / 0.58; as LONG_ONE_LAUNCH 0.48 / 0.33 and 0.62 / 0.44. Of 65,536 it
-     * is 0.68 / 0.59 and 0.80 / 0.59, of 100,000 0.64 / 0.50 and 0.73 / 0.54. */
+    /* Of 33,333 samples in f64 and f2 0.70 / 0.48, of 57,001 0.70 / 0.58; as LONG_ONE_LAUNCH 0.48 / 0.33 and 0.62 / 0.44. Of 65,536 it
+     * is 0.69 / 0.60 and 0.80 / 0.59, of 100,000 0.67 / 0.50 and 0.73 / 0.54. */
     PATH(CLUSTER,             SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | CLUSTERS,           NONE,  NONE,  NONE,  NONE,  61440, NONE,  NONE),
     /* Of 100,000 samples 0.82 / 0.74 / 0.54, of 900,000 0.73 / 0.70 / 0.55, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block needs
      * 225 KiB of shared memory. */
@@ -255,13 +255,15 @@ static bool is_wide(const struct scan_plan *plan, const struct select_device *de
            in > INT32_MIN && out > INT32_MIN;
 }
 
-/* The lines of a leaf that the input lies in have numbers of 31 bits. */
-static bool has_lines(const struct scan_plan *plan)
+/* Exclusive passes in f64 spill so many registers that they take twice as long. Lines of a leaf that the input lies in
+ * have numbers of 31 bits. */
+static bool cluster_fits(const struct scan_rule *rule, const struct scan_plan *plan)
 {
+    const bool spills = rule->accumulator == SCAND_ACCUMULATOR_F64 && rule->kind == SCAND_KIND_EXCLUSIVE;
     const uint64_t most = LINES_MAX * ORDER_LEAF * sizeof(float);
     const int64_t stride = plan->input.outer_strides[0];
     const uint64_t apart = stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
-    return plan->outer_rank == 1 && plan->blocks > 1 && apart < most / (plan->items / plan->blocks + 1);
+    return !spills && plan->outer_rank == 1 && plan->blocks > 1 && apart < most / (plan->items / plan->blocks + 1);
 }
 
 static uint32_t facts_of(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device)
@@ -271,7 +273,7 @@ static uint32_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
     facts |= device->cooperative ? TOGETHER : 0;
     facts |= plan->blocks <= (uint64_t)device->processors ? FITS : 0;
-    facts |= device->clusters && has_lines(plan) ? CLUSTERS : 0;
+    facts |= device->clusters && cluster_fits(&rows->rule, plan) ? CLUSTERS : 0;
     facts |= scan_plan_is_columns(plan) && boxes_fit(&rows->rule, plan, device) ? MAPS : 0;
     facts |= scan_plan_is_columns(plan) && is_wide(plan, device) ? WIDE : 0;
     facts |= scan_plan_is_columns(plan) && strips_fit(plan, device) ? STRIPS : 0;

@@ -21,22 +21,21 @@
 #include "kernels/cuda/long_tree.cuh"
 #include "kernels/cuda/scan.cuh"
 
-#define CLUSTER_PLACES       2
-#define CLUSTER_SIZE_MAX     8  /* thread blocks, as on every device that has clusters */
-#define CLUSTER_WARPS        32 /* of a thread block, at most */
-#define CLUSTER_WARPS_PAIRED 20 /* of one that is to share a processor with another, by 48 registers */
+#define CLUSTER_PLACES   2
+#define CLUSTER_SIZE_MAX 8  /* thread blocks, as on every device that has clusters */
+#define CLUSTER_WARPS    32 /* of a thread block, at most */
+#define CLUSTER_TILES    2  /* of a warp: they have more to do at a time than one */
 
-/* Tiles of a warp. Two have more to do at a time than one, but not twice the registers in f64. */
-template <class Sum> constexpr int cluster_tiles = sizeof(typename Sum::sample) == 8 ? 1 : 2;
-template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 48 : 64;
+/* As many as two tiles need, and warps that there are so many for. */
+template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
+template <class Sum> constexpr int cluster_warps = sizeof(typename Sum::sample) == 8 ? 20 : CLUSTER_WARPS;
 
 /* Lines that the copy engine brings for a warp: leaves may begin in the middle of them. What they take in shared
  * memory, where slots change places by address. */
-#define CLUSTER_LINES(TILES) ((TILES)*ORDER_FAN + 1)
-#define CLUSTER_LINE         (ORDER_LEAF * 4) /* bytes */
-#define CLUSTER_ALIGNMENT    (8 * CLUSTER_LINE)
-#define CLUSTER_BUFFER(TILES) \
-    ((CLUSTER_LINES(TILES) * CLUSTER_LINE + CLUSTER_ALIGNMENT - 1) / CLUSTER_ALIGNMENT * CLUSTER_ALIGNMENT)
+#define CLUSTER_LINES     (CLUSTER_TILES * ORDER_FAN + 1)
+#define CLUSTER_LINE      (ORDER_LEAF * 4) /* bytes */
+#define CLUSTER_ALIGNMENT (8 * CLUSTER_LINE)
+#define CLUSTER_BUFFER    ((CLUSTER_LINES * CLUSTER_LINE + CLUSTER_ALIGNMENT - 1) / CLUSTER_ALIGNMENT * CLUSTER_ALIGNMENT)
 
 struct cluster_plan {
     CUtensorMap map; /* of the input, */
@@ -51,7 +50,7 @@ template <class Sum> struct cluster_shared {
     gate told[CLUSTER_PLACES];   /* the totals of all tiles of a row */
     gate summed;                 /* and of its order blocks, which are: */
     typename Sum::sum blocks[ORDER_FAN];
-    typename Sum::sum carries[CLUSTER_PLACES][CLUSTER_WARPS * cluster_tiles<Sum>];
+    typename Sum::sum carries[CLUSTER_PLACES][CLUSTER_WARPS * CLUSTER_TILES];
     struct scan_item items[ITEMS];
 };
 
@@ -64,11 +63,11 @@ template <class Sum> struct cluster_place {
 
 /* What a lane has of its warp's tiles. */
 template <class Sum> struct cluster_leaves {
-    struct few_leaf<typename Sum::sample> tile[cluster_tiles<Sum>];
+    struct few_leaf<typename Sum::sample> tile[CLUSTER_TILES];
 };
 
 template <class Sum> struct cluster_sums {
-    typename Sum::sum tile[cluster_tiles<Sum>];
+    typename Sum::sum tile[CLUSTER_TILES];
 };
 
 DEVICE int cluster_rank()
@@ -182,9 +181,9 @@ DEVICE struct scan_item cluster_item_at(const struct cluster_plan &plan, uint64_
 }
 
 /* Which tile of its thread block's part is a warp's t-th. */
-template <class Sum> DEVICE int cluster_tile(int warp, int t)
+DEVICE int cluster_tile(int warp, int t)
 {
-    return warp * cluster_tiles<Sum> + t;
+    return warp * CLUSTER_TILES + t;
 }
 
 /* Starts the copy of a warp's tiles of an item, when all lanes have read what was in their place. */
@@ -193,11 +192,11 @@ DEVICE void cluster_fetch(const struct cluster_plan &plan, const struct scan_ite
                           gate *arrived)
 {
 #if __CUDA_ARCH__ >= 900
-    const int first = cluster_tile<Sum>(warp, 0);
+    const int first = cluster_tile(warp, 0);
     if (tile_samples(item->length, first) == 0 || lane_index() > 0)
         return;
     const int line = (int)((item->input + first * ORDER_TILE * 4 - plan.origin) / CLUSTER_LINE);
-    cluster_announce(arrived, CLUSTER_LINES(cluster_tiles<Sum>) * CLUSTER_LINE);
+    cluster_announce(arrived, CLUSTER_LINES * CLUSTER_LINE);
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
                  "[%4];"
                  :
@@ -212,13 +211,13 @@ DEVICE void cluster_read(const struct cluster_plan &plan, const struct scan_item
                          struct cluster_leaves<Sum> *leaves)
 {
     const int slot = (int)((uintptr_t)item->input / SLOT_BYTES % (ORDER_LEAF / 4)) + ORDER_LEAF / 4 * lane_index();
-    float x[cluster_tiles<Sum>][ORDER_LEAF];
+    float x[CLUSTER_TILES][ORDER_LEAF];
 #pragma unroll
-    for (int t = 0; t < cluster_tiles<Sum>; t++)
+    for (int t = 0; t < CLUSTER_TILES; t++)
         leaf_read_at(buffer, slot + t * TILE_SLOTS, shift_of<float>(item->input), x[t]);
     __syncwarp();
 #pragma unroll
-    for (int t = 0; t < cluster_tiles<Sum>; t++) {
+    for (int t = 0; t < CLUSTER_TILES; t++) {
         leaf_pin(x[t]);
         leaf_decode(plan.scan.input_form, x[t]);
 #pragma unroll
@@ -232,24 +231,23 @@ template <class Sum, bool Backward>
 DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int samples[], float *most,
                              struct cluster_sums<Sum> *sums)
 {
-    constexpr int tiles = cluster_tiles<Sum>;
     *most = INFINITY;
     if constexpr (sum_is_exact<Sum>) {
         struct exact_range range = {~0u, 0.0f};
-        double totals[tiles];
+        double totals[CLUSTER_TILES];
         bool alone = false; /* a sample */
 #pragma unroll
-        for (int t = 0; t < tiles; t++) {
+        for (int t = 0; t < CLUSTER_TILES; t++) {
             alone |= Backward && samples[t] % ORDER_LEAF == 1;
             totals[t] = exact_total(leaves.tile[t].x, &range);
         }
-        if (!alone && exact_scan<tiles, Backward>(totals, range, sums->tile)) {
+        if (!alone && exact_scan<CLUSTER_TILES, Backward>(totals, range, sums->tile)) {
             *most = range.most;
             return;
         }
     }
 #pragma unroll
-    for (int t = 0; t < tiles; t++) {
+    for (int t = 0; t < CLUSTER_TILES; t++) {
         const struct leaf_end end = leaf_end_of<Sum, Backward>(samples[t]);
         sums->tile[t] = end.partial ? leaf_total<Sum, Backward, Backward>(leaves.tile[t].x, end.last)
                                     : leaf_total<Sum, Backward, false>(leaves.tile[t].x, ORDER_LEAF - 1);
@@ -257,7 +255,7 @@ DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2)
 #pragma unroll
-        for (int t = 0; t < tiles; t++) {
+        for (int t = 0; t < CLUSTER_TILES; t++) {
             typename Sum::sum before;
             const int last = group_last<Sum>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF));
             const bool there = lane_before<Backward>(sums->tile[t], &before, distance, last);
@@ -274,6 +272,18 @@ template <class Sum> DEVICE void cluster_tell(const struct cluster_place<Sum> &p
                       cluster_address(gate_address(place.told), rank), total);
 }
 
+/* As group_scan, of the first `members` lanes and in no more steps than these need. */
+template <class Sum, bool Backward> DEVICE typename Sum::sum cluster_scan(typename Sum::sum total, int members)
+{
+#pragma unroll 1
+    for (int distance = 1; distance < members; distance *= 2) {
+        typename Sum::sum before;
+        const bool there = lane_before<Backward>(total, &before, distance, members - 1);
+        total = sum_choose<Sum>(there, Sum::add(before, total), total);
+    }
+    return total;
+}
+
 /* What the warp of order block `block` makes of all totals: the carries into those of its tiles that are here. */
 template <class Sum, bool Backward>
 DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
@@ -287,8 +297,7 @@ DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shar
     carry<Sum> before = group_before<Sum, Backward>(sum, last);
     gate_arrive(&shared->summed);
     gate_wait(&shared->summed, place.number % 2);
-    sum = group_scan<Sum, Backward>(shared->blocks[lane], blocks - 1);
-    sum = lane_value(sum, Backward ? block + 1 : block - 1);
+    sum = lane_value(cluster_scan<Sum, Backward>(shared->blocks[lane], blocks), Backward ? block + 1 : block - 1);
     if (block != (Backward ? blocks - 1 : 0))
         before = carry_join<Sum>({sum, true}, before);
     const int here = tile - cluster_rank() * plan.block_tiles;
@@ -302,25 +311,24 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<
                          const struct scan_item *item, int warp, const struct cluster_place<Sum> &place,
                          struct cluster_leaves<Sum> *leaves)
 {
-    constexpr int tiles = cluster_tiles<Sum>;
     const int first = cluster_rank() * plan.block_tiles;
     struct cluster_sums<Sum> sums;
-    int samples[tiles];
+    int samples[CLUSTER_TILES];
     float most;
 #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        samples[t] = tile_samples(item->length, cluster_tile<Sum>(warp, t));
+    for (int t = 0; t < CLUSTER_TILES; t++) {
+        samples[t] = tile_samples(item->length, cluster_tile(warp, t));
         if (samples[t] < ORDER_TILE && (Sum::has_identity || sum_is_exact<Sum>))
             leaf_fill<Sum>(leaves->tile[t].x, samples[t]);
     }
     cluster_prefixes<Sum, Backward>(*leaves, samples, &most, &sums);
-    carry<Sum> before[tiles];
+    carry<Sum> before[CLUSTER_TILES];
 #pragma unroll
-    for (int t = 0; t < tiles; t++) {
+    for (int t = 0; t < CLUSTER_TILES; t++) {
         const int there = (samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF;
         const typename Sum::sum total = lane_value(sums.tile[t], Backward ? 0 : there - 1);
         if (samples[t] > 0)
-            cluster_tell<Sum>(place, first + cluster_tile<Sum>(warp, t), total);
+            cluster_tell<Sum>(place, first + cluster_tile(warp, t), total);
         before[t] = group_before<Sum, Backward>(sums.tile[t], group_last<Sum>(there));
     }
     if (warp < (int)plan.scan.blocks) {
@@ -331,8 +339,8 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<
     }
     __syncthreads();
 #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        const int tile = cluster_tile<Sum>(warp, t);
+    for (int t = 0; t < CLUSTER_TILES; t++) {
+        const int tile = cluster_tile(warp, t);
         const bool start = first + tile == (Backward ? plan.tiles - 1 : 0);
         const carry<Sum> leaf = carry_join<Sum>({place.carries[tile], Sum::has_identity || !start}, before[t]);
         const struct leaf_end end = leaf_end_of<Sum, Backward>(samples[t]);
@@ -363,7 +371,7 @@ DEVICE void cluster_passes(const struct cluster_plan &plan, struct cluster_share
         if (pass + 1 == plan.scan.pass_count)
             return;
 #pragma unroll
-        for (int t = 0; t < cluster_tiles<Sum>; t++)
+        for (int t = 0; t < CLUSTER_TILES; t++)
             leaf_between_passes<Sum>(leaves->tile[t].x, plan.scan.intermediate_f32);
     }
 }
@@ -392,12 +400,11 @@ template <class Sum, int Kind>
 __global__ void REGISTERS((cluster_registers<Sum>)) cluster_kernel(const __grid_constant__ struct cluster_plan plan)
 {
 #if __CUDA_ARCH__ >= 900
-    constexpr int tiles = cluster_tiles<Sum>;
     extern __shared__ __align__(CLUSTER_ALIGNMENT) uint4 buffers[];
     __shared__ struct cluster_shared<Sum> shared;
     const int warp = warp_index(), warps = (int)blockDim.x / WARP;
-    uint4 *buffer = buffers + warp * (CLUSTER_BUFFER(tiles) / SLOT_BYTES);
-    uint4 *stages = buffers + warps * (CLUSTER_BUFFER(tiles) / SLOT_BYTES), *stage = stages + warp * Sum::stage_slots;
+    uint4 *buffer = buffers + warp * (CLUSTER_BUFFER / SLOT_BYTES);
+    uint4 *stages = buffers + warps * (CLUSTER_BUFFER / SLOT_BYTES), *stage = stages + warp * Sum::stage_slots;
     typename Sum::sum *totals = (typename Sum::sum *)(stages + warps * Sum::stage_slots);
     cluster_begin<Sum>(plan, &shared, warp);
     cluster_fetch<Sum>(plan, &shared.items[0], warp, buffer, &shared.arrived[warp]);
@@ -405,14 +412,14 @@ __global__ void REGISTERS((cluster_registers<Sum>)) cluster_kernel(const __grid_
     for (unsigned turn = 0; shared.items[turn % ITEMS].length > 0; turn++) {
         const struct scan_item *item = &shared.items[turn % ITEMS];
         struct cluster_leaves<Sum> leaves;
-        if (tile_samples(item->length, cluster_tile<Sum>(warp, 0)) > 0)
+        if (tile_samples(item->length, cluster_tile(warp, 0)) > 0)
             gate_wait(&shared.arrived[warp], turn % 2);
         cluster_read<Sum>(plan, item, buffer, &leaves);
         cluster_fetch<Sum>(plan, &shared.items[(turn + 1) % ITEMS], warp, buffer, &shared.arrived[warp]);
         cluster_passes<Sum, Kind>(plan, &shared, item, warp, turn, totals, &leaves);
 #pragma unroll
-        for (int t = 0; t < tiles; t++)
-            scan_write<Sum, float, false>(plan.scan, item, cluster_tile<Sum>(warp, t), stage, leaves.tile[t].x);
+        for (int t = 0; t < CLUSTER_TILES; t++)
+            scan_write<Sum, float, false>(plan.scan, item, cluster_tile(warp, t), stage, leaves.tile[t].x);
         if (threadIdx.x == 0)
             shared.items[(turn + ITEMS_AHEAD) % ITEMS] = cluster_item_at(
                 plan, (blockIdx.x + (uint64_t)(turn + ITEMS_AHEAD) * gridDim.x) / (unsigned)cluster_size());

@@ -14,9 +14,9 @@
 #define MAX  SCAND_OPERATOR_MAX
 #define HALF SCAND_KIND_HALF
 
-static const struct select_device t4 = {75, 40, 64 << 10, true}, a100 = {80, 108, 163 << 10, true},
-                                  orin = {87, 16, 163 << 10, true}, rtx3090 = {86, 82, 99 << 10, true},
-                                  rtx4090 = {89, 128, 99 << 10, true}, h200 = {90, 132, 227 << 10, true, true},
+static const struct select_device t4 = {75, 40, 64 << 10, true, false}, a100 = {80, 108, 163 << 10, true, false},
+                                  orin = {87, 16, 163 << 10, true, false}, rtx3090 = {86, 82, 99 << 10, true, false},
+                                  rtx4090 = {89, 128, 99 << 10, true, false}, h200 = {90, 132, 227 << 10, true, true},
                                   b200 = {100, 148, 227 << 10, true, true}, rtx5090 = {120, 170, 99 << 10, true, true},
                                   no_cooperation = {90, 132, 227 << 10, false, true},
                                   no_clusters = {90, 132, 227 << 10, true, false};
@@ -201,6 +201,7 @@ static void rows_of_blocks(void)
     PATH(CLUSTER, .length = 61440, .accumulator = IN_F2);
     PATH(LONG_ONE_LAUNCH, .length = 262145);
     PATH(LONG_ONE_LAUNCH, .length = 61441, .accumulator = IN_F64);
+    PATH(LONG_ONE_LAUNCH, .length = 16385, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
     PATH(TOTALS_FIRST, .length = 61440, .accumulator = IN_F2, .wide = true);
     PATH(LONG_ONE_LAUNCH, .length = 16385, .output = F64);
     PATH(LONG_ONE_LAUNCH, .length = 16385, .input_at = 1);
