@@ -27,12 +27,14 @@ struct cluster_shape {
     int size, warps; /* of a cluster; of a thread block */
 };
 
-/* Clusters as small as can be, since groups of processors that are no multiple of their size leave some idle: an H200
- * holds 66 of 2 at a time, 39 of 3, 30 of 4, 22 of 5, 17 of 6, and 15 of 7 or 8. */
+/* Clusters as small as can be, since groups of processors that are no multiple of their size leave some idle: of thread
+ * blocks that have a processor each an H200 holds 66 of 2 at a time, 39 of 3, 30 of 4, 22 of 5, 17 of 6, and 15 of 7
+ * or 8. */
 static struct cluster_shape shape_of(const struct cluster_variant *variant, int tiles)
 {
     const int most = variant->warps * CLUSTER_TILES, least = tiles > most ? (tiles + most - 1) / most : 2;
-    const int size = least > 5 ? CLUSTER_SIZE_MAX : least, each = size * CLUSTER_TILES;
+    const bool alone = variant->warps > CLUSTER_WARPS / 2; /* on a processor */
+    const int size = least > 5 && alone ? CLUSTER_SIZE_MAX : least, each = size * CLUSTER_TILES;
     return {size, (tiles + each - 1) / each};
 }
 

@@ -26,9 +26,9 @@
 #define CLUSTER_WARPS    32 /* of a thread block, at most */
 #define CLUSTER_TILES    2  /* of a warp: they have more to do at a time than one */
 
-/* As many as two tiles need, and warps that there are so many for. */
+/* As many as two tiles need. Of warps with as many as in f64 a processor has twenty, better in two thread blocks. */
 template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
-template <class Sum> constexpr int cluster_warps = sizeof(typename Sum::sample) == 8 ? 20 : CLUSTER_WARPS;
+template <class Sum> constexpr int cluster_warps = sizeof(typename Sum::sample) == 8 ? 10 : CLUSTER_WARPS;
 
 /* Lines that the copy engine brings for a warp: leaves may begin in the middle of them. What they take in shared
  * memory, where slots change places by address. */
