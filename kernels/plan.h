@@ -41,6 +41,7 @@ struct scan_plan {
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
     enum scand_dtype input_form, output_form;
+    bool bulk;  /* where the kernel has it, results are copied in bulk: needs ahead */
     bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
     int room;   /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
 

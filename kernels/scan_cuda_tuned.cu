@@ -80,6 +80,16 @@ static enum variant variant_of(const struct scan_rule *rule)
     }
 }
 
+/* Tiles of rows from which on copies in bulk are faster: on an H200 10,000 samples in f32 reach 0.97 of a copy so,
+ * instead of 0.96, but 4,096 0.96 instead of 0.97, and IBM floats, whose warps have no time to meet the same banks,
+ * 0.85 instead of 0.90. */
+#define BULK_WARPS 17
+
+static bool is_ieee(enum scand_dtype form)
+{
+    return form == SCAND_DTYPE_F32 || form == SCAND_DTYPE_F32BE;
+}
+
 /* Which of scan_kernels. */
 static int kernel_of(const struct scan_rule *rule, bool aligned)
 {
@@ -94,6 +104,7 @@ cudaError_t scan_tuned_launch(struct scan_device *device, const struct scan_tune
     const int with = tuned->resident[number][1][warps], without = tuned->resident[number][0][warps];
     plan->ahead = with >= without;
     plan->room = room_of(number, plan->ahead);
+    plan->bulk = plan->ahead && warps >= BULK_WARPS && is_ieee(plan->output_form);
     const uint64_t grid = (uint64_t)device->processors * (plan->ahead ? with : without);
     if (grid == 0)
         return device->processors ? cudaErrorNotSupported : cudaErrorInitializationError;

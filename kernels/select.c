@@ -122,7 +122,7 @@ static const struct row {
     /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
     PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
-    /* Of 10,000 samples 0.96 / 0.96 / 0.82. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
+    /* Of 10,000 samples 0.97 / 0.96 / 0.82. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
     PATH(TUNED_ALIGNED,       SUMS | ALIGNED,                                             14848, 16384, 16384, 16384, 16384, 16384, 16384),
     /* Of 10,007 samples after headers 0.94 / 0.91 / 0.76. */
     PATH(TUNED,               SUMS,                                                       14848, 16384, 16384, 16384, 16384, 16384, 16384),

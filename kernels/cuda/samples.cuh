@@ -418,4 +418,49 @@ DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side,
     }
 }
 
+/* Whether the processors have an engine that copies in bulk. */
+#if __CUDA_ARCH__ >= 900
+#define HAS_BULK true
+#else
+#define HAS_BULK false
+#endif
+
+/* Ends when this warp's stage has been read; `Done`: when all that it had written is. */
+template <bool Done> DEVICE void bulk_await()
+{
+#if HAS_BULK
+    if (Done)
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
+    __syncwarp();
+}
+
+/*
+ * As tile_write, of f32 results that begin with a slot: the engine writes them, from a stage that has them in order and
+ * is not to be touched until bulk_await.
+ */
+DEVICE void tile_write_bulk(uint4 *stage, char *target, int length, int warp, const float x[ORDER_LEAF])
+{
+    const int count = tile_samples(length, warp), slots = count / 4, lane = lane_index();
+    target += warp * ORDER_TILE * (int)sizeof(float);
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+        slot_put(&stage[ORDER_LEAF / 4 * lane + j], &x[4 * j]);
+#if HAS_BULK
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (lane == 0 && slots > 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                     :
+                     : "l"(target), "r"((unsigned)__cvta_generic_to_shared(stage)), "r"(slots * SLOT_BYTES)
+                     : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    }
+#endif
+    if (lane < count % 4)
+        ((float *)target)[4 * slots + lane] = ((const float *)stage)[4 * slots + lane];
+}
+
 #endif
