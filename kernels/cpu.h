@@ -84,6 +84,7 @@ struct cpu_ahead {
     const char *input;
     char *output;
     int64_t at, part; /* bytes from their begin; bytes at a time */
+    bool near;        /* into the nearest cache */
 };
 
 /* What a thread needs while it scans. Of a row alone, a tile of the order is a tile here. Of a bundle of rows, a leaf
