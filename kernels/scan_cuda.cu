@@ -243,7 +243,7 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return scan_cluster(&device->cluster, rule, &plan, stream);
     case SELECT_LONG_ONE_LAUNCH:
     case SELECT_LONG_THREE_LAUNCHES:
-        return scan_long(&device->longer, rule, &plan, path == SELECT_LONG_THREE_LAUNCHES, workspace, stream);
+        return scan_long(base, &device->longer, rule, &plan, path == SELECT_LONG_THREE_LAUNCHES, workspace, stream);
     case SELECT_TUNED_ALIGNED:
     case SELECT_TUNED:
     case SELECT_TOTALS_FIRST:

@@ -20,7 +20,7 @@ uint64_t scan_long_workspace_bytes(const struct scan_rule *rule, uint64_t sums, 
 
 /* Queues the scan. Two passes over rows of more blocks than thread blocks are resident have to be `sums_first`: one
  * launch for the sums of the passes, one for the carries of the second, one for the values. */
-cudaError_t scan_long(const struct scan_long_device *longer, const struct scan_rule *rule, const struct scan_plan *plan,
-                      bool sums_first, void *workspace, cudaStream_t stream);
+cudaError_t scan_long(struct scan_device *device, const struct scan_long_device *longer, const struct scan_rule *rule,
+                      const struct scan_plan *plan, bool sums_first, void *workspace, cudaStream_t stream);
 
 #endif

@@ -133,12 +133,12 @@ static const struct row {
     /* Of 33,333 samples in f64 and f2 0.69 / 0.48, of 57,001 0.71 / 0.58, of 60,000 0.78 / 0.59; as LONG_ONE_LAUNCH 0.48 / 0.33 of
      * 33,333 and 0.62 / 0.44 of 57,001. Of 65,536 it is 0.70 / 0.60 and 0.80 / 0.59, of 100,000 0.66 / 0.50 and 0.73 / 0.54. */
     PATH(CLUSTER,             SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | CLUSTERS,           NONE,  NONE,  NONE,  NONE,  61440, NONE,  NONE),
-    /* Of 100,000 samples 0.82 / 0.74 / 0.54, of 900,000 0.73 / 0.70 / 0.55, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block needs
+    /* Of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block needs
      * 225 KiB of shared memory. */
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS,                      NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    /* A row of 10^9 0.83 / 0.75 of the three transfers that it takes at least. */
+    /* A row of 10^9 0.90 / 0.79 / 0.54 of the three transfers that it takes at least. */
     PATH(LONG_THREE_LAUNCHES, SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES,                NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    /* One pass over a row of 10^9 0.77 / 0.80, as TOTALS_FIRST 0.66 / 0.62. */
+    /* One pass over a row of 10^9 0.93 / 0.90 / 0.91, as TOTALS_FIRST 0.66 / 0.62 in f32 and f64. */
     PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER,                             NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
     PATH(TOTALS_FIRST,        SUMS,                                                        NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 

@@ -14,14 +14,15 @@
  *
  * Of a single pass, it makes the values of item t - 1, and takes the samples of item t to registers, out of the way.
  *
- * Sixteen warps compute, with two tiles each, and meet nobody. Four more, two for each pass, serve them in turns: they
- * turn the totals of tiles into carries, and are the ones that wait for other thread blocks. So the totals of an item
- * are told while those that another one needs are awaited.
+ * Sixteen warps compute, with two tiles each, and meet nobody. Two more serve each pass: one tells the totals of items
+ * as soon as there are those of their tiles, the other turns them into carries, and is the one that waits for other
+ * thread blocks. So what is told never waits for what is awaited.
  *
  * Thread block b takes the items b, b + grid, b + 2 grid, ..., and all are resident (a cooperative launch). So nobody
  * waits for ever: items in the order of the first pass wait in it for earlier items alone, and a row of at most as many
  * items as there are thread blocks waits in the second one only for items that their thread blocks reach before they
- * need anything of this row or later ones.
+ * need anything of this row or later ones. Where carries are known before, items go to whoever is ready, as processors
+ * differ in speed; else nobody knows who is late with what others wait for, and that takes longer.
  */
 #ifndef KERNELS_CUDA_LONG_CUH
 #define KERNELS_CUDA_LONG_CUH
@@ -30,17 +31,18 @@
 #include "kernels/cuda/long_tree.cuh"
 #include "kernels/cuda/scan.cuh"
 
-#define LONG_WARPS      16                       /* that compute */
-#define LONG_SERVERS    2                        /* that serve a pass */
-#define LONG_TILES      (ORDER_FAN / LONG_WARPS) /* of each that computes */
-#define LONG_THREADS    ((LONG_WARPS + LONG_SERVERS * SCAND_PASSES_MAX) * WARP)
-#define LONG_BUFFERS    3                       /* of an order block's samples, in shared memory */
-#define LONG_GATES      4                       /* items whose sums of tiles are known at once */
-#define LONG_ITEMS      16                      /* that are known at once: t - 1 to t + 7, in a ring */
-#define LONG_BUFFER     (ORDER_FAN * TILE_ROOM) /* slots of one */
-#define LONG_BEFORES    (2 * ORDER_FAN * WARP)  /* sums: what each leaf of two items has before it in its tile */
-#define LONG_SHARED     (LONG_BUFFERS * LONG_BUFFER * SLOT_BYTES + LONG_BEFORES * 8)
-#define LONG_SHARED_ALL (LONG_SHARED + 5120) /* with what is declared in the kernel */
+#define LONG_WARPS           16                       /* that compute */
+#define LONG_SERVERS         2                        /* that serve a pass: one tells, one waits */
+#define LONG_TILES           (ORDER_FAN / LONG_WARPS) /* of each that computes */
+#define LONG_THREADS(PASSES) ((LONG_WARPS + LONG_SERVERS * (PASSES)) * WARP)
+#define LONG_BUFFERS         3                       /* of an order block's samples, in shared memory */
+#define LONG_GATES           4                       /* items whose sums of tiles are known at once */
+#define LONG_AHEAD           4                       /* items that are known before the first turn */
+#define LONG_ITEMS           16                      /* that are known at once: t - 1 to t + 7, in a ring */
+#define LONG_BUFFER          (ORDER_FAN * TILE_ROOM) /* slots of one */
+#define LONG_BEFORES         (2 * ORDER_FAN * WARP)  /* sums: what each leaf of two items has before it in its tile */
+#define LONG_SHARED          (LONG_BUFFERS * LONG_BUFFER * SLOT_BYTES + LONG_BEFORES * 8)
+#define LONG_SHARED_ALL      (LONG_SHARED + 5120) /* with what is declared in the kernel */
 
 /* f64 where f32 goes in and f32 comes out of every pass: f32 samples are held. */
 struct sum_f64_narrow : sum_f64 {
@@ -77,7 +79,7 @@ struct sum_f64_narrow : sum_f64 {
 };
 
 /* What of a scan one launch does. Sums, in scan.sums, are the carries into blocks in the first pass and the blocks'
- * totals in the second, which become carries before there are values. */
+ * totals in the second (long_sums.cuh), which become carries before there are values. */
 enum long_step {
     LONG_ALL,
     LONG_SUMS,
@@ -106,10 +108,9 @@ template <class Sum> struct long_shared {
 };
 
 /* The blocks of a row in the order in which the first pass visits them. */
-DEVICE struct long_item long_item_at(const struct scan_plan &plan, uint64_t turn)
+DEVICE struct long_item long_item_at(const struct scan_plan &plan, uint64_t index)
 {
     struct long_item item = {};
-    uint64_t index = turn * gridDim.x + blockIdx.x;
     if (index >= plan.items)
         return item;
     uint64_t row = index / plan.blocks, block = index % plan.blocks;
@@ -183,7 +184,8 @@ DEVICE void long_read(const struct scan_plan &plan, const struct long_item *item
 
 /* The total of a tile goes to `totals`; returned is what this lane's leaf has before it there. */
 template <class Sum, bool Backward>
-DEVICE typename Sum::sum long_total(float x[ORDER_LEAF], int length, int tile, typename Sum::sum totals[ORDER_FAN])
+DEVICE typename Sum::sum long_total(typename Sum::sample x[ORDER_LEAF], int length, int tile,
+                                    typename Sum::sum totals[ORDER_FAN])
 {
     const int samples = tile_samples(length, tile), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     if (Sum::has_identity && samples < ORDER_TILE)
@@ -220,8 +222,8 @@ DEVICE void long_values(typename Sum::sample x[ORDER_LEAF], int length, int tile
 
 /* Both for either direction. */
 template <class Sum>
-DEVICE typename Sum::sum long_total_of(const struct scan_plan &plan, int pass, float x[ORDER_LEAF], int length,
-                                       int tile, typename Sum::sum totals[ORDER_FAN])
+DEVICE typename Sum::sum long_total_of(const struct scan_plan &plan, int pass, typename Sum::sample x[ORDER_LEAF],
+                                       int length, int tile, typename Sum::sum totals[ORDER_FAN])
 {
     return plan.backward[pass] ? long_total<Sum, true>(x, length, tile, totals)
                                : long_total<Sum, false>(x, length, tile, totals);
@@ -404,11 +406,8 @@ DEVICE void long_both(const struct scan_plan &plan, struct long_shared<Sum> *sha
     }
 }
 
-/*
- * What it does in one pass, or when there are to be no results but the totals of the second. Here samples wait in
- * registers, a turn longer for the carries of their item.
- */
-template <class Sum, class Last, class Out, int Kind, bool Aligned, bool Results>
+/* What it does in one pass. Here samples wait in registers, a turn longer for the carries of their item. */
+template <class Sum, class Last, class Out, int Kind, bool Aligned>
 DEVICE void long_one(const struct scan_plan &plan, struct long_shared<Sum> *shared, int warp, uint4 *buffers)
 {
     typename Sum::sum *const befores = (typename Sum::sum *)(buffers + LONG_BUFFERS * LONG_BUFFER);
@@ -425,25 +424,14 @@ DEVICE void long_one(const struct scan_plan &plan, struct long_shared<Sum> *shar
             before[i] = *long_before(befores, turn, long_tile(warp, i));
         }
         __syncwarp();
-        if (!Results && there)
-            long_fetch<Aligned>(plan, &shared->items[(turn + 3) % LONG_ITEMS], warp, buffer);
-        if (turn > 0)
+        if (turn > 0) {
             gate_wait(&shared->carries[0][(turn - 1) % LONG_GATES], (turn - 1) / LONG_GATES % 2);
-        if (turn > 0 && Results) {
             long_results<Sum, Last, Out, Kind, Aligned>(plan, shared, 0, turn - 1, warp, buffer + warp * TILE_ROOM,
                                                         held_before, held);
-        } else if (turn > 0) {
-            if (turn > 2) /* then nobody needs the totals any more that others follow here */
-                gate_wait(&shared->carries[1][(turn - 3) % LONG_GATES], (turn - 3) / LONG_GATES % 2);
-#pragma unroll
-            for (int i = 0; i < LONG_TILES; i++)
-                long_second<Sum, Kind>(plan, shared, turn - 1, long_tile(warp, i), held[i], held_before[i]);
-            gate_arrive(&shared->totals[1][(turn - 1) % LONG_GATES]);
         }
         if (!there)
             return;
-        if (Results)
-            long_fetch<Aligned>(plan, &shared->items[(turn + 3) % LONG_ITEMS], warp, buffer);
+        long_fetch<Aligned>(plan, &shared->items[(turn + 3) % LONG_ITEMS], warp, buffer);
 #pragma unroll
         for (int i = 0; i < LONG_TILES; i++) {
             held_before[i] = before[i];
@@ -457,77 +445,144 @@ DEVICE void long_one(const struct scan_plan &plan, struct long_shared<Sum> *shar
     }
 }
 
+/* The place of an item's sum, or of its record, in a tree of those of its row. */
+template <class Sum>
+DEVICE typename Sum::sum *long_stored(const struct long_plan &plan, const struct long_item *item, int pass)
+{
+    return (typename Sum::sum *)plan.scan.sums[pass] + item->sum + item->block;
+}
+
+template <class Sum> DEVICE record *long_records(const struct long_plan &plan, const struct long_item *item, int pass)
+{
+    return plan.records[pass] + item->sum * record_words<Sum>();
+}
+
+/* The inclusive prefixes of the totals of an item's tiles, and its own total, in all lanes. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum long_prefixes(const struct long_item *item, const tile_sums<Sum> *tiles,
+                                       typename Sum::sum *total)
+{
+    const int last = (item->length + ORDER_TILE - 1u) / ORDER_TILE - 1;
+    const typename Sum::sum sum = group_scan<Sum, Backward>(tiles->totals[lane_index()], last);
+    *total = lane_get(sum, Backward ? 0 : last);
+    return sum;
+}
+
 /* The carries into an item's tiles, from their totals and those of the row's other blocks. */
-template <class Sum, bool Backward, bool Again>
+template <class Sum, bool Backward>
 DEVICE void long_carries(const struct long_plan &plan, const struct long_item *item, int pass, tile_sums<Sum> *tiles,
                          tree_memory<Sum> *memory)
 {
     const int lane = lane_index(), last = (item->length + ORDER_TILE - 1u) / ORDER_TILE - 1;
-    typename Sum::sum *stored = (typename Sum::sum *)plan.scan.sums[pass] + item->sum + item->block;
-    typename Sum::sum sum = group_scan<Sum, Backward>(tiles->totals[lane], last);
-    typename Sum::sum total = lane_get(sum, Backward ? 0 : last);
+    typename Sum::sum total, *stored = long_stored<Sum>(plan, item, pass);
+    const typename Sum::sum sum = long_prefixes<Sum, Backward>(item, tiles, &total);
     carry<Sum> before = group_before<Sum, Backward>(sum, last), outside;
-    if (plan.step == LONG_SUMS && pass > 0) {
-        if (lane == 0)
-            *stored = total;
-        return;
-    }
     if (plan.step == LONG_VALUES)
         outside = carry_of<Sum>(*stored, long_outer(plan.scan, item, pass));
     else
-        outside =
-            tree_carry_near<Sum, Backward, Again>(plan.records[pass] + item->sum * record_words<Sum>(),
-                                                  (unsigned)plan.scan.blocks, (unsigned)item->block, total, memory);
+        outside = tree_carry_near<Sum, Backward>(long_records<Sum>(plan, item, pass), (unsigned)plan.scan.blocks,
+                                                 (unsigned)item->block, total, memory);
     if (plan.step == LONG_SUMS && lane == 0)
         *stored = outside.sum;
     tiles->carries[lane] = carry_join<Sum>(outside, before).sum;
 }
 
-/* What a warp that serves a pass does, for every LONG_SERVERS-th item. Those of the first pass also find out about
- * items.
- */
-template <class Sum, bool Aligned>
-DEVICE void long_serve(const struct long_plan &plan, struct long_shared<Sum> *shared, int pass, int first)
+/* What a warp does that tells the totals of items in a pass. */
+template <class Sum, bool Backward>
+DEVICE void long_tell(const struct long_plan &plan, struct long_shared<Sum> *shared, int pass)
 {
-    /* f2 gains nothing, and f64 that is not aligned would spill registers of warps that compute. */
-    constexpr bool again = sizeof(typename Sum::sum) == 4 || (Aligned && Sum::has_identity);
-    tree_memory<Sum> memory = {};
-    for (int number = first; long_there(shared, number); number += LONG_SERVERS) {
+    for (int number = 0; long_there(shared, number); number++) {
         const struct long_item *item = &shared->items[number % LONG_ITEMS];
-        tile_sums<Sum> *tiles = &shared->tiles[pass][number % LONG_GATES];
-        if (pass == 0 && lane_index() == 0)
-            shared->items[(number + 4) % LONG_ITEMS] = long_item_at(plan.scan, number + 4);
         gate_wait(&shared->totals[pass][number % LONG_GATES], number / LONG_GATES % 2);
-        if (plan.scan.backward[pass])
-            long_carries<Sum, true, again>(plan, item, pass, tiles, &memory);
-        else
-            long_carries<Sum, false, again>(plan, item, pass, tiles, &memory);
+        typename Sum::sum total;
+        long_prefixes<Sum, Backward>(item, &shared->tiles[pass][number % LONG_GATES], &total);
+        if (lane_index() == 0)
+            record_put<Sum>(long_records<Sum>(plan, item, pass) + item->block * record_words<Sum>(), total);
         gate_arrive(&shared->carries[pass][number % LONG_GATES]);
     }
 }
 
-template <class Sum, class Last, class Out, int Kind, bool Aligned>
-__global__ void __launch_bounds__(LONG_THREADS, 1) long_kernel(const __grid_constant__ struct long_plan plan)
+/* Which item a thread block does in a turn to come. */
+DEVICE uint64_t long_taken(const struct scan_plan &plan, unsigned taken, int turn)
+{
+    return plan.progress ? (uint64_t)LONG_AHEAD * gridDim.x + taken : (uint64_t)turn * gridDim.x + blockIdx.x;
+}
+
+/* What a warp does that waits for the totals of others in a pass, for every so many items from `first` on. In the first
+ * pass that for item 0 also finds out about items, as many at a time. */
+template <class Sum, bool Backward, int Every>
+DEVICE void long_await(const struct long_plan &plan, struct long_shared<Sum> *shared, int pass, int first)
+{
+    const bool finds = pass == 0 && first == 0 && lane_index() == 0;
+    unsigned taken = finds ? scan_take_number(plan.scan) : 0; /* one ahead */
+    tree_memory<Sum> memory = {};
+    for (int number = first; long_there(shared, number); number += Every) {
+        const struct long_item *item = &shared->items[number % LONG_ITEMS];
+        for (int next = number + LONG_AHEAD; finds && next < number + LONG_AHEAD + Every; next++) {
+            shared->items[next % LONG_ITEMS] = long_item_at(plan.scan, long_taken(plan.scan, taken, next));
+            taken = scan_take_number(plan.scan);
+        }
+        gate_wait(&shared->totals[pass][number % LONG_GATES], number / LONG_GATES % 2);
+        long_carries<Sum, Backward>(plan, item, pass, &shared->tiles[pass][number % LONG_GATES], &memory);
+        gate_arrive(&shared->carries[pass][number % LONG_GATES]);
+    }
+    if (finds && plan.scan.progress)
+        scan_finish(plan.scan.progress);
+}
+
+/* Either, of as many warps as wait and one that tells. */
+template <class Sum, bool Backward, int Waiting>
+DEVICE void long_serve(const struct long_plan &plan, struct long_shared<Sum> *shared, int pass, int server)
+{
+    if (server < Waiting)
+        long_await<Sum, Backward, Waiting>(plan, shared, pass, server);
+    else if (plan.step != LONG_VALUES)
+        long_tell<Sum, Backward>(plan, shared, pass);
+}
+
+/* A function of its own, for two passes, which have no registers to spare: else the compiler spills some of those that
+ * compute. It takes longer where it does not matter: for one pass over a row of 10^9 0.83 instead of 0.93. */
+template <class Sum, bool Backward>
+static __device__ __noinline__ void long_serve_both(const struct long_plan &plan, struct long_shared<Sum> *shared,
+                                                    int pass, int server)
+{
+    long_serve<Sum, Backward, LONG_SERVERS - 1>(plan, shared, pass, server);
+}
+
+/* Before all else. Carries are there when they are made, and their item's total has been told, where it is. */
+template <class Sum> DEVICE void long_init(const struct long_plan &plan, struct long_shared<Sum> *shared)
+{
+    const int gate = (int)threadIdx.x % LONG_GATES, pass = (int)threadIdx.x / LONG_GATES;
+    if (pass < SCAND_PASSES_MAX) {
+        const bool told = plan.step == LONG_ALL || (plan.step == LONG_SUMS && pass == 0);
+        gate_init(&shared->totals[pass][gate], LONG_WARPS);
+        gate_init(&shared->carries[pass][gate], 1 + told);
+    }
+    if (threadIdx.x < LONG_AHEAD)
+        shared->items[threadIdx.x] = long_item_at(plan.scan, (uint64_t)threadIdx.x * gridDim.x + blockIdx.x);
+    __syncthreads();
+}
+
+template <class Sum, class Last, class Out, int Kind, bool Aligned, int Passes>
+__global__ void __launch_bounds__(LONG_THREADS(Passes), 1) long_kernel(const __grid_constant__ struct long_plan plan)
 {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ uint4 buffers[];
     __shared__ struct long_shared<Sum> shared;
-    if (threadIdx.x < SCAND_PASSES_MAX * LONG_GATES) {
-        gate_init(&shared.totals[threadIdx.x / LONG_GATES][threadIdx.x % LONG_GATES], LONG_WARPS);
-        gate_init(&shared.carries[threadIdx.x / LONG_GATES][threadIdx.x % LONG_GATES], 1);
-    }
-    if (threadIdx.x < 4)
-        shared.items[threadIdx.x] = long_item_at(plan.scan, threadIdx.x);
-    __syncthreads();
-    const int warp = warp_index();
-    if (warp < LONG_WARPS && plan.step == LONG_SUMS)
-        long_one<Sum, Last, Out, Kind, Aligned, false>(plan.scan, &shared, warp, buffers);
-    else if (warp < LONG_WARPS && plan.scan.pass_count > 1)
+    long_init<Sum>(plan, &shared);
+    const int warp = warp_index(), pass = (warp - LONG_WARPS) / LONG_SERVERS, server = warp % LONG_SERVERS;
+    if (warp < LONG_WARPS && Passes > 1)
         long_both<Sum, Last, Out, Kind, Aligned>(plan.scan, &shared, warp, buffers);
     else if (warp < LONG_WARPS)
-        long_one<Sum, Last, Out, Kind, Aligned, true>(plan.scan, &shared, warp, buffers);
-    else if ((warp - LONG_WARPS) / LONG_SERVERS < plan.scan.pass_count)
-        long_serve<Sum, Aligned>(plan, &shared, (warp - LONG_WARPS) / LONG_SERVERS, (warp - LONG_WARPS) % LONG_SERVERS);
+        long_one<Sum, Last, Out, Kind, Aligned>(plan.scan, &shared, warp, buffers);
+    else if (Passes > 1 && plan.scan.backward[pass])
+        long_serve_both<Sum, true>(plan, &shared, pass, server);
+    else if (Passes > 1)
+        long_serve_both<Sum, false>(plan, &shared, pass, server);
+    else if (plan.scan.backward[0])
+        long_serve<Sum, true, LONG_SERVERS - 1>(plan, &shared, 0, server);
+    else
+        long_serve<Sum, false, LONG_SERVERS - 1>(plan, &shared, 0, server);
 #endif
 }
 

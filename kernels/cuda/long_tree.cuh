@@ -91,14 +91,19 @@ template <class Sum> DEVICE bool record_there(const record_seen<Sum> &seen)
     return marks != 0;
 }
 
-/* The same where nothing was found before: everybody's looks take turns at the few lines that the last records lie in.
- * `Again` may be false where there are no registers to remember what was found. */
-template <class Sum, bool Again> DEVICE void record_look_again(const record *record, record_seen<Sum> *seen)
+/* Before the first look; as if one had found it where none is wanted. */
+template <class Sum> DEVICE record_seen<Sum> record_unseen(bool wanted)
 {
-    if (!Again) {
-        *seen = record_look<Sum>(record);
-        return;
-    }
+    record_seen<Sum> seen;
+#pragma unroll
+    for (int i = 0; i < record_words<Sum>(); i++)
+        seen.words[i] = wanted ? 0 : RECORD_MARK;
+    return seen;
+}
+
+/* Looks where nothing was found before: everybody's looks take turns at the few lines that the last records lie in. */
+template <class Sum> DEVICE void record_look_again(const record *record, record_seen<Sum> *seen)
+{
 #pragma unroll
     for (int i = 0; i < record_words<Sum>(); i++)
         asm volatile("{ .reg .pred p; setp.lt.u64 p, %0, %2; @p ld.relaxed.gpu.global.u64 %0, [%1]; }"
@@ -226,7 +231,8 @@ DEVICE carry<Sum> tree_carry(record *records, unsigned members, unsigned index, 
  * away have a record of their own, put by whoever completes them, but only after that waited for others: too late for
  * groups that are under way at the same time.
  */
-#define TREE_NEAR 4
+#define TREE_NEAR     2
+#define TREE_PAUSE_NS 32 /* between looks */
 
 /* What a look at the lowest two levels found: at blocks of the same group, of groups near, and at groups further away.
  */
@@ -245,40 +251,37 @@ DEVICE int tree_near_count(unsigned members, unsigned first)
     return (int)min(members - first, (unsigned)ORDER_FAN);
 }
 
-/* Looks at all records at once, until all are there: one way to memory and back. Lanes that want none look at `mine`.
- */
-template <class Sum, bool Backward, bool Again>
-DEVICE void tree_await(const record *records, unsigned members, const struct tree_place &block,
-                       const struct tree_place &group, int near, const record *mine, tree_seen<Sum> *seen)
+/* Looks at all records at once, until all are there: one way to memory and back. */
+template <class Sum, bool Backward>
+DEVICE tree_seen<Sum> tree_await(const record *records, unsigned members, const struct tree_place &block,
+                                 const struct tree_place &group, int near)
 {
     const int lane = lane_index();
     const record *own = records + (block.first + lane) * record_words<Sum>();
-    if (block.distance <= 0 || block.distance > block.met)
-        own = mine;
     const record *far = records + (members + group.first + lane) * record_words<Sum>();
-    if (group.distance <= near || group.distance > group.met)
-        far = mine;
-    bool there;
-    if (Again)
-        *seen = {};
-    do {
-        record_look_again<Sum, Again>(own, &seen->own);
+    tree_seen<Sum> seen;
+    seen.own = record_unseen<Sum>(block.distance > 0 && block.distance <= block.met);
+    seen.far = record_unseen<Sum>(group.distance > near && group.distance <= group.met);
 #pragma unroll
-        for (int n = 0; n < TREE_NEAR; n++) {
-            const unsigned first = tree_near_first<Backward>(group.first + group.position, n);
-            if (n < near)
-                record_look_again<Sum, Again>(records + (first + min(lane, tree_near_count(members, first) - 1)) *
-                                                            record_words<Sum>(),
-                                              &seen->near[n]);
-        }
-        if (group.met > near)
-            record_look_again<Sum, Again>(far, &seen->far);
-        there = record_there(seen->own);
+    for (int n = 0; n < TREE_NEAR; n++)
+        seen.near[n] = record_unseen<Sum>(
+            n < near && lane < tree_near_count(members, tree_near_first<Backward>(group.first + group.position, n)));
+    for (;;) {
+        record_look_again<Sum>(own, &seen.own);
+        record_look_again<Sum>(far, &seen.far);
+        bool there = record_there(seen.own);
 #pragma unroll
         for (int n = 0; n < TREE_NEAR; n++)
-            there &= n >= near || record_there(seen->near[n]);
-        there &= group.met <= near || record_there(seen->far);
-    } while (!__all_sync(~0u, there));
+            record_look_again<Sum>(records + (tree_near_first<Backward>(group.first + group.position, n) + lane) *
+                                                 record_words<Sum>(),
+                                   &seen.near[n]);
+#pragma unroll
+        for (int n = 0; n < TREE_NEAR; n++)
+            there &= record_there(seen.near[n]);
+        if (__all_sync(~0u, there && record_there(seen.far)))
+            return seen;
+        __nanosleep(TREE_PAUSE_NS);
+    }
 }
 
 /* The sums of the groups before one, in the lanes that stand for them. */
@@ -303,10 +306,10 @@ DEVICE typename Sum::sum tree_groups(unsigned members, const struct tree_place &
 }
 
 /*
- * The same for a row's order blocks, sooner: the lowest two levels are looked at together, and what is above them is
- * remembered.
+ * The same for a row's order blocks, whose own totals others put, sooner: the lowest two levels are looked at together,
+ * and what is above them is remembered.
  */
-template <class Sum, bool Backward, bool Again>
+template <class Sum, bool Backward>
 DEVICE carry<Sum> tree_carry_near(record *records, unsigned members, unsigned index, typename Sum::sum total,
                                   tree_memory<Sum> *memory)
 {
@@ -315,11 +318,7 @@ DEVICE carry<Sum> tree_carry_near(record *records, unsigned members, unsigned in
     const struct tree_place block = tree_place_of<Backward>(members, index);
     const struct tree_place group = tree_place_of<Backward>(groups, index / ORDER_FAN);
     const int near = min(group.met, TREE_NEAR);
-    record *const mine = records + index * record_words<Sum>();
-    if (lane == block.position)
-        record_put<Sum>(mine, total);
-    tree_seen<Sum> seen;
-    tree_await<Sum, Backward, Again>(records, members, block, group, near, mine, &seen);
+    const tree_seen<Sum> seen = tree_await<Sum, Backward>(records, members, block, group, near);
     typename Sum::sum sum =
         block.distance > 0 && block.distance <= block.met ? record_sum<Sum>(seen.own) : Sum::identity();
     if (lane == block.position)
