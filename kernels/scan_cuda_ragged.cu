@@ -14,9 +14,9 @@ static const void *const kernels[SCAN_RAGGEDS] = {
     (const void *)ragged_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
 };
 
-static uint64_t alone_max(const struct scan_rule *rule)
+static size_t sum_bytes(const struct scan_rule *rule)
 {
-    return ragged_alone_max(rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double));
+    return rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double);
 }
 
 /* Where the parts of the workspace begin, which lie one after the other. */
@@ -30,13 +30,14 @@ static struct parts parts_of(const struct scan_rows *rows)
 {
     const uint64_t samples = rows->offsets[rows->row_count] - rows->offsets[0];
     const uint64_t longs = rows->length > ORDER_BLOCK ? samples / ORDER_BLOCK : 0;
-    struct parts parts = {(sizeof(struct ragged_counts) + 15) / 16 * 16};
+    struct parts parts = {RAGGED_CLASSES * sizeof(struct ragged_counts)};
     parts.records_at = parts.longs_at + longs * sizeof(struct ragged_long);
     parts.records_bytes = 2 * longs * RAGGED_RECORDS * sizeof(record);
     parts.size_bytes = (parts.records_at + SCAND_PASSES_MAX * parts.records_bytes + 15) / 16 * 16;
     for (int kind = RAGGED_ALONE; kind < RAGGED_CLASSES; kind++) {
         /* All rows of a class have more samples than so many. */
-        const uint64_t more_than = kind == RAGGED_ALONE ? ORDER_TILE : alone_max(&rows->rule) << (kind - 1);
+        const uint64_t more_than =
+            kind == RAGGED_ALONE ? ORDER_TILE : ragged_alone_max(sum_bytes(&rows->rule)) << (kind - 1);
         const uint64_t items = kind == RAGGED_LONG   ? 2 * longs
                                : kind == RAGGED_TILE ? rows->row_count
                                                      : samples / more_than;
@@ -73,6 +74,8 @@ static struct ragged_plan plan_of(const struct scan_ragged_device *device, const
     char *base = (char *)workspace;
     struct ragged_plan plan = {};
     plan.input = (const char *)rows->input;
+    plan.whole_bytes = rows->offsets[rows->row_count] * sizeof(float);
+    plan.whole_bytes -= scan_least(plan.whole_bytes, (uintptr_t)(plan.input + plan.whole_bytes) % SLOT_BYTES);
     plan.output = (char *)rows->output;
     plan.offsets = rows->device_offsets + first;
     plan.rows = count;
@@ -81,7 +84,7 @@ static struct ragged_plan plan_of(const struct scan_ragged_device *device, const
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
         plan.records[pass] = (record *)(base + parts.records_at + pass * parts.records_bytes);
     }
-    plan.alone_max = alone_max(rule);
+    plan.alone_max = ragged_alone_max(sum_bytes(rule));
     plan.length_max = scan_ragged_length_max(device);
     plan.counts = (struct ragged_counts *)base;
     plan.longs = (struct ragged_long *)(base + parts.longs_at);
@@ -97,15 +100,17 @@ cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct sc
     struct ragged_plan plan = plan_of(device, rows, first, count, workspace);
     void *arguments[] = {&plan};
     const uint64_t resident = (uint64_t)device->processors * device->resident[number];
-    const uint64_t plan_grid = scan_least((count + PLAN_THREADS - 1) / PLAN_THREADS, resident);
-    cudaError_t error = scan_cleared(cudaMemsetAsync(plan.counts, 0, sizeof(*plan.counts), stream));
-    if (!error)
-        error = scan_kernel_launch((const void *)ragged_plan_kernel, plan_grid, PLAN_THREADS, arguments, 0, stream);
+    const bool in_registers = ragged_in_registers(sum_bytes(&rows->rule));
+    cudaError_t error = scan_cleared(cudaMemsetAsync(plan.counts, 0, RAGGED_CLASSES * sizeof(*plan.counts), stream));
+    if (!error && !in_registers)
+        error = scan_kernel_launch((const void *)ragged_plan_kernel,
+                                   scan_least((count + RAGGED_THREADS - 1) / RAGGED_THREADS, resident), RAGGED_THREADS,
+                                   arguments, 0, stream);
     if (error)
         return error;
-    if (rows->length <= ORDER_BLOCK)
-        return scan_kernel_launch(kernels[number], scan_least(resident, count), threads, arguments, RAGGED_SHARED,
-                                  stream);
-    return scan_cleared(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)resident), dim3(threads), arguments,
+    const uint64_t grid = rows->length <= ORDER_BLOCK ? scan_least(resident, count) : resident;
+    if (!in_registers && rows->length <= ORDER_BLOCK)
+        return scan_kernel_launch(kernels[number], grid, threads, arguments, RAGGED_SHARED, stream);
+    return scan_cleared(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)grid), dim3(threads), arguments,
                                                     RAGGED_SHARED, stream));
 }

@@ -11,11 +11,17 @@
  *
  * Longer ones go first, so that all thread blocks end with work in small pieces. Samples lie in shared memory until
  * the results are there, and those of the next item come meanwhile if there is room. But where sums have 4 bytes,
- * samples of rows of up to 16 tiles are in registers from the first pass to the last (ragged_rows.cuh): on an H200 that
- * takes 6 % less time for rows of mean length 1,000, and for wider sums, with which it is more registers, longer.
+ * samples of rows of up to 16 tiles are in registers from the first pass to the last (ragged_rows.cuh), and the same
+ * launch makes the items before: while thread blocks wait for each other then, warps begin with some that they keep.
+ * For wider sums that is more registers: on an H200 rows of up to two tiles take less time in f64 with it, longer ones
+ * more.
  */
 #ifndef KERNELS_CUDA_RAGGED_CUH
 #define KERNELS_CUDA_RAGGED_CUH
+
+#include <utility>
+
+#include <cooperative_groups.h>
 
 #include "kernels/cuda/ragged_rows.cuh"
 
@@ -72,11 +78,8 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
             if (last_pass) {
                 ragged_write<Sum>(plan, item, tile, slots, leaf, together, x);
             } else if (stays) {
-                float values[ORDER_LEAF];
-#pragma unroll
-                for (int i = 0; i < ORDER_LEAF; i++)
-                    values[i] = Sum::as_f32(x[i]);
-                ragged_decode<Sum>(values, leaf.samples, x);
+                leaf_between_passes<Sum>(x, true);
+                leaf_absent<Sum>(leaf.samples, x);
                 held = tile;
             } else {
                 ragged_keep<Sum>(slots, x);
@@ -96,7 +99,7 @@ DEVICE void ragged_queue_fill(const struct ragged_plan &plan, struct ragged_queu
 {
     const unsigned share = (queue->made - min(queue->end, queue->made)) / (gridDim.x * RAGGED_WARPS * 2);
     const unsigned count = max(min(share, RAGGED_AHEAD), 1);
-    const unsigned taken = lane_index() == 0 ? atomicAdd(&plan.counts->taken[RAGGED_ALONE], count) : 0;
+    const unsigned taken = lane_index() == 0 ? atomicAdd(&plan.counts[RAGGED_ALONE].taken, count) : 0;
     queue->at = __shfl_sync(~0u, taken, 0);
     queue->end = queue->at + count;
 }
@@ -134,8 +137,8 @@ DEVICE void ragged_item_fetch(const struct ragged_plan &plan, const struct ragge
 /* Samples of the next item are on their way while one is scanned, if there is room. */
 template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan &plan, uint4 *room)
 {
-    const unsigned alone = plan.counts->made[RAGGED_ALONE];
-    struct ragged_queue queue = {0, 0, alone, alone + plan.counts->made[RAGGED_TILE]};
+    const unsigned alone = plan.counts[RAGGED_ALONE].made;
+    struct ragged_queue queue = {0, 0, alone, alone + plan.counts[RAGGED_TILE].made};
     struct ragged_item item = ragged_loaded(ragged_load(plan, &queue)), next = ragged_loaded(ragged_load(plan, &queue));
     int at = 0;
     ragged_item_fetch(plan, item, room, at);
@@ -173,9 +176,9 @@ template <class Sum> struct ragged_shared {
 
 DEVICE struct ragged_item ragged_take(const struct ragged_plan &plan, int kind)
 {
-    const unsigned index = atomicAdd(&plan.counts->taken[kind], 1);
+    const unsigned index = atomicAdd(&plan.counts[kind].taken, 1);
     struct ragged_item item = {};
-    if (index < plan.counts->made[kind])
+    if (index < plan.counts[kind].made)
         item = plan.items[kind][index];
     return item;
 }
@@ -265,11 +268,14 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
     const struct ragged_team team = {size, warp % size, warp / size};
     const bool taker = team.member == 0 && lane_index() == 0;
     struct ragged_item *items = shared->items[team.number];
-    if (plan.counts->made[kind] == 0)
+    if (plan.counts[kind].made == 0)
         return;
     if (taker)
         items[0] = ragged_take(plan, kind);
-    __syncthreads();
+    if (ragged_in_registers(sizeof(typename Sum::sum)))
+        ragged_meet(team);
+    else
+        __syncthreads();
     for (unsigned turn = 0, meetings = 0; items[turn % 2].samples > 0; turn++) {
         const struct ragged_item item = items[turn % 2];
         for (int i = 0; team.member + i * size < ragged_tiles(item.samples); i++)
@@ -303,26 +309,47 @@ DEVICE uint4 *warp_uniform(uint4 *shared)
     return (uint4 *)__cvta_shared_to_generic((unsigned)warp_uniform((int)__cvta_generic_to_shared(shared)));
 }
 
+/* The n-th class that a thread block works on. A third of them leave order blocks to the others, on which all warps
+ * wait together, until there is nothing else: so device memory has work meanwhile. */
+DEVICE int ragged_class_of(int n)
+{
+    const int first = blockIdx.x >= gridDim.x - gridDim.x / 3 ? RAGGED_EIGHT : RAGGED_LONG;
+    return first >= n ? first - n : first - n + RAGGED_LONG + 1;
+}
+
 template <class Sum, int Kind>
 __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
     ragged_kernel(const __grid_constant__ struct ragged_plan plan)
 {
-    extern __shared__ uint4 rooms[];
+    extern __shared__ __align__(128) uint4 rooms[];
     __shared__ ragged_shared<Sum> shared;
-    const bool in_registers = ragged_alone_max(sizeof(typename Sum::sum)) == STRETCH_SAMPLES;
     const int warp = warp_index();
     uint4 *room = rooms + warp * RAGGED_ROOM;
-    if (in_registers)
-        room = warp_uniform(room);
-#pragma unroll 1
-    for (int kind = RAGGED_LONG; kind > (in_registers ? RAGGED_EIGHT : RAGGED_ALONE); kind--)
-        ragged_teams<Sum, Kind>(plan, kind, warp, room, &shared);
-    if constexpr (in_registers) {
+    if constexpr (ragged_in_registers(sizeof(typename Sum::sum))) {
         __shared__ rows_shared<Sum> rows;
+        room = warp_uniform(room);
+        rows_begin(warp, &rows);
+        ragged_items_make(plan, rows.items[warp]);
+        const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+        auto made = grid.barrier_arrive();
 #pragma unroll 1
-        for (int kind = RAGGED_EIGHT; kind >= RAGGED_ALONE; kind--)
-            ragged_rows<Sum, Kind>(plan, kind, warp, room, &rows);
+        for (int n = -1; n <= RAGGED_LONG; n++) {
+            if (n == 0) {
+                grid.barrier_wait(std::move(made));
+                if (threadIdx.x <= RAGGED_EIGHT)
+                    rows.lists[threadIdx.x] = rows_list_of(plan, threadIdx.x);
+                __syncthreads();
+            }
+            const int kind = n < 0 ? RAGGED_ALONE : ragged_class_of(n);
+            if (kind > RAGGED_EIGHT)
+                ragged_teams<Sum, Kind>(plan, kind, warp, room, &shared);
+            else
+                ragged_rows<Sum, Kind>(plan, kind, n < 0, warp, room, &rows);
+        }
     } else {
+#pragma unroll 1
+        for (int kind = RAGGED_LONG; kind > RAGGED_ALONE; kind--)
+            ragged_teams<Sum, Kind>(plan, kind, warp, room, &shared);
         ragged_alone<Sum, Kind>(plan, room);
     }
 }

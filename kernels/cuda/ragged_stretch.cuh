@@ -1,17 +1,17 @@
 /*
- * A stretch of a ragged row: its part that a warp has, two tiles at most, in registers from the first pass to the last.
- * A row of more is shared out among a team of 2, 4 or 8 warps, which meet once in each pass.
+ * A stretch of ragged rows: what a warp has, two tiles at most, in registers from the first pass to the last. They are
+ * the tiles of one row, its part of a longer one that a team of 2, 4 or 8 warps shares, which meet once in each pass,
+ * or a row each: while one tile waits for what it has begun, there are the other's instructions.
  */
 #ifndef KERNELS_CUDA_RAGGED_STRETCH_CUH
 #define KERNELS_CUDA_RAGGED_STRETCH_CUH
 
 #include "kernels/cuda/few.cuh"
-#include "kernels/cuda/ragged_items.cuh"
+#include "kernels/cuda/ragged_tile.cuh"
 
-#define STRETCH_SAMPLES (STRETCH_TILES * ORDER_TILE)
-#define STRETCH_ROOM    (RAGGED_ROOM / 2)              /* slots of it, as the samples of another one come meanwhile */
-#define STRETCH_TOTALS  (STRETCH_TILES * RAGGED_WARPS) /* of the tiles of a row */
-static_assert(STRETCH_ROOM >= LINES_ROOM(STRETCH_TILES), "the room of a warp is for two stretches");
+#define STRETCH_ROOM   (RAGGED_ROOM / 2)              /* slots of it, as the samples of another one come meanwhile */
+#define STRETCH_TOTALS (STRETCH_TILES * RAGGED_WARPS) /* of the tiles of a row */
+static_assert(STRETCH_ROOM >= STRETCH_TILES * TILE_ROOM, "the room of a warp is for two stretches");
 
 /* Which warps of a thread block work on an item together, and which of them this is. */
 struct ragged_team {
@@ -32,19 +32,59 @@ DEVICE int stretch_samples(int samples, int member)
     return min(max(samples - member * STRETCH_SAMPLES, 0), STRETCH_SAMPLES);
 }
 
-/* Where they begin, in bytes. */
-DEVICE uint64_t stretch_at(uint64_t row_first, struct ragged_team team)
+/* Up to two tiles that a warp has at once: one after the other in a row, or, if they are apart, a row each. */
+struct stretch {
+    uint64_t at[STRETCH_TILES];
+    int samples[STRETCH_TILES];
+    bool apart;
+};
+
+/* Tiles lie TILE_ROOM slots apart in shared memory, each as in device memory from the start of a line on. */
+
+/* As settled, of an address in shared memory. */
+DEVICE uint4 *settled_slot(const uint4 *slot)
 {
-    return (row_first + team.member * STRETCH_SAMPLES) * sizeof(float);
+    unsigned address = (unsigned)__cvta_generic_to_shared(slot);
+    asm volatile("" : "+r"(address));
+    return (uint4 *)__cvta_shared_to_generic(address);
 }
 
-/* Starts to fetch them. */
-DEVICE void stretch_fetch(uint4 *slots, const char *source, int samples)
+/* The slot that a lane moves, in the line that a tile begins in and in every fourth one after it. */
+DEVICE char *stretch_slot(const char *tile)
 {
-    if (samples > ORDER_TILE)
-        fetch_lines<2>(slots, source, samples);
-    else if (samples > 0)
-        fetch_lines<1>(slots, source, samples);
+    return settled((char *)((uintptr_t)tile & -(uintptr_t)(LINE_SLOTS * SLOT_BYTES)) + lane_index() * SLOT_BYTES);
+}
+
+/* Starts to fetch a tile to where `to` is this lane's slot, and with it what comes after it in its last slot. */
+DEVICE void stretch_fetch_tile(uint4 *to, const char *source, int samples)
+{
+    const int lane = lane_index(), first = slots_in_line(source);
+    const int end = samples > 0 ? (4u * first + shift_of<float>(source) + samples + 3) / 4 : 0;
+    const char *from = stretch_slot(source);
+#pragma unroll
+    for (int k = 0; k <= TILE_SLOTS; k += WARP)
+        if ((k > 0 || lane >= first) && k + lane < end)
+            __pipeline_memcpy_async(to + k, from + k * SLOT_BYTES, SLOT_BYTES);
+}
+
+/* But no slot is read that all of memory may end in. */
+DEVICE void stretch_fetch(const struct ragged_plan &plan, const struct stretch &stretch, uint4 *slots)
+{
+    static_assert(STRETCH_TILES == 2, "one of them is the last");
+    const int last = stretch.samples[1] > 0;
+    const uint64_t end =
+        (last ? stretch.at[1] : stretch.at[0]) + (last ? stretch.samples[1] : stretch.samples[0]) * sizeof(float);
+    if (end <= plan.whole_bytes || stretch.samples[0] == 0) {
+        uint4 *to = settled_slot(slots + slot_place<float>(lane_index()));
+#pragma unroll
+        for (int t = 0; t < STRETCH_TILES; t++)
+            stretch_fetch_tile(to + t * TILE_ROOM, plan.input + stretch.at[t], stretch.samples[t]);
+    } else {
+#pragma unroll 1
+        for (int t = 0; t <= last; t++)
+            fetch_lines<1>(slots + t * TILE_ROOM, plan.input + (t == 0 ? stretch.at[0] : stretch.at[1]),
+                           t == 0 ? stretch.samples[0] : stretch.samples[1]);
+    }
 }
 
 /* As leaf_fill, in fewer instructions where the end of a row has to be filled in nearly all rows. */
@@ -58,81 +98,74 @@ template <class Sum> DEVICE void stretch_fill(typename Sum::sample x[ORDER_LEAF]
             x[i] = Sum::absent();
 }
 
-/* Totals of all leaves in a pass, to inclusive prefixes in their tiles: in place of samples that are not there come
- * absent ones. */
-template <class Sum, int Tiles, bool Backward>
-DEVICE void stretch_sums(struct few_leaf<typename Sum::sample> leaves[Tiles], int samples,
-                         typename Sum::sum sums[Tiles])
+/* Totals of all leaves in a pass, to inclusive prefixes in their tiles. Backward, absent samples come in place of those
+ * that are not there; forward, nobody listens to them. */
+template <class Sum, bool Backward>
+DEVICE void stretch_sums(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
+                         typename Sum::sum sums[STRETCH_TILES])
 {
-    const int rest = samples - (Tiles - 1) * ORDER_TILE;
-    if (Sum::has_identity && Backward && rest < ORDER_TILE) /* forward, nobody listens to what comes after the row */
-        stretch_fill<Sum>(leaves[Tiles - 1].x, rest);
-    const struct leaf_end end = leaf_end_of<Sum, Backward>(rest);
+    static_assert(Sum::has_identity, "all leaves are full then");
+    if (Backward)
 #pragma unroll
-    for (int t = 0; t < Tiles; t++)
-        sums[t] = t == Tiles - 1 && end.partial ? leaf_total<Sum, Backward, Backward>(leaves[t].x, end.last)
-                                                : leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
-    few_scan<Sum, Tiles, Backward>(sums, group_last<Sum>(ragged_leaves(rest)));
+        for (int t = 0; t < STRETCH_TILES; t++)
+            if (stretch.samples[t] < ORDER_TILE)
+                stretch_fill<Sum>(leaves[t].x, stretch.samples[t]);
+#pragma unroll
+    for (int t = 0; t < STRETCH_TILES; t++)
+        sums[t] = leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
+    few_scan<Sum, STRETCH_TILES, Backward>(sums, WARP - 1);
 }
 
 /* Tells the totals of this warp's tiles. `totals` are those of the row. */
 template <class Sum, bool Backward>
-DEVICE void stretch_tell(const typename Sum::sum sums[STRETCH_TILES], int samples, struct ragged_team team,
-                         typename Sum::sum *totals)
+DEVICE void stretch_tell(const typename Sum::sum sums[STRETCH_TILES], const struct stretch &stretch,
+                         struct ragged_team team, typename Sum::sum *totals)
 {
 #pragma unroll
-    for (int t = 0; t < STRETCH_TILES; t++) {
-        const int rest = samples - t * ORDER_TILE;
-        if (rest > 0 && lane_index() == (Backward ? 0 : min(ragged_leaves(rest), WARP) - 1))
+    for (int t = 0; t < STRETCH_TILES; t++)
+        if (stretch.samples[t] > 0 && lane_index() == (Backward ? 0 : ragged_leaves(stretch.samples[t]) - 1))
             totals[team.member * STRETCH_TILES + t] = sums[t];
-    }
 }
 
 /* Replaces samples by their values. `outer` are the carries into the tiles. */
-template <class Sum, int Tiles, bool Backward, int Kind>
-DEVICE void stretch_values(struct few_leaf<typename Sum::sample> leaves[Tiles], int samples,
-                           const typename Sum::sum sums[Tiles], const carry<Sum> outer[Tiles])
+template <class Sum, bool Backward, int Kind>
+DEVICE void stretch_values(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
+                           const typename Sum::sum sums[STRETCH_TILES], const carry<Sum> outer[STRETCH_TILES])
 {
-    const int rest = samples - (Tiles - 1) * ORDER_TILE, last = group_last<Sum>(ragged_leaves(rest));
-    const struct leaf_end end = leaf_end_of<Sum, Backward>(rest);
 #pragma unroll
-    for (int t = 0; t < Tiles; t++) {
-        carry<Sum> leaf = group_before<Sum, Backward>(sums[t], t < Tiles - 1 ? WARP - 1 : last);
-        if (outer[t].present)
-            leaf = carry_join<Sum>(outer[t], leaf);
-        if (t == Tiles - 1 && end.partial)
-            leaf_values<Sum, Backward, Kind, Backward>(leaves[t].x, leaf, end.last, Kind);
-        else
-            leaf_values<Sum, Backward, Kind, false>(leaves[t].x, leaf, ORDER_LEAF - 1, Kind);
-        if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && !outer[t].present)
-            leaf_zero_first<Sum, Backward>(leaves[t].x, rest + t * ORDER_TILE, t, Sum::value(Sum::zero()));
+    for (int t = 0; t < STRETCH_TILES; t++) {
+        carry<Sum> leaf = group_before<Sum, Backward>(sums[t], WARP - 1);
+        leaf = carry_join<Sum>(outer[t], leaf);
+        leaf_values<Sum, Backward, Kind, false>(leaves[t].x, leaf, ORDER_LEAF - 1, Kind);
+        if (Kind == SCAND_KIND_EXCLUSIVE && !outer[t].present)
+            leaf_zero_at<Sum>(leaves[t].x, (Backward ? stretch.samples[t] - 1 : 0) - lane_index() * ORDER_LEAF);
     }
 }
 
 /* The carries into the tiles of a row that this warp has alone. */
 template <class Sum, bool Backward>
-DEVICE void stretch_carries_alone(const typename Sum::sum sums[STRETCH_TILES], int row_samples,
+DEVICE void stretch_carries_alone(const typename Sum::sum sums[STRETCH_TILES], const struct stretch &stretch,
                                   carry<Sum> carries[STRETCH_TILES])
 {
     static_assert(STRETCH_TILES == 2, "no more than the other one is met before a tile");
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++)
         carries[t] = {Sum::identity(), false};
-    if (row_samples > ORDER_TILE)
+    if (!stretch.apart && stretch.samples[1] > 0)
         carries[!Backward] = {lane_value(sums[Backward], Backward ? 0 : WARP - 1), true};
 }
 
 /* Into this warp's tiles of a row that it shares with its team. All members meet here, whether they have tiles or not.
  */
 template <class Sum, bool Backward>
-DEVICE void stretch_carries(const typename Sum::sum sums[STRETCH_TILES], int row_samples, struct ragged_team team,
-                            typename Sum::sum *totals, carry<Sum> carries[STRETCH_TILES])
+DEVICE void stretch_carries(const typename Sum::sum sums[STRETCH_TILES], const struct stretch &stretch, int row_samples,
+                            struct ragged_team team, typename Sum::sum *totals, carry<Sum> carries[STRETCH_TILES])
 {
-    stretch_tell<Sum, Backward>(sums, stretch_samples(row_samples, team.member), team, totals);
+    stretch_tell<Sum, Backward>(sums, stretch, team, totals);
     ragged_meet(team);
-    const int tiles = ragged_tiles(row_samples), last = group_last<Sum>(tiles);
+    const int tiles = ragged_tiles(row_samples);
     typename Sum::sum sum = lane_index() < tiles ? totals[lane_index()] : Sum::identity();
-    sum = group_before<Sum, Backward>(group_scan<Sum, Backward>(sum, last), last).sum;
+    sum = group_before<Sum, Backward>(group_scan<Sum, Backward>(sum, WARP - 1), WARP - 1).sum;
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++) {
         const int tile = team.member * STRETCH_TILES + t;
@@ -140,29 +173,23 @@ DEVICE void stretch_carries(const typename Sum::sum sums[STRETCH_TILES], int row
     }
 }
 
-/* One pass over the tiles that this warp has of a row: two, one or, where a row has fewer than the team, none. */
+/* One pass over the tiles that this warp has. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void stretch_pass(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], int row_samples,
-                         struct ragged_team team, typename Sum::sum *totals)
+DEVICE void stretch_pass(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
+                         int row_samples, struct ragged_team team, typename Sum::sum *totals)
 {
-    const int samples = stretch_samples(row_samples, team.member);
     typename Sum::sum sums[STRETCH_TILES];
     carry<Sum> carries[STRETCH_TILES];
-    if (samples > ORDER_TILE)
-        stretch_sums<Sum, 2, Backward>(leaves, samples, sums);
-    else if (samples > 0)
-        stretch_sums<Sum, 1, Backward>(leaves, samples, sums);
+    stretch_sums<Sum, Backward>(leaves, stretch, sums);
     if (team.size > 1)
-        stretch_carries<Sum, Backward>(sums, row_samples, team, totals, carries);
+        stretch_carries<Sum, Backward>(sums, stretch, row_samples, team, totals, carries);
     else
-        stretch_carries_alone<Sum, Backward>(sums, row_samples, carries);
-    if (samples > ORDER_TILE)
-        stretch_values<Sum, 2, Backward, Kind>(leaves, samples, sums, carries);
-    else if (samples > 0)
-        stretch_values<Sum, 1, Backward, Kind>(leaves, samples, sums, carries);
+        stretch_carries_alone<Sum, Backward>(sums, stretch, carries);
+    stretch_values<Sum, Backward, Kind>(leaves, stretch, sums, carries);
 }
 
-/* As leaf_read_at, but rows begin anywhere, so without branches. */
+/* A leaf that begins `shift` samples after the start of slot `first`: as leaf_read_at, but rows begin anywhere, so
+ * without branches. */
 DEVICE void stretch_leaf_read(const uint4 *slots, int first, int shift, float x[ORDER_LEAF])
 {
     float from[ORDER_LEAF + 4], half[ORDER_LEAF + 1];
@@ -178,13 +205,16 @@ DEVICE void stretch_leaf_read(const uint4 *slots, int first, int shift, float x[
 }
 
 /* Reads this lane's leaves. Their place is free then. */
-template <class Sum, int Tiles>
-DEVICE void stretch_read(const uint4 *slots, const char *source, struct few_leaf<typename Sum::sample> leaves[Tiles])
+template <class Sum>
+DEVICE void stretch_read(const struct stretch &stretch, const char *input, const uint4 *slots,
+                         struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES])
 {
+    slots = settled_slot(slots);
 #pragma unroll
-    for (int t = 0; t < Tiles; t++) {
+    for (int t = 0; t < STRETCH_TILES; t++) {
+        const char *source = input + stretch.at[t];
         float samples[ORDER_LEAF];
-        stretch_leaf_read(slots + t * TILE_SLOTS, slots_in_line(source) + ORDER_LEAF / 4 * lane_index(),
+        stretch_leaf_read(slots + t * TILE_ROOM, slots_in_line(source) + ORDER_LEAF / 4 * lane_index(),
                           shift_of<float>(source), samples);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -193,15 +223,74 @@ DEVICE void stretch_read(const uint4 *slots, const char *source, struct few_leaf
     __syncwarp();
 }
 
-template <class Sum, int Tiles>
-DEVICE void stretch_write(uint4 *slots, char *target, int samples,
-                          const struct few_leaf<typename Sum::sample> leaves[Tiles])
+/* The way back: moves results up to where they lie in slots, into the next lane's leaf at the end. */
+DEVICE void stretch_leaf_write(uint4 *slots, const char *target, float x[ORDER_LEAF])
 {
-    struct few_leaf<float> results[Tiles];
+    const int lane = lane_index(), shift = shift_of<float>(target), first = slots_in_line(target);
+    float before[3], *beyond = (float *)(slots + slot_place<float>(first + TILE_SLOTS)) + shift - 3;
 #pragma unroll
-    for (int t = 0; t < Tiles; t++)
-        leaf_results<Sum, float>(leaves[t].x, results[t].x);
-    few_write<Tiles>(slots, target, samples, results);
+    for (int i = 0; i < 3; i++) {
+        const float last = x[ORDER_LEAF - 3 + i];
+        if (lane == WARP - 1 && shift >= 3 - i)
+            beyond[i] = last;
+        before[i] = __shfl_up_sync(~0u, last, 1);
+    }
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i >= 0; i--)
+        x[i] = shift & 2 ? (i < 2 ? before[i + 1] : x[i - 2]) : x[i];
+    before[2] = shift & 2 ? before[0] : before[2];
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i >= 0; i--)
+        x[i] = shift & 1 ? (i < 1 ? before[2] : x[i - 1]) : x[i];
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+        slot_put(&slots[slot_place<float>(first + ORDER_LEAF / 4 * lane + j)], &x[4 * j]);
+}
+
+/* Writes a tile's slots but for those that it shares with others. `from`: this lane's. */
+DEVICE void stretch_drain_tile(const uint4 *from, char *target, int samples)
+{
+    const int lane = lane_index(), first = slots_in_line(target), shift = shift_of<float>(target);
+    const int begin = first + (shift > 0), end = (unsigned)(4 * first + shift + samples) / 4;
+    char *to = stretch_slot(target);
+    __builtin_assume(__isGlobal(to));
+#pragma unroll
+    for (int k = 0; k <= TILE_SLOTS; k += WARP)
+        if ((k > 0 || lane >= begin) && k + lane < end)
+            *(uint4 *)(to + k * SLOT_BYTES) = from[k];
+}
+
+/* Writes those, sample by sample: 4 lanes for either end of a tile. */
+DEVICE void stretch_edges(const struct stretch &stretch, char *output, const uint4 *slots)
+{
+    static_assert(STRETCH_TILES == 2, "8 lanes for each");
+    const unsigned lane = lane_index(), tile = lane / 8;
+    char *target = output + (tile == 0 ? stretch.at[0] : stretch.at[1]);
+    const unsigned shift = shift_of<float>(target), end = shift + (tile == 0 ? stretch.samples[0] : stretch.samples[1]);
+    const unsigned k = (lane & 4 ? end & ~3u : 0) + lane % 4;
+    if (tile < STRETCH_TILES && k >= shift && k < end && (lane & 4 ? k >= 4 || shift == 0 : shift > 0))
+        *(float *)(target + ((int)k - (int)shift) * 4) =
+            *staged_sample<float>(slots + tile * TILE_ROOM, 4 * slots_in_line(target) + k);
+}
+
+template <class Sum>
+DEVICE void stretch_write(const struct stretch &stretch, char *output, uint4 *slots,
+                          const struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES])
+{
+    slots = settled_slot(slots);
+#pragma unroll
+    for (int t = 0; t < STRETCH_TILES; t++) {
+        float results[ORDER_LEAF];
+        leaf_results<Sum, float>(leaves[t].x, results);
+        stretch_leaf_write(slots + t * TILE_ROOM, output + stretch.at[t], results);
+    }
+    __syncwarp();
+    const uint4 *from = settled_slot(slots + slot_place<float>(lane_index()));
+#pragma unroll
+    for (int t = 0; t < STRETCH_TILES; t++)
+        stretch_drain_tile(from + t * TILE_ROOM, output + stretch.at[t], stretch.samples[t]);
+    stretch_edges(stretch, output, slots);
+    __syncwarp();
 }
 
 /*
@@ -210,32 +299,25 @@ DEVICE void stretch_write(uint4 *slots, char *target, int samples,
  * down, or else there would be two copies of the loop's body, one of them for the first pass.
  */
 template <class Sum, int Kind>
-DEVICE void stretch_scan(const struct ragged_plan &plan, uint64_t row_first, int row_samples, struct ragged_team team,
-                         uint4 *slots, typename Sum::sum (*totals)[STRETCH_TOTALS], unsigned meetings)
+DEVICE void stretch_scan(const struct ragged_plan &plan, const struct stretch &stretch, int row_samples,
+                         struct ragged_team team, uint4 *slots, typename Sum::sum (*totals)[STRETCH_TOTALS],
+                         unsigned meetings)
 {
-    const uint64_t at = stretch_at(row_first, team);
-    const int samples = stretch_samples(row_samples, team.member);
     struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES];
-    if (samples > ORDER_TILE)
-        stretch_read<Sum, 2>(slots, plan.input + at, leaves);
-    else if (samples > 0)
-        stretch_read<Sum, 1>(slots, plan.input + at, leaves);
+    stretch_read<Sum>(stretch, plan.input, slots, leaves);
 #pragma unroll 1
     for (int left = plan.pass_count;; left--, meetings++) {
         if (plan.backward[plan.pass_count - left])
-            stretch_pass<Sum, true, Kind>(leaves, row_samples, team, totals[meetings % 2]);
+            stretch_pass<Sum, true, Kind>(leaves, stretch, row_samples, team, totals[meetings % 2]);
         else
-            stretch_pass<Sum, false, Kind>(leaves, row_samples, team, totals[meetings % 2]);
+            stretch_pass<Sum, false, Kind>(leaves, stretch, row_samples, team, totals[meetings % 2]);
         if (left == 1)
             break;
 #pragma unroll
         for (int t = 0; t < STRETCH_TILES; t++)
             leaf_between_passes<Sum>(leaves[t].x, true);
     }
-    if (samples > ORDER_TILE)
-        stretch_write<Sum, 2>(slots, plan.output + at, samples, leaves);
-    else if (samples > 0)
-        stretch_write<Sum, 1>(slots, plan.output + at, samples, leaves);
+    stretch_write<Sum>(stretch, plan.output, slots, leaves);
 }
 
 #endif

@@ -47,7 +47,7 @@ DEVICE struct ragged_leaf ragged_leaf_among(const struct ragged_plan &plan, cons
 /* Samples that are not there become absent. Moves the samples. */
 template <class Sum> DEVICE void ragged_decode(float samples[ORDER_LEAF], int there, typename Sum::sample x[ORDER_LEAF])
 {
-    if (Sum::has_identity && there < ORDER_LEAF) {
+    if (there < ORDER_LEAF) {
         const unsigned missing = ~0u << there;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -62,11 +62,10 @@ template <class Sum> DEVICE void ragged_decode(float samples[ORDER_LEAF], int th
 /* The same of samples that a pass has left. */
 template <class Sum> DEVICE void leaf_absent(int there, typename Sum::sample x[ORDER_LEAF])
 {
-    if (Sum::has_identity)
 #pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            if (i >= there)
-                x[i] = Sum::absent();
+    for (int i = 0; i < ORDER_LEAF; i++)
+        if (i >= there)
+            x[i] = Sum::absent();
 }
 
 template <bool Backward> DEVICE int ragged_position(const struct ragged_leaf &leaf)
@@ -80,14 +79,42 @@ template <class Sum, bool Backward> DEVICE bool ragged_partial(const struct ragg
     return !Sum::has_identity && Backward && __any_sync(~0u, leaf.samples % ORDER_LEAF != 0);
 }
 
+/* As ragged_prefix, if that is exact: the same for all lanes. */
+template <bool Backward>
+DEVICE bool ragged_prefix_exact(const float x[ORDER_LEAF], const struct ragged_leaf &leaf, struct f2 *prefix)
+{
+    struct exact_range range = {~0u, 0.0f};
+    const double total = exact_total(x, &range);
+    const float limit = exact_limit(range.least);
+    *prefix = exact_f2(short_scan<sum_f64, Backward>(total, ragged_position<Backward>(leaf), WARP));
+    return __all_sync(~0u, range.most * EXACT_MARGIN <= limit && fabsf(prefix->high) <= limit &&
+                               !(Backward && leaf.samples == 1));
+}
+
 /* The inclusive prefix of this lane's leaf among those of its row in the tile. */
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum ragged_prefix(const typename Sum::sample x[ORDER_LEAF], const struct ragged_leaf &leaf)
 {
+    if constexpr (sum_is_exact<Sum>) {
+        typename Sum::sum prefix;
+        if (ragged_prefix_exact<Backward>(x, leaf, &prefix))
+            return prefix;
+    }
     typename Sum::sum total = ragged_partial<Sum, Backward>(leaf)
                                   ? leaf_total<Sum, Backward, Backward>(x, leaf.samples - 1)
                                   : leaf_total<Sum, Backward, false>(x, ORDER_LEAF - 1);
     return short_scan<Sum, Backward>(total, ragged_position<Backward>(leaf), WARP);
+}
+
+/* What an exclusive pass leaves of the sample that it meets first, if this leaf has it. A loop over indexes would have
+ * the samples in memory. */
+template <class Sum> DEVICE void leaf_zero_at(typename Sum::sample x[ORDER_LEAF], unsigned index)
+{
+    const unsigned zero = index < ORDER_LEAF ? 1u << index : 0;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        if (zero >> i & 1)
+            x[i] = Sum::value(Sum::zero());
 }
 
 /* Replaces the samples by their values. `outer` is the carry into the tile, unless the row begins there. */
@@ -105,11 +132,8 @@ DEVICE void ragged_values(typename Sum::sample x[ORDER_LEAF], const struct ragge
         leaf_values<Sum, Backward, Kind, Backward>(x, carry, leaf.samples - 1, Kind);
     else
         leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1, Kind);
-    if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && begins && position == 0)
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            if (i == (Backward ? leaf.samples - 1 : 0))
-                x[i] = Sum::value(Sum::zero());
+    if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && begins)
+        leaf_zero_at<Sum>(x, position > 0 ? ORDER_LEAF : Backward ? leaf.samples - 1 : 0);
 }
 
 /* Rows in shared memory. Between passes values lie, in f32, where the samples were. */
