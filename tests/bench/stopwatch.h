@@ -12,7 +12,7 @@ struct stopwatch {
 int stopwatch_init(struct stopwatch *stopwatch);
 void stopwatch_finish(struct stopwatch *stopwatch);
 
-/* The median of 31 runs of what `start` queues, after 3 that do not count. */
+/* The median of 31 runs of what `start` queues, after 30 ms of them that do not count. */
 int stopwatch_median(struct stopwatch *stopwatch, int (*start)(void *argument, cudaStream_t stream), void *argument,
                      double *milliseconds);
 
