@@ -9,29 +9,9 @@
 static const struct map_type *const result_types[METHOD_COUNT] = {METHODS(X)};
 #undef X
 
-/* What the daemon writes is shown on terminals and put into logs: one line of ASCII, whatever it was. */
-static void texts_clean(const struct map_type *type, void *map)
-{
-    for (const struct field *field = type->fields; field < type->fields + type->field_count; field++) {
-        char *member = (char *)map + field->offset;
-        const struct map_type *inner = field->of;
-        uint32_t count = field->kind == FIELD_MAP ? 1 : 0;
-        if (field->kind == FIELD_MAPS)
-            memcpy(&count, (char *)map + field->count_offset, sizeof count);
-        for (uint32_t i = 0; i < count; i++)
-            texts_clean(inner, member + i * inner->size_bytes);
-        for (; (field->kind == FIELD_TEXT || field->kind == FIELD_PROSE) && *member; member++)
-            if (*member < ' ' || *member > '~')
-                *member = '?';
-    }
-}
-
 int response_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
 {
-    if (message_read(message, type, out, error))
-        return -EBADMSG;
-    texts_clean(type, out);
-    return 0;
+    return message_read(message, type, out, error) ? -EBADMSG : 0;
 }
 
 void failure_take(const struct msg_failure *failure, struct error *out)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 /* What a message holds until it is closed. */
 struct content {
     msgpack_unpacked unpacked;
@@ -288,6 +290,7 @@ static int read_text(const struct reader *reader, const msgpack_object *object, 
         return reader_fail(reader, "contains a zero byte");
     memcpy(out, object->via.str.ptr, size);
     out[size] = '\0';
+    text_clean(out); /* whoever it is from, it ends on terminals and in logs */
     return 0;
 }
 

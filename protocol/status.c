@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 int error_set(struct error *error, int code, const char *format, ...)
 {
     if (error) {
@@ -13,6 +15,7 @@ int error_set(struct error *error, int code, const char *format, ...)
         error->retry_ms = 0;
         vsnprintf(error->message, sizeof error->message, format, arguments);
         va_end(arguments);
+        text_clean(error->message); /* it may quote what a client sent */
     }
     return code;
 }

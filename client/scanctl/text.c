@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/text.h"
+
 const char *grouped(uint64_t number, char *out)
 {
     char digits[GROUPED_BYTES];
@@ -68,40 +70,17 @@ bool parse_unsigned(const char *text, uint64_t *out)
     return true;
 }
 
-/* The length of the UTF-8 character at `text`, or 0 where there is none: RFC 3629, by the second byte's range. */
-static size_t utf8_length(const unsigned char *text)
-{
-    unsigned char first = text[0], low = 0x80, high = 0xbf;
-    size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-    if (length < 2)
-        return length;
-    if (first == 0xe0)
-        low = 0xa0; /* shorter forms exist */
-    if (first == 0xed)
-        high = 0x9f; /* surrogates */
-    if (first == 0xf0)
-        low = 0x90;
-    if (first == 0xf4)
-        high = 0x8f; /* past U+10FFFF */
-    if (text[1] < low || text[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
 static void json_string(FILE *file, const char *text)
 {
     fputc('"', file);
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+    for (const char *at = text; *at;) {
         size_t length = utf8_length(at);
         if (!length)
             fputs("\\ufffd", file);
         else if (*at == '"' || *at == '\\')
             fprintf(file, "\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f)
-            fprintf(file, "\\u%04x", *at);
+        else if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            fprintf(file, "\\u%04x", (unsigned)*at);
         else
             fwrite(at, 1, length, file);
         at += length ? length : 1;

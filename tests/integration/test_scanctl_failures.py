@@ -94,6 +94,11 @@ class Failures(ScanctlTest):
         ):
             self.fail_with(65, re.escape(message), "scan", self.write("x.npy", header + bytes(80)), "-o", self.out)
 
+    def test_text_of_files_is_clean(self):
+        """What a file says of itself reaches no terminal as it is."""
+        odd = self.write("odd.npy", npy_header((10,), "\x1b[2J\x07") + bytes(80))
+        self.fail_with(65, re.escape("dtype '?[2J?'"), "scan", odd, "-o", self.out)
+
     def test_su_refused(self):
         rows = [[1.0] * 100] * 5
         cut = self.write("cut.su", su_file(rows, True)[:-1])

@@ -24,7 +24,7 @@
  *
  * Every function that can fail returns an enum scand_status, SCAND_OK being 0, and leaves its outputs untouched on
  * failure; scand_message() then says what was wrong, with which value, what is allowed and what to do next. What the
- * daemon has written into a message or a name is shown as ASCII without control characters.
+ * daemon has written into a message or a name comes as UTF-8 without control characters.
  *
  * A connection, with its buffers and jobs, is used by one thread at a time; different connections may be used by
  * different threads at once. A child made by fork() leaves its parent's connections alone and makes its own. The

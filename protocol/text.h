@@ -1,0 +1,16 @@
+/*
+ * Text that came from outside (a socket, a file, a command line) and is shown to somebody: on a terminal, in a log, in
+ * another program's list.
+ */
+#ifndef PROTOCOL_TEXT_H
+#define PROTOCOL_TEXT_H
+
+#include <stddef.h>
+
+/* Bytes of the UTF-8 character at NUL-ended `text`, as RFC 3629 has it; 0 where there is none. */
+size_t utf8_length(const char *text);
+
+/* Puts a '?' in place of each byte of control characters, which a terminal would obey, and of what is not UTF-8. */
+void text_clean(char *text);
+
+#endif
