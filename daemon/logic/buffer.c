@@ -116,6 +116,43 @@ uint64_t buffer_cost_bytes(const struct buffer *buffer)
     }
 }
 
+/* A list of the files of what the pool gave; an import has one since it was prepared. */
+static int know_files(struct buffer *buffer)
+{
+    struct error error;
+    const struct pool_run *run = &buffer->run;
+    if (buffer->source != BUFFER_POOL || buffer->files.files)
+        return 0;
+    struct file *list = calloc(run->count, sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    for (size_t i = 0; i < run->count; i++) {
+        list[i] = run->class->segments[run->first + i].file;
+        list[i].index = i;
+    }
+    return files_take(&buffer->files, list, run->count, run->class->segment_bytes, &error);
+}
+
+int buffer_note_aliases(struct buffer *buffer, struct buffer *others)
+{
+    for (struct buffer *other = others; other; other = other->next) {
+        if (buffer->source != BUFFER_IMPORT && other->source != BUFFER_IMPORT)
+            continue; /* no memory of the pool is in two buffers */
+        if (know_files(buffer) || know_files(other))
+            return -ENOMEM;
+        if (files_share(&buffer->files, &other->files))
+            buffer->aliased = other->aliased = true;
+    }
+    return 0;
+}
+
+bool buffers_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
+{
+    if (a == b)
+        return x->begin < y->end && y->begin < x->end;
+    return a->aliased && b->aliased && files_meet(&a->files, x, &b->files, y);
+}
+
 bool buffer_prepares_fast(const struct buffer *buffer)
 {
     return buffer->source == BUFFER_POOL && !pool_needs_renewal(&buffer->run, buffer->user->uid);
@@ -205,6 +242,8 @@ static int prepare_import(struct buffer *buffer, const struct device_set *device
     int r = 0;
     for (size_t i = 0; i < buffer->fd_count && !r; i++)
         r = memory_accept(buffer->fds[i], segment_share(buffer, i), error);
+    if (!r)
+        r = files_init(&buffer->files, buffer->fds, buffer->fd_count, buffer->segment_bytes, error);
     if (!r) {
         r = memory_map(buffer->fds, buffer->fd_count, buffer->segment_bytes, buffer->span.size_bytes,
                        &buffer->span.base);
@@ -336,6 +375,7 @@ void buffer_destroy(struct buffer *buffer)
 {
     if (buffer->source == BUFFER_POOL)
         pool_give_back(&buffer->run);
+    files_finish(&buffer->files);
     user_unhold(buffer->user);
     free(buffer);
 }

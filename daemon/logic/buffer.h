@@ -8,6 +8,7 @@
 #ifndef DAEMON_BUFFER_H
 #define DAEMON_BUFFER_H
 
+#include "alias.h"
 #include "pieces.h"
 #include "pool.h"
 #include "protocol/status.h"
@@ -32,6 +33,8 @@ struct buffer {
     uint64_t pinned_bytes;  /* that its user's quota of pinned memory has for it; 0: it is staged */
     struct pieces pieces;   /* of the mapping, once it is prepared, unless its quota was too small */
     unsigned pinners;       /* helpers that pin them, each with a hold */
+    struct files files;     /* of host memory, where its client may have the same memory as another buffer */
+    bool aliased;           /* another buffer of its client's is the same memory, in part, or has been */
 
     enum scand_sharing sharing;   /* of BUFFER_SHARED */
     struct shared_memory *shared; /* of both, once it is prepared */
@@ -54,6 +57,11 @@ int buffer_create_foreign(const struct shared_ticket *ticket, uint64_t offset, u
 
 /* What it takes of its user's quota: of the pool whole segments, of memory of other processes nothing. */
 uint64_t buffer_cost_bytes(const struct buffer *buffer);
+
+/* Marks the buffers of a list that are, in part, the memory of a new, prepared one, and this one. 0 or -ENOMEM. */
+int buffer_note_aliases(struct buffer *buffer, struct buffer *others);
+/* True when bytes x of a and y of b are the same memory, in part. Both are prepared, of one client. */
+bool buffers_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y);
 
 /* True when buffer_prepare, or buffer_dismantle, has nothing slow to do. */
 bool buffer_prepares_fast(const struct buffer *buffer);

@@ -119,8 +119,11 @@ static int reply_created(struct client *client, uint32_t msgid, const struct buf
 /* Gives the client its buffer, unless it cannot be told. */
 static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *buffer, struct error *error)
 {
+    int r = buffer_note_aliases(buffer, client->buffers);
+    if (r)
+        return error_set(error, r, "buffer.create: out of memory for another buffer; try again later");
     buffer->id = client->last_buffer_id + 1;
-    int r = reply_created(client, msgid, buffer);
+    r = reply_created(client, msgid, buffer);
     if (r) {
         error_set(error, -EAGAIN, "buffer.create: its descriptors cannot be sent now: %s; try again in %d ms",
                   strerror(-r), RETRY_MS);

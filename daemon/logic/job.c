@@ -33,12 +33,24 @@ static const int ranks[] = {
 #undef X
 };
 
+static bool extents_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
+{
+    return a && b && buffers_meet(a, x, b, y);
+}
+
 static int check_places(const struct msg_job_submit_params *params, const struct job *job, struct error *error)
 {
-    bool apart = params->input.buffer != params->output.buffer || job->input_extent.end <= job->output_extent.begin ||
-                 job->output_extent.end <= job->input_extent.begin;
-    if (apart || (job->rows.rule.operation == SCAND_OPERATION_SCAN && layout_same(&params->input, &params->output)))
+    if (!extents_meet(job->input, &job->input_extent, job->output, &job->output_extent) ||
+        (job->rows.rule.operation == SCAND_OPERATION_SCAN && layout_same(&params->input, &params->output)))
         return 0;
+    if (job->input != job->output)
+        return error_set(error, -EINVAL,
+                         "job.submit: \"input\" (bytes %" PRIu64 " to %" PRIu64 " of buffer %" PRIu64
+                         ") and \"output\" (bytes %" PRIu64 " to %" PRIu64 " of buffer %" PRIu64
+                         ") overlap: both buffers are the same memory; to scan in place name one buffer in both, or "
+                         "keep them apart",
+                         job->input_extent.begin, job->input_extent.end, params->input.buffer, job->output_extent.begin,
+                         job->output_extent.end, params->output.buffer);
     if (job->rows.rule.operation == SCAND_OPERATION_REDUCE)
         return error_set(error, -EINVAL,
                          "job.submit: \"input\" (bytes %" PRIu64 " to %" PRIu64 ") and \"output\" (bytes %" PRIu64
@@ -52,11 +64,6 @@ static int check_places(const struct msg_job_submit_params *params, const struct
                      " overlap; make them the same elements, of dtypes of one size, or keep them apart",
                      job->input_extent.begin, job->input_extent.end, job->output_extent.begin, job->output_extent.end,
                      params->input.buffer);
-}
-
-static bool extents_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
-{
-    return a == b && x->begin < y->end && y->begin < x->end;
 }
 
 /* Where coefficients lie is checked after input and output are known to be apart, or one. */
@@ -128,6 +135,9 @@ static int take_steps(struct job *job, const struct msg_job_submit_params *param
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
              struct buffer *coefficients, uint64_t chunk_bytes, struct error *error)
 {
+    job->input = input;
+    job->output = output;
+    job->coefficients = coefficients;
     int r = layout_rows(params, &job->rows, error);
     if (!r)
         r = layout_extent(&params->input, "input", input->span.size_bytes, &job->input_extent, error);
@@ -137,9 +147,6 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
         r = layout_disjoint(&params->output, "output", error);
     if (!r)
         r = check_places(params, job, error);
-    job->input = input;
-    job->output = output;
-    job->coefficients = coefficients;
     if (!r && coefficients)
         r = check_coefficients(params, job, error);
     if (!r)

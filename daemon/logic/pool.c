@@ -54,9 +54,10 @@ static int segment_make(struct pool *pool, struct pool_class *class, size_t inde
     int fd = memory_create(class->segment_bytes);
     if (fd < 0)
         return fd;
-    int r = 0;
-    if (mmap(address, class->segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) ==
-        MAP_FAILED)
+    struct file file;
+    int r = file_identify(&file, fd, 0);
+    if (!r && mmap(address, class->segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
+                   0) == MAP_FAILED)
         r = -errno;
     if (!r)
         r = device_set_attach(pool->devices, address, class->segment_bytes);
@@ -65,6 +66,7 @@ static int segment_make(struct pool *pool, struct pool_class *class, size_t inde
         return r;
     }
     class->segments[index].fd = fd;
+    class->segments[index].file = file;
     return 0;
 }
 

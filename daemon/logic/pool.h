@@ -14,11 +14,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "alias.h"
 #include "device.h"
 
 struct segment {
-    int fd;     /* -1: not made, or making it failed */
-    uid_t user; /* who had it last; POOL_NOBODY: nobody */
+    int fd;           /* -1: not made, or making it failed */
+    struct file file; /* its memfd; the index says nothing */
+    uid_t user;       /* who had it last; POOL_NOBODY: nobody */
     bool taken;
 };
 
