@@ -93,7 +93,7 @@ static int step_check(struct scand *daemon, const char *at, const struct scand_s
     if (code == 0)
         code = word_check(daemon, NAME("accumulator"), step->accumulator, &accumulator_words);
     if (code == 0)
-        code = word_check(daemon, NAME("intermediate"), step->intermediate, &dtype_words);
+        code = word_check(daemon, NAME("intermediate"), step->intermediate, &intermediate_words);
 #undef NAME
     return code;
 }

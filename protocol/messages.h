@@ -124,7 +124,7 @@
     X(S, kind,         WORD,  OPTIONAL, kind_words)            \
     X(S, op,           WORD,  OPTIONAL, operator_words)        \
     X(S, accumulator,  WORD,  OPTIONAL, accumulator_words)     \
-    X(S, intermediate, WORD,  OPTIONAL, dtype_words)           \
+    X(S, intermediate, WORD,  OPTIONAL, intermediate_words)    \
     X(S, demean,       U64,   OPTIONAL, 1)                     \
     X(S, coefficient,  F64,   OPTIONAL, 0)
 
@@ -136,7 +136,7 @@
     X(S, kind,         WORD,  OPTIONAL, kind_words)            \
     X(S, op,           WORD,  OPTIONAL, operator_words)        \
     X(S, accumulator,  WORD,  OPTIONAL, accumulator_words)     \
-    X(S, intermediate, WORD,  OPTIONAL, dtype_words)           \
+    X(S, intermediate, WORD,  OPTIONAL, intermediate_words)    \
     X(S, progress,     U64,   OPTIONAL, 1)                     \
     X(S, demean,       U64,   OPTIONAL, 1)                     \
     X(S, algorithm,    TEXT,  OPTIONAL, 0)                     \

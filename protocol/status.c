@@ -85,6 +85,7 @@ WORDS(operation, "operation", SCAND_OPERATIONS, WORD2)
 WORDS(reduction, "reduction", SCAND_REDUCTIONS, WORD2)
 WORDS(dtype, "dtype", SCAND_DTYPES, WORD4)
 WORDS(accumulator, "accumulator", SCAND_ACCUMULATORS, WORD2)
+WORDS(intermediate, "intermediate", SCAND_INTERMEDIATES, WORD2)
 WORDS(kind, "kind", SCAND_KINDS, WORD2)
 WORDS(operator, "operator", SCAND_OPERATORS, WORD2)
 WORDS(pass, "pass", SCAND_PASSES, WORD2)
@@ -127,4 +128,26 @@ enum scand_class dtype_class(enum scand_dtype dtype)
     static const enum scand_class classes[] = {SCAND_DTYPES(X)};
 #undef X
     return classes[dtype];
+}
+
+static bool is_float(enum scand_class class)
+{
+    return class == SCAND_CLASS_F32 || class == SCAND_CLASS_F64;
+}
+
+enum scand_accumulator accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples, bool by_name)
+{
+    enum scand_class class = dtype_class(samples);
+    if (accumulator != SCAND_ACCUMULATOR_AUTO)
+        return accumulator;
+    if (!is_float(class))
+        return SCAND_ACCUMULATOR_EXACT;
+    return by_name ? SCAND_ACCUMULATOR_F32 : SCAND_ACCUMULATOR_F64;
+}
+
+enum scand_dtype intermediate_of(enum scand_intermediate intermediate, enum scand_dtype samples)
+{
+    if (intermediate == SCAND_INTERMEDIATE_AUTO)
+        return dtype_class(samples) == SCAND_CLASS_F64 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
+    return intermediate == SCAND_INTERMEDIATE_F64 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
 }

@@ -6,6 +6,7 @@
 #define PROTOCOL_STATUS_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #include <scand/types.h>
 
@@ -34,8 +35,8 @@ struct words {
     size_t count;
 };
 
-extern const struct words operation_words, reduction_words, dtype_words, accumulator_words, kind_words, operator_words,
-    pass_words, place_words, sharing_words, job_state_words, event_words, priority_words;
+extern const struct words operation_words, reduction_words, dtype_words, accumulator_words, intermediate_words,
+    kind_words, operator_words, pass_words, place_words, sharing_words, job_state_words, event_words, priority_words;
 
 /* The enumerator that a word of `length` bytes stands for, or -1. */
 int words_find(const struct words *words, const char *word, size_t length);
@@ -44,5 +45,10 @@ const char *words_join(const struct words *words, char *out, size_t size);
 
 uint64_t dtype_size_bytes(enum scand_dtype dtype);
 enum scand_class dtype_class(enum scand_dtype dtype);
+/* What a scan of such samples is kept in: `accumulator` itself unless it is AUTO. by_name: `algorithm` names the scan,
+ * and all that it may name offer f32. */
+enum scand_accumulator accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples, bool by_name);
+/* F32 or F64: what its values are rounded to between two passes. Of integers nobody asks; they are F32. */
+enum scand_dtype intermediate_of(enum scand_intermediate intermediate, enum scand_dtype samples);
 
 #endif

@@ -20,7 +20,7 @@ static const char scan_help[] =
     "                          with --algorithm: f32]\n"
     "      --algorithm NAME    a scan of the tutorials, see scanctl kernels: inclusive sums of f32 along the last "
     "axis\n"
-    "      --intermediate TYPE what values are rounded to between two passes: f32 | f64 [f32; f64 samples: f64]\n"
+    "      --intermediate TYPE what values are rounded to between two passes: f64 | f32 [f64 samples: f64; else f32]\n"
     "      --output-dtype TYPE the result's, as for --dtype [f32; f64 and integers: as IN]\n"
     "      --offsets FILE      rows of differing lengths along an IN of one dimension: row r is the samples from the\n"
     "                          r-th offset up to the next one; .npy of integers, or raw ones of 64 bits\n"

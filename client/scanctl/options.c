@@ -204,9 +204,6 @@ int take_file_option(struct array_hints *hints, int option, const char *argument
     return 0;
 }
 
-/* The first dtypes. */
-const struct words intermediate_words = {.what = "dtype", .words = (const char *const[]){"f32", "f64"}, .count = 2};
-
 static int take_option(void *context, int option, const char *argument, struct fault *fault)
 {
     struct scan_options *options = context;
@@ -256,7 +253,7 @@ static int take_option(void *context, int option, const char *argument, struct f
         return result;
     case OPTION_INTERMEDIATE:
         result = take_word("intermediate", &intermediate_words, argument, length, &word, fault);
-        scan->intermediate = (enum scand_dtype)word;
+        scan->intermediate = (enum scand_intermediate)word;
         return result;
     case OPTION_OUTPUT_DTYPE:
         result = take_word("output-dtype", &dtype_words, argument, length, &word, fault);
@@ -349,7 +346,6 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     options->scan = (struct scand_scan){
         .pass_count = 1,
         .passes = {SCAND_PASS_FORWARD},
-        .intermediate = TYPE_LEFT_OUT,
     };
     options->output_dtype = TYPE_LEFT_OUT;
     options->hints = (struct array_hints){.format = FORMAT_COUNT};
@@ -361,29 +357,13 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     return scan_options_check(options, argc - optind, fault);
 }
 
-/* What is left out goes by the samples. */
-static void fill_types(enum scand_dtype samples, enum scand_accumulator *accumulator, enum scand_dtype *intermediate)
-{
-    enum scand_class class = dtype_class(samples);
-    bool is_float = class == SCAND_CLASS_F32 || class == SCAND_CLASS_F64;
-    if (*accumulator == SCAND_ACCUMULATOR_AUTO)
-        *accumulator = is_float ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_EXACT;
-    if (*intermediate == TYPE_LEFT_OUT)
-        *intermediate = class == SCAND_CLASS_F64 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F32;
-}
-
 int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault)
 {
     enum scand_class class = dtype_class(array->dtype);
-    bool is_float = class == SCAND_CLASS_F32 || class == SCAND_CLASS_F64;
     struct scand_scan *scan = &options->scan;
     if (options->output_dtype == TYPE_LEFT_OUT)
         options->output_dtype = class == SCAND_CLASS_F32 ? SCAND_DTYPE_F32 : array->dtype;
-    if (scan->accumulator == SCAND_ACCUMULATOR_AUTO && is_float && scan->algorithm)
-        scan->accumulator = SCAND_ACCUMULATOR_F32; /* the one that all of them offer */
-    fill_types(array->dtype, &scan->accumulator, &scan->intermediate);
-    for (uint32_t i = 0; i < scan->then_count; i++)
-        fill_types(options->output_dtype, &options->then[i].accumulator, &options->then[i].intermediate);
+    scan->accumulator = accumulator_of(scan->accumulator, array->dtype, scan->algorithm != NULL);
     return array_check_result(array, options->output_dtype, fault);
 }
 

@@ -38,7 +38,7 @@ struct scan_options {
     const char *coefficients_path; /* NULL: none */
     const char *offsets_path;      /* NULL: rows of one length */
     struct array_hints hints;
-    struct scand_scan scan; /* but for its tensors and axis; intermediate is TYPE_LEFT_OUT where it was not given */
+    struct scand_scan scan; /* but for its tensors and axis */
     struct scand_step then[SCAND_STEPS_MAX];
     const char *then_text[SCAND_STEPS_MAX]; /* as they were given */
     enum scand_dtype output_dtype;          /* or TYPE_LEFT_OUT */
@@ -88,8 +88,8 @@ int options_parse_common(int argc, char **argv, struct common_options *common, s
 
 /* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
 int scan_options_parse(int argc, char **argv, struct scan_options *options, struct fault *fault);
-/* Fills in the types that were left out, once the array's is known: the result's, the accumulator and the intermediate.
- * EX_USAGE where the array's format cannot hold the result. */
+/* Fills in the types that were left out, once the array's is known: the result's and the accumulator, which is shown.
+ * The daemon has the same rule for the others. EX_USAGE where the array's format cannot hold the result. */
 int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault);
 
 /* The same for a reduction. */
@@ -107,8 +107,6 @@ int take_axis(int64_t *axis, const char *text, struct fault *fault);
 int take_file_option(struct array_hints *hints, int option, const char *argument, struct fault *fault);
 /* `option` is what messages call it. */
 int take_coefficient(const char *option, double *coefficient, const char *text, struct fault *fault);
-/* Those that `intermediate` may be. */
-extern const struct words intermediate_words;
 /* Adds a further step, "forward,backward,op=max". Its types may be left out, until scan_options_types. */
 int take_then(struct scan_options *options, const char *text, struct fault *fault);
 /* The format of the file at `path` where none was given. */

@@ -74,7 +74,7 @@ static int step_check(const struct scand_step *step, const char *text, struct fa
 int take_then(struct scan_options *options, const char *text, struct fault *fault)
 {
     struct scand_scan *scan = &options->scan;
-    struct scand_step step = {.intermediate = TYPE_LEFT_OUT};
+    struct scand_step step = {0};
     char part[64];
     if (scan->then_count == SCAND_STEPS_MAX)
         return fault_set(fault, EX_USAGE, "--then is there more than %d times; scan the result with another command",

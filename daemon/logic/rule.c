@@ -30,6 +30,7 @@ static bool may_become(uint32_t input, uint32_t output)
 struct request {
     char at[20];         /* before the names of its fields in messages: "", or "then[0]." */
     const char *samples; /* the field that says of what dtype its samples are */
+    bool by_name;        /* `algorithm` names it */
     enum scand_dtype input, output;
     struct msg_step step;
     const struct msg_tensor *coefficients; /* NULL: it can have none */
@@ -73,19 +74,16 @@ static int check_accumulator(const struct request *request, struct error *error)
                      request->at, accumulator_words.words[accumulator], request->samples, dtype_word(input), allowed);
 }
 
-/* Of one pass too, so that a mistake does not wait for the second one. f32, the first word, is what is left out. */
+/* Of one pass too, so that a mistake does not wait for the second one. */
 static int check_intermediate(const struct request *request, struct error *error)
 {
     uint32_t input = request->input, intermediate = request->step.intermediate;
-    if (intermediate == SCAND_DTYPE_F32 || (intermediate == SCAND_DTYPE_F64 && !is_integer(input)))
+    if (intermediate == SCAND_INTERMEDIATE_AUTO || !is_integer(input))
         return 0;
-    if (is_integer(input))
-        return error_set(error, -EINVAL,
-                         "job.submit: \"%sintermediate\" is \"%s\", but \"%s\" \"%s\" is of integers, which are "
-                         "not rounded between passes; leave it out",
-                         request->at, dtype_word(intermediate), request->samples, dtype_word(input));
-    return error_set(error, -EINVAL, "job.submit: \"%sintermediate\" is \"%s\"; allowed: f32, f64", request->at,
-                     dtype_word(intermediate));
+    return error_set(error, -EINVAL,
+                     "job.submit: \"%sintermediate\" is \"%s\", but \"%s\" \"%s\" is of integers, which are "
+                     "not rounded between passes; leave it out",
+                     request->at, intermediate_words.words[intermediate], request->samples, dtype_word(input));
 }
 
 static int check_kind(const struct request *request, struct error *error)
@@ -169,17 +167,6 @@ static int check_demean(const struct request *request, struct error *error)
                      request->at, request->samples, dtype_word(request->input));
 }
 
-static enum scand_accumulator accumulator_of(const struct request *request)
-{
-    static const enum scand_accumulator usual[] = {
-        [SCAND_CLASS_F32] = SCAND_ACCUMULATOR_F32,
-        [SCAND_CLASS_F64] = SCAND_ACCUMULATOR_F64,
-        [SCAND_CLASS_SIGNED] = SCAND_ACCUMULATOR_EXACT,
-        [SCAND_CLASS_UNSIGNED] = SCAND_ACCUMULATOR_EXACT,
-    };
-    return request->step.accumulator ? request->step.accumulator : usual[dtype_class(request->input)];
-}
-
 static int request_take(const struct request *request, struct scan_rule *rule, struct error *error)
 {
     const struct msg_step *step = &request->step;
@@ -200,8 +187,8 @@ static int request_take(const struct request *request, struct scan_rule *rule, s
         .pass_count = step->passes_count,
         .kind = step->kind,
         .op = step->op,
-        .accumulator = accumulator_of(request),
-        .intermediate = step->intermediate,
+        .accumulator = accumulator_of(step->accumulator, request->input, request->by_name),
+        .intermediate = intermediate_of(step->intermediate, request->input),
         .input = request->input,
         .output = request->output,
         .demean = step->demean,
@@ -232,6 +219,7 @@ static int scan_take(const struct msg_job_submit_params *params, struct scan_rul
 {
     struct request request = {
         .samples = "input.dtype",
+        .by_name = params->algorithm[0] != '\0',
         .input = params->input.dtype,
         .output = params->output.dtype,
         .step = {.passes_count = params->passes_count,

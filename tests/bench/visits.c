@@ -28,8 +28,12 @@ struct scand_scan visit_scan(struct scand_buffer *buffer, uint64_t offset, uint6
     struct scand_tensor tensor = {
         .buffer = buffer, .offset = offset, .dtype = SCAND_DTYPE_F32, .rank = 2, .shape = {rows, samples}};
     scand_tensor_pack(&tensor);
-    return (struct scand_scan){
-        .input = tensor, .output = tensor, .axis = 1, .pass_count = 1, .passes = {SCAND_PASS_FORWARD}};
+    return (struct scand_scan){.input = tensor,
+                               .output = tensor,
+                               .axis = 1,
+                               .pass_count = 1,
+                               .passes = {SCAND_PASS_FORWARD},
+                               .accumulator = SCAND_ACCUMULATOR_F32};
 }
 
 /*

@@ -55,7 +55,7 @@ static void add_submit(void)
         .passes_count = 2,
         .kind = SCAND_KIND_EXCLUSIVE,
         .accumulator = SCAND_ACCUMULATOR_F2,
-        .intermediate = SCAND_DTYPE_F64,
+        .intermediate = SCAND_INTERMEDIATE_F64,
         .progress = 1,
         .demean = 1,
         .algorithm = "kogge-stone",

@@ -125,6 +125,34 @@ class Dtypes(VariantTest):
                 rule = {"accumulator": accumulator, "passes": passes, "intermediate": "f64"}
                 self.check(client, memory, "f64", "f64", row, **rule)
 
+    def test_what_is_left_out_keeps_digits(self):
+        client = self.client()
+        memory = client.create(32768)
+        noise = random.Random(3)
+        row = [noise.uniform(1, 2) for _ in range(1000)]
+        small = {"accumulator": "f32", "intermediate": "f32"}
+
+        def bits(dtype, **rule):
+            memory.write(pack_dtype(dtype, row))
+            given = tensor(memory.buffer, [len(row)], dtype=dtype)
+            output = tensor(memory.buffer, [len(row)], dtype=dtype, offset=16384)
+            self.run_job(client, scan(given, output, passes=["forward", "backward"], **rule))
+            return memory.read(16384, len(row) * SIZES[dtype])
+
+        for dtype, intermediate, other in [
+            ("f64", "f64", {"intermediate": "f32"}),
+            ("f32", "f32", small),
+            ("i16be", "f32", small),
+        ]:
+            row = [round(value * 1000) for value in row] if dtype == "i16be" else row
+            full = {"accumulator": "f64", "intermediate": intermediate}
+            with self.subTest(dtype=dtype):
+                self.assertEqual(bits(dtype), bits(dtype, **full))
+                named = bits(dtype, then=[full | {"passes": ["forward"]}], **full)
+                self.assertEqual(bits(dtype, then=[{"passes": ["forward"]}]), named)
+                if dtype != "i16be":  # which saturates
+                    self.assertNotEqual(bits(dtype), bits(dtype, **other))
+
     def test_combinations_that_are_refused(self):
         client = self.client()
         memory = client.create(4096)
@@ -133,7 +161,8 @@ class Dtypes(VariantTest):
             ("f64", {"accumulator": "f32"}, '"accumulator" is "f32"; .* auto, f64, f2'),
             ("f16", {"accumulator": "exact"}, '"accumulator" is "exact"; .* auto, f32, f64, f2'),
             ("u64", {"intermediate": "f64"}, '"intermediate" is "f64", but "input.dtype" "u64" is of integers'),
-            ("f32", {"intermediate": "bf16"}, '"intermediate" is "bf16"; allowed: f32, f64'),
+            ("u64", {"intermediate": "f32"}, '"intermediate" is "f32", but "input.dtype" "u64" is of integers'),
+            ("f32", {"intermediate": "bf16"}, '"intermediate" is "bf16"; allowed: auto, f64, f32'),
         ]:
             with self.subTest(dtype=dtype, **more):
                 given = tensor(memory.buffer, [4], dtype=dtype)

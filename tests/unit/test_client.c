@@ -480,7 +480,7 @@ static void test_local_checks(void)
     REFUSED(kind, (enum scand_kind)9, "kind is 9")
     REFUSED(op, (enum scand_operator) - 1, "op is")
     REFUSED(accumulator, (enum scand_accumulator)9, "accumulator is 9, not one of the accumulators: auto, f32, f64")
-    REFUSED(intermediate, (enum scand_dtype)99, "intermediate is 99")
+    REFUSED(intermediate, (enum scand_intermediate)99, "intermediate is 99")
     REFUSED(priority, (enum scand_priority)3, "priority is 3, not one of the priority words: normal, low, high")
     REFUSED(algorithm, "0123456789012345678901234567890123456789012345678901234567890123",
             "algorithm has 64 bytes: give a name of scand_kernels")

@@ -531,7 +531,7 @@ static void the_largest_batch_fits_a_message(void)
                             .kind = SCAND_KIND_EXCLUSIVE,
                             .op = SCAND_OPERATOR_AFFINE,
                             .accumulator = SCAND_ACCUMULATOR_EXACT,
-                            .intermediate = SCAND_DTYPE_IBM32,
+                            .intermediate = SCAND_INTERMEDIATE_AUTO + 1,
                             .demean = 1,
                             .coefficient = 0.1};
     struct msg_job_submit_params job = {.input = tensor,
@@ -542,7 +542,7 @@ static void the_largest_batch_fits_a_message(void)
                                         .kind = SCAND_KIND_EXCLUSIVE,
                                         .op = SCAND_OPERATOR_AFFINE,
                                         .accumulator = SCAND_ACCUMULATOR_EXACT,
-                                        .intermediate = SCAND_DTYPE_IBM32,
+                                        .intermediate = SCAND_INTERMEDIATE_AUTO + 1,
                                         .progress = 1,
                                         .demean = 1,
                                         .offsets = tensor,

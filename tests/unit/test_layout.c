@@ -284,7 +284,8 @@ static void rows_carry_the_rule(void)
     params.passes[0] = SCAND_PASS_BACKWARD, params.passes[1] = SCAND_PASS_FORWARD, params.passes_count = 2;
     params.kind = SCAND_KIND_EXCLUSIVE;
     params.accumulator = SCAND_ACCUMULATOR_F2;
-    params.intermediate = params.output.dtype = SCAND_DTYPE_F64;
+    params.intermediate = SCAND_INTERMEDIATE_F64;
+    params.output.dtype = SCAND_DTYPE_F64;
     CHECK_EQ(layout_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.rule.pass_count, 2);
     CHECK_EQ(rows.rule.passes[0], SCAND_PASS_BACKWARD);

@@ -57,12 +57,12 @@ static void options_of_steps(void)
     const struct scand_step *then = options.scan.then;
     REQUIRE(options.scan.then_count == 3);
     CHECK(then[0].pass_count == 2 && then[0].passes[0] == SCAND_PASS_BACKWARD && then[0].demean);
-    CHECK(then[0].accumulator == SCAND_ACCUMULATOR_F64 && then[0].intermediate == SCAND_DTYPE_F64);
+    CHECK(then[0].accumulator == SCAND_ACCUMULATOR_AUTO && then[0].intermediate == SCAND_INTERMEDIATE_AUTO);
     CHECK(then[1].pass_count == 1 && then[1].passes[0] == SCAND_PASS_FORWARD && !then[1].demean);
     CHECK(then[1].op == SCAND_OPERATOR_AFFINE && then[1].coefficient == -0.5);
     CHECK_EQ(then[1].accumulator, SCAND_ACCUMULATOR_F2);
     CHECK(then[2].op == SCAND_OPERATOR_MAX && then[2].kind == SCAND_KIND_EXCLUSIVE);
-    CHECK_EQ(then[2].intermediate, SCAND_DTYPE_F32);
+    CHECK_EQ(then[2].intermediate, SCAND_INTERMEDIATE_F32);
     static const char *const wrong[][2] = {
         {"backward,sideways", "--then has \"sideways\"; a step is made of forward, backward, demean, kind="},
         {"forward,", "--then has \"\""},
@@ -72,7 +72,7 @@ static void options_of_steps(void)
         {"op=affine", "op=affine needs a coefficient"},
         {"coefficient=2", "coefficient= is for op=affine"},
         {"op=affine,coefficient=0", "--then coefficient is \"0\""},
-        {"intermediate=f16", "--then intermediate is \"f16\"; it may be f32, f64"},
+        {"intermediate=f16", "--then intermediate is \"f16\"; it may be auto, f64, f32"},
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char line[128];
@@ -94,24 +94,24 @@ static void options_of_steps(void)
 static void options_types(void)
 {
     static const struct {
-        enum scand_dtype samples, output, intermediate;
+        enum scand_dtype samples, output;
         enum scand_accumulator accumulator;
     } list[] = {
-        {SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_F64},
-        {SCAND_DTYPE_IBM32, SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_F64},
-        {SCAND_DTYPE_F64, SCAND_DTYPE_F64, SCAND_DTYPE_F64, SCAND_ACCUMULATOR_F64},
-        {SCAND_DTYPE_U32, SCAND_DTYPE_U32, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_EXACT},
+        {SCAND_DTYPE_F32, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_F64},
+        {SCAND_DTYPE_IBM32, SCAND_DTYPE_F32, SCAND_ACCUMULATOR_F64},
+        {SCAND_DTYPE_F64, SCAND_DTYPE_F64, SCAND_ACCUMULATOR_F64},
+        {SCAND_DTYPE_U32, SCAND_DTYPE_U32, SCAND_ACCUMULATOR_EXACT},
     };
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
         struct array array = {.format = FORMAT_RAW, .dtype = list[i].samples};
         CHECK_EQ(parse("in -o out"), 0);
         CHECK_EQ(scan_options_types(&options, &array, &fault), 0);
         CHECK_EQ(options.output_dtype, list[i].output);
-        CHECK_EQ(options.scan.intermediate, list[i].intermediate);
+        CHECK_EQ(options.scan.intermediate, SCAND_INTERMEDIATE_AUTO);
         CHECK_EQ(options.scan.accumulator, list[i].accumulator);
         CHECK_EQ(parse("in -o out --accumulator f2 --intermediate f32 --output-dtype bf16"), 0);
         CHECK_EQ(scan_options_types(&options, &array, &fault), 0);
-        CHECK(options.output_dtype == SCAND_DTYPE_BF16 && options.scan.intermediate == SCAND_DTYPE_F32);
+        CHECK(options.output_dtype == SCAND_DTYPE_BF16 && options.scan.intermediate == SCAND_INTERMEDIATE_F32);
         CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F2);
     }
     struct array floats = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_F32};
@@ -139,7 +139,7 @@ static void options_given(void)
     CHECK(options.scan.accumulator == SCAND_ACCUMULATOR_F2 && options.scan.kind == SCAND_KIND_EXCLUSIVE);
     CHECK_EQ(options.scan.op, SCAND_OPERATOR_MAX);
     CHECK_EQ(options.scan.demean, 1);
-    CHECK(options.scan.intermediate == SCAND_DTYPE_F64 && options.output_dtype == SCAND_DTYPE_F64);
+    CHECK(options.scan.intermediate == SCAND_INTERMEDIATE_F64 && options.output_dtype == SCAND_DTYPE_F64);
     CHECK(options.hints.rank == 3 && options.hints.shape[2] == 5 && options.hints.byte_order == BYTE_ORDER_BIG);
     CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.input_path, "-"));
     uint32_t axis;
@@ -181,8 +181,8 @@ static void options_wrong(void)
         {"in -o out --deadline 86400001", "--deadline is \"86400001\"; it may be"},
         {"in -o out --deadline 1s", "--deadline is \"1s\"; it may be"},
         {"in -o out --op mean", "--op is \"mean\"; it may be sum, prod, max, min"},
-        {"in -o out --intermediate f2", "--intermediate is \"f2\"; it may be f32, f64"},
-        {"in -o out --intermediate f16", "--intermediate is \"f16\"; it may be f32, f64"},
+        {"in -o out --intermediate f2", "--intermediate is \"f2\"; it may be auto, f64, f32"},
+        {"in -o out --intermediate f16", "--intermediate is \"f16\"; it may be auto, f64, f32"},
         {"in -o out --output-dtype f4", "it may be f32, f64"},
         {"in -o out --dtype f8", "--dtype is \"f8\"; it may be f32, f64, f16"},
         {"in.npy -o out.npy --dtype f32", "--dtype is for raw samples"},

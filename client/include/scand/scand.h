@@ -132,7 +132,7 @@ struct scand_step {
     enum scand_kind kind;
     enum scand_operator op;
     enum scand_accumulator accumulator;
-    enum scand_dtype intermediate;
+    enum scand_intermediate intermediate;
     uint32_t demean;
     double coefficient;
 };
@@ -140,8 +140,8 @@ struct scand_step {
 /*
  * A scan along one axis of `input` into `output`, a tensor of the same shape, which is the same elements (in place, of
  * dtypes of one size) or does not overlap it. Integers become integers at least as wide, floats floats.
- * Zero-initialised members are the defaults: inclusive, sum, accumulation in the class of the input (see
- * scand/types.h), f32 between the passes, also of f64 samples.
+ * Zero-initialised members are the defaults: inclusive, sum, accumulation of floats in f64, between the passes the
+ * class of the samples (f64 samples: f64; other floats: f32). See scand/types.h.
  */
 struct scand_scan {
     struct scand_tensor input;
@@ -152,10 +152,10 @@ struct scand_scan {
     enum scand_kind kind;
     enum scand_operator op; /* SCAND_OPERATOR_SUM, _PROD, _MAX, _MIN or _AFFINE */
     enum scand_accumulator accumulator;
-    enum scand_dtype intermediate; /* what values are rounded to between two passes */
-    uint32_t demean;               /* not 0: each row's mean is taken from its samples first; floats only */
-    const char *algorithm;         /* NULL: the daemon's own; else a name of scand_kernels: see there */
-    struct scand_tensor offsets;   /* of ragged rows; rank 0: none. See below */
+    enum scand_intermediate intermediate; /* what values are rounded to between two passes */
+    uint32_t demean;                      /* not 0: each row's mean is taken from its samples first; floats only */
+    const char *algorithm;                /* NULL: the daemon's own; else a name of scand_kernels: see there */
+    struct scand_tensor offsets;          /* of ragged rows; rank 0: none. See below */
     /* SCAND_OPERATOR_AFFINE takes one of these two, others neither: a coefficient for all samples, which is not 0 and
      * with integers a whole number of at most 2^53; or one for each, of a dtype of the input's class and the input's
      * shape. Strides of 0 repeat one along a dimension. They do not overlap the output. */

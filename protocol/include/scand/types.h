@@ -36,15 +36,22 @@ extern "C" {
     X(I32BE, "i32be", 4, F32)     \
     X(IBM32, "ibm32", 4, F32)
 
-/* What a running result is kept in. auto: f32 for samples of class f32, f64 for f64, exact for integers. f2 is a
- * double-word number of two floats: about 48 bits, from single-precision units alone. exact: 64-bit integers that wrap,
- * for integers only, which take no other. */
+/* What a running result is kept in. auto: f64 for floats (f32 where `algorithm` names a scan), exact for integers. f2 is
+ * a double-word number of two floats: about 48 bits, from single-precision units alone. exact: 64-bit integers that
+ * wrap, for integers only, which take no other. */
 #define SCAND_ACCUMULATORS(X) \
     X(AUTO, "auto")           \
     X(F32, "f32")             \
     X(F64, "f64")             \
     X(F2, "f2")               \
     X(EXACT, "exact")
+
+/* What values of floats are rounded to between two passes. auto: the class of the samples, f32 or f64, so that f64
+ * keeps its digits. Integers are not rounded, and take auto alone. */
+#define SCAND_INTERMEDIATES(X) \
+    X(AUTO, "auto")            \
+    X(F64, "f64")              \
+    X(F32, "f32")
 
 /* What is made of rows. scan: a result for each sample. reduce: one for each row. */
 #define SCAND_OPERATIONS(X) \
@@ -128,6 +135,9 @@ enum scand_reduction { SCAND_REDUCTIONS(X) SCAND_REDUCTION_COUNT };
 #undef X
 #define X(NAME, WORD) SCAND_ENUMERATOR(ACCUMULATOR, NAME),
 enum scand_accumulator { SCAND_ACCUMULATORS(X) SCAND_ACCUMULATOR_COUNT };
+#undef X
+#define X(NAME, WORD) SCAND_ENUMERATOR(INTERMEDIATE, NAME),
+enum scand_intermediate { SCAND_INTERMEDIATES(X) SCAND_INTERMEDIATE_COUNT };
 #undef X
 #define X(NAME, WORD) SCAND_ENUMERATOR(KIND, NAME),
 enum scand_kind { SCAND_KINDS(X) SCAND_KIND_COUNT };
