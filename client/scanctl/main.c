@@ -2,13 +2,13 @@
  * scanctl: the scand daemon from the command line.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
+#include "protocol/descriptors.h"
 
 #define X(NAME, ARGUMENTS, TEXT) {#NAME, "scanctl " #NAME, ARGUMENTS, TEXT, command_##NAME},
 static const struct command {
@@ -80,18 +80,10 @@ static int scanctl(int argc, char **argv, struct fault *fault)
     return 0;
 }
 
-/* Where the standard descriptors are closed, a file opened later must not be taken for one of them: they then refuse
- * what they are for. */
-static void standard_descriptors_occupy(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
-            return;
-}
-
 int main(int argc, char **argv)
 {
-    standard_descriptors_occupy();
+    if (descriptors_occupy())
+        return EX_OSERR;
     struct fault fault = {.exit_code = 0};
     int result = argc < 1 ? EX_USAGE : scanctl(argc, argv, &fault);
     if (!result && (fflush(stdout) || ferror(stdout)))

@@ -8,6 +8,7 @@
 
 #include "log.h"
 #include "options.h"
+#include "protocol/descriptors.h"
 #include "supervisor.h"
 
 /* The command's own part when the daemon goes behind: waits until it is ready or has failed. */
@@ -24,21 +25,25 @@ static int wait_ready(pid_t daemon, int ready_fd)
     return waitpid(daemon, &status, 0) == daemon && WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
 }
 
-/* Leaves the terminal; what is logged still goes to where stderr went. */
+/* Leaves the terminal, and whoever reads what the command prints; what is logged still goes to where stderr went. */
 static void detach(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     setsid();
-    if (null >= 0) {
-        dup2(null, STDIN_FILENO);
-        dup2(null, STDOUT_FILENO);
-    }
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    close(null);
 }
 
 int main(int argc, char **argv)
 {
     struct options options;
     int ready[2];
+    if (descriptors_occupy())
+        return EX_OSERR;
+    descriptors_close_inherited();
     int code = options_parse(argc, argv, &options);
     if (code >= 0)
         return code;

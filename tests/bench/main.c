@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "protocol/descriptors.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/programs.h"
 
@@ -188,6 +190,8 @@ int main(int argc, char **argv)
     void (*form)(const struct bench_table *table, FILE *to) = bench_print_text;
     const char *path = NULL;
     int option, r = 0;
+    if (descriptors_occupy())
+        return EX_OSERR;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
         if (argc > 1 && strcmp(argv[1], programs[i].word) == 0)
             return programs[i].main(argc - 1, argv + 1);

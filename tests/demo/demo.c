@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "client/scanctl/demo.h"
 #include "client/scanctl/share.h"
 #include "kernels/scan.h"
+#include "protocol/descriptors.h"
 
 struct comparison {
     const struct demo *demo;
@@ -104,6 +106,8 @@ int main(int argc, char **argv)
 {
     struct common_options common = {.socket_path = NULL};
     struct fault fault = {.exit_code = 0};
+    if (descriptors_occupy())
+        return EX_OSERR;
     if (argc > 0)
         argv[0] = (char *)"scand-demo";
     int result = demo_command(argc, argv, &common, reference_check, "identical to the reference", &fault);

@@ -432,6 +432,59 @@ class Starts(ProcessTest):
             log.seek(0)
             self.assertRegex(log.read(), "^scand: ready at [^\n]+\n$")
 
+    def start_behind(self, *shell):
+        """By a shell that may change descriptors first. Returns what the shell printed, and leaves the daemon there."""
+        command = [daemons.SCAND, "--device", "cpu", "--socket", self.path, "--pool", "16M"]
+        with open(self.folder + "/log", "w") as log:
+            result = daemons.subprocess.run(
+                ["sh", "-c", *shell, *command], stdout=daemons.subprocess.PIPE, stderr=log, timeout=daemons.TIMEOUT_S
+            )
+        self.assertEqual(result.returncode, 0)
+        return result.stdout
+
+    def listener(self):
+        with Client(self.path) as client:
+            return struct.unpack("3i", client.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+    def end(self):
+        pid = self.listener()
+        with Client(self.path) as client:
+            client.call("server.drain")
+        self.assertTrue(eventually(lambda: is_gone(pid)))
+
+    def test_closed_descriptors(self):
+        """What the daemon opens does not come to lie where a program reads, writes or logs: there is nothing."""
+        for closed in ("2>&-", "<&- >&-", "<&- >&- 2>&-"):
+            with self.subTest(closed):
+                self.start_behind(f'"$0" "$@" {closed}')
+                pid = self.listener()
+                (worker,) = children(pid)
+                for process in (pid, worker):
+                    for fd in range(3):
+                        target = os.readlink(f"/proc/{process}/fd/{fd}")
+                        self.assertTrue(target in ("/dev/null", self.folder + "/log"), (process, fd, target))
+                self.serves(self.path)
+                self.end()
+
+    def test_nobody_waits_for_its_descriptors(self):
+        """Neither a shell that takes what the command prints, nor who handed down a pipe."""
+        read, write = os.pipe()
+        os.dup2(write, 9)
+        os.close(write)
+        os.set_inheritable(9, True)
+        command = daemons.subprocess.Popen(
+            ["sh", "-c", 'x=$("$@" 2>/dev/null); echo "got <$x>"', "sh"]
+            + [daemons.SCAND, "--device", "cpu", "--socket", self.path, "--pool", "16M"],
+            stdout=daemons.subprocess.PIPE,
+            pass_fds=[9],
+        )
+        os.close(9)
+        self.assertEqual(command.communicate(timeout=daemons.TIMEOUT_S)[0], b"got <>\n")
+        self.assertEqual(os.read(read, 1), b"")
+        os.close(read)
+        self.serves(self.path)
+        self.end()
+
     def test_without_a_pool(self):
         with Daemon("--pool", "0") as daemon, daemon.client() as client:
             with self.assertRaises(Failure) as caught:

@@ -1,0 +1,24 @@
+#include "descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int descriptors_occupy(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return -errno;
+    return 0;
+}
+
+void descriptors_close_inherited(void)
+{
+    long most = sysconf(_SC_OPEN_MAX);
+    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) == 0)
+        return;
+    /* A kernel before 5.9. */
+    for (int fd = STDERR_FILENO + 1; fd < most; fd++)
+        close(fd);
+}

@@ -1,0 +1,14 @@
+/* The standard descriptors, and those that a program was started with besides. */
+#ifndef PROTOCOL_DESCRIPTORS_H
+#define PROTOCOL_DESCRIPTORS_H
+
+/* Puts something at each of the descriptors 0 to 2 that is closed, so that no file, socket or shared memory that is
+ * opened later comes to lie there and gets what is meant for a terminal. It refuses reads, or writes, as the closed one
+ * would. To be called first of all. 0 or -errno. */
+int descriptors_occupy(void);
+
+/* Closes all from 3 on, which nobody here knows: as long as a daemon has them, who waits for the end of a pipe waits
+ * for the daemon's. */
+void descriptors_close_inherited(void);
+
+#endif
