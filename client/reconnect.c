@@ -102,7 +102,7 @@ static int reconnect_once(struct scand *daemon)
 
 static bool reconnect_may_help(int code)
 {
-    return code == -ECONNREFUSED || code == -EPIPE || code == -EAGAIN;
+    return code == -ECONNREFUSED || code == -EPERM || code == -EPIPE || code == -EAGAIN;
 }
 
 int session_ready(struct scand *daemon)

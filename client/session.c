@@ -50,7 +50,7 @@ static int session_connect(struct scand *daemon)
     int fd = socket_connect(daemon->path, &daemon->error);
     /* Whatever keeps us from it, the daemon is unavailable; the message says why. */
     if (fd < 0)
-        return daemon->error.code = fd == -EINVAL ? fd : -ECONNREFUSED;
+        return daemon->error.code = fd == -EINVAL || fd == -EPERM ? fd : -ECONNREFUSED;
     daemon->connection = connection_create(fd);
     if (!daemon->connection)
         return session_fail(daemon, -ENOMEM, "out of memory while connecting to %s", daemon->path);

@@ -94,7 +94,10 @@ int socket_connect(const char *path, struct error *error)
         return error_set(error, -ECONNREFUSED, "no daemon at %s: nobody listens there; start scand", path);
     case -EACCES:
     case -EPERM:
-        return error_set(error, -ECONNREFUSED, "no way to the daemon at %s: you may not use that socket", path);
+        return error_set(error, -EPERM,
+                         "no way to the daemon at %s: you may not use that socket; ask whose it is, or start a daemon "
+                         "of your own",
+                         path);
     case -EAGAIN:
         return error_set(error, -ECONNREFUSED, "the daemon at %s accepts no connections: it hangs or is overloaded",
                          path);

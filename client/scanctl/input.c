@@ -24,8 +24,8 @@ int input_open(struct input *input, const char *path, struct fault *fault)
             close(fd);
         return fault_set(fault, EX_NOINPUT, "%s: is a folder; give a file", name);
     }
-    /* Standard input may stand in the middle of its file: it counts as a pipe. */
-    bool sized = !standard && S_ISREG(status.st_mode);
+    /* Where standard input stands in the middle of its file, it counts as a pipe. */
+    bool sized = S_ISREG(status.st_mode) && (!standard || lseek(fd, 0, SEEK_CUR) == 0);
     *input = (struct input){.fd = fd, .name = name, .sized = sized, .size_bytes = sized ? (uint64_t)status.st_size : 0};
     return 0;
 }

@@ -23,13 +23,14 @@ static void usage(void)
     printf("usage: scanctl [--socket PATH] COMMAND [OPTION...]\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-8s %-32s %s\n", commands[i].name, commands[i].arguments, commands[i].text);
-    printf("\n"
-           "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock\n"
-           "  --version      print the version\n"
-           "  --help         print this; after a command's name, that command's help\n\n"
-           "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "
-           "or device,\n"
-           "73 output cannot be created, 74 reading or writing failed, 75 try again.\n");
+    printf(
+        "\n"
+        "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock\n"
+        "  --version      print the version\n"
+        "  --help         print this; after a command's name, that command's help\n\n"
+        "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "
+        "or device,\n"
+        "73 output cannot be created, 74 reading or writing failed, 75 try again, 77 not permitted, 130 cancelled.\n");
 }
 
 static int fault_no_command(const char *word, struct fault *fault)

@@ -27,6 +27,7 @@ struct npy_header {
     uint32_t rank;
     uint64_t shape[NPY_RANK_PARSED];
     bool has_descr, has_fortran, has_shape;
+    bool structured; /* descr is a list of fields, which is not read */
 };
 
 static void skip_spaces(struct cursor *cursor)
@@ -117,8 +118,10 @@ static bool take_member(struct cursor *cursor, struct npy_header *header)
     char key[16];
     if (!take_string(cursor, key, sizeof(key)) || !take(cursor, ':'))
         return false;
-    if (!strcmp(key, "descr") && !header->has_descr)
+    if (!strcmp(key, "descr") && !header->has_descr) {
+        header->structured = take(cursor, '[');
         return header->has_descr = take_string(cursor, header->descr, sizeof(header->descr));
+    }
     if (!strcmp(key, "fortran_order") && !header->has_fortran)
         return header->has_fortran = take_boolean(cursor, &header->fortran);
     if (!strcmp(key, "shape") && !header->has_shape)
@@ -168,14 +171,31 @@ static bool npy_dtype(const char *descr, enum scand_dtype *dtype)
     return false;
 }
 
+/* How NumPy makes samples that can be scanned of such a dtype, named by the letter of its kind. */
+static const char *npy_advice(char kind)
+{
+    switch (kind) {
+    case 'c':
+        return "these are complex numbers: save their .real and .imag, each as an array of its own";
+    case 'V':
+        return "these are structures: save one of their fields, a[\"NAME\"]";
+    case 'b':
+    case 'f':
+    case 'i':
+    case 'u':
+        return "convert it with NumPy's astype(\"float64\"), or for integers astype(\"int64\")";
+    default:
+        return "these are no numbers; give an array of numbers";
+    }
+}
+
 /* Sets *array from what the header says, or refuses what cannot be scanned. */
 static int npy_accept(struct array *array, const struct npy_header *header, const char *name, struct fault *fault)
 {
     if (!npy_dtype(header->descr, &array->dtype))
         return fault_set(fault, EX_DATAERR,
-                         "%s: has dtype '%s'; f2, f4, f8, i4, i8, u4 and u8 ('<' or '>') and '>i2' can be scanned: "
-                         "convert it with NumPy's astype(\"float32\")",
-                         name, header->descr);
+                         "%s: has dtype '%s'; f2, f4, f8, i4, i8, u4 and u8 ('<' or '>') and '>i2' can be scanned: %s",
+                         name, header->descr, npy_advice(header->descr[0] ? header->descr[1] : 0));
     if (!header->rank)
         return fault_set(fault, EX_DATAERR, "%s: has rank 0, a single number; arrays of rank 1 to %d can be scanned",
                          name, SCAND_RANK_MAX);
@@ -194,7 +214,10 @@ static int npy_parse(struct array *array, const char *text, size_t length, const
 {
     struct cursor cursor = {.start = text, .at = text, .end = text + length};
     struct npy_header header = {.rank = 0};
-    if (!take_dict(&cursor, &header))
+    const bool whole = take_dict(&cursor, &header);
+    if (header.structured)
+        return fault_set(fault, EX_DATAERR, "%s: has a dtype of several fields; %s", name, npy_advice('V'));
+    if (!whole)
         return fault_set(
             fault, EX_DATAERR,
             "%s: its .npy header makes no sense at its character %td; it has to be a dict of descr (a simple dtype), "

@@ -45,12 +45,30 @@ static int option_fault(char **argv, int found, struct fault *fault)
                      word, argv[0]);
 }
 
+static const struct option *option_find(const struct option *table, int option)
+{
+    while (table->name && table->val != option)
+        table++;
+    return table;
+}
+
+/* An option that takes a value, and has had one: only steps add up. */
+static bool is_repeated(const struct option *table, int option, uint64_t *seen)
+{
+    const struct option *row = option_find(table, option);
+    const uint64_t bit = UINT64_C(1) << (row - table);
+    const bool before = *seen & bit;
+    *seen |= bit;
+    return before && row->has_arg == required_argument && option != OPTION_THEN;
+}
+
 int options_parse(int argc, char **argv, const char *short_options, const struct option *table, option_handler *handler,
                   void *context, struct common_options *common, struct fault *fault)
 {
     int option;
     optind = 0; /* glibc: begin again */
     opterr = 0;
+    uint64_t seen = 0; /* a bit for each option of the table that is the command's own */
     while ((option = getopt_long(argc, argv, short_options, table, NULL)) != -1) {
         int result = 0;
         if (option == '?' || option == ':')
@@ -61,6 +79,8 @@ int options_parse(int argc, char **argv, const char *short_options, const struct
             common->json = true;
         else if (option == OPTION_HELP)
             common->help = true;
+        else if (is_repeated(table, option, &seen))
+            result = fault_set(fault, EX_USAGE, "--%s is given twice; give it once", option_find(table, option)->name);
         else
             result = handler(context, option, optarg, fault);
         if (result)

@@ -111,6 +111,9 @@ static int fault_cannot_create(struct output *output, int error, struct fault *f
 int output_open(struct output *output, const char *path, struct fault *fault)
 {
     struct stat status;
+    if (!strcmp(path, "-") && isatty(STDOUT_FILENO))
+        return fault_set(fault, EX_USAGE,
+                         "standard output is a terminal, and samples are binary; redirect it, or give -o FILE");
     if (!strcmp(path, "-")) {
         *output = (struct output){.fd = STDOUT_FILENO, .name = "standard output"};
         return 0;

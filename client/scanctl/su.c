@@ -119,7 +119,8 @@ int su_read_header(struct array *array, struct input *input, const struct array_
     if (!input->sized)
         return fault_set(
             fault, EX_USAGE,
-            "%s: an SU file has to be a regular file, as its size tells the number of traces; save it first",
+            "%s: is no regular file from its beginning on, and only an SU file's size tells the number of its traces; "
+            "give the file's name, or redirect it (<FILE)",
             input->name);
     if (hints->rank)
         return fault_set(fault, EX_USAGE, "%s: an SU file has its own shape; leave out --shape", input->name);

@@ -33,37 +33,8 @@ static bool is_text(const char *line, size_t length)
     return true;
 }
 
-/* For inih in place of fgets: the next line, without its indentation, which inih takes for the previous value's
- * continuation. Comments come as empty lines: they may be longer than its buffer. */
-static char *next_line(char *out, int size, void *stream)
-{
-    struct parse *parse = stream;
-    if (parse->at == parse->end || parse->wrong_line)
-        return NULL;
-    const char *line = parse->at, *newline = memchr(line, '\n', (size_t)(parse->end - line));
-    size_t length = (size_t)((newline ? newline : parse->end) - line);
-    parse->at = newline ? newline + 1 : parse->end;
-    parse->line++;
-    if (length > 0 && line[length - 1] == '\r')
-        length--;
-    if (!is_text(line, length)) {
-        WRONG(parse, "a control character in the line; allowed: %s", "text and tabs");
-        return NULL;
-    }
-    while (length > 0 && (*line == ' ' || *line == '\t'))
-        line++, length--;
-    if (length > 0 && (*line == '#' || *line == ';'))
-        length = 0;
-    if (length + 2 > (size_t)size) {
-        WRONG(parse, "a line of %zu bytes; allowed: up to %d", length, size - 2);
-        return NULL;
-    }
-    memcpy(out, line, length);
-    memcpy(out + length, "\n", 2);
-    return out;
-}
-
-#define NO_UID ((uid_t)-1)
+#define NO_UID        ((uid_t)-1)
+#define SECTION_BYTES 100
 
 /* The uid that the name, or number, of a section [user NAME] stands for; NO_UID when there is none. */
 static uid_t find_uid(struct parse *parse, const char *name)
@@ -111,6 +82,51 @@ static struct settings *section_settings(struct parse *parse, const char *name, 
     else
         WRONG(parse, "before the first section there is nothing to set; begin with %s", "[daemon] or [quota]");
     return NULL;
+}
+
+/* inih tells of a section with its first key only: one that has none may be misspelt, too. What it cannot read is left
+ * to it. */
+static bool check_section(struct parse *parse, const char *line, size_t length)
+{
+    char name[SECTION_BYTES];
+    enum section section;
+    const char *end = memchr(line, ']', length);
+    if (!end)
+        return true;
+    snprintf(name, sizeof name, "%.*s", (int)(end - line - 1), line + 1); /* no name that is cut here is known */
+    return section_settings(parse, name, &section);
+}
+
+/* For inih in place of fgets: the next line, without its indentation, which inih takes for the previous value's
+ * continuation. Comments come as empty lines: they may be longer than its buffer. */
+static char *next_line(char *out, int size, void *stream)
+{
+    struct parse *parse = stream;
+    if (parse->at == parse->end || parse->wrong_line)
+        return NULL;
+    const char *line = parse->at, *newline = memchr(line, '\n', (size_t)(parse->end - line));
+    size_t length = (size_t)((newline ? newline : parse->end) - line);
+    parse->at = newline ? newline + 1 : parse->end;
+    parse->line++;
+    if (length > 0 && line[length - 1] == '\r')
+        length--;
+    if (!is_text(line, length)) {
+        WRONG(parse, "a control character in the line; allowed: %s", "text and tabs");
+        return NULL;
+    }
+    while (length > 0 && (*line == ' ' || *line == '\t'))
+        line++, length--;
+    if (length > 0 && *line == '[' && !check_section(parse, line, length))
+        return NULL;
+    if (length > 0 && (*line == '#' || *line == ';'))
+        length = 0;
+    if (length + 2 > (size_t)size) {
+        WRONG(parse, "a line of %zu bytes; allowed: up to %d", length, size - 2);
+        return NULL;
+    }
+    memcpy(out, line, length);
+    memcpy(out + length, "\n", 2);
+    return out;
 }
 
 /* "a, b, c": what there is in a section. */

@@ -308,7 +308,7 @@ static int check_ticket(struct call *call, const struct msg_buffer_import_device
                          params->fds ? "both" : "neither");
     if (params->handle_count > 0 && !client_may_manage(call->client))
         return error_set(
-            &call->error, -EINVAL,
+            &call->error, -EPERM,
             "buffer.import_device: user %u may not import by \"handle\", which anybody could guess; root and "
             "the daemon's own user %u may; import by a descriptor, or start a daemon of your own",
             (unsigned)call->client->user->uid, (unsigned)call->service->owner);

@@ -195,7 +195,7 @@ int handle_server_cancel(struct call *call, const struct msg_job_number *params)
             params->job);
     if (!may_see(call->client, job->client))
         return error_set(
-            &call->error, -EINVAL,
+            &call->error, -EPERM,
             "server.cancel: \"job\" is %" PRIu64
             ", which is not a job of user %u; its own user, root and the daemon's own user %u may cancel it",
             params->job, (unsigned)call->client->user->uid, (unsigned)call->service->owner);

@@ -163,7 +163,7 @@ int handle_server_drain(struct call *call, const struct msg_nothing *params)
 {
     (void)params;
     if (!client_may_manage(call->client))
-        return error_set(&call->error, -EINVAL, "server.drain: user %u may not; root and the daemon's own user %u may",
+        return error_set(&call->error, -EPERM, "server.drain: user %u may not; root and the daemon's own user %u may",
                          (unsigned)call->client->user->uid, (unsigned)call->service->owner);
     reply_nothing(call->client, call->msgid);
     service_drain(call->service);

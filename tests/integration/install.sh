@@ -36,6 +36,8 @@ PKG_CONFIG_LIBDIR=$(dirname "$(find "$root/other" -name scand.pc)")
 export PKG_CONFIG_LIBDIR
 ${CC:-cc} ${CFLAGS:-} "$consumer/main.c" $(pkg-config --cflags --libs scand) -o "$root/consumer"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) "$root/consumer"
+unit=$(find "$root/other" -name scand.service)
+grep -qx "ExecStart=$root/other/bin/scand --foreground" "$unit" || { echo "the unit starts another program:"; cat "$unit"; exit 1; }
 
 # The tool finds the library where both were installed.
 if test -x "$prefix/bin/scanctl"; then

@@ -331,7 +331,7 @@ class Users(DaemonTest):
     def test_others_may_not_drain(self):
         def act():
             client = Client(self.daemon.socket)
-            self.refused(client, "invalid", "server.drain: user 65534 may not", "server.drain")
+            self.refused(client, "permission", "server.drain: user 65534 may not", "server.drain")
             return 42
 
         self.assertEqual(self.as_nobody(act), 42)

@@ -196,7 +196,7 @@ class Watch(unittest.TestCase):
         clients = json.loads(nobody("clients", "--json").stdout)
         self.assertEqual([client["pid"] != 0 for client in clients], [client["user"] == NOBODY for client in clients])
         refused = nobody("cancel", jobs[-1]["job"])
-        self.assertEqual(refused.returncode, 64)
+        self.assertEqual(refused.returncode, 77)
         self.assertRegex(refused.stderr, f"which is not a job of user {NOBODY}; its own user, root and the daemon's own user 0 may")
         self.assertRegex(nobody("drain").stderr, f"user {NOBODY} may not")
         self.assertEqual(nobody("wait").returncode, 0)  # none of its own

@@ -12,6 +12,7 @@ import math
 import operator
 import os
 import random
+import re
 import resource
 import signal
 import struct
@@ -21,6 +22,9 @@ import time
 import scanctl_rig
 from forms import c_to_fortran, exact, f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
 from scanctl_rig import ScanctlTest, run
+
+
+MANUAL = os.path.join(os.path.dirname(__file__), "../../client/scanctl/scanctl.1")
 
 
 class Results(ScanctlTest):
@@ -35,6 +39,22 @@ class Results(ScanctlTest):
         self.succeed("scan", given, "-o", self.path("out.raw"), "--shape", ",".join(map(str, shape)), *words)
         expected = scanned_array(values, shape, axis, passes, exclusive)
         self.assertEqual(floats(self.read("out.raw"), code), expected)
+
+    def test_redirected_su(self):
+        rows = [[float(r + i) for i in range(50)] for r in range(4)]
+        path = self.write("in.su", su_file(rows, True))
+        self.succeed("scan", path, "-o", self.path("named.su"))
+        with open(path, "rb") as given:
+            self.succeed("scan", "--format", "su", "-", "-o", self.path("redirected.su"), stdin=given)
+        self.assertEqual(self.read("redirected.su"), self.read("named.su"))
+
+    def test_manual_names_every_option(self):
+        with open(MANUAL) as file:
+            synopsis = file.read().split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0].split(".Nm\n")
+        for command in ("scan", "reduce", "demo", "wait", "top"):
+            (part,) = [part for part in synopsis if re.search(rf"\.Cm {command}\n", part)]
+            options = set(re.findall(r"--([a-z-]+)", self.succeed(command, "--help").decode())) - {"socket", "output", "help"}
+            self.assertEqual({option for option in options if f"Fl -{option}" not in part}, set(), command)
 
     def test_default_is_a_cumulative_sum(self):
         self.check_raw((3, 1000), 1)
@@ -187,7 +207,7 @@ class Results(ScanctlTest):
         self.fail_with(66, "cannot be opened", *words, self.path("none"))
         self.fail_with(64, '--offsets is "-"; give a file', *words, "-")
         good = self.write("offsets", struct.pack("=2q", 0, 10))
-        self.fail_with(64, "--offsets is for an input of one dimension, and this has 2", *words, good, "--shape", "2,5")
+        self.fail_with(64, "--offsets is for an input of one dimension, and this has 2", *words[:5], "2,5", "--offsets", good)
         self.fail_with(64, '"offsets" and "algorithm" exclude', *words, good, "--algorithm", "serial-cpu")
 
     def test_types(self):

@@ -34,6 +34,10 @@ class Failures(ScanctlTest):
             (("scan", self.good, "-o", self.out, "--axis", "1", "--shape", "100"), "it may be -1 to 0"),
             (("ping", "twice"), '"twice" is too much'),
             (("demo", "--traces", "0"), '--traces is "0"'),
+            (("demo", "--traces", "1", "--traces", "2"), "--traces is given twice"),
+            (("scan", self.good, "-o", self.out, "--passes", "forward", "--passes", "backward"), "--passes is given twice; give it once"),
+            (("scan", self.good, "-o", self.out, "-o", self.out), "--output is given twice"),
+            (("reduce", "--op", "sum", self.good, "--op", "max"), "--op is given twice"),
             (("demo", "twice"), '"twice" is too much: .* --help'),
         ):
             self.fail_with(64, message, *words)
@@ -87,12 +91,28 @@ class Failures(ScanctlTest):
 
     def test_npy_refused(self):
         for header, message in (
-            (npy_header((10,), "<c8"), "dtype '<c8'"),
-            (npy_header((10,), "|O"), "dtype '|O'"),
+            (npy_header((10,), "<c8"), "dtype '<c8'; .* can be scanned: these are complex numbers: save their .real and .imag"),
+            (npy_header((10,), "|O"), "dtype '|O'; .* these are no numbers"),
+            (npy_header((10,), "|b1"), "dtype '|b1'; .* astype"),
+            (npy_header((10,)).replace(b"'<f4'", b"[('x', '<f4'), ('y', '<f4')]"), "has a dtype of several fields; .* a["),
             (npy_header((1, 1, 1, 1, 1)), "rank 5"),
             (npy_header(()), "rank 0"),
         ):
-            self.fail_with(65, re.escape(message), "scan", self.write("x.npy", header + bytes(80)), "-o", self.out)
+            pattern = re.escape(message).replace(re.escape(".*"), ".*")
+            self.fail_with(65, pattern, "scan", self.write("x.npy", header + bytes(80)), "-o", self.out)
+
+    def test_binary_to_a_terminal(self):
+        leader, terminal = os.openpty()
+        words = ("scan", self.good, "--shape", "100", "-o", "-")
+        result = subprocess.run(
+            [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, *words], stdout=terminal, stderr=subprocess.PIPE, timeout=60
+        )
+        os.close(terminal)
+        self.assertEqual(result.returncode, 64)
+        self.assertRegex(result.stderr.decode(), "standard output is a terminal, and samples are binary; redirect it, or give -o FILE")
+        with self.assertRaises(OSError):  # nothing was written, and nobody has it open any more
+            os.read(leader, 1)
+        os.close(leader)
 
     def test_text_of_files_is_clean(self):
         """What a file says of itself reaches no terminal as it is."""
@@ -110,6 +130,7 @@ class Failures(ScanctlTest):
         text = "trace 4 .* has 99 samples, the first 100"
         self.fail_with(65, text, "scan", path, "-o", self.out, "--byte-order", "big")
         self.fail_with(65, "is 0 bytes", "scan", self.write("none.su", b""), "-o", self.out)
+        self.fail_with(64, "no regular file from its beginning on.*<FILE", "scan", "--format", "su", "-", "-o", self.out, input=su_file(rows, True))
         text = "f64, but SU files hold f32"
         self.fail_with(64, text, "scan", path, "-o", self.out, "--output-dtype", "f64")
 

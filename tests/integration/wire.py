@@ -28,6 +28,7 @@ CODES = {
     "lost": 14,
     "unsupported": 17,
     "deadline": 19,
+    "permission": 20,
 }
 
 

@@ -427,7 +427,7 @@ static void who_may_drain(void)
     for (int i = 0; i < 2; i++) {
         rig_begin();
         struct caller *user = user_greet(ANNA), *allowed = user_greet(who[i]);
-        CHECK_CONTAINS(refused(user, METHOD_server_drain, &(struct msg_nothing){}, SCAND_INVALID),
+        CHECK_CONTAINS(refused(user, METHOD_server_drain, &(struct msg_nothing){}, SCAND_PERMISSION),
                        "server.drain: user 1000 may not; root and the daemon's own user 900 may");
         CHECK_EQ(rig.drained, 0);
         CHECK(granted(allowed, METHOD_server_drain, &(struct msg_nothing){}, NULL));

@@ -265,7 +265,7 @@ static void who_may_cancel(void)
         struct caller *anna = begin_with_buffer(&buffer), *bert = user_greet(BERT), *other = user_greet(allowed[i]);
         uint32_t running = submit(anna, buffer, 40, 0), queued = submit(anna, buffer, 4, 40);
         CHECK_CONTAINS(
-            cancel_refused(bert, 2, SCAND_INVALID),
+            cancel_refused(bert, 2, SCAND_PERMISSION),
             "\"job\" is 2, which is not a job of user 1001; its own user, root and the daemon's own user 900");
         CHECK(is_silent(anna));
         CHECK(granted(other, METHOD_server_cancel, &(struct msg_job_number){2}, NULL));

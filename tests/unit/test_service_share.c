@@ -164,7 +164,7 @@ static void handles_of_other_users(void)
     begin();
     struct caller *user = user_greet(ANNA), *root = user_greet(0);
     CHECK_CONTAINS(
-        import_refused(user, by_handle, SCAND_INVALID),
+        import_refused(user, by_handle, SCAND_PERMISSION),
         "user 1000 may not import by \"handle\", which anybody could guess; root and the daemon's own user 900 "
         "may");
     CHECK_EQ(rig.manual.opened_count, 0);

@@ -167,7 +167,8 @@ enum scand_priority { SCAND_PRIORITIES(X) SCAND_PRIORITY_COUNT };
 // clang-format off
 /* Every outcome a user can see.
  *  NAME            code  word              errno            exit  meaning
- * The exit column is scanctl's exit code (sysexits.h): 64 usage, 65 data, 69 not there, 70 our fault, 75 try again. */
+ * The exit column is scanctl's exit code (sysexits.h): 64 usage, 65 data, 69 not there, 70 our fault, 75 try again, 77 not
+ * permitted; 130, as after SIGINT: somebody stopped it. */
 #define SCAND_STATUSES(X)                                                                                             \
     X(OK,             0, "ok",             0,               0, "success")                                             \
     X(INVALID,        1, "invalid",        EINVAL,         64, "an argument is wrong")                                \
@@ -180,7 +181,7 @@ enum scand_priority { SCAND_PRIORITIES(X) SCAND_PRIORITY_COUNT };
     X(BUSY,           8, "busy",           EAGAIN,         75, "a queue or the pool is full for now")                 \
     X(QUOTA,          9, "quota",          EDQUOT,         75, "more than the daemon grants")                         \
     X(NO_MEMORY,     10, "no_memory",      ENOMEM,         75, "out of memory")                                       \
-    X(CANCELLED,     11, "cancelled",      ECANCELED,      75, "the job was cancelled")                               \
+    X(CANCELLED,     11, "cancelled",      ECANCELED,     130, "the job was cancelled")                               \
     X(DRAINING,      12, "draining",       ESHUTDOWN,      75, "the daemon is finishing its work before it stops")    \
     X(DEVICE,        13, "device",         EIO,            70, "the device failed")                                   \
     X(LOST,          14, "lost",           EOWNERDEAD,     75, "the work was lost; its output may be half written") \
@@ -188,7 +189,8 @@ enum scand_priority { SCAND_PRIORITIES(X) SCAND_PRIORITY_COUNT };
     X(TIMED_OUT,     16, "timed_out",      ETIMEDOUT,      75, "no answer in time")                                   \
     X(UNSUPPORTED,   17, "unsupported",    EOPNOTSUPP,     64, "this daemon or device cannot do that")                \
     X(INTERNAL,      18, "internal",       ENOTRECOVERABLE, 70, "a fault in the daemon")                              \
-    X(DEADLINE,      19, "deadline",       ETIME,          75, "the job could not start in time")
+    X(DEADLINE,      19, "deadline",       ETIME,          75, "the job could not start in time")                     \
+    X(PERMISSION,    20, "permission",     EPERM,          77, "this user may not do that")
 // clang-format on
 
 #define X(NAME, CODE, WORD, ERRNO, EXIT, TEXT) SCAND_##NAME = CODE,
