@@ -1,4 +1,6 @@
 /* Questions about the daemon. */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -25,17 +27,55 @@ int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
     return (int)status_from_errno(code);
 }
 
-int scand_devices(struct scand *daemon, struct scand_device *devices, size_t capacity, size_t *count)
+/* The caller's array. Programs built with another version have rows of another size: what both know is copied. */
+struct rows {
+    void *array;
+    size_t row_bytes, capacity, count;
+};
+
+/* -EINVAL where rows have no size. */
+static int rows_check(struct scand *daemon, const struct rows *rows)
+{
+    if (rows->row_bytes > 0)
+        return 0;
+    return session_fail(daemon, -EINVAL, "row_bytes is 0: give the size of an element of the array, sizeof *array");
+}
+
+static bool rows_are_full(const struct rows *rows)
+{
+    return rows->count == rows->capacity;
+}
+
+static void rows_add(struct rows *rows, const void *row, size_t known_bytes)
+{
+    char *at = (char *)rows->array + rows->count++ * rows->row_bytes;
+    size_t bytes = known_bytes < rows->row_bytes ? known_bytes : rows->row_bytes;
+    memcpy(at, row, bytes);
+    memset(at + bytes, 0, rows->row_bytes - bytes);
+}
+
+/* A call without params, once the rows are checked. */
+static int rows_ask(struct scand *daemon, const struct rows *rows, enum method method, void *result)
+{
+    int code = rows_check(daemon, rows);
+    return code ? code
+                : call_run(daemon,
+                           &(struct call){.method = method, .params = &(struct msg_nothing){}, .result = result});
+}
+
+int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row_bytes, size_t capacity, size_t *count)
 {
     struct msg_devices_result result;
-    int code = call_run(
-        daemon, &(struct call){.method = METHOD_server_devices, .params = &(struct msg_nothing){}, .result = &result});
+    struct rows rows = {devices, row_bytes, capacity, 0};
+    int code = rows_ask(daemon, &rows, METHOD_server_devices, &result);
     if (code)
         return (int)status_from_errno(code);
-    size_t n = result.devices_count < capacity ? result.devices_count : capacity;
-    for (size_t i = 0; i < n; i++)
-        report_device(&result.devices[i], &devices[i]);
-    *count = n;
+    for (uint32_t i = 0; i < result.devices_count && !rows_are_full(&rows); i++) {
+        struct scand_device device;
+        report_device(&result.devices[i], &device);
+        rows_add(&rows, &device, sizeof device);
+    }
+    *count = rows.count;
     return SCAND_OK;
 }
 
@@ -51,40 +91,50 @@ static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *fr
         kernel->reductions |= 1u << from->reductions[i];
 }
 
-int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t capacity, size_t *count)
+int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count)
 {
     struct msg_kernels_result result;
-    int code = call_run(
-        daemon, &(struct call){.method = METHOD_server_kernels, .params = &(struct msg_nothing){}, .result = &result});
+    struct rows rows = {kernels, row_bytes, capacity, 0};
+    int code = rows_ask(daemon, &rows, METHOD_server_kernels, &result);
     if (code)
         return (int)status_from_errno(code);
-    size_t n = result.kernels_count < capacity ? result.kernels_count : capacity;
-    for (size_t i = 0; i < n; i++)
-        kernel_fill(&kernels[i], &result.kernels[i]);
-    *count = n;
+    for (uint32_t i = 0; i < result.kernels_count && !rows_are_full(&rows); i++) {
+        struct scand_kernel kernel;
+        kernel_fill(&kernel, &result.kernels[i]);
+        rows_add(&rows, &kernel, sizeof kernel);
+    }
+    *count = rows.count;
     return SCAND_OK;
 }
 
-int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t capacity, size_t *count)
+int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row_bytes, size_t capacity, size_t *count)
 {
     struct msg_stats_result result;
-    int code = call_run(
-        daemon, &(struct call){.method = METHOD_server_stats, .params = &(struct msg_nothing){}, .result = &result});
+    struct scand_counter all[REPORT_COUNTERS];
+    struct rows rows = {counters, row_bytes, capacity, 0};
+    int code = rows_ask(daemon, &rows, METHOD_server_stats, &result);
     if (code)
         return (int)status_from_errno(code);
-    *count = report_counters(&result, counters, capacity);
+    size_t known = report_counters(&result, all, REPORT_COUNTERS);
+    for (size_t i = 0; i < known && !rows_are_full(&rows); i++)
+        rows_add(&rows, &all[i], sizeof all[i]);
+    *count = rows.count;
     return SCAND_OK;
 }
 
-int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t capacity, size_t *count)
+int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
+                     size_t *count)
 {
     struct msg_histograms_result result;
-    int code = call_run(
-        daemon,
-        &(struct call){.method = METHOD_server_histograms, .params = &(struct msg_nothing){}, .result = &result});
+    struct scand_histogram all[REPORT_HISTOGRAMS];
+    struct rows rows = {histograms, row_bytes, capacity, 0};
+    int code = rows_ask(daemon, &rows, METHOD_server_histograms, &result);
     if (code)
         return (int)status_from_errno(code);
-    *count = report_histograms(&result, histograms, capacity);
+    size_t known = report_histograms(&result, all, REPORT_HISTOGRAMS);
+    for (size_t i = 0; i < known && !rows_are_full(&rows); i++)
+        rows_add(&rows, &all[i], sizeof all[i]);
+    *count = rows.count;
     return SCAND_OK;
 }
 
@@ -145,43 +195,54 @@ static uint64_t page_after(uint64_t from, uint64_t next)
     return next > from ? next : 0;
 }
 
-int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t capacity, size_t *count,
-               uint64_t *next)
+int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t row_bytes, size_t capacity,
+               size_t *count, uint64_t *next)
 {
     struct msg_jobs_result page;
-    size_t n = 0;
+    struct rows rows = {jobs, row_bytes, capacity, 0};
+    int code = rows_check(daemon, &rows);
+    if (code)
+        return (int)status_from_errno(code);
     do {
         struct msg_page_params params = {from};
-        int code = call_run(daemon, &(struct call){.method = METHOD_server_jobs, .params = &params, .result = &page});
+        code = call_run(daemon, &(struct call){.method = METHOD_server_jobs, .params = &params, .result = &page});
         if (code)
             return (int)status_from_errno(code);
         uint32_t i = 0;
-        while (i < page.jobs_count && n < capacity)
-            job_fill(&jobs[n++], &page.jobs[i++]);
+        for (; i < page.jobs_count && !rows_are_full(&rows); i++) {
+            struct scand_job_info job;
+            job_fill(&job, &page.jobs[i]);
+            rows_add(&rows, &job, sizeof job);
+        }
         from = i < page.jobs_count ? page.jobs[i].job : page_after(from, page.next);
-    } while (from && n < capacity);
-    *count = n;
+    } while (from && !rows_are_full(&rows));
+    *count = rows.count;
     *next = from;
     return SCAND_OK;
 }
 
-int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t capacity,
-                  size_t *count, uint64_t *next)
+int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t row_bytes,
+                  size_t capacity, size_t *count, uint64_t *next)
 {
     struct msg_clients_result page;
-    size_t n = 0;
+    struct rows rows = {clients, row_bytes, capacity, 0};
+    int code = rows_check(daemon, &rows);
+    if (code)
+        return (int)status_from_errno(code);
     do {
         struct msg_page_params params = {from};
-        int code =
-            call_run(daemon, &(struct call){.method = METHOD_server_clients, .params = &params, .result = &page});
+        code = call_run(daemon, &(struct call){.method = METHOD_server_clients, .params = &params, .result = &page});
         if (code)
             return (int)status_from_errno(code);
         uint32_t i = 0;
-        while (i < page.clients_count && n < capacity)
-            client_fill(&clients[n++], &page.clients[i++]);
+        for (; i < page.clients_count && !rows_are_full(&rows); i++) {
+            struct scand_client_info client;
+            client_fill(&client, &page.clients[i]);
+            rows_add(&rows, &client, sizeof client);
+        }
         from = i < page.clients_count ? page.clients[i].client : page_after(from, page.next);
-    } while (from && n < capacity);
-    *count = n;
+    } while (from && !rows_are_full(&rows));
+    *count = rows.count;
     *next = from;
     return SCAND_OK;
 }
@@ -207,22 +268,28 @@ static void event_fill(struct scand_event *event, const struct msg_trace_event *
     };
 }
 
-int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t capacity, size_t *count,
-                uint64_t *next)
+int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t row_bytes, size_t capacity,
+                size_t *count, uint64_t *next)
 {
     struct msg_trace_result page;
-    size_t n = 0;
+    struct rows rows = {events, row_bytes, capacity, 0};
+    int code = rows_check(daemon, &rows);
+    if (code)
+        return (int)status_from_errno(code);
     do {
         struct msg_page_params params = {from};
-        int code = call_run(daemon, &(struct call){.method = METHOD_server_trace, .params = &params, .result = &page});
+        code = call_run(daemon, &(struct call){.method = METHOD_server_trace, .params = &params, .result = &page});
         if (code)
             return (int)status_from_errno(code);
         uint32_t i = 0;
-        while (i < page.events_count && n < capacity)
-            event_fill(&events[n++], &page.events[i++]);
+        for (; i < page.events_count && !rows_are_full(&rows); i++) {
+            struct scand_event event;
+            event_fill(&event, &page.events[i]);
+            rows_add(&rows, &event, sizeof event);
+        }
         from = i < page.events_count ? page.events[i].event : page_after(from, page.next);
-    } while (from && n < capacity);
-    *count = n;
+    } while (from && !rows_are_full(&rows));
+    *count = rows.count;
     *next = from;
     return SCAND_OK;
 }

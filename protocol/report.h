@@ -9,6 +9,11 @@
 
 #include "messages.h"
 
+/* How many counters and histograms there are. */
+#define REPORT_ONE(...) +1
+enum { REPORT_COUNTERS = COUNTERS(REPORT_ONE, , ), REPORT_HISTOGRAMS = HISTOGRAMS(REPORT_ONE, , ) };
+#undef REPORT_ONE
+
 void report_device(const struct msg_device *from, struct scand_device *device);
 /* Fill at most `capacity` and return how many. */
 size_t report_counters(const struct msg_stats_result *from, struct scand_counter *counters, size_t capacity);

@@ -99,7 +99,7 @@ static int ask_devices(struct scand *daemon, bool json, struct fault *fault)
 {
     struct scand_device devices[LIMIT_MAPS];
     size_t count;
-    int status = scand_devices(daemon, devices, LIMIT_MAPS, &count);
+    int status = scand_devices(daemon, devices, sizeof(*devices), LIMIT_MAPS, &count);
     if (status)
         return remote_fault(daemon, status, "devices", fault);
     if (json) {
@@ -156,7 +156,7 @@ static int ask_kernels(struct scand *daemon, bool json, struct fault *fault)
 {
     struct scand_kernel kernels[LIMIT_MAPS];
     size_t count;
-    int status = scand_kernels(daemon, kernels, LIMIT_MAPS, &count);
+    int status = scand_kernels(daemon, kernels, sizeof(*kernels), LIMIT_MAPS, &count);
     if (status)
         return remote_fault(daemon, status, "kernels", fault);
     if (json)
@@ -171,7 +171,7 @@ static int ask_stats(struct scand *daemon, bool json, struct fault *fault)
     struct scand_counter counters[COUNTERS_MAX];
     struct json out = {.file = stdout};
     size_t count;
-    int status = scand_stats(daemon, counters, COUNTERS_MAX, &count);
+    int status = scand_stats(daemon, counters, sizeof(*counters), COUNTERS_MAX, &count);
     if (status)
         return remote_fault(daemon, status, "stats", fault);
     if (json)

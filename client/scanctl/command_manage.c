@@ -66,7 +66,7 @@ static int take_wait_option(void *context, int option, const char *argument, str
 static int check_number(struct scand *daemon, uint64_t job, struct fault *fault)
 {
     struct look look = {.counter_count = 0};
-    int status = scand_stats(daemon, look.counters, COUNTERS_MAX, &look.counter_count);
+    int status = scand_stats(daemon, look.counters, sizeof(*look.counters), COUNTERS_MAX, &look.counter_count);
     if (status)
         return remote_fault(daemon, status, "looking at the daemon", fault);
     uint64_t last = look_counter(&look, "jobs_submitted");
@@ -85,7 +85,7 @@ static int find_open(struct scand *daemon, const struct waiting *waiting, uint64
     size_t count;
     *open = 0;
     do {
-        int status = scand_jobs(daemon, from, jobs, waiting->job ? 1 : LIMIT_MAPS, &count, &from);
+        int status = scand_jobs(daemon, from, jobs, sizeof(*jobs), waiting->job ? 1 : LIMIT_MAPS, &count, &from);
         if (status)
             return remote_fault(daemon, status, "waiting", fault);
         for (size_t i = 0; i < count && !*open; i++)

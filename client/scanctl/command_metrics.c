@@ -11,11 +11,13 @@ static int ask_metrics(struct scand *daemon, bool json, struct fault *fault)
     if (json)
         return fault_set(fault, EX_USAGE,
                          "scanctl metrics has one form, Prometheus' text; for JSON see scanctl stats --json");
-    int status = scand_stats(daemon, metrics.counters, METRICS_COUNTERS, &metrics.counter_count);
+    int status =
+        scand_stats(daemon, metrics.counters, sizeof(*metrics.counters), METRICS_COUNTERS, &metrics.counter_count);
     if (!status)
-        status = scand_histograms(daemon, metrics.histograms, METRICS_HISTOGRAMS, &metrics.histogram_count);
+        status = scand_histograms(daemon, metrics.histograms, sizeof(*metrics.histograms), METRICS_HISTOGRAMS,
+                                  &metrics.histogram_count);
     if (!status)
-        status = scand_devices(daemon, metrics.devices, LIMIT_MAPS, &metrics.device_count);
+        status = scand_devices(daemon, metrics.devices, sizeof(*metrics.devices), LIMIT_MAPS, &metrics.device_count);
     if (status)
         return remote_fault(daemon, status, "metrics", fault);
     metrics_print(stdout, &metrics);

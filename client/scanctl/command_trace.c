@@ -17,7 +17,7 @@ static int ask_trace(struct scand *daemon, bool json, struct fault *fault)
     (void)json;
     if (!events)
         return fault_set(fault, EX_OSERR, "out of memory for the trace");
-    int status = scand_trace(daemon, 0, events, LIMIT_TRACE, &count, &next);
+    int status = scand_trace(daemon, 0, events, sizeof(*events), LIMIT_TRACE, &count, &next);
     if (!status)
         trace_print(stdout, events, count);
     free(events);

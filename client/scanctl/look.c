@@ -14,7 +14,7 @@ int look_at_jobs(struct look *look, struct scand *daemon, struct fault *fault)
     look->jobs = calloc(LIMIT_JOBS, sizeof look->jobs[0]);
     if (!look->jobs)
         return fault_set(fault, EX_OSERR, "out of memory for the list of jobs");
-    int status = scand_jobs(daemon, 0, look->jobs, LIMIT_JOBS, &look->job_count, &next);
+    int status = scand_jobs(daemon, 0, look->jobs, sizeof(*look->jobs), LIMIT_JOBS, &look->job_count, &next);
     return status ? remote_fault(daemon, status, "listing jobs", fault) : 0;
 }
 
@@ -24,15 +24,16 @@ int look_at_clients(struct look *look, struct scand *daemon, struct fault *fault
     look->clients = calloc(LIMIT_CLIENTS, sizeof look->clients[0]);
     if (!look->clients)
         return fault_set(fault, EX_OSERR, "out of memory for the list of connections");
-    int status = scand_clients(daemon, 0, look->clients, LIMIT_CLIENTS, &look->client_count, &next);
+    int status =
+        scand_clients(daemon, 0, look->clients, sizeof(*look->clients), LIMIT_CLIENTS, &look->client_count, &next);
     return status ? remote_fault(daemon, status, "listing connections", fault) : 0;
 }
 
 int look_at_all(struct look *look, struct scand *daemon, struct fault *fault)
 {
-    int status = scand_stats(daemon, look->counters, COUNTERS_MAX, &look->counter_count);
+    int status = scand_stats(daemon, look->counters, sizeof(*look->counters), COUNTERS_MAX, &look->counter_count);
     if (!status)
-        status = scand_devices(daemon, look->devices, LIMIT_MAPS, &look->device_count);
+        status = scand_devices(daemon, look->devices, sizeof(*look->devices), LIMIT_MAPS, &look->device_count);
     if (status)
         return remote_fault(daemon, status, "looking at the daemon", fault);
     int result = look_at_clients(look, daemon, fault);

@@ -32,7 +32,7 @@ struct scand_device remote_device(struct scand *daemon)
 {
     struct scand_device device = {.name = "unknown device", .backend = "unknown"};
     size_t count;
-    scand_devices(daemon, &device, 1, &count);
+    scand_devices(daemon, &device, sizeof device, 1, &count);
     return device;
 }
 

@@ -12,7 +12,7 @@ header=$(find "$root" -path '*/include/scand/scand.h')
 prefix=${header%/include/scand/scand.h}
 libraries=$(dirname "$(find "$root" -name libscand.so)")
 
-for file in "$prefix/include/scand/types.h" "$libraries/libscand.so.0" "$libraries/pkgconfig/scand.pc"; do
+for file in "$prefix/include/scand/types.h" "$libraries/libscand.so.0.1" "$libraries/pkgconfig/scand.pc"; do
     test -e "$file" || { echo "not installed: $file"; exit 1; }
 done
 
@@ -23,6 +23,11 @@ LD_LIBRARY_PATH=$libraries "$root/consumer"
 ${CC:-cc} -std=c99 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags scand) -x c "$header"
 if command -v c++ >/dev/null; then
     c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags scand) -x c++ "$header"
+fi
+# The same among macros of the program's own.
+${CC:-cc} -std=c99 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags scand) "$consumer/macros.c"
+if command -v c++ >/dev/null; then
+    c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags scand) -x c++ "$consumer/macros.c"
 fi
 unset PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
 

@@ -93,7 +93,7 @@ static void test_results(void)
     check_sums(scand_buffer_data(input));
     struct scand_device device;
     size_t count = 0;
-    CHECK_EQ(scand_devices(session, &device, 1, &count), SCAND_OK);
+    CHECK_EQ(scand_devices(session, &device, sizeof device, 1, &count), SCAND_OK);
     CHECK(count == 1 && strcmp(device.backend, "cpu") == 0);
     end();
 }
@@ -187,12 +187,12 @@ static void test_devices(void)
     struct scand_buffer *first, *second, *beside;
     size_t count;
     begin();
-    CHECK_EQ(scand_devices(session, devices, 4, &count), SCAND_OK);
+    CHECK_EQ(scand_devices(session, devices, sizeof *devices, 4, &count), SCAND_OK);
     CHECK_EQ(count, 2);
     CHECK_EQ(scand_buffer_create_on(session, 1, 1000, &second), SCAND_OK);
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_DEVICE, 100, &beside), SCAND_OK);
     CHECK_EQ(scand_buffer_create_on(session, 0, 10, &first), SCAND_OK);
-    CHECK_EQ(scand_devices(session, devices, 4, &count), SCAND_OK);
+    CHECK_EQ(scand_devices(session, devices, sizeof *devices, 4, &count), SCAND_OK);
     CHECK(devices[0].memory_used_bytes == 10 && devices[1].memory_used_bytes == 1100);
     CHECK(!scand_buffer_data(first) && scand_buffer_size(second) == 1000);
     CHECK(scand_buffer_device(first) == 0 && scand_buffer_device(second) == 1 && scand_buffer_device(beside) == 1);

@@ -279,7 +279,7 @@ static void test_poison_is_not_repeated_forever(void)
     CHECK_EQ(fake.seen[METHOD_job_submit], ATTEMPTS_MAX);
     die_on(METHOD_server_stats, 1000);
     size_t count;
-    CHECK_EQ(scand_stats(session, NULL, 0, &count), SCAND_LOST);
+    CHECK_EQ(scand_stats(session, NULL, sizeof(struct scand_counter), 0, &count), SCAND_LOST);
     CHECK_EQ(fake.seen[METHOD_server_stats], ATTEMPTS_MAX);
     rig_end();
 }
@@ -352,7 +352,7 @@ static void test_requests(void)
     die_on(METHOD_server_ping, 1);
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     die_on(METHOD_server_devices, 1);
-    CHECK_EQ(scand_devices(session, NULL, 0, &count), SCAND_OK);
+    CHECK_EQ(scand_devices(session, NULL, sizeof(struct scand_device), 0, &count), SCAND_OK);
     die_on(METHOD_buffer_create, 1);
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 100, &buffer), SCAND_OK);
     die_on(METHOD_buffer_release, 1);
@@ -431,7 +431,7 @@ static void test_reconnect_in_callback(void)
     int calls = 0;
     fake.progress = 3;
     CHECK_EQ(scand_submit_progress(session, &scan, ping_again, &calls, &job), SCAND_OK);
-    CHECK_EQ(scand_stats(session, NULL, 0, &(size_t){0}), SCAND_OK);
+    CHECK_EQ(scand_stats(session, NULL, sizeof(struct scand_counter), 0, &(size_t){0}), SCAND_OK);
     CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
     CHECK(calls >= 1);
     check_output();

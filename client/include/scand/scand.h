@@ -237,26 +237,30 @@ const char *scand_server_name(const struct scand *daemon); /* "scand 0.1.0" */
 
 /* Round trip to the daemon, in microseconds. */
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
-/* Fills at most `capacity` devices, in the order of their numbers from 0, and sets *count to the number filled. */
-int scand_devices(struct scand *daemon, struct scand_device *devices, size_t capacity, size_t *count);
-/* Fills at most `capacity` kernels and sets *count to the number filled. They do inclusive sums of f32 into f32, of
+/*
+ * Lists. The caller's array has `capacity` elements of row_bytes, which is sizeof of one; *count is set to how many
+ * were filled. Members that the library does not have are zero.
+ */
+
+/* Fills in devices in the order of their numbers from 0. */
+int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row_bytes, size_t capacity, size_t *count);
+/* Fills in kernels. They do inclusive sums of f32 into f32, of
  * rows that lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of
  * their own: their bits are not those of the default. Reductions take such rows, too, and write f64 side by side. */
-int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t capacity, size_t *count);
-/* Fills at most `capacity` counters and sets *count to the number filled. */
-int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t capacity, size_t *count);
-/* Fills at most `capacity` histograms and sets *count to the number filled. */
-int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t capacity, size_t *count);
-/* Fills at most `capacity` jobs, or connections, of all users in the order of their numbers, the first being `from` or
- * later, and sets *count to the number filled and *next to the `from` of what follows, 0 at the end. The list may
- * change between two calls. On failure the array may have been written to. */
-int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t capacity, size_t *count,
-               uint64_t *next);
-int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t capacity,
-                  size_t *count, uint64_t *next);
+int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count);
+int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row_bytes, size_t capacity, size_t *count);
+int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
+                     size_t *count);
+/* Fill in jobs, or connections, of all users in the order of their numbers, the first being `from` or later, and set
+ * *next to the `from` of what follows, 0 at the end. The list may change between two calls. On failure the array may
+ * have been written to. */
+int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t row_bytes, size_t capacity,
+               size_t *count, uint64_t *next);
+int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t row_bytes,
+                  size_t capacity, size_t *count, uint64_t *next);
 /* The same with the latest few thousand jobs and chunks that ended, in the order in which they did. */
-int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t capacity, size_t *count,
-                uint64_t *next);
+int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t row_bytes, size_t capacity,
+                size_t *count, uint64_t *next);
 /* Cancels a job of any program, by the number that scand_jobs gives. Only its own user, root and the daemon's own user
  * may, others get SCAND_INVALID; SCAND_NOT_FOUND when it is neither queued nor running. */
 int scand_cancel_job(struct scand *daemon, uint64_t job);

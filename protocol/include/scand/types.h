@@ -122,47 +122,47 @@ extern "C" {
 
 // clang-format on
 
-#define SCAND_ENUMERATOR(PREFIX, NAME) SCAND_##PREFIX##_##NAME
-#define X(NAME, WORD, BYTES, CLASS)    SCAND_ENUMERATOR(DTYPE, NAME),
-enum scand_dtype { SCAND_DTYPES(X) SCAND_DTYPE_COUNT };
-#undef X
+/* Whatever macros a program has: names are pasted before they could be replaced, and these are gone at the end. */
+#define SCAND_ROW(NAME, WORD, BYTES, CLASS) SCAND_DTYPE_##NAME,
+enum scand_dtype { SCAND_DTYPES(SCAND_ROW) SCAND_DTYPE_COUNT };
+#undef SCAND_ROW
 enum scand_class { SCAND_CLASS_F32, SCAND_CLASS_F64, SCAND_CLASS_SIGNED, SCAND_CLASS_UNSIGNED };
-#define X(NAME, WORD) SCAND_ENUMERATOR(OPERATION, NAME),
-enum scand_operation { SCAND_OPERATIONS(X) SCAND_OPERATION_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(REDUCTION, NAME),
-enum scand_reduction { SCAND_REDUCTIONS(X) SCAND_REDUCTION_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(ACCUMULATOR, NAME),
-enum scand_accumulator { SCAND_ACCUMULATORS(X) SCAND_ACCUMULATOR_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(INTERMEDIATE, NAME),
-enum scand_intermediate { SCAND_INTERMEDIATES(X) SCAND_INTERMEDIATE_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(KIND, NAME),
-enum scand_kind { SCAND_KINDS(X) SCAND_KIND_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(OPERATOR, NAME),
-enum scand_operator { SCAND_OPERATORS(X) SCAND_OPERATOR_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(PASS, NAME),
-enum scand_pass { SCAND_PASSES(X) SCAND_PASS_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(PLACE, NAME),
-enum scand_place { SCAND_PLACES(X) SCAND_PLACE_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(SHARING, NAME),
-enum scand_sharing { SCAND_SHARINGS(X) SCAND_SHARING_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(JOB_STATE, NAME),
-enum scand_job_state { SCAND_JOB_STATES(X) SCAND_JOB_STATE_COUNT };
-#undef X
-#define X(NAME, WORD) SCAND_ENUMERATOR(EVENT, NAME),
-enum scand_event_kind { SCAND_EVENTS(X) SCAND_EVENT_COUNT };
-#undef X
-#define X(NAME, WORD, RANK) SCAND_ENUMERATOR(PRIORITY, NAME),
-enum scand_priority { SCAND_PRIORITIES(X) SCAND_PRIORITY_COUNT };
-#undef X
+#define SCAND_ROW(NAME, WORD) SCAND_OPERATION_##NAME,
+enum scand_operation { SCAND_OPERATIONS(SCAND_ROW) SCAND_OPERATION_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_REDUCTION_##NAME,
+enum scand_reduction { SCAND_REDUCTIONS(SCAND_ROW) SCAND_REDUCTION_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_ACCUMULATOR_##NAME,
+enum scand_accumulator { SCAND_ACCUMULATORS(SCAND_ROW) SCAND_ACCUMULATOR_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_INTERMEDIATE_##NAME,
+enum scand_intermediate { SCAND_INTERMEDIATES(SCAND_ROW) SCAND_INTERMEDIATE_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_KIND_##NAME,
+enum scand_kind { SCAND_KINDS(SCAND_ROW) SCAND_KIND_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_OPERATOR_##NAME,
+enum scand_operator { SCAND_OPERATORS(SCAND_ROW) SCAND_OPERATOR_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_PASS_##NAME,
+enum scand_pass { SCAND_PASSES(SCAND_ROW) SCAND_PASS_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_PLACE_##NAME,
+enum scand_place { SCAND_PLACES(SCAND_ROW) SCAND_PLACE_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_SHARING_##NAME,
+enum scand_sharing { SCAND_SHARINGS(SCAND_ROW) SCAND_SHARING_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_JOB_STATE_##NAME,
+enum scand_job_state { SCAND_JOB_STATES(SCAND_ROW) SCAND_JOB_STATE_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD) SCAND_EVENT_##NAME,
+enum scand_event_kind { SCAND_EVENTS(SCAND_ROW) SCAND_EVENT_COUNT };
+#undef SCAND_ROW
+#define SCAND_ROW(NAME, WORD, RANK) SCAND_PRIORITY_##NAME,
+enum scand_priority { SCAND_PRIORITIES(SCAND_ROW) SCAND_PRIORITY_COUNT };
+#undef SCAND_ROW
 
 // clang-format off
 /* Every outcome a user can see.
@@ -193,9 +193,9 @@ enum scand_priority { SCAND_PRIORITIES(X) SCAND_PRIORITY_COUNT };
     X(PERMISSION,    20, "permission",     EPERM,          77, "this user may not do that")
 // clang-format on
 
-#define X(NAME, CODE, WORD, ERRNO, EXIT, TEXT) SCAND_##NAME = CODE,
-enum scand_status { SCAND_STATUSES(X) };
-#undef X
+#define SCAND_ROW(NAME, CODE, WORD, ERRNO, EXIT, TEXT) SCAND_##NAME = CODE,
+enum scand_status { SCAND_STATUSES(SCAND_ROW) };
+#undef SCAND_ROW
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,116 @@
+/* libscand's lists for programs that were built with another version of scand.h, whose structs are shorter or longer.
+ */
+#include <string.h>
+
+#include "tests/unit/client_rig.h"
+
+#define ROWS  3
+#define EXTRA 64 /* by which a later version's are longer */
+
+static uint8_t array[ROWS * (sizeof(struct scand_histogram) + EXTRA) + EXTRA];
+
+struct page {
+    size_t count;
+    uint64_t next;
+};
+
+static int devices(void *rows, size_t row_bytes, struct page *page)
+{
+    return scand_devices(session, rows, row_bytes, ROWS, &page->count);
+}
+
+static int kernels(void *rows, size_t row_bytes, struct page *page)
+{
+    return scand_kernels(session, rows, row_bytes, ROWS, &page->count);
+}
+
+static int stats(void *rows, size_t row_bytes, struct page *page)
+{
+    return scand_stats(session, rows, row_bytes, ROWS, &page->count);
+}
+
+static int histograms(void *rows, size_t row_bytes, struct page *page)
+{
+    return scand_histograms(session, rows, row_bytes, ROWS, &page->count);
+}
+
+static int jobs(void *rows, size_t row_bytes, struct page *page)
+{
+    return scand_jobs(session, 0, rows, row_bytes, ROWS, &page->count, &page->next);
+}
+
+static int clients(void *rows, size_t row_bytes, struct page *page)
+{
+    return scand_clients(session, 0, rows, row_bytes, ROWS, &page->count, &page->next);
+}
+
+static int trace(void *rows, size_t row_bytes, struct page *page)
+{
+    return scand_trace(session, 0, rows, row_bytes, ROWS, &page->count, &page->next);
+}
+
+static const struct list {
+    int (*ask)(void *rows, size_t row_bytes, struct page *page);
+    size_t row_bytes;
+} lists[] = {
+    {devices, sizeof(struct scand_device)}, {kernels, sizeof(struct scand_kernel)},
+    {stats, sizeof(struct scand_counter)},  {histograms, sizeof(struct scand_histogram)},
+    {jobs, sizeof(struct scand_job_info)},  {clients, sizeof(struct scand_client_info)},
+    {trace, sizeof(struct scand_event)},
+};
+#define LISTS (sizeof lists / sizeof lists[0])
+
+static bool all_are(const uint8_t *bytes, size_t count, uint8_t value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}
+
+/* Rows of this size hold what the library's own begin with, and then zeros; nothing behind them is touched. */
+static void check_rows(const struct list *list, size_t row_bytes)
+{
+    static uint8_t own[sizeof array];
+    const size_t known = row_bytes < list->row_bytes ? row_bytes : list->row_bytes;
+    struct page page = {0}, own_page = {0};
+    CHECK_EQ(list->ask(own, list->row_bytes, &own_page), SCAND_OK);
+    memset(array, 0xa5, sizeof array);
+    CHECK_EQ(list->ask(array, row_bytes, &page), SCAND_OK);
+    CHECK(page.count == own_page.count && page.count >= 2);
+    for (size_t i = 0; i < page.count; i++) {
+        const uint8_t *row = array + i * row_bytes;
+        CHECK(memcmp(row, own + i * list->row_bytes, known) == 0);
+        CHECK(all_are(row + known, row_bytes - known, 0));
+    }
+    CHECK(all_are(array + page.count * row_bytes, sizeof array - page.count * row_bytes, 0xa5));
+}
+
+static void of_another_version(void)
+{
+    rig_begin();
+    for (size_t i = 0; i < LISTS; i++) {
+        check_rows(&lists[i], 8);
+        check_rows(&lists[i], lists[i].row_bytes - 8);
+        check_rows(&lists[i], lists[i].row_bytes + EXTRA);
+    }
+    rig_end();
+}
+
+static void without_a_size(void)
+{
+    rig_begin();
+    for (size_t i = 0; i < LISTS; i++) {
+        struct page page = {.count = 99, .next = 99};
+        CHECK_EQ(lists[i].ask(array, 0, &page), SCAND_INVALID);
+        CHECK_CONTAINS(scand_message(session), "row_bytes is 0: give the size of an element");
+        CHECK(page.count == 99 && page.next == 99);
+    }
+    rig_end();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {TEST(of_another_version), TEST(without_a_size), TEST_END};
+    return test_main(argc, argv, tests);
+}
