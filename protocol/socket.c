@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -106,38 +107,112 @@ int socket_connect(const char *path, struct error *error)
     }
 }
 
-/* The folder that the path lies in, made where it is missing; a descriptor, or -errno. */
-static int folder_open(const char *path, struct error *error)
+/* The folder that the path lies in is made where it is missing. */
+static int folder_make(const char *path, struct error *error)
 {
     char folder[SOCKET_PATH_BYTES];
     const char *slash = strrchr(path, '/');
-    if (!slash)
-        strcpy(folder, ".");
-    else if (slash == path)
-        strcpy(folder, "/");
-    else {
-        memcpy(folder, path, (size_t)(slash - path));
-        folder[slash - path] = '\0';
-    }
+    if (!slash || slash == path)
+        return 0;
+    memcpy(folder, path, (size_t)(slash - path));
+    folder[slash - path] = '\0';
     if (mkdir(folder, 0755) && errno != EEXIST)
         return error_set(error, -errno, "cannot make the folder %s: %s", folder, strerror(errno));
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd >= 0 ? fd : error_set(error, -errno, "cannot open the folder %s: %s", folder, strerror(errno));
+    return 0;
 }
 
-/* Keeps two daemons that start at the same moment from taking each other's new socket for a stale one. The lock ends
- * with the descriptor. */
-static int folder_lock(int folder, const char *path, struct error *error)
+/*
+ * The lock file beside the socket, which this user alone can open: while somebody holds its lock nobody else replaces,
+ * makes or removes a socket there. It is there for as long as the socket is, and says which file that is: the only one
+ * that is ever removed although somebody listens at it.
+ */
+
+#define LOCK_PATH_BYTES (SOCKET_PATH_BYTES + 5)
+#define LOCK_TRIES      100
+#define LOCK_PAUSE_NS   10000000
+
+static void lock_path(const char *path, char out[LOCK_PATH_BYTES])
 {
-    const struct timespec pause = {.tv_nsec = 10000000};
-    for (int tries = 0; tries < 100; tries++) {
-        if (flock(folder, LOCK_EX | LOCK_NB) == 0)
-            return 0;
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            break;
-        nanosleep(&pause, NULL);
+    snprintf(out, LOCK_PATH_BYTES, "%s.lock", path);
+}
+
+/* Whoever could write to it could also hold its lock, for ever. */
+static int lock_check(int fd, const char *path, struct error *error)
+{
+    struct stat status;
+    if (fstat(fd, &status))
+        return error_set(error, -errno, "cannot look at %s: %s", path, strerror(errno));
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0)
+        return error_set(error, -EADDRINUSE,
+                         "%s is no regular file that user %u alone can open; remove it or choose another socket path",
+                         path, (unsigned)geteuid());
+    return 0;
+}
+
+/* Another process has removed the file, or made a new one, since this one was opened. */
+static bool lock_is_gone(int fd, const char *path)
+{
+    struct stat own, there;
+    return fstat(fd, &own) || lstat(path, &there) || own.st_dev != there.st_dev || own.st_ino != there.st_ino;
+}
+
+static int lock_open(const char *path, struct error *error)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+    if (fd < 0)
+        return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
+    int code = lock_check(fd, path, error);
+    if (code)
+        close(fd);
+    return code ? code : fd;
+}
+
+/* A descriptor with which the lock ends, or -errno. */
+static int lock_take(const char *socket, struct error *error)
+{
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+    char path[LOCK_PATH_BYTES];
+    lock_path(socket, path);
+    for (int tries = 0; tries < LOCK_TRIES; tries++) {
+        int fd = lock_open(path, error);
+        if (fd < 0)
+            return fd;
+        bool taken = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        if (taken && !lock_is_gone(fd, path))
+            return fd;
+        close(fd);
+        if (!taken)
+            nanosleep(&pause, NULL);
     }
-    return error_set(error, -EADDRINUSE, "cannot lock the folder of %s: %s", path, strerror(errno));
+    return error_set(error, -EADDRINUSE, "another daemon that starts or ends at %s holds %s", socket, path);
+}
+
+static void lock_write(int lock, const struct socket_file *file)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, "%ju %ju\n", (uintmax_t)file->device, (uintmax_t)file->inode);
+    /* Without it the socket has to be removed by hand, if its daemon is killed at a bad moment. */
+    if (ftruncate(lock, 0) || pwrite(lock, text, (size_t)length, 0) != length)
+        return;
+}
+
+/* After a failure: the file says something only where an own socket is there. */
+static void lock_drop(int lock, const char *socket)
+{
+    struct stat status;
+    char path[LOCK_PATH_BYTES];
+    lock_path(socket, path);
+    if (fstat(lock, &status) == 0 && status.st_size == 0)
+        unlink(path);
+}
+
+static bool lock_names(int lock, const struct stat *status)
+{
+    char text[64];
+    uintmax_t device, inode;
+    ssize_t length = pread(lock, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    return sscanf(text, "%ju %ju", &device, &inode) == 2 && device == status->st_dev && inode == status->st_ino;
 }
 
 /* True when the process that listened at the other end has ended. What it started may hold its socket for a moment
@@ -157,8 +232,8 @@ static bool listener_is_gone(int fd)
     return gone;
 }
 
-/* Removes a socket file that nobody listens at. */
-static int stale_remove(const struct sockaddr_un *address, struct error *error)
+/* Removes a socket file that nobody listens at, or one of a daemon that has ended. */
+static int stale_remove(const struct sockaddr_un *address, int lock, struct error *error)
 {
     const char *path = address->sun_path;
     struct stat status;
@@ -167,20 +242,23 @@ static int stale_remove(const struct sockaddr_un *address, struct error *error)
     if (!S_ISSOCK(status.st_mode))
         return error_set(error, -EADDRINUSE, "%s is there and is no socket; remove it or choose another path", path);
     int fd = address_connect(address, SOCK_NONBLOCK); /* one that is too busy to accept is alive */
-    bool stale = fd == -ECONNREFUSED || (fd >= 0 && listener_is_gone(fd));
+    bool own = lock_names(lock, &status), stale = fd == -ECONNREFUSED || (fd >= 0 && own && listener_is_gone(fd));
     if (fd >= 0)
         close(fd);
     if (!stale)
-        return error_set(error, -EADDRINUSE, "a daemon answers at %s; stop it or choose another path", path);
-    if (unlink(path))
+        return error_set(error, -EADDRINUSE, "%s answers at %s; stop it or choose another path",
+                         own ? "a daemon" : "another program", path);
+    if (ftruncate(lock, 0) || unlink(path))
         return error_set(error, -errno, "cannot remove the stale socket %s: %s", path, strerror(errno));
     return 0;
 }
 
 /* Binds, then sets the mode, then listens: before that nobody can connect. */
-static int address_listen(const struct sockaddr_un *address, unsigned mode, struct error *error)
+static int address_listen(const struct sockaddr_un *address, unsigned mode, struct socket_file *file,
+                          struct error *error)
 {
     const char *path = address->sun_path;
+    struct stat status;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return error_set(error, -errno, "cannot make a socket: %s", strerror(errno));
@@ -189,29 +267,60 @@ static int address_listen(const struct sockaddr_un *address, unsigned mode, stru
         close(fd);
         return code;
     }
-    if (chmod(path, mode) || listen(fd, SOMAXCONN)) {
+    if (lstat(path, &status) || chmod(path, mode) || listen(fd, SOMAXCONN)) {
         int code = error_set(error, -errno, "cannot listen at %s: %s", path, strerror(errno));
         unlink(path);
         close(fd);
         return code;
     }
+    *file = (struct socket_file){.device = status.st_dev, .inode = status.st_ino};
     return fd;
 }
 
-int socket_listen(const char *path, unsigned mode, struct error *error)
+static int listen_locked(const struct sockaddr_un *address, unsigned mode, int lock, struct socket_file *file,
+                         struct error *error)
 {
-    struct sockaddr_un address;
-    int code = address_set(&address, path, error);
+    int code = stale_remove(address, lock, error);
     if (code)
         return code;
-    int folder = folder_open(path, error);
-    if (folder < 0)
-        return folder;
-    code = folder_lock(folder, path, error);
+    int fd = address_listen(address, mode, file, error);
+    if (fd >= 0)
+        lock_write(lock, file);
+    return fd;
+}
+
+int socket_listen(const char *path, unsigned mode, struct socket_file *file, struct error *error)
+{
+    struct sockaddr_un address;
+    struct socket_file made;
+    int code = address_set(&address, path, error);
     if (!code)
-        code = stale_remove(&address, error);
-    if (!code)
-        code = address_listen(&address, mode, error);
-    close(folder);
-    return code;
+        code = folder_make(path, error);
+    if (code)
+        return code;
+    int lock = lock_take(path, error);
+    if (lock < 0)
+        return lock;
+    int fd = listen_locked(&address, mode, lock, &made, error);
+    if (fd < 0)
+        lock_drop(lock, path);
+    close(lock);
+    if (fd >= 0)
+        *file = made;
+    return fd;
+}
+
+void socket_remove(const char *path, const struct socket_file *file)
+{
+    char beside[LOCK_PATH_BYTES];
+    struct stat status;
+    int lock = lock_take(path, NULL);
+    if (lstat(path, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode) {
+        unlink(path);
+        lock_path(path, beside);
+        if (lock >= 0)
+            unlink(beside);
+    }
+    if (lock >= 0)
+        close(lock);
 }

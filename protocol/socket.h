@@ -2,6 +2,8 @@
 #ifndef PROTOCOL_SOCKET_H
 #define PROTOCOL_SOCKET_H
 
+#include <sys/types.h>
+
 struct error;
 
 #define SOCKET_PATH_BYTES 108 /* of a sockaddr_un, the end included */
@@ -14,9 +16,20 @@ int socket_path(const char *given, char path[SOCKET_PATH_BYTES], struct error *e
  * -errno and *error. */
 int socket_connect(const char *path, struct error *error);
 
-/* A listening, close-on-exec socket at path with the given mode. A socket file that nobody listens at, or
- * whose listener has been killed and left it to processes that are ending too, is replaced; -EADDRINUSE and *error
- * where a daemon answers at it. The parent folder is made where it is missing and can be. */
-int socket_listen(const char *path, unsigned mode, struct error *error);
+/* A socket in its folder, told from others at the same path. */
+struct socket_file {
+    dev_t device;
+    ino_t inode;
+};
+
+/* A listening, close-on-exec socket at path with the given mode; *file says which file it is. A socket file that nobody
+ * listens at is replaced, and one that socket_listen made and whose listener was killed, though processes that are
+ * ending too may still have it. -EADDRINUSE and *error where somebody else listens, and for any other file. The parent
+ * folder is made where it is missing and can be. Beside the socket lies PATH.lock. */
+int socket_listen(const char *path, unsigned mode, struct socket_file *file, struct error *error);
+
+/* Removes the socket file, and PATH.lock, while they are there. What somebody else put at the path stays. Call it
+ * before the socket is closed: another file may then have its inode. */
+void socket_remove(const char *path, const struct socket_file *file);
 
 #endif

@@ -52,6 +52,9 @@ void server_stop(struct server *server)
     kill(server->pid, SIGTERM);
     waitpid(server->pid, NULL, 0);
     unlink(server->socket);
+    char lock[sizeof server->socket + 8];
+    snprintf(lock, sizeof lock, "%s.lock", server->socket);
+    unlink(lock);
     char tuning[sizeof server->folder + 8];
     snprintf(tuning, sizeof tuning, "%s/tuning", server->folder);
     unlink(tuning);

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,9 +210,10 @@ int options_parse(int argc, char **argv, struct options *options)
         log_error("\"%s\" is no option; scand takes no other arguments; see scand --help", argv[optind]);
         return EX_USAGE;
     }
-    if (gather(options, &options->settings, &options->grants, &error)) {
+    int r = gather(options, &options->settings, &options->grants, &error);
+    if (r) {
         log_error("%s", error.message);
-        return EX_CONFIG;
+        return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_CONFIG;
     }
     fill_fields(options);
     if (socket_path(options->settings.given[SETTING_SOCKET] ? options->settings.socket : NULL, options->socket,

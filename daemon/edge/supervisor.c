@@ -25,6 +25,7 @@
 struct supervisor {
     struct options *options;
     int listen_fd, metrics_fd, ready_fd;
+    struct socket_file file;
     pid_t worker;
     time_t started;
     bool stopping; /* told to end */
@@ -173,7 +174,7 @@ static int open_sockets(struct supervisor *self, struct error *error)
 {
     const struct options *options = self->options;
     /* As root the daemon serves every user. */
-    self->listen_fd = socket_listen(options->socket, getuid() == 0 ? 0666 : 0600, error);
+    self->listen_fd = socket_listen(options->socket, getuid() == 0 ? 0666 : 0600, &self->file, error);
     if (self->listen_fd < 0)
         return self->listen_fd;
     self->metrics_fd = -1;
@@ -182,7 +183,7 @@ static int open_sockets(struct supervisor *self, struct error *error)
     self->metrics_fd = http_listen(options->metrics_listen, error);
     if (self->metrics_fd >= 0)
         return 0;
-    unlink(options->socket);
+    socket_remove(options->socket, &self->file);
     return self->metrics_fd;
 }
 
@@ -200,14 +201,15 @@ int supervisor_run(struct options *options, int ready_fd)
     share_grants(&self);
 
     /* Before CUDA starts, so that early clients wait instead of failing. */
-    if (open_sockets(&self, &error)) {
+    int r = open_sockets(&self, &error);
+    if (r) {
         log_error("%s", error.message);
-        return EX_UNAVAILABLE;
+        return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
     }
-    int r = start_worker(&self);
+    r = start_worker(&self);
     if (r)
         log_error("could not start a worker: %s", strerror(-r));
     int code = r ? EX_OSERR : supervise(&self);
-    unlink(options->socket);
+    socket_remove(options->socket, &self.file);
     return code;
 }

@@ -377,6 +377,47 @@ class Starts(ProcessTest):
         self.refused(69, "cannot", "--device", "cpu", "--socket", self.folder + "/no/such/folder")
         self.assertTrue(os.path.exists(self.path))
 
+    @unittest.skipIf(os.getuid(), "needs another user")
+    def test_places_of_others(self):
+        """Permission refused has an exit code of its own; and who may only read the socket's folder keeps nobody out."""
+
+        def become():
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+
+        os.chmod(self.folder, 0o755)
+        options = ["--device", "cpu", "--foreground", "--pool", "16M", "--socket", self.path]
+        result = scand(*options, preexec_fn=become)
+        self.assertEqual(result.returncode, 77, result.stderr)
+        self.assertRegex(result.stderr, "cannot open .*/socket.lock: Permission denied")
+        locking = daemons.subprocess.Popen(
+            ["flock", self.folder, "-c", "echo locked; exec sleep 60"],
+            preexec_fn=become,
+            stdout=daemons.subprocess.PIPE,
+        )
+        self.addCleanup(locking.stdout.close)
+        self.addCleanup(locking.wait)
+        self.addCleanup(locking.kill)
+        self.assertEqual(locking.stdout.readline(), b"locked\n")
+        self.start_behind('"$0" "$@"')
+        command = ["flock", "-n", self.path + ".lock", "true"]
+        refused = daemons.subprocess.run(command, preexec_fn=become, stderr=daemons.subprocess.PIPE)
+        self.assertIn(b"Permission denied", refused.stderr)
+        self.end()
+        self.assertEqual(os.listdir(self.folder), ["log"])
+
+    def test_own_socket_is_gone(self):
+        """What another daemon has put at the path stays there."""
+        with Daemon() as daemon:
+            os.unlink(daemon.socket)
+            with Daemon(folder=daemon.folder) as other:
+                daemon.process.send_signal(signal.SIGTERM)
+                daemon.process.wait(daemons.TIMEOUT_S)
+                self.serves(other.socket)
+                other.stop()
+            daemon.log.close()
+
     def test_options(self):
         for words, message in WRONG_OPTIONS:
             with self.subTest(words):

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "protocol/memory.h"
-#include "protocol/socket.h"
 #include "tests/check.h"
 
 #define SEGMENT_BYTES 8192
@@ -530,10 +529,10 @@ static void die(struct fake *fake, struct fake_client *client, const struct mess
     for (size_t i = 0; i < FAKE_CLIENTS; i++)
         client_close(&fake->clients[i]);
     if (fake->away_ms) {
+        socket_remove(fake->path, &fake->file);
         close(fake->listener);
-        unlink(fake->path);
         pause_ms(fake->away_ms);
-        fake->listener = socket_listen(fake->path, 0600, &error);
+        fake->listener = socket_listen(fake->path, 0600, &fake->file, &error);
         must(fake->listener >= 0, error.message);
     }
 }
@@ -633,7 +632,7 @@ void fake_start(struct fake *fake)
 {
     struct error error;
     fake->wake = eventfd(0, EFD_CLOEXEC);
-    fake->listener = socket_listen(fake->path, 0600, &error);
+    fake->listener = socket_listen(fake->path, 0600, &fake->file, &error);
     must(fake->listener >= 0, error.message);
     must(pthread_create(&fake->thread, NULL, fake_thread, fake) == 0, "pthread_create");
     fake->running = true;
@@ -646,9 +645,9 @@ void fake_stop(struct fake *fake)
     fake->running = false;
     for (size_t i = 0; i < FAKE_CLIENTS; i++)
         client_close(&fake->clients[i]);
+    socket_remove(fake->path, &fake->file);
     close(fake->listener);
     close(fake->wake);
-    unlink(fake->path);
 }
 
 void fake_finish(struct fake *fake)

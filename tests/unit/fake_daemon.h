@@ -10,6 +10,7 @@
 
 #include "protocol/codec.h"
 #include "protocol/connection.h"
+#include "protocol/socket.h"
 
 #define FAKE_CLIENTS 4
 #define FAKE_BUFFERS 16
@@ -53,6 +54,7 @@ struct fake {
     bool running;
     pthread_t thread;
     int listener, wake;
+    struct socket_file file;
     /* The plan. Of a method, or FAKE_NONE. */
     atomic_int die_on, die_count; /* ends instead of answering, so many times; an output of a job is spoilt then */
     atomic_int away_ms;           /* how long it then cannot be reached */

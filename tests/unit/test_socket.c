@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,7 +15,8 @@
 #include "protocol/status.h"
 #include "tests/check.h"
 
-static char folder[64]; /* of this run */
+static char folder[64];         /* of this run */
+static struct socket_file file; /* that was made last */
 
 static size_t fds_open(void)
 {
@@ -33,14 +35,33 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-/* A socket file at path that nobody listens at. */
-static void make_stale(const char *path)
+/* The lock file beside a socket. */
+static const char *beside(const char *path)
+{
+    static char lock[SOCKET_PATH_BYTES + 8];
+    snprintf(lock, sizeof lock, "%s.lock", path);
+    return lock;
+}
+
+static void forget(const char *path)
+{
+    unlink(path);
+    unlink(beside(path));
+}
+
+static int bind_at(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, path, strlen(path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_EQ(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    close(fd);
+    return fd;
+}
+
+/* A socket file at path that nobody listens at. */
+static void make_stale(const char *path)
+{
+    close(bind_at(path));
 }
 
 static void the_path_comes_from_the_first_that_is_set(void)
@@ -82,7 +103,7 @@ static void paths_have_a_longest(void)
     CHECK_CONTAINS(error.message, "has 108 bytes; allowed: up to 107");
     CHECK(strcmp(path, "untouched") == 0);
     CHECK_EQ(socket_connect(given, &error), -EINVAL);
-    CHECK_EQ(socket_listen(given, 0600, &error), -EINVAL);
+    CHECK_EQ(socket_listen(given, 0600, &file, &error), -EINVAL);
     given[SOCKET_PATH_BYTES - 1] = '\0';
     CHECK_EQ(socket_path(given, path, &error), 0);
     CHECK(strcmp(path, given) == 0);
@@ -91,7 +112,7 @@ static void paths_have_a_longest(void)
     unsetenv("XDG_RUNTIME_DIR");
     CHECK_EQ(socket_path("", path, &error), -EINVAL);
     CHECK_EQ(socket_connect("", &error), -EINVAL);
-    CHECK_EQ(socket_listen("", 0600, &error), -EINVAL);
+    CHECK_EQ(socket_listen("", 0600, &file, &error), -EINVAL);
 }
 
 static void nobody_there_is_connection_refused(void)
@@ -112,7 +133,7 @@ static void listening_and_connecting(void)
     struct error error;
     const char *path = in_folder("made/scand.sock");
     mode_t mask = umask(077);
-    int server = socket_listen(path, 0660, &error);
+    int server = socket_listen(path, 0660, &file, &error);
     umask(mask);
     REQUIRE(server >= 0);
     struct stat status;
@@ -131,7 +152,7 @@ static void listening_and_connecting(void)
     close(accepted);
     close(client);
     close(server);
-    unlink(path);
+    forget(path);
     rmdir(in_folder("made"));
 }
 
@@ -139,21 +160,21 @@ static void an_address_in_use_stays(void)
 {
     struct error error;
     const char *path = in_folder("used");
-    int server = socket_listen(path, 0600, &error);
+    int server = socket_listen(path, 0600, &file, &error);
     REQUIRE(server >= 0);
-    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
     CHECK_CONTAINS(error.message, "a daemon answers");
     int client = socket_connect(path, &error); /* still there */
     CHECK(client >= 0);
     close(client);
     close(server);
-    int next = socket_listen(path, 0600, &error); /* stale now, and replaced */
+    int next = socket_listen(path, 0600, &file, &error); /* stale now, and replaced */
     CHECK(next >= 0);
     client = socket_connect(path, &error);
     CHECK(client >= 0);
     close(client);
     close(next);
-    unlink(path);
+    forget(path);
 }
 
 /* As when a supervisor is killed, and its worker takes a moment longer to end. */
@@ -166,7 +187,7 @@ static void check_orphan(bool reaped)
     REQUIRE(pipe(told) == 0 && pipe(hold) == 0);
     pid_t listener = fork();
     if (listener == 0) {
-        bool listens = socket_listen(path, 0600, &error) >= 0;
+        bool listens = socket_listen(path, 0600, &file, &error) >= 0;
         close(hold[1]);
         if (fork() == 0) /* holds the socket until the test ends */
             _exit(write(told[1], listens ? "y" : "n", 1) == 1 && read(hold[0], &byte, 1) == 0 ? 0 : 1);
@@ -174,11 +195,11 @@ static void check_orphan(bool reaped)
     }
     CHECK_EQ(read(told[0], &byte, 1), 1);
     CHECK_EQ(byte, 'y');
-    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
     kill(listener, SIGKILL);
     siginfo_t ended;
     CHECK_EQ(waitid(P_PID, (id_t)listener, &ended, WEXITED | (reaped ? 0 : WNOWAIT)), 0);
-    int server = socket_listen(path, 0600, &error);
+    int server = socket_listen(path, 0600, &file, &error);
     CHECK(server >= 0);
     close(server);
     if (!reaped)
@@ -187,7 +208,7 @@ static void check_orphan(bool reaped)
     close(hold[0]);
     close(told[0]);
     close(told[1]);
-    unlink(path);
+    forget(path);
 }
 
 static void a_socket_whose_listener_was_killed(void)
@@ -211,7 +232,7 @@ static void a_full_backlog_is_in_use(void)
         if (connect(clients[i], (struct sockaddr *)&address, sizeof address))
             CHECK_EQ(errno, EAGAIN);
     }
-    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
     for (int i = 0; i < 2; i++)
         close(clients[i]);
     close(server);
@@ -224,25 +245,124 @@ static void other_files_are_not_removed(void)
     const char *path = in_folder("file");
     int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     close(fd);
-    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
     CHECK_CONTAINS(error.message, "no socket");
     CHECK_EQ(access(path, F_OK), 0);
     CHECK_EQ(socket_connect(path, &error), -ECONNREFUSED);
     unlink(path);
     CHECK_EQ(symlink("elsewhere", path), 0);
-    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
     unlink(path);
     CHECK_EQ(mkdir(path, 0700), 0);
-    CHECK_EQ(socket_listen(path, 0600, &error), -EADDRINUSE);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
     rmdir(path);
+}
+
+/* A program that listened, left the socket to a child and ended, as those do that go behind. */
+static void a_socket_of_another_program_stays(void)
+{
+    struct error error;
+    const char *path = in_folder("other");
+    int hold[2];
+    char byte;
+    REQUIRE(pipe(hold) == 0);
+    pid_t listener = fork();
+    if (listener == 0) {
+        close(hold[1]);
+        bool listens = listen(bind_at(path), 8) == 0;
+        if (fork() == 0)
+            _exit(read(hold[0], &byte, 1) == 0 ? 0 : 1);
+        _exit(listens ? 0 : 1);
+    }
+    int status;
+    CHECK(waitpid(listener, &status, 0) == listener && status == 0);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_CONTAINS(error.message, "another program answers at");
+    int client = socket_connect(path, &error);
+    CHECK(client >= 0);
+    close(client);
+    CHECK_EQ(access(beside(path), F_OK), -1); /* nothing is left */
+    close(hold[0]);
+    close(hold[1]);
+    unlink(path);
+}
+
+static void anybodys_lock_of_the_folder_is_no_matter(void)
+{
+    struct error error;
+    const char *path = in_folder("locked");
+    int locked = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK_EQ(flock(locked, LOCK_EX | LOCK_NB), 0);
+    int server = socket_listen(path, 0600, &file, &error);
+    CHECK(server >= 0);
+    struct stat status;
+    CHECK_EQ(stat(beside(path), &status), 0);
+    CHECK_EQ(status.st_mode & 07777, 0600);
+    socket_remove(path, &file);
+    CHECK_EQ(access(path, F_OK), -1);
+    CHECK_EQ(access(beside(path), F_OK), -1);
+    close(server);
+    close(locked);
+}
+
+/* One that somebody else could open would let them keep every daemon from starting. */
+static void a_lock_that_others_can_take_is_refused(void)
+{
+    struct error error;
+    const char *path = in_folder("shared");
+    int lock = open(beside(path), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    CHECK_EQ(fchmod(lock, 0644), 0);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_CONTAINS(error.message, "shared.lock is no regular file that user");
+    CHECK_EQ(fchmod(lock, 0600), 0);
+    if (geteuid() == 0) {
+        CHECK_EQ(fchown(lock, 65534, 65534), 0);
+        CHECK(socket_listen(path, 0600, &file, &error) < 0);
+        CHECK_EQ(fchown(lock, 0, 0), 0);
+    }
+    CHECK_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    CHECK_CONTAINS(error.message, "another daemon that starts or ends");
+    close(lock);
+    unlink(beside(path));
+    CHECK_EQ(symlink("elsewhere", beside(path)), 0);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -ELOOP);
+    CHECK_EQ(access(in_folder("elsewhere"), F_OK), -1);
+    path = in_folder("shared");
+    unlink(beside(path));
+    CHECK_EQ(mkfifo(beside(path), 0600), 0);
+    CHECK_EQ(socket_listen(path, 0600, &file, &error), -EADDRINUSE);
+    unlink(beside(path));
+}
+
+static void at_its_end_a_daemon_removes_its_own_socket_alone(void)
+{
+    struct error error;
+    const char *path = in_folder("end");
+    int server = socket_listen(path, 0600, &file, &error);
+    REQUIRE(server >= 0);
+    struct socket_file first = file;
+    CHECK_EQ(unlink(path), 0);
+    int next = socket_listen(path, 0600, &file, &error);
+    REQUIRE(next >= 0);
+    socket_remove(path, &first);
+    int client = socket_connect(path, &error);
+    CHECK(client >= 0);
+    close(client);
+    close(server);
+    CHECK_EQ(access(beside(path), F_OK), 0);
+    socket_remove(path, &file);
+    close(next);
+    CHECK_EQ(access(path, F_OK), -1);
+    CHECK_EQ(access(beside(path), F_OK), -1);
 }
 
 static void a_folder_that_cannot_be_made(void)
 {
     struct error error;
-    CHECK_EQ(socket_listen(in_folder("a/b/c"), 0600, &error), -ENOENT);
+    CHECK_EQ(socket_listen(in_folder("a/b/c"), 0600, &file, &error), -ENOENT);
     CHECK_CONTAINS(error.message, "cannot make the folder");
-    CHECK(socket_listen("/dev/null/x", 0600, &error) < 0);
+    CHECK(socket_listen("/dev/null/x", 0600, &file, &error) < 0);
     CHECK_CONTAINS(error.message, "/dev/null");
 }
 
@@ -251,10 +371,10 @@ static void a_path_without_a_folder(void)
     struct error error;
     char before[4096];
     REQUIRE(getcwd(before, sizeof before) && chdir(folder) == 0);
-    int server = socket_listen("here", 0600, &error);
+    int server = socket_listen("here", 0600, &file, &error);
     CHECK(server >= 0);
     close(server);
-    CHECK_EQ(unlink(in_folder("here")), 0);
+    forget(in_folder("here"));
     CHECK_EQ(chdir(before), 0);
 }
 
@@ -271,7 +391,7 @@ static void one_of_many_wins(void)
         if (child == 0) {
             close(hold[1]);
             struct error error;
-            char won = socket_listen(path, 0600, &error) >= 0;
+            char won = socket_listen(path, 0600, &file, &error) >= 0;
             char byte;
             if (write(results[1], &won, 1) != 1 || read(hold[0], &byte, 1) != 0)
                 _exit(1);
@@ -296,7 +416,7 @@ static void one_of_many_wins(void)
     close(hold[0]);
     close(results[0]);
     close(results[1]);
-    unlink(path);
+    forget(path);
 }
 
 static void no_descriptor_is_left(void)
@@ -306,6 +426,8 @@ static void no_descriptor_is_left(void)
     listening_and_connecting();
     an_address_in_use_stays();
     other_files_are_not_removed();
+    a_lock_that_others_can_take_is_refused();
+    at_its_end_a_daemon_removes_its_own_socket_alone();
     a_folder_that_cannot_be_made();
     CHECK_EQ(fds_open(), before);
 }
@@ -319,6 +441,10 @@ static const struct test tests[] = {
     TEST(a_socket_whose_listener_was_killed),
     TEST(a_full_backlog_is_in_use),
     TEST(other_files_are_not_removed),
+    TEST(a_socket_of_another_program_stays),
+    TEST(anybodys_lock_of_the_folder_is_no_matter),
+    TEST(a_lock_that_others_can_take_is_refused),
+    TEST(at_its_end_a_daemon_removes_its_own_socket_alone),
     TEST(a_folder_that_cannot_be_made),
     TEST(a_path_without_a_folder),
     TEST(one_of_many_wins),
