@@ -37,6 +37,8 @@
 #define LIMIT_RETRY_MIN_MS     10       /* after which a client that is told "busy" is asked to try again */
 #define LIMIT_RETRY_MAX_MS     60000
 #define LIMIT_DEVICES          32
+#define LIMIT_HELPERS          4       /* threads for what would hold up the loop */
+#define LIMIT_UNIT_BYTES       MIB(4)  /* of memory that a helper gives pages at a time, some 3 ms */
 #define LIMIT_CHUNKS_IN_FLIGHT 4       /* handed to one device and not yet done */
 #define LIMIT_SMALL_CHUNKS     128     /* besides, of small jobs, */
 #define LIMIT_SMALL_OUT_BYTES  MIB(16) /* until they have so many bytes together */

@@ -16,13 +16,12 @@
 #define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
-/* Gives every page its memory, so that a lack of it is an error here and not a SIGBUS later. -ENOMEM: there is not as
- * much. */
-static int memory_fill(int fd, uint64_t size_bytes)
+/* A lack of memory is an error here and not a SIGBUS later. */
+int memory_fill(int fd, uint64_t offset, uint64_t size_bytes)
 {
     int r;
     do
-        r = fallocate(fd, 0, 0, (off_t)size_bytes) ? -errno : 0;
+        r = fallocate(fd, 0, (off_t)offset, (off_t)size_bytes) ? -errno : 0;
     while (r == -EINTR);
     return r == -ENOSPC ? -ENOMEM : r;
 }
@@ -34,7 +33,7 @@ int memory_create(uint64_t size_bytes)
     int fd = memfd_create("scand", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
-    int code = memory_fill(fd, size_bytes);
+    int code = memory_fill(fd, 0, size_bytes);
     if (!code && fcntl(fd, F_ADD_SEALS, SEALS))
         code = -errno;
     if (!code)
@@ -59,14 +58,16 @@ static int memory_check_kind(int fd, struct error *error)
     return 0;
 }
 
-/* Whether every page has its memory: looking at each of them, as fallocate does, takes as long as pinning them. */
-static bool is_filled(const struct stat *status)
+/* Bytes of holes, as the whole file tells it: looking at each page, as fallocate does, takes as long as pinning them.
+ */
+static uint64_t holes_bytes(const struct stat *status)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), pages = ((uint64_t)status->st_size + page - 1) / page;
-    return (uint64_t)status->st_blocks * 512 == pages * page;
+    uint64_t filled_bytes = (uint64_t)status->st_blocks * 512;
+    return filled_bytes < pages * page ? pages * page - filled_bytes : 0;
 }
 
-int memory_accept(int fd, uint64_t size_bytes, struct error *error)
+int memory_check(int fd, uint64_t size_bytes, uint64_t *missing_bytes, struct error *error)
 {
     int code = memory_check_kind(fd, error);
     if (code)
@@ -85,7 +86,19 @@ int memory_accept(int fd, uint64_t size_bytes, struct error *error)
     if ((uint64_t)status.st_size < size_bytes)
         return error_set(error, -EBADF, "the memfd has %" PRIu64 " bytes; needed: %" PRIu64, (uint64_t)status.st_size,
                          size_bytes);
-    code = is_filled(&status) ? 0 : memory_fill(fd, size_bytes);
+    uint64_t holes = holes_bytes(&status);
+    *missing_bytes = holes < size_bytes ? holes : size_bytes;
+    return 0;
+}
+
+int memory_accept(int fd, uint64_t size_bytes, struct error *error)
+{
+    uint64_t missing_bytes;
+    int code = memory_check(fd, size_bytes, &missing_bytes, error);
+    if (code)
+        return code;
+    if (missing_bytes > 0)
+        code = memory_fill(fd, 0, size_bytes);
     if (code)
         return error_set(error, code, "no memory for the %" PRIu64 " bytes of the memfd: %s; import less", size_bytes,
                          strerror(-code));

@@ -19,6 +19,11 @@ int memory_create(uint64_t size_bytes);
  * Returns 0, or -EBADF, -ENOMEM with *error saying what is wrong. Slow where memory has to be found. */
 int memory_accept(int fd, uint64_t size_bytes, struct error *error);
 
+/* Its two halves: all but the pages, of which at most *missing_bytes have to be made; and pages for some of the bytes,
+ * whose lack is -ENOMEM. */
+int memory_check(int fd, uint64_t size_bytes, uint64_t *missing_bytes, struct error *error);
+int memory_fill(int fd, uint64_t offset, uint64_t size_bytes);
+
 /*
  * Maps `count` descriptors of segment_bytes each (a multiple of the page size, unless count is 1), readable and
  * writable, one after the other at consecutive addresses: the first size_bytes of their concatenation. Returns 0 and

@@ -1,8 +1,10 @@
 #include "worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -20,6 +22,13 @@
 #define FILL_THREADS_MAX 8
 #define LAST_US          400 /* in which a device's last chunk comes back, if it is not a large one */
 
+/* A unit of work in libuv's thread pool. */
+struct deferred {
+    uv_work_t request; /* first */
+    struct worker *worker;
+    struct work *work; /* NULL: there is none */
+};
+
 struct worker {
     struct device_set devices;
     struct pool pool;
@@ -28,6 +37,7 @@ struct worker {
     struct http http;
     int metrics_fd; /* -1: no http */
     struct runner runners[LIMIT_DEVICES];
+    struct deferred deferred[LIMIT_HELPERS];
     uv_loop_t loop;
     uv_async_t completed;
     uv_idle_t spin; /* active while completed chunks are looked for without blocking */
@@ -36,12 +46,6 @@ struct worker {
     uv_timer_t wake; /* for the service's deadlines; runs only while there are some */
     uv_signal_t terminate, interrupt, reload;
     struct shared *shared;
-};
-
-/* A piece of work in libuv's thread pool. */
-struct deferred {
-    uv_work_t request; /* first */
-    struct work *work;
 };
 
 /* The threads that make the pool's segments share them out by one index. */
@@ -120,30 +124,30 @@ static void ops_start(void *context, struct chunk *chunk)
 
 static void deferred_run(uv_work_t *request)
 {
-    struct deferred *deferred = (struct deferred *)request;
-    deferred->work->run(deferred->work);
+    work_run(((struct deferred *)request)->work);
 }
 
 static void deferred_done(uv_work_t *request, int status)
 {
     struct deferred *deferred = (struct deferred *)request;
+    struct work *work = deferred->work;
     (void)status; /* nothing is cancelled */
-    deferred->work->done(deferred->work);
-    free(deferred);
+    deferred->work = NULL;
+    service_work_done(&deferred->worker->service, work);
 }
 
+/* There are as many places as the service may ask for at a time, and libuv refuses nothing that has functions. */
 static void ops_defer(void *context, struct work *work)
 {
     struct worker *worker = context;
-    struct deferred *deferred = malloc(sizeof *deferred);
-    if (deferred) {
-        deferred->work = work;
-        if (uv_queue_work(&worker->loop, &deferred->request, deferred_run, deferred_done) == 0)
-            return;
-        free(deferred);
-    }
-    work->run(work);
-    work->done(work);
+    struct deferred *deferred = worker->deferred;
+    while (deferred->work)
+        deferred++;
+    deferred->worker = worker;
+    deferred->work = work;
+    int r = uv_queue_work(&worker->loop, &deferred->request, deferred_run, deferred_done);
+    assert(r == 0);
+    (void)r;
 }
 
 static void ops_output(void *context, struct client *client)
@@ -292,6 +296,9 @@ static void write_metrics(void *context, FILE *file)
 
 static int start_loop(struct worker *worker, int listen_fd)
 {
+    char threads[12];
+    snprintf(threads, sizeof threads, "%d", LIMIT_HELPERS);
+    setenv("UV_THREADPOOL_SIZE", threads, 1); /* as many as the service counts on */
     int r = uv_loop_init(&worker->loop);
     if (r)
         return r;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "protocol/memory.h"
+#include "import.h"
 
 static int buffer_create(enum buffer_source source, uint64_t size_bytes, struct user *user, struct buffer **out,
                          struct error *error)
@@ -158,15 +158,23 @@ bool buffer_prepares_fast(const struct buffer *buffer)
     return buffer->source == BUFFER_POOL && !pool_needs_renewal(&buffer->run, buffer->user->uid);
 }
 
+bool buffer_lasts(const struct buffer *buffer)
+{
+    return buffer->span.place == SCAND_PLACE_DEVICE ||
+           (buffer->source == BUFFER_IMPORT && buffer->span.size_bytes > LIMIT_LARGE_SEGMENT_BYTES);
+}
+
 bool buffer_dismantles_fast(const struct buffer *buffer)
 {
-    return buffer->source == BUFFER_POOL || !buffer->span.base;
+    return buffer->source == BUFFER_POOL || (!buffer->span.base && buffer->fd_count == 0);
 }
 
 static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *error)
 {
     if (pool_needs_renewal(&buffer->run, buffer->user->uid)) {
         int r = pool_renew(pool, &buffer->run, buffer->user->uid);
+        if (r > 0)
+            return r;
         if (r)
             return error_set(error, r,
                              "buffer.create: could not make new memory in place of another user's: %s; try again later",
@@ -178,87 +186,9 @@ static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *
     return 0;
 }
 
-/* Bytes that descriptor i must hold: the last one perhaps less than a segment. */
-static uint64_t segment_share(const struct buffer *buffer, size_t i)
-{
-    uint64_t before = i * buffer->segment_bytes, left = buffer->span.size_bytes - before;
-    return left < buffer->segment_bytes ? left : buffer->segment_bytes;
-}
-
-/* Whole pages; the last piece may be shorter than the others. */
-static uint64_t piece_size_bytes(const struct buffer *buffer, size_t piece)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (buffer->span.size_bytes + page - 1) / page * page;
-    uint64_t left = end - piece * PIECE_BYTES;
-    return left < PIECE_BYTES ? left : PIECE_BYTES;
-}
-
-static void *piece_base(const struct buffer *buffer, size_t piece)
-{
-    return (unsigned char *)buffer->span.base + piece * PIECE_BYTES;
-}
-
-int buffer_pin(const struct buffer *buffer, size_t piece, const struct device_set *devices)
-{
-    return device_set_attach(devices, piece_base(buffer, piece), piece_size_bytes(buffer, piece));
-}
-
-static void unpin_pieces(struct buffer *buffer, const struct device_set *devices)
-{
-    for (size_t i = 0; i < buffer->pieces.count; i++)
-        if (pieces_is_pinned(&buffer->pieces, i))
-            device_set_detach(devices, piece_base(buffer, i), piece_size_bytes(buffer, i));
-    pieces_finish(&buffer->pieces);
-}
-
-static int pin_first(struct buffer *buffer, const struct device_set *devices)
-{
-    size_t piece;
-    int r = pieces_init(&buffer->pieces, buffer->span.size_bytes);
-    if (r || !pieces_begin(&buffer->pieces, &piece))
-        return r;
-    r = buffer_pin(buffer, piece, devices);
-    if (!r)
-        pieces_note(&buffer->pieces, piece);
-    return r;
-}
-
-/* What cannot be pinned is staged, unless nothing works any more. */
-static int pin_or_stage(struct buffer *buffer, const struct device_set *devices)
-{
-    int r = buffer->pinned_bytes ? pin_first(buffer, devices) : -EDQUOT;
-    buffer->span.piece_bytes = PIECE_BYTES;
-    buffer->span.staged = r != 0;
-    return r == -EOWNERDEAD ? r : 0;
-}
-
 bool buffer_is_ready(struct buffer *buffer, struct extent extent)
 {
     return !buffer_is_partial(buffer) || pieces_cover(&buffer->pieces, extent);
-}
-
-static int prepare_import(struct buffer *buffer, const struct device_set *devices, struct error *error)
-{
-    int r = 0;
-    for (size_t i = 0; i < buffer->fd_count && !r; i++)
-        r = memory_accept(buffer->fds[i], segment_share(buffer, i), error);
-    if (!r)
-        r = files_init(&buffer->files, buffer->fds, buffer->fd_count, buffer->segment_bytes, error);
-    if (!r) {
-        r = memory_map(buffer->fds, buffer->fd_count, buffer->segment_bytes, buffer->span.size_bytes,
-                       &buffer->span.base);
-        if (r)
-            error_set(error, r, "buffer.import: could not map the memory: %s", strerror(-r));
-    }
-    close_fds(buffer->fds, buffer->fd_count);
-    buffer->fd_count = 0;
-    if (!r) {
-        r = pin_or_stage(buffer, devices);
-        if (r)
-            error_set(error, r, "buffer.import: could not pin %" PRIu64 " bytes: %s; the daemon's worker starts anew",
-                      buffer->span.size_bytes, strerror(-r));
-    }
-    return r;
 }
 
 /* Why the device did not give `size_bytes`. */
@@ -339,7 +269,7 @@ int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error
     case BUFFER_POOL:
         return prepare_pool(buffer, pool, error);
     case BUFFER_IMPORT:
-        return prepare_import(buffer, pool->devices, error);
+        return import_prepare(buffer, pool, error);
     case BUFFER_DEVICE:
         return prepare_device(buffer, error);
     case BUFFER_SHARED:
@@ -350,25 +280,18 @@ int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error
     return -ENOTRECOVERABLE;
 }
 
-static void dismantle_import(struct buffer *buffer, const struct device_set *devices)
+bool buffer_dismantle(struct buffer *buffer, struct pool *pool)
 {
-    unpin_pieces(buffer, devices);
-    memory_unmap(buffer->span.base, buffer->span.size_bytes);
-    close_fds(buffer->fds, buffer->fd_count);
-    buffer->fd_count = 0;
-}
-
-void buffer_dismantle(struct buffer *buffer, const struct device_set *devices)
-{
-    if (buffer->source == BUFFER_IMPORT)
-        dismantle_import(buffer, devices);
-    else if (buffer->source == BUFFER_DEVICE && buffer->span.base)
+    if (buffer->source == BUFFER_IMPORT && import_dismantle(buffer, pool))
+        return true;
+    if (buffer->source == BUFFER_DEVICE && buffer->span.base)
         buffer->device->ops->free(buffer->device, buffer->span.base, buffer->span.size_bytes);
     else if (buffer->shared)
         buffer->device->ops->share_close(buffer->device, buffer->shared);
     ticket_close(&buffer->ticket);
     buffer->shared = NULL;
     buffer->span.base = NULL;
+    return false;
 }
 
 void buffer_destroy(struct buffer *buffer)

@@ -29,12 +29,16 @@ struct buffer {
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
     size_t fd_count;
-    uint64_t segment_bytes; /* of each descriptor */
-    uint64_t pinned_bytes;  /* that its user's quota of pinned memory has for it; 0: it is staged */
-    struct pieces pieces;   /* of the mapping, once it is prepared, unless its quota was too small */
-    unsigned pinners;       /* helpers that pin them, each with a hold */
-    struct files files;     /* of host memory, where its client may have the same memory as another buffer */
-    bool aliased;           /* another buffer of its client's is the same memory, in part, or has been */
+    bool checked;            /* the descriptors have been */
+    uint64_t filled_bytes;   /* of which it is known that they have pages */
+    uint64_t promised_bytes; /* of pages that are still to be made */
+    uint64_t unmapped_bytes; /* while it is dismantled */
+    uint64_t segment_bytes;  /* of each descriptor */
+    uint64_t pinned_bytes;   /* that its user's quota of pinned memory has for it; 0: it is staged */
+    struct pieces pieces;    /* of the mapping, once it is prepared, unless its quota was too small */
+    unsigned pinners;        /* helpers that pin them, each with a hold */
+    struct files files;      /* of host memory, where its client may have the same memory as another buffer */
+    bool aliased;            /* another buffer of its client's is the same memory, in part, or has been */
 
     enum scand_sharing sharing;   /* of BUFFER_SHARED */
     struct shared_memory *shared; /* of both, once it is prepared */
@@ -67,10 +71,15 @@ bool buffers_meet(const struct buffer *a, const struct extent *x, const struct b
 bool buffer_prepares_fast(const struct buffer *buffer);
 bool buffer_dismantles_fast(const struct buffer *buffer);
 
-/* Makes the memory ready for jobs, but of what is imported only the first piece is pinned. 0, or -errno and *error;
- * dismantle in either case. */
+/* True when a unit of dismantling may take much longer than others: the device's work, and the end of large memory, all
+ * of whose pages are freed at once if nobody else has it. */
+bool buffer_lasts(const struct buffer *buffer);
+
+/* Does a unit of some milliseconds of what makes the memory ready for jobs, but of what is imported only the first
+ * piece is pinned. 1: more is left, call it again. 0, or -errno and *error: that was all. Dismantle in any case. */
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
-void buffer_dismantle(struct buffer *buffer, const struct device_set *devices);
+/* Likewise; true while more is left. */
+bool buffer_dismantle(struct buffer *buffer, struct pool *pool);
 /* Pins a piece that was begun, on a helper thread, while the others are in use. 0 or -errno. */
 int buffer_pin(const struct buffer *buffer, size_t piece, const struct device_set *devices);
 /* True when these bytes can be worked on now; else they are pinned before others, if any are to be. */

@@ -33,6 +33,9 @@ void reply_nothing(struct client *client, uint32_t msgid);
 void reply_failure(struct client *client, uint32_t msgid, const struct error *error);
 void notify(struct client *client, enum method method, const struct map_type *type, const void *params);
 
+/* Has helpers do slow work, in turns between users; this one is held until it is done. */
+void service_defer(struct service *service, struct user *user, struct work *work);
+
 /* Charges device time up to now. */
 void service_read_meters(struct service *service);
 

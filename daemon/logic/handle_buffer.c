@@ -59,10 +59,18 @@ void buffer_hold(struct buffer *buffer)
     buffer->holds++;
 }
 
-static void dismantle_run(struct work *work)
+static bool dismantle_run(struct work *work)
 {
     struct buffer_work *self = (struct buffer_work *)work;
-    buffer_dismantle(self->buffer, self->service->devices);
+    return buffer_dismantle(self->buffer, self->service->pool);
+}
+
+/* At once, where no helper can be had. */
+static void dismantle_all(struct service *service, struct buffer *buffer)
+{
+    while (buffer_dismantle(buffer, service->pool))
+        ;
+    buffer_destroy(buffer);
 }
 
 static void dismantle_done(struct work *work)
@@ -81,12 +89,13 @@ void buffer_unhold(struct service *service, struct buffer *buffer)
         service->stats.staged_bytes -= buffer->span.size_bytes;
     struct buffer_work *work = buffer_dismantles_fast(buffer) ? NULL : malloc(sizeof *work);
     if (!work) {
-        buffer_dismantle(buffer, service->devices);
-        buffer_destroy(buffer);
+        dismantle_all(service, buffer);
         return;
     }
-    *work = (struct buffer_work){.work = {dismantle_run, dismantle_done}, .service = service, .buffer = buffer};
-    service->ops->defer(service->context, &work->work);
+    *work = (struct buffer_work){.work = {.run = dismantle_run, .done = dismantle_done, .lasts = buffer_lasts(buffer)},
+                                 .service = service,
+                                 .buffer = buffer};
+    service_defer(service, buffer->user, &work->work);
 }
 
 struct buffer *client_find_buffer(const struct client *client, uint64_t id)
@@ -155,10 +164,17 @@ static void buffer_prepared(struct service *service, struct client *client, uint
     reply_failure(client, msgid, error);
 }
 
-static void prepare_run(struct work *work)
+static bool prepare_run(struct work *work)
 {
     struct buffer_work *self = (struct buffer_work *)work;
     self->status = buffer_prepare(self->buffer, self->service->pool, &self->error);
+    return self->status > 0;
+}
+
+/* Nobody waits for the buffer of a client that is gone. */
+static bool prepare_is_wanted(struct work *work)
+{
+    return ((struct buffer_work *)work)->client->connection;
 }
 
 static void prepare_done(struct work *work)
@@ -177,8 +193,7 @@ static int buffer_begin(struct call *call, struct buffer *buffer)
     uint64_t cost_bytes = buffer_cost_bytes(buffer);
     int r = cost_bytes ? user_check(client->user, buffer_quota(buffer), cost_bytes, method, &call->error) : 0;
     if (r) {
-        buffer_dismantle(buffer, call->service->devices);
-        buffer_destroy(buffer);
+        dismantle_all(call->service, buffer);
         return r;
     }
     client->buffer_count++;
@@ -186,17 +201,21 @@ static int buffer_begin(struct call *call, struct buffer *buffer)
     count_buffer(call->service, buffer, 1);
     struct buffer_work *work = buffer_prepares_fast(buffer) ? NULL : malloc(sizeof *work);
     if (!work) {
-        r = buffer_prepare(buffer, call->service->pool, &call->error);
+        while ((r = buffer_prepare(buffer, call->service->pool, &call->error)) > 0)
+            ;
         buffer_prepared(call->service, client, call->msgid, buffer, r, &call->error);
         return 0;
     }
-    *work = (struct buffer_work){.work = {prepare_run, prepare_done},
+    *work = (struct buffer_work){.work = {.run = prepare_run,
+                                          .done = prepare_done,
+                                          .is_wanted = prepare_is_wanted,
+                                          .lasts = buffer->span.place == SCAND_PLACE_DEVICE},
                                  .service = call->service,
                                  .client = client,
                                  .msgid = call->msgid,
                                  .buffer = buffer};
     client_hold(client);
-    call->service->ops->defer(call->service->context, &work->work);
+    service_defer(call->service, client->user, &work->work);
     return 0;
 }
 

@@ -18,11 +18,12 @@ struct export_work {
     int status;
 };
 
-static void export_run(struct work *work)
+static bool export_run(struct work *work)
 {
     struct export_work *self = (struct export_work *)work;
     struct device *device = self->buffer->device;
     self->status = device->ops->share_export(device, self->buffer->shared, &self->ticket);
+    return false;
 }
 
 static int export_reply(struct export_work *self, struct error *error)
@@ -89,7 +90,7 @@ int handle_buffer_export(struct call *call, const struct msg_buffer_id *params)
     struct export_work *work = malloc(sizeof *work);
     if (!work)
         return error_set(&call->error, -ENOMEM, "buffer.export: out of memory; try again later");
-    *work = (struct export_work){.work = {export_run, export_done},
+    *work = (struct export_work){.work = {.run = export_run, .done = export_done, .lasts = true},
                                  .service = call->service,
                                  .client = call->client,
                                  .msgid = call->msgid,
@@ -98,6 +99,6 @@ int handle_buffer_export(struct call *call, const struct msg_buffer_id *params)
     buffer->exporting = true;
     buffer_hold(buffer);
     client_hold(call->client);
-    call->service->ops->defer(call->service->context, &work->work);
+    service_defer(call->service, buffer->user, &work->work);
     return 0;
 }

@@ -15,10 +15,11 @@ struct pinner {
     int status;
 };
 
-static void pin_run(struct work *work)
+static bool pin_run(struct work *work)
 {
     struct pinner *self = (struct pinner *)work;
     self->status = buffer_pin(self->buffer, self->piece, self->service->devices);
+    return false;
 }
 
 /* Some memory cannot be pinned, so from now on all of it is staged: chunks with the device go on as they were, and so
@@ -42,7 +43,7 @@ static void pinner_go_on(struct pinner *self)
     struct service *service = self->service;
     struct buffer *buffer = self->buffer;
     if (!is_forgotten(buffer) && !buffer->span.staged && pieces_begin(&buffer->pieces, &self->piece)) {
-        service->ops->defer(service->context, &self->work);
+        service_defer(service, buffer->user, &self->work);
         return;
     }
     free(self);
@@ -67,7 +68,7 @@ static bool pinner_start(struct service *service, struct buffer *buffer)
     struct pinner *self = malloc(sizeof *self);
     if (!self)
         return false;
-    *self = (struct pinner){.work = {pin_run, pin_done}, .service = service, .buffer = buffer};
+    *self = (struct pinner){.work = {.run = pin_run, .done = pin_done}, .service = service, .buffer = buffer};
     buffer_hold(buffer);
     buffer->pinners++;
     pinner_go_on(self);

@@ -37,6 +37,7 @@ static int class_init(struct pool_class *class, uint64_t segment_bytes, size_t c
 int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes)
 {
     pool->devices = devices;
+    room_init(&pool->room);
     pool->classes[LARGE] = (struct pool_class){0};
     int r = class_init(&pool->classes[SMALL], LIMIT_SMALL_SEGMENT_BYTES, size_bytes ? LIMIT_SMALL_SEGMENTS : 0);
     if (!r)
@@ -170,8 +171,7 @@ int pool_renew(struct pool *pool, const struct pool_run *run, uid_t user)
             continue;
         segment_drop(pool, run->class, i);
         int r = segment_make(pool, run->class, i);
-        if (r)
-            return r;
+        return r ? r : pool_needs_renewal(run, user);
     }
     return 0;
 }

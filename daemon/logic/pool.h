@@ -16,6 +16,7 @@
 
 #include "alias.h"
 #include "device.h"
+#include "room.h"
 
 struct segment {
     int fd;           /* -1: not made, or making it failed */
@@ -36,6 +37,7 @@ struct pool_class {
 struct pool {
     const struct device_set *devices;
     struct pool_class classes[2]; /* small, large */
+    struct room room;             /* for pages of imported memory */
 };
 
 /* A run of segments that make a buffer. */
@@ -56,7 +58,8 @@ uint64_t pool_size_bytes(const struct pool *pool);
 int pool_take(struct pool *pool, uint64_t size_bytes, struct pool_run *run);
 /* True when a segment of the run was another user's or is missing: pool_renew must come before anyone sees it. */
 bool pool_needs_renewal(const struct pool_run *run, uid_t user);
-/* Replaces those segments. Slow: page faults and pinning. Returns 0 or -errno; the run stays taken. */
+/* Replaces one of those segments. Slow: page faults and pinning. 1: another one is left. 0 or -errno: that was all; the
+ * run stays taken. */
 int pool_renew(struct pool *pool, const struct pool_run *run, uid_t user);
 /* Gives a run to `user`, or back. */
 void pool_assign(const struct pool_run *run, uid_t user);

@@ -14,6 +14,7 @@ void service_init(struct service *service, const struct service_ops *ops, void *
     *service = (struct service){
         .ops = ops, .context = context, .devices = devices, .pool = pool, .owner = owner, .wake_us = UINT64_MAX};
     scheduler_init(&service->scheduler, devices);
+    service->helpers.most = LIMIT_HELPERS;
     users_init(&service->users);
     service->stats.pool_bytes = pool_size_bytes(pool);
     service->began_us = ops->now_us(context);
@@ -29,6 +30,29 @@ void service_finish(struct service *service)
 {
     while (service->clients)
         service_close(service->clients);
+}
+
+static void pump_helpers(struct service *service)
+{
+    struct work *work;
+    while ((work = helpers_next(&service->helpers)))
+        service->ops->defer(service->context, work);
+}
+
+void service_defer(struct service *service, struct user *user, struct work *work)
+{
+    helpers_add(&service->helpers, &user->work, work);
+    pump_helpers(service);
+}
+
+void service_work_done(struct service *service, struct work *work)
+{
+    helpers_take_back(&service->helpers, work);
+    if (work->more && (!work->is_wanted || work->is_wanted(work)))
+        helpers_add(&service->helpers, work->queue, work);
+    else
+        work->done(work);
+    pump_helpers(service);
 }
 
 void client_hold(struct client *client)

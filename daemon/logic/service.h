@@ -11,6 +11,7 @@
 #include "protocol/codec.h"
 #include "protocol/connection.h"
 
+#include "helpers.h"
 #include "histogram.h"
 #include "meter.h"
 #include "scheduler.h"
@@ -19,15 +20,11 @@
 
 #define SERVICE_NAME "scand " SCAND_RELEASE /* as hello and metrics tell it; the build gives the release */
 
-/* Something slow: run() on a helper thread, then done() on the service's thread. */
-struct work {
-    void (*run)(struct work *work);
-    void (*done)(struct work *work);
-};
-
 struct service_ops {
     /* Hands a chunk to its device; it comes back through service_chunk_done. */
     void (*start)(void *context, struct chunk *chunk);
+    /* Has a helper thread do a unit of the work (work_run), which comes back through service_work_done. At most
+     * LIMIT_HELPERS are out at a time. */
     void (*defer)(void *context, struct work *work);
     /* The client's connection has output to flush. */
     void (*output)(void *context, struct client *client);
@@ -92,6 +89,7 @@ struct service {
     uid_t owner; /* who may drain, besides root */
     bool draining;
     struct scheduler scheduler;
+    struct helpers helpers;
     uint64_t wake_us;       /* no deadline of a queued job is before that */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
@@ -122,6 +120,8 @@ void service_close(struct client *client);
  * when output has been sent. 0, or -errno: read no more, flush the output, then close. */
 int service_input(struct client *client);
 void service_chunk_done(struct service *service, struct chunk *chunk);
+/* A helper has done a unit of the work. */
+void service_work_done(struct service *service, struct work *work);
 /* A time has come that ops->wake was told. */
 void service_tick(struct service *service);
 /* What server.stats and server.devices answer; the latter returns how many devices there are. */

@@ -13,6 +13,7 @@
 #include "protocol/limits.h"
 #include "protocol/status.h"
 
+#include "helpers.h"
 #include "share.h"
 
 // clang-format off
@@ -51,8 +52,9 @@ struct user {
     uid_t uid;
     unsigned holds; /* of its clients and buffers; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
-    unsigned unadmitted; /* connections beyond the quota that wait to be told so */
-    struct share share;  /* of devices */
+    unsigned unadmitted;    /* connections beyond the quota that wait to be told so */
+    struct share share;     /* of devices */
+    struct work_queue work; /* that helpers do for it */
 };
 
 struct user_table {

@@ -275,6 +275,21 @@ class Kinds(DescriptorTest):
             client.call("buffer.release", buffer=memory.buffer)
 
 
+class Sparse(DescriptorTest):
+    """Memory without pages that is larger than what the machine has: the worker must not make any of them."""
+
+    options = ("--quota-host-memory", "1024G")
+
+    def test_larger_than_memory(self):
+        size = 500 << 30
+        fds = self.memfds(2, size // 2)
+        message = rf"buffer.import: {size} bytes of the memory have no pages yet, and [0-9]+ can be made \(.*memory.*\)"
+        client = self.client()
+        params = {"size": size, "segment": size // 2, "fds": 2}
+        self.refused(client, "no_memory", message, "buffer.import", params, fds)
+        self.assertEqual([os.fstat(fd).st_blocks for fd in fds], [0, 0])
+
+
 class DeviceMemory(DescriptorTest):
     """Device memory of other processes. Which is none, as far as these tests go: tests/gpu has the real ones."""
 

@@ -159,9 +159,7 @@ static void some_work_ends(void)
 {
     if (rig.work_count == 0)
         return;
-    struct work *work = rig_take_work(below(rig.work_count));
-    work->run(work);
-    work->done(work);
+    rig_help(rig_take_work(below(rig.work_count)));
 }
 
 /* Quotas that are often met, other ones for user 1001, and weights. */

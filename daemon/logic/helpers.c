@@ -1,0 +1,61 @@
+#include "helpers.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work *work)
+{
+    work->queue = queue;
+    work->next = NULL;
+    if (queue->first)
+        queue->last->next = work;
+    else
+        queue->first = work;
+    queue->last = work;
+    if (queue->first == work)
+        ring_join(&helpers->turn, &queue->ring);
+}
+
+static bool may_go(const struct helpers *helpers, const struct work_queue *queue)
+{
+    if (helpers->out + 1 < helpers->most || helpers->most == 1)
+        return helpers->out < helpers->most;
+    return helpers->out < helpers->most && queue->out == 0 && !queue->first->lasts;
+}
+
+/* The next queue in turn of which a unit may go. */
+static struct work_queue *find_queue(struct helpers *helpers)
+{
+    struct ring *ring = helpers->turn;
+    if (!ring)
+        return NULL;
+    do {
+        struct work_queue *queue = (struct work_queue *)ring;
+        if (may_go(helpers, queue))
+            return queue;
+        ring = ring->next;
+    } while (ring != helpers->turn);
+    return NULL;
+}
+
+struct work *helpers_next(struct helpers *helpers)
+{
+    struct work_queue *queue = find_queue(helpers);
+    if (!queue)
+        return NULL;
+    struct work *work = queue->first;
+    queue->first = work->next;
+    ring_leave(&helpers->turn, &queue->ring);
+    if (queue->first)
+        ring_join(&helpers->turn, &queue->ring); /* behind all others */
+    queue->out++;
+    helpers->out++;
+    return work;
+}
+
+void helpers_take_back(struct helpers *helpers, struct work *work)
+{
+    assert(helpers->out > 0 && work->queue->out > 0);
+    helpers->out--;
+    work->queue->out--;
+}
