@@ -16,11 +16,16 @@
  *
  * Ragged rows are scanned one by one, each as a batch of its own. Threads take stretches of samples, and scan the rows
  * that begin there; a row that is more than a thread's share is scanned by all of them.
+ *
+ * A scan can be left off and go on later: between items that threads take, and between the blocks of a strip that all
+ * threads scan, as they do a row of several blocks that is given alone. What is carried from block to block stays as it
+ * is meanwhile, so bits do not depend on where that happens.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/cpu_scan.h"
 #include "kernels/reduce.h"
@@ -41,78 +46,134 @@ static struct strip strip_of(const struct scan *scan, uint64_t index, unsigned w
     return strip;
 }
 
-/* One visit of all blocks of a strip, by a thread or, where `worker` is ALL_WORKERS, by all of the pool. */
+/* Whether the turn goes on, for the calling thread and all others. */
+static bool goes_on(struct scan *scan)
+{
+    if (atomic_load_explicit(&scan->left_off, memory_order_relaxed))
+        return false;
+    if (!scan->over || !scan->over(scan->context))
+        return true;
+    atomic_store(&scan->left_off, true);
+    return false;
+}
+
+/* Work for each thread of the scan. */
+static void run_all(struct scan *scan, cpu_work *work, void *context)
+{
+    if (worker_count(scan) > 1)
+        cpu_pool_run(scan->pool, work, context);
+    else
+        work(context, 0);
+}
+
+/* One visit of all blocks of a strip by all threads. */
 struct visit {
     struct scan *scan;
     const struct strip *strip;
     struct steps steps;
 };
 
-#define ALL_WORKERS UINT_MAX
+#define ALL_WORKERS UINT_MAX /* in the place of the one that has a strip for itself */
 
 /* Work for a thread: blocks of one strip, until none is left. */
 static void blocks_work(void *context, unsigned worker)
 {
     struct visit *visit = context;
     uint64_t b;
-    while ((b = atomic_fetch_add(&visit->scan->next, 1)) < visit->scan->block_count)
+    while ((b = atomic_fetch_add(&visit->scan->next, 1)) < visit->scan->block_count) {
         strip_visit(visit->scan, scratch_of(visit->scan, worker), visit->strip, b, visit->steps);
+        if (!goes_on(visit->scan))
+            return;
+    }
 }
 
-static void strip_visit_all(struct scan *scan, const struct strip *strip, uint32_t known, unsigned worker)
+/* True when all blocks have been visited. */
+static bool strip_visit_all(struct scan *scan, const struct strip *strip, uint32_t known, unsigned worker)
 {
     const struct steps steps = {0, known, scan->rows->rule.pass_count, NULL};
     struct visit visit = {scan, strip, steps};
     if (worker == ALL_WORKERS) {
-        atomic_store(&scan->next, 0);
-        cpu_pool_run(scan->pool, blocks_work, &visit);
-        return;
+        run_all(scan, blocks_work, &visit);
+        return atomic_load(&scan->next) >= scan->block_count;
     }
     for (uint64_t b = 0; b < scan->block_count; b++)
         strip_visit(scan, scratch_of(scan, worker), strip, b, steps);
+    return true;
 }
 
 /* Each pass in its order: a carry depends on totals of blocks that have been met. What it leaves is stored in the
- * output, which the next one reads. */
-static void strip_walk(const struct scan *scan, const struct strip *strip, unsigned worker)
+ * output, which the next one reads. For all workers there is only one. True when it has been along all passes. */
+static bool strip_walk(struct scan *scan, struct strip *strip, unsigned worker)
 {
     const struct scan_rule *rule = &scan->rows->rule;
     const union sum identity = sum_first(arithmetic_of(rule), operator_identity(rule), false);
-    union sum carries[CPU_STRIP_ROWS];
-    for (uint32_t pass = 0; pass < rule->pass_count; pass++) {
-        for (uint64_t r = 0; r < strip->count; r++)
+    struct cpu_scratch *scratch = scratch_of(scan, worker == ALL_WORKERS ? 0 : worker);
+    union sum own[CPU_STRIP_ROWS], *carries = worker == ALL_WORKERS ? scan->walk : own;
+    const uint64_t blocks = scan->block_count * rule->pass_count;
+    while (strip->walked < blocks) {
+        uint32_t pass = (uint32_t)(strip->walked / scan->block_count);
+        uint64_t i = strip->walked % scan->block_count;
+        uint64_t b = rule->passes[pass] == SCAND_PASS_BACKWARD ? scan->block_count - 1 - i : i;
+        for (uint64_t r = 0; i == 0 && r < strip->count; r++)
             carries[r] = identity;
-        for (uint64_t i = 0; i < scan->block_count; i++) {
-            uint64_t b = rule->passes[pass] == SCAND_PASS_BACKWARD ? scan->block_count - 1 - i : i;
-            strip_visit(scan, scratch_of(scan, worker), strip, b, (struct steps){pass, pass + 1, pass + 1, carries});
-        }
+        strip_visit(scan, scratch, strip, b, (struct steps){pass, pass + 1, pass + 1, carries});
+        strip->walked++;
+        if (worker == ALL_WORKERS && !goes_on(scan))
+            break;
     }
+    return strip->walked == blocks;
 }
 
-static void strip_work(struct scan *scan, struct strip *strip, unsigned worker)
+/* What is done with a strip: a visit for the total, walks along the passes or a visit for each, a visit for the values.
+ */
+static uint32_t phase_count(const struct scan *scan)
 {
+    if (is_reduction(scan))
+        return 1;
+    return scan->walked ? 2 : scan->rows->rule.pass_count + 2;
+}
+
+/* True when the strip's phase is over, which many rules have no need of. */
+static bool phase_run(struct scan *scan, struct strip *strip, unsigned worker)
+{
+    const uint32_t known = strip->phase - 1, pass_count = scan->rows->rule.pass_count;
+    if (strip->phase == 0)
+        return !(scan->rows->rule.demean || is_reduction(scan)) || strip_visit_all(scan, strip, FOR_TOTAL, worker);
+    if (scan->walked)
+        return strip_walk(scan, strip, worker);
+    return (scan->block_count == 1 && known < pass_count) || strip_visit_all(scan, strip, known, worker);
+}
+
+/* From totals to what the next phase needs, or to results. */
+static void phase_close(const struct scan *scan, struct strip *strip)
+{
+    if (strip->phase == 0 && is_reduction(scan))
+        strip_reduce(scan, strip);
+    else if (strip->phase == 0 && scan->rows->rule.demean)
+        strip_means(scan, strip);
+    else if (strip->phase > 0 && !scan->walked && strip->phase <= scan->rows->rule.pass_count && scan->block_count > 1)
+        strip_carries(scan, strip, strip->phase - 1);
+}
+
+/* True when the strip is done, as it always is with a worker of its own. */
+static bool strip_work(struct scan *scan, struct strip *strip, unsigned worker)
+{
+    const uint32_t phases = phase_count(scan);
     if (scan->bundled) {
         strip_bundles(scan, strip, worker);
-        return;
+        return true;
     }
-    uint32_t pass_count = scan->rows->rule.pass_count;
-    if (scan->rows->rule.demean || is_reduction(scan))
-        strip_visit_all(scan, strip, FOR_TOTAL, worker);
-    if (is_reduction(scan)) {
-        strip_reduce(scan, strip);
-        return;
+    while (phase_run(scan, strip, worker)) {
+        phase_close(scan, strip);
+        strip->phase++;
+        if (worker == ALL_WORKERS)
+            atomic_store(&scan->next, 0);
+        if (strip->phase == phases)
+            return true;
+        if (worker == ALL_WORKERS && atomic_load(&scan->left_off))
+            return false;
     }
-    if (scan->rows->rule.demean)
-        strip_means(scan, strip);
-    if (scan->walked) {
-        strip_walk(scan, strip, worker);
-        return;
-    }
-    for (uint32_t known = scan->block_count > 1 ? 0 : pass_count; known <= pass_count; known++) {
-        strip_visit_all(scan, strip, known, worker);
-        if (known < pass_count)
-            strip_carries(scan, strip, known);
-    }
+    return false;
 }
 
 /* Work for a thread: strips, until none is left. */
@@ -125,15 +186,36 @@ static void strips_work(void *context, unsigned worker)
             struct strip strip = strip_of(scan, s, worker);
             strip_work(scan, &strip, worker);
         }
+        if (!goes_on(scan))
+            return;
     }
 }
 
-static void scan_by_blocks(struct scan *scan)
+/* What a walk keeps in the scratch memory, which others use between its turns. */
+static uint64_t lanes_bytes(const struct scan *scan)
 {
-    for (uint64_t s = 0; s < scan->strip_count; s++) {
-        struct strip strip = strip_of(scan, s, 0);
-        strip_work(scan, &strip, ALL_WORKERS);
+    uint64_t rows = scan->count < scan->strip_rows ? scan->count : scan->strip_rows;
+    return scan->by_blocks && scan->walked && scan->over ? rows * CPU_LANES_BYTES(1) : 0;
+}
+
+/* True when all strips are done. */
+static bool scan_by_blocks(struct scan *scan)
+{
+    if (scan->lanes)
+        memcpy(scratch_of(scan, 0)->lanes, scan->lanes, lanes_bytes(scan));
+    while (scan->at_strip < scan->strip_count) {
+        if (scan->strip.count == 0)
+            scan->strip = strip_of(scan, scan->at_strip, 0);
+        if (!strip_work(scan, &scan->strip, ALL_WORKERS))
+            break;
+        scan->at_strip++;
+        scan->strip.count = 0;
+        if (!goes_on(scan))
+            break;
     }
+    if (scan->lanes)
+        memcpy(scan->lanes, scratch_of(scan, 0)->lanes, lanes_bytes(scan));
+    return scan->at_strip == scan->strip_count;
 }
 
 /* Whether strips are for a thread each. */
@@ -164,6 +246,7 @@ static void scan_plan(struct scan *scan)
     uint64_t strip_samples = scan->strip_rows * rows->length;
     scan->item_strips = strip_samples < CPU_ITEM_SAMPLES ? CPU_ITEM_SAMPLES / strip_samples : 1;
     scan->walked = is_walked(scan);
+    scan->by_blocks = !has_strips(scan) || (scan->strip_count == 1 && scan->block_count > 1 && !scan->bundled);
     scan->worker_sums =
         rows->rule.pass_count * scan->strip_rows * scan->block_count + tree_workspace(scan->block_count);
 }
@@ -173,18 +256,21 @@ static int scan_allocate(struct scan *scan)
     if (scan->block_count == 1 && !scan->rows->rule.demean && !is_reduction(scan))
         return 0;
     scan->sums = calloc(worker_count(scan) * scan->worker_sums, sizeof(*scan->sums));
-    return scan->sums ? 0 : -ENOMEM;
+    if (lanes_bytes(scan) > 0)
+        scan->lanes = calloc(1, lanes_bytes(scan));
+    return scan->sums && (scan->lanes || lanes_bytes(scan) == 0) ? 0 : -ENOMEM;
 }
 
-static void scan_share_out(struct scan *scan)
+/* True when all is done. */
+static bool scan_share_out(struct scan *scan)
 {
-    unsigned workers = worker_count(scan);
-    if (!has_strips(scan))
-        scan_by_blocks(scan);
-    else if (workers > 1 && scan->strip_count > scan->item_strips)
-        cpu_pool_run(scan->pool, strips_work, scan);
+    if (scan->by_blocks)
+        return scan_by_blocks(scan);
+    if (scan->strip_count > scan->item_strips)
+        run_all(scan, strips_work, scan);
     else
         strips_work(scan, 0);
+    return atomic_load(&scan->next) >= scan->strip_count;
 }
 
 static uint64_t ragged_length(const struct scan *scan, uint64_t row)
@@ -225,56 +311,94 @@ static void ragged_work(void *context, unsigned worker)
     struct scan *scan = context;
     const uint64_t *offsets = scan->rows->offsets, end = scan->first + scan->count;
     uint64_t item;
-    while ((item = atomic_fetch_add(&scan->next, CPU_ITEM_SAMPLES)) < offsets[end])
+    while ((item = atomic_fetch_add(&scan->next, CPU_ITEM_SAMPLES)) < offsets[end]) {
         for (uint64_t r = ragged_row_from(scan, item); r < end && offsets[r] < item + CPU_ITEM_SAMPLES; r++)
             if (ragged_length(scan, r) <= scan->share)
                 ragged_scan(scan, r, NULL, worker);
+        if (!goes_on(scan))
+            return;
+    }
 }
 
-/* The result of a ragged row without samples. */
-static void empty_store(const struct scan_rows *rows, uint64_t row)
+/* Results of ragged rows without samples: such a row may begin where no samples do. */
+static void ragged_store_empty(const struct scan *scan)
 {
-    const struct scan_rows alone = scan_rows_joined(rows, row, 1);
-    reduce_store(&alone, 0, NULL);
+    for (uint64_t r = scan->first; r < scan->first + scan->count && is_reduction(scan); r++)
+        if (ragged_length(scan, r) == 0) {
+            const struct scan_rows alone = scan_rows_joined(scan->rows, r, 1);
+            reduce_store(&alone, 0, NULL);
+        }
 }
 
-static void ragged_run(struct scan *scan)
+static void ragged_plan(struct scan *scan)
 {
     const uint64_t *offsets = scan->rows->offsets, end = scan->first + scan->count;
     uint64_t share = (offsets[end] - offsets[scan->first]) / worker_count(scan);
     scan->share = worker_count(scan) == 1 ? UINT64_MAX : share < ORDER_BLOCK ? ORDER_BLOCK : share;
-    for (uint64_t r = scan->first; r < end && scan->rows->length > scan->share; r++)
-        if (ragged_length(scan, r) > scan->share)
-            ragged_scan(scan, r, scan->pool, 0);
-    for (uint64_t r = scan->first; r < end && is_reduction(scan); r++)
-        if (ragged_length(scan, r) == 0) /* it may begin where no samples do */
-            empty_store(scan->rows, r);
+    scan->longer = scan->rows->length > scan->share ? scan->first : end;
     atomic_store(&scan->next, offsets[scan->first]);
-    if (worker_count(scan) > 1)
-        cpu_pool_run(scan->pool, ragged_work, scan);
-    else
-        ragged_work(scan, 0);
+    ragged_store_empty(scan);
+}
+
+/* Rows that are more than a share first. A turn may end behind each of them. True when all is done. */
+static bool ragged_run(struct scan *scan)
+{
+    const uint64_t end = scan->first + scan->count;
+    while (scan->longer < end) {
+        uint64_t row = scan->longer++;
+        if (ragged_length(scan, row) <= scan->share)
+            continue;
+        ragged_scan(scan, row, scan->pool, 0);
+        if (!goes_on(scan))
+            return false;
+    }
+    run_all(scan, ragged_work, scan);
+    return atomic_load(&scan->next) >= scan->rows->offsets[end];
 }
 
 /* Rows without samples have reductions too, and nothing else. */
-static int empty_run(const struct scan *scan)
+static void empty_run(const struct scan *scan)
 {
     for (uint64_t r = 0; r < scan->count && is_reduction(scan); r++)
         reduce_store(scan->rows, scan->first + r, NULL);
-    return 0;
 }
 
-static int scan_run(struct scan *scan)
+/* A single ragged row is scanned as any other. */
+static int scan_begin(struct scan *scan)
 {
+    if (scan->rows->offsets && scan->count == 1) {
+        scan->alone = scan_rows_joined(scan->rows, scan->first, 1);
+        scan->rows = &scan->alone;
+        scan->first = 0;
+    }
     if (scan->rows->length == 0 || scan->count == 0)
-        return empty_run(scan);
+        return 0;
     scan_plan(scan);
     int error = scan_allocate(scan);
+    if (!error && scan->rows->offsets)
+        ragged_plan(scan);
+    return error;
+}
+
+/* A turn: 0 when all is done, 1 when some is left, or -ENOMEM before anything is written. */
+static int scan_run(struct scan *scan)
+{
+    int error = scan->begun ? 0 : scan_begin(scan);
     if (error)
         return error;
-    (scan->rows->offsets ? ragged_run : scan_share_out)(scan);
+    scan->begun = true;
+    atomic_store(&scan->left_off, false);
+    if (scan->rows->length == 0 || scan->count == 0) {
+        empty_run(scan);
+        return 0;
+    }
+    return (scan->rows->offsets ? ragged_run : scan_share_out)(scan) ? 0 : 1;
+}
+
+static void scan_finish(struct scan *scan)
+{
+    free(scan->lanes);
     free(scan->sums);
-    return 0;
 }
 
 static int build_run(const struct cpu_build *build, const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -283,6 +407,7 @@ static int build_run(const struct cpu_build *build, const struct scan_rows *rows
     if (!scan.scratch)
         return -ENOMEM;
     int error = scan_run(&scan);
+    scan_finish(&scan);
     cpu_scratch_destroy(scan.scratch);
     return error;
 }
@@ -345,5 +470,42 @@ static const struct cpu_build *best_build(void)
 int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     struct scan scan = {.rows = rows, .build = best_build(), .first = first, .count = count, .pool = pool};
-    return scan_run(&scan);
+    int error = scan_run(&scan);
+    scan_finish(&scan);
+    return error;
+}
+
+/* In turns. */
+
+struct cpu_task {
+    struct scan scan;
+    struct scan_rows rows;
+};
+
+struct cpu_task *cpu_task_create(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct cpu_task *task = calloc(1, sizeof(*task));
+    if (!task)
+        return NULL;
+    task->rows = *rows;
+    task->scan.rows = &task->rows;
+    task->scan.build = best_build();
+    task->scan.pool = pool;
+    task->scan.first = first;
+    task->scan.count = count;
+    return task;
+}
+
+int cpu_task_run(struct cpu_task *task, cpu_over *over, void *context)
+{
+    task->scan.over = over;
+    task->scan.context = context;
+    return scan_run(&task->scan);
+}
+
+void cpu_task_destroy(struct cpu_task *task)
+{
+    if (task)
+        scan_finish(&task->scan);
+    free(task);
 }

@@ -13,6 +13,20 @@
 
 #define CPU_ITEM_SAMPLES 65536 /* of the short rows that a thread takes at once */
 
+/* Some rows, and the carries into their blocks: [pass][row][block]. Of one that all threads scan, how far they are. */
+struct strip {
+    uint64_t first, count;
+    double means[CPU_STRIP_ROWS]; /* for demean */
+    union sum *carries[SCAND_PASSES_MAX];
+    union sum *workspace;
+    uint32_t phase;  /* visits that are over */
+    uint64_t walked; /* blocks, of all passes */
+};
+
+/*
+ * A scan, and how far it is. A turn of it (scan_run) takes parts - items of short rows, or blocks of one strip that all
+ * threads scan - until none is left, or `over` says so; each thread takes one at least.
+ */
 struct scan {
     const struct scan_rows *rows;
     const struct cpu_build *build;
@@ -23,20 +37,23 @@ struct scan {
     uint64_t strip_rows, strip_count;
     bool bundled;    /* strips are bundles */
     bool paired;     /* the samples of every two rows take turns in memory */
+    bool by_blocks;  /* all threads scan one strip after another */
     bool walked;     /* a thread goes along rows of several blocks, pass after pass */
     union sum *sums; /* worker_sums for each worker; NULL for rows of one block that keep their mean */
     uint64_t worker_sums;
     atomic_uint_least64_t next; /* item to be taken */
     uint64_t item_strips;
-    uint64_t share; /* of ragged rows: samples of the longest that one thread scans */
-};
-
-/* Some rows, and the carries into their blocks: [pass][row][block]. */
-struct strip {
-    uint64_t first, count;
-    double means[CPU_STRIP_ROWS]; /* for demean */
-    union sum *carries[SCAND_PASSES_MAX];
-    union sum *workspace;
+    uint64_t share;         /* of ragged rows: samples of the longest that one thread scans */
+    uint64_t longer;        /* and the first of the others that has not been scanned */
+    struct scan_rows alone; /* the only row, of ragged ones */
+    cpu_over *over;         /* or NULL: a single turn */
+    void *context;
+    atomic_bool left_off; /* `over` has said so in this turn */
+    bool begun;
+    uint64_t at_strip; /* by blocks: that is being scanned, */
+    struct strip strip;
+    union sum walk[CPU_STRIP_ROWS]; /* and, where it is walked, the carries into what is met next of each row, */
+    char *lanes;                    /* and between turns what the scratch memory keeps of them */
 };
 
 /* Samples lie side by side. */

@@ -123,6 +123,19 @@ void cpu_pool_destroy(struct cpu_pool *pool);
 unsigned cpu_pool_threads(const struct cpu_pool *pool);
 int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count);
 
+/*
+ * The same in turns, to the same bits. cpu_task_create copies *rows (what it points to stays the caller's, and must
+ * stay) and returns NULL without memory. cpu_task_run goes on with it: until it is done, which 0 says, or `over`, which
+ * threads ask from time to time, is true: then it returns 1. Each turn gets on, however soon it is over. A row of
+ * several order blocks that is given alone is left off between blocks, others between some 2^16 samples or rows. Tasks
+ * of one pool take turns; each is destroyed, done or not.
+ */
+struct cpu_task;
+typedef bool cpu_over(void *context);
+struct cpu_task *cpu_task_create(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count);
+int cpu_task_run(struct cpu_task *task, cpu_over *over, void *context);
+void cpu_task_destroy(struct cpu_task *task);
+
 /* The SIMD builds of the CPU path, best first; each scans on the calling thread. For tests and benchmarks. */
 struct scan_cpu_build {
     const char *name; /* "avx512", "avx2", "portable" */

@@ -1,5 +1,6 @@
 /*
- * The CPU path: each SIMD build, and the thread pool with one thread and with more threads than cores.
+ * The CPU path: each SIMD build, and the thread pool with one thread and with more threads than cores; the same in
+ * turns that are over as soon as they may be.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,14 +25,37 @@ static void pools_destroy(void)
         cpu_pool_destroy(pools[i]);
 }
 
-static int pool_run(unsigned threads, const struct scan_rows *rows, uint64_t first, uint64_t count)
+static struct cpu_pool *pool_of(unsigned threads)
 {
     static bool registered;
     if (!registered)
         registered = atexit(pools_destroy) == 0;
     if (!pools[threads])
         pools[threads] = cpu_pool_create(threads);
-    return pools[threads] ? scan_cpu(pools[threads], rows, first, count) : -errno;
+    return pools[threads];
+}
+
+static int pool_run(unsigned threads, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct cpu_pool *pool = pool_of(threads);
+    return pool ? scan_cpu(pool, rows, first, count) : -errno;
+}
+
+static bool always(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static int turns_run(unsigned threads, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct cpu_pool *pool = pool_of(threads);
+    struct cpu_task *task = pool ? cpu_task_create(pool, rows, first, count) : NULL;
+    int r = task ? 1 : -ENOMEM;
+    while (r == 1)
+        r = cpu_task_run(task, always, NULL);
+    cpu_task_destroy(task);
+    return r;
 }
 
 #define BUILD(NAME)                                                                                                  \
@@ -45,7 +69,7 @@ static int pool_run(unsigned threads, const struct scan_rows *rows, uint64_t fir
         return build_find(#NAME)->run(rows, first, count);                                                           \
     }
 
-#define POOL(NAME, THREADS)                                                                                          \
+#define POOL(NAME, RUN, THREADS)                                                                                     \
     static bool NAME##_available(void)                                                                               \
     {                                                                                                                \
         return true;                                                                                                 \
@@ -53,18 +77,21 @@ static int pool_run(unsigned threads, const struct scan_rows *rows, uint64_t fir
     static int NAME##_run(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *m) \
     {                                                                                                                \
         (void)m;                                                                                                     \
-        return pool_run(THREADS, rows, first, count);                                                                \
+        return RUN(THREADS, rows, first, count);                                                                     \
     }
 
 BUILD(avx512)
 BUILD(avx2)
 BUILD(portable)
-POOL(pool_1, 1)
-POOL(pool_3, 3)
+POOL(pool_1, pool_run, 1)
+POOL(pool_3, pool_run, 3)
+POOL(turns_1, turns_run, 1)
+POOL(turns_3, turns_run, 3)
 
 const struct implementation cpu_implementations[] = {
     {"avx512", avx512_available, avx512_run},       {"avx2", avx2_available, avx2_run},
     {"portable", portable_available, portable_run}, {"pool_1", pool_1_available, pool_1_run},
-    {"pool_3", pool_3_available, pool_3_run},
+    {"pool_3", pool_3_available, pool_3_run},       {"turns_1", turns_1_available, turns_1_run},
+    {"turns_3", turns_3_available, turns_3_run},
 };
 const size_t cpu_implementation_count = sizeof(cpu_implementations) / sizeof(cpu_implementations[0]);

@@ -737,9 +737,9 @@ static void small(const struct implementation *implementation)
     TEST(NAME##_affine_lengths), TEST(NAME##_affine_long_rows), TEST(NAME##_affine_dtypes), \
         TEST(NAME##_affine_layouts), TEST(NAME##_affine_ragged),
 
-#define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(cuda)
+#define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(turns_1) X(turns_3) X(cuda)
 #define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda) X(together)
-#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(cuda) X(together)
+#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(turns_1) X(turns_3) X(cuda) X(together)
 
 /* What small scans of a shared launch can differ in, besides arithmetic. */
 #define TOGETHER_SUITES(NAME)         \

@@ -89,10 +89,12 @@ SUITES(avx512)
 SUITES(avx2)
 SUITES(portable)
 SUITES(pool)
+SUITES(turns)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TESTS(avx512), TESTS(avx2), TESTS(portable), TESTS(pool), TEST_END};
+    static const struct test tests[] = {TESTS(avx512), TESTS(avx2),  TESTS(portable),
+                                        TESTS(pool),   TESTS(turns), TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }
