@@ -294,6 +294,18 @@ static void write_metrics(void *context, FILE *file)
     metrics_print(file, &metrics);
 }
 
+/* How many memory maps a process may have. */
+static uint64_t read_map_limit(void)
+{
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    unsigned long long most = LIMIT_MAPS_STANDARD;
+    if (file && fscanf(file, "%llu", &most) != 1)
+        most = LIMIT_MAPS_STANDARD;
+    if (file)
+        fclose(file);
+    return most;
+}
+
 static int start_loop(struct worker *worker, int listen_fd)
 {
     char threads[12];
@@ -383,6 +395,7 @@ int worker_run(const struct options *options, int listen_fd, int metrics_fd, int
         return EX_UNAVAILABLE;
     }
     service_init(&worker.service, &ops, &worker, &worker.devices, &worker.pool, getuid());
+    service_limit_maps(&worker.service, read_map_limit());
     int r = start_loop(&worker, listen_fd);
     if (r) {
         log_error("could not start the loop: %s", strerror(-r));

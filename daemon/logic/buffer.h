@@ -29,6 +29,7 @@ struct buffer {
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
     size_t fd_count;
+    uint64_t maps;           /* that it takes of its user's share */
     bool checked;            /* the descriptors have been */
     uint64_t filled_bytes;   /* of which it is known that they have pages */
     uint64_t promised_bytes; /* of pages that are still to be made */

@@ -36,6 +36,9 @@ void notify(struct client *client, enum method method, const struct map_type *ty
 /* Has helpers do slow work, in turns between users; this one is held until it is done. */
 void service_defer(struct service *service, struct user *user, struct work *work);
 
+/* Closes descriptors that a user sent: those of large memory, whose pages may all go with them, on a helper thread. */
+void descriptors_drop(struct service *service, struct user *user, const int *fds, size_t count);
+
 /* Charges device time up to now. */
 void service_read_meters(struct service *service);
 

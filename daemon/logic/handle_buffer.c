@@ -65,19 +65,34 @@ static bool dismantle_run(struct work *work)
     return buffer_dismantle(self->buffer, self->service->pool);
 }
 
-/* At once, where no helper can be had. */
-static void dismantle_all(struct service *service, struct buffer *buffer)
+/* Its maps count until they are gone. */
+static void dismantled(struct service *service, struct buffer *buffer)
 {
-    while (buffer_dismantle(buffer, service->pool))
-        ;
+    buffer->user->maps -= buffer->maps;
+    service->maps.used -= buffer->maps;
     buffer_destroy(buffer);
 }
 
 static void dismantle_done(struct work *work)
 {
     struct buffer_work *self = (struct buffer_work *)work;
-    buffer_destroy(self->buffer);
+    dismantled(self->service, self->buffer);
     free(self);
+}
+
+static void dismantle(struct service *service, struct buffer *buffer)
+{
+    struct buffer_work *work = buffer_dismantles_fast(buffer) ? NULL : malloc(sizeof *work);
+    if (!work) {
+        while (buffer_dismantle(buffer, service->pool))
+            ;
+        dismantled(service, buffer);
+        return;
+    }
+    *work = (struct buffer_work){.work = {.run = dismantle_run, .done = dismantle_done, .lasts = buffer_lasts(buffer)},
+                                 .service = service,
+                                 .buffer = buffer};
+    service_defer(service, buffer->user, &work->work);
 }
 
 void buffer_unhold(struct service *service, struct buffer *buffer)
@@ -87,15 +102,7 @@ void buffer_unhold(struct service *service, struct buffer *buffer)
     count_buffer(service, buffer, -1);
     if (buffer->span.staged)
         service->stats.staged_bytes -= buffer->span.size_bytes;
-    struct buffer_work *work = buffer_dismantles_fast(buffer) ? NULL : malloc(sizeof *work);
-    if (!work) {
-        dismantle_all(service, buffer);
-        return;
-    }
-    *work = (struct buffer_work){.work = {.run = dismantle_run, .done = dismantle_done, .lasts = buffer_lasts(buffer)},
-                                 .service = service,
-                                 .buffer = buffer};
-    service_defer(service, buffer->user, &work->work);
+    dismantle(service, buffer);
 }
 
 struct buffer *client_find_buffer(const struct client *client, uint64_t id)
@@ -185,6 +192,26 @@ static void prepare_done(struct work *work)
     free(self);
 }
 
+/* An import takes a map for each descriptor, of which the process has only so many. */
+static int take_maps(struct service *service, struct buffer *buffer, struct error *error)
+{
+    struct user *user = buffer->user;
+    const uint64_t count = buffer->fd_count, share = stock_share(&service->maps, user->maps);
+    if (buffer->source != BUFFER_IMPORT)
+        return 0;
+    if (user->maps > share || count > share - user->maps)
+        return error_set(error, -EDQUOT,
+                         "buffer.import: its %" PRIu64 " descriptors take as many memory maps; user %u has %" PRIu64
+                         " and may have %" PRIu64 " of the %" PRIu64
+                         " for imports; import fewer, larger descriptors, release a buffer, or raise vm.max_map_count "
+                         "and start scand anew",
+                         count, (unsigned)user->uid, user->maps, share, service->maps.most);
+    buffer->maps = count;
+    user->maps += count;
+    service->maps.used += count;
+    return 0;
+}
+
 /* Prepares a new buffer, at once where that is quick, and answers. */
 static int buffer_begin(struct call *call, struct buffer *buffer)
 {
@@ -192,8 +219,10 @@ static int buffer_begin(struct call *call, struct buffer *buffer)
     const char *method = buffer->source == BUFFER_IMPORT ? "buffer.import" : "buffer.create";
     uint64_t cost_bytes = buffer_cost_bytes(buffer);
     int r = cost_bytes ? user_check(client->user, buffer_quota(buffer), cost_bytes, method, &call->error) : 0;
+    if (!r)
+        r = take_maps(call->service, buffer, &call->error);
     if (r) {
-        dismantle_all(call->service, buffer);
+        dismantle(call->service, buffer);
         return r;
     }
     client->buffer_count++;

@@ -15,10 +15,17 @@ void service_init(struct service *service, const struct service_ops *ops, void *
         .ops = ops, .context = context, .devices = devices, .pool = pool, .owner = owner, .wake_us = UINT64_MAX};
     scheduler_init(&service->scheduler, devices);
     service->helpers.most = LIMIT_HELPERS;
+    service_limit_maps(service, LIMIT_MAPS_STANDARD);
     users_init(&service->users);
     service->stats.pool_bytes = pool_size_bytes(pool);
     service->began_us = ops->now_us(context);
     histograms_init(&service->histograms);
+}
+
+void service_limit_maps(struct service *service, uint64_t most)
+{
+    uint64_t taken = LIMIT_MAPS_RESERVE + pool_segment_count(service->pool);
+    service->maps.most = taken < most ? most - taken : 0;
 }
 
 void service_configure(struct service *service, const struct grants *grants)
@@ -131,11 +138,24 @@ static void service_unlink(struct service *service, struct client *client)
     service->stats.clients_open--;
 }
 
+/* Descriptors that no message has taken. */
+static void drop_arrived(struct client *client)
+{
+    int fds[LIMIT_MESSAGE_FDS];
+    size_t count;
+    while ((count = connection_fd_count(client->connection)) > 0) {
+        count = count < LIMIT_MESSAGE_FDS ? count : LIMIT_MESSAGE_FDS;
+        connection_take_fds(client->connection, fds, count);
+        descriptors_drop(client->service, client->user, fds, count);
+    }
+}
+
 void service_close(struct client *client)
 {
     struct service *service = client->service;
     service_unlink(service, client);
     client_leave(client);
+    drop_arrived(client);
     connection_destroy(client->connection);
     client->connection = NULL;
     client->edge = NULL;
@@ -347,8 +367,7 @@ static void handle_request(struct client *client, const struct message *message)
     union params params;
     if (dispatch(&call, message, &params))
         reply_failure(client, message->msgid, &call.error);
-    for (size_t i = 0; i < call.fd_count; i++)
-        close(call.fds[i]);
+    descriptors_drop(client->service, client->user, call.fds, call.fd_count);
 }
 
 /* One message that walk() accepted. */

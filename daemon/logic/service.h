@@ -15,6 +15,7 @@
 #include "histogram.h"
 #include "meter.h"
 #include "scheduler.h"
+#include "stock.h"
 #include "trace.h"
 #include "user.h"
 
@@ -90,6 +91,7 @@ struct service {
     bool draining;
     struct scheduler scheduler;
     struct helpers helpers;
+    struct stock maps;      /* of the process, for imports */
     uint64_t wake_us;       /* no deadline of a queued job is before that */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
@@ -105,6 +107,9 @@ void service_init(struct service *service, const struct service_ops *ops, void *
                   const struct device_set *devices, struct pool *pool, uid_t owner);
 /* Frees what is left. Every connection must be closed, and no chunk or work be out. */
 void service_finish(struct service *service);
+
+/* Says how many memory maps the process may have (vm.max_map_count), which is LIMIT_MAPS_STANDARD before. */
+void service_limit_maps(struct service *service, uint64_t most);
 
 /* Changes what is granted to users, at once. */
 void service_configure(struct service *service, const struct grants *grants);

@@ -53,6 +53,7 @@ struct user {
     unsigned holds; /* of its clients and buffers; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
     unsigned unadmitted;    /* connections beyond the quota that wait to be told so */
+    uint64_t maps;          /* that its imports take */
     struct share share;     /* of devices */
     struct work_queue work; /* that helpers do for it */
 };

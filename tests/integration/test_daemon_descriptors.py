@@ -290,6 +290,29 @@ class Sparse(DescriptorTest):
         self.assertEqual([os.fstat(fd).st_blocks for fd in fds], [0, 0])
 
 
+class Maps(DescriptorTest):
+    """Imports of as many small memfds as go: the process must keep memory maps for everybody's jobs."""
+
+    def test_small_memfds(self):
+        imports = 0
+        with self.assertRaises(Failure) as caught:
+            while imports < 2000:
+                client = self.client()
+                for _ in range(200):
+                    fds = [memfd(PAGE) for _ in range(128)]
+                    try:
+                        client.call("buffer.import", {"size": 128 * PAGE, "segment": PAGE, "fds": 128}, fds)
+                    finally:
+                        for fd in fds:
+                            os.close(fd)
+                    imports += 1
+        error = caught.exception.error
+        self.assertEqual(error["name"], "quota")
+        self.assertRegex(error["message"], "its 128 descriptors take as many memory maps; .* raise vm.max_map_count")
+        with open(f"/proc/{self.worker}/maps") as maps, open("/proc/sys/vm/max_map_count") as most:
+            self.assertLess(sum(1 for _ in maps), int(most.read()) * 7 // 8)
+
+
 class DeviceMemory(DescriptorTest):
     """Device memory of other processes. Which is none, as far as these tests go: tests/gpu has the real ones."""
 

@@ -244,10 +244,11 @@ static inline void rig_end(void)
     CHECK(rig.service.draining || rig.drained == 0);
     for (size_t i = 0; i < LIMIT_USERS; i++) {
         const struct user *user = &rig.service.users.slots[i];
-        CHECK(user->holds == 0 && user->unadmitted == 0);
+        CHECK(user->holds == 0 && user->unadmitted == 0 && user->maps == 0);
         for (size_t quota = 0; quota < QUOTA_COUNT; quota++)
             CHECK_EQ(user->used[quota], 0);
     }
+    CHECK(rig.service.maps.used == 0 && rig.service.helpers.out == 0);
     CHECK_EQ(rig.service.draining, rig.draining > 0);
     CHECK_EQ(stats->jobs_submitted, stats->jobs_done + stats->jobs_failed + stats->jobs_cancelled);
     service_finish(&rig.service);

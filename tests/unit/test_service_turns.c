@@ -2,6 +2,7 @@
  * more than a unit. */
 #include "tests/unit/service_rig.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -221,10 +222,73 @@ static void memory_that_goes_meanwhile(void)
     rig_end();
 }
 
+/*
+ * Memory maps and descriptors.
+ */
+
+static uint32_t import_many_asked(struct caller *user, uint64_t count)
+{
+    int fds[LIMIT_MESSAGE_FDS];
+    for (uint64_t i = 0; i < count; i++)
+        fds[i] = sparse_memfd(4096);
+    uint32_t msgid =
+        ask_with(user, METHOD_buffer_import, &(struct msg_buffer_import_params){count * 4096, 4096, count}, fds, count);
+    for (uint64_t i = 0; i < count; i++)
+        close(fds[i]);
+    rig_run_work();
+    return msgid;
+}
+
+/* However many small memfds a user imports, others have maps for theirs. */
+static void imports_take_maps(void)
+{
+    begin();
+    struct caller *anna = user_greet(ANNA), *same = user_greet(ANNA), *bert = user_greet(BERT);
+    service_limit_maps(&rig.service, LIMIT_MAPS_RESERVE + pool_segment_count(&rig.pool) + 64);
+    CHECK(answered(anna, import_many_asked(anna, 50), METHOD_buffer_import, NULL));
+    CHECK_CONTAINS(
+        refusal(same, import_many_asked(same, 7), SCAND_QUOTA),
+        "buffer.import: its 7 descriptors take as many memory maps; user 1000 has 50 and may have 56 of the 64 "
+        "for imports; import fewer, larger descriptors");
+    CHECK(answered(same, import_many_asked(same, 6), METHOD_buffer_import, NULL));
+    CHECK(answered(bert, import_many_asked(bert, 7), METHOD_buffer_import, NULL));
+    CHECK_CONTAINS(refusal(bert, import_many_asked(bert, 1), SCAND_QUOTA), "user 1001 has 7 and may have 7 of the 64");
+    CHECK(granted(anna, METHOD_buffer_release, &(struct msg_buffer_id){1}, NULL));
+    CHECK_EQ(rig.service.maps.used, 63); /* until they are unmapped */
+    rig_run_work();
+    CHECK_EQ(rig.service.maps.used, 13);
+    CHECK(answered(bert, import_many_asked(bert, 1), METHOD_buffer_import, NULL));
+    rig_end();
+}
+
+/* The last descriptor of large memory takes its pages along, which the loop must not wait for. */
+static void refused_memory_is_freed_by_helpers(void)
+{
+    begin();
+    struct caller *anna = user_greet(ANNA);
+    for (int large = 0; large < 2; large++) {
+        int fd = sparse_memfd(LARGE);
+        CHECK_EQ(posix_fallocate(fd, 0, large ? MIB(8) : 4096), 0);
+        uint32_t msgid = ask_with(anna, METHOD_buffer_import, &(struct msg_buffer_import_params){0, 0, 1}, &fd, 1);
+        close(fd);
+        CHECK_CONTAINS(refusal(anna, msgid, SCAND_INVALID), "\"size\" is 0 bytes");
+        CHECK_EQ(rig.work_count, (size_t)large);
+    }
+    rig_end();
+}
+
 static const struct test tests[] = {
-    TEST(large_imports_of_one_user), TEST(large_imports_of_several_users), TEST(a_large_import_is_cut),
-    TEST(a_large_release_is_cut),    TEST(gone_while_pages_are_made),      TEST(more_than_there_is),
-    TEST(promised_to_another),       TEST(memory_that_goes_meanwhile),     TEST_END,
+    TEST(imports_take_maps),
+    TEST(refused_memory_is_freed_by_helpers),
+    TEST(large_imports_of_one_user),
+    TEST(large_imports_of_several_users),
+    TEST(a_large_import_is_cut),
+    TEST(a_large_release_is_cut),
+    TEST(gone_while_pages_are_made),
+    TEST(more_than_there_is),
+    TEST(promised_to_another),
+    TEST(memory_that_goes_meanwhile),
+    TEST_END,
 };
 
 int main(int argc, char **argv)
