@@ -29,6 +29,12 @@ static void run(const struct server *server, const char *scand, const char *cons
     _exit(127);
 }
 
+bool server_has_ended(const struct server *server)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)server->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == server->pid;
+}
+
 int server_start(struct server *server, const char *scand, const char *const *arguments)
 {
     struct stat status;
@@ -42,7 +48,7 @@ int server_start(struct server *server, const char *scand, const char *const *ar
         return fail("fork", strerror(errno));
     if (server->pid == 0)
         run(server, scand, arguments);
-    while (stat(server->socket, &status) && waitpid(server->pid, NULL, WNOHANG) == 0)
+    while (stat(server->socket, &status) && !server_has_ended(server))
         usleep(20000);
     return 0;
 }

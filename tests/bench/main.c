@@ -4,6 +4,7 @@
  * measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
  * service:PART is one part of service, say service:idle.
  * scand-bench endurance [OPTION]...: see bench_endurance.c.
+ * scand-bench hostile [OPTION]... [ATTACK]...: see hostile/bench_hostile.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -80,12 +81,18 @@ static int measure_endurance(int argc, char **argv)
     return find_paths(self, scand) ? bench_endurance(scand, argc, argv) : 1;
 }
 
+static int measure_hostile(int argc, char **argv)
+{
+    char self[PATH_MAX], scand[PATH_MAX];
+    return find_paths(self, scand) ? bench_hostile(scand, argc, argv) : 1;
+}
+
 /* Words that come first, and take the rest of the command line. */
 static const struct program {
     const char *word;
     int (*main)(int argc, char **argv);
 } programs[] = {
-    {"endurance", measure_endurance}, {"--fresh-client", fresh_client},
+    {"endurance", measure_endurance}, {"hostile", measure_hostile}, {"--fresh-client", fresh_client},
     {"--fresh-jobs", fresh_jobs},     {"--load", load_clients},
 #ifdef SCAND_HAVE_CUDA
     {"--fresh-own", fresh_own},
@@ -182,10 +189,26 @@ static int print(const struct bench_table *table, void (*form)(const struct benc
     return 73;
 }
 
+static int help(void)
+{
+    printf(
+        "usage: scand-bench [BENCHMARK]... [--json[=FILE]|--csv[=FILE]]\n"
+        "       scand-bench endurance [OPTION]...            does a daemon grow, or wake for nothing\n"
+        "       scand-bench hostile [OPTION]... [ATTACK]...  what one user's attacks do to others; --list names them\n"
+        "\nBenchmarks of this build, * those that run without words:");
+    for (size_t i = 0; i < BENCHMARK_COUNT; i++)
+        printf(" %s%s", benchmarks[i].word, benchmarks[i].usual ? "*" : "");
+    printf("\nservice:PART is one part of service. Options of endurance and hostile: bench_endurance.c, "
+           "hostile/bench_hostile.c.\n");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option names[] = {
-        {"json", optional_argument, NULL, 'j'}, {"csv", optional_argument, NULL, 'c'}, {0}};
+    static const struct option names[] = {{"json", optional_argument, NULL, 'j'},
+                                          {"csv", optional_argument, NULL, 'c'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     static struct run run;
     void (*form)(const struct bench_table *table, FILE *to) = bench_print_text;
     const char *path = NULL;
@@ -197,7 +220,7 @@ int main(int argc, char **argv)
             return programs[i].main(argc - 1, argv + 1);
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (option != 'j' && option != 'c')
-            return 64;
+            return option == 'h' ? help() : 64;
         form = option == 'j' ? bench_print_json : bench_print_csv;
         path = optarg;
     }

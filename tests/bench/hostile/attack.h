@@ -1,0 +1,109 @@
+/*
+ * Attacks on a daemon: what one user may send that could make others wait or fail. Each runs in a process of its own,
+ * as a user of its own where this is root, for a bounded time; it counts the answers that it gets.
+ */
+#ifndef TESTS_BENCH_HOSTILE_ATTACK_H
+#define TESTS_BENCH_HOSTILE_ATTACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/limits.h"
+#include "tests/bench/hostile/line.h"
+
+#define STATUSES_MAX 64 /* more than there are; a status beyond counts as the last */
+
+/* What an attacker was answered, in memory that the benchmark shares with it. */
+struct tally {
+    uint64_t answers[STATUSES_MAX];
+    char messages[STATUSES_MAX][LIMIT_ERROR_BYTES]; /* the first with each status */
+    uint64_t sent;                                  /* requests whose answers were not looked at */
+    uint64_t connected;                             /* connections made, where there are many */
+    uint64_t refused;                               /* connections that were not made */
+    uint64_t closed;                                /* that the daemon has ended */
+};
+
+struct attacker {
+    const char *socket;
+    double until_ms; /* of bench_now_ms: when to stop */
+    struct tally *tally;
+};
+
+enum attack_flags {
+    ATTACK_LONG_ROWS = 1 << 0, /* its jobs take long: measure their cancellation, and what they leave behind */
+    ATTACK_USERS = 1 << 1,     /* connects as many users, which only root can */
+    ATTACK_MEMORY = 1 << 2,    /* asks for more memory than there is: runs only when it is asked for */
+};
+
+/* Each attack: X(name, flags, what it does). */
+#define ATTACKS(X)                                                                                                     \
+    X(ragged_empty, 0, "ragged jobs whose 2^20 offsets have stride 0, 32 to a message, from 1 connection")             \
+    X(ragged_empty_60, 0, "the same from 60 connections")                                                              \
+    X(ragged_refused, 0, "ragged jobs of which the last of 2^20 offsets is wrong, 32 to a message, from 1 connection") \
+    X(ragged_refused_60, 0, "the same from 60 connections")                                                            \
+    X(ragged_queued, 0, "ragged jobs of 2^20 rows that wait, from 16 connections")                                     \
+    X(import_sparse, ATTACK_MEMORY, "imports of a sparse memfd larger than memory")                                    \
+    X(import_large, 0, "four imports of 512 MiB at once, again and again")                                             \
+    X(import_pages, 0, "imports of 128 memfds of one page, again and again")                                           \
+    X(reduce_long, ATTACK_LONG_ROWS, "reductions of [1, 2^33] with strides 0 out of 1 MiB")                            \
+    X(chain_long, ATTACK_LONG_ROWS, "rows of 2^26 samples, 18 passes in f2")                                           \
+    X(chain_affine, ATTACK_LONG_ROWS, "6,400 rows of 10,000 samples, 18 passes of affine in f2")                       \
+    X(buffers_300k, 0, "buffers of 300 KB held, and more asked for")                                                   \
+    X(buffers_8, 0, "buffers of 8 bytes held, and more asked for")                                                     \
+    X(half_messages, 0, "158 connections with one byte and 128 descriptors each")                                      \
+    X(silent_250_users, ATTACK_USERS, "1100 connections without a word of 250 users")                                  \
+    X(silent_4_users, ATTACK_USERS, "1100 connections without a word of 4 users")                                      \
+    X(over_quota, 0, "300 connections held, those that the daemon ends made anew")                                     \
+    X(flood_pings, 0, "pings by one process")                                                                          \
+    X(flood_lists, 0, "lists of jobs, clients, traces and histograms by one process")                                  \
+    X(flood_wrong, 0, "requests that are refused, by one process")                                                     \
+    X(flood_garbage, 0, "bytes that are no messages, by one process")                                                  \
+    X(flood_jobs, 0, "jobs of 1,000 samples by one process")                                                           \
+    X(flood_connections, 0, "connections made and closed by one process")
+
+#define X(NAME, FLAGS, WHAT) void attack_##NAME(struct attacker *self);
+ATTACKS(X)
+#undef X
+
+/* The jobs of the attacks with long rows. Imports their memory and fills params; false where that failed. */
+struct msg_job_submit_params;
+typedef bool long_rows(struct attacker *self, struct line *line, struct msg_job_submit_params *params);
+long_rows long_rows_reduce_long, long_rows_chain_long, long_rows_chain_affine;
+
+void tally_failure(struct tally *tally, uint64_t status, const char *message);
+
+/* A new memfd that can be sealed, or -1. */
+int attack_memfd(uint64_t size_bytes);
+/* Imports `count` descriptors of `segment_bytes` each and returns the buffer's id, 0 where that is refused. */
+uint64_t attack_import(struct attacker *self, struct line *line, const int *fds, uint64_t count,
+                       uint64_t segment_bytes);
+/* The same of one new memfd, from which *memory maps the first page unless it is NULL. */
+uint64_t attack_import_new(struct attacker *self, struct line *line, uint64_t size_bytes, void **memory);
+
+/*
+ * Requests without end: each connection has `window` of them without an answer, always. One that ends is made anew.
+ */
+struct flood {
+    unsigned lines, window;
+    bool (*set_up)(struct attacker *self, struct line *line); /* of each connection; may be NULL */
+    bool (*ask)(struct attacker *self, struct line *line);    /* one request */
+    line_answered *answered;                                  /* may be NULL */
+};
+
+#define FLOOD_LINES_MAX 64
+
+void flood_run(struct attacker *self, const struct flood *flood);
+
+/* Connections that are held, and made anew when the daemon ends them. */
+struct hold {
+    unsigned connections;
+    unsigned users;                          /* 0: this process's; else so many, from ATTACK_FIRST_USER on */
+    bool (*begin)(int fd, const void *with); /* says something; may be NULL */
+    const void *with;
+};
+
+#define ATTACK_FIRST_USER 60000
+
+void hold_run(struct attacker *self, const struct hold *hold);
+
+#endif

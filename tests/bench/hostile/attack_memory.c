@@ -1,0 +1,99 @@
+/* Memory: of the pool, and brought along. */
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "tests/bench/hostile/attack.h"
+
+#define PAGE_FILES 128
+#define PAGE_BYTES 4096
+
+static bool ask_import(struct line *line, uint64_t size_bytes)
+{
+    const struct msg_buffer_import_params import = {.size = size_bytes, .segment = size_bytes, .fds = 1};
+    int fd = attack_memfd(size_bytes);
+    bool asked = fd >= 0 && line_ask(line, METHOD_buffer_import, &msg_buffer_import_params_type, &import, &fd, 1);
+    if (fd >= 0)
+        close(fd);
+    return asked;
+}
+
+/* What has been imported goes at once. The answer to that has nothing to be read. */
+static void answered_import(struct attacker *self, struct line *line, const struct message *message)
+{
+    struct msg_buffer_id made;
+    struct error error;
+    (void)self;
+    if (!message->failed && message_read(message, &msg_buffer_id_type, &made, &error) == 0)
+        line_ask(line, METHOD_buffer_release, &msg_buffer_id_type, &made, NULL, 0);
+}
+
+static bool ask_large(struct attacker *self, struct line *line)
+{
+    (void)self;
+    return ask_import(line, MIB(512));
+}
+
+void attack_import_large(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 4, .window = 1, .ask = ask_large, .answered = answered_import});
+}
+
+static bool ask_sparse(struct attacker *self, struct line *line)
+{
+    struct sysinfo info;
+    (void)self;
+    if (sysinfo(&info))
+        return false;
+    uint64_t memory_bytes = (uint64_t)info.totalram * info.mem_unit;
+    return ask_import(line, (memory_bytes + memory_bytes / 4) / MIB(2) * MIB(2));
+}
+
+void attack_import_sparse(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 1, .window = 1, .ask = ask_sparse, .answered = answered_import});
+}
+
+static bool ask_pages(struct attacker *self, struct line *line)
+{
+    static int fds[PAGE_FILES];
+    const struct msg_buffer_import_params import = {
+        .size = PAGE_FILES * PAGE_BYTES, .segment = PAGE_BYTES, .fds = PAGE_FILES};
+    (void)self;
+    for (int i = 0; i < PAGE_FILES && !fds[i]; i++)
+        fds[i] = attack_memfd(PAGE_BYTES);
+    return line_ask(line, METHOD_buffer_import, &msg_buffer_import_params_type, &import, fds, PAGE_FILES);
+}
+
+void attack_import_pages(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 4, .window = 2, .ask = ask_pages});
+}
+
+static bool ask_buffer(struct line *line, uint64_t size_bytes)
+{
+    const struct msg_buffer_create_params create = {.size = size_bytes, .place = SCAND_PLACE_HOST};
+    return line_ask(line, METHOD_buffer_create, &msg_buffer_create_params_type, &create, NULL, 0);
+}
+
+static bool ask_300k(struct attacker *self, struct line *line)
+{
+    (void)self;
+    return ask_buffer(line, 300000);
+}
+
+void attack_buffers_300k(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 1, .window = 8, .ask = ask_300k});
+}
+
+static bool ask_8(struct attacker *self, struct line *line)
+{
+    (void)self;
+    return ask_buffer(line, 8);
+}
+
+void attack_buffers_8(struct attacker *self)
+{
+    flood_run(self, &(struct flood){.lines = 8, .window = 8, .ask = ask_8});
+}

@@ -1,0 +1,46 @@
+/* A connection of an attacker: requests in the protocol's own terms, whose answers are counted. */
+#ifndef TESTS_BENCH_HOSTILE_LINE_H
+#define TESTS_BENCH_HOSTILE_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/codec.h"
+#include "protocol/connection.h"
+
+struct attacker;
+struct line;
+
+/* Called with each answer, a failure too. */
+typedef void line_answered(struct attacker *self, struct line *line, const struct message *message);
+
+struct line {
+    struct connection *connection; /* NULL: there is none */
+    uint32_t msgid;                /* of the latest request */
+    unsigned waiting;              /* requests without an answer */
+    line_answered *answered;       /* may be NULL */
+    uint64_t buffers[2];           /* for the attack: ids of what it has imported */
+    const void *memory;            /* for the attack */
+    /* The answer that line_call waits for. */
+    uint32_t called;
+    const struct map_type *result_type;
+    void *result;
+    bool has_result;
+};
+
+/* Connects and says hello, without waiting for the answer. False: there is no connection. */
+bool line_open(struct attacker *self, struct line *line);
+void line_close(struct line *line);
+/* Queues a request; false where it does not fit. */
+bool line_ask(struct line *line, enum method method, const struct map_type *type, const void *params, const int *fds,
+              size_t fd_count);
+/* Sends what the socket takes and counts the answers that have come. False: the connection has ended. */
+bool line_turn(struct attacker *self, struct line *line);
+/* Asks and waits for the answer. False: it was an error, or none has come. */
+bool line_call(struct attacker *self, struct line *line, enum method method, const struct map_type *type,
+               const void *params, const int *fds, size_t fd_count, const struct map_type *result_type, void *result);
+/* Waits until the answer to this request has come, or the attacker's time is over. */
+bool line_await(struct attacker *self, struct line *line, uint32_t msgid);
+
+#endif

@@ -1,0 +1,61 @@
+#include "tests/bench/hostile/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/bench/client.h"
+
+#define NICER 10
+
+static void raise_open_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files))
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* PR_SET_PDEATHSIG is forgotten when a process changes its user. */
+static int become(unsigned user)
+{
+    raise_open_files();
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+    if (geteuid() == 0 && user != PROCESS_SELF && client_become(user))
+        return 1;
+    return prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+pid_t process_start(void (*work)(const void *argument), const void *argument, unsigned user)
+{
+    pid_t process = fork();
+    if (process == 0) {
+        if (become(user))
+            _exit(1);
+        work(argument);
+        _exit(0);
+    }
+    if (process < 0)
+        client_fail("fork", strerror(errno));
+    return process;
+}
+
+void *process_share(size_t size_bytes)
+{
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED)
+        return memory;
+    client_fail("memory", strerror(errno));
+    exit(71);
+}
+
+void process_unshare(void *memory, size_t size_bytes)
+{
+    munmap(memory, size_bytes);
+}
