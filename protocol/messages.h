@@ -214,7 +214,8 @@
     Y(X, S, download_bytes,   OPTIONAL, TOTAL, "samples that devices wrote to host memory")             \
     Y(X, S, jobs_expired,     OPTIONAL, TOTAL, "of the jobs failed, those that could not start in time")       \
     Y(X, S, imported_bytes,   OPTIONAL, NOW,   "device memory of clients in buffers")                      \
-    Y(X, S, staged_bytes,     OPTIONAL, NOW,   "host memory in buffers that is not pinned")
+    Y(X, S, staged_bytes,     OPTIONAL, NOW,   "host memory in buffers that is not pinned")               \
+    Y(X, S, restarts,         OPTIONAL, TOTAL, "workers that were started after one was lost")
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
 #define STATS_RESULT(X, S) COUNTERS(COUNTER_FIELD, X, S)

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -46,6 +45,7 @@ static int start_worker(struct supervisor *self)
 {
     pid_t parent = getpid();
     self->started = now_s();
+    self->shared->starts++;
     self->worker = fork();
     if (self->worker < 0)
         return -errno;
@@ -110,13 +110,6 @@ static void stop_worker(struct supervisor *self)
     self->stopping = true;
 }
 
-static void share_grants(struct supervisor *self)
-{
-    unsigned next = !atomic_load(&self->shared->current);
-    self->shared->grants[next] = self->options->grants;
-    atomic_store(&self->shared->current, next);
-}
-
 /* Here and not in the worker: looking up users may take long, and the next worker has to know, too. */
 static void reload(struct supervisor *self)
 {
@@ -125,7 +118,7 @@ static void reload(struct supervisor *self)
         log_error("%s; the settings stay as they were", error.message);
         return;
     }
-    share_grants(self);
+    shared_give_grants(self->shared, &self->options->grants);
     kill(self->worker, SIGHUP);
     log_info("settings were read again: quotas and weights of %zu users and of all others",
              self->options->grants.own_count);
@@ -193,12 +186,12 @@ int supervisor_run(struct options *options, int ready_fd)
     struct error error;
     block_signals(&self);
     raise_open_files();
-    self.shared = mmap(NULL, sizeof *self.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (self.shared == MAP_FAILED) {
+    self.shared = shared_create();
+    if (!self.shared) {
         log_error("no memory to share with workers: %s", strerror(errno));
         return EX_OSERR;
     }
-    share_grants(&self);
+    shared_give_grants(self.shared, &options->grants);
 
     /* Before CUDA starts, so that early clients wait instead of failing. */
     int r = open_sockets(&self, &error);

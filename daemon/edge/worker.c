@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,8 +15,10 @@
 #include "device_set.h"
 #include "http.h"
 #include "log.h"
+#include "protocol/available.h"
 #include "protocol/metrics.h"
 #include "protocol/report.h"
+#include "provision.h"
 #include "runner.h"
 #include "server.h"
 
@@ -32,7 +35,7 @@ struct deferred {
 struct worker {
     struct device_set devices;
     struct pool pool;
-    struct service service;
+    struct service *service; /* in shared memory */
     struct server server;
     struct http http;
     int metrics_fd; /* -1: no http */
@@ -133,7 +136,7 @@ static void deferred_done(uv_work_t *request, int status)
     struct work *work = deferred->work;
     (void)status; /* nothing is cancelled */
     deferred->work = NULL;
-    service_work_done(&deferred->worker->service, work);
+    service_work_done(deferred->worker->service, work);
 }
 
 /* There are as many places as the service may ask for at a time, and libuv refuses nothing that has functions. */
@@ -171,7 +174,7 @@ static void ops_drained(void *context)
 static void on_wake(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
-    service_tick(&worker->service);
+    service_tick(worker->service);
 }
 
 static void ops_wake(void *context, uint64_t at_us)
@@ -227,7 +230,7 @@ static bool collect_from(struct worker *worker, struct runner *runner)
         if (chunk->status == -EOWNERDEAD)
             lost = true;
         else
-            service_chunk_done(&worker->service, chunk);
+            service_chunk_done(worker->service, chunk);
     }
     if (came)
         worker_spin(worker, soon_us(runner, small));
@@ -263,12 +266,14 @@ static void on_signal(uv_signal_t *signal, int number)
 {
     struct worker *worker = signal->data;
     (void)number;
-    service_drain(&worker->service);
+    service_drain(worker->service);
 }
 
 static void configure(struct worker *worker)
 {
-    service_configure(&worker->service, &worker->shared->grants[atomic_load(&worker->shared->current)]);
+    struct grants grants;
+    shared_take_grants(worker->shared, &grants);
+    service_configure(worker->service, &grants);
 }
 
 static void on_reload(uv_signal_t *signal, int number)
@@ -281,7 +286,7 @@ static void on_reload(uv_signal_t *signal, int number)
 static void write_metrics(void *context, FILE *file)
 {
     struct worker *worker = context;
-    struct service *service = &worker->service;
+    struct service *service = worker->service;
     struct metrics metrics = {.server = SERVICE_NAME};
     struct msg_stats_result stats;
     struct msg_device devices[LIMIT_MAPS];
@@ -330,7 +335,7 @@ static int start_loop(struct worker *worker, int listen_fd)
         r = runner_start(&worker->runners[i], worker->devices.devices[i], chunks_completed, worker);
     if (!r && worker->metrics_fd >= 0)
         r = http_start(&worker->http, &worker->loop, worker->metrics_fd, write_metrics, worker);
-    return r ? r : server_start(&worker->server, &worker->loop, &worker->service, listen_fd);
+    return r ? r : server_start(&worker->server, &worker->loop, worker->service, listen_fd);
 }
 
 /* Ends what start_loop began: clients, the devices' threads, then the handles. But signals go on being caught: whoever
@@ -346,7 +351,7 @@ static void stop_loop(struct worker *worker)
     collect(worker);
     for (unsigned i = 0; i < worker->devices.count; i++)
         runner_finish(&worker->runners[i]);
-    service_finish(&worker->service);
+    service_finish(worker->service);
     uv_close((uv_handle_t *)&worker->completed, NULL);
     uv_close((uv_handle_t *)&worker->spin, NULL);
     uv_close((uv_handle_t *)&worker->wake, NULL);
@@ -356,18 +361,54 @@ static void stop_loop(struct worker *worker)
     uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
-static int prepare(struct worker *worker, const struct options *options, struct error *error)
+/* How large the pool is to be. When the daemon starts there must be memory for what was asked for. A later worker makes
+ * do with less: clients may still have memory of the worker that was lost. */
+static int choose_pool(const struct worker *worker, uint64_t wanted_bytes, uint64_t *pool_bytes, struct error *error)
 {
-    int r = device_set_open(options, &worker->devices, error);
-    if (r)
+    const char *limit;
+    uint64_t available_bytes = memory_available_below("", &limit);
+    int r = provision_memory(wanted_bytes, available_bytes, limit, error);
+    *pool_bytes = r ? provision_pool_most(available_bytes) : wanted_bytes;
+    if (!r || worker->shared->starts == 1)
         return r;
-    r = pool_init(&worker->pool, &worker->devices, options->pool_bytes);
+    log_error("%s; until then this worker has a pool of %llu MiB", error->message,
+              (unsigned long long)(*pool_bytes >> 20));
+    return 0;
+}
+
+static int make_pool(struct worker *worker, uint64_t pool_bytes, struct error *error)
+{
+    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
+    int r = pool_init(&worker->pool, &worker->devices, pool_bytes);
+    getrlimit(RLIMIT_NOFILE, &files);
+    if (!r && (r = provision_files(descriptors_count(), pool_segment_count(&worker->pool), files.rlim_cur, error)))
+        return r;
     if (!r)
         r = fill_pool(&worker->pool);
     if (r)
         error_set(error, r, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
-                  (unsigned long long)(options->pool_bytes >> 20), strerror(-r));
+                  (unsigned long long)(pool_bytes >> 20), strerror(-r));
     return r;
+}
+
+static int prepare(struct worker *worker, const struct options *options, struct error *error)
+{
+    uint64_t pool_bytes;
+    int r = choose_pool(worker, options->pool_bytes, &pool_bytes, error);
+    if (!r)
+        r = device_set_open(options, &worker->devices, error);
+    return r ? r : make_pool(worker, pool_bytes, error);
+}
+
+/* The counters go on where those of a worker that was lost had come to. */
+static void begin_service(struct worker *worker)
+{
+    struct service_totals totals;
+    service_totals(worker->service, &totals);
+    service_init(worker->service, &ops, worker, &worker->devices, &worker->pool, getuid());
+    if (worker->shared->starts > 1)
+        service_resume(worker->service, &totals, worker->shared->starts - 1);
+    service_limit_maps(worker->service, read_map_limit());
 }
 
 static void log_ready(const struct options *options, const struct device_set *devices)
@@ -390,12 +431,12 @@ int worker_run(const struct options *options, int listen_fd, int metrics_fd, int
     struct error error;
     worker.metrics_fd = metrics_fd;
     worker.shared = shared;
+    worker.service = &shared->service;
     if (prepare(&worker, options, &error)) {
         log_error("%s", error.message);
         return EX_UNAVAILABLE;
     }
-    service_init(&worker.service, &ops, &worker, &worker.devices, &worker.pool, getuid());
-    service_limit_maps(&worker.service, read_map_limit());
+    begin_service(&worker);
     int r = start_loop(&worker, listen_fd);
     if (r) {
         log_error("could not start the loop: %s", strerror(-r));

@@ -28,6 +28,37 @@ void service_limit_maps(struct service *service, uint64_t most)
     service->maps.most = taken < most ? most - taken : 0;
 }
 
+void service_totals(const struct service *service, struct service_totals *totals)
+{
+    enum { NOW, TOTAL };
+#define TAKE(X, S, NAME, PRESENCE, TYPE, TEXT) .NAME = TYPE == TOTAL ? service->stats.NAME : 0,
+    *totals = (struct service_totals){.stats = {COUNTERS(TAKE, , )}, .histograms = service->histograms};
+#undef TAKE
+    totals->stats.jobs_failed += service->stats.jobs_open;
+    for (unsigned i = 0; i < LIMIT_DEVICES; i++) {
+        const struct device_tally *tally = &service->tallies[i];
+        totals->devices[i].busy_us = tally->meter.busy_us;
+        totals->devices[i].upload_bytes = tally->upload_bytes;
+        totals->devices[i].download_bytes = tally->download_bytes;
+    }
+}
+
+void service_resume(struct service *service, const struct service_totals *totals, uint64_t restarts)
+{
+    uint64_t pool_bytes = service->stats.pool_bytes;
+    service->stats = totals->stats;
+    service->stats.pool_bytes = pool_bytes;
+    service->stats.restarts = restarts;
+    if (totals->histograms.bounds_us_count == service->histograms.bounds_us_count)
+        service->histograms = totals->histograms;
+    for (unsigned i = 0; i < LIMIT_DEVICES; i++) {
+        struct device_tally *tally = &service->tallies[i];
+        tally->meter.busy_us = totals->devices[i].busy_us;
+        tally->upload_bytes = totals->devices[i].upload_bytes;
+        tally->download_bytes = totals->devices[i].download_bytes;
+    }
+}
+
 void service_configure(struct service *service, const struct grants *grants)
 {
     users_configure(&service->users, grants);

@@ -103,8 +103,21 @@ struct service {
     struct trace trace;
 };
 
+/* What has been counted for good since the daemon began. */
+struct service_totals {
+    struct msg_stats_result stats; /* 0 where it says how much there is now */
+    struct msg_histograms_result histograms;
+    struct {
+        uint64_t busy_us, upload_bytes, download_bytes;
+    } devices[LIMIT_DEVICES]; /* by the device's number */
+};
+
 void service_init(struct service *service, const struct service_ops *ops, void *context,
                   const struct device_set *devices, struct pool *pool, uid_t owner);
+/* The totals of a service, also of one whose process has ended at any moment: jobs that it still had have failed. */
+void service_totals(const struct service *service, struct service_totals *totals);
+/* After service_init: goes on counting where another service ended, `restarts` services after the first. */
+void service_resume(struct service *service, const struct service_totals *totals, uint64_t restarts);
 /* Frees what is left. Every connection must be closed, and no chunk or work be out. */
 void service_finish(struct service *service);
 

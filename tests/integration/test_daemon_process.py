@@ -6,6 +6,7 @@ test_daemon_process.py SCAND [unittest's arguments]
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -272,12 +273,20 @@ class Losses(ProcessTest):
 
     def test_worker_is_killed(self):
         with Daemon() as daemon:
-            for _ in range(3):
+            for restarts in range(1, 4):
                 work, idle = Work(daemon, 3), daemon.client()
-                worker = daemon.worker()
+                worker, before = daemon.worker(), idle.call("server.stats")
                 os.kill(worker, signal.SIGKILL)
                 with daemon.client() as early:  # waits for the next worker
-                    self.assertEqual(early.call("server.stats")["clients_accepted"], 1)
+                    after = early.call("server.stats")
+                counts = ("restarts", "clients_accepted", "clients_open", "jobs_open", "host_bytes", "device_bytes")
+                accepted = before["clients_accepted"] + 1
+                self.assertEqual([after[name] for name in counts], [restarts, accepted, 1, 0, 0, 0])
+                self.assertGreater(before["jobs_open"], 0)
+                self.assertEqual(after["jobs_submitted"], before["jobs_submitted"])
+                ended = sum(after[name] for name in ("jobs_done", "jobs_failed", "jobs_cancelled"))
+                self.assertEqual(ended, after["jobs_submitted"])
+                self.assertGreaterEqual(after["device_busy_us"], before["device_busy_us"])
                 self.loses(work.client)
                 self.loses(idle)
                 self.assertNotEqual(daemon.worker(), worker)
@@ -315,7 +324,9 @@ class Losses(ProcessTest):
                 client.send("job.submit", job)
                 self.loses(client)
                 self.loses(other)
-                self.assertEqual(daemon.client().call("server.stats")["jobs_submitted"], 0)
+                stats = daemon.client().call("server.stats")
+                counts = ("restarts", "jobs_submitted", "jobs_done", "jobs_failed")
+                self.assertEqual([stats[name] for name in counts], [losses, 3 * losses, 2 * losses, losses])
                 self.assertNotEqual(daemon.worker(), worker)
                 self.assertEqual(daemon.log_text().count("the device is lost"), losses)
 
@@ -525,6 +536,57 @@ class Starts(ProcessTest):
         os.close(read)
         self.serves(self.path)
         self.end()
+
+    def test_pool_larger_than_memory(self):
+        """It is refused with what there is, before the kernel ends processes for it."""
+        with open("/proc/meminfo") as file:
+            kib = {line.split(":")[0]: int(line.split()[1]) for line in file}
+        if kib["MemAvailable"] >= 256 << 20:
+            self.skipTest("there is more memory than a pool may have")
+        for options in (["--foreground"], []):
+            self.refused(
+                69,
+                r"^scand: error: pool is 262144M, and the (available|memory).* suffices for \d+M; give a smaller --pool, at most",
+                "--device", "cpu", "--pool", "256G", "--socket", self.path, *options,
+            )  # fmt: skip
+            self.assertEqual(os.listdir(self.folder), [])
+
+    def test_pool_larger_than_the_control_group(self):
+        """Of the group that the daemon is put into, of whatever version."""
+        for base, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
+            group = f"{base}/scand-test-{os.getpid()}"
+            try:
+                if not os.path.exists(f"{base}/cgroup.procs"):
+                    continue
+                os.mkdir(group)
+                self.addCleanup(os.rmdir, group)
+                with open(f"{group}/{limit}", "w") as file:
+                    file.write(str(256 * MIB))
+                break
+            except OSError:
+                continue
+        else:
+            self.skipTest("control groups of memory cannot be made here")
+
+        def enter():
+            with open(f"{group}/cgroup.procs", "w") as file:
+                file.write("0")
+
+        command = ["--device", "cpu", "--foreground", "--socket", self.path, "--pool"]
+        result = scand(*command, "1G", preexec_fn=enter)
+        self.assertEqual(result.returncode, 69)
+        self.assertRegex(result.stderr, r"pool is 1024M, and the memory left to this control group .* at most 1\d\dM")
+
+    def test_files_for_the_pool(self):
+        """Without any left for clients nobody could be served."""
+
+        def few():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))
+
+        result = scand("--device", "cpu", "--socket", self.path, "--pool", "64M", preexec_fn=few)
+        self.assertEqual(result.returncode, 69)
+        self.assertRegex(result.stderr, "the limit of open files is 80; needed: 1[01][0-9], of these 68 for the pool")
+        self.assertEqual(os.listdir(self.folder), [])
 
     def test_without_a_pool(self):
         with Daemon("--pool", "0") as daemon, daemon.client() as client:

@@ -319,6 +319,34 @@ static void times_are_counted(void)
     rig_end();
 }
 
+/* A worker is lost at any moment, with a job under way. */
+static void totals_go_on_with_the_next_service(void)
+{
+    uint64_t buffer;
+    struct service_totals totals;
+    struct msg_stats_result stats;
+    struct msg_histograms_result times;
+    struct caller *anna = begin_with_buffer(&buffer);
+    submit(anna, buffer, 8, 0);
+    rig.now_us += 300;
+    rig_complete_all();
+    submit(anna, buffer, 4, 8);
+    service_totals(&rig.service, &totals);
+    rig_end();
+    rig_begin();
+    service_resume(&rig.service, &totals, 1);
+    uint64_t pool_bytes = rig.service.stats.pool_bytes;
+    anna = user_greet(ANNA);
+    CHECK(granted(anna, METHOD_server_stats, &(struct msg_nothing){}, &stats));
+    CHECK(stats.restarts == 1 && stats.pool_bytes == pool_bytes && pool_bytes > 0);
+    CHECK(stats.jobs_submitted == 2 && stats.jobs_done == 1 && stats.jobs_failed == 1 && stats.jobs_open == 0);
+    CHECK(stats.rows_scanned == 8 && stats.upload_bytes == 8 * RIG_ROW_BYTES && stats.device_busy_us == 300);
+    CHECK(stats.clients_accepted == 2 && stats.uptime_us == 0 && stats.chunks_open == 0);
+    CHECK(granted(anna, METHOD_server_histograms, &(struct msg_nothing){}, &times));
+    CHECK(counted(&times.job_duration) == 1 && times.job_duration.sum_us == 300);
+    rig_end();
+}
+
 static void ends_are_traced(void)
 {
     uint64_t buffer;
@@ -374,13 +402,11 @@ static void old_traces_are_forgotten(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(jobs_are_listed),          TEST(one_pass_is_named_alone),
-        TEST(jobs_come_in_pages),       TEST(pages_mix_clients),
-        TEST(clients_are_listed),       TEST(small_jobs_are_charged_by_bytes),
-        TEST(clients_show_quotas),      TEST(clients_come_in_pages),
-        TEST(details_are_private),      TEST(who_may_cancel),
-        TEST(times_are_counted),        TEST(ends_are_traced),
-        TEST(old_traces_are_forgotten), TEST_END,
+        TEST(jobs_are_listed),     TEST(one_pass_is_named_alone),  TEST(jobs_come_in_pages),
+        TEST(pages_mix_clients),   TEST(clients_are_listed),       TEST(small_jobs_are_charged_by_bytes),
+        TEST(clients_show_quotas), TEST(clients_come_in_pages),    TEST(details_are_private),
+        TEST(who_may_cancel),      TEST(times_are_counted),        TEST(totals_go_on_with_the_next_service),
+        TEST(ends_are_traced),     TEST(old_traces_are_forgotten), TEST_END,
     };
     return test_main(argc, argv, tests);
 }

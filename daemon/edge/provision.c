@@ -1,0 +1,55 @@
+#include "provision.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "protocol/limits.h"
+#include "protocol/status.h"
+
+#define SMALL_BYTES (LIMIT_SMALL_SEGMENTS * LIMIT_SMALL_SEGMENT_BYTES) /* beside the large ones */
+
+/* For the loop, a page of metrics and the first clients: with fewer nobody could be served. */
+#define FILES_MIN     32
+#define FILES_GUESSED 64 /* open ones, where /proc does not tell */
+
+uint64_t provision_pool_most(uint64_t available_bytes)
+{
+    uint64_t rest = available_bytes > SMALL_BYTES ? available_bytes - SMALL_BYTES : 0;
+    return rest / LIMIT_LARGE_SEGMENT_BYTES * LIMIT_LARGE_SEGMENT_BYTES;
+}
+
+int provision_memory(uint64_t pool_bytes, uint64_t available_bytes, const char *limit, struct error *error)
+{
+    uint64_t most = provision_pool_most(available_bytes);
+    if (pool_bytes <= most)
+        return 0;
+    return error_set(error, -ENOMEM,
+                     "pool is %" PRIu64 "M, and the %s suffices for %" PRIu64
+                     "M; give a smaller --pool, at most %" PRIu64 "M, or make memory free",
+                     pool_bytes >> 20, limit, most >> 20, most >> 20);
+}
+
+int provision_files(size_t open, size_t segments, uint64_t most, struct error *error)
+{
+    uint64_t needed = (uint64_t)open + segments + FILES_MIN;
+    if (needed <= most)
+        return 0;
+    return error_set(error, -EMFILE,
+                     "the limit of open files is %" PRIu64 "; needed: %" PRIu64
+                     ", of these %zu for the pool, one for each "
+                     "%d MiB and %d more; raise it (ulimit -Hn, LimitNOFILE=), or give a smaller --pool",
+                     most, needed, segments, (int)(LIMIT_LARGE_SEGMENT_BYTES >> 20), LIMIT_SMALL_SEGMENTS);
+}
+
+size_t descriptors_count(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t entries = 0;
+    if (!folder)
+        return FILES_GUESSED;
+    while (readdir(folder))
+        entries++;
+    closedir(folder);
+    return entries - 3; /* two that are not numbers, and the folder's own */
+}
