@@ -58,6 +58,12 @@ uint64_t attack_import_new(struct attacker *self, struct line *line, uint64_t si
     return buffer;
 }
 
+void attack_control(struct attacker *self)
+{
+    while (bench_now_ms() < self->until_ms)
+        ;
+}
+
 /*
  * Requests without end.
  */

@@ -37,6 +37,7 @@ enum attack_flags {
 
 /* Each attack: X(name, flags, what it does). */
 #define ATTACKS(X)                                                                                                     \
+    X(control, 0, "none: a process that computes and leaves the daemon alone, to see what the machine does")           \
     X(ragged_empty, 0, "ragged jobs whose 2^20 offsets have stride 0, 32 to a message, from 1 connection")             \
     X(ragged_empty_60, 0, "the same from 60 connections")                                                              \
     X(ragged_refused, 0, "ragged jobs of which the last of 2^20 offsets is wrong, 32 to a message, from 1 connection") \

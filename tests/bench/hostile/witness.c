@@ -50,11 +50,21 @@ static int act_job(struct witness *self)
     return wait_for(self, &scan);
 }
 
-static int act_buffer(struct witness *self)
+static int create_and_release(struct witness *self, uint64_t size_bytes)
 {
     struct scand_buffer *buffer;
-    int status = scand_buffer_create(self->daemon, SCAND_PLACE_HOST, BUFFER_BYTES, &buffer);
+    int status = scand_buffer_create(self->daemon, SCAND_PLACE_HOST, size_bytes, &buffer);
     return status ? status : scand_buffer_release(buffer);
+}
+
+static int act_buffer(struct witness *self)
+{
+    return create_and_release(self, BUFFER_BYTES);
+}
+
+static int act_mebibyte(struct witness *self)
+{
+    return create_and_release(self, MIB(1));
 }
 
 /* Memory of its own. */

@@ -15,13 +15,14 @@
 enum witness_member { MEMBER_KNOWN, MEMBER_NEW, MEMBER_COUNT };
 
 /* Each act: X(name, who does it, how many rounds go by from one to the next). */
-#define ACTS(X)                 \
-    X(ping, MEMBER_KNOWN, 1)    \
-    X(job, MEMBER_KNOWN, 1)     \
-    X(buffer, MEMBER_KNOWN, 1)  \
-    X(ragged, MEMBER_KNOWN, 4)  \
-    X(import, MEMBER_KNOWN, 4)  \
-    X(connect, MEMBER_KNOWN, 4) \
+#define ACTS(X)                  \
+    X(ping, MEMBER_KNOWN, 1)     \
+    X(job, MEMBER_KNOWN, 1)      \
+    X(buffer, MEMBER_KNOWN, 1)   \
+    X(mebibyte, MEMBER_KNOWN, 4) \
+    X(ragged, MEMBER_KNOWN, 4)   \
+    X(import, MEMBER_KNOWN, 4)   \
+    X(connect, MEMBER_KNOWN, 4)  \
     X(arrive, MEMBER_NEW, 4)
 
 enum act {
