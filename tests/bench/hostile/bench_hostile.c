@@ -176,7 +176,9 @@ static int measure(const struct hostile *self, const struct attack *attack, stru
         char line[LINE_BYTES];
         daemon_log_last(&daemon, line, sizeof line);
         daemon_end(&daemon, self->patience_ms);
-        return client_fail("the daemon does not answer; the last line of its log", line);
+        return client_fail(daemon.guarded ? "the daemon was killed, memory was about to run out"
+                                          : "the daemon does not answer; the last line of its log",
+                           line);
     }
     int r = observe(self, NULL, &daemon, out->alone, NULL);
     uint64_t lines_before = daemon_log_lines(&daemon);
