@@ -169,7 +169,9 @@ static void end_daemon(const struct hostile *self, const struct attack *attack, 
 static int measure(const struct hostile *self, const struct attack *attack, struct outcome *out)
 {
     struct daemon daemon;
-    const char *const arguments[] = {"--device", self->device, NULL};
+    /* What the quota refuses does not meet the bound of memory. */
+    const char *quota = attack->flags & ATTACK_MEMORY ? "--quota-host-memory" : NULL;
+    const char *const arguments[] = {"--device", self->device, quota, "1024G", NULL};
     if (daemon_start(&daemon, self->scand, arguments))
         return 1;
     if (daemon_await(&daemon, START_MS)) {
