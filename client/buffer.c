@@ -9,21 +9,31 @@
 #include "client/internal.h"
 #include "protocol/memory.h"
 
-void buffer_free(struct scand_buffer *buffer)
+/* Ends what the buffer has; its handle is left. */
+static void buffer_end(struct scand_buffer *buffer)
 {
     if (buffer->data)
         memory_unmap(buffer->data, buffer->size_bytes);
     for (size_t i = 0; i < buffer->fd_count; i++)
         close(buffer->fds[i]);
+    buffer->data = NULL;
+    buffer->fd_count = 0;
+    buffer->daemon = NULL;
+}
+
+void buffer_free(struct scand_buffer *buffer)
+{
+    buffer_end(buffer);
     free(buffer);
 }
 
-void buffers_free(struct scand *daemon)
+void buffers_end(struct scand *daemon)
 {
     while (daemon->buffers) {
         struct scand_buffer *buffer = daemon->buffers;
         daemon->buffers = buffer->next;
-        buffer_free(buffer);
+        buffer_end(buffer);
+        process_bury(buffer);
     }
 }
 
@@ -222,6 +232,10 @@ int scand_buffer_release(struct scand_buffer *buffer)
     if (!buffer)
         return SCAND_OK;
     struct scand *daemon = buffer->daemon;
+    if (!daemon) {
+        process_unbury(buffer);
+        return SCAND_OK;
+    }
     struct scand_buffer **link = &daemon->buffers;
     while (*link != buffer)
         link = &(*link)->next;
@@ -232,7 +246,9 @@ int scand_buffer_release(struct scand_buffer *buffer)
         job->offsets = job->offsets == buffer ? NULL : job->offsets;
         job->coefficients = job->coefficients == buffer ? NULL : job->coefficients;
     }
-    int code = buffer->lost ? 0 : buffer_forget(daemon, buffer->id);
+    int code = session_check_owner(daemon);
+    if (code == 0 && !buffer->lost)
+        code = buffer_forget(daemon, buffer->id);
     buffer_free(buffer);
     return (int)status_from_errno(code);
 }

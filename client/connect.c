@@ -16,6 +16,12 @@ static int connect_failed(const struct error *error)
     return (int)status_from_errno(error->code == -EPIPE ? -ECONNREFUSED : error->code);
 }
 
+static void session_free(struct scand *daemon)
+{
+    close(daemon->epoll);
+    free(daemon);
+}
+
 static struct scand *session_create(const char *name, struct error *error)
 {
     struct scand *daemon = calloc(1, sizeof *daemon);
@@ -30,9 +36,15 @@ static struct scand *session_create(const char *name, struct error *error)
         free(daemon);
         return NULL;
     }
+    daemon->socket = -1;
     daemon->jobs_end = &daemon->jobs;
     snprintf(daemon->name, sizeof daemon->name, "%s", name ? name : program_invocation_short_name);
-    return daemon;
+    int code = process_add(daemon);
+    if (code == 0)
+        return daemon;
+    error_set(error, code, "out of memory");
+    session_free(daemon);
+    return NULL;
 }
 
 int scand_connect(const char *path, const char *name, struct scand **out)
@@ -62,11 +74,21 @@ void scand_disconnect(struct scand *daemon)
 {
     if (!daemon)
         return;
-    session_drop(daemon);
+    /* What a child has of its parent's socket is no socket any more, and the epoll set is the parent's, too. */
+    if (process_is_child(daemon))
+        process_close(daemon);
+    else
+        session_drop(daemon);
     jobs_free(daemon);
-    buffers_free(daemon);
-    close(daemon->epoll);
-    free(daemon);
+    buffers_end(daemon);
+    process_remove(daemon);
+    session_free(daemon);
+}
+
+void scand_forget(void)
+{
+    for (struct scand *daemon; (daemon = process_inherited());)
+        scand_disconnect(daemon);
 }
 
 const char *scand_message(const struct scand *daemon)
@@ -107,7 +129,9 @@ int scand_fd(const struct scand *daemon)
 /* What has arrived, a limited amount at a time: the descriptor stays readable while there is more. */
 int scand_dispatch(struct scand *daemon)
 {
-    int code = 0;
+    int code = session_check_owner(daemon);
+    if (code)
+        return (int)status_from_errno(code);
     if (!daemon->connection && daemon->gone)
         return (int)status_from_errno(session_ready(daemon));
     for (int i = 0; i < 64 && code == 0; i++)

@@ -30,7 +30,10 @@
 #define LONG_BYTES MIB(32) /* of an input: the job takes a millisecond, and processors fall asleep */
 #endif
 #define RECONNECT_PAUSE_MS 50
-#define ATTEMPTS_MAX       3 /* sendings of one request or job: what ends three workers will end a fourth */
+#ifndef BUFFERS_ENDED_MAX
+#define BUFFERS_ENDED_MAX 4096 /* of ended sessions, kept for scand_buffer_release */
+#endif
+#define ATTEMPTS_MAX 3 /* sendings of one request or job: what ends three workers will end a fourth */
 
 /* Marks in the msgid say what a late answer, which nobody waits for any more, brings and must be given back. */
 #define MSGID_CREATE UINT32_C(0x80000000)
@@ -56,6 +59,9 @@ struct call {
 
 struct scand {
     struct connection *connection; /* NULL: broken, and not yet made anew */
+    int socket;                    /* the connection's, also before there is one; -1: none */
+    pid_t owner;                   /* the process that connected; 0 in a child */
+    struct scand *next;            /* of the process */
     bool gone;                     /* no daemon came back; all jobs have ended */
     bool watches_output;
     bool in_callback;
@@ -76,7 +82,7 @@ struct scand {
 };
 
 struct scand_buffer {
-    struct scand *daemon;
+    struct scand *daemon; /* NULL: its session has ended */
     struct scand_buffer *next;
     uint64_t id;
     uint64_t size_bytes;
@@ -124,8 +130,28 @@ struct scand_job {
     struct scand_times times;
 };
 
+/* process.c */
+/* Lists a session. -ENOMEM: forks would not be seen. */
+int process_add(struct scand *daemon);
+void process_remove(struct scand *daemon);
+/* True in a child of the process that connected. */
+bool process_is_child(const struct scand *daemon);
+/* A session of the process that this one is a child of, or NULL. */
+struct scand *process_inherited(void);
+/* Makes the session's socket, which a fork closes in the child from then on. Returns it, or -errno. */
+int process_open(struct scand *daemon);
+/* Makes the connection of the socket, and closes that on failure. */
+bool process_take(struct scand *daemon);
+/* Ends connection and socket, where there are any. */
+void process_close(struct scand *daemon);
+/* Keeps an ended buffer's handle until it is released, or so many others have ended. */
+void process_bury(struct scand_buffer *buffer);
+void process_unbury(struct scand_buffer *buffer);
+
 /* session.c */
 int64_t clock_ms(void);
+/* -ECHILD in a child of the process that connected, else 0. */
+int session_check_owner(struct scand *daemon);
 /* Connects and says hello; the connection is NULL afterwards if that failed. */
 int session_open(struct scand *daemon);
 /* Drops the connection; jobs wait for reconnect. */
@@ -167,7 +193,8 @@ void buffer_free(struct scand_buffer *buffer);
 int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out);
 int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out);
 int buffer_import_again(struct scand_buffer *buffer);
-void buffers_free(struct scand *daemon);
+/* Ends all that a session has; their handles may still be released. */
+void buffers_end(struct scand *daemon);
 
 /* share.c */
 int foreign_import_again(struct scand_buffer *buffer);

@@ -248,8 +248,11 @@ static int job_wait(struct scand_job *job, int timeout_ms)
 int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times)
 {
     struct scand *daemon = job->daemon;
+    int code = session_check_owner(daemon);
+    if (code)
+        return (int)status_from_errno(code);
     job->awaited = true;
-    int code = job_wait(job, timeout_ms);
+    code = job_wait(job, timeout_ms);
     job->awaited = false;
     if (code == 0 && job->error.code) {
         daemon->error = job->error;
@@ -263,17 +266,20 @@ int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times)
 
 int scand_job_done(const struct scand_job *job)
 {
-    return job->done;
+    return job->done || process_is_child(job->daemon);
 }
 
 int scand_cancel(struct scand_job *job)
 {
     struct scand *daemon = job->daemon;
+    int code = session_check_owner(daemon);
+    if (code)
+        return (int)status_from_errno(code);
     job->cancelled = true;
     /* Reconnecting ends a cancelled job. */
     if (job->done || session_ready(daemon) || job->done)
         return SCAND_OK;
-    int code = call_run(
+    code = call_run(
         daemon, &(struct call){.method = METHOD_job_cancel, .params = &(struct msg_job_id){job->msgid, job->index}});
     /* It may have ended meanwhile; with the connection it ends, too. */
     return code == -ENOENT || code == -EOWNERDEAD ? SCAND_OK : (int)status_from_errno(code);

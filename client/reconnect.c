@@ -107,12 +107,13 @@ static bool reconnect_may_help(int code)
 
 int session_ready(struct scand *daemon)
 {
-    if (daemon->connection)
-        return 0;
+    int code = session_check_owner(daemon);
+    if (code || daemon->connection)
+        return code;
     const struct timespec pause = {.tv_nsec = RECONNECT_PAUSE_MS * 1000000};
     int64_t deadline_ms = clock_ms() + (daemon->gone ? 0 : RECONNECT_MS);
     buffers_lose_device(daemon);
-    int code = reconnect_once(daemon);
+    code = reconnect_once(daemon);
     while (reconnect_may_help(code) && clock_ms() < deadline_ms) {
         nanosleep(&pause, NULL);
         code = reconnect_once(daemon);

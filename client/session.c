@@ -47,12 +47,11 @@ uint32_t session_next_msgid(struct scand *daemon, uint32_t mark)
 
 static int session_connect(struct scand *daemon)
 {
-    int fd = socket_connect(daemon->path, &daemon->error);
+    int code = socket_reach(process_open(daemon), daemon->path, &daemon->error);
     /* Whatever keeps us from it, the daemon is unavailable; the message says why. */
-    if (fd < 0)
-        return daemon->error.code = fd == -EINVAL || fd == -EPERM ? fd : -ECONNREFUSED;
-    daemon->connection = connection_create(fd);
-    if (!daemon->connection)
+    if (code)
+        return daemon->error.code = code == -EINVAL || code == -EPERM ? code : -ECONNREFUSED;
+    if (!process_take(daemon))
         return session_fail(daemon, -ENOMEM, "out of memory while connecting to %s", daemon->path);
     struct epoll_event event = {.events = EPOLLIN};
     daemon->watches_output = false;
@@ -81,6 +80,15 @@ static int session_hello(struct scand *daemon)
     return 0;
 }
 
+int session_check_owner(struct scand *daemon)
+{
+    if (!process_is_child(daemon))
+        return 0;
+    return session_fail(daemon, -ECHILD,
+                        "this connection is that of the process which forked this one: connect anew here; "
+                        "scand_disconnect or scand_forget frees what this process has of it");
+}
+
 int session_open(struct scand *daemon)
 {
     int code = session_connect(daemon);
@@ -101,11 +109,12 @@ int session_open(struct scand *daemon)
 
 void session_drop(struct scand *daemon)
 {
-    if (!daemon->connection)
+    const bool connected = daemon->connection != NULL;
+    if (connected)
+        epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, daemon->socket, NULL);
+    process_close(daemon);
+    if (!connected)
         return;
-    epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, connection_fd(daemon->connection), NULL);
-    connection_destroy(daemon->connection);
-    daemon->connection = NULL;
     daemon->generation++;
     /* Ids of one connection mean nothing on the next. */
     for (struct scand_job *job = daemon->jobs; job; job = job->next)

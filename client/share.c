@@ -89,8 +89,12 @@ int scand_buffer_import_cuda_fd(struct scand *daemon, int fd, uint64_t allocatio
     if (size_bytes == 0)
         return no_bytes(daemon);
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (own < 0 || fstat(own, &status))
-        return (int)status_from_errno(session_fail(daemon, -EBADF, "fd %d: %s", fd, strerror(errno)));
+    if (own < 0 || fstat(own, &status)) {
+        session_fail(daemon, -EBADF, "fd %d: %s", fd, strerror(errno));
+        if (own >= 0)
+            close(own);
+        return SCAND_DESCRIPTOR;
+    }
     struct scand_buffer *buffer = buffer_new(daemon, size_bytes, &own, 1);
     if (buffer) {
         buffer->device = status.st_dev;
@@ -124,6 +128,8 @@ static int export_check(struct scand_buffer *buffer, const struct msg_buffer_exp
 int scand_buffer_export(struct scand_buffer *buffer, struct scand_export *out)
 {
     struct scand *daemon = buffer->daemon;
+    if (!daemon)
+        return SCAND_NOT_FOUND;
     struct msg_buffer_export_result result;
     int fd = -1, code = session_ready(daemon);
     if (code == 0 && buffer->lost)

@@ -60,32 +60,46 @@ static int address_set(struct sockaddr_un *address, const char *path, struct err
     return path_write(address->sun_path, path, "", error);
 }
 
-/* A socket that is connected to the address, or -errno. Flags: SOCK_NONBLOCK, or 0. */
-static int address_connect(const struct sockaddr_un *address, int flags)
+static int address_reach(int fd, const struct sockaddr_un *address)
 {
     const struct timeval longest = {.tv_sec = CONNECT_S};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
-    if (fd < 0)
-        return -errno;
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
     int code;
     do
         code = connect(fd, (const struct sockaddr *)address, sizeof *address) ? -errno : 0;
     while (code == -EINTR);
+    return code;
+}
+
+/* A socket that is connected to the address, or -errno. Flags: SOCK_NONBLOCK, or 0. */
+static int address_connect(const struct sockaddr_un *address, int flags)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+    if (fd < 0)
+        return -errno;
+    int code = address_reach(fd, address);
     if (!code)
         return fd;
     close(fd);
     return code;
 }
 
-int socket_connect(const char *path, struct error *error)
+int socket_make(void)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+int socket_reach(int fd, const char *path, struct error *error)
 {
     struct sockaddr_un address;
     int code = address_set(&address, path, error);
     if (code)
         return code;
-    int fd = address_connect(&address, 0);
-    switch (fd) {
+    code = fd < 0 ? fd : address_reach(fd, &address);
+    switch (code) {
+    case 0:
+        return 0;
     case -ENOENT:
     case -ENOTDIR:
         return error_set(error, -ECONNREFUSED, "no daemon at %s: no such socket; start scand or set SCAND_SOCKET",
@@ -103,8 +117,19 @@ int socket_connect(const char *path, struct error *error)
         return error_set(error, -ECONNREFUSED, "the daemon at %s accepts no connections: it hangs or is overloaded",
                          path);
     default:
-        return fd >= 0 ? fd : error_set(error, fd, "cannot connect to %s: %s", path, strerror(-fd));
+        return error_set(error, code, "cannot connect to %s: %s", path, strerror(-code));
     }
+}
+
+int socket_connect(const char *path, struct error *error)
+{
+    int fd = socket_make();
+    int code = socket_reach(fd, path, error);
+    if (!code)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return code;
 }
 
 /* The folder that the path lies in is made where it is missing. */

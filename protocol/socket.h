@@ -15,6 +15,10 @@ int socket_path(const char *given, char path[SOCKET_PATH_BYTES], struct error *e
 /* A connected, blocking, close-on-exec stream socket, or -ECONNREFUSED (also for a path that is not there) or another
  * -errno and *error. */
 int socket_connect(const char *path, struct error *error);
+/* The same in two steps: a socket, or -errno; and its connection, for which `fd` may also be what socket_make failed
+ * with. The socket stays the caller's. */
+int socket_make(void);
+int socket_reach(int fd, const char *path, struct error *error);
 
 /* A socket in its folder, told from others at the same path. */
 struct socket_file {

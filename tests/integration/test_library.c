@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <scand/scand.h>
@@ -365,7 +366,61 @@ static void test_many(void)
     end();
 }
 
+/* Leaves a child of its own behind, which holds what a fork has given it, and says so. */
+static void own_and_fork(int ready, int until)
+{
+    struct scand *own = NULL;
+    struct scand_buffer *buffer = NULL;
+    char byte = 0;
+    scand_forget();
+    if (scand_connect(server.socket, "parent", &own) || scand_buffer_create(own, SCAND_PLACE_HOST, 1000, &buffer))
+        _exit(1);
+    if (fork() > 0)
+        pause();
+    if (write(ready, &byte, 1) != 1 || read(until, &byte, 1) != 0)
+        _exit(1);
+    _exit(0);
+}
+
+static size_t clients_open(void)
+{
+    struct scand_client_info clients[4];
+    size_t count = 0;
+    uint64_t next = 0;
+    CHECK_EQ(scand_clients(session, 0, clients, sizeof *clients, 4, &count, &next), SCAND_OK);
+    return count;
+}
+
+/* The daemon sees the end of a process at once, also while a child that it has forked lives on. */
+static void test_killed_with_a_child(void)
+{
+    int ready[2], until[2], waits = 0;
+    char byte = 0;
+    begin();
+    REQUIRE(pipe2(ready, O_CLOEXEC) == 0 && pipe2(until, O_CLOEXEC) == 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        close(until[1]);
+        own_and_fork(ready[1], until[0]);
+    }
+    close(ready[1]);
+    CHECK_EQ(read(ready[0], &byte, 1), 1);
+    CHECK_EQ(clients_open(), 2);
+    CHECK(kill(parent, SIGKILL) == 0 && waitpid(parent, NULL, 0) == parent);
+    while (clients_open() > 1 && waits++ < 1000)
+        usleep(10000);
+    CHECK_EQ(clients_open(), 1);
+    struct pollfd child = {.fd = ready[0], .events = POLLIN};
+    CHECK_EQ(poll(&child, 1, 0), 0); /* which still holds the other end */
+    close(until[1]);
+    CHECK_EQ(read(ready[0], &byte, 1), 0);
+    close(ready[0]);
+    close(until[0]);
+    end();
+}
+
 static const struct test tests[] = {TEST(test_results),
+                                    TEST(test_killed_with_a_child),
                                     TEST(test_many),
                                     TEST(test_affine),
                                     TEST(test_steps),

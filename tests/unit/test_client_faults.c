@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "tests/unit/client_rig.h"
 
@@ -33,6 +34,7 @@ WRAP(void *, calloc, (size_t n, size_t size), (n, size), ENOMEM, NULL)
 WRAP(void *, realloc, (void *old, size_t size), (old, size), ENOMEM, NULL)
 WRAP(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
      (at, size, prot, flags, fd, offset), ENOMEM, MAP_FAILED)
+WRAP(int, fstat, (int fd, struct stat *status), (fd, status), EIO, -1)
 WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, -1)
 WRAP(int, epoll_create1, (int flags), (flags), EMFILE, -1)
 WRAP(int, epoll_ctl, (int epoll, int operation, int fd, struct epoll_event *event), (epoll, operation, fd, event),
@@ -67,7 +69,7 @@ static void scan_once(struct scand_buffer *input, struct scand_buffer *output, i
 
 static void session_once(int *failed)
 {
-    struct scand_buffer *input = NULL, *output = NULL;
+    struct scand_buffer *input = NULL, *output = NULL, *shared = NULL;
     int status = scand_connect(fake.path, "faults", &session);
     note(status, scand_connect_message(), failed);
     if (status)
@@ -75,6 +77,7 @@ static void session_once(int *failed)
     note(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &input), scand_message(session), failed);
     int memfd = memfd_of(BYTES);
     note(scand_buffer_import(session, memfd, BYTES, &output), scand_message(session), failed);
+    note(scand_buffer_import_cuda_fd(session, memfd, BYTES, 0, BYTES, &shared), scand_message(session), failed);
     close(memfd);
     if (input && output)
         scan_once(input, output, failed);

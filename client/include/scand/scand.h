@@ -27,8 +27,13 @@
  * daemon has written into a message or a name comes as UTF-8 without control characters.
  *
  * A connection, with its buffers and jobs, is used by one thread at a time; different connections may be used by
- * different threads at once. A child made by fork() leaves its parent's connections alone and makes its own. The
- * library starts no threads and installs no signal handlers.
+ * different threads at once. The library starts no threads and installs no signal handlers.
+ *
+ * A child made by fork() makes connections of its own. Its parent's sockets are closed in it, and whatever it calls
+ * with its parent's connections, buffers and jobs touches nothing of the parent's: it fails with SCAND_FORKED. What it
+ * can still do is read and write the memory of host buffers, and free its copies: of handles as always, of a connection
+ * with scand_disconnect, of all with scand_forget. A connection that another thread was in a call with, while this one
+ * forked, must be left as it is.
  *
  * When the daemon's worker is restarted, the library connects again by itself, which can add up to 10 seconds to any
  * call. Host buffers keep their handles and content, and so does device memory of the program's own. Jobs that had no
@@ -220,8 +225,13 @@ struct scand_times {
 int scand_connect(const char *socket_path, const char *name, struct scand **out);
 const char *scand_connect_message(void); /* of the calling thread's last failed scand_connect */
 
-/* Ends the connection, and with it its buffers, their mappings and its jobs; what runs finishes into nothing. */
+/* Ends the connection, and with it its buffers, their mappings and its jobs; what runs finishes into nothing. Of the
+ * handles, those of jobs are gone; those of buffers may still be given to scand_buffer_release, as long as not more
+ * than 4,096 others have ended so since. */
 void scand_disconnect(struct scand *daemon);
+/* In a child made by fork(): disconnects from all that its parent was connected to, which leaves the parent's
+ * connections as they are. Elsewhere it does nothing. */
+void scand_forget(void);
 
 /* What went wrong in the last call that failed on this connection. Lives until the next call. */
 const char *scand_message(const struct scand *daemon);
@@ -320,7 +330,8 @@ void *scand_buffer_data(const struct scand_buffer *buffer); /* NULL for device m
 uint64_t scand_buffer_size(const struct scand_buffer *buffer);
 /* The number of the device whose memory it is; -1 for host memory, and where a daemon does not say. */
 int scand_buffer_device(const struct scand_buffer *buffer);
-/* Unmaps and gives back. Jobs that use it go on; the daemon keeps it for as long as they run. */
+/* Unmaps and gives back. Jobs that use it go on; the daemon keeps it for as long as they run. The handle is gone,
+ * whatever is returned. After scand_disconnect it only frees the handle. */
 int scand_buffer_release(struct scand_buffer *buffer);
 
 /* Sets a tensor's strides to those of a C-ordered, dense array of its shape and dtype. */
@@ -346,7 +357,7 @@ int scand_submit_reduce(struct scand *daemon, const struct scand_reduce *reduce,
 /* Waits for at most timeout_ms (negative: without end) and returns the job's status; SCAND_TIMED_OUT while it still
  * runs. *times (unless NULL) is filled when it has succeeded. */
 int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times);
-/* 1 when the job has ended, and scand_wait returns at once; 0 before. Reads nothing from the socket. */
+/* 1 when scand_wait returns at once, since the job has ended; 0 before. Reads nothing from the socket. */
 int scand_job_done(const struct scand_job *job);
 /* Asks the daemon to stop the job; scand_wait then returns SCAND_CANCELLED, or SCAND_OK where it was done already. What
  * its output holds is undefined. */

@@ -190,7 +190,8 @@ enum scand_priority { SCAND_PRIORITIES(SCAND_ROW) SCAND_PRIORITY_COUNT };
     X(UNSUPPORTED,   17, "unsupported",    EOPNOTSUPP,     64, "this daemon or device cannot do that")                \
     X(INTERNAL,      18, "internal",       ENOTRECOVERABLE, 70, "a fault in the daemon")                              \
     X(DEADLINE,      19, "deadline",       ETIME,          75, "the job could not start in time")                     \
-    X(PERMISSION,    20, "permission",     EPERM,          77, "this user may not do that")
+    X(PERMISSION,    20, "permission",     EPERM,          77, "this user may not do that")                             \
+    X(FORKED,        22, "forked",         ECHILD,         70, "the connection is that of the process which forked this one")
 // clang-format on
 
 #define SCAND_ROW(NAME, CODE, WORD, ERRNO, EXIT, TEXT) SCAND_##NAME = CODE,
