@@ -197,6 +197,15 @@ static int check_sizes(const struct msg_job_submit_params *params, struct error 
     return 0;
 }
 
+/* Along a dimension of one element, or of a tensor without any, no step is taken, and layout_extent has not looked at
+ * the stride: kernels get the one that it would have in C order, since products with the client's may overflow. */
+static int64_t stride_of(const struct msg_tensor *tensor, uint64_t k)
+{
+    if (k >= tensor->shape_count)
+        return 0;
+    return tensor->shape[k] > 1 && !is_empty(tensor) ? tensor->strides[k] : (int64_t)dtype_size_bytes(tensor->dtype);
+}
+
 /* A full run of a dimension, bytes. What wraps here is refused by layout_extent. */
 static int64_t run_bytes(uint64_t shape, int64_t stride)
 {
@@ -231,13 +240,13 @@ static void add_axes(struct scan_rows *rows, const struct msg_job_submit_params 
         return;
     }
     if (is_ragged_reduction(params))
-        add_outer(rows, ragged_rows(params), 0, params->output.strides[params->axis], 0);
+        add_outer(rows, ragged_rows(params), 0, stride_of(&params->output, params->axis), 0);
     for (uint32_t k = 0; k < params->input.shape_count; k++) {
         if (k == params->axis)
             continue;
         rows->row_count *= params->input.shape[k];
-        add_outer(rows, params->input.shape[k], params->input.strides[k], params->output.strides[k],
-                  params->coefficients.strides[k]);
+        add_outer(rows, params->input.shape[k], stride_of(&params->input, k), stride_of(&params->output, k),
+                  stride_of(&params->coefficients, k));
     }
 }
 
@@ -262,9 +271,9 @@ int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *ro
         .rule = rule,
         .length = params->input.shape[params->axis],
         .row_count = 1,
-        .input_stride = params->input.strides[params->axis],
-        .output_stride = params->output.strides[params->axis],
-        .coefficient_stride = params->coefficients.strides[params->axis],
+        .input_stride = stride_of(&params->input, params->axis),
+        .output_stride = stride_of(&params->output, params->axis),
+        .coefficient_stride = stride_of(&params->coefficients, params->axis),
     };
     add_axes(&made, params);
     r = algorithm_take(params, &made, error);

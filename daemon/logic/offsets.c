@@ -66,8 +66,8 @@ int offsets_take(const struct msg_job_submit_params *params, const struct span *
     uint64_t *values = malloc(tensor->shape[0] * sizeof *values), before = 0, most = 0;
     if (!values)
         return error_set(error, -ENOMEM, "job.submit: out of memory for another job's offsets; try again later");
-    for (uint64_t i = 0; i < tensor->shape[0]; i++, from += tensor->strides[0]) {
-        values[i] = codec_decode_integer(tensor->dtype, from);
+    for (uint64_t i = 0; i < tensor->shape[0]; i++) {
+        values[i] = codec_decode_integer(tensor->dtype, from + (int64_t)i * tensor->strides[0]);
         if (values[i] < before || values[i] > params->input.shape[0]) {
             int r = refuse_value(params, i, values[i], before, error);
             free(values);

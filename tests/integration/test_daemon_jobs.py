@@ -116,6 +116,32 @@ class Scans(JobTest):
                     client, memory, scan(rows, tensor(target.buffer, shape, dtype="f64", offset=5), axis), target
                 )
 
+    def test_strides_that_no_element_uses(self):
+        """Along a dimension of one element any stride is allowed, and nothing is computed from it: under the undefined
+        behaviour sanitizer the daemon would end."""
+        client = self.client()
+        memory, target = client.create(8 * 40 * 4), client.create(8 * 40 * 8)
+        rule = {"passes": ["forward", "backward"], "op": "sum"}
+        for shape in ([8, 40], [40, 8], [5, 8, 8]):
+            for single, axis in itertools.product(range(len(shape)), repeat=2):
+                for stride in (2**61, -(2**61), 2**63 - 1, -(2**63)):
+                    with self.subTest(shape=shape, single=single, axis=axis, stride=stride):
+                        sizes = [1 if k == single else size for k, size in enumerate(shape)]
+                        rows, results = tensor(memory.buffer, sizes), tensor(target.buffer, sizes, dtype="f64")
+                        rows["strides"][single] = results["strides"][single] = stride
+                        self.check(client, memory, scan(rows, axis=axis, **rule))
+                        self.check(client, memory, scan(rows, results, axis, **rule), target)
+
+    def test_sums_of_nothing(self):
+        """Rows without samples have results, wherever their samples would lie."""
+        client = self.client()
+        memory = client.create(4096)
+        memory.write(b"\xff" * 4096)
+        rows = tensor(memory.buffer, [1000, 0], [2**61, 2**61])
+        sums = tensor(memory.buffer, [1000, 1], [4, -(2**63)])
+        client.call("job.submit", {"operation": "reduce", "reduction": "sum", "input": rows, "output": sums, "axis": 1})
+        self.assertEqual(memory.read(), bytes(4000) + b"\xff" * 96)
+
     def test_input_that_repeats(self):
         """An input's elements may overlap: one row scanned into many, one sample into a ramp."""
         client = self.client()

@@ -247,6 +247,48 @@ static void rows_of_nothing(void)
     CHECK_EQ(rows.length, 0);
 }
 
+#define HUGE (INT64_C(1) << 61)
+
+/* Times 16 they would overflow. */
+static void strides_that_no_element_uses_are_replaced(void)
+{
+    static const int64_t huge[] = {HUGE, -HUGE, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof huge / sizeof huge[0]; i++)
+        for (uint64_t single = 0; single < 3; single++)
+            for (uint64_t axis = 0; axis < 3; axis++) {
+                struct msg_tensor tensor = TENSOR(2, 3, 5);
+                struct scan_rows rows;
+                tensor.shape[single] = 1;
+                tensor.strides[single] = huge[i];
+                struct msg_job_submit_params params = scan_of(tensor, tensor, axis);
+                params.passes[0] = SCAND_PASS_FORWARD;
+                params.op = SCAND_OPERATOR_AFFINE;
+                params.coefficients = tensor;
+                CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+                CHECK(rows.input_stride <= 60 && rows.input_stride >= 4);
+                CHECK_EQ(rows.output_stride, rows.input_stride);
+                CHECK_EQ(rows.coefficient_stride, rows.input_stride);
+                for (uint32_t k = 0; k < rows.outer_rank; k++)
+                    CHECK(rows.input_outer_strides[k] <= 60 && rows.input_outer_strides[k] >= 4);
+            }
+}
+
+/* Rows of no samples have sums. */
+static void strides_of_nothing_are_replaced(void)
+{
+    struct scan_rows rows;
+    struct msg_job_submit_params params = scan_of(TENSOR(1000, 0), TENSOR(1000, 1), 1);
+    params.operation = SCAND_OPERATION_REDUCE;
+    params.reduction = SCAND_REDUCTION_SUM;
+    params.passes_count = 0;
+    params.input.strides[0] = params.input.strides[1] = params.output.strides[1] = HUGE;
+    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(rows.row_count, 1000);
+    CHECK_EQ(rows.input_stride, 4);
+    CHECK_EQ(rows.input_outer_strides[0], 4);
+    CHECK_EQ(rows.output_outer_strides[0], 4);
+}
+
 /* Of a reduction the results are one for each row, of ragged rows, too. */
 static void rows_are_reduced(void)
 {
@@ -539,6 +581,8 @@ static const struct test tests[] = {
     TEST(rows_have_coefficients),
     TEST(rows_have_limits),
     TEST(rows_of_nothing),
+    TEST(strides_that_no_element_uses_are_replaced),
+    TEST(strides_of_nothing_are_replaced),
     TEST(rows_are_reduced),
     TEST(rows_carry_the_rule),
     TEST(rows_merge),
