@@ -140,17 +140,12 @@ static int put_value(msgpack_packer *packer, const struct field *field, const vo
     return code;
 }
 
-/* Each byte is compared with the one before it. */
-static bool is_zero(const unsigned char *bytes, size_t size)
-{
-    return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
-}
+/* Whether all fields of a map are zero, required ones, too. Bytes between and behind them do not count: whoever fills a
+ * struct by assignment leaves them as they are. */
+static bool map_is_zero(const struct map_type *type, const void *from);
 
-/* Optional fields that are zero mean the same when they are left out. */
-static bool field_is_left_out(const struct field *field, const void *from)
+static bool field_is_zero(const struct field *field, const void *from)
 {
-    if (field->required)
-        return false;
     switch (field->kind) {
     case FIELD_U64:
     case FIELD_INDEX:
@@ -163,10 +158,24 @@ static bool field_is_left_out(const struct field *field, const void *from)
     case FIELD_PROSE:
         return *(const char *)member(from, field->offset) == '\0';
     case FIELD_MAP:
-        return is_zero(member(from, field->offset), ((const struct map_type *)field->of)->size_bytes);
+        return map_is_zero(field->of, member(from, field->offset));
     default:
         return count_get(field, from) == 0;
     }
+}
+
+static bool map_is_zero(const struct map_type *type, const void *from)
+{
+    for (size_t i = 0; i < type->field_count; i++)
+        if (!field_is_zero(&type->fields[i], from))
+            return false;
+    return true;
+}
+
+/* Optional fields that are zero mean the same when they are left out. */
+static bool field_is_left_out(const struct field *field, const void *from)
+{
+    return !field->required && field_is_zero(field, from);
 }
 
 /* As deep as the maps of messages.h are nested. */

@@ -279,6 +279,23 @@ static void golden_job_submit(void)
 }
 
 // clang-format on
+
+/* What lies between the fields of a map, and behind the items of its lists, says nothing. */
+static void padding_is_no_value(void)
+{
+    uint8_t bytes[2][4096];
+    struct encoded clean = {bytes[0], 0, sizeof bytes[0]}, soiled = {bytes[1], 0, sizeof bytes[1]};
+    struct msg_job_submit_params params = submit;
+    const size_t end = offsetof(struct msg_tensor, dtype) + sizeof params.offsets.dtype;
+    CHECK(end < offsetof(struct msg_tensor, shape));
+    memset((char *)&params.offsets + end, 0xa5, offsetof(struct msg_tensor, shape) - end);
+    params.coefficients.shape[1] = 7;
+    CHECK_EQ(encode_request(&clean, 5, METHOD_job_submit, &msg_job_submit_params_type, &submit), 0);
+    CHECK_EQ(encode_request(&soiled, 5, METHOD_job_submit, &msg_job_submit_params_type, &params), 0);
+    CHECK_EQ(soiled.size, clean.size);
+    CHECK(memcmp(bytes[0], bytes[1], clean.size) == 0);
+}
+
 static void what_does_not_fit_leaves_nothing(void)
 {
     uint8_t bytes[4096];
@@ -573,6 +590,7 @@ static const struct test tests[] = {
     TEST(golden_buffer_import_device),
     TEST(golden_progress_and_failure),
     TEST(golden_job_submit),
+    TEST(padding_is_no_value),
     TEST(what_does_not_fit_leaves_nothing),
     TEST(envelopes_are_checked),
     TEST(bytes_that_are_not_one_object),
