@@ -38,23 +38,24 @@ GPU_INLINE void tile_store(const struct pass &pass, uint64_t row, uint64_t colum
         pass.y[row + r][column] = tile[r][threadIdx.x];
 }
 
-/* This lane's row. The sum begins as zero, and zero + sample is exact: no branch for the first one. */
-template <class Sum> GPU_INLINE void row_scan(float *tile, int columns, typename Sum::type *sum)
+/* This lane's row. The first sample is the first sum: added to zero, -0 would be 0, and an infinity, in f2, a NaN.
+ * Where `begins` is known to the compiler, that takes no branch. */
+template <class Sum> GPU_INLINE void row_scan(float *tile, int columns, typename Sum::type *sum, bool begins)
 {
 #pragma unroll
     for (int c = 0; c < columns; c++) {
-        *sum = Sum::add_sample(*sum, tile[c]);
+        *sum = begins && c == 0 ? Sum::of(tile[c]) : Sum::add_sample(*sum, tile[c]);
         tile[c] = Sum::rounded(*sum);
     }
 }
 
-template <class Sum>
+template <class Sum, bool Begins>
 GPU_INLINE void full_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile,
                           typename Sum::type *sum)
 {
     full_load(pass, row, first + threadIdx.x, tile);
     __syncwarp();
-    row_scan<Sum>(tile[threadIdx.x], WARP, sum);
+    row_scan<Sum>(tile[threadIdx.x], WARP, sum, Begins);
     __syncwarp();
     tile_store(pass, row, first + threadIdx.x, WARP, tile);
     __syncwarp();
@@ -69,7 +70,7 @@ GPU_INLINE void edge_scan(const struct pass &pass, uint64_t row, uint64_t first,
         edge_load(pass, row, first + threadIdx.x, rows, tile);
     __syncwarp();
     if (threadIdx.x < rows)
-        row_scan<Sum>(tile[threadIdx.x], columns, sum);
+        row_scan<Sum>(tile[threadIdx.x], columns, sum, first == 0);
     __syncwarp();
     if (threadIdx.x < columns)
         tile_store(pass, row, first + threadIdx.x, rows, tile);
@@ -82,9 +83,11 @@ template <class Sum> static __global__ void __launch_bounds__(WARP) smem_v1_kern
     for (uint64_t row = (uint64_t)blockIdx.x * WARP; row < pass.rows; row += (uint64_t)gridDim.x * WARP) {
         typename Sum::type sum = Sum::of(0);
         uint64_t first = 0;
-        if (row + WARP <= pass.rows)
-            for (; first + WARP <= pass.length; first += WARP)
-                full_scan<Sum>(pass, row, first, tile, &sum);
+        if (row + WARP <= pass.rows && WARP <= pass.length) {
+            full_scan<Sum, true>(pass, row, first, tile, &sum);
+            for (first = WARP; first + WARP <= pass.length; first += WARP)
+                full_scan<Sum, false>(pass, row, first, tile, &sum);
+        }
         for (; first < pass.length; first += WARP)
             edge_scan<Sum>(pass, row, first, tile, &sum);
     }

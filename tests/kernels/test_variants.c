@@ -412,6 +412,54 @@ static void many_rows(void)
     case_check(&c);
 }
 
+/* Samples of which sums with a zero differ: minus zeros, an infinity, or its opposite, first, and later ones. */
+static void specials_fill(const struct sample_case *c)
+{
+    static const float list[] = {-0.0f, INFINITY, -INFINITY, 0x1p-149f, -0x1p127f};
+    case_fill(c);
+    for (uint64_t row = 0; row < c->rows; row++) {
+        float *samples = rig.input + input_first(c) + row * input_pitch(c);
+        for (uint64_t i = 0; i < c->length && row % 3 == 0; i++)
+            samples[i] = -0.0f;
+        for (uint64_t i = 0; i < c->length && row % 3 == 1; i += c->length - 1)
+            samples[i] = list[row / 3 % COUNT(list)];
+        if (row % 3 == 2)
+            samples[c->length / 2] = list[row / 3 % COUNT(list)];
+    }
+    if (c->place->in_place)
+        memcpy(rig.before, rig.input, arena_floats(c) * sizeof(float));
+}
+
+/* Bits that differ, a NaN being as good as another: processors make different ones. */
+static uint64_t bits_different(const float *a, const float *b, uint64_t count)
+{
+    uint64_t different = 0;
+    for (uint64_t i = 0; i < count; i++)
+        different += memcmp(&a[i], &b[i], sizeof a[i]) != 0 && !(isnan(a[i]) && isnan(b[i]));
+    return different;
+}
+
+/* What is_serial says, of rows whose first sample may not be added to a zero. */
+static void specials(void)
+{
+    rig_init();
+    for (uint64_t length = 2; length < 200; length += length < 66 ? 1 : 33)
+        for (size_t i = 0; i < COUNT(pass_lists) * COUNT(places); i++) {
+            const struct sample_case c = {70, length, pass_lists[i % COUNT(pass_lists)], &places[i / COUNT(places)],
+                                          NOISE};
+            specials_fill(&c);
+            for (enum scand_accumulator a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++) {
+                run_on_cpu(&c, a, rig.serial);
+                for (enum variant_id id = 0; id < VARIANT_COUNT; id++)
+                    if (is_serial(id) && is_wanted(id)) {
+                        CHECK(run(id, &c, a, rig.got));
+                        CHECK_EQ(bits_different(rig.got, rig.serial, arena_floats(&c)), 0);
+                        cases_run++;
+                    }
+            }
+        }
+}
+
 static void small(void)
 {
     few_cases_check(3, 33);
@@ -510,6 +558,7 @@ OF_CPU(small)
 OF_CPU(lengths)
 OF_GPU(small)
 OF_GPU(lengths)
+OF_GPU(specials)
 OF_GPU(long_rows)
 OF_GPU(many_rows)
 #ifdef SCAND_HAVE_CUDA
@@ -518,8 +567,8 @@ OF_GPU(refusals)
 #endif
 
 static const struct test tests[] = {
-    TEST(cpu_names),    TEST(cpu_small),      TEST(cpu_lengths),    TEST(cuda_small),
-    TEST(cuda_lengths), TEST(cuda_long_rows), TEST(cuda_many_rows),
+    TEST(cpu_names),    TEST(cpu_small),     TEST(cpu_lengths),    TEST(cuda_small),
+    TEST(cuda_lengths), TEST(cuda_specials), TEST(cuda_long_rows), TEST(cuda_many_rows),
 #ifdef SCAND_HAVE_CUDA
     TEST(cuda_large),   TEST(cuda_refusals),
 #endif
