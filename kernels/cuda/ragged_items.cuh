@@ -142,9 +142,20 @@ DEVICE void ragged_group(struct ragged_row *row, uint64_t end, bool is_short)
     }
 }
 
-/* Rows that have a tile each to themselves, two and two. */
+/* Whether an item has the bits for the distance between any two rows of which these are the first and the last. */
+__host__ __device__ constexpr bool ragged_are_near(uint64_t first, uint64_t last)
+{
+    return last - first <= UINT32_MAX;
+}
+static_assert(ragged_are_near(0, UINT32_MAX) && !ragged_are_near(0, UINT64_C(1) << 32) &&
+                  ragged_are_near(UINT64_C(1) << 40, (UINT64_C(1) << 40) + UINT32_MAX),
+              "up to 2^32 - 1 samples, wherever they lie");
+
+/* Rows that have a tile each to themselves, two and two, unless a warp has rows that are too far apart for that. */
 DEVICE void ragged_pair(struct ragged_row *row)
 {
+    if (!ragged_are_near(__shfl_sync(~0u, row->item.first, 0), __shfl_sync(~0u, row->item.first, WARP - 1)))
+        return;
     const int lane = lane_index();
     const bool single = row->kind == RAGGED_TILE && row->item.number == 1;
     const unsigned singles = __ballot_sync(~0u, single), after = singles & ~1u << lane;

@@ -204,13 +204,84 @@ static void cuda_large(void)
         large_check(&large_list[i], samples);
     cudaFree(samples);
 }
+
+/* Ragged rows so short that a warp takes two at a time, on both sides of one that 32 bits do not count. */
+#define FAR ((UINT64_C(1) << 32) + 77)
+static const uint64_t far_offsets[] = {0, 300, 300 + FAR, 700 + FAR, 1200 + FAR, 1500 + FAR};
+#define FAR_ROWS (COUNT(far_offsets) - 1)
+
+/* Row r begins with r + 1, and goes on in zeros. */
+static cudaError_t far_fill(float *samples)
+{
+    cudaError_t e = cudaMemset(samples, 0, far_offsets[FAR_ROWS] * sizeof(float));
+    for (size_t r = 0; r < FAR_ROWS && e == cudaSuccess; r++) {
+        const float value = (float)(r + 1);
+        e = cudaMemcpy(samples + far_offsets[r], &value, sizeof(value), cudaMemcpyHostToDevice);
+    }
+    return e;
+}
+
+/* How many of up to 4,096 samples at an end of a row are not what a forward sum makes of it. */
+static unsigned far_wrong(const float *samples, size_t row, bool end)
+{
+    static float window[4096];
+    const uint64_t length = far_offsets[row + 1] - far_offsets[row], count = length < 4096 ? length : 4096;
+    const uint64_t first = end ? far_offsets[row + 1] - count : far_offsets[row];
+    unsigned wrong = 0;
+    if (cudaMemcpy(window, samples + first, count * sizeof(float), cudaMemcpyDeviceToHost) != cudaSuccess)
+        return 4096;
+    for (uint64_t i = 0; i < count; i++)
+        wrong += window[i] != (float)(row + 1);
+    return wrong;
+}
+
+static void far_check(enum scand_accumulator accumulator, float *samples, const uint64_t *device_offsets)
+{
+    const struct scan_rows rows = {
+        .rule = {.passes = {SCAND_PASS_FORWARD}, .pass_count = 1, .accumulator = accumulator},
+        .length = FAR,
+        .row_count = FAR_ROWS,
+        .offsets = far_offsets,
+        .device_offsets = device_offsets,
+        .input_stride = sizeof(float),
+        .output_stride = sizeof(float),
+        .input = samples,
+        .output = samples};
+    void *workspace = NULL;
+    REQUIRE(cudaMalloc(&workspace, scan_cuda_workspace_bytes(&rows, FAR_ROWS)) == cudaSuccess);
+    CHECK_EQ(far_fill(samples), 0);
+    CHECK_EQ(scan_cuda(&rows, 0, FAR_ROWS, workspace, NULL), 0);
+    CHECK_EQ(cudaDeviceSynchronize(), 0);
+    for (size_t row = 0; row < FAR_ROWS; row++) {
+        CHECK_EQ(far_wrong(samples, row, false), 0);
+        CHECK_EQ(far_wrong(samples, row, true), 0);
+    }
+    cudaFree(workspace);
+}
+
+static void cuda_ragged_rows_far_apart(void)
+{
+    const uint64_t bytes = far_offsets[FAR_ROWS] * sizeof(float);
+    size_t free_bytes, total;
+    float *samples = NULL;
+    uint64_t *device_offsets = NULL;
+    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess || free_bytes < bytes + 4 * GIB)
+        SKIP("needs a GPU with 22 GB of free memory");
+    REQUIRE(scan_cuda_init() == 0 && cudaMalloc((void **)&samples, bytes) == cudaSuccess);
+    REQUIRE(cudaMalloc((void **)&device_offsets, sizeof(far_offsets)) == cudaSuccess);
+    CHECK_EQ(cudaMemcpy(device_offsets, far_offsets, sizeof(far_offsets), cudaMemcpyHostToDevice), 0);
+    for (enum scand_accumulator a = SCAND_ACCUMULATOR_F32; a <= SCAND_ACCUMULATOR_F2; a++)
+        far_check(a, samples, device_offsets);
+    cudaFree(device_offsets);
+    cudaFree(samples);
+}
 #endif
 
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {TEST(cpu_far_apart),
 #ifdef SCAND_HAVE_CUDA
-                                        TEST(cuda_large),
+                                        TEST(cuda_large), TEST(cuda_ragged_rows_far_apart),
 #endif
                                         TEST_END};
     return test_main(argc, argv, tests);
