@@ -63,7 +63,7 @@ int scan_cuda_init(void)
     if (!error)
         error = scan_few_load(&device->few);
     if (!error)
-        error = scan_ragged_load(&device->ragged, device->base.processors);
+        error = scan_ragged_load(&device->ragged, &device->base);
     if (!error)
         error = scan_cluster_load(&device->cluster, &device->base);
     if (!error)
@@ -126,11 +126,11 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
     return alone > together ? alone : together;
 }
 
-static cudaError_t tuned_run(struct device *device, const struct scan_rule *rule, struct scan_plan *plan,
+static cudaError_t tuned_run(struct device *device, const struct scan_rule *rule, struct scan_plan plan,
                              void *workspace, cudaStream_t stream)
 {
-    return scan_with_carries(scan_carries_of(rule->accumulator), plan, workspace, stream,
-                             [&] { return scan_tuned_launch(&device->base, &device->tuned, rule, plan, stream); });
+    return scan_with_carries(scan_carries_of(rule->accumulator), &plan, workspace, stream,
+                             [&] { return scan_tuned_launch(&device->base, &device->tuned, rule, &plan, stream); });
 }
 
 /* Ragged rows: each of at most an order block is an item of one launch, or of the ragged kernels', which have a limit
@@ -201,54 +201,80 @@ const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_
     return device_current(&device) ? "" : select_word(select_path_of(rows, &plan, &device->base));
 }
 
-int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
-{
-    const struct scan_rule *rule = &rows->rule;
-    if (count == 0 || (rows->length == 0 && rule->operation != SCAND_OPERATION_REDUCE))
-        return cudaSuccess;
+/* What one scan_cuda is about. */
+struct call {
     struct device *device;
-    cudaError_t error = device_current(&device);
-    if (error)
-        return error;
+    const struct scan_rows *rows;
+    uint64_t first, count;
+    struct scan_plan plan;
+    void *workspace;
+    cudaStream_t stream;
+};
+
+static cudaError_t path_run(enum select_path path, const struct call *call)
+{
+    struct device *device = call->device;
     struct scan_device *base = &device->base;
-    struct scan_plan plan = scan_plan_of(rows, first, count);
-    const enum select_path path = select_path_of(rows, &plan, base);
+    const struct scan_plan *plan = &call->plan;
+    const struct scan_rule *rule = &call->rows->rule;
+    void *const workspace = call->workspace;
+    const cudaStream_t stream = call->stream;
     switch (path) {
     case SELECT_REDUCE_RAGGED:
     case SELECT_REDUCE_SHORT:
     case SELECT_REDUCE:
     case SELECT_REDUCE_TOTALS:
     case SELECT_REDUCE_EMPTY:
-        return scan_reduce(base, path, rows, first, count, workspace, stream);
+        return scan_reduce(base, path, call->rows, call->first, call->count, workspace, stream);
     case SELECT_RAGGED:
     case SELECT_RAGGED_AFFINE:
     case SELECT_RAGGED_GENERAL:
-        return ragged_run(device, path, rows, first, count, workspace, stream);
+        return ragged_run(device, path, call->rows, call->first, call->count, workspace, stream);
     case SELECT_AFFINE:
-        return scan_affine(base, rows, first, count, workspace, stream);
+        return scan_affine(base, call->rows, call->first, call->count, workspace, stream);
     case SELECT_LANES_AHEAD:
     case SELECT_LANES:
-        return scan_lanes(base, &device->shorts, rule, &plan, path == SELECT_LANES_AHEAD, stream);
+        return scan_lanes(base, &device->shorts, rule, plan, path == SELECT_LANES_AHEAD, stream);
     case SELECT_SHORT:
-        return scan_short(base, &device->shorts, rule, &plan, stream);
+        return scan_short(base, &device->shorts, rule, plan, stream);
     case SELECT_FEW:
-        return scan_few(base, &device->few, rule, &plan, stream);
+        return scan_few(base, &device->few, rule, plan, stream);
     case SELECT_BOXES:
-        return scan_boxes(&device->boxes, rule, &plan, workspace, stream);
+        return scan_boxes(&device->boxes, rule, plan, workspace, stream);
     case SELECT_WALK:
-        return scan_walk(&device->walk, rule, &plan, workspace, stream);
+        return scan_walk(&device->walk, rule, plan, workspace, stream);
     case SELECT_COLUMNS:
-        return scan_columns(&device->columns, rule, &plan, workspace, stream);
+        return scan_columns(&device->columns, rule, plan, workspace, stream);
     case SELECT_CLUSTER:
-        return scan_cluster(&device->cluster, rule, &plan, stream);
+        return scan_cluster(&device->cluster, rule, plan, stream);
     case SELECT_LONG_ONE_LAUNCH:
     case SELECT_LONG_THREE_LAUNCHES:
-        return scan_long(base, &device->longer, rule, &plan, path == SELECT_LONG_THREE_LAUNCHES, workspace, stream);
+        return scan_long(base, &device->longer, rule, plan, path == SELECT_LONG_THREE_LAUNCHES, workspace, stream);
     case SELECT_TUNED_ALIGNED:
     case SELECT_TUNED:
     case SELECT_TOTALS_FIRST:
-        return tuned_run(device, rule, &plan, workspace, stream);
+        return tuned_run(device, rule, *plan, workspace, stream);
     default: /* SELECT_GENERAL_AHEAD and SELECT_GENERAL */
-        return scan_general(base, rule, &plan, NULL, workspace, stream);
+        return scan_general(base, rule, plan, NULL, workspace, stream);
     }
+}
+
+static int path_try(enum select_path path, void *call)
+{
+    return path_run(path, (const struct call *)call);
+}
+
+int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
+{
+    if (count == 0 || (rows->length == 0 && rows->rule.operation != SCAND_OPERATION_REDUCE))
+        return cudaSuccess;
+    struct call call = {NULL, rows, first, count, scan_plan_of(rows, first, count), workspace, stream};
+    const cudaError_t error = device_current(&call.device);
+    if (error)
+        return error;
+    const struct scan_device *base = &call.device->base;
+    if (base->processors == 0)
+        return cudaErrorInitializationError; /* no scan_cuda_init */
+    const int result = select_run(rows, &call.plan, base, path_try, &call);
+    return result == SCAN_NO_ROOM ? cudaErrorNotSupported : result;
 }

@@ -52,7 +52,8 @@ int scan_cuda_group(const struct scan_rows *rows, uint64_t count);
  * descriptions, two. They need no workspace. */
 int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream);
 
-/* How it would scan them: a word of select.h's list, or "" where scan_cuda would fail at once. */
+/* How it would scan them, if the device has room for that: a word of select.h's list, or "" where scan_cuda would fail
+ * at once. */
 const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count);
 
 #ifdef __cplusplus

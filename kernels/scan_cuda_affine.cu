@@ -250,10 +250,11 @@ static cudaError_t launch_long(const struct scan_device *device, int number, con
         plan->records.passes[pass] = (record *)((char *)workspace + pass * record_bytes);
     error = scan_cleared(cudaMemsetAsync(workspace, 0, scan->pass_count * record_bytes, stream));
     void *arguments[] = {plan};
-    *launched = true;
-    return error ? error
-                 : scan_cleared(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)scan_least(most, scan->items)),
-                                                            dim3(ORDER_FAN * WARP), arguments, shared_bytes, stream));
+    if (!error)
+        error = scan_launched(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)scan_least(most, scan->items)),
+                                                          dim3(ORDER_FAN * WARP), arguments, shared_bytes, stream));
+    *launched = error != SCAN_NO_ROOM;
+    return *launched ? error : cudaSuccess;
 }
 
 template <class Plan>

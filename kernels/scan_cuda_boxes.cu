@@ -114,7 +114,7 @@ cudaError_t scan_boxes(const struct scan_boxes_device *boxes, const struct scan_
     CUtensorMap input, output;
     void *arguments[] = {&plan, &input, &output};
     if (boxes->processors == 0)
-        return cudaErrorNotSupported;
+        return SCAN_NO_ROOM;
     const dim3 grid((unsigned)scan_least((uint64_t)boxes->processors, plan.items));
     cudaError_t error = map_side(boxes, scan, &scan->input, &input);
     if (!error)
@@ -124,5 +124,5 @@ cudaError_t scan_boxes(const struct scan_boxes_device *boxes, const struct scan_
             cudaMemsetAsync(plan.records[plan.pass_count - 1], 0, record_bytes(rule, scan) + sizeof(unsigned), stream);
     if (!error)
         error = launch(&list[rule->accumulator - SCAND_ACCUMULATOR_F32], grid, plan.pass_count > 1, arguments, stream);
-    return scan_cleared(error);
+    return scan_launched(error);
 }

@@ -124,12 +124,12 @@ cudaError_t scan_cluster(struct scan_cluster_device *cluster, const struct scan_
     int resident;
     cudaError_t error = resident_find(cluster, number, shape, &resident);
     if (!error)
-        error = resident > 0 ? map_input(cluster, scan, &plan) : cudaErrorNotSupported;
+        error = resident > 0 ? map_input(cluster, scan, &plan) : SCAN_NO_ROOM;
     if (error)
         return error;
     cudaLaunchAttribute attribute;
     cudaLaunchConfig_t config = config_of(variant, shape, scan_least((uint64_t)resident, plan.scan.items), &attribute);
     config.stream = stream;
     void *arguments[] = {&plan};
-    return scan_cleared(cudaLaunchKernelExC(&config, variant->kernel, arguments));
+    return scan_launched(cudaLaunchKernelExC(&config, variant->kernel, arguments));
 }

@@ -107,7 +107,7 @@ cudaError_t scan_columns(const struct scan_columns_device *columns, const struct
     for (uint32_t pass = 0; pass < rule->pass_count; pass++)
         plan.records[pass] = (record *)((char *)workspace + pass * bytes);
     if (plan.tiles > grid)
-        return cudaErrorNotSupported;
+        return SCAN_NO_ROOM;
     void *arguments[] = {&plan};
     const dim3 blocks(grid < plan.items ? grid : plan.items);
     cudaError_t error = cudaSuccess;
@@ -119,5 +119,5 @@ cudaError_t scan_columns(const struct scan_columns_device *columns, const struct
     else if (!error)
         error = cudaLaunchKernel(kernels[kernel_of(rule)], blocks, dim3(COLUMNS_THREADS), arguments, COLUMNS_SHARED,
                                  stream);
-    return scan_cleared(error);
+    return scan_launched(error);
 }

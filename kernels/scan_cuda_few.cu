@@ -54,7 +54,7 @@ cudaError_t scan_few(struct scan_device *device, const struct scan_few_device *f
     plan.intermediate_f32 = scan->intermediate_f32;
     plan.input_form = rule->input;
     plan.output_form = rule->output;
-    cudaError_t error = grid > 0 ? scan_shares_of(device, stream, &plan.shares) : cudaErrorInitializationError;
+    cudaError_t error = grid > 0 ? scan_shares_of(device, stream, &plan.shares) : SCAN_NO_ROOM;
     if (error)
         return error;
     void *arguments[] = {&plan};

@@ -125,8 +125,14 @@ static cudaError_t launch(struct scan_device *device, const struct general *gene
     const size_t shared_bytes = (size_t)warps * scan->room * SLOT_BYTES;
     int resident = 0;
     cudaError_t error = scan_kernel_resident(kernel, warps * WARP, shared_bytes, &resident);
+    if (!error && resident == 0 && scan->ahead) {
+        /* Without what is fetched ahead a thread block takes less. */
+        scan->ahead = false;
+        scan->room = room_of(plan);
+        return launch(device, general, plan, stream);
+    }
     if (error || resident == 0)
-        return error ? error : cudaErrorNotSupported;
+        return error ? error : SCAN_NO_ROOM;
     error = scan_progress_of(device, warps, stream, &scan->progress);
     if (error)
         return error;

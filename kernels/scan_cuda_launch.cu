@@ -121,6 +121,6 @@ cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_
 cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
                                cudaStream_t stream)
 {
-    return scan_cleared(
+    return scan_launched(
         cudaLaunchKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments, shared_bytes, stream));
 }

@@ -14,6 +14,11 @@
 
 #define SCAN_GRID_MAX 65535 /* thread blocks of a launch that has no reason for more */
 
+/* What a launcher answers where the device holds none of its thread blocks, or not all that have to be resident. It has
+ * written nothing of the output then. */
+#define SCAN_NO_ROOM cudaErrorCooperativeLaunchTooLarge
+static_assert(SCAN_NO_ROOM == SELECT_NO_ROOM, "as select.c knows it");
+
 struct shares;
 
 /* What scan_device_find finds out about the current device, and the streams of its launches. */
@@ -67,6 +72,12 @@ static inline cudaError_t scan_cleared(cudaError_t error)
     if (error)
         cudaGetLastError();
     return error;
+}
+
+/* For other launches: a thread block that asks for more than a processor has is one for which there is no room. */
+static inline cudaError_t scan_launched(cudaError_t error)
+{
+    return scan_cleared(error) == cudaErrorLaunchOutOfResources ? SCAN_NO_ROOM : error;
 }
 
 static inline uint64_t scan_least(uint64_t a, uint64_t b)

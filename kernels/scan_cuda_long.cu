@@ -86,9 +86,9 @@ static cudaError_t long_launch(const struct scan_long_device *longer, const stru
     const void *kernel = kernel_for(rule, plan, &threads);
     void *arguments[] = {plan};
     if (grid == 0)
-        return cudaErrorInitializationError;
-    return scan_cleared(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments,
-                                                    LONG_SHARED, stream));
+        return SCAN_NO_ROOM;
+    return scan_launched(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments,
+                                                     LONG_SHARED, stream));
 }
 
 cudaError_t scan_long(struct scan_device *device, const struct scan_long_device *longer, const struct scan_rule *rule,

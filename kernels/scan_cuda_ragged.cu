@@ -3,6 +3,9 @@
 #include "kernels/cuda/ragged.cuh"
 #include "kernels/scan_cuda_short.h"
 
+static_assert(RAGGED_SHARED + sizeof(ragged_shared<sum_f2>) + sizeof(rows_shared<sum_f32>) <= SELECT_RAGGED_BYTES,
+              "what select.c takes for granted");
+
 /* In the order of scan_shorts. */
 static_assert(SCAN_RAGGEDS == SCAN_SHORTS, "a rule takes the ragged kernel of the same number");
 static const void *const kernels[SCAN_RAGGEDS] = {
@@ -47,13 +50,13 @@ static struct parts parts_of(const struct scan_rows *rows)
     return parts;
 }
 
-cudaError_t scan_ragged_load(struct scan_ragged_device *device, int processors)
+cudaError_t scan_ragged_load(struct scan_ragged_device *ragged, const struct scan_device *device)
 {
-    device->processors = processors;
-    for (int i = 0; i < SCAN_RAGGEDS; i++)
-        /* Where a device has too little shared memory, resident stays 0 and select.c chooses other kernels. */
-        scan_kernel_load_resident(kernels[i], RAGGED_WARPS * WARP, RAGGED_SHARED, &device->resident[i]);
-    return scan_kernel_load((const void *)ragged_plan_kernel);
+    cudaError_t error = cudaSuccess;
+    ragged->processors = device->processors;
+    for (int i = 0; i < SCAN_RAGGEDS && !error && device->shared_max >= SELECT_RAGGED_BYTES; i++)
+        error = scan_kernel_load_resident(kernels[i], RAGGED_WARPS * WARP, RAGGED_SHARED, &ragged->resident[i]);
+    return error ? error : scan_kernel_load((const void *)ragged_plan_kernel);
 }
 
 uint64_t scan_ragged_length_max(const struct scan_ragged_device *device)
@@ -101,6 +104,8 @@ cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct sc
     void *arguments[] = {&plan};
     const uint64_t resident = (uint64_t)device->processors * device->resident[number];
     const bool in_registers = ragged_in_registers(sum_bytes(&rows->rule));
+    if (resident == 0)
+        return SCAN_NO_ROOM;
     cudaError_t error = scan_cleared(cudaMemsetAsync(plan.counts, 0, RAGGED_CLASSES * sizeof(*plan.counts), stream));
     if (!error && !in_registers)
         error = scan_kernel_launch((const void *)ragged_plan_kernel,
@@ -111,6 +116,6 @@ cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct sc
     const uint64_t grid = rows->length <= ORDER_BLOCK ? scan_least(resident, count) : resident;
     if (!in_registers && rows->length <= ORDER_BLOCK)
         return scan_kernel_launch(kernels[number], grid, threads, arguments, RAGGED_SHARED, stream);
-    return scan_cleared(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)grid), dim3(threads), arguments,
-                                                    RAGGED_SHARED, stream));
+    return scan_launched(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)grid), dim3(threads), arguments,
+                                                     RAGGED_SHARED, stream));
 }

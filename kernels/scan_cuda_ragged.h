@@ -15,8 +15,8 @@ struct scan_ragged_device {
     int resident[SCAN_RAGGEDS]; /* thread blocks per processor */
 };
 
-/* Loads the kernels on the current device. */
-cudaError_t scan_ragged_load(struct scan_ragged_device *device, int processors);
+/* Loads the kernels on the current device, if it has the shared memory that they need. */
+cudaError_t scan_ragged_load(struct scan_ragged_device *ragged, const struct scan_device *device);
 
 /* The longest row that they take. */
 uint64_t scan_ragged_length_max(const struct scan_ragged_device *device);

@@ -83,7 +83,7 @@ static cudaError_t launch(const struct scan_device *device, const void *kernel, 
     const uint64_t grid = (uint64_t)device->processors * resident;
     void *arguments[] = {plan};
     if (grid == 0)
-        return cudaErrorInitializationError;
+        return SCAN_NO_ROOM;
     return scan_kernel_launch(kernel, scan_least(grid, blocks), warps * WARP, arguments, shared_bytes, stream);
 }
 

@@ -107,7 +107,7 @@ cudaError_t scan_tuned_launch(struct scan_device *device, const struct scan_tune
     plan->bulk = plan->ahead && warps >= BULK_WARPS && is_ieee(plan->output_form);
     const uint64_t grid = (uint64_t)device->processors * (plan->ahead ? with : without);
     if (grid == 0)
-        return device->processors ? cudaErrorNotSupported : cudaErrorInitializationError;
+        return SCAN_NO_ROOM;
     cudaError_t error = scan_progress_of(device, warps, stream, &plan->progress);
     if (error)
         return error;

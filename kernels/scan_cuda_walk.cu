@@ -72,7 +72,7 @@ cudaError_t scan_walk(const struct scan_walk_device *walk, const struct scan_rul
     uint64_t grid = scan_least(walk->resident[kernel], plan.strips / walk->processors) * walk->processors;
     grid = grid == 0 ? scan_least(plan.strips, walk->processors) : grid;
     if (walk->resident[kernel] == 0)
-        return cudaErrorInitializationError;
+        return SCAN_NO_ROOM;
     void *arguments[] = {&plan};
     cudaError_t error = cudaSuccess;
     if (plan.tiles > 1)
@@ -80,5 +80,5 @@ cudaError_t scan_walk(const struct scan_walk_device *walk, const struct scan_rul
     if (!error)
         error = cudaLaunchCooperativeKernel(kernels[kernel], dim3((unsigned)grid), dim3(WALK_WARPS * WARP), arguments,
                                             shared_bytes(kernel), stream);
-    return scan_cleared(error);
+    return scan_launched(error);
 }

@@ -46,6 +46,9 @@ enum fact {
 enum { ARCHITECTURES = 7 };
 static const int capabilities[ARCHITECTURES] = {75, 80, 86, 89, 90, 100, 120};
 
+#define BLOCKS \
+    (UINT32_C(1) << 31) /* one more fact, which an enumerator has no bit for: a row has several order blocks */
+
 #define STRIPS_MAX (UINT64_C(1) << 26) /* whose numbers are 32 bits */
 #define LINES_MAX  (UINT64_C(1) << 30) /* likewise, of leaves that the input lies in */
 #define BOXES_MIN  1                   /* tiles of boxes for each processor; */
@@ -135,12 +138,12 @@ static const struct row {
     PATH(CLUSTER,             SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | CLUSTERS,           NONE,  NONE,  NONE,  NONE,  61440, NONE,  NONE),
     /* Of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block needs
      * 225 KiB of shared memory. */
-    PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS,                      NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
+    PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS | BLOCKS,             NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
     /* A row of 10^9 0.90 / 0.79 / 0.54 of the three transfers that it takes at least. */
-    PATH(LONG_THREE_LAUNCHES, SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES,                NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
+    PATH(LONG_THREE_LAUNCHES, SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES | BLOCKS,       NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
     /* One pass over a row of 10^9 0.93 / 0.90 / 0.91, as TOTALS_FIRST 0.66 / 0.62 in f32 and f64. */
-    PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER,                             NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    PATH(TOTALS_FIRST,        SUMS,                                                        NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | BLOCKS,                    NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
+    PATH(TOTALS_FIRST,        SUMS | BLOCKS,                                               NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
 
     /* f16 of 10,000 samples 0.80 / 0.53, f64 0.86; as GENERAL 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
     PATH(GENERAL_AHEAD,       AHEAD,                                                        ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
@@ -213,6 +216,7 @@ static uint32_t facts_of_layout(const struct scan_plan *plan)
     const bool packed_in = scan_side_is_packed(plan, &plan->input, codec_bytes(plan->input_form));
     const bool packed_out = scan_side_is_packed(plan, &plan->output, codec_bytes(plan->output_form));
     uint32_t facts = plan->length > 0 ? SAMPLES : 0;
+    facts |= plan->blocks > 1 ? BLOCKS : 0;
     facts |= plan->input.access == ACCESS_SLOTS && plan->output.access == ACCESS_SLOTS ? SLOTS : 0;
     facts |= plan->outer_rank == 1 ? ONE_AXIS : 0;
     facts |= packed_in ? PACKED_IN : 0;
@@ -288,15 +292,57 @@ static int architecture_of(int capability)
     return architecture;
 }
 
-enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
-                                const struct select_device *device)
+/* Paths below which the table has none for the same rows: what stands there computes something else. */
+static bool is_last(enum select_path path)
+{
+    switch (path) {
+    case SELECT_REDUCE_SHORT:
+    case SELECT_REDUCE:
+    case SELECT_REDUCE_TOTALS:
+    case SELECT_REDUCE_EMPTY:
+    case SELECT_REDUCE_RAGGED:
+    case SELECT_RAGGED_AFFINE:
+    case SELECT_RAGGED_GENERAL:
+    case SELECT_AFFINE:
+    case SELECT_GENERAL_AHEAD: /* which goes on without fetching ahead by itself */
+    case SELECT_GENERAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
+               int (*run)(enum select_path path, void *context), void *context)
 {
     const uint32_t facts = facts_of(rows, plan, device);
     const int architecture = architecture_of(device->capability);
-    const struct row *row = table;
-    while ((row->facts & ~facts) != 0 || plan->length > row->longest[architecture])
-        row++;
-    return row->path;
+    uint32_t refused = 0; /* a bit for each path */
+    int result = SELECT_NO_ROOM;
+    _Static_assert(SELECT_PATH_COUNT <= 32, "a bit for each path");
+    for (const struct row *row = table; result == SELECT_NO_ROOM; row++) {
+        if ((row->facts & ~facts) != 0 || plan->length > row->longest[architecture] || refused >> row->path & 1)
+            continue;
+        refused |= UINT32_C(1) << row->path;
+        result = run(row->path, context);
+        if (is_last(row->path))
+            break;
+    }
+    return result;
+}
+
+static int path_take(enum select_path path, void *taken)
+{
+    *(enum select_path *)taken = path;
+    return 0;
+}
+
+enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
+                                const struct select_device *device)
+{
+    enum select_path path = SELECT_GENERAL;
+    select_run(rows, plan, device, path_take, &path);
+    return path;
 }
 
 const char *select_word(enum select_path path)

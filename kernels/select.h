@@ -3,7 +3,8 @@
  * (select.c), which has every limit and where it was measured. Plain C without CUDA, so that it is tested anywhere.
  * Bits never depend on it, only speed.
  *
- * A kernel for more rows is a path here, a row of the table, a case in scan_cuda.cu and a line of its test.
+ * A kernel for more rows is a path here, a row of the table, a case in scan_cuda.cu and a line of its test. Its
+ * launcher answers SELECT_NO_ROOM where the device holds none of its thread blocks.
  */
 #ifndef KERNELS_SELECT_H
 #define KERNELS_SELECT_H
@@ -73,6 +74,15 @@ enum select_path select_path_of(const struct scan_rows *rows, const struct scan_
                                 const struct select_device *device);
 const char *select_word(enum select_path path);
 
+/*
+ * Has run(path, context) scan the rows by the path of the table's first row that fits, and, where that answers
+ * SELECT_NO_ROOM, by that of the next one that fits, as long as there is one: the device has no room for the path's
+ * thread blocks, whatever the table says, and the output is as it was. Returns what the last one answered.
+ */
+#define SELECT_NO_ROOM 720 /* as cudaErrorCooperativeLaunchTooLarge */
+int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
+               int (*run)(enum select_path path, void *context), void *context);
+
 /* Whether the kernels for sums of f32 samples know a rule: of 4-byte forms into such or f64. */
 bool select_is_sum(const struct scan_rule *rule);
 
@@ -96,6 +106,9 @@ bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_pla
 /* Shared memory that a thread block costs which takes columns, and how many of them a processor has at most. */
 #define SELECT_COLUMNS_BYTES    77440
 #define SELECT_COLUMNS_RESIDENT 3
+
+/* Shared memory of a thread block that takes ragged rows (cuda/ragged.cuh). */
+#define SELECT_RAGGED_BYTES 73728
 
 /* Shared memory of a thread block that takes boxes of columns (cuda/boxes.cuh). */
 #define SELECT_BOXES_BYTES 230400

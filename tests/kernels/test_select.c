@@ -308,7 +308,7 @@ static void shared_memory(void)
                                       : path == SELECT_TUNED || path == SELECT_TUNED_ALIGNED ? (int)tiles * 2176 + 640
                                                                                              : 0);
             CHECK(left >= 0);
-            CHECK(path_from(ragged, all[i], 0) == SELECT_RAGGED_GENERAL || all[i]->shared_max >= 69632 + 4096);
+            CHECK(path_from(ragged, all[i], 0) == SELECT_RAGGED_GENERAL || all[i]->shared_max >= SELECT_RAGGED_BYTES);
         }
 }
 
@@ -341,6 +341,66 @@ static void small_jobs(void)
     CHECK_EQ(together_of((struct rows){.length = 1000}, 65, &h200), SELECT_ALONE);
     CHECK_EQ(together_of((struct rows){.length = 14848}, 1, &t4), SELECT_SUMS);
     CHECK_EQ(together_of((struct rows){.length = 14849}, 1, &t4), SELECT_SCANS); /* which need less shared memory */
+}
+
+/* Paths as they are tried on a device that has no room for the first `full`. */
+struct tries {
+    enum select_path paths[SELECT_PATH_COUNT];
+    int count, full;
+};
+
+static int try_path(enum select_path path, void *context)
+{
+    struct tries *tries = context;
+    if (tries->count < SELECT_PATH_COUNT)
+        tries->paths[tries->count] = path;
+    return ++tries->count <= tries->full ? SELECT_NO_ROOM : 42;
+}
+
+static struct tries tries_of(struct rows r, int full, int *result)
+{
+    const struct scan_rows rows = rows_of(r);
+    const struct scan_plan plan = scan_plan_of(&rows, 0, r.many ? 2 * 132 * 32 : 100);
+    struct tries tries = {.full = full};
+    *result = select_run(&rows, &plan, &h200, try_path, &tries);
+    return tries;
+}
+
+#define TRIES(ROWS, ...) check_tries(__LINE__, ROWS, (const enum select_path[]){__VA_ARGS__, SELECT_PATH_COUNT})
+
+/* Each of the paths is tried once, best first; where one has room, none after it. */
+static void check_tries(int line, struct rows r, const enum select_path *expected)
+{
+    int count = 0, result;
+    while (expected[count] != SELECT_PATH_COUNT)
+        count++;
+    for (int full = 0; full <= count; full++) {
+        const struct tries tries = tries_of(r, full, &result);
+        bool same = tries.count == (full < count ? full + 1 : count);
+        for (int i = 0; i < tries.count && same; i++)
+            same = tries.paths[i] == expected[i];
+        if (!same || result != (full < count ? 42 : SELECT_NO_ROOM)) {
+            fprintf(stderr, "%s:%d: not the paths expected with %d full\n", __FILE__, line, full);
+            check_failures++;
+        }
+    }
+}
+
+/* Where the device has no room for what the table says, the next row goes, but never another computation's. */
+static void no_room(void)
+{
+    TRIES(((struct rows){.length = 5}), SELECT_LANES_AHEAD, SELECT_SHORT, SELECT_LANES, SELECT_FEW, SELECT_TUNED,
+          SELECT_GENERAL_AHEAD);
+    TRIES(((struct rows){.length = 1024}), SELECT_FEW, SELECT_TUNED_ALIGNED, SELECT_TUNED, SELECT_GENERAL_AHEAD);
+    TRIES(((struct rows){.length = 20000}), SELECT_CLUSTER, SELECT_LONG_ONE_LAUNCH, SELECT_LONG_THREE_LAUNCHES,
+          SELECT_TOTALS_FIRST, SELECT_GENERAL_AHEAD);
+    TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_BOXES, SELECT_WALK,
+          SELECT_COLUMNS, SELECT_TUNED, SELECT_GENERAL);
+    TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_GENERAL);
+    TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_RAGGED_AFFINE);
+    TRIES(((struct rows){.length = 10, .what = SCAN_AFFINE}), SELECT_AFFINE);
+    TRIES(((struct rows){.length = 10, .what = REDUCE}), SELECT_REDUCE_SHORT);
+    TRIES(((struct rows){.length = 1000, .input = F64, .output = F64}), SELECT_GENERAL_AHEAD);
 }
 
 /* Which rows a call scans is no matter, nor where in memory slots begin. */
@@ -385,6 +445,7 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(all_else),
                                     TEST(small_jobs),
                                     TEST(shared_memory),
+                                    TEST(no_room),
                                     TEST(the_same_for_all_rows),
                                     TEST(every_path_is_reached),
                                     TEST_END};
