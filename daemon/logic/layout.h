@@ -30,7 +30,8 @@ bool layout_same(const struct msg_tensor *a, const struct msg_tensor *b);
 
 /*
  * Turns a submitted scan into rows: checks rank, axis, shapes, the rule and the algorithm, takes the axis out and
- * merges the others where their strides allow. Strides that no element uses are replaced. Addresses are left NULL. Returns 0, or -EINVAL and *error.
+ * merges the others where their strides allow. Strides that no element uses are replaced. Addresses are left NULL.
+ * Returns 0, or -EINVAL and *error.
  */
 int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error);
 
