@@ -78,6 +78,7 @@ struct hostile {
     bool memory;
     FILE *csv;
     bool failed;
+    unsigned acts, slower, failing; /* how many lines of the table there are, and of those */
 };
 
 /* What is known of one attack. */
@@ -214,6 +215,9 @@ static void print_act(struct hostile *self, const struct attack *attack, enum ac
     if (self->csv)
         fprintf(self->csv, "%s,\"%s\",%s,%.4f,%.4f,%.4f,%.4f,%.3f,%" PRIu64 ",%" PRIu64 "\n", attack->name,
                 attack->what, act_names[act], p50[0], p99[0], p50[1], p99[1], ratio, beside->count, beside->failed);
+    self->acts++;
+    self->slower += ratio > RATIO_MAX;
+    self->failing += beside->failed > 0;
     self->failed |= beside->failed > 0;
 }
 
@@ -406,6 +410,8 @@ int bench_hostile(const char *scand, int argc, char **argv)
     r = optind == argc ? run_all(&self) : 0;
     for (int i = optind; i < argc && !r; i++)
         r = run_named(&self, argv[i]);
+    printf("# of %u lines %u have a p99 beside the attack of more than %g times that alone; something failed in %u\n",
+           self.acts, self.slower, RATIO_MAX, self.failing);
     if (self.csv && fclose(self.csv))
         r = 73;
     return r ? r : self.failed;
