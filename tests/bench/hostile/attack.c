@@ -163,7 +163,7 @@ void hold_run(struct attacker *self, const struct hold *hold)
 {
     static struct pollfd held[CONNECTIONS_MAX];
     for (unsigned i = 0; i < hold->connections; i++)
-        held[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+        held[i] = (struct pollfd){.fd = -1, .events = hold->deaf ? 0 : POLLIN};
     while (bench_now_ms() < self->until_ms) {
         unsigned failed = 0;
         for (unsigned i = 0; i < hold->connections && bench_now_ms() < self->until_ms; i++) {

@@ -55,6 +55,7 @@ enum attack_flags {
     X(silent_250_users, ATTACK_USERS, "1100 connections without a word of 250 users")                                  \
     X(silent_4_users, ATTACK_USERS, "1100 connections without a word of 4 users")                                      \
     X(over_quota, 0, "300 connections held, those that the daemon ends made anew")                                     \
+    X(unread, 0, "200 connections that ask for histograms and read nothing")                                           \
     X(flood_pings, 0, "pings by one process")                                                                          \
     X(flood_lists, 0, "lists of jobs, clients, traces and histograms by one process")                                  \
     X(flood_wrong, 0, "requests that are refused, by one process")                                                     \
@@ -101,6 +102,7 @@ struct hold {
     unsigned users;                          /* 0: this process's; else so many, from ATTACK_FIRST_USER on */
     bool (*begin)(int fd, const void *with); /* says something; may be NULL */
     const void *with;
+    bool deaf; /* reads nothing */
 };
 
 #define ATTACK_FIRST_USER 60000

@@ -44,17 +44,39 @@ void attack_silent_4_users(struct attacker *self)
     hold_run(self, &(struct hold){.connections = MANY, .users = 4});
 }
 
-static bool begin_hello(int fd, const void *with)
+static bool encode_hello(struct encoded *out)
 {
     const struct msg_hello_params hello = {.version_min = 1, .version_max = PROTOCOL_VERSION, .client = "attack"};
+    return encode_request(out, 1, METHOD_hello, &msg_hello_params_type, &hello) == 0;
+}
+
+static bool begin_hello(int fd, const void *with)
+{
     uint8_t bytes[256];
     struct encoded out = {bytes, 0, sizeof bytes};
     (void)with;
-    return encode_request(&out, 1, METHOD_hello, &msg_hello_params_type, &hello) == 0 &&
-           send(fd, bytes, out.size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)out.size;
+    return encode_hello(&out) && send(fd, bytes, out.size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)out.size;
 }
 
 void attack_over_quota(struct attacker *self)
 {
     hold_run(self, &(struct hold){.connections = 300, .begin = begin_hello});
+}
+
+/* As many as fit the socket. */
+static bool begin_questions(int fd, const void *with)
+{
+    static uint8_t bytes[KIB(128)];
+    struct encoded out = {bytes, 0, sizeof bytes};
+    (void)with;
+    if (!encode_hello(&out))
+        return false;
+    while (encode_request(&out, 2, METHOD_server_histograms, &msg_nothing_type, NULL) == 0)
+        ;
+    return send(fd, bytes, out.size, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+}
+
+void attack_unread(struct attacker *self)
+{
+    hold_run(self, &(struct hold){.connections = 200, .begin = begin_questions, .deaf = true});
 }

@@ -1,9 +1,9 @@
 /*
  * scand-bench hostile [OPTION]... [ATTACK]...: what one user's attack does to another. Each attack meets a daemon of
- * its own. A witness, another user, does small things alone and then beside the attack; the table has for each of them
- * p50 and p99 of both, in milliseconds, the ratio of the two p99, and what failed. Below it: what the attacker was
- * answered, with the first message of each kind. Exit code 1 where something of the witness failed or the worker was
- * lost.
+ * its own. Two witnesses, other users, do small things alone and then beside the attack; the table has for each of
+ * them p50 and p99 of both, in milliseconds, the ratio of the two p99, and how many failed. Below it: what the attacker
+ * was answered, with the first message of each kind, and what the daemon's worker holds meanwhile that it did not hold
+ * before. Exit code 1 where something of a witness failed or the worker was lost.
  *
  *   --device=NAME        the daemon's: cpu
  *   --seconds=N          for which the witness looks, alone and beside each attack: 4
@@ -33,6 +33,7 @@
 #include "tests/bench/hostile/starts.h"
 #include "tests/bench/hostile/witness.h"
 #include "tests/bench/team.h"
+#include "tests/bench/vitals.h"
 
 #define HEAD_START_MS 500   /* of the attack */
 #define START_MS      60000 /* for a daemon to be ready */
@@ -89,6 +90,7 @@ struct outcome {
     double end_ms; /* of an attack without long rows: from SIGTERM to the daemon's exit */
     uint64_t log_lines;
     bool lives, guarded;
+    struct vitals before, during; /* what the worker holds; zeros where it could not be told */
 };
 
 /*
@@ -126,9 +128,9 @@ static void end_process(struct daemon *daemon, pid_t process, double until_ms)
         kill(process, SIGKILL);
 }
 
-/* The witness, and beside it the attack unless that is NULL. */
+/* The witness, and beside it the attack unless that is NULL; and what the worker holds then. */
 static int observe(const struct hostile *self, const struct attack *attack, struct daemon *daemon,
-                   struct testimony *testimony, struct tally *tally)
+                   struct testimony *testimony, struct tally *tally, struct vitals *vitals)
 {
     const struct witness_order order = {daemon->server.socket, self->seconds, testimony};
     struct team team;
@@ -138,6 +140,9 @@ static int observe(const struct hostile *self, const struct attack *attack, stru
         attacker = start_attack(self, attack, daemon, tally, &team);
     double until_ms = bench_now_ms() + self->seconds * 1e3;
     team_begin(&team);
+    if (!r)
+        daemon_watch_process(daemon, team.members[0], until_ms - self->seconds * 1e3 / 2);
+    vitals_read(daemon->worker, vitals);
     for (int i = 0; i < team.count && !r; i++)
         end_process(daemon, team.members[i], until_ms + self->patience_ms);
     end_process(daemon, attacker, until_ms + 100);
@@ -183,10 +188,10 @@ static int measure(const struct hostile *self, const struct attack *attack, stru
                                           : "the daemon does not answer; the last line of its log",
                            line);
     }
-    int r = observe(self, NULL, &daemon, out->alone, NULL);
+    int r = observe(self, NULL, &daemon, out->alone, NULL, &out->before);
     uint64_t lines_before = daemon_log_lines(&daemon);
     if (!r)
-        r = observe(self, attack, &daemon, out->beside, out->tally);
+        r = observe(self, attack, &daemon, out->beside, out->tally, &out->during);
     out->lives = daemon_lives(&daemon);
     out->guarded = daemon.guarded;
     out->log_lines = daemon_log_lines(&daemon) - lines_before;
@@ -265,6 +270,10 @@ static void print_outcome(struct hostile *self, const struct attack *attack, str
            : outcome->lives ? "the same worker answers"
                             : "its worker is lost or does not answer",
            outcome->log_lines);
+    printf("; it grew by %" PRId64 " KiB of heap, %" PRId64 " descriptors, %" PRId64 " mappings",
+           (int64_t)(outcome->during.anonymous_kib - outcome->before.anonymous_kib),
+           (int64_t)(outcome->during.descriptors - outcome->before.descriptors),
+           (int64_t)(outcome->during.mappings - outcome->before.mappings));
     print_ending("cancel", outcome->endings.cancel_ms);
     print_ending("free after a departure", outcome->endings.departed_ms);
     print_ending("drain beside such a row", outcome->endings.drain_ms);
