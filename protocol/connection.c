@@ -24,7 +24,7 @@ struct inbox {
     size_t start, end;     /* of what has arrived and was not consumed */
     size_t message_bytes;  /* of the complete message at start; 0: not known to be complete */
     size_t required_bytes; /* what the message at start has at least */
-    bool filled;           /* by the latest recvmsg: more may have arrived */
+    bool filled;           /* by the latest recvmsg, or descriptors ended it: more may have arrived */
     int fds[INBOX_FDS];
     size_t fd_count;
 };
@@ -154,7 +154,7 @@ int connection_receive(struct connection *connection)
     if (n < 0)
         return -errno;
     in->end += (size_t)n;
-    in->filled = in->end == sizeof in->bytes;
+    in->filled = in->end == sizeof in->bytes || header.msg_controllen > 0;
     int code = inbox_add_fds(in, &header);
     return code ? code : (int)n;
 }

@@ -31,7 +31,7 @@ int connection_fd(const struct connection *connection);
  */
 int connection_receive(struct connection *connection);
 
-/* True when the latest connection_receive has left nothing that had arrived by then, unless descriptors ended it. */
+/* True when the latest connection_receive has left nothing that had arrived by then. */
 bool connection_is_drained(const struct connection *connection);
 
 /*

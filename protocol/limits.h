@@ -14,6 +14,7 @@
 #define LIMIT_MESSAGE_DEPTH 8        /* nested arrays and maps */
 #define LIMIT_MESSAGE_FDS   128      /* descriptors that one message may announce */
 #define LIMIT_MESSAGE_MS    5000     /* from a message's first byte to its last */
+#define LIMIT_HELLO_MS      5000     /* from the beginning of a connection to its hello */
 #define LIMIT_UNREAD_BYTES  KIB(512) /* unsent output above which nothing more is read from that client */
 #define LIMIT_UNREAD_MS     10000    /* for which a client may take nothing of its output */
 #define LIMIT_OUTBOX_BYTES  MIB(1)   /* unsent output, with the replies to jobs and buffers that were under way */
@@ -26,6 +27,9 @@
 #define LIMIT_TRACE         4096     /* ended jobs and chunks that the daemon remembers */
 
 /* The daemon. */
+#define LIMIT_TURN_US          32  /* of the loop, for one client's messages, before it looks at the others */
+#define LIMIT_TURN_MESSAGES    256 /* the same, in messages */
+#define LIMIT_ACCEPT_REST_MS   100 /* before the next try where connections cannot be accepted */
 #define LIMIT_CLIENTS          1024
 #define LIMIT_USERS            256 /* with a connection, or work under way */
 #define LIMIT_OWN_GRANTS       64  /* users with quotas or a weight of their own */

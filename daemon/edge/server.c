@@ -3,163 +3,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "log.h"
+#include "peer.h"
 
-/* Reads of one connection, and new connections, before the others get their turn. */
-#define READS_AT_ONCE   16
-#define ACCEPTS_AT_ONCE 64
+/* Sockets that one look tells of. */
+#define EVENTS_AT_ONCE 64
 
-/* Between two tries to send descriptors while too many are on their way: nothing tells when they have arrived. */
-#define RESEND_MS 20
-
-/* A connection's handles. Lives until libuv has closed them. */
-struct peer {
-    struct server *server;
-    struct client *client; /* NULL once closed */
-    uv_poll_t poll;
-    int events;          /* that poll waits for */
-    uv_timer_t patience; /* runs while a message is incomplete */
-    bool completed;      /* a message has ended since patience was last looked at */
-    uv_timer_t unread;   /* runs while output waits */
-    uint64_t taken_ms;   /* when the client last took some, or its output began to wait */
-    unsigned open_handles;
-    bool flush_queued;
-    struct peer *next_flush;
-    struct peer *next, **link; /* among the server's peers */
-};
-
-static void peer_ready(uv_poll_t *poll, int status, int events);
-
-static void handle_closed(uv_handle_t *handle)
+static uint64_t server_now_us(const struct server *server)
 {
-    struct peer *peer = handle->data;
-    if (--peer->open_handles == 0)
-        free(peer);
-}
-
-static void flush_forget(struct peer *peer)
-{
-    struct peer **at = &peer->server->to_flush;
-    while (*at && *at != peer)
-        at = &(*at)->next_flush;
-    if (*at)
-        *at = peer->next_flush;
-}
-
-/* The client gets what it was answered so far, as far as its socket takes it. */
-static void peer_close(struct peer *peer)
-{
-    if (!peer->client)
-        return;
-    struct client *client = peer->client;
-    connection_flush(client->connection);
-    flush_forget(peer);
-    peer->client = NULL;
-    *peer->link = peer->next;
-    if (peer->next)
-        peer->next->link = peer->link;
-    uv_close((uv_handle_t *)&peer->poll, handle_closed);
-    uv_close((uv_handle_t *)&peer->patience, handle_closed);
-    uv_close((uv_handle_t *)&peer->unread, handle_closed);
-    service_close(client);
-}
-
-static void patience_ended(uv_timer_t *timer)
-{
-    struct peer *peer = timer->data;
-    log_info("a client did not complete a message for %d ms: disconnected", LIMIT_MESSAGE_MS);
-    peer_close(peer);
-}
-
-/* A client that is not admitted has this time for its first message as well. What is incomplete now may be another
- * message than before: each has its own time, which does not run while nothing is read. */
-static void watch_patience(struct peer *peer)
-{
-    const struct client *client = peer->client;
-    bool partial = !client->admitted || connection_is_partial(client->connection);
-    bool awaited = partial && !client->paused && !client->failed;
-    if (peer->completed || !awaited)
-        uv_timer_stop(&peer->patience);
-    peer->completed = false;
-    if (awaited && !uv_is_active((uv_handle_t *)&peer->patience))
-        uv_timer_start(&peer->patience, patience_ended, LIMIT_MESSAGE_MS, 0);
-}
-
-static void unread_ended(uv_timer_t *timer)
-{
-    struct peer *peer = timer->data;
-    server_output(peer->server, peer->client);
-}
-
-/* Output waits, of which the client may have taken some. False when it has taken none for too long. */
-static bool watch_unread(struct peer *peer, int flushed, bool taken)
-{
-    uint64_t now_ms = uv_now(peer->server->loop);
-    if (taken || peer->taken_ms == 0)
-        peer->taken_ms = now_ms;
-    uint64_t waited_ms = now_ms - peer->taken_ms;
-    if (waited_ms >= LIMIT_UNREAD_MS)
-        return false;
-    uint64_t next_ms = flushed == -ETOOMANYREFS ? RESEND_MS : LIMIT_UNREAD_MS - waited_ms;
-    uv_timer_start(&peer->unread, unread_ended, next_ms, 0);
-    return true;
-}
-
-static void forget_unread(struct peer *peer)
-{
-    if (peer->taken_ms == 0)
-        return;
-    peer->taken_ms = 0;
-    uv_timer_stop(&peer->unread);
-}
-
-/* Each change is a call of the kernel. */
-static void peer_wait(struct peer *peer, int events)
-{
-    if (events == peer->events)
-        return;
-    peer->events = events;
-    uv_poll_start(&peer->poll, events, peer_ready);
-}
-
-/* Sends what the socket takes. Returns what connection_flush does, with the connection's end as another -errno. */
-static int peer_send(struct peer *peer)
-{
-    struct connection *connection = peer->client->connection;
-    uint64_t before = connection_sent_bytes(connection);
-    int r = connection_flush(connection);
-    if (r == 0) {
-        forget_unread(peer);
-        return peer->client->failed ? -EBADMSG : 0;
-    }
-    if (r != -EAGAIN && r != -ETOOMANYREFS)
-        return r;
-    if (watch_unread(peer, r, connection_sent_bytes(connection) > before))
-        return r;
-    log_info("a client took none of its answers for %d ms: disconnected", LIMIT_UNREAD_MS);
-    return -ETIMEDOUT;
-}
-
-/* Sends what the socket takes, goes on with what waited for that, and waits for the rest. */
-static void peer_flush(struct peer *peer)
-{
-    struct client *client = peer->client;
-    int r = peer_send(peer);
-    if (r && r != -EAGAIN && r != -ETOOMANYREFS) {
-        peer_close(peer);
-        return;
-    }
-    if (client->paused && !client->failed) {
-        if (service_input(client))
-            server_output(peer->server, client);
-        watch_patience(peer);
-    }
-    if (!peer->flush_queued)
-        peer_wait(peer, (client->paused || client->failed ? 0 : UV_READABLE) | (r == -EAGAIN ? UV_WRITABLE : 0));
+    const struct service *service = server->service;
+    return service->ops->now_us(service->context);
 }
 
 void server_output(struct server *server, struct client *client)
@@ -172,162 +30,224 @@ void server_output(struct server *server, struct client *client)
     server->to_flush = peer;
 }
 
-static void flush_all(uv_prepare_t *prepare)
-{
-    struct server *server = prepare->data;
-    while (server->to_flush) {
-        struct peer *peer = server->to_flush;
-        server->to_flush = peer->next_flush;
-        peer->flush_queued = false;
-        if (peer->client)
-            peer_flush(peer);
-    }
-}
+/*
+ * Accepting.
+ */
 
-/* Reads and handles what has arrived, or `all` up to the end. False when the connection is over. A read that has taken
- * all there was is not followed by one that would find nothing: should there be more, libuv says so. */
-static bool peer_read(struct peer *peer, bool all)
+/* Whoever connects and leaves again costs no more than that. */
+static bool has_left(int fd)
 {
-    struct client *client = peer->client;
-    const uint8_t *bytes;
-    size_t size;
-    int r = 1;
-    for (int i = 0; i < READS_AT_ONCE && r > 0 && !client->paused && !client->failed; i++) {
-        r = connection_receive(client->connection);
-        /* Descriptors were lost, but the message has arrived and can be answered. */
-        bool lost = r == -EMFILE || r == -EBADF, arrived = r > 0 || lost;
-        peer->completed |= arrived && connection_peek(client->connection, &bytes, &size) == 1;
-        if (arrived)
-            service_input(client);
-        client->failed |= lost;
-        if (arrived && !all && connection_is_drained(client->connection))
-            break;
-    }
-    if (r == -EMFILE)
-        log_error("descriptors that a client sent were lost: the limit of open files is reached; raise it (ulimit -n)");
-    return r > 0 || r == -EAGAIN || client->failed;
-}
-
-static void peer_ready(uv_poll_t *poll, int status, int events)
-{
-    struct peer *peer = poll->data;
-    bool open = true;
-    /* On an error too: what the client sent before it died is still there, and counts. */
-    if (status < 0 || (events & UV_READABLE))
-        open = peer_read(peer, status < 0);
-    if (open && status == 0) {
-        watch_patience(peer);
-        server_output(peer->server, peer->client);
-        return;
-    }
-    peer_close(peer);
-}
-
-static bool peer_begin(struct peer *peer, int fd)
-{
-    struct server *server = peer->server;
-    if (uv_poll_init(server->loop, &peer->poll, fd))
-        return false;
-    uv_timer_init(server->loop, &peer->patience);
-    uv_timer_init(server->loop, &peer->unread);
-    peer->poll.data = peer->patience.data = peer->unread.data = peer;
-    peer->open_handles = 3;
-    peer->client->edge = peer;
-    peer->next = server->peers;
-    peer->link = &server->peers;
-    if (peer->next)
-        peer->next->link = &peer->next;
-    server->peers = peer;
-    peer_wait(peer, UV_READABLE);
-    watch_patience(peer);
-    return true;
+    char byte;
+    return recv(fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 static void server_welcome(struct server *server, int fd)
 {
     struct ucred who;
     socklen_t size = sizeof who;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
+    if (has_left(fd) || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
         close(fd);
         return;
     }
     struct connection *connection = connection_create(fd);
     if (!connection)
         return;
-    struct peer *peer = calloc(1, sizeof *peer);
-    struct client *client = peer ? service_open(server->service, connection, who.uid) : NULL;
+    struct client *client = service_open(server->service, connection, who.uid);
     if (!client) {
         log_error(
             "a connection of user %u was turned away: %d are open in all, or %d users are there, or %d more than its "
             "quota, or memory is short",
             (unsigned)who.uid, LIMIT_CLIENTS, LIMIT_USERS, LIMIT_UNADMITTED);
         connection_destroy(connection);
-        free(peer);
         return;
     }
     client->pid = who.pid;
-    peer->server = server;
-    peer->client = client;
-    if (!peer_begin(peer, fd)) {
+    int r = peer_open(server, client);
+    if (r) {
+        log_error("a connection of user %u was turned away: it could not be watched: %s", (unsigned)who.uid,
+                  strerror(-r));
         service_close(client);
-        free(peer);
     }
 }
 
-static int open_spare(void)
+static void open_spare(struct server *server)
 {
-    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (server->spare_fd < 0)
+        server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* With no descriptor left the connection would stay pending and wake the loop for ever. False when none is pending:
- * accept4 looks for a descriptor first. */
-static bool turn_away(struct server *server)
+/* With no descriptor left the connection would stay pending and wake the loop for ever. Returns what accept4 says with
+ * one more descriptor: -EAGAIN when no connection is pending, since it looks for a descriptor first. */
+static int turn_away(struct server *server)
 {
+    if (server->spare_fd < 0)
+        return -EMFILE;
     close(server->spare_fd);
-    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    server->spare_fd = -1;
+    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC), code = fd < 0 ? -errno : 0;
     if (fd >= 0)
         close(fd);
-    server->spare_fd = open_spare();
+    open_spare(server);
     if (fd >= 0)
         log_error("a connection was turned away: the limit of open files is reached; raise it (ulimit -n)");
-    return fd >= 0;
+    return code;
 }
 
-static void server_accept(uv_poll_t *poll, int status, int events)
+/* Accepts a connection, or turns it away. 0 or -errno. */
+static int accept_one(struct server *server)
+{
+    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE ? turn_away(server) : -errno;
+    server_welcome(server, fd);
+    return 0;
+}
+
+static int watch_listening(struct server *server, int how, uint32_t events)
+{
+    struct epoll_event event = {.events = events};
+    return epoll_ctl(server->epoll_fd, how, server->listen_fd, &event) ? -errno : 0;
+}
+
+static void rest_ended(uv_timer_t *timer)
+{
+    struct server *server = timer->data;
+    open_spare(server);
+    watch_listening(server, EPOLL_CTL_MOD, EPOLLIN);
+}
+
+/* What keeps connections from being accepted lasts: without a rest they would wake the loop for ever. */
+static void rest(struct server *server, int code)
+{
+    log_error("connections cannot be accepted: %s; the next try is in %d ms", strerror(-code), LIMIT_ACCEPT_REST_MS);
+    watch_listening(server, EPOLL_CTL_MOD, 0);
+    uv_timer_start(&server->resting, rest_ended, LIMIT_ACCEPT_REST_MS, 0);
+}
+
+/* For as long as a turn takes; those that are left wake the loop again. */
+static void server_accept(struct server *server)
+{
+    uint64_t end_us = server_now_us(server) + LIMIT_TURN_US;
+    int r;
+    server->arriving = false;
+    do
+        r = accept_one(server);
+    while ((r == 0 || r == -EINTR || r == -ECONNABORTED) && server_now_us(server) < end_us);
+    if (r && r != -EAGAIN && r != -EINTR && r != -ECONNABORTED)
+        rest(server, r);
+}
+
+/*
+ * Rounds of the loop.
+ */
+
+static void hurry(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+/* The loop waits only when nobody is ready. */
+static void watch_hurry(struct server *server)
+{
+    if (server->service->turns.users)
+        uv_idle_start(&server->hurry, hurry);
+    else
+        uv_idle_stop(&server->hurry);
+}
+
+/* What is sent is charged as well. */
+static void flush_all(uv_prepare_t *prepare)
+{
+    struct server *server = prepare->data;
+    while (server->to_flush) {
+        struct peer *peer = server->to_flush;
+        struct user *user = peer->client->user;
+        uint64_t since_us = server_now_us(server);
+        server->to_flush = peer->next_flush;
+        peer->flush_queued = false;
+        peer_flush(peer);
+        service_charge(server->service, user, since_us);
+    }
+    watch_hurry(server);
+}
+
+static void server_look(uv_poll_t *poll, int status, int events)
 {
     struct server *server = poll->data;
+    struct epoll_event told[EVENTS_AT_ONCE];
     (void)status, (void)events;
-    for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-        int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0)
-            server_welcome(server, fd);
-        else if ((errno == EMFILE || errno == ENFILE) ? !turn_away(server) : errno != EINTR && errno != ECONNABORTED)
-            return;
+    int count = epoll_wait(server->epoll_fd, told, EVENTS_AT_ONCE, 0);
+    for (int i = 0; i < count; i++)
+        if (told[i].data.ptr)
+            peer_notice(told[i].data.ptr, told[i].events);
+        else
+            server->arriving = true;
+}
+
+static void server_turns(uv_check_t *check)
+{
+    struct server *server = check->data;
+    struct service *service = server->service;
+    uint64_t now_us = server_now_us(server), end_us = now_us + LIMIT_TURN_US;
+    struct client *client;
+    while (now_us < end_us && (client = service_next(service))) {
+        struct user *user = client->user;
+        peer_turn(client->edge, end_us);
+        now_us = service_charge(service, user, now_us);
     }
+    if (server->arriving)
+        server_accept(server);
+    watch_hurry(server);
+}
+
+static int watch_begin(struct server *server)
+{
+    int flags = fcntl(server->listen_fd, F_GETFL);
+    if (flags < 0 || fcntl(server->listen_fd, F_SETFL, flags | O_NONBLOCK))
+        return -errno;
+    server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (server->epoll_fd < 0)
+        return -errno;
+    int r = watch_listening(server, EPOLL_CTL_ADD, EPOLLIN);
+    if (!r)
+        r = uv_poll_init(server->loop, &server->watching, server->epoll_fd);
+    if (r)
+        close(server->epoll_fd);
+    return r;
 }
 
 int server_start(struct server *server, uv_loop_t *loop, struct service *service, int listen_fd)
 {
-    *server = (struct server){.service = service, .loop = loop, .listen_fd = listen_fd, .spare_fd = open_spare()};
-    int flags = fcntl(listen_fd, F_GETFL);
-    if (flags < 0 || fcntl(listen_fd, F_SETFL, flags | O_NONBLOCK))
-        return -errno;
-    int r = uv_poll_init(loop, &server->listening, listen_fd);
+    *server = (struct server){.service = service, .loop = loop, .listen_fd = listen_fd, .spare_fd = -1};
+    int r = watch_begin(server);
     if (r)
         return r;
-    uv_prepare_init(loop, &server->flushing);
-    server->listening.data = server->flushing.data = server;
+    open_spare(server);
+    uv_prepare_init(loop, &server->flushing); /* these never fail, nor does it to start them */
+    uv_check_init(loop, &server->turning);
+    uv_idle_init(loop, &server->hurry);
+    uv_timer_init(loop, &server->resting);
+    server->watching.data = server->flushing.data = server->turning.data = server->resting.data = server;
     uv_prepare_start(&server->flushing, flush_all);
-    return uv_poll_start(&server->listening, UV_READABLE, server_accept);
+    uv_check_start(&server->turning, server_turns);
+    return uv_poll_start(&server->watching, UV_READABLE, server_look);
 }
 
-/* Fills waits with the sockets that do not take all that is left for them. Returns how many. */
-static nfds_t flush_clients(struct server *server, struct pollfd *waits)
+/*
+ * The end.
+ */
+
+/* Fills waits with the sockets that do not take all that is left for them, and returns how many; *later: to some
+ * clients it is descriptors that cannot be sent, which no socket tells the end of. */
+static nfds_t flush_clients(struct server *server, struct pollfd *waits, bool *later)
 {
     nfds_t count = 0;
+    *later = false;
     for (struct peer *peer = server->peers; peer; peer = peer->next) {
         struct connection *connection = peer->client->connection;
-        if (connection_flush(connection) == -EAGAIN)
+        int r = connection_flush(connection);
+        *later |= r == -ETOOMANYREFS;
+        if (r == -EAGAIN)
             waits[count++] = (struct pollfd){.fd = connection_fd(connection), .events = POLLOUT};
     }
     return count;
@@ -337,16 +257,22 @@ void server_flush(struct server *server, unsigned timeout_ms)
 {
     struct pollfd waits[LIMIT_CLIENTS];
     uint64_t end_ms = uv_hrtime() / 1000000 + timeout_ms, now_ms;
+    bool later;
     nfds_t count;
-    while ((count = flush_clients(server, waits)) > 0 && (now_ms = uv_hrtime() / 1000000) < end_ms)
-        poll(waits, count, (int)(end_ms - now_ms));
+    while (((count = flush_clients(server, waits, &later)) > 0 || later) && (now_ms = uv_hrtime() / 1000000) < end_ms)
+        poll(waits, count, later && end_ms - now_ms > RESEND_MS ? RESEND_MS : (int)(end_ms - now_ms));
 }
 
 void server_stop(struct server *server)
 {
     while (server->peers)
         peer_close(server->peers);
-    uv_close((uv_handle_t *)&server->listening, NULL);
+    uv_close((uv_handle_t *)&server->watching, NULL);
     uv_close((uv_handle_t *)&server->flushing, NULL);
-    close(server->spare_fd);
+    uv_close((uv_handle_t *)&server->turning, NULL);
+    uv_close((uv_handle_t *)&server->hurry, NULL);
+    uv_close((uv_handle_t *)&server->resting, NULL);
+    close(server->epoll_fd);
+    if (server->spare_fd >= 0)
+        close(server->spare_fd);
 }

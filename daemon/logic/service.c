@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -147,6 +148,7 @@ struct client *service_open(struct service *service, struct connection *connecti
     client->connection = connection;
     client->user = user;
     client->lane.share = &user->share;
+    client->turn.user = &user->turn;
     client->holds = 1;
     if (!client_enter(client)) {
         client_unhold(client);
@@ -185,6 +187,7 @@ void service_close(struct client *client)
 {
     struct service *service = client->service;
     service_unlink(service, client);
+    service_rest(client);
     client_leave(client);
     drop_arrived(client);
     connection_destroy(client->connection);
@@ -430,19 +433,52 @@ static void refuse_bytes(struct client *client, int code, const uint8_t *bytes, 
     client->failed = true;
 }
 
-int service_input(struct client *client)
+void service_ready(struct client *client)
 {
+    turns_join(&client->service->turns, &client->turn);
+}
+
+void service_rest(struct client *client)
+{
+    turns_leave(&client->service->turns, &client->turn);
+}
+
+struct client *service_next(struct service *service)
+{
+    struct turn_client *turn = turns_next(&service->turns);
+    return turn ? (struct client *)((char *)turn - offsetof(struct client, turn)) : NULL;
+}
+
+uint64_t service_charge(struct service *service, struct user *user, uint64_t since_us)
+{
+    uint64_t now_us = service->ops->now_us(service->context);
+    turns_charge(&user->turn, now_us - since_us);
+    return now_us;
+}
+
+/* True when a turn in which so many messages were handled ends. */
+static bool turn_is_over(const struct service *service, unsigned handled, uint64_t end_us)
+{
+    return handled == LIMIT_TURN_MESSAGES || (handled > 0 && service->ops->now_us(service->context) >= end_us);
+}
+
+int service_input(struct client *client, uint64_t end_us)
+{
+    struct service *service = client->service;
     const uint8_t *bytes;
     size_t size;
     int r = 0;
-    for (;;) {
+    for (unsigned handled = 0;; handled++) {
         client->paused = connection_is_clogged(client->connection);
-        if (client->failed || client->paused || (r = connection_peek(client->connection, &bytes, &size)) != 1)
+        if (client->failed || client->paused || (r = connection_peek(client->connection, &bytes, &size)) != 1 ||
+            turn_is_over(service, handled, end_us))
             break;
         handle_message(client, bytes, size);
     }
     if (r < 0 && !client->failed)
         refuse_bytes(client, r, bytes, size);
-    service_pump(client->service);
-    return client->failed ? -EBADMSG : 0;
+    service_pump(service);
+    if (client->failed)
+        return -EBADMSG;
+    return r == 1 && !client->paused;
 }

@@ -78,6 +78,7 @@ struct client {
     size_t job_count;
     uint16_t jobs_by_msgid[CLIENT_MSGIDS]; /* how many of them have a msgid with this remainder */
     uint64_t offsets_bytes;                /* that its jobs have */
+    struct turn_client turn;
     struct lane lane;
     struct client *next;
 };
@@ -95,6 +96,7 @@ struct service {
     uint64_t wake_us;       /* no deadline of a queued job is before that */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
+    struct turns turns;
     struct client *clients;
     uint64_t began_us;
     struct msg_stats_result stats; /* but for what server.stats adds */
@@ -134,9 +136,17 @@ void service_configure(struct service *service, const struct grants *grants);
 struct client *service_open(struct service *service, struct connection *connection, uid_t uid);
 /* The client is gone: drops its queue, frees its connection, and its buffers when the last running chunk lets go. */
 void service_close(struct client *client);
-/* Handles the complete messages that have arrived, or, when the client is paused by then, some of them: call it again
- * when output has been sent. 0, or -errno: read no more, flush the output, then close. */
-int service_input(struct client *client);
+/* The client has something to be handled, or to be read: it takes part in turns until service_rest. */
+void service_ready(struct client *client);
+void service_rest(struct client *client);
+/* Whose turn it is; NULL: nobody is ready. */
+struct client *service_next(struct service *service);
+/* The loop has worked for the user since that time of ops->now_us. Returns the time now. */
+uint64_t service_charge(struct service *service, struct user *user, uint64_t since_us);
+/* Handles the complete messages that have arrived, one at least, until that time of ops->now_us, or LIMIT_TURN_MESSAGES
+ * of them. 1: some are left for another turn; 0: none are, or the client is paused: they wait until output has been
+ * sent; -errno: read no more, flush the output, then close. */
+int service_input(struct client *client, uint64_t end_us);
 void service_chunk_done(struct service *service, struct chunk *chunk);
 /* A helper has done a unit of the work. */
 void service_work_done(struct service *service, struct work *work);

@@ -15,6 +15,7 @@
 
 #include "helpers.h"
 #include "share.h"
+#include "turns.h"
 
 // clang-format off
 /* What a user may have so much of at a time. The word is that of the setting.
@@ -55,6 +56,7 @@ struct user {
     unsigned unadmitted;    /* connections beyond the quota that wait to be told so */
     uint64_t maps;          /* that its imports take */
     struct share share;     /* of devices */
+    struct turn_user turn;  /* of the loop */
     struct work_queue work; /* that helpers do for it */
 };
 

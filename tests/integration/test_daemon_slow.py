@@ -11,20 +11,19 @@ import time
 from daemons import DaemonTest, main
 from wire import TIMEOUT_S, Closed, Failure, Raw, eventually, pack
 
-HELLO = {"version_min": 1, "version_max": 1}
 PING = pack([0, 7, "server.ping", [{}]])
 
 
 class Patience(DaemonTest):
-    """A message that has begun must end within 5 seconds. All clients wait at the same time."""
+    """A message that has begun must end within 5 seconds, and hello come within 5. All clients wait at the same time."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.ended = {}  # by client's name: after how many seconds it was disconnected
         cls.clients = {name: cls.daemon.client() for name in ("idle", "silent", "long", "short", "middle")}
-        cls.quiet = cls.daemon.client(greet=False)
-        for client in (*cls.clients.values(), cls.quiet):
+        cls.clients |= {name: cls.daemon.client(greet=False) for name in ("quiet", "chatty")}
+        for client in cls.clients.values():
             cls.addClassCleanup(client.close)
         cls.clients["silent"].send_bytes(PING + PING[:9])
         cls.clients["middle"].send_bytes(PING[:4])
@@ -35,6 +34,7 @@ class Patience(DaemonTest):
                 ("long", b"\0"),
                 ("short", PING[step % len(PING) :][:1]),
                 ("middle", PING[4:] + PING[:4]),
+                ("chatty", PING),
             ):
                 cls.send(name, data if step or name != "long" else cls.long_message()[:9], begin)
 
@@ -50,6 +50,8 @@ class Patience(DaemonTest):
             cls.clients[name].send_bytes(data)
             if name == "middle":
                 cls.clients[name].wait(7)
+            if name == "chatty":
+                cls.clients[name].receive()
         except (ConnectionError, Closed):
             cls.ended[name] = time.monotonic() - begin
 
@@ -72,7 +74,12 @@ class Patience(DaemonTest):
 
     def test_idle_clients_stay(self):
         self.assertEqual(self.clients["idle"].call("server.ping"), {})
-        self.assertEqual(self.quiet.call("hello", **HELLO)["version"], 1)
+
+    def test_no_hello(self):
+        """Neither silence nor other requests keep a connection that does not say who it is."""
+        self.assertTrue(self.clients["quiet"].is_closed())
+        self.assertGreater(self.ended["chatty"], 4.5)
+        self.assertIn("for 5000 ms, its hello: disconnected", self.daemon.log_text())
 
 
 class Readers(DaemonTest):

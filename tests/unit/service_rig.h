@@ -262,14 +262,14 @@ static inline void rig_end(void)
     CHECK_EQ(open_fds(), rig.fds_before);
 }
 
-/* The daemon reads what the user has sent, and flushes what it answers. */
+/* The daemon reads what the user has sent, in as many turns as it takes. */
 static inline void user_deliver(struct caller *user)
 {
-    int r = 1;
-    while (r > 0 && !user->over) {
-        r = connection_receive(user->client->connection);
-        if (r > 0)
-            user->over = service_input(user->client) != 0;
+    while (!user->over && connection_receive(user->client->connection) > 0) {
+        int r;
+        while ((r = service_input(user->client, UINT64_MAX)) > 0)
+            continue;
+        user->over = r < 0;
     }
 }
 

@@ -466,7 +466,7 @@ static void descriptors_that_are_read_late(void)
         REQUIRE(answered(user, first + 2 * i, METHOD_buffer_create, &made));
         CHECK_EQ(made.buffer, i + 1);
         REQUIRE(answered(user, first + 2 * i + 1, METHOD_buffer_release, NULL));
-        CHECK_EQ(service_input(user->client), 0);
+        CHECK(service_input(user->client, UINT64_MAX) >= 0);
     }
     rig_end();
 }
