@@ -47,15 +47,26 @@ static struct scand *session_create(const char *name, struct error *error)
     return NULL;
 }
 
+/* Where the daemon was not found, all places are named. */
+static void places_add(struct error *error, const char *looked)
+{
+    size_t length = strlen(error->message);
+    if (error->code == -ECONNREFUSED && *looked)
+        snprintf(error->message + length, sizeof error->message - length, " (before that: %s)", looked);
+}
+
 int scand_connect(const char *path, const char *name, struct scand **out)
 {
     struct error error = {.code = 0};
     struct scand *daemon = session_create(name, &error);
     if (!daemon)
         return connect_failed(&error);
-    int code = socket_path(path, daemon->path, &daemon->error);
+    char looked[SOCKET_LOOKED_BYTES];
+    int code = socket_find(path, daemon->path, looked, &daemon->error);
     if (code == 0)
         code = session_open(daemon);
+    if (code)
+        places_add(&daemon->error, looked);
     if (code == 0) {
         *out = daemon;
         return SCAND_OK;

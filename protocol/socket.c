@@ -22,7 +22,8 @@
 
 static_assert(sizeof((struct sockaddr_un){0}.sun_path) == SOCKET_PATH_BYTES, "the header promises this size");
 
-#define CONNECT_S 10 /* longest wait for a daemon whose queue of connections is full */
+#define SYSTEM_SOCKET "/run/scand/scand.sock"
+#define CONNECT_S     10 /* longest wait for a daemon whose queue of connections is full */
 
 /* folder + file, or `folder` alone. */
 static int path_write(char path[SOCKET_PATH_BYTES], const char *folder, const char *file, struct error *error)
@@ -48,8 +49,31 @@ int socket_path(const char *given, char path[SOCKET_PATH_BYTES], struct error *e
     if (folder && *folder)
         return path_write(path, folder, "/scand.sock", error);
     if (geteuid() == 0)
-        return path_write(path, "/run/scand/scand.sock", "", error);
+        return path_write(path, SYSTEM_SOCKET, "", error);
     return error_set(error, -EINVAL, "no socket path: set SCAND_SOCKET, or XDG_RUNTIME_DIR to a folder of your own");
+}
+
+int socket_find(const char *given, char path[SOCKET_PATH_BYTES], char looked[SOCKET_LOOKED_BYTES], struct error *error)
+{
+    const char *variable = getenv("SCAND_SOCKET"), *folder = getenv("XDG_RUNTIME_DIR");
+    struct stat status;
+    char own[SOCKET_PATH_BYTES];
+    looked[0] = '\0';
+    if (given || (variable && *variable))
+        return socket_path(given, path, error);
+    if (!folder || !*folder) {
+        snprintf(looked, SOCKET_LOOKED_BYTES, "SCAND_SOCKET and XDG_RUNTIME_DIR are not set");
+        return path_write(path, SYSTEM_SOCKET, "", error);
+    }
+    int code = path_write(own, folder, "/scand.sock", error);
+    if (code)
+        return code;
+    if (stat(own, &status) == 0 && S_ISSOCK(status.st_mode)) {
+        snprintf(looked, SOCKET_LOOKED_BYTES, "SCAND_SOCKET is not set");
+        return path_write(path, own, "", error);
+    }
+    snprintf(looked, SOCKET_LOOKED_BYTES, "SCAND_SOCKET is not set, and there is no socket %s", own);
+    return path_write(path, SYSTEM_SOCKET, "", error);
 }
 
 static int address_set(struct sockaddr_un *address, const char *path, struct error *error)

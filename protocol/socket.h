@@ -6,11 +6,17 @@
 
 struct error;
 
-#define SOCKET_PATH_BYTES 108 /* of a sockaddr_un, the end included */
+#define SOCKET_PATH_BYTES   108 /* of a sockaddr_un, the end included */
+#define SOCKET_LOOKED_BYTES 192 /* what is said of the other places */
 
-/* Writes the path to use: `given` unless NULL, else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock, else, as root,
- * /run/scand/scand.sock. Returns 0, or -EINVAL and *error: too long, or none can be told. */
+/* Writes the path that a daemon listens at: `given` unless NULL, else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock,
+ * else, as root, /run/scand/scand.sock. Returns 0, or -EINVAL and *error: too long, or none can be told. */
 int socket_path(const char *given, char path[SOCKET_PATH_BYTES], struct error *error);
+
+/* Writes the path where a client finds its daemon: `given` unless NULL, else $SCAND_SOCKET, else
+ * $XDG_RUNTIME_DIR/scand.sock where such a socket is there, else /run/scand/scand.sock, the one for all users. `looked`
+ * says in words for a message where it has looked before, "" for nowhere. Returns 0, or -EINVAL and *error. */
+int socket_find(const char *given, char path[SOCKET_PATH_BYTES], char looked[SOCKET_LOOKED_BYTES], struct error *error);
 
 /* A connected, blocking, close-on-exec stream socket, or -ECONNREFUSED (also for a path that is not there) or another
  * -errno and *error. */

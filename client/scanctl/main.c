@@ -25,7 +25,8 @@ static void usage(void)
         printf("  %-8s %-32s %s\n", commands[i].name, commands[i].arguments, commands[i].text);
     printf(
         "\n"
-        "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock\n"
+        "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock where that is\n"
+        "                 there, else /run/scand/scand.sock\n"
         "  --version      print the version\n"
         "  --help         print this; after a command's name, that command's help\n\n"
         "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "

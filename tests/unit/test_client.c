@@ -1,6 +1,8 @@
 /* libscand against a planned daemon: every function, every local check, hostile answers. Built with short waits. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "client/internal.h"
 #include "tests/unit/client_rig.h"
@@ -15,8 +17,33 @@ static void test_connect(void)
     unsetenv("SCAND_SOCKET");
     CHECK_EQ(fake.accepted, 2);
     scand_disconnect(other);
+    setenv("XDG_RUNTIME_DIR", fake.folder, 1); /* where the socket is there */
+    CHECK_EQ(scand_connect(NULL, NULL, &other), SCAND_OK);
+    unsetenv("XDG_RUNTIME_DIR");
+    CHECK_EQ(fake.accepted, 3);
+    scand_disconnect(other);
     scand_disconnect(NULL);
     rig_end();
+}
+
+static void test_connect_names_places(void)
+{
+    char folder[] = "/tmp/scand-test-XXXXXX";
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct scand *none = NULL;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    REQUIRE(mkdtemp(folder) && fd >= 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/scand.sock", folder);
+    CHECK_EQ(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    unsetenv("SCAND_SOCKET");
+    setenv("XDG_RUNTIME_DIR", folder, 1);
+    CHECK_EQ(scand_connect(NULL, NULL, &none), SCAND_UNAVAILABLE);
+    CHECK_CONTAINS(scand_connect_message(), address.sun_path);
+    CHECK_CONTAINS(scand_connect_message(), "nobody listens there; start scand (before that: SCAND_SOCKET is not set)");
+    CHECK_EQ(scand_connect(address.sun_path, NULL, &none), SCAND_UNAVAILABLE);
+    CHECK(!strstr(scand_connect_message(), "before that"));
+    unsetenv("XDG_RUNTIME_DIR");
+    CHECK(close(fd) == 0 && unlink(address.sun_path) == 0 && rmdir(folder) == 0);
 }
 
 static void test_connect_fails(void)
@@ -685,6 +712,7 @@ static void test_disconnect(void)
 
 static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_connect_fails),
+                                    TEST(test_connect_names_places),
                                     TEST(test_connect_to_a_slow_daemon),
                                     TEST(test_server),
                                     TEST(test_jobs),

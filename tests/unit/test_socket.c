@@ -93,6 +93,41 @@ static void the_path_comes_from_the_first_that_is_set(void)
     unsetenv("XDG_RUNTIME_DIR");
 }
 
+static void found(const char *given, const char *expected, const char *expected_looked)
+{
+    char path[SOCKET_PATH_BYTES], looked[SOCKET_LOOKED_BYTES];
+    CHECK_EQ(socket_find(given, path, looked, NULL), 0);
+    CHECK(strcmp(path, expected) == 0);
+    if (*expected_looked)
+        CHECK_CONTAINS(looked, expected_looked);
+    else
+        CHECK_EQ(looked[0], '\0');
+}
+
+static void a_client_finds_the_first_that_is_there(void)
+{
+    static const char system[] = "/run/scand/scand.sock";
+    char own[SOCKET_PATH_BYTES], none[SOCKET_LOOKED_BYTES];
+    snprintf(own, sizeof own, "%s", in_folder("scand.sock"));
+    snprintf(none, sizeof none, "SCAND_SOCKET is not set, and there is no socket %s", own);
+    unsetenv("SCAND_SOCKET");
+    unsetenv("XDG_RUNTIME_DIR");
+    found(NULL, system, "SCAND_SOCKET and XDG_RUNTIME_DIR are not set");
+    setenv("XDG_RUNTIME_DIR", folder, 1);
+    found(NULL, system, none);
+    int fd = open(own, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    found(NULL, system, none); /* it is no socket */
+    CHECK(close(fd) == 0 && unlink(own) == 0);
+    make_stale(own);
+    found(NULL, own, "SCAND_SOCKET is not set");
+    found("given", "given", "");
+    setenv("SCAND_SOCKET", "/a/b", 1);
+    found(NULL, "/a/b", "");
+    unlink(own);
+    unsetenv("SCAND_SOCKET");
+    unsetenv("XDG_RUNTIME_DIR");
+}
+
 static void paths_have_a_longest(void)
 {
     char path[SOCKET_PATH_BYTES] = "untouched", given[SOCKET_PATH_BYTES + 1];
@@ -434,6 +469,7 @@ static void no_descriptor_is_left(void)
 
 static const struct test tests[] = {
     TEST(the_path_comes_from_the_first_that_is_set),
+    TEST(a_client_finds_the_first_that_is_there),
     TEST(paths_have_a_longest),
     TEST(nobody_there_is_connection_refused),
     TEST(listening_and_connecting),

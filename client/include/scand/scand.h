@@ -218,9 +218,10 @@ struct scand_times {
 };
 
 /*
- * Connects to the daemon at socket_path, or for NULL at $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock, else (as root)
- * /run/scand/scand.sock. `name` says who connects, for people who look at the daemon; NULL is the program's name. On
- * failure *out stays untouched and scand_connect_message() explains. Free with scand_disconnect.
+ * Connects to the daemon at socket_path, or for NULL at $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock where that is
+ * there, else /run/scand/scand.sock, the daemon of all users. `name` says who connects, for people who look at the
+ * daemon; NULL is the program's name. On failure *out stays untouched and scand_connect_message() explains. Free with
+ * scand_disconnect.
  */
 int scand_connect(const char *socket_path, const char *name, struct scand **out);
 const char *scand_connect_message(void); /* of the calling thread's last failed scand_connect */
