@@ -52,13 +52,13 @@
 #define LIMIT_DRAINED_MS       5000    /* at the end of a drain, for clients to take their last replies */
 #define LIMIT_LOST_MS          2000    /* the same when the device is lost and everybody waits for the next worker */
 
-/* Buffers. A host buffer is made of segments of one class: small ones up to a segment, else whole large segments. */
-#define LIMIT_SMALL_SEGMENT_BYTES  KIB(256)
-#define LIMIT_SMALL_SEGMENTS       64
-#define LIMIT_LARGE_SEGMENT_BYTES  MIB(16)
-#define LIMIT_HOST_BUFFER_BYTES    (LIMIT_MESSAGE_FDS * LIMIT_LARGE_SEGMENT_BYTES)
-#define LIMIT_IMPORT_BYTES         GIB(512) /* all descriptors of one import together */
-#define LIMIT_MEMORY_RESERVE_BYTES MIB(64)  /* of the memory that there is, never promised to anybody */
+/* Buffers. A host buffer is a segment, of a power of two, or several large ones. */
+#define LIMIT_SMALLEST_SEGMENT_BYTES KIB(4)
+#define LIMIT_POOL_FILES             2048 /* segments that are not large: each takes a descriptor and a memory map */
+#define LIMIT_LARGE_SEGMENT_BYTES    MIB(16)
+#define LIMIT_HOST_BUFFER_BYTES      (LIMIT_MESSAGE_FDS * LIMIT_LARGE_SEGMENT_BYTES)
+#define LIMIT_IMPORT_BYTES           GIB(512) /* all descriptors of one import together */
+#define LIMIT_MEMORY_RESERVE_BYTES   MIB(64)  /* of the memory that there is, never promised to anybody */
 #define LIMIT_SHARED_UNIT_BYTES \
     MIB(2) /* device memory for other processes: a multiple, so that it holds nothing else */
 

@@ -7,7 +7,7 @@
 #include "protocol/limits.h"
 #include "protocol/status.h"
 
-#define SMALL_BYTES (LIMIT_SMALL_SEGMENTS * LIMIT_SMALL_SEGMENT_BYTES) /* beside the large ones */
+#define SMALL_BYTES LIMIT_LARGE_SEGMENT_BYTES /* for small segments, beside the large ones */
 
 /* For the loop, a page of metrics and the first clients: with fewer nobody could be served. */
 #define FILES_MIN     32
@@ -38,8 +38,8 @@ int provision_files(size_t open, size_t segments, uint64_t most, struct error *e
     return error_set(error, -EMFILE,
                      "the limit of open files is %" PRIu64 "; needed: %" PRIu64
                      ", of these %zu for the pool, one for each "
-                     "%d MiB and %d more; raise it (ulimit -Hn, LimitNOFILE=), or give a smaller --pool",
-                     most, needed, segments, (int)(LIMIT_LARGE_SEGMENT_BYTES >> 20), LIMIT_SMALL_SEGMENTS);
+                     "%d MiB and some for small buffers; raise it (ulimit -Hn, LimitNOFILE=), or give a smaller --pool",
+                     most, needed, segments, (int)(LIMIT_LARGE_SEGMENT_BYTES >> 20));
 }
 
 size_t descriptors_count(void)

@@ -62,7 +62,7 @@ static void *fill_thread(void *argument)
 {
     struct fill *fill = argument;
     size_t i;
-    while ((i = __atomic_fetch_add(&fill->next, 1, __ATOMIC_RELAXED)) < pool_segment_count(fill->pool)) {
+    while ((i = __atomic_fetch_add(&fill->next, 1, __ATOMIC_RELAXED)) < pool_ready_count(fill->pool)) {
         int r = pool_make(fill->pool, i);
         if (r)
             __atomic_store_n(&fill->status, r, __ATOMIC_RELAXED);
@@ -381,8 +381,10 @@ static int make_pool(struct worker *worker, uint64_t pool_bytes, struct error *e
     struct rlimit files = {.rlim_cur = RLIM_INFINITY};
     int r = pool_init(&worker->pool, &worker->devices, pool_bytes);
     getrlimit(RLIMIT_NOFILE, &files);
-    if (!r && (r = provision_files(descriptors_count(), pool_segment_count(&worker->pool), files.rlim_cur, error)))
+    if (!r && (r = provision_files(descriptors_count(), pool_ready_count(&worker->pool), files.rlim_cur, error)))
         return r;
+    if (!r)
+        pool_limit_files(&worker->pool, files.rlim_cur / 4); /* most are for clients */
     if (!r)
         r = fill_pool(&worker->pool);
     if (r)

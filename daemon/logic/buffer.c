@@ -26,12 +26,34 @@ static int buffer_create(enum buffer_source source, uint64_t size_bytes, struct 
     return 0;
 }
 
+/* The user has its share of the pool; what it gives back is there again. */
+static int share_refuses(const struct pool *pool, uint64_t size_bytes, const struct user *user, struct error *error)
+{
+    const struct pool_account *account = &user->pool;
+    const uint64_t share = stock_share(&pool->bytes, account->bytes), cost = pool_cost_bytes(pool, size_bytes);
+    if (account->bytes + cost > share)
+        return error_set(error, -EAGAIN,
+                         "buffer.create: user %u has %" PRIu64 " bytes of the pool and asks for %" PRIu64
+                         " more; of %" PRIu64 " it may have %" PRIu64
+                         ", seven eighths of what others leave; release buffers, try again, or start scand with a "
+                         "larger --pool",
+                         (unsigned)user->uid, account->bytes, cost, pool->bytes.most, share);
+    return error_set(error, -EAGAIN,
+                     "buffer.create: user %u has %" PRIu64 " buffers of less than %" PRIu64 " bytes; of %" PRIu64
+                     " it may have %" PRIu64
+                     ", seven eighths of what others leave; release some, or use fewer, larger ones",
+                     (unsigned)user->uid, account->files, LIMIT_LARGE_SEGMENT_BYTES / 2, pool->files.most,
+                     stock_share(&pool->files, account->files));
+}
+
 int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user, struct buffer **out,
                        struct error *error)
 {
     struct pool_run run;
     struct buffer *buffer = NULL;
-    int r = pool_take(pool, size_bytes, &run);
+    int r = pool_take(pool, size_bytes, user->uid, &user->pool, &run);
+    if (r == -EBUSY)
+        return share_refuses(pool, size_bytes, user, error);
     if (r == -EAGAIN)
         return error_set(error, r,
                          "buffer.create: no %" PRIu64 " free bytes side by side in the pool of %" PRIu64
@@ -42,10 +64,10 @@ int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user
                          "buffer.create: \"size\" is %" PRIu64 " bytes; the pool has %" PRIu64
                          " and a host buffer at most %" PRIu64
                          "; start scand with a larger --pool, or import memory of your own",
-                         size_bytes, pool_size_bytes(pool), LIMIT_HOST_BUFFER_BYTES);
+                         size_bytes, pool_size_bytes(pool), pool_largest_bytes(pool));
     r = buffer_create(BUFFER_POOL, size_bytes, user, &buffer, error);
     if (r) {
-        pool_give_back(&run);
+        pool_give_back(pool, &run, &user->pool);
         return r;
     }
     buffer->run = run;
@@ -175,10 +197,14 @@ static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *
         int r = pool_renew(pool, &buffer->run, buffer->user->uid);
         if (r > 0)
             return r;
+        if (r == -EMFILE || r == -ENFILE)
+            return error_set(
+                error, -EAGAIN,
+                "buffer.create: the daemon has as many files open as it may: %s; try again later, or raise "
+                "its limit (ulimit -n)",
+                strerror(-r));
         if (r)
-            return error_set(error, r,
-                             "buffer.create: could not make new memory in place of another user's: %s; try again later",
-                             strerror(-r));
+            return error_set(error, r, "buffer.create: could not make new memory: %s; try again later", strerror(-r));
     }
     pool_assign(&buffer->run, buffer->user->uid);
     buffer->span.base = pool_run_base(&buffer->run);
@@ -294,10 +320,10 @@ bool buffer_dismantle(struct buffer *buffer, struct pool *pool)
     return false;
 }
 
-void buffer_destroy(struct buffer *buffer)
+void buffer_destroy(struct buffer *buffer, struct pool *pool)
 {
     if (buffer->source == BUFFER_POOL)
-        pool_give_back(&buffer->run);
+        pool_give_back(pool, &buffer->run, &buffer->user->pool);
     files_finish(&buffer->files);
     user_unhold(buffer->user);
     free(buffer);

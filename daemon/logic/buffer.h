@@ -91,6 +91,6 @@ static inline bool buffer_is_partial(const struct buffer *buffer)
     return buffer->pieces.left > 0 && !buffer->span.staged;
 }
 /* Frees a dismantled buffer and gives its run back to the pool. */
-void buffer_destroy(struct buffer *buffer);
+void buffer_destroy(struct buffer *buffer, struct pool *pool);
 
 #endif

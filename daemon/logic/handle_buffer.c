@@ -70,7 +70,7 @@ static void dismantled(struct service *service, struct buffer *buffer)
 {
     buffer->user->maps -= buffer->maps;
     service->maps.used -= buffer->maps;
-    buffer_destroy(buffer);
+    buffer_destroy(buffer, service->pool);
 }
 
 static void dismantle_done(struct work *work)
@@ -160,6 +160,10 @@ static void buffer_prepared(struct service *service, struct client *client, uint
 {
     if (buffer->span.staged)
         service->stats.staged_bytes += buffer->span.size_bytes;
+    if (buffer->source == BUFFER_POOL)
+        pool_settle(service->pool, &buffer->run);
+    if (status == -EAGAIN)
+        error->retry_ms = RETRY_MS;
     if (!status)
         status = client->connection ? buffer_publish(client, msgid, buffer, error) : -ECANCELED;
     if (!status) {
@@ -307,6 +311,8 @@ int handle_buffer_create(struct call *call, const struct msg_buffer_create_param
     else if (!r && (r = choose_device(call, params)) == 0)
         r = buffer_create_device(call->client->home, params->size, (enum scand_sharing)params->sharing, user, &buffer,
                                  &call->error);
+    if (r == -EAGAIN)
+        call->error.retry_ms = RETRY_MS;
     return r ? r : buffer_begin(call, buffer);
 }
 
@@ -407,6 +413,7 @@ int handle_buffer_release(struct call *call, const struct msg_buffer_id *params)
                          params->buffer);
     *at = buffer->next;
     client->buffer_count--;
+    buffer->run.released = true;
     buffer_unhold(call->service, buffer);
     reply_nothing(client, call->msgid);
     return 0;

@@ -59,7 +59,7 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
         .server = SERVICE_NAME,
         .limits = {.message_bytes = LIMIT_MESSAGE_BYTES,
                    .message_fds = LIMIT_MESSAGE_FDS,
-                   .host_buffer_bytes = LIMIT_HOST_BUFFER_BYTES,
+                   .host_buffer_bytes = pool_largest_bytes(call->service->pool),
                    .client_buffers = LIMIT_CLIENT_BUFFERS,
                    .client_jobs = LIMIT_CLIENT_JOBS,
                    .row_samples = LIMIT_ROW_SAMPLES,

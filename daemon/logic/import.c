@@ -97,8 +97,6 @@ static int import_fill(struct buffer *buffer, struct room *room, struct error *e
         buffer->filled_bytes += left;
         return 0;
     }
-    if (!r)
-        r = room_check(room, bytes, "buffer.import", error);
     if (r)
         return r;
     r = memory_fill(buffer->fds[i], offset, bytes);
@@ -134,6 +132,10 @@ int import_prepare(struct buffer *buffer, struct pool *pool, struct error *error
     if (!buffer->checked) {
         r = import_check(buffer, &pool->room, error);
         begun_bytes = buffer->filled_bytes;
+    }
+    if (!r && buffer->promised_bytes > 0) {
+        uint64_t next_bytes = buffer->promised_bytes < LIMIT_UNIT_BYTES ? buffer->promised_bytes : LIMIT_UNIT_BYTES;
+        r = room_check(&pool->room, next_bytes, "buffer.import", error);
     }
     while (!r && buffer->filled_bytes < buffer->span.size_bytes) {
         if (buffer->filled_bytes - begun_bytes >= LIMIT_UNIT_BYTES)

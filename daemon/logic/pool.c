@@ -1,179 +1,439 @@
 #include "pool.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "protocol/memory.h"
 
-enum { SMALL, LARGE };
+#define LARGE (POOL_CLASSES - 1)
+#define DROPS 64 /* small segments in a unit */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
+#endif
 
-static unsigned char *segment_address(const struct pool_class *class, size_t index)
+static_assert(LIMIT_SMALLEST_SEGMENT_BYTES << LARGE == LIMIT_LARGE_SEGMENT_BYTES, "classes, each twice the one before");
+
+/* Segments of each small class that are made beforehand, together less than a large one. */
+static const size_t ready[LARGE] = {24, 4, 4, 4, 8, 4, 12, 2, 2};
+
+static bool is_small(const struct segment *segment)
 {
-    return class->base + index * class->segment_bytes;
+    return segment->class != LARGE;
 }
 
-static int class_init(struct pool_class *class, uint64_t segment_bytes, size_t count)
+static unsigned char *segment_address(const struct pool_class *class, const struct segment *segment)
 {
-    *class = (struct pool_class){.segment_bytes = segment_bytes, .count = count};
-    if (count == 0)
+    return class->base + (size_t)(segment - class->segments) * class->segment_bytes;
+}
+
+static void *reserve_addresses(void *at, uint64_t size_bytes)
+{
+    return mmap(at, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
+}
+
+static int class_init(struct pool_class *class, unsigned number, size_t count)
+{
+    const uint64_t segment_bytes = LIMIT_SMALLEST_SEGMENT_BYTES << number;
+    *class = (struct pool_class){.segment_bytes = segment_bytes};
+    if (count == 0 || segment_bytes % (uint64_t)sysconf(_SC_PAGESIZE))
         return 0;
-    class->segments = calloc(count, sizeof class->segments[0]);
-    void *base = mmap(NULL, segment_bytes * count, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (!class->segments || base == MAP_FAILED) {
-        free(class->segments);
-        if (base != MAP_FAILED)
-            munmap(base, segment_bytes * count);
-        *class = (struct pool_class){.segment_bytes = segment_bytes};
+    struct segment *segments = calloc(count, sizeof *segments);
+    void *base = segments ? reserve_addresses(NULL, segment_bytes * count) : MAP_FAILED;
+    if (base == MAP_FAILED) {
+        free(segments);
         return -ENOMEM;
     }
-    class->base = base;
+    *class = (struct pool_class){segment_bytes, count, segments, base};
     for (size_t i = 0; i < count; i++)
-        class->segments[i] = (struct segment){.fd = -1, .user = POOL_NOBODY};
+        segments[i] = (struct segment){.fd = -1, .user = POOL_NOBODY, .class = (unsigned char)number};
     return 0;
+}
+
+static size_t most_segments(uint64_t pool_bytes, unsigned number)
+{
+    uint64_t count = pool_bytes / (LIMIT_SMALLEST_SEGMENT_BYTES << number);
+    if (number == LARGE) /* but for what the small ones may have */
+        return count > 0 ? count - 1 : 0;
+    return count < LIMIT_POOL_FILES ? count : LIMIT_POOL_FILES;
 }
 
 int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes)
 {
+    uint64_t large = size_bytes / LIMIT_LARGE_SEGMENT_BYTES + (size_bytes % LIMIT_LARGE_SEGMENT_BYTES != 0);
+    memset(pool, 0, sizeof *pool);
     pool->devices = devices;
     room_init(&pool->room);
-    pool->classes[LARGE] = (struct pool_class){0};
-    int r = class_init(&pool->classes[SMALL], LIMIT_SMALL_SEGMENT_BYTES, size_bytes ? LIMIT_SMALL_SEGMENTS : 0);
-    if (!r)
-        r = class_init(&pool->classes[LARGE], LIMIT_LARGE_SEGMENT_BYTES,
-                       (size_bytes + LIMIT_LARGE_SEGMENT_BYTES - 1) / LIMIT_LARGE_SEGMENT_BYTES);
+    pool->bytes.most = large > 0 ? (large + 1) * LIMIT_LARGE_SEGMENT_BYTES : 0;
+    pool->files.most = LIMIT_POOL_FILES;
+    int r = 0;
+    for (unsigned c = 0; c < POOL_CLASSES && !r; c++)
+        r = class_init(&pool->classes[c], c, most_segments(pool->bytes.most, c));
     if (r)
         pool_finish(pool);
     return r;
 }
 
-/* A new memfd in the segment's place: every page present and zero, known to the device. */
-static int segment_make(struct pool *pool, struct pool_class *class, size_t index)
+/* A new memfd in the segment's place, whose pages are still to come. */
+static int segment_begin(struct pool_class *class, struct segment *segment)
 {
-    unsigned char *address = segment_address(class, index);
+    struct file file;
     int fd = memory_create(class->segment_bytes);
     if (fd < 0)
         return fd;
-    struct file file;
     int r = file_identify(&file, fd, 0);
-    if (!r && mmap(address, class->segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
-                   0) == MAP_FAILED)
+    if (!r && mmap(segment_address(class, segment), class->segment_bytes, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
         r = -errno;
-    if (!r)
-        r = device_set_attach(pool->devices, address, class->segment_bytes);
     if (r) {
         close(fd);
         return r;
     }
-    class->segments[index].fd = fd;
-    class->segments[index].file = file;
+    segment->fd = fd;
+    segment->file = file;
+    segment->user = POOL_NOBODY;
+    segment->paged_bytes = 0;
     return 0;
 }
 
-static void segment_drop(struct pool *pool, struct pool_class *class, size_t index)
+/* Every page present and zero, a unit of them at a time. */
+static void segment_page(struct pool_class *class, struct segment *segment)
 {
-    struct segment *segment = &class->segments[index];
+    uint64_t left = class->segment_bytes - segment->paged_bytes, page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t bytes = left < LIMIT_UNIT_BYTES ? left : LIMIT_UNIT_BYTES;
+    volatile unsigned char *at = segment_address(class, segment) + segment->paged_bytes;
+    if (madvise((void *)at, bytes, MADV_POPULATE_WRITE))
+        for (uint64_t i = 0; i < bytes; i += page)
+            at[i] = 0;
+    segment->paged_bytes += bytes;
+}
+
+/* Gives up its memory. Whoever released it and still has it mapped finds zeros from now on, and the pages are free; who
+ * left without releasing it may still read its results. */
+static void segment_drop(struct pool *pool, struct segment *segment)
+{
+    struct pool_class *class = &pool->classes[segment->class];
+    const uint64_t size_bytes = class->segment_bytes;
     if (segment->fd < 0)
         return;
-    device_set_detach(pool->devices, segment_address(class, index), class->segment_bytes);
+    if (segment->attached)
+        device_set_detach(pool->devices, segment_address(class, segment), class->segment_bytes);
+    if (segment->released)
+        fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
+    reserve_addresses(segment_address(class, segment), class->segment_bytes);
     close(segment->fd);
     segment->fd = -1;
+    segment->attached = false;
     segment->user = POOL_NOBODY;
 }
 
-size_t pool_segment_count(const struct pool *pool)
+/* A unit of making it: 1 while more is left, 0 or -errno. */
+static int segment_make(struct pool *pool, struct segment *segment)
 {
-    return pool->classes[SMALL].count + pool->classes[LARGE].count;
+    struct pool_class *class = &pool->classes[segment->class];
+    int r = segment->fd < 0 ? segment_begin(class, segment) : 0;
+    if (r)
+        return r;
+    if (segment->paged_bytes < class->segment_bytes)
+        segment_page(class, segment);
+    if (segment->paged_bytes < class->segment_bytes)
+        return 1;
+    r = device_set_attach(pool->devices, segment_address(class, segment), class->segment_bytes);
+    if (r)
+        segment_drop(pool, segment);
+    else
+        segment->attached = true;
+    return r;
+}
+
+void pool_limit_files(struct pool *pool, uint64_t most)
+{
+    const size_t least = pool_ready_count(pool) - pool->classes[LARGE].count;
+    most = most < LIMIT_POOL_FILES ? most : LIMIT_POOL_FILES;
+    pool->files.most = most > least ? most : least;
+}
+
+size_t pool_ready_count(const struct pool *pool)
+{
+    size_t count = pool->classes[LARGE].count;
+    for (unsigned c = 0; c < LARGE; c++)
+        count += pool->classes[c].count > 0 ? ready[c] : 0;
+    return count;
 }
 
 int pool_make(struct pool *pool, size_t index)
 {
-    size_t small = pool->classes[SMALL].count;
-    if (index < small)
-        return segment_make(pool, &pool->classes[SMALL], index);
-    return segment_make(pool, &pool->classes[LARGE], index - small);
+    unsigned c = 0;
+    for (; c < LARGE; c++) {
+        size_t count = pool->classes[c].count > 0 ? ready[c] : 0;
+        if (index < count)
+            break;
+        index -= count;
+    }
+    struct segment *segment = &pool->classes[c].segments[index];
+    int r;
+    while ((r = segment_make(pool, segment)) > 0)
+        ;
+    if (r)
+        return r;
+    /* Several threads fill a new pool. */
+    __atomic_fetch_add(&pool->made_bytes, pool->classes[c].segment_bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&pool->made_small, is_small(segment), __ATOMIC_RELAXED);
+    return 0;
 }
 
 void pool_finish(struct pool *pool)
 {
-    for (size_t c = 0; c < 2; c++) {
+    for (size_t c = 0; c < POOL_CLASSES; c++) {
         struct pool_class *class = &pool->classes[c];
         for (size_t i = 0; i < class->count; i++)
-            segment_drop(pool, class, i);
+            segment_drop(pool, &class->segments[i]);
         if (class->base)
             munmap(class->base, class->count * class->segment_bytes);
         free(class->segments);
         *class = (struct pool_class){.segment_bytes = class->segment_bytes};
     }
+    pool->bytes.most = 0;
 }
 
 uint64_t pool_size_bytes(const struct pool *pool)
 {
-    uint64_t bytes = 0;
-    for (size_t c = 0; c < 2; c++)
-        bytes += pool->classes[c].count * pool->classes[c].segment_bytes;
-    return bytes;
+    return pool->bytes.most;
 }
 
-/* First fit: the lowest run of `count` free segments. */
-static bool class_find(struct pool_class *class, size_t count, size_t *first)
+uint64_t pool_segments_most(const struct pool *pool)
+{
+    return pool->classes[LARGE].count + LIMIT_POOL_FILES;
+}
+
+/* The class of a buffer's segments, and how many it needs; fewer than the buffer's size when there are none as large.
+ */
+static struct pool_run run_for(const struct pool *pool, uint64_t size_bytes)
+{
+    unsigned c = 0;
+    while (c < LARGE && (pool->classes[c].segment_bytes < size_bytes || pool->classes[c].count == 0))
+        c++;
+    const uint64_t segment_bytes = pool->classes[c].segment_bytes;
+    uint64_t count = size_bytes / segment_bytes + (size_bytes % segment_bytes != 0);
+    return (struct pool_run){.class = (struct pool_class *)&pool->classes[c], .count = count};
+}
+
+uint64_t pool_cost_bytes(const struct pool *pool, uint64_t size_bytes)
+{
+    const struct pool_run run = run_for(pool, size_bytes);
+    return run.count * run.class->segment_bytes;
+}
+
+uint64_t pool_largest_bytes(const struct pool *pool)
+{
+    const struct stock alone = {.most = pool->bytes.most};
+    uint64_t large = stock_share(&alone, 0) / LIMIT_LARGE_SEGMENT_BYTES;
+    if (large > pool->classes[LARGE].count)
+        large = pool->classes[LARGE].count;
+    return (large < LIMIT_MESSAGE_FDS ? large : LIMIT_MESSAGE_FDS) * LIMIT_LARGE_SEGMENT_BYTES;
+}
+
+/* First fit: the lowest run of free segments. */
+static bool find_several(struct pool_run *run)
 {
     size_t length = 0;
-    for (size_t i = 0; i < class->count; i++) {
-        length = class->segments[i].taken ? 0 : length + 1;
-        if (length == count) {
-            *first = i + 1 - count;
+    for (size_t i = 0; i < run->class->count; i++) {
+        length = run->class->segments[i].taken ? 0 : length + 1;
+        if (length == run->count) {
+            run->first = i + 1 - run->count;
             return true;
         }
     }
     return false;
 }
 
-int pool_take(struct pool *pool, uint64_t size_bytes, struct pool_run *run)
+/* How little has to be done before this user gets it. */
+static int segment_rank(const struct segment *segment, uid_t user)
 {
-    size_t smallest = size_bytes <= LIMIT_SMALL_SEGMENT_BYTES ? SMALL : LARGE;
-    bool fits = false;
-    for (size_t c = smallest; c <= LARGE; c++) {
-        struct pool_class *class = &pool->classes[c];
-        uint64_t count = size_bytes / class->segment_bytes + (size_bytes % class->segment_bytes != 0);
-        if (count > class->count || count > LIMIT_MESSAGE_FDS)
-            continue;
-        fits = true;
-        *run = (struct pool_run){.class = class, .count = count};
-        if (class_find(class, count, &run->first)) {
-            for (size_t i = 0; i < count; i++)
-                class->segments[run->first + i].taken = true;
-            return 0;
-        }
-    }
-    return fits ? -EAGAIN : -EDQUOT;
+    if (!segment->attached)
+        return 2;
+    return segment->user == user || segment->user == POOL_NOBODY ? 0 : 1;
 }
 
-/* Another user's, or one whose making failed before. */
-static bool needs_making(const struct segment *segment, uid_t user)
+static bool find_one(struct pool_run *run, uid_t user)
 {
-    return segment->fd < 0 || (segment->user != POOL_NOBODY && segment->user != user);
+    int best = 3;
+    for (size_t i = 0; i < run->class->count && best > 0; i++) {
+        const struct segment *segment = &run->class->segments[i];
+        int rank = segment->taken ? 3 : segment_rank(segment, user);
+        if (rank < best) {
+            best = rank;
+            run->first = i;
+        }
+    }
+    return best < 3;
+}
+
+static void count_made(struct pool *pool, const struct segment *segment, int sign)
+{
+    pool->made_bytes += (uint64_t)sign * pool->classes[segment->class].segment_bytes;
+    pool->made_small += (uint64_t)(sign * is_small(segment));
+}
+
+/* The first free one from a place on, which becomes its place. */
+static struct segment *find_free(const struct pool_class *class, size_t *at)
+{
+    for (; *at < class->count; ++*at)
+        if (!class->segments[*at].taken && class->segments[*at].fd >= 0)
+            return &class->segments[*at];
+    return NULL;
+}
+
+/* A free segment to drop, so that bytes are there: the smallest that has them, or else the largest. `at`: for each
+ * class, none before it is free. */
+static struct segment *find_victim(const struct pool *pool, uint64_t bytes, bool small, size_t at[POOL_CLASSES])
+{
+    struct segment *found = NULL;
+    for (unsigned c = 0; c < (small ? LARGE : POOL_CLASSES); c++) {
+        struct segment *segment = find_free(&pool->classes[c], &at[c]);
+        if (segment)
+            found = segment;
+        if (found && pool->classes[c].segment_bytes >= bytes)
+            break;
+    }
+    return found;
+}
+
+/* Counts the run's missing segments as made, and marks others to be dropped where there is no room for them. */
+static bool make_room(struct pool *pool, struct pool_run *run)
+{
+    size_t at[POOL_CLASSES] = {0};
+    for (size_t i = 0; i < run->count; i++)
+        if (run->class->segments[run->first + i].fd < 0)
+            count_made(pool, &run->class->segments[run->first + i], 1);
+    while (pool->made_bytes > pool->bytes.most || pool->made_small > pool->files.most) {
+        bool bytes = pool->made_bytes > pool->bytes.most;
+        struct segment *victim = find_victim(pool, bytes ? pool->made_bytes - pool->bytes.most : 0, !bytes, at);
+        if (!victim)
+            return false;
+        victim->taken = true;
+        victim->next = run->dropped;
+        run->dropped = victim;
+        count_made(pool, victim, -1);
+    }
+    return true;
+}
+
+static void run_mark(struct pool_run *run, bool taken)
+{
+    for (size_t i = 0; i < run->count; i++)
+        run->class->segments[run->first + i].taken = taken;
+}
+
+void pool_settle(struct pool *pool, struct pool_run *run)
+{
+    if (run->settled)
+        return;
+    run->settled = true;
+    for (size_t i = 0; i < run->count; i++)
+        if (run->class->segments[run->first + i].fd < 0)
+            count_made(pool, &run->class->segments[run->first + i], -1);
+    for (struct segment *segment = run->dropped, *next; segment; segment = next) {
+        next = segment->next;
+        segment->taken = false;
+        if (segment->fd >= 0)
+            count_made(pool, segment, 1);
+    }
+    run->dropped = NULL;
+}
+
+static void count_taken(struct pool *pool, const struct pool_run *run, struct pool_account *account, int sign)
+{
+    uint64_t bytes = run->count * run->class->segment_bytes, files = is_small(run->class->segments) ? 1 : 0;
+    account->bytes += (uint64_t)sign * bytes;
+    pool->bytes.used += (uint64_t)sign * bytes;
+    account->files += (uint64_t)sign * files;
+    pool->files.used += (uint64_t)sign * files;
+}
+
+static bool is_within_share(const struct pool *pool, const struct pool_run *run, const struct pool_account *account)
+{
+    uint64_t bytes = account->bytes + run->count * run->class->segment_bytes;
+    uint64_t files = account->files + (is_small(run->class->segments) ? 1 : 0);
+    return bytes <= stock_share(&pool->bytes, account->bytes) && files <= stock_share(&pool->files, account->files);
+}
+
+int pool_take(struct pool *pool, uint64_t size_bytes, uid_t user, struct pool_account *account, struct pool_run *run)
+{
+    struct pool_run wanted = run_for(pool, size_bytes);
+    if (size_bytes > pool_largest_bytes(pool) || wanted.count > wanted.class->count)
+        return -EDQUOT;
+    if (!is_within_share(pool, &wanted, account))
+        return -EBUSY;
+    if (wanted.count == 1 ? !find_one(&wanted, user) : !find_several(&wanted))
+        return -EAGAIN;
+    run_mark(&wanted, true);
+    if (!make_room(pool, &wanted)) {
+        pool_settle(pool, &wanted);
+        run_mark(&wanted, false);
+        return -EAGAIN;
+    }
+    count_taken(pool, &wanted, account, 1);
+    *run = wanted;
+    return 0;
+}
+
+static bool is_anothers(const struct segment *segment, uid_t user)
+{
+    return segment->fd >= 0 && segment->user != POOL_NOBODY && segment->user != user;
+}
+
+/* The first segment of the run that must be made, or made anew; NULL: none. */
+static struct segment *find_needy(const struct pool_run *run, uid_t user)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        struct segment *segment = &run->class->segments[run->first + i];
+        if (!segment->attached || is_anothers(segment, user))
+            return segment;
+    }
+    return NULL;
 }
 
 bool pool_needs_renewal(const struct pool_run *run, uid_t user)
 {
-    for (size_t i = 0; i < run->count; i++)
-        if (needs_making(&run->class->segments[run->first + i], user))
+    return run->dropped || find_needy(run, user);
+}
+
+/* True while a segment is there that has to go for the run. */
+static bool drop_some(struct pool *pool, const struct pool_run *run)
+{
+    unsigned count = 0;
+    uint64_t bytes = 0;
+    for (struct segment *segment = run->dropped; segment; segment = segment->next) {
+        if (segment->fd < 0)
+            continue;
+        if (count == DROPS || bytes >= LIMIT_UNIT_BYTES)
             return true;
+        segment_drop(pool, segment);
+        bytes += pool->classes[segment->class].segment_bytes;
+        count++;
+    }
     return false;
 }
 
-int pool_renew(struct pool *pool, const struct pool_run *run, uid_t user)
+int pool_renew(struct pool *pool, struct pool_run *run, uid_t user)
 {
-    for (size_t i = run->first; i < run->first + run->count; i++) {
-        if (!needs_making(&run->class->segments[i], user))
-            continue;
-        segment_drop(pool, run->class, i);
-        int r = segment_make(pool, run->class, i);
-        return r ? r : pool_needs_renewal(run, user);
+    if (drop_some(pool, run))
+        return 1;
+    struct segment *segment = find_needy(run, user);
+    if (!segment)
+        return 0;
+    if (is_anothers(segment, user)) {
+        segment_drop(pool, segment);
+        if (run->class->segment_bytes > LIMIT_UNIT_BYTES)
+            return 1;
     }
-    return 0;
+    int r = segment_make(pool, segment);
+    return r ? r : find_needy(run, user) != NULL;
 }
 
 void pool_assign(const struct pool_run *run, uid_t user)
@@ -182,13 +442,16 @@ void pool_assign(const struct pool_run *run, uid_t user)
         run->class->segments[run->first + i].user = user;
 }
 
-void pool_give_back(const struct pool_run *run)
+void pool_give_back(struct pool *pool, struct pool_run *run, struct pool_account *account)
 {
+    pool_settle(pool, run);
+    run_mark(run, false);
     for (size_t i = 0; i < run->count; i++)
-        run->class->segments[run->first + i].taken = false;
+        run->class->segments[run->first + i].released = run->released;
+    count_taken(pool, run, account, -1);
 }
 
 void *pool_run_base(const struct pool_run *run)
 {
-    return segment_address(run->class, run->first);
+    return segment_address(run->class, &run->class->segments[run->first]);
 }

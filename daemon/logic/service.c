@@ -25,7 +25,7 @@ void service_init(struct service *service, const struct service_ops *ops, void *
 
 void service_limit_maps(struct service *service, uint64_t most)
 {
-    uint64_t taken = LIMIT_MAPS_RESERVE + pool_segment_count(service->pool);
+    uint64_t taken = LIMIT_MAPS_RESERVE + pool_segments_most(service->pool);
     service->maps.most = taken < most ? most - taken : 0;
 }
 

@@ -13,6 +13,11 @@ struct stock {
     uint64_t most, used; /* in all */
 };
 
+/* What a user has taken of the pool (pool.h). */
+struct pool_account {
+    uint64_t bytes, files;
+};
+
 /* As much a user may have, who has `own` of what is used. */
 static inline uint64_t stock_share(const struct stock *stock, uint64_t own)
 {

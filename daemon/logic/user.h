@@ -15,6 +15,7 @@
 
 #include "helpers.h"
 #include "share.h"
+#include "stock.h"
 #include "turns.h"
 
 // clang-format off
@@ -53,8 +54,9 @@ struct user {
     uid_t uid;
     unsigned holds; /* of its clients and buffers; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
-    unsigned unadmitted;    /* connections beyond the quota that wait to be told so */
-    uint64_t maps;          /* that its imports take */
+    unsigned unadmitted; /* connections beyond the quota that wait to be told so */
+    uint64_t maps;       /* that its imports take */
+    struct pool_account pool;
     struct share share;     /* of devices */
     struct turn_user turn;  /* of the loop */
     struct work_queue work; /* that helpers do for it */

@@ -126,7 +126,7 @@ static inline void rig_begin_devices(unsigned devices, uint64_t large, unsigned 
     rig.second.device.number = 1;
     rig.devices = (struct device_set){{&rig.manual.device, &rig.second.device}, devices};
     CHECK_EQ(pool_init(&rig.pool, &rig.devices, large * LIMIT_LARGE_SEGMENT_BYTES), 0);
-    for (size_t i = 0; i < RIG_READY && i < pool_segment_count(&rig.pool); i++)
+    for (size_t i = 0; i < RIG_READY && i < pool_ready_count(&rig.pool); i++)
         CHECK_EQ(pool_make(&rig.pool, i), 0);
     service_init(&rig.service, &ops, &rig, &rig.devices, &rig.pool, RIG_OWNER);
     rig.service.helpers.most = RIG_WORK; /* all that is deferred is seen at once, unless a test wants turns */
@@ -244,7 +244,7 @@ static inline void rig_end(void)
     CHECK(rig.service.draining || rig.drained == 0);
     for (size_t i = 0; i < LIMIT_USERS; i++) {
         const struct user *user = &rig.service.users.slots[i];
-        CHECK(user->holds == 0 && user->unadmitted == 0 && user->maps == 0);
+        CHECK(user->holds == 0 && user->unadmitted == 0 && user->maps == 0 && user->pool.bytes == 0);
         for (size_t quota = 0; quota < QUOTA_COUNT; quota++)
             CHECK_EQ(user->used[quota], 0);
     }

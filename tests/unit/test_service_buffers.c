@@ -86,7 +86,7 @@ static void both_sides_see_the_same_memory(void)
     struct buffer *buffer = buffer_of(user, mapped.id);
     CHECK_EQ(mapped.fd_count, 1);
     CHECK_EQ(buffer->span.size_bytes, 1000);
-    CHECK_EQ(buffer->span.piece_bytes, LIMIT_SMALL_SEGMENT_BYTES);
+    CHECK_EQ(buffer->span.piece_bytes, LIMIT_SMALLEST_SEGMENT_BYTES);
     mapped.bytes[999] = 42;
     CHECK_EQ(((unsigned char *)buffer->span.base)[999], 42);
     unmap(&mapped);
@@ -140,10 +140,34 @@ static void a_full_pool_is_busy(void)
     rig_begin();
     struct caller *user = user_greet(ANNA);
     uint64_t buffer = user_create(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
-    CHECK_CONTAINS(create_refused(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST, SCAND_BUSY),
-                   "no 16777216 free bytes side by side in the pool of 33554432; release buffers");
+    CHECK_CONTAINS(
+        create_refused(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST, SCAND_BUSY),
+        "user 1000 has 16777216 bytes of the pool and asks for 16777216 more; of 33554432 it may have 29360128, "
+        "seven eighths of what others leave; release buffers");
     CHECK(release(user, buffer));
     CHECK(user_create(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST) > buffer);
+    rig_end();
+}
+
+/* However much one user takes, another gets its small buffer at once; who is told "busy" is told until when. */
+static void the_pool_is_shared(void)
+{
+    rig_begin_with(7, 2, 4);
+    struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
+    struct answer answer = {0};
+    unsigned count = 0;
+    while (!answer.failed && count++ < LIMIT_CLIENT_BUFFERS) {
+        create_asked(anna, 300000, SCAND_PLACE_HOST);
+        rig_run_work();
+        answer = next_answer(anna, NULL, NULL);
+        for (size_t i = 0; i < answer.fd_count; i++)
+            close(answer.fds[i]);
+    }
+    CHECK_EQ(count, 7 * 8 * 2 * 16 / 8 + 1); /* half a MiB each, of seven eighths of 128 MiB */
+    CHECK_EQ(answer.failure.code, SCAND_BUSY);
+    CHECK(answer.failure.retry_ms > 0);
+    CHECK(user_create(bert, 4096, SCAND_PLACE_HOST));
+    CHECK(user_create(bert, MIB(8), SCAND_PLACE_HOST));
     rig_end();
 }
 
@@ -208,13 +232,26 @@ static void the_same_user_gets_it_back(void)
     rig_end();
 }
 
+/* All that is ready of a size has been the user's; what it had last. */
+static struct mapped last_of_all(struct caller *user)
+{
+    struct mapped mapped;
+    for (int i = 0; i < RIG_READY; i++) {
+        if (i > 0)
+            unmap(&mapped);
+        mapped = create_mapped(user, 1000);
+        memset(mapped.bytes, 0xaa, 1000);
+    }
+    for (uint64_t i = 1; i <= RIG_READY; i++)
+        CHECK(release(user, i));
+    return mapped;
+}
+
 static void another_user_gets_other_memory(void)
 {
     rig_begin();
     struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
-    struct mapped before = create_mapped(anna, 1000);
-    memset(before.bytes, 0xaa, 1000);
-    CHECK(release(anna, before.id));
+    struct mapped before = last_of_all(anna);
     uint32_t msgid = create_asked(bert, 1000, SCAND_PLACE_HOST);
     CHECK_EQ(rig.work_count, 1);
     rig_run_work();
@@ -226,7 +263,7 @@ static void another_user_gets_other_memory(void)
     CHECK_EQ(after.bytes[0], 0);
     CHECK_EQ(*(unsigned char *)buffer_of(bert, after.id)->span.base, 0);
     unmap(&before), unmap(&after);
-    CHECK_EQ(rig.manual.attached_bytes, RIG_READY * LIMIT_SMALL_SEGMENT_BYTES);
+    CHECK_EQ(rig.manual.attached_bytes, RIG_READY * LIMIT_SMALLEST_SEGMENT_BYTES);
     rig_end();
 }
 
@@ -235,12 +272,10 @@ static void renewal_that_fails(void)
 {
     rig_begin();
     struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
-    struct mapped before = create_mapped(anna, 1000);
-    memset(before.bytes, 0xaa, 1000);
-    CHECK(release(anna, before.id));
+    struct mapped before = last_of_all(anna);
     manual_fail(&rig.manual, MANUAL_ATTACH, 1, -ENOMEM);
     CHECK_CONTAINS(create_refused(bert, 1000, SCAND_PLACE_HOST, SCAND_NO_MEMORY),
-                   "could not make new memory in place of another user's: Cannot allocate memory; try again later");
+                   "could not make new memory: Cannot allocate memory; try again later");
     CHECK_EQ(bert->client->buffer_count, 0);
     CHECK_EQ(rig.service.stats.buffers_open, 0);
     struct mapped after = create_mapped(bert, 1000);
@@ -547,7 +582,7 @@ static void gone_while_memory_is_renewed(void)
         struct caller *user = user_greet(ANNA), *other = user_greet(BERT);
         create_asked(user, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
         uint32_t msgid = create_asked(other, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST);
-        CHECK_CONTAINS(refusal(other, msgid, SCAND_BUSY), "no 16777216 free bytes");
+        CHECK_CONTAINS(refusal(other, msgid, SCAND_BUSY), "user 1001 has 0 bytes of the pool");
         rig_go_meanwhile(user, moment);
         CHECK(user_create(other, LIMIT_LARGE_SEGMENT_BYTES, SCAND_PLACE_HOST));
         rig_end();
@@ -560,6 +595,7 @@ static const struct test tests[] = {
     TEST(ready_memory_needs_no_helper),
     TEST(sizes_are_checked),
     TEST(a_full_pool_is_busy),
+    TEST(the_pool_is_shared),
     TEST(too_many_buffers),
     TEST(too_many_buffers_asked_for),
     TEST(releases),

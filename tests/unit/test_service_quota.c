@@ -7,7 +7,7 @@
 #define ANNA ((uid_t)1000)
 #define BERT ((uid_t)1001)
 
-#define SMALL LIMIT_SMALL_SEGMENT_BYTES
+#define SMALL KIB(256)
 
 /* Everybody gets so much of one quota, and everything of the others. */
 static void grant(enum quota quota, uint64_t most)
@@ -59,10 +59,10 @@ static void host_memory(void)
     rig_begin();
     struct caller *user = user_greet(ANNA), *same = user_greet(ANNA), *other = user_greet(BERT);
     grant(QUOTA_HOST_MEMORY, 2 * SMALL + 4096);
-    uint64_t first = user_create(user, 1, SCAND_PLACE_HOST); /* counts as the segment that it takes */
-    user_create(same, 5, SCAND_PLACE_HOST);
+    uint64_t first = user_create(user, SMALL - 9, SCAND_PLACE_HOST); /* counts as the segment that it takes */
+    user_create(same, SMALL - 5, SCAND_PLACE_HOST);
     CHECK_EQ(used(user, QUOTA_HOST_MEMORY), 2 * SMALL);
-    CHECK_CONTAINS(refused_buffer(same, 1, SCAND_PLACE_HOST),
+    CHECK_CONTAINS(refused_buffer(same, SMALL - 1, SCAND_PLACE_HOST),
                    "buffer.create: user 1000 has 524288 bytes of host buffers and asks for 262144 more; its quota "
                    "\"host-memory\" is 528384; release a buffer");
     CHECK_CONTAINS(refusal(same, import_asked(same, 4097), SCAND_QUOTA),
@@ -157,9 +157,9 @@ static void memory_that_jobs_hold(void)
     uint64_t buffer = user_create(user, 40 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
     submit(user, buffer, 40);
     release(user, buffer);
-    CHECK_EQ(used(same, QUOTA_HOST_MEMORY), SMALL);
+    CHECK_EQ(used(same, QUOTA_HOST_MEMORY), KIB(16));
     user_close(user);
-    CHECK_EQ(used(same, QUOTA_HOST_MEMORY), SMALL);
+    CHECK_EQ(used(same, QUOTA_HOST_MEMORY), KIB(16));
     CHECK_EQ(used(same, QUOTA_JOBS), 1);
     rig_complete_all();
     CHECK_EQ(used(same, QUOTA_HOST_MEMORY), 0);

@@ -169,7 +169,7 @@ static void some_grants(void)
     struct grant *both[] = {&grants.standard, &grants.own[0].grant};
     for (size_t i = 0; i < 2; i++) {
         both[i]->weight = 1 + (unsigned)below(1000);
-        both[i]->most[QUOTA_HOST_MEMORY] = below(20) * LIMIT_SMALL_SEGMENT_BYTES;
+        both[i]->most[QUOTA_HOST_MEMORY] = below(20) * LIMIT_SMALLEST_SEGMENT_BYTES;
         both[i]->most[QUOTA_DEVICE_MEMORY] = below(2) ? below(200) * RIG_ROW_BYTES : MIB(5);
         both[i]->most[QUOTA_JOBS] = below(20);
     }

@@ -244,7 +244,7 @@ static void imports_take_maps(void)
 {
     begin();
     struct caller *anna = user_greet(ANNA), *same = user_greet(ANNA), *bert = user_greet(BERT);
-    service_limit_maps(&rig.service, LIMIT_MAPS_RESERVE + pool_segment_count(&rig.pool) + 64);
+    service_limit_maps(&rig.service, LIMIT_MAPS_RESERVE + pool_segments_most(&rig.pool) + 64);
     CHECK(answered(anna, import_many_asked(anna, 50), METHOD_buffer_import, NULL));
     CHECK_CONTAINS(
         refusal(same, import_many_asked(same, 7), SCAND_QUOTA),
