@@ -236,8 +236,8 @@ static int job_wait(struct scand_job *job, int timeout_ms)
     int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : clock_ms() + timeout_ms;
     while (!job->done) {
         int code = session_run(daemon, &job->done, deadline_ms);
-        if (code == -EPIPE)
-            (void)session_ready(daemon); /* failing, it has ended the job */
+        if (code == -EPIPE && session_ready(daemon) == -ECHILD)
+            return -ECHILD; /* whatever else failed has ended the job */
         if (!job->done && code == -ETIMEDOUT)
             return session_fail(daemon, code, "the job has not ended within %d ms: wait again, or cancel it",
                                 timeout_ms);
@@ -254,6 +254,8 @@ int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times)
     job->awaited = true;
     code = job_wait(job, timeout_ms);
     job->awaited = false;
+    if (session_check_owner(daemon))
+        code = -ECHILD; /* a callback has forked: the result is the parent's */
     if (code == 0 && job->error.code) {
         daemon->error = job->error;
         code = job->error.code;

@@ -156,6 +156,37 @@ static void has_no_connection(void)
     scand_disconnect(own);
 }
 
+static pid_t forked;
+
+static void fork_once(void *context, uint64_t rows_done, uint64_t rows)
+{
+    (void)context, (void)rows_done, (void)rows;
+    if (forked < 0)
+        forked = fork();
+}
+
+/* The child finds itself in the middle of its parent's wait. */
+static void a_callback_forks(void)
+{
+    int status = -1;
+    rig_begin();
+    input = buffer_of(BYTES);
+    output = buffer_of(BYTES);
+    struct scand_scan scan = scan_of(input, output);
+    forked = -1;
+    fake.progress = 1;
+    CHECK_EQ(scand_submit_progress(session, &scan, fork_once, NULL, &job), SCAND_OK);
+    int outcome = scand_wait(job, -1, NULL);
+    if (forked == 0)
+        _exit(outcome == SCAND_FORKED ? 0 : 1);
+    CHECK_EQ(outcome, SCAND_OK);
+    CHECK(forked > 0 && waitpid(forked, &status, 0) == forked);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(fake.accepted, 1);
+    rig_end();
+}
+
 static atomic_bool ends;
 
 static void *connect_on_and_on(void *unused)
@@ -221,8 +252,12 @@ static void never_released(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(a_child_touches_nothing), TEST(a_child_forgets_all),
-                                        TEST(forks_beside_a_thread),   TEST(released_after_the_end),
-                                        TEST(never_released),          TEST_END};
+    static const struct test tests[] = {TEST(a_child_touches_nothing),
+                                        TEST(a_child_forgets_all),
+                                        TEST(a_callback_forks),
+                                        TEST(forks_beside_a_thread),
+                                        TEST(released_after_the_end),
+                                        TEST(never_released),
+                                        TEST_END};
     return test_main(argc, argv, tests);
 }
