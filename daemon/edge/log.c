@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 /* $JOURNAL_STREAM says which file the journal reads. It is inherited also by programs whose stderr is another one. */
@@ -33,6 +34,16 @@ static void log_line(int priority, const char *format, va_list arguments)
         fprintf(stderr, "scand: %s%s\n", priority == LOG_ERR ? "error: " : "", text);
 }
 
+static void log_at(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void log_at(int priority, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    log_line(priority, format, arguments);
+    va_end(arguments);
+}
+
 void log_info(const char *format, ...)
 {
     va_list arguments;
@@ -47,4 +58,85 @@ void log_error(const char *format, ...)
     va_start(arguments, format);
     log_line(LOG_ERR, format, arguments);
     va_end(arguments);
+}
+
+/*
+ * Lines that clients bring about.
+ */
+
+/* The latest line of a cause and user. Without one it is free. */
+static struct place {
+    bool taken;
+    enum log_cause cause;
+    uint32_t uid;
+    uint64_t written_ms;
+    uint64_t left_out;    /* since then */
+} places[LOG_PLACES + 1]; /* the last one is for whoever finds no other */
+
+static uint64_t system_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uint64_t (*clock_ms)(void) = system_ms;
+
+void log_use_clock(uint64_t (*now_ms)(void))
+{
+    clock_ms = now_ms ? now_ms : system_ms;
+    memset(places, 0, sizeof places);
+}
+
+static bool place_is_old(const struct place *place, uint64_t now_ms)
+{
+    return !place->taken || now_ms - place->written_ms >= LOG_EVERY_MS;
+}
+
+/* The place of that cause and user, or else one that is free or whose line is old, or else the last. */
+static struct place *place_find(enum log_cause cause, uint32_t uid, uint64_t now_ms)
+{
+    struct place *old = NULL;
+    for (struct place *place = places; place < places + LOG_PLACES; place++) {
+        if (place->taken && place->cause == cause && place->uid == uid)
+            return place;
+        if (place_is_old(place, now_ms) && (!old || (old->left_out > 0 && place->left_out == 0)))
+            old = place;
+    }
+    return old ? old : &places[LOG_PLACES];
+}
+
+/* The place goes to another: what it has left out is told. */
+static void place_clear(struct place *place)
+{
+    if (place->left_out > 0)
+        log_info("%llu lines like earlier ones about user %u were left out", (unsigned long long)place->left_out,
+                 (unsigned)place->uid);
+    *place = (struct place){0};
+}
+
+void log_cause(enum log_cause cause, uint32_t uid, const char *format, ...)
+{
+    static const int priorities[] = {
+#define X(NAME, PRIORITY) PRIORITY,
+        LOG_CAUSES(X)
+#undef X
+    };
+    char text[900], more[80] = "";
+    uint64_t now_ms = clock_ms();
+    struct place *place = place_find(cause, uid, now_ms);
+    if (!place_is_old(place, now_ms)) {
+        place->left_out++;
+        return;
+    }
+    if (place != &places[LOG_PLACES] && place->taken && (place->cause != cause || place->uid != uid))
+        place_clear(place);
+    if (place->left_out > 0)
+        snprintf(more, sizeof more, " (%llu more lines like it were left out)", (unsigned long long)place->left_out);
+    *place = (struct place){true, cause, uid, now_ms, 0};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    log_at(priorities[cause], "%s%s", text, more);
 }

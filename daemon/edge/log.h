@@ -5,7 +5,37 @@
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
 
+#include <stdint.h>
+
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// clang-format off
+/* What clients can bring about as often as they like.
+ *  NAME            priority */
+#define LOG_CAUSES(X)                                                                               \
+    X(LATE,         LOG_INFO) /* a message that does not come */                                    \
+    X(UNREAD,       LOG_INFO) /* answers that are not taken */                                      \
+    X(TURNED_AWAY,  LOG_ERR)  /* connections that are more than there may be */                     \
+    X(UNWATCHED,    LOG_ERR)  /* connections that the system has no room for */                     \
+    X(DESCRIPTORS,  LOG_ERR)  /* the limit of open files */                                         \
+    X(ACCEPT,       LOG_ERR)  /* connections that cannot be accepted */
+// clang-format on
+
+enum log_cause {
+#define X(NAME, PRIORITY) LOG_CAUSE_##NAME,
+    LOG_CAUSES(X) LOG_CAUSE_COUNT
+#undef X
+};
+
+#define LOG_EVERY_MS 10000          /* one line of each cause and user, */
+#define LOG_PLACES   64             /* and of so many of them at a time */
+#define LOG_NOBODY   ((uint32_t)-1) /* a user: whose doing it is cannot be told */
+
+/* A line about what a user has brought about. Of one cause and user the first is written at once, the next one at least
+ * LOG_EVERY_MS later, with how many were left out. The loop's thread only. */
+void log_cause(enum log_cause cause, uint32_t uid, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* For tests: milliseconds of another clock. NULL: the system's. Forgets all lines. */
+void log_use_clock(uint64_t (*now_ms)(void));
 
 #endif

@@ -50,14 +50,17 @@ static void patience_ended(uv_timer_t *timer)
 {
     struct peer *peer = timer->data;
     const struct client *client = peer->client;
+    const unsigned uid = client->user->uid;
     if (client->greeted && client->turn.ready) { /* the rest may be there: it is the daemon that is late */
         uv_timer_start(timer, patience_ended, LOOK_AGAIN_MS, 0);
         return;
     }
     if (client->greeted)
-        log_info("a client did not complete a message for %d ms: disconnected", LIMIT_MESSAGE_MS);
+        log_cause(LOG_CAUSE_LATE, uid, "a client of user %u did not complete a message for %d ms: disconnected", uid,
+                  LIMIT_MESSAGE_MS);
     else
-        log_info("a client did not complete a message for %d ms, its hello: disconnected", LIMIT_HELLO_MS);
+        log_cause(LOG_CAUSE_LATE, uid, "a client of user %u did not say hello within %d ms: disconnected", uid,
+                  LIMIT_HELLO_MS);
     peer_close(peer);
 }
 
@@ -134,7 +137,9 @@ static int peer_send(struct peer *peer)
         return r;
     if (watch_unread(peer, r, connection_sent_bytes(connection) > before))
         return watch_room(peer, r == -EAGAIN);
-    log_info("a client took none of its answers for %d ms: disconnected", LIMIT_UNREAD_MS);
+    const unsigned uid = peer->client->user->uid;
+    log_cause(LOG_CAUSE_UNREAD, uid, "a client of user %u took none of its answers for %d ms: disconnected", uid,
+              LIMIT_UNREAD_MS);
     return -ETIMEDOUT;
 }
 
@@ -187,7 +192,8 @@ static bool peer_read(struct peer *peer, bool *lost)
     int r = connection_receive(connection);
     *lost = r == -EMFILE || r == -EBADF;
     if (r == -EMFILE)
-        log_error("descriptors that a client sent were lost: the limit of open files is reached; raise it (ulimit -n)");
+        log_cause(LOG_CAUSE_DESCRIPTORS, peer->client->user->uid,
+                  "descriptors that a client sent were lost: the limit of open files is reached; raise it (ulimit -n)");
     if (r > 0 || *lost) {
         peer->completed |= has_message(peer->client);
         peer->readable = peer->ending || !connection_is_drained(connection);

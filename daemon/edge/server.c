@@ -54,18 +54,19 @@ static void server_welcome(struct server *server, int fd)
         return;
     struct client *client = service_open(server->service, connection, who.uid);
     if (!client) {
-        log_error(
-            "a connection of user %u was turned away: %d are open in all, or %d users are there, or %d more than its "
-            "quota, or memory is short",
-            (unsigned)who.uid, LIMIT_CLIENTS, LIMIT_USERS, LIMIT_UNADMITTED);
+        log_cause(
+            LOG_CAUSE_TURNED_AWAY, who.uid,
+            "a connection of user %u was turned away: it has %d more than its quota or its share of %d, or %d users "
+            "are there, or memory is short",
+            (unsigned)who.uid, LIMIT_UNADMITTED, LIMIT_CLIENTS, LIMIT_USERS);
         connection_destroy(connection);
         return;
     }
     client->pid = who.pid;
     int r = peer_open(server, client);
     if (r) {
-        log_error("a connection of user %u was turned away: it could not be watched: %s", (unsigned)who.uid,
-                  strerror(-r));
+        log_cause(LOG_CAUSE_UNWATCHED, who.uid, "a connection of user %u was turned away: it could not be watched: %s",
+                  (unsigned)who.uid, strerror(-r));
         service_close(client);
     }
 }
@@ -89,7 +90,8 @@ static int turn_away(struct server *server)
         close(fd);
     open_spare(server);
     if (fd >= 0)
-        log_error("a connection was turned away: the limit of open files is reached; raise it (ulimit -n)");
+        log_cause(LOG_CAUSE_DESCRIPTORS, LOG_NOBODY,
+                  "a connection was turned away: the limit of open files is reached; raise it (ulimit -n)");
     return code;
 }
 
@@ -119,7 +121,8 @@ static void rest_ended(uv_timer_t *timer)
 /* What keeps connections from being accepted lasts: without a rest they would wake the loop for ever. */
 static void rest(struct server *server, int code)
 {
-    log_error("connections cannot be accepted: %s; the next try is in %d ms", strerror(-code), LIMIT_ACCEPT_REST_MS);
+    log_cause(LOG_CAUSE_ACCEPT, LOG_NOBODY, "connections cannot be accepted: %s; the next try is in %d ms",
+              strerror(-code), LIMIT_ACCEPT_REST_MS);
     watch_listening(server, EPOLL_CTL_MOD, 0);
     uv_timer_start(&server->resting, rest_ended, LIMIT_ACCEPT_REST_MS, 0);
 }
