@@ -6,8 +6,8 @@
  *   response     [1, msgid, nil, result]  or  [1, msgid, failure, nil]
  *   notification [2, method, [params]]
  *
- * Unknown fields are ignored, so that later versions can add some; a missing required one, a duplicate, a wrong type or
- * a value out of range is an error that names the field.
+ * Unknown fields are ignored, so that later versions can add some, unless the reader is strict; a missing required one,
+ * a duplicate, a wrong type or a value out of range is an error that names the field.
  */
 #ifndef PROTOCOL_CODEC_H
 #define PROTOCOL_CODEC_H
@@ -74,6 +74,7 @@ struct message {
     enum method method;                 /* METHOD_COUNT: an unknown one */
     char method_text[LIMIT_NAME_BYTES]; /* cut to fit */
     bool failed;                        /* a response that carries a failure */
+    bool strict;                        /* set once it is open: a field that is not known is an error */
     void *content;                      /* the codec's own */
 };
 

@@ -167,6 +167,8 @@ bool connection_is_drained(const struct connection *connection)
 int connection_peek(struct connection *connection, const uint8_t **bytes, size_t *size)
 {
     struct inbox *in = &connection->in;
+    *bytes = in->bytes + in->start;
+    *size = in->end - in->start;
     if (in->message_bytes == 0) {
         if (in->end - in->start < in->required_bytes || in->end == in->start)
             return 0;
@@ -176,14 +178,10 @@ int connection_peek(struct connection *connection, const uint8_t **bytes, size_t
             in->required_bytes = length;
             return 0;
         }
-        if (code) {
-            *bytes = in->bytes + in->start;
-            *size = in->end - in->start;
+        if (code)
             return code;
-        }
         in->message_bytes = length;
     }
-    *bytes = in->bytes + in->start;
     *size = in->message_bytes;
     return 1;
 }

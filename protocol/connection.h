@@ -35,8 +35,8 @@ int connection_receive(struct connection *connection);
 bool connection_is_drained(const struct connection *connection);
 
 /*
- * Looks at the next message: returns 1 with *bytes and *size set when one is complete, 0 when more must arrive first,
- * or what walk() says of it, with *bytes and *size set to what has arrived. The bytes stay valid until
+ * Looks at the next message: returns 1 with *bytes and *size set when one is complete, else 0 when more must arrive
+ * first, or what walk() says of it, with *bytes and *size set to what has arrived. The bytes stay valid until
  * connection_consume, which drops the message, or connection_receive.
  */
 int connection_peek(struct connection *connection, const uint8_t **bytes, size_t *size);

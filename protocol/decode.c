@@ -183,6 +183,7 @@ struct reader {
         uint32_t index;
     } steps[LIMIT_MESSAGE_DEPTH];
     unsigned depth;
+    bool strict; /* about fields that are not known */
     struct error *error;
 };
 
@@ -395,6 +396,13 @@ static size_t row_find(const struct map_type *type, const msgpack_object *key, s
     return type->field_count;
 }
 
+static int unknown_field(struct reader *reader, const msgpack_object *key)
+{
+    char name[LIMIT_NAME_BYTES];
+    reader_enter(reader, text_show(name, sizeof name, key->via.str.ptr, key->via.str.size), 0);
+    return reader_fail(reader, "is not known, and hello asked to be strict; look for a slip, or leave it out");
+}
+
 /* Reads one pair, notes its row's bit in *seen, and the row after it as that of the next one. */
 static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type, uint64_t *seen,
                      size_t *expected, void *out)
@@ -405,7 +413,7 @@ static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const
                          reader->depth ? " of " : "", reader_path(reader, path), type_name(&pair->key));
     size_t row = row_find(type, &pair->key, *expected);
     if (row == type->field_count)
-        return 0;
+        return reader->strict ? unknown_field(reader, &pair->key) : 0;
     *expected = row + 1;
     reader_enter(reader, type->fields[row].name, 0);
     if (*seen >> row & 1)
@@ -448,7 +456,7 @@ int message_read(const struct message *message, const struct map_type *type, voi
 {
     static const msgpack_object empty = {.type = MSGPACK_OBJECT_MAP};
     const struct content *content = message->content;
-    struct reader reader = {.error = error};
+    struct reader reader = {.error = error, .strict = message->strict};
     reader.what = message->kind == MESSAGE_RESPONSE ? "response" : method_name(message->method);
     /* Read aside first, so that *out stays as it is when a field is wrong. */
     union any_map map;

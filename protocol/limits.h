@@ -31,6 +31,8 @@
 #define LIMIT_TURN_MESSAGES    256 /* the same, in messages */
 #define LIMIT_ACCEPT_REST_MS   100 /* before the next try where connections cannot be accepted */
 #define LIMIT_CLIENTS          1024
+#define LIMIT_CLIENTS_KEPT     16  /* of them, for root and the daemon's own user */
+#define LIMIT_USERS_KEPT       2   /* the same, of users */
 #define LIMIT_USERS            256 /* with a connection, or work under way */
 #define LIMIT_OWN_GRANTS       64  /* users with quotas or a weight of their own */
 #define LIMIT_UNADMITTED       8   /* connections of a user beyond its quota that are told so; more are just closed */
@@ -41,6 +43,8 @@
 #define LIMIT_CLIENT_JOBS      256      /* queued or running, of one connection */
 #define LIMIT_JOBS             4096     /* queued or running, in all */
 #define LIMIT_DEADLINE_MS      86400000 /* that a job may have to start in: a day */
+#define LIMIT_USER_WAITING_FDS 512      /* descriptors that have come with messages of a user that wait */
+#define LIMIT_WAITING_FDS      4096     /* of all users: each may have as many as the others leave */
 #define LIMIT_RETRY_MIN_MS     10       /* after which a client that is told "busy" is asked to try again */
 #define LIMIT_RETRY_MAX_MS     60000
 #define LIMIT_DEVICES          32

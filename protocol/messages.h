@@ -40,7 +40,8 @@
 #define HELLO_PARAMS(X, S)                            \
     X(S, version_min, U64,  REQUIRED, UINT32_MAX)     \
     X(S, version_max, U64,  REQUIRED, UINT32_MAX)     \
-    X(S, client,      TEXT, OPTIONAL, 0)
+    X(S, client,      TEXT, OPTIONAL, 0)              \
+    X(S, strict,      U64,  OPTIONAL, 1)
 
 #define LIMITS_FIELDS(X, S)                                    \
     X(S, message_bytes,     U64, REQUIRED, UINT64_MAX)         \

@@ -8,6 +8,7 @@
 #include "call.h"
 #include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
+#include "protocol/text.h"
 
 void service_read_meters(struct service *service)
 {
@@ -52,8 +53,13 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
         return error_set(&call->error, -EPROTONOSUPPORT,
                          "hello: versions %" PRIu64 " to %" PRIu64 " are offered; this daemon speaks 1 to %d",
                          params->version_min, params->version_max, PROTOCOL_VERSION);
+    if (client->greeted)
+        return error_set(&call->error, -EINVAL,
+                         "hello: this connection has said it already; say it once, as the first request");
     client->greeted = true;
+    client->strict = params->strict;
     memcpy(client->name, params->client, sizeof client->name);
+    text_clean(client->name); /* others read it */
     struct msg_hello_result result = {
         .version = params->version_max < PROTOCOL_VERSION ? params->version_max : PROTOCOL_VERSION,
         .server = SERVICE_NAME,
@@ -156,7 +162,7 @@ int handle_server_kernels(struct call *call, const struct msg_nothing *params)
 
 bool client_may_manage(const struct client *client)
 {
-    return client->user->uid == 0 || client->user->uid == client->service->owner;
+    return user_manages(&client->service->users, client->user->uid);
 }
 
 int handle_server_drain(struct call *call, const struct msg_nothing *params)

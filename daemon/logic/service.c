@@ -2,12 +2,16 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "call.h"
+
+/* For want of a measure of how long connections last. */
+#define CONNECT_RETRY_MS 1000
 
 void service_init(struct service *service, const struct service_ops *ops, void *context,
                   const struct device_set *devices, struct pool *pool, uid_t owner)
@@ -18,6 +22,7 @@ void service_init(struct service *service, const struct service_ops *ops, void *
     service->helpers.most = LIMIT_HELPERS;
     service_limit_maps(service, LIMIT_MAPS_STANDARD);
     users_init(&service->users);
+    service->users.owner = owner;
     service->stats.pool_bytes = pool_size_bytes(pool);
     service->began_us = ops->now_us(context);
     histograms_init(&service->histograms);
@@ -107,22 +112,48 @@ void client_unhold(struct client *client)
     free(client);
 }
 
+/* Connections that can still be opened by a user, apart from one that it is opening. */
+static uint64_t free_connections(const struct service *service, const struct user *user)
+{
+    uint64_t open = service->stats.clients_open - 1;
+    uint64_t most = LIMIT_CLIENTS - (user_manages(&service->users, user->uid) ? 0 : LIMIT_CLIENTS_KEPT);
+    return open < most ? most - open : 0;
+}
+
+/* A user may have as many as are free. */
+static int check_share(const struct service *service, const struct user *user, struct error *error)
+{
+    uint64_t left = free_connections(service, user), others = user->connections - 1;
+    if (others < left || (left > 0 && user_manages(&service->users, user->uid)))
+        return 0;
+    error_set(error, -EAGAIN,
+              "connect: user %u has %" PRIu64 " connections and asks for 1 more; %" PRIu64
+              " are left, and a user may have "
+              "as many as are left for others; close one of them, or try again in %d ms",
+              (unsigned)user->uid, others, left, CONNECT_RETRY_MS);
+    error->retry_ms = CONNECT_RETRY_MS;
+    return -EAGAIN;
+}
+
 static int client_admit(struct client *client, struct error *error)
 {
     int r = user_check(client->user, QUOTA_CONNECTIONS, 1, "connect", error);
+    if (!r)
+        r = check_share(client->service, client->user, error);
     if (!r)
         user_add(client->user, QUOTA_CONNECTIONS, 1);
     client->admitted = !r;
     return r;
 }
 
-/* Beyond the quota a few more may come, to be told so. */
+/* Beyond quota and share a few more may come, to be told so, while there is much room. */
 static bool client_enter(struct client *client)
 {
     struct error error;
     if (client_admit(client, &error) == 0)
         return true;
-    if (client->user->unadmitted == LIMIT_UNADMITTED)
+    if (client->user->unadmitted == LIMIT_UNADMITTED ||
+        free_connections(client->service, client->user) < LIMIT_CLIENTS / 8)
         return false;
     client->user->unadmitted++;
     return true;
@@ -136,9 +167,16 @@ static void client_leave(struct client *client)
         client->user->unadmitted--;
 }
 
+/* Counts a connection of a user, or no more. */
+static void count_client(struct client *client, int more)
+{
+    client->service->stats.clients_open += more;
+    client->user->connections += more;
+}
+
 struct client *service_open(struct service *service, struct connection *connection, uid_t uid)
 {
-    struct client *client = service->stats.clients_open < LIMIT_CLIENTS ? calloc(1, sizeof *client) : NULL;
+    struct client *client = calloc(1, sizeof *client);
     struct user *user = client ? user_acquire(&service->users, uid) : NULL;
     if (!user) {
         free(client);
@@ -150,7 +188,9 @@ struct client *service_open(struct service *service, struct connection *connecti
     client->lane.share = &user->share;
     client->turn.user = &user->turn;
     client->holds = 1;
+    count_client(client, 1);
     if (!client_enter(client)) {
+        count_client(client, -1);
         client_unhold(client);
         return NULL;
     }
@@ -158,8 +198,16 @@ struct client *service_open(struct service *service, struct connection *connecti
     service->clients = client;
     client->number = ++service->stats.clients_accepted;
     client->opened_us = service->ops->now_us(service->context);
-    service->stats.clients_open++;
     return client;
+}
+
+/* Descriptors that have come and were not taken. */
+static void count_fds(struct client *client, size_t count)
+{
+    const unsigned now = (unsigned)count;
+    client->user->waiting_fds += now - client->waiting_fds;
+    client->service->waiting_fds += now - client->waiting_fds;
+    client->waiting_fds = now;
 }
 
 static void service_unlink(struct service *service, struct client *client)
@@ -168,7 +216,7 @@ static void service_unlink(struct service *service, struct client *client)
     while (*at != client)
         at = &(*at)->next;
     *at = client->next;
-    service->stats.clients_open--;
+    count_client(client, -1);
 }
 
 /* Descriptors that no message has taken. */
@@ -189,6 +237,7 @@ void service_close(struct client *client)
     service_unlink(service, client);
     service_rest(client);
     client_leave(client);
+    count_fds(client, 0);
     drop_arrived(client);
     connection_destroy(client->connection);
     client->connection = NULL;
@@ -410,6 +459,7 @@ static void handle_message(struct client *client, const uint8_t *bytes, size_t s
     struct message message;
     struct error error = {0};
     int r = message_open(&message, bytes, size, &error);
+    message.strict = client->strict;
     if (!r && message.kind != MESSAGE_REQUEST)
         r = error_set(&error, -EBADMSG, "a client sends requests only");
     if (!r) {
@@ -456,6 +506,32 @@ uint64_t service_charge(struct service *service, struct user *user, uint64_t sin
     return now_us;
 }
 
+/* Descriptors of messages that are not complete, or wait for another turn, are bounded for each user, and so that
+ * others have room. */
+static void watch_fds(struct client *client)
+{
+    const struct service *service = client->service;
+    const struct user *user = client->user;
+    const uint8_t *bytes;
+    size_t size;
+    uint32_t msgid;
+    struct error error;
+    count_fds(client, connection_fd_count(client->connection));
+    unsigned left = LIMIT_WAITING_FDS - (service->waiting_fds - user->waiting_fds);
+    unsigned most = left / 2 < LIMIT_USER_WAITING_FDS ? left / 2 : LIMIT_USER_WAITING_FDS;
+    if (client->failed || client->waiting_fds == 0 || user->waiting_fds <= most)
+        return;
+    error_set(
+        &error, -EDQUOT,
+        "descriptors: user %u has %u of them waiting in messages that are not complete; allowed: %u; complete each "
+        "message before the next one is begun; the connection ends",
+        (unsigned)user->uid, user->waiting_fds, most);
+    connection_peek(client->connection, &bytes, &size);
+    if (message_find_msgid(bytes, size, &msgid))
+        reply_failure(client, msgid, &error);
+    client->failed = true;
+}
+
 /* True when a turn in which so many messages were handled ends. */
 static bool turn_is_over(const struct service *service, unsigned handled, uint64_t end_us)
 {
@@ -477,6 +553,7 @@ int service_input(struct client *client, uint64_t end_us)
     }
     if (r < 0 && !client->failed)
         refuse_bytes(client, r, bytes, size);
+    watch_fds(client);
     service_pump(service);
     if (client->failed)
         return -EBADMSG;

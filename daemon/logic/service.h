@@ -65,8 +65,10 @@ struct client {
     void *edge;                    /* the edge's own */
     struct user *user;             /* held */
     char name[LIMIT_NAME_BYTES];   /* as it calls itself */
-    bool admitted;                 /* counted among its user's connections */
+    bool admitted;                 /* within its user's quota and share of connections */
     bool greeted;                  /* hello was accepted */
+    bool strict;                   /* and asked for errors where fields are not known */
+    unsigned waiting_fds;          /* descriptors that have come and were not taken */
     bool failed;                   /* broke the protocol: nothing more is read from it */
     bool paused;                   /* does not read its answers: what it asked for waits until it has */
     unsigned holds;                /* of the connection, jobs and work */
@@ -96,6 +98,7 @@ struct service {
     uint64_t wake_us;       /* no deadline of a queued job is before that */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
+    unsigned waiting_fds; /* that all clients have */
     struct turns turns;
     struct client *clients;
     uint64_t began_us;
@@ -129,10 +132,10 @@ void service_limit_maps(struct service *service, uint64_t most);
 /* Changes what is granted to users, at once. */
 void service_configure(struct service *service, const struct grants *grants);
 
-/* A new client on a connection that it owns from now on; NULL, with the connection left alone, when there are
- * LIMIT_CLIENTS, LIMIT_USERS or LIMIT_UNADMITTED already, or no memory. A client beyond its user's quota is not
- * admitted: unless there is room when its first message comes, that is answered with the error, and the connection
- * ends. */
+/* A new client on a connection that it owns from now on; NULL, with the connection left alone, when there is no room or
+ * no memory. A user may have as many connections as are still free, so that there is room for whoever has none yet, and
+ * the last LIMIT_CLIENTS_KEPT are for users who manage. A client beyond its user's quota or share is not admitted:
+ * unless there is room when its first message comes, that is answered with the error, and the connection ends. */
 struct client *service_open(struct service *service, struct connection *connection, uid_t uid);
 /* The client is gone: drops its queue, frees its connection, and its buffers when the last running chunk lets go. */
 void service_close(struct client *client);

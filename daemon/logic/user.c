@@ -35,27 +35,46 @@ void users_configure(struct user_table *table, const struct grants *grants)
             user_grant(&table->slots[i], grants);
 }
 
+bool user_manages(const struct user_table *table, uid_t uid)
+{
+    return uid == 0 || uid == table->owner;
+}
+
+/* The slot for a user who is not there: perhaps the one it had. NULL: none is left for it. */
+static struct user *find_free(struct user_table *table, uid_t uid)
+{
+    struct user *found = NULL;
+    size_t free_count = 0;
+    for (size_t i = 0; i < LIMIT_USERS; i++) {
+        struct user *user = &table->slots[i];
+        if (user->holds > 0)
+            continue;
+        free_count++;
+        if (!found || (user->uid == uid && found->uid != uid))
+            found = user;
+    }
+    return free_count > LIMIT_USERS_KEPT || user_manages(table, uid) ? found : NULL;
+}
+
 struct user *user_acquire(struct user_table *table, uid_t uid)
 {
-    struct user *free_slot = NULL;
     for (size_t i = 0; i < LIMIT_USERS; i++) {
         struct user *user = &table->slots[i];
         if (user->holds > 0 && user->uid == uid) {
             user_hold(user);
             return user;
         }
-        if (user->holds == 0 && (!free_slot || (user->uid == uid && free_slot->uid != uid)))
-            free_slot = user;
     }
-    if (free_slot) { /* perhaps the one it had */
+    struct user *user = find_free(table, uid);
+    if (user) {
         uint64_t account_ns[LIMIT_DEVICES] = {0};
-        if (free_slot->uid == uid)
-            memcpy(account_ns, free_slot->share.account_ns, sizeof account_ns);
-        *free_slot = (struct user){.uid = uid, .holds = 1};
-        memcpy(free_slot->share.account_ns, account_ns, sizeof account_ns);
-        user_grant(free_slot, &table->grants);
+        if (user->uid == uid)
+            memcpy(account_ns, user->share.account_ns, sizeof account_ns);
+        *user = (struct user){.uid = uid, .holds = 1};
+        memcpy(user->share.account_ns, account_ns, sizeof account_ns);
+        user_grant(user, &table->grants);
     }
-    return free_slot;
+    return user;
 }
 
 void user_hold(struct user *user)

@@ -6,6 +6,7 @@
 #ifndef DAEMON_USER_H
 #define DAEMON_USER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -54,8 +55,10 @@ struct user {
     uid_t uid;
     unsigned holds; /* of its clients and buffers; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
-    unsigned unadmitted; /* connections beyond the quota that wait to be told so */
-    uint64_t maps;       /* that its imports take */
+    unsigned connections; /* that are open, those beyond the quota too */
+    unsigned waiting_fds; /* descriptors that have come with messages that wait */
+    unsigned unadmitted;  /* connections beyond the quota that wait to be told so */
+    uint64_t maps;        /* that its imports take */
     struct pool_account pool;
     struct share share;     /* of devices */
     struct turn_user turn;  /* of the loop */
@@ -64,6 +67,7 @@ struct user {
 
 struct user_table {
     struct grants grants;
+    uid_t owner; /* of the daemon; root, unless somebody sets it */
     struct user slots[LIMIT_USERS];
 };
 
@@ -72,8 +76,11 @@ void users_init(struct user_table *table);
 /* Changes what is granted, at once. Nobody loses what is above a new quota, but gets no more. */
 void users_configure(struct user_table *table, const struct grants *grants);
 
-/* The user with that uid, held once more; NULL when there are LIMIT_USERS others. Who comes back while no other has
- * taken its slot has the accounts of device time that it had: going away for a moment settles nothing. */
+/* Whether it is root or the daemon's owner. */
+bool user_manages(const struct user_table *table, uid_t uid);
+/* The user with that uid, held once more; NULL when there are LIMIT_USERS others, the last LIMIT_USERS_KEPT of which
+ * can only be users who manage. Who comes back while no other has taken its slot has the accounts of device time that
+ * it had: going away for a moment settles nothing. */
 struct user *user_acquire(struct user_table *table, uid_t uid);
 void user_hold(struct user *user);
 void user_unhold(struct user *user);

@@ -78,7 +78,7 @@ static void add_import_device(void)
 
 static void add_hello(void)
 {
-    const struct msg_hello_params params = {1, 3, "somebody"};
+    const struct msg_hello_params params = {1, 3, "somebody", 0};
     struct msg_hello_result result = {.version = 1, .server = "scand", .devices_count = 2};
     strcpy(result.devices[0].name, "one");
     strcpy(result.devices[1].backend, "cpu");

@@ -42,6 +42,13 @@ def in_child(act):
         os._exit(1)
 
 
+def target(link):
+    try:
+        return os.readlink(link)
+    except OSError:  # closed meanwhile
+        return ""
+
+
 class Deaths(DaemonTest):
     """Clients that are killed."""
 
@@ -54,7 +61,9 @@ class Deaths(DaemonTest):
         self.assertTrue(eventually(lambda: self.open_fds() <= self.fds), (self.fds, self.open_fds()))
 
     def open_fds(self):
-        return len(os.listdir(f"/proc/{self.worker}/fd"))
+        """But for the pool's segments, which come and go as they are needed."""
+        folder = f"/proc/{self.worker}/fd"
+        return sum(1 for fd in os.listdir(folder) if not target(f"{folder}/{fd}").startswith("/memfd:scand"))
 
     def killed(self, act, delay=0):
         """A client that does this, then hangs, and is killed."""
@@ -322,11 +331,11 @@ class Users(DaemonTest):
             return 42
 
         self.assertEqual(self.as_nobody(act), 42)
-        for memory in mine:
-            self.assertEqual(set(memory.read()), set(b"mine"[: memory.size]))
+        for memory in mine:  # still as it was, or its pages are gone, as it was released
+            self.assertLessEqual(set(memory.read()), set(b"mine\0"))
         self.assertTrue(eventually(lambda: client.call("server.stats")["buffers_open"] == 1))
         for size in sizes:
-            self.assertEqual(client.create(size).read().count(0), size)
+            self.assertLessEqual(set(client.create(size).read()), set(b"mine\0"))  # never what the other wrote
 
     def test_others_may_not_drain(self):
         def act():

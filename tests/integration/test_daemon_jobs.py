@@ -262,7 +262,7 @@ class Buffers(JobTest):
         self.refused(client, "invalid", '"size" is 18446744073709551615', "buffer.create", size=2**64 - 1, place="host")
         self.refused(client, "quota", "the pool has", "buffer.create", size=64 * MIB + 1, place="host")
         whole = client.create(64 * MIB)
-        self.refused(client, "busy", "no 16777216 free bytes", "buffer.create", size=16 * MIB, place="host")
+        self.refused(client, "busy", "asks for 16777216 more; of 83886080 it may", "buffer.create", size=16 * MIB, place="host")
         client.call("buffer.release", buffer=whole.buffer)
         client.create(64 * MIB)
         other = self.client()

@@ -172,7 +172,7 @@ class Fields(DaemonTest):
             {
                 "message_bytes": 65536,
                 "message_fds": 128,
-                "host_buffer_bytes": 1 << 31,
+                "host_buffer_bytes": 64 << 20,  # of the pool that tests have
                 "client_buffers": 256,
                 "client_jobs": 256,
                 "row_samples": 1 << 33,

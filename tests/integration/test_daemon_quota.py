@@ -40,7 +40,7 @@ def as_nobody(act):
 
 
 class Quotas(DaemonTest):
-    """Of a user whose quotas are small. The neighbour is the same user, with a buffer of a small segment."""
+    """Of a user whose quotas are small. The neighbour is the same user, with a buffer of a page."""
 
     options = (
         *ON_CPU,
@@ -50,10 +50,10 @@ class Quotas(DaemonTest):
 
     def test_host_memory(self):
         client, other = self.client(), self.client()
-        first = client.create(300 * 1024)  # a whole segment of 16 MiB
-        message = f"buffer.create: user {UID} has 17039360 bytes of host buffers and asks for 16777216 more; "
+        first = client.create(9 * MIB)  # a segment of twice as much as the next smaller one
+        message = f"buffer.create: user {UID} has 16781312 bytes of host buffers and asks for 16777216 more; "
         message += 'its quota "host-memory" is 17825792; release a buffer, or ask whoever runs the daemon'
-        self.refused(client, "quota", message, "buffer.create", size=300 * 1024, place="host")
+        self.refused(client, "quota", message, "buffer.create", size=9 * MIB, place="host")
         message = "buffer.import: user .* asks for 1048576 more"
         self.refused(other, "quota", message, "buffer.import", {"size": MIB, "fds": 1}, [memfd(MIB)])
         other.adopt(MIB // 2, MIB // 2)

@@ -412,7 +412,7 @@ static inline bool granted(struct caller *user, enum method method, const void *
 static inline struct caller *user_greet(uid_t uid)
 {
     struct caller *user = user_open(uid);
-    struct msg_hello_params params = {1, PROTOCOL_VERSION, "test"};
+    struct msg_hello_params params = {1, PROTOCOL_VERSION, "test", 0};
     CHECK(granted(user, METHOD_hello, &params, NULL));
     return user;
 }

@@ -14,7 +14,7 @@
 
 static void hello_tells_the_limits(void)
 {
-    struct msg_hello_params params = {1, PROTOCOL_VERSION, "a program"};
+    struct msg_hello_params params = {1, PROTOCOL_VERSION, "a program", 0};
     struct msg_hello_result result;
     rig_begin();
     struct caller *user = user_open(ANNA);
@@ -42,7 +42,7 @@ static void hello_comes_first(void)
     struct caller *user = user_open(ANNA);
     CHECK_CONTAINS(refused(user, METHOD_server_ping, &nothing, SCAND_INVALID), "server.ping came before hello");
     CHECK_CONTAINS(refused(user, METHOD_buffer_create, &create, SCAND_INVALID), "buffer.create came before hello");
-    struct msg_hello_params params = {1, 1, ""};
+    struct msg_hello_params params = {1, 1, "", 0};
     CHECK(granted(user, METHOD_hello, &params, NULL));
     CHECK(granted(user, METHOD_server_ping, &nothing, NULL));
     CHECK(!user->over);
@@ -54,17 +54,63 @@ static void hello_agrees_on_a_version(void)
     struct msg_hello_result result;
     rig_begin();
     struct caller *user = user_open(ANNA);
-    struct msg_hello_params params = {PROTOCOL_VERSION + 1, PROTOCOL_VERSION + 2, ""};
+    struct msg_hello_params params = {PROTOCOL_VERSION + 1, PROTOCOL_VERSION + 2, "", 0};
     CHECK_CONTAINS(refused(user, METHOD_hello, &params, SCAND_VERSION),
                    "versions 2 to 3 are offered; this daemon speaks 1 to 1");
-    params = (struct msg_hello_params){0, 0, ""};
+    params = (struct msg_hello_params){0, 0, "", 0};
     CHECK_CONTAINS(refused(user, METHOD_hello, &params, SCAND_VERSION), "versions 0 to 0");
-    params = (struct msg_hello_params){1, 0, ""};
+    params = (struct msg_hello_params){1, 0, "", 0};
     CHECK_CONTAINS(refused(user, METHOD_hello, &params, SCAND_VERSION), "versions 1 to 0");
     CHECK(!user->client->greeted);
-    params = (struct msg_hello_params){0, UINT32_MAX, ""};
+    params = (struct msg_hello_params){0, UINT32_MAX, "", 0};
     CHECK(granted(user, METHOD_hello, &params, &result));
     CHECK_EQ(result.version, PROTOCOL_VERSION);
+    rig_end();
+}
+
+static void hello_comes_once(void)
+{
+    struct msg_hello_params params = {1, PROTOCOL_VERSION, "another name", 0};
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    CHECK_CONTAINS(refused(user, METHOD_hello, &params, SCAND_INVALID), "hello: this connection has said it already");
+    CHECK(strcmp(user->client->name, "test") == 0);
+    CHECK(granted(user, METHOD_server_ping, &(struct msg_nothing){}, NULL));
+    rig_end();
+}
+
+/* Others' programs show it. */
+static void names_are_cleaned(void)
+{
+    static const char *const names[][2] = {{"a\033[2Jb", "a?[2Jb"},
+                                           {"\xff\xfe", "??"},
+                                           {"Gr\xc3\xb6\xc3\x9f", "Gr\xc3\xb6\xc3\x9f"},
+                                           {"half \xc3", "half ?"}};
+    rig_begin();
+    for (size_t i = 0; i < 4; i++) {
+        struct msg_hello_params params = {.version_min = 1, .version_max = 1};
+        struct caller *user = user_open(ANNA);
+        strcpy(params.client, names[i][0]);
+        CHECK(granted(user, METHOD_hello, &params, NULL));
+        CHECK(strcmp(user->client->name, names[i][1]) == 0);
+    }
+    rig_end();
+}
+
+/* A slip is told to whoever asked for it. */
+static void strict_clients(void)
+{
+    struct msg_hello_params params = {1, PROTOCOL_VERSION, "test", 1};
+    rig_begin();
+    struct caller *user = user_open(ANNA), *other = user_greet(ANNA);
+    CHECK(granted(user, METHOD_hello, &params, NULL));
+    SEND(user, "\x94\x00\x07\xabserver.ping\x91\x81\xa3new\xc0");
+    CHECK_CONTAINS(refusal(user, 7, SCAND_INVALID), "server.ping: field \"new\" is not known");
+    SEND(user, "\x94\x00\x08\xaajob.submit\x91\x81\xa5input\x81\xa6offzet\x01");
+    CHECK_CONTAINS(refusal(user, 8, SCAND_INVALID), "job.submit: field \"input.offzet\" is not known");
+    CHECK(granted(user, METHOD_server_ping, &(struct msg_nothing){}, NULL));
+    SEND(other, "\x94\x00\x07\xabserver.ping\x91\x81\xa3new\xc0");
+    CHECK(answered(other, 7, METHOD_server_ping, NULL));
     rig_end();
 }
 
@@ -441,6 +487,9 @@ static const struct test tests[] = {
     TEST(hello_tells_the_limits),
     TEST(hello_comes_first),
     TEST(hello_agrees_on_a_version),
+    TEST(hello_comes_once),
+    TEST(names_are_cleaned),
+    TEST(strict_clients),
     TEST(unknown_methods),
     TEST(wrong_params),
     TEST(ping),

@@ -203,7 +203,7 @@ static void connections(void)
     struct caller *third = user_open(ANNA), *late = user_open(ANNA);
     CHECK(!third->client->admitted && !late->client->admitted);
     CHECK_EQ(rig.service.stats.clients_open, 4);
-    struct msg_hello_params params = {1, PROTOCOL_VERSION, "test"};
+    struct msg_hello_params params = {1, PROTOCOL_VERSION, "test", 0};
     CHECK_CONTAINS(
         refused(third, METHOD_hello, &params, SCAND_QUOTA),
         "connect: user 1000 has 2 connections and asks for 1 more; its quota \"connections\" is 2; close one");

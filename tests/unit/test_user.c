@@ -57,13 +57,18 @@ static void accounts_outlive_connections(void)
 
 static void the_table_is_full(void)
 {
+    const uid_t last = LIMIT_USERS - LIMIT_USERS_KEPT, owner = 5000;
     users_init(&table);
-    for (uid_t uid = 0; uid < LIMIT_USERS; uid++)
+    table.owner = owner;
+    for (uid_t uid = 1; uid <= last; uid++)
         CHECK(user_acquire(&table, uid));
-    CHECK(!user_acquire(&table, LIMIT_USERS));
-    CHECK(user_acquire(&table, LIMIT_USERS - 1) == &table.slots[LIMIT_USERS - 1]);
-    user_unhold(&table.slots[7]);
-    CHECK(user_acquire(&table, LIMIT_USERS) == &table.slots[7]);
+    CHECK(!user_acquire(&table, last + 1));
+    CHECK(user_acquire(&table, last) == &table.slots[last - 1]);
+    CHECK(user_acquire(&table, 0) && user_acquire(&table, owner)); /* for whom there is room */
+    CHECK(!user_acquire(&table, last + 1));
+    for (size_t slot = 0; slot < 3; slot++)
+        user_unhold(&table.slots[7 + slot]);
+    CHECK(user_acquire(&table, last + 1) == &table.slots[7]);
 }
 
 /* What is granted: so much of each quota, and that weight; to Anna three times as much. */

@@ -1,0 +1,190 @@
+/* Crowds: connections of many users, or many of few, and descriptors that wait. Whoever comes still finds room. */
+#include "tests/unit/service_rig.h"
+
+#include <sys/resource.h>
+
+#include "protocol/memory.h"
+
+#define ANNA ((uid_t)1000)
+#define BERT ((uid_t)1001)
+
+/* Connections that nobody speaks on. */
+static struct client *crowd[LIMIT_CLIENTS];
+static int ends[LIMIT_CLIENTS];
+static size_t crowd_count;
+
+/* True when it was opened. */
+static bool crowd_open(uid_t uid)
+{
+    int pair[2];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    struct connection *connection = connection_create(pair[0]);
+    struct client *client = service_open(&rig.service, connection, uid);
+    if (!client) {
+        connection_destroy(connection);
+        close(pair[1]);
+        return false;
+    }
+    crowd[crowd_count] = client;
+    ends[crowd_count++] = pair[1];
+    return true;
+}
+
+static void crowd_close(void)
+{
+    while (crowd_count > 0) {
+        service_close(crowd[--crowd_count]);
+        close(ends[crowd_count]);
+    }
+}
+
+static void begin(void)
+{
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    rig_begin();
+}
+
+static bool is_admitted(uid_t uid)
+{
+    return crowd_open(uid) && crowd[crowd_count - 1]->admitted;
+}
+
+static void greet_and_ping(uid_t uid)
+{
+    CHECK(granted(user_greet(uid), METHOD_server_ping, &(struct msg_nothing){}, NULL));
+}
+
+/* A user gets no more than others could still have. */
+static void one_user(void)
+{
+    begin();
+    while (crowd_open(ANNA))
+        continue;
+    CHECK_EQ(crowd_count, (LIMIT_CLIENTS - LIMIT_CLIENTS_KEPT) / 2 + LIMIT_UNADMITTED);
+    CHECK(is_admitted(BERT));
+    crowd_close();
+    rig_end();
+}
+
+static void few_users_with_many(void)
+{
+    begin();
+    for (size_t i = 0; i < 4 * LIMIT_CLIENTS; i++)
+        crowd_open((uid_t)(2000 + i % 4));
+    CHECK(crowd_count < LIMIT_CLIENTS - LIMIT_CLIENTS / 8);
+    for (int i = 0; i < 16; i++)
+        CHECK(is_admitted(ANNA));
+    greet_and_ping(BERT);
+    greet_and_ping(0);
+    crowd_close();
+    rig_end();
+}
+
+/* Even where every place that others may have is taken there are some for who runs the daemon. */
+static void many_users(void)
+{
+    begin();
+    for (uid_t uid = 2000; uid < 2000 + 2 * LIMIT_USERS; uid++)
+        for (int i = 0; i < 8; i++)
+            crowd_open(uid);
+    CHECK(crowd_count <= LIMIT_CLIENTS - LIMIT_CLIENTS_KEPT);
+    CHECK(!crowd_open(ANNA));
+    greet_and_ping(0);
+    greet_and_ping(RIG_OWNER);
+    for (int i = 0; i < 8; i++)
+        CHECK(is_admitted(i % 2 ? 0 : RIG_OWNER));
+    crowd_close();
+    rig_end();
+}
+
+static void who_is_beyond_its_share_is_told(void)
+{
+    struct answer answer;
+    struct msg_hello_params params = {1, PROTOCOL_VERSION, "test", 0};
+    begin();
+    while (is_admitted(ANNA))
+        continue;
+    struct caller *user = user_open(ANNA);
+    ask(user, METHOD_hello, &params);
+    answer = next_answer(user, NULL, NULL);
+    CHECK(answer.failed && answer.failure.code == SCAND_BUSY && answer.failure.retry_ms == 1000);
+    CHECK_CONTAINS(answer.failure.message, " connections and asks for 1 more; ");
+    CHECK(user->over);
+    user_close(user);
+    for (int i = 0; i < 64; i++) {
+        service_close(crowd[--crowd_count]);
+        close(ends[crowd_count]);
+    }
+    CHECK(is_admitted(ANNA));
+    crowd_close();
+    rig_end();
+}
+
+/* A message's beginning with as many descriptors as it can have. */
+static void send_half(struct caller *user)
+{
+    int fds[LIMIT_MESSAGE_FDS], fd = memory_create(4096);
+    for (size_t i = 0; i < LIMIT_MESSAGE_FDS; i++)
+        fds[i] = fd;
+    user_send(user, "\x94\x00\x07", 3, fds, LIMIT_MESSAGE_FDS);
+    close(fd);
+}
+
+static void descriptors_that_wait(void)
+{
+    begin();
+    struct caller *users[5], *other = user_greet(BERT);
+    for (int i = 0; i < 5; i++) {
+        users[i] = user_greet(ANNA);
+        send_half(users[i]);
+        CHECK_EQ(users[i]->over, i == 4);
+    }
+    CHECK_CONTAINS(refusal(users[4], 7, SCAND_QUOTA),
+                   "descriptors: user 1000 has 640 of them waiting in messages that are not complete; allowed: 512");
+    send_half(other);
+    CHECK(!other->over);
+    CHECK_EQ(rig.service.waiting_fds, 6 * LIMIT_MESSAGE_FDS);
+    for (int i = 0; i < 5; i++)
+        user_close(users[i]);
+    CHECK_EQ(rig.service.waiting_fds, LIMIT_MESSAGE_FDS);
+    rig_end();
+    CHECK_EQ(rig.service.waiting_fds, 0);
+}
+
+/* Nor do many users take them all: each may have half of what others leave. */
+static void descriptors_of_many_users(void)
+{
+    begin();
+    struct caller *users[4];
+    rig.service.waiting_fds = LIMIT_WAITING_FDS - 3 * LIMIT_MESSAGE_FDS; /* of users who are not here */
+    for (int i = 0; i < 2; i++)
+        users[i] = user_greet((uid_t)(3000 + i));
+    send_half(users[0]);
+    CHECK(!users[0]->over);
+    send_half(users[1]);
+    CHECK(!users[1]->over);
+    users[2] = user_greet(3002);
+    send_half(users[2]);
+    CHECK(users[2]->over);
+    for (int i = 0; i < 3; i++)
+        user_close(users[i]);
+    CHECK_EQ(rig.service.waiting_fds, LIMIT_WAITING_FDS - 3 * LIMIT_MESSAGE_FDS);
+    rig_end();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(one_user),
+        TEST(few_users_with_many),
+        TEST(many_users),
+        TEST(who_is_beyond_its_share_is_told),
+        TEST(descriptors_that_wait),
+        TEST(descriptors_of_many_users),
+        TEST_END,
+    };
+    return test_main(argc, argv, tests);
+}
