@@ -51,6 +51,7 @@
 #define LIMIT_HELPERS          4       /* threads for what would hold up the loop */
 #define LIMIT_UNIT_BYTES       MIB(4)  /* of memory that a helper gives pages at a time, some 3 ms */
 #define LIMIT_CHUNKS_IN_FLIGHT 4       /* handed to one device and not yet done */
+#define LIMIT_SLICE_MS         20      /* for which a row longer than two chunks has a device that can leave it off */
 #define LIMIT_SMALL_CHUNKS     128     /* besides, of small jobs, */
 #define LIMIT_SMALL_OUT_BYTES  MIB(16) /* until they have so many bytes together */
 #define LIMIT_DRAINED_MS       5000    /* at the end of a drain, for clients to take their last replies */

@@ -14,13 +14,28 @@
 #define SLOTS 2
 /* Those of several jobs are handed over at once: each time takes longer than scanning so little. */
 #define SMALL_BYTES KIB(64)
+/* Sums in two passes, in f2 too, take no longer than their bytes; chunks of other work are smaller. */
+#define WORK_PER_BYTE 2
+
+/* What becomes of a chunk that is scanned in turns: where it is. */
+struct cpu_run {
+    uint32_t step;         /* 0, or 1 + the index in the chunk's `then` */
+    struct cpu_task *task; /* of the step; NULL: it has not begun */
+    uint64_t had_us;       /* of this slice */
+};
+
+struct queue {
+    struct chunk *first, **end;
+};
 
 struct cpu_device {
     struct device device; /* first */
     struct cpu_pool *pool;
-    struct chunk *first, *last; /* taken and not scanned */
-    struct chunk *done;         /* small ones that were, by next */
-    uint64_t taken_bytes;       /* of "device memory"; helpers allocate too */
+    struct queue chunks, small; /* taken and not scanned */
+    struct cpu_run *run;        /* of the first of `chunks`, once it has had a turn */
+    bool passed;                /* it has been passed by small ones since */
+    struct queue done;
+    uint64_t taken_bytes; /* of "device memory"; helpers allocate too */
 };
 
 static struct cpu_device *cpu_of(struct device *device)
@@ -28,15 +43,34 @@ static struct cpu_device *cpu_of(struct device *device)
     return (struct cpu_device *)device;
 }
 
+static void queue_init(struct queue *queue)
+{
+    queue->first = NULL;
+    queue->end = &queue->first;
+}
+
+static void queue_push(struct queue *queue, struct chunk *chunk)
+{
+    chunk->next = NULL;
+    *queue->end = chunk;
+    queue->end = &chunk->next;
+}
+
+static struct chunk *queue_pop(struct queue *queue)
+{
+    struct chunk *chunk = queue->first;
+    if (!chunk)
+        return NULL;
+    queue->first = chunk->next;
+    if (!queue->first)
+        queue->end = &queue->first;
+    return chunk;
+}
+
 static int cpu_start(struct device *device, struct chunk *chunk)
 {
     struct cpu_device *self = cpu_of(device);
-    chunk->next = NULL;
-    if (self->first)
-        self->last->next = chunk;
-    else
-        self->first = chunk;
-    self->last = chunk;
+    queue_push(chunk->small ? &self->small : &self->chunks, chunk);
     return 0;
 }
 
@@ -47,21 +81,108 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static int cpu_run_first(struct cpu_device *self, const struct chunk *chunk)
+static int cpu_run_variant(const struct chunk *chunk)
 {
-    uint32_t algorithm = chunk->rows->rule.algorithm;
-    if (!algorithm)
-        return scan_cpu(self->pool, chunk->rows, chunk->first, chunk->count);
-    if (chunk->rows->rule.operation == SCAND_OPERATION_REDUCE || !variant_list[algorithm - 1].on_cpu)
+    const struct scan_rule *rule = &chunk->rows->rule;
+    if (rule->operation == SCAND_OPERATION_REDUCE || !variant_list[rule->algorithm - 1].on_cpu)
         return -EOPNOTSUPP;
     struct variant_scan scan = variant_scan_from(chunk->rows, chunk->first, chunk->count);
-    variant_run_cpu((enum variant_id)(algorithm - 1), &scan);
+    variant_run_cpu((enum variant_id)(rule->algorithm - 1), &scan);
     return 0;
 }
 
-static int cpu_run(struct cpu_device *self, const struct chunk *chunk)
+/* A turn of a chunk's scans, and until when it is its. */
+struct turn {
+    const struct cpu_device *device;
+    const struct chunk *chunk;
+    uint64_t end_us;
+};
+
+static bool turn_is_over(void *context)
 {
-    int r = cpu_run_first(self, chunk);
+    const struct turn *turn = context;
+    return chunk_is_dropped(turn->chunk) || turn->device->small.first || device_is_hurried(&turn->device->device) ||
+           now_us() >= turn->end_us;
+}
+
+/* As far as the turn goes: 0 when all steps are done, 1 when some is left, or -errno. */
+static int cpu_run_turn(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk, struct turn *turn)
+{
+    int r = 0;
+    while (run->step <= chunk->then_count && !r) {
+        if (run->step == 0 && chunk->rows->rule.algorithm) {
+            r = cpu_run_variant(chunk);
+        } else {
+            struct scan_rows rows = run->step ? rows_then(chunk->rows, &chunk->then[run->step - 1]) : *chunk->rows;
+            if (!run->task)
+                run->task = cpu_task_create(self->pool, &rows, chunk->first, chunk->count);
+            r = run->task ? cpu_task_run(run->task, turn_is_over, turn) : -ENOMEM;
+        }
+        if (r)
+            break;
+        cpu_task_destroy(run->task);
+        run->task = NULL;
+        run->step++;
+        if (run->step <= chunk->then_count && turn_is_over(turn))
+            r = 1;
+    }
+    return r == 1 && chunk_is_dropped(chunk) ? -ECANCELED : r;
+}
+
+static void run_destroy(struct cpu_run *run)
+{
+    cpu_task_destroy(run->task);
+    free(run);
+}
+
+static void cpu_discard(struct device *device, void *rest)
+{
+    (void)device;
+    run_destroy(rest);
+}
+
+/* The first chunk is done, or its slice is over. */
+static void cpu_complete(struct cpu_device *self, int status)
+{
+    struct chunk *chunk = queue_pop(&self->chunks);
+    chunk->status = status;
+    queue_push(&self->done, chunk);
+    self->run = NULL;
+}
+
+/* Goes on with the oldest chunk until it is done, its slice over, or a small one there. */
+static void cpu_run_first(struct cpu_device *self)
+{
+    struct chunk *chunk = self->chunks.first;
+    const uint64_t begin_us = now_us();
+    if (!self->run) {
+        self->run = chunk->rest ? chunk->rest : calloc(1, sizeof *self->run);
+        chunk->rest = NULL;
+        chunk->kernel_us = 0;
+    }
+    struct cpu_run *run = self->run;
+    if (!run) {
+        cpu_complete(self, -ENOMEM);
+        return;
+    }
+    struct turn turn = {self, chunk, chunk->slice_us ? begin_us + chunk->slice_us - run->had_us : UINT64_MAX};
+    int r = cpu_run_turn(self, run, chunk, &turn);
+    const uint64_t end_us = now_us();
+    chunk->kernel_us += end_us - begin_us;
+    run->had_us += end_us - begin_us;
+    if (r == 1 && chunk->slice_us && run->had_us >= chunk->slice_us) {
+        run->had_us = 0;
+        chunk->rest = run;
+        cpu_complete(self, 0);
+    } else if (r != 1) {
+        run_destroy(run);
+        cpu_complete(self, r);
+    }
+}
+
+static int cpu_run_small(struct cpu_device *self, const struct chunk *chunk)
+{
+    int r = scan_cpu(self->pool, chunk->rows, chunk->first, chunk->count);
     for (uint32_t i = 0; i < chunk->then_count && !r; i++) {
         struct scan_rows rows = rows_then(chunk->rows, &chunk->then[i]);
         r = scan_cpu(self->pool, &rows, chunk->first, chunk->count);
@@ -69,33 +190,35 @@ static int cpu_run(struct cpu_device *self, const struct chunk *chunk)
     return r;
 }
 
-/* Scans the oldest chunk, and small ones right behind a small one with it. */
-static void cpu_run_next(struct cpu_device *self)
+static void cpu_run_all_small(struct cpu_device *self)
 {
-    struct chunk **end = &self->done, *chunk = self->first;
     uint64_t begin_us = now_us(), end_us;
-    for (bool more = chunk; more; chunk = self->first, begin_us = end_us) {
-        self->first = chunk->next;
-        chunk->status = cpu_run(self, chunk);
+    for (struct chunk *chunk; (chunk = queue_pop(&self->small)); begin_us = end_us) {
+        chunk->status = cpu_run_small(self, chunk);
         end_us = now_us();
         chunk->kernel_us = end_us - begin_us;
-        chunk->next = NULL;
-        *end = chunk;
-        end = &chunk->next;
-        more = chunk->small && self->first && self->first->small;
+        queue_push(&self->done, chunk);
     }
+}
+
+/* Small chunks pass others, between which they do not always come first: each time the oldest other gets on. */
+static void cpu_run_next(struct cpu_device *self)
+{
+    bool small = self->small.first && !(self->passed && self->chunks.first);
+    self->passed = small;
+    if (small)
+        cpu_run_all_small(self);
+    else if (self->chunks.first)
+        cpu_run_first(self);
 }
 
 static struct chunk *cpu_finish(struct device *device, int timeout_ms)
 {
     struct cpu_device *self = cpu_of(device);
     /* Nothing runs but in here. */
-    if (!self->done && timeout_ms > 0)
+    if (!self->done.first && timeout_ms > 0)
         cpu_run_next(self);
-    struct chunk *chunk = self->done;
-    if (chunk)
-        self->done = chunk->next;
-    return chunk;
+    return queue_pop(&self->done);
 }
 
 /* The processor reaches all memory as it is. */
@@ -160,6 +283,7 @@ static void cpu_close(struct device *device)
 static const struct device_ops cpu_ops = {
     .start = cpu_start,
     .finish = cpu_finish,
+    .discard = cpu_discard,
     .memory_attach = cpu_memory_attach,
     .memory_detach = cpu_memory_attach,
     .allocate = cpu_allocate,
@@ -199,11 +323,16 @@ int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device
         return error_set(error, -ENOMEM, "could not start the threads of the CPU device: %s", strerror(errno));
     }
     self->device.ops = &cpu_ops;
+    queue_init(&self->chunks);
+    queue_init(&self->small);
+    queue_init(&self->done);
     struct device_info *info = &self->device.info;
     *info = (struct device_info){.backend = "cpu",
                                  .memory_limit_bytes = memory_limit_bytes,
                                  .chunk_bytes = MIB(16),
                                  .resident_chunk_bytes = MIB(16),
+                                 .work_per_byte = WORK_PER_BYTE,
+                                 .slice_us = LIMIT_SLICE_MS * 1000,
                                  .slots = SLOTS,
                                  .small_slots = LIMIT_SMALL_CHUNKS,
                                  .small_bytes = SMALL_BYTES};

@@ -37,6 +37,12 @@ static struct chunk *fault_finish(struct device *device, int timeout_ms)
     return chunk;
 }
 
+static void fault_discard(struct device *device, void *rest)
+{
+    struct device *inner = fault_of(device)->inner;
+    inner->ops->discard(inner, rest);
+}
+
 static int fault_memory_attach(struct device *device, void *base, uint64_t size_bytes)
 {
     struct device *inner = fault_of(device)->inner;
@@ -103,6 +109,7 @@ static void fault_close(struct device *device)
 static const struct device_ops fault_ops = {
     .start = fault_start,
     .finish = fault_finish,
+    .discard = fault_discard,
     .memory_attach = fault_memory_attach,
     .memory_detach = fault_memory_detach,
     .allocate = fault_allocate,

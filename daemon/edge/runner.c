@@ -66,6 +66,7 @@ static struct chunk *runner_take(struct runner *runner, unsigned out, bool *stop
         pthread_cond_wait(&runner->wake, &runner->lock);
     runner->blocked = false;
     atomic_store(&runner->arrived, false);
+    device_hurry(runner->device, false);
     struct chunk *taken = list_take(&runner->incoming, &runner->incoming_end);
     *stop = runner->stopping;
     pthread_mutex_unlock(&runner->lock);
@@ -149,6 +150,8 @@ void runner_submit(struct runner *runner, struct chunk *chunk)
     pthread_mutex_lock(&runner->lock);
     list_push(&runner->incoming_end, chunk);
     atomic_store(&runner->arrived, true);
+    if (chunk->small)
+        device_hurry(runner->device, true);
     bool blocked = runner->blocked;
     runner->blocked = false; /* one call wakes it */
     pthread_mutex_unlock(&runner->lock);

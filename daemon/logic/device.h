@@ -41,7 +41,13 @@ struct chunk {
     uint32_t user;             /* the service's: whose job it is */
     struct device *device;     /* the scheduler's: whose it is */
     bool small;                /* the scheduler's: in one of its small slots */
+    uint64_t bytes;            /* the scheduler's: what it is estimated by */
     uint64_t charge_ns;        /* the scheduler's: what it took from its user's accounts */
+    bool dropped;              /* by chunk_drop: nobody wants its results */
+    /* A long row's: how long the device has it at a time, of those whose info says so; else 0. Where a chunk comes back
+     * with `rest`, there is more to do: it is done by starting it again, with that, or let go of (discard). */
+    uint64_t slice_us;
+    void *rest; /* the device's */
     /* Filled by the device: 0 or -errno, and microseconds. */
     int status;
     uint64_t upload_us, kernel_us, download_us;
@@ -60,6 +66,17 @@ static inline struct scan_rows rows_then(const struct scan_rows *rows, const str
     return then;
 }
 
+/* From any thread, of a chunk that is out: it may come back sooner, with -ECANCELED. */
+static inline void chunk_drop(struct chunk *chunk)
+{
+    __atomic_store_n(&chunk->dropped, true, __ATOMIC_RELAXED);
+}
+
+static inline bool chunk_is_dropped(const struct chunk *chunk)
+{
+    return __atomic_load_n(&chunk->dropped, __ATOMIC_RELAXED);
+}
+
 struct device_info {
     char name[LIMIT_NAME_BYTES];
     char backend[16];
@@ -70,8 +87,12 @@ struct device_info {
      * and the coefficients. */
     uint64_t chunk_bytes;
     uint64_t resident_chunk_bytes; /* the same where all of it is device memory, and only fairness asks for chunks */
-    uint32_t slots;                /* chunks that it can hold at a time */
-    uint64_t bytes_per_s;          /* each way, as measured with such chunks; 0: not measured */
+    /* How many passes of sums over a sample take about as long as a byte that is moved: what takes longer to compute
+     * than to move counts as so many bytes more. 0: nothing does. */
+    uint32_t work_per_byte;
+    uint64_t slice_us;    /* after which it leaves off long rows; 0: it cannot */
+    uint32_t slots;       /* chunks that it can hold at a time */
+    uint64_t bytes_per_s; /* each way, as measured with such chunks; 0: not measured */
     /* Besides those, chunks of small jobs (job_is_small), of at most small_bytes. Both are 0 where nothing is gained by
      * telling them apart. */
     uint32_t small_slots;
@@ -102,6 +123,8 @@ struct device_ops {
      * with 0 not at all; NULL when none completed by then. After an error that ends the device, every chunk out
      * completes with -EOWNERDEAD. */
     struct chunk *(*finish)(struct device *device, int timeout_ms);
+    /* Lets go of what a chunk has been left off with. Devices that have no slices have none of this. */
+    void (*discard)(struct device *device, void *rest);
     /* Makes host memory known to the device, and to all others of its kind (pins it). One piece, page-aligned. */
     int (*memory_attach)(struct device *device, void *base, uint64_t size_bytes);
     int (*memory_detach)(struct device *device, void *base, uint64_t size_bytes);
@@ -130,7 +153,18 @@ struct device {
     const struct device_ops *ops;
     struct device_info info;
     unsigned number; /* among those of the daemon, from 0 */
+    bool hurried;    /* by whoever starts chunks on it: small ones wait, so `finish` is to come back soon */
 };
+
+static inline void device_hurry(struct device *device, bool hurried)
+{
+    __atomic_store_n(&device->hurried, hurried, __ATOMIC_RELAXED);
+}
+
+static inline bool device_is_hurried(const struct device *device)
+{
+    return __atomic_load_n(&device->hurried, __ATOMIC_RELAXED);
+}
 
 /* The devices of the daemon, by number; at least one. They are of one kind: host memory that the first knows is known
  * to all. */

@@ -67,7 +67,7 @@ static void trace_chunk(struct service *service, const struct job *job, const st
                   .user = job->client->user->uid,
                   .begin_us = chunk->handed_us,
                   .end_us = tally_of(service, chunk)->meter.read_us,
-                  .rows = chunk->count,
+                  .rows = chunk->rest ? 0 : chunk->count,
                   .slot = (uint64_t)(chunk - service->scheduler.stations[chunk->device->number].chunks),
                   .upload_us = chunk->upload_us,
                   .kernel_us = chunk->kernel_us,
@@ -110,6 +110,8 @@ void job_abandon(struct service *service, struct job *job, int code, const char 
     scheduler_stop(&service->scheduler, job);
     if (ended)
         job_end(service, job);
+    else
+        scheduler_drop(&service->scheduler, job);
 }
 
 /*
@@ -237,15 +239,15 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
     meter_end(&tally_of(service, chunk)->meter, &job->client->tally.device_busy_ns, weight_of(chunk), now_us);
     trace_chunk(service, job, chunk);
     bool ended = job_take_back(job, chunk);
-    if (chunk->status == 0) {
-        count_chunk(service, job, chunk);
-    } else {
+    if (chunk->status)
         scheduler_stop(&service->scheduler, job);
-    }
+    else if (!chunk->rest)
+        count_chunk(service, job, chunk);
+    const bool done = !chunk->rest;
     scheduler_take_back(&service->scheduler, chunk);
     if (ended)
         job_end(service, job);
-    else if (job->wants_progress)
+    else if (job->wants_progress && done)
         report_progress(job);
     if (!ended)
         report_ending(job, device);
@@ -398,6 +400,14 @@ static uint64_t chunk_bytes(const struct device_set *devices, bool resident, uin
     return least;
 }
 
+static struct job_chunks chunks_of(const struct device_set *devices, bool resident, uint32_t steps)
+{
+    const struct device_info *info = &devices->devices[0]->info; /* the others are of its kind */
+    const uint64_t bytes = chunk_bytes(devices, resident, steps);
+    return (struct job_chunks){
+        .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};
+}
+
 static bool is_resident(const struct buffer *buffer)
 {
     return buffer->span.place == SCAND_PLACE_DEVICE;
@@ -421,8 +431,8 @@ int job_admit(struct call *call, const struct msg_job_submit_params *params, str
     if (!job)
         return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
     bool resident = is_resident(input) && is_resident(output) && (!coefficients || is_resident(coefficients));
-    r = job_plan(job, params, input, output, coefficients,
-                 chunk_bytes(call->service->devices, resident, 1 + params->then_count), &call->error);
+    struct job_chunks chunks = chunks_of(call->service->devices, resident, 1 + params->then_count);
+    r = job_plan(job, params, input, output, coefficients, &chunks, &call->error);
     if (!r && params->offsets.shape_count > 0)
         r = take_offsets(call, job, params);
     if (r) {

@@ -107,15 +107,37 @@ static uint64_t bytes_per_sample(const struct job *job)
     return sample_bytes;
 }
 
+/* What a pass over a sample takes, in those of a sum of f32 or f64: measured, in powers of two. A variant's is that of
+ * one thread that goes along the row. */
+static uint64_t pass_work(const struct scan_rule *rule)
+{
+    const bool f2 = rule->accumulator == SCAND_ACCUMULATOR_F2, affine = rule->op == SCAND_OPERATOR_AFFINE;
+    return (f2 ? 4 : 1) * (affine ? 8 : 1) * (rule->algorithm ? 4 : 1);
+}
+
+static uint64_t rule_work(const struct scan_rule *rule)
+{
+    return rule->pass_count * pass_work(rule) + rule->demean;
+}
+
+/* All steps, in bytes that take as long to be moved. */
+static uint64_t work_bytes(const struct job *job, uint32_t work_per_byte)
+{
+    uint64_t work = rule_work(&job->rows.rule);
+    for (uint32_t i = 0; i < job->then_count; i++)
+        work += rule_work(&job->then[i]);
+    return work_per_byte ? (work + work_per_byte - 1) / work_per_byte : 0;
+}
+
 static uint64_t rows_per_chunk(const struct scan_rows *rows, uint64_t chunk_samples)
 {
     return rows->length >= chunk_samples || rows->length == 0 ? 1 : chunk_samples / rows->length;
 }
 
 /* A row of a reduction has one output element, and may have no samples. */
-static uint64_t reductions_per_chunk(const struct scan_rows *rows, uint64_t chunk_bytes)
+static uint64_t reductions_per_chunk(const struct scan_rows *rows, uint64_t sample_bytes, uint64_t chunk_bytes)
 {
-    uint64_t row_bytes = rows->length * dtype_size_bytes(rows->rule.input) + dtype_size_bytes(rows->rule.output);
+    uint64_t row_bytes = rows->length * sample_bytes + dtype_size_bytes(rows->rule.output);
     return row_bytes >= chunk_bytes ? 1 : chunk_bytes / row_bytes;
 }
 
@@ -132,8 +154,22 @@ static int take_steps(struct job *job, const struct msg_job_submit_params *param
     return r;
 }
 
+/* A reduction's output is one element for each row. */
+static void job_cut(struct job *job, const struct job_chunks *chunks)
+{
+    const struct scan_rule *rule = &job->rows.rule;
+    const uint64_t work = work_bytes(job, chunks->work_per_byte), moved = bytes_per_sample(job);
+    const uint64_t input_bytes = dtype_size_bytes(rule->input);
+    job->sample_bytes = moved > work ? moved : work;
+    job->long_bytes = chunks->long_bytes;
+    job->chunk_samples = chunks->bytes / job->sample_bytes; /* where a row has no more */
+    job->chunk_rows = rule->operation == SCAND_OPERATION_REDUCE
+                          ? reductions_per_chunk(&job->rows, input_bytes > work ? input_bytes : work, chunks->bytes)
+                          : rows_per_chunk(&job->rows, job->chunk_samples);
+}
+
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
-             struct buffer *coefficients, uint64_t chunk_bytes, struct error *error)
+             struct buffer *coefficients, const struct job_chunks *chunks, struct error *error)
 {
     job->input = input;
     job->output = output;
@@ -162,11 +198,7 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
         if (coefficients)
             job->rows.coefficients = (const unsigned char *)coefficients->span.base + params->coefficients.offset;
     }
-    job->sample_bytes = bytes_per_sample(job);
-    job->chunk_samples = chunk_bytes / job->sample_bytes; /* where a row has no more */
-    job->chunk_rows = job->rows.rule.operation == SCAND_OPERATION_REDUCE
-                          ? reductions_per_chunk(&job->rows, chunk_bytes)
-                          : rows_per_chunk(&job->rows, job->chunk_samples);
+    job_cut(job, chunks);
     job->wants_progress = params->progress;
     job->wants_ending = params->ending;
     job->priority = (enum scand_priority)params->priority;
@@ -278,6 +310,11 @@ uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count)
     return job_samples(job, first, count) * job->sample_bytes;
 }
 
+bool job_next_is_long(const struct job *job)
+{
+    return job->long_bytes > 0 && job_bytes(job, job->next_row, 1) > job->long_bytes;
+}
+
 bool job_is_staged(const struct job *job)
 {
     return job->input->span.staged || job->output->span.staged || (job->coefficients && job->coefficients->span.staged);
@@ -307,7 +344,7 @@ uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk)
 
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
 {
-    assert(job_has_rows(job));
+    assert(job_has_rows(job) && !job->long_out);
     if (job->state == JOB_QUEUED) {
         job_move(job, JOB_RUNNING);
         job->started_us = now_us;
@@ -324,9 +361,39 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
         .coefficients = job->coefficients ? job->coefficients->span : (struct span){0},
         .owner = job,
     };
-    job->next_row += chunk->count;
     job->in_flight++;
+    if (job_next_is_long(job)) {
+        job->long_out = true;
+        job->long_us = job->rest ? job->long_us : 0;
+        chunk->rest = job->rest;
+        job->rest = NULL;
+        return;
+    }
+    job->next_row += chunk->count;
     if (job->next_row == job->rows.row_count)
+        job_move(job, JOB_ENDING);
+}
+
+static void job_discard(struct job *job)
+{
+    if (job->rest)
+        job->rest_device->ops->discard(job->rest_device, job->rest);
+    job->rest = NULL;
+}
+
+/* A long row that came back is done, or is kept to go on, or has failed. */
+static void job_take_long(struct job *job, const struct chunk *chunk)
+{
+    job->long_out = false;
+    job->long_us += chunk->kernel_us;
+    job->rest = chunk->rest;
+    job->rest_device = chunk->device;
+    if (job->state != JOB_RUNNING)
+        job_discard(job);
+    if (job->rest || chunk->status || chunk->rest)
+        return;
+    job->next_row += chunk->count;
+    if (job->state == JOB_RUNNING && job->next_row == job->rows.row_count)
         job_move(job, JOB_ENDING);
 }
 
@@ -379,8 +446,10 @@ bool job_take_back(struct job *job, const struct chunk *chunk)
     job->times.upload_us += chunk->upload_us;
     job->times.kernel_us += chunk->kernel_us;
     job->times.download_us += chunk->download_us;
+    if (chunk->slice_us)
+        job_take_long(job, chunk);
     if (chunk->status == 0) {
-        job->rows_done += chunk->count;
+        job->rows_done += chunk->rest ? 0 : chunk->count;
     } else if (job->outcome.code == 0) {
         job_fail(job, chunk);
         if (job->state == JOB_RUNNING)
@@ -395,6 +464,7 @@ bool job_stop(struct job *job, int code, const char *message)
         return true;
     if (job->outcome.code == 0)
         error_set(&job->outcome, code, "%s", message);
+    job_discard(job);
     if (job->state == JOB_QUEUED)
         job_move(job, JOB_ENDED);
     else if (job->state == JOB_RUNNING)

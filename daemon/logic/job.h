@@ -40,12 +40,17 @@ struct job {
     uint64_t *offsets;      /* of ragged rows, its own; else NULL */
     uint64_t chunk_rows;    /* rows per chunk */
     uint64_t chunk_samples; /* per chunk of ragged rows, but at least a row */
-    uint64_t sample_bytes;  /* that are moved for each sample */
-    uint64_t next_row;      /* the first not handed out */
+    uint64_t sample_bytes;  /* moved for each sample, or as many as take as long as computing it */
+    uint64_t long_bytes;    /* of a row: more make it a long one; 0: none is */
+    uint64_t next_row;      /* the first not handed out; or, while that is a long one, not done */
     uint64_t rows_done;
-    unsigned in_flight;   /* chunks with the device */
-    bool small;           /* the scheduler's: may take a small slot */
-    struct error outcome; /* code 0: nothing has gone wrong */
+    unsigned in_flight;         /* chunks with the device */
+    bool small;                 /* the scheduler's: may take a small slot */
+    bool long_out;              /* a long row is with a device. Between two times there, */
+    void *rest;                 /* what it goes on with, */
+    struct device *rest_device; /* on the same device; */
+    uint64_t long_us;           /* and what it has taken so far */
+    struct error outcome;       /* code 0: nothing has gone wrong */
     uint64_t arrived_us, started_us;
     uint64_t deadline_us; /* by which it must have started; UINT64_MAX: it has time */
     struct msg_job_submit_result times;
@@ -58,10 +63,17 @@ struct job {
     struct job *peer, *peer_before; /* among its client's */
 };
 
-/* Checks params against their buffers, that of the coefficients being NULL where there are none, and plans the job in
- * chunks of about chunk_bytes. Returns 0, or -EINVAL and *error; takes no holds. */
+/* How rows are cut into chunks: of about so many bytes, as samples count (work_per_byte of device_info). Rows of more
+ * than long_bytes can be left off; 0: none can. */
+struct job_chunks {
+    uint64_t bytes, long_bytes;
+    uint32_t work_per_byte;
+};
+
+/* Checks params against their buffers, that of the coefficients being NULL where there are none, and plans the job's
+ * chunks. Returns 0, or -EINVAL and *error; takes no holds. */
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
-             struct buffer *coefficients, uint64_t chunk_bytes, struct error *error);
+             struct buffer *coefficients, const struct job_chunks *chunks, struct error *error);
 
 /* Makes a planned job's rows those that params' offsets say, which offsets_check has accepted: 0, or -errno and *error.
  */
@@ -79,12 +91,16 @@ bool job_fits_device(const struct job *job, const struct device *device);
 bool job_is_small(const struct job *job, uint64_t small_bytes);
 /* True when some of its memory is not pinned. */
 bool job_is_staged(const struct job *job);
-bool job_has_rows(const struct job *job); /* not yet handed out */
+bool job_has_rows(const struct job *job); /* not yet handed out, or, of a long one, not done */
+/* True when the next row of a job that has some is a long one: a device has it for a while, leaves it off, and goes on
+ * with it when it is handed out again. Such rows are with a device one at a time. */
+bool job_next_is_long(const struct job *job);
 /* True when the memory of its next rows is ready, of a job that has some. What is missing is pinned before the rest. */
 bool job_is_ready(const struct job *job);
-/* Fills *chunk with the next rows. The job must have some. */
+/* Fills *chunk with the next rows, or what is left of a long one. The job must have some, and no long one out. */
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
-/* Takes in a chunk that came back; a first error is the job's outcome. True when the job has ended with it. */
+/* Takes in a chunk that came back; a first error is the job's outcome. A row that was left off goes on later, or, where
+ * the job has been stopped, is discarded. True when the job has ended with it. */
 bool job_take_back(struct job *job, const struct chunk *chunk);
 /* Samples of a chunk of the job. */
 uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk);

@@ -34,6 +34,7 @@ static uint64_t chunk_us(const struct chunk *chunk)
 
 static void slot_free(struct chunk **list, struct chunk *chunk)
 {
+    chunk->owner = NULL;
     chunk->next = *list;
     *list = chunk;
 }
@@ -163,12 +164,21 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
     lane->share->queued_bytes += job_bytes(job, 0, job->rows.row_count);
 }
 
+/* Another job of its class may have its long row out. */
+static void long_end(struct job *job)
+{
+    struct job **long_job = &job->lane->share->long_job[job->rank];
+    if (*long_job == job && !job->long_out)
+        *long_job = NULL;
+}
+
 static bool queue_remove(struct scheduler *scheduler, struct job *job)
 {
     struct lane *lane = job->lane;
     if (!job->queued)
         return false;
     list_remove(&lane->queue[job->rank], job);
+    long_end(job);
     job->queued = false;
     lane->share->queued_bytes -= job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
     scheduler->small_count -= job->small;
@@ -212,9 +222,18 @@ static bool waits_for_active(const struct lane *lane, const struct job *job)
     return false;
 }
 
+/* Of the jobs of a class of a user one has a long row out or left off: what devices keep of it is bounded so. */
+static bool long_can_run(const struct job *job, const struct device *device)
+{
+    const struct job *long_job = job->lane->share->long_job[job->rank];
+    if (!job_next_is_long(job))
+        return true;
+    return !job->long_out && (!long_job || long_job == job) && (!job->rest || job->rest_device == device);
+}
+
 static bool can_run(const struct job *job, const struct device *device)
 {
-    return job_fits_device(job, device) && job_is_ready(job);
+    return long_can_run(job, device) && job_fits_device(job, device) && job_is_ready(job);
 }
 
 static struct job *list_first(const struct job_list *list, const struct device *device)
@@ -314,6 +333,18 @@ static struct station *station_first(struct scheduler *scheduler, uint32_t witho
     return first;
 }
 
+/* A slice counts as what can be done in it, or less. */
+static void hand_out_long(const struct scheduler *scheduler, const struct station *station, struct chunk *chunk)
+{
+    struct job *job = chunk->owner;
+    struct share *share = job->lane->share;
+    chunk->slice_us = station->device->info.slice_us;
+    share->long_job[job->rank] = job;
+    const uint64_t row_bytes = job_bytes(job, chunk->first, chunk->count),
+                   row_us = estimate_us(scheduler, share, row_bytes);
+    chunk->bytes = row_us > chunk->slice_us ? row_bytes / row_us * chunk->slice_us : row_bytes;
+}
+
 static struct chunk *hand_out(struct scheduler *scheduler, struct station *station, struct job *job, uint64_t now_us)
 {
     const bool small = goes_small(station, job);
@@ -326,11 +357,13 @@ static struct chunk *hand_out(struct scheduler *scheduler, struct station *stati
     job_next_chunk(job, chunk, now_us);
     chunk->device = station->device;
     chunk->small = small;
-    uint64_t bytes = job_bytes(job, chunk->first, chunk->count);
-    station->out_bytes += bytes;
-    station->small_out_bytes += small ? bytes : 0;
-    chunk->charge_ns = account_charge(scheduler, share, estimate_us(scheduler, share, bytes));
-    share->queued_bytes -= bytes;
+    if (job->long_out)
+        hand_out_long(scheduler, station, chunk);
+    else
+        share->queued_bytes -= chunk->bytes = job_bytes(job, chunk->first, chunk->count);
+    station->out_bytes += chunk->bytes;
+    station->small_out_bytes += small ? chunk->bytes : 0;
+    chunk->charge_ns = account_charge(scheduler, share, estimate_us(scheduler, share, chunk->bytes));
     if (!job_has_rows(job))
         scheduler_stop(scheduler, job);
     return chunk;
@@ -360,26 +393,65 @@ static void settle(struct scheduler *scheduler)
         scheduler->stations[i].level_ns = scheduler->stations[i].highest_ns;
 }
 
-void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk)
+/* What a chunk that took so long was, as rates have it: of a long row the part that was done in its last slice. */
+static uint64_t done_bytes(const struct job *job, const struct chunk *chunk, uint64_t us)
+{
+    if (!chunk->slice_us)
+        return chunk->bytes;
+    const double row_bytes = (double)job_bytes(job, chunk->first, chunk->count);
+    return (uint64_t)(row_bytes * (double)us / (double)(job->long_us > us ? job->long_us : us + !us));
+}
+
+static void learn_rates(struct scheduler *scheduler, struct station *station, const struct chunk *chunk, uint64_t us)
 {
     const struct job *job = chunk->owner;
+    const uint64_t bytes = done_bytes(job, chunk, us);
+    rate_add(&job->lane->share->rate, bytes, us);
+    rate_add(&station->rate, bytes, us);
+    rate_add(&scheduler->rate, bytes, us);
+}
+
+/* A long row is counted as queued until it is done. */
+static void take_back_long(struct scheduler *scheduler, struct job *job, const struct chunk *chunk)
+{
+    if (!job->rest)
+        long_end(job);
+    if (!job->queued || chunk->rest || chunk->status)
+        return;
+    job->lane->share->queued_bytes -= job_bytes(job, chunk->first, chunk->count);
+    if (!job_has_rows(job))
+        scheduler_stop(scheduler, job);
+}
+
+void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk)
+{
+    struct job *job = chunk->owner;
     struct share *share = job->lane->share;
     struct station *station = &scheduler->stations[chunk->device->number];
-    uint64_t bytes = job_bytes(job, chunk->first, chunk->count), us = chunk_us(chunk);
+    const uint64_t us = chunk_us(chunk);
     /* Failing is not free, and a small chunk runs beside others: the estimate stands. */
     if (chunk->status == 0 && !chunk->small) {
         account_refund(scheduler, share, chunk->charge_ns);
         account_charge(scheduler, share, us);
-        rate_add(&share->rate, bytes, us);
-        rate_add(&station->rate, bytes, us);
-        rate_add(&scheduler->rate, bytes, us);
+        if (!chunk->rest)
+            learn_rates(scheduler, station, chunk, us);
     }
-    slot_free(chunk->small ? &station->free_small : &station->free, chunk);
+    if (chunk->slice_us)
+        take_back_long(scheduler, job, chunk);
     station->out--;
-    station->out_bytes -= bytes;
-    station->small_out_bytes -= chunk->small ? bytes : 0;
+    station->out_bytes -= chunk->bytes;
+    station->small_out_bytes -= chunk->small ? chunk->bytes : 0;
+    slot_free(chunk->small ? &station->free_small : &station->free, chunk);
     if (!scheduler->turn)
         settle(scheduler);
+}
+
+void scheduler_drop(struct scheduler *scheduler, const struct job *job)
+{
+    for (unsigned i = 0; i < scheduler->station_count; i++)
+        for (unsigned k = 0; k < LIMIT_CHUNKS_IN_FLIGHT; k++)
+            if (scheduler->stations[i].chunks[k].owner == job)
+                chunk_drop(&scheduler->stations[i].chunks[k]);
 }
 
 /*

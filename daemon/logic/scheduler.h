@@ -30,6 +30,10 @@
  * takes is mostly waiting, which nobody else has to do. Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job
  * more at most, and so cost others no more than a chunk or two.
  *
+ * A long row, of more than two chunks' bytes, is with a device for a slice at a time (LIMIT_SLICE_MS), where that can
+ * leave it off. Then it comes back and takes turns as if each slice were a chunk, so others wait for one of them at
+ * most. It goes on where it has begun; until it is done, no other long row of its user and class is begun.
+ *
  * Pure logic: no clock, no threads, no memory of its own beyond a fixed number of chunks.
  */
 #ifndef DAEMON_SCHEDULER_H
@@ -82,7 +86,9 @@ void scheduler_stop(struct scheduler *scheduler, struct job *job);
 void scheduler_remove(struct scheduler *scheduler, struct job *job);
 /* The next chunk to run, and on which device; or NULL: nothing can be handed out now. */
 struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
-/* Takes a chunk back, for its user's account and for reuse. Its job must still be there. */
+/* Tells devices that nobody wants what a job's chunks that are out make. */
+void scheduler_drop(struct scheduler *scheduler, const struct job *job);
+/* Takes a chunk back, which its job has, for its user's account and for reuse. Its job must still be there. */
 void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk);
 
 /* Estimates of how long the devices will be busy with all that is queued, and with what is queued for a user, others

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <scand/types.h>
+
 #include "protocol/limits.h"
 
 /* Begins what stands in a ring. A ring is known by the pointer to whose turn it is; NULL: nobody is there. */
@@ -20,14 +22,17 @@ struct rate {
     double bytes, us;
 };
 
+struct job;
+
 struct share {
     struct ring ring;  /* first; among the users with a queue */
     struct ring *turn; /* of its lanes with a queue; NULL: it stands in no ring itself */
     uint64_t weight;   /* from 1 */
     /* For each device: the time had of all devices, divided by the weight. What users are compared by there. */
     uint64_t account_ns[LIMIT_DEVICES];
-    uint64_t queued_bytes; /* of rows not handed out */
-    struct rate rate;      /* of its own chunks */
+    uint64_t queued_bytes;                      /* of rows not handed out, or, long ones, not done */
+    struct job *long_job[SCAND_PRIORITY_COUNT]; /* of each class that has a long row out, or left off; NULL: none */
+    struct rate rate;                           /* of its own chunks */
 };
 
 /* Behind all others. */

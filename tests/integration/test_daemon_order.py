@@ -192,7 +192,7 @@ class Waiting(OrderTest):
     def test_priorities(self):
         client = self.client()
         job = self.big(client)
-        rows = [tensor(client.create(400).buffer, [100]) for _ in range(3)]
+        rows = [tensor(client.create(80000).buffer, [20000]) for _ in range(3)]  # small ones pass what has begun
         running = client.send("job.submit", {**job, "progress": 1})
         while not client.notes:
             client.notes.append(client.receive())

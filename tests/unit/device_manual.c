@@ -41,6 +41,9 @@ static int manual_start(struct device *device, struct chunk *chunk)
         return r;
     must(self->out_count < device->info.slots, "more chunks than slots");
     must(chunk->count > 0 && chunk->first + chunk->count <= chunk->rows->row_count, "a chunk outside its job");
+    must(!chunk->rest || (chunk->rest == self && self->rests > 0), "what was left off is another device's, or gone");
+    self->rests -= chunk->rest != NULL;
+    chunk->rest = NULL;
     self->out[self->out_count++] = chunk;
     self->started++;
     return 0;
@@ -83,6 +86,22 @@ void manual_complete(struct manual *manual, size_t index, int status)
     while (*end)
         end = &(*end)->next;
     *end = chunk;
+}
+
+void manual_leave_off(struct manual *manual, size_t index)
+{
+    struct chunk *chunk = manual->out[index];
+    must(chunk->slice_us > 0, "a chunk without slices is left off");
+    manual->rests++;
+    manual_complete(manual, index, 0);
+    chunk->rest = manual;
+}
+
+static void manual_discard(struct device *device, void *rest)
+{
+    struct manual *self = manual_of(device);
+    must(rest == self && self->rests > 0, "discarded what was not left off");
+    self->rests--;
 }
 
 static int manual_attach(struct device *device, void *base, uint64_t size_bytes)
@@ -216,6 +235,7 @@ static void manual_close(struct device *device)
 static const struct device_ops manual_ops = {
     .start = manual_start,
     .finish = manual_finish,
+    .discard = manual_discard,
     .memory_attach = manual_attach,
     .memory_detach = manual_detach,
     .allocate = manual_allocate,

@@ -19,6 +19,7 @@ struct manual {
     size_t out_count;
     struct chunk *completed; /* by next, in the order completed */
     unsigned started;        /* chunks taken so far */
+    unsigned rests;          /* chunks that were left off, and neither started again nor discarded */
     uint64_t kernel_us;      /* that a chunk takes */
 
     struct manual_range {
@@ -42,5 +43,7 @@ void manual_init(struct manual *manual, unsigned slots, uint64_t chunk_bytes);
 void manual_fail(struct manual *manual, enum manual_call call, unsigned n, int code);
 /* Completes the chunk that is `index`-th among those out; the device's finish returns it next, or after others. */
 void manual_complete(struct manual *manual, size_t index, int status);
+/* The same when its slice is over: it comes back with something to go on with. */
+void manual_leave_off(struct manual *manual, size_t index);
 
 #endif

@@ -36,13 +36,19 @@ static struct msg_job_submit_params scan_of(struct msg_tensor input, struct msg_
     return (struct msg_job_submit_params){.input = input, .output = output, .axis = 1, .passes_count = 1};
 }
 
-static int plan(struct job *job, const struct msg_job_submit_params *params, uint64_t chunk_bytes)
+static int plan_in(struct job *job, const struct msg_job_submit_params *params, const struct job_chunks *chunks)
 {
     buffers_begin();
     *job = (struct job){.arrived_us = 100};
     return job_plan(job, params, &buffers[params->input.buffer - 1], &buffers[params->output.buffer - 1],
-                    params->coefficients.shape_count ? &buffers[params->coefficients.buffer - 1] : NULL, chunk_bytes,
+                    params->coefficients.shape_count ? &buffers[params->coefficients.buffer - 1] : NULL, chunks,
                     &error);
+}
+
+static int plan(struct job *job, const struct msg_job_submit_params *params, uint64_t chunk_bytes)
+{
+    const struct job_chunks chunks = {.bytes = chunk_bytes};
+    return plan_in(job, params, &chunks);
 }
 
 /* 10 rows of 100 samples, `rows_per_chunk` at a time. */
@@ -97,6 +103,47 @@ static void plan_fills_chunks(void)
     params.input.dtype = SCAND_DTYPE_F16;
     CHECK_EQ(plan(&job, &params, 720), 0); /* 60 and 240 */
     CHECK_EQ(job.chunk_rows, 2);
+}
+
+/* Samples count as they are computed: by passes, operators and steps, and however often one is read. */
+static void plan_counts_work(void)
+{
+    const struct job_chunks chunks = {.bytes = 960, .long_bytes = 1920, .work_per_byte = 2};
+    struct msg_job_submit_params params = scan_of(rows_of(1, 10, 30, 0), rows_of(2, 10, 30, 0));
+    struct job *chain = malloc(sizeof *chain), job;
+    REQUIRE(chain);
+    params.passes_count = 2;
+    params.accumulator = SCAND_ACCUMULATOR_F2;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.chunk_rows, 8); /* 2 passes of 4 take as long as 4 bytes */
+    params.then_count = 2;
+    params.then[0] = params.then[1] = (struct msg_step){.passes_count = 2, .accumulator = SCAND_ACCUMULATOR_F2};
+    CHECK_EQ(plan_in(chain, &params, &chunks), 0);
+    CHECK_EQ(chain->sample_bytes, 12);
+    CHECK_EQ(chain->chunk_rows, 2);
+    job_destroy(chain);
+    params.then_count = 0;
+    params.op = SCAND_OPERATOR_AFFINE;
+    params.coefficient = 0.5;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.sample_bytes, 32);
+    CHECK_EQ(job.chunk_rows, 1);
+    CHECK(!job_next_is_long(&job));
+}
+
+static void plan_counts_samples_that_are_one(void)
+{
+    const struct job_chunks chunks = {.bytes = 960, .long_bytes = 1920, .work_per_byte = 2};
+    struct msg_job_submit_params params = scan_of(rows_of(1, 2, 1000, 0), rows_of(2, 2, 1, 0));
+    struct job job;
+    params.input.strides[0] = params.input.strides[1] = 0;
+    params.operation = SCAND_OPERATION_REDUCE;
+    params.reduction = SCAND_REDUCTION_SUM;
+    params.passes_count = 0;
+    CHECK_EQ(plan_in(&job, &params, &chunks), 0);
+    CHECK_EQ(job.chunk_rows, 1);
+    CHECK(job_next_is_long(&job));
+    CHECK(!job_is_small(&job, 4000));
 }
 
 static const char *refused(const struct msg_job_submit_params *params)
@@ -425,6 +472,8 @@ static void conflicts_are_within_a_buffer(void)
 static const struct test tests[] = {
     TEST(plan_finds_the_addresses),
     TEST(plan_fills_chunks),
+    TEST(plan_counts_work),
+    TEST(plan_counts_samples_that_are_one),
     TEST(plan_refuses),
     TEST(plan_compares_input_and_output),
     TEST(plan_with_coefficients),

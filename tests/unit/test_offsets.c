@@ -120,7 +120,7 @@ static void tensors_that_cannot_be_read(void)
 static struct job *planned(const struct msg_job_submit_params *params, uint64_t chunk_bytes)
 {
     struct job *job = calloc(1, sizeof *job);
-    CHECK_EQ(job_plan(job, params, &buffer, &buffer, NULL, chunk_bytes, &error), 0);
+    CHECK_EQ(job_plan(job, params, &buffer, &buffer, NULL, &(struct job_chunks){.bytes = chunk_bytes}, &error), 0);
     CHECK_EQ(job_make_ragged(job, params, &span, &error), 0);
     return job;
 }

@@ -20,13 +20,22 @@ static struct share shares[LANES]; /* a user for each lane */
 static struct lane lanes[LANES];
 static struct job jobs[JOBS];
 static struct buffer buffers[BUFFER_COUNT];
+static unsigned rests; /* long rows that are left off */
+
+static void discard(struct device *device, void *rest)
+{
+    CHECK(rest == device && rests > 0);
+    rests--;
+}
+
+static const struct device_ops ops = {.discard = discard};
 
 /* As many devices as `count`, each with room for `depth` chunks. */
 static void begin_devices(unsigned count, unsigned depth)
 {
     struct device_set set = {.count = count};
     for (unsigned i = 0; i < count; i++) {
-        devices[i] = (struct device){.info.slots = depth, .number = i};
+        devices[i] = (struct device){.ops = &ops, .info = {.slots = depth, .slice_us = 100}, .number = i};
         set.devices[i] = &devices[i];
     }
     scheduler_init(&scheduler, &set);
@@ -65,6 +74,15 @@ static struct job *add_sized(unsigned lane, enum scand_priority priority, unsign
     return &jobs[number];
 }
 
+/* The same, of rows that are long. */
+static struct job *add_long(unsigned lane, enum scand_priority priority, unsigned number, uint64_t rows, unsigned input,
+                            unsigned output)
+{
+    struct job *job = add_sized(lane, priority, number, rows, 1000, input, output);
+    job->long_bytes = 100;
+    return job;
+}
+
 static struct job *add_class(unsigned lane, enum scand_priority priority, unsigned number, uint64_t rows,
                              unsigned input, unsigned output)
 {
@@ -95,6 +113,25 @@ static void end(struct chunk *chunk, int status)
     scheduler_take_back(&scheduler, chunk);
     if (ended)
         scheduler_remove(&scheduler, job);
+}
+
+/* A slice is over. */
+static void leave_off(struct chunk *chunk)
+{
+    CHECK(chunk->slice_us > 0);
+    chunk->rest = chunk->device;
+    rests++;
+    end(chunk, 0);
+}
+
+/* A device goes on with what was left off. */
+static void go_on(struct chunk *chunk)
+{
+    if (!chunk->rest)
+        return;
+    CHECK(chunk->rest == chunk->device && rests > 0);
+    chunk->rest = NULL;
+    rests--;
 }
 
 static struct job *owner_of(struct chunk *chunk)
@@ -376,6 +413,95 @@ static void remove_from_anywhere(void)
 }
 
 /*
+ * Long rows.
+ */
+
+/* Each slice is a turn, and the row stays in its job until it is done. */
+static void long_rows_take_turns(void)
+{
+    begin(1);
+    struct job *job = add_long(0, SCAND_PRIORITY_NORMAL, 0, 1, 0, 1), *other = add(1, 1, 3, 2, 3);
+    for (int i = 0; i < 3; i++) {
+        struct chunk *chunk = scheduler_next(&scheduler, 1);
+        CHECK(owner_of(chunk) == job && chunk->slice_us == 100 && (i == 0) == !chunk->rest);
+        go_on(chunk);
+        chunk->kernel_us = 10;
+        leave_off(chunk);
+        CHECK_EQ(job->state, JOB_RUNNING);
+        chunk = scheduler_next(&scheduler, 1);
+        CHECK(owner_of(chunk) == other && chunk->slice_us == 0);
+        chunk->kernel_us = 10;
+        end(chunk, 0);
+    }
+    CHECK_EQ(shares[0].queued_bytes, 1000);
+    struct chunk *chunk = scheduler_next(&scheduler, 1);
+    go_on(chunk);
+    end(chunk, 0);
+    CHECK_EQ(job->state, JOB_ENDED);
+    CHECK(!scheduler.turn && rests == 0 && lane_is_empty(&lanes[0]) && !shares[0].long_job[job->rank]);
+}
+
+/* Of a user and class one long row is begun at a time; short rows, other classes and other users do not wait. */
+static void long_rows_of_a_user_wait(void)
+{
+    begin(4);
+    lanes[1].share = &shares[0];
+    struct job *first = add_long(0, SCAND_PRIORITY_NORMAL, 0, 2, 0, 1);
+    struct chunk *chunk = scheduler_next(&scheduler, 1);
+    CHECK(owner_of(chunk) == first && !scheduler_next(&scheduler, 1));
+    leave_off(chunk);
+    struct job *second = add_long(1, SCAND_PRIORITY_NORMAL, 1, 1, 2, 3), *shorter = add(1, 2, 1, 2, 1);
+    struct job *urgent = add_long(1, HIGH, 3, 1, 4, 5), *other = add_long(2, SCAND_PRIORITY_NORMAL, 4, 1, 2, 3);
+    struct chunk *out[4];
+    unsigned had = 0;
+    for (int i = 0; i < 4; i++) {
+        out[i] = scheduler_next(&scheduler, 1);
+        REQUIRE(out[i]);
+        had |= 1u << (owner_of(out[i]) - jobs);
+        go_on(out[i]);
+    }
+    CHECK_EQ(had, 1u << 0 | 1u << 2 | 1u << 3 | 1u << 4);
+    CHECK(!scheduler_next(&scheduler, 1));
+    for (int i = 0; i < 4; i++)
+        end(out[i], 0);
+    for (int i = 0; i < 2; i++) { /* its second row, and the second job, one after the other */
+        chunk = scheduler_next(&scheduler, 1);
+        CHECK(chunk && chunk->slice_us > 0 && !scheduler_next(&scheduler, 1));
+        end(chunk, 0);
+    }
+    CHECK(!scheduler.turn && second->state == JOB_ENDED && first->state == JOB_ENDED);
+    CHECK(shorter->state == JOB_ENDED && urgent->state == JOB_ENDED && other->state == JOB_ENDED);
+}
+
+/* What has been left off goes at once, what is out when it comes back; then another may begin its long row. */
+static void long_rows_are_stopped(void)
+{
+    for (int out = 0; out < 2; out++) {
+        begin(1);
+        struct job *job = add_long(0, SCAND_PRIORITY_NORMAL, 0, 2, 0, 1),
+                   *next = add_long(0, SCAND_PRIORITY_NORMAL, 1, 1, 2, 3);
+        struct chunk *chunk = scheduler_next(&scheduler, 1);
+        if (!out)
+            leave_off(chunk);
+        CHECK_EQ(job_stop(job, -ECANCELED, "stop"), !out);
+        scheduler_stop(&scheduler, job);
+        if (out) {
+            scheduler_drop(&scheduler, job);
+            CHECK(chunk_is_dropped(chunk));
+            leave_off(chunk); /* before it saw that */
+        } else {
+            scheduler_remove(&scheduler, job);
+        }
+        CHECK_EQ(job->state, JOB_ENDED);
+        CHECK_EQ(rests, 0);
+        chunk = scheduler_next(&scheduler, 1);
+        CHECK(owner_of(chunk) == next && !chunk_is_dropped(chunk));
+        end(chunk, -EIO);
+        CHECK(!scheduler.turn && lane_is_empty(&lanes[0]));
+    }
+}
+
+/*
  * Classes.
  */
 
@@ -438,7 +564,8 @@ static void check_start(const struct chunk *chunk)
     CHECK(job_fits_device(job, chunk->device));
     for (const struct job *earlier = jobs; earlier < job; earlier++)
         if (earlier->lane == job->lane && earlier->state != JOB_ENDED) {
-            CHECK(!job_has_rows(earlier) || earlier->rank != job->rank || !job_fits_device(earlier, chunk->device));
+            CHECK(!job_has_rows(earlier) || earlier->rank != job->rank || !job_fits_device(earlier, chunk->device) ||
+                  job_next_is_long(earlier));
             CHECK(!job_conflicts(job, earlier));
         }
 }
@@ -450,7 +577,7 @@ static void random_add(uint64_t *state, unsigned number)
     enum scand_priority priority = (enum scand_priority)(random_next(state) % SCAND_PRIORITY_COUNT);
     if (buffers[input].device && buffers[output].device)
         output = input; /* which is on one device */
-    add_class(lane, priority, number, 1 + random_next(state) % 5, input, output);
+    (random_next(state) % 4 ? add_class : add_long)(lane, priority, number, 1 + random_next(state) % 5, input, output);
 }
 
 static void random_cancel(uint64_t *state, unsigned added)
@@ -478,18 +605,24 @@ static void random_run(uint64_t *state)
             random_add(state, added++);
         if (added && random_next(state) % 30 == 0)
             random_cancel(state, added);
-        for (struct chunk *chunk; (chunk = scheduler_next(&scheduler, 1)); out[out_count++] = chunk)
+        for (struct chunk *chunk; (chunk = scheduler_next(&scheduler, 1)); out[out_count++] = chunk) {
             check_start(chunk);
+            go_on(chunk);
+        }
         if (out_count == 0) {
             CHECK(!scheduler.turn); /* with nothing out, nothing blocks */
             continue;
         }
         unsigned index = (unsigned)(random_next(state) % out_count);
-        end(out[index], random_next(state) % 20 ? 0 : -EIO);
+        if (out[index]->slice_us && random_next(state) % 3)
+            leave_off(out[index]);
+        else
+            end(out[index], random_next(state) % 20 ? 0 : -EIO);
         out[index] = out[--out_count];
     }
     for (unsigned i = 0; i < JOBS; i++)
         CHECK_EQ(jobs[i].state, JOB_ENDED);
+    CHECK_EQ(rests, 0);
     for (unsigned i = 0; i < LANES; i++)
         CHECK(lane_is_empty(&lanes[i]));
     memset(buffers, 0, sizeof buffers);
@@ -521,6 +654,9 @@ static const struct test tests[] = {
     TEST(stopped_jobs_still_block),
     TEST(failed_jobs_hand_out_no_more),
     TEST(remove_from_anywhere),
+    TEST(long_rows_take_turns),
+    TEST(long_rows_of_a_user_wait),
+    TEST(long_rows_are_stopped),
     TEST(urgent_jobs_first),
     TEST(classes_order_a_users_own_jobs),
     TEST(urgent_jobs_wait_for_what_they_need),
