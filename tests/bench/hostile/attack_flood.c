@@ -58,11 +58,10 @@ static void hose_push(struct attacker *self, struct hose *hose, const struct req
         hose->fd = -1;
         return;
     }
-    hose->at += sent > 0 ? (size_t)sent : 0;
-    if (hose->at < requests->size)
+    if (sent <= 0)
         return;
-    hose->at = 0;
-    self->tally->sent += requests->count;
+    self->tally->sent += (uint64_t)sent * requests->count / requests->size;
+    hose->at = (hose->at + (size_t)sent) % requests->size;
 }
 
 static void hoses_push(struct attacker *self, struct hose *hoses, const struct requests *requests)
