@@ -13,7 +13,7 @@
 #include "settings.h"
 
 #define BACKLOG         64
-#define RETRY_ACCEPT_MS 1000 /* while descriptors are short: nothing tells when there are some again */
+#define RETRY_ACCEPT_MS 1000 /* while descriptors or memory are short: nothing tells when there are some again */
 
 static const char wrong_path[] = "There is one page here: /metrics\n";
 static const char wrong_method[] = "Only GET and HEAD are allowed.\n";
@@ -122,6 +122,14 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
  * Connections.
  */
 
+static unsigned free_visits(const struct http *http)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < LIMIT_HTTP_CONNECTIONS; i++)
+        count += http->visits[i].fd < 0;
+    return count;
+}
+
 static struct visit *free_visit(struct http *http)
 {
     for (struct visit *visit = http->visits; visit < http->visits + LIMIT_HTTP_CONNECTIONS; visit++)
@@ -169,7 +177,7 @@ static void on_timer(uv_timer_t *timer);
 static uint64_t next_ms(const struct http *http)
 {
     MHD_UNSIGNED_LONG_LONG wait_ms;
-    uint64_t now_ms = uv_now(http->loop), next = http->short_of_files ? now_ms + RETRY_ACCEPT_MS : UINT64_MAX;
+    uint64_t now_ms = uv_now(http->loop), next = http->resting ? now_ms + RETRY_ACCEPT_MS : UINT64_MAX;
     for (const struct visit *visit = http->visits; visit < http->visits + LIMIT_HTTP_CONNECTIONS; visit++)
         if (visit->fd >= 0 && visit->end_ms < next)
             next = visit->end_ms;
@@ -182,7 +190,7 @@ static uint64_t next_ms(const struct http *http)
 static void turn(struct http *http)
 {
     MHD_run(http->daemon);
-    if (http->short_of_files || !free_visit(http))
+    if (http->resting || !free_visit(http))
         uv_poll_stop(&http->listening);
     else if (!uv_is_active((uv_handle_t *)&http->listening))
         uv_poll_start(&http->listening, UV_READABLE, on_listening);
@@ -196,7 +204,7 @@ static void turn(struct http *http)
 static void on_timer(uv_timer_t *timer)
 {
     struct http *http = timer->data;
-    http->short_of_files = false;
+    http->resting = false;
     cut_slow(http);
     turn(http);
 }
@@ -211,7 +219,8 @@ static void on_listening(uv_poll_t *poll, int status, int events)
 {
     struct http *http = poll->data;
     (void)status, (void)events;
-    while (free_visit(http)) {
+    /* Some versions of libmicrohttpd begin connections only when they run: until then their visits look free. */
+    for (unsigned room = free_visits(http); room > 0; room--) {
         struct sockaddr_storage from;
         socklen_t size = sizeof from;
         int fd = accept4(http->listen_fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -219,11 +228,14 @@ static void on_listening(uv_poll_t *poll, int status, int events)
             MHD_add_connection(http->daemon, fd, (struct sockaddr *)&from, size); /* closes it if that fails */
             continue;
         }
-        http->short_of_files = errno == EMFILE || errno == ENFILE;
-        if (http->short_of_files)
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        http->resting = errno != EAGAIN; /* else the loop would be told of the same connection for ever */
+        if (errno == EMFILE || errno == ENFILE)
             log_error("a request for metrics waits: the limit of open files is reached; raise it (ulimit -n)");
-        if (errno != EINTR && errno != ECONNABORTED)
-            break;
+        else if (http->resting)
+            log_error("a request for metrics waits: %s", strerror(errno));
+        break;
     }
     turn(http);
 }

@@ -31,12 +31,12 @@ struct visit {
 struct http {
     uv_loop_t *loop;
     uv_poll_t listening, ready;
-    uv_timer_t timer; /* runs only while there are connections, or no descriptors for them */
+    uv_timer_t timer; /* runs only while there are connections, or accepting failed */
     struct MHD_Daemon *daemon;
     http_page *page;
     void *context;
     int listen_fd;
-    bool short_of_files; /* accept again after a while */
+    bool resting; /* accepting failed; again after a while */
     struct visit visits[LIMIT_HTTP_CONNECTIONS];
 };
 

@@ -311,25 +311,47 @@ static uint64_t read_map_limit(void)
     return most;
 }
 
+static int watch_signals(struct worker *worker)
+{
+    const struct {
+        uv_signal_t *handle;
+        uv_signal_cb caught;
+        int number;
+    } signals[] = {{&worker->terminate, on_signal, SIGTERM},
+                   {&worker->interrupt, on_signal, SIGINT},
+                   {&worker->reload, on_reload, SIGHUP}};
+    int r = 0;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0] && !r; i++) {
+        r = uv_signal_init(&worker->loop, signals[i].handle);
+        if (!r)
+            r = uv_signal_start(signals[i].handle, signals[i].caught, signals[i].number);
+        signals[i].handle->data = worker;
+    }
+    return r;
+}
+
+/* Idle handles and timers cannot fail, neither here nor when they are started. */
+static int init_handles(struct worker *worker)
+{
+    int r = uv_loop_init(&worker->loop);
+    if (!r)
+        r = uv_async_init(&worker->loop, &worker->completed, collect_chunks);
+    if (r)
+        return r;
+    uv_idle_init(&worker->loop, &worker->spin);
+    uv_timer_init(&worker->loop, &worker->wake);
+    worker->completed.data = worker->spin.data = worker->wake.data = worker;
+    return watch_signals(worker);
+}
+
 static int start_loop(struct worker *worker, int listen_fd)
 {
     char threads[12];
     snprintf(threads, sizeof threads, "%d", LIMIT_HELPERS);
     setenv("UV_THREADPOOL_SIZE", threads, 1); /* as many as the service counts on */
-    int r = uv_loop_init(&worker->loop);
+    int r = init_handles(worker);
     if (r)
         return r;
-    uv_async_init(&worker->loop, &worker->completed, collect_chunks);
-    uv_idle_init(&worker->loop, &worker->spin);
-    uv_timer_init(&worker->loop, &worker->wake);
-    uv_signal_init(&worker->loop, &worker->terminate);
-    uv_signal_init(&worker->loop, &worker->interrupt);
-    uv_signal_init(&worker->loop, &worker->reload);
-    worker->completed.data = worker->spin.data = worker->wake.data = worker;
-    worker->terminate.data = worker->interrupt.data = worker->reload.data = worker;
-    uv_signal_start(&worker->terminate, on_signal, SIGTERM);
-    uv_signal_start(&worker->interrupt, on_signal, SIGINT);
-    uv_signal_start(&worker->reload, on_reload, SIGHUP);
     configure(worker); /* after that, so that no change is missed */
     for (unsigned i = 0; i < worker->devices.count && !r; i++)
         r = runner_start(&worker->runners[i], worker->devices.devices[i], chunks_completed, worker);
