@@ -11,6 +11,9 @@
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 #include "http.h"
 #include "log.h"
@@ -40,6 +43,14 @@ static time_t now_s(void)
     return now.tv_sec;
 }
 
+/* Otherwise LeakSanitizer looks at exit, which a worker does not pass: it ends without what libraries do there. */
+static void check_leaks(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    __lsan_do_leak_check();
+#endif
+}
+
 /* The child is a plain copy: the supervisor has neither threads nor a CUDA context that a fork could harm. */
 static int start_worker(struct supervisor *self)
 {
@@ -56,7 +67,9 @@ static int start_worker(struct supervisor *self)
         _exit(EX_SOFTWARE);
     signal(SIGHUP, SIG_IGN); /* until the worker looks for it */
     sigprocmask(SIG_UNBLOCK, &self->signals, NULL);
-    _exit(worker_run(self->options, self->listen_fd, self->metrics_fd, self->ready_fd, self->shared));
+    int code = worker_run(self->options, self->listen_fd, self->metrics_fd, self->ready_fd, self->shared);
+    check_leaks();
+    _exit(code);
 }
 
 static void describe_end(int status, char *text, size_t size)
