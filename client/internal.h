@@ -125,6 +125,7 @@ struct scand_job {
     bool released;  /* freed when it ends and nobody waits for it */
     bool awaited;   /* a callback may release the job that scand_wait waits for */
     bool done;
+    bool stale;               /* one that was to write what it reads has failed meanwhile */
     const char *unrepeatable; /* why, while reconnecting */
     struct error error;
     struct scand_times times;
@@ -215,6 +216,8 @@ int job_take_response(struct scand_job *job, const struct message *message, stru
 /* Calls its progress function, unless that runs: what it does could go on forever otherwise. `job` may be NULL. */
 void job_report(struct scand_job *job, const struct msg_job_progress *progress);
 /* Ends a job, which may free it. */
+/* For a job that reads what a failed one was to write; `outcome`: what else became of it. */
+void error_set_stale(struct error *error, const char *outcome);
 void job_end(struct scand_job *job, const struct error *error);
 bool jobs_wait(const struct scand *daemon);
 void jobs_free(struct scand *daemon);

@@ -53,10 +53,39 @@ void jobs_free(struct scand *daemon)
         job_free(daemon->jobs);
 }
 
+static bool job_reads(const struct scand_job *job, const struct extent *extent)
+{
+    return extents_overlap(&job->reads, extent) ||
+           (job->params.offsets.shape_count > 0 && extents_overlap(&job->offsets_extent, extent)) ||
+           (job->params.coefficients.shape_count > 0 && extents_overlap(&job->coefficient_extent, extent));
+}
+
+void error_set_stale(struct error *error, const char *outcome)
+{
+    error_set(
+        error, -ESTALE,
+        "the job %s, but an earlier job, which was to write what this one reads, has failed: submit both again, or "
+        "set after_failure to have it run on what is there",
+        outcome);
+}
+
+/* The daemon fails those that it had got by then. It cannot tell of later ones that they were sent without an answer to
+ * this one; and after a restart it knows nothing of it. */
+static void readers_go_stale(const struct scand_job *failed)
+{
+    for (struct scand_job *job = failed->next; job; job = job->next)
+        if (!job->done && !job->params.after_failure && job_reads(job, &failed->writes))
+            job->stale = true;
+}
+
 void job_end(struct scand_job *job, const struct error *error)
 {
     job->done = true;
     job->error = *error;
+    if (job->stale && error->code == 0)
+        error_set_stale(&job->error, "has been done");
+    if (job->error.code && job->daemon->connection) /* else all end */
+        readers_go_stale(job);
     job_free_unneeded(job);
 }
 

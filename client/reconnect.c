@@ -57,6 +57,8 @@ static void jobs_end_unrepeatable(struct scand *daemon)
             error_set(&error, -ECANCELED, "the job was cancelled; its output may be half written");
         else if (job->unrepeatable)
             error_set(&error, -EOWNERDEAD, "the daemon's worker ended while the job ran, and %s", job->unrepeatable);
+        else if (job->stale)
+            error_set_stale(&error, "was to be repeated");
         else
             continue;
         job_end(job, &error);
@@ -86,9 +88,17 @@ static int buffers_import_again(struct scand *daemon)
 static void jobs_submit_again(struct scand *daemon)
 {
     for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
+        struct error error;
         next = job->next;
-        if (!job->done && job_submit(job))
-            job_end(job, &daemon->error);
+        if (job->done)
+            continue;
+        if (job->stale)
+            error_set_stale(&error, "was to be repeated"); /* by one of these, which could not be submitted */
+        else if (job_submit(job))
+            error = daemon->error;
+        else
+            continue;
+        job_end(job, &error);
     }
 }
 

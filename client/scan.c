@@ -238,6 +238,7 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->demean = scan->demean != 0;
     params->priority = scan->priority;
     params->deadline_ms = scan->deadline_ms;
+    params->after_failure = scan->after_failure != 0;
     params->coefficient = scan->coefficient;
     params->then_count = scan->then_count;
     for (uint32_t i = 0; i < scan->then_count; i++)
@@ -274,5 +275,6 @@ int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, stru
     job->params.reduction = reduce->reduction;
     job->params.priority = reduce->priority;
     job->params.deadline_ms = reduce->deadline_ms;
+    job->params.after_failure = reduce->after_failure != 0;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,9 +20,11 @@
 #define OUTBOX_STEP_BYTES KIB(4)
 #define OUTBOX_KEEP_BYTES KIB(64)
 
+/* Positions count bytes since the connection began, in here and in the outbox. */
 struct inbox {
     uint8_t bytes[LIMIT_MESSAGE_BYTES];
     size_t start, end;     /* of what has arrived and was not consumed */
+    uint64_t arrived;      /* position of bytes[end] */
     size_t message_bytes;  /* of the complete message at start; 0: not known to be complete */
     size_t required_bytes; /* what the message at start has at least */
     bool filled;           /* by the latest recvmsg, or descriptors ended it: more may have arrived */
@@ -29,7 +32,6 @@ struct inbox {
     size_t fd_count;
 };
 
-/* Positions count bytes since the connection began. */
 struct outbox {
     uint8_t *bytes;
     size_t start, end, capacity;
@@ -154,6 +156,7 @@ int connection_receive(struct connection *connection)
     if (n < 0)
         return -errno;
     in->end += (size_t)n;
+    in->arrived += (uint64_t)n;
     in->filled = in->end == sizeof in->bytes || header.msg_controllen > 0;
     int code = inbox_add_fds(in, &header);
     return code ? code : (int)n;
@@ -201,6 +204,20 @@ bool connection_is_partial(const struct connection *connection)
     if (size == 0 || in->message_bytes > 0)
         return false;
     return size < in->required_bytes || walk(in->bytes + in->start, size, &length) == -EAGAIN;
+}
+
+uint64_t connection_position(const struct connection *connection)
+{
+    const struct inbox *in = &connection->in;
+    return in->arrived - (in->end - in->start);
+}
+
+uint64_t connection_arrived_bytes(const struct connection *connection)
+{
+    int unread = 0;
+    if (ioctl(connection->fd, FIONREAD, &unread) || unread < 0)
+        unread = 0;
+    return connection->in.arrived + (uint64_t)unread;
 }
 
 int connection_take_fds(struct connection *connection, int *fds, size_t count)

@@ -44,6 +44,11 @@ void connection_consume(struct connection *connection);
 /* True when a message has begun to arrive and is not complete. */
 bool connection_is_partial(const struct connection *connection);
 
+/* Bytes before the first that was not consumed, since the connection began: where the next message is, or will be. */
+uint64_t connection_position(const struct connection *connection);
+/* All bytes that have arrived since the connection began, those included that wait in the socket. */
+uint64_t connection_arrived_bytes(const struct connection *connection);
+
 /* Moves the first `count` arrived descriptors to fds, the caller's from then on; -EBADF, and nothing moved, when there
  * are fewer. */
 int connection_take_fds(struct connection *connection, int *fds, size_t count);

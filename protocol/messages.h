@@ -149,7 +149,8 @@
     X(S, priority,     WORD,  OPTIONAL, priority_words)        \
     X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)     \
     X(S, then,         MAPS,  OPTIONAL, step)                  \
-    X(S, ending,       U64,   OPTIONAL, 1)
+    X(S, ending,       U64,   OPTIONAL, 1)                     \
+    X(S, after_failure, U64,  OPTIONAL, 1)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \

@@ -127,6 +127,7 @@ static int peer_send(struct peer *peer)
 {
     struct connection *connection = peer->client->connection;
     uint64_t before = connection_sent_bytes(connection);
+    service_sends(peer->client);
     int r = connection_flush(connection);
     if (r == 0) {
         forget_unread(peer);

@@ -25,6 +25,9 @@ struct buffer {
     unsigned holds;    /* the client's, jobs' and a helper's */
     struct buffer *next;
 
+    struct extent stale;  /* bytes that a failed job was to write (stale.h); empty: none */
+    uint64_t stale_until; /* for jobs before this position of the client's messages; UINT64_MAX: it is not told yet */
+
     struct device *device;      /* of device memory: whose it is, of BUFFER_FOREIGN once it is prepared; else NULL */
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */

@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "offsets.h"
+#include "stale.h"
 
 static void client_forget_job(struct client *client, struct job *job)
 {
@@ -77,8 +78,8 @@ static void trace_chunk(struct service *service, const struct job *job, const st
               });
 }
 
-/* An ended job: answers, lets go of everything, frees it. */
-static void job_end(struct service *service, struct job *job)
+/* Answers, lets go of everything, frees it. */
+static void job_finish(struct service *service, struct job *job)
 {
     struct client *client = job->client;
     scheduler_remove(&service->scheduler, job);
@@ -102,6 +103,18 @@ static void job_end(struct service *service, struct job *job)
     job_destroy(job);
     if (service->draining && service->stats.jobs_open == 0)
         service->ops->drained(service->context);
+}
+
+/* An ended job. When it has failed, jobs that were to read its output end with it, in the order of their submission. */
+static void job_end(struct service *service, struct job *job)
+{
+    struct job *younger = job->outcome.code && stale_spread(service, job) ? job->peer_before : NULL, *next;
+    job_finish(service, job);
+    for (; younger; younger = next) {
+        next = younger->peer_before;
+        if (younger->state == JOB_ENDED)
+            job_finish(service, younger);
+    }
 }
 
 void job_abandon(struct service *service, struct job *job, int code, const char *message)
@@ -413,7 +426,7 @@ static bool is_resident(const struct buffer *buffer)
     return buffer->span.place == SCAND_PLACE_DEVICE;
 }
 
-int job_admit(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
+static int job_take(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
 {
     struct buffer *input, *output, *coefficients = NULL;
     int r = check_queues(call);
@@ -433,6 +446,8 @@ int job_admit(struct call *call, const struct msg_job_submit_params *params, str
     bool resident = is_resident(input) && is_resident(output) && (!coefficients || is_resident(coefficients));
     struct job_chunks chunks = chunks_of(call->service->devices, resident, 1 + params->then_count);
     r = job_plan(job, params, input, output, coefficients, &chunks, &call->error);
+    if (!r)
+        r = stale_check(call, job);
     if (!r && params->offsets.shape_count > 0)
         r = take_offsets(call, job, params);
     if (r) {
@@ -441,14 +456,26 @@ int job_admit(struct call *call, const struct msg_job_submit_params *params, str
     }
     job->batch = batch;
     job->index = index;
+    stale_replace(call->client, job);
     job_begin(call, job, params->deadline_ms);
     return 0;
+}
+
+int job_admit(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
+{
+    int r = job_take(call, params, batch, index);
+    if (r)
+        stale_refuse(call->client, params);
+    return r;
 }
 
 int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
 {
     int r = check_submission(call);
-    return r ? r : job_admit(call, params, NULL, 0);
+    if (!r)
+        return job_admit(call, params, NULL, 0);
+    stale_refuse(call->client, params);
+    return r;
 }
 
 static bool is_meant(const struct job *job, const struct msg_job_id *id)

@@ -201,6 +201,7 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
     job_cut(job, chunks);
     job->wants_progress = params->progress;
     job->wants_ending = params->ending;
+    job->after_failure = params->after_failure;
     job->priority = (enum scand_priority)params->priority;
     job->rank = ranks[params->priority];
     return 0;
@@ -229,10 +230,32 @@ void job_destroy(struct job *job)
     free(job);
 }
 
-static bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent)
+bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent)
 {
     return extents_meet(job->input, &job->input_extent, buffer, extent) ||
            extents_meet(job->coefficients, &job->coefficient_extent, buffer, extent);
+}
+
+/* No two elements share a byte, so there are no gaps where they fill the extent. Of ragged rows some samples are not
+ * written. */
+static bool fills_output(const struct job *job)
+{
+    const struct scan_rows *rows = &job->rows;
+    uint64_t row_elements = rows->rule.operation == SCAND_OPERATION_REDUCE ? 1 : rows->length;
+    return !job->offsets && rows->row_count * row_elements * dtype_size_bytes(rows->rule.output) ==
+                                job->output_extent.end - job->output_extent.begin;
+}
+
+struct extent job_leaves(const struct job *job, const struct buffer *buffer, struct extent extent)
+{
+    const struct extent *written = &job->output_extent;
+    if (buffer != job->output || !fills_output(job))
+        return extent;
+    if (written->begin <= extent.begin && extent.begin < written->end)
+        extent.begin = written->end < extent.end ? written->end : extent.end;
+    else if (written->begin < extent.end && extent.end <= written->end)
+        extent.end = written->begin;
+    return extent;
 }
 
 bool job_conflicts(const struct job *later, const struct job *earlier)

@@ -31,6 +31,7 @@ struct job {
     struct batch *batch;   /* that it came with, which gets its outcome; NULL: it came alone */
     uint64_t number;       /* its id among all jobs of the daemon */
     bool wants_progress, wants_ending;
+    bool after_failure; /* runs although its input is stale */
     enum job_state state;
     struct scan_rows rows;
     struct scan_rule *then; /* further scans of the output, its own; NULL: none */
@@ -84,6 +85,11 @@ void job_destroy(struct job *job);
 
 /* True when `later` must wait for `earlier`: one writes what the other reads or writes. */
 bool job_conflicts(const struct job *later, const struct job *earlier);
+
+/* True when its input or its coefficients have some of these bytes. */
+bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent);
+/* What is left of these bytes once the job has written: less at either end, or all where its output has gaps. */
+struct extent job_leaves(const struct job *job, const struct buffer *buffer, struct extent extent);
 
 /* True when the device reaches all of the job's buffers. */
 bool job_fits_device(const struct job *job, const struct device *device);

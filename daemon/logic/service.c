@@ -447,6 +447,7 @@ static int dispatch(struct call *call, const struct message *message, union para
 static void handle_request(struct client *client, const struct message *message)
 {
     struct call call = {.service = client->service, .client = client, .msgid = message->msgid};
+    call.position = connection_position(client->connection);
     union params params;
     if (dispatch(&call, message, &params))
         reply_failure(client, message->msgid, &call.error);

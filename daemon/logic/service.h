@@ -81,6 +81,8 @@ struct client {
     uint16_t jobs_by_msgid[CLIENT_MSGIDS]; /* how many of them have a msgid with this remainder */
     uint64_t offsets_bytes;                /* that its jobs have */
     struct turn_client turn;
+    bool stale, stale_unsent; /* some of its buffers are stale (stale.h), and it may have yet to be told why */
+    unsigned failing_batches; /* with failures in them that it will be told at their end */
     struct lane lane;
     struct client *next;
 };
@@ -150,6 +152,8 @@ uint64_t service_charge(struct service *service, struct user *user, uint64_t sin
  * of them. 1: some are left for another turn; 0: none are, or the client is paused: they wait until output has been
  * sent; -errno: read no more, flush the output, then close. */
 int service_input(struct client *client, uint64_t end_us);
+/* Output of the client is about to be sent: what it sends from now on it may send with knowledge of that. */
+void service_sends(struct client *client);
 void service_chunk_done(struct service *service, struct chunk *chunk);
 /* A helper has done a unit of the work. */
 void service_work_done(struct service *service, struct work *work);

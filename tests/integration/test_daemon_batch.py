@@ -73,12 +73,15 @@ class Batch(BatchTest):
         memory = client.create(400)
         rows = tensor(memory.buffer, [100])
         fill(memory, rows)
-        good = scan(rows)
-        outcomes = self.batch(client, [good, scan(tensor(99, [4])), {**good, "axis": 1}, {**good, "op": "affine"}, good])
-        self.assertEqual([list(outcome) for outcome in outcomes], [["times"], ["error"], ["error"], ["error"], ["times"]])
+        good, anyway = scan(rows), {**scan(rows), "after_failure": 1}
+        wrong = [scan(tensor(99, [4])), {**good, "axis": 1}, {**good, "op": "affine"}]
+        outcomes = self.batch(client, [good, *wrong, good, anyway, good])
+        results = [list(outcome) == ["times"] for outcome in outcomes]
+        self.assertEqual(results, [True, False, False, False, False, True, True])
         self.check_outcome(outcomes[1], "not_found", '"input.buffer" is 99; this connection has no such buffer')
         self.check_outcome(outcomes[2], "invalid", '"axis" is 1')
         self.check_outcome(outcomes[3], "invalid", "coefficient")
+        self.check_outcome(outcomes[4], "stale", "bytes of 0 to 400 of buffer")
 
     def test_wrong_fields(self):
         """Of a message that cannot be read no job is taken."""
@@ -147,7 +150,8 @@ class Waiting(BatchTest):
         """One of those that wait, then all."""
         client = self.client()
         buffer = client.create(BIG).buffer
-        jobs = [scan(tensor(buffer, [BIG // 40960, 10240]), axis=1, accumulator="f2") for _ in range(8)]
+        rows = tensor(buffer, [BIG // 40960, 10240])
+        jobs = [scan(rows, axis=1, accumulator="f2", after_failure=1) for _ in range(8)]
         msgid = client.send("job.batch", jobs=jobs)
         client.call("job.cancel", job=msgid, index=6)
         self.refused(client, "not_found", "no such job", "job.cancel", job=msgid, index=6)

@@ -81,6 +81,26 @@ class Order(OrderTest):
         client.call("job.submit", job)
         self.assertEqual(client.notes, [])
 
+    def test_after_a_failure(self):
+        """What reads the output of a job that was refused: together with it, and once its answer has come."""
+        client = self.client()
+        source, target = client.create(4000), client.create(4000)
+        wrong = scan(tensor(source.buffer, [1000]), tensor(target.buffer, [1000]), axis=2)
+        reader = scan(tensor(target.buffer, [500]), tensor(source.buffer, [500]))
+        anyway, apart = {**reader, "after_failure": 1}, scan(tensor(source.buffer, [100], offset=3000))
+        for i in range(200):
+            first = 10 * i + 100000
+            jobs = [wrong, reader, apart] if i % 2 else [wrong, anyway, {**reader, "input": reader["output"]}]
+            client.send_bytes(b"".join(pack([0, first + k, "job.submit", [job]]) for k, job in enumerate(jobs)))
+            self.fails(client, first, "invalid", '"axis" is 2')
+            if i % 2:
+                message = r"bytes of 0 to 4000 of buffer \d+, which an earlier job of this connection was to write"
+                self.fails(client, first + 1, "stale", message)
+            else:
+                client.wait(first + 1)
+            client.wait(first + 2)
+            client.call("job.submit", reader)
+
     def test_stats_add_up(self):
         self.settles()
         client = self.client()
@@ -158,7 +178,8 @@ class Waiting(OrderTest):
     def test_cancel(self):
         client = self.client()
         job = self.big(client)
-        running, waiting, last = (client.send("job.submit", {**job, "progress": 1}) for _ in range(3))
+        job |= {"progress": 1, "after_failure": 1}
+        running, waiting, last = (client.send("job.submit", job) for _ in range(3))
         while not client.notes:
             client.notes.append(client.receive())
         for msgid in (waiting, running):
@@ -177,7 +198,7 @@ class Waiting(OrderTest):
             client.notes.append(client.receive())
         begun = time.monotonic()
         late = client.send("job.submit", {**job, "deadline_ms": 20})
-        in_time = client.send("job.submit", {**job, "deadline_ms": 3600000})
+        in_time = client.send("job.submit", {**job, "deadline_ms": 3600000, "after_failure": 1})
         self.fails(client, late, "deadline", '"deadline_ms" is 20, and the job could not start by then')
         self.assertGreaterEqual(time.monotonic() - begun, 0.02)
         self.assertNotIn(more[-1], client.answers)

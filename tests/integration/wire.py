@@ -29,6 +29,7 @@ CODES = {
     "unsupported": 17,
     "deadline": 19,
     "permission": 20,
+    "stale": 21,
 }
 
 

@@ -346,8 +346,10 @@ static inline struct answer next_answer(struct caller *user, const struct map_ty
     struct answer answer = {0};
     const uint8_t *bytes;
     size_t size;
-    if (user->client)
+    if (user->client) {
+        service_sends(user->client);
         connection_flush(user->client->connection);
+    }
     while (connection_peek(user->connection, &bytes, &size) == 0)
         if (connection_receive(user->connection) <= 0)
             return answer;

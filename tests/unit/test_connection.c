@@ -565,6 +565,32 @@ static void a_peer_that_does_not_read_clogs(void)
     pair_destroy(&pair);
 }
 
+/* A position counts what was consumed, and what has arrived also what nobody has read yet. */
+static void positions(void)
+{
+    uint8_t bytes[500];
+    int peer;
+    struct connection *connection = bare_create(&peer);
+    CHECK_EQ(connection_position(connection), 0);
+    CHECK_EQ(connection_arrived_bytes(connection), 0);
+    CHECK_EQ(bare_send(peer, blob(bytes, 500, 7), 500, NULL, 0), 500);
+    CHECK_EQ(bare_send(peer, bytes, 100, NULL, 0), 100); /* the beginning of another */
+    CHECK_EQ(connection_arrived_bytes(connection), 600);
+    CHECK_EQ(connection_receive(connection), 600);
+    CHECK_EQ(connection_position(connection), 0);
+    check_blob(connection, 500, 7);
+    CHECK_EQ(connection_position(connection), 500);
+    CHECK_EQ(bare_send(peer, bytes + 100, 400, NULL, 0), 400);
+    CHECK_EQ(connection_position(connection), 500);
+    CHECK_EQ(connection_arrived_bytes(connection), 1000);
+    CHECK_EQ(connection_receive(connection), 400); /* moves the first part to the front */
+    check_blob(connection, 500, 7);
+    CHECK_EQ(connection_position(connection), 1000);
+    close(peer);
+    CHECK_EQ(connection_arrived_bytes(connection), 1000);
+    connection_destroy(connection);
+}
+
 static void the_end_of_the_stream(void)
 {
     struct pair pair = pair_create();
@@ -627,6 +653,7 @@ static const struct test tests[] = {
     TEST(waiting_descriptors_are_bounded),
     TEST(descriptors_that_cannot_go_yet),
     TEST(a_peer_that_does_not_read_clogs),
+    TEST(positions),
     TEST(the_end_of_the_stream),
     TEST(a_peer_that_dies_with_unread_replies),
     TEST(descriptors_that_cannot_be_a_connection),

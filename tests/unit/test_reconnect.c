@@ -205,6 +205,86 @@ static void test_written_input_is_lost(void)
     rig_end();
 }
 
+static struct scand_job *submit_after(struct scand_buffer *from, struct scand_buffer *to, uint32_t after_failure)
+{
+    struct scand_scan scan = scan_of(from, to);
+    struct scand_job *job = NULL;
+    scan.after_failure = after_failure;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    return job;
+}
+
+/* The worker ends between its answer to a job that failed, and those to what reads its output: another one would run
+ * them on old data. */
+static void test_readers_of_a_failed_one(void)
+{
+    begin();
+    struct scand_buffer *third = buffer_of(BYTES), *fourth = buffer_of(BYTES), *fifth = buffer_of(BYTES);
+    fake.fail_on = METHOD_job_submit;
+    fake.fail_code = -EINVAL;
+    struct scand_job *failed = submit(input, output);
+    struct pollfd answered = {.fd = scand_fd(session), .events = POLLIN};
+    CHECK_EQ(poll(&answered, 1, -1), 1);
+    fake.fail_on = FAKE_NONE;
+    fake.hold = 1;
+    struct scand_job *reader = submit(output, third), *reader_of_that = submit(third, fourth),
+                     *anyway = submit_after(output, fifth, 1);
+    requests_arrive();
+    CHECK_EQ(scand_wait(failed, -1, NULL), SCAND_INVALID);
+    struct scand_job *later = submit(output, buffer_of(BYTES));
+    fake.hold = 0;
+    die_on(METHOD_server_ping, 1);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(reader, -1, NULL), SCAND_STALE);
+    CHECK_CONTAINS(scand_message(session),
+                   "was to be repeated, but an earlier job, which was to write what this one reads, has failed");
+    CHECK(scand_wait(reader_of_that, -1, NULL) != SCAND_OK);
+    CHECK_EQ(scand_wait(anyway, -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(later, -1, NULL), SCAND_OK);
+    rig_end();
+}
+
+/* The daemon did not have it yet when it answered the one that failed. */
+static void test_readers_that_were_on_their_way(void)
+{
+    begin();
+    struct scand_buffer *third = buffer_of(BYTES);
+    fake.fail_on = METHOD_job_submit;
+    fake.fail_code = -EINVAL;
+    struct scand_job *failed = submit(input, output);
+    struct pollfd answered = {.fd = scand_fd(session), .events = POLLIN};
+    CHECK_EQ(poll(&answered, 1, -1), 1);
+    fake.fail_on = FAKE_NONE;
+    struct scand_job *reader = submit(output, third), *anyway = submit_after(output, third, 1),
+                     *apart = submit(input, third);
+    CHECK_EQ(scand_wait(failed, -1, NULL), SCAND_INVALID);
+    CHECK_EQ(scand_wait(reader, -1, NULL), SCAND_STALE);
+    CHECK_CONTAINS(scand_message(session), "the job has been done, but an earlier job");
+    CHECK_EQ(scand_wait(anyway, -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(apart, -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(submit(output, third), -1, NULL), SCAND_OK);
+    rig_end();
+}
+
+/* One of those that are repeated has no time left. */
+static void test_readers_of_a_late_one(void)
+{
+    begin();
+    struct scand_buffer *third = buffer_of(BYTES);
+    fake.away_ms = RECONNECT_MS / 3;
+    fake.hold = 1;
+    struct scand_job *late = submit_within(RECONNECT_MS / 6), *reader = submit(input, third),
+                     *reader_of_output = submit_after(output, buffer_of(BYTES), 0);
+    requests_arrive();
+    fake.hold = 0;
+    die_on(METHOD_server_ping, 1);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(late, -1, NULL), SCAND_DEADLINE);
+    CHECK_EQ(scand_wait(reader, -1, NULL), SCAND_OK);
+    CHECK(scand_wait(reader_of_output, -1, NULL) != SCAND_OK);
+    rig_end();
+}
+
 /* So does what wrote to another tensor that jobs read, which lies at `member` in a scan. */
 static void check_third_tensor(struct scand_scan scan, size_t member, struct scand_tensor tensor, const char *message)
 {
@@ -446,6 +526,9 @@ static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_in_place_is_lost),
                                     TEST(test_extents_decide),
                                     TEST(test_written_input_is_lost),
+                                    TEST(test_readers_of_a_failed_one),
+                                    TEST(test_readers_that_were_on_their_way),
+                                    TEST(test_readers_of_a_late_one),
                                     TEST(test_ragged_jobs),
                                     TEST(test_affine_jobs),
                                     TEST(test_device_memory_is_lost),

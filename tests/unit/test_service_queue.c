@@ -11,7 +11,7 @@
 
 struct want {
     enum scand_priority priority;
-    uint64_t deadline_ms;
+    uint64_t deadline_ms, after_failure;
 };
 
 /* Rows of 100 samples of `buffer` from a first one on, in place. Four rows are a chunk; two chunks fit the device. */
@@ -28,7 +28,8 @@ static struct msg_job_submit_params params_of(uint64_t buffer, uint64_t rows, ui
                                           .axis = 1,
                                           .passes_count = 1,
                                           .priority = want.priority,
-                                          .deadline_ms = want.deadline_ms};
+                                          .deadline_ms = want.deadline_ms,
+                                          .after_failure = want.after_failure};
 }
 
 static uint32_t submit(struct caller *user, uint64_t buffer, uint64_t rows, uint64_t first, struct want want)
@@ -51,7 +52,8 @@ static struct caller *begin_with_buffer(uint64_t *buffer)
 }
 
 static const struct want any = {.deadline_ms = 0}, within_5_ms = {.deadline_ms = 5}, within_9_ms = {.deadline_ms = 9},
-                         low = {SCAND_PRIORITY_LOW, 0}, high = {SCAND_PRIORITY_HIGH, 0};
+                         low = {.priority = SCAND_PRIORITY_LOW}, high = {.priority = SCAND_PRIORITY_HIGH},
+                         whatever = {.after_failure = 1}, urgently_whatever = {SCAND_PRIORITY_HIGH, 0, 1};
 
 /*
  * Deadlines.
@@ -140,7 +142,7 @@ static void late_jobs_make_way(void)
     uint64_t buffer;
     struct caller *user = begin_with_buffer(&buffer);
     uint32_t first = submit(user, buffer, 4, 0, any), late = submit(user, buffer, 8, 0, within_5_ms),
-             next = submit(user, buffer, 4, 4, any);
+             next = submit(user, buffer, 4, 4, whatever);
     CHECK_EQ(rig.manual.out_count, 1);
     rig_pass(5000);
     CHECK_CONTAINS(refusal(user, late, SCAND_DEADLINE), EXPIRED);
@@ -244,7 +246,7 @@ static void cancel_what_is_needed(void)
     struct caller *user = begin_with_buffer(&buffer);
     uint32_t first = submit(user, buffer, 8, 0, any), needed = submit(user, buffer, 8, 20, low);
     submit(user, buffer, 8, 40, any);
-    uint32_t urgent = submit(user, buffer, 8, 24, high);
+    uint32_t urgent = submit(user, buffer, 8, 24, urgently_whatever);
     rig_complete(0, 0);
     CHECK_EQ(((struct job *)rig.manual.out[1]->owner)->msgid, needed);
     ask(user, METHOD_job_cancel, &(struct msg_job_id){.job = needed});

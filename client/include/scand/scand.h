@@ -173,6 +173,7 @@ struct scand_scan {
      * is older than they are. */
     uint32_t then_count;
     const struct scand_step *then; /* copied; NULL: none */
+    uint32_t after_failure;        /* not 0: runs although a job that was to write its input has failed; see below */
 };
 
 /*
@@ -199,6 +200,7 @@ struct scand_reduce {
     enum scand_priority priority;   /* among this user's jobs */
     uint32_t deadline_ms;           /* to start in, at most a day; or else SCAND_DEADLINE. 0: it has time */
     struct scand_tensor offsets;    /* of ragged rows, as a scan has them; rank 0: none */
+    uint32_t after_failure;         /* not 0: runs although a job that was to write its input has failed; see below */
 };
 
 /*
@@ -206,6 +208,10 @@ struct scand_reduce {
  * connections, and take nothing from other users. A job that could not start within deadline_ms of its submission ends
  * in SCAND_DEADLINE, and its output is as it was; one that has started goes on. A job that is repeated has what is left
  * of its time.
+ *
+ * When a job fails, or is cancelled, jobs of the same connection that were submitted after it, before its answer came,
+ * and read what it was to write end in SCAND_STALE; so do those that read their output. What their outputs hold is
+ * undefined. Submit them all again. `after_failure` exempts a job, which then runs on whatever is there.
  */
 
 /* How long a job took, in microseconds. Upload, kernel and download overlap, so they may add up to more than total. */

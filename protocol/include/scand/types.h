@@ -191,6 +191,7 @@ enum scand_priority { SCAND_PRIORITIES(SCAND_ROW) SCAND_PRIORITY_COUNT };
     X(INTERNAL,      18, "internal",       ENOTRECOVERABLE, 70, "a fault in the daemon")                              \
     X(DEADLINE,      19, "deadline",       ETIME,          75, "the job could not start in time")                     \
     X(PERMISSION,    20, "permission",     EPERM,          77, "this user may not do that")                             \
+    X(STALE,         21, "stale",          ESTALE,         75, "what the job reads was to be written by one that failed")  \
     X(FORKED,        22, "forked",         ECHILD,         70, "the connection is that of the process which forked this one")
 // clang-format on
 
