@@ -71,10 +71,16 @@
 #define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)
 #define LIMIT_ROWS        (UINT64_C(1) << 40)
 
-/* Ragged rows: their offsets are read in the loop, and kept for as long as the job is there. */
+/* Ragged rows: a job has a copy of its offsets for as long as it is there. Few are copied in the loop, others by
+ * helpers, unit by unit. */
 #define LIMIT_RAGGED_ROWS          (UINT64_C(1) << 20) /* of a job */
 #define LIMIT_CHUNK_ROWS           (UINT64_C(1) << 17) /* handed to a device at a time */
 #define LIMIT_CLIENT_OFFSETS_BYTES MIB(64)             /* of all jobs of one connection */
+#define LIMIT_USER_OFFSETS_BYTES   MIB(256)            /* of all jobs of one user */
 #define LIMIT_OFFSETS_BYTES        GIB(1)              /* of all jobs */
+#define LIMIT_LOOP_OFFSETS         1024                /* of a job, copied in the loop, */
+#define LIMIT_LOOP_OFFSETS_BYTES   KIB(16)             /* if they lie in so many bytes */
+#define LIMIT_UNIT_OFFSETS         (UINT64_C(1) << 16) /* copied by a helper at a time, */
+#define LIMIT_UNIT_OFFSETS_BYTES   MIB(4)              /* out of so many bytes */
 
 #endif

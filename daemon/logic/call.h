@@ -60,6 +60,8 @@ int check_submission(struct call *call);
 /* Takes a job, at this place of a batch, or alone: NULL and 0. It will be answered when it ends. 0, or -errno and
  * call->error. */
 int job_admit(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index);
+/* The offsets of a job that is queued have been copied. It can run now, or has nothing to do and ends. */
+void job_go_on(struct service *service, struct job *job, struct offsets_copy *copy);
 /* A job of a batch has ended: the last one answers for all. */
 void batch_note(const struct job *job);
 /* Stops a job for good, now or when its last chunk comes back. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "call.h"
-#include "offsets.h"
+#include "reading.h"
 #include "stale.h"
 
 static void client_forget_job(struct client *client, struct job *job)
@@ -97,8 +97,9 @@ static void job_finish(struct service *service, struct job *job)
     buffer_unhold(service, job->output);
     if (job->coefficients)
         buffer_unhold(service, job->coefficients);
-    client->offsets_bytes -= job_offsets_bytes(job);
-    service->offsets_bytes -= job_offsets_bytes(job);
+    reading_forget(job);
+    offsets_uncount(client, job_offsets_bytes(job));
+    reading_next(client); /* it may have waited for this one */
     client_unhold(client);
     job_destroy(job);
     if (service->draining && service->stats.jobs_open == 0)
@@ -344,6 +345,11 @@ static void job_set_deadline(struct service *service, struct job *job, uint64_t 
         set_wake(service, job->deadline_us);
 }
 
+static bool has_nothing_to_do(const struct job *job)
+{
+    return job->rows.row_count == 0 || (job->rows.length == 0 && job->rows.rule.operation == SCAND_OPERATION_SCAN);
+}
+
 static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
 {
     struct client *client = call->client;
@@ -363,41 +369,72 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
     buffer_hold(job->output);
     if (job->coefficients)
         buffer_hold(job->coefficients);
-    client->offsets_bytes += job_offsets_bytes(job);
-    call->service->offsets_bytes += job_offsets_bytes(job);
     job->number = ++call->service->stats.jobs_submitted;
     call->service->stats.jobs_open++;
-    if (job->rows.row_count == 0 || (job->rows.length == 0 && job->rows.rule.operation == SCAND_OPERATION_SCAN))
+    if (!job->reading && has_nothing_to_do(job))
         job_end(call->service, job);
     else
         scheduler_add(&call->service->scheduler, &client->lane, job);
 }
 
+void job_go_on(struct service *service, struct job *job, struct offsets_copy *copy)
+{
+    scheduler_make_ragged(job, copy);
+    if (has_nothing_to_do(job))
+        job_end(service, job);
+}
+
 static int check_offsets_room(struct call *call, uint64_t count)
 {
-    uint64_t bytes = count * sizeof(uint64_t), own = call->client->offsets_bytes, all = call->service->offsets_bytes;
-    if (own + bytes <= LIMIT_CLIENT_OFFSETS_BYTES && all + bytes <= LIMIT_OFFSETS_BYTES)
+    const struct client *client = call->client;
+    uint64_t bytes = count * sizeof(uint64_t), own = client->offsets_bytes, users = client->user->offsets_bytes,
+             all = call->service->offsets_bytes;
+    if (own + bytes <= LIMIT_CLIENT_OFFSETS_BYTES && users + bytes <= LIMIT_USER_OFFSETS_BYTES &&
+        all + bytes <= LIMIT_OFFSETS_BYTES)
         return 0;
     uint32_t ms = retry_ms(scheduler_backlog_us(&call->service->scheduler));
     error_set(&call->error, -EAGAIN,
-              "job.submit: jobs of this connection have %" PRIu64 " bytes of offsets and all %" PRIu64 ", and %" PRIu64
-              " more are too many; at most %" PRIu64 " and %" PRIu64 " are allowed; try again in %" PRIu32
-              " ms, when some of those jobs have ended",
-              own, all, bytes, LIMIT_CLIENT_OFFSETS_BYTES, LIMIT_OFFSETS_BYTES, ms);
+              "job.submit: jobs of this connection have %" PRIu64 " bytes of offsets, those of user %u %" PRIu64
+              " and all %" PRIu64 ", and %" PRIu64 " more are too many; at most %" PRIu64 ", %" PRIu64 " and %" PRIu64
+              " are allowed; try again in %" PRIu32 " ms, when some of those jobs have ended",
+              own, (unsigned)client->user->uid, users, all, bytes, LIMIT_CLIENT_OFFSETS_BYTES, LIMIT_USER_OFFSETS_BYTES,
+              LIMIT_OFFSETS_BYTES, ms);
     call->error.retry_ms = ms;
     return -EAGAIN;
 }
 
-/* They are read here and now: nothing that is done to their buffer later matters to the job. */
-static int take_offsets(struct call *call, struct job *job, const struct msg_job_submit_params *params)
+static int find_offsets(struct call *call, struct job *job, const struct msg_job_submit_params *params,
+                        struct buffer **buffer)
 {
-    struct buffer *buffer;
-    int r = find_buffer(call, "offsets", params->offsets.buffer, &buffer);
+    int r = find_buffer(call, "offsets", params->offsets.buffer, buffer);
     if (!r)
-        r = offsets_check(params, &buffer->span, &call->error);
+        r = offsets_check(params, &(*buffer)->span, &job->offsets_extent, &call->error);
     if (!r)
-        r = check_offsets_room(call, params->offsets.shape[0]);
-    return r ? r : job_make_ragged(job, params, &buffer->span, &call->error);
+        job->offsets_in = *buffer;
+    return r;
+}
+
+/* Few offsets are read here and now, others by a helper, and all that an earlier job is to write after that one. */
+static int take_offsets(struct call *call, struct job *job, const struct msg_job_submit_params *params,
+                        struct buffer *buffer)
+{
+    struct offsets_copy copy;
+    const struct extent *extent = &job->offsets_extent;
+    int r = check_offsets_room(call, params->offsets.shape[0]);
+    if (!r)
+        r = offsets_begin(params, &buffer->span, &copy, &call->error);
+    if (r)
+        return r;
+    bool few = copy.count <= LIMIT_LOOP_OFFSETS && extent->end - extent->begin <= LIMIT_LOOP_OFFSETS_BYTES;
+    if (!few || reading_must_wait(call->client->jobs, job))
+        return reading_begin(call, job, buffer, &copy);
+    r = offsets_continue(&copy, copy.count, &call->error);
+    if (!r) {
+        offsets_count(call->client, copy.count * sizeof *copy.values);
+        job_make_ragged(job, &copy);
+    }
+    free(copy.values);
+    return r;
 }
 
 /* What any of the devices can take at a time. What never crosses to host memory takes larger chunks: a launch for each
@@ -428,7 +465,7 @@ static bool is_resident(const struct buffer *buffer)
 
 static int job_take(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
 {
-    struct buffer *input, *output, *coefficients = NULL;
+    struct buffer *input, *output, *coefficients = NULL, *offsets = NULL;
     int r = check_queues(call);
     if (!r)
         r = check_quota(call);
@@ -446,10 +483,12 @@ static int job_take(struct call *call, const struct msg_job_submit_params *param
     bool resident = is_resident(input) && is_resident(output) && (!coefficients || is_resident(coefficients));
     struct job_chunks chunks = chunks_of(call->service->devices, resident, 1 + params->then_count);
     r = job_plan(job, params, input, output, coefficients, &chunks, &call->error);
+    if (!r && params->offsets.shape_count > 0)
+        r = find_offsets(call, job, params, &offsets);
     if (!r)
         r = stale_check(call, job);
-    if (!r && params->offsets.shape_count > 0)
-        r = take_offsets(call, job, params);
+    if (!r && offsets)
+        r = take_offsets(call, job, params, offsets);
     if (r) {
         job_destroy(job);
         return r;
@@ -458,6 +497,7 @@ static int job_take(struct call *call, const struct msg_job_submit_params *param
     job->index = index;
     stale_replace(call->client, job);
     job_begin(call, job, params->deadline_ms);
+    reading_next(call->client);
     return 0;
 }
 

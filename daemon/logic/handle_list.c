@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "call.h"
+#include "reading.h"
 
 /* The LIMIT_MAPS things with the lowest numbers from `from` on, in order, and one more: where the next page begins. */
 struct page {
@@ -82,7 +82,7 @@ static void describe_job(const struct call *call, const struct job *job, struct 
         .client = job->client->number,
         .user = job->client->user->uid,
         .state = describe_state(job),
-        .rows = job->rows.row_count,
+        .rows = reading_row_count(job),
         .rows_done = job->rows_done,
         .bytes = extent_bytes(&job->input_extent) + extent_bytes(&job->output_extent),
         .age_us = now_us - job->arrived_us,

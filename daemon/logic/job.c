@@ -8,7 +8,6 @@
 #include "kernels/order.h"
 #include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
-#include "offsets.h"
 #include "reach.h"
 #include "rule.h"
 
@@ -207,15 +206,14 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
     return 0;
 }
 
-int job_make_ragged(struct job *job, const struct msg_job_submit_params *params, const struct span *offsets,
-                    struct error *error)
+void job_make_ragged(struct job *job, struct offsets_copy *copy)
 {
-    int r = offsets_take(params, offsets, &job->offsets, &job->rows.length, error);
-    if (r)
-        return r;
-    job->rows.offsets = job->offsets;
-    job->rows.row_count = params->offsets.shape[0] - 1;
-    return 0;
+    job->offsets = copy->values;
+    job->rows.offsets = copy->values;
+    job->rows.length = copy->longest;
+    job->rows.row_count = copy->count - 1;
+    copy->values = NULL;
+    job->offsets_in = NULL;
 }
 
 uint64_t job_offsets_bytes(const struct job *job)
@@ -233,7 +231,8 @@ void job_destroy(struct job *job)
 bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent)
 {
     return extents_meet(job->input, &job->input_extent, buffer, extent) ||
-           extents_meet(job->coefficients, &job->coefficient_extent, buffer, extent);
+           extents_meet(job->coefficients, &job->coefficient_extent, buffer, extent) ||
+           extents_meet(job->offsets_in, &job->offsets_extent, buffer, extent);
 }
 
 /* No two elements share a byte, so there are no gaps where they fill the extent. Of ragged rows some samples are not
@@ -242,8 +241,9 @@ static bool fills_output(const struct job *job)
 {
     const struct scan_rows *rows = &job->rows;
     uint64_t row_elements = rows->rule.operation == SCAND_OPERATION_REDUCE ? 1 : rows->length;
-    return !job->offsets && rows->row_count * row_elements * dtype_size_bytes(rows->rule.output) ==
-                                job->output_extent.end - job->output_extent.begin;
+    return !job->offsets && !job->reading &&
+           rows->row_count * row_elements * dtype_size_bytes(rows->rule.output) ==
+               job->output_extent.end - job->output_extent.begin;
 }
 
 struct extent job_leaves(const struct job *job, const struct buffer *buffer, struct extent extent)
@@ -346,8 +346,8 @@ bool job_is_staged(const struct job *job)
 bool job_is_small(const struct job *job, uint64_t small_bytes)
 {
     const struct scan_rows *rows = &job->rows;
-    return !job_is_staged(job) && !rows->offsets && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
-           job_bytes(job, 0, rows->row_count) <= small_bytes;
+    return !job_is_staged(job) && !rows->offsets && !job->reading && !rows->rule.algorithm &&
+           rows->length <= ORDER_BLOCK && job_bytes(job, 0, rows->row_count) <= small_bytes;
 }
 
 uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk)

@@ -7,10 +7,11 @@
 
 #include "buffer.h"
 #include "layout.h"
+#include "offsets.h"
 
 /*  state     meaning */
 #define JOB_STATES(X)                                                             \
-    X(QUEUED)  /* nothing handed out yet */                                       \
+    X(QUEUED)  /* nothing handed out yet; its offsets may have yet to be read */  \
     X(RUNNING) /* rows are being handed out */                                    \
     X(ENDING)  /* nothing more is handed out; chunks are still with the device */ \
     X(ENDED)   /* nothing is with the device; the outcome is known */
@@ -38,7 +39,10 @@ struct job {
     uint32_t then_count;
     struct buffer *input, *output, *coefficients; /* held; coefficients may be NULL */
     struct extent input_extent, output_extent, coefficient_extent;
-    uint64_t *offsets;      /* of ragged rows, its own; else NULL */
+    uint64_t *offsets;               /* of ragged rows, its own, once they are read; else NULL */
+    struct reading *reading;         /* reads them; NULL: nobody does. Until then the rows are one, of all samples */
+    const struct buffer *offsets_in; /* they are to be read from there, from offsets_extent; else NULL */
+    struct extent offsets_extent;
     uint64_t chunk_rows;    /* rows per chunk */
     uint64_t chunk_samples; /* per chunk of ragged rows, but at least a row */
     uint64_t sample_bytes;  /* moved for each sample, or as many as take as long as computing it */
@@ -76,17 +80,15 @@ struct job_chunks {
 int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
              struct buffer *coefficients, const struct job_chunks *chunks, struct error *error);
 
-/* Makes a planned job's rows those that params' offsets say, which offsets_check has accepted: 0, or -errno and *error.
- */
-int job_make_ragged(struct job *job, const struct msg_job_submit_params *params, const struct span *offsets,
-                    struct error *error);
+/* Makes a planned job's rows those that a complete copy of its offsets says. Takes over the values. */
+void job_make_ragged(struct job *job, struct offsets_copy *copy);
 uint64_t job_offsets_bytes(const struct job *job);
 void job_destroy(struct job *job);
 
 /* True when `later` must wait for `earlier`: one writes what the other reads or writes. */
 bool job_conflicts(const struct job *later, const struct job *earlier);
 
-/* True when its input or its coefficients have some of these bytes. */
+/* True when it reads some of these bytes, also as offsets that it has yet to read. */
 bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent);
 /* What is left of these bytes once the job has written: less at either end, or all where its output has gaps. */
 struct extent job_leaves(const struct job *job, const struct buffer *buffer, struct extent extent);

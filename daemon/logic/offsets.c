@@ -25,9 +25,9 @@ static int check_tensor(const struct msg_tensor *tensor, struct error *error)
     return 0;
 }
 
-int offsets_check(const struct msg_job_submit_params *params, const struct span *span, struct error *error)
+int offsets_check(const struct msg_job_submit_params *params, const struct span *span, struct extent *extent,
+                  struct error *error)
 {
-    struct extent extent;
     int r = check_tensor(&params->offsets, error);
     if (r)
         return r;
@@ -44,40 +44,54 @@ int offsets_check(const struct msg_job_submit_params *params, const struct span 
         return error_set(error, -EINVAL,
                          "job.submit: \"offsets.buffer\" is device memory; give a host buffer, the daemon reads it "
                          "itself");
-    return layout_extent(&params->offsets, "offsets", span->size_bytes, &extent, error);
+    return layout_extent(&params->offsets, "offsets", span->size_bytes, extent, error);
 }
 
-static int refuse_value(const struct msg_job_submit_params *params, uint64_t index, uint64_t value, uint64_t before,
-                        struct error *error)
+static int refuse_value(const struct offsets_copy *copy, uint64_t value, uint64_t before, struct error *error)
 {
-    bool negative = dtype_class(params->offsets.dtype) == SCAND_CLASS_SIGNED && value > INT64_MAX;
+    bool negative = dtype_class(copy->dtype) == SCAND_CLASS_SIGNED && value > INT64_MAX;
     return error_set(error, -EINVAL,
                      "job.submit: \"offsets\"[%" PRIu64 "] is %s%" PRIu64 "; allowed: %" PRIu64 "%s to %" PRIu64
                      ", the samples of \"input\"",
-                     index, negative ? "-" : "", negative ? 0 - value : value, before,
-                     index > 0 ? ", the one before it," : "", params->input.shape[0]);
+                     copy->done, negative ? "-" : "", negative ? 0 - value : value, before,
+                     copy->done > 0 ? ", the one before it," : "", copy->most);
 }
 
-int offsets_take(const struct msg_job_submit_params *params, const struct span *span, uint64_t **offsets,
-                 uint64_t *longest, struct error *error)
+int offsets_begin(const struct msg_job_submit_params *params, const struct span *span, struct offsets_copy *copy,
+                  struct error *error)
 {
     const struct msg_tensor *tensor = &params->offsets;
-    const unsigned char *from = (const unsigned char *)span->base + tensor->offset;
-    uint64_t *values = malloc(tensor->shape[0] * sizeof *values), before = 0, most = 0;
+    uint64_t *values = malloc(tensor->shape[0] * sizeof *values);
     if (!values)
         return error_set(error, -ENOMEM, "job.submit: out of memory for another job's offsets; try again later");
-    for (uint64_t i = 0; i < tensor->shape[0]; i++) {
-        values[i] = codec_decode_integer(tensor->dtype, from + (int64_t)i * tensor->strides[0]);
-        if (values[i] < before || values[i] > params->input.shape[0]) {
-            int r = refuse_value(params, i, values[i], before, error);
-            free(values);
-            return r;
-        }
-        if (i > 0 && values[i] - before > most)
-            most = values[i] - before;
-        before = values[i];
-    }
-    *offsets = values;
-    *longest = most;
+    *copy = (struct offsets_copy){.values = values,
+                                  .count = tensor->shape[0],
+                                  .most = params->input.shape[0],
+                                  .from = (const unsigned char *)span->base + tensor->offset,
+                                  .stride = tensor->strides[0],
+                                  .dtype = tensor->dtype};
     return 0;
+}
+
+int offsets_continue(struct offsets_copy *copy, uint64_t count, struct error *error)
+{
+    uint64_t before = copy->done > 0 ? copy->values[copy->done - 1] : 0;
+    for (; count > 0 && copy->done < copy->count; count--) {
+        uint64_t value = codec_decode_integer(copy->dtype, copy->from + (int64_t)copy->done * copy->stride);
+        if (value < before || value > copy->most)
+            return refuse_value(copy, value, before, error);
+        if (copy->done > 0 && value - before > copy->longest)
+            copy->longest = value - before;
+        copy->values[copy->done++] = before = value;
+    }
+    return 0;
+}
+
+uint64_t offsets_unit(const struct offsets_copy *copy)
+{
+    uint64_t step = copy->stride < 0 ? -(uint64_t)copy->stride : (uint64_t)copy->stride;
+    uint64_t near = step > 0 ? LIMIT_UNIT_OFFSETS_BYTES / step : UINT64_MAX;
+    if (near > LIMIT_UNIT_OFFSETS)
+        return LIMIT_UNIT_OFFSETS;
+    return near > 0 ? near : 1;
 }

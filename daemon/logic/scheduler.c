@@ -150,6 +150,14 @@ static void lane_leave(struct scheduler *scheduler, struct lane *lane)
         ring_leave(&scheduler->turn, &share->ring);
 }
 
+/* What all its rows that are not handed out will cost: counted, or taken off again, when it leaves the queue or its
+ * rows become others. */
+static void count_rows(struct job *job, int sign)
+{
+    uint64_t bytes = job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
+    job->lane->share->queued_bytes += (uint64_t)sign * bytes;
+}
+
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job)
 {
     assert(job_has_rows(job));
@@ -161,7 +169,7 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
     job->queued = true;
     job->small = job_is_small(job, scheduler->small_bytes);
     scheduler->small_count += job->small;
-    lane->share->queued_bytes += job_bytes(job, 0, job->rows.row_count);
+    count_rows(job, 1);
 }
 
 /* Another job of its class may have its long row out. */
@@ -180,11 +188,19 @@ static bool queue_remove(struct scheduler *scheduler, struct job *job)
     list_remove(&lane->queue[job->rank], job);
     long_end(job);
     job->queued = false;
-    lane->share->queued_bytes -= job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
+    count_rows(job, -1);
     scheduler->small_count -= job->small;
     if (!lane_has_queue(lane))
         lane_leave(scheduler, lane);
     return true;
+}
+
+void scheduler_make_ragged(struct job *job, struct offsets_copy *copy)
+{
+    assert(job->queued);
+    count_rows(job, -1);
+    job_make_ragged(job, copy);
+    count_rows(job, 1);
 }
 
 void scheduler_stop(struct scheduler *scheduler, struct job *job)
@@ -233,15 +249,16 @@ static bool long_can_run(const struct job *job, const struct device *device)
 
 static bool can_run(const struct job *job, const struct device *device)
 {
-    return long_can_run(job, device) && job_fits_device(job, device) && job_is_ready(job);
+    return !job->reading && long_can_run(job, device) && job_fits_device(job, device) && job_is_ready(job);
 }
 
+/* Others are not to pass one whose rows are not known yet. */
 static struct job *list_first(const struct job_list *list, const struct device *device)
 {
     struct job *job = list->first;
-    while (job && !can_run(job, device))
+    while (job && !job->reading && !can_run(job, device))
         job = job->next;
-    return job;
+    return job && !job->reading ? job : NULL;
 }
 
 /* The job to run next for the sake of a class: its first, or what that waits for. Ends, since each is earlier. */

@@ -11,7 +11,8 @@
  * 5. Inside a user the most urgent class goes first, and the lanes (connections) with jobs of it take turns. In a lane
  *    jobs of one class start in the order of submission. One that touches what an unfinished earlier one writes
  *    waits; then what it waits for, and what is before that in its class, goes first in its place. One whose next rows
- *    lie in memory that is not pinned yet is passed by those that need not wait for it.
+ *    lie in memory that is not pinned yet is passed by those that need not wait for it; one whose offsets have yet to
+ *    be read is not.
  *
  * So (a) a user whose account is not above the level, above all a new one, waits for the chunks in flight and one
  * chunk of each other user, and (b) of two users i, j that always have something to run, device times T grow such that
@@ -80,6 +81,8 @@ void scheduler_init(struct scheduler *scheduler, const struct device_set *device
 
 /* Queues a job that has rows. */
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job);
+/* A queued job's offsets have been read (job_make_ragged). It may have no rows now: it is to be removed then. */
+void scheduler_make_ragged(struct job *job, struct offsets_copy *copy);
 /* Hands out no more of a job's rows; later jobs still wait for those that are out. */
 void scheduler_stop(struct scheduler *scheduler, struct job *job);
 /* Takes an ended job out of its lane. */

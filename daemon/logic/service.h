@@ -78,8 +78,9 @@ struct client {
     uint64_t last_buffer_id;
     struct job *jobs; /* all that have not ended, by member peer */
     size_t job_count;
-    uint16_t jobs_by_msgid[CLIENT_MSGIDS]; /* how many of them have a msgid with this remainder */
-    uint64_t offsets_bytes;                /* that its jobs have */
+    uint16_t jobs_by_msgid[CLIENT_MSGIDS];   /* how many of them have a msgid with this remainder */
+    uint64_t offsets_bytes;                  /* that its jobs have */
+    struct reading *readings, *last_reading; /* of their offsets, in the order of submission */
     struct turn_client turn;
     bool stale, stale_unsent; /* some of its buffers are stale (stale.h), and it may have yet to be told why */
     unsigned failing_batches; /* with failures in them that it will be told at their end */

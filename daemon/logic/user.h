@@ -60,6 +60,7 @@ struct user {
     unsigned unadmitted;  /* connections beyond the quota that wait to be told so */
     uint64_t maps;        /* that its imports take */
     struct pool_account pool;
+    uint64_t offsets_bytes; /* that its jobs have */
     struct share share;     /* of devices */
     struct turn_user turn;  /* of the loop */
     struct work_queue work; /* that helpers do for it */

@@ -9,7 +9,7 @@ import struct
 
 from daemons import DaemonTest, main
 from forms import scanned
-from wire import pack_f32, scan, tensor, unpack_f32
+from wire import Failure, pack_f32, scan, tensor, unpack_f32
 
 MIB = 1 << 20
 FORMS = {"i32": "i", "i64": "q", "u32": "I", "u64": "Q"}
@@ -89,7 +89,7 @@ class Ragged(RaggedTest):
         self.assertEqual(unpack_f32(memory.read()), [0.0] * 100)
 
     def test_offsets_rewritten_while_the_job_waits(self):
-        """They are read when the job is taken: what becomes of them later changes nothing."""
+        """They are copied, and then looked at: whatever becomes of them, the rows are those of a copy that makes rows."""
         client = self.client()
         count = 32 * MIB // 4
         memory = client.create(4 * count)
@@ -101,9 +101,74 @@ class Ragged(RaggedTest):
         client.call("server.ping")
         counts.write(random.Random(1).randbytes(counts.size))
         client.wait(first)
-        client.wait(second)
-        row = scanned(scanned([1] * 64, ["forward", "backward"]), ["forward"])
+        row = scanned([1] * 64, ["forward", "backward"])
+        try:
+            client.wait(second)
+            row = scanned(row, ["forward"])
+        except Failure as failure:
+            self.assertEqual(failure.name, "invalid")
+            self.assertIn('"offsets"[', str(failure))
         self.assertTrue(memory.read() == pack_f32(row) * (count // 64))
+
+    def test_offsets_that_a_job_writes(self):
+        """The sums of lengths are offsets: whoever reads them waits for them, however many they are."""
+        for rows in (100, 5000):
+            client = self.client()
+            lengths = [i % 5 for i in range(rows)]
+            memory, (counts, offsets) = client.create(4 * sum(lengths)), self.offsets(client, [0] + lengths)
+            memory.write(pack_f32([1] * sum(lengths)))
+            sums = client.send("job.submit", scan(tensor(counts.buffer, [rows + 1], dtype="i64"), accumulator="exact"))
+            ragged = client.send("job.submit", scan(tensor(memory.buffer, [sum(lengths)]), offsets=offsets))
+            client.wait(sums)
+            client.wait(ragged)
+            self.assertEqual(unpack_f32(memory.read()), [float(i + 1) for length in lengths for i in range(length)])
+
+
+class Flood(RaggedTest):
+    """As many offsets as a job may have, of jobs that cost their client nothing: all are the same one."""
+
+    def flood(self, client, value, jobs=7):
+        memory, (_, offsets) = client.create(400), self.offsets(client, [value])
+        offsets.update(shape=[2**20 + 1], strides=[0])
+        job = scan(tensor(memory.buffer, [100]), offsets=offsets, after_failure=1)
+        return [client.send("job.submit", job) for _ in range(jobs)]
+
+    def test_others_are_not_held_up(self):
+        """Answers come in the order in which the loop gets to them: copying is not in its way."""
+        client, other = self.client(), self.client()
+        memory = other.create(400)
+        msgids = self.flood(client, 0)
+        ping = client.send("server.ping")
+        other.call("server.ping")
+        other.call("job.submit", scan(tensor(memory.buffer, [100])))
+        client.wait(ping)
+        self.assertEqual(client.answers, {})
+        for msgid in msgids:
+            client.wait(msgid)
+
+    def test_wrong_ones_count(self):
+        """Until a helper has seen that they are wrong they are jobs like others, in quotas and lists."""
+        client = self.client()
+        before = client.call("server.stats")["jobs_submitted"]
+        for msgid in self.flood(client, 101):
+            self.fails(client, msgid, "invalid", r'"offsets"\[0\] is 101; allowed: 0 to 100')
+        self.assertEqual(client.call("server.stats")["jobs_submitted"], before + 7)
+        for msgid in self.flood(client, 0, 8):
+            self.ends(client, msgid)
+
+    def ends(self, client, msgid):
+        """Done, unless its offsets found no room beside those of the others."""
+        try:
+            client.wait(msgid)
+        except Failure as failure:
+            self.assertEqual(failure.name, "busy")
+
+    def test_clients_that_leave(self):
+        for _ in range(20):
+            client = self.client()
+            self.flood(client, 0)
+            client.close()
+        self.settles()
 
 
 class Refused(RaggedTest):

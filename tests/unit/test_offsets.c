@@ -13,6 +13,7 @@ static struct error error;
 static unsigned char memory[1024];
 static struct span span;
 static struct buffer buffer;
+static struct extent extent;
 
 /* A scan of 100 samples of f32, with offsets of i64 after them. */
 static struct msg_job_submit_params scan_of(const int64_t *offsets, uint64_t count)
@@ -36,38 +37,50 @@ static struct msg_job_submit_params scan_of(const int64_t *offsets, uint64_t cou
 
 #define SCAN(...) scan_of((int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
+/* A whole copy, by units of one. */
+static int offsets_take(const struct msg_job_submit_params *params, struct offsets_copy *copy)
+{
+    int r = offsets_begin(params, &span, copy, &error);
+    while (!r && offsets_left(copy) > 0)
+        r = offsets_continue(copy, 1, &error);
+    if (r)
+        free(copy->values);
+    return r;
+}
+
 static const char *refused(const struct msg_job_submit_params *params)
 {
     error.message[0] = '\0';
-    CHECK_EQ(offsets_check(params, &span, &error), -EINVAL);
+    CHECK_EQ(offsets_check(params, &span, &extent, &error), -EINVAL);
     return error.message;
 }
 
 static const char *values_refused(struct msg_job_submit_params params)
 {
-    uint64_t *offsets = NULL, longest = 7;
-    CHECK_EQ(offsets_check(&params, &span, &error), 0);
-    CHECK_EQ(offsets_take(&params, &span, &offsets, &longest, &error), -EINVAL);
-    CHECK(!offsets && longest == 7);
+    struct offsets_copy copy;
+    CHECK_EQ(offsets_check(&params, &span, &extent, &error), 0);
+    CHECK_EQ(offsets_take(&params, &copy), -EINVAL);
     return error.message;
 }
 
 static void values_are_copied(void)
 {
-    uint64_t *offsets = NULL, longest = 0;
+    struct offsets_copy copy;
     struct msg_job_submit_params params = SCAN(3, 3, 10, 50, 50, 100);
-    CHECK_EQ(offsets_check(&params, &span, &error), 0);
-    CHECK_EQ(offsets_take(&params, &span, &offsets, &longest, &error), 0);
+    CHECK_EQ(offsets_check(&params, &span, &extent, &error), 0);
+    CHECK(extent.begin == 400 && extent.end == 448);
+    CHECK_EQ(offsets_take(&params, &copy), 0);
     memset(memory, 0xff, sizeof memory);
+    const uint64_t *offsets = copy.values;
     CHECK(offsets[0] == 3 && offsets[1] == 3 && offsets[2] == 10 && offsets[3] == 50 && offsets[5] == 100);
-    CHECK_EQ(longest, 50);
-    free(offsets);
+    CHECK_EQ(copy.longest, 50);
+    free(copy.values);
 }
 
 /* From the last one backwards, in half as many bytes. */
 static void any_stride_and_dtype(void)
 {
-    uint64_t *offsets = NULL, longest = 0;
+    struct offsets_copy copy;
     struct msg_job_submit_params params = SCAN(0);
     const uint32_t values[] = {90, 20, 0};
     memcpy(memory + 401, values, sizeof values);
@@ -75,10 +88,10 @@ static void any_stride_and_dtype(void)
     params.offsets.strides[0] = -4;
     for (int i = 0; i < 2; i++) {
         params.offsets.dtype = i ? SCAND_DTYPE_U32 : SCAND_DTYPE_I32;
-        CHECK_EQ(offsets_check(&params, &span, &error), 0);
-        CHECK_EQ(offsets_take(&params, &span, &offsets, &longest, &error), 0);
-        CHECK(offsets[0] == 0 && offsets[1] == 20 && offsets[2] == 90 && longest == 70);
-        free(offsets);
+        CHECK_EQ(offsets_check(&params, &span, &extent, &error), 0);
+        CHECK_EQ(offsets_take(&params, &copy), 0);
+        CHECK(copy.values[0] == 0 && copy.values[1] == 20 && copy.values[2] == 90 && copy.longest == 70);
+        free(copy.values);
     }
 }
 
@@ -92,6 +105,19 @@ static void values_that_make_no_rows(void)
     struct msg_job_submit_params params = SCAN(0, -1);
     params.offsets.dtype = SCAND_DTYPE_U64;
     CHECK_CONTAINS(values_refused(params), "\"offsets\"[1] is 18446744073709551615; allowed");
+}
+
+/* A unit is bounded in offsets, and in pages that they may lie on. */
+static void units_are_bounded(void)
+{
+    struct offsets_copy copy = {.stride = 0};
+    CHECK_EQ(offsets_unit(&copy), LIMIT_UNIT_OFFSETS);
+    copy.stride = -8;
+    CHECK_EQ(offsets_unit(&copy), LIMIT_UNIT_OFFSETS);
+    copy.stride = 4096;
+    CHECK_EQ(offsets_unit(&copy), 1024);
+    copy.stride = INT64_MIN;
+    CHECK_EQ(offsets_unit(&copy), 1);
 }
 
 static void tensors_that_cannot_be_read(void)
@@ -121,7 +147,9 @@ static struct job *planned(const struct msg_job_submit_params *params, uint64_t 
 {
     struct job *job = calloc(1, sizeof *job);
     CHECK_EQ(job_plan(job, params, &buffer, &buffer, NULL, &(struct job_chunks){.bytes = chunk_bytes}, &error), 0);
-    CHECK_EQ(job_make_ragged(job, params, &span, &error), 0);
+    struct offsets_copy copy;
+    CHECK_EQ(offsets_take(params, &copy), 0);
+    job_make_ragged(job, &copy);
     return job;
 }
 
@@ -161,6 +189,7 @@ static void rows_of_nothing(void)
 static const struct test tests[] = {
     TEST(values_are_copied),
     TEST(any_stride_and_dtype),
+    TEST(units_are_bounded),
     TEST(values_that_make_no_rows),
     TEST(tensors_that_cannot_be_read),
     TEST(chunks_follow_the_rows),

@@ -321,7 +321,9 @@ static void full_of_offsets_is_busy(void)
         ask(user, METHOD_job_submit, &params);
     CHECK(is_silent(user));
     CHECK_CONTAINS(refused(user, METHOD_job_submit, &params, SCAND_BUSY),
-                   "have 58720312 bytes of offsets and all 58720312, and 8388616 more are too many");
+                   "have 58720312 bytes of offsets, those of user 1000 58720312 and all 58720312, and 8388616 more "
+                   "are too many");
+    rig_run_work();
     rig_complete_all();
     for (uint32_t i = 0; i < 7; i++)
         CHECK(next_answer(user, NULL, NULL).arrived);

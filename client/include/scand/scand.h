@@ -181,7 +181,7 @@ struct scand_scan {
  * offsets[r] <= i < offsets[r + 1]. So `offsets` has one element more than there are rows: rank 1, of dtype i32, i64,
  * u32 or u64, in a host buffer. They do not decrease; rows may be empty; samples before the first offset, and from the
  * last one on, are not touched. Up to 1,048,576 rows per job. Leave the offsets alone until the job has ended: they are
- * read when the daemon takes it, and again when it is repeated.
+ * read when jobs before it that write to them have ended, and again when it is repeated.
  */
 
 /*
