@@ -41,6 +41,14 @@ static bool has_left(int fd)
     return recv(fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+static void log_turned_away(uid_t uid)
+{
+    log_cause(LOG_CAUSE_TURNED_AWAY, uid,
+              "a connection of user %u was turned away: it has %d more than its quota or its share of %d, or %d users "
+              "are there, or memory is short",
+              (unsigned)uid, LIMIT_UNADMITTED, LIMIT_CLIENTS, LIMIT_USERS);
+}
+
 static void server_welcome(struct server *server, int fd)
 {
     struct ucred who;
@@ -49,16 +57,17 @@ static void server_welcome(struct server *server, int fd)
         close(fd);
         return;
     }
+    if (service_is_full(server->service, who.uid)) {
+        log_turned_away(who.uid);
+        close(fd);
+        return;
+    }
     struct connection *connection = connection_create(fd);
     if (!connection)
         return;
     struct client *client = service_open(server->service, connection, who.uid);
     if (!client) {
-        log_cause(
-            LOG_CAUSE_TURNED_AWAY, who.uid,
-            "a connection of user %u was turned away: it has %d more than its quota or its share of %d, or %d users "
-            "are there, or memory is short",
-            (unsigned)who.uid, LIMIT_UNADMITTED, LIMIT_CLIENTS, LIMIT_USERS);
+        log_turned_away(who.uid);
         connection_destroy(connection);
         return;
     }

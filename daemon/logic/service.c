@@ -112,24 +112,28 @@ void client_unhold(struct client *client)
     free(client);
 }
 
-/* Connections that can still be opened by a user, apart from one that it is opening. */
-static uint64_t free_connections(const struct service *service, const struct user *user)
+/* Connections that a user could still open while so many are open. */
+static uint64_t free_connections(const struct service *service, const struct user *user, uint64_t open)
 {
-    uint64_t open = service->stats.clients_open - 1;
     uint64_t most = LIMIT_CLIENTS - (user_manages(&service->users, user->uid) ? 0 : LIMIT_CLIENTS_KEPT);
     return open < most ? most - open : 0;
 }
 
-/* A user may have as many as are free. */
+/* A user may have as many as are free; who manages, all of them. */
+static bool is_in_share(const struct service *service, const struct user *user, uint64_t others, uint64_t left)
+{
+    return left > 0 && (others < left || user_manages(&service->users, user->uid));
+}
+
+/* Of a connection that is counted already. */
 static int check_share(const struct service *service, const struct user *user, struct error *error)
 {
-    uint64_t left = free_connections(service, user), others = user->connections - 1;
-    if (others < left || (left > 0 && user_manages(&service->users, user->uid)))
+    uint64_t left = free_connections(service, user, service->stats.clients_open - 1), others = user->connections - 1;
+    if (is_in_share(service, user, others, left))
         return 0;
     error_set(error, -EAGAIN,
               "connect: user %u has %" PRIu64 " connections and asks for 1 more; %" PRIu64
-              " are left, and a user may have "
-              "as many as are left for others; close one of them, or try again in %d ms",
+              " are left, and a user may have as many as are left for others; close one of them, or try again in %d ms",
               (unsigned)user->uid, others, left, CONNECT_RETRY_MS);
     error->retry_ms = CONNECT_RETRY_MS;
     return -EAGAIN;
@@ -146,17 +150,32 @@ static int client_admit(struct client *client, struct error *error)
     return r;
 }
 
-/* Beyond quota and share a few more may come, to be told so, while there is much room. */
+/* Beyond quota and share a few more may come, to be told so, while so many are free. */
+static bool may_be_told(const struct user *user, uint64_t left)
+{
+    return user->unadmitted < LIMIT_UNADMITTED && left >= LIMIT_CLIENTS / 8;
+}
+
 static bool client_enter(struct client *client)
 {
+    const struct service *service = client->service;
     struct error error;
     if (client_admit(client, &error) == 0)
         return true;
-    if (client->user->unadmitted == LIMIT_UNADMITTED ||
-        free_connections(client->service, client->user) < LIMIT_CLIENTS / 8)
+    if (!may_be_told(client->user, free_connections(service, client->user, service->stats.clients_open - 1)))
         return false;
     client->user->unadmitted++;
     return true;
+}
+
+bool service_is_full(struct service *service, uid_t uid)
+{
+    const struct user *user = user_find(&service->users, uid);
+    if (!user)
+        return false;
+    uint64_t left = free_connections(service, user, service->stats.clients_open);
+    return !may_be_told(user, left) && (user->used[QUOTA_CONNECTIONS] >= user->most[QUOTA_CONNECTIONS] ||
+                                        !is_in_share(service, user, user->connections, left));
 }
 
 static void client_leave(struct client *client)

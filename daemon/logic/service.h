@@ -135,6 +135,8 @@ void service_limit_maps(struct service *service, uint64_t most);
 /* Changes what is granted to users, at once. */
 void service_configure(struct service *service, const struct grants *grants);
 
+/* True when a connection of that user would be turned away: what service_open finds, for the price of a look. */
+bool service_is_full(struct service *service, uid_t uid);
 /* A new client on a connection that it owns from now on; NULL, with the connection left alone, when there is no room or
  * no memory. A user may have as many connections as are still free, so that there is room for whoever has none yet, and
  * the last LIMIT_CLIENTS_KEPT are for users who manage. A client beyond its user's quota or share is not admitted:

@@ -56,16 +56,22 @@ static struct user *find_free(struct user_table *table, uid_t uid)
     return free_count > LIMIT_USERS_KEPT || user_manages(table, uid) ? found : NULL;
 }
 
+struct user *user_find(struct user_table *table, uid_t uid)
+{
+    for (size_t i = 0; i < LIMIT_USERS; i++)
+        if (table->slots[i].holds > 0 && table->slots[i].uid == uid)
+            return &table->slots[i];
+    return NULL;
+}
+
 struct user *user_acquire(struct user_table *table, uid_t uid)
 {
-    for (size_t i = 0; i < LIMIT_USERS; i++) {
-        struct user *user = &table->slots[i];
-        if (user->holds > 0 && user->uid == uid) {
-            user_hold(user);
-            return user;
-        }
+    struct user *user = user_find(table, uid);
+    if (user) {
+        user_hold(user);
+        return user;
     }
-    struct user *user = find_free(table, uid);
+    user = find_free(table, uid);
     if (user) {
         uint64_t account_ns[LIMIT_DEVICES] = {0};
         if (user->uid == uid)

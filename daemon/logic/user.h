@@ -79,6 +79,8 @@ void users_configure(struct user_table *table, const struct grants *grants);
 
 /* Whether it is root or the daemon's owner. */
 bool user_manages(const struct user_table *table, uid_t uid);
+/* The user with that uid, if it is there; NULL: it is not. */
+struct user *user_find(struct user_table *table, uid_t uid);
 /* The user with that uid, held once more; NULL when there are LIMIT_USERS others, the last LIMIT_USERS_KEPT of which
  * can only be users who manage. Who comes back while no other has taken its slot has the accounts of device time that
  * it had: going away for a moment settles nothing. */

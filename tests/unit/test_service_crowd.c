@@ -18,8 +18,10 @@ static bool crowd_open(uid_t uid)
 {
     int pair[2];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    bool full = service_is_full(&rig.service, uid);
     struct connection *connection = connection_create(pair[0]);
     struct client *client = service_open(&rig.service, connection, uid);
+    CHECK(!client || !full);
     if (!client) {
         connection_destroy(connection);
         close(pair[1]);
@@ -64,6 +66,7 @@ static void one_user(void)
     while (crowd_open(ANNA))
         continue;
     CHECK_EQ(crowd_count, (LIMIT_CLIENTS - LIMIT_CLIENTS_KEPT) / 2 + LIMIT_UNADMITTED);
+    CHECK(service_is_full(&rig.service, ANNA) && !service_is_full(&rig.service, BERT));
     CHECK(is_admitted(BERT));
     crowd_close();
     rig_end();
