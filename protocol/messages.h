@@ -77,7 +77,8 @@
     X(S, size,    U64,   REQUIRED, UINT64_MAX)                 \
     X(S, place,   WORD,  REQUIRED, place_words)                \
     X(S, device,  INDEX, OPTIONAL, LIMIT_DEVICES - 1)          \
-    X(S, sharing, WORD,  OPTIONAL, sharing_words)
+    X(S, sharing, WORD,  OPTIONAL, sharing_words)              \
+    X(S, wait_ms, U64,   OPTIONAL, LIMIT_WAIT_MS)
 
 /* fds descriptors come with it, each of `segment` bytes: the buffer is their first `size` bytes, in order. */
 #define BUFFER_CREATE_RESULT(X, S)                             \

@@ -51,6 +51,20 @@ void client_unhold(struct client *client); /* frees it after the last */
 
 void buffer_hold(struct buffer *buffer);
 void buffer_unhold(struct service *service, struct buffer *buffer); /* dismantles and frees it after the last */
+/* Prepares a new buffer, at once where that is quick, and answers: 0, or -errno and call->error. */
+int buffer_begin(struct call *call, struct buffer *buffer);
+
+/* Lets a request for memory of the pool wait. 0: it is answered later. -EAGAIN: no more may wait. */
+int buffer_wait(struct call *call, uint64_t size_bytes, uint64_t wait_ms);
+/* Memory of the pool is free again: whoever waits gets it, in turns. */
+void waiting_pump(struct service *service);
+/* Ends what has waited for long enough. The earliest end of the others. */
+uint64_t waiting_expire(struct service *service, uint64_t now_us);
+/* The client is gone. */
+void waiting_drop(struct client *client);
+/* Has service_tick called at this time, or before. */
+void service_wake_by(struct service *service, uint64_t at_us);
+
 /* Has helpers pin what is not pinned yet. Jobs may come meanwhile. */
 void buffer_pin_rest(struct service *service, struct buffer *buffer);
 struct buffer *client_find_buffer(const struct client *client, uint64_t id);

@@ -71,6 +71,7 @@ static void dismantled(struct service *service, struct buffer *buffer)
     buffer->user->maps -= buffer->maps;
     service->maps.used -= buffer->maps;
     buffer_destroy(buffer, service->pool);
+    waiting_pump(service);
 }
 
 static void dismantle_done(struct work *work)
@@ -216,8 +217,7 @@ static int take_maps(struct service *service, struct buffer *buffer, struct erro
     return 0;
 }
 
-/* Prepares a new buffer, at once where that is quick, and answers. */
-static int buffer_begin(struct call *call, struct buffer *buffer)
+int buffer_begin(struct call *call, struct buffer *buffer)
 {
     struct client *client = call->client;
     const char *method = buffer->source == BUFFER_IMPORT ? "buffer.import" : "buffer.create";
@@ -291,28 +291,52 @@ static int choose_device(struct call *call, const struct msg_buffer_create_param
     return 0;
 }
 
-int handle_buffer_create(struct call *call, const struct msg_buffer_create_params *params)
+static int check_create(struct call *call, const struct msg_buffer_create_params *params)
 {
-    struct user *user = call->client->user;
-    struct buffer *buffer;
+    const bool host = params->place == SCAND_PLACE_HOST;
     int r = check_new_buffer(call, "buffer.create", params->size);
-    if (!r && params->place == SCAND_PLACE_HOST && params->device)
+    if (!r && host && params->device)
         r = error_set(&call->error, -EINVAL,
                       "buffer.create: \"device\" is %" PRIu64
                       ", but \"place\" is \"host\"; host memory is for all devices: leave it out",
                       params->device - 1);
-    else if (!r && params->place == SCAND_PLACE_HOST && params->sharing)
+    else if (!r && host && params->sharing)
         r = error_set(&call->error, -EINVAL,
                       "buffer.create: \"sharing\" is \"%s\", which is for \"place\" \"device\"; a host buffer's "
                       "descriptors can be given away as they are",
                       sharing_words.words[params->sharing]);
-    else if (!r && params->place == SCAND_PLACE_HOST)
-        r = buffer_create_host(call->service->pool, params->size, user, &buffer, &call->error);
-    else if (!r && (r = choose_device(call, params)) == 0)
-        r = buffer_create_device(call->client->home, params->size, (enum scand_sharing)params->sharing, user, &buffer,
-                                 &call->error);
+    else if (!r && !host && params->wait_ms)
+        r = error_set(&call->error, -EINVAL,
+                      "buffer.create: \"wait_ms\" is %" PRIu64
+                      ", but \"place\" is \"device\"; only memory of the pool is waited for: leave it out",
+                      params->wait_ms);
+    return r;
+}
+
+/* Of the pool, now or when there is some. */
+static int create_host(struct call *call, const struct msg_buffer_create_params *params)
+{
+    struct buffer *buffer;
+    int r = buffer_create_host(call->service->pool, params->size, call->client->user, &buffer, &call->error);
+    if (!r)
+        return buffer_begin(call, buffer);
+    if (r == -EAGAIN && params->wait_ms > 0 && buffer_wait(call, params->size, params->wait_ms) == 0)
+        return 0;
     if (r == -EAGAIN)
         call->error.retry_ms = RETRY_MS;
+    return r;
+}
+
+int handle_buffer_create(struct call *call, const struct msg_buffer_create_params *params)
+{
+    struct buffer *buffer;
+    int r = check_create(call, params);
+    if (r || params->place == SCAND_PLACE_HOST)
+        return r ? r : create_host(call, params);
+    r = choose_device(call, params);
+    if (!r)
+        r = buffer_create_device(call->client->home, params->size, (enum scand_sharing)params->sharing,
+                                 call->client->user, &buffer, &call->error);
     return r ? r : buffer_begin(call, buffer);
 }
 

@@ -138,6 +138,12 @@ static void set_wake(struct service *service, uint64_t at_us)
     service->ops->wake(service->context, at_us);
 }
 
+void service_wake_by(struct service *service, uint64_t at_us)
+{
+    if (at_us < service->wake_us)
+        set_wake(service, at_us);
+}
+
 static void job_expire(struct service *service, struct job *job)
 {
     char message[LIMIT_ERROR_BYTES];
@@ -168,7 +174,7 @@ static uint64_t expire_jobs(struct service *service, struct client *client, uint
  * enough for a walk over all of them. */
 static void expire_all(struct service *service, uint64_t now_us)
 {
-    uint64_t earliest_us = UINT64_MAX;
+    uint64_t earliest_us = waiting_expire(service, now_us);
     for (struct client *client = service->clients; client; client = client->next) {
         uint64_t at_us = expire_jobs(service, client, now_us);
         if (at_us < earliest_us)
@@ -341,8 +347,7 @@ static int find_buffer(struct call *call, const char *field, uint64_t id, struct
 static void job_set_deadline(struct service *service, struct job *job, uint64_t deadline_ms)
 {
     job->deadline_us = deadline_ms ? job->arrived_us + deadline_ms * 1000 : UINT64_MAX;
-    if (job->deadline_us < service->wake_us)
-        set_wake(service, job->deadline_us);
+    service_wake_by(service, job->deadline_us);
 }
 
 static bool has_nothing_to_do(const struct job *job)

@@ -257,6 +257,7 @@ void service_close(struct client *client)
     service_rest(client);
     client_leave(client);
     count_fds(client, 0);
+    waiting_drop(client);
     drop_arrived(client);
     connection_destroy(client->connection);
     client->connection = NULL;

@@ -74,7 +74,8 @@ struct client {
     unsigned holds;                /* of the connection, jobs and work */
     struct buffer *buffers;
     struct device *home; /* where its latest device buffer went; NULL: it has made none */
-    size_t buffer_count;
+    size_t buffer_count; /* with those that are being made, or waited for */
+    unsigned waits;      /* how many of them are waited for */
     uint64_t last_buffer_id;
     struct job *jobs; /* all that have not ended, by member peer */
     size_t job_count;
@@ -97,8 +98,10 @@ struct service {
     bool draining;
     struct scheduler scheduler;
     struct helpers helpers;
+    struct ring *waiting; /* users with requests for memory that wait: whose turn it is */
+    bool serving_waiting;
     struct stock maps;      /* of the process, for imports */
-    uint64_t wake_us;       /* no deadline of a queued job is before that */
+    uint64_t wake_us;       /* no deadline of a queued job, or a request that waits, is before that */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
     unsigned waiting_fds; /* that all clients have */

@@ -51,6 +51,12 @@ struct grants {
     size_t own_count;
 };
 
+/* A user's requests for memory that wait until some is free; all zeros is none. */
+struct waiting_queue {
+    struct ring ring; /* first; among the users who have some */
+    struct waiting *first, *last;
+};
+
 struct user {
     uid_t uid;
     unsigned holds; /* of its clients and buffers; 0: the slot is free */
@@ -63,6 +69,7 @@ struct user {
     uint64_t offsets_bytes; /* that its jobs have */
     struct share share;     /* of devices */
     struct turn_user turn;  /* of the loop */
+    struct waiting_queue waiting;
     struct work_queue work; /* that helpers do for it */
 };
 
