@@ -72,6 +72,8 @@
 /* Scans. */
 #define LIMIT_ROW_SAMPLES (UINT64_C(1) << 33)
 #define LIMIT_ROWS        (UINT64_C(1) << 40)
+/* Of a row with "algorithm": many of those have a thread or a thread block for it, which nothing interrupts. */
+#define LIMIT_ALGORITHM_SAMPLES (UINT64_C(1) << 23)
 
 /* Ragged rows: a job has a copy of its offsets for as long as it is there. Few are copied in the loop, others by
  * helpers, unit by unit. */

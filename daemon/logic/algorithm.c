@@ -125,10 +125,11 @@ static int check_rows(const struct variant *variant, const struct msg_job_submit
     bool many = rows->outer_rank > 0;
     if (rows->row_count == 0)
         return 0;
-    if (rows->length > VARIANT_LENGTH_MAX)
+    if (rows->length > LIMIT_ALGORITHM_SAMPLES)
         return error_set(error, -EINVAL,
-                         "job.submit: rows of %" PRIu64 " samples; allowed with \"algorithm\" \"%s\": 0 to %" PRIu64,
-                         rows->length, name, VARIANT_LENGTH_MAX);
+                         "job.submit: rows of %" PRIu64 " samples; allowed with \"algorithm\" \"%s\": 0 to %" PRIu64
+                         "; leave \"algorithm\" out for longer ones",
+                         rows->length, name, LIMIT_ALGORITHM_SAMPLES);
     int r = check_rank(name, rows, error);
     if (!r)
         r = check_stride(name, "input", rows, rows->input_stride, error);

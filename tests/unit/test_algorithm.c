@@ -96,9 +96,8 @@ static void layouts(void)
                                   "\"smem-v1\": multiples of 4");
     bad = good, bad.output.strides[0] = 22;
     CHECK_CONTAINS(refused(&bad), "\"output\" has the offset 0 and a row every 22 bytes");
-    bad = scan_of("smem-v1", 1, VARIANT_LENGTH_MAX + 1);
-    CHECK_CONTAINS(refused(&bad),
-                   "rows of 2147483649 samples; allowed with \"algorithm\" \"smem-v1\": 0 to 2147483648");
+    bad = scan_of("smem-v1", 1, LIMIT_ALGORITHM_SAMPLES + 1);
+    CHECK_CONTAINS(refused(&bad), "rows of 8388609 samples; allowed with \"algorithm\" \"smem-v1\": 0 to 8388608");
     struct msg_tensor cube = {
         .shape = {2, 3, 5}, .shape_count = 3, .strides = {60, 20, 4}, .strides_count = 3, .buffer = 1};
     bad = good, bad.input = bad.output = cube, bad.axis = 2;
