@@ -30,6 +30,18 @@ struct side {
     bool shared; /* one row of coefficients is that of all: only it is copied */
 };
 
+/* Whether the processor copies it to or from memory that is pinned. */
+static inline bool side_is_staged(const struct side *side)
+{
+    return side->transport != TRANSPORT_NONE && side->span->staged;
+}
+
+/* Rows that no rectangles are made of, or too many for a slot, are for kernels on memory that they can reach. */
+static inline bool side_is_out_of_reach(const struct side *side)
+{
+    return side->transport == TRANSPORT_NONE && side->address && side->span->staged;
+}
+
 struct side side_input(const struct chunk *chunk);
 struct side side_output(const struct chunk *chunk);
 /* Of a chunk without coefficients, a side that nothing is copied of. */

@@ -48,9 +48,11 @@ struct slot {
     cudaEvent_t passed[STAGES];
     uint64_t entered_us; /* the stage that it is in */
     uint64_t took_us[STAGES];
-    struct chunk *chunk, copied; /* copied: as its samples travel */
-    struct scan_rows joined;     /* those of `copied`, of ragged rows */
-    struct sides sides;          /* of `copied` */
+    struct chunk *chunk, copied;    /* copied: as its samples travel */
+    struct scan_rows joined;        /* those of `copied`, of ragged rows */
+    struct sides sides;             /* of `copied` */
+    struct scan_rows rows, between; /* as kernels take them */
+    uint32_t step;                  /* the first that is not queued */
     bool gathers, scatters;
     struct stage_task task;
     int status;                         /* not 0: nothing more is queued for it */
@@ -333,43 +335,42 @@ static cudaError_t run_rows(struct cuda_device *self, const struct scan_rows *ro
     return (is_reduction(rows) ? run_reduction : run_variant)(self, rows, first, count);
 }
 
-/* All steps of a chunk. */
+/* Steps of a chunk, from one to before another. */
 static cudaError_t run_steps(struct cuda_device *self, const struct chunk *chunk, const struct scan_rows *rows,
-                             const struct scan_rows *between, cudaStream_t stream)
+                             const struct scan_rows *between, uint32_t from, uint32_t to, cudaStream_t stream)
 {
     uint64_t first = rows->offsets ? 0 : chunk->first;
     cudaError_t e = cudaSuccess;
-    for (uint32_t i = 0; i <= chunk->then_count && e == cudaSuccess; i++) {
+    for (uint32_t i = from; i < to && e == cudaSuccess; i++) {
         struct scan_rows step = chain_step(chunk, rows, between, i);
         e = run_rows(self, &step, first, chunk->count, stream);
     }
     return e;
 }
 
-/* Of ragged rows, a chunk's as they lie in the slot: what was moved there begins with its first row. Results of a
- * reduction lie there as those of other rows do. */
-static void rows_shift(struct scan_rows *rows, const struct slot *slot, const struct sides *sides)
+/* Steps of a row that is longer than this are queued one at a time, so that what nobody wants any more ends. */
+static uint32_t steps_at_once(const struct chunk *chunk)
 {
-    uint64_t first = slot->chunk->first;
-    int64_t begin = (int64_t)rows->offsets[first];
-    if (sides->input.transport != TRANSPORT_NONE)
-        rows->input = (const void *)((uintptr_t)rows->input - (uintptr_t)(begin * rows->input_stride));
-    if (is_reduction(rows))
-        rows->output = (char *)rows->output + scan_row_offset(rows, rows->output_outer_strides, first);
-    else if (sides->output.transport != TRANSPORT_NONE)
-        rows->output = (void *)((uintptr_t)rows->output - (uintptr_t)(begin * rows->output_stride));
-    if (sides->coefficients.transport != TRANSPORT_NONE)
-        rows->coefficients =
-            (const void *)((uintptr_t)rows->coefficients - (uintptr_t)(begin * rows->coefficient_stride));
-    rows->row_count = slot->chunk->count;
-    rows->offsets += first;
-    rows->device_offsets = slot->device_offsets;
+    return chunk->count == 1 && chunk->bytes > 2 * SLOT_BYTES ? 1 : 1 + chunk->then_count;
+}
+
+static bool has_steps(const struct slot *slot)
+{
+    return slot->step <= slot->chunk->then_count;
+}
+
+static cudaError_t slot_run_steps(struct cuda_device *self, struct slot *slot)
+{
+    cudaStream_t stream = self->streams[STAGE_KERNEL];
+    const uint32_t from = slot->step;
+    slot->step += steps_at_once(slot->chunk);
+    cudaError_t e = run_steps(self, slot->chunk, &slot->rows, &slot->between, from, slot->step, stream);
+    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
 static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot)
 {
     const struct sides *sides = &slot->sides;
-    cudaStream_t stream = self->streams[STAGE_KERNEL];
     struct scan_rows rows = *slot->chunk->rows;
     unsigned char *address;
     if (sides->input.transport != TRANSPORT_NONE) {
@@ -386,14 +387,13 @@ static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot)
         rows.coefficients = address;
     }
     if (rows.offsets)
-        rows_shift(&rows, slot, sides);
-    struct scan_rows between = rows;
+        chain_shift(&rows, slot->chunk, sides, slot->device_offsets);
+    slot->rows = slot->between = rows;
+    slot->step = 0;
     if (sides->between.transport != TRANSPORT_NONE)
-        between = chain_between(&rows, &sides->between, sides->between_at);
-    cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0);
-    if (e == cudaSuccess)
-        e = run_steps(self, slot->chunk, &rows, &between, stream);
-    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
+        slot->between = chain_between(&rows, &sides->between, sides->between_at);
+    cudaError_t e = cudaStreamWaitEvent(self->streams[STAGE_KERNEL], slot->passed[STAGE_UPLOAD], 0);
+    return e == cudaSuccess ? slot_run_steps(self, slot) : e;
 }
 
 static cudaError_t slot_download(struct cuda_device *self, struct slot *slot)
@@ -475,7 +475,7 @@ static int run_small(void *context, const struct chunk *chunk, cudaStream_t *str
         between = small_between(self, chunk, *stream, &room);
     }
     cuda_range_begin(chunk);
-    cudaError_t e = run_steps(self, chunk, chunk->rows, between, *stream);
+    cudaError_t e = run_steps(self, chunk, chunk->rows, between, 0, 1 + chunk->then_count, *stream);
     cuda_range_end();
     return cuda_errno(self, e);
 }
@@ -491,20 +491,9 @@ static const struct small_ops small_ops = {run_small, run_small_together};
  * Staging.
  */
 
-static bool is_staged(const struct side *side)
-{
-    return side->transport != TRANSPORT_NONE && side->span->staged;
-}
-
-/* Rows that no rectangles are made of, or too many for a slot, are for kernels on memory that they can reach. */
-static bool is_out_of_reach(const struct side *side)
-{
-    return side->transport == TRANSPORT_NONE && side->address && side->span->staged;
-}
-
 static struct stage_side slot_staged(const struct slot *slot, const struct side *side, unsigned char *at)
 {
-    return is_staged(side) ? (struct stage_side){side, slot_pinned(slot, at)} : (struct stage_side){0};
+    return side_is_staged(side) ? (struct stage_side){side, slot_pinned(slot, at)} : (struct stage_side){0};
 }
 
 /* Memory and threads for staging are made when they are first needed. */
@@ -524,9 +513,10 @@ static int make_staging(struct cuda_device *self, struct slot *slot)
 static int slot_stage(struct cuda_device *self, struct slot *slot)
 {
     const struct sides *sides = &slot->sides;
-    slot->gathers = is_staged(&sides->input) || is_staged(&sides->coefficients);
-    slot->scatters = is_staged(&sides->output);
-    if (is_out_of_reach(&sides->input) || is_out_of_reach(&sides->output) || is_out_of_reach(&sides->coefficients))
+    slot->gathers = side_is_staged(&sides->input) || side_is_staged(&sides->coefficients);
+    slot->scatters = side_is_staged(&sides->output);
+    if (side_is_out_of_reach(&sides->input) || side_is_out_of_reach(&sides->output) ||
+        side_is_out_of_reach(&sides->coefficients))
         return -EFAULT;
     int r = slot->gathers || slot->scatters ? make_staging(self, slot) : 0;
     if (!r && slot->gathers)
@@ -537,14 +527,16 @@ static int slot_stage(struct cuda_device *self, struct slot *slot)
     return r;
 }
 
-/* Queues all that streams do for a chunk. */
-static int slot_queue(struct cuda_device *self, struct slot *slot)
+/* Queues what streams do for a chunk: all of it, or up to the end of a step. */
+static int slot_queue(struct cuda_device *self, struct slot *slot, bool begins)
 {
+    if (chunk_is_dropped(slot->chunk))
+        return -ECANCELED;
     cuda_range_begin(slot->chunk);
-    cudaError_t e = slot_upload(self, slot);
+    cudaError_t e = begins ? slot_upload(self, slot) : cudaSuccess;
     if (e == cudaSuccess)
-        e = slot_compute(self, slot);
-    if (e == cudaSuccess)
+        e = (begins ? slot_compute : slot_run_steps)(self, slot);
+    if (e == cudaSuccess && !has_steps(slot))
         e = slot_download(self, slot);
     cuda_range_end();
     if (e == cudaSuccess)
@@ -574,7 +566,7 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     memset(slot->took_us, 0, sizeof slot->took_us);
     slot->entered_us = now_us();
     if (!r && first && !slot->gathers)
-        r = slot_queue(self, slot);
+        r = slot_queue(self, slot, true);
     if (r) {
         slot_release_beyond(self, slot);
         return r;
@@ -586,15 +578,19 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     return 0;
 }
 
-/* Whether the oldest chunk in a stage has passed it: cudaErrorNotReady when it has not. */
-static cudaError_t slot_look(struct slot *slot, enum stage stage)
+/* Whether the oldest chunk in a stage has passed it: cudaErrorNotReady when it has not, or has begun another step. */
+static cudaError_t slot_look(struct cuda_device *self, struct slot *slot, enum stage stage)
 {
     bool staging = stage == STAGE_GATHER ? slot->gathers : stage == STAGE_SCATTER && slot->scatters;
     if (slot->status)
         return cudaSuccess;
     if (stage == STAGE_GATHER || stage == STAGE_SCATTER)
         return !staging || stage_task_is_done(&slot->task) ? cudaSuccess : cudaErrorNotReady;
-    return cudaEventQuery(slot->passed[stage]);
+    cudaError_t e = cudaEventQuery(slot->passed[stage]);
+    if (stage != STAGE_KERNEL || e != cudaSuccess || !has_steps(slot))
+        return e;
+    slot->status = slot_queue(self, slot, false);
+    return slot->status ? cudaSuccess : cudaErrorNotReady;
 }
 
 /* What has to be begun by hand behind a stage. */
@@ -603,7 +599,7 @@ static void slot_go_on(struct cuda_device *self, struct slot *slot, enum stage s
     if (slot->status)
         return;
     if (stage == STAGE_GATHER)
-        slot->status = slot_queue(self, slot);
+        slot->status = slot_queue(self, slot, true);
     if (stage == STAGE_DOWNLOAD && slot->scatters) {
         slot->task =
             (struct stage_task){STAGING_SCATTER, {slot_staged(slot, &slot->sides.output, slot->sides.output_at)}, 0};
@@ -617,7 +613,7 @@ static cudaError_t stage_look(struct cuda_device *self, enum stage stage)
     uint64_t entered = stage == STAGE_GATHER ? self->started : self->passed[stage - 1];
     while (self->passed[stage] < entered) {
         struct slot *slot = &self->slots[self->passed[stage] % SLOTS];
-        cudaError_t e = slot_look(slot, stage);
+        cudaError_t e = slot_look(self, slot, stage);
         if (e != cudaSuccess)
             return e;
         uint64_t now = now_us(), last = self->passed_us[stage];

@@ -56,6 +56,14 @@ class ChainsTest(DaemonTest):
 
 
 class Chains(ChainsTest):
+    def test_long_row(self):
+        """Of more than two slots: a GPU gets its steps one at a time, a processor does it in slices."""
+        client = self.client()
+        memory = client.create(36 << 20)
+        self.fill(memory)
+        row = scan(tensor(memory.buffer, [1, 9 << 20]), axis=1, passes=BOTH, accumulator="f64")
+        self.check(client, row, FLOAT_STEPS[:3], memory)
+
     def test_every_dtype(self):
         client = self.client()
         pairs = [("f32", "f32"), ("f32", "f64"), ("f64", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "f32")]
