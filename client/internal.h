@@ -161,8 +161,8 @@ void session_drop(struct scand *daemon);
 int session_give_up(struct scand *daemon);
 /* Queues a request and writes what the socket takes. A broken connection shows when reading: answers may wait. */
 int session_send(struct scand *daemon, uint32_t msgid, const struct call *call);
-/* Waits for input until the deadline and handles it. Another code than 0, -ETIMEDOUT or -EPIPE: the session was given
- * up, and all its jobs have ended. */
+/* Waits for input until the deadline and handles it. -ECHILD: this is a child of the session's process.
+ * Another code than these, 0, -ETIMEDOUT or -EPIPE: the session was given up, and all its jobs have ended. */
 int session_step(struct scand *daemon, int64_t deadline_ms);
 /* Steps until *done. -EPIPE also when the connection was replaced meanwhile, by a call from a callback. */
 int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms);

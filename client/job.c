@@ -265,8 +265,10 @@ static int job_wait(struct scand_job *job, int timeout_ms)
     int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : clock_ms() + timeout_ms;
     while (!job->done) {
         int code = session_run(daemon, &job->done, deadline_ms);
-        if (code == -EPIPE && session_ready(daemon) == -ECHILD)
-            return -ECHILD; /* whatever else failed has ended the job */
+        if (code == -EPIPE)
+            (void)session_ready(daemon); /* failing, it has ended the job */
+        if (code == -ECHILD)
+            return code;
         if (!job->done && code == -ETIMEDOUT)
             return session_fail(daemon, code, "the job has not ended within %d ms: wait again, or cancel it",
                                 timeout_ms);

@@ -245,13 +245,16 @@ int session_step(struct scand *daemon, int64_t deadline_ms)
 {
     const uint8_t *bytes;
     size_t size;
+    int code = session_check_owner(daemon); /* a callback may have forked */
+    if (code)
+        return code;
     if (!daemon->connection)
         return -EPIPE;
     /* A call from a callback finds the rest of what came with its message. */
     if (connection_peek(daemon->connection, &bytes, &size))
         return session_take_all(daemon);
     (void)session_flush(daemon); /* Answers may be readable though nothing can be written any more. */
-    int code = session_poll(daemon, deadline_ms);
+    code = session_poll(daemon, deadline_ms);
     if (code == -ETIMEDOUT)
         return code;
     code = code ? code : connection_receive(daemon->connection);

@@ -161,15 +161,21 @@ static pid_t forked;
 static void fork_once(void *context, uint64_t rows_done, uint64_t rows)
 {
     (void)context, (void)rows_done, (void)rows;
-    if (forked < 0)
-        forked = fork();
+    if (forked >= 0)
+        return;
+    forked = fork();
+    fake.hold = 0;
+    if (forked > 0)
+        CHECK_EQ(scand_ping(session, NULL), SCAND_OK); /* upon which held jobs end */
 }
 
-/* The child finds itself in the middle of its parent's wait. */
-static void a_callback_forks(void)
+/* The child finds itself in the middle of its parent's wait, for an answer that may be there, or for one that only
+ * its parent will have. */
+static void a_callback_forks(int hold)
 {
     int status = -1;
     rig_begin();
+    fake.hold = hold;
     input = buffer_of(BYTES);
     output = buffer_of(BYTES);
     struct scand_scan scan = scan_of(input, output);
@@ -185,6 +191,16 @@ static void a_callback_forks(void)
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     CHECK_EQ(fake.accepted, 1);
     rig_end();
+}
+
+static void forks_with_the_answer(void)
+{
+    a_callback_forks(0);
+}
+
+static void forks_before_the_answer(void)
+{
+    a_callback_forks(1);
 }
 
 static atomic_bool ends;
@@ -252,12 +268,9 @@ static void never_released(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(a_child_touches_nothing),
-                                        TEST(a_child_forgets_all),
-                                        TEST(a_callback_forks),
-                                        TEST(forks_beside_a_thread),
-                                        TEST(released_after_the_end),
-                                        TEST(never_released),
-                                        TEST_END};
+    static const struct test tests[] = {TEST(a_child_touches_nothing), TEST(a_child_forgets_all),
+                                        TEST(forks_with_the_answer),   TEST(forks_before_the_answer),
+                                        TEST(forks_beside_a_thread),   TEST(released_after_the_end),
+                                        TEST(never_released),          TEST_END};
     return test_main(argc, argv, tests);
 }
