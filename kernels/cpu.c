@@ -31,6 +31,8 @@
 #include "kernels/reduce.h"
 #include "kernels/tree.h"
 
+#define AFFINE_COST 16 /* of other operators' samples; what waits for the end of an item waits no longer for it */
+
 static struct strip strip_of(const struct scan *scan, uint64_t index, unsigned worker)
 {
     uint64_t rest = scan->count - index * scan->strip_rows;
@@ -244,7 +246,8 @@ static void scan_plan(struct scan *scan)
     scan->strip_rows = scan->bundled ? bundle_rows_max(scan) : contiguous ? 1 : CPU_STRIP_ROWS;
     scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
     uint64_t strip_samples = scan->strip_rows * rows->length;
-    scan->item_strips = strip_samples < CPU_ITEM_SAMPLES ? CPU_ITEM_SAMPLES / strip_samples : 1;
+    scan->item_samples = rows->rule.op == SCAND_OPERATOR_AFFINE ? CPU_ITEM_SAMPLES / AFFINE_COST : CPU_ITEM_SAMPLES;
+    scan->item_strips = strip_samples < scan->item_samples ? scan->item_samples / strip_samples : 1;
     scan->walked = is_walked(scan);
     scan->by_blocks = !has_strips(scan) || (scan->strip_count == 1 && scan->block_count > 1 && !scan->bundled);
     scan->worker_sums =
@@ -311,8 +314,8 @@ static void ragged_work(void *context, unsigned worker)
     struct scan *scan = context;
     const uint64_t *offsets = scan->rows->offsets, end = scan->first + scan->count;
     uint64_t item;
-    while ((item = atomic_fetch_add(&scan->next, CPU_ITEM_SAMPLES)) < offsets[end]) {
-        for (uint64_t r = ragged_row_from(scan, item); r < end && offsets[r] < item + CPU_ITEM_SAMPLES; r++)
+    while ((item = atomic_fetch_add(&scan->next, scan->item_samples)) < offsets[end]) {
+        for (uint64_t r = ragged_row_from(scan, item); r < end && offsets[r] < item + scan->item_samples; r++)
             if (ragged_length(scan, r) <= scan->share)
                 ragged_scan(scan, r, NULL, worker);
         if (!goes_on(scan))

@@ -42,7 +42,7 @@ struct scan {
     union sum *sums; /* worker_sums for each worker; NULL for rows of one block that keep their mean */
     uint64_t worker_sums;
     atomic_uint_least64_t next; /* item to be taken */
-    uint64_t item_strips;
+    uint64_t item_samples, item_strips;
     uint64_t share;         /* of ragged rows: samples of the longest that one thread scans */
     uint64_t longer;        /* and the first of the others that has not been scanned */
     struct scan_rows alone; /* the only row, of ragged ones */
