@@ -72,7 +72,8 @@ class Quotas(DaemonTest):
     def test_jobs(self):
         client, other = self.client(), self.client()
         far = client.call("buffer.create", size=200 * MIB, place="device")["buffer"]
-        job = scan(tensor(far, [5000, 10240]), accumulator="f2", passes=["forward", "backward"])
+        rows = tensor(far, [5000, 10240])
+        job = scan(rows, accumulator="f2", passes=["forward", "backward"], after_failure=1)
         running = [client.send("job.submit", job) for _ in range(3)]
         mine = other.create(400)
         mine.write(pack_f32([1] * 100))
