@@ -2,8 +2,9 @@
  * Samples as they lie in memory, for C and CUDA: what the bytes of each dtype mean, and which bytes a value becomes.
  *
  * f16, bf16 and the file forms are codecs around f32: they are decoded to f32 before a scan and encoded from the f32
- * value after it. f32 and f64 are written with one quiet NaN each, whatever NaN the value is. Integers are extended to
- * 64 bits by their own signedness, and their low bits are written.
+ * value after it. But i32be, whose numbers f32 cannot all hold, is one around f64. f32 and f64 are written with one
+ * quiet NaN each, whatever NaN the value is. Integers are extended to 64 bits by their own signedness, and their low
+ * bits are written.
  *
  * Every rounding is to nearest, ties to even. Addresses need no alignment.
  */
@@ -170,10 +171,14 @@ CODEC_INLINE int16_t codec_encode_i16(float x)
     return (int16_t)(x != x ? 0 : codec_nearest(inside));
 }
 
-CODEC_INLINE int32_t codec_encode_i32(float x)
+CODEC_INLINE int32_t codec_encode_i32(double x)
 {
-    float inside = x >= 0x1p31f || x != x ? 0.0f : x <= -0x1p31f ? -0x1p31f : x;
-    return x >= 0x1p31f ? INT32_MAX : codec_nearest(inside);
+    double inside = x >= INT32_MAX ? INT32_MAX : x <= INT32_MIN ? INT32_MIN : x;
+#ifdef __CUDA_ARCH__
+    return __double2int_rn(x != x ? 0.0 : inside);
+#else
+    return (int32_t)rint(x != x ? 0.0 : inside);
+#endif
 }
 
 /*
@@ -231,8 +236,6 @@ CODEC_INLINE float codec_decode_f32(enum scand_dtype dtype, const void *from)
         return codec_f32_of_bits(codec_big32(codec_load32(from)));
     case SCAND_DTYPE_I16BE:
         return (float)(int16_t)codec_big16(codec_load16(from));
-    case SCAND_DTYPE_I32BE:
-        return (float)(int32_t)codec_big32(codec_load32(from));
     case SCAND_DTYPE_IBM32:
         return codec_decode_ibm32(codec_big32(codec_load32(from)));
     default:
@@ -257,8 +260,6 @@ CODEC_INLINE uint32_t codec_encoded_f32(enum scand_dtype dtype, float x)
         return codec_big32(codec_one_nan_f32(x));
     case SCAND_DTYPE_I16BE:
         return codec_big16((uint16_t)codec_encode_i16(x));
-    case SCAND_DTYPE_I32BE:
-        return codec_big32((uint32_t)codec_encode_i32(x));
     case SCAND_DTYPE_IBM32:
         return codec_big32(codec_encode_ibm32(x));
     default:
@@ -276,15 +277,30 @@ CODEC_INLINE void codec_encode_f32(enum scand_dtype dtype, float x, void *to)
         memcpy(to, &bits, sizeof(bits));
 }
 
-CODEC_INLINE double codec_decode_f64(const void *from)
+/* A sample of class f64. */
+CODEC_INLINE double codec_decode_f64(enum scand_dtype dtype, const void *from)
 {
+    if (dtype == SCAND_DTYPE_I32BE)
+        return (double)(int32_t)codec_big32(codec_load32(from));
     return codec_f64_of_bits(codec_load64(from));
 }
 
-CODEC_INLINE void codec_encode_f64(double x, void *to)
+/* The bits, in this machine's byte order, that a value of class f64 is written as. */
+CODEC_INLINE uint64_t codec_encoded_f64(enum scand_dtype dtype, double x)
 {
-    uint64_t bits = x != x ? UINT64_C(0x7ff8000000000000) : codec_bits_f64(x);
-    memcpy(to, &bits, sizeof(bits));
+    if (dtype == SCAND_DTYPE_I32BE)
+        return codec_big32((uint32_t)codec_encode_i32(x));
+    return x != x ? UINT64_C(0x7ff8000000000000) : codec_bits_f64(x);
+}
+
+CODEC_INLINE void codec_encode_f64(enum scand_dtype dtype, double x, void *to)
+{
+    uint64_t bits = codec_encoded_f64(dtype, x);
+    uint32_t low = (uint32_t)bits;
+    if (codec_bytes(dtype) == sizeof(low))
+        memcpy(to, &low, sizeof(low));
+    else
+        memcpy(to, &bits, sizeof(bits));
 }
 
 CODEC_INLINE uint64_t codec_decode_integer(enum scand_dtype dtype, const void *from)

@@ -22,7 +22,7 @@ CODEC_INLINE float affine_read_f32(const void *line, uint64_t at, const double *
 
 CODEC_INLINE double affine_read_f64(const void *line, uint64_t at, const double *mean)
 {
-    double x = codec_decode_f64((const char *)line + at * sizeof(double));
+    double x = codec_decode_f64(SCAND_DTYPE_F64, (const char *)line + at * sizeof(double));
     return mean ? x - *mean : x;
 }
 
@@ -33,7 +33,7 @@ CODEC_INLINE void affine_write_f32(void *line, uint64_t at, float value)
 
 CODEC_INLINE void affine_write_f64(void *line, uint64_t at, double value)
 {
-    codec_encode_f64(value, (char *)line + at * sizeof(double));
+    codec_encode_f64(SCAND_DTYPE_F64, value, (char *)line + at * sizeof(double));
 }
 
 /* f32: samples are never f64. */

@@ -33,7 +33,7 @@ void reduce_store(const struct scan_rows *rows, uint64_t row, const union sum *t
     }
     double result = reduce_finish(rule->reduction, value.real, rows->length);
     if (codec_class(rule->output) == SCAND_CLASS_F64)
-        codec_encode_f64(result, output);
+        codec_encode_f64(rule->output, result, output);
     else
         codec_encode_f32(rule->output, (float)result, output);
 }

@@ -2,10 +2,11 @@
  * Reductions of rows: sum, min, max, mean, rms and norm, one result for each row.
  *
  * A result is made of the row's total in order 1 (order.h), forward: of the samples or, for rms and norm, of their
- * squares. Floats are added in f64; the squares of f32 samples are exact in it, those of f64 samples are rounded once.
- * The mean is the total divided by the number of samples, rms and norm are square roots, of the mean square and of the
- * total; each step is rounded to f64, the result to the output. min and max are the operators of scan.h, so a NaN
- * stays, and of equal values the first. Integers have sums, which wrap in 64 bits, min and max.
+ * squares. Floats are added in f64; the squares of f32 samples are exact in it, those of f64 samples are rounded once:
+ * they are infinite from 2^512 on, and lose digits below 2^-511. The mean is the total divided by the number of
+ * samples, rms and norm are square roots, of the mean square and of the total; each step is rounded to f64, the result
+ * to the output. min and max are the operators of scan.h, so a NaN stays, and of equal values the first. Integers have
+ * sums, which wrap in 64 bits, min and max.
  */
 #ifndef KERNELS_REDUCE_H
 #define KERNELS_REDUCE_H

@@ -141,7 +141,7 @@ static union sample sample_read(enum scand_dtype dtype, const char *from)
     if (codec_is_integer(dtype))
         sample.whole = codec_decode_integer(dtype, from);
     else if (codec_class(dtype) == SCAND_CLASS_F64)
-        sample.real = codec_decode_f64(from);
+        sample.real = codec_decode_f64(dtype, from);
     else
         sample.real = (double)codec_decode_f32(dtype, from);
     return sample;
@@ -175,7 +175,7 @@ static void row_write(const struct scan_rows *rows, uint64_t index, const union 
         if (codec_is_integer(dtype))
             codec_encode_integer(dtype, row[i].whole, output);
         else if (codec_class(dtype) == SCAND_CLASS_F64)
-            codec_encode_f64(row[i].real, output);
+            codec_encode_f64(dtype, row[i].real, output);
         else
             codec_encode_f32(dtype, (float)row[i].real, output);
     }

@@ -4,7 +4,8 @@
  * All implementations return the same bits: order 1, the association that order.h states and reference.c spells out.
  * NaN results are written as the one quiet NaN 0x7fc00000 (f32) or 0x7ff8000000000000 (f64), whatever NaN came in. With
  * f2 accumulation an infinity, given or from overflow, is NaN in every sum or product of two samples or more that it
- * takes part in.
+ * takes part in; so is a sample of class f64 beyond the range of f32, whose double-word is (infinity, -infinity): alone
+ * it is an infinity as f32, NaN as f64. What an f2 has below 2^-149, the last place of the smallest f32, is lost.
  *
  * max(l, r) is r if r > l or r is NaN, else l, where l is what the scan meets first; min likewise. So a NaN stays, and
  * of equal values the first. They change no value, whatever the accumulator. Where an exclusive scan has met nothing

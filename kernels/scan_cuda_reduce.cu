@@ -47,9 +47,21 @@ enum { REDUCER_SUM, REDUCER_MAX, REDUCER_MIN, REDUCER_SQUARES };
         reducer_by<general_real<T, SCAND_OPERATOR_MIN>, BYTES>(),  \
         reducer_by<sum_squares, BYTES, general_real<double, SCAND_OPERATOR_SUM>>()
 
-enum { REDUCERS_F32 = 0, REDUCERS_HALF = 4, REDUCERS_F64 = 8, REDUCERS_WHOLE_4 = 12, REDUCERS_WHOLE_8 = 15 };
-static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4), REALS(float, 2), REALS(double, 8), WHOLES(4),
-                                                       WHOLES(8)};
+enum {
+    REDUCERS_F32 = 0,
+    REDUCERS_HALF = 4,
+    REDUCERS_F64 = 8,
+    REDUCERS_WHOLE_4 = 12,
+    REDUCERS_WHOLE_8 = 15,
+    REDUCERS_I32BE = 18, /* but sums, which are in f64 anyway, and of squares: those of f32 */
+};
+static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4),
+                                                       REALS(float, 2),
+                                                       REALS(double, 8),
+                                                       WHOLES(4),
+                                                       WHOLES(8),
+                                                       reducer_by<general_real<double, SCAND_OPERATOR_MAX>, 4>(),
+                                                       reducer_by<general_real<double, SCAND_OPERATOR_MIN>, 4>()};
 
 int scan_reduce_number(const struct scan_rule *rule)
 {
@@ -60,6 +72,8 @@ int scan_reduce_number(const struct scan_rule *rule)
                                                   : REDUCER_SUM;
     if (codec_is_integer(rule->input))
         return which + (bytes == 8 ? REDUCERS_WHOLE_8 : REDUCERS_WHOLE_4);
+    if (rule->input == SCAND_DTYPE_I32BE && (which == REDUCER_MAX || which == REDUCER_MIN))
+        return which - REDUCER_MAX + REDUCERS_I32BE;
     return which + (bytes == 8 ? REDUCERS_F64 : bytes == 2 ? REDUCERS_HALF : REDUCERS_F32);
 }
 

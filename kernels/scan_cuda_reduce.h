@@ -12,7 +12,7 @@
 cudaError_t scan_reduce_load(const struct scan_device *device);
 
 /* The number of the kernels that a rule takes. */
-#define SCAN_REDUCERS 18
+#define SCAN_REDUCERS 20
 int scan_reduce_number(const struct scan_rule *rule);
 
 /* Queues reductions that select_together_of calls such and that take the same kernels, which needs no workspace. */

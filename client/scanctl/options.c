@@ -382,7 +382,9 @@ int scan_options_types(struct scan_options *options, const struct array *array, 
     enum scand_class class = dtype_class(array->dtype);
     struct scand_scan *scan = &options->scan;
     if (options->output_dtype == TYPE_LEFT_OUT)
-        options->output_dtype = class == SCAND_CLASS_F32 ? SCAND_DTYPE_F32 : array->dtype;
+        options->output_dtype = class == SCAND_CLASS_F32   ? SCAND_DTYPE_F32
+                                : class == SCAND_CLASS_F64 ? SCAND_DTYPE_F64
+                                                           : array->dtype;
     scan->accumulator = accumulator_of(scan->accumulator, array->dtype, scan->algorithm != NULL);
     return array_check_result(array, options->output_dtype, fault);
 }

@@ -16,9 +16,10 @@ DEVICE void affine_load(const struct general_plan &plan, const char *from, float
     *number = codec_decode_f32(plan.input, &bits);
 }
 
-DEVICE void affine_load(const struct general_plan &, const char *from, double *number)
+DEVICE void affine_load(const struct general_plan &plan, const char *from, double *number)
 {
-    *number = *(const double *)from;
+    const uint64_t bits = plan.input_bytes == 4 ? *(const uint32_t *)from : *(const uint64_t *)from;
+    *number = codec_decode_f64(plan.input, &bits);
 }
 
 DEVICE void affine_load(const struct general_plan &plan, const char *from, uint64_t *number)

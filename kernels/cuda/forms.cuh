@@ -23,10 +23,6 @@ DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = codec_decode_f32(SCAND_DTYPE_F32BE, &x[i]);
-    } else if (form == SCAND_DTYPE_I32BE) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_decode_f32(SCAND_DTYPE_I32BE, &x[i]);
     } else if (form == SCAND_DTYPE_IBM32) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -59,13 +55,8 @@ template <bool Whole = false> DEVICE void leaf_encode(enum scand_dtype form, flo
 {
     if (form == SCAND_DTYPE_F32)
         return;
-    if (form == SCAND_DTYPE_I32BE) {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = codec_f32_of_bits((uint32_t)codec_encode_i32(x[i]));
-    } else if (form == SCAND_DTYPE_IBM32) {
+    if (form == SCAND_DTYPE_IBM32)
         leaf_encode_ibm32<Whole>(x);
-    }
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         x[i] = codec_f32_of_bits(codec_big32(codec_bits(x[i])));

@@ -80,7 +80,7 @@ DEVICE void general_read(const struct general_plan &plan, const struct scan_item
 {
     if constexpr (!Sum::is_real) {
         general_samples<Fetching>(plan, item, next, warp, tile, x);
-    } else if (sizeof(typename Sum::sample) == 8 && plan.input_bytes == 8) {
+    } else if (sizeof(typename Sum::sample) == 8 && plan.wide[0]) {
         double reals[ORDER_LEAF];
         general_samples<Fetching>(plan, item, next, warp, tile, reals);
         general_demean<Sum>(plan, item, warp, shared, reals);

@@ -127,11 +127,19 @@ template <enum general_fetching Fetching>
 DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                             int warp, uint4 *tile, double x[ORDER_LEAF])
 {
-    uint32_t words[2 * ORDER_LEAF];
-    general_words<8, Fetching>(plan, item, next, warp, tile, words);
+    if (plan.input_bytes == 8) {
+        uint32_t words[2 * ORDER_LEAF];
+        general_words<8, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = __hiloint2double((int)words[2 * i + 1], (int)words[2 * i]);
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = __hiloint2double((int)words[2 * i + 1], (int)words[2 * i]);
+    } else {
+        uint32_t words[ORDER_LEAF];
+        general_words<4, Fetching>(plan, item, next, warp, tile, words);
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]);
+    }
 }
 
 template <enum general_fetching Fetching>
@@ -260,6 +268,13 @@ DEVICE void general_write(const struct general_plan &plan, const struct scan_ite
         general_results<Sum>(x, half, results);
         general_put<8, Ahead>(plan, item, warp, stage, [&](int i) {
             return (uint32_t)(i % 2 ? __double2hiint(results[i / 2]) : __double2loint(results[i / 2]));
+        });
+    } else if (plan.output == SCAND_DTYPE_I32BE) {
+        /* One after the other: there are no registers for f64 beside the sums, and a NaN is a 0 here. */
+        general_put<4, Ahead>(plan, item, warp, stage, [&](int i) {
+            double result;
+            result_of<Sum>(x[i], &result);
+            return (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, result);
         });
     } else {
         float results[ORDER_LEAF];

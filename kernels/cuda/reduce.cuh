@@ -75,7 +75,7 @@ DEVICE void reduce_write(const struct reduce_plan &plan, uint64_t row, uint64_t 
     } else {
         double result = reduce_finish(plan.reduction, (double)total, length);
         if (codec_class(plan.output) == SCAND_CLASS_F64)
-            codec_encode_f64(result, &bits);
+            bits = codec_encoded_f64(plan.output, result);
         else
             bits = codec_encoded_f32(plan.output, (float)result);
     }
@@ -100,6 +100,10 @@ DEVICE void leaf_samples(const struct reduce_plan &plan, const uint32_t words[4 
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f64(__hiloint2double((int)words[2 * i + 1], (int)words[2 * i]));
+    } else if (Bytes == 4 && form == SCAND_DTYPE_I32BE) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::from_f64(codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]));
     } else {
         float reals[ORDER_LEAF];
         if constexpr (Bytes == 2) {

@@ -111,8 +111,8 @@ static void fill(const struct shapes *shapes, enum scand_dtype dtype)
     for (uint64_t i = 0; i < SAMPLES; i++) {
         char *to = (char *)shapes->input + i * bytes;
         double value = (double)(i * 2654435761u % 65536) * 0x1p-16 - 0.5;
-        if (dtype == SCAND_DTYPE_F64)
-            codec_encode_f64(value, to);
+        if (codec_class(dtype) == SCAND_CLASS_F64)
+            codec_encode_f64(dtype, value, to);
         else if (codec_is_integer(dtype))
             codec_encode_integer(dtype, i % 65536, to);
         else

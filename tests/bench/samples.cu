@@ -22,7 +22,7 @@ static __global__ void noise_kernel(char *region, enum scand_dtype dtype, uint32
         if (codec_is_integer(dtype))
             codec_encode_integer(dtype, (uint64_t)(random >> 32), region + i * bytes);
         else if (codec_class(dtype) == SCAND_CLASS_F64)
-            codec_encode_f64(real, region + i * bytes);
+            codec_encode_f64(dtype, real, region + i * bytes);
         else
             codec_encode_f32(dtype, (float)(dtype == SCAND_DTYPE_F16 ? real / 64 : real), region + i * bytes);
     }
@@ -67,7 +67,7 @@ static __global__ void fetch_kernel(struct samples_side side, uint64_t row, uint
          i += (uint64_t)gridDim.x * THREADS) {
         const char *at = (const char *)side.base + (int64_t)((row + i / count) * row_step) * side.row_stride +
                          (int64_t)(first + i % count) * side.stride;
-        out[i] = codec_class(side.dtype) == SCAND_CLASS_F64 ? codec_decode_f64(at)
+        out[i] = codec_class(side.dtype) == SCAND_CLASS_F64 ? codec_decode_f64(side.dtype, at)
                                                             : (double)codec_decode_f32(side.dtype, at);
     }
 }

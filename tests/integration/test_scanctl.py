@@ -222,7 +222,8 @@ class Results(ScanctlTest):
         values = [1, 2, 0, 3, 4, 0, 1, 1] * 3
         expected = scanned_array(values, (2, 12), 1, ("forward",))
         for dtype, default in (
-            [(dtype, "f32") for dtype in ("f32", "f16", "bf16", "f32be", "i16be", "i32be", "ibm32")]
+            [(dtype, "f32") for dtype in ("f32", "f16", "bf16", "f32be", "i16be", "ibm32")]
+            + [("i32be", "f64")]
             + [(dtype, dtype) for dtype in ("f64", "i32", "i64", "u32", "u64")]
         ):
             given = self.write("in.raw", pack_dtype(dtype, values))

@@ -175,11 +175,13 @@ static void sample_write(enum scand_dtype dtype, enum fill fill, uint64_t *rando
         return;
     if (codec_is_integer(dtype))
         codec_encode_integer(dtype, (uint64_t)((int64_t)random_next(random) >> random_next(random) % 64), to);
-    else if (dtype == SCAND_DTYPE_F64)
-        codec_encode_f64((double)sample * (1 + 0x1p-40 * (double)(random_next(random) % 4096)), to);
-    else
-        codec_encode_f32(dtype, dtype == SCAND_DTYPE_I16BE || dtype == SCAND_DTYPE_I32BE ? sample * 999.7f : sample,
+    else if (codec_class(dtype) == SCAND_CLASS_F64)
+        codec_encode_f64(dtype,
+                         (double)sample * (dtype == SCAND_DTYPE_I32BE ? 0x1p24 : 1) *
+                             (1 + 0x1p-40 * (double)(random_next(random) % 4096)),
                          to);
+    else
+        codec_encode_f32(dtype, dtype == SCAND_DTYPE_I16BE ? sample * 999.7f : sample, to);
 }
 
 /* A region of random bytes; with samples of a dtype, if there is a fill. */

@@ -112,10 +112,28 @@ static void integers_of_files(void)
     const unsigned char bytes[] = {0xff, 0xfe, 0x01, 0x02};
     CHECK(codec_decode_f32(SCAND_DTYPE_I16BE, bytes) == -2.0f);
     CHECK(codec_decode_f32(SCAND_DTYPE_I16BE, bytes + 2) == 258.0f);
-    CHECK(codec_decode_f32(SCAND_DTYPE_I32BE, bytes) == -130814.0f);
-    const unsigned char odd[] = {0x01, 0x00, 0x00, 0x01, 0x01, 0x00, 0x00, 0x03};
-    CHECK(codec_decode_f32(SCAND_DTYPE_I32BE, odd) == 0x1p24f);         /* 2^24 + 1 to even */
-    CHECK(codec_decode_f32(SCAND_DTYPE_I32BE, odd + 4) == 0x1p24f + 4); /* 2^24 + 3 */
+    CHECK(codec_decode_f64(SCAND_DTYPE_I32BE, bytes) == -130814.0);
+}
+
+/* All of them, which f32 has no digits for. */
+static void long_integers_of_files(void)
+{
+    static const struct {
+        double x;
+        int32_t written;
+    } list[] = {
+        {16777217.0, 16777217},     {-2147483647.0, -2147483647}, {2147483646.5, 2147483646},
+        {2147483645.5, 2147483646}, {2147483646.6, INT32_MAX},    {0x1p31, INT32_MAX},
+        {-0x1p31 - 0.4, INT32_MIN}, {-2147483647.5, INT32_MIN},   {-2147483646.5, -2147483646},
+        {1e300, INT32_MAX},         {-1e300, INT32_MIN},          {-NAN, 0},
+    };
+    for (size_t i = 0; i < COUNT(list); i++) {
+        unsigned char bytes[5] = {0, 0, 0, 0, 0xee};
+        codec_encode_f64(SCAND_DTYPE_I32BE, list[i].x, bytes);
+        CHECK_EQ((int32_t)codec_big32(codec_load32(bytes)), list[i].written);
+        CHECK(codec_decode_f64(SCAND_DTYPE_I32BE, bytes) == (double)list[i].written);
+        CHECK_EQ(bytes[4], 0xee);
+    }
 }
 
 static double ibm_by_hand(uint32_t bits)
@@ -172,9 +190,8 @@ static void bytes_of_files(void)
         unsigned char bytes[5];
     } list[] = {
         {SCAND_DTYPE_F32BE, {0xc0, 0x00, 0x00, 0x00, 0xee}}, {SCAND_DTYPE_I16BE, {0xff, 0xfe, 0xee, 0xee, 0xee}},
-        {SCAND_DTYPE_I32BE, {0xff, 0xff, 0xff, 0xfe, 0xee}}, {SCAND_DTYPE_IBM32, {0xc1, 0x20, 0x00, 0x00, 0xee}},
-        {SCAND_DTYPE_F16, {0x00, 0xc0, 0xee, 0xee, 0xee}},   {SCAND_DTYPE_BF16, {0x00, 0xc0, 0xee, 0xee, 0xee}},
-        {SCAND_DTYPE_F32, {0x00, 0x00, 0x00, 0xc0, 0xee}},
+        {SCAND_DTYPE_IBM32, {0xc1, 0x20, 0x00, 0x00, 0xee}}, {SCAND_DTYPE_F16, {0x00, 0xc0, 0xee, 0xee, 0xee}},
+        {SCAND_DTYPE_BF16, {0x00, 0xc0, 0xee, 0xee, 0xee}},  {SCAND_DTYPE_F32, {0x00, 0x00, 0x00, 0xc0, 0xee}},
     };
     for (size_t i = 0; i < COUNT(list); i++) {
         unsigned char bytes[5] = {0xee, 0xee, 0xee, 0xee, 0xee};
@@ -201,9 +218,8 @@ static void integers(void)
 }
 
 static const struct test tests[] = {
-    TEST(f16_decodes),       TEST(f16_encodes), TEST(bf16_both_ways),
-    TEST(integers_of_files), TEST(ibm_decodes), TEST(ibm_encodes),
-    TEST(bytes_of_files),    TEST(integers),    TEST_END,
+    TEST(f16_decodes), TEST(f16_encodes),    TEST(bf16_both_ways), TEST(integers_of_files),      TEST(ibm_decodes),
+    TEST(ibm_encodes), TEST(bytes_of_files), TEST(integers),       TEST(long_integers_of_files), TEST_END,
 };
 
 int main(int argc, char **argv)

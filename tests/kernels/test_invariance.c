@@ -86,7 +86,7 @@ static void row_fill(enum scand_dtype dtype, uint64_t length)
         if (codec_is_integer(dtype))
             codec_encode_integer(dtype, dice, at);
         else if (codec_class(dtype) == SCAND_CLASS_F64)
-            codec_encode_f64(sample, at);
+            codec_encode_f64(dtype, sample, at);
         else
             codec_encode_f32(dtype, (float)sample, at);
     }

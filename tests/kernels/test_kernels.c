@@ -328,7 +328,7 @@ static struct scan_rule typed_rule(unsigned i, enum scand_dtype input, enum scan
         rule.kind = HALF;
     if (!floats)
         rule.accumulator = SCAND_ACCUMULATOR_EXACT;
-    else if (input == SCAND_DTYPE_F64 && accumulator == F32)
+    else if (codec_class(input) == SCAND_CLASS_F64 && accumulator == F32)
         rule.accumulator = i % 2 ? F64 : F2;
     return rule;
 }

@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/codec.h"
 #include "kernels/f2.h"
 #include "kernels/order.h"
 #include "kernels/scan.h"
@@ -458,6 +459,78 @@ static void means(void)
     CHECK_EQ(bits_of(y[0]), 0);
 }
 
+/* Scans one contiguous row of class f64, whose samples have so many bytes; f64 out. */
+static int wide_scan(struct scan_rule rule, const void *input, int64_t bytes, double *output, uint64_t length)
+{
+    struct scan_rows rows = {.rule = rule,
+                             .length = length,
+                             .row_count = 1,
+                             .input_stride = bytes,
+                             .output_stride = sizeof(double),
+                             .input = input,
+                             .output = output};
+    return scan_reference(&rows, 0, 1);
+}
+
+/* Sums, and what they are written as, have all digits that big-endian integers have. */
+static void long_integers_keep_their_digits(void)
+{
+    enum { N = 700 };
+    static unsigned char x[N][4], written[N][4];
+    static double y[N];
+    int64_t sum = 0, samples[N];
+    uint64_t random = seed;
+    for (int i = 0; i < N; i++) {
+        samples[i] = (int32_t)random_next(&random) / 2;
+        codec_encode_f64(SCAND_DTYPE_I32BE, (double)samples[i], x[i]);
+    }
+    for (unsigned a = SCAND_ACCUMULATOR_F64; a <= SCAND_ACCUMULATOR_F2; a++) {
+        struct scan_rule rule = rule_of("f", SCAND_KIND_INCLUSIVE, (enum scand_accumulator)a, SCAND_DTYPE_F64);
+        rule.input = SCAND_DTYPE_I32BE;
+        REQUIRE(wide_scan(rule, x, 4, y, N) == 0);
+        sum = 0;
+        for (int i = 0; i < N; i++) {
+            sum += samples[i];
+            CHECK(y[i] == (double)sum);
+        }
+        rule.op = SCAND_OPERATOR_MAX;
+        rule.output = SCAND_DTYPE_I32BE;
+        struct scan_rows rows = {.rule = rule, .length = N, .row_count = 1, .input_stride = 4, .output_stride = 4};
+        rows.input = x;
+        rows.output = written;
+        REQUIRE(scan_reference(&rows, 0, 1) == 0);
+        int64_t most = samples[0];
+        for (int i = 0; i < N; i++) {
+            most = samples[i] > most ? samples[i] : most;
+            CHECK_EQ(codec_decode_f64(SCAND_DTYPE_I32BE, written[i]) == (double)most, 1);
+        }
+    }
+}
+
+/* What f2 does with numbers that two floats do not hold. */
+static void f2_has_the_range_of_f32(void)
+{
+    const struct scan_rule rule = rule_of("f", SCAND_KIND_INCLUSIVE, SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F64);
+    struct scan_rule wide = rule, narrow = rule;
+    wide.input = narrow.input = SCAND_DTYPE_F64;
+    narrow.output = SCAND_DTYPE_F32;
+    const double large[] = {1e39, 1}, tiny[] = {0x1.000001p-130, 0x1p-149, 0x1p-151};
+    const float sum[] = {3e38f, 3e38f, -3e38f};
+    double y[3];
+    float single;
+    REQUIRE(wide_scan(wide, large, 8, y, 2) == 0);
+    CHECK(isnan(y[0]) && isnan(y[1]));
+    struct scan_rows rows = {.rule = narrow, .length = 1, .row_count = 1, .input_stride = 8, .output_stride = 4};
+    rows.input = large;
+    rows.output = &single;
+    REQUIRE(scan_reference(&rows, 0, 1) == 0);
+    CHECK(isinf(single));
+    REQUIRE(wide_scan(wide, tiny, 8, y, 3) == 0);
+    CHECK(y[0] == 0x1p-130 && y[1] == 0x1p-130 + 0x1p-149 && y[2] == y[1]);
+    REQUIRE(row_scan(rule, sum, y, 3) == 0);
+    CHECK(y[0] == 3e38f && isnan(y[1]) && isnan(y[2]));
+}
+
 /* Scans one contiguous row with its coefficients; f32 in, f64 out. */
 static int affine_scan(const char *passes, enum scand_kind kind, enum scand_accumulator accumulator, const float *x,
                        const float *coefficients, double *y, uint64_t length)
@@ -691,6 +764,8 @@ static const struct test tests[] = {
     TEST(products),
     TEST(halves),
     TEST(means),
+    TEST(long_integers_keep_their_digits),
+    TEST(f2_has_the_range_of_f32),
     TEST(affine_is_the_recurrence),
     TEST(affine_of_integers),
     TEST(affine_tree),

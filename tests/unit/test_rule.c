@@ -64,6 +64,8 @@ static void accumulators(void)
         {SCAND_DTYPE_F16, SCAND_ACCUMULATOR_F2, SCAND_ACCUMULATOR_F2, NULL},
         {SCAND_DTYPE_F64, SCAND_ACCUMULATOR_F2, SCAND_ACCUMULATOR_F2, NULL},
         {SCAND_DTYPE_I64, SCAND_ACCUMULATOR_EXACT, SCAND_ACCUMULATOR_EXACT, NULL},
+        {SCAND_DTYPE_I32BE, SCAND_ACCUMULATOR_AUTO, SCAND_ACCUMULATOR_F64, NULL},
+        {SCAND_DTYPE_I32BE, SCAND_ACCUMULATOR_F32, 0, "allowed with \"input.dtype\" \"i32be\": auto, f64, f2"},
         {SCAND_DTYPE_F64, SCAND_ACCUMULATOR_F32, 0, "is \"f32\"; allowed with \"input.dtype\" \"f64\": auto, f64, f2"},
         {SCAND_DTYPE_F64, SCAND_ACCUMULATOR_EXACT, 0, "auto, f64, f2"},
         {SCAND_DTYPE_BF16, SCAND_ACCUMULATOR_EXACT, 0,
@@ -163,7 +165,7 @@ static void coefficients(void)
     params.coefficients.dtype = SCAND_DTYPE_F64;
     CHECK_CONTAINS(refused(&params),
                    "\"coefficients.dtype\" is \"f64\"; allowed with \"input.dtype\" \"f32\": f32, f16, "
-                   "bf16, f32be, i16be, i32be, ibm32");
+                   "bf16, f32be, i16be, ibm32");
     params.op = SCAND_OPERATOR_MAX;
     CHECK_CONTAINS(refused(&params), "\"coefficients\" is for \"op\" \"affine\", but \"op\" is \"max\"");
     params.op = SCAND_OPERATOR_AFFINE;

@@ -86,7 +86,8 @@ static void dtypes_have_sizes(void)
     CHECK_EQ(dtype_size_bytes(SCAND_DTYPE_I16BE), 2);
     CHECK_EQ(dtype_class(SCAND_DTYPE_F64), SCAND_CLASS_F64);
     CHECK_EQ(dtype_class(SCAND_DTYPE_I32), SCAND_CLASS_SIGNED);
-    CHECK_EQ(dtype_class(SCAND_DTYPE_I32BE), SCAND_CLASS_F32);
+    CHECK_EQ(dtype_class(SCAND_DTYPE_I16BE), SCAND_CLASS_F32);
+    CHECK_EQ(dtype_class(SCAND_DTYPE_I32BE), SCAND_CLASS_F64);
 }
 
 static const struct test tests[] = {

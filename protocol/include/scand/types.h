@@ -20,7 +20,8 @@ extern "C" {
 // clang-format off
 /* Element types of a tensor. Native byte order, but for the forms of files: f32be, i16be and i32be are big-endian,
  * ibm32 is IBM's hexadecimal float, big-endian too. The class is what samples are while they are scanned: f32 (so that
- * f16, bf16 and the file forms are ways to store f32), f64, or integers of 64 bits, which wrap.
+ * f16, bf16 and most file forms are ways to store f32), f64 (i32be has more digits than an f32), or integers of 64 bits,
+ * which wrap.
  *  NAME   word     bytes class */
 #define SCAND_DTYPES(X)           \
     X(F32,   "f32",   4, F32)     \
@@ -33,11 +34,12 @@ extern "C" {
     X(U64,   "u64",   8, UNSIGNED) \
     X(F32BE, "f32be", 4, F32)     \
     X(I16BE, "i16be", 2, F32)     \
-    X(I32BE, "i32be", 4, F32)     \
+    X(I32BE, "i32be", 4, F64)     \
     X(IBM32, "ibm32", 4, F32)
 
 /* What a running result is kept in. auto: f64 for floats (f32 where `algorithm` names a scan), exact for integers. f2 is
- * a double-word number of two floats: about 48 bits, from single-precision units alone. exact: 64-bit integers that
+ * a double-word number of two floats: about 48 bits, from single-precision units alone. It has the range of f32: what is
+ * beyond 3.4e38 makes NaN of all that it is added to, and below 4e-31 bits are lost. exact: 64-bit integers that
  * wrap, for integers only, which take no other. */
 #define SCAND_ACCUMULATORS(X) \
     X(AUTO, "auto")           \
