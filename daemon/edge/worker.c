@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -453,6 +454,7 @@ int worker_run(const struct options *options, int listen_fd, int metrics_fd, int
 {
     static struct worker worker; /* it outlives this function, as its signal handlers do */
     struct error error;
+    mallopt(M_MMAP_THRESHOLD, MIB(4)); /* and that stays: larger blocks are never parts of a heap that all share */
     worker.metrics_fd = metrics_fd;
     worker.shared = shared;
     worker.service = &shared->service;

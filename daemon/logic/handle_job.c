@@ -98,7 +98,7 @@ static void job_finish(struct service *service, struct job *job)
     if (job->coefficients)
         buffer_unhold(service, job->coefficients);
     reading_forget(job);
-    offsets_uncount(client, job_offsets_bytes(job));
+    offsets_drop(client, job_take_offsets(job), job->rows.row_count + 1);
     reading_next(client); /* it may have waited for this one */
     client_unhold(client);
     job_destroy(job);

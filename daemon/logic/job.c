@@ -216,9 +216,11 @@ void job_make_ragged(struct job *job, struct offsets_copy *copy)
     job->offsets_in = NULL;
 }
 
-uint64_t job_offsets_bytes(const struct job *job)
+uint64_t *job_take_offsets(struct job *job)
 {
-    return job->offsets ? (job->rows.row_count + 1) * sizeof *job->offsets : 0;
+    uint64_t *offsets = job->offsets;
+    job->offsets = NULL;
+    return offsets;
 }
 
 void job_destroy(struct job *job)

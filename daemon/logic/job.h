@@ -82,7 +82,8 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
 
 /* Makes a planned job's rows those that a complete copy of its offsets says. Takes over the values. */
 void job_make_ragged(struct job *job, struct offsets_copy *copy);
-uint64_t job_offsets_bytes(const struct job *job);
+/* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
+uint64_t *job_take_offsets(struct job *job);
 void job_destroy(struct job *job);
 
 /* True when `later` must wait for `earlier`: one writes what the other reads or writes. */

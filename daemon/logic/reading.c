@@ -21,11 +21,48 @@ void offsets_count(struct client *client, uint64_t bytes)
     client->service->offsets_bytes += bytes;
 }
 
-void offsets_uncount(struct client *client, uint64_t bytes)
+static void offsets_uncount(struct client *client, uint64_t bytes)
 {
     client->offsets_bytes -= bytes;
     client->user->offsets_bytes -= bytes;
     client->service->offsets_bytes -= bytes;
+}
+
+/* Some hundred microseconds for as many as are allowed: pages of 8 MiB go back. */
+struct freeing {
+    struct work work;      /* first */
+    struct client *client; /* held */
+    uint64_t *values, count;
+};
+
+static bool freeing_run(struct work *work)
+{
+    free(((struct freeing *)work)->values);
+    return false;
+}
+
+static void freeing_done(struct work *work)
+{
+    struct freeing *self = (struct freeing *)work;
+    struct client *client = self->client;
+    offsets_uncount(client, self->count * sizeof *self->values);
+    free(self);
+    client_unhold(client);
+}
+
+void offsets_drop(struct client *client, uint64_t *values, uint64_t count)
+{
+    struct freeing *freeing = values && count > LIMIT_LOOP_OFFSETS ? malloc(sizeof *freeing) : NULL;
+    if (!freeing) {
+        if (values)
+            offsets_uncount(client, count * sizeof *values);
+        free(values);
+        return;
+    }
+    *freeing = (struct freeing){
+        .work = {.run = freeing_run, .done = freeing_done}, .client = client, .values = values, .count = count};
+    client_hold(client);
+    service_defer(client->service, client->user, &freeing->work);
 }
 
 bool reading_must_wait(const struct job *older, const struct job *job)
@@ -58,9 +95,7 @@ static void reading_free(struct reading *reading)
 {
     struct client *client = reading->client;
     unlink_reading(reading);
-    if (reading->copy.values)
-        offsets_uncount(client, reading->copy.count * sizeof *reading->copy.values);
-    free(reading->copy.values);
+    offsets_drop(client, reading->copy.values, reading->copy.count);
     buffer_unhold(client->service, reading->buffer);
     free(reading);
     client_unhold(client);

@@ -22,6 +22,7 @@ uint64_t reading_row_count(const struct job *job);
 
 /* Counts the memory of offsets. */
 void offsets_count(struct client *client, uint64_t bytes);
-void offsets_uncount(struct client *client, uint64_t bytes);
+/* Frees offsets that were counted, unless they are NULL: many by a helper, and they count until then. */
+void offsets_drop(struct client *client, uint64_t *values, uint64_t count);
 
 #endif

@@ -327,6 +327,7 @@ static void full_of_offsets_is_busy(void)
     rig_complete_all();
     for (uint32_t i = 0; i < 7; i++)
         CHECK(next_answer(user, NULL, NULL).arrived);
+    rig_run_work();
     CHECK_EQ(rig.service.offsets_bytes, 0);
     rig_end();
 }
