@@ -364,7 +364,10 @@ static bool ragged_run(struct scan *scan)
         if (!goes_on(scan))
             return false;
     }
-    run_all(scan, ragged_work, scan);
+    if (ragged_place(scan, end) > scan->item_samples)
+        run_all(scan, ragged_work, scan);
+    else
+        ragged_work(scan, 0);
     return atomic_load(&scan->next) >= ragged_place(scan, end);
 }
 

@@ -78,6 +78,7 @@
 /* Ragged rows: a job has a copy of its offsets for as long as it is there. Few are copied in the loop, others by
  * helpers, unit by unit. */
 #define LIMIT_RAGGED_ROWS          (UINT64_C(1) << 20) /* of a job */
+#define LIMIT_SMALL_RAGGED_ROWS    128                 /* of a small job: rows take time to begin */
 #define LIMIT_CHUNK_ROWS           (UINT64_C(1) << 17) /* handed to a device at a time */
 #define LIMIT_CLIENT_OFFSETS_BYTES MIB(64)             /* of all jobs of one connection */
 #define LIMIT_USER_OFFSETS_BYTES   MIB(256)            /* of all jobs of one user */

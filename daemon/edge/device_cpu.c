@@ -335,7 +335,8 @@ int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device
                                  .slice_us = LIMIT_SLICE_MS * 1000,
                                  .slots = SLOTS,
                                  .small_slots = LIMIT_SMALL_CHUNKS,
-                                 .small_bytes = SMALL_BYTES};
+                                 .small_bytes = SMALL_BYTES,
+                                 .small_ragged = true};
     cpu_name(info->name, sizeof info->name);
     if (sysinfo(&memory) == 0)
         info->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;

@@ -97,7 +97,8 @@ struct device_info {
      * telling them apart. */
     uint32_t small_slots;
     uint64_t small_bytes;
-    uint32_t spin_us; /* for which threads look for more work for it before they block */
+    bool small_ragged; /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
+    uint32_t spin_us;  /* for which threads look for more work for it before they block */
 };
 
 /* Device memory that processes share: a daemon's own, for others, or another process's, opened here. The device's own,

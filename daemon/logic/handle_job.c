@@ -384,7 +384,7 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
 
 void job_go_on(struct service *service, struct job *job, struct offsets_copy *copy)
 {
-    scheduler_make_ragged(job, copy);
+    scheduler_make_ragged(&service->scheduler, job, copy);
     if (has_nothing_to_do(job))
         job_end(service, job);
 }

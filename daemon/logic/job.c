@@ -345,11 +345,13 @@ bool job_is_staged(const struct job *job)
     return job->input->span.staged || job->output->span.staged || (job->coefficients && job->coefficients->span.staged);
 }
 
-bool job_is_small(const struct job *job, uint64_t small_bytes)
+bool job_is_small(const struct job *job, uint64_t small_bytes, bool ragged)
 {
     const struct scan_rows *rows = &job->rows;
-    return !job_is_staged(job) && !rows->offsets && !job->reading && !rows->rule.algorithm &&
-           rows->length <= ORDER_BLOCK && job_bytes(job, 0, rows->row_count) <= small_bytes;
+    if (rows->offsets && (!ragged || rows->row_count > LIMIT_SMALL_RAGGED_ROWS))
+        return false;
+    return !job_is_staged(job) && !job->reading && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
+           job_bytes(job, 0, rows->row_count) <= small_bytes;
 }
 
 uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk)

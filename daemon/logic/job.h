@@ -96,8 +96,9 @@ struct extent job_leaves(const struct job *job, const struct buffer *buffer, str
 
 /* True when the device reaches all of the job's buffers. */
 bool job_fits_device(const struct job *job, const struct device *device);
-/* True when it is one chunk of at most this size whose rows need not wait for each other: short ones, in order 1. */
-bool job_is_small(const struct job *job, uint64_t small_bytes);
+/* True when it is one chunk of at most this size whose rows need not wait for each other: short ones, in order 1.
+ * Ragged ones only where `ragged` says so, and few. */
+bool job_is_small(const struct job *job, uint64_t small_bytes, bool ragged);
 /* True when some of its memory is not pinned. */
 bool job_is_staged(const struct job *job);
 bool job_has_rows(const struct job *job); /* not yet handed out, or, of a long one, not done */

@@ -57,12 +57,14 @@ static void station_init(struct station *station, struct device *device)
 
 void scheduler_init(struct scheduler *scheduler, const struct device_set *devices)
 {
-    *scheduler = (struct scheduler){.rate = rate_guess, .station_count = devices->count, .small_bytes = UINT64_MAX};
+    *scheduler = (struct scheduler){
+        .rate = rate_guess, .station_count = devices->count, .small_bytes = UINT64_MAX, .small_ragged = true};
     for (unsigned i = 0; i < devices->count; i++) {
         const struct device_info *info = &devices->devices[i]->info;
         station_init(&scheduler->stations[i], devices->devices[i]);
         if (info->small_bytes < scheduler->small_bytes)
             scheduler->small_bytes = info->small_bytes;
+        scheduler->small_ragged &= info->small_ragged;
     }
 }
 
@@ -158,6 +160,12 @@ static void count_rows(struct job *job, int sign)
     job->lane->share->queued_bytes += (uint64_t)sign * bytes;
 }
 
+static void count_small(struct scheduler *scheduler, struct job *job)
+{
+    job->small = job_is_small(job, scheduler->small_bytes, scheduler->small_ragged);
+    scheduler->small_count += job->small;
+}
+
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job)
 {
     assert(job_has_rows(job));
@@ -167,8 +175,7 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
     job->order = ++lane->last_order;
     list_append(&lane->queue[job->rank], job);
     job->queued = true;
-    job->small = job_is_small(job, scheduler->small_bytes);
-    scheduler->small_count += job->small;
+    count_small(scheduler, job);
     count_rows(job, 1);
 }
 
@@ -195,12 +202,13 @@ static bool queue_remove(struct scheduler *scheduler, struct job *job)
     return true;
 }
 
-void scheduler_make_ragged(struct job *job, struct offsets_copy *copy)
+void scheduler_make_ragged(struct scheduler *scheduler, struct job *job, struct offsets_copy *copy)
 {
-    assert(job->queued);
+    assert(job->queued && !job->small);
     count_rows(job, -1);
     job_make_ragged(job, copy);
     count_rows(job, 1);
+    count_small(scheduler, job);
 }
 
 void scheduler_stop(struct scheduler *scheduler, struct job *job)

@@ -73,6 +73,7 @@ struct scheduler {
     struct station stations[LIMIT_DEVICES]; /* by the device's number */
     unsigned station_count;
     uint64_t small_bytes; /* of a small job, wherever it may run */
+    bool small_ragged;    /* its rows may be ragged */
     unsigned small_count; /* small jobs queued */
 };
 
@@ -82,7 +83,7 @@ void scheduler_init(struct scheduler *scheduler, const struct device_set *device
 /* Queues a job that has rows. */
 void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job);
 /* A queued job's offsets have been read (job_make_ragged). It may have no rows now: it is to be removed then. */
-void scheduler_make_ragged(struct job *job, struct offsets_copy *copy);
+void scheduler_make_ragged(struct scheduler *scheduler, struct job *job, struct offsets_copy *copy);
 /* Hands out no more of a job's rows; later jobs still wait for those that are out. */
 void scheduler_stop(struct scheduler *scheduler, struct job *job);
 /* Takes an ended job out of its lane. */

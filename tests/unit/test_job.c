@@ -143,7 +143,7 @@ static void plan_counts_samples_that_are_one(void)
     CHECK_EQ(plan_in(&job, &params, &chunks), 0);
     CHECK_EQ(job.chunk_rows, 1);
     CHECK(job_next_is_long(&job));
-    CHECK(!job_is_small(&job, 4000));
+    CHECK(!job_is_small(&job, 4000, true));
 }
 
 static const char *refused(const struct msg_job_submit_params *params)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/logic/job.h"
+#include "kernels/order.h"
 #include "tests/check.h"
 
 #define SAMPLES 100
@@ -186,15 +187,31 @@ static void rows_of_nothing(void)
     job_destroy(job);
 }
 
+/* Where the device says so. Then it is one chunk. */
+static void few_short_rows_are_small(void)
+{
+    struct msg_job_submit_params params = SCAN(1, 1, 6, 11, 11, 40, 42, 45, 45);
+    struct job *job = planned(&params, 4096);
+    struct chunk chunk;
+    CHECK(job_is_small(job, 4096, true));
+    CHECK(!job_is_small(job, 4096, false));
+    CHECK(!job_is_small(job, 44 * job->sample_bytes - 1, true));
+    job->rows.length = ORDER_BLOCK + 1;
+    CHECK(!job_is_small(job, 4096, true));
+    job->rows.length = 29;
+    job->rows.row_count = LIMIT_SMALL_RAGGED_ROWS + 1;
+    CHECK(!job_is_small(job, 4096, true));
+    job->rows.row_count = 8;
+    job_next_chunk(job, &chunk, 0);
+    CHECK_EQ(chunk.count, 8);
+    job_take_back(job, &chunk);
+    job_destroy(job);
+}
+
 static const struct test tests[] = {
-    TEST(values_are_copied),
-    TEST(any_stride_and_dtype),
-    TEST(units_are_bounded),
-    TEST(values_that_make_no_rows),
-    TEST(tensors_that_cannot_be_read),
-    TEST(chunks_follow_the_rows),
-    TEST(rows_of_nothing),
-    TEST_END,
+    TEST(values_are_copied),        TEST(any_stride_and_dtype),        TEST(units_are_bounded),
+    TEST(values_that_make_no_rows), TEST(tensors_that_cannot_be_read), TEST(chunks_follow_the_rows),
+    TEST(rows_of_nothing),          TEST(few_short_rows_are_small),    TEST_END,
 };
 
 int main(int argc, char **argv)

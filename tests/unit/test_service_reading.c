@@ -247,6 +247,36 @@ static void offsets_that_jobs_write(void)
     end();
 }
 
+/* Once few are read, in the loop or after the job that writes them, the job is a small one. */
+static void few_rows_are_small(void)
+{
+    begin();
+    rig.service.scheduler.small_bytes = MIB(1);
+    rig.service.scheduler.small_ragged = true;
+    struct msg_tensor line = line_of(counts, 5);
+    line.dtype = SCAND_DTYPE_I64;
+    line.strides[0] = 8;
+    struct msg_job_submit_params ragged = ragged_of(samples, 5);
+    ragged.offsets.strides[0] = 8;
+    offsets[4] = 20;
+    submit(anna, ragged);
+    CHECK(anna->client->jobs->small);
+    rig_complete_all();
+    CHECK(!next_answer(anna, NULL, NULL).failed);
+    offsets[4] = 0;
+    submit(anna, (struct msg_job_submit_params){.input = line, .output = line, .passes_count = 1});
+    submit(anna, ragged);
+    CHECK(!anna->client->jobs->small);
+    offsets[4] = 20;
+    rig_complete(0, 0);
+    help();
+    CHECK(anna->client->jobs->small);
+    rig_complete_all();
+    CHECK(!next_answer(anna, NULL, NULL).failed && !next_answer(anna, NULL, NULL).failed);
+    CHECK_EQ(rig.service.scheduler.small_count, 0);
+    end();
+}
+
 /* Cancelled, late, or left by their client: before a helper has them, while one has, and between two units. */
 static void ended_meanwhile(void)
 {
@@ -357,6 +387,7 @@ static const struct test tests[] = {
     TEST(order_stays),
     TEST(other_connections_go_on),
     TEST(offsets_that_jobs_write),
+    TEST(few_rows_are_small),
     TEST(ended_meanwhile),
     TEST(the_client_goes),
     TEST(the_daemon_drains),
