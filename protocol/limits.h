@@ -39,7 +39,7 @@
 #define LIMIT_CLIENT_BUFFERS   256
 #define LIMIT_WAIT_MS          60000    /* for which a request for memory of the pool may wait */
 #define LIMIT_CLIENT_WAITS     16       /* such requests of one connection */
-#define LIMIT_USER_EIGHTHS     7        /* of what others leave of the pool, or of memory maps, that a user may have */
+#define LIMIT_USER_EIGHTHS     7        /* of what others leave of the pool that a user may have */
 #define LIMIT_MAPS_STANDARD    65530    /* of a process, where the system does not tell (vm.max_map_count) */
 #define LIMIT_MAPS_RESERVE     8192     /* of them, for all but imports */
 #define LIMIT_CLIENT_JOBS      256      /* queued or running, of one connection */

@@ -201,14 +201,15 @@ static void prepare_done(struct work *work)
 static int take_maps(struct service *service, struct buffer *buffer, struct error *error)
 {
     struct user *user = buffer->user;
-    const uint64_t count = buffer->fd_count, share = stock_share(&service->maps, user->maps);
+    const uint64_t count = buffer->fd_count, share = stock_half(&service->maps, user->maps);
     if (buffer->source != BUFFER_IMPORT)
         return 0;
     if (user->maps > share || count > share - user->maps)
         return error_set(error, -EDQUOT,
                          "buffer.import: its %" PRIu64 " descriptors take as many memory maps; user %u has %" PRIu64
                          " and may have %" PRIu64 " of the %" PRIu64
-                         " for imports; import fewer, larger descriptors, release a buffer, or raise vm.max_map_count "
+                         " for imports, half of what others leave; import fewer, larger descriptors, release a buffer, "
+                         "or raise vm.max_map_count "
                          "and start scand anew",
                          count, (unsigned)user->uid, user->maps, share, service->maps.most);
     buffer->maps = count;

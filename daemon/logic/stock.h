@@ -1,6 +1,6 @@
 /*
- * A stock that all users share, of something that nobody may use up: of what the others leave of it a user may have
- * LIMIT_USER_EIGHTHS eighths. So one who is alone has nearly all, and there is always something left for the next.
+ * A stock that all users share, of something that nobody may use up: of what the others leave of it a user may have a
+ * part, LIMIT_USER_EIGHTHS eighths or half. So there is always something left for the next.
  */
 #ifndef DAEMON_STOCK_H
 #define DAEMON_STOCK_H
@@ -18,11 +18,24 @@ struct pool_account {
     uint64_t bytes, files;
 };
 
-/* As much a user may have, who has `own` of what is used. */
+/* What the others leave to a user who has `own` of what is used. */
+static inline uint64_t stock_left(const struct stock *stock, uint64_t own)
+{
+    uint64_t others = stock->used - own;
+    return others < stock->most ? stock->most - others : 0;
+}
+
+/* As much it may have, where one who is alone is to have nearly all, */
 static inline uint64_t stock_share(const struct stock *stock, uint64_t own)
 {
-    uint64_t others = stock->used - own, left = others < stock->most ? stock->most - others : 0;
+    uint64_t left = stock_left(stock, own);
     return left / 8 * LIMIT_USER_EIGHTHS + left % 8 * LIMIT_USER_EIGHTHS / 8;
+}
+
+/* and where nobody needs nearly all. */
+static inline uint64_t stock_half(const struct stock *stock, uint64_t own)
+{
+    return stock_left(stock, own) / 2;
 }
 
 #endif

@@ -245,18 +245,19 @@ static void imports_take_maps(void)
     begin();
     struct caller *anna = user_greet(ANNA), *same = user_greet(ANNA), *bert = user_greet(BERT);
     service_limit_maps(&rig.service, LIMIT_MAPS_RESERVE + pool_segments_most(&rig.pool) + 64);
-    CHECK(answered(anna, import_many_asked(anna, 50), METHOD_buffer_import, NULL));
+    CHECK(answered(anna, import_many_asked(anna, 26), METHOD_buffer_import, NULL));
     CHECK_CONTAINS(
         refusal(same, import_many_asked(same, 7), SCAND_QUOTA),
-        "buffer.import: its 7 descriptors take as many memory maps; user 1000 has 50 and may have 56 of the 64 "
-        "for imports; import fewer, larger descriptors");
+        "buffer.import: its 7 descriptors take as many memory maps; user 1000 has 26 and may have 32 of the 64 "
+        "for imports, half of what others leave; import fewer, larger descriptors");
     CHECK(answered(same, import_many_asked(same, 6), METHOD_buffer_import, NULL));
-    CHECK(answered(bert, import_many_asked(bert, 7), METHOD_buffer_import, NULL));
-    CHECK_CONTAINS(refusal(bert, import_many_asked(bert, 1), SCAND_QUOTA), "user 1001 has 7 and may have 7 of the 64");
+    CHECK(answered(bert, import_many_asked(bert, 16), METHOD_buffer_import, NULL));
+    CHECK_CONTAINS(refusal(bert, import_many_asked(bert, 1), SCAND_QUOTA),
+                   "user 1001 has 16 and may have 16 of the 64");
     CHECK(granted(anna, METHOD_buffer_release, &(struct msg_buffer_id){1}, NULL));
-    CHECK_EQ(rig.service.maps.used, 63); /* until they are unmapped */
+    CHECK_EQ(rig.service.maps.used, 48); /* until they are unmapped */
     rig_run_work();
-    CHECK_EQ(rig.service.maps.used, 13);
+    CHECK_EQ(rig.service.maps.used, 22);
     CHECK(answered(bert, import_many_asked(bert, 1), METHOD_buffer_import, NULL));
     rig_end();
 }
