@@ -378,6 +378,11 @@ bool connection_has_output(const struct connection *connection)
     return connection->out.end > connection->out.start;
 }
 
+size_t connection_output_bytes(const struct connection *connection)
+{
+    return connection->out.end - connection->out.start;
+}
+
 bool connection_is_clogged(const struct connection *connection)
 {
     const struct outbox *out = &connection->out;

@@ -47,6 +47,10 @@
 #define LIMIT_DEADLINE_MS      86400000 /* that a job may have to start in: a day */
 #define LIMIT_USER_WAITING_FDS 512      /* descriptors that have come with messages of a user that wait */
 #define LIMIT_WAITING_FDS      4096     /* of all users: each may have as many as the others leave */
+#define LIMIT_USER_UNREAD_BYTES                                                                                       \
+    MIB(16)                             /* unsent output of a user: above it, connections with some are not read from \
+                                         */
+#define LIMIT_ALL_UNREAD_BYTES MIB(256) /* of all users: for each, half of what the others leave is enough */
 #define LIMIT_RETRY_MIN_MS     10       /* after which a client that is told "busy" is asked to try again */
 #define LIMIT_RETRY_MAX_MS     60000
 #define LIMIT_DEVICES          32

@@ -129,6 +129,7 @@ static int peer_send(struct peer *peer)
     uint64_t before = connection_sent_bytes(connection);
     service_sends(peer->client);
     int r = connection_flush(connection);
+    service_sent(peer->client);
     if (r == 0) {
         forget_unread(peer);
         r = watch_room(peer, false);
@@ -156,7 +157,7 @@ void peer_flush(struct peer *peer)
         peer_close(peer);
         return;
     }
-    if (client->paused && !client->failed && !connection_is_clogged(client->connection))
+    if (client->paused && !client->failed && !service_is_clogged(client))
         service_ready(client);
 }
 

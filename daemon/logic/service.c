@@ -229,6 +229,27 @@ static void count_fds(struct client *client, size_t count)
     client->waiting_fds = now;
 }
 
+static void count_unread(struct client *client, uint64_t bytes)
+{
+    client->user->unread_bytes += bytes - client->unread_bytes;
+    client->service->unread_bytes += bytes - client->unread_bytes;
+    client->unread_bytes = bytes;
+}
+
+void service_sent(struct client *client)
+{
+    count_unread(client, connection_output_bytes(client->connection));
+}
+
+/* Whose answers are read goes on while other connections of its user hold up theirs. */
+bool service_is_clogged(const struct client *client)
+{
+    const uint64_t own = client->user->unread_bytes, others = client->service->unread_bytes - own,
+                   half = others < LIMIT_ALL_UNREAD_BYTES ? (LIMIT_ALL_UNREAD_BYTES - others) / 2 : 0;
+    return connection_is_clogged(client->connection) ||
+           (client->unread_bytes > 0 && own > (half < LIMIT_USER_UNREAD_BYTES ? half : LIMIT_USER_UNREAD_BYTES));
+}
+
 static void service_unlink(struct service *service, struct client *client)
 {
     struct client **at = &service->clients;
@@ -257,6 +278,7 @@ void service_close(struct client *client)
     service_rest(client);
     client_leave(client);
     count_fds(client, 0);
+    count_unread(client, 0);
     waiting_drop(client);
     drop_arrived(client);
     connection_destroy(client->connection);
@@ -278,6 +300,7 @@ void service_close(struct client *client)
 static int client_send(struct client *client, const struct encoded *message, const int *fds, size_t fd_count)
 {
     int r = connection_send(client->connection, message->bytes, message->size, fds, fd_count);
+    service_sent(client);
     client->service->ops->output(client->service->context, client);
     return r;
 }
@@ -566,7 +589,7 @@ int service_input(struct client *client, uint64_t end_us)
     size_t size;
     int r = 0;
     for (unsigned handled = 0;; handled++) {
-        client->paused = connection_is_clogged(client->connection);
+        client->paused = service_is_clogged(client);
         if (client->failed || client->paused || (r = connection_peek(client->connection, &bytes, &size)) != 1 ||
             turn_is_over(service, handled, end_us))
             break;

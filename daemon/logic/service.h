@@ -69,6 +69,7 @@ struct client {
     bool greeted;                  /* hello was accepted */
     bool strict;                   /* and asked for errors where fields are not known */
     unsigned waiting_fds;          /* descriptors that have come and were not taken */
+    uint64_t unread_bytes;         /* of its answers that are not sent */
     bool failed;                   /* broke the protocol: nothing more is read from it */
     bool paused;                   /* does not read its answers: what it asked for waits until it has */
     unsigned holds;                /* of the connection, jobs and work */
@@ -104,7 +105,8 @@ struct service {
     uint64_t wake_us;       /* no deadline of a queued job, or a request that waits, is before that */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
-    unsigned waiting_fds; /* that all clients have */
+    unsigned waiting_fds;  /* that all clients have */
+    uint64_t unread_bytes; /* the same */
     struct turns turns;
     struct client *clients;
     uint64_t began_us;
@@ -160,6 +162,11 @@ uint64_t service_charge(struct service *service, struct user *user, uint64_t sin
 int service_input(struct client *client, uint64_t end_us);
 /* Output of the client is about to be sent: what it sends from now on it may send with knowledge of that. */
 void service_sends(struct client *client);
+/* Output has been sent. */
+void service_sent(struct client *client);
+/* True when so much output is unsent, of the client or, where it has some, of its user, that no more is to be asked
+ * for. */
+bool service_is_clogged(const struct client *client);
 void service_chunk_done(struct service *service, struct chunk *chunk);
 /* A helper has done a unit of the work. */
 void service_work_done(struct service *service, struct work *work);

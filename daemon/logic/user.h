@@ -61,10 +61,11 @@ struct user {
     uid_t uid;
     unsigned holds; /* of its clients and buffers; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
-    unsigned connections; /* that are open, those beyond the quota too */
-    unsigned waiting_fds; /* descriptors that have come with messages that wait */
-    unsigned unadmitted;  /* connections beyond the quota that wait to be told so */
-    uint64_t maps;        /* that its imports take */
+    unsigned connections;  /* that are open, those beyond the quota too */
+    unsigned waiting_fds;  /* descriptors that have come with messages that wait */
+    uint64_t unread_bytes; /* of answers that are not sent */
+    unsigned unadmitted;   /* connections beyond the quota that wait to be told so */
+    uint64_t maps;         /* that its imports take */
     struct pool_account pool;
     uint64_t offsets_bytes; /* that its jobs have */
     struct share share;     /* of devices */

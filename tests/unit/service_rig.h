@@ -349,6 +349,7 @@ static inline struct answer next_answer(struct caller *user, const struct map_ty
     if (user->client) {
         service_sends(user->client);
         connection_flush(user->client->connection);
+        service_sent(user->client);
     }
     while (connection_peek(user->connection, &bytes, &size) == 0)
         if (connection_receive(user->connection) <= 0)

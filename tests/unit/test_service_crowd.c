@@ -157,6 +157,48 @@ static void descriptors_that_wait(void)
     CHECK_EQ(rig.service.waiting_fds, 0);
 }
 
+/* Asks twice before it reads, while so much more is unsent to its user and to others. True when the second request
+ * waited until the first answer was read. */
+static bool is_held_up(struct caller *user, uint64_t own, uint64_t others)
+{
+    user->client->user->unread_bytes += own;
+    rig.service.unread_bytes += own + others;
+    uint32_t first = ask(user, METHOD_server_ping, &(struct msg_nothing){}),
+             second = ask(user, METHOD_server_ping, &(struct msg_nothing){});
+    bool paused = user->client->paused;
+    CHECK(user->client->unread_bytes > 0);
+    CHECK(answered(user, first, METHOD_server_ping, NULL));
+    CHECK_EQ(is_silent(user), paused);
+    CHECK_EQ(user->client->unread_bytes, 0);
+    if (paused) {
+        CHECK_EQ(service_input(user->client, UINT64_MAX), 0);
+        CHECK(answered(user, second, METHOD_server_ping, NULL));
+    }
+    CHECK_EQ(user->client->user->unread_bytes, own);
+    CHECK_EQ(rig.service.unread_bytes, own + others);
+    user->client->user->unread_bytes = rig.service.unread_bytes = 0;
+    return paused;
+}
+
+/* Beyond a user's bound, or half of what others leave, its connections go on as their own answers are read. */
+static void unread_answers_of_a_user(void)
+{
+    begin();
+    struct caller *anna = user_greet(ANNA), *gone = user_greet(ANNA);
+    CHECK(!is_held_up(anna, LIMIT_USER_UNREAD_BYTES / 2, 0));
+    CHECK(is_held_up(anna, LIMIT_USER_UNREAD_BYTES, 0));
+    CHECK(!is_held_up(anna, MIB(1), LIMIT_ALL_UNREAD_BYTES - MIB(3)));
+    CHECK(is_held_up(anna, MIB(1), LIMIT_ALL_UNREAD_BYTES - MIB(2)));
+    CHECK(!is_held_up(anna, 0, LIMIT_ALL_UNREAD_BYTES - MIB(2)));
+    CHECK(!is_held_up(user_greet(BERT), 0, LIMIT_ALL_UNREAD_BYTES - MIB(2)));
+    ask(gone, METHOD_server_ping, &(struct msg_nothing){});
+    CHECK(gone->client->user->unread_bytes > 0);
+    user_close(gone);
+    CHECK_EQ(anna->client->user->unread_bytes, 0);
+    CHECK_EQ(rig.service.unread_bytes, 0);
+    rig_end();
+}
+
 /* Nor do many users take them all: each may have half of what others leave. */
 static void descriptors_of_many_users(void)
 {
@@ -187,6 +229,7 @@ int main(int argc, char **argv)
         TEST(who_is_beyond_its_share_is_told),
         TEST(descriptors_that_wait),
         TEST(descriptors_of_many_users),
+        TEST(unread_answers_of_a_user),
         TEST_END,
     };
     return test_main(argc, argv, tests);
