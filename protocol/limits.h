@@ -27,41 +27,39 @@
 #define LIMIT_TRACE         4096     /* ended jobs and chunks that the daemon remembers */
 
 /* The daemon. */
-#define LIMIT_TURN_US          32  /* of the loop, for one client's messages, before it looks at the others */
-#define LIMIT_TURN_MESSAGES    256 /* the same, in messages */
-#define LIMIT_ACCEPT_REST_MS   100 /* before the next try where connections cannot be accepted */
-#define LIMIT_CLIENTS          1024
-#define LIMIT_CLIENTS_KEPT     16  /* of them, for root and the daemon's own user */
-#define LIMIT_USERS_KEPT       2   /* the same, of users */
-#define LIMIT_USERS            256 /* with a connection, or work under way */
-#define LIMIT_OWN_GRANTS       64  /* users with quotas or a weight of their own */
-#define LIMIT_UNADMITTED       8   /* connections of a user beyond its quota that are told so; more are just closed */
-#define LIMIT_CLIENT_BUFFERS   256
-#define LIMIT_WAIT_MS          60000    /* for which a request for memory of the pool may wait */
-#define LIMIT_CLIENT_WAITS     16       /* such requests of one connection */
-#define LIMIT_USER_EIGHTHS     7        /* of what others leave of the pool that a user may have */
-#define LIMIT_MAPS_STANDARD    65530    /* of a process, where the system does not tell (vm.max_map_count) */
-#define LIMIT_MAPS_RESERVE     8192     /* of them, for all but imports */
-#define LIMIT_CLIENT_JOBS      256      /* queued or running, of one connection */
-#define LIMIT_JOBS             4096     /* queued or running, in all */
-#define LIMIT_DEADLINE_MS      86400000 /* that a job may have to start in: a day */
-#define LIMIT_USER_WAITING_FDS 512      /* descriptors that have come with messages of a user that wait */
-#define LIMIT_WAITING_FDS      4096     /* of all users: each may have as many as the others leave */
-#define LIMIT_USER_UNREAD_BYTES                                                                                       \
-    MIB(16)                             /* unsent output of a user: above it, connections with some are not read from \
-                                         */
-#define LIMIT_ALL_UNREAD_BYTES MIB(256) /* of all users: for each, half of what the others leave is enough */
-#define LIMIT_RETRY_MIN_MS     10       /* after which a client that is told "busy" is asked to try again */
-#define LIMIT_RETRY_MAX_MS     60000
-#define LIMIT_DEVICES          32
-#define LIMIT_HELPERS          4       /* threads for what would hold up the loop */
-#define LIMIT_UNIT_BYTES       MIB(4)  /* of memory that a helper gives pages at a time, some 3 ms */
-#define LIMIT_CHUNKS_IN_FLIGHT 4       /* handed to one device and not yet done */
-#define LIMIT_SLICE_MS         20      /* for which a row longer than two chunks has a device that can leave it off */
-#define LIMIT_SMALL_CHUNKS     128     /* besides, of small jobs, */
-#define LIMIT_SMALL_OUT_BYTES  MIB(16) /* until they have so many bytes together */
-#define LIMIT_DRAINED_MS       5000    /* at the end of a drain, for clients to take their last replies */
-#define LIMIT_LOST_MS          2000    /* the same when the device is lost and everybody waits for the next worker */
+#define LIMIT_TURN_US           32  /* of the loop, for one client's messages, before it looks at the others */
+#define LIMIT_TURN_MESSAGES     256 /* the same, in messages */
+#define LIMIT_ACCEPT_REST_MS    100 /* before the next try where connections cannot be accepted */
+#define LIMIT_CLIENTS           1024
+#define LIMIT_CLIENTS_KEPT      16  /* of them, for root and the daemon's own user */
+#define LIMIT_USERS_KEPT        2   /* the same, of users */
+#define LIMIT_USERS             256 /* with a connection, or work under way */
+#define LIMIT_OWN_GRANTS        64  /* users with quotas or a weight of their own */
+#define LIMIT_UNADMITTED        8   /* connections of a user beyond its quota that are told so; more are just closed */
+#define LIMIT_CLIENT_BUFFERS    256
+#define LIMIT_WAIT_MS           60000    /* for which a request for memory of the pool may wait */
+#define LIMIT_CLIENT_WAITS      16       /* such requests of one connection */
+#define LIMIT_USER_EIGHTHS      7        /* of what others leave of the pool that a user may have */
+#define LIMIT_MAPS_STANDARD     65530    /* of a process, where the system does not tell (vm.max_map_count) */
+#define LIMIT_MAPS_RESERVE      8192     /* of them, for all but imports */
+#define LIMIT_CLIENT_JOBS       256      /* queued or running, of one connection */
+#define LIMIT_JOBS              4096     /* queued or running, in all */
+#define LIMIT_DEADLINE_MS       86400000 /* that a job may have to start in: a day */
+#define LIMIT_USER_WAITING_FDS  512      /* descriptors that have come with messages of a user that wait */
+#define LIMIT_WAITING_FDS       4096     /* of all users: each may have as many as the others leave */
+#define LIMIT_USER_UNREAD_BYTES MIB(16)  /* unsent output of a user */
+#define LIMIT_ALL_UNREAD_BYTES  MIB(256) /* of all users: each may have half of what the others leave */
+#define LIMIT_RETRY_MIN_MS      10       /* after which a client that is told "busy" is asked to try again */
+#define LIMIT_RETRY_MAX_MS      60000
+#define LIMIT_DEVICES           32
+#define LIMIT_HELPERS           4       /* threads for what would hold up the loop */
+#define LIMIT_UNIT_BYTES        MIB(4)  /* of memory that a helper gives pages at a time, some 3 ms */
+#define LIMIT_CHUNKS_IN_FLIGHT  4       /* handed to one device and not yet done */
+#define LIMIT_SLICE_MS          20      /* for which a row longer than two chunks has a device that can leave it off */
+#define LIMIT_SMALL_CHUNKS      128     /* besides, of small jobs, */
+#define LIMIT_SMALL_OUT_BYTES   MIB(16) /* until they have so many bytes together */
+#define LIMIT_DRAINED_MS        5000    /* at the end of a drain, for clients to take their last replies */
+#define LIMIT_LOST_MS           2000    /* the same when the device is lost and everybody waits for the next worker */
 
 /* Buffers. A host buffer is a segment, of a power of two, or several large ones. */
 #define LIMIT_SMALLEST_SEGMENT_BYTES KIB(4)

@@ -37,6 +37,10 @@ static bool is_control(const char *text)
 void text_clean(char *text)
 {
     while (*text) {
+        if (*text >= ' ' && *text <= '~') { /* nearly all of every text */
+            text++;
+            continue;
+        }
         size_t length = utf8_length(text), step = length ? length : 1;
         if (!length || is_control(text))
             memset(text, '?', step);
