@@ -274,7 +274,7 @@ class Losses(ProcessTest):
     def test_worker_is_killed(self):
         with Daemon() as daemon:
             for restarts in range(1, 4):
-                work, idle = Work(daemon, 3), daemon.client()
+                work, idle = Work(daemon, 200), daemon.client()  # a GPU takes 0.3 ms for each
                 worker, before = daemon.worker(), idle.call("server.stats")
                 os.kill(worker, signal.SIGKILL)
                 with daemon.client() as early:  # waits for the next worker

@@ -228,7 +228,7 @@ static void memory_that_goes_meanwhile(void)
 
 static uint32_t import_many_asked(struct caller *user, uint64_t count)
 {
-    int fds[LIMIT_MESSAGE_FDS];
+    int fds[LIMIT_MESSAGE_FDS] = {0};
     for (uint64_t i = 0; i < count; i++)
         fds[i] = sparse_memfd(4096);
     uint32_t msgid =
