@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands.h"
+#include "client/scanctl/commands/commands.h"
 #include "protocol/descriptors.h"
 
 #define X(NAME, ARGUMENTS, TEXT) {#NAME, "scanctl " #NAME, ARGUMENTS, TEXT, command_##NAME},

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "client/scanctl/demo.h"
-#include "client/scanctl/share.h"
+#include "client/scanctl/commands/demo_run.h"
+#include "client/scanctl/commands/parallel_rows.h"
 #include "kernels/scan.h"
 #include "protocol/descriptors.h"
 

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "client/internal.h"
+#include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"
 
 static void test_connect(void)

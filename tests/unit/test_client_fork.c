@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "client/internal.h"
+#include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"
 
 #define FORKS 50

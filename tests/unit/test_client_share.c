@@ -1,7 +1,7 @@
 /* libscand and device memory that processes share: what is sent, what is believed, and a worker that ends. */
 #include <errno.h>
 
-#include "client/internal.h"
+#include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"
 
 static const uint8_t handle[SCAND_IPC_BYTES] = {42, 1, 2};

@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/scanctl/array.h"
-#include "client/scanctl/input.h"
-#include "client/scanctl/plan.h"
+#include "client/scanctl/formats/array.h"
+#include "client/scanctl/formats/input.h"
+#include "client/scanctl/stream/partition.h"
 #include "protocol/status.h"
 #include "tests/check.h"
 

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include "client/internal.h"
+#include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"
 
 static struct scand_buffer *input, *output;

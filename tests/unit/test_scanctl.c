@@ -9,12 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/scanctl/bounds.h"
-#include "client/scanctl/gather.h"
-#include "client/scanctl/options.h"
-#include "client/scanctl/output.h"
-#include "client/scanctl/share.h"
-#include "client/scanctl/text.h"
+#include "client/scanctl/commands/demo_bounds.h"
+#include "client/scanctl/commands/demo_gather.h"
+#include "client/scanctl/commands/options.h"
+#include "client/scanctl/commands/parallel_rows.h"
+#include "client/scanctl/formats/output.h"
+#include "client/scanctl/ui/text.h"
 #include "tests/check.h"
 
 static struct fault fault;

@@ -1,5 +1,5 @@
 /* What scanctl makes of the daemon's numbers: the screen of top, and metrics for Prometheus. */
-#include "client/scanctl/top.h"
+#include "client/scanctl/commands/top_view.h"
 #include "protocol/metrics.h"
 #include "tests/check.h"
 

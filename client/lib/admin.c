@@ -1,0 +1,307 @@
+/* Questions about the daemon. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/lib/internal.h"
+#include "protocol/report.h"
+
+static uint64_t clock_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
+{
+    /* Reconnecting is no part of a round trip. */
+    int code = session_ready(daemon);
+    uint64_t begin_us = clock_us();
+    if (code == 0)
+        code = call_run(daemon, &(struct call){.method = METHOD_server_ping, .params = &(struct msg_nothing){}});
+    if (code == 0 && round_trip_us)
+        *round_trip_us = clock_us() - begin_us;
+    return (int)status_from_errno(code);
+}
+
+/* The caller's array. Programs built with another version have rows of another size: what both know is copied. */
+struct rows {
+    void *array;
+    size_t row_bytes, capacity, count;
+};
+
+/* -EINVAL where rows have no size. */
+static int rows_check(struct scand *daemon, const struct rows *rows)
+{
+    if (rows->row_bytes > 0)
+        return 0;
+    return session_fail(daemon, -EINVAL, "row_bytes is 0: give the size of an element of the array, sizeof *array");
+}
+
+static bool rows_are_full(const struct rows *rows)
+{
+    return rows->count == rows->capacity;
+}
+
+static void rows_add(struct rows *rows, const void *row, size_t known_bytes)
+{
+    char *at = (char *)rows->array + rows->count++ * rows->row_bytes;
+    size_t bytes = known_bytes < rows->row_bytes ? known_bytes : rows->row_bytes;
+    memcpy(at, row, bytes);
+    memset(at + bytes, 0, rows->row_bytes - bytes);
+}
+
+/* A call without params, once the rows are checked. */
+static int rows_ask(struct scand *daemon, const struct rows *rows, enum method method, void *result)
+{
+    int code = rows_check(daemon, rows);
+    return code ? code
+                : call_run(daemon,
+                           &(struct call){.method = method, .params = &(struct msg_nothing){}, .result = result});
+}
+
+int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row_bytes, size_t capacity, size_t *count)
+{
+    struct msg_devices_result result;
+    struct rows rows = {devices, row_bytes, capacity, 0};
+    int code = rows_ask(daemon, &rows, METHOD_server_devices, &result);
+    if (code)
+        return (int)status_from_errno(code);
+    for (uint32_t i = 0; i < result.devices_count && !rows_are_full(&rows); i++) {
+        struct scand_device device;
+        report_device(&result.devices[i], &device);
+        rows_add(&rows, &device, sizeof device);
+    }
+    *count = rows.count;
+    return SCAND_OK;
+}
+
+static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *from)
+{
+    *kernel = (struct scand_kernel){.repeatable = from->repeatable != 0, .operation = from->operation};
+    snprintf(kernel->name, sizeof kernel->name, "%.*s", (int)sizeof kernel->name - 1, from->name);
+    snprintf(kernel->line, sizeof kernel->line, "%.*s", (int)sizeof kernel->line - 1, from->line);
+    snprintf(kernel->backend, sizeof kernel->backend, "%.*s", (int)sizeof kernel->backend - 1, from->backend);
+    for (uint32_t i = 0; i < from->accumulators_count; i++)
+        kernel->accumulators |= 1u << from->accumulators[i];
+    for (uint32_t i = 0; i < from->reductions_count; i++)
+        kernel->reductions |= 1u << from->reductions[i];
+}
+
+int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count)
+{
+    struct msg_kernels_result result;
+    struct rows rows = {kernels, row_bytes, capacity, 0};
+    int code = rows_ask(daemon, &rows, METHOD_server_kernels, &result);
+    if (code)
+        return (int)status_from_errno(code);
+    for (uint32_t i = 0; i < result.kernels_count && !rows_are_full(&rows); i++) {
+        struct scand_kernel kernel;
+        kernel_fill(&kernel, &result.kernels[i]);
+        rows_add(&rows, &kernel, sizeof kernel);
+    }
+    *count = rows.count;
+    return SCAND_OK;
+}
+
+int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row_bytes, size_t capacity, size_t *count)
+{
+    struct msg_stats_result result;
+    struct scand_counter all[REPORT_COUNTERS];
+    struct rows rows = {counters, row_bytes, capacity, 0};
+    int code = rows_ask(daemon, &rows, METHOD_server_stats, &result);
+    if (code)
+        return (int)status_from_errno(code);
+    size_t known = report_counters(&result, all, REPORT_COUNTERS);
+    for (size_t i = 0; i < known && !rows_are_full(&rows); i++)
+        rows_add(&rows, &all[i], sizeof all[i]);
+    *count = rows.count;
+    return SCAND_OK;
+}
+
+int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
+                     size_t *count)
+{
+    struct msg_histograms_result result;
+    struct scand_histogram all[REPORT_HISTOGRAMS];
+    struct rows rows = {histograms, row_bytes, capacity, 0};
+    int code = rows_ask(daemon, &rows, METHOD_server_histograms, &result);
+    if (code)
+        return (int)status_from_errno(code);
+    size_t known = report_histograms(&result, all, REPORT_HISTOGRAMS);
+    for (size_t i = 0; i < known && !rows_are_full(&rows); i++)
+        rows_add(&rows, &all[i], sizeof all[i]);
+    *count = rows.count;
+    return SCAND_OK;
+}
+
+static void job_fill(struct scand_job_info *job, const struct msg_job_row *from)
+{
+    *job = (struct scand_job_info){
+        .job = from->job,
+        .client = from->client,
+        .user = (uint32_t)from->user,
+        .state = (enum scand_job_state)from->state,
+        .rows = from->rows,
+        .rows_done = from->rows_done,
+        .bytes = from->bytes,
+        .age_us = from->age_us,
+        .running_us = from->running_us,
+        .priority = (enum scand_priority)from->priority,
+    };
+    memcpy(job->name, from->name, sizeof job->name);
+    memcpy(job->operation, from->operation, sizeof job->operation);
+}
+
+static void client_fill(struct scand_client_info *client, const struct msg_client_row *from)
+{
+    *client = (struct scand_client_info){
+        .client = from->client,
+        .user = (uint32_t)from->user,
+        .pid = (uint32_t)from->pid,
+        .age_us = from->age_us,
+        .buffers = from->buffers,
+        .host_bytes = from->host_bytes,
+        .device_bytes = from->device_bytes,
+        .jobs_queued = from->jobs_queued,
+        .jobs_running = from->jobs_running,
+        .jobs_done = from->jobs_done,
+        .rows_scanned = from->rows_scanned,
+        .samples_scanned = from->samples_scanned,
+        .device_busy_us = from->device_busy_us,
+        .user_host_bytes = from->user_host_bytes,
+        .quota_host_bytes = from->quota_host_bytes,
+        .user_device_bytes = from->user_device_bytes,
+        .quota_device_bytes = from->quota_device_bytes,
+        .user_jobs = from->user_jobs,
+        .quota_jobs = from->quota_jobs,
+        .user_connections = from->user_connections,
+        .quota_connections = from->quota_connections,
+    };
+    memcpy(client->name, from->name, sizeof client->name);
+}
+
+_Static_assert(sizeof(((struct scand_job_info *)0)->operation) == LIMIT_NAME_BYTES &&
+                   sizeof(((struct scand_client_info *)0)->name) == LIMIT_NAME_BYTES &&
+                   SCAND_BUCKETS_MAX == LIMIT_BUCKETS,
+               "what is shown has the sizes of the wire");
+
+/* Where the list goes on after a page; one that leads back is the last. */
+static uint64_t page_after(uint64_t from, uint64_t next)
+{
+    return next > from ? next : 0;
+}
+
+int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t row_bytes, size_t capacity,
+               size_t *count, uint64_t *next)
+{
+    struct msg_jobs_result page;
+    struct rows rows = {jobs, row_bytes, capacity, 0};
+    int code = rows_check(daemon, &rows);
+    if (code)
+        return (int)status_from_errno(code);
+    do {
+        struct msg_page_params params = {from};
+        code = call_run(daemon, &(struct call){.method = METHOD_server_jobs, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        uint32_t i = 0;
+        for (; i < page.jobs_count && !rows_are_full(&rows); i++) {
+            struct scand_job_info job;
+            job_fill(&job, &page.jobs[i]);
+            rows_add(&rows, &job, sizeof job);
+        }
+        from = i < page.jobs_count ? page.jobs[i].job : page_after(from, page.next);
+    } while (from && !rows_are_full(&rows));
+    *count = rows.count;
+    *next = from;
+    return SCAND_OK;
+}
+
+int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t row_bytes,
+                  size_t capacity, size_t *count, uint64_t *next)
+{
+    struct msg_clients_result page;
+    struct rows rows = {clients, row_bytes, capacity, 0};
+    int code = rows_check(daemon, &rows);
+    if (code)
+        return (int)status_from_errno(code);
+    do {
+        struct msg_page_params params = {from};
+        code = call_run(daemon, &(struct call){.method = METHOD_server_clients, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        uint32_t i = 0;
+        for (; i < page.clients_count && !rows_are_full(&rows); i++) {
+            struct scand_client_info client;
+            client_fill(&client, &page.clients[i]);
+            rows_add(&rows, &client, sizeof client);
+        }
+        from = i < page.clients_count ? page.clients[i].client : page_after(from, page.next);
+    } while (from && !rows_are_full(&rows));
+    *count = rows.count;
+    *next = from;
+    return SCAND_OK;
+}
+
+static void event_fill(struct scand_event *event, const struct msg_trace_event *from)
+{
+    *event = (struct scand_event){
+        .event = from->event,
+        .kind = (enum scand_event_kind)from->kind,
+        .user = (uint32_t)from->user,
+        .job = from->job,
+        .client = from->client,
+        .begin_us = from->begin_us,
+        .end_us = from->end_us,
+        .started_us = from->started_us,
+        .rows = from->rows,
+        .slot = from->slot,
+        .device = from->device,
+        .upload_us = from->upload_us,
+        .kernel_us = from->kernel_us,
+        .download_us = from->download_us,
+        .status = (uint32_t)from->code,
+    };
+}
+
+int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t row_bytes, size_t capacity,
+                size_t *count, uint64_t *next)
+{
+    struct msg_trace_result page;
+    struct rows rows = {events, row_bytes, capacity, 0};
+    int code = rows_check(daemon, &rows);
+    if (code)
+        return (int)status_from_errno(code);
+    do {
+        struct msg_page_params params = {from};
+        code = call_run(daemon, &(struct call){.method = METHOD_server_trace, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        uint32_t i = 0;
+        for (; i < page.events_count && !rows_are_full(&rows); i++) {
+            struct scand_event event;
+            event_fill(&event, &page.events[i]);
+            rows_add(&rows, &event, sizeof event);
+        }
+        from = i < page.events_count ? page.events[i].event : page_after(from, page.next);
+    } while (from && !rows_are_full(&rows));
+    *count = rows.count;
+    *next = from;
+    return SCAND_OK;
+}
+
+int scand_cancel_job(struct scand *daemon, uint64_t job)
+{
+    struct msg_job_number params = {job};
+    return (int)status_from_errno(call_run(daemon, &(struct call){.method = METHOD_server_cancel, .params = &params}));
+}
+
+int scand_drain(struct scand *daemon)
+{
+    return (int)status_from_errno(
+        call_run(daemon, &(struct call){.method = METHOD_server_drain, .params = &(struct msg_nothing){}}));
+}

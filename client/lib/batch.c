@@ -1,0 +1,131 @@
+/* Several jobs in one message. Each is a job as others are; only how it is sent, and answered, is shared. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/lib/internal.h"
+
+static int outcome_take(struct scand_job *job, const struct msg_job_batch_result *result, struct error *error)
+{
+    if (job->index > result->jobs_count)
+        return error_set(error, -EBADMSG, "the answer to a batch says nothing of its job %u", (unsigned)job->index);
+    const struct msg_job_outcome *outcome = &result->jobs[job->index - 1];
+    struct error ended = {.code = 0};
+    if (outcome->error.code)
+        failure_take(&outcome->error, &ended);
+    else
+        job_take_times(job, &outcome->times);
+    job_end(job, &ended);
+    return 0;
+}
+
+int batch_take_response(struct scand *daemon, const struct message *message, struct error *error)
+{
+    struct msg_job_batch_result result;
+    struct error all = {.code = 0};
+    int code = message->failed ? take_failure(message, &all, error)
+                               : response_read(message, &msg_job_batch_result_type, &result, error);
+    for (struct scand_job *job = daemon->jobs, *next; job && !code; job = next) {
+        next = job->next;
+        if (job->msgid != message->msgid || job->done)
+            continue;
+        if (message->failed)
+            job_end(job, &all);
+        else
+            code = outcome_take(job, &result, error);
+    }
+    return code;
+}
+
+/* In one message, which has room for LIMIT_BATCH_JOBS of any jobs. *sent counts the jobs. */
+static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t count, size_t *sent)
+{
+    struct msg_job_batch_params params = {.jobs_count = (uint32_t)count};
+    for (size_t i = 0; i < count; i++) {
+        int code = job_make_ready(jobs[i]);
+        if (code)
+            return code;
+        params.jobs[i] = jobs[i]->params;
+    }
+    uint32_t msgid = session_next_msgid(daemon, 0);
+    int code = session_send(daemon, msgid, &(struct call){.method = METHOD_job_batch, .params = &params});
+    if (code && code != -EPIPE)
+        return code;
+    for (size_t i = 0; i < count; i++) {
+        jobs[i]->msgid = msgid;
+        jobs[i]->index = (uint32_t)i + 1;
+        jobs[i]->attempts++;
+        jobs[i]->sent = code == 0;
+    }
+    *sent += count;
+    return 0; /* reading will show a broken connection, and reconnecting submit them again */
+}
+
+static int one_send(struct scand_job *job, size_t *sent)
+{
+    int code = job_submit(job);
+    *sent += code == 0;
+    return code;
+}
+
+/* In as few messages as the daemon takes; to an older one, one by one. */
+static int jobs_send(struct scand *daemon, struct scand_job **jobs, size_t count, size_t *sent)
+{
+    const size_t most = daemon->batch_jobs < LIMIT_BATCH_JOBS ? daemon->batch_jobs : LIMIT_BATCH_JOBS;
+    int code = 0;
+    for (size_t first = 0; first < count && !code; first = *sent) {
+        size_t next = count - first < most ? count - first : most;
+        code = next > 1 ? batch_send(daemon, jobs + first, next, sent) : one_send(jobs[first], sent);
+    }
+    return code;
+}
+
+static void jobs_drop(struct scand_job **jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(jobs[i]);
+}
+
+/* Once some are sent, the others end by what has kept them from it. */
+static int jobs_submit(struct scand *daemon, struct scand_job **jobs, size_t count)
+{
+    size_t sent = 0;
+    int code = jobs_send(daemon, jobs, count, &sent);
+    if (code && sent == 0) {
+        jobs_drop(jobs, count);
+        return code;
+    }
+    struct error error = daemon->error;
+    for (size_t i = 0; i < count; i++) {
+        job_list(jobs[i]);
+        if (i >= sent)
+            job_end(jobs[i], &error);
+    }
+    return 0;
+}
+
+int scand_submit_many(struct scand *daemon, const struct scand_scan *scans, size_t count, struct scand_job **out)
+{
+    int code = session_ready(daemon);
+    if (code)
+        return (int)status_from_errno(code);
+    if (count == 0)
+        return SCAND_OK;
+    struct scand_job **jobs = calloc(count, sizeof *jobs);
+    if (!jobs)
+        return (int)status_from_errno(session_fail(daemon, -ENOMEM, "out of memory for %zu jobs", count));
+    size_t made = 0;
+    while (made < count && (jobs[made] = job_new(daemon, &scans[made])))
+        made++;
+    if (made < count) {
+        struct error error = daemon->error;
+        jobs_drop(jobs, made);
+        code = session_fail(daemon, error.code, "scan %zu: %s", made, error.message);
+    } else {
+        code = jobs_submit(daemon, jobs, count);
+    }
+    if (code == 0)
+        memcpy(out, jobs, count * sizeof *jobs);
+    free(jobs);
+    return (int)status_from_errno(code);
+}

@@ -1,0 +1,151 @@
+/*
+ * What a process has of all its sessions together. A fork copies it into the child, whose copies of the sockets are
+ * closed there at once: a socket that lived on in the child would keep the daemon from seeing its owner's end, and what
+ * the child wrote to it would be the owner's. All of it is under one lock, which a fork takes, so that no other thread
+ * is in the middle of it then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "client/lib/internal.h"
+#include "protocol/socket.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool forks_are_seen;
+static struct scand *sessions; /* in a child also its parent's, until they are forgotten */
+
+/* Buffers of sessions that have ended, whose handles the program still has: first in, first out. */
+static struct scand_buffer *ended, **ended_end = &ended;
+static size_t ended_count;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* Nothing of the epoll set is changed, since the parent has the same one. The socket's number goes to a copy of its
+ * descriptor: so nothing else gets that number before the session, which believes it to be its own, is forgotten. */
+static void after_fork_in_child(void)
+{
+    for (struct scand *daemon = sessions; daemon; daemon = daemon->next) {
+        daemon->owner = 0;
+        if (daemon->socket >= 0)
+            dup3(daemon->epoll, daemon->socket, O_CLOEXEC);
+    }
+    after_fork();
+}
+
+int process_add(struct scand *daemon)
+{
+    pthread_mutex_lock(&lock);
+    if (!forks_are_seen)
+        forks_are_seen = pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0;
+    const bool seen = forks_are_seen;
+    if (seen) {
+        daemon->owner = getpid();
+        daemon->next = sessions;
+        sessions = daemon;
+    }
+    pthread_mutex_unlock(&lock);
+    return seen ? 0 : -ENOMEM;
+}
+
+void process_remove(struct scand *daemon)
+{
+    pthread_mutex_lock(&lock);
+    struct scand **link = &sessions;
+    while (*link && *link != daemon)
+        link = &(*link)->next;
+    if (*link)
+        *link = daemon->next;
+    pthread_mutex_unlock(&lock);
+}
+
+/* A process that was made without fork's handlers has the parent's id in there, and not its own. */
+bool process_is_child(const struct scand *daemon)
+{
+    return daemon->owner != getpid();
+}
+
+struct scand *process_inherited(void)
+{
+    pthread_mutex_lock(&lock);
+    struct scand *daemon = sessions;
+    while (daemon && !process_is_child(daemon))
+        daemon = daemon->next;
+    pthread_mutex_unlock(&lock);
+    return daemon;
+}
+
+int process_open(struct scand *daemon)
+{
+    pthread_mutex_lock(&lock);
+    int fd = socket_make();
+    daemon->socket = fd < 0 ? -1 : fd;
+    pthread_mutex_unlock(&lock);
+    return fd;
+}
+
+bool process_take(struct scand *daemon)
+{
+    pthread_mutex_lock(&lock);
+    daemon->connection = connection_create(daemon->socket);
+    if (!daemon->connection)
+        daemon->socket = -1;
+    pthread_mutex_unlock(&lock);
+    return daemon->connection != NULL;
+}
+
+void process_close(struct scand *daemon)
+{
+    pthread_mutex_lock(&lock);
+    if (daemon->connection)
+        connection_destroy(daemon->connection);
+    else if (daemon->socket >= 0)
+        close(daemon->socket);
+    daemon->connection = NULL;
+    daemon->socket = -1;
+    pthread_mutex_unlock(&lock);
+}
+
+void process_bury(struct scand_buffer *buffer)
+{
+    struct scand_buffer *oldest = NULL;
+    pthread_mutex_lock(&lock);
+    buffer->next = NULL;
+    *ended_end = buffer;
+    ended_end = &buffer->next;
+    if (++ended_count > BUFFERS_ENDED_MAX) {
+        oldest = ended;
+        ended = oldest->next;
+        ended_count--;
+    }
+    pthread_mutex_unlock(&lock);
+    free(oldest);
+}
+
+void process_unbury(struct scand_buffer *buffer)
+{
+    pthread_mutex_lock(&lock);
+    struct scand_buffer **link = &ended;
+    while (*link && *link != buffer)
+        link = &(*link)->next;
+    const bool found = *link != NULL;
+    if (found) {
+        *link = buffer->next;
+        if (!*link)
+            ended_end = link;
+        ended_count--;
+    }
+    pthread_mutex_unlock(&lock);
+    if (found)
+        free(buffer);
+}

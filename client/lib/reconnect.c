@@ -1,0 +1,143 @@
+/*
+ * After a broken connection: the daemon's worker ended, and the next one listens at the same socket, soon or now. Host
+ * buffers and this program's own device memory are imported again from what is kept here, and jobs that had no answer
+ * are submitted again where that gives what the first try would have given: all their memory is still here, and nothing
+ * that had no answer, the job itself included, may have written over their input. Other jobs end as lost.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "client/lib/internal.h"
+
+static bool job_may_have_written(const struct scand_job *job, const struct extent *extent)
+{
+    return !job->done && job->sent && extents_overlap(&job->writes, extent);
+}
+
+/* Why the job cannot be submitted again; NULL when it can. */
+static const char *job_unrepeatable(const struct scand_job *job)
+{
+    bool ragged = job->params.offsets.shape_count > 0, affine = job->params.coefficients.shape_count > 0;
+    if (!job->input || !job->output || (ragged && !job->offsets) || (affine && !job->coefficients))
+        return "a buffer of it was released meanwhile: submit it again with new ones";
+    const char *lost = job->input->lost ? job->input->lost : job->output->lost;
+    if (!lost && ragged)
+        lost = job->offsets->lost;
+    if (!lost && affine)
+        lost = job->coefficients->lost;
+    if (lost || !job->sent)
+        return lost;
+    if (job->attempts >= ATTEMPTS_MAX)
+        return "so it did each time this job was submitted: the daemon's log says why";
+    for (const struct scand_job *other = job->daemon->jobs; other; other = other->next)
+        if (job_may_have_written(other, &job->reads))
+            return other == job
+                       ? "it works in place, so its input may be half overwritten: fill it and submit again"
+                       : "another job wrote to its input, which may be half overwritten: fill it and submit again";
+    for (const struct scand_job *other = job->daemon->jobs; ragged && other; other = other->next)
+        if (job_may_have_written(other, &job->offsets_extent))
+            return "a job wrote to its offsets, which may be half overwritten: fill them and submit again";
+    for (const struct scand_job *other = job->daemon->jobs; affine && other; other = other->next)
+        if (job_may_have_written(other, &job->coefficient_extent))
+            return "another job wrote to its coefficients, which may be half overwritten: fill them and submit again";
+    return NULL;
+}
+
+/* Decides for all jobs before one of them ends: an ended one is not looked at any more. */
+static void jobs_end_unrepeatable(struct scand *daemon)
+{
+    for (struct scand_job *job = daemon->jobs; job; job = job->next)
+        job->unrepeatable = job->done ? NULL : job_unrepeatable(job);
+    for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
+        struct error error;
+        next = job->next;
+        if (job->done)
+            continue;
+        if (job->cancelled)
+            error_set(&error, -ECANCELED, "the job was cancelled; its output may be half written");
+        else if (job->unrepeatable)
+            error_set(&error, -EOWNERDEAD, "the daemon's worker ended while the job ran, and %s", job->unrepeatable);
+        else if (job->stale)
+            error_set_stale(&error, "was to be repeated");
+        else
+            continue;
+        job_end(job, &error);
+    }
+}
+
+static void buffers_lose_device(struct scand *daemon)
+{
+    for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next)
+        if (buffer->place == SCAND_PLACE_DEVICE && !buffer->foreign)
+            buffer->lost =
+                "device memory ends with the daemon's worker: release the buffer, create one, and fill it again";
+}
+
+static int buffers_import_again(struct scand *daemon)
+{
+    for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next) {
+        int code = buffer->lost ? 0 : buffer_import_again(buffer);
+        if (code && !daemon->connection)
+            return code;
+        if (code)
+            buffer->lost = "the restarted daemon did not take it over: release the buffer and create one";
+    }
+    return 0;
+}
+
+static void jobs_submit_again(struct scand *daemon)
+{
+    for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
+        struct error error;
+        next = job->next;
+        if (job->done)
+            continue;
+        if (job->stale)
+            error_set_stale(&error, "was to be repeated"); /* by one of these, which could not be submitted */
+        else if (job_submit(job))
+            error = daemon->error;
+        else
+            continue;
+        job_end(job, &error);
+    }
+}
+
+static int reconnect_once(struct scand *daemon)
+{
+    int code = session_open(daemon);
+    if (code == 0)
+        code = buffers_import_again(daemon);
+    return code;
+}
+
+static bool reconnect_may_help(int code)
+{
+    return code == -ECONNREFUSED || code == -EPERM || code == -EPIPE || code == -EAGAIN;
+}
+
+int session_ready(struct scand *daemon)
+{
+    int code = session_check_owner(daemon);
+    if (code || daemon->connection)
+        return code;
+    const struct timespec pause = {.tv_nsec = RECONNECT_PAUSE_MS * 1000000};
+    int64_t deadline_ms = clock_ms() + (daemon->gone ? 0 : RECONNECT_MS);
+    buffers_lose_device(daemon);
+    code = reconnect_once(daemon);
+    while (reconnect_may_help(code) && clock_ms() < deadline_ms) {
+        nanosleep(&pause, NULL);
+        code = reconnect_once(daemon);
+    }
+    if (reconnect_may_help(code) && !daemon->gone)
+        code = session_fail(daemon, -ECONNREFUSED, "no daemon came back at %s within %d s: start one with \"scand\"",
+                            daemon->path, RECONNECT_MS / 1000);
+    else if (code == -EPIPE)
+        code = session_fail(daemon, -ECONNREFUSED, "the daemon at %s closes its connections: its log says why",
+                            daemon->path);
+    if (code)
+        return session_give_up(daemon);
+    daemon->gone = false;
+    jobs_end_unrepeatable(daemon);
+    jobs_submit_again(daemon);
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* A scan or a reduction as the program describes it: checked, and turned into what the wire carries. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/lib/internal.h"
+
+void scand_tensor_pack(struct scand_tensor *tensor)
+{
+    if ((unsigned)tensor->dtype >= SCAND_DTYPE_COUNT || tensor->rank > SCAND_RANK_MAX)
+        return; /* submitting it will say so */
+    uint64_t stride = dtype_size_bytes(tensor->dtype);
+    for (uint32_t i = tensor->rank; i-- > 0;) {
+        tensor->strides[i] = (int64_t)stride;
+        stride *= tensor->shape[i];
+    }
+}
+
+static int word_check(struct scand *daemon, const char *name, unsigned value, const struct words *words)
+{
+    char list[128];
+    if (value < words->count)
+        return 0;
+    return session_fail(daemon, -EINVAL, "%s is %u, not one of the %ss: %s (0 to %zu)", name, value, words->what,
+                        words_join(words, list, sizeof list), words->count - 1);
+}
+
+static int tensor_check(struct scand *daemon, const char *name, const struct scand_tensor *tensor)
+{
+    char member[40] = "";
+    strcat(strcat(member, name), ".dtype");
+    const struct scand_buffer *buffer = tensor->buffer;
+    if (!buffer)
+        return session_fail(daemon, -EINVAL,
+                            "%s.buffer is NULL: give one of scand_buffer_create or scand_buffer_import", name);
+    if (buffer->daemon != daemon)
+        return session_fail(daemon, -EINVAL, "%s.buffer belongs to another connection: import its memory into this one",
+                            name);
+    if (buffer->lost)
+        return session_fail(daemon, -EOWNERDEAD, "%s.buffer is lost: %s", name, buffer->lost);
+    if (tensor->rank == 0 || tensor->rank > SCAND_RANK_MAX)
+        return session_fail(daemon, -EINVAL, "%s.rank is %u: 1 to %d dimensions are allowed", name,
+                            (unsigned)tensor->rank, SCAND_RANK_MAX);
+    return word_check(daemon, member, tensor->dtype, &dtype_words);
+}
+
+/* A buffer alone is a rank that was forgotten. */
+static bool has_coefficients(const struct scand_scan *scan)
+{
+    return scan->coefficients.rank > 0 || scan->coefficients.buffer;
+}
+
+static int sides_check(struct scand *daemon, const struct scand_tensor *input, const struct scand_tensor *output,
+                       uint32_t axis)
+{
+    int code = tensor_check(daemon, "input", input);
+    if (code == 0)
+        code = tensor_check(daemon, "output", output);
+    if (code == 0 && axis >= input->rank)
+        code = session_fail(daemon, -EINVAL, "axis is %u: an input of rank %u has axes 0 to %u", (unsigned)axis,
+                            (unsigned)input->rank, (unsigned)input->rank - 1);
+    return code;
+}
+
+static int algorithm_check(struct scand *daemon, const char *algorithm)
+{
+    if (!algorithm || strlen(algorithm) < LIMIT_NAME_BYTES)
+        return 0;
+    return session_fail(daemon, -EINVAL, "algorithm has %zu bytes: give a name of scand_kernels, or NULL",
+                        strlen(algorithm));
+}
+
+static int priority_check(struct scand *daemon, enum scand_priority priority)
+{
+    return word_check(daemon, "priority", priority, &priority_words);
+}
+
+/* What a scan and its further steps have in common; `at` is before the members' names. */
+static int step_check(struct scand *daemon, const char *at, const struct scand_step *step)
+{
+    char name[40];
+#define NAME(MEMBER) (snprintf(name, sizeof name, "%s" MEMBER, at), name)
+    int code = 0;
+    if (step->pass_count == 0 || step->pass_count > SCAND_PASSES_MAX)
+        code = session_fail(daemon, -EINVAL, "%s is %u: a scan has 1 to %d passes", NAME("pass_count"),
+                            (unsigned)step->pass_count, SCAND_PASSES_MAX);
+    for (uint32_t i = 0; code == 0 && i < step->pass_count; i++)
+        code = word_check(daemon, i ? NAME("passes[1]") : NAME("passes[0]"), step->passes[i], &pass_words);
+    if (code == 0)
+        code = word_check(daemon, NAME("kind"), step->kind, &kind_words);
+    if (code == 0)
+        code = word_check(daemon, NAME("op"), step->op, &operator_words);
+    if (code == 0)
+        code = word_check(daemon, NAME("accumulator"), step->accumulator, &accumulator_words);
+    if (code == 0)
+        code = word_check(daemon, NAME("intermediate"), step->intermediate, &intermediate_words);
+#undef NAME
+    return code;
+}
+
+static int steps_check(struct scand *daemon, const struct scand_scan *scan)
+{
+    char at[20];
+    int code = 0;
+    if (scan->then_count > SCAND_STEPS_MAX)
+        return session_fail(daemon, -EINVAL, "then_count is %u: at most %d further steps are allowed",
+                            (unsigned)scan->then_count, SCAND_STEPS_MAX);
+    if (scan->then_count > 0 && !scan->then)
+        return session_fail(daemon, -EINVAL, "then is NULL, but then_count is %u: give as many steps, or 0",
+                            (unsigned)scan->then_count);
+    for (uint32_t i = 0; code == 0 && i < scan->then_count; i++) {
+        snprintf(at, sizeof at, "then[%u].", (unsigned)i);
+        code = step_check(daemon, at, &scan->then[i]);
+    }
+    return code;
+}
+
+/* The first step, which is the scan itself. */
+static struct scand_step first_step(const struct scand_scan *scan)
+{
+    struct scand_step step = {.pass_count = scan->pass_count,
+                              .kind = scan->kind,
+                              .op = scan->op,
+                              .accumulator = scan->accumulator,
+                              .intermediate = scan->intermediate,
+                              .demean = scan->demean,
+                              .coefficient = scan->coefficient};
+    memcpy(step.passes, scan->passes, sizeof step.passes);
+    return step;
+}
+
+static int scan_check(struct scand *daemon, const struct scand_scan *scan)
+{
+    const struct scand_step first = first_step(scan);
+    int code = sides_check(daemon, &scan->input, &scan->output, scan->axis);
+    if (code == 0 && scan->offsets.rank > 0)
+        code = tensor_check(daemon, "offsets", &scan->offsets);
+    if (code == 0 && has_coefficients(scan))
+        code = tensor_check(daemon, "coefficients", &scan->coefficients);
+    if (code == 0)
+        code = step_check(daemon, "", &first);
+    if (code == 0)
+        code = steps_check(daemon, scan);
+    if (code == 0)
+        code = priority_check(daemon, scan->priority);
+    return code ? code : algorithm_check(daemon, scan->algorithm);
+}
+
+static void tensor_params(struct msg_tensor *params, const struct scand_tensor *tensor)
+{
+    params->offset = tensor->offset;
+    params->dtype = tensor->dtype;
+    params->shape_count = params->strides_count = tensor->rank;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        params->shape[i] = tensor->shape[i];
+        params->strides[i] = tensor->strides[i];
+    }
+}
+
+/* Numbers that overflow are for the daemon to refuse; until then they count as all of the memory. */
+static struct extent tensor_extent(const struct scand_tensor *tensor)
+{
+    struct extent all = {.device = tensor->buffer->device, .inode = tensor->buffer->inode, .end = UINT64_MAX},
+                  extent = all;
+    int64_t size_bytes = (int64_t)dtype_size_bytes(tensor->dtype), low = 0, high = size_bytes;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t reach;
+        if (tensor->shape[i] == 0 || __builtin_mul_overflow(tensor->shape[i] - 1, tensor->strides[i], &reach))
+            return all;
+        if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            return all;
+    }
+    /* Of device memory from the beginning of its allocation, of which other buffers may be other parts. */
+    uint64_t origin;
+    if (__builtin_add_overflow(tensor->buffer->offset, tensor->offset, &origin) ||
+        __builtin_add_overflow(origin, low, &extent.begin) || __builtin_add_overflow(origin, high, &extent.end))
+        return all;
+    return extent;
+}
+
+bool extents_overlap(const struct extent *a, const struct extent *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->begin < b->end && b->begin < a->end;
+}
+
+/* What every job has. */
+static void job_prepare(struct scand_job *job, const struct scand_tensor *input, const struct scand_tensor *output,
+                        uint32_t axis, const char *algorithm)
+{
+    struct msg_job_submit_params *params = &job->params;
+    tensor_params(&params->input, input);
+    tensor_params(&params->output, output);
+    params->axis = axis;
+    if (algorithm)
+        strcpy(params->algorithm, algorithm);
+    job->input = input->buffer;
+    job->output = output->buffer;
+    job->reads = tensor_extent(input);
+    job->writes = tensor_extent(output);
+}
+
+static void offsets_prepare(struct scand_job *job, const struct scand_tensor *offsets)
+{
+    if (offsets->rank == 0)
+        return;
+    tensor_params(&job->params.offsets, offsets);
+    job->offsets = offsets->buffer;
+    job->offsets_extent = tensor_extent(offsets);
+}
+
+static void step_params(struct msg_step *params, const struct scand_step *step)
+{
+    *params = (struct msg_step){.passes_count = step->pass_count,
+                                .kind = step->kind,
+                                .op = step->op,
+                                .accumulator = step->accumulator,
+                                .intermediate = step->intermediate,
+                                .demean = step->demean != 0,
+                                .coefficient = step->coefficient};
+    for (uint32_t i = 0; i < step->pass_count; i++)
+        params->passes[i] = step->passes[i];
+}
+
+int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job)
+{
+    int code = scan_check(daemon, scan);
+    if (code)
+        return code;
+    struct msg_job_submit_params *params = &job->params;
+    job_prepare(job, &scan->input, &scan->output, scan->axis, scan->algorithm);
+    params->passes_count = scan->pass_count;
+    for (uint32_t i = 0; i < scan->pass_count; i++)
+        params->passes[i] = scan->passes[i];
+    params->kind = scan->kind;
+    params->op = scan->op;
+    params->accumulator = scan->accumulator;
+    params->intermediate = scan->intermediate;
+    params->demean = scan->demean != 0;
+    params->priority = scan->priority;
+    params->deadline_ms = scan->deadline_ms;
+    params->after_failure = scan->after_failure != 0;
+    params->coefficient = scan->coefficient;
+    params->then_count = scan->then_count;
+    for (uint32_t i = 0; i < scan->then_count; i++)
+        step_params(&params->then[i], &scan->then[i]);
+    offsets_prepare(job, &scan->offsets);
+    if (has_coefficients(scan)) {
+        tensor_params(&params->coefficients, &scan->coefficients);
+        job->coefficients = scan->coefficients.buffer;
+        job->coefficient_extent = tensor_extent(&scan->coefficients);
+    }
+    return 0;
+}
+
+int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job)
+{
+    int code = sides_check(daemon, &reduce->input, &reduce->output, reduce->axis);
+    if (code == 0 && reduce->offsets.rank > 0)
+        code = tensor_check(daemon, "offsets", &reduce->offsets);
+    if (code == 0)
+        code = word_check(daemon, "reduction", reduce->reduction, &reduction_words);
+    if (code == 0 && reduce->reduction == SCAND_REDUCTION_NONE)
+        code = session_fail(daemon, -EINVAL,
+                            "reduction is SCAND_REDUCTION_NONE: give SCAND_REDUCTION_SUM, _MIN, _MAX, "
+                            "_MEAN, _RMS or _NORM");
+    if (code == 0)
+        code = priority_check(daemon, reduce->priority);
+    if (code == 0)
+        code = algorithm_check(daemon, reduce->algorithm);
+    if (code)
+        return code;
+    job_prepare(job, &reduce->input, &reduce->output, reduce->axis, reduce->algorithm);
+    offsets_prepare(job, &reduce->offsets);
+    job->params.operation = SCAND_OPERATION_REDUCE;
+    job->params.reduction = reduce->reduction;
+    job->params.priority = reduce->priority;
+    job->params.deadline_ms = reduce->deadline_ms;
+    job->params.after_failure = reduce->after_failure != 0;
+    return 0;
+}

@@ -1,7 +1,0 @@
-#include "bounds.h"
-#include "commands.h"
-
-int command_demo(int argc, char **argv, struct common_options *common, struct fault *fault)
-{
-    return demo_command(argc, argv, common, bounds_check, "each sample within the rounding error of its sums", fault);
-}

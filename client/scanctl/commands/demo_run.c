@@ -1,0 +1,188 @@
+#include "client/scanctl/commands/demo_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/scanctl/commands/demo_gather.h"
+#include "client/scanctl/commands/parallel_rows.h"
+#include "client/scanctl/stream/remote.h"
+#include "client/scanctl/ui/text.h"
+
+enum { OPTION_TRACES = OPTION_OWN, OPTION_SAMPLES, OPTION_SEED };
+
+struct demo_run {
+    struct gather gather;
+    struct scand *daemon;
+    struct scand_buffer *input, *output;
+    struct scand_times times; /* of the job that counts */
+    uint64_t bytes;           /* of the gather */
+    uint64_t made_us, checked_us;
+    const char *outcome;
+};
+
+static const char demo_help[] =
+    "usage: %s [OPTION...]\n"
+    "Makes a synthetic shot gather, scans it forward and backward with f64 accumulation, and checks the result.\n"
+    "\n"
+    "      --traces N     [10000]\n"
+    "      --samples N    per trace [10000]\n"
+    "      --seed N       of the gather [1]\n"
+    "      --json         print the outcome as one JSON object\n"
+    "      --socket PATH  the daemon's socket\n";
+
+static int take_option(void *context, int option, const char *argument, struct fault *fault)
+{
+    struct gather *gather = context;
+    const char *name = option == OPTION_TRACES ? "traces" : option == OPTION_SAMPLES ? "samples" : "seed";
+    uint64_t *number = option == OPTION_TRACES    ? &gather->traces
+                       : option == OPTION_SAMPLES ? &gather->samples
+                                                  : &gather->seed;
+    if (!parse_unsigned(argument, number) || (option != OPTION_SEED && (!*number || *number > INT32_MAX)))
+        return fault_set(fault, EX_USAGE, "--%s is \"%s\"; it may be a whole number from %s", name, argument,
+                         option == OPTION_SEED ? "0 on" : "1 to 2147483647");
+    return 0;
+}
+
+static void fill_rows(void *context, uint64_t first, uint64_t count)
+{
+    const struct demo_run *run = context;
+    float *data = scand_buffer_data(run->input);
+    gather_fill(&run->gather, first, count, data + first * run->gather.samples);
+}
+
+static int demo_buffers(struct demo_run *run, struct fault *fault)
+{
+    int status = scand_buffer_create(run->daemon, SCAND_PLACE_HOST, run->bytes, &run->input);
+    if (!status)
+        status = scand_buffer_create(run->daemon, SCAND_PLACE_HOST, run->bytes, &run->output);
+    char bytes[GROUPED_BYTES], doing[80];
+    snprintf(doing, sizeof(doing), "creating two buffers of %s bytes", grouped(run->bytes, bytes));
+    return status ? remote_fault(run->daemon, status, doing, fault) : 0;
+}
+
+static int demo_scan(struct demo_run *run, struct fault *fault)
+{
+    struct task task = {.daemon = run->daemon};
+    struct scand_tensor tensor = {
+        .dtype = SCAND_DTYPE_F32,
+        .rank = 2,
+        .shape = {run->gather.traces, run->gather.samples},
+    };
+    scand_tensor_pack(&tensor);
+    task.scan = (struct scand_scan){
+        .input = tensor,
+        .output = tensor,
+        .axis = 1,
+        .pass_count = 2,
+        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+        .accumulator = SCAND_ACCUMULATOR_F64,
+    };
+    task.scan.input.buffer = run->input;
+    task.scan.output.buffer = run->output;
+    int result = task_start(&task, fault);
+    return result ? result : task_finish(&task, &run->times, NULL, fault);
+}
+
+/* A warm-up job, then the one that counts, into memory that is wrong everywhere before. */
+static int demo_jobs(struct demo_run *run, struct fault *fault)
+{
+    int result = demo_scan(run, fault);
+    if (result)
+        return result;
+    memset(scand_buffer_data(run->output), 0xff, run->bytes);
+    return demo_scan(run, fault);
+}
+
+static void report_text(const struct demo_run *run, const struct scand_device *device)
+{
+    char traces[GROUPED_BYTES], samples[GROUPED_BYTES], a[GROUPED_BYTES], b[GROUPED_BYTES], c[GROUPED_BYTES],
+        d[GROUPED_BYTES];
+    const struct scand_times *times = &run->times;
+    printf("gather made in %s, result checked in %s\n", duration(run->made_us, a), duration(run->checked_us, b));
+    printf("one warm-up job, not counted, then: queued %s, upload %s, kernel %s, download %s (they overlap)\n",
+           duration(times->queued_us, a), duration(times->upload_us, b), duration(times->kernel_us, c),
+           duration(times->download_us, d));
+    printf("%s traces x %s samples on %s (%s): %s, %.1f GB/s, %s\n", grouped(run->gather.traces, traces),
+           grouped(run->gather.samples, samples), device->name, device->backend, duration(times->total_us, a),
+           gigabytes_per_second(2 * run->bytes, times->total_us), run->outcome);
+}
+
+static void report_json(const struct demo_run *run, const struct scand_device *device)
+{
+    struct json json = {.file = stdout};
+    json_open(&json, NULL, '{');
+    json_unsigned(&json, "traces", run->gather.traces);
+    json_unsigned(&json, "samples", run->gather.samples);
+    json_unsigned(&json, "seed", run->gather.seed);
+    json_text(&json, "device", device->name);
+    json_text(&json, "backend", device->backend);
+    json_unsigned(&json, "warm_up_jobs", 1);
+    json_unsigned(&json, "queued_us", run->times.queued_us);
+    json_unsigned(&json, "upload_us", run->times.upload_us);
+    json_unsigned(&json, "kernel_us", run->times.kernel_us);
+    json_unsigned(&json, "download_us", run->times.download_us);
+    json_unsigned(&json, "total_us", run->times.total_us);
+    json_unsigned(&json, "input_bytes", run->bytes);
+    json_unsigned(&json, "output_bytes", run->bytes);
+    json_real(&json, "gb_per_s", gigabytes_per_second(2 * run->bytes, run->times.total_us));
+    json_text(&json, "outcome", run->outcome);
+    json_close(&json, '}');
+    putchar('\n');
+}
+
+static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struct fault *fault)
+{
+    uint64_t begun_us = clock_us();
+    int result = demo_buffers(run, fault);
+    if (result)
+        return result;
+    share_rows(run->gather.traces, fill_rows, run);
+    run->made_us = clock_us() - begun_us;
+    result = demo_jobs(run, fault);
+    if (result)
+        return result;
+    struct demo demo = {
+        .traces = run->gather.traces,
+        .samples = run->gather.samples,
+        .input = scand_buffer_data(run->input),
+        .output = scand_buffer_data(run->output),
+    };
+    begun_us = clock_us();
+    result = check(&demo, fault);
+    run->checked_us = clock_us() - begun_us;
+    if (result)
+        return result;
+    struct scand_device device = remote_device(run->daemon);
+    (as_json ? report_json : report_text)(run, &device);
+    return 0;
+}
+
+int demo_command(int argc, char **argv, struct common_options *common, demo_check *check, const char *outcome,
+                 struct fault *fault)
+{
+    static const struct option table[] = {
+        {"traces", required_argument, NULL, OPTION_TRACES},
+        {"samples", required_argument, NULL, OPTION_SAMPLES},
+        {"seed", required_argument, NULL, OPTION_SEED},
+        COMMON_OPTIONS,
+        {0},
+    };
+    struct demo_run run = {.gather = {.traces = 10000, .samples = 10000, .seed = 1}, .outcome = outcome};
+    int result = options_parse(argc, argv, ":", table, take_option, &run.gather, common, fault);
+    if (!result && common->help) {
+        printf(demo_help, argv[0]);
+        return 0;
+    }
+    if (!result && optind < argc)
+        result = fault_set(fault, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
+                           argv[0], argv[0]);
+    if (!result)
+        result = remote_open(common->socket_path, &run.daemon, fault);
+    if (result)
+        return result;
+    run.bytes = run.gather.traces * run.gather.samples * sizeof(float); /* below 2^64: both are below 2^31 */
+    result = demo_run(&run, common->json, check, fault);
+    scand_disconnect(run.daemon);
+    return result;
+}

@@ -1,0 +1,23 @@
+/*
+ * The demonstration: a synthetic gather is made in a buffer of the daemon, scanned forward and backward with f64
+ * accumulation into a second buffer, and the result checked. What it is checked against is the caller's.
+ */
+#ifndef SCANCTL_DEMO_H
+#define SCANCTL_DEMO_H
+
+#include "client/scanctl/commands/options.h"
+
+struct demo {
+    uint64_t traces, samples;
+    const float *input, *output; /* traces x samples each */
+};
+
+/* Returns 0, or 1 with *fault saying where the result is wrong. */
+typedef int demo_check(const struct demo *demo, struct fault *fault);
+
+/* Parses argv (argv[0] names the caller) and runs. `outcome` is said of a result that passes the check, as
+ * in "identical to the reference". Returns 0, 1 for a wrong result, or another exit code with *fault filled. */
+int demo_command(int argc, char **argv, struct common_options *common, demo_check *check, const char *outcome,
+                 struct fault *fault);
+
+#endif

@@ -1,0 +1,149 @@
+/*
+ * cancel, wait, drain: what may be done about jobs and the daemon.
+ */
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/scanctl/commands/snapshot.h"
+#include "client/scanctl/stream/remote.h"
+
+#define WAIT_PAUSE_MS      100
+#define WAIT_TIMEOUT_S_MAX UINT64_C(1000000000)
+
+static int take_number(const char *command, const char *text, uint64_t *number, struct fault *fault)
+{
+    if (parse_unsigned(text, number) && *number)
+        return 0;
+    return fault_set(fault, EX_USAGE,
+                     "\"%s\" is no job; give the number of one, from 1 on; see scanctl jobs, %s --help", text, command);
+}
+
+int command_cancel(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    static const struct option table[] = {COMMON_OPTIONS, {0}};
+    struct scand *daemon;
+    uint64_t number;
+    int result = options_parse(argc, argv, ":", table, NULL, NULL, common, fault);
+    if (!result && common->help) {
+        help_print(argv[0]);
+        return 0;
+    }
+    if (!result && optind != argc - 1)
+        result =
+            fault_set(fault, EX_USAGE, "%s takes the number of one job, and got %d words; see scanctl jobs, %s --help",
+                      argv[0], argc - optind, argv[0]);
+    if (!result)
+        result = take_number(argv[0], argv[optind], &number, fault);
+    if (!result)
+        result = remote_open(common->socket_path, &daemon, fault);
+    if (result)
+        return result;
+    int status = scand_cancel_job(daemon, number);
+    if (status)
+        result = remote_fault(daemon, status, "cancelling the job", fault);
+    scand_disconnect(daemon);
+    return result;
+}
+
+/* What `wait` waits for. */
+struct waiting {
+    uint64_t job;       /* 0: all jobs of this user */
+    uint64_t timeout_s; /* 0: none */
+};
+
+static int take_wait_option(void *context, int option, const char *argument, struct fault *fault)
+{
+    struct waiting *waiting = context;
+    (void)option;
+    if (parse_unsigned(argument, &waiting->timeout_s) && waiting->timeout_s && waiting->timeout_s <= WAIT_TIMEOUT_S_MAX)
+        return 0;
+    return fault_set(fault, EX_USAGE, "--timeout is \"%s\"; it may be 1 to %" PRIu64 " seconds", argument,
+                     WAIT_TIMEOUT_S_MAX);
+}
+
+/* Fails for a number that no job has had yet: nobody would know that it was mistyped. */
+static int check_number(struct scand *daemon, uint64_t job, struct fault *fault)
+{
+    struct look look = {.counter_count = 0};
+    int status = scand_stats(daemon, look.counters, sizeof(*look.counters), COUNTERS_MAX, &look.counter_count);
+    if (status)
+        return remote_fault(daemon, status, "looking at the daemon", fault);
+    uint64_t last = look_counter(&look, "jobs_submitted");
+    if (job <= last)
+        return 0;
+    return fault_set(
+        fault, EX_USAGE,
+        "no job has the number %" PRIu64 " yet; the last is %" PRIu64 "; scanctl jobs lists those that run", job, last);
+}
+
+/* The number of a job that is waited for and still there, or 0. */
+static int find_open(struct scand *daemon, const struct waiting *waiting, uint64_t *open, struct fault *fault)
+{
+    struct scand_job_info jobs[LIMIT_MAPS];
+    uint64_t from = waiting->job;
+    size_t count;
+    *open = 0;
+    do {
+        int status = scand_jobs(daemon, from, jobs, sizeof(*jobs), waiting->job ? 1 : LIMIT_MAPS, &count, &from);
+        if (status)
+            return remote_fault(daemon, status, "waiting", fault);
+        for (size_t i = 0; i < count && !*open; i++)
+            if (waiting->job ? jobs[i].job == waiting->job : jobs[i].user == geteuid())
+                *open = jobs[i].job;
+    } while (!*open && !waiting->job && from);
+    return 0;
+}
+
+static int wait_for(struct scand *daemon, const struct waiting *waiting, struct fault *fault)
+{
+    const struct timespec pause = {.tv_nsec = WAIT_PAUSE_MS * 1000000L};
+    uint64_t begun_us = clock_us(), open;
+    int result = waiting->job ? check_number(daemon, waiting->job, fault) : 0;
+    while (!result && !(result = find_open(daemon, waiting, &open, fault)) && open) {
+        if (waiting->timeout_s && clock_us() - begun_us >= waiting->timeout_s * 1000000)
+            return fault_set(fault, EX_TEMPFAIL,
+                             "job %" PRIu64 " has not ended within %" PRIu64
+                             " s; wait longer, or stop it with scanctl cancel %" PRIu64,
+                             open, waiting->timeout_s, open);
+        nanosleep(&pause, NULL);
+    }
+    return result;
+}
+
+int command_wait(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    static const struct option table[] = {{"timeout", required_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {0}};
+    struct waiting waiting = {.job = 0};
+    struct scand *daemon;
+    int result = options_parse(argc, argv, ":", table, take_wait_option, &waiting, common, fault);
+    if (!result && common->help) {
+        help_print(argv[0]);
+        return 0;
+    }
+    if (!result && optind < argc - 1)
+        result =
+            fault_set(fault, EX_USAGE, "\"%s\" is too much: %s takes the number of one job, or none; see %s --help",
+                      argv[optind + 1], argv[0], argv[0]);
+    if (!result && optind < argc)
+        result = take_number(argv[0], argv[optind], &waiting.job, fault);
+    if (!result)
+        result = remote_open(common->socket_path, &daemon, fault);
+    if (result)
+        return result;
+    result = wait_for(daemon, &waiting, fault);
+    scand_disconnect(daemon);
+    return result;
+}
+
+static int ask_drain(struct scand *daemon, bool json, struct fault *fault)
+{
+    int status = scand_drain(daemon);
+    (void)json; /* nothing is printed */
+    return status ? remote_fault(daemon, status, "drain", fault) : 0;
+}
+
+int command_drain(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_drain, fault);
+}

@@ -1,0 +1,139 @@
+/*
+ * The command line of `scanctl reduce`.
+ */
+#include <string.h>
+
+#include "client/scanctl/commands/options.h"
+#include "client/scanctl/ui/printer.h"
+
+static const struct option reduce_table[] = {
+    {"op", required_argument, NULL, OPTION_OP},
+    {"algorithm", required_argument, NULL, OPTION_ALGORITHM},
+    {"output-dtype", required_argument, NULL, OPTION_OUTPUT_DTYPE},
+    {"dtype", required_argument, NULL, OPTION_DTYPE},
+    {"axis", required_argument, NULL, OPTION_AXIS},
+    {"shape", required_argument, NULL, OPTION_SHAPE},
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    {"byte-order", required_argument, NULL, OPTION_BYTE_ORDER},
+    {"offsets", required_argument, NULL, OPTION_OFFSETS},
+    {"priority", required_argument, NULL, OPTION_PRIORITY},
+    {"deadline", required_argument, NULL, OPTION_DEADLINE},
+    {"output", required_argument, NULL, 'o'},
+    COMMON_OPTIONS,
+    {0},
+};
+
+/* All but the first word, which is that of scans. */
+static int take_reduction(enum scand_reduction *reduction, const char *argument, struct fault *fault)
+{
+    const struct words offered = {reduction_words.what, reduction_words.words + 1, reduction_words.count - 1};
+    int word = 0, result = take_word("op", &offered, argument, strlen(argument), &word, fault);
+    if (!result)
+        *reduction = (enum scand_reduction)(word + 1);
+    return result;
+}
+
+static int take_option(void *context, int option, const char *argument, struct fault *fault)
+{
+    struct reduce_options *options = context;
+    int word = 0, result;
+    switch (option) {
+    case 'o':
+        options->output_path = argument;
+        return 0;
+    case OPTION_OP:
+        return take_reduction(&options->reduce.reduction, argument, fault);
+    case OPTION_ALGORITHM:
+        if (!*argument)
+            return fault_set(fault, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
+        options->reduce.algorithm = argument;
+        return 0;
+    case OPTION_PRIORITY:
+        return take_priority(&options->reduce.priority, argument, fault);
+    case OPTION_DEADLINE:
+        return take_deadline(&options->reduce.deadline_ms, argument, fault);
+    case OPTION_OFFSETS:
+        return take_offsets(&options->offsets_path, argument, fault);
+    case OPTION_AXIS:
+        return take_axis(&options->axis, argument, fault);
+    case OPTION_OUTPUT_DTYPE:
+        result = take_word("output-dtype", &dtype_words, argument, strlen(argument), &word, fault);
+        options->output_dtype = (enum scand_dtype)word;
+        return result;
+    default:
+        return take_file_option(&options->hints, option, argument, fault);
+    }
+}
+
+/* Results have no traces: they are .npy, or raw where the name says so. */
+static int output_check(struct reduce_options *options, struct fault *fault)
+{
+    int promised = options->output_path ? format_of_extension(options->output_path) : -1;
+    options->output_format = promised < 0 ? FORMAT_NPY : (enum format)promised;
+    if (promised == FORMAT_SU)
+        return fault_set(fault, EX_USAGE,
+                         "-o is \"%s\", but the results are numbers without traces; give a name that ends in .npy or "
+                         ".raw",
+                         options->output_path);
+    if (options->output_path && !strcmp(options->output_path, "-") && options->common.json)
+        return fault_set(fault, EX_USAGE,
+                         "--json and -o - would both write to standard output; give -o FILE, or leave out -o");
+    return 0;
+}
+
+/* What can be said of the words before any file is opened. */
+static int reduce_options_check(struct reduce_options *options, int words, struct fault *fault)
+{
+    if (words < 1)
+        return fault_set(fault, EX_USAGE, "no input; give one file, or - for standard input");
+    if (words > 1)
+        return fault_set(fault, EX_USAGE, "%d inputs; give one file, or - for standard input", words);
+    if (options->reduce.reduction == SCAND_REDUCTION_NONE)
+        return fault_set(fault, EX_USAGE, "no --op; give --op sum, min, max, mean, rms or norm");
+    if (!*options->input_path || (options->output_path && !*options->output_path))
+        return fault_set(fault, EX_USAGE, "the %s is \"\"; give a file, or - for standard %s",
+                         *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
+    int result = format_guess(&options->hints, options->input_path, fault);
+    if (!result)
+        result = output_check(options, fault);
+    if (!result && options->hints.has_dtype && options->hints.format != FORMAT_RAW)
+        return fault_set(fault, EX_USAGE, "--dtype is for raw samples; %s says its own type: leave it out",
+                         options->input_path);
+    return result;
+}
+
+int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct fault *fault)
+{
+    options->output_dtype = TYPE_LEFT_OUT;
+    options->hints = (struct array_hints){.format = FORMAT_COUNT};
+    options->axis = -1;
+    int result = options_parse(argc, argv, ":o:", reduce_table, take_option, options, &options->common, fault);
+    if (result || options->common.help)
+        return result;
+    options->input_path = optind < argc ? argv[optind] : NULL;
+    return reduce_options_check(options, argc - optind, fault);
+}
+
+/* Of integers the sum takes 64 bits, and what is one of them their own. */
+static enum scand_dtype usual_output(const struct array *array, enum scand_reduction reduction)
+{
+    enum scand_class class = dtype_class(array->dtype);
+    if (class == SCAND_CLASS_F32 || class == SCAND_CLASS_F64)
+        return SCAND_DTYPE_F64;
+    if (reduction != SCAND_REDUCTION_SUM)
+        return array->dtype;
+    return class == SCAND_CLASS_SIGNED ? SCAND_DTYPE_I64 : SCAND_DTYPE_U64;
+}
+
+int reduce_options_types(struct reduce_options *options, const struct array *array, struct fault *fault)
+{
+    if (options->output_dtype == TYPE_LEFT_OUT)
+        options->output_dtype = usual_output(array, options->reduce.reduction);
+    if (options->output_path)
+        return array_check_result(&(struct array){.format = options->output_format}, options->output_dtype, fault);
+    if (printer_takes(options->output_dtype))
+        return 0;
+    return fault_set(fault, EX_USAGE,
+                     "--output-dtype is %s, which is not printed; give -o FILE, or one of f32, f64, i32, i64, u32, u64",
+                     dtype_words.words[options->output_dtype]);
+}

@@ -1,0 +1,210 @@
+/*
+ * ping, devices, kernels, stats: one question to the daemon, one answer.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/scanctl/commands/query.h"
+#include "client/scanctl/stream/remote.h"
+#include "protocol/status.h"
+
+int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault)
+{
+    struct scand *daemon;
+    int result = options_parse_common(argc, argv, common, fault);
+    if (result)
+        return result;
+    if (common->help) {
+        help_print(argv[0]);
+        return 0;
+    }
+    result = remote_open(common->socket_path, &daemon, fault);
+    if (result)
+        return result;
+    result = put(daemon, common->json, fault);
+    scand_disconnect(daemon);
+    return result;
+}
+
+static int ask_ping(struct scand *daemon, bool json, struct fault *fault)
+{
+    uint64_t round_trip_us;
+    int status = scand_ping(daemon, &round_trip_us);
+    if (status)
+        return remote_fault(daemon, status, "ping", fault);
+    if (json) {
+        struct json out = {.file = stdout};
+        json_open(&out, NULL, '{');
+        json_text(&out, "server", scand_server_name(daemon));
+        json_unsigned(&out, "round_trip_us", round_trip_us);
+        json_close(&out, '}');
+        putchar('\n');
+    } else {
+        printf("%s: %" PRIu64 " us\n", scand_server_name(daemon), round_trip_us);
+    }
+    return 0;
+}
+
+void device_members(struct json *json, const struct scand_device *device)
+{
+    json_text(json, "name", device->name);
+    json_text(json, "backend", device->backend);
+    json_unsigned(json, "memory_bytes", device->memory_bytes);
+    json_unsigned(json, "memory_limit_bytes", device->memory_limit_bytes);
+    json_unsigned(json, "memory_used_bytes", device->memory_used_bytes);
+    json_unsigned(json, "chunk_bytes", device->chunk_bytes);
+    json_unsigned(json, "busy_us", device->busy_us);
+    json_unsigned(json, "chunks_open", device->chunks_open);
+    json_unsigned(json, "upload_bytes", device->upload_bytes);
+    json_unsigned(json, "download_bytes", device->download_bytes);
+    json_unsigned(json, "chunks", device->chunks);
+    json_unsigned(json, "bytes_per_s", device->bytes_per_s);
+}
+
+static void devices_json(struct json *json, const struct scand_device *devices, size_t count)
+{
+    json_open(json, NULL, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        device_members(json, &devices[i]);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* A measured rate in GB/s. */
+static const char *rate_text(uint64_t bytes_per_s, char out[16])
+{
+    if (bytes_per_s)
+        snprintf(out, 16, "%.1f", (double)bytes_per_s / 1e9);
+    else
+        snprintf(out, 16, "-");
+    return out;
+}
+
+static void devices_table(const struct scand_device *devices, size_t count)
+{
+    char rate[16];
+    printf("%6s %-8s %11s %11s %11s %11s %6s %6s  %s\n", "device", "backend", "memory MiB", "limit MiB", "used MiB",
+           "chunk KiB", "chunks", "GB/s", "name");
+    for (size_t i = 0; i < count; i++)
+        printf("%6zu %-8s %11" PRIu64 " %11" PRIu64 " %11" PRIu64 " %11" PRIu64 " %6" PRIu64 " %6s  %s\n", i,
+               devices[i].backend, devices[i].memory_bytes >> 20, devices[i].memory_limit_bytes >> 20,
+               devices[i].memory_used_bytes >> 20, devices[i].chunk_bytes >> 10, devices[i].chunks,
+               rate_text(devices[i].bytes_per_s, rate), devices[i].name);
+}
+
+static int ask_devices(struct scand *daemon, bool json, struct fault *fault)
+{
+    struct scand_device devices[LIMIT_MAPS];
+    size_t count;
+    int status = scand_devices(daemon, devices, sizeof(*devices), LIMIT_MAPS, &count);
+    if (status)
+        return remote_fault(daemon, status, "devices", fault);
+    if (json) {
+        struct json out = {.file = stdout};
+        devices_json(&out, devices, count);
+        putchar('\n');
+    } else {
+        devices_table(devices, count);
+    }
+    return 0;
+}
+
+static void kernels_json(const struct scand_kernel *kernels, size_t count)
+{
+    struct json json = {.file = stdout};
+    json_open(&json, NULL, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(&json, NULL, '{');
+        json_text(&json, "name", kernels[i].name);
+        json_text(&json, "line", kernels[i].line);
+        json_text(&json, "operation", operation_words.words[kernels[i].operation]);
+        json_text(&json, "backend", kernels[i].backend);
+        json_open(&json, "reductions", '[');
+        for (size_t word = 0; word < reduction_words.count; word++)
+            if (kernels[i].reductions >> word & 1)
+                json_text(&json, NULL, reduction_words.words[word]);
+        json_close(&json, ']');
+        json_open(&json, "accumulators", '[');
+        for (size_t word = 0; word < accumulator_words.count; word++)
+            if (kernels[i].accumulators >> word & 1)
+                json_text(&json, NULL, accumulator_words.words[word]);
+        json_close(&json, ']');
+        json_boolean(&json, "repeatable", kernels[i].repeatable);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    putchar('\n');
+}
+
+static void kernels_table(const struct scand_kernel *kernels, size_t count)
+{
+    printf("%-27s %-9s %-7s %-12s %-7s  %s\n", "name", "operation", "backend", "accumulators", "bits", "what it is");
+    for (size_t i = 0; i < count; i++) {
+        char names[32] = "";
+        for (size_t word = 0; word < accumulator_words.count; word++)
+            if (kernels[i].accumulators >> word & 1)
+                strcat(strcat(names, *names ? "," : ""), accumulator_words.words[word]);
+        printf("%-27s %-9s %-7s %-12s %-7s  %s\n", kernels[i].name, operation_words.words[kernels[i].operation],
+               kernels[i].backend, names, kernels[i].repeatable ? "repeat" : "vary", kernels[i].line);
+    }
+}
+
+static int ask_kernels(struct scand *daemon, bool json, struct fault *fault)
+{
+    struct scand_kernel kernels[LIMIT_MAPS];
+    size_t count;
+    int status = scand_kernels(daemon, kernels, sizeof(*kernels), LIMIT_MAPS, &count);
+    if (status)
+        return remote_fault(daemon, status, "kernels", fault);
+    if (json)
+        kernels_json(kernels, count);
+    else
+        kernels_table(kernels, count);
+    return 0;
+}
+
+static int ask_stats(struct scand *daemon, bool json, struct fault *fault)
+{
+    struct scand_counter counters[COUNTERS_MAX];
+    struct json out = {.file = stdout};
+    size_t count;
+    int status = scand_stats(daemon, counters, sizeof(*counters), COUNTERS_MAX, &count);
+    if (status)
+        return remote_fault(daemon, status, "stats", fault);
+    if (json)
+        json_open(&out, NULL, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (json)
+            json_unsigned(&out, counters[i].name, counters[i].value);
+        else
+            printf("%s %" PRIu64 "\n", counters[i].name, counters[i].value);
+    }
+    if (json) {
+        json_close(&out, '}');
+        putchar('\n');
+    }
+    return 0;
+}
+
+int command_ping(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_ping, fault);
+}
+
+int command_devices(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_devices, fault);
+}
+
+int command_kernels(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_kernels, fault);
+}
+
+int command_stats(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_stats, fault);
+}

@@ -1,0 +1,20 @@
+/* What the commands that ask the daemon share. */
+#ifndef SCANCTL_ASK_H
+#define SCANCTL_ASK_H
+
+#include "client/scanctl/commands/commands.h"
+#include "client/scanctl/ui/text.h"
+
+#define COUNTERS_MAX   256
+#define HISTOGRAMS_MAX 16
+
+/* Asks, and prints the answer. */
+typedef int question(struct scand *daemon, bool json, struct fault *fault);
+
+/* A command without options of its own: the options, a connection, the question. */
+int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault);
+
+/* The members of a device's object. */
+void device_members(struct json *json, const struct scand_device *device);
+
+#endif

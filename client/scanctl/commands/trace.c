@@ -1,0 +1,30 @@
+/*
+ * trace: what became of the latest jobs, for a viewer.
+ */
+#include <stdlib.h>
+
+#include "client/scanctl/commands/query.h"
+#include "client/scanctl/stream/remote.h"
+#include "client/scanctl/ui/chrome_trace.h"
+#include "protocol/limits.h"
+
+/* One form, which is JSON, asked for or not. */
+static int ask_trace(struct scand *daemon, bool json, struct fault *fault)
+{
+    struct scand_event *events = calloc(LIMIT_TRACE, sizeof *events);
+    size_t count;
+    uint64_t next;
+    (void)json;
+    if (!events)
+        return fault_set(fault, EX_OSERR, "out of memory for the trace");
+    int status = scand_trace(daemon, 0, events, sizeof(*events), LIMIT_TRACE, &count, &next);
+    if (!status)
+        trace_print(stdout, events, count);
+    free(events);
+    return status ? remote_fault(daemon, status, "trace", fault) : 0;
+}
+
+int command_trace(int argc, char **argv, struct common_options *common, struct fault *fault)
+{
+    return ask(argc, argv, common, ask_trace, fault);
+}

@@ -1,0 +1,54 @@
+#include "client/scanctl/formats/coefficients.h"
+
+#include <string.h>
+
+#include "client/scanctl/formats/input.h"
+#include "protocol/status.h"
+
+static bool same_shape(const struct array *a, const struct array *b)
+{
+    return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof(a->shape[0]));
+}
+
+static int check_fit(const struct array *array, const struct array *samples, const char *name, const char *samples_name,
+                     struct fault *fault)
+{
+    char shape[128], expected[128];
+    if (!same_shape(array, samples))
+        return fault_set(fault, EX_DATAERR, "%s: holds %s coefficients, but %s holds %s samples; give one for each",
+                         name, shape_text(array->rank, array->shape, shape, sizeof(shape)), samples_name,
+                         shape_text(samples->rank, samples->shape, expected, sizeof(expected)));
+    if (array->rank > 1 && array->fortran != samples->fortran)
+        return fault_set(fault, EX_DATAERR, "%s: is in %s order, but %s is in %s order; save one like the other", name,
+                         array->fortran ? "Fortran" : "C", samples_name, samples->fortran ? "Fortran" : "C");
+    if (dtype_class(array->dtype) != dtype_class(samples->dtype))
+        return fault_set(fault, EX_DATAERR,
+                         "%s: holds coefficients of type %s, but %s holds samples of type %s; convert them to %s", name,
+                         dtype_words.words[array->dtype], samples_name, dtype_words.words[samples->dtype],
+                         dtype_words.words[samples->dtype]);
+    return 0;
+}
+
+/* Raw coefficients lie as the samples do, without headers between them. */
+static int raw_header(struct array *array, struct input *input, const struct array *samples, struct fault *fault)
+{
+    *array = *samples;
+    array->format = FORMAT_RAW;
+    array->header_bytes = array->trace_header_bytes = 0;
+    array->swapped = samples->format == FORMAT_RAW && samples->swapped;
+    return array_check_size(array, input, fault);
+}
+
+int coefficients_read_header(struct array *array, struct input *input, const struct array *samples,
+                             const struct array_hints *hints, const char *samples_name, struct fault *fault)
+{
+    int form = format_of_extension(input->name), result;
+    struct array_hints own = {.format = form < 0 ? FORMAT_RAW : (enum format)form};
+    if (own.format == FORMAT_SU)
+        own.byte_order = hints->byte_order;
+    if (own.format == FORMAT_RAW)
+        result = raw_header(array, input, samples, fault);
+    else
+        result = array_read_header(array, input, &own, fault);
+    return result ? result : check_fit(array, samples, input->name, samples_name, fault);
+}

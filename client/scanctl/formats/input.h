@@ -1,0 +1,34 @@
+/*
+ * A file or a pipe that is read from its beginning to its end; a file's parts again, where that is asked for.
+ */
+#ifndef SCANCTL_INPUT_H
+#define SCANCTL_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/scanctl/ui/error.h"
+
+struct input {
+    int fd;
+    const char *name;    /* for messages; the caller's */
+    bool sized;          /* a regular file: its size is known, and input_peek and input_seek work */
+    uint64_t size_bytes; /* of a sized input */
+    uint64_t position;   /* of the next byte to be read */
+};
+
+/* Opens a file, or standard input for "-". Close with input_close. */
+int input_open(struct input *input, const char *path, struct fault *fault);
+void input_close(struct input *input);
+
+/* Reads exactly size_bytes; EX_DATAERR where the input ends before. `what` says what the bytes are. */
+int input_read(struct input *input, void *data, uint64_t size_bytes, const char *what, struct fault *fault);
+/* Reads size_bytes at an offset of a sized input and leaves the position alone. */
+int input_peek(const struct input *input, void *data, size_t size_bytes, uint64_t offset, struct fault *fault);
+/* Goes to an offset of a sized input, to read from there. */
+int input_seek(struct input *input, uint64_t offset, struct fault *fault);
+/* EX_DATAERR unless everything has been read. */
+int input_expect_end(struct input *input, struct fault *fault);
+
+#endif

@@ -1,0 +1,99 @@
+#include "client/scanctl/stream/remote.h"
+
+#include <string.h>
+#include <time.h>
+
+#define RETRY_DEFAULT_MS 100
+#define RETRY_MAX_MS     2000
+
+uint64_t clock_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+int remote_open(const char *socket_path, struct scand **daemon, struct fault *fault)
+{
+    int status = scand_connect(socket_path, "scanctl", daemon);
+    if (!status)
+        return 0;
+    return fault_set(fault, scand_status_exit_code(status), "%s", scand_connect_message());
+}
+
+int remote_fault(const struct scand *daemon, int status, const char *doing, struct fault *fault)
+{
+    const char *message = scand_message(daemon);
+    return fault_set(fault, scand_status_exit_code(status), "%s failed (%s): %s", doing, scand_status_word(status),
+                     message && *message ? message : scand_status_text(status));
+}
+
+struct scand_device remote_device(struct scand *daemon)
+{
+    struct scand_device device = {.name = "unknown device", .backend = "unknown"};
+    size_t count;
+    scand_devices(daemon, &device, sizeof device, 1, &count);
+    return device;
+}
+
+int patience_wait(struct patience *patience, const struct scand *daemon)
+{
+    uint64_t now = clock_us();
+    uint32_t retry_ms = scand_retry_ms(daemon);
+    if (!patience->until_us)
+        patience->until_us = now + BUSY_PATIENCE_MS * 1000;
+    if (now >= patience->until_us)
+        return 0;
+    if (!retry_ms)
+        retry_ms = RETRY_DEFAULT_MS;
+    if (retry_ms > RETRY_MAX_MS)
+        retry_ms = RETRY_MAX_MS;
+    struct timespec pause = {.tv_sec = retry_ms / 1000, .tv_nsec = retry_ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+    return 1;
+}
+
+static int task_submit(struct task *task)
+{
+    const struct scand_scan *scan = &task->scan;
+    if (!task->reduce)
+        return scand_submit_progress(task->daemon, scan, task->progress, task->context, &task->job);
+    struct scand_reduce reduce = *task->reduce;
+    reduce.input = scan->input;
+    reduce.output = scan->output;
+    reduce.axis = scan->axis;
+    reduce.offsets = scan->offsets;
+    return scand_submit_reduce(task->daemon, &reduce, task->progress, task->context, &task->job);
+}
+
+static const char *task_word(const struct task *task)
+{
+    return task->reduce ? "the reduction" : "the scan";
+}
+
+int task_start(struct task *task, struct fault *fault)
+{
+    int status;
+    do
+        status = task_submit(task);
+    while (status == SCAND_BUSY && patience_wait(&task->patience, task->daemon));
+    return status ? remote_fault(task->daemon, status, task_word(task), fault) : 0;
+}
+
+int task_finish(struct task *task, struct scand_times *times, bool *lost, struct fault *fault)
+{
+    for (;;) {
+        int status = scand_wait(task->job, -1, times);
+        if (lost)
+            *lost = status == SCAND_LOST;
+        int again = status == SCAND_BUSY && patience_wait(&task->patience, task->daemon);
+        int result = status && !again ? remote_fault(task->daemon, status, task_word(task), fault) : 0;
+        scand_job_release(task->job);
+        task->job = NULL;
+        if (!again)
+            return result;
+        result = task_start(task, fault);
+        if (result)
+            return result;
+    }
+}

@@ -1,0 +1,47 @@
+/*
+ * The daemon as scanctl's commands use it: failures become faults, and a busy daemon is asked again for a while.
+ */
+#ifndef SCANCTL_REMOTE_H
+#define SCANCTL_REMOTE_H
+
+#include <stdbool.h>
+
+#include <scand/scand.h>
+
+#include "client/scanctl/ui/error.h"
+
+#define BUSY_PATIENCE_MS 30000 /* for how long a busy daemon is asked again */
+
+int remote_open(const char *socket_path, struct scand **daemon, struct fault *fault);
+/* Fills *fault from the call that has just failed; `doing` is what was being done: "the scan". */
+int remote_fault(const struct scand *daemon, int status, const char *doing, struct fault *fault);
+/* The daemon's first device, or one without a name where it tells none. */
+struct scand_device remote_device(struct scand *daemon);
+
+uint64_t clock_us(void); /* monotonic */
+
+/* For how much longer a busy daemon is asked. {0} before the first time. */
+struct patience {
+    uint64_t until_us;
+};
+
+/* After SCAND_BUSY: sleeps and returns 1, or returns 0 when patience has run out. */
+int patience_wait(struct patience *patience, const struct scand *daemon);
+
+/* A scan, or a reduction, that is submitted again while the daemon is busy: nothing of it was begun then, so its input
+ * is unharmed. */
+struct task {
+    struct scand *daemon;
+    struct scand_scan scan;
+    const struct scand_reduce *reduce; /* NULL: the scan; else what is done with the scan's tensors */
+    scand_progress *progress;
+    void *context;
+    struct patience patience;
+    struct scand_job *job; /* NULL when none runs */
+};
+
+int task_start(struct task *task, struct fault *fault);
+/* Sets *lost (unless NULL) to whether the daemon lost the job, whose memory may then be half written. */
+int task_finish(struct task *task, struct scand_times *times, bool *lost, struct fault *fault);
+
+#endif

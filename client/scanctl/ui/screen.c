@@ -1,0 +1,113 @@
+#include "client/scanctl/ui/screen.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* The alternate screen, without a cursor; and back. */
+#define ENTER "\033[?1049h\033[?25l"
+#define LEAVE "\033[?25h\033[?1049l"
+
+static struct termios before;
+static volatile sig_atomic_t is_open;
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
+static void tell(const char *codes, size_t length)
+{
+    ssize_t told = write(STDOUT_FILENO, codes, length);
+    (void)told; /* a terminal that is gone needs nothing */
+}
+
+/* Keys come at once and are not shown; those that send signals still do. */
+static void enter(void)
+{
+    struct termios raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    tell(ENTER, sizeof ENTER - 1);
+}
+
+static void leave(void)
+{
+    tell(LEAVE, sizeof LEAVE - 1);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+}
+
+/* Calls only what a signal's handler may. */
+static void on_signal(int number)
+{
+    if (!is_open)
+        return;
+    leave();
+    if (number == SIGTSTP) {
+        raise(SIGSTOP);
+        enter();
+        return;
+    }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void signals_set(void (*handler)(int))
+{
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        struct sigaction old, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+        if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+int screen_open(struct fault *fault)
+{
+    if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
+        return fault_set(fault, EX_USAGE,
+                         "standard input and output are not a terminal; see scanctl top --once, or --json");
+    is_open = true;
+    signals_set(on_signal);
+    enter();
+    return 0;
+}
+
+void screen_close(void)
+{
+    signals_set(SIG_DFL);
+    is_open = false;
+    leave();
+}
+
+void screen_size(unsigned *columns, unsigned *lines)
+{
+    struct winsize size;
+    bool known = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_row;
+    *columns = known ? size.ws_col : 80;
+    *lines = known ? size.ws_row : 24;
+}
+
+void screen_show(const char *text)
+{
+    unsigned columns, lines;
+    screen_size(&columns, &lines);
+    fputs("\033[H", stdout);
+    for (unsigned line = 0; line < lines && *text; line++) {
+        int length = (int)strcspn(text, "\n");
+        printf("%s%.*s\033[K", line ? "\n" : "", length < (int)columns ? length : (int)columns, text);
+        text += length + (text[length] == '\n');
+    }
+    fputs("\033[J", stdout);
+    fflush(stdout);
+}
+
+int screen_key(int timeout_ms)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    char key;
+    if (poll(&input, 1, timeout_ms) <= 0)
+        return 0;
+    return read(STDIN_FILENO, &key, 1) == 1 ? key : 'q';
+}

@@ -1,0 +1,20 @@
+/*
+ * The terminal as a screen of its own: what was on it before is back when the program ends, however it does, and while
+ * it is stopped. One at a time.
+ */
+#ifndef SCANCTL_SCREEN_H
+#define SCANCTL_SCREEN_H
+
+#include "client/scanctl/ui/error.h"
+
+/* EX_USAGE where input or output is no terminal. */
+int screen_open(struct fault *fault);
+void screen_close(void);
+/* Columns and lines, or 80 x 24 where they are not known. */
+void screen_size(unsigned *columns, unsigned *lines);
+/* Shows the lines of a text, cut to the screen's size. */
+void screen_show(const char *text);
+/* Waits for a key for at most timeout_ms; 0 when none came, 'q' at the input's end. */
+int screen_key(int timeout_ms);
+
+#endif
