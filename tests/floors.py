@@ -5,27 +5,35 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Each folder with the project folders that it may include from. Order matters: the first that matches a file counts.
+# Each folder, or header, with the project folders that it may include from. Order matters: the first that matches a file counts.
 FLOORS = {
     "protocol": {"protocol"},
     "kernels": {"protocol", "kernels"},
     "client": {"protocol", "client"},
-    "daemon/logic": {"protocol", "kernels", "daemon/logic"},
-    "daemon/edge": {"protocol", "kernels", "daemon/logic", "daemon/edge"},
+    "daemon/device/device.h": {"protocol", "kernels", "daemon/device"},
+    "daemon/process/log.h": set(),
+    "daemon/process/settings.h": {"protocol"},
+    "daemon/core": {"protocol", "kernels", "daemon/device/device.h", "daemon/core"},
+    "daemon/device": {"protocol", "kernels", "daemon/process/log.h", "daemon/device/device.h", "daemon/device"},
+    "daemon/net": {"protocol", "daemon/process/log.h", "daemon/process/settings.h", "daemon/core", "daemon/net"},
+    "daemon/process": {
+        "protocol", "kernels", "daemon/core", "daemon/device/device.h", "daemon/device", "daemon/net",
+        "daemon/process/log.h", "daemon/process/settings.h", "daemon/process",
+    },
 }
 # Headers of libraries, and the files that alone may include them.
 ALONE = {
     "msgpack.h": r"protocol/(codec|decode)\.c",
-    "ini.h": r"daemon/edge/config\.c",
-    "uv.h": r"daemon/edge/(server\.h|http\.h|worker\.c)",
-    "microhttpd.h": r"daemon/edge/http\.c",
-    "cuda_runtime.h": r"kernels/.*|daemon/edge/(device_cuda\.c|cuda_copy\.h|cuda_error\.h|cuda_identity\.h|cuda_share\.h|cuda_small\.h)",
-    "pthread.h": r"(?!protocol/|daemon/logic/).*",
+    "ini.h": r"daemon/process/config\.c",
+    "uv.h": r"daemon/(net/(listener|metrics_http)\.h|process/worker\.c)",
+    "microhttpd.h": r"daemon/net/metrics_http\.c",
+    "cuda_runtime.h": r"kernels/.*|daemon/device/cuda/.*",
+    "pthread.h": r"(?!protocol/|daemon/core/).*",
 }
 
 
 def floor_of(path):
-    return next((floor for floor in FLOORS if path.startswith(floor + "/")), None)
+    return next((floor for floor in FLOORS if path == floor or path.startswith(floor + "/")), None)
 
 
 def resolve(file, name):

@@ -1,12 +1,12 @@
 /*
- * The CUDA device through the seam of daemon/logic/device.h: every way that rows travel (rows, columns, mapped,
+ * The CUDA device through the seam of daemon/device/device.h: every way that rows travel (rows, columns, mapped,
  * resident), host memory pinned in small pieces so that copies cross them, several chunks in flight, against the
  * reference by memcmp of the whole output memory.
  */
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "daemon/edge/devices.h"
+#include "daemon/device/devices.h"
 #include "kernels/reduce.h"
 #include "tests/check.h"
 

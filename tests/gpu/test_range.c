@@ -3,7 +3,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <string.h>
 
-#include "daemon/edge/cuda_range.h"
+#include "daemon/device/cuda/range.h"
 #include "tests/check.h"
 
 static struct {

@@ -6,7 +6,7 @@
 #ifndef TESTS_UNIT_DEVICE_MANUAL_H
 #define TESTS_UNIT_DEVICE_MANUAL_H
 
-#include "daemon/logic/device.h"
+#include "daemon/device/device.h"
 
 /* The calls that can be made to fail. */
 enum manual_call { MANUAL_START, MANUAL_ATTACH, MANUAL_ALLOCATE, MANUAL_SHARE, MANUAL_CALLS };

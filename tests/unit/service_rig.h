@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/logic/service.h"
+#include "daemon/core/service.h"
 #include "tests/check.h"
 #include "tests/unit/device_manual.h"
 

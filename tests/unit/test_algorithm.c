@@ -1,11 +1,11 @@
 /*
  * Which jobs a variant of the tutorials takes, and that the others are refused by name, value and what is allowed.
  */
-#include "daemon/logic/algorithm.h"
+#include "daemon/core/jobs/algorithm.h"
 
 #include <errno.h>
 
-#include "daemon/logic/layout.h"
+#include "daemon/core/jobs/tensor_layout.h"
 #include "kernels/variants/reduce.h"
 #include "kernels/variants/variants.h"
 #include "tests/check.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/edge/config.h"
+#include "daemon/process/config.h"
 #include "tests/check.h"
 
 static struct config config;

@@ -2,7 +2,7 @@
  * Several devices: which gets a chunk, jobs that must run on one of them, and how users share them, on devices of
  * different speeds in a time of their own. The rules are those of scheduler.h.
  */
-#include "daemon/logic/scheduler.h"
+#include "daemon/core/schedule/scheduler.h"
 
 #include <errno.h>
 

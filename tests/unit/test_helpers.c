@@ -1,5 +1,5 @@
 /* Whose slow work is next: turns between users, what is out at a time, and the thread that is kept. */
-#include "daemon/logic/helpers.h"
+#include "daemon/core/schedule/helpers.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* A job by itself: its plan, its chunks, its states, and which jobs must wait for which. */
-#include "daemon/logic/job.h"
+#include "daemon/core/jobs/job.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/edge/log.h"
+#include "daemon/process/log.h"
 #include "tests/check.h"
 
 /* What is logged to a file, $JOURNAL_STREAM being the given text, or, where it is NULL, that of the file. */

@@ -1,5 +1,5 @@
 /* Whose turn it is: users by the time that they have had, and their clients one after the other. */
-#include "daemon/logic/turns.h"
+#include "daemon/core/schedule/loop_turns.h"
 
 #include <stddef.h>
 

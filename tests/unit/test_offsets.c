@@ -1,10 +1,10 @@
 /* The offsets of ragged rows: which tensors can be read, which values are taken, and how a job's chunks follow them. */
-#include "daemon/logic/offsets.h"
+#include "daemon/core/jobs/offsets.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/logic/job.h"
+#include "daemon/core/jobs/job.h"
 #include "kernels/order.h"
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* The pool: what is taken, what is free, whose it was; and what a failed device leaves behind. */
-#include "daemon/logic/pool.h"
+#include "daemon/core/memory/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* What a daemon promises, held against what there is. */
-#include "daemon/edge/provision.h"
+#include "daemon/process/provision.h"
 
 #include <errno.h>
 #include <fcntl.h>

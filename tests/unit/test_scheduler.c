@@ -1,6 +1,6 @@
 /* Whose rows come next: turns, order inside a lane, classes, jobs that wait for others, and a random run against the
  * rules. How much each user gets is test_shares.c's. */
-#include "daemon/logic/scheduler.h"
+#include "daemon/core/schedule/scheduler.h"
 
 #include <errno.h>
 

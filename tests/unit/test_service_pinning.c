@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include "daemon/logic/call.h"
+#include "daemon/core/call.h"
 
 #define ANNA   ((uid_t)1000)
 #define PIECES 6

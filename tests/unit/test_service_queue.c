@@ -2,7 +2,7 @@
  * full. */
 #include "tests/unit/service_rig.h"
 
-#include "daemon/logic/call.h"
+#include "daemon/core/call.h"
 
 #define ANNA ((uid_t)1000)
 #define BERT ((uid_t)1001)

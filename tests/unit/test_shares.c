@@ -2,7 +2,7 @@
  * How much of the device each user gets: on a device of several slots whose chunks take random times, in a clock of its
  * own. Bounds are those of scheduler.h.
  */
-#include "daemon/logic/scheduler.h"
+#include "daemon/core/schedule/scheduler.h"
 
 #include <errno.h>
 #include <inttypes.h>

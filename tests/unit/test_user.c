@@ -1,7 +1,7 @@
 /* The table of users, and what they are granted. */
 #include <errno.h>
 
-#include "daemon/logic/user.h"
+#include "daemon/core/user.h"
 #include "tests/check.h"
 
 #define ANNA 1000

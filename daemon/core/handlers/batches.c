@@ -1,0 +1,72 @@
+/* job.batch: several jobs in one message, answered together. Each is taken, queued, run and counted as one alone. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/core/jobs/stale.h"
+
+/* Belongs to its jobs, the last of which frees it, and to its handler while that takes them. */
+struct batch {
+    unsigned holds;
+    bool failing; /* some of its jobs have failed */
+    struct msg_job_batch_result result;
+};
+
+static void batch_unhold(struct batch *batch, struct client *client, uint32_t msgid)
+{
+    if (--batch->holds > 0)
+        return;
+    client->failing_batches -= batch->failing;
+    reply_result(client, msgid, &msg_job_batch_result_type, &batch->result);
+    free(batch);
+}
+
+static void note_failure(struct batch *batch, struct client *client, uint32_t at, const struct error *error)
+{
+    client->failing_batches += !batch->failing;
+    batch->failing = true;
+    error_to_failure(error, &batch->result.jobs[at].error);
+}
+
+void batch_note(const struct job *job)
+{
+    if (job->outcome.code)
+        note_failure(job->batch, job->client, job->index - 1, &job->outcome);
+    else
+        job->batch->result.jobs[job->index - 1].times = job->times;
+    batch_unhold(job->batch, job->client, job->msgid);
+}
+
+static int batch_begin(struct call *call, const struct msg_job_batch_params *params, struct batch **out)
+{
+    int r = check_submission(call);
+    if (r)
+        return r;
+    if (params->jobs_count == 0)
+        return error_set(&call->error, -EINVAL, "job.batch: \"jobs\" is empty; allowed: 1 to %d", LIMIT_BATCH_JOBS);
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return error_set(&call->error, -ENOMEM, "job.batch: out of memory for more jobs; try again later");
+    return 0;
+}
+
+/* A job that is not taken is no reason to refuse the others. */
+int handle_job_batch(struct call *call, const struct msg_job_batch_params *params)
+{
+    struct batch *batch;
+    int r = batch_begin(call, params, &batch);
+    for (uint32_t i = 0; r && i < params->jobs_count; i++)
+        stale_refuse(call->client, &params->jobs[i]);
+    if (r)
+        return r;
+    batch->holds = 1;
+    batch->result.jobs_count = params->jobs_count;
+    for (uint32_t i = 0; i < params->jobs_count; i++) {
+        batch->holds++;
+        if (job_admit(call, &params->jobs[i], batch, i + 1) == 0)
+            continue;
+        note_failure(batch, call->client, i, &call->error);
+        batch->holds--;
+    }
+    batch_unhold(batch, call->client, call->msgid);
+    return 0;
+}

@@ -1,0 +1,206 @@
+/*
+ * What people look at, and what they may do about it: server.jobs, server.clients, server.trace and server.cancel.
+ *
+ * Everybody sees who uses how much. What programs call themselves, which processes they are and what they compute is
+ * for their own user, root and the daemon's own user.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/core/jobs/offsets_reader.h"
+
+/* The LIMIT_MAPS things with the lowest numbers from `from` on, in order, and one more: where the next page begins. */
+struct page {
+    uint64_t from;
+    uint32_t count;
+    struct page_row {
+        uint64_t number;
+        const void *thing;
+    } rows[LIMIT_MAPS + 1];
+};
+
+static void page_offer(struct page *page, uint64_t number, const void *thing)
+{
+    bool full = page->count > LIMIT_MAPS;
+    if (number < page->from || (full && number > page->rows[LIMIT_MAPS].number))
+        return;
+    uint32_t at = full ? LIMIT_MAPS : page->count++;
+    for (; at > 0 && page->rows[at - 1].number > number; at--)
+        page->rows[at] = page->rows[at - 1];
+    page->rows[at] = (struct page_row){number, thing};
+}
+
+static uint32_t page_length(const struct page *page)
+{
+    return page->count < LIMIT_MAPS ? page->count : LIMIT_MAPS;
+}
+
+static uint64_t page_next(const struct page *page)
+{
+    return page->count > LIMIT_MAPS ? page->rows[LIMIT_MAPS].number : 0;
+}
+
+static bool may_see(const struct client *client, const struct client *other)
+{
+    return client->user == other->user || client_may_manage(client);
+}
+
+static void describe_operation(const struct job *job, char *out, size_t size)
+{
+    const struct scan_rule *rule = &job->rows.rule;
+    const char *operation = operation_words.words[rule->operation], *dtype = dtype_words.words[rule->input];
+    char more[32] = "";
+    if (job->then_count > 0)
+        snprintf(more, sizeof more, ", then %u more", job->then_count);
+    if (rule->operation == SCAND_OPERATION_REDUCE)
+        snprintf(out, size, "%s %s %s", operation, reduction_words.words[rule->reduction], dtype);
+    else
+        snprintf(out, size, "%s %s %s%s%s %s%s", operation, operator_words.words[rule->op],
+                 pass_words.words[rule->passes[0]], rule->pass_count > 1 ? "," : "",
+                 rule->pass_count > 1 ? pass_words.words[rule->passes[1]] : "", dtype, more);
+}
+
+static enum scand_job_state describe_state(const struct job *job)
+{
+    if (job->state == JOB_QUEUED)
+        return SCAND_JOB_STATE_QUEUED;
+    return job->outcome.code ? SCAND_JOB_STATE_STOPPING : SCAND_JOB_STATE_RUNNING;
+}
+
+static uint64_t extent_bytes(const struct extent *extent)
+{
+    return extent->end - extent->begin;
+}
+
+static void describe_job(const struct call *call, const struct job *job, struct msg_job_row *out)
+{
+    uint64_t now_us = call->service->ops->now_us(call->service->context);
+    *out = (struct msg_job_row){
+        .job = job->number,
+        .client = job->client->number,
+        .user = job->client->user->uid,
+        .state = describe_state(job),
+        .rows = reading_row_count(job),
+        .rows_done = job->rows_done,
+        .bytes = extent_bytes(&job->input_extent) + extent_bytes(&job->output_extent),
+        .age_us = now_us - job->arrived_us,
+        .running_us = job->state == JOB_QUEUED ? 0 : now_us - job->started_us,
+        .priority = job->priority,
+    };
+    if (!may_see(call->client, job->client))
+        return;
+    memcpy(out->name, job->client->name, sizeof out->name);
+    describe_operation(job, out->operation, sizeof out->operation);
+}
+
+int handle_server_jobs(struct call *call, const struct msg_page_params *params)
+{
+    struct page page = {.from = params->from};
+    for (const struct client *client = call->service->clients; client; client = client->next)
+        for (const struct job *job = client->jobs; job; job = job->peer)
+            page_offer(&page, job->number, job);
+    struct msg_jobs_result result = {.jobs_count = page_length(&page), .next = page_next(&page)};
+    for (uint32_t i = 0; i < result.jobs_count; i++)
+        describe_job(call, page.rows[i].thing, &result.jobs[i]);
+    reply_result(call->client, call->msgid, &msg_jobs_result_type, &result);
+    return 0;
+}
+
+static void add_jobs(const struct client *client, struct msg_client_row *out)
+{
+    for (const struct job *job = client->jobs; job; job = job->peer)
+        *(job->state == JOB_QUEUED ? &out->jobs_queued : &out->jobs_running) += 1;
+}
+
+static void add_buffers(const struct client *client, struct msg_client_row *out)
+{
+    for (const struct buffer *buffer = client->buffers; buffer; buffer = buffer->next) {
+        bool on_device = buffer->span.place == SCAND_PLACE_DEVICE;
+        out->buffers++;
+        if (buffer->source != BUFFER_FOREIGN) /* that is no memory of the daemon's */
+            *(on_device ? &out->device_bytes : &out->host_bytes) += buffer->span.size_bytes;
+    }
+}
+
+static void describe_client(const struct call *call, const struct client *client, struct msg_client_row *out)
+{
+    const struct client_tally *tally = &client->tally;
+    const struct user *user = client->user;
+    *out = (struct msg_client_row){
+        .client = client->number,
+        .user = user->uid,
+        .age_us = call->service->ops->now_us(call->service->context) - client->opened_us,
+        .jobs_done = tally->jobs_done,
+        .rows_scanned = tally->rows_scanned,
+        .samples_scanned = tally->samples_scanned,
+        .device_busy_us = tally->device_busy_ns / 1000,
+        .user_host_bytes = user->used[QUOTA_HOST_MEMORY],
+        .quota_host_bytes = user->most[QUOTA_HOST_MEMORY],
+        .user_device_bytes = user->used[QUOTA_DEVICE_MEMORY],
+        .quota_device_bytes = user->most[QUOTA_DEVICE_MEMORY],
+        .user_jobs = user->used[QUOTA_JOBS],
+        .quota_jobs = user->most[QUOTA_JOBS],
+        .user_connections = user->used[QUOTA_CONNECTIONS],
+        .quota_connections = user->most[QUOTA_CONNECTIONS],
+    };
+    add_jobs(client, out);
+    add_buffers(client, out);
+    if (!may_see(call->client, client))
+        return;
+    memcpy(out->name, client->name, sizeof out->name);
+    out->pid = (uint64_t)client->pid;
+}
+
+int handle_server_clients(struct call *call, const struct msg_page_params *params)
+{
+    struct service *service = call->service;
+    struct page page = {.from = params->from};
+    for (const struct client *client = service->clients; client; client = client->next)
+        page_offer(&page, client->number, client);
+    service_read_meters(service);
+    struct msg_clients_result result = {.clients_count = page_length(&page), .next = page_next(&page)};
+    for (uint32_t i = 0; i < result.clients_count; i++)
+        describe_client(call, page.rows[i].thing, &result.clients[i]);
+    reply_result(call->client, call->msgid, &msg_clients_result_type, &result);
+    return 0;
+}
+
+int handle_server_trace(struct call *call, const struct msg_page_params *params)
+{
+    struct msg_trace_result result;
+    trace_read(&call->service->trace, params->from, &result);
+    reply_result(call->client, call->msgid, &msg_trace_result_type, &result);
+    return 0;
+}
+
+static struct job *find_job(const struct service *service, uint64_t number)
+{
+    for (const struct client *client = service->clients; client; client = client->next)
+        for (struct job *job = client->jobs; job; job = job->peer)
+            if (job->number == number)
+                return job;
+    return NULL;
+}
+
+int handle_server_cancel(struct call *call, const struct msg_job_number *params)
+{
+    struct job *job = find_job(call->service, params->job);
+    if (!job)
+        return error_set(
+            &call->error, -ENOENT,
+            "server.cancel: \"job\" is %" PRIu64
+            "; no such job is queued or running: it has ended, or never was; server.jobs lists those that are",
+            params->job);
+    if (!may_see(call->client, job->client))
+        return error_set(
+            &call->error, -EPERM,
+            "server.cancel: \"job\" is %" PRIu64
+            ", which is not a job of user %u; its own user, root and the daemon's own user %u may cancel it",
+            params->job, (unsigned)call->client->user->uid, (unsigned)call->service->owner);
+    job_abandon(call->service, job, -ECANCELED,
+                "job.submit: cancelled by server.cancel; what the output holds is undefined");
+    reply_nothing(call->client, call->msgid);
+    return 0;
+}

@@ -1,0 +1,177 @@
+/* hello and the server's own methods. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/core/call.h"
+#include "kernels/variants/reduce.h"
+#include "kernels/variants/variants.h"
+#include "protocol/text.h"
+
+void service_read_meters(struct service *service)
+{
+    uint64_t now_us = service->ops->now_us(service->context);
+    for (unsigned i = 0; i < service->devices->count; i++)
+        meter_read(&service->tallies[i].meter, now_us);
+}
+
+static void describe_device(struct device *device, const struct device_tally *tally, struct msg_device *out)
+{
+    const struct device_info *info = &device->info;
+    _Static_assert(sizeof info->name == sizeof out->name, "a name has one size");
+    *out = (struct msg_device){
+        .memory_bytes = info->memory_bytes,
+        .memory_limit_bytes = info->memory_limit_bytes,
+        .memory_used_bytes = device->ops->memory_used_bytes(device),
+        .chunk_bytes = info->chunk_bytes,
+        .busy_us = tally->meter.busy_us,
+        .chunks_open = tally->meter.count,
+        .upload_bytes = tally->upload_bytes,
+        .download_bytes = tally->download_bytes,
+        .chunks = info->slots,
+        .bytes_per_s = info->bytes_per_s,
+    };
+    memcpy(out->name, info->name, sizeof info->name);
+    memcpy(out->backend, info->backend, sizeof info->backend);
+}
+
+uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS])
+{
+    _Static_assert(LIMIT_DEVICES <= LIMIT_MAPS, "one list holds all");
+    service_read_meters(service);
+    for (unsigned i = 0; i < service->devices->count; i++)
+        describe_device(service->devices->devices[i], &service->tallies[i], &out[i]);
+    return service->devices->count;
+}
+
+int handle_hello(struct call *call, const struct msg_hello_params *params)
+{
+    struct client *client = call->client;
+    if (params->version_min > PROTOCOL_VERSION || params->version_max < 1 || params->version_min > params->version_max)
+        return error_set(&call->error, -EPROTONOSUPPORT,
+                         "hello: versions %" PRIu64 " to %" PRIu64 " are offered; this daemon speaks 1 to %d",
+                         params->version_min, params->version_max, PROTOCOL_VERSION);
+    if (client->greeted)
+        return error_set(&call->error, -EINVAL,
+                         "hello: this connection has said it already; say it once, as the first request");
+    client->greeted = true;
+    client->strict = params->strict;
+    memcpy(client->name, params->client, sizeof client->name);
+    text_clean(client->name); /* others read it */
+    struct msg_hello_result result = {
+        .version = params->version_max < PROTOCOL_VERSION ? params->version_max : PROTOCOL_VERSION,
+        .server = SERVICE_NAME,
+        .limits = {.message_bytes = LIMIT_MESSAGE_BYTES,
+                   .message_fds = LIMIT_MESSAGE_FDS,
+                   .host_buffer_bytes = pool_largest_bytes(call->service->pool),
+                   .client_buffers = LIMIT_CLIENT_BUFFERS,
+                   .client_jobs = LIMIT_CLIENT_JOBS,
+                   .row_samples = LIMIT_ROW_SAMPLES,
+                   .job_steps = SCAND_STEPS_MAX,
+                   .batch_jobs = LIMIT_BATCH_JOBS},
+    };
+    result.devices_count = service_describe_devices(call->service, result.devices);
+    reply_result(client, call->msgid, &msg_hello_result_type, &result);
+    return 0;
+}
+
+int handle_server_ping(struct call *call, const struct msg_nothing *params)
+{
+    (void)params;
+    reply_nothing(call->client, call->msgid);
+    return 0;
+}
+
+void service_describe_stats(struct service *service, struct msg_stats_result *out)
+{
+    *out = service->stats;
+    service_read_meters(service);
+    out->uptime_us = service->ops->now_us(service->context) - service->began_us;
+    for (unsigned i = 0; i < service->devices->count; i++) {
+        const struct device_tally *tally = &service->tallies[i];
+        out->device_busy_us += tally->meter.busy_us;
+        out->chunks_open += tally->meter.count;
+        out->upload_bytes += tally->upload_bytes;
+        out->download_bytes += tally->download_bytes;
+    }
+}
+
+int handle_server_stats(struct call *call, const struct msg_nothing *params)
+{
+    struct msg_stats_result result;
+    (void)params;
+    service_describe_stats(call->service, &result);
+    reply_result(call->client, call->msgid, &msg_stats_result_type, &result);
+    return 0;
+}
+
+int handle_server_histograms(struct call *call, const struct msg_nothing *params)
+{
+    (void)params;
+    reply_result(call->client, call->msgid, &msg_histograms_result_type, &call->service->histograms);
+    return 0;
+}
+
+int handle_server_devices(struct call *call, const struct msg_nothing *params)
+{
+    struct msg_devices_result result = {0};
+    (void)params;
+    result.devices_count = service_describe_devices(call->service, result.devices);
+    reply_result(call->client, call->msgid, &msg_devices_result_type, &result);
+    return 0;
+}
+
+static void describe_reduction(const struct reduction *reduction, struct msg_kernel *out)
+{
+    snprintf(out->name, sizeof out->name, "%s", reduction->name);
+    snprintf(out->line, sizeof out->line, "%s", reduction->teaches);
+    snprintf(out->backend, sizeof out->backend, "cuda");
+    out->accumulators[out->accumulators_count++] = SCAND_ACCUMULATOR_F64;
+    out->repeatable = 1;
+    out->operation = SCAND_OPERATION_REDUCE;
+    for (uint32_t word = 0; word < SCAND_REDUCTION_COUNT; word++)
+        if (reduction->ops >> word & 1)
+            out->reductions[out->reductions_count++] = word;
+}
+
+static void describe_kernel(const struct variant *variant, struct msg_kernel *out)
+{
+    snprintf(out->name, sizeof out->name, "%s", variant->name);
+    snprintf(out->line, sizeof out->line, "%s", variant->teaches);
+    snprintf(out->backend, sizeof out->backend, "%s", variant->on_cpu ? "cpu" : "cuda");
+    for (uint32_t word = 0; word < SCAND_ACCUMULATOR_COUNT; word++)
+        if (variant->accumulators >> word & 1)
+            out->accumulators[out->accumulators_count++] = word;
+    out->repeatable = variant->fixed_order;
+}
+
+int handle_server_kernels(struct call *call, const struct msg_nothing *params)
+{
+    struct msg_kernels_result result = {.kernels_count = VARIANT_COUNT + REDUCTION_COUNT};
+    _Static_assert((int)VARIANT_COUNT + (int)REDUCTION_COUNT <= LIMIT_MAPS, "one list holds all");
+    (void)params;
+    for (size_t i = 0; i < VARIANT_COUNT; i++)
+        describe_kernel(&variant_list[i], &result.kernels[i]);
+    for (size_t i = 0; i < REDUCTION_COUNT; i++)
+        describe_reduction(&reduction_list[i], &result.kernels[VARIANT_COUNT + i]);
+    reply_result(call->client, call->msgid, &msg_kernels_result_type, &result);
+    return 0;
+}
+
+bool client_may_manage(const struct client *client)
+{
+    return user_manages(&client->service->users, client->user->uid);
+}
+
+int handle_server_drain(struct call *call, const struct msg_nothing *params)
+{
+    (void)params;
+    if (!client_may_manage(call->client))
+        return error_set(&call->error, -EPERM, "server.drain: user %u may not; root and the daemon's own user %u may",
+                         (unsigned)call->client->user->uid, (unsigned)call->service->owner);
+    reply_nothing(call->client, call->msgid);
+    service_drain(call->service);
+    return 0;
+}

@@ -1,0 +1,125 @@
+/*
+ * A job: one submitted scan or reduction, from its parameters to its last chunk. Its life is a table of states whose
+ * moves are checked. No clock: times come in as microseconds of a clock of the caller's choice.
+ */
+#ifndef DAEMON_JOB_H
+#define DAEMON_JOB_H
+
+#include "daemon/core/memory/buffer.h"
+#include "offsets.h"
+#include "tensor_layout.h"
+
+/*  state     meaning */
+#define JOB_STATES(X)                                                             \
+    X(QUEUED)  /* nothing handed out yet; its offsets may have yet to be read */  \
+    X(RUNNING) /* rows are being handed out */                                    \
+    X(ENDING)  /* nothing more is handed out; chunks are still with the device */ \
+    X(ENDED)   /* nothing is with the device; the outcome is known */
+
+enum job_state {
+#define X(NAME) JOB_##NAME,
+    JOB_STATES(X)
+#undef X
+};
+
+struct client;
+struct lane;
+
+struct job {
+    struct client *client; /* held; who gets the reply, if still there */
+    uint32_t msgid;        /* its id among the client's, */
+    uint32_t index;        /* with its place in a batch, from 1 on; 0: it came alone */
+    struct batch *batch;   /* that it came with, which gets its outcome; NULL: it came alone */
+    uint64_t number;       /* its id among all jobs of the daemon */
+    bool wants_progress, wants_ending;
+    bool after_failure; /* runs although its input is stale */
+    enum job_state state;
+    struct scan_rows rows;
+    struct scan_rule *then; /* further scans of the output, its own; NULL: none */
+    uint32_t then_count;
+    struct buffer *input, *output, *coefficients; /* held; coefficients may be NULL */
+    struct extent input_extent, output_extent, coefficient_extent;
+    uint64_t *offsets;               /* of ragged rows, its own, once they are read; else NULL */
+    struct reading *reading;         /* reads them; NULL: nobody does. Until then the rows are one, of all samples */
+    const struct buffer *offsets_in; /* they are to be read from there, from offsets_extent; else NULL */
+    struct extent offsets_extent;
+    uint64_t chunk_rows;    /* rows per chunk */
+    uint64_t chunk_samples; /* per chunk of ragged rows, but at least a row */
+    uint64_t sample_bytes;  /* moved for each sample, or as many as take as long as computing it */
+    uint64_t long_bytes;    /* of a row: more make it a long one; 0: none is */
+    uint64_t next_row;      /* the first not handed out; or, while that is a long one, not done */
+    uint64_t rows_done;
+    unsigned in_flight;         /* chunks with the device */
+    bool small;                 /* the scheduler's: may take a small slot */
+    bool long_out;              /* a long row is with a device. Between two times there, */
+    void *rest;                 /* what it goes on with, */
+    struct device *rest_device; /* on the same device; */
+    uint64_t long_us;           /* and what it has taken so far */
+    struct error outcome;       /* code 0: nothing has gone wrong */
+    uint64_t arrived_us, started_us;
+    uint64_t deadline_us; /* by which it must have started; UINT64_MAX: it has time */
+    struct msg_job_submit_result times;
+    enum scand_priority priority;
+    int rank;                       /* of its class; 0 is the most urgent */
+    uint64_t order;                 /* among those of its lane */
+    struct lane *lane;              /* once it is queued */
+    bool queued;                    /* the scheduler's: in its lane's queue, else among its active jobs */
+    struct job *next, *before;      /* in that list */
+    struct job *peer, *peer_before; /* among its client's */
+};
+
+/* How rows are cut into chunks: of about so many bytes, as samples count (work_per_byte of device_info). Rows of more
+ * than long_bytes can be left off; 0: none can. */
+struct job_chunks {
+    uint64_t bytes, long_bytes;
+    uint32_t work_per_byte;
+};
+
+/* Checks params against their buffers, that of the coefficients being NULL where there are none, and plans the job's
+ * chunks. Returns 0, or -EINVAL and *error; takes no holds. */
+int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
+             struct buffer *coefficients, const struct job_chunks *chunks, struct error *error);
+
+/* Makes a planned job's rows those that a complete copy of its offsets says. Takes over the values. */
+void job_make_ragged(struct job *job, struct offsets_copy *copy);
+/* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
+uint64_t *job_take_offsets(struct job *job);
+void job_destroy(struct job *job);
+
+/* True when `later` must wait for `earlier`: one writes what the other reads or writes. */
+bool job_conflicts(const struct job *later, const struct job *earlier);
+
+/* True when it reads some of these bytes, also as offsets that it has yet to read. */
+bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent);
+/* What is left of these bytes once the job has written: less at either end, or all where its output has gaps. */
+struct extent job_leaves(const struct job *job, const struct buffer *buffer, struct extent extent);
+
+/* True when the device reaches all of the job's buffers. */
+bool job_fits_device(const struct job *job, const struct device *device);
+/* True when it is one chunk of at most this size whose rows need not wait for each other: short ones, in order 1.
+ * Ragged ones only where `ragged` says so, and few. */
+bool job_is_small(const struct job *job, uint64_t small_bytes, bool ragged);
+/* True when some of its memory is not pinned. */
+bool job_is_staged(const struct job *job);
+bool job_has_rows(const struct job *job); /* not yet handed out, or, of a long one, not done */
+/* True when the next row of a job that has some is a long one: a device has it for a while, leaves it off, and goes on
+ * with it when it is handed out again. Such rows are with a device one at a time. */
+bool job_next_is_long(const struct job *job);
+/* True when the memory of its next rows is ready, of a job that has some. What is missing is pinned before the rest. */
+bool job_is_ready(const struct job *job);
+/* Fills *chunk with the next rows, or what is left of a long one. The job must have some, and no long one out. */
+void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
+/* Takes in a chunk that came back; a first error is the job's outcome. A row that was left off goes on later, or, where
+ * the job has been stopped, is discarded. True when the job has ended with it. */
+bool job_take_back(struct job *job, const struct chunk *chunk);
+/* Samples of a chunk of the job. */
+uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk);
+/* Bytes of host memory that are read, or written, for a chunk of the job: its samples, not its coefficients. */
+uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk);
+uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk);
+/* Bytes to be moved for rows first <= r < first + count: what costs are estimated by. */
+uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count);
+/* Stops handing out rows, with this outcome. True when the job has ended with it. */
+bool job_stop(struct job *job, int code, const char *message);
+
+#endif

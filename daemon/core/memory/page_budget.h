@@ -1,0 +1,31 @@
+/*
+ * Room for pages: what the system's memory still allows to be made. Pages of sparse memory are charged to the daemon
+ * when it makes them, and beyond what there is comes no error but the OOM killer. So they are promised first, to all
+ * who make some at the same time, and made while that much is really there.
+ *
+ * Any thread.
+ */
+#ifndef DAEMON_PAGE_BUDGET_H
+#define DAEMON_PAGE_BUDGET_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct error;
+
+struct room {
+    _Atomic uint64_t promised_bytes; /* and not made yet */
+    /* What can be had now, and what limits it, in words; UINT64_MAX: nothing is known. */
+    uint64_t (*available)(const char **limit);
+};
+
+/* As the system says. */
+void room_init(struct room *room);
+/* Promises so many bytes: 0, or -ENOMEM and *error, which begins with what was asked for. */
+int room_promise(struct room *room, uint64_t bytes, const char *request, struct error *error);
+/* Looks again, before so many of the promised bytes are made. */
+int room_check(struct room *room, uint64_t bytes, const char *request, struct error *error);
+/* So many of the promised bytes have been made, or will not be. */
+void room_settle(struct room *room, uint64_t bytes);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * The pool of host memory: segments that were faulted in, attached to the device and sealed before anyone asked.
+ *
+ * A segment is a memfd of its own. There are classes of them, each twice as large as the one before, from
+ * LIMIT_SMALLEST_SEGMENT_BYTES to LIMIT_LARGE_SEGMENT_BYTES. A buffer is one segment of the smallest class that holds
+ * it, or a run of the largest class, so it costs at most twice its size, or a page. Segments of a class lie side by
+ * side in one reserved range of addresses, so that any run of them is contiguous here and, mapped in order, in a
+ * client. The pool's size bounds the segments of all classes together that are made: where a new one needs room, free
+ * ones of other classes are dropped.
+ *
+ * A client that gave memory back may still have it mapped. So a segment goes again only to the user who had it; before
+ * another user gets it, its memfd is replaced by a new one, and the pages of the old one are freed if it was released.
+ *
+ * Called from the loop's thread, but for pool_make and pool_renew, which helpers may run on segments that nobody else
+ * uses.
+ */
+#ifndef DAEMON_POOL_H
+#define DAEMON_POOL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "alias.h"
+#include "daemon/device/device.h"
+#include "page_budget.h"
+#include "stock.h"
+
+struct segment {
+    int fd;               /* -1: not made, or making it failed */
+    bool attached;        /* it has all its pages, and the device knows it */
+    bool released;        /* its last user has said that it is done with it */
+    bool taken;           /* by a run, or to be dropped for one */
+    unsigned char class;  /* which it is of */
+    uid_t user;           /* who had it last; POOL_NOBODY: nobody */
+    uint64_t paged_bytes; /* that have pages of ours, while it is made */
+    struct file file;     /* its memfd; the index says nothing */
+    struct segment *next; /* of those that a run drops */
+};
+
+#define POOL_NOBODY ((uid_t)-1)
+
+struct pool_class {
+    uint64_t segment_bytes;
+    size_t count;
+    struct segment *segments;
+    unsigned char *base; /* of the first segment; NULL without segments */
+};
+
+#define POOL_CLASSES 13
+
+struct pool {
+    const struct device_set *devices;
+    struct pool_class classes[POOL_CLASSES]; /* by size */
+    uint64_t made_bytes;                     /* of segments that have memory, or are about to */
+    uint64_t made_small;                     /* how many of them are not of the largest class */
+    struct stock bytes, files;               /* taken, of the pool and of LIMIT_POOL_FILES small segments */
+    struct room room;                        /* for pages of imported memory */
+};
+
+/* A run of segments that make a buffer. */
+struct pool_run {
+    struct pool_class *class;
+    size_t first, count;
+    struct segment *dropped; /* by next: free segments that have to go for it first */
+    bool settled;            /* those are back, or gone */
+    bool released;           /* the user has said that it is done with it */
+};
+
+/* Reserves addresses for about size_bytes (0: none). Returns 0 or -ENOMEM. Then make every segment. */
+int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes);
+/* At most so many small segments from now on, but not fewer than are made beforehand; LIMIT_POOL_FILES before. */
+void pool_limit_files(struct pool *pool, uint64_t most);
+/* Segments that are made beforehand: all large ones, and some small ones. */
+size_t pool_ready_count(const struct pool *pool);
+/* Makes the one of those with this index: faulted in, sealed, attached. Returns 0 or -errno. */
+int pool_make(struct pool *pool, size_t index);
+void pool_finish(struct pool *pool);
+uint64_t pool_size_bytes(const struct pool *pool);
+/* The largest buffer that a user who is alone can have. */
+uint64_t pool_largest_bytes(const struct pool *pool);
+/* Segments that there can be at a time, which is how many descriptors and memory maps they take. */
+uint64_t pool_segments_most(const struct pool *pool);
+/* What a buffer of size_bytes takes. */
+uint64_t pool_cost_bytes(const struct pool *pool, uint64_t size_bytes);
+
+/* Takes a run for size_bytes. Returns 0; -EAGAIN when none is free now; -EDQUOT when there could never be one; -EBUSY
+ * when the user has its share (stock.h), which *account counts. */
+int pool_take(struct pool *pool, uint64_t size_bytes, uid_t user, struct pool_account *account, struct pool_run *run);
+/* True when a segment of the run was another user's or is missing: pool_renew must come before anyone sees it. */
+bool pool_needs_renewal(const struct pool_run *run, uid_t user);
+/* Does a unit of replacing those segments. Slow: page faults and pinning. 1: more is left. 0 or -errno: that was all;
+ * the run stays taken. */
+int pool_renew(struct pool *pool, struct pool_run *run, uid_t user);
+/* Gives a run to `user`, or back. */
+void pool_assign(const struct pool_run *run, uid_t user);
+/* After the last unit, of success or not: what was to be dropped can be taken again, and what was not made is not
+ * counted. Giving back does it, too. */
+void pool_settle(struct pool *pool, struct pool_run *run);
+void pool_give_back(struct pool *pool, struct pool_run *run, struct pool_account *account);
+
+void *pool_run_base(const struct pool_run *run);
+
+#endif

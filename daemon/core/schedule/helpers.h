@@ -1,0 +1,58 @@
+/*
+ * Whose slow work helper threads do next: page faults, pinning, unmapping, whatever would hold up the loop. It is done
+ * in units of a few milliseconds, and users take turns with them, so that nobody's large import holds up another's
+ * small buffer.
+ *
+ * 1. A user's work stands in a queue. A turn is one unit of its first work, which then goes to the end, if more is
+ * left.
+ * 2. Users with work that waits stand in a ring.
+ * 3. The last free thread is kept for a user of whose work none is out, and for units that do not last.
+ *
+ * So whoever has nothing out waits for one unit of each other user at most, and for none while one user keeps helpers
+ * busy. Pure logic, on the service's thread, but for work_run.
+ */
+#ifndef DAEMON_HELPERS_H
+#define DAEMON_HELPERS_H
+
+#include <stdbool.h>
+
+#include "fair_queue.h"
+
+/* Something slow, in units. Whoever defers it keeps it, and its queue's user, until `done`. */
+struct work {
+    bool (*run)(struct work *work);       /* a unit, on a helper thread; true: more is left */
+    void (*done)(struct work *work);      /* after the last one, on the service's thread */
+    bool (*is_wanted)(struct work *work); /* between units, likewise; false: no more of them. NULL: always wanted */
+    bool lasts;                           /* a unit of it may take much longer than others do, and cannot be cut */
+    bool more;                            /* the helpers': what run has said */
+    struct work_queue *queue;             /* the helpers': its user's */
+    struct work *next;                    /* the helpers' */
+};
+
+/* A user's. All zeros is empty. */
+struct work_queue {
+    struct ring ring; /* first; among the queues with work that waits */
+    struct work *first, *last;
+    unsigned out; /* units that helpers have */
+};
+
+struct helpers {
+    struct ring *turn;
+    unsigned most; /* units that may be out at a time: as many as there are threads */
+    unsigned out;
+};
+
+/* Work, or what is left of it, waits for its turn. */
+void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work *work);
+/* The work of which a unit is next: hand it to a thread. NULL: nothing waits that may be out now, too. */
+struct work *helpers_next(struct helpers *helpers);
+/* A unit has come back. */
+void helpers_take_back(struct helpers *helpers, struct work *work);
+
+/* Does a unit; on a helper's thread. */
+static inline void work_run(struct work *work)
+{
+    work->more = work->run(work);
+}
+
+#endif

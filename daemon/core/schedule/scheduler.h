@@ -1,0 +1,103 @@
+/*
+ * Whose rows a device gets next: deficit round-robin over users by device time.
+ *
+ * 1. Users with queued jobs stand in a ring. A turn is one chunk; whoever joins stands last.
+ * 2. An account says how much device time a user has had, divided by its weight. A turn is taken by whose account is
+ *    not above the device's level. When all that have something to run there are above it, it rises to the lowest.
+ * 3. A chunk's time goes on the account when it is handed out, as an estimate from its bytes and the rate of the user's
+ *    latest chunks. When the chunk comes back, its true time takes the estimate's place.
+ * 4. An account of a user that has nothing to run is raised to the level: idleness earns nothing. Nor does it cost:
+ *    when nobody is left, the level rises to the highest account.
+ * 5. Inside a user the most urgent class goes first, and the lanes (connections) with jobs of it take turns. In a lane
+ *    jobs of one class start in the order of submission. One that touches what an unfinished earlier one writes
+ *    waits; then what it waits for, and what is before that in its class, goes first in its place. One whose next rows
+ *    lie in memory that is not pinned yet is passed by those that need not wait for it; one whose offsets have yet to
+ *    be read is not.
+ *
+ * So (a) a user whose account is not above the level, above all a new one, waits for the chunks in flight and one
+ * chunk of each other user, and (b) of two users i, j that always have something to run, device times T grow such that
+ * |Ti/wi - Tj/wj| <= 2 D (Ci/wi + Cj/wj): D chunks in flight, C the largest time or estimate of a user's chunks.
+ *
+ * Of several devices that have room, the one that can start a chunk first gets the next one: which has the least time
+ * outstanding by the bytes it has and the rate of its latest chunks, or of equals the fastest. A job that touches
+ * device memory runs where that is; others in its lane that it need not wait for pass it at other devices. For each
+ * device there is a level, and an account of each user, that is raised there alone; but time goes on all accounts,
+ * wherever it was had. So a device that some jobs must use is shared by weight among who wants it, whatever the levels
+ * of others are; and who can go elsewhere, and has had more there, leaves it to those who cannot.
+ *
+ * A device may have small slots besides, for chunks of small jobs, so that these wait for no other job's copies. While
+ * only such slots are free, the turn goes to who has a small job that is next by rule 5; accounts and level act as
+ * ever, and nobody's account is raised. What runs there costs what its bytes would cost in other slots: how long it
+ * takes is mostly waiting, which nobody else has to do. Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job
+ * more at most, and so cost others no more than a chunk or two.
+ *
+ * A long row, of more than two chunks' bytes, is with a device for a slice at a time (LIMIT_SLICE_MS), where that can
+ * leave it off. Then it comes back and takes turns as if each slice were a chunk, so others wait for one of them at
+ * most. It goes on where it has begun; until it is done, no other long row of its user and class is begun.
+ *
+ * Pure logic: no clock, no threads, no memory of its own beyond a fixed number of chunks.
+ */
+#ifndef DAEMON_SCHEDULER_H
+#define DAEMON_SCHEDULER_H
+
+#include "daemon/core/jobs/job.h"
+#include "fair_queue.h"
+
+struct job_list {
+    struct job *first, *last;
+};
+
+struct lane {
+    struct ring ring; /* first; among the user's lanes with a queue */
+    struct share *share;
+    struct job_list queue[SCAND_PRIORITY_COUNT]; /* with rows to hand out, by class, oldest first */
+    struct job_list active;                      /* started and not ended, without rows to hand out */
+    uint64_t last_order;
+};
+
+/* A device, its room for chunks, and what accounts are compared with there. */
+struct station {
+    struct device *device;
+    struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS];
+    struct chunk *free, *free_small;
+    unsigned out;             /* chunks in flight */
+    uint64_t out_bytes;       /* to be moved for them, */
+    uint64_t small_out_bytes; /* and of that, for those in small slots */
+    struct rate rate;         /* of its chunks */
+    uint64_t level_ns, highest_ns;
+};
+
+struct scheduler {
+    struct ring *turn;                      /* of the users with a queue */
+    struct rate rate;                       /* of all chunks, for users and devices that have none yet */
+    struct station stations[LIMIT_DEVICES]; /* by the device's number */
+    unsigned station_count;
+    uint64_t small_bytes; /* of a small job, wherever it may run */
+    bool small_ragged;    /* its rows may be ragged */
+    unsigned small_count; /* small jobs queued */
+};
+
+/* At most as many chunks as it has slots, of either kind, are with a device at a time. */
+void scheduler_init(struct scheduler *scheduler, const struct device_set *devices);
+
+/* Queues a job that has rows. */
+void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *job);
+/* A queued job's offsets have been read (job_make_ragged). It may have no rows now: it is to be removed then. */
+void scheduler_make_ragged(struct scheduler *scheduler, struct job *job, struct offsets_copy *copy);
+/* Hands out no more of a job's rows; later jobs still wait for those that are out. */
+void scheduler_stop(struct scheduler *scheduler, struct job *job);
+/* Takes an ended job out of its lane. */
+void scheduler_remove(struct scheduler *scheduler, struct job *job);
+/* The next chunk to run, and on which device; or NULL: nothing can be handed out now. */
+struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
+/* Tells devices that nobody wants what a job's chunks that are out make. */
+void scheduler_drop(struct scheduler *scheduler, const struct job *job);
+/* Takes a chunk back, which its job has, for its user's account and for reuse. Its job must still be there. */
+void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk);
+
+/* Estimates of how long the devices will be busy with all that is queued, and with what is queued for a user, others
+ * taking their shares meanwhile. */
+uint64_t scheduler_backlog_us(const struct scheduler *scheduler);
+uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const struct share *share);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * The service: clients, their buffers and jobs, and what each message does. Everything between a connection's bytes and
+ * a device's chunks, without a loop, a clock or a thread: the edges bring connections, times, completed chunks and
+ * finished work, and do what struct service_ops asks. One thread at a time.
+ */
+#ifndef DAEMON_SERVICE_H
+#define DAEMON_SERVICE_H
+
+#include <assert.h>
+
+#include "protocol/codec.h"
+#include "protocol/connection.h"
+
+#include "daemon/core/memory/stock.h"
+#include "daemon/core/schedule/helpers.h"
+#include "daemon/core/schedule/scheduler.h"
+#include "daemon/core/stats/device_time.h"
+#include "daemon/core/stats/event_log.h"
+#include "daemon/core/stats/histogram.h"
+#include "user.h"
+
+#define SERVICE_NAME "scand " SCAND_RELEASE /* as hello and metrics tell it; the build gives the release */
+
+struct service_ops {
+    /* Hands a chunk to its device; it comes back through service_chunk_done. */
+    void (*start)(void *context, struct chunk *chunk);
+    /* Has a helper thread do a unit of the work (work_run), which comes back through service_work_done. At most
+     * LIMIT_HELPERS are out at a time. */
+    void (*defer)(void *context, struct work *work);
+    /* The client's connection has output to flush. */
+    void (*output)(void *context, struct client *client);
+    /* From now on new jobs are refused. May be called more than once. */
+    void (*draining)(void *context);
+    /* Draining has come to its end: no job is left. May be called more than once. */
+    void (*drained)(void *context);
+    /* Microseconds of a monotonic clock. */
+    uint64_t (*now_us)(void *context);
+    /* Calls service_tick at this time of that clock, or a little later, instead of when it was to be called before.
+     * UINT64_MAX: not at all. */
+    void (*wake)(void *context, uint64_t at_us);
+};
+
+/* So that one look tells, nearly always, that no job has a request's msgid. */
+#define CLIENT_MSGIDS 256
+static_assert(LIMIT_CLIENT_JOBS <= UINT16_MAX, "a count of a client's jobs");
+
+/* What has been done for a client. */
+struct client_tally {
+    uint64_t jobs_done, rows_scanned, samples_scanned, device_busy_ns;
+};
+
+/* What a device has had to do. */
+struct device_tally {
+    struct meter meter;
+    uint64_t upload_bytes, download_bytes;
+};
+
+struct client {
+    struct service *service;
+    uint64_t number; /* among all connections of the daemon */
+    pid_t pid;       /* of the process that connected; 0: unknown */
+    uint64_t opened_us;
+    struct client_tally tally;
+    struct connection *connection; /* NULL once the client is gone */
+    void *edge;                    /* the edge's own */
+    struct user *user;             /* held */
+    char name[LIMIT_NAME_BYTES];   /* as it calls itself */
+    bool admitted;                 /* within its user's quota and share of connections */
+    bool greeted;                  /* hello was accepted */
+    bool strict;                   /* and asked for errors where fields are not known */
+    unsigned waiting_fds;          /* descriptors that have come and were not taken */
+    uint64_t unread_bytes;         /* of its answers that are not sent */
+    bool failed;                   /* broke the protocol: nothing more is read from it */
+    bool paused;                   /* does not read its answers: what it asked for waits until it has */
+    unsigned holds;                /* of the connection, jobs and work */
+    struct buffer *buffers;
+    struct device *home; /* where its latest device buffer went; NULL: it has made none */
+    size_t buffer_count; /* with those that are being made, or waited for */
+    unsigned waits;      /* how many of them are waited for */
+    uint64_t last_buffer_id;
+    struct job *jobs; /* all that have not ended, by member peer */
+    size_t job_count;
+    uint16_t jobs_by_msgid[CLIENT_MSGIDS];   /* how many of them have a msgid with this remainder */
+    uint64_t offsets_bytes;                  /* that its jobs have */
+    struct reading *readings, *last_reading; /* of their offsets, in the order of submission */
+    struct turn_client turn;
+    bool stale, stale_unsent; /* some of its buffers are stale (stale.h), and it may have yet to be told why */
+    unsigned failing_batches; /* with failures in them that it will be told at their end */
+    struct lane lane;
+    struct client *next;
+};
+
+struct service {
+    const struct service_ops *ops;
+    void *context;
+    const struct device_set *devices;
+    struct pool *pool;
+    uid_t owner; /* who may drain, besides root */
+    bool draining;
+    struct scheduler scheduler;
+    struct helpers helpers;
+    struct ring *waiting; /* users with requests for memory that wait: whose turn it is */
+    bool serving_waiting;
+    struct stock maps;      /* of the process, for imports */
+    uint64_t wake_us;       /* no deadline of a queued job, or a request that waits, is before that */
+    uint64_t offsets_bytes; /* that all jobs have */
+    struct user_table users;
+    unsigned waiting_fds;  /* that all clients have */
+    uint64_t unread_bytes; /* the same */
+    struct turns turns;
+    struct client *clients;
+    uint64_t began_us;
+    struct msg_stats_result stats; /* but for what server.stats adds */
+    struct msg_histograms_result histograms;
+    struct device_tally tallies[LIMIT_DEVICES]; /* by the device's number */
+    struct trace trace;
+};
+
+/* What has been counted for good since the daemon began. */
+struct service_totals {
+    struct msg_stats_result stats; /* 0 where it says how much there is now */
+    struct msg_histograms_result histograms;
+    struct {
+        uint64_t busy_us, upload_bytes, download_bytes;
+    } devices[LIMIT_DEVICES]; /* by the device's number */
+};
+
+void service_init(struct service *service, const struct service_ops *ops, void *context,
+                  const struct device_set *devices, struct pool *pool, uid_t owner);
+/* The totals of a service, also of one whose process has ended at any moment: jobs that it still had have failed. */
+void service_totals(const struct service *service, struct service_totals *totals);
+/* After service_init: goes on counting where another service ended, `restarts` services after the first. */
+void service_resume(struct service *service, const struct service_totals *totals, uint64_t restarts);
+/* Frees what is left. Every connection must be closed, and no chunk or work be out. */
+void service_finish(struct service *service);
+
+/* Says how many memory maps the process may have (vm.max_map_count), which is LIMIT_MAPS_STANDARD before. */
+void service_limit_maps(struct service *service, uint64_t most);
+
+/* Changes what is granted to users, at once. */
+void service_configure(struct service *service, const struct grants *grants);
+
+/* True when a connection of that user would be turned away: what service_open finds, for the price of a look. */
+bool service_is_full(struct service *service, uid_t uid);
+/* A new client on a connection that it owns from now on; NULL, with the connection left alone, when there is no room or
+ * no memory. A user may have as many connections as are still free, so that there is room for whoever has none yet, and
+ * the last LIMIT_CLIENTS_KEPT are for users who manage. A client beyond its user's quota or share is not admitted:
+ * unless there is room when its first message comes, that is answered with the error, and the connection ends. */
+struct client *service_open(struct service *service, struct connection *connection, uid_t uid);
+/* The client is gone: drops its queue, frees its connection, and its buffers when the last running chunk lets go. */
+void service_close(struct client *client);
+/* The client has something to be handled, or to be read: it takes part in turns until service_rest. */
+void service_ready(struct client *client);
+void service_rest(struct client *client);
+/* Whose turn it is; NULL: nobody is ready. */
+struct client *service_next(struct service *service);
+/* The loop has worked for the user since that time of ops->now_us. Returns the time now. */
+uint64_t service_charge(struct service *service, struct user *user, uint64_t since_us);
+/* Handles the complete messages that have arrived, one at least, until that time of ops->now_us, or LIMIT_TURN_MESSAGES
+ * of them. 1: some are left for another turn; 0: none are, or the client is paused: they wait until output has been
+ * sent; -errno: read no more, flush the output, then close. */
+int service_input(struct client *client, uint64_t end_us);
+/* Output of the client is about to be sent: what it sends from now on it may send with knowledge of that. */
+void service_sends(struct client *client);
+/* Output has been sent. */
+void service_sent(struct client *client);
+/* True when so much output is unsent, of the client or, where it has some, of its user, that no more is to be asked
+ * for. */
+bool service_is_clogged(const struct client *client);
+void service_chunk_done(struct service *service, struct chunk *chunk);
+/* A helper has done a unit of the work. */
+void service_work_done(struct service *service, struct work *work);
+/* A time has come that ops->wake was told. */
+void service_tick(struct service *service);
+/* What server.stats and server.devices answer; the latter returns how many devices there are. */
+void service_describe_stats(struct service *service, struct msg_stats_result *out);
+uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS]);
+/* Refuses new jobs from now on; ops->drained follows when the last has ended. */
+void service_drain(struct service *service);
+
+#endif

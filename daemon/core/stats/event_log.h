@@ -1,0 +1,20 @@
+/*
+ * The latest LIMIT_TRACE jobs and chunks that ended, for whoever wants to see where their time went. Events have
+ * numbers from 1 on; older ones are forgotten.
+ */
+#ifndef DAEMON_EVENT_LOG_H
+#define DAEMON_EVENT_LOG_H
+
+#include "protocol/messages.h"
+
+struct trace {
+    uint64_t last; /* event's number */
+    struct msg_trace_event events[LIMIT_TRACE];
+};
+
+/* Takes an event in, and numbers it. */
+void trace_add(struct trace *trace, const struct msg_trace_event *event);
+/* The page of events that begins with number `from`, or with the oldest one that is left. */
+void trace_read(const struct trace *trace, uint64_t from, struct msg_trace_result *out);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * Users: whose the clients are, by the uid at the other end of their sockets. What is granted and shared out is so per
+ * user, however many connections and programs one has. A user takes a slot of the table for as long as something of
+ * its is there. The loop's thread only, but for uid, which never changes while the user is held.
+ */
+#ifndef DAEMON_USER_H
+#define DAEMON_USER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "protocol/limits.h"
+#include "protocol/status.h"
+
+#include "daemon/core/memory/stock.h"
+#include "daemon/core/schedule/fair_queue.h"
+#include "daemon/core/schedule/helpers.h"
+#include "daemon/core/schedule/loop_turns.h"
+
+// clang-format off
+/* What a user may have so much of at a time. The word is that of the setting.
+ *  NAME           word             what is counted            what helps */
+#define QUOTAS(X)                                                                                  \
+    X(HOST_MEMORY,   "host-memory",   "bytes of host buffers",   "release a buffer")               \
+    X(DEVICE_MEMORY, "device-memory", "bytes of device buffers", "release a buffer")               \
+    X(JOBS,          "jobs",          "jobs that wait or run",   "wait until some of them are done") \
+    X(CONNECTIONS,   "connections",   "connections",             "close one of them")               \
+    X(PINNED_MEMORY, "pinned-memory", "bytes of pinned imports", "release a buffer")
+// clang-format on
+
+enum quota {
+#define X(NAME, WORD, COUNTED, REMEDY) QUOTA_##NAME,
+    QUOTAS(X) QUOTA_COUNT
+#undef X
+};
+
+struct grant {
+    uint64_t most[QUOTA_COUNT];
+    unsigned weight; /* of the user's share of devices; at least 1 */
+};
+
+/* What is granted to whom. */
+struct grants {
+    struct grant standard; /* to everybody else */
+    struct {
+        uid_t uid;
+        struct grant grant;
+    } own[LIMIT_OWN_GRANTS];
+    size_t own_count;
+};
+
+/* A user's requests for memory that wait until some is free; all zeros is none. */
+struct waiting_queue {
+    struct ring ring; /* first; among the users who have some */
+    struct waiting *first, *last;
+};
+
+struct user {
+    uid_t uid;
+    unsigned holds; /* of its clients and buffers; 0: the slot is free */
+    uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
+    unsigned connections;  /* that are open, those beyond the quota too */
+    unsigned waiting_fds;  /* descriptors that have come with messages that wait */
+    uint64_t unread_bytes; /* of answers that are not sent */
+    unsigned unadmitted;   /* connections beyond the quota that wait to be told so */
+    uint64_t maps;         /* that its imports take */
+    struct pool_account pool;
+    uint64_t offsets_bytes; /* that its jobs have */
+    struct share share;     /* of devices */
+    struct turn_user turn;  /* of the loop */
+    struct waiting_queue waiting;
+    struct work_queue work; /* that helpers do for it */
+};
+
+struct user_table {
+    struct grants grants;
+    uid_t owner; /* of the daemon; root, unless somebody sets it */
+    struct user slots[LIMIT_USERS];
+};
+
+/* Everybody is granted everything, until users_configure. */
+void users_init(struct user_table *table);
+/* Changes what is granted, at once. Nobody loses what is above a new quota, but gets no more. */
+void users_configure(struct user_table *table, const struct grants *grants);
+
+/* Whether it is root or the daemon's owner. */
+bool user_manages(const struct user_table *table, uid_t uid);
+/* The user with that uid, if it is there; NULL: it is not. */
+struct user *user_find(struct user_table *table, uid_t uid);
+/* The user with that uid, held once more; NULL when there are LIMIT_USERS others, the last LIMIT_USERS_KEPT of which
+ * can only be users who manage. Who comes back while no other has taken its slot has the accounts of device time that
+ * it had: going away for a moment settles nothing. */
+struct user *user_acquire(struct user_table *table, uid_t uid);
+void user_hold(struct user *user);
+void user_unhold(struct user *user);
+
+/* 0 when the user may have that much more, else -EDQUOT and *error, which begins with what was asked for. */
+int user_check(const struct user *user, enum quota quota, uint64_t more, const char *request, struct error *error);
+/* Counts what the user has got, or given back. */
+void user_add(struct user *user, enum quota quota, uint64_t amount);
+void user_subtract(struct user *user, enum quota quota, uint64_t amount);
+
+#endif

@@ -1,0 +1,15 @@
+/* In place of device_cuda.c in a build without CUDA. */
+#include <errno.h>
+
+#include "daemon/device/devices.h"
+
+int device_cuda_count(void)
+{
+    return 0;
+}
+
+int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error)
+{
+    (void)memory_limit_bytes, (void)out;
+    return error_set(error, -ENODEV, "there is no GPU %d: scand was built without CUDA; use cpu", index);
+}

@@ -1,0 +1,14 @@
+/* Which GPUs there are, and what one is. */
+#ifndef DAEMON_IDENTITY_H
+#define DAEMON_IDENTITY_H
+
+#include <cuda_runtime.h>
+
+#include "daemon/device/device.h"
+
+/* Fills in name, memory and identity. cudaErrorNotSupported: it cannot use the host's addresses as they are. */
+cudaError_t cuda_identify(int index, struct device_info *info);
+/* -ENODEV, and *error says which there are instead of that one. */
+int cuda_refuse_index(int index, struct error *error);
+
+#endif

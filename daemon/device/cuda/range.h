@@ -1,0 +1,16 @@
+/*
+ * What a profiler shows of chunks: an NVTX range around the launch of each, in domain "scand", that says whose it is.
+ * Without a profiler nothing is made of it.
+ */
+#ifndef DAEMON_RANGE_H
+#define DAEMON_RANGE_H
+
+#include "daemon/device/device.h"
+
+/* Called by one thread before any other uses the rest. */
+void cuda_range_init(void);
+/* They nest, by thread. */
+void cuda_range_begin(const struct chunk *chunk);
+void cuda_range_end(void);
+
+#endif

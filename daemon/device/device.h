@@ -1,0 +1,193 @@
+/*
+ * The seam between the daemon and whatever computes: a small table of functions. Implementations: cuda, cpu, manual (a
+ * test decides when and in which order chunks complete) and fault (wraps another and fails the n-th call).
+ *
+ * Threads: start, finish and close are called by one thread at a time, the device's own in the daemon. The others may
+ * be called by any thread meanwhile. Functions return 0 or -errno.
+ */
+#ifndef DAEMON_DEVICE_H
+#define DAEMON_DEVICE_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "chunk_size.h"
+#include "kernels/scan.h"
+#include "protocol/limits.h"
+#include "protocol/status.h"
+
+/* Memory that a device works on. Host memory is attached (pinned) in pieces of piece_bytes, counted from base; a copy
+ * must not cross from one piece into the next. Device memory is one piece. */
+struct span {
+    enum scand_place place;
+    void *base;
+    uint64_t size_bytes;
+    uint64_t piece_bytes;
+    bool staged; /* host memory that is not attached: it travels through memory of the device's own that is */
+};
+
+/* Rows first <= r < first + count of a job: what is handed to a device at a time. It scans them and then, in order, its
+ * results by each of the rules of `then`, in place (rows_then). */
+struct chunk {
+    const struct scan_rows *rows; /* addresses are those of the spans */
+    uint64_t first, count;
+    const struct scan_rule *then;
+    uint32_t then_count;
+    struct span input, output; /* the buffers that the rows lie in */
+    struct span coefficients;  /* and that of their coefficients, where rows->coefficients is not NULL */
+    void *owner;               /* the job, for whoever gets the chunk back */
+    uint64_t handed_us;        /* the service's: when the device got it */
+    uint64_t job;              /* the service's: the number of the job */
+    uint32_t user;             /* the service's: whose job it is */
+    struct device *device;     /* the scheduler's: whose it is */
+    bool small;                /* the scheduler's: in one of its small slots */
+    uint64_t bytes;            /* the scheduler's: what it is estimated by */
+    uint64_t charge_ns;        /* the scheduler's: what it took from its user's accounts */
+    bool dropped;              /* by chunk_drop: nobody wants its results */
+    /* A long row's: how long the device has it at a time, of those whose info says so; else 0. Where a chunk comes back
+     * with `rest`, there is more to do: it is done by starting it again, with that, or let go of (discard). */
+    uint64_t slice_us;
+    void *rest; /* the device's */
+    /* Filled by the device: 0 or -errno, and microseconds. */
+    int status;
+    uint64_t upload_us, kernel_us, download_us;
+    struct chunk *next; /* for whoever holds it */
+};
+
+/* A chunk's rows, wherever a device has them, as a further scan takes them: results that are scanned in place. */
+static inline struct scan_rows rows_then(const struct scan_rows *rows, const struct scan_rule *rule)
+{
+    struct scan_rows then = *rows;
+    then.rule = *rule;
+    then.input = rows->output;
+    then.input_stride = rows->output_stride;
+    memcpy(then.input_outer_strides, rows->output_outer_strides, sizeof then.input_outer_strides);
+    then.coefficients = NULL;
+    return then;
+}
+
+/* From any thread, of a chunk that is out: it may come back sooner, with -ECANCELED. */
+static inline void chunk_drop(struct chunk *chunk)
+{
+    __atomic_store_n(&chunk->dropped, true, __ATOMIC_RELAXED);
+}
+
+static inline bool chunk_is_dropped(const struct chunk *chunk)
+{
+    return __atomic_load_n(&chunk->dropped, __ATOMIC_RELAXED);
+}
+
+struct device_info {
+    char name[LIMIT_NAME_BYTES];
+    char backend[16];
+    char identity[TUNING_IDENTITY_BYTES]; /* all that its speed depends on; "": it is not measured */
+    uint64_t memory_bytes;                /* of the device */
+    uint64_t memory_limit_bytes;          /* that it may take in all */
+    /* A chunk's input, output and coefficients together should stay below this; with samples of one size, the input
+     * and the coefficients. */
+    uint64_t chunk_bytes;
+    uint64_t resident_chunk_bytes; /* the same where all of it is device memory, and only fairness asks for chunks */
+    /* How many passes of sums over a sample take about as long as a byte that is moved: what takes longer to compute
+     * than to move counts as so many bytes more. 0: nothing does. */
+    uint32_t work_per_byte;
+    uint64_t slice_us;    /* after which it leaves off long rows; 0: it cannot */
+    uint32_t slots;       /* chunks that it can hold at a time */
+    uint64_t bytes_per_s; /* each way, as measured with such chunks; 0: not measured */
+    /* Besides those, chunks of small jobs (job_is_small), of at most small_bytes. Both are 0 where nothing is gained by
+     * telling them apart. */
+    uint32_t small_slots;
+    uint64_t small_bytes;
+    bool small_ragged; /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
+    uint32_t spin_us;  /* for which threads look for more work for it before they block */
+};
+
+/* Device memory that processes share: a daemon's own, for others, or another process's, opened here. The device's own,
+ * but for the address. */
+struct shared_memory {
+    void *base;
+};
+
+/* How a process hands over an allocation of device memory. */
+struct shared_ticket {
+    uint8_t handle[SCAND_IPC_BYTES]; /* a cudaIpcMemHandle_t, where fd is -1 */
+    int fd;                          /* made by cuMemExportToShareableHandle */
+    uint64_t allocation_bytes;       /* in all; of another's by handle it is not known */
+};
+
+struct device;
+
+struct device_ops {
+    /* Takes a chunk without waiting for it; at most info.slots, and info.small_slots small ones, are out at a time.
+     * What is small may first be run by `finish`, with others. On an error the chunk was not taken. */
+    int (*start)(struct device *device, struct chunk *chunk);
+    /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms,
+     * with 0 not at all; NULL when none completed by then. After an error that ends the device, every chunk out
+     * completes with -EOWNERDEAD. */
+    struct chunk *(*finish)(struct device *device, int timeout_ms);
+    /* Lets go of what a chunk has been left off with. Devices that have no slices have none of this. */
+    void (*discard)(struct device *device, void *rest);
+    /* Makes host memory known to the device, and to all others of its kind (pins it). One piece, page-aligned. */
+    int (*memory_attach)(struct device *device, void *base, uint64_t size_bytes);
+    int (*memory_detach)(struct device *device, void *base, uint64_t size_bytes);
+    /* Device memory within memory_limit_bytes, zeroed; -EDQUOT beyond it. */
+    int (*allocate)(struct device *device, uint64_t size_bytes, void **out);
+    void (*free)(struct device *device, void *memory, uint64_t size_bytes);
+    /* Device memory for other processes, zeroed: a multiple of LIMIT_SHARED_UNIT_BYTES, within memory_limit_bytes.
+     * -EDQUOT beyond it; -EOPNOTSUPP, from share_open too: the device has no such memory. */
+    int (*share_create)(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                        struct shared_memory **out);
+    /* Bytes `offset` to offset + size_bytes of another process's allocation. The ticket's descriptor stays the
+     * caller's. -ENODEV: it is another device's; other failures come with *error. */
+    int (*share_open)(struct device *device, const struct shared_ticket *ticket, uint64_t offset, uint64_t size_bytes,
+                      struct shared_memory **out, struct error *error);
+    /* A ticket for memory of share_create. Its descriptor is the caller's. Neither of these two is called where nothing
+     * can be created or opened. */
+    int (*share_export)(struct device *device, const struct shared_memory *memory, struct shared_ticket *out);
+    /* Frees what share_create made; lets go of what share_open has opened. */
+    void (*share_close)(struct device *device, struct shared_memory *memory);
+    /* Bytes of device memory taken now, slots included. */
+    uint64_t (*memory_used_bytes)(struct device *device);
+    void (*close)(struct device *device);
+};
+
+struct device {
+    const struct device_ops *ops;
+    struct device_info info;
+    unsigned number; /* among those of the daemon, from 0 */
+    bool hurried;    /* by whoever starts chunks on it: small ones wait, so `finish` is to come back soon */
+};
+
+static inline void device_hurry(struct device *device, bool hurried)
+{
+    __atomic_store_n(&device->hurried, hurried, __ATOMIC_RELAXED);
+}
+
+static inline bool device_is_hurried(const struct device *device)
+{
+    return __atomic_load_n(&device->hurried, __ATOMIC_RELAXED);
+}
+
+/* The devices of the daemon, by number; at least one. They are of one kind: host memory that the first knows is known
+ * to all. */
+struct device_set {
+    struct device *devices[LIMIT_DEVICES];
+    unsigned count;
+};
+
+static inline int device_set_attach(const struct device_set *set, void *base, uint64_t size_bytes)
+{
+    return set->devices[0]->ops->memory_attach(set->devices[0], base, size_bytes);
+}
+
+static inline int device_set_detach(const struct device_set *set, void *base, uint64_t size_bytes)
+{
+    return set->devices[0]->ops->memory_detach(set->devices[0], base, size_bytes);
+}
+
+static inline uint64_t device_free_bytes(struct device *device)
+{
+    uint64_t used = device->ops->memory_used_bytes(device), limit = device->info.memory_limit_bytes;
+    return used < limit ? limit - used : 0;
+}
+
+#endif

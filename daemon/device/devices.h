@@ -1,0 +1,20 @@
+/* The devices there are: see device/device.h for what one does. Each open returns 0 and *out, or -errno and *error. */
+#ifndef DAEMON_DEVICES_H
+#define DAEMON_DEVICES_H
+
+#include "device.h"
+#include "protocol/status.h"
+
+/* Scans on the processor, in place of a GPU: "device memory" is memory of the daemon. threads: 0 for one per core. */
+int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device **out, struct error *error);
+
+/* CUDA devices there are; 0 without a driver or in a build without CUDA. */
+int device_cuda_count(void);
+/* Scans on CUDA device `index`, taking at most memory_limit_bytes of its memory. -ENODEV: no such device, no driver, or
+ * a build without CUDA. */
+int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error);
+
+/* Wraps a device, which it owns, for tests: its n-th chunk (from 1) is not scanned but completes with `status`. */
+int device_fault_open(struct device *inner, uint64_t n, int status, struct device **out, struct error *error);
+
+#endif

@@ -1,0 +1,25 @@
+/* In place of metrics_http.c in a build without libmicrohttpd. */
+#include <errno.h>
+
+#include "daemon/process/settings.h"
+#include "metrics_http.h"
+
+int http_listen(uint64_t place, struct error *error)
+{
+    char text[SETTING_TEXT_BYTES];
+    return error_set(error, -ENOTSUP,
+                     "metrics-listen is \"%s\", but scand was built without libmicrohttpd; set it to off, and use "
+                     "scanctl metrics, or build scand where libmicrohttpd-dev is installed",
+                     listen_choice_format(place, text, sizeof text));
+}
+
+int http_start(struct http *http, uv_loop_t *loop, int listen_fd, http_page *page, void *context)
+{
+    (void)http, (void)loop, (void)listen_fd, (void)page, (void)context;
+    return -ENOTSUP;
+}
+
+void http_stop(struct http *http)
+{
+    (void)http; /* never started */
+}

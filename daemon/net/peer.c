@@ -1,0 +1,257 @@
+#include "peer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "daemon/process/log.h"
+
+#define WATCHED (EPOLLIN | EPOLLRDHUP | EPOLLET)
+#define ENDED   (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
+
+/* Before the next look at a client whose time is over while it waits for its turn. */
+#define LOOK_AGAIN_MS 100
+
+static void handle_closed(uv_handle_t *handle)
+{
+    struct peer *peer = handle->data;
+    if (--peer->open_handles == 0)
+        free(peer);
+}
+
+static void flush_forget(struct peer *peer)
+{
+    struct peer **at = &peer->server->to_flush;
+    while (*at && *at != peer)
+        at = &(*at)->next_flush;
+    if (*at)
+        *at = peer->next_flush;
+}
+
+/* The client gets what it was answered so far, as far as its socket takes it. Closing the socket takes it out of the
+ * epoll set. */
+void peer_close(struct peer *peer)
+{
+    if (!peer->client)
+        return;
+    struct client *client = peer->client;
+    connection_flush(client->connection);
+    flush_forget(peer);
+    peer->client = NULL;
+    *peer->link = peer->next;
+    if (peer->next)
+        peer->next->link = peer->link;
+    uv_close((uv_handle_t *)&peer->patience, handle_closed);
+    uv_close((uv_handle_t *)&peer->unread, handle_closed);
+    service_close(client);
+}
+
+static void patience_ended(uv_timer_t *timer)
+{
+    struct peer *peer = timer->data;
+    const struct client *client = peer->client;
+    const unsigned uid = client->user->uid;
+    if (client->greeted && client->turn.ready) { /* the rest may be there: it is the daemon that is late */
+        uv_timer_start(timer, patience_ended, LOOK_AGAIN_MS, 0);
+        return;
+    }
+    if (client->greeted)
+        log_cause(LOG_CAUSE_LATE, uid, "a client of user %u did not complete a message for %d ms: disconnected", uid,
+                  LIMIT_MESSAGE_MS);
+    else
+        log_cause(LOG_CAUSE_LATE, uid, "a client of user %u did not say hello within %d ms: disconnected", uid,
+                  LIMIT_HELLO_MS);
+    peer_close(peer);
+}
+
+/* What is incomplete now may be another message than before: each has its own time, which does not run while nothing is
+ * read. Until hello there is one time, whatever comes. */
+static void watch_patience(struct peer *peer)
+{
+    const struct client *client = peer->client;
+    bool greeted = client->greeted;
+    bool awaited = !greeted || (connection_is_partial(client->connection) && !client->paused && !client->failed);
+    if ((greeted && peer->completed) || !awaited)
+        uv_timer_stop(&peer->patience);
+    peer->completed = false;
+    if (awaited && !uv_is_active((uv_handle_t *)&peer->patience))
+        uv_timer_start(&peer->patience, patience_ended, greeted ? LIMIT_MESSAGE_MS : LIMIT_HELLO_MS, 0);
+}
+
+/*
+ * Sending.
+ */
+
+static void unread_ended(uv_timer_t *timer)
+{
+    struct peer *peer = timer->data;
+    server_output(peer->server, peer->client);
+}
+
+/* Output waits, of which the client may have taken some. False when it has taken none for too long. */
+static bool watch_unread(struct peer *peer, int flushed, bool taken)
+{
+    uint64_t now_ms = uv_now(peer->server->loop);
+    if (taken || peer->taken_ms == 0)
+        peer->taken_ms = now_ms;
+    uint64_t waited_ms = now_ms - peer->taken_ms;
+    if (waited_ms >= LIMIT_UNREAD_MS)
+        return false;
+    uint64_t next_ms = flushed == -ETOOMANYREFS ? RESEND_MS : LIMIT_UNREAD_MS - waited_ms;
+    uv_timer_start(&peer->unread, unread_ended, next_ms, 0);
+    return true;
+}
+
+static void forget_unread(struct peer *peer)
+{
+    if (peer->taken_ms == 0)
+        return;
+    peer->taken_ms = 0;
+    uv_timer_stop(&peer->unread);
+}
+
+/* Each change is a call of the kernel. 0 or -errno. */
+static int watch_room(struct peer *peer, bool wanted)
+{
+    struct epoll_event event = {.events = wanted ? WATCHED | EPOLLOUT : WATCHED, .data.ptr = peer};
+    if (wanted == peer->wants_room)
+        return 0;
+    if (epoll_ctl(peer->server->epoll_fd, EPOLL_CTL_MOD, connection_fd(peer->client->connection), &event))
+        return -errno;
+    peer->wants_room = wanted;
+    return 0;
+}
+
+/* Sends what the socket takes. 0 also when the rest has to wait; -errno: the connection is over. */
+static int peer_send(struct peer *peer)
+{
+    struct connection *connection = peer->client->connection;
+    uint64_t before = connection_sent_bytes(connection);
+    service_sends(peer->client);
+    int r = connection_flush(connection);
+    service_sent(peer->client);
+    if (r == 0) {
+        forget_unread(peer);
+        r = watch_room(peer, false);
+        return peer->client->failed ? -EBADMSG : r;
+    }
+    if (r != -EAGAIN && r != -ETOOMANYREFS)
+        return r;
+    if (watch_unread(peer, r, connection_sent_bytes(connection) > before))
+        return watch_room(peer, r == -EAGAIN);
+    const unsigned uid = peer->client->user->uid;
+    log_cause(LOG_CAUSE_UNREAD, uid, "a client of user %u took none of its answers for %d ms: disconnected", uid,
+              LIMIT_UNREAD_MS);
+    return -ETIMEDOUT;
+}
+
+void peer_flush(struct peer *peer)
+{
+    struct client *client = peer->client;
+    int r = peer->deaf ? -EPIPE : peer_send(peer);
+    if ((r == -EPIPE || r == -ECONNRESET) && client->turn.ready) {
+        peer->deaf = true;
+        return;
+    }
+    if (r) {
+        peer_close(peer);
+        return;
+    }
+    if (client->paused && !client->failed && !service_is_clogged(client))
+        service_ready(client);
+}
+
+/*
+ * Reading.
+ */
+
+void peer_notice(struct peer *peer, uint32_t events)
+{
+    struct client *client = peer->client;
+    peer->ending |= (events & ENDED) != 0;
+    if (events & (EPOLLIN | ENDED)) {
+        peer->readable = true;
+        if (!client->paused && !client->failed)
+            service_ready(client);
+    }
+    if (events & (EPOLLOUT | ENDED))
+        server_output(peer->server, client);
+}
+
+static bool has_message(const struct client *client)
+{
+    const uint8_t *bytes;
+    size_t size;
+    return connection_peek(client->connection, &bytes, &size) != 0;
+}
+
+/* Reads once; *lost: descriptors were lost, but the message has arrived and can be answered. False when the connection
+ * is over. A read that has taken all there was is not followed by one that would find nothing, unless the end is due:
+ * should there be more, epoll says so. */
+static bool peer_read(struct peer *peer, bool *lost)
+{
+    struct connection *connection = peer->client->connection;
+    int r = connection_receive(connection);
+    *lost = r == -EMFILE || r == -EBADF;
+    if (r == -EMFILE)
+        log_cause(LOG_CAUSE_DESCRIPTORS, peer->client->user->uid,
+                  "descriptors that a client sent were lost: the limit of open files is reached; raise it (ulimit -n)");
+    if (r > 0 || *lost) {
+        peer->completed |= has_message(peer->client);
+        peer->readable = peer->ending || !connection_is_drained(connection);
+        return true;
+    }
+    peer->readable = false;
+    return r == -EAGAIN && !peer->ending;
+}
+
+void peer_turn(struct peer *peer, uint64_t end_us)
+{
+    struct client *client = peer->client;
+    bool lost = false;
+    if (!has_message(client) && !peer_read(peer, &lost)) {
+        peer_close(peer);
+        return;
+    }
+    int r = service_input(client, end_us);
+    client->failed |= lost;
+    if (client->failed)
+        server_output(peer->server, client);
+    if (client->failed || client->paused || (r == 0 && !peer->readable))
+        service_rest(client);
+    if (peer->deaf && !client->turn.ready)
+        peer_close(peer);
+    else
+        watch_patience(peer);
+}
+
+/*
+ * The beginning.
+ */
+
+int peer_open(struct server *server, struct client *client)
+{
+    struct peer *peer = calloc(1, sizeof *peer);
+    struct epoll_event event = {.events = WATCHED, .data.ptr = peer};
+    if (!peer)
+        return -ENOMEM;
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, connection_fd(client->connection), &event)) {
+        int code = -errno;
+        free(peer);
+        return code;
+    }
+    peer->server = server;
+    peer->client = client;
+    uv_timer_init(server->loop, &peer->patience); /* never fails */
+    uv_timer_init(server->loop, &peer->unread);
+    peer->patience.data = peer->unread.data = peer;
+    peer->open_handles = 2;
+    client->edge = peer;
+    peer->next = server->peers;
+    peer->link = &server->peers;
+    if (peer->next)
+        peer->next->link = &peer->next;
+    server->peers = peer;
+    watch_patience(peer);
+    return 0;
+}

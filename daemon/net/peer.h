@@ -1,0 +1,41 @@
+/*
+ * One connection's end at the loop: what its socket has told, its timers, reading and sending. Made when a connection
+ * is accepted, freed when libuv has closed its timers. The loop's thread only.
+ */
+#ifndef DAEMON_PEER_H
+#define DAEMON_PEER_H
+
+#include "listener.h"
+
+/* Between two tries to send descriptors while too many are on their way: nothing tells when they have arrived. */
+#define RESEND_MS 20
+
+struct peer {
+    struct server *server;
+    struct client *client; /* NULL once closed */
+    bool readable;         /* its socket may have something */
+    bool ending;           /* and then its end */
+    bool deaf;             /* takes no answers any more, though what it sent before still counts */
+    bool wants_room;       /* its socket is watched for room to write, too */
+    bool completed;        /* a message has ended since patience was last looked at */
+    uv_timer_t patience;   /* runs while hello is awaited, or the rest of a message */
+    uv_timer_t unread;     /* runs while output waits */
+    uint64_t taken_ms;     /* when the client last took some, or its output began to wait */
+    unsigned open_handles;
+    bool flush_queued;
+    struct peer *next_flush;
+    struct peer *next, **link; /* among the server's peers */
+};
+
+/* Begins to watch the client's socket; 0, or -errno and nothing has changed. */
+int peer_open(struct server *server, struct client *client);
+/* Sends what its socket takes at once, and closes the client. */
+void peer_close(struct peer *peer);
+/* What epoll tells of its socket. */
+void peer_notice(struct peer *peer, uint32_t events);
+/* Reads once unless a message waits, and handles messages until that time of ops->now_us. May close it. */
+void peer_turn(struct peer *peer, uint64_t end_us);
+/* Sends what the socket takes, and goes on with what waited for that. May close it. */
+void peer_flush(struct peer *peer);
+
+#endif

@@ -1,0 +1,107 @@
+#include "device_set.h"
+
+#include <errno.h>
+
+#include "daemon/device/calibrate.h"
+#include "daemon/device/devices.h"
+#include "log.h"
+
+static void set_add(struct device_set *set, struct device *device)
+{
+    device->number = set->count;
+    set->devices[set->count++] = device;
+}
+
+static int open_processors(const struct options *options, uint32_t count, struct device_set *set, struct error *error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct device *device;
+        int r = device_cpu_open(options->threads, options->device_memory_bytes, &device, error);
+        if (r)
+            return r;
+        set_add(set, device);
+    }
+    return 0;
+}
+
+static int open_gpu(const struct options *options, int index, struct device_set *set, struct error *error)
+{
+    struct device *device;
+    int r = device_cuda_open(index, options->device_memory_bytes, &device, error);
+    if (!r)
+        set_add(set, device);
+    return r;
+}
+
+/* Those of which `which` has a bit. */
+static int open_gpus(const struct options *options, uint32_t which, struct device_set *set, struct error *error)
+{
+    int r = 0;
+    for (int index = 0; index < LIMIT_DEVICES && !r; index++)
+        if (which >> index & 1)
+            r = open_gpu(options, index, set, error);
+    return r;
+}
+
+/* With none there is none with number 0 either, which says why. */
+static int open_all_gpus(const struct options *options, struct device_set *set, struct error *error)
+{
+    int count = device_cuda_count(), r = open_gpu(options, 0, set, error);
+    for (int index = 1; index < count && index < LIMIT_DEVICES && !r; index++)
+        r = open_gpu(options, index, set, error);
+    return r;
+}
+
+static int open_any(const struct options *options, struct device_set *set, struct error *error)
+{
+    if (open_gpu(options, 0, set, error) == 0)
+        return 0;
+    log_info("%s; using the processor", error->message);
+    return open_processors(options, 1, set, error);
+}
+
+static int open_chosen(const struct options *options, struct device_set *set, struct error *error)
+{
+    uint64_t choice = options->devices;
+    switch (device_choice_kind(choice)) {
+    case DEVICE_AUTO:
+        return open_any(options, set, error);
+    case DEVICE_ALL:
+        return open_all_gpus(options, set, error);
+    case DEVICE_CPU:
+        return open_processors(options, device_choice_which(choice), set, error);
+    case DEVICE_CUDA:
+        return open_gpus(options, device_choice_which(choice), set, error);
+    }
+    return -ENOTRECOVERABLE;
+}
+
+/* For tests: the first device fails at its n-th chunk. */
+static int set_fault(struct device_set *set, uint64_t n, struct error *error)
+{
+    struct device *faulty;
+    int r = device_fault_open(set->devices[0], n, -EOWNERDEAD, &faulty, error);
+    if (!r)
+        set->devices[0] = faulty;
+    return r;
+}
+
+int device_set_open(const struct options *options, struct device_set *set, struct error *error)
+{
+    struct error reason;
+    char choice[SETTING_TEXT_BYTES];
+    *set = (struct device_set){.count = 0};
+    int r = open_chosen(options, set, &reason);
+    if (r)
+        return error_set(error, r, "--device is \"%s\": %s",
+                         setting_format(&options->settings, SETTING_DEVICE, choice, sizeof choice), reason.message);
+    for (unsigned i = 0; i < set->count; i++)
+        tune_device(set->devices[i], options->chunk_bytes, options->chunks);
+    return options->fail_chunk ? set_fault(set, options->fail_chunk, error) : 0;
+}
+
+void device_set_close(struct device_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        set->devices[i]->ops->close(set->devices[i]);
+}

@@ -1,0 +1,32 @@
+/* What the daemon was started with: the command line over the configuration file over the defaults. */
+#ifndef DAEMON_OPTIONS_H
+#define DAEMON_OPTIONS_H
+
+#include "daemon/core/user.h"
+#include "settings.h"
+
+struct options {
+    char socket[SOCKET_PATH_BYTES];
+    uint64_t devices; /* which: see settings.h */
+    uint64_t pool_bytes;
+    uint64_t device_memory_bytes;
+    unsigned threads;        /* of the CPU device; 0: one per core */
+    uint64_t chunk_bytes;    /* 0: measured, and so for chunks */
+    uint32_t chunks;         /* that a device has at a time */
+    uint64_t metrics_listen; /* where: see settings.h */
+    struct grants grants;    /* to users; the only thing that a reload changes */
+    uint64_t fail_chunk;     /* for tests: this chunk loses the device; 0: none */
+    bool foreground;
+
+    const char *config;           /* the file named on the command line, or NULL */
+    struct settings command_line; /* what it gives */
+    struct settings settings;     /* all of them, from wherever they came */
+};
+
+/* Fills *options. Returns -1 to go on, or an exit code: help was shown, or a message said what is wrong. */
+int options_parse(int argc, char **argv, struct options *options);
+/* Reads the file again: 0 with new grants, and log lines on what else has changed but needs a new start; or -errno,
+ * with *error and nothing changed. */
+int options_reload(struct options *options, struct error *error);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Memory that the supervisor shares with its workers, and that outlives them: what it tells the worker, and what a
+ * worker leaves to the next one, however it ended.
+ */
+#ifndef DAEMON_SHARED_PAGE_H
+#define DAEMON_SHARED_PAGE_H
+
+#include <stdatomic.h>
+
+#include "daemon/core/service.h"
+
+#define SHARED_GRANT_WORDS ((sizeof(struct grants) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
+
+struct shared {
+    atomic_bool draining; /* set by a worker once it takes no more jobs */
+    unsigned starts;      /* of workers; the supervisor's */
+    /* The worker's. The next one reads what it had counted; whatever else is in it means nothing by then. */
+    struct service service;
+    atomic_uint version;                         /* of the grants; odd while they are written */
+    _Atomic uint64_t grants[SHARED_GRANT_WORDS]; /* a struct grants, word by word */
+};
+
+/* NULL: no memory (errno). For good. */
+struct shared *shared_create(void);
+
+/* The supervisor gives grants, and the worker takes those that were given last, whole also when others are being given
+ * meanwhile: it then looks again. */
+void shared_give_grants(struct shared *shared, const struct grants *grants);
+void shared_take_grants(const struct shared *shared, struct grants *grants);
+
+#endif

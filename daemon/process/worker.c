@@ -1,0 +1,479 @@
+#include "worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/device/device_thread.h"
+#include "daemon/net/listener.h"
+#include "daemon/net/metrics_http.h"
+#include "device_set.h"
+#include "log.h"
+#include "protocol/available.h"
+#include "protocol/metrics.h"
+#include "protocol/report.h"
+#include "provision.h"
+
+#define FILL_THREADS_MAX 8
+#define LAST_US          400 /* in which a device's last chunk comes back, if it is not a large one */
+
+/* A unit of work in libuv's thread pool. */
+struct deferred {
+    uv_work_t request; /* first */
+    struct worker *worker;
+    struct work *work; /* NULL: there is none */
+};
+
+struct worker {
+    struct device_set devices;
+    struct pool pool;
+    struct service *service; /* in shared memory */
+    struct server server;
+    struct http http;
+    int metrics_fd; /* -1: no http */
+    struct runner runners[LIMIT_DEVICES];
+    struct deferred deferred[LIMIT_HELPERS];
+    uv_loop_t loop;
+    uv_async_t completed;
+    uv_idle_t spin; /* active while completed chunks are looked for without blocking */
+    uint64_t spin_end_us;
+    atomic_bool spinning;
+    uv_timer_t wake; /* for the service's deadlines; runs only while there are some */
+    uv_signal_t terminate, interrupt, reload;
+    struct shared *shared;
+};
+
+/* The threads that make the pool's segments share them out by one index. */
+struct fill {
+    struct pool *pool;
+    size_t next;
+    int status;
+};
+
+static void *fill_thread(void *argument)
+{
+    struct fill *fill = argument;
+    size_t i;
+    while ((i = __atomic_fetch_add(&fill->next, 1, __ATOMIC_RELAXED)) < pool_ready_count(fill->pool)) {
+        int r = pool_make(fill->pool, i);
+        if (r)
+            __atomic_store_n(&fill->status, r, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+static int fill_pool(struct pool *pool)
+{
+    struct fill fill = {.pool = pool};
+    pthread_t threads[FILL_THREADS_MAX];
+    long started = 0, wanted = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+    while (started < wanted && started < FILL_THREADS_MAX &&
+           pthread_create(&threads[started], NULL, fill_thread, &fill) == 0)
+        started++;
+    fill_thread(&fill);
+    for (long i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    return fill.status;
+}
+
+static uint64_t ops_now_us(void *context)
+{
+    struct timespec now;
+    (void)context;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void on_spin(uv_idle_t *idle);
+
+/* Looks for what devices and clients have for so long without blocking. */
+static void worker_spin(struct worker *worker, uint64_t us)
+{
+    uint64_t end_us = ops_now_us(worker) + us;
+    if (us == 0)
+        return;
+    if (worker->spin_end_us < end_us)
+        worker->spin_end_us = end_us;
+    if (!atomic_exchange(&worker->spinning, true))
+        uv_idle_start(&worker->spin, on_spin);
+}
+
+/* On device memory alone, where a chunk takes no longer than it takes the loop to fall asleep and wake. */
+static bool is_resident(const struct chunk *chunk)
+{
+    return chunk->input.place == SCAND_PLACE_DEVICE && chunk->output.place == SCAND_PLACE_DEVICE;
+}
+
+static void ops_start(void *context, struct chunk *chunk)
+{
+    struct worker *worker = context;
+    struct runner *runner = &worker->runners[chunk->device->number];
+    const uint64_t spin_us = chunk->device->info.spin_us;
+    if (chunk->small)
+        worker_spin(worker, spin_us);
+    else if (runner->out == 0 && spin_us > 0 && is_resident(chunk))
+        worker_spin(worker, LAST_US);
+    runner->out++;
+    runner_submit(runner, chunk);
+}
+
+static void deferred_run(uv_work_t *request)
+{
+    work_run(((struct deferred *)request)->work);
+}
+
+static void deferred_done(uv_work_t *request, int status)
+{
+    struct deferred *deferred = (struct deferred *)request;
+    struct work *work = deferred->work;
+    (void)status; /* nothing is cancelled */
+    deferred->work = NULL;
+    service_work_done(deferred->worker->service, work);
+}
+
+/* There are as many places as the service may ask for at a time, and libuv refuses nothing that has functions. */
+static void ops_defer(void *context, struct work *work)
+{
+    struct worker *worker = context;
+    struct deferred *deferred = worker->deferred;
+    while (deferred->work)
+        deferred++;
+    deferred->worker = worker;
+    deferred->work = work;
+    int r = uv_queue_work(&worker->loop, &deferred->request, deferred_run, deferred_done);
+    assert(r == 0);
+    (void)r;
+}
+
+static void ops_output(void *context, struct client *client)
+{
+    struct worker *worker = context;
+    server_output(&worker->server, client);
+}
+
+static void ops_draining(void *context)
+{
+    struct worker *worker = context;
+    atomic_store(&worker->shared->draining, true);
+}
+
+static void ops_drained(void *context)
+{
+    struct worker *worker = context;
+    uv_stop(&worker->loop);
+}
+
+static void on_wake(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    service_tick(worker->service);
+}
+
+static void ops_wake(void *context, uint64_t at_us)
+{
+    struct worker *worker = context;
+    uint64_t now_us = ops_now_us(context);
+    if (at_us == UINT64_MAX) {
+        uv_timer_stop(&worker->wake);
+        return;
+    }
+    uv_update_time(&worker->loop); /* timers count from the loop's idea of now */
+    uv_timer_start(&worker->wake, on_wake, at_us > now_us ? (at_us - now_us) / 1000 + 1 : 0, 0);
+}
+
+static const struct service_ops ops = {ops_start,   ops_defer,  ops_output, ops_draining,
+                                       ops_drained, ops_now_us, ops_wake};
+
+/* From the runner's thread: the only call of libuv from outside the loop. */
+static void chunks_completed(void *context)
+{
+    struct worker *worker = context;
+    if (!atomic_load(&worker->spinning))
+        uv_async_send(&worker->completed);
+}
+
+/* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
+static void end_lost(struct worker *worker)
+{
+    log_error("the device is lost; this worker ends");
+    server_flush(&worker->server, LIMIT_LOST_MS);
+    _exit(WORKER_LOST);
+}
+
+/* How long to look for what comes next without blocking: a last chunk that the device still has, or the next job of
+ * whoever had that, or a small one. Waking takes 0.05 ms, in which the device would have nothing to do. */
+static uint64_t soon_us(const struct runner *runner, bool small)
+{
+    const uint64_t spin_us = runner->device->info.spin_us;
+    if (small || runner->out == 0 || spin_us == 0)
+        return spin_us;
+    return runner->out == 1 ? LAST_US : 0;
+}
+
+/* Of one device; true when it is lost. */
+static bool collect_from(struct worker *worker, struct runner *runner)
+{
+    struct chunk *chunk = runner_collect(runner), *next;
+    const bool came = chunk, small = chunk && chunk->small;
+    bool lost = false;
+    for (; chunk; chunk = next) {
+        next = chunk->next;
+        runner->out--;
+        if (chunk->status == -EOWNERDEAD)
+            lost = true;
+        else
+            service_chunk_done(worker->service, chunk);
+    }
+    if (came)
+        worker_spin(worker, soon_us(runner, small));
+    return lost;
+}
+
+static void collect(struct worker *worker)
+{
+    bool lost = false;
+    for (unsigned i = 0; i < worker->devices.count; i++)
+        lost |= collect_from(worker, &worker->runners[i]);
+    if (lost)
+        end_lost(worker);
+}
+
+static void collect_chunks(uv_async_t *async)
+{
+    collect(async->data);
+}
+
+/* What came back since the last look, and was not announced, is seen after the flag has fallen. */
+static void on_spin(uv_idle_t *idle)
+{
+    struct worker *worker = idle->data;
+    if (ops_now_us(worker) >= worker->spin_end_us) {
+        uv_idle_stop(idle);
+        atomic_store(&worker->spinning, false);
+    }
+    collect(worker);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    struct worker *worker = signal->data;
+    (void)number;
+    service_drain(worker->service);
+}
+
+static void configure(struct worker *worker)
+{
+    struct grants grants;
+    shared_take_grants(worker->shared, &grants);
+    service_configure(worker->service, &grants);
+}
+
+static void on_reload(uv_signal_t *signal, int number)
+{
+    (void)number;
+    configure(signal->data);
+}
+
+/* What scanctl metrics prints. */
+static void write_metrics(void *context, FILE *file)
+{
+    struct worker *worker = context;
+    struct service *service = worker->service;
+    struct metrics metrics = {.server = SERVICE_NAME};
+    struct msg_stats_result stats;
+    struct msg_device devices[LIMIT_MAPS];
+    service_describe_stats(service, &stats);
+    metrics.device_count = service_describe_devices(service, devices);
+    for (size_t i = 0; i < metrics.device_count; i++)
+        report_device(&devices[i], &metrics.devices[i]);
+    metrics.counter_count = report_counters(&stats, metrics.counters, METRICS_COUNTERS);
+    metrics.histogram_count = report_histograms(&service->histograms, metrics.histograms, METRICS_HISTOGRAMS);
+    metrics_print(file, &metrics);
+}
+
+/* How many memory maps a process may have. */
+static uint64_t read_map_limit(void)
+{
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    unsigned long long most = LIMIT_MAPS_STANDARD;
+    if (file && fscanf(file, "%llu", &most) != 1)
+        most = LIMIT_MAPS_STANDARD;
+    if (file)
+        fclose(file);
+    return most;
+}
+
+static int watch_signals(struct worker *worker)
+{
+    const struct {
+        uv_signal_t *handle;
+        uv_signal_cb caught;
+        int number;
+    } signals[] = {{&worker->terminate, on_signal, SIGTERM},
+                   {&worker->interrupt, on_signal, SIGINT},
+                   {&worker->reload, on_reload, SIGHUP}};
+    int r = 0;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0] && !r; i++) {
+        r = uv_signal_init(&worker->loop, signals[i].handle);
+        if (!r)
+            r = uv_signal_start(signals[i].handle, signals[i].caught, signals[i].number);
+        signals[i].handle->data = worker;
+    }
+    return r;
+}
+
+/* Idle handles and timers cannot fail, neither here nor when they are started. */
+static int init_handles(struct worker *worker)
+{
+    int r = uv_loop_init(&worker->loop);
+    if (!r)
+        r = uv_async_init(&worker->loop, &worker->completed, collect_chunks);
+    if (r)
+        return r;
+    uv_idle_init(&worker->loop, &worker->spin);
+    uv_timer_init(&worker->loop, &worker->wake);
+    worker->completed.data = worker->spin.data = worker->wake.data = worker;
+    return watch_signals(worker);
+}
+
+static int start_loop(struct worker *worker, int listen_fd)
+{
+    char threads[12];
+    snprintf(threads, sizeof threads, "%d", LIMIT_HELPERS);
+    setenv("UV_THREADPOOL_SIZE", threads, 1); /* as many as the service counts on */
+    int r = init_handles(worker);
+    if (r)
+        return r;
+    configure(worker); /* after that, so that no change is missed */
+    for (unsigned i = 0; i < worker->devices.count && !r; i++)
+        r = runner_start(&worker->runners[i], worker->devices.devices[i], chunks_completed, worker);
+    if (!r && worker->metrics_fd >= 0)
+        r = http_start(&worker->http, &worker->loop, worker->metrics_fd, write_metrics, worker);
+    return r ? r : server_start(&worker->server, &worker->loop, worker->service, listen_fd);
+}
+
+/* Ends what start_loop began: clients, the devices' threads, then the handles. But signals go on being caught: whoever
+ * asks again for an end that is under way, as a service manager does that asks supervisor and worker, must not kill. */
+static void stop_loop(struct worker *worker)
+{
+    server_flush(&worker->server, LIMIT_DRAINED_MS);
+    server_stop(&worker->server);
+    if (worker->metrics_fd >= 0)
+        http_stop(&worker->http);
+    for (unsigned i = 0; i < worker->devices.count; i++)
+        runner_stop(&worker->runners[i]);
+    collect(worker);
+    for (unsigned i = 0; i < worker->devices.count; i++)
+        runner_finish(&worker->runners[i]);
+    service_finish(worker->service);
+    uv_close((uv_handle_t *)&worker->completed, NULL);
+    uv_close((uv_handle_t *)&worker->spin, NULL);
+    uv_close((uv_handle_t *)&worker->wake, NULL);
+    uv_unref((uv_handle_t *)&worker->terminate);
+    uv_unref((uv_handle_t *)&worker->interrupt);
+    uv_unref((uv_handle_t *)&worker->reload);
+    uv_run(&worker->loop, UV_RUN_DEFAULT);
+}
+
+/* How large the pool is to be. When the daemon starts there must be memory for what was asked for. A later worker makes
+ * do with less: clients may still have memory of the worker that was lost. */
+static int choose_pool(const struct worker *worker, uint64_t wanted_bytes, uint64_t *pool_bytes, struct error *error)
+{
+    const char *limit;
+    uint64_t available_bytes = memory_available_below("", &limit);
+    int r = provision_memory(wanted_bytes, available_bytes, limit, error);
+    *pool_bytes = r ? provision_pool_most(available_bytes) : wanted_bytes;
+    if (!r || worker->shared->starts == 1)
+        return r;
+    log_error("%s; until then this worker has a pool of %llu MiB", error->message,
+              (unsigned long long)(*pool_bytes >> 20));
+    return 0;
+}
+
+static int make_pool(struct worker *worker, uint64_t pool_bytes, struct error *error)
+{
+    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
+    int r = pool_init(&worker->pool, &worker->devices, pool_bytes);
+    getrlimit(RLIMIT_NOFILE, &files);
+    if (!r && (r = provision_files(descriptors_count(), pool_ready_count(&worker->pool), files.rlim_cur, error)))
+        return r;
+    if (!r)
+        pool_limit_files(&worker->pool, files.rlim_cur / 4); /* most are for clients */
+    if (!r)
+        r = fill_pool(&worker->pool);
+    if (r)
+        error_set(error, r, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
+                  (unsigned long long)(pool_bytes >> 20), strerror(-r));
+    return r;
+}
+
+static int prepare(struct worker *worker, const struct options *options, struct error *error)
+{
+    uint64_t pool_bytes;
+    int r = choose_pool(worker, options->pool_bytes, &pool_bytes, error);
+    if (!r)
+        r = device_set_open(options, &worker->devices, error);
+    return r ? r : make_pool(worker, pool_bytes, error);
+}
+
+/* The counters go on where those of a worker that was lost had come to. */
+static void begin_service(struct worker *worker)
+{
+    struct service_totals totals;
+    service_totals(worker->service, &totals);
+    service_init(worker->service, &ops, worker, &worker->devices, &worker->pool, getuid());
+    if (worker->shared->starts > 1)
+        service_resume(worker->service, &totals, worker->shared->starts - 1);
+    service_limit_maps(worker->service, read_map_limit());
+}
+
+static void log_ready(const struct options *options, const struct device_set *devices)
+{
+    const struct device_info *first = &devices->devices[0]->info;
+    char text[SETTING_TEXT_BYTES];
+    if (listen_choice_loopback(options->metrics_listen) != LOOPBACK_NONE)
+        log_info("metrics at http://%s/metrics", listen_choice_format(options->metrics_listen, text, sizeof text));
+    for (unsigned i = 0; i < devices->count && devices->count > 1; i++)
+        log_info("device %u: %s (%s)", i, devices->devices[i]->info.name, devices->devices[i]->info.backend);
+    if (devices->count > 1)
+        log_info("ready at %s on %u devices", options->socket, devices->count);
+    else
+        log_info("ready at %s on %s (%s)", options->socket, first->name, first->backend);
+}
+
+int worker_run(const struct options *options, int listen_fd, int metrics_fd, int ready_fd, struct shared *shared)
+{
+    static struct worker worker; /* it outlives this function, as its signal handlers do */
+    struct error error;
+    mallopt(M_MMAP_THRESHOLD, MIB(4)); /* and that stays: larger blocks are never parts of a heap that all share */
+    worker.metrics_fd = metrics_fd;
+    worker.shared = shared;
+    worker.service = &shared->service;
+    if (prepare(&worker, options, &error)) {
+        log_error("%s", error.message);
+        return EX_UNAVAILABLE;
+    }
+    begin_service(&worker);
+    int r = start_loop(&worker, listen_fd);
+    if (r) {
+        log_error("could not start the loop: %s", strerror(-r));
+        return EX_OSERR;
+    }
+    log_ready(options, &worker.devices);
+    ssize_t told = write(ready_fd, "", 1);
+    (void)told; /* after a restart nobody waits for it any more */
+    uv_run(&worker.loop, UV_RUN_DEFAULT);
+    stop_loop(&worker);
+    pool_finish(&worker.pool);
+    device_set_close(&worker.devices);
+    return EX_OK;
+}

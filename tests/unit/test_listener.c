@@ -1,0 +1,295 @@
+/* The edge to the sockets in a real loop, with calls of the kernel that fail and a device that does nothing. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/net/listener.h"
+#include "tests/check.h"
+#include "tests/unit/device_manual.h"
+
+#define HELLO "\x94\x00\x01\xa5hello\x91\x82\xabversion_min\x01\xabversion_max\x01"
+#define PING  "\x94\x00\x07\xabserver.ping\x90"
+#define PONG  "\x94\x01\x07\xc0\x80"
+
+static struct rig {
+    struct manual manual;
+    struct device_set devices;
+    struct pool pool;
+    struct service service;
+    struct server server;
+    uv_loop_t loop;
+    int listen_fd;
+    char path[64];
+    unsigned rounds; /* of the loop */
+    uint64_t step_us, now_us;
+} rig;
+
+/*
+ * Calls that fail.
+ */
+
+static int fail_watch;    /* errno of the next epoll_ctl that would watch a socket */
+static int fail_accept;   /* errno of accept4 */
+static unsigned accepted; /* calls of accept4 */
+
+int __real_epoll_ctl(int set, int how, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int set, int how, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int set, int how, int fd, struct epoll_event *event)
+{
+    if (how == EPOLL_CTL_ADD && fail_watch) {
+        errno = fail_watch;
+        fail_watch = 0;
+        return -1;
+    }
+    return __real_epoll_ctl(set, how, fd, event);
+}
+
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+    accepted++;
+    if (fail_accept) {
+        errno = fail_accept;
+        return -1;
+    }
+    return __real_accept4(fd, address, size, flags);
+}
+
+/*
+ * The daemon.
+ */
+
+static void ops_start(void *context, struct chunk *chunk)
+{
+    (void)context, (void)chunk;
+}
+
+static void ops_defer(void *context, struct work *work)
+{
+    (void)context, (void)work;
+}
+
+static void ops_output(void *context, struct client *client)
+{
+    (void)context;
+    server_output(&rig.server, client);
+}
+
+static void ops_nothing(void *context)
+{
+    (void)context;
+}
+
+static uint64_t ops_now_us(void *context)
+{
+    (void)context;
+    return rig.now_us += rig.step_us;
+}
+
+static void ops_wake(void *context, uint64_t at_us)
+{
+    (void)context, (void)at_us;
+}
+
+static void begin(void)
+{
+    static const struct service_ops ops = {ops_start,   ops_defer,  ops_output, ops_nothing,
+                                           ops_nothing, ops_now_us, ops_wake};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memset(&rig, 0, sizeof rig);
+    rig.step_us = 1;
+    fail_watch = fail_accept = 0;
+    accepted = 0;
+    snprintf(rig.path, sizeof rig.path, "test_server.%d", (int)getpid());
+    strcpy(address.sun_path, rig.path);
+    rig.listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(bind(rig.listen_fd, (struct sockaddr *)&address, sizeof address), 0);
+    CHECK_EQ(listen(rig.listen_fd, SOMAXCONN), 0);
+    manual_init(&rig.manual, 2, 4096);
+    rig.devices = (struct device_set){{&rig.manual.device}, 1};
+    CHECK_EQ(pool_init(&rig.pool, &rig.devices, LIMIT_LARGE_SEGMENT_BYTES), 0);
+    service_init(&rig.service, &ops, &rig, &rig.devices, &rig.pool, getuid());
+    CHECK_EQ(uv_loop_init(&rig.loop), 0);
+    CHECK_EQ(server_start(&rig.server, &rig.loop, &rig.service, rig.listen_fd), 0);
+}
+
+static void end(void)
+{
+    fail_accept = 0;
+    server_stop(&rig.server);
+    uv_run(&rig.loop, UV_RUN_DEFAULT);
+    CHECK_EQ(uv_loop_close(&rig.loop), 0);
+    CHECK_EQ(rig.service.stats.clients_open, 0);
+    service_finish(&rig.service);
+    pool_finish(&rig.pool);
+    close(rig.listen_fd);
+    unlink(rig.path);
+}
+
+static void rounds(unsigned count)
+{
+    while (count-- > 0)
+        uv_run(&rig.loop, UV_RUN_NOWAIT);
+}
+
+/*
+ * Its clients.
+ */
+
+static int client_open(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    strcpy(address.sun_path, rig.path);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void client_send(int fd, const char *bytes, size_t size)
+{
+    CHECK_EQ(send(fd, bytes, size, MSG_NOSIGNAL), size);
+}
+
+/* The bytes that have come, all of them thrown away; 0: the end; -1: nothing has. */
+static ssize_t client_take(int fd)
+{
+    static char bytes[1 << 20];
+    return recv(fd, bytes, sizeof bytes, 0);
+}
+
+static int client_greet(void)
+{
+    int fd = client_open();
+    client_send(fd, HELLO, sizeof HELLO - 1);
+    rounds(6);
+    CHECK(client_take(fd) > 0);
+    return fd;
+}
+
+static bool client_pings(int fd)
+{
+    client_send(fd, PING, sizeof PING - 1);
+    rounds(6);
+    return client_take(fd) == sizeof PONG - 1;
+}
+
+/* Only its own connection ends. */
+static void a_socket_that_cannot_be_watched(void)
+{
+    const int codes[] = {ENOMEM, ENOSPC};
+    begin();
+    int other = client_greet();
+    for (size_t i = 0; i < 2; i++) {
+        fail_watch = codes[i];
+        int fd = client_open();
+        rounds(4);
+        CHECK_EQ(client_take(fd), 0);
+        CHECK(client_pings(other));
+        close(fd);
+    }
+    CHECK_EQ(rig.service.stats.clients_open, 1);
+    close(other);
+    end();
+}
+
+/* The loop does not try again and again, other clients are served, and later the connection is. */
+static void connections_that_cannot_be_accepted(void)
+{
+    const int codes[] = {ENOMEM, ENOBUFS, EMFILE, EPERM};
+    for (size_t i = 0; i < 4; i++) {
+        begin();
+        int other = client_greet(), late = client_open();
+        accepted = 0;
+        fail_accept = codes[i];
+        rounds(50);
+        CHECK(accepted >= 1 && accepted <= 2); /* and once more with the spare descriptor */
+        CHECK(client_pings(other));
+        fail_accept = 0;
+        client_send(late, HELLO, sizeof HELLO - 1);
+        for (int waits = 0; waits < 10000 && client_take(late) < 0; waits++) {
+            poll(NULL, 0, 1);
+            rounds(1);
+        }
+        CHECK_EQ(rig.service.stats.clients_open, 2);
+        close(other);
+        close(late);
+        end();
+    }
+}
+
+/* A client that dies right after its last request is noticed, and the request counts. */
+static void the_last_request_of_a_client(void)
+{
+    begin();
+    int fd = client_greet();
+    uint64_t refused = rig.service.stats.messages_refused;
+    client_send(fd, "\x94\x00\x07\xa1x\x90", 6);
+    client_send(fd, "\x94\x00\x08\xa1x\x90", 6);
+    close(fd);
+    rounds(6);
+    CHECK_EQ(rig.service.stats.messages_refused, refused + 2);
+    CHECK_EQ(rig.service.stats.clients_open, 0);
+    end();
+}
+
+/* A socket full of requests is handled turn by turn: of the clock's time, and in between all others get theirs. */
+static void a_flood_is_cut_into_turns(void)
+{
+    enum { MANY = 1000 };
+    static char flood[MANY * (sizeof PING - 1)];
+    begin();
+    int loud = client_greet(), quiet = client_greet();
+    for (size_t i = 0; i < MANY; i++)
+        memcpy(flood + i * (sizeof PING - 1), PING, sizeof PING - 1);
+    client_send(loud, flood, sizeof flood);
+    rounds(1);
+    CHECK(client_take(loud) < (ssize_t)(LIMIT_TURN_US * (sizeof PONG - 1)));
+    CHECK(client_pings(quiet));
+    ssize_t got = 0, part;
+    while ((part = client_take(loud)) > 0)
+        got += part;
+    CHECK(got < (ssize_t)(6 * LIMIT_TURN_US * (sizeof PONG - 1)));
+    rounds(MANY);
+    CHECK(client_take(loud) > 0);
+    CHECK(client_pings(loud));
+    CHECK_EQ(rig.service.turns.users != NULL, 0);
+    close(loud);
+    close(quiet);
+    end();
+}
+
+/* Where the clock stands still messages are counted. */
+static void turns_have_a_number_of_messages(void)
+{
+    enum { MANY = 3 * LIMIT_TURN_MESSAGES };
+    static char flood[MANY * (sizeof PING - 1)];
+    begin();
+    int fd = client_greet();
+    rig.step_us = 0;
+    for (size_t i = 0; i < MANY; i++)
+        memcpy(flood + i * (sizeof PING - 1), PING, sizeof PING - 1);
+    client_send(fd, flood, sizeof flood);
+    struct client *client = rig.service.clients;
+    CHECK(connection_receive(client->connection) > 0);
+    CHECK_EQ(service_input(client, UINT64_MAX), 1);
+    CHECK_EQ(service_input(client, 0), 1);
+    connection_flush(client->connection);
+    CHECK_EQ(client_take(fd), (LIMIT_TURN_MESSAGES + 1) * (sizeof PONG - 1));
+    close(fd);
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(a_socket_that_cannot_be_watched), TEST(connections_that_cannot_be_accepted),
+        TEST(the_last_request_of_a_client),    TEST(a_flood_is_cut_into_turns),
+        TEST(turns_have_a_number_of_messages), TEST_END,
+    };
+    return test_main(argc, argv, tests);
+}
