@@ -1,38 +1,34 @@
 #!/usr/bin/env python3
-"""Checks by the linker's symbols that no objects of a part of the program need each other in a circle.
+"""Checks by the linker's symbols that no objects of a target need each other in a circle.
 
-Usage: circles.py BUILD [PART...]: a build folder, and which of PARTS to look at; all of them without any.
+Usage: circles.py LIST [TARGET...]: the list that CMake writes (objects.txt in the build folder: a target and its
+objects on a line, separated by tabs), and which targets to look at; all of them without any.
 
-An object needs the objects of its part that define its undefined symbols. Objects in a circle can only be read, tested
-and changed together: move functions between their files until each file needs only files below it.
+An object needs the objects of its target that define its undefined symbols. Objects in a circle can only be read,
+tested and changed together: move functions between their files until each file needs only files below it.
 """
 import collections
+import os
 import pathlib
 import subprocess
 import sys
 
-# Each part with the folder of its objects in a build.
-PARTS = {
-    "protocol": "protocol/CMakeFiles/protocol.dir",
-    "kernels": "kernels/CMakeFiles/kernels.dir",
-    "libscand": "client/CMakeFiles/libscand.dir",
-    "scanctl": "client/scanctl/CMakeFiles/scanctl_parts.dir",
-    "daemon/core": "daemon/CMakeFiles/daemon_core.dir",
-    "daemon": "daemon/CMakeFiles/scand.dir",
-}
-# Parts whose circles are known and have yet to be untied.
-TIED = {"libscand", "scanctl", "daemon/core", "daemon"}
+# Targets whose circles are known and have yet to be untied.
+TIED = {"libscand", "scanctl_parts", "daemon_core", "scand"}
 
 
-def read_objects(folder):
-    """What each object below a folder defines, and what it needs of others: two dicts of sets of symbols."""
+def read_objects(paths):
+    """What each object defines, and what it needs of others: two dicts of sets of symbols, by short names."""
     defined, needed = {}, {}
-    for path in sorted(folder.rglob("*.o")):
-        name = path.relative_to(folder).as_posix().removesuffix(".o")
-        listing = subprocess.run(["nm", "-g", "--format=posix", path], check=True, capture_output=True, text=True)
-        symbols = [line.split()[:2] for line in listing.stdout.splitlines() if line]
-        defined[name] = {symbol for symbol, kind in symbols if kind.isupper() and kind != "U"}
-        needed[name] = {symbol for symbol, kind in symbols if kind == "U"}
+    paths = [os.path.normpath(path) for path in paths]
+    start = len(os.path.commonpath(paths)) + 1 if len(paths) > 1 else 0
+    listing = subprocess.run(["nm", "-gA", "--format=posix", *paths], check=True, capture_output=True, text=True)
+    for path in paths:
+        defined[path[start:-2]], needed[path[start:-2]] = set(), set()
+    for line in listing.stdout.splitlines():
+        path, _, rest = line.partition(".o: ")
+        symbol, kind = rest.split()[:2]
+        (needed if kind == "U" else defined)[path[start:]].add(symbol)
     return defined, needed
 
 
@@ -73,8 +69,8 @@ def circles_of(edges):
     return circles
 
 
-def describe(part, circle, edges):
-    lines = [f"{part}: {len(circle)} objects need each other in a circle: {', '.join(circle)}"]
+def describe(target, circle, edges):
+    lines = [f"{target}: {len(circle)} objects need each other in a circle: {', '.join(circle)}"]
     for name in circle:
         for other in circle:
             if other in edges[name]:
@@ -82,24 +78,23 @@ def describe(part, circle, edges):
     return "\n".join(lines)
 
 
-def main(build, *parts):
+def main(list_path, *chosen):
     wrong = 0
-    for part in parts or PARTS:
-        defined, needed = read_objects(pathlib.Path(build) / PARTS[part])
-        if not defined:
-            print(f"circles: {build} has no objects of {part}: build it first")
-            return 1
-        edges = edges_of(defined, needed)
+    for line in pathlib.Path(list_path).read_text().splitlines():
+        target, *paths = line.split("\t")
+        if chosen and target not in chosen:
+            continue
+        edges = edges_of(*read_objects(paths))
         circles = circles_of(edges)
         for circle in circles:
-            print(describe(part, circle, edges))
-        if part in TIED:
-            print(f"{part}: {'circles are still allowed' if circles else 'has no circle any more: take it out of TIED'}")
+            print(describe(target, circle, edges))
+        if target in TIED:
+            print(f"{target}: {'circles are still allowed' if circles else 'has no circle any more: take it out of TIED'}")
             wrong += not circles
         else:
             wrong += len(circles)
     if not wrong:
-        print("circles: no objects need each other in a circle")
+        print("circles: no other objects need each other in a circle" if TIED else "circles: there are none")
     return 1 if wrong else 0
 
 
