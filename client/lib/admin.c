@@ -3,17 +3,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/lib/internal.h"
 #include "protocol/report.h"
-
-static uint64_t clock_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
 {

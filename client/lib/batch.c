@@ -5,34 +5,35 @@
 
 #include "client/lib/internal.h"
 
-static int outcome_take(struct scand_job *job, const struct msg_job_batch_result *result, struct error *error)
+static int outcome_apply(struct scand_job *job, const struct msg_job_batch_result *result, struct error *error)
 {
     if (job->index > result->jobs_count)
         return error_set(error, -EBADMSG, "the answer to a batch says nothing of its job %u", (unsigned)job->index);
     const struct msg_job_outcome *outcome = &result->jobs[job->index - 1];
     struct error ended = {.code = 0};
     if (outcome->error.code)
-        failure_take(&outcome->error, &ended);
+        error_from_failure(&outcome->error, &ended);
     else
-        job_take_times(job, &outcome->times);
+        job_set_times(job, &outcome->times);
     job_end(job, &ended);
     return 0;
 }
 
-int batch_take_response(struct scand *daemon, const struct message *message, struct error *error)
+static int batch_done(struct scand *daemon, struct pending *pending, const struct message *message, struct error *error)
 {
+    (void)pending;
     struct msg_job_batch_result result;
     struct error all = {.code = 0};
-    int code = message->failed ? take_failure(message, &all, error)
-                               : response_read(message, &msg_job_batch_result_type, &result, error);
+    int code = message->failed ? answer_read_failure(message, &all, error)
+                               : answer_read(message, &msg_job_batch_result_type, &result, error);
     for (struct scand_job *job = daemon->jobs, *next; job && !code; job = next) {
         next = job->next;
-        if (job->msgid != message->msgid || job->done)
+        if (job->pending.msgid != message->msgid || job->done)
             continue;
         if (message->failed)
             job_end(job, &all);
         else
-            code = outcome_take(job, &result, error);
+            code = outcome_apply(job, &result, error);
     }
     return code;
 }
@@ -52,11 +53,12 @@ static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t coun
     if (code && code != -EPIPE)
         return code;
     for (size_t i = 0; i < count; i++) {
-        jobs[i]->msgid = msgid;
+        jobs[i]->pending = (struct pending){.msgid = msgid, .done = batch_done};
         jobs[i]->index = (uint32_t)i + 1;
         jobs[i]->attempts++;
         jobs[i]->sent = code == 0;
     }
+    pending_add(daemon, &jobs[0]->pending);
     *sent += count;
     return 0; /* reading will show a broken connection, and reconnecting submit them again */
 }

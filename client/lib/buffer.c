@@ -9,51 +9,6 @@
 #include "client/lib/internal.h"
 #include "protocol/memory.h"
 
-/* Ends what the buffer has; its handle is left. */
-static void buffer_end(struct scand_buffer *buffer)
-{
-    if (buffer->data)
-        memory_unmap(buffer->data, buffer->size_bytes);
-    for (size_t i = 0; i < buffer->fd_count; i++)
-        close(buffer->fds[i]);
-    buffer->data = NULL;
-    buffer->fd_count = 0;
-    buffer->daemon = NULL;
-}
-
-void buffer_free(struct scand_buffer *buffer)
-{
-    buffer_end(buffer);
-    free(buffer);
-}
-
-void buffers_end(struct scand *daemon)
-{
-    while (daemon->buffers) {
-        struct scand_buffer *buffer = daemon->buffers;
-        daemon->buffers = buffer->next;
-        buffer_end(buffer);
-        process_bury(buffer);
-    }
-}
-
-struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const int *fds, size_t fd_count)
-{
-    struct scand_buffer *buffer = calloc(1, sizeof *buffer + fd_count * sizeof *fds);
-    if (!buffer) {
-        for (size_t i = 0; i < fd_count; i++)
-            close(fds[i]);
-        session_fail(daemon, -ENOMEM, "out of memory for a buffer");
-        return NULL;
-    }
-    buffer->daemon = daemon;
-    buffer->size_bytes = size_bytes;
-    buffer->fd_count = fd_count;
-    if (fd_count)
-        memcpy(buffer->fds, fds, fd_count * sizeof *fds);
-    return buffer;
-}
-
 /* Maps the descriptors once they are found to be sealed: whoever holds them cannot take the memory away any more. */
 static int buffer_map(struct scand_buffer *buffer)
 {
@@ -76,14 +31,6 @@ static int buffer_map(struct scand_buffer *buffer)
     return 0;
 }
 
-int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out)
-{
-    buffer->next = buffer->daemon->buffers;
-    buffer->daemon->buffers = buffer;
-    *out = buffer;
-    return SCAND_OK;
-}
-
 /* What the daemon promises: for host memory, segments that hold the size, of whole pages if they are several. */
 static int created_check(struct scand *daemon, enum scand_place place, uint64_t size_bytes,
                          const struct msg_buffer_create_result *result)
@@ -99,28 +46,19 @@ static int created_check(struct scand *daemon, enum scand_place place, uint64_t 
                         (unsigned long long)n, (unsigned long long)result->segment, (unsigned long long)size_bytes);
 }
 
-/* Lets the daemon forget a buffer. A broken connection has done that already. */
-static int buffer_forget(struct scand *daemon, uint64_t id)
-{
-    if (!daemon->connection)
-        return 0;
-    int code = call_try(daemon, &(struct call){.method = METHOD_buffer_release, .params = &(struct msg_buffer_id){id}});
-    return code == -EPIPE ? 0 : code;
-}
-
 int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out)
 {
     int fds[LIMIT_MESSAGE_FDS];
     enum scand_place place = (enum scand_place)params->place;
     uint64_t size_bytes = params->size;
     struct msg_buffer_create_result result;
-    struct call call = {.method = METHOD_buffer_create, .params = params, .result = &result, .taken = fds};
+    struct call call = {.method = METHOD_buffer_create, .params = params, .result = &result, .received = fds};
     if (size_bytes == 0)
         return (int)status_from_errno(session_fail(daemon, -EINVAL, "size_bytes is 0: a buffer has 1 byte at least"));
     int code = call_run(daemon, &call);
     if (code)
         return (int)status_from_errno(code);
-    struct scand_buffer *buffer = buffer_new(daemon, size_bytes, fds, call.taken_count);
+    struct scand_buffer *buffer = buffer_new(daemon, size_bytes, fds, call.received_count);
     code = buffer ? created_check(daemon, place, size_bytes, &result) : -ENOMEM;
     if (code == 0) {
         buffer->id = result.buffer;
@@ -157,37 +95,6 @@ int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_
     return buffer_create(daemon, &params, out);
 }
 
-/* Pinning takes its time: a second for each 256 MiB is plenty. */
-static struct call import_call(const struct scand_buffer *buffer, const struct msg_buffer_import_params *params,
-                               struct msg_buffer_id *result)
-{
-    return (struct call){.method = METHOD_buffer_import,
-                         .params = params,
-                         .result = result,
-                         .fds = buffer->fds,
-                         .fd_count = buffer->fd_count,
-                         .timeout_ms = CALL_MS + (int64_t)(buffer->size_bytes >> 28) * 1000};
-}
-
-static struct msg_buffer_import_params import_params(const struct scand_buffer *buffer)
-{
-    return (struct msg_buffer_import_params){
-        .size = buffer->size_bytes, .segment = buffer->segment_bytes, .fds = buffer->fd_count};
-}
-
-int buffer_import_again(struct scand_buffer *buffer)
-{
-    if (buffer->foreign)
-        return foreign_import_again(buffer);
-    struct msg_buffer_import_params params = import_params(buffer);
-    struct msg_buffer_id result;
-    struct call call = import_call(buffer, &params, &result);
-    int code = call_try(buffer->daemon, &call);
-    if (code == 0)
-        buffer->id = result.buffer;
-    return code;
-}
-
 int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out)
 {
     if (size_bytes == 0)
@@ -198,18 +105,13 @@ int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, st
     struct scand_buffer *buffer = buffer_new(daemon, size_bytes, &fd, 1);
     if (!buffer)
         return SCAND_NO_MEMORY;
-    struct msg_buffer_import_params params = import_params(buffer);
-    struct msg_buffer_id result;
-    struct call call = import_call(buffer, &params, &result);
     int code = buffer_map(buffer);
     if (code == 0)
-        code = call_run(daemon, &call);
-    if (code) {
-        buffer_free(buffer);
-        return (int)status_from_errno(code);
-    }
-    buffer->id = result.buffer;
-    return buffer_add(buffer, out);
+        code = buffer_import(buffer, call_run);
+    if (code == 0)
+        return buffer_add(buffer, out);
+    buffer_free(buffer);
+    return (int)status_from_errno(code);
 }
 
 void *scand_buffer_data(const struct scand_buffer *buffer)

@@ -16,34 +16,6 @@ static ino_t handle_number(const uint8_t *handle)
     return (ino_t)number;
 }
 
-static int foreign_import(struct scand_buffer *buffer, int (*run)(struct scand *daemon, struct call *call))
-{
-    struct msg_buffer_import_device_params params = {.size = buffer->size_bytes,
-                                                     .offset = buffer->offset,
-                                                     .allocation = buffer->allocation_bytes,
-                                                     .fds = buffer->fd_count};
-    struct msg_buffer_import_device_result result;
-    if (buffer->fd_count == 0) {
-        params.handle_count = sizeof buffer->handle;
-        memcpy(params.handle, buffer->handle, sizeof buffer->handle);
-    }
-    int code = run(buffer->daemon, &(struct call){.method = METHOD_buffer_import_device,
-                                                  .params = &params,
-                                                  .result = &result,
-                                                  .fds = buffer->fds,
-                                                  .fd_count = buffer->fd_count});
-    if (code == 0) {
-        buffer->id = result.buffer;
-        buffer->device_index = result.device;
-    }
-    return code;
-}
-
-int foreign_import_again(struct scand_buffer *buffer)
-{
-    return foreign_import(buffer, call_try);
-}
-
 /* A buffer of the program's memory, imported; `buffer` may be NULL, its error set. */
 static int foreign_add(struct scand_buffer *buffer, uint64_t offset, uint64_t allocation_bytes,
                        struct scand_buffer **out)
@@ -54,7 +26,7 @@ static int foreign_add(struct scand_buffer *buffer, uint64_t offset, uint64_t al
     buffer->foreign = true;
     buffer->offset = offset;
     buffer->allocation_bytes = allocation_bytes;
-    int code = foreign_import(buffer, call_run);
+    int code = buffer_import(buffer, call_run);
     if (code == 0)
         return buffer_add(buffer, out);
     buffer_free(buffer);
@@ -137,7 +109,7 @@ int scand_buffer_export(struct scand_buffer *buffer, struct scand_export *out)
     if (code)
         return (int)status_from_errno(code);
     struct msg_buffer_id params = {buffer->id};
-    struct call call = {.method = METHOD_buffer_export, .params = &params, .result = &result, .taken = &fd};
+    struct call call = {.method = METHOD_buffer_export, .params = &params, .result = &result, .received = &fd};
     code = call_run(daemon, &call);
     if (code == 0)
         code = export_check(buffer, &result);

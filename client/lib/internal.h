@@ -1,5 +1,6 @@
 /*
- * What the library's files share.
+ * What the library's files share, floor by floor: a file calls what is declared before its own functions, never what
+ * comes after them.
  *
  * A session (struct scand) outlives the connection that it has at the moment: when that breaks, a later step connects
  * anew, imports the host buffers again and submits again what is safe to repeat (reconnect.c). Functions return 0 or
@@ -41,20 +42,27 @@
 #define MSGID_EXPORT UINT32_C(0x20000000)
 #define MSGID_MARKS  (MSGID_CREATE | MSGID_IMPORT | MSGID_EXPORT)
 
-/* A request that somebody waits for. */
+/* An answer that somebody waits for. A call begins with one, and so does a job; of a batch, the first job's counts. */
+struct pending {
+    struct pending *next;
+    uint32_t msgid; /* 0: not sent on this connection */
+    /* Handles the answer, after which nobody waits for it. Returns 0, or -EBADMSG and *error. */
+    int (*done)(struct scand *daemon, struct pending *pending, const struct message *message, struct error *error);
+};
+
+/* A request, and what its answer brings. */
 struct call {
+    struct pending pending;
     enum method method;
     const void *params;
     const int *fds; /* that go with it */
     size_t fd_count;
     int64_t timeout_ms; /* 0: CALL_MS */
     void *result;
-    int *taken; /* room for the descriptors that come with the answer, of buffer.create LIMIT_MESSAGE_FDS */
-    size_t taken_count;
-    uint32_t msgid;
+    int *received; /* room for the descriptors that come with the answer, of buffer.create LIMIT_MESSAGE_FDS */
+    size_t received_count;
     bool answered;
     struct error error;
-    struct call *outer; /* a progress callback may call while another call waits */
 };
 
 struct scand {
@@ -72,9 +80,9 @@ struct scand {
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];
     char server[LIMIT_NAME_BYTES];
-    uint64_t job_steps;  /* that the daemon takes */
-    uint64_t batch_jobs; /* in one message, likewise */
-    struct call *call;   /* innermost */
+    uint64_t job_steps;      /* that the daemon takes */
+    uint64_t batch_jobs;     /* in one message, likewise */
+    struct pending *pending; /* the latest first: a progress callback may call while another call waits */
     struct scand_buffer *buffers;
     struct scand_job *jobs, **jobs_end; /* in the order of submission */
     struct error error;                 /* of the last call that failed */
@@ -108,9 +116,9 @@ struct extent {
 };
 
 struct scand_job {
+    struct pending pending; /* its msgid is 0 while the job is not submitted on this connection */
     struct scand *daemon;
     struct scand_job *next;
-    uint32_t msgid; /* 0: not submitted on this connection */
     uint32_t index; /* in the batch of that msgid, from 1 on; 0: submitted alone */
     struct msg_job_submit_params params;
     /* NULL once released, and where there are none */
@@ -131,6 +139,10 @@ struct scand_job {
     struct scand_times times;
 };
 
+/* clock.c */
+int64_t clock_ms(void);
+uint64_t clock_us(void);
+
 /* process.c */
 /* Lists a session. -ENOMEM: forks would not be seen. */
 int process_add(struct scand *daemon);
@@ -142,94 +154,123 @@ struct scand *process_inherited(void);
 /* Makes the session's socket, which a fork closes in the child from then on. Returns it, or -errno. */
 int process_open(struct scand *daemon);
 /* Makes the connection of the socket, and closes that on failure. */
-bool process_take(struct scand *daemon);
+bool process_connect(struct scand *daemon);
 /* Ends connection and socket, where there are any. */
 void process_close(struct scand *daemon);
 /* Keeps an ended buffer's handle until it is released, or so many others have ended. */
 void process_bury(struct scand_buffer *buffer);
 void process_unbury(struct scand_buffer *buffer);
 
-/* session.c */
-int64_t clock_ms(void);
+/* error.c */
+int session_fail(struct scand *daemon, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* For a job that reads what a failed one was to write; `outcome`: what else became of it. */
+void error_set_stale(struct error *error, const char *outcome);
+
+/* extents.c */
+/* Numbers that overflow are for the daemon to refuse; until then they count as all of the memory. */
+struct extent extent_of(const struct scand_tensor *tensor);
+bool extents_overlap(const struct extent *a, const struct extent *b);
+
+/* answers.c */
+void pending_add(struct scand *daemon, struct pending *pending);
+/* Removes it, where it is listed. */
+void pending_remove(struct scand *daemon, const struct pending *pending);
+/* The one that waits for this answer, or NULL. */
+struct pending *pending_find(const struct scand *daemon, uint32_t msgid);
+/* Reads what an answer brings: 0, or -EBADMSG and *error. Every text of the daemon comes through here. */
+int answer_read(const struct message *message, const struct map_type *type, void *out, struct error *error);
+/* An answer's failure into *out. Returns 0, or -EBADMSG and *error. */
+int answer_read_failure(const struct message *message, struct error *out, struct error *error);
+/* What the daemon explains, with a message in any case. */
+void error_from_failure(const struct msg_failure *failure, struct error *out);
+/* Moves the descriptors that an answer announces to fds. Returns 0, or -EBADMSG and *error where fewer came. */
+int answer_pop_descriptors(struct scand *daemon, uint64_t count, int *fds, struct error *error);
+
+/* job_list.c */
+void job_list(struct scand_job *job);
+/* The one that has not ended at a place of a batch, or NULL. */
+struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t index);
+bool jobs_wait(const struct scand *daemon);
+/* Calls its progress function, unless that runs: what it does could go on forever otherwise. `job` may be NULL. */
+void job_report(struct scand_job *job, const struct msg_job_progress *progress);
+/* Ends a job, which may free it. */
+void job_end(struct scand_job *job, const struct error *error);
+/* Frees a job that is released and has ended, unless scand_wait is about to look at it. */
+void job_free_unneeded(struct scand_job *job);
+void jobs_free(struct scand *daemon);
+
+/* transport.c */
 /* -ECHILD in a child of the process that connected, else 0. */
 int session_check_owner(struct scand *daemon);
-/* Connects and says hello; the connection is NULL afterwards if that failed. */
-int session_open(struct scand *daemon);
+/* Makes the connection; what it has on failure, session_drop ends. */
+int session_connect(struct scand *daemon);
 /* Drops the connection; jobs wait for reconnect. */
 void session_drop(struct scand *daemon);
 /* Drops the connection for good: every job ends with session's error. Returns its code. */
 int session_give_up(struct scand *daemon);
+uint32_t session_next_msgid(struct scand *daemon, uint32_t mark);
+/* Writes what the socket takes. With output left, scand_fd's descriptor is readable when the socket is writable. */
+int session_flush(struct scand *daemon);
 /* Queues a request and writes what the socket takes. A broken connection shows when reading: answers may wait. */
 int session_send(struct scand *daemon, uint32_t msgid, const struct call *call);
+
+/* receive.c */
+/* Handles all messages that have arrived. -EPIPE: the connection is gone, or another one now; what else it may return
+ * is an error of the daemon, for which the session was given up. */
+int session_receive(struct scand *daemon);
+
+/* wait.c */
 /* Waits for input until the deadline and handles it. -ECHILD: this is a child of the session's process.
  * Another code than these, 0, -ETIMEDOUT or -EPIPE: the session was given up, and all its jobs have ended. */
 int session_step(struct scand *daemon, int64_t deadline_ms);
 /* Steps until *done. -EPIPE also when the connection was replaced meanwhile, by a call from a callback. */
 int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms);
-uint32_t session_next_msgid(struct scand *daemon, uint32_t mark);
-int session_fail(struct scand *daemon, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* call.c */
 /* Sends and waits, on this connection. */
 int call_try(struct scand *daemon, struct call *call);
-/* The same, reconnecting before or after, and repeated where that is harmless; else -EOWNERDEAD. */
-int call_run(struct scand *daemon, struct call *call);
-int take_response(struct scand *daemon, const struct message *message, struct error *error);
-/* Reads what a response brings: 0, or -EBADMSG and *error. Every text of the daemon comes through here. */
-int response_read(const struct message *message, const struct map_type *type, void *out, struct error *error);
-/* What the daemon explains, with a message in any case. */
-void failure_take(const struct msg_failure *failure, struct error *out);
-/* A response's failure into *out. Returns 0, or -EBADMSG and *error. */
-int take_failure(const struct message *message, struct error *out, struct error *error);
 
-/* reconnect.c */
-/* Returns 0 with a connection, or -errno with all jobs ended. */
-int session_ready(struct scand *daemon);
-
-/* buffer.c */
+/* buffer_list.c */
 /* Takes over the descriptors, also on failure. Returns NULL with the session's error set. */
 struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const int *fds, size_t fd_count);
 void buffer_free(struct scand_buffer *buffer);
 /* Lists what is usable from now on. */
 int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out);
-int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out);
-int buffer_import_again(struct scand_buffer *buffer);
+/* Imports memory that this program has, by call_try or call_run. */
+typedef int call_runner(struct scand *daemon, struct call *call);
+int buffer_import(struct scand_buffer *buffer, call_runner *run);
+/* Lets the daemon forget a buffer. A broken connection has done that already. */
+int buffer_forget(struct scand *daemon, uint64_t id);
 /* Ends all that a session has; their handles may still be released. */
 void buffers_end(struct scand *daemon);
 
-/* share.c */
-int foreign_import_again(struct scand_buffer *buffer);
-
-/* job.c */
-/* One that has not ended, or NULL: any of that msgid; the one at a place of a batch. */
-struct scand_job *job_find(const struct scand *daemon, uint32_t msgid);
-struct scand_job *job_find_at(const struct scand *daemon, uint32_t msgid, uint32_t index);
-/* A job that is checked and prepared, but not yet submitted nor listed; its caller's to free. NULL and the session's
- * error. */
-struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan);
-void job_list(struct scand_job *job);
+/* submit.c */
 /* Makes its params ready to be sent, or sent again. */
 int job_make_ready(struct scand_job *job);
 int job_submit(struct scand_job *job);
-void job_take_times(struct scand_job *job, const struct msg_job_submit_result *result);
-int job_take_response(struct scand_job *job, const struct message *message, struct error *error);
-/* Calls its progress function, unless that runs: what it does could go on forever otherwise. `job` may be NULL. */
-void job_report(struct scand_job *job, const struct msg_job_progress *progress);
-/* Ends a job, which may free it. */
-/* For a job that reads what a failed one was to write; `outcome`: what else became of it. */
-void error_set_stale(struct error *error, const char *outcome);
-void job_end(struct scand_job *job, const struct error *error);
-bool jobs_wait(const struct scand *daemon);
-void jobs_free(struct scand *daemon);
+void job_set_times(struct scand_job *job, const struct msg_job_submit_result *result);
 
-/* batch.c */
-/* The answer to a job.batch. */
-int batch_take_response(struct scand *daemon, const struct message *message, struct error *error);
+/* reconnect.c */
+/* Connects and says hello; the connection is NULL afterwards if that failed. */
+int session_open(struct scand *daemon);
+/* Returns 0 with a connection, or -errno with all jobs ended. */
+int session_ready(struct scand *daemon);
+
+/* retry.c */
+/* call_try, reconnecting before or after, and repeated where that is harmless; else -EOWNERDEAD. */
+int call_run(struct scand *daemon, struct call *call);
 
 /* scan.c */
 /* Checks what the daemon need not be asked for, and fills params, buffers and extents of the job. */
 int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job);
 int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job);
-bool extents_overlap(const struct extent *a, const struct extent *b);
+
+/* buffer.c */
+int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out);
+
+/* job.c */
+/* A job that is checked and prepared, but not yet submitted nor listed; its caller's to free. NULL and the session's
+ * error. */
+struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan);
 
 #endif

@@ -94,7 +94,7 @@ int process_open(struct scand *daemon)
     return fd;
 }
 
-bool process_take(struct scand *daemon)
+bool process_connect(struct scand *daemon)
 {
     pthread_mutex_lock(&lock);
     daemon->connection = connection_create(daemon->socket);

@@ -5,9 +5,48 @@
  * that had no answer, the job itself included, may have written over their input. Other jobs end as lost.
  */
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include "client/lib/internal.h"
+
+static int session_hello(struct scand *daemon)
+{
+    struct msg_hello_params params = {.version_min = 1, .version_max = PROTOCOL_VERSION};
+    struct msg_hello_result result;
+    memcpy(params.client, daemon->name, sizeof params.client);
+    int code = call_try(daemon, &(struct call){.method = METHOD_hello, .params = &params, .result = &result});
+    if (code)
+        return code;
+    if (result.version < 1 || result.version > PROTOCOL_VERSION)
+        return session_fail(
+            daemon, -EPROTONOSUPPORT,
+            "the daemon at %s chose protocol version %llu; this library speaks 1 to %d: upgrade one of them",
+            daemon->path, (unsigned long long)result.version, PROTOCOL_VERSION);
+    /* Its limits are for it to enforce: what it refuses, it explains. But fields that it does not know, it ignores. */
+    daemon->job_steps = result.limits.job_steps;
+    daemon->batch_jobs = result.limits.batch_jobs;
+    memcpy(daemon->server, result.server, sizeof daemon->server);
+    return 0;
+}
+
+int session_open(struct scand *daemon)
+{
+    int code = session_connect(daemon);
+    if (code == 0)
+        code = session_hello(daemon);
+    if (code == -EPIPE)
+        session_fail(daemon, code, "the daemon at %s closed the connection before it answered: its log says why",
+                     daemon->path);
+    if (code == -ETIMEDOUT)
+        session_fail(
+            daemon, code,
+            "the daemon at %s took the connection but did not answer within %d s: it hangs, or starts too slowly",
+            daemon->path, CALL_MS / 1000);
+    if (code)
+        session_drop(daemon);
+    return code;
+}
 
 static bool job_may_have_written(const struct scand_job *job, const struct extent *extent)
 {
@@ -76,7 +115,7 @@ static void buffers_lose_device(struct scand *daemon)
 static int buffers_import_again(struct scand *daemon)
 {
     for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next) {
-        int code = buffer->lost ? 0 : buffer_import_again(buffer);
+        int code = buffer->lost ? 0 : buffer_import(buffer, call_try);
         if (code && !daemon->connection)
             return code;
         if (code)

@@ -157,32 +157,6 @@ static void tensor_params(struct msg_tensor *params, const struct scand_tensor *
     }
 }
 
-/* Numbers that overflow are for the daemon to refuse; until then they count as all of the memory. */
-static struct extent tensor_extent(const struct scand_tensor *tensor)
-{
-    struct extent all = {.device = tensor->buffer->device, .inode = tensor->buffer->inode, .end = UINT64_MAX},
-                  extent = all;
-    int64_t size_bytes = (int64_t)dtype_size_bytes(tensor->dtype), low = 0, high = size_bytes;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        int64_t reach;
-        if (tensor->shape[i] == 0 || __builtin_mul_overflow(tensor->shape[i] - 1, tensor->strides[i], &reach))
-            return all;
-        if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
-            return all;
-    }
-    /* Of device memory from the beginning of its allocation, of which other buffers may be other parts. */
-    uint64_t origin;
-    if (__builtin_add_overflow(tensor->buffer->offset, tensor->offset, &origin) ||
-        __builtin_add_overflow(origin, low, &extent.begin) || __builtin_add_overflow(origin, high, &extent.end))
-        return all;
-    return extent;
-}
-
-bool extents_overlap(const struct extent *a, const struct extent *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->begin < b->end && b->begin < a->end;
-}
-
 /* What every job has. */
 static void job_prepare(struct scand_job *job, const struct scand_tensor *input, const struct scand_tensor *output,
                         uint32_t axis, const char *algorithm)
@@ -195,8 +169,8 @@ static void job_prepare(struct scand_job *job, const struct scand_tensor *input,
         strcpy(params->algorithm, algorithm);
     job->input = input->buffer;
     job->output = output->buffer;
-    job->reads = tensor_extent(input);
-    job->writes = tensor_extent(output);
+    job->reads = extent_of(input);
+    job->writes = extent_of(output);
 }
 
 static void offsets_prepare(struct scand_job *job, const struct scand_tensor *offsets)
@@ -205,7 +179,7 @@ static void offsets_prepare(struct scand_job *job, const struct scand_tensor *of
         return;
     tensor_params(&job->params.offsets, offsets);
     job->offsets = offsets->buffer;
-    job->offsets_extent = tensor_extent(offsets);
+    job->offsets_extent = extent_of(offsets);
 }
 
 static void step_params(struct msg_step *params, const struct scand_step *step)
@@ -247,7 +221,7 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     if (has_coefficients(scan)) {
         tensor_params(&params->coefficients, &scan->coefficients);
         job->coefficients = scan->coefficients.buffer;
-        job->coefficient_extent = tensor_extent(&scan->coefficients);
+        job->coefficient_extent = extent_of(&scan->coefficients);
     }
     return 0;
 }

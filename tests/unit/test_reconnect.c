@@ -71,7 +71,7 @@ static void test_all_jobs_are_repeated_in_order(void)
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     for (int i = 0; i < JOBS; i++) {
         CHECK_EQ(scand_wait(jobs[i], -1, NULL), SCAND_OK);
-        CHECK(i == 0 || jobs[i]->msgid > jobs[i - 1]->msgid);
+        CHECK(i == 0 || jobs[i]->pending.msgid > jobs[i - 1]->pending.msgid);
     }
     CHECK_EQ(fake.seen[METHOD_job_submit], 2 * JOBS);
     rig_end();

@@ -1,0 +1,114 @@
+/* The list of buffers: what each keeps, so that it can be imported again. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/lib/internal.h"
+#include "protocol/memory.h"
+
+/* Ends what the buffer has; its handle is left. */
+static void buffer_end(struct scand_buffer *buffer)
+{
+    if (buffer->data)
+        memory_unmap(buffer->data, buffer->size_bytes);
+    for (size_t i = 0; i < buffer->fd_count; i++)
+        close(buffer->fds[i]);
+    buffer->data = NULL;
+    buffer->fd_count = 0;
+    buffer->daemon = NULL;
+}
+
+void buffer_free(struct scand_buffer *buffer)
+{
+    buffer_end(buffer);
+    free(buffer);
+}
+
+void buffers_end(struct scand *daemon)
+{
+    while (daemon->buffers) {
+        struct scand_buffer *buffer = daemon->buffers;
+        daemon->buffers = buffer->next;
+        buffer_end(buffer);
+        process_bury(buffer);
+    }
+}
+
+struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const int *fds, size_t fd_count)
+{
+    struct scand_buffer *buffer = calloc(1, sizeof *buffer + fd_count * sizeof *fds);
+    if (!buffer) {
+        for (size_t i = 0; i < fd_count; i++)
+            close(fds[i]);
+        session_fail(daemon, -ENOMEM, "out of memory for a buffer");
+        return NULL;
+    }
+    buffer->daemon = daemon;
+    buffer->size_bytes = size_bytes;
+    buffer->fd_count = fd_count;
+    if (fd_count)
+        memcpy(buffer->fds, fds, fd_count * sizeof *fds);
+    return buffer;
+}
+
+int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out)
+{
+    buffer->next = buffer->daemon->buffers;
+    buffer->daemon->buffers = buffer;
+    *out = buffer;
+    return SCAND_OK;
+}
+
+int buffer_forget(struct scand *daemon, uint64_t id)
+{
+    if (!daemon->connection)
+        return 0;
+    int code = call_try(daemon, &(struct call){.method = METHOD_buffer_release, .params = &(struct msg_buffer_id){id}});
+    return code == -EPIPE ? 0 : code;
+}
+
+/* Host memory. Pinning takes its time: a second for each 256 MiB is plenty. */
+static int host_import(struct scand_buffer *buffer, call_runner *run)
+{
+    struct msg_buffer_import_params params = {
+        .size = buffer->size_bytes, .segment = buffer->segment_bytes, .fds = buffer->fd_count};
+    struct msg_buffer_id result;
+    int code = run(buffer->daemon, &(struct call){.method = METHOD_buffer_import,
+                                                  .params = &params,
+                                                  .result = &result,
+                                                  .fds = buffer->fds,
+                                                  .fd_count = buffer->fd_count,
+                                                  .timeout_ms = CALL_MS + (int64_t)(buffer->size_bytes >> 28) * 1000});
+    if (code == 0)
+        buffer->id = result.buffer;
+    return code;
+}
+
+static int foreign_import(struct scand_buffer *buffer, call_runner *run)
+{
+    struct msg_buffer_import_device_params params = {.size = buffer->size_bytes,
+                                                     .offset = buffer->offset,
+                                                     .allocation = buffer->allocation_bytes,
+                                                     .fds = buffer->fd_count};
+    struct msg_buffer_import_device_result result;
+    if (buffer->fd_count == 0) {
+        params.handle_count = sizeof buffer->handle;
+        memcpy(params.handle, buffer->handle, sizeof buffer->handle);
+    }
+    int code = run(buffer->daemon, &(struct call){.method = METHOD_buffer_import_device,
+                                                  .params = &params,
+                                                  .result = &result,
+                                                  .fds = buffer->fds,
+                                                  .fd_count = buffer->fd_count});
+    if (code == 0) {
+        buffer->id = result.buffer;
+        buffer->device_index = result.device;
+    }
+    return code;
+}
+
+int buffer_import(struct scand_buffer *buffer, call_runner *run)
+{
+    return buffer->foreign ? foreign_import(buffer, run) : host_import(buffer, run);
+}

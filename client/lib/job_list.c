@@ -1,0 +1,87 @@
+/* The list of jobs, in the order of submission, and what happens to a job that ends. */
+#include <stdlib.h>
+
+#include "client/lib/internal.h"
+
+struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t index)
+{
+    for (struct scand_job *job = daemon->jobs; job && msgid; job = job->next)
+        if (job->pending.msgid == msgid && job->index == index && !job->done)
+            return job;
+    return NULL;
+}
+
+bool jobs_wait(const struct scand *daemon)
+{
+    for (const struct scand_job *job = daemon->jobs; job; job = job->next)
+        if (!job->done)
+            return true;
+    return false;
+}
+
+void job_list(struct scand_job *job)
+{
+    *job->daemon->jobs_end = job;
+    job->daemon->jobs_end = &job->next;
+}
+
+static void job_free(struct scand_job *job)
+{
+    struct scand *daemon = job->daemon;
+    struct scand_job **link = &daemon->jobs;
+    while (*link != job)
+        link = &(*link)->next;
+    *link = job->next;
+    if (!*link)
+        daemon->jobs_end = link;
+    free(job);
+}
+
+void job_free_unneeded(struct scand_job *job)
+{
+    if (job->released && job->done && !job->awaited)
+        job_free(job);
+}
+
+void jobs_free(struct scand *daemon)
+{
+    while (daemon->jobs)
+        job_free(daemon->jobs);
+}
+
+static bool job_reads(const struct scand_job *job, const struct extent *extent)
+{
+    return extents_overlap(&job->reads, extent) ||
+           (job->params.offsets.shape_count > 0 && extents_overlap(&job->offsets_extent, extent)) ||
+           (job->params.coefficients.shape_count > 0 && extents_overlap(&job->coefficient_extent, extent));
+}
+
+/* The daemon fails those that it had got by then. It cannot tell of later ones that they were sent without an answer to
+ * this one; and after a restart it knows nothing of it. */
+static void readers_go_stale(const struct scand_job *failed)
+{
+    for (struct scand_job *job = failed->next; job; job = job->next)
+        if (!job->done && !job->params.after_failure && job_reads(job, &failed->writes))
+            job->stale = true;
+}
+
+void job_end(struct scand_job *job, const struct error *error)
+{
+    job->done = true;
+    job->error = *error;
+    if (job->stale && error->code == 0)
+        error_set_stale(&job->error, "has been done");
+    if (job->error.code && job->daemon->connection) /* else all end */
+        readers_go_stale(job);
+    job_free_unneeded(job);
+}
+
+void job_report(struct scand_job *job, const struct msg_job_progress *progress)
+{
+    if (!job || !job->progress || job->released || job->daemon->in_callback)
+        return;
+    struct scand *daemon = job->daemon; /* The job may be released in there. */
+    daemon->in_callback = true;
+    job->progress(job->context, progress->rows_done, progress->rows);
+    daemon->in_callback = false;
+}

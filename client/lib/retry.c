@@ -1,0 +1,31 @@
+/* Calls that outlive a broken connection, and are repeated where that is harmless. */
+#include <errno.h>
+
+#include "client/lib/internal.h"
+
+static bool call_is_harmless(enum method method)
+{
+    return method == METHOD_server_ping || method == METHOD_server_stats || method == METHOD_server_devices ||
+           method == METHOD_server_kernels || method == METHOD_server_histograms || method == METHOD_server_jobs ||
+           method == METHOD_server_clients || method == METHOD_server_trace || method == METHOD_buffer_create ||
+           method == METHOD_buffer_import || method == METHOD_buffer_import_device;
+}
+
+int call_run(struct scand *daemon, struct call *call)
+{
+    for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        int code = session_ready(daemon);
+        if (code)
+            return code;
+        code = call_try(daemon, call);
+        if (code != -EPIPE)
+            return code;
+        if (!call_is_harmless(call->method))
+            return session_fail(daemon, -EOWNERDEAD,
+                                "the connection broke before the daemon answered %s: whether it was done is unknown",
+                                method_name(call->method));
+    }
+    return session_fail(daemon, -EOWNERDEAD,
+                        "the connection broke %d times while the daemon was to answer %s: its log says why",
+                        ATTEMPTS_MAX, method_name(call->method));
+}

@@ -1,0 +1,90 @@
+/* Jobs on their way to the daemon, and their answers. */
+#include <errno.h>
+
+#include "client/lib/internal.h"
+
+void job_set_times(struct scand_job *job, const struct msg_job_submit_result *result)
+{
+    job->times = (struct scand_times){result->queued_us, result->upload_us, result->kernel_us, result->download_us,
+                                      result->total_us};
+}
+
+static int job_done(struct scand *daemon, struct pending *pending, const struct message *message, struct error *error)
+{
+    struct scand_job *job = (struct scand_job *)pending; /* it begins with it */
+    struct error outcome = {.code = 0};
+    struct msg_job_submit_result result;
+    if (message->failed) {
+        if (answer_read_failure(message, &outcome, error))
+            return -EBADMSG;
+    } else {
+        if (message_read(message, &msg_job_submit_result_type, &result, error))
+            return -EBADMSG;
+        job_set_times(job, &result);
+    }
+    daemon->spin_end_us = 0;
+    job_end(job, &outcome);
+    return 0;
+}
+
+/* Its time runs on while the daemon is away. */
+static int job_time_left(struct scand_job *job)
+{
+    int64_t now_ms = clock_ms();
+    if (job->params.deadline_ms == 0)
+        return 0;
+    if (job->attempts == 0)
+        job->start_by_ms = now_ms + (int64_t)job->params.deadline_ms;
+    if (job->start_by_ms <= now_ms)
+        return session_fail(job->daemon, -ETIME,
+                            "the time in which the job was to start ended while the daemon's worker was away: submit "
+                            "it again");
+    job->params.deadline_ms = (uint64_t)(job->start_by_ms - now_ms);
+    return 0;
+}
+
+static int job_check_steps(const struct scand_job *job)
+{
+    if (job->params.then_count <= job->daemon->job_steps)
+        return 0;
+    return session_fail(
+        job->daemon, -EOPNOTSUPP,
+        "then_count is %u: this daemon (%s) takes %llu further steps: submit them as jobs, or upgrade it",
+        (unsigned)job->params.then_count, job->daemon->server, (unsigned long long)job->daemon->job_steps);
+}
+
+int job_make_ready(struct scand_job *job)
+{
+    int code = job_check_steps(job);
+    if (code == 0)
+        code = job_time_left(job);
+    if (code)
+        return code;
+    job->params.input.buffer = job->input->id;
+    job->params.output.buffer = job->output->id;
+    if (job->offsets)
+        job->params.offsets.buffer = job->offsets->id;
+    if (job->coefficients)
+        job->params.coefficients.buffer = job->coefficients->id;
+    return 0;
+}
+
+int job_submit(struct scand_job *job)
+{
+    struct scand *daemon = job->daemon;
+    int code = job_make_ready(job);
+    if (code)
+        return code;
+    job->pending = (struct pending){.msgid = session_next_msgid(daemon, 0), .done = job_done};
+    job->index = 0;
+    code =
+        session_send(daemon, job->pending.msgid, &(struct call){.method = METHOD_job_submit, .params = &job->params});
+    job->attempts++;
+    if (code && code != -EPIPE)
+        return code;
+    if (code == 0)
+        job->sent = true;
+    /* Reading will show a broken connection, and reconnecting submit the job again. */
+    pending_add(daemon, &job->pending);
+    return 0;
+}

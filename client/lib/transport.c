@@ -1,0 +1,97 @@
+/* The session's connection: making it, sending on it, dropping it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "client/lib/internal.h"
+
+#define X(HANDLER, METHOD, PARAMS, RESULT) [METHOD_##HANDLER] = &msg_##PARAMS##_type,
+static const struct map_type *const params_types[METHOD_COUNT] = {METHODS(X)};
+#undef X
+
+int session_check_owner(struct scand *daemon)
+{
+    if (!process_is_child(daemon))
+        return 0;
+    return session_fail(daemon, -ECHILD,
+                        "this connection is that of the process which forked this one: connect anew here; "
+                        "scand_disconnect or scand_forget frees what this process has of it");
+}
+
+uint32_t session_next_msgid(struct scand *daemon, uint32_t mark)
+{
+    do
+        daemon->last_msgid = (daemon->last_msgid + 1) & ~MSGID_MARKS;
+    while (daemon->last_msgid == 0 || pending_find(daemon, daemon->last_msgid));
+    return daemon->last_msgid | mark;
+}
+
+int session_connect(struct scand *daemon)
+{
+    int code = socket_reach(process_open(daemon), daemon->path, &daemon->error);
+    /* Whatever keeps us from it, the daemon is unavailable; the message says why. */
+    if (code)
+        return daemon->error.code = code == -EINVAL || code == -EPERM ? code : -ECONNREFUSED;
+    if (!process_connect(daemon))
+        return session_fail(daemon, -ENOMEM, "out of memory while connecting to %s", daemon->path);
+    struct epoll_event event = {.events = EPOLLIN};
+    daemon->watches_output = false;
+    if (epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, connection_fd(daemon->connection), &event))
+        return session_fail(daemon, -ENOMEM, "cannot watch the connection to %s: %s", daemon->path, strerror(errno));
+    return 0;
+}
+
+void session_drop(struct scand *daemon)
+{
+    const bool connected = daemon->connection != NULL;
+    if (connected)
+        epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, daemon->socket, NULL);
+    process_close(daemon);
+    if (!connected)
+        return;
+    daemon->generation++;
+    /* Ids of one connection mean nothing on the next. */
+    for (struct scand_job *job = daemon->jobs; job; job = job->next)
+        job->pending.msgid = 0;
+    daemon->pending = NULL;
+}
+
+int session_give_up(struct scand *daemon)
+{
+    session_drop(daemon);
+    daemon->gone = true;
+    for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
+        next = job->next;
+        if (!job->done)
+            job_end(job, &daemon->error);
+    }
+    return daemon->error.code;
+}
+
+int session_flush(struct scand *daemon)
+{
+    int code = connection_flush(daemon->connection);
+    bool waits = code == -EAGAIN;
+    if (waits != daemon->watches_output) {
+        struct epoll_event event = {.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN};
+        epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, connection_fd(daemon->connection), &event);
+        daemon->watches_output = waits;
+    }
+    return waits ? 0 : code;
+}
+
+int session_send(struct scand *daemon, uint32_t msgid, const struct call *call)
+{
+    struct encoded out = {.bytes = daemon->outgoing, .capacity = sizeof daemon->outgoing};
+    int code = encode_request(&out, msgid, call->method, params_types[call->method], call->params);
+    if (code)
+        return session_fail(daemon, code, "the request %s does not fit a message", method_name(call->method));
+    code = connection_send(daemon->connection, out.bytes, out.size, call->fds, call->fd_count);
+    if (code == -ENOBUFS)
+        return session_fail(daemon, -EAGAIN,
+                            "the daemon does not read its requests: wait for a job before submitting more");
+    if (code)
+        return session_fail(daemon, code == -EMFILE ? -EBADF : code, "cannot send %s: %s", method_name(call->method),
+                            strerror(-code));
+    return session_flush(daemon) ? -EPIPE : 0;
+}
