@@ -42,7 +42,7 @@ extern "C" {
 
 /*
  * What to compute. Between two passes the value of a float is rounded to the intermediate type; integers are left
- * alone. What is allowed goes by the class of the input (types.h, codec.h):
+ * alone. What is allowed goes by the class of the input (types.h, dtypes.h):
  *
  * - f32: accumulator F32, F64 or F2; intermediate F32 or F64; output of class f32 or F64.
  * - f64: accumulator F64 or F2, the rest likewise; with F2 a sample enters as a double-word (f2_from_f64).

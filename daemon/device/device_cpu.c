@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "devices.h"
-#include "kernels/variants/variants.h"
+#include "kernels/tutorial/scan/variants.h"
 
 /* Two slots: the next chunk is there when one is done. */
 #define SLOTS 2

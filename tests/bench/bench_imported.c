@@ -7,7 +7,7 @@
 
 #include <scand/scand.h>
 
-#include "kernels/scan_cuda.h"
+#include "kernels/cuda/scan_cuda.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/job.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/scan_cuda.h"
+#include "kernels/cuda/scan_cuda.h"
 #include "tests/bench/cases.h"
 #include "tests/bench/job.h"
 #include "tests/bench/variants.h"

@@ -2,7 +2,7 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-#include "kernels/scan_cuda.h"
+#include "kernels/cuda/scan_cuda.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/job.h"
 

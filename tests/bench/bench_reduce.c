@@ -4,9 +4,9 @@
 #include <cuda_runtime.h>
 #include <stdio.h>
 
-#include "kernels/reduce.h"
-#include "kernels/scan_cuda.h"
-#include "kernels/variants/reduce.h"
+#include "kernels/cuda/scan_cuda.h"
+#include "kernels/order1/reduce.h"
+#include "kernels/tutorial/reduce/reduce.h"
 #include "tests/bench/job.h"
 #include "tests/bench/read.h"
 #include "tests/bench/samples.h"

@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include <stdio.h>
 
-#include "kernels/scan_cuda.h"
+#include "kernels/cuda/scan_cuda.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/client.h"
 #include "tests/bench/job.h"

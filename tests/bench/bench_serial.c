@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/variants/variants.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "tests/bench/exact.h"
 #include "tests/bench/variants.h"
 

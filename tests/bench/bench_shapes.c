@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 #include "kernels/scan.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/plain.h"

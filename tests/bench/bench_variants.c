@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/variants/variants.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "tests/bench/job.h"
 #include "tests/bench/variants.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 
 #define OUT     CASE_LEFT_OUT
 #define SUM     SCAND_OPERATOR_SUM

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 
 #define UNIT_BITS     62                  /* a whole number is one of 2^-62 */
 #define PIECE_SAMPLES (UINT64_C(1) << 20) /* of a row at a time */

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "kernels/plan.h"
-#include "kernels/scan_cuda_tuned.h"
+#include "kernels/cuda/kernels/block_per_row.h"
+#include "kernels/cuda/select/plan.h"
 #include "tests/bench/programs.h"
 
 #define STREAMS    4

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/codec.h"
-#include "kernels/scan_cuda.h"
-#include "kernels/variants/variants.h"
+#include "kernels/cuda/scan_cuda.h"
+#include "kernels/order1/dtypes.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "tests/bench/samples.h"
 
 #define CHECKED_SAMPLES 200000 /* about as many outputs are compared with exact sums, at least a row */

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "kernels/f2.h"
+#include "kernels/order1/f2.h"
 #include "tests/bench/plain.h"
 
 /* For the vectors of the processor that it runs on, as far as the compiler makes any. */

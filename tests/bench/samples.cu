@@ -1,6 +1,6 @@
 #include "tests/bench/samples.h"
 
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 
 #define THREADS 256
 #define GRID    4096

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "daemon/device/devices.h"
-#include "kernels/reduce.h"
+#include "kernels/order1/reduce.h"
 #include "tests/check.h"
 
 #define MEMORY_BYTES ((uint64_t)192 << 20)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 #include "tests/check.h"
 
 #define GUARD_BYTES 192

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/scan_cuda.h"
+#include "kernels/cuda/scan_cuda.h"
 #include "tests/kernels/implementation.h"
 
 #define ALIGNMENT 16 /* of addresses, kept in the copy: it decides how samples travel */

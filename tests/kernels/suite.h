@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 #include "tests/check.h"
 #include "tests/kernels/case.h"
 

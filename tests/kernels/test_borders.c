@@ -5,8 +5,8 @@
  */
 #include <sys/mman.h>
 
-#include "kernels/codec.h"
-#include "kernels/scan_cuda.h"
+#include "kernels/cuda/scan_cuda.h"
+#include "kernels/order1/dtypes.h"
 #include "tests/kernels/every.h"
 
 #ifdef SCAND_HAVE_CUDA

@@ -1,6 +1,7 @@
 /*
- * Rows of several order blocks that a thread block cluster takes (cuda/cluster.cuh), against the reference, bit by bit:
- * around its borders, and so many that clusters take several. Other implementations have them in test_kernels.
+ * Rows of several order blocks that a thread block cluster takes (cuda/kernels/cluster_per_row.cuh), against the
+ * reference, bit by bit: around its borders, and so many that clusters take several. Other implementations have them in
+ * test_kernels.
  */
 #include "tests/kernels/suite.h"
 

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 #include "tests/check.h"
 
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))

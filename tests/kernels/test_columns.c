@@ -1,6 +1,6 @@
 /*
  * Columns so many that all processors of a GPU have some, against the reference, bit by bit: one pass over them has a
- * kernel of its own (cuda/walk.cuh). test_kernels has fewer columns.
+ * kernel of its own (cuda/kernels/columns_streaming.cuh). test_kernels has fewer columns.
  */
 #include "tests/kernels/suite.h"
 

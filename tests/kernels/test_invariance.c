@@ -3,7 +3,7 @@
  * scanned at once, whether the output is the input's memory, and when it runs. Each implementation is compared with
  * itself: a row alone and packed against the same row in other places.
  */
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 #include "tests/kernels/every.h"
 
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))

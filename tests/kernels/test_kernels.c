@@ -1,8 +1,8 @@
 /*
  * Scans by every implementation against the reference, bit by bit.
  */
-#include "kernels/codec.h"
-#include "kernels/scan_cuda.h"
+#include "kernels/cuda/scan_cuda.h"
+#include "kernels/order1/dtypes.h"
 #include "tests/kernels/offsets.h"
 #include "tests/kernels/suite.h"
 

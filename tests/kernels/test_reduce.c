@@ -3,8 +3,8 @@
  */
 #include <math.h>
 
-#include "kernels/codec.h"
-#include "kernels/reduce.h"
+#include "kernels/order1/dtypes.h"
+#include "kernels/order1/reduce.h"
 #include "tests/kernels/suite.h"
 
 #define FOR_EACH_REDUCTION(R) for (enum scand_reduction R = SCAND_REDUCTION_SUM; R < SCAND_REDUCTION_COUNT; R++)

@@ -1,11 +1,11 @@
 /*
- * The reductions of rows (kernels/variants/reduce.h), each in the list with each operation that it offers: against an
- * f64 serial sum, exactly where every order of additions is exact; two runs; what must not be touched. A test's name
- * begins with where it runs.
+ * The reductions of rows (kernels/tutorial/reduce/reduce.h), each in the list with each operation that it offers:
+ * against an f64 serial sum, exactly where every order of additions is exact; two runs; what must not be touched. A
+ * test's name begins with where it runs.
  */
 #include <math.h>
 
-#include "kernels/variants/reduce.h"
+#include "kernels/tutorial/reduce/reduce.h"
 #include "tests/check.h"
 
 static void cpu_names(void)

@@ -5,9 +5,9 @@
 #include <float.h>
 #include <math.h>
 
-#include "kernels/codec.h"
-#include "kernels/f2.h"
-#include "kernels/order.h"
+#include "kernels/order1/dtypes.h"
+#include "kernels/order1/f2.h"
+#include "kernels/order1/order.h"
 #include "kernels/scan.h"
 #include "tests/check.h"
 

@@ -2,7 +2,7 @@
  * Which kernel scans rows: the choice on either side of every limit and for every condition of the table, and that each
  * path can be reached.
  */
-#include "kernels/select.h"
+#include "kernels/cuda/select/select.h"
 #include "tests/check.h"
 
 #define COUNT(LIST) (sizeof(LIST) / sizeof((LIST)[0]))

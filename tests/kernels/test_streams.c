@@ -1,5 +1,5 @@
 /* That launches on different streams have places of their own, however many launches and streams there have been. */
-#include "kernels/streams.h"
+#include "kernels/cuda/streams.h"
 #include "tests/check.h"
 
 static const char handles[2 * STREAMS_MAX];

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/codec.h"
-#include "kernels/order.h"
-#include "kernels/reduce.h"
+#include "kernels/order1/dtypes.h"
+#include "kernels/order1/order.h"
+#include "kernels/order1/reduce.h"
 #include "kernels/scan.h"
 #include "tests/check.h"
 

@@ -1,12 +1,12 @@
 /*
- * The variants of the scan (kernels/variants), each in the list with each accumulator that it offers: results against
+ * The variants of the scan (kernels/tutorial), each in the list with each accumulator that it offers: results against
  * an f64 serial sum, exact ones where every order of additions is exact; two runs; what must not be touched. A test's
  * name begins with where its variants run: without a GPU those that begin with cuda are skipped.
  */
 #include <float.h>
 #include <math.h>
 
-#include "kernels/variants/variants.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "tests/check.h"
 
 #ifdef SCAND_HAVE_CUDA

@@ -6,8 +6,8 @@
 #include <errno.h>
 
 #include "daemon/core/jobs/tensor_layout.h"
-#include "kernels/variants/reduce.h"
-#include "kernels/variants/variants.h"
+#include "kernels/tutorial/reduce/reduce.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "tests/check.h"
 
 static struct error error;

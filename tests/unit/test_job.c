@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "kernels/reduce.h"
-#include "kernels/variants/variants.h"
+#include "kernels/order1/reduce.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "tests/check.h"
 
 static struct error error;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/core/jobs/job.h"
-#include "kernels/order.h"
+#include "kernels/order1/order.h"
 #include "tests/check.h"
 
 #define SAMPLES 100

@@ -1,8 +1,8 @@
 /* The service as its clients see it: hello, the envelope, descriptors, hostile bytes, and the server's own methods. */
 #include "tests/unit/service_rig.h"
 
-#include "kernels/variants/reduce.h"
-#include "kernels/variants/variants.h"
+#include "kernels/tutorial/reduce/reduce.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "protocol/memory.h"
 
 #define ANNA                ((uid_t)1000)

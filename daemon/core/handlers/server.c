@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "daemon/core/call.h"
-#include "kernels/variants/reduce.h"
-#include "kernels/variants/variants.h"
+#include "kernels/tutorial/reduce/reduce.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "protocol/text.h"
 
 void service_read_meters(struct service *service)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/variants/reduce.h"
-#include "kernels/variants/variants.h"
+#include "kernels/tutorial/reduce/reduce.h"
+#include "kernels/tutorial/scan/variants.h"
 
 #define LIST_BYTES 384
 

@@ -1,5 +1,5 @@
 /*
- * A job's `algorithm`: a scan or a reduction of the tutorials (kernels/variants) in place of order 1. They do less, so
+ * A job's `algorithm`: a scan or a reduction of the tutorials (kernels/tutorial) in place of order 1. They do less, so
  * here is checked what they take.
  */
 #ifndef DAEMON_ALGORITHM_H

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "footprint.h"
-#include "kernels/order.h"
-#include "kernels/variants/reduce.h"
-#include "kernels/variants/variants.h"
+#include "kernels/order1/order.h"
+#include "kernels/tutorial/reduce/reduce.h"
+#include "kernels/tutorial/scan/variants.h"
 #include "operation_check.h"
 
 #define TO(STATE) (1u << JOB_##STATE)

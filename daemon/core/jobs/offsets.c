@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "kernels/codec.h"
+#include "kernels/order1/dtypes.h"
 #include "tensor_layout.h"
 
 static int check_tensor(const struct msg_tensor *tensor, struct error *error)

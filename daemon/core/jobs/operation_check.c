@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "kernels/reduce.h"
+#include "kernels/order1/reduce.h"
 
 #define LIST_BYTES 128
 

@@ -10,7 +10,7 @@
 #include <cuda_runtime.h>
 
 #include "daemon/device/device.h"
-#include "kernels/scan_cuda.h"
+#include "kernels/cuda/scan_cuda.h"
 
 /* Kernels on mapped host memory move 39 GB/s on an H200, the copy engines 50 each way. */
 #define SMALL_BYTES KIB(256)

@@ -1,0 +1,526 @@
+/*
+ * The driver of the CPU path. Rows are cut into blocks of order 1, which a build for the processor's instruction set
+ * scans.
+ *
+ * Rows of contiguous f32 or 8-byte samples are worked on where they lie. Others go in strips of up to CPU_STRIP_ROWS
+ * rows: a block of each is gathered into a line of the scratch memory, some samples of each row in turn, and scattered
+ * the same way. Other dtypes are decoded and encoded on that way.
+ *
+ * Short rows and columns go in strips of ORDER_FAN rows or more, each a bundle that a build scans side by side.
+ *
+ * A row that is reduced, or of which the mean is taken, is visited once for its total. A row of several blocks that a
+ * thread has for itself is walked along once for each pass, which leaves its values in the output. Where the output
+ * cannot hold them, or threads share the row, it is visited once for each pass, to find the totals of the blocks in
+ * that pass and from them the carries, and once more for the values; what a pass leaves is then never stored between
+ * visits but computed again.
+ *
+ * Ragged rows are scanned one by one, each as a batch of its own. Threads take stretches of samples, and scan the rows
+ * that begin there; stretches of short rows are shorter, for rows take time to begin; a row that is more than a
+ * thread's share is scanned by all of them.
+ *
+ * A scan can be left off and go on later: between items that threads take, and between the blocks of a strip that all
+ * threads scan, as they do a row of several blocks that is given alone. What is carried from block to block stays as it
+ * is meanwhile, so bits do not depend on where that happens.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/driver.h"
+#include "kernels/order1/reduce.h"
+#include "kernels/order1/tree.h"
+
+#define AFFINE_COST     16  /* of other operators' samples; what waits for the end of an item waits no longer for it */
+#define RAGGED_ROW_COST 256 /* samples that are scanned while a ragged row begins: some 0.2 us */
+
+static struct strip strip_of(const struct scan *scan, uint64_t index, unsigned worker)
+{
+    uint64_t rest = scan->count - index * scan->strip_rows;
+    struct strip strip = {.first = scan->first + index * scan->strip_rows,
+                          .count = rest < scan->strip_rows ? rest : scan->strip_rows};
+    if (scan->sums) {
+        union sum *sums = scan->sums + worker * scan->worker_sums;
+        for (uint32_t pass = 0; pass < scan->rows->rule.pass_count;
+             pass++, sums += scan->strip_rows * scan->block_count)
+            strip.carries[pass] = sums;
+        strip.workspace = sums;
+    }
+    return strip;
+}
+
+/* Whether the turn goes on, for the calling thread and all others. */
+static bool goes_on(struct scan *scan)
+{
+    if (atomic_load_explicit(&scan->left_off, memory_order_relaxed))
+        return false;
+    if (!scan->over || !scan->over(scan->context))
+        return true;
+    atomic_store(&scan->left_off, true);
+    return false;
+}
+
+/* Work for each thread of the scan. */
+static void run_all(struct scan *scan, cpu_work *work, void *context)
+{
+    if (worker_count(scan) > 1)
+        cpu_pool_run(scan->pool, work, context);
+    else
+        work(context, 0);
+}
+
+/* One visit of all blocks of a strip by all threads. */
+struct visit {
+    struct scan *scan;
+    const struct strip *strip;
+    struct steps steps;
+};
+
+#define ALL_WORKERS UINT_MAX /* in the place of the one that has a strip for itself */
+
+/* Work for a thread: blocks of one strip, until none is left. */
+static void blocks_work(void *context, unsigned worker)
+{
+    struct visit *visit = context;
+    uint64_t b;
+    while ((b = atomic_fetch_add(&visit->scan->next, 1)) < visit->scan->block_count) {
+        strip_visit(visit->scan, scratch_of(visit->scan, worker), visit->strip, b, visit->steps);
+        if (!goes_on(visit->scan))
+            return;
+    }
+}
+
+/* True when all blocks have been visited. */
+static bool strip_visit_all(struct scan *scan, const struct strip *strip, uint32_t known, unsigned worker)
+{
+    const struct steps steps = {0, known, scan->rows->rule.pass_count, NULL};
+    struct visit visit = {scan, strip, steps};
+    if (worker == ALL_WORKERS) {
+        run_all(scan, blocks_work, &visit);
+        return atomic_load(&scan->next) >= scan->block_count;
+    }
+    for (uint64_t b = 0; b < scan->block_count; b++)
+        strip_visit(scan, scratch_of(scan, worker), strip, b, steps);
+    return true;
+}
+
+/* Each pass in its order: a carry depends on totals of blocks that have been met. What it leaves is stored in the
+ * output, which the next one reads. For all workers there is only one. True when it has been along all passes. */
+static bool strip_walk(struct scan *scan, struct strip *strip, unsigned worker)
+{
+    const struct scan_rule *rule = &scan->rows->rule;
+    const union sum identity = sum_first(arithmetic_of(rule), operator_identity(rule), false);
+    struct cpu_scratch *scratch = scratch_of(scan, worker == ALL_WORKERS ? 0 : worker);
+    union sum own[CPU_STRIP_ROWS], *carries = worker == ALL_WORKERS ? scan->walk : own;
+    const uint64_t blocks = scan->block_count * rule->pass_count;
+    while (strip->walked < blocks) {
+        uint32_t pass = (uint32_t)(strip->walked / scan->block_count);
+        uint64_t i = strip->walked % scan->block_count;
+        uint64_t b = rule->passes[pass] == SCAND_PASS_BACKWARD ? scan->block_count - 1 - i : i;
+        for (uint64_t r = 0; i == 0 && r < strip->count; r++)
+            carries[r] = identity;
+        strip_visit(scan, scratch, strip, b, (struct steps){pass, pass + 1, pass + 1, carries});
+        strip->walked++;
+        if (worker == ALL_WORKERS && !goes_on(scan))
+            break;
+    }
+    return strip->walked == blocks;
+}
+
+/* What is done with a strip: a visit for the total, walks along the passes or a visit for each, a visit for the values.
+ */
+static uint32_t phase_count(const struct scan *scan)
+{
+    if (is_reduction(scan))
+        return 1;
+    return scan->walked ? 2 : scan->rows->rule.pass_count + 2;
+}
+
+/* True when the strip's phase is over, which many rules have no need of. */
+static bool phase_run(struct scan *scan, struct strip *strip, unsigned worker)
+{
+    const uint32_t known = strip->phase - 1, pass_count = scan->rows->rule.pass_count;
+    if (strip->phase == 0)
+        return !(scan->rows->rule.demean || is_reduction(scan)) || strip_visit_all(scan, strip, FOR_TOTAL, worker);
+    if (scan->walked)
+        return strip_walk(scan, strip, worker);
+    return (scan->block_count == 1 && known < pass_count) || strip_visit_all(scan, strip, known, worker);
+}
+
+/* From totals to what the next phase needs, or to results. */
+static void phase_close(const struct scan *scan, struct strip *strip)
+{
+    if (strip->phase == 0 && is_reduction(scan))
+        strip_reduce(scan, strip);
+    else if (strip->phase == 0 && scan->rows->rule.demean)
+        strip_means(scan, strip);
+    else if (strip->phase > 0 && !scan->walked && strip->phase <= scan->rows->rule.pass_count && scan->block_count > 1)
+        strip_carries(scan, strip, strip->phase - 1);
+}
+
+/* True when the strip is done, as it always is with a worker of its own. */
+static bool strip_work(struct scan *scan, struct strip *strip, unsigned worker)
+{
+    const uint32_t phases = phase_count(scan);
+    if (scan->bundled) {
+        strip_bundles(scan, strip, worker);
+        return true;
+    }
+    while (phase_run(scan, strip, worker)) {
+        phase_close(scan, strip);
+        strip->phase++;
+        if (worker == ALL_WORKERS)
+            atomic_store(&scan->next, 0);
+        if (strip->phase == phases)
+            return true;
+        if (worker == ALL_WORKERS && atomic_load(&scan->left_off))
+            return false;
+    }
+    return false;
+}
+
+/* Work for a thread: strips, until none is left. */
+static void strips_work(void *context, unsigned worker)
+{
+    struct scan *scan = context;
+    uint64_t item;
+    while ((item = atomic_fetch_add(&scan->next, scan->item_strips)) < scan->strip_count) {
+        for (uint64_t s = item; s < item + scan->item_strips && s < scan->strip_count; s++) {
+            struct strip strip = strip_of(scan, s, worker);
+            strip_work(scan, &strip, worker);
+        }
+        if (!goes_on(scan))
+            return;
+    }
+}
+
+/* What a walk keeps in the scratch memory, which others use between its turns. */
+static uint64_t lanes_bytes(const struct scan *scan)
+{
+    uint64_t rows = scan->count < scan->strip_rows ? scan->count : scan->strip_rows;
+    return scan->by_blocks && scan->walked && scan->over ? rows * CPU_LANES_BYTES(1) : 0;
+}
+
+/* True when all strips are done. */
+static bool scan_by_blocks(struct scan *scan)
+{
+    if (scan->lanes)
+        memcpy(scratch_of(scan, 0)->lanes, scan->lanes, lanes_bytes(scan));
+    while (scan->at_strip < scan->strip_count) {
+        if (scan->strip.count == 0)
+            scan->strip = strip_of(scan, scan->at_strip, 0);
+        if (!strip_work(scan, &scan->strip, ALL_WORKERS))
+            break;
+        scan->at_strip++;
+        scan->strip.count = 0;
+        if (!goes_on(scan))
+            break;
+    }
+    if (scan->lanes)
+        memcpy(scan->lanes, scratch_of(scan, 0)->lanes, lanes_bytes(scan));
+    return scan->at_strip == scan->strip_count;
+}
+
+/* Whether strips are for a thread each. */
+static bool has_strips(const struct scan *scan)
+{
+    return worker_count(scan) == 1 || scan->block_count == 1 || scan->bundled ||
+           scan->strip_count >= worker_count(scan);
+}
+
+/* A row of several blocks by one thread, where the output can hold what passes leave. */
+static bool is_walked(const struct scan *scan)
+{
+    const struct scan_rule *rule = &scan->rows->rule;
+    return scan->block_count > 1 && scan->rows->length <= CPU_LANES_LENGTH && has_strips(scan) && !is_reduction(scan) &&
+           rule->op != SCAND_OPERATOR_AFFINE && cpu_is_direct(rule);
+}
+
+static void scan_plan(struct scan *scan)
+{
+    const struct scan_rows *rows = scan->rows;
+    scan->block_count = (rows->length + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    bool contiguous =
+        input_contiguous(rows) && (is_reduction(scan) || output_contiguous(rows)) && !coefficients_gathered(rows);
+    scan->bundled = is_bundled(scan);
+    scan->paired = !scan->bundled && is_paired(scan);
+    scan->strip_rows = scan->bundled ? bundle_rows_max(scan) : contiguous ? 1 : CPU_STRIP_ROWS;
+    scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
+    uint64_t strip_samples = scan->strip_rows * rows->length;
+    scan->item_samples = rows->rule.op == SCAND_OPERATOR_AFFINE ? CPU_ITEM_SAMPLES / AFFINE_COST : CPU_ITEM_SAMPLES;
+    scan->item_strips = strip_samples < scan->item_samples ? scan->item_samples / strip_samples : 1;
+    scan->walked = is_walked(scan);
+    scan->by_blocks = !has_strips(scan) || (scan->strip_count == 1 && scan->block_count > 1 && !scan->bundled);
+    scan->worker_sums =
+        rows->rule.pass_count * scan->strip_rows * scan->block_count + tree_workspace(scan->block_count);
+}
+
+static int scan_allocate(struct scan *scan)
+{
+    if (scan->block_count == 1 && !scan->rows->rule.demean && !is_reduction(scan))
+        return 0;
+    scan->sums = calloc(worker_count(scan) * scan->worker_sums, sizeof(*scan->sums));
+    if (lanes_bytes(scan) > 0)
+        scan->lanes = calloc(1, lanes_bytes(scan));
+    return scan->sums && (scan->lanes || lanes_bytes(scan) == 0) ? 0 : -ENOMEM;
+}
+
+/* True when all is done. */
+static bool scan_share_out(struct scan *scan)
+{
+    if (scan->by_blocks)
+        return scan_by_blocks(scan);
+    if (scan->strip_count > scan->item_strips)
+        run_all(scan, strips_work, scan);
+    else
+        strips_work(scan, 0);
+    return atomic_load(&scan->next) >= scan->strip_count;
+}
+
+static uint64_t ragged_length(const struct scan *scan, uint64_t row)
+{
+    return scan->rows->offsets[row + 1] - scan->rows->offsets[row];
+}
+
+/* A ragged row by one thread, or, with the pool, by all. The sums suffice for the longest. */
+static void ragged_scan(const struct scan *ragged, uint64_t row, struct cpu_pool *pool, unsigned worker)
+{
+    struct scan_rows alone = scan_rows_joined(ragged->rows, row, 1);
+    struct scan scan = {.rows = &alone, .build = ragged->build, .pool = pool, .count = 1};
+    if (alone.length == 0)
+        return;
+    scan.scratch = scratch_of(ragged, worker);
+    scan.sums = ragged->sums ? ragged->sums + worker * ragged->worker_sums : NULL;
+    scan_plan(&scan);
+    scan_share_out(&scan);
+}
+
+/* Where a row begins in the samples, each row counting as some more. */
+static uint64_t ragged_place(const struct scan *scan, uint64_t row)
+{
+    return scan->rows->offsets[row] - scan->rows->offsets[scan->first] + (row - scan->first) * RAGGED_ROW_COST;
+}
+
+/* The first row with this place or a later one. */
+static uint64_t ragged_row_from(const struct scan *scan, uint64_t place)
+{
+    uint64_t low = scan->first, high = scan->first + scan->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (ragged_place(scan, middle) < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Work for a thread: the rows that begin in one stretch of places after another. */
+static void ragged_work(void *context, unsigned worker)
+{
+    struct scan *scan = context;
+    const uint64_t end = scan->first + scan->count;
+    uint64_t item;
+    while ((item = atomic_fetch_add(&scan->next, scan->item_samples)) < ragged_place(scan, end)) {
+        for (uint64_t r = ragged_row_from(scan, item); r < end && ragged_place(scan, r) < item + scan->item_samples;
+             r++)
+            if (ragged_length(scan, r) <= scan->share)
+                ragged_scan(scan, r, NULL, worker);
+        if (!goes_on(scan))
+            return;
+    }
+}
+
+/* Results of ragged rows without samples: such a row may begin where no samples do. */
+static void ragged_store_empty(const struct scan *scan)
+{
+    for (uint64_t r = scan->first; r < scan->first + scan->count && is_reduction(scan); r++)
+        if (ragged_length(scan, r) == 0) {
+            const struct scan_rows alone = scan_rows_joined(scan->rows, r, 1);
+            reduce_store(&alone, 0, NULL);
+        }
+}
+
+static void ragged_plan(struct scan *scan)
+{
+    const uint64_t *offsets = scan->rows->offsets, end = scan->first + scan->count;
+    uint64_t share = (offsets[end] - offsets[scan->first]) / worker_count(scan);
+    scan->share = worker_count(scan) == 1 ? UINT64_MAX : share < ORDER_BLOCK ? ORDER_BLOCK : share;
+    scan->longer = scan->rows->length > scan->share ? scan->first : end;
+    atomic_store(&scan->next, 0);
+    ragged_store_empty(scan);
+}
+
+/* Rows that are more than a share first. A turn may end behind each of them. True when all is done. */
+static bool ragged_run(struct scan *scan)
+{
+    const uint64_t end = scan->first + scan->count;
+    while (scan->longer < end) {
+        uint64_t row = scan->longer++;
+        if (ragged_length(scan, row) <= scan->share)
+            continue;
+        ragged_scan(scan, row, scan->pool, 0);
+        if (!goes_on(scan))
+            return false;
+    }
+    if (ragged_place(scan, end) > scan->item_samples)
+        run_all(scan, ragged_work, scan);
+    else
+        ragged_work(scan, 0);
+    return atomic_load(&scan->next) >= ragged_place(scan, end);
+}
+
+/* Rows without samples have reductions too, and nothing else. */
+static void empty_run(const struct scan *scan)
+{
+    for (uint64_t r = 0; r < scan->count && is_reduction(scan); r++)
+        reduce_store(scan->rows, scan->first + r, NULL);
+}
+
+/* A single ragged row is scanned as any other. */
+static int scan_begin(struct scan *scan)
+{
+    if (scan->rows->offsets && scan->count == 1) {
+        scan->alone = scan_rows_joined(scan->rows, scan->first, 1);
+        scan->rows = &scan->alone;
+        scan->first = 0;
+    }
+    if (scan->rows->length == 0 || scan->count == 0)
+        return 0;
+    scan_plan(scan);
+    int error = scan_allocate(scan);
+    if (!error && scan->rows->offsets)
+        ragged_plan(scan);
+    return error;
+}
+
+/* A turn: 0 when all is done, 1 when some is left, or -ENOMEM before anything is written. */
+static int scan_run(struct scan *scan)
+{
+    int error = scan->begun ? 0 : scan_begin(scan);
+    if (error)
+        return error;
+    scan->begun = true;
+    atomic_store(&scan->left_off, false);
+    if (scan->rows->length == 0 || scan->count == 0) {
+        empty_run(scan);
+        return 0;
+    }
+    return (scan->rows->offsets ? ragged_run : scan_share_out)(scan) ? 0 : 1;
+}
+
+static void scan_finish(struct scan *scan)
+{
+    free(scan->lanes);
+    free(scan->sums);
+}
+
+static int build_run(const struct cpu_build *build, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct scan scan = {.rows = rows, .build = build, .first = first, .count = count, .scratch = cpu_scratch_create()};
+    if (!scan.scratch)
+        return -ENOMEM;
+    int error = scan_run(&scan);
+    scan_finish(&scan);
+    cpu_scratch_destroy(scan.scratch);
+    return error;
+}
+
+/* The builds. */
+
+#ifdef __x86_64__
+static int avx512_available(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+
+static int avx512_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    return build_run(&cpu_build_avx512, rows, first, count);
+}
+
+static int avx2_available(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static int avx2_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    return build_run(&cpu_build_avx2, rows, first, count);
+}
+#endif
+
+static int portable_available(void)
+{
+    return 1;
+}
+
+static int portable_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    return build_run(&cpu_build_portable, rows, first, count);
+}
+
+const struct scan_cpu_build scan_cpu_builds[] = {
+#ifdef __x86_64__
+    {"avx512", avx512_available, avx512_run},
+    {"avx2", avx2_available, avx2_run},
+#endif
+    {"portable", portable_available, portable_run},
+};
+const size_t scan_cpu_build_count = sizeof(scan_cpu_builds) / sizeof(scan_cpu_builds[0]);
+
+static const struct cpu_build *best_build(void)
+{
+#ifdef __x86_64__
+    if (avx512_available())
+        return &cpu_build_avx512;
+    if (avx2_available())
+        return &cpu_build_avx2;
+#endif
+    return &cpu_build_portable;
+}
+
+int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct scan scan = {.rows = rows, .build = best_build(), .first = first, .count = count, .pool = pool};
+    int error = scan_run(&scan);
+    scan_finish(&scan);
+    return error;
+}
+
+/* In turns. */
+
+struct cpu_task {
+    struct scan scan;
+    struct scan_rows rows;
+};
+
+struct cpu_task *cpu_task_create(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct cpu_task *task = calloc(1, sizeof(*task));
+    if (!task)
+        return NULL;
+    task->rows = *rows;
+    task->scan.rows = &task->rows;
+    task->scan.build = best_build();
+    task->scan.pool = pool;
+    task->scan.first = first;
+    task->scan.count = count;
+    return task;
+}
+
+int cpu_task_run(struct cpu_task *task, cpu_over *over, void *context)
+{
+    task->scan.over = over;
+    task->scan.context = context;
+    return scan_run(&task->scan);
+}
+
+void cpu_task_destroy(struct cpu_task *task)
+{
+    if (task)
+        scan_finish(&task->scan);
+    free(task);
+}

@@ -1,0 +1,157 @@
+/*
+ * A pool of threads that sleep until there is work. The caller works too: it is worker 0.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "kernels/cpu/cpu.h"
+
+struct worker {
+    struct cpu_pool *pool;
+    unsigned number;
+    pthread_t thread; /* not of worker 0 */
+    struct cpu_scratch *scratch;
+};
+
+struct cpu_pool {
+    pthread_mutex_t mutex; /* guards what follows, up to `stop` */
+    pthread_cond_t start, done;
+    cpu_work *work;
+    void *context;
+    uint64_t round;   /* counts the calls of cpu_pool_run */
+    unsigned working; /* threads that have not finished this round */
+    bool stop;
+
+    unsigned worker_count, started;
+    struct worker workers[];
+};
+
+/* Zeros, and pages that are never used take no memory. */
+struct cpu_scratch *cpu_scratch_create(void)
+{
+    void *memory = mmap(NULL, sizeof(struct cpu_scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void cpu_scratch_destroy(struct cpu_scratch *scratch)
+{
+    if (scratch)
+        munmap(scratch, sizeof(*scratch));
+}
+
+static void *worker_main(void *argument)
+{
+    const struct worker *worker = argument;
+    struct cpu_pool *pool = worker->pool;
+    uint64_t round = 0;
+    pthread_mutex_lock(&pool->mutex);
+    for (;;) {
+        while (!pool->stop && pool->round == round)
+            pthread_cond_wait(&pool->start, &pool->mutex);
+        if (pool->stop)
+            break;
+        round = pool->round;
+        pthread_mutex_unlock(&pool->mutex);
+        pool->work(pool->context, worker->number);
+        pthread_mutex_lock(&pool->mutex);
+        if (--pool->working == 0)
+            pthread_cond_signal(&pool->done);
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    return NULL;
+}
+
+static unsigned available_cores(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? (unsigned)count : 1;
+}
+
+static int worker_start(struct cpu_pool *pool, unsigned number)
+{
+    struct worker *worker = &pool->workers[number];
+    worker->pool = pool;
+    worker->number = number;
+    worker->scratch = cpu_scratch_create();
+    if (!worker->scratch)
+        return ENOMEM;
+    int error = number > 0 ? pthread_create(&worker->thread, NULL, worker_main, worker) : 0;
+    if (error) {
+        cpu_scratch_destroy(worker->scratch);
+        return error;
+    }
+    pool->started++;
+    return 0;
+}
+
+struct cpu_pool *cpu_pool_create(unsigned threads)
+{
+    unsigned count = threads ? threads : available_cores();
+    struct cpu_pool *pool = calloc(1, sizeof(*pool) + count * sizeof(pool->workers[0]));
+    if (!pool)
+        return NULL;
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->start, NULL);
+    pthread_cond_init(&pool->done, NULL);
+    pool->worker_count = count;
+    int error = 0;
+    for (unsigned i = 0; i < count && !error; i++)
+        error = worker_start(pool, i);
+    if (error) {
+        cpu_pool_destroy(pool);
+        errno = error;
+        return NULL;
+    }
+    return pool;
+}
+
+void cpu_pool_destroy(struct cpu_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->mutex);
+    pool->stop = true;
+    pthread_cond_broadcast(&pool->start);
+    pthread_mutex_unlock(&pool->mutex);
+    for (unsigned i = 0; i < pool->started; i++) {
+        if (i > 0)
+            pthread_join(pool->workers[i].thread, NULL);
+        cpu_scratch_destroy(pool->workers[i].scratch);
+    }
+    pthread_cond_destroy(&pool->done);
+    pthread_cond_destroy(&pool->start);
+    pthread_mutex_destroy(&pool->mutex);
+    free(pool);
+}
+
+unsigned cpu_pool_threads(const struct cpu_pool *pool)
+{
+    return pool->worker_count;
+}
+
+struct cpu_scratch *cpu_pool_scratch(const struct cpu_pool *pool, unsigned worker)
+{
+    return pool->workers[worker].scratch;
+}
+
+void cpu_pool_run(struct cpu_pool *pool, cpu_work *work, void *context)
+{
+    pthread_mutex_lock(&pool->mutex);
+    pool->work = work;
+    pool->context = context;
+    pool->working = pool->worker_count - 1;
+    pool->round++;
+    pthread_cond_broadcast(&pool->start);
+    pthread_mutex_unlock(&pool->mutex);
+
+    work(context, 0);
+
+    pthread_mutex_lock(&pool->mutex);
+    while (pool->working > 0)
+        pthread_cond_wait(&pool->done, &pool->mutex);
+    pthread_mutex_unlock(&pool->mutex);
+}

@@ -1,0 +1,80 @@
+/*
+ * Order 1 above the order block, for rows that are longer than one: the totals of a row's blocks become the carries
+ * into them. Upwards, every level's totals become exclusive prefixes inside their groups and the groups' totals make
+ * the next level; downwards, the carry into a group is added to the prefixes of its members.
+ */
+#ifndef KERNELS_CUDA_EXCHANGE_SPINE_CUH
+#define KERNELS_CUDA_EXCHANGE_SPINE_CUH
+
+#include <stdint.h>
+
+#include "kernels/cuda/exchange/block.cuh"
+
+#define CARRIES_THREADS 1024
+
+/* One level: totals to exclusive prefixes, and the groups' totals to `totals`. */
+template <class Sum, bool Backward>
+DEVICE void level_up(typename Sum::sum *level, uint64_t members, typename Sum::sum *totals)
+{
+    int lane = threadIdx.x % WARP;
+    for (uint64_t first = threadIdx.x / WARP * ORDER_FAN; first < members; first += blockDim.x) {
+        int count = (int)min(members - first, (uint64_t)ORDER_FAN);
+        int last = group_last<Sum>(count);
+        typename Sum::sum prefix = lane < count ? level[first + lane] : Sum::identity();
+        prefix = group_scan<Sum, Backward>(prefix, last);
+        carry<Sum> before = group_before<Sum, Backward>(prefix, last);
+        if (lane < count)
+            level[first + lane] = before.sum;
+        if (lane == (Backward ? 0 : count - 1))
+            totals[first / ORDER_FAN] = prefix;
+    }
+}
+
+/* One level: exclusive prefixes to carries, given the carries into the groups. */
+template <class Sum, bool Backward>
+DEVICE void level_down(typename Sum::sum *level, uint64_t members, const typename Sum::sum *outer)
+{
+    uint64_t first_group = Backward ? (members - 1) / ORDER_FAN : 0;
+    for (uint64_t i = threadIdx.x; i < members; i += blockDim.x) {
+        uint64_t group = i / ORDER_FAN;
+        uint64_t first = Backward ? min(group * ORDER_FAN + ORDER_FAN, members) - 1 : group * ORDER_FAN;
+        carry<Sum> outside = carry_of<Sum>(outer[group], group != first_group);
+        level[i] = carry_join<Sum>(outside, carry_of<Sum>(level[i], i != first)).sum;
+    }
+}
+
+/* The start of level `depth` of a row's sums, and its members. */
+template <class T> DEVICE T *level_at(T *sums, uint64_t *members, int depth)
+{
+    for (; depth > 0; depth--) {
+        sums += *members;
+        *members = (*members + ORDER_FAN - 1) / ORDER_FAN;
+    }
+    return sums;
+}
+
+/* One thread block per row at a time. */
+template <class Sum, bool Backward>
+__global__ void carries_kernel(typename Sum::sum *sums, uint64_t sums_per_row, uint64_t rows, uint64_t blocks)
+{
+    for (uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+        typename Sum::sum *bottom = sums + row * sums_per_row;
+        int depth = 0;
+        for (;; depth++) {
+            uint64_t members = blocks;
+            typename Sum::sum *level = level_at(bottom, &members, depth);
+            level_up<Sum, Backward>(level, members, level + members);
+            __syncthreads();
+            if (members <= ORDER_FAN)
+                break;
+        }
+        while (depth-- > 0) {
+            uint64_t members = blocks;
+            typename Sum::sum *level = level_at(bottom, &members, depth);
+            level_down<Sum, Backward>(level, members, level + members);
+            __syncthreads();
+        }
+    }
+}
+
+#endif

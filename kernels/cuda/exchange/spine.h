@@ -1,0 +1,54 @@
+/*
+ * Rows of several order blocks in several launches: for each pass one that stores the blocks' totals and one that makes
+ * carries of them (cuda/exchange/spine.cuh), then one for the values.
+ */
+#ifndef KERNELS_CUDA_EXCHANGE_SPINE_H
+#define KERNELS_CUDA_EXCHANGE_SPINE_H
+
+#include "kernels/cuda/launch.h"
+#include "kernels/scan.h"
+
+struct scan_carries {
+    const void *kernels[2]; /* carries_kernel, forward and backward */
+    uint64_t sum_bytes;
+};
+
+/* Those of sums of f32 samples. */
+const struct scan_carries *scan_carries_of(enum scand_accumulator accumulator);
+cudaError_t scan_carries_load(const struct scan_carries *carries);
+cudaError_t scan_carries_load_sums(void);
+
+/* Queues the carries into all blocks of `rows` rows, in place of the totals of these blocks in `sums`. */
+cudaError_t scan_carries_launch(const struct scan_carries *carries, bool backward, void *sums, uint64_t sums_per_row,
+                                uint64_t rows, uint64_t blocks, cudaStream_t stream);
+
+/* The same with what a plan has of one of its passes. */
+template <class Plan>
+cudaError_t scan_carries_of_pass(const struct scan_carries *carries, const Plan *plan, int pass, cudaStream_t stream)
+{
+    return scan_carries_launch(carries, plan->backward[pass], plan->sums[pass], plan->sums_per_row,
+                               plan->items / plan->blocks, plan->blocks, stream);
+}
+
+/*
+ * All launches that rows of any length take; launch() does what the plan says. The workspace has for each pass an array
+ * of sums for every row. Pass goes after pass, because a later one scans what an earlier one leaves.
+ */
+template <class Plan, class Launch>
+cudaError_t scan_with_carries(const struct scan_carries *carries, Plan *plan, void *workspace, cudaStream_t stream,
+                              Launch launch)
+{
+    const uint64_t bytes = plan->items / plan->blocks * plan->sums_per_row * carries->sum_bytes;
+    cudaError_t error = cudaSuccess;
+    for (int pass = 0; plan->blocks > 1 && pass < plan->pass_count && !error; pass++) {
+        plan->sums[pass] = (char *)workspace + pass * bytes;
+        plan->totals_pass = pass;
+        error = launch();
+        if (!error)
+            error = scan_carries_of_pass(carries, plan, pass, stream);
+    }
+    plan->totals_pass = -1;
+    return error ? error : launch();
+}
+
+#endif

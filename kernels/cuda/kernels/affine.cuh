@@ -1,0 +1,229 @@
+/*
+ * The affine recurrence over rows of any dtype and layout, in the manner of the general kernel and by the same order
+ * (block.cuh). Coefficients, where each sample has its own, are a second stream of samples, which travels like the
+ * first one and lies in registers as long.
+ */
+#ifndef KERNELS_CUDA_KERNELS_AFFINE_CUH
+#define KERNELS_CUDA_KERNELS_AFFINE_CUH
+
+#include "kernels/cuda/exchange/tile_state.cuh"
+#include "kernels/cuda/kernels/any_layout.cuh"
+#include "kernels/cuda/lane/affine_leaf.cuh"
+
+/* Where rows have several order blocks and one launch does it all: per pass a tree of records for each row
+ * (tile_state.cuh), all zero before. All thread blocks are resident then, and take items in turns. */
+struct affine_records {
+    record *passes[SCAND_PASSES_MAX];
+};
+
+/* One coefficient for all samples. */
+struct affine_one_plan {
+    struct general_plan samples;
+    struct affine_records records;
+    double coefficient;
+    uint64_t whole; /* with integers this */
+};
+
+/* One for each sample, in a tensor that has the place of an input. */
+struct affine_each_plan {
+    struct general_plan samples;
+    struct affine_records records;
+    struct general_plan coefficients;
+};
+
+/* How samples of type T come, go, and are rounded between passes: as those of sums. */
+template <class T> struct affine_samples {
+    using sum = general_real<T, SCAND_OPERATOR_SUM>;
+};
+template <> struct affine_samples<struct f2> {
+    using sum = general_f2<SCAND_OPERATOR_SUM, true>;
+};
+template <> struct affine_samples<uint64_t> {
+    using sum = general_whole<SCAND_OPERATOR_SUM>;
+};
+
+template <class T> DEVICE T affine_factor(const struct affine_one_plan &plan)
+{
+    if constexpr (std::is_same<T, uint64_t>::value)
+        return plan.whole;
+    else
+        return number_of<T>(plan.coefficient);
+}
+
+/* An order block's samples, and where its coefficients lie. */
+struct affine_item {
+    struct scan_item samples, coefficients;
+};
+
+/*
+ * Factors: the coefficients of this lane's leaf; leaf() has them as at(i), to be asked for in the order of a pass.
+ */
+
+/* One for all samples, of which nothing is read. */
+template <class T> struct affine_one : affine_same<T> {
+    using plan = struct affine_one_plan;
+
+    DEVICE struct affine_item item_at(const plan &plan, uint64_t index)
+    {
+        return {general_item_at(plan.samples, index), {}};
+    }
+    __device__ __forceinline__ void read(const plan &plan, const struct affine_item *, int, uint4 *)
+    {
+        this->factor = affine_factor<T>(plan);
+    }
+    template <bool Backward> __device__ __forceinline__ const affine_one &leaf() const
+    {
+        return *this;
+    }
+};
+
+/* One for each sample, as they were read. */
+template <class T, class Read> struct affine_each {
+    using plan = struct affine_each_plan;
+    Read numbers[ORDER_LEAF];
+
+    DEVICE struct affine_item item_at(const plan &plan, uint64_t index)
+    {
+        return {general_item_at(plan.samples, index), general_item_at(plan.coefficients, index)};
+    }
+    __device__ __forceinline__ void read(const plan &plan, const struct affine_item *item, int warp, uint4 *stage)
+    {
+        general_samples<FETCH_NOW>(plan.coefficients, &item->coefficients, NULL, warp, stage, numbers);
+    }
+    template <bool Backward> __device__ __forceinline__ const affine_each &leaf() const
+    {
+        return *this;
+    }
+    __device__ __forceinline__ T at(int i) const
+    {
+        return number_of<T>(numbers[i]);
+    }
+};
+
+/* The carry into an order block, of which nothing is before the first. Apart, as it has no registers in the middle of a
+ * kernel. */
+template <class T, bool Backward>
+static __device__ __noinline__ affine_map<T> affine_tell(record *records, unsigned blocks, unsigned block,
+                                                         affine_map<T> total)
+{
+    return tree_carry<affine_sum<T>, Backward>(records, blocks, block, total).sum;
+}
+
+/* The map of all that a pass meets before an order block, whose own is `total` in lane `from`; by a warp. */
+template <class T, bool Backward>
+DEVICE affine_map<T> affine_await(const struct scan_plan &plan, const struct scan_item *item, record *records,
+                                  affine_map<T> total, int from)
+{
+    const uint64_t row = item->sum / plan.sums_per_row, first = row * plan.sums_per_row;
+    return affine_tell<T, Backward>(records + first * record_words<affine_sum<T>>(), (unsigned)plan.blocks,
+                                    (unsigned)(item->sum - first), lane_get(total, from));
+}
+
+/* By the first warp: as tiles_scan, for rows whose other blocks are under way as well. */
+template <class T, bool Backward>
+DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles,
+                              const general_outside<affine_sum<T>> &outside, record *records)
+{
+    using Sum = affine_sum<T>;
+    if (!records) {
+        tiles_scan<Sum, Backward, true>(shared, tiles, outside);
+        return;
+    }
+    const int tile = lane_index(), last = tiles - 1;
+    const affine_map<T> sum = group_scan<Sum, Backward>(shared->totals[tile], last);
+    const affine_map<T> outer =
+        affine_await<T, Backward>(outside.plan.scan, outside.item, records, sum, Backward ? 0 : last);
+    carry<Sum> before = group_before<Sum, Backward>(sum, last);
+    if (outside.present())
+        before = carry_join<Sum>({outer, true}, before);
+    shared->carries[tile] = before.sum;
+}
+
+/* As block_pass. */
+template <class T, bool Backward, class Factors>
+DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
+                        tile_sums<affine_sum<T>> *shared, const general_outside<affine_sum<T>> &outside,
+                        record *records)
+{
+    using Sum = affine_sum<T>;
+    const int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
+    const int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
+    const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
+    affine_map<T> sum = end.partial
+                            ? affine_leaf_total<T, Backward, Backward>(x, factors.template leaf<Backward>(), end.last)
+                            : affine_leaf_total<T, Backward, false>(x, factors.template leaf<Backward>(), end.last);
+    sum = group_scan<Sum, Backward>(sum, leaves - 1);
+    if (lane_index() == (Backward ? 0 : leaves - 1))
+        shared->totals[warp] = sum;
+    const carry<Sum> inner = group_before<Sum, Backward>(sum, leaves - 1);
+    __syncthreads();
+    if (warp == 0)
+        affine_tiles_scan<T, Backward>(shared, tiles, outside, records);
+    __syncthreads();
+    if (outside.total_wanted())
+        return;
+    const bool present = outside.present() || warp != (Backward ? tiles - 1 : 0);
+    const carry<Sum> both = carry_join<Sum>({shared->carries[warp], present}, inner);
+    const carry<affine_term<T>> carry = {both.sum.term, both.present};
+    if (end.partial)
+        affine_leaf_values<T, Backward, Backward>(x, factors.template leaf<Backward>(), carry, end.last, exclusive);
+    else
+        affine_leaf_values<T, Backward, false>(x, factors.template leaf<Backward>(), carry, end.last, exclusive);
+}
+
+/* Returns whether there are results: no total was wanted. */
+template <bool Long, class T, class Factors>
+DEVICE bool affine_passes(const struct general_plan &plan, const struct affine_records &records,
+                          const struct scan_item *item, int warp, tile_sums<affine_sum<T>> *shared, T x[ORDER_LEAF],
+                          const Factors &factors)
+{
+    const bool exclusive = plan.kind == SCAND_KIND_EXCLUSIVE;
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        const general_outside<affine_sum<T>> outside = {plan, item, pass};
+        record *told = Long ? records.passes[pass] : NULL;
+        if (plan.scan.backward[pass])
+            affine_pass<T, true>(x, factors, item->length, warp, exclusive, shared, outside, told);
+        else
+            affine_pass<T, false>(x, factors, item->length, warp, exclusive, shared, outside, told);
+        if (pass == plan.scan.totals_pass)
+            return false;
+        if (pass + 1 == plan.scan.pass_count)
+            return true;
+        leaf_between_passes<typename affine_samples<T>::sum>(x, !plan.wide[pass + 1]);
+    }
+}
+
+/* Where warps tell each other their totals; a pass and the making of a mean take turns. */
+template <class T> union affine_shared {
+    tile_sums<affine_sum<T>> pass;
+    general_shared<typename affine_samples<T>::sum> mean;
+};
+
+/* A thread block takes one item after another, from one on. Shared memory: scan.room slots for each warp. */
+template <class T, class Factors>
+__global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct part_list<typename Factors::plan> parts)
+{
+    using Sum = typename affine_samples<T>::sum;
+    extern __shared__ __align__(128) uint4 affine_stages[];
+    __shared__ struct affine_item item;
+    __shared__ affine_shared<T> shared;
+    const int number = part_number(parts), warp = warp_index();
+    const typename Factors::plan &plan = parts.plans[number];
+    const struct general_plan &samples = plan.samples;
+    uint4 *stage = affine_stages + warp * samples.scan.room;
+    for (uint64_t index = blockIdx.x - part_begin(parts, number); index < samples.scan.items; index += gridDim.x) {
+        if (threadIdx.x == 0)
+            item = Factors::item_at(plan, index);
+        __syncthreads();
+        T x[ORDER_LEAF];
+        Factors factors;
+        general_read<Sum, FETCH_NOW>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
+        factors.read(plan, &item, warp, stage);
+        if (affine_passes<false>(samples, {}, &item.samples, warp, &shared.pass, x, factors))
+            general_write<Sum, false>(samples, &item.samples, warp, stage, x);
+        __syncthreads();
+    }
+}
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * The affine kernels for contiguous rows with coefficients: for each accumulator one for each type that these are held
+ * in.
+ */
+#include "kernels/cuda/kernels/affine.h"
+#include "kernels/cuda/kernels/affine_varying.cuh"
+
+template <class T, class Read> static constexpr struct scan_affine_each each()
+{
+    return {(const void *)affine_each_kernel<T, Read, false>, affine_factors_of<T, Read>::slots};
+}
+
+const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS - 1] = {
+    {each<float, float>(), {}},
+    {each<double, float>(), each<double, double>()},
+    {each<struct f2, float>(), each<struct f2, double>()},
+    {{}, each<uint64_t, uint64_t>()},
+};

@@ -1,0 +1,41 @@
+/*
+ * The general kernels (cuda/kernels/any_layout.cuh): every operator, dtype and layout.
+ */
+#ifndef KERNELS_CUDA_KERNELS_ANY_LAYOUT_H
+#define KERNELS_CUDA_KERNELS_ANY_LAYOUT_H
+
+#include "kernels/cuda/kernels/block_per_row.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/scan_cuda.h"
+#include "kernels/scan.h"
+
+/* Loads the kernels on the current device. */
+cudaError_t scan_general_load(int shared_max);
+
+/* The number of the kernel that a rule takes. */
+#define SCAN_GENERALS 14
+int scan_general_number(const struct scan_rule *rule);
+
+/* Queues scans that select_together_of calls general ones and that take the same kernel, which needs no workspace. */
+cudaError_t scan_general_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
+                                  cudaStream_t stream);
+
+/* Bytes of what is kept of an order block for each pass. */
+uint64_t scan_general_sum_bytes(const struct scan_rule *rule);
+
+/* Queues the scan of the plan's rows, `offsets` of them if they are ragged, else NULL. The workspace has for each pass
+ * the sums of rows of several order blocks, and before them, to take means away, as many doubles. */
+cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
+                         const uint64_t *offsets, void *workspace, cudaStream_t stream);
+
+/* What kernels that read and write as the general ones do get (cuda/warp/any_leaf.cuh). */
+struct general_plan;
+struct general_plan scan_general_plan_of(const struct scan_device *device, const struct scan_rule *rule,
+                                         const struct scan_plan *scan, const uint64_t *offsets);
+
+/* Queues the totals of rows, which are not ragged, forward in f64: the last of sums_per_row each, after those of the
+ * levels below. */
+cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
+                                double *totals, cudaStream_t stream);
+
+#endif

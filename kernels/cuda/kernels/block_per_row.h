@@ -1,0 +1,25 @@
+/*
+ * The tuned kernel (cuda/kernels/block_per_row.cuh): its instances, chosen by rule, and its launch.
+ */
+#ifndef KERNELS_CUDA_KERNELS_BLOCK_PER_ROW_H
+#define KERNELS_CUDA_KERNELS_BLOCK_PER_ROW_H
+
+#include "kernels/cuda/kernels/block_per_row.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/scan.h"
+
+#define SCAN_TUNEDS 28
+
+/* What scan_tuned_load finds out about a device. */
+struct scan_tuned_device {
+    uint8_t resident[SCAN_TUNEDS][2][ORDER_FAN + 1]; /* thread blocks per processor, by scan_plan.ahead and warps */
+};
+
+/* Loads the kernels on the current device. */
+cudaError_t scan_tuned_load(struct scan_tuned_device *tuned, int shared_max);
+
+/* Queues what the plan says: one launch, of values or of totals. */
+cudaError_t scan_tuned_launch(struct scan_device *device, const struct scan_tuned_device *tuned,
+                              const struct scan_rule *rule, struct scan_plan *plan, cudaStream_t stream);
+
+#endif

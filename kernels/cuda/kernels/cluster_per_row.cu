@@ -1,0 +1,135 @@
+#include "kernels/cuda/kernels/cluster_per_row.h"
+
+struct cluster_variant {
+    const void *kernel;
+    int warps; /* of a thread block, at most */
+    size_t warp_bytes, sum_bytes;
+};
+
+static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * SLOT_BYTES) + sizeof(struct cluster_shared<sum_f32>) +
+                      CLUSTER_PLACES * CLUSTER_SIZE_MAX * CLUSTER_WARPS * CLUSTER_TILES * sizeof(float) <=
+                  SELECT_CLUSTER_BYTES,
+              "what select.c takes for granted");
+
+#define VARIANT(SUM, KIND)                                                                                          \
+    {                                                                                                               \
+        (const void *)cluster_kernel<SUM, KIND>, cluster_warps<SUM>, CLUSTER_BUFFER + SUM::stage_slots *SLOT_BYTES, \
+            sizeof(typename SUM::sum)                                                                               \
+    }
+#define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
+
+/* As scan_short_of has it; none for exclusive passes in f64 (select.c). */
+static const struct cluster_variant variants[SCAN_SHORTS] = {
+    BY_KIND(sum_f32), VARIANT(sum_f64, SCAND_KIND_INCLUSIVE), {}, BY_KIND(sum_f2)};
+
+/* How rows of a length are shared out. */
+struct cluster_shape {
+    int size, warps; /* of a cluster; of a thread block */
+};
+
+/* Clusters as small as can be, since groups of processors that are no multiple of their size leave some idle: of thread
+ * blocks that have a processor each an H200 holds 66 of 2 at a time, 39 of 3, 30 of 4, 22 of 5, 17 of 6, and 15 of 7
+ * or 8. */
+static struct cluster_shape shape_of(const struct cluster_variant *variant, int tiles)
+{
+    const int most = variant->warps * CLUSTER_TILES, least = tiles > most ? (tiles + most - 1) / most : 2;
+    const bool alone = variant->warps > CLUSTER_WARPS / 2; /* on a processor */
+    const int size = least > 5 && alone ? CLUSTER_SIZE_MAX : least, each = size * CLUSTER_TILES;
+    return {size, (tiles + each - 1) / each};
+}
+
+/* For the longest rows that clusters of such thread blocks can take. */
+static size_t shared_bytes(const struct cluster_variant *variant, struct cluster_shape shape)
+{
+    const int blocks = (shape.size * shape.warps * CLUSTER_TILES + ORDER_FAN - 1) / ORDER_FAN;
+    return shape.warps * variant->warp_bytes + CLUSTER_PLACES * blocks * ORDER_FAN * variant->sum_bytes;
+}
+
+static cudaLaunchConfig_t config_of(const struct cluster_variant *variant, struct cluster_shape shape,
+                                    uint64_t clusters, cudaLaunchAttribute *attribute)
+{
+    cudaLaunchConfig_t config = {};
+    attribute->id = cudaLaunchAttributeClusterDimension;
+    attribute->val.clusterDim = {(unsigned)shape.size, 1, 1};
+    config.gridDim = dim3((unsigned)(shape.size * clusters));
+    config.blockDim = dim3((unsigned)(shape.warps * WARP));
+    config.dynamicSmemBytes = shared_bytes(variant, shape);
+    config.attrs = attribute;
+    config.numAttrs = 1;
+    return config;
+}
+
+/* Asked for when it is needed for the first time: these are many numbers, of which few ever are. */
+static cudaError_t resident_find(struct scan_cluster_device *cluster, int number, struct cluster_shape shape,
+                                 int *resident)
+{
+    int16_t *known = &cluster->resident[number][shape.size][shape.warps];
+    cudaLaunchAttribute attribute;
+    cudaError_t error = cudaSuccess;
+    if (*known < 0) {
+        const cudaLaunchConfig_t config = config_of(&variants[number], shape, SCAN_GRID_MAX / shape.size, &attribute);
+        int found = 0;
+        error = scan_cleared(cudaOccupancyMaxActiveClusters(&found, variants[number].kernel, &config));
+        *known = error ? -1 : (int16_t)found;
+    }
+    *resident = error ? 0 : *known;
+    return error;
+}
+
+cudaError_t scan_cluster_load(struct scan_cluster_device *cluster, struct scan_device *device)
+{
+    int resident = 0;
+    size_t shared_bytes;
+    memset(cluster->resident, -1, sizeof(cluster->resident));
+    if (!device->clusters)
+        return cudaSuccess;
+    cudaError_t error = scan_encode_find(&cluster->encode);
+    for (int number = 0; number < SCAN_SHORTS && !error; number++)
+        if (variants[number].kernel)
+            error = scan_kernel_load_most(variants[number].kernel, device->shared_max, &shared_bytes);
+    if (!error && device->shared_max >= SELECT_CLUSTER_BYTES)
+        error = resident_find(cluster, 0, {CLUSTER_SIZE_MAX, CLUSTER_WARPS}, &resident);
+    device->clusters = resident > 0;
+    return error;
+}
+
+/* The map of the input: lines of a leaf each, from the one that the first row begins in to the one that the last ends
+ * in, or the other way round. */
+static cudaError_t map_input(const struct scan_cluster_device *cluster, const struct scan_plan *scan,
+                             struct cluster_plan *plan)
+{
+    const int64_t stride = scan->input.outer_strides[0], apart = (int64_t)(plan->scan.items - 1) * stride;
+    char *first = scan->input.base + (int64_t)scan->first_row * stride + (apart < 0 ? apart : 0);
+    plan->origin = first - (uintptr_t)first % CLUSTER_LINE;
+    const uint64_t bytes = (uint64_t)(first - plan->origin) + (uint64_t)(apart < 0 ? -apart : apart) + 4 * scan->length;
+    const cuuint64_t shape[] = {ORDER_LEAF, (bytes + CLUSTER_LINE - 1) / CLUSTER_LINE}, strides[] = {CLUSTER_LINE};
+    const cuuint32_t box[] = {ORDER_LEAF, CLUSTER_LINES}, steps[] = {1, 1};
+    return (cudaError_t)((decltype(&cuTensorMapEncodeTiled))cluster->encode)(
+        &plan->map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, plan->origin, shape, strides, box, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+cudaError_t scan_cluster(struct scan_cluster_device *cluster, const struct scan_rule *rule,
+                         const struct scan_plan *scan, cudaStream_t stream)
+{
+    const int number = scan_short_of(rule);
+    const struct cluster_variant *variant = &variants[number];
+    struct cluster_plan plan = {};
+    plan.scan = *scan;
+    plan.scan.items = scan->items / scan->blocks; /* rows */
+    plan.tiles = (int)scan_tiles(scan->length);
+    const struct cluster_shape shape = shape_of(variant, plan.tiles);
+    plan.block_tiles = shape.warps * CLUSTER_TILES;
+    int resident;
+    cudaError_t error = resident_find(cluster, number, shape, &resident);
+    if (!error)
+        error = resident > 0 ? map_input(cluster, scan, &plan) : SCAN_NO_ROOM;
+    if (error)
+        return error;
+    cudaLaunchAttribute attribute;
+    cudaLaunchConfig_t config = config_of(variant, shape, scan_least((uint64_t)resident, plan.scan.items), &attribute);
+    config.stream = stream;
+    void *arguments[] = {&plan};
+    return scan_launched(cudaLaunchKernelExC(&config, variant->kernel, arguments));
+}

@@ -1,0 +1,430 @@
+/*
+ * Rows of several order blocks, each in the registers of the thread blocks of a cluster: as in block_per_row.cuh a lane
+ * holds a leaf of each of its warp's tiles from the load to the store, and the next row is on its way meanwhile.
+ *
+ * In each pass every warp tells the totals of its tiles to all thread blocks of the cluster, by stores into their
+ * shared memory that are counted as they arrive. When all of a row have, a warp of every thread block for each order
+ * block of the row makes carries of them. So a pass waits once, and nobody for an answer.
+ *
+ * There are places for the totals of two passes, which take turns: who tells a total has had those of the pass before
+ * from everyone, so everyone has read those of the one before that.
+ *
+ * The copy engine brings the samples, as its requests do not keep a warp's other ones waiting. It sees the input as
+ * lines of a leaf, from an address that begins one, and has their slots change places as slot_place says.
+ */
+#ifndef KERNELS_CUDA_KERNELS_CLUSTER_PER_ROW_CUH
+#define KERNELS_CUDA_KERNELS_CLUSTER_PER_ROW_CUH
+
+#include <cuda.h>
+
+#include "kernels/cuda/exchange/tile_state.cuh"
+#include "kernels/cuda/kernels/block_per_row.cuh"
+#include "kernels/cuda/kernels/warp_per_row.cuh"
+
+#define CLUSTER_PLACES   2
+#define CLUSTER_SIZE_MAX 8  /* thread blocks, as on every device that has clusters */
+#define CLUSTER_WARPS    32 /* of a thread block, at most */
+#define CLUSTER_TILES    2  /* of a warp: they have more to do at a time than one */
+
+/* As many as two tiles need. Of warps with as many as in f64 a processor has twenty, better in two thread blocks. */
+template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
+template <class Sum> constexpr int cluster_warps = sizeof(typename Sum::sample) == 8 ? 10 : CLUSTER_WARPS;
+
+/* Lines that the copy engine brings for a warp: leaves may begin in the middle of them. What they take in shared
+ * memory, where slots change places by address. */
+#define CLUSTER_LINES     (CLUSTER_TILES * ORDER_FAN + 1)
+#define CLUSTER_LINE      (ORDER_LEAF * 4) /* bytes */
+#define CLUSTER_ALIGNMENT (8 * CLUSTER_LINE)
+#define CLUSTER_BUFFER    ((CLUSTER_LINES * CLUSTER_LINE + CLUSTER_ALIGNMENT - 1) / CLUSTER_ALIGNMENT * CLUSTER_ALIGNMENT)
+
+struct cluster_plan {
+    CUtensorMap map; /* of the input, */
+    char *origin;    /* which it has from here on */
+    struct scan_plan scan;
+    int tiles;       /* of a row */
+    int block_tiles; /* of a thread block, but for the last one of a row */
+};
+
+template <class Sum> struct cluster_shared {
+    gate arrived[CLUSTER_WARPS]; /* a warp's samples */
+    gate told[CLUSTER_PLACES];   /* the totals of all tiles of a row */
+    gate summed;                 /* and of its order blocks, which are: */
+    typename Sum::sum blocks[ORDER_FAN];
+    typename Sum::sum carries[CLUSTER_PLACES][CLUSTER_WARPS * CLUSTER_TILES];
+    struct scan_item items[ITEMS];
+};
+
+/* What the exchange of one pass needs. */
+template <class Sum> struct cluster_place {
+    gate *told;
+    typename Sum::sum *totals, *carries;
+    int number; /* of the exchange */
+};
+
+/* What a lane has of its warp's tiles. */
+template <class Sum> struct cluster_leaves {
+    struct few_leaf<typename Sum::sample> tile[CLUSTER_TILES];
+};
+
+template <class Sum> struct cluster_sums {
+    typename Sum::sum tile[CLUSTER_TILES];
+};
+
+DEVICE int cluster_rank()
+{
+    unsigned rank = 0;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+    return (int)rank;
+}
+
+DEVICE int cluster_size()
+{
+    unsigned size = 1;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+#endif
+    return (int)size;
+}
+
+/* Until all threads of the cluster are here. */
+DEVICE void cluster_meet()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
+#endif
+}
+
+/* Where the thread block of a rank has what this one has at `address`. */
+DEVICE unsigned cluster_address(unsigned address, int rank)
+{
+    unsigned there = address;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+#endif
+    return there;
+}
+
+/* Store a sum in any thread block's shared memory, and count its bytes at the gate there. */
+DEVICE void cluster_store(unsigned address, unsigned told, float sum)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"
+                 :
+                 : "r"(address), "r"(__float_as_uint(sum)), "r"(told)
+                 : "memory");
+#endif
+}
+
+DEVICE void cluster_store(unsigned address, unsigned told, double sum)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];"
+                 :
+                 : "r"(address), "l"(__double_as_longlong(sum)), "r"(told)
+                 : "memory");
+#endif
+}
+
+DEVICE void cluster_store(unsigned address, unsigned told, struct f2 sum)
+{
+    cluster_store(address, told, __hiloint2double((int)__float_as_uint(sum.low), (int)__float_as_uint(sum.high)));
+}
+
+/* A gate that opens when so many bytes have come as are announced each time. By one thread. */
+DEVICE void cluster_gate_init(gate *gate)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(gate_address(gate)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+#endif
+}
+
+DEVICE void cluster_announce(gate *gate, int bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
+                 :
+                 : "r"(gate_address(gate)), "r"(bytes)
+                 : "memory");
+#endif
+}
+
+/* As gate_wait, where they come from other thread blocks. */
+DEVICE void cluster_wait(gate *gate, int parity)
+{
+#if __CUDA_ARCH__ >= 900
+    unsigned open;
+    do
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(open)
+                     : "r"(gate_address(gate)), "r"(parity)
+                     : "memory");
+    while (!open);
+#endif
+}
+
+/* The part of a row that this thread block has. */
+DEVICE struct scan_item cluster_item_at(const struct cluster_plan &plan, uint64_t row)
+{
+    struct scan_item item = {};
+    const int64_t first = (int64_t)cluster_rank() * plan.block_tiles * ORDER_TILE;
+    if (row >= plan.scan.items)
+        return item;
+    item.input = side_at(plan.scan, plan.scan.input, plan.scan.first_row + row, 0) + first * 4;
+    item.output = side_at(plan.scan, plan.scan.output, plan.scan.first_row + row, 0) + first * 4;
+    item.length = (int)min((int64_t)plan.scan.length - first, (int64_t)plan.block_tiles * ORDER_TILE);
+    return item;
+}
+
+/* Which tile of its thread block's part is a warp's t-th. */
+DEVICE int cluster_tile(int warp, int t)
+{
+    return warp * CLUSTER_TILES + t;
+}
+
+/* Starts the copy of a warp's tiles of an item, when all lanes have read what was in their place. */
+template <class Sum>
+DEVICE void cluster_fetch(const struct cluster_plan &plan, const struct scan_item *item, int warp, uint4 *buffer,
+                          gate *arrived)
+{
+#if __CUDA_ARCH__ >= 900
+    const int first = cluster_tile(warp, 0);
+    if (tile_samples(item->length, first) == 0 || lane_index() > 0)
+        return;
+    const int line = (int)((item->input + first * ORDER_TILE * 4 - plan.origin) / CLUSTER_LINE);
+    cluster_announce(arrived, CLUSTER_LINES * CLUSTER_LINE);
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+                 "[%4];"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(buffer)), "l"(&plan.map), "r"(0), "r"(line),
+                   "r"(gate_address(arrived))
+                 : "memory");
+#endif
+}
+
+template <class Sum>
+DEVICE void cluster_read(const struct cluster_plan &plan, const struct scan_item *item, const uint4 *buffer,
+                         struct cluster_leaves<Sum> *leaves)
+{
+    const int slot = (int)((uintptr_t)item->input / SLOT_BYTES % (ORDER_LEAF / 4)) + ORDER_LEAF / 4 * lane_index();
+    float x[CLUSTER_TILES][ORDER_LEAF];
+#pragma unroll
+    for (int t = 0; t < CLUSTER_TILES; t++)
+        leaf_read_at(buffer, slot + t * TILE_SLOTS, shift_of<float>(item->input), x[t]);
+    __syncwarp();
+#pragma unroll
+    for (int t = 0; t < CLUSTER_TILES; t++) {
+        leaf_pin(x[t]);
+        leaf_decode(plan.scan.input_form, x[t]);
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            leaves->tile[t].x[i] = Sum::from_f32(x[t][i]);
+    }
+}
+
+/* Inclusive prefixes of the totals of the leaves of a warp's tiles, side by side. */
+template <class Sum, bool Backward>
+DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int samples[], float *most,
+                             struct cluster_sums<Sum> *sums)
+{
+    *most = INFINITY;
+    if constexpr (sum_is_exact<Sum>) {
+        struct exact_range range = {~0u, 0.0f};
+        double totals[CLUSTER_TILES];
+        bool alone = false; /* a sample */
+#pragma unroll
+        for (int t = 0; t < CLUSTER_TILES; t++) {
+            alone |= Backward && samples[t] % ORDER_LEAF == 1;
+            totals[t] = exact_total(leaves.tile[t].x, &range);
+        }
+        if (!alone && exact_scan<CLUSTER_TILES, Backward>(totals, range, sums->tile)) {
+            *most = range.most;
+            return;
+        }
+    }
+#pragma unroll
+    for (int t = 0; t < CLUSTER_TILES; t++) {
+        const struct leaf_end end = leaf_end_of<Sum, Backward>(samples[t]);
+        sums->tile[t] = end.partial ? leaf_total<Sum, Backward, Backward>(leaves.tile[t].x, end.last)
+                                    : leaf_total<Sum, Backward, false>(leaves.tile[t].x, ORDER_LEAF - 1);
+    }
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
+#pragma unroll
+        for (int t = 0; t < CLUSTER_TILES; t++) {
+            typename Sum::sum before;
+            const int last = group_last<Sum>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF));
+            const bool there = lane_before<Backward>(sums->tile[t], &before, distance, last);
+            sums->tile[t] = sum_choose<Sum>(there, Sum::add(before, sums->tile[t]), sums->tile[t]);
+        }
+}
+
+/* Tells a total to all thread blocks. */
+template <class Sum> DEVICE void cluster_tell(const struct cluster_place<Sum> &place, int tile, typename Sum::sum total)
+{
+    const int rank = lane_index();
+    if (rank < cluster_size())
+        cluster_store(cluster_address((unsigned)__cvta_generic_to_shared(place.totals + tile), rank),
+                      cluster_address(gate_address(place.told), rank), total);
+}
+
+/* As group_scan, of the first `members` lanes and in no more steps than these need. */
+template <class Sum, bool Backward> DEVICE typename Sum::sum cluster_scan(typename Sum::sum total, int members)
+{
+#pragma unroll 1
+    for (int distance = 1; distance < members; distance *= 2) {
+        typename Sum::sum before;
+        const bool there = lane_before<Backward>(total, &before, distance, members - 1);
+        total = sum_choose<Sum>(there, Sum::add(before, total), total);
+    }
+    return total;
+}
+
+/* What the warp of order block `block` makes of all totals: the carries into those of its tiles that are here. */
+template <class Sum, bool Backward>
+DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
+                            const struct cluster_place<Sum> &place, int block)
+{
+    const int lane = lane_index(), tile = block * ORDER_FAN + lane, blocks = (int)plan.scan.blocks;
+    const int last = min(plan.tiles - block * ORDER_FAN, ORDER_FAN) - 1;
+    typename Sum::sum sum = group_scan<Sum, Backward>(place.totals[tile], last);
+    if (lane == (Backward ? 0 : last))
+        shared->blocks[block] = sum;
+    carry<Sum> before = group_before<Sum, Backward>(sum, last);
+    gate_arrive(&shared->summed);
+    gate_wait(&shared->summed, place.number % 2);
+    sum = lane_value(cluster_scan<Sum, Backward>(shared->blocks[lane], blocks), Backward ? block + 1 : block - 1);
+    if (block != (Backward ? blocks - 1 : 0))
+        before = carry_join<Sum>({sum, true}, before);
+    const int here = tile - cluster_rank() * plan.block_tiles;
+    if (here >= 0 && here < plan.block_tiles)
+        place.carries[here] = before.sum;
+}
+
+/* One pass over this thread block's part of a row. */
+template <class Sum, bool Backward, int Kind>
+DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
+                         const struct scan_item *item, int warp, const struct cluster_place<Sum> &place,
+                         struct cluster_leaves<Sum> *leaves)
+{
+    const int first = cluster_rank() * plan.block_tiles;
+    struct cluster_sums<Sum> sums;
+    int samples[CLUSTER_TILES];
+    float most;
+#pragma unroll
+    for (int t = 0; t < CLUSTER_TILES; t++) {
+        samples[t] = tile_samples(item->length, cluster_tile(warp, t));
+        if (samples[t] < ORDER_TILE && (Sum::has_identity || sum_is_exact<Sum>))
+            leaf_fill<Sum>(leaves->tile[t].x, samples[t]);
+    }
+    cluster_prefixes<Sum, Backward>(*leaves, samples, &most, &sums);
+    carry<Sum> before[CLUSTER_TILES];
+#pragma unroll
+    for (int t = 0; t < CLUSTER_TILES; t++) {
+        const int there = (samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF;
+        const typename Sum::sum total = lane_value(sums.tile[t], Backward ? 0 : there - 1);
+        if (samples[t] > 0)
+            cluster_tell<Sum>(place, first + cluster_tile(warp, t), total);
+        before[t] = group_before<Sum, Backward>(sums.tile[t], group_last<Sum>(there));
+    }
+    if (warp < (int)plan.scan.blocks) {
+        cluster_wait(place.told, place.number / CLUSTER_PLACES % 2);
+        if (warp == 0 && lane_index() == 0)
+            cluster_announce(place.told, plan.tiles * (int)sizeof(typename Sum::sum));
+        cluster_carries<Sum, Backward>(plan, shared, place, warp);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int t = 0; t < CLUSTER_TILES; t++) {
+        const int tile = cluster_tile(warp, t);
+        const bool start = first + tile == (Backward ? plan.tiles - 1 : 0);
+        const carry<Sum> leaf = carry_join<Sum>({place.carries[tile], Sum::has_identity || !start}, before[t]);
+        const struct leaf_end end = leaf_end_of<Sum, Backward>(samples[t]);
+        if (end.partial)
+            leaf_values<Sum, Backward, Kind, Backward>(leaves->tile[t].x, leaf, end.last, Kind);
+        else
+            leaf_values_of<Sum, Backward, Kind>(leaves->tile[t].x, leaf, most, Kind);
+        if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && start)
+            leaf_zero_first<Sum, Backward>(leaves->tile[t].x, item->length, tile, Sum::value(Sum::zero()));
+    }
+}
+
+template <class Sum, int Kind>
+DEVICE void cluster_passes(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
+                           const struct scan_item *item, int warp, unsigned turn, typename Sum::sum *totals,
+                           struct cluster_leaves<Sum> *leaves)
+{
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        const unsigned number = turn * plan.scan.pass_count + pass, at = number % CLUSTER_PLACES;
+        const struct cluster_place<Sum> place = {
+            &shared->told[at], totals + at *(int)plan.scan.blocks *ORDER_FAN, shared->carries[at], (int)number
+        };
+        if (plan.scan.backward[pass])
+            cluster_pass<Sum, true, Kind>(plan, shared, item, warp, place, leaves);
+        else
+            cluster_pass<Sum, false, Kind>(plan, shared, item, warp, place, leaves);
+        if (pass + 1 == plan.scan.pass_count)
+            return;
+#pragma unroll
+        for (int t = 0; t < CLUSTER_TILES; t++)
+            leaf_between_passes<Sum>(leaves->tile[t].x, plan.scan.intermediate_f32);
+    }
+}
+
+/* Before the first turn. When the cluster has met, the gates are known to all its thread blocks. */
+template <class Sum>
+DEVICE void cluster_begin(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared, int warp)
+{
+    const int thread = (int)threadIdx.x;
+    if (thread < ITEMS_AHEAD)
+        shared->items[thread] =
+            cluster_item_at(plan, (blockIdx.x + (uint64_t)thread * gridDim.x) / (unsigned)cluster_size());
+    if (thread < CLUSTER_PLACES)
+        cluster_gate_init(&shared->told[thread]);
+    if (thread == 0)
+        gate_init(&shared->summed, (int)plan.scan.blocks);
+    if (lane_index() == 0)
+        cluster_gate_init(&shared->arrived[warp]);
+    __syncthreads();
+    if (thread < CLUSTER_PLACES)
+        cluster_announce(&shared->told[thread], plan.tiles * (int)sizeof(typename Sum::sum));
+    cluster_meet();
+}
+
+template <class Sum, int Kind>
+__global__ void REGISTERS((cluster_registers<Sum>)) cluster_kernel(const __grid_constant__ struct cluster_plan plan)
+{
+#if __CUDA_ARCH__ >= 900
+    extern __shared__ __align__(CLUSTER_ALIGNMENT) uint4 buffers[];
+    __shared__ struct cluster_shared<Sum> shared;
+    const int warp = warp_index(), warps = (int)blockDim.x / WARP;
+    uint4 *buffer = buffers + warp * (CLUSTER_BUFFER / SLOT_BYTES);
+    uint4 *stages = buffers + warps * (CLUSTER_BUFFER / SLOT_BYTES), *stage = stages + warp * Sum::stage_slots;
+    typename Sum::sum *totals = (typename Sum::sum *)(stages + warps * Sum::stage_slots);
+    cluster_begin<Sum>(plan, &shared, warp);
+    cluster_fetch<Sum>(plan, &shared.items[0], warp, buffer, &shared.arrived[warp]);
+
+    for (unsigned turn = 0; shared.items[turn % ITEMS].length > 0; turn++) {
+        const struct scan_item *item = &shared.items[turn % ITEMS];
+        struct cluster_leaves<Sum> leaves;
+        if (tile_samples(item->length, cluster_tile(warp, 0)) > 0)
+            gate_wait(&shared.arrived[warp], turn % 2);
+        cluster_read<Sum>(plan, item, buffer, &leaves);
+        cluster_fetch<Sum>(plan, &shared.items[(turn + 1) % ITEMS], warp, buffer, &shared.arrived[warp]);
+        cluster_passes<Sum, Kind>(plan, &shared, item, warp, turn, totals, &leaves);
+#pragma unroll
+        for (int t = 0; t < CLUSTER_TILES; t++)
+            scan_write<Sum, float, false>(plan.scan, item, cluster_tile(warp, t), stage, leaves.tile[t].x);
+        if (threadIdx.x == 0)
+            shared.items[(turn + ITEMS_AHEAD) % ITEMS] = cluster_item_at(
+                plan, (blockIdx.x + (uint64_t)(turn + ITEMS_AHEAD) * gridDim.x) / (unsigned)cluster_size());
+    }
+#endif
+}
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Columns that are moved in boxes and added up in f32 (cuda/kernels/columns_tma.cuh): launched here, for scan_cuda.cu.
+ */
+#ifndef KERNELS_CUDA_KERNELS_COLUMNS_TMA_H
+#define KERNELS_CUDA_KERNELS_COLUMNS_TMA_H
+
+#include "kernels/cuda/kernels/block_per_row.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/scan.h"
+
+struct scan_boxes_device {
+    int processors; /* 0: the device cannot run these kernels */
+    void *encode;   /* of the driver: makes tensor maps */
+};
+
+/* Loads the kernels on the current device. */
+cudaError_t scan_boxes_load(struct scan_boxes_device *boxes, const struct scan_device *device);
+
+/* Device memory that the rows need if they lie so; else 0. */
+uint64_t scan_boxes_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan);
+
+cudaError_t scan_boxes(const struct scan_boxes_device *boxes, const struct scan_rule *rule,
+                       const struct scan_plan *plan, void *workspace, cudaStream_t stream);
+
+#endif

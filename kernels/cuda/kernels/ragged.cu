@@ -1,0 +1,121 @@
+#include "kernels/cuda/kernels/ragged.h"
+
+#include "kernels/cuda/kernels/ragged.cuh"
+#include "kernels/cuda/kernels/warp_per_rows.h"
+
+static_assert(RAGGED_SHARED + sizeof(ragged_shared<sum_f2>) + sizeof(rows_shared<sum_f32>) <= SELECT_RAGGED_BYTES,
+              "what select.c takes for granted");
+
+/* In the order of scan_shorts. */
+static_assert(SCAN_RAGGEDS == SCAN_SHORTS, "a rule takes the ragged kernel of the same number");
+static const void *const kernels[SCAN_RAGGEDS] = {
+    (const void *)ragged_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
+    (const void *)ragged_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
+    (const void *)ragged_kernel<sum_f64, SCAND_KIND_INCLUSIVE>,
+    (const void *)ragged_kernel<sum_f64, SCAND_KIND_EXCLUSIVE>,
+    (const void *)ragged_kernel<sum_f2, SCAND_KIND_INCLUSIVE>,
+    (const void *)ragged_kernel<sum_f2, SCAND_KIND_EXCLUSIVE>,
+};
+
+static size_t sum_bytes(const struct scan_rule *rule)
+{
+    return rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double);
+}
+
+/* Where the parts of the workspace begin, which lie one after the other. */
+struct parts {
+    uint64_t longs_at, records_at, records_bytes; /* of one pass */
+    uint64_t items_at[RAGGED_CLASSES], size_bytes;
+};
+
+/* A long row has more than an order block, so at most twice as many items as whole ones. */
+static struct parts parts_of(const struct scan_rows *rows)
+{
+    const uint64_t samples = rows->offsets[rows->row_count] - rows->offsets[0];
+    const uint64_t longs = rows->length > ORDER_BLOCK ? samples / ORDER_BLOCK : 0;
+    struct parts parts = {RAGGED_CLASSES * sizeof(struct ragged_counts)};
+    parts.records_at = parts.longs_at + longs * sizeof(struct ragged_long);
+    parts.records_bytes = 2 * longs * RAGGED_RECORDS * sizeof(record);
+    parts.size_bytes = (parts.records_at + SCAND_PASSES_MAX * parts.records_bytes + 15) / 16 * 16;
+    for (int kind = RAGGED_ALONE; kind < RAGGED_CLASSES; kind++) {
+        /* All rows of a class have more samples than so many. */
+        const uint64_t more_than =
+            kind == RAGGED_ALONE ? ORDER_TILE : ragged_alone_max(sum_bytes(&rows->rule)) << (kind - 1);
+        const uint64_t items = kind == RAGGED_LONG   ? 2 * longs
+                               : kind == RAGGED_TILE ? rows->row_count
+                                                     : samples / more_than;
+        parts.items_at[kind] = parts.size_bytes;
+        parts.size_bytes += items * sizeof(struct ragged_item);
+    }
+    return parts;
+}
+
+cudaError_t scan_ragged_load(struct scan_ragged_device *ragged, const struct scan_device *device)
+{
+    cudaError_t error = cudaSuccess;
+    ragged->processors = device->processors;
+    for (int i = 0; i < SCAN_RAGGEDS && !error && device->shared_max >= SELECT_RAGGED_BYTES; i++)
+        error = scan_kernel_load_resident(kernels[i], RAGGED_WARPS * WARP, RAGGED_SHARED, &ragged->resident[i]);
+    return error ? error : scan_kernel_load((const void *)ragged_plan_kernel);
+}
+
+uint64_t scan_ragged_length_max(const struct scan_ragged_device *device)
+{
+    return (uint64_t)device->processors * ORDER_BLOCK;
+}
+
+uint64_t scan_ragged_workspace_bytes(const struct scan_rows *rows)
+{
+    return parts_of(rows).size_bytes;
+}
+
+static struct ragged_plan plan_of(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first,
+                                  uint64_t count, void *workspace)
+{
+    const struct scan_rule *rule = &rows->rule;
+    const struct parts parts = parts_of(rows);
+    char *base = (char *)workspace;
+    struct ragged_plan plan = {};
+    plan.input = (const char *)rows->input;
+    plan.whole_bytes = rows->offsets[rows->row_count] * sizeof(float);
+    plan.whole_bytes -= scan_least(plan.whole_bytes, (uintptr_t)(plan.input + plan.whole_bytes) % SLOT_BYTES);
+    plan.output = (char *)rows->output;
+    plan.offsets = rows->device_offsets + first;
+    plan.rows = count;
+    plan.pass_count = (int)rule->pass_count;
+    for (int pass = 0; pass < plan.pass_count; pass++) {
+        plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
+        plan.records[pass] = (record *)(base + parts.records_at + pass * parts.records_bytes);
+    }
+    plan.alone_max = ragged_alone_max(sum_bytes(rule));
+    plan.length_max = scan_ragged_length_max(device);
+    plan.counts = (struct ragged_counts *)base;
+    plan.longs = (struct ragged_long *)(base + parts.longs_at);
+    for (int kind = 0; kind < RAGGED_CLASSES; kind++)
+        plan.items[kind] = (struct ragged_item *)(base + parts.items_at[kind]);
+    return plan;
+}
+
+cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first,
+                        uint64_t count, void *workspace, cudaStream_t stream)
+{
+    const int number = scan_short_of(&rows->rule), threads = RAGGED_WARPS * WARP;
+    struct ragged_plan plan = plan_of(device, rows, first, count, workspace);
+    void *arguments[] = {&plan};
+    const uint64_t resident = (uint64_t)device->processors * device->resident[number];
+    const bool in_registers = ragged_in_registers(sum_bytes(&rows->rule));
+    if (resident == 0)
+        return SCAN_NO_ROOM;
+    cudaError_t error = scan_cleared(cudaMemsetAsync(plan.counts, 0, RAGGED_CLASSES * sizeof(*plan.counts), stream));
+    if (!error && !in_registers)
+        error = scan_kernel_launch((const void *)ragged_plan_kernel,
+                                   scan_least((count + RAGGED_THREADS - 1) / RAGGED_THREADS, resident), RAGGED_THREADS,
+                                   arguments, 0, stream);
+    if (error)
+        return error;
+    const uint64_t grid = rows->length <= ORDER_BLOCK ? scan_least(resident, count) : resident;
+    if (!in_registers && rows->length <= ORDER_BLOCK)
+        return scan_kernel_launch(kernels[number], grid, threads, arguments, RAGGED_SHARED, stream);
+    return scan_launched(cudaLaunchCooperativeKernel(kernels[number], dim3((unsigned)grid), dim3(threads), arguments,
+                                                     RAGGED_SHARED, stream));
+}

@@ -1,0 +1,357 @@
+/*
+ * Ragged rows (scan.h): sums of f32 samples into f32, contiguous. They come as items (ragged_items.cuh). Of an item
+ *
+ * - of up to RAGGED_TILES tiles a warp takes all and meets nobody: one row, or several that have no more leaves than a
+ *   tile;
+ * - of up to an order block a team of 2, 4 or 8 warps shares the tiles;
+ * - of a longer row, one order block each, a whole thread block does, and keeps the samples while it waits for the
+ *   totals of the row's other order blocks (tile_state.cuh). That ends because these have been taken before or are
+ *   taken by other thread blocks: they are dealt out in order, a thread block has one at a time, and all thread blocks,
+ *   of which there are as many as a row has order blocks, are resident (a cooperative launch).
+ *
+ * Longer ones go first, so that all thread blocks end with work in small pieces. Samples lie in shared memory until
+ * the results are there, and those of the next item come meanwhile if there is room. But where sums have 4 bytes,
+ * samples of rows of up to 16 tiles are in registers from the first pass to the last (ragged_rows.cuh), and the same
+ * launch makes the items before: while thread blocks wait for each other then, warps begin with some that they keep.
+ * For wider sums that is more registers: on an H200 rows of up to two tiles take less time in f64 with it, longer ones
+ * more.
+ */
+#ifndef KERNELS_CUDA_KERNELS_RAGGED_CUH
+#define KERNELS_CUDA_KERNELS_RAGGED_CUH
+
+#include <utility>
+
+#include <cooperative_groups.h>
+
+#include "kernels/cuda/kernels/ragged_rows.cuh"
+
+/* By one warp. */
+
+/* One pass over the `nth` of so many tiles of a row that it meets. totals: in lane n the total of the n-th. */
+template <class Sum, bool Backward, int Kind>
+DEVICE void ragged_tile_pass(const struct ragged_leaf &leaf, int nth, int tiles, typename Sum::sum *totals,
+                             typename Sum::sample x[ORDER_LEAF])
+{
+    const typename Sum::sum inclusive = ragged_prefix<Sum, Backward>(x, leaf);
+    typename Sum::sum outer = Sum::identity();
+    if (nth > 0)
+        outer = lane_get(short_scan<Sum, false>(*totals, lane_index(), RAGGED_TILES), nth - 1);
+    if (nth + 1 < tiles) {
+        const typename Sum::sum total = lane_get(inclusive, Backward ? 0 : leaf.leaves - 1);
+        if (lane_index() == nth)
+            *totals = total;
+    }
+    ragged_values<Sum, Backward, Kind>(x, leaf, inclusive, nth == 0, outer);
+}
+
+/* Where a warp has tile `tile` of an item whose first is tile `at` of its room. */
+DEVICE uint4 *ragged_slots(uint4 *room, int at, int tile)
+{
+    return room + (at + tile) % RAGGED_TILES * TILE_ROOM;
+}
+
+template <class Sum, int Kind>
+DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged_item &item,
+                             const struct ragged_leaf &group, uint4 *room, int at)
+{
+    const int tiles = ragged_tiles(item.samples);
+    const bool together = item.number > 1;
+    int held = -1; /* the tile that is in registers since the pass before */
+    typename Sum::sample x[ORDER_LEAF];
+    typename Sum::sum totals = Sum::identity();
+#pragma unroll 1
+    for (int pass = 0; pass < plan.pass_count; pass++) {
+        const bool backward = plan.backward[pass], last_pass = pass + 1 == plan.pass_count;
+#pragma unroll 1
+        for (int nth = 0; nth < tiles; nth++) {
+            const int tile = backward ? tiles - 1 - nth : nth;
+            uint4 *slots = ragged_slots(room, at, tile);
+            const struct ragged_leaf leaf = together ? group : ragged_leaf_of(tile_samples(item.samples, tile));
+            if (tile != held)
+                ragged_read<Sum>(plan, item, pass, slots, leaf, together, x);
+            __syncwarp();
+            if (backward)
+                ragged_tile_pass<Sum, true, Kind>(leaf, nth, tiles, &totals, x);
+            else
+                ragged_tile_pass<Sum, false, Kind>(leaf, nth, tiles, &totals, x);
+            const bool stays = !last_pass && nth + 1 == tiles && tile == (plan.backward[1] ? tiles - 1 : 0);
+            if (last_pass) {
+                ragged_write<Sum>(plan, item, tile, slots, leaf, together, x);
+            } else if (stays) {
+                leaf_between_passes<Sum>(x, true);
+                leaf_absent<Sum>(leaf.samples, x);
+                held = tile;
+            } else {
+                ragged_keep<Sum>(slots, x);
+            }
+        }
+    }
+}
+
+/* Items for one warp: those of RAGGED_ALONE, then those of RAGGED_TILE. It takes some at a time, fewer towards the end.
+ */
+struct ragged_queue {
+    unsigned at, end; /* that have been taken */
+    unsigned alone, made;
+};
+
+DEVICE void ragged_queue_fill(const struct ragged_plan &plan, struct ragged_queue *queue)
+{
+    const unsigned share = (queue->made - min(queue->end, queue->made)) / (gridDim.x * RAGGED_WARPS * 2);
+    const unsigned count = max(min(share, RAGGED_AHEAD), 1);
+    const unsigned taken = lane_index() == 0 ? atomicAdd(&plan.counts[RAGGED_ALONE].taken, count) : 0;
+    queue->at = __shfl_sync(~0u, taken, 0);
+    queue->end = queue->at + count;
+}
+
+/* Starts to load the next item, which nobody looks at before it is needed: the compiler would wait for it here. */
+DEVICE uint4 ragged_load(const struct ragged_plan &plan, struct ragged_queue *queue)
+{
+    uint4 words = {};
+    if (queue->at == queue->end)
+        ragged_queue_fill(plan, queue);
+    const unsigned index = queue->at++;
+    const struct ragged_item *item =
+        index < queue->alone ? &plan.items[RAGGED_ALONE][index] : &plan.items[RAGGED_TILE][index - queue->alone];
+    if (index < queue->made)
+        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                     : "l"(item));
+    return words;
+}
+
+DEVICE struct ragged_item ragged_loaded(uint4 words)
+{
+    struct ragged_item item;
+    memcpy(&item, &words, sizeof(item));
+    return item;
+}
+
+DEVICE void ragged_item_fetch(const struct ragged_plan &plan, const struct ragged_item &item, uint4 *room, int at)
+{
+    for (int tile = 0; tile < ragged_tiles(item.samples); tile++)
+        ragged_fetch(plan, item, tile, ragged_slots(room, at, tile));
+    __pipeline_commit();
+}
+
+/* Samples of the next item are on their way while one is scanned, if there is room. */
+template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan &plan, uint4 *room)
+{
+    const unsigned alone = plan.counts[RAGGED_ALONE].made;
+    struct ragged_queue queue = {0, 0, alone, alone + plan.counts[RAGGED_TILE].made};
+    struct ragged_item item = ragged_loaded(ragged_load(plan, &queue)), next = ragged_loaded(ragged_load(plan, &queue));
+    int at = 0;
+    ragged_item_fetch(plan, item, room, at);
+    while (item.samples > 0) {
+        const int tiles = ragged_tiles(item.samples), next_at = (at + tiles) % RAGGED_TILES;
+        const bool early = tiles + ragged_tiles(next.samples) <= RAGGED_TILES;
+        struct ragged_leaf group = {};
+        if (early)
+            ragged_item_fetch(plan, next, room, next_at);
+        const uint4 after = ragged_load(plan, &queue);
+        if (item.number > 1)
+            group = ragged_leaf_among(plan, item);
+        if (early)
+            __pipeline_wait_prior(1);
+        else
+            __pipeline_wait_prior(0);
+        __syncwarp();
+        ragged_item_scan<Sum, Kind>(plan, item, group, room, at);
+        if (!early)
+            ragged_item_fetch(plan, next, room, next_at);
+        item = next;
+        next = ragged_loaded(after);
+        at = next_at;
+    }
+}
+
+/* By teams. */
+
+/* What the teams of a thread block share: of totals each has as many as its rooms hold tiles. There are two of all that
+ * is written while others may still read what was before. */
+template <class Sum> struct ragged_shared {
+    typename Sum::sum totals[2][ORDER_FAN], outer;
+    struct ragged_item items[RAGGED_WARPS / 2][2];
+};
+
+DEVICE struct ragged_item ragged_take(const struct ragged_plan &plan, int kind)
+{
+    const unsigned index = atomicAdd(&plan.counts[kind].taken, 1);
+    struct ragged_item item = {};
+    if (index < plan.counts[kind].made)
+        item = plan.items[kind][index];
+    return item;
+}
+
+/* The carry into an order block of a long row, from outside it. */
+template <class Sum, bool Backward>
+DEVICE carry<Sum> ragged_outer(const struct ragged_plan &plan, const struct ragged_item &item, int pass,
+                               struct ragged_team team, const typename Sum::sum *totals, ragged_shared<Sum> *shared)
+{
+    const struct ragged_long row = plan.longs[item.row];
+    if (team.member == 0) {
+        const typename Sum::sum total = group_scan<Sum, Backward>(
+            lane_index() < ragged_tiles(item.samples) ? totals[lane_index()] : Sum::identity(),
+            group_last<Sum>(ragged_tiles(item.samples)));
+        const carry<Sum> outer =
+            tree_carry<Sum, Backward>(plan.records[pass] + (uint64_t)row.item * RAGGED_RECORDS, row.blocks, item.number,
+                                      lane_get(total, Backward ? 0 : ragged_tiles(item.samples) - 1));
+        if (lane_index() == 0)
+            shared->outer = outer.sum;
+    }
+    ragged_meet(team);
+    return carry_of<Sum>(shared->outer, item.number != (Backward ? row.blocks - 1 : 0));
+}
+
+/* Tile i of a warp is tile member + i * size of the item. */
+template <class Sum, bool Backward, int Kind>
+DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged_item &item, int pass, bool is_long,
+                             struct ragged_team team, uint4 *room, typename Sum::sum *totals,
+                             ragged_shared<Sum> *shared)
+{
+    const int lane = lane_index(), tiles = ragged_tiles(item.samples);
+    typename Sum::sample x[ORDER_LEAF];
+    typename Sum::sum inclusive[RAGGED_TILES];
+#pragma unroll 1
+    for (int i = 0; team.member + i * team.size < tiles; i++) {
+        const int tile = team.member + i * team.size;
+        const struct ragged_leaf leaf = ragged_leaf_of(tile_samples(item.samples, tile));
+        ragged_read<Sum>(plan, item, pass, ragged_slots(room, 0, i), leaf, false, x);
+        const typename Sum::sum sum = ragged_prefix<Sum, Backward>(x, leaf);
+        if (lane == (Backward ? 0 : leaf.leaves - 1))
+            totals[tile] = sum;
+#pragma unroll
+        for (int k = 0; k < RAGGED_TILES; k++)
+            if (k == i)
+                inclusive[k] = sum;
+    }
+    ragged_meet(team);
+    const int last = group_last<Sum>(tiles);
+    carry<Sum> outer = carry_of<Sum>(Sum::identity(), false), carry;
+    if (is_long)
+        outer = ragged_outer<Sum, Backward>(plan, item, pass, team, totals, shared);
+    const bool outside = is_long && item.number != (Backward ? plan.longs[item.row].blocks - 1 : 0);
+    const typename Sum::sum sum = lane < tiles ? totals[lane] : Sum::identity();
+    carry = group_before<Sum, Backward>(group_scan<Sum, Backward>(sum, last), last);
+    if (outside)
+        carry = carry_join<Sum>(outer, carry);
+#pragma unroll 1
+    for (int i = 0; team.member + i * team.size < tiles; i++) {
+        const int tile = team.member + i * team.size;
+        const struct ragged_leaf leaf = ragged_leaf_of(tile_samples(item.samples, tile));
+        uint4 *slots = ragged_slots(room, 0, i);
+        typename Sum::sum prefix = inclusive[0];
+#pragma unroll
+        for (int k = 1; k < RAGGED_TILES; k++)
+            if (k == i)
+                prefix = inclusive[k];
+        ragged_read<Sum>(plan, item, pass, slots, leaf, false, x);
+        __syncwarp();
+        ragged_values<Sum, Backward, Kind>(x, leaf, prefix, !outside && tile == (Backward ? tiles - 1 : 0),
+                                           lane_get(carry.sum, tile));
+        if (pass + 1 == plan.pass_count)
+            ragged_write<Sum>(plan, item, tile, slots, leaf, false, x);
+        else
+            ragged_keep<Sum>(slots, x);
+    }
+}
+
+/*
+ * All items of a class that this thread block can get. Which is the next one all know when they have met; but nobody
+ * may have an item of a long row that others wait for while it waits itself.
+ */
+template <class Sum, int Kind>
+DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uint4 *room, ragged_shared<Sum> *shared)
+{
+    const bool is_long = kind == RAGGED_LONG;
+    const int size = min(1 << kind, RAGGED_WARPS);
+    const struct ragged_team team = {size, warp % size, warp / size};
+    const bool taker = team.member == 0 && lane_index() == 0;
+    struct ragged_item *items = shared->items[team.number];
+    if (plan.counts[kind].made == 0)
+        return;
+    if (taker)
+        items[0] = ragged_take(plan, kind);
+    if (ragged_in_registers(sizeof(typename Sum::sum)))
+        ragged_meet(team);
+    else
+        __syncthreads();
+    for (unsigned turn = 0, meetings = 0; items[turn % 2].samples > 0; turn++) {
+        const struct ragged_item item = items[turn % 2];
+        for (int i = 0; team.member + i * size < ragged_tiles(item.samples); i++)
+            ragged_fetch(plan, item, team.member + i * size, ragged_slots(room, 0, i));
+        __pipeline_commit();
+        if (taker && !is_long)
+            items[(turn + 1) % 2] = ragged_take(plan, kind);
+        __pipeline_wait_prior(0);
+        __syncwarp();
+#pragma unroll 1
+        for (int pass = 0; pass < plan.pass_count; pass++, meetings++) {
+            typename Sum::sum *totals = shared->totals[meetings % 2] + team.number * size * RAGGED_TILES;
+            if (plan.backward[pass])
+                ragged_team_pass<Sum, true, Kind>(plan, item, pass, is_long, team, room, totals, shared);
+            else
+                ragged_team_pass<Sum, false, Kind>(plan, item, pass, is_long, team, room, totals, shared);
+        }
+        if (is_long) {
+            if (taker)
+                items[(turn + 1) % 2] = ragged_take(plan, kind);
+            ragged_meet(team);
+        }
+    }
+    __syncthreads();
+}
+
+/* An address in shared memory in a register that the lanes share. Otherwise it is made anew wherever it is needed,
+ * which costs less where registers are scarce. */
+DEVICE uint4 *warp_uniform(uint4 *shared)
+{
+    return (uint4 *)__cvta_shared_to_generic((unsigned)warp_uniform((int)__cvta_generic_to_shared(shared)));
+}
+
+/* The n-th class that a thread block works on. A third of them leave order blocks to the others, on which all warps
+ * wait together, until there is nothing else: so device memory has work meanwhile. */
+DEVICE int ragged_class_of(int n)
+{
+    const int first = blockIdx.x >= gridDim.x - gridDim.x / 3 ? RAGGED_EIGHT : RAGGED_LONG;
+    return first >= n ? first - n : first - n + RAGGED_LONG + 1;
+}
+
+template <class Sum, int Kind>
+__global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
+    ragged_kernel(const __grid_constant__ struct ragged_plan plan)
+{
+    extern __shared__ __align__(128) uint4 rooms[];
+    __shared__ ragged_shared<Sum> shared;
+    const int warp = warp_index();
+    uint4 *room = rooms + warp * RAGGED_ROOM;
+    if constexpr (ragged_in_registers(sizeof(typename Sum::sum))) {
+        __shared__ rows_shared<Sum> rows;
+        room = warp_uniform(room);
+        rows_begin(warp, &rows);
+        ragged_items_make(plan, rows.items[warp]);
+        const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+        auto made = grid.barrier_arrive();
+#pragma unroll 1
+        for (int n = -1; n <= RAGGED_LONG; n++) {
+            if (n == 0) {
+                grid.barrier_wait(std::move(made));
+                if (threadIdx.x <= RAGGED_EIGHT)
+                    rows.lists[threadIdx.x] = rows_list_of(plan, threadIdx.x);
+                __syncthreads();
+            }
+            const int kind = n < 0 ? RAGGED_ALONE : ragged_class_of(n);
+            if (kind > RAGGED_EIGHT)
+                ragged_teams<Sum, Kind>(plan, kind, warp, room, &shared);
+            else
+                ragged_rows<Sum, Kind>(plan, kind, n < 0, warp, room, &rows);
+        }
+    } else {
+#pragma unroll 1
+        for (int kind = RAGGED_LONG; kind > RAGGED_ALONE; kind--)
+            ragged_teams<Sum, Kind>(plan, kind, warp, room, &shared);
+        ragged_alone<Sum, Kind>(plan, room);
+    }
+}
+
+#endif

@@ -1,0 +1,265 @@
+#include "kernels/cuda/kernels/reduce.h"
+
+#include "kernels/cuda/kernels/reduce.cuh"
+#include "kernels/cuda/select/plan.h"
+
+#define TEAM_TILES   4   /* of a row for each warp of a team, at least */
+#define FINISH_BLOCK 256 /* threads, where each makes a result */
+
+/* Thread blocks are many and leave after a little work, so that processors share it out by themselves: 10,000 x 10,000
+ * took 0.098 ms on an H200, and 0.101 with one round of thread blocks that stay. Only of short rows does each take
+ * some, to fetch one while it adds up another. */
+#define STEPS_ALONE  4 /* tiles of a row for each warp, from which on its thread block takes no other */
+#define STEPS        8 /* tiles that a warp takes else */
+#define SHORT_TURNS  4 /* that a warp takes */
+#define BLOCKS_EACH  4 /* of thread blocks for a processor there are at least so many, if there is work for them */
+#define GRID_LARGEST INT32_MAX
+
+/* A kernel that reads words of so many bytes, its fellows for long rows, for short ones and for several reductions, and
+ * what makes results of their totals. */
+struct reducer {
+    const void *kernel, *long_kernel, *short_kernel, *together_kernel, *finisher;
+    int bytes, warps;
+    size_t shared_bytes, long_shared_bytes;
+};
+
+template <class Sum, int Bytes, class Total = Sum> static constexpr struct reducer reducer_by(void)
+{
+    return {(const void *)reduce_kernel<Sum, Bytes, REDUCE_STAGES>,
+            (const void *)reduce_kernel<Sum, Bytes, REDUCE_STAGES_LONG>,
+            (const void *)reduce_short_kernel<Sum, Bytes>,
+            (const void *)reduce_together_kernel<Sum, Bytes>,
+            (const void *)reduce_finish_kernel<Total>,
+            Bytes,
+            REDUCE_WARPS(Bytes),
+            REDUCE_SHARED(Bytes, REDUCE_STAGES),
+            REDUCE_SHARED(Bytes, REDUCE_STAGES_LONG)};
+}
+
+/* Sums of floats are kept in f64; max and min work in the type of the samples. */
+enum { REDUCER_SUM, REDUCER_MAX, REDUCER_MIN, REDUCER_SQUARES };
+#define WHOLES(BYTES)                                                                                               \
+    reducer_by<general_whole<SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<general_whole<SCAND_OPERATOR_MAX>, BYTES>(), \
+        reducer_by<general_whole<SCAND_OPERATOR_MIN>, BYTES>()
+#define REALS(T, BYTES)                                            \
+    reducer_by<general_real<double, SCAND_OPERATOR_SUM>, BYTES>(), \
+        reducer_by<general_real<T, SCAND_OPERATOR_MAX>, BYTES>(),  \
+        reducer_by<general_real<T, SCAND_OPERATOR_MIN>, BYTES>(),  \
+        reducer_by<sum_squares, BYTES, general_real<double, SCAND_OPERATOR_SUM>>()
+
+enum {
+    REDUCERS_F32 = 0,
+    REDUCERS_HALF = 4,
+    REDUCERS_F64 = 8,
+    REDUCERS_WHOLE_4 = 12,
+    REDUCERS_WHOLE_8 = 15,
+    REDUCERS_I32BE = 18, /* but sums, which are in f64 anyway, and of squares: those of f32 */
+};
+static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4),
+                                                       REALS(float, 2),
+                                                       REALS(double, 8),
+                                                       WHOLES(4),
+                                                       WHOLES(8),
+                                                       reducer_by<general_real<double, SCAND_OPERATOR_MAX>, 4>(),
+                                                       reducer_by<general_real<double, SCAND_OPERATOR_MIN>, 4>()};
+
+int scan_reduce_number(const struct scan_rule *rule)
+{
+    const uint32_t bytes = codec_bytes(rule->input);
+    int which = rule->op == SCAND_OPERATOR_MAX    ? REDUCER_MAX
+                : rule->op == SCAND_OPERATOR_MIN  ? REDUCER_MIN
+                : reduce_squares(rule->reduction) ? REDUCER_SQUARES
+                                                  : REDUCER_SUM;
+    if (codec_is_integer(rule->input))
+        return which + (bytes == 8 ? REDUCERS_WHOLE_8 : REDUCERS_WHOLE_4);
+    if (rule->input == SCAND_DTYPE_I32BE && (which == REDUCER_MAX || which == REDUCER_MIN))
+        return which - REDUCER_MAX + REDUCERS_I32BE;
+    return which + (bytes == 8 ? REDUCERS_F64 : bytes == 2 ? REDUCERS_HALF : REDUCERS_F32);
+}
+
+static const struct reducer *reducer_of(const struct scan_rule *rule)
+{
+    return &reducers[scan_reduce_number(rule)];
+}
+
+/* Besides there are a few bytes that a kernel has anyway. */
+static bool has_room(const struct scan_device *device, const struct reducer *reducer)
+{
+    return reducer->long_shared_bytes + REDUCE_TOTALS_BYTES <= (size_t)device->shared_max;
+}
+
+cudaError_t scan_reduce_load(const struct scan_device *device)
+{
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < SCAN_REDUCERS && !error; i++) {
+        error = scan_kernel_share(reducers[i].kernel, reducers[i].shared_bytes);
+        if (!error && has_room(device, &reducers[i]))
+            error = scan_kernel_share(reducers[i].long_kernel, reducers[i].long_shared_bytes);
+        if (!error)
+            error = scan_kernel_share(reducers[i].short_kernel, reducers[i].shared_bytes);
+        if (!error)
+            error = scan_kernel_share(reducers[i].together_kernel, reducers[i].shared_bytes);
+        if (!error)
+            error = scan_kernel_load(reducers[i].finisher);
+    }
+    return error;
+}
+
+/* Rows of several order blocks are made of the totals of those. */
+uint64_t scan_reduce_workspace_bytes(const struct scan_rows *rows, uint64_t count)
+{
+    return rows->length > ORDER_BLOCK ? scan_sums(rows->length, count) * sizeof(uint64_t) : 0;
+}
+
+static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count, void *totals)
+{
+    const struct scan_rule *rule = &rows->rule;
+    const bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
+    struct reduce_plan plan = {};
+    plan.scan = scan_plan_of(rows, first, count);
+    plan.reduction = rule->reduction;
+    plan.output = rule->output;
+    plan.output_aligned = plan.scan.output.access != ACCESS_BYTES;
+    plan.totals = plan.scan.blocks > 1 ? totals : NULL; /* a workspace is there also when none is needed */
+    plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
+    plan.team = 1;
+    if (codec_is_integer(rule->input)) {
+        plan.flip = compares && codec_class(rule->input) == SCAND_CLASS_SIGNED ? UINT64_C(1) << 63 : 0;
+        plan.empty = operator_identity_whole(rule->op, rule->input);
+    }
+    return plan;
+}
+
+static uint64_t parts_of(uint64_t whole, uint64_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+/* Thread blocks for items of which each takes `workers` at a time and, if there are many, so many times. */
+static uint64_t grid_of(const struct scan_device *device, uint64_t items, uint64_t workers, uint64_t rounds)
+{
+    uint64_t most = items / (workers * (uint64_t)device->processors * BLOCKS_EACH);
+    rounds = scan_least(rounds, most > 0 ? most : 1);
+    return scan_least(parts_of(parts_of(items, rounds), workers), GRID_LARGEST);
+}
+
+static cudaError_t short_run(const struct scan_device *device, const struct reducer *reducer, struct reduce_plan *plan,
+                             cudaStream_t stream)
+{
+    struct short_plan *rows = &plan->rows_at_once;
+    rows->input = plan->scan.input.base + plan->scan.first_row * plan->scan.length * (uint64_t)reducer->bytes;
+    rows->rows = plan->scan.items;
+    rows->length = (int)plan->scan.length;
+    rows->leaves = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;
+    rows->leaf_share = SHORT_LEAF_SHARE(rows->leaves);
+    rows->rows_at_once = ORDER_FAN / rows->leaves;
+    uint64_t turns = parts_of(rows->rows, (uint64_t)rows->rows_at_once);
+    void *arguments[] = {plan};
+    return scan_kernel_launch(reducer->short_kernel, grid_of(device, turns, (uint64_t)reducer->warps, SHORT_TURNS),
+                              reducer->warps * WARP, arguments, reducer->shared_bytes, stream);
+}
+
+/* A row, or an order block of one, is for a warp; for more of them, where it is long enough for each. */
+static int team_of(const struct reducer *reducer, int tiles)
+{
+    int team = 1;
+    while (2 * team <= reducer->warps && 2 * team * TEAM_TILES <= tiles)
+        team *= 2;
+    return team;
+}
+
+static int tiles_of(uint64_t length)
+{
+    return (int)parts_of(scan_least(length, ORDER_BLOCK), ORDER_TILE);
+}
+
+static cudaError_t teams_run(const struct scan_device *device, const struct reducer *reducer, struct reduce_plan *plan,
+                             uint64_t length, cudaStream_t stream)
+{
+    const int tiles = tiles_of(length);
+    plan->team = team_of(reducer, tiles);
+    const uint64_t teams = (uint64_t)(reducer->warps / plan->team);
+    const int steps = tiles > plan->team ? tiles / plan->team : 1;
+    const uint64_t rounds = steps < STEPS_ALONE ? STEPS / (uint64_t)steps : 1;
+    const bool is_long = steps >= STEPS_ALONE && has_room(device, reducer);
+    void *arguments[] = {plan};
+    return scan_kernel_launch(is_long ? reducer->long_kernel : reducer->kernel,
+                              grid_of(device, plan->scan.items, teams, rounds), reducer->warps * WARP, arguments,
+                              is_long ? reducer->long_shared_bytes : reducer->shared_bytes, stream);
+}
+
+/* Results from the totals of blocks, or of rows without samples. */
+static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan *plan, uint64_t count,
+                              cudaStream_t stream)
+{
+    uint64_t threads = FINISH_BLOCK, grid = parts_of(count, FINISH_BLOCK);
+    if (plan->scan.blocks > 1) {
+        threads = scan_least(parts_of(plan->scan.blocks, WARP) * WARP, CARRIES_THREADS);
+        grid = count;
+    }
+    void *arguments[] = {plan, &count};
+    return scan_kernel_launch(reducer->finisher, scan_least(grid, SCAN_GRID_MAX), (int)threads, arguments, 0, stream);
+}
+
+static cudaError_t even_run(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
+                            uint64_t first, uint64_t count, void *totals, cudaStream_t stream)
+{
+    const struct reducer *reducer = reducer_of(&rows->rule);
+    struct reduce_plan plan = plan_of(rows, first, count, totals);
+    cudaError_t error = cudaSuccess;
+    if (path == SELECT_REDUCE_SHORT)
+        return short_run(device, reducer, &plan, stream);
+    if (path != SELECT_REDUCE_EMPTY)
+        error = teams_run(device, reducer, &plan, rows->length, stream);
+    if (!error && path != SELECT_REDUCE)
+        error = finish_run(reducer, &plan, count, stream);
+    return error;
+}
+
+/* Ragged rows of at most an order block are an item each; then the longer ones, one by one. */
+static cudaError_t ragged_run(const struct scan_device *device, const struct scan_rows *rows, uint64_t first,
+                              uint64_t count, void *totals, cudaStream_t stream)
+{
+    const uint64_t mean = (rows->offsets[first + count] - rows->offsets[first]) / count;
+    struct scan_rows shorter = *rows;
+    shorter.length = ORDER_BLOCK;
+    struct reduce_plan plan = plan_of(&shorter, first, count, NULL);
+    cudaError_t error = teams_run(device, reducer_of(&rows->rule), &plan, mean, stream);
+    for (uint64_t r = first; r < first + count && rows->length > ORDER_BLOCK && !error; r++) {
+        struct scan_rows row = scan_rows_joined(rows, r, 1);
+        if (row.length > ORDER_BLOCK)
+            error = even_run(device, SELECT_REDUCE_TOTALS, &row, 0, 1, totals, stream);
+    }
+    return error;
+}
+
+static cudaError_t launch_parts(const struct scan_part *first, unsigned count, cudaStream_t stream)
+{
+    const struct reducer *reducer = reducer_of(&first->rows->rule);
+    struct part_list<struct reduce_plan> parts;
+    uint32_t blocks = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct reduce_plan *plan = &parts.plans[i];
+        *plan = plan_of(first[i].rows, first[i].first, first[i].count, NULL);
+        plan->team = team_of(reducer, tiles_of(first[i].rows->length));
+        parts.ends[i] = blocks += (uint32_t)parts_of(first[i].count, (uint64_t)(reducer->warps / plan->team));
+    }
+    void *arguments[] = {&parts};
+    return scan_kernel_launch(reducer->together_kernel, blocks, reducer->warps * WARP, arguments, reducer->shared_bytes,
+                              stream);
+}
+
+cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
+{
+    return scan_parts_each(
+        parts, count, part_list<struct reduce_plan>::most,
+        [&](const struct scan_part *first, unsigned taken) { return launch_parts(first, taken, stream); });
+}
+
+cudaError_t scan_reduce(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
+                        uint64_t first, uint64_t count, void *workspace, cudaStream_t stream)
+{
+    if (path == SELECT_REDUCE_RAGGED)
+        return ragged_run(device, rows, first, count, workspace, stream);
+    return even_run(device, path, rows, first, count, workspace, stream);
+}

@@ -1,0 +1,416 @@
+/*
+ * Reductions of rows, by the same order (order.h) as scans: the total of a leaf in a lane, of a tile in a warp. A warp,
+ * or a team of a few, takes the tiles of an order block one after the other, the next ones being on their way to shared
+ * memory meanwhile; no other warps meet. Of short rows a warp takes as many at a time as it has lanes for their leaves.
+ * Samples travel as words of 2, 4 or 8 bytes (tile_words.cuh).
+ *
+ * Rows of several order blocks leave the totals of their blocks; a second launch makes the results of them.
+ */
+#ifndef KERNELS_CUDA_KERNELS_REDUCE_CUH
+#define KERNELS_CUDA_KERNELS_REDUCE_CUH
+
+#include "kernels/cuda/exchange/batch.cuh"
+#include "kernels/cuda/exchange/spine.cuh"
+#include "kernels/cuda/kernels/warp_per_rows.cuh"
+#include "kernels/cuda/lane/any_accumulator.cuh"
+#include "kernels/cuda/lane/convert16.cuh"
+#include "kernels/cuda/warp/tile_words.cuh"
+#include "kernels/order1/reduce.h"
+
+/* Tiles of a warp that are on their way or being added up: of rows that are long enough for a warp to have as many,
+ * more than of others, which do better with more thread blocks. */
+#define REDUCE_STAGES_LONG 4
+#define REDUCE_STAGES      2
+
+/* Of a thread block, and the bytes of their tiles. With REDUCE_STAGES any GPU has room for them. */
+#define REDUCE_WARPS(BYTES)          ((BYTES) == 8 ? 4 : 8)
+#define REDUCE_TOTALS_BYTES          (8 * 2 * ORDER_FAN * 8) /* for teams */
+#define REDUCE_SHARED(BYTES, STAGES) (REDUCE_WARPS(BYTES) * (STAGES)*WORDS_SLOTS(BYTES) * SLOT_BYTES)
+
+struct reduce_plan {
+    struct scan_plan scan; /* rows and their order blocks */
+    struct short_plan rows_at_once;
+    enum scand_reduction reduction;
+    enum scand_dtype output;
+    bool output_aligned;
+    int team;                /* warps that work on an order block: 1 to all of a thread block, a power of 2 */
+    void *totals;            /* of order blocks, sums_per_row for each row; NULL where a block is a row */
+    uint64_t flip;           /* sign bit of integers that are compared as signed ones, or 0 */
+    uint64_t empty;          /* of integers: the result of no samples */
+    const uint64_t *offsets; /* of ragged rows: each is an item; or NULL */
+};
+
+/* Squares of samples; those of f32 are exact. */
+struct sum_squares : general_real<double, SCAND_OPERATOR_SUM> {
+    DEVICE sample from_f32(float x)
+    {
+        return (double)x * (double)x;
+    }
+    DEVICE sample from_f64(double x)
+    {
+        return x * x;
+    }
+};
+
+/* Of 2, 4 or 8 bytes. */
+DEVICE void result_store(char *to, uint64_t bits, uint32_t bytes, bool aligned)
+{
+    if (!aligned)
+        for (uint32_t i = 0; i < bytes; i++)
+            to[i] = (char)(bits >> 8 * i);
+    else if (bytes == 2)
+        *(uint16_t *)to = (uint16_t)bits;
+    else if (bytes == 4)
+        *(uint32_t *)to = (uint32_t)bits;
+    else
+        *(uint64_t *)to = bits;
+}
+
+template <class Sum>
+DEVICE void reduce_write(const struct reduce_plan &plan, uint64_t row, uint64_t length, typename Sum::sum total)
+{
+    uint64_t bits = 0;
+    if constexpr (!Sum::is_real) {
+        bits = length ? total ^ plan.flip : plan.empty;
+    } else {
+        double result = reduce_finish(plan.reduction, (double)total, length);
+        if (codec_class(plan.output) == SCAND_CLASS_F64)
+            bits = codec_encoded_f64(plan.output, result);
+        else
+            bits = codec_encoded_f32(plan.output, (float)result);
+    }
+    result_store(side_at(plan.scan, plan.scan.output, row, 0), bits, codec_bytes(plan.output), plan.output_aligned);
+}
+
+/* Samples from the words of a leaf. */
+template <class Sum, int Bytes>
+DEVICE void leaf_samples(const struct reduce_plan &plan, const uint32_t words[4 * Bytes],
+                         typename Sum::sample x[ORDER_LEAF])
+{
+    const enum scand_dtype form = plan.scan.input_form;
+    if constexpr (!Sum::is_real) {
+        const uint32_t sign = codec_class(form) == SCAND_CLASS_SIGNED ? ~0u : 0;
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++) {
+            uint32_t low = words[i * Bytes / 4];
+            uint32_t high = Bytes == 8 ? words[i * Bytes / 4 + 1] : (uint32_t)((int32_t)low >> 31) & sign;
+            x[i] = ((uint64_t)high << 32 | low) ^ plan.flip;
+        }
+    } else if constexpr (Bytes == 8) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::from_f64(__hiloint2double((int)words[2 * i + 1], (int)words[2 * i]));
+    } else if (Bytes == 4 && form == SCAND_DTYPE_I32BE) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::from_f64(codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]));
+    } else {
+        float reals[ORDER_LEAF];
+        if constexpr (Bytes == 2) {
+            halves_decode(form, words, reals);
+        } else {
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                reals[i] = __uint_as_float(words[i]);
+            leaf_decode(form, reals);
+        }
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::from_f32(reals[i]);
+    }
+}
+
+/* The total of this lane's leaf, of which `there` samples exist. */
+template <class Sum, int Bytes>
+DEVICE typename Sum::sum reduce_leaf(const struct reduce_plan &plan, const uint32_t words[4 * Bytes], int there)
+{
+    typename Sum::sample x[ORDER_LEAF];
+    leaf_samples<Sum, Bytes>(plan, words, x);
+    if (there < ORDER_LEAF)
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if (i >= there)
+                x[i] = Sum::absent();
+    return leaf_total<Sum, false, false>(x, ORDER_LEAF - 1);
+}
+
+/*
+ * Kogge-Stone over the members of a group, one per lane, of which only the prefix of member `last` is wanted: it is
+ * right in that lane, whatever the others have. Nobody listens to lanes without a predecessor where the group is whole;
+ * where it is not, rounds that reach beyond its first member add nothing to the last.
+ */
+template <class Sum> DEVICE typename Sum::sum reduce_group(typename Sum::sum total, int last)
+{
+    if (last == WARP - 1) {
+#pragma unroll
+        for (int distance = 1; distance < ORDER_FAN; distance *= 2)
+            total = Sum::add(__shfl_up_sync(~0u, total, distance), total);
+    } else {
+        const int lane = lane_index();
+#pragma unroll 1
+        for (int distance = 1; distance <= last; distance *= 2) {
+            typename Sum::sum before = __shfl_up_sync(~0u, total, distance);
+            if (lane >= distance)
+                total = Sum::add(before, total);
+        }
+    }
+    return total;
+}
+
+/* Which warps of a thread block work on one order block together, and which of them this is. */
+struct reduce_team {
+    int size, count, member, number;
+};
+
+DEVICE struct reduce_team reduce_team_of(const struct reduce_plan &plan)
+{
+    const int warp = warp_index();
+    return {plan.team, (int)blockDim.x / WARP / plan.team, warp % plan.team, warp / plan.team};
+}
+
+DEVICE void team_meet(struct reduce_team team)
+{
+    asm volatile("bar.sync %0, %1;" : : "r"(1 + team.number), "r"(team.size * WARP) : "memory");
+}
+
+/* Where a warp is: at a tile of an order block, or at a block of which it has none. */
+struct reduce_step {
+    uint64_t item;
+    const char *source; /* the tile's first sample */
+    int tile;           /* in the block */
+    int left;           /* samples of the block from there on; may be negative */
+};
+
+/* Samples of an item; of a ragged row of more than an order block, which is left to others, -1. */
+DEVICE int item_length(const struct reduce_plan &plan, uint64_t item)
+{
+    if (plan.offsets) {
+        const uint64_t length = plan.offsets[item + 1] - plan.offsets[item];
+        return length <= ORDER_BLOCK ? (int)length : -1;
+    }
+    const uint64_t block = plan.scan.blocks > 1 ? item % plan.scan.blocks : 0;
+    return (int)min(plan.scan.length - block * ORDER_BLOCK, (uint64_t)ORDER_BLOCK);
+}
+
+DEVICE const char *item_input(const struct reduce_plan &plan, uint64_t item)
+{
+    const struct scan_side &side = plan.scan.input;
+    if (plan.offsets)
+        return side.base + (int64_t)plan.offsets[item] * side.stride;
+    const uint64_t blocks = plan.scan.blocks;
+    return side_at(plan.scan, side, plan.scan.first_row + (blocks > 1 ? item / blocks : item),
+                   blocks > 1 ? item % blocks : 0);
+}
+
+DEVICE struct reduce_step step_into(const struct reduce_plan &plan, struct reduce_team team, uint64_t item)
+{
+    struct reduce_step step = {item, NULL, team.member, 0};
+    if (item >= plan.scan.items)
+        return step;
+    const int first = team.member * ORDER_TILE;
+    step.source = item_input(plan, item) + first * plan.scan.input.stride;
+    step.left = item_length(plan, item) - first;
+    return step;
+}
+
+DEVICE struct reduce_step step_after(const struct reduce_plan &plan, struct reduce_team team, struct reduce_step step)
+{
+    const int samples = team.size * ORDER_TILE;
+    if (step.left <= samples)
+        return step_into(plan, team, step.item + (uint64_t)gridDim.x * team.count);
+    return {step.item, step.source + samples * plan.scan.input.stride, step.tile + team.size, step.left - samples};
+}
+
+template <int Bytes> DEVICE void step_fetch(const struct reduce_plan &plan, struct reduce_step step, uint4 *stage)
+{
+    if (step.left > 0)
+        words_fetch<Bytes>(stage, step.source, plan.scan.input, 0, min(step.left, ORDER_TILE));
+    __pipeline_commit();
+}
+
+/* The total of the step's tile, in all lanes. */
+template <class Sum, int Bytes>
+DEVICE typename Sum::sum step_reduce(const struct reduce_plan &plan, struct reduce_step step, uint4 *stage)
+{
+    const int lane = lane_index(), count = min(step.left, ORDER_TILE), last = (count - 1) / ORDER_LEAF;
+    uint32_t words[4 * Bytes];
+    leaf_get<Bytes>(stage, lane, plan.scan.input.access == ACCESS_SLOTS ? bytes_into_slot(step.source) : 0, words);
+    typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, count - lane * ORDER_LEAF);
+    return __shfl_sync(~0u, reduce_group<Sum>(total, last), last);
+}
+
+/* An order block's result, or its total, from those of its tiles, one in each lane. */
+template <class Sum>
+DEVICE void reduce_end(const struct reduce_plan &plan, uint64_t item, int length, typename Sum::sum tile)
+{
+    const int last = length > 0 ? (length - 1) / ORDER_TILE : 0;
+    const uint64_t blocks = plan.scan.blocks;
+    typename Sum::sum total = reduce_group<Sum>(tile, last);
+    if (lane_index() != last || length < 0)
+        return;
+    if (plan.totals)
+        ((typename Sum::sum *)plan.totals)[item / blocks * plan.scan.sums_per_row + item % blocks] = total;
+    else
+        reduce_write<Sum>(plan, plan.scan.first_row + item, (uint64_t)length, total);
+}
+
+/* The totals of all tiles, in the lanes of the first member, from those that each member has. They pass through one of
+ * two places in turn: when the members meet, the first one has read those of the block before. */
+template <class Sum>
+DEVICE typename Sum::sum team_gather(struct reduce_team team, typename Sum::sum tile, typename Sum::sum *shared)
+{
+    const int lane = lane_index();
+    if (team.size == 1)
+        return tile;
+    if (lane % team.size == team.member)
+        shared[lane] = tile;
+    team_meet(team);
+    return shared[lane];
+}
+
+/* Those of one of so many thread blocks. */
+template <class Sum, int Bytes, int Stages>
+DEVICE void reduce_items(const struct reduce_plan &plan, unsigned block, unsigned blocks)
+{
+    extern __shared__ __align__(128) uint4 reduce_stages[];
+    __shared__ typename Sum::sum totals[REDUCE_WARPS(Bytes)][2][ORDER_FAN];
+    const struct reduce_team team = reduce_team_of(plan);
+    uint4 *stages = reduce_stages + warp_index() * Stages * WORDS_SLOTS(Bytes);
+    struct reduce_step steps[Stages]; /* the one to be added up, and those on their way */
+    steps[0] = step_into(plan, team, block + (uint64_t)team.number * blocks);
+    step_fetch<Bytes>(plan, steps[0], stages);
+#pragma unroll
+    for (int i = 1; i < Stages - 1; i++) {
+        steps[i] = step_after(plan, team, steps[i - 1]);
+        step_fetch<Bytes>(plan, steps[i], stages + i * WORDS_SLOTS(Bytes));
+    }
+    typename Sum::sum tile = Sum::zero();
+    for (int stage = 0, side = 0; steps[0].item < plan.scan.items; stage = stage + 1 < Stages ? stage + 1 : 0) {
+        const struct reduce_step step = steps[0];
+        steps[Stages - 1] = step_after(plan, team, steps[Stages - 2]);
+        step_fetch<Bytes>(plan, steps[Stages - 1], stages + (stage ? stage - 1 : Stages - 1) * WORDS_SLOTS(Bytes));
+        __pipeline_wait_prior(Stages - 1);
+        __syncwarp();
+        if (step.left > 0) {
+            typename Sum::sum total = step_reduce<Sum, Bytes>(plan, step, stages + stage * WORDS_SLOTS(Bytes));
+            tile = lane_index() == step.tile ? total : tile;
+        }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < Stages - 1; i++)
+            steps[i] = steps[i + 1];
+        if (steps[0].item == step.item)
+            continue;
+        tile = team_gather<Sum>(team, tile, totals[team.number][side]);
+        if (team.member == 0)
+            reduce_end<Sum>(plan, step.item, item_length(plan, step.item), tile);
+        tile = Sum::zero();
+        side ^= 1;
+    }
+}
+
+template <class Sum, int Bytes, int Stages>
+__global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
+    reduce_kernel(const __grid_constant__ struct reduce_plan plan)
+{
+    reduce_items<Sum, Bytes, Stages>(plan, blockIdx.x, gridDim.x);
+}
+
+/* A part has as many thread blocks as it takes for each team to have one item. */
+template <class Sum, int Bytes>
+__global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
+    reduce_together_kernel(const __grid_constant__ struct part_list<struct reduce_plan> parts)
+{
+    const int number = part_number(parts);
+    const unsigned begin = part_begin(parts, number);
+    reduce_items<Sum, Bytes, REDUCE_STAGES>(parts.plans[number], blockIdx.x - begin, parts.ends[number] - begin);
+}
+
+/* Short rows, one right after the other: a warp's, those of a turn, are one stretch. */
+template <int Bytes> DEVICE const char *stretch_at(const struct short_plan &rows, uint64_t turn)
+{
+    return rows.input + turn * rows.rows_at_once * rows.length * Bytes;
+}
+
+template <int Bytes> DEVICE void stretch_fetch(const struct short_plan &rows, uint64_t turn, uint4 *stage)
+{
+    const int samples = short_rows(rows, turn) * rows.length;
+    if (samples > 0)
+        words_fetch_slots<Bytes>(stage, stretch_at<Bytes>(rows, turn), samples);
+    __pipeline_commit();
+}
+
+/* The words of the leaf that begins with word `first` of a stage. `whole_slots`: all leaves begin with a slot. */
+template <int Bytes> DEVICE void stretch_get(uint4 *stage, int first, bool whole_slots, uint32_t words[4 * Bytes])
+{
+    if (whole_slots) {
+#pragma unroll
+        for (int j = 0; j < Bytes; j++)
+            slot_get(slot_address(stage + word_place(first * Bytes / SLOT_BYTES + j, Bytes)), &words[4 * j]);
+    } else if constexpr (Bytes == 2) {
+#pragma unroll
+        for (int i = 0; i < HALVES; i++) {
+            uint32_t low = *(const uint16_t *)staged_word(stage, first + 2 * i, 2);
+            words[i] = low | (uint32_t) * (const uint16_t *)staged_word(stage, first + 2 * i + 1, 2) << 16;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4 * Bytes; i++)
+            words[i] = ((const uint32_t *)staged_word(stage, first + i * 4 / Bytes, Bytes))[i % (Bytes / 4)];
+    }
+}
+
+template <class Sum, int Bytes>
+__global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
+    reduce_short_kernel(const __grid_constant__ struct reduce_plan plan)
+{
+    extern __shared__ __align__(128) uint4 reduce_stages[];
+    const struct short_plan &rows = plan.rows_at_once;
+    const int warp = warp_index();
+    const uint64_t stride = (uint64_t)gridDim.x * REDUCE_WARPS(Bytes);
+    uint4 *stages = reduce_stages + warp * REDUCE_STAGES * WORDS_SLOTS(Bytes);
+    uint64_t turn = blockIdx.x + (uint64_t)warp * gridDim.x;
+    for (int i = 0; i < REDUCE_STAGES - 1; i++)
+        stretch_fetch<Bytes>(rows, turn + i * stride, stages + i * WORDS_SLOTS(Bytes));
+    for (int stage = 0; short_rows(rows, turn) > 0; turn += stride, stage = stage + 1 < REDUCE_STAGES ? stage + 1 : 0) {
+        const struct short_leaf leaf = short_leaf_of(rows, 0, short_rows(rows, turn));
+        const int shift = bytes_into_slot(stretch_at<Bytes>(rows, turn));
+        const bool whole_slots = (shift | rows.length * Bytes) % SLOT_BYTES == 0;
+        uint32_t words[4 * Bytes];
+        stretch_fetch<Bytes>(rows, turn + (REDUCE_STAGES - 1) * stride,
+                             stages + (stage ? stage - 1 : REDUCE_STAGES - 1) * WORDS_SLOTS(Bytes));
+        __pipeline_wait_prior(REDUCE_STAGES - 1);
+        __syncwarp();
+        stretch_get<Bytes>(stages + stage * WORDS_SLOTS(Bytes), shift / Bytes + leaf.first, whole_slots, words);
+        __syncwarp();
+        typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, leaf.samples);
+        short_scans<Sum, 1, false>(&total, &leaf.number, rows.leaves);
+        if (leaf.samples > 0 && leaf.number == rows.leaves - 1)
+            reduce_write<Sum>(plan, plan.scan.first_row + turn * rows.rows_at_once + lane_index() / rows.leaves,
+                              (uint64_t)rows.length, total);
+    }
+}
+
+/* The results from the totals of order blocks. A thread block takes rows one after the other, or, where they have one
+ * block or no samples, each thread one. */
+template <class Sum>
+__global__ void reduce_finish_kernel(const __grid_constant__ struct reduce_plan plan, uint64_t rows)
+{
+    typename Sum::sum *totals = (typename Sum::sum *)plan.totals;
+    const bool blocks = plan.scan.blocks > 1;
+    const uint64_t first = blocks ? blockIdx.x : blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    const uint64_t step = blocks ? gridDim.x : gridDim.x * (uint64_t)blockDim.x;
+    for (uint64_t row = first; row < rows; row += step) {
+        typename Sum::sum *level = totals + row * plan.scan.sums_per_row;
+        for (uint64_t members = plan.scan.blocks; members > 1; members = (members + ORDER_FAN - 1) / ORDER_FAN) {
+            level_up<Sum, false>(level, members, level + members);
+            level += members;
+            __syncthreads();
+        }
+        if (!blocks || threadIdx.x == 0)
+            reduce_write<Sum>(plan, plan.scan.first_row + row, plan.scan.length,
+                              plan.scan.length ? *level : Sum::zero());
+    }
+}
+
+#endif

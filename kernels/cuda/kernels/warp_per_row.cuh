@@ -1,0 +1,260 @@
+/*
+ * Rows of few tiles, sums of 4-byte samples into 4 bytes, contiguous but wherever they begin, so that there may be
+ * headers between them. A warp takes a whole row, or two of one tile, with all tiles in registers: no warp waits for
+ * another, and while one tile waits for what it has begun, there are the others' instructions. Rows travel as tiles do
+ * (tile_io.cuh), the next ones while some are computed, but in requests that begin where lines of device memory do.
+ */
+#ifndef KERNELS_CUDA_KERNELS_WARP_PER_ROW_CUH
+#define KERNELS_CUDA_KERNELS_WARP_PER_ROW_CUH
+
+#include "kernels/cuda/exchange/work_queue.cuh"
+#include "kernels/cuda/kernels/warp_per_rows.cuh"
+
+#define FEW_TILES_MAX 3
+#define FEW_WARPS     4 /* of a thread block */
+
+/* Rows that a warp takes at once: one tile alone has little to do while it waits. Two of f2 are more instructions than
+ * warps that meet nobody find in the cache. */
+template <class Sum, int Tiles> constexpr int few_rows = Tiles == 1 && Sum::has_identity ? 2 : 1;
+
+struct few_plan {
+    const char *input; /* the first row */
+    char *output;
+    int64_t input_stride, output_stride; /* from row to row */
+    uint64_t rows;
+    int length;
+    int pass_count;
+    bool backward[SCAND_PASSES_MAX];
+    bool intermediate_f32;
+    enum scand_dtype input_form, output_form; /* of 4 bytes */
+    struct shares *shares;
+};
+
+/* What a lane has of a tile. */
+template <class T> struct few_leaf {
+    T x[ORDER_LEAF];
+};
+
+/* Starts the copies of the rows of a warp's turn. */
+template <int Rows, int Tiles> DEVICE void few_fetch(const struct few_plan &plan, uint64_t turn, uint4 *slots)
+{
+#pragma unroll
+    for (int r = 0; r < Rows; r++) {
+        const uint64_t row = turn * Rows + r;
+        if (row < plan.rows)
+            fetch_lines<Tiles>(slots + r * LINES_ROOM(Tiles), plan.input + (int64_t)row * plan.input_stride,
+                               plan.length);
+    }
+    __pipeline_commit();
+}
+
+/* Kogge-Stone over the leaves of all tiles side by side: totals to inclusive prefixes. `last` is a row's last leaf, or
+ * lane. */
+template <class Sum, int Rows, int Tiles, bool Backward>
+DEVICE void few_scans(typename Sum::sum sums[Rows * Tiles], int last)
+{
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
+#pragma unroll
+        for (int t = 0; t < Rows * Tiles; t++) {
+            typename Sum::sum before;
+            const bool last_tile = t % Tiles == Tiles - 1;
+            bool there = lane_before<Backward>(sums[t], &before, distance, last_tile ? last : WARP - 1);
+            sums[t] = sum_choose<Sum>(there, Sum::add(before, sums[t]), sums[t]);
+        }
+}
+
+/* The same of one row. */
+template <class Sum, int Tiles, bool Backward> DEVICE void few_scan(typename Sum::sum sums[Tiles], int last)
+{
+    few_scans<Sum, 1, Tiles, Backward>(sums, last);
+}
+
+/* Inclusive prefixes of the totals of each tile's leaves. A row's last tile has `samples`, and `last` is its last leaf,
+ * or lane. */
+template <class Sum, int Rows, int Tiles, bool Backward>
+DEVICE void few_prefixes(const struct few_leaf<typename Sum::sample> leaves[Rows * Tiles], struct leaf_end end,
+                         int samples, int last, typename Sum::sum sums[Rows * Tiles])
+{
+    if constexpr (Sum::has_identity) {
+#pragma unroll
+        for (int t = 0; t < Rows * Tiles; t++)
+            sums[t] = leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
+        few_scans<Sum, Rows, Tiles, Backward>(sums, last);
+    } else {
+        const struct leaf_end full = {false, ORDER_LEAF - 1};
+        float most;
+#pragma unroll
+        for (int t = 0; t < Rows * Tiles; t++)
+            sums[t] = t % Tiles == Tiles - 1 ? tile_prefixes<Sum, Backward>(leaves[t].x, end, samples, &most)
+                                             : tile_prefixes<Sum, Backward>(leaves[t].x, full, ORDER_TILE, &most);
+    }
+}
+
+/* The carry into the tile that a pass meets after `met` others: what the network makes of up to two totals. */
+template <class Sum> DEVICE typename Sum::sum few_carry(const typename Sum::sum totals[], int met)
+{
+    return met == 1 ? totals[0] : Sum::add(totals[0], totals[1]);
+}
+
+/* The values of a row, from the inclusive prefixes of its tiles' leaves. */
+template <class Sum, int Tiles, bool Backward, int Kind>
+DEVICE void few_values(struct few_leaf<typename Sum::sample> leaves[Tiles], const typename Sum::sum sums[Tiles],
+                       struct leaf_end end, int last)
+{
+    typename Sum::sum totals[Tiles];
+#pragma unroll
+    for (int met = 0; met < Tiles - 1; met++)
+        totals[met] = lane_value(sums[Backward ? Tiles - 1 - met : met], Backward ? 0 : WARP - 1);
+#pragma unroll
+    for (int t = 0; t < Tiles; t++) {
+        const int met = Backward ? Tiles - 1 - t : t;
+        carry<Sum> leaf = group_before<Sum, Backward>(sums[t], t < Tiles - 1 ? WARP - 1 : last);
+        if (met > 0)
+            leaf = carry_join<Sum>({few_carry<Sum>(totals, met), true}, leaf);
+        if (t == Tiles - 1 && end.partial)
+            leaf_values<Sum, Backward, Kind, Backward>(leaves[t].x, leaf, end.last, Kind);
+        else
+            leaf_values<Sum, Backward, Kind, false>(leaves[t].x, leaf, ORDER_LEAF - 1, Kind);
+    }
+}
+
+template <class Sum, int Rows, int Tiles, bool Backward, int Kind>
+DEVICE void few_pass(struct few_leaf<typename Sum::sample> leaves[Rows * Tiles], int length)
+{
+    const int samples = length - (Tiles - 1) * ORDER_TILE;
+    const int last = group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF));
+    const struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
+    typename Sum::sum sums[Rows * Tiles];
+    /* Forward, nobody listens to what comes after a row, but exact sums tell large from small. */
+    if ((sum_is_exact<Sum> || (Sum::has_identity && Backward)) && samples < ORDER_TILE)
+#pragma unroll
+        for (int t = Tiles - 1; t < Rows * Tiles; t += Tiles)
+            leaf_fill<Sum>(leaves[t].x, samples);
+    few_prefixes<Sum, Rows, Tiles, Backward>(leaves, end, samples, last, sums);
+#pragma unroll
+    for (int t = 0; t < Rows * Tiles; t += Tiles) {
+        few_values<Sum, Tiles, Backward, Kind>(&leaves[t], &sums[t], end, last);
+        if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity)
+            leaf_zero_first<Sum, Backward>(leaves[t + (Backward ? Tiles - 1 : 0)].x, length, Backward ? Tiles - 1 : 0,
+                                           Sum::value(Sum::zero()));
+    }
+}
+
+template <class Sum, int Rows, int Tiles, int Kind>
+DEVICE void few_passes(const struct few_plan &plan, struct few_leaf<typename Sum::sample> leaves[Rows * Tiles])
+{
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        if (plan.backward[pass])
+            few_pass<Sum, Rows, Tiles, true, Kind>(leaves, plan.length);
+        else
+            few_pass<Sum, Rows, Tiles, false, Kind>(leaves, plan.length);
+        if (pass + 1 == plan.pass_count)
+            return;
+#pragma unroll
+        for (int t = 0; t < Rows * Tiles; t++)
+            leaf_between_passes<Sum>(leaves[t].x, plan.intermediate_f32);
+    }
+}
+
+/* Moves results one place up, as often as it takes for slots to hold what they hold in device memory. Those that leave
+ * the last leaf go to `beyond`. */
+template <int Tiles> DEVICE void few_shift_up(struct few_leaf<float> leaves[Tiles], int shift, float *beyond)
+{
+    const int lane = lane_index();
+#pragma unroll 1
+    for (int left = shift - 1; left >= 0; left--) {
+        if (lane == WARP - 1)
+            beyond[left] = leaves[Tiles - 1].x[ORDER_LEAF - 1];
+#pragma unroll
+        for (int t = Tiles - 1; t >= 0; t--) {
+            float *x = leaves[t].x, before = __shfl_up_sync(~0u, x[ORDER_LEAF - 1], 1);
+            if (t > 0) {
+                float tile_before = lane_value(leaves[t - 1].x[ORDER_LEAF - 1], WARP - 1);
+                before = lane == 0 ? tile_before : before;
+            }
+#pragma unroll
+            for (int i = ORDER_LEAF - 1; i > 0; i--)
+                x[i] = x[i - 1];
+            x[0] = before;
+        }
+    }
+}
+
+/* Moves the results. */
+template <int Tiles> DEVICE void few_write(uint4 *slots, char *target, int length, struct few_leaf<float> leaves[Tiles])
+{
+    const int shift = shift_of<float>(target), first = slots_in_line(target) + ORDER_LEAF / 4 * lane_index();
+    few_shift_up<Tiles>(leaves, shift,
+                        (float *)(slots + slot_place<float>(slots_in_line(target) + Tiles * TILE_SLOTS)));
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            slot_put(&slots[slot_place<float>(first + j) + t * TILE_SLOTS], &leaves[t].x[4 * j]);
+    __syncwarp();
+    drain_lines<Tiles, Tiles - 1>(slots, target, length);
+    __syncwarp();
+}
+
+/* As few as suffice without spilling any, but for exclusive passes in f64. Shared memory suffices for 24 warps of two
+ * tiles on a processor, and 16 of three. */
+template <class Sum, int Tiles, int Kind> constexpr int few_registers()
+{
+    const int tiles = few_rows<Sum, Tiles> * Tiles;
+    const bool wide = sizeof(typename Sum::sample) == 8, exclusive = Kind == SCAND_KIND_EXCLUSIVE;
+    if (wide)
+        return exclusive ? 24 + 56 * tiles : 40 * tiles;
+    return (exclusive || sizeof(typename Sum::sum) == 8 ? 40 : 32) + (exclusive ? 24 : 16) * tiles;
+}
+
+/* Rows of more than Tiles - 1 tiles and at most Tiles. */
+template <class Sum, int Tiles, int Kind>
+__global__ void REGISTERS((few_registers<Sum, Tiles, Kind>())) few_kernel(const __grid_constant__ struct few_plan plan)
+{
+    extern __shared__ uint4 few_tiles[];
+    const int rows = few_rows<Sum, Tiles>, warp = warp_index(), room = LINES_ROOM(Tiles);
+    uint4 *slots = few_tiles + 2 * warp * rows * room, *other = slots + rows * room;
+    uint64_t turn = shares_first(FEW_WARPS, warp), next = turn + shares_stride(FEW_WARPS);
+    few_fetch<rows, Tiles>(plan, turn, slots);
+#pragma unroll 1
+    while (turn * rows < plan.rows) {
+        const unsigned long long taken = shares_take(plan.shares);
+        few_fetch<rows, Tiles>(plan, next, other);
+        __pipeline_wait_prior(1);
+        __syncwarp();
+        struct few_leaf<float> samples[rows * Tiles];
+        struct few_leaf<typename Sum::sample> leaves[rows * Tiles];
+#pragma unroll
+        for (int t = 0; t < rows * Tiles; t++) {
+            const char *source = plan.input + (int64_t)(turn * rows + t / Tiles) * plan.input_stride;
+            leaf_read_at(slots + t / Tiles * room + t % Tiles * TILE_SLOTS,
+                         slots_in_line(source) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(source), samples[t].x);
+            leaf_decode(plan.input_form, samples[t].x);
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                leaves[t].x[i] = Sum::from_f32(samples[t].x[i]);
+        }
+        __syncwarp();
+        few_passes<Sum, rows, Tiles, Kind>(plan, leaves);
+#pragma unroll
+        for (int t = 0; t < rows * Tiles; t++) {
+            leaf_results<Sum, float>(leaves[t].x, samples[t].x);
+            leaf_encode(plan.output_form, samples[t].x);
+        }
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            if (turn * rows + r < plan.rows)
+                few_write<Tiles>(slots + r * room, plan.output + (int64_t)(turn * rows + r) * plan.output_stride,
+                                 plan.length, &samples[r * Tiles]);
+        uint4 *done = slots;
+        slots = other;
+        other = done;
+        turn = next;
+        next = shares_taken(taken, FEW_WARPS);
+    }
+    shares_finish(plan.shares, FEW_WARPS);
+}
+
+#endif

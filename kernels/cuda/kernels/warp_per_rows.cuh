@@ -1,0 +1,477 @@
+/*
+ * Rows of at most a tile, sums of f32 samples, one row right after the other in memory. A warp takes as many rows
+ * as it has room for their leaves, on its own: nothing is shared with other warps. The samples of all of them are one
+ * stretch, which travels from line to line of device memory (tile_io.cuh), those of the next rows while these are
+ * computed. Where registers suffice, a stretch is three tiles, of which a lane has a leaf each: while one waits for
+ * what it has begun, there are the others' instructions; and a row may lie in two of them, so that fewer lanes have
+ * none. Of 300 samples, 19 leaves, 5 rows take 95 of 96 lanes, where alone each would leave 13 of 32 idle.
+ */
+#ifndef KERNELS_CUDA_KERNELS_WARP_PER_ROWS_CUH
+#define KERNELS_CUDA_KERNELS_WARP_PER_ROWS_CUH
+
+#include "kernels/cuda/exchange/work_queue.cuh"
+#include "kernels/cuda/kernels/block_per_row.cuh"
+
+#define SHORT_WARPS   8 /* of a thread block of thread_per_row.cuh */
+#define STRETCH_WARPS 4 /* and here */
+
+struct short_plan {
+    const char *input;
+    char *output;
+    uint64_t rows;
+    int length, leaves; /* of a row */
+    int rows_at_once;   /* by a warp */
+    int leaf_share;     /* SHORT_LEAF_SHARE, which spares divisions */
+    int pass_count;
+    bool backward[SCAND_PASSES_MAX];
+    bool intermediate_f32;
+    struct shares *shares; /* not of thread_per_row.cuh */
+    bool ahead;            /* of thread_per_row.cuh: fetch the next rows while some are computed */
+};
+
+/* Times a number of a few tiles' leaves, this is 2^16 times the number of its row, or a bit more. */
+#define SHORT_LEAF_SHARE(LEAVES) ((1 << 16) / (LEAVES) + 1)
+
+/* A lane's leaf. */
+struct short_leaf {
+    int first;   /* its first sample in the stretch */
+    int number;  /* in its row */
+    int samples; /* 0 to 16 */
+};
+
+/* The one in a tile of a stretch. Where there are no rows left it begins as the first one does. */
+DEVICE struct short_leaf short_leaf_of(const struct short_plan &plan, int tile, int rows)
+{
+    const int index = tile * WARP + lane_index(), row = index * plan.leaf_share >> 16;
+    struct short_leaf leaf = {0, index - row * plan.leaves, 0};
+    if (row < rows) {
+        leaf.first = row * plan.length + leaf.number * ORDER_LEAF;
+        leaf.samples = min(plan.length - leaf.number * ORDER_LEAF, ORDER_LEAF);
+    }
+    return leaf;
+}
+
+/* The rows that a warp's turn begins with are turn * rows_at_once. */
+DEVICE int short_rows(const struct short_plan &plan, uint64_t turn)
+{
+    uint64_t first = turn * plan.rows_at_once;
+    return first < plan.rows ? (int)min(plan.rows - first, (uint64_t)plan.rows_at_once) : 0;
+}
+
+DEVICE uint64_t short_offset(const struct short_plan &plan, uint64_t turn)
+{
+    return turn * plan.rows_at_once * plan.length * sizeof(float);
+}
+
+/* Writes the results of a stretch in slots that it begins or ends in the middle of, which are those of others too. */
+DEVICE void stretch_drain_edges(float *slots, int shift, int count, const float *first, const float *last)
+{
+    const int lane = lane_index(), begin = shift > 0, end = (unsigned)(shift + count) / 4;
+    const bool head = begin > 0 && lane < 4, tail = lane >= 4 && lane < 8 && end >= begin;
+    const int k = head ? lane : end * 4 + lane - 4;
+    if ((head || tail) && k >= shift && k < shift + count)
+        slots[k] = head ? first[lane] : last[lane - 4];
+}
+
+/* Writes a stretch of `count` results, the first of them `shift` results from the start of the tile. */
+DEVICE void stretch_drain(const uint4 *tile, char *target, int shift, int count)
+{
+    const int end = (unsigned)(shift + count) / 4;
+    target -= shift * 4;
+    drain_slots<float, TILE_SLOTS>(tile, target, shift > 0, end, 0);
+    if (shift > 0 || (shift + count) % 4 > 0)
+        stretch_drain_edges((float *)target, shift, count, (const float *)tile,
+                            (const float *)(tile + slot_place<float>(end)));
+}
+
+/* Writes the slots of at least Full tiles and at most Tiles from the start of a line on; those that are shared with
+ * others sample by sample. */
+template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *slots, char *target, int count)
+{
+    const struct line_slots at = line_slots_of(target, count);
+    const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
+    char *line = target - shift * 4 - at.first * SLOT_BYTES;
+    char *slot = settled(line + lane * SLOT_BYTES);
+    const uint4 *source = slots + slot_place<float>(lane);
+    __builtin_assume(__isGlobal(slot));
+#pragma unroll
+    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
+        if ((k > 0 || lane >= begin) && (k + WARP <= Full * TILE_SLOTS || k + lane < at.end))
+            *(uint4 *)(slot + k * SLOT_BYTES) = source[k];
+    if (shift > 0 || at.rest > 0)
+        stretch_drain_edges((float *)(line + at.first * SLOT_BYTES), shift, count,
+                            (const float *)(slots + slot_place<float>(at.first)),
+                            (const float *)(slots + slot_place<float>(at.end)));
+}
+
+/* Slots for Tiles tiles from the start of the line that they begin in, and for as many again. */
+#define LINES_ROOM(TILES) ((TILES)*TILE_SLOTS + 2 * LINE_SLOTS)
+
+/* Whether stretches lie in shared memory from the start of a line on. f2 has no instructions to spare. */
+template <class Sum> constexpr bool short_has_lines = Sum::has_identity;
+
+/* Samples before a stretch there. */
+template <class Sum> DEVICE int short_shift(const char *stretch)
+{
+    return short_has_lines<Sum> ? word_in_line(stretch) : shift_of<float>(stretch);
+}
+
+/* Starts the copies of the stretch of a warp's turn. */
+template <class Sum, int Tiles> DEVICE void short_fetch(const struct short_plan &plan, uint64_t turn, uint4 *slots)
+{
+    const int samples = short_rows(plan, turn) * plan.length;
+    const char *source = plan.input + short_offset(plan, turn);
+    if (samples > 0 && short_has_lines<Sum>)
+        fetch_lines<Tiles, 0>(slots, source, samples);
+    else if (samples > 0)
+        fetch_slots(slots, source, shift_of<float>(source), samples);
+    __pipeline_commit();
+}
+
+template <class Sum, int Tiles>
+DEVICE void short_drain(const struct short_plan &plan, uint64_t turn, const uint4 *slots)
+{
+    const int samples = short_rows(plan, turn) * plan.length;
+    char *target = plan.output + short_offset(plan, turn);
+    if (short_has_lines<Sum>)
+        drain_lines<Tiles, 0>(slots, target, samples);
+    else
+        stretch_drain(slots, target, shift_of<float>(target), samples);
+}
+
+/* `whole_slots`: all leaves begin with a slot. */
+DEVICE void short_read(uint4 *tile, int first, bool whole_slots, float x[ORDER_LEAF])
+{
+    if (whole_slots) {
+#pragma unroll
+        for (int j = 0; j < ORDER_LEAF / 4; j++)
+            slot_get(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = *staged_sample<float>(tile, first + i);
+    }
+}
+
+DEVICE void short_write(uint4 *tile, int first, int samples, bool whole_slots, const float x[ORDER_LEAF])
+{
+    if (whole_slots) {
+#pragma unroll
+        for (int j = 0; j < ORDER_LEAF / 4; j++)
+            if (4 * j < samples)
+                slot_put(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if (i < samples)
+                *staged_sample<float>(tile, first + i) = x[i];
+    }
+}
+
+/* A leaf that begins anywhere, in each lane differently. It is moved there from the slots that it lies in. */
+DEVICE void short_read_across(const uint4 *slots, int first, float x[ORDER_LEAF])
+{
+    const bool by_one = first & 1, by_two = first & 2;
+    float from[ORDER_LEAF + 4];
+#pragma unroll
+    for (int j = 0; j <= ORDER_LEAF / 4; j++)
+        slot_get(&slots[slot_place<float>(first / 4 + j)], &from[4 * j]);
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF + 2; i++)
+        from[i] = by_one ? from[i + 1] : from[i];
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = by_two ? from[i + 2] : from[i];
+}
+
+/* First all lanes write whole slots, also those in which the next leaf begins, but not their first ones. Of these they
+ * write their samples then. */
+DEVICE void short_write_across(uint4 *slots, int first, int samples, const float x[ORDER_LEAF])
+{
+    const bool by_one = first & 1, by_two = first & 2;
+    const int begin = first % 4, end = begin + samples, last = ORDER_LEAF - 1;
+    float once[ORDER_LEAF + 1], to[ORDER_LEAF + 4];
+#pragma unroll
+    for (int i = 0; i <= last + 1; i++)
+        once[i] = by_one ? x[max(i - 1, 0)] : x[min(i, last)];
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF + 4; i++)
+        to[i] = by_two ? once[min(max(i - 2, 0), last + 1)] : once[min(i, last + 1)];
+#pragma unroll
+    for (int j = 1; j <= ORDER_LEAF / 4; j++)
+        if (4 * j < end)
+            slot_put(&slots[slot_place<float>(first / 4 + j)], &to[4 * j]);
+    __syncwarp();
+    float *slot = (float *)&slots[slot_place<float>(first / 4)];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (i >= begin && i < end)
+            slot[i] = to[i];
+}
+
+DEVICE void stretch_read(uint4 *slots, int first, bool whole_slots, float x[ORDER_LEAF])
+{
+    if (whole_slots)
+        short_read(slots, first, true, x);
+    else
+        short_read_across(slots, first, x);
+}
+
+DEVICE void stretch_write(uint4 *slots, int first, int samples, bool whole_slots, const float x[ORDER_LEAF])
+{
+    if (whole_slots)
+        short_write(slots, first, samples, true, x);
+    else
+        short_write_across(slots, first, samples, x);
+}
+
+/* What a lane has of a stretch. */
+template <class T> struct held_leaf {
+    T x[ORDER_LEAF];
+};
+
+DEVICE float lane_value(float value, int lane)
+{
+    return __shfl_sync(~0u, value, lane);
+}
+
+DEVICE double lane_value(double value, int lane)
+{
+    return __shfl_sync(~0u, value, lane);
+}
+
+DEVICE struct f2 lane_value(struct f2 value, int lane)
+{
+    return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
+}
+
+/* What the leaf has that a pass meets `distance` leaves before this lane's of a tile, be it in this or in the tile
+ * before; of the first leaves that it meets, anything. */
+template <int Tiles, bool Backward, class T>
+DEVICE T short_before(const T values[Tiles], int tile, int lane, int distance)
+{
+    const int other = Backward ? tile + 1 : tile - 1;
+    T value = values[tile];
+    if constexpr (Tiles > 1)
+        if (other >= 0 && other < Tiles) {
+            value = (Backward ? lane < distance : lane >= WARP - distance) ? values[other] : value;
+            return lane_value(value, Backward ? lane + distance : lane - distance);
+        }
+    lane_before<Backward>(values[tile], &value, distance, WARP - 1);
+    return value;
+}
+
+/* Kogge-Stone over the leaves of each row: totals to inclusive prefixes. `positions`: leaves of the row met earlier. */
+template <class Sum, int Tiles, bool Backward>
+DEVICE void short_scans(typename Sum::sum sums[Tiles], const int positions[Tiles], int leaves)
+{
+    const int lane = lane_index();
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
+        if (distance >= leaves)
+            break;
+#pragma unroll
+        for (int i = 0; i < Tiles; i++) {
+            const int t = Backward ? i : Tiles - 1 - i;
+            const typename Sum::sum before = short_before<Tiles, Backward>(sums, t, lane, distance);
+            if (!Sum::has_identity)
+                sums[t] = sum_choose<Sum>(positions[t] >= distance, Sum::add(before, sums[t]), sums[t]);
+            else if (positions[t] >= distance)
+                sums[t] = Sum::add(before, sums[t]);
+        }
+    }
+}
+
+/* The same of a leaf in each lane. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int leaves)
+{
+    short_scans<Sum, 1, Backward>(&total, &position, leaves);
+    return total;
+}
+
+/* Whether a pass begins with leaves that are not full, and must know. */
+template <class Sum, bool Backward> DEVICE bool short_is_partial(const struct short_plan &plan)
+{
+    return !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
+}
+
+/* As short_prefixes, if that is exact: the same for all lanes. */
+template <int Tiles, bool Backward>
+DEVICE bool short_prefixes_exact(const struct held_leaf<float> stretch[Tiles], const int positions[Tiles], int leaves,
+                                 struct f2 prefixes[Tiles])
+{
+    struct exact_range range = {~0u, 0.0f};
+    double sums[Tiles];
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        sums[t] = exact_total(stretch[t].x, &range);
+    const float limit = exact_limit(range.least);
+    bool exact = range.most * EXACT_MARGIN <= limit;
+    short_scans<sum_f64, Tiles, Backward>(sums, positions, leaves);
+#pragma unroll
+    for (int t = 0; t < Tiles; t++) {
+        prefixes[t] = exact_f2(sums[t]);
+        exact &= fabsf(prefixes[t].high) <= limit;
+    }
+    return __all_sync(~0u, exact);
+}
+
+/* The inclusive prefixes of the totals of each row's leaves, of which the last one has samples up to `last`. */
+template <class Sum, int Tiles, bool Backward>
+DEVICE void short_prefixes(const struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan,
+                           const int positions[Tiles], const int lasts[Tiles], typename Sum::sum sums[Tiles])
+{
+    if constexpr (sum_is_exact<Sum>)
+        if ((!Backward || plan.length % ORDER_LEAF != 1) &&
+            short_prefixes_exact<Tiles, Backward>(stretch, positions, plan.leaves, sums))
+            return;
+    const bool partial = short_is_partial<Sum, Backward>(plan);
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        sums[t] = partial ? leaf_total<Sum, Backward, Backward>(stretch[t].x, lasts[t])
+                          : leaf_total<Sum, Backward, false>(stretch[t].x, lasts[t]);
+    short_scans<Sum, Tiles, Backward>(sums, positions, plan.leaves);
+}
+
+/* Replaces the samples of a leaf, to which `sum` is the carry. */
+template <class Sum, bool Backward, int Kind>
+DEVICE void short_values(typename Sum::sample x[ORDER_LEAF], typename Sum::sum sum, bool partial, int position,
+                         int last)
+{
+    carry<Sum> carry = carry_of<Sum>(sum, position > 0);
+    if (partial)
+        leaf_values<Sum, Backward, Kind, Backward>(x, carry, last, Kind);
+    else
+        leaf_values<Sum, Backward, Kind, false>(x, carry, last, Kind);
+    if (Kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && position == 0)
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if (i == (Backward ? last : 0))
+                x[i] = Sum::value(Sum::zero());
+}
+
+/* Makes absent what last leaves lack. */
+template <class Sum, int Tiles>
+DEVICE void short_fill(struct held_leaf<typename Sum::sample> stretch[Tiles], const int lasts[Tiles], int end)
+{
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i > 0; i--) {
+        if (i < end)
+            break;
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            stretch[t].x[i] = i > lasts[t] ? Sum::absent() : stretch[t].x[i];
+    }
+}
+
+template <class Sum, int Tiles, bool Backward, int Kind>
+DEVICE void short_pass(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan,
+                       const int numbers[Tiles])
+{
+    const int end = plan.length % ORDER_LEAF;
+    int positions[Tiles], lasts[Tiles];
+#pragma unroll
+    for (int t = 0; t < Tiles; t++) {
+        positions[t] = Backward ? plan.leaves - 1 - numbers[t] : numbers[t];
+        lasts[t] = end > 0 && numbers[t] == plan.leaves - 1 ? end - 1 : ORDER_LEAF - 1;
+    }
+    /* Forward, nobody listens to them. */
+    if (Backward && end > 0 && (Sum::has_identity || sum_is_exact<Sum>))
+        short_fill<Sum, Tiles>(stretch, lasts, end);
+    typename Sum::sum sums[Tiles];
+    short_prefixes<Sum, Tiles, Backward>(stretch, plan, positions, lasts, sums);
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        short_values<Sum, Backward, Kind>(stretch[t].x, short_before<Tiles, Backward>(sums, t, lane_index(), 1),
+                                          short_is_partial<Sum, Backward>(plan), positions[t], lasts[t]);
+}
+
+template <class Sum, int Tiles, int Kind>
+DEVICE void short_passes(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan)
+{
+    int numbers[Tiles];
+#pragma unroll
+    for (int t = 0; t < Tiles; t++)
+        numbers[t] = short_leaf_of(plan, t, 0).number;
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        if (plan.backward[pass])
+            short_pass<Sum, Tiles, true, Kind>(stretch, plan, numbers);
+        else
+            short_pass<Sum, Tiles, false, Kind>(stretch, plan, numbers);
+        if (pass + 1 == plan.pass_count)
+            return;
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            leaf_between_passes<Sum>(stretch[t].x, plan.intermediate_f32);
+    }
+}
+
+/* Tiles of a stretch, as many as registers suffice for. f2 has instructions enough, and more than the cache holds if
+ * there are two. */
+template <class Sum, int Kind>
+constexpr int short_tiles = !Sum::has_identity                                                  ? 1
+                            : Kind == SCAND_KIND_EXCLUSIVE && sizeof(typename Sum::sample) == 8 ? 1
+                                                                                                : 3;
+
+/* Shared memory of a thread block. */
+#define SHORT_BYTES(TILES) (STRETCH_WARPS * 2 * LINES_ROOM(TILES) * SLOT_BYTES)
+
+/* With 128 a processor holds 16 warps, as many as its shared memory suffices for with three tiles; with 64 32. */
+template <class Sum, int Tiles>
+constexpr int short_registers = Tiles > 1                           ? 128
+                                : sizeof(typename Sum::sample) == 8 ? 80
+                                                                    : 64;
+
+template <class Sum, int Kind>
+__global__ void REGISTERS((short_registers<Sum, short_tiles<Sum, Kind>>))
+    short_kernel(const __grid_constant__ struct short_plan plan)
+{
+    extern __shared__ uint4 short_slots[];
+    const int count = short_tiles<Sum, Kind>, warp = warp_index(), room = LINES_ROOM(count);
+    uint4 *slots = short_slots + 2 * warp * room, *other = slots + room;
+    uint64_t turn = shares_first(STRETCH_WARPS, warp), next = turn + shares_stride(STRETCH_WARPS);
+    short_fetch<Sum, count>(plan, turn, slots);
+#pragma unroll 1
+    while (short_rows(plan, turn) > 0) {
+        const unsigned long long taken = shares_take(plan.shares);
+        short_fetch<Sum, count>(plan, next, other);
+        __pipeline_wait_prior(1);
+        __syncwarp();
+        struct held_leaf<float> samples[count];
+        struct held_leaf<typename Sum::sample> stretch[count];
+        int first = short_shift<Sum>(plan.input + short_offset(plan, turn));
+#pragma unroll
+        for (int t = 0; t < count; t++)
+            stretch_read(slots, first + short_leaf_of(plan, t, plan.rows_at_once).first, (first | plan.length) % 4 == 0,
+                         samples[t].x);
+        __syncwarp();
+#pragma unroll
+        for (int t = 0; t < count; t++) {
+            leaf_pin(samples[t].x);
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                stretch[t].x[i] = Sum::from_f32(samples[t].x[i]);
+        }
+        short_passes<Sum, count, Kind>(stretch, plan);
+        first = short_shift<Sum>(plan.output + short_offset(plan, turn));
+#pragma unroll
+        for (int t = 0; t < count; t++) {
+            const struct short_leaf leaf = short_leaf_of(plan, t, plan.rows_at_once);
+            leaf_results<Sum, float>(stretch[t].x, samples[t].x);
+            stretch_write(slots, first + leaf.first, leaf.samples, (first | plan.length) % 4 == 0, samples[t].x);
+        }
+        __syncwarp();
+        short_drain<Sum, count>(plan, turn, slots);
+        __syncwarp();
+        uint4 *done = slots;
+        slots = other;
+        other = done;
+        turn = next;
+        next = shares_taken(taken, STRETCH_WARPS);
+    }
+    shares_finish(plan.shares, STRETCH_WARPS);
+}
+
+#endif

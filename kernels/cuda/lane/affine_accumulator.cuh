@@ -1,0 +1,111 @@
+/*
+ * What affine keeps (scan.h): numbers of type T (float, double, struct f2 or uint64_t) and maps y -> factor y + term,
+ * which block.cuh joins as it adds sums. Adding a map that changes nothing would change a zero's sign, so there is no
+ * identity.
+ */
+#ifndef KERNELS_CUDA_LANE_AFFINE_ACCUMULATOR_CUH
+#define KERNELS_CUDA_LANE_AFFINE_ACCUMULATOR_CUH
+
+#include "kernels/cuda/lane/accumulator.cuh"
+
+template <class T> struct affine_map {
+    T term, factor;
+};
+
+/* block.cuh finds these two by the type of their arguments. */
+template <class T> DEVICE void pin(affine_map<T> &map)
+{
+    pin(map.term);
+    pin(map.factor);
+}
+
+template <bool Backward, class T>
+DEVICE bool lane_before(affine_map<T> value, affine_map<T> *before, int distance, int last)
+{
+    lane_before<Backward>(value.term, &before->term, distance, last);
+    return lane_before<Backward>(value.factor, &before->factor, distance, last);
+}
+
+template <class T> DEVICE T affine_mul(T left, T right)
+{
+    return left * right;
+}
+
+DEVICE struct f2 affine_mul(struct f2 left, struct f2 right)
+{
+    return f2_mul(left, right);
+}
+
+/* factor y + term */
+template <class T> DEVICE T affine_apply(T factor, T y, T term)
+{
+    return factor * y + term;
+}
+
+DEVICE struct f2 affine_apply(struct f2 factor, struct f2 y, struct f2 term)
+{
+    return f2_add(f2_mul(factor, y), term);
+}
+
+template <class T> struct affine_sum {
+    using sum = affine_map<T>;
+    using sample = T;
+    static const bool has_identity = false;
+
+    DEVICE sum add(sum left, sum right)
+    {
+        return {affine_apply(right.factor, left.term, right.term), affine_mul(right.factor, left.factor)};
+    }
+    DEVICE sum identity() /* of members that do not exist: nobody looks at it */
+    {
+        return {};
+    }
+};
+
+/* Samples and coefficients as numbers, and numbers as what is written. */
+template <class T> DEVICE T number_of(float x)
+{
+    return x;
+}
+
+template <> struct f2 number_of(float x)
+{
+    return f2_from_f32(x);
+}
+
+template <class T> DEVICE T number_of(double x)
+{
+    return (T)x;
+}
+
+template <> struct f2 number_of(double x)
+{
+    return f2_from_f64(x);
+}
+
+template <class T> DEVICE T number_of(uint64_t x)
+{
+    return x;
+}
+
+template <class T> DEVICE float number_f32(T x)
+{
+    return (float)x;
+}
+
+DEVICE float number_f32(struct f2 x)
+{
+    return x.high;
+}
+
+template <class T> DEVICE double number_f64(T x)
+{
+    return (double)x;
+}
+
+DEVICE double number_f64(struct f2 x)
+{
+    return f2_to_f64(x);
+}
+
+#endif

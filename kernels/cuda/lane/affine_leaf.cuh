@@ -1,0 +1,77 @@
+/*
+ * What a lane does with its leaf in an affine pass. `Factors` has the coefficients: at(i) is that of sample i.
+ */
+#ifndef KERNELS_CUDA_LANE_AFFINE_LEAF_CUH
+#define KERNELS_CUDA_LANE_AFFINE_LEAF_CUH
+
+#include <scand/types.h>
+
+#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/lane/affine_accumulator.cuh"
+
+/* For block.cuh's sum_choose. */
+template <class T> struct affine_term {
+    using sum = T;
+    static const bool has_identity = false;
+};
+
+/* One coefficient for all samples. */
+template <class T> struct affine_same {
+    T factor;
+
+    __device__ __forceinline__ T at(int) const
+    {
+        return factor;
+    }
+};
+
+/* The map that a leaf stands for. `Partial`: it may lack samples that the pass would have met first, and begins at
+ * `last`. */
+template <class T, bool Backward, bool Partial, class Factors>
+DEVICE affine_map<T> affine_leaf_total(const T x[ORDER_LEAF], const Factors &factors, int last)
+{
+    const int first = Backward ? ORDER_LEAF - 1 : 0;
+    affine_map<T> sum = {x[first], factors.at(first)};
+#pragma unroll
+    for (int i = 1; i < ORDER_LEAF; i++) {
+        const int k = Backward ? ORDER_LEAF - 1 - i : i;
+        const T factor = factors.at(k);
+        const affine_map<T> next = {affine_apply(factor, sum.term, x[k]), affine_mul(factor, sum.factor)};
+        const bool start = Partial && k == last;
+        sum.term = start ? x[k] : next.term;
+        sum.factor = start ? factor : next.factor;
+    }
+    return sum;
+}
+
+template <class T, bool Backward, bool Partial, bool Exclusive, class Factors>
+DEVICE void affine_leaf_values(T x[ORDER_LEAF], const Factors &factors, carry<affine_term<T>> carry, int last)
+{
+    T y = carry.present ? carry.sum : T{};
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++) {
+        const int k = Backward ? ORDER_LEAF - 1 - i : i;
+        const bool start = Partial ? k == last : i == 0;
+        const T before = Partial && start ? (carry.present ? carry.sum : T{}) : y;
+        y = affine_apply(factors.at(k), before, x[k]);
+        if (start && !carry.present)
+            y = x[k];
+        x[k] = Exclusive ? before : y;
+    }
+}
+
+/* The pins keep apart what the kinds have in common: computed before they part, it would not fit the registers. */
+template <class T, bool Backward, bool Partial, class Factors>
+DEVICE void affine_leaf_values(T x[ORDER_LEAF], const Factors &factors, carry<affine_term<T>> carry, int last,
+                               bool exclusive)
+{
+    if (exclusive) {
+        pin(carry.sum);
+        affine_leaf_values<T, Backward, Partial, true>(x, factors, carry, last);
+    } else {
+        pin(carry.sum);
+        affine_leaf_values<T, Backward, Partial, false>(x, factors, carry, last);
+    }
+}
+
+#endif

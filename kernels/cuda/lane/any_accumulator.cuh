@@ -1,0 +1,223 @@
+/*
+ * What the general kernel keeps: the results of any operator, as accumulator.cuh has sums of f32 samples, under the
+ * same names and called sums too. Besides
+ *
+ * - from_f32 and from_f64: a sample from what the codec made of its bytes;
+ * - has_half and less_half: a sum less half of its last sample;
+ * - registers of a thread: the most with which a processor holds two thread blocks of 20 warps. With 32 it would hold
+ *   three of f32, but prod of 10,000 x 10,000 takes 0.256 ms instead of 0.213 on an H200.
+ */
+#ifndef KERNELS_CUDA_LANE_ANY_ACCUMULATOR_CUH
+#define KERNELS_CUDA_LANE_ANY_ACCUMULATOR_CUH
+
+#include <scand/types.h>
+
+#include "kernels/cuda/lane/accumulator.cuh"
+#include "kernels/order1/operators.h"
+
+/* Floats and doubles. */
+template <class T, scand_operator Op> struct general_real {
+    using sum = T;
+    using sample = T;
+    static const int registers = 48;
+    static const bool has_identity = true, is_real = true, has_half = Op == SCAND_OPERATOR_SUM;
+
+    DEVICE sample from_f32(float x)
+    {
+        return x;
+    }
+    DEVICE sample from_f64(double x)
+    {
+        return (T)x;
+    }
+    DEVICE sum first(sample x)
+    {
+        return x;
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return OPERATOR_APPLY(Op, s, x);
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return OPERATOR_APPLY(Op, left, right);
+    }
+    DEVICE sum identity()
+    {
+        return Op == SCAND_OPERATOR_SUM ? (T)-0.0 : zero();
+    }
+    DEVICE sample absent()
+    {
+        return identity();
+    }
+    DEVICE sum zero()
+    {
+        return Op == SCAND_OPERATOR_SUM    ? (T)0
+               : Op == SCAND_OPERATOR_PROD ? (T)1
+               : Op == SCAND_OPERATOR_MAX  ? (T)-INFINITY
+                                           : (T)INFINITY;
+    }
+    DEVICE sample value(sum s)
+    {
+        return s;
+    }
+    DEVICE sum less_half(sum s, sample x)
+    {
+        return s - (T)0.5 * x;
+    }
+    DEVICE sample between_passes(sample x, bool to_f32)
+    {
+        return to_f32 ? (T)(float)x : x;
+    }
+    DEVICE float as_f32(sample x)
+    {
+        return (float)x;
+    }
+    DEVICE double as_f64(sample x)
+    {
+        return (double)x;
+    }
+};
+
+/* The total that a mean is computed from: in f64, of f32 or f64 samples as they are. */
+template <class T> struct general_total {
+    using sum = double;
+    using sample = T;
+    static const bool has_identity = true, has_half = false;
+
+    DEVICE sum first(sample x)
+    {
+        return x;
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return s + x;
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return left + right;
+    }
+    DEVICE sum identity()
+    {
+        return -0.0;
+    }
+    DEVICE sample absent()
+    {
+        return (T)-0.0;
+    }
+    DEVICE sum zero()
+    {
+        return 0.0;
+    }
+    DEVICE sample value(sum s)
+    {
+        return (T)s;
+    }
+};
+
+/* Integers of 64 bits that wrap. Where signed ones are compared, their sign bits are flipped as long as they are here.
+ */
+template <enum scand_operator Op> struct general_whole {
+    using sum = uint64_t;
+    using sample = uint64_t;
+    static const int registers = 48;
+    static const bool has_identity = true, is_real = false, has_half = false;
+
+    DEVICE sum first(sample x)
+    {
+        return x;
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        return OPERATOR_APPLY(Op, s, x);
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return OPERATOR_APPLY(Op, left, right);
+    }
+    DEVICE sum identity()
+    {
+        return zero();
+    }
+    DEVICE sample absent()
+    {
+        return identity();
+    }
+    DEVICE sum zero()
+    {
+        return Op == SCAND_OPERATOR_PROD ? 1 : Op == SCAND_OPERATOR_MIN ? ~UINT64_C(0) : 0;
+    }
+    DEVICE sample value(sum s)
+    {
+        return s;
+    }
+    DEVICE sample between_passes(sample x, bool)
+    {
+        return x;
+    }
+};
+
+/* Double-words. `Wide`: so are samples; else only their high words are more than 0. */
+template <enum scand_operator Op, bool Wide> struct general_f2 {
+    using sum = struct f2;
+    using sample = struct f2;
+    static const int registers = 64;
+    static const bool has_identity = false, is_real = true, has_half = Op == SCAND_OPERATOR_SUM;
+
+    DEVICE sample from_f32(float x)
+    {
+        return f2_from_f32(x);
+    }
+    DEVICE sample from_f64(double x)
+    {
+        return f2_from_f64(x);
+    }
+    DEVICE sum first(sample x)
+    {
+        return x;
+    }
+    DEVICE sum add_sample(sum s, sample x)
+    {
+        if (Wide)
+            return add(s, x);
+        return Op == SCAND_OPERATOR_SUM ? f2_add_f32(s, x.high) : f2_mul_f32(s, x.high);
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return Op == SCAND_OPERATOR_SUM ? f2_add(left, right) : f2_mul(left, right);
+    }
+    DEVICE sum identity()
+    {
+        return zero();
+    }
+    DEVICE sample absent()
+    {
+        return zero();
+    }
+    DEVICE sum zero()
+    {
+        return f2_from_f32(Op == SCAND_OPERATOR_SUM ? 0.0f : 1.0f);
+    }
+    DEVICE sample value(sum s)
+    {
+        return s;
+    }
+    DEVICE sum less_half(sum s, sample x)
+    {
+        return add_sample(s, {-0.5f * x.high, -0.5f * x.low});
+    }
+    DEVICE sample between_passes(sample x, bool to_f32)
+    {
+        return to_f32 ? f2_from_f32(x.high) : f2_from_f64(f2_to_f64(x));
+    }
+    DEVICE float as_f32(sample x)
+    {
+        return x.high;
+    }
+    DEVICE double as_f64(sample x)
+    {
+        return f2_to_f64(x);
+    }
+};
+
+#endif

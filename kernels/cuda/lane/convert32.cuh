@@ -1,0 +1,120 @@
+/*
+ * A leaf's samples in the forms that files have them in, and f64 ones rounded to f32, by a warp: few steps for all
+ * lanes, or more if one of them has unusual numbers. Conversions from and to f64 are the scarce unit on most GPUs.
+ */
+#ifndef KERNELS_CUDA_LANE_CONVERT32_CUH
+#define KERNELS_CUDA_LANE_CONVERT32_CUH
+
+#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/order1/dtypes.h"
+
+/* Ends whatever the compiler would move past this point. */
+template <class Sample> DEVICE void leaf_pin(Sample x[ORDER_LEAF])
+{
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        pin(x[i]);
+}
+
+/* Samples as a file has them become f32. */
+DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
+{
+    if (form == SCAND_DTYPE_F32BE) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_decode_f32(SCAND_DTYPE_F32BE, &x[i]);
+    } else if (form == SCAND_DTYPE_IBM32) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_decode_f32(SCAND_DTYPE_IBM32, &x[i]);
+    }
+}
+
+/* Zeros, say, are not plain, and cost twice as much. `Whole`: all lanes of a warp are here, and go the same way. */
+template <bool Whole> DEVICE void leaf_encode_ibm32(float x[ORDER_LEAF])
+{
+    bool plain = true;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        plain &= codec_ibm32_is_plain(x[i]);
+    if (Whole)
+        plain = __all_sync(~0u, plain);
+    if (plain) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_f32_of_bits(codec_encode_ibm32_plain(x[i]));
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = codec_f32_of_bits(codec_encode_ibm32(x[i]));
+    }
+}
+
+/* The other way, of results whose NaN are one already. */
+template <bool Whole = false> DEVICE void leaf_encode(enum scand_dtype form, float x[ORDER_LEAF])
+{
+    if (form == SCAND_DTYPE_F32)
+        return;
+    if (form == SCAND_DTYPE_IBM32)
+        leaf_encode_ibm32<Whole>(x);
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = codec_f32_of_bits(codec_big32(codec_bits(x[i])));
+}
+
+/* Functions of their own have registers for it, of which 32 leave none in the middle of a kernel. They also have
+ * samples in registers that slots of 16 bytes are loaded into and stored from: without them each is moved twice. */
+struct leaf_words {
+    float x[ORDER_LEAF];
+};
+
+static __device__ __noinline__ struct leaf_words leaf_decoded(enum scand_dtype form, struct leaf_words words)
+{
+    leaf_decode(form, words.x);
+    return words;
+}
+
+static __device__ __noinline__ struct leaf_words leaf_encoded(enum scand_dtype form, struct leaf_words words)
+{
+    leaf_encode<true>(form, words.x);
+    return words;
+}
+
+template <bool Encode> DEVICE void leaf_convert_apart(enum scand_dtype form, float x[ORDER_LEAF])
+{
+    struct leaf_words words;
+    if (form == SCAND_DTYPE_F32)
+        return;
+    memcpy(words.x, x, sizeof(words));
+    words = Encode ? leaf_encoded(form, words) : leaf_decoded(form, words);
+    memcpy(x, words.x, sizeof(words));
+}
+
+template <bool Whole = false> DEVICE void leaf_encode(enum scand_dtype, double[ORDER_LEAF])
+{
+}
+
+/*
+ * Rounds f64 values to f32 without conversions. x - 2^29 x is rounded where an f32 of the size of x ends. What it then
+ * lacks of 2^29 x is x rounded; half way between two numbers x is even where x - 2^29 x ends, so that is to even as
+ * well. Denormal f32 end elsewhere, and f64 goes on where f32 overflows: a warp that has such values, or 0, converts.
+ */
+DEVICE void leaf_round(double x[ORDER_LEAF])
+{
+    const unsigned least = (1023u - 126) << 21, end = (1023u + 127) << 21; /* of upper halves without their signs */
+    unsigned furthest = 0;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        furthest = max(furthest, 2 * (unsigned)__double2hiint(x[i]) - least);
+    if (__all_sync(~0u, furthest < end - least)) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = __fma_rn(x[i], 0x1p29, __fma_rn(x[i], -0x1p29, x[i]));
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = sum_f64::between_passes(x[i], true);
+    }
+}
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * The totals of leaves, and their network, in f2 by way of f64, where neither rounds.
+ *
+ * Let all samples of a warp be multiples of a power of two q, and none of the sums that are formed exceed 2^45 q. Then
+ * f64 holds them all, and so does f2: its high word is a sum rounded to f32, which leaves no more than 2^21 q to the
+ * low word. Whatever f2.h adds of such words on the way to the next sum is a multiple of q too, and below 2^24 q unless
+ * it is a high word, so an f32 holds it. Hence both come to the same sum, with one addition or with 10 to 20, and the
+ * words of f2 are those of exact_f2.
+ *
+ * The last place of the least sample that is not 0 serves as q. Sums inside a leaf are no more than those of
+ * magnitudes, sums of leaves no more than two prefixes: where neither of these exceeds 2^44 q, the condition holds.
+ *
+ * A sum of zeros is +0 in f2, whatever their signs. Only a sample alone stays as it is: leave out leaves of one sample.
+ */
+#ifndef KERNELS_CUDA_LANE_F2_BY_F64_CUH
+#define KERNELS_CUDA_LANE_F2_BY_F64_CUH
+
+#include "kernels/cuda/lane/accumulator.cuh"
+#include "kernels/order1/order.h"
+
+/* What a lane knows of samples. */
+struct exact_range {
+    unsigned least; /* magnitude: twice its bits, less 1, which is the largest number for 0 */
+    float most;     /* the sum of magnitudes in a leaf, or more, but for rounding */
+};
+
+/* More than rounding takes from a sum of ORDER_LEAF magnitudes, and from as many sums that add up to one. */
+#define EXACT_MARGIN 1.0001f
+
+/* The sum of a leaf, and its range joined to `range`. Order is of no account. Magnitudes add up where their maximum
+ * would do: floating-point units have more room than those of integers. */
+DEVICE double exact_total(const float x[ORDER_LEAF], struct exact_range *range)
+{
+    double total = 0.0;
+    float magnitudes = 0.0f;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++) {
+        range->least = min(range->least, 2 * __float_as_uint(x[i]) - 1);
+        magnitudes += fabsf(x[i]);
+    }
+    range->most = fmaxf(range->most, magnitudes);
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        total += x[i];
+    return total;
+}
+
+/* What no prefix may exceed, nor the magnitudes of a leaf: at most 2^44 times the last place of the least
+ * sample of all lanes, and far from infinity. */
+DEVICE float exact_limit(unsigned least)
+{
+#if __CUDA_ARCH__ >= 800
+    return fminf(__uint_as_float(__reduce_min_sync(~0u, least) >> 1) * 0x1p20f, 0x1p120f);
+#else
+    return -1.0f;
+#endif
+}
+
+DEVICE struct f2 exact_f2(double sum)
+{
+    const float high = (float)sum;
+    return {high, (float)(sum - high)};
+}
+
+/* Kogge-Stone over the leaves of some tiles side by side, a leaf of each per lane: totals to inclusive prefixes. False,
+ * for all lanes, if they may be inexact. */
+template <int Tiles, bool Backward>
+DEVICE bool exact_scan(double sums[Tiles], struct exact_range range, struct f2 prefixes[Tiles])
+{
+    const float limit = exact_limit(range.least);
+    bool exact = range.most * EXACT_MARGIN <= limit;
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
+#pragma unroll
+        for (int t = 0; t < Tiles; t++) {
+            double before;
+            const bool there = lane_before<Backward>(sums[t], &before, distance, ORDER_FAN - 1);
+            sums[t] = there ? sums[t] + before : sums[t];
+        }
+#pragma unroll
+    for (int t = 0; t < Tiles; t++) {
+        prefixes[t] = exact_f2(sums[t]);
+        exact &= fabsf(prefixes[t].high) <= limit;
+    }
+    return __all_sync(~0u, exact);
+}
+
+#endif

@@ -1,0 +1,126 @@
+#include "kernels/cuda/launch.h"
+
+#include "kernels/cuda/exchange/work_queue.cuh"
+#include "kernels/cuda/kernels/block_per_row.cuh"
+
+#define WARPS_SHARED_OUT 4 /* of thread blocks from which on progress is worth an atomic operation */
+
+/* In the memory of each device, for each of its streams. */
+static __device__ struct scan_progress stream_progress[STREAMS_MAX];
+static __device__ struct shares stream_shares[STREAMS_MAX];
+
+cudaError_t scan_device_find(struct scan_device *device)
+{
+    int id = 0, major = 0, minor = 0, cooperative = 0, clusters = 0;
+    const struct {
+        int *value;
+        enum cudaDeviceAttr attribute;
+    } wanted[] = {{&major, cudaDevAttrComputeCapabilityMajor},
+                  {&minor, cudaDevAttrComputeCapabilityMinor},
+                  {&device->processors, cudaDevAttrMultiProcessorCount},
+                  {&device->shared_max, cudaDevAttrMaxSharedMemoryPerBlockOptin},
+                  {&cooperative, cudaDevAttrCooperativeLaunch},
+                  {&clusters, cudaDevAttrClusterLaunch}};
+    cudaError_t error = cudaGetDevice(&id);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]) && !error; i++)
+        error = cudaDeviceGetAttribute(wanted[i].value, wanted[i].attribute, id);
+    device->capability = 10 * major + minor;
+    device->cooperative = cooperative;
+    device->clusters = clusters;
+    if (!error)
+        error = cudaGetSymbolAddress((void **)&device->progress, stream_progress);
+    if (!error)
+        error = cudaGetSymbolAddress((void **)&device->shares, stream_shares);
+    return scan_cleared(error);
+}
+
+cudaError_t scan_encode_find(void **encode)
+{
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", encode, 12000, cudaEnableDefault, &found);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", encode, cudaEnableDefault, &found);
+#endif
+    if (!error && found != cudaDriverEntryPointSuccess)
+        error = cudaErrorNotSupported;
+    return scan_cleared(error);
+}
+
+/* Of more streams than there are numbers the first ones lose theirs, once nothing uses them. */
+static cudaError_t stream_number(struct scan_device *device, cudaStream_t stream, int *number)
+{
+    cudaError_t error = cudaSuccess;
+    *number = streams_number(&device->streams, stream);
+    if (*number < 0) {
+        error = scan_cleared(cudaDeviceSynchronize());
+        if (error)
+            return error;
+        streams_forget(&device->streams);
+        *number = streams_number(&device->streams, stream);
+    }
+    return error;
+}
+
+cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,
+                             struct scan_progress **progress)
+{
+    int number = 0;
+    cudaError_t error = warps < WARPS_SHARED_OUT ? cudaSuccess : stream_number(device, stream, &number);
+    *progress = warps < WARPS_SHARED_OUT ? NULL : &device->progress[number];
+    return error;
+}
+
+cudaError_t scan_shares_of(struct scan_device *device, cudaStream_t stream, struct shares **shares)
+{
+    int number;
+    cudaError_t error = stream_number(device, stream, &number);
+    if (!error)
+        *shares = &device->shares[number];
+    return error;
+}
+
+/* Asking for attributes loads a kernel, as setting them does. */
+cudaError_t scan_kernel_load(const void *kernel)
+{
+    struct cudaFuncAttributes attributes;
+    return scan_cleared(cudaFuncGetAttributes(&attributes, kernel));
+}
+
+cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes)
+{
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+    if (!error)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     cudaSharedmemCarveoutMaxShared);
+    return scan_cleared(error);
+}
+
+cudaError_t scan_kernel_load_resident(const void *kernel, int threads, size_t shared_bytes, int *resident)
+{
+    cudaError_t error = scan_kernel_share(kernel, shared_bytes);
+    return error ? error : scan_kernel_resident(kernel, threads, shared_bytes, resident);
+}
+
+cudaError_t scan_kernel_load_most(const void *kernel, int shared_max, size_t *shared_bytes)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = scan_cleared(cudaFuncGetAttributes(&attributes, kernel));
+    if (error)
+        return error;
+    *shared_bytes = (size_t)shared_max - attributes.sharedSizeBytes;
+    return scan_kernel_share(kernel, *shared_bytes);
+}
+
+cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident)
+{
+    return scan_cleared(cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, kernel, threads, shared_bytes));
+}
+
+cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
+                               cudaStream_t stream)
+{
+    return scan_launched(
+        cudaLaunchKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments, shared_bytes, stream));
+}

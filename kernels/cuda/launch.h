@@ -1,0 +1,88 @@
+/*
+ * What the files scan_cuda_*.cu share: a device, and how kernels are loaded and launched on it. Functions return a
+ * cudaError_t, and clear it where CUDA keeps it, so that the next call does not find it.
+ */
+#ifndef KERNELS_CUDA_LAUNCH_H
+#define KERNELS_CUDA_LAUNCH_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "kernels/cuda/scan_cuda.h"
+#include "kernels/cuda/select/select.h"
+#include "kernels/cuda/streams.h"
+
+#define SCAN_GRID_MAX 65535 /* thread blocks of a launch that has no reason for more */
+
+/* What a launcher answers where the device holds none of its thread blocks, or not all that have to be resident. It has
+ * written nothing of the output then. */
+#define SCAN_NO_ROOM cudaErrorCooperativeLaunchTooLarge
+static_assert(SCAN_NO_ROOM == SELECT_NO_ROOM, "as select.c knows it");
+
+struct shares;
+
+/* What scan_device_find finds out about the current device, and the streams of its launches. */
+struct scan_device : select_device {
+    struct scan_progress *progress; /* in its memory */
+    struct shares *shares;          /* likewise */
+    struct streams streams;
+};
+
+cudaError_t scan_device_find(struct scan_device *device);
+
+/* The driver's function that makes tensor maps. */
+cudaError_t scan_encode_find(void **encode);
+
+/* The progress for a stream's next launch, of thread blocks of so many warps; NULL where it is not worth its atomic
+ * operations. */
+cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,
+                             struct scan_progress **progress);
+
+/* What the warps of a stream's next launch share out its work by (cuda/exchange/work_queue.cuh). */
+cudaError_t scan_shares_of(struct scan_device *device, cudaStream_t stream, struct shares **shares);
+
+/* How many thread blocks a processor holds; 0 where it has too little shared memory. */
+cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
+
+/* Load a kernel; one that always has so many threads and bytes of dynamic shared memory, and find how many are
+ * resident; one that may have all the shared memory that a thread block can, and say how much that is. */
+cudaError_t scan_kernel_load(const void *kernel);
+cudaError_t scan_kernel_load_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
+cudaError_t scan_kernel_load_most(const void *kernel, int shared_max, size_t *shared_bytes);
+
+/* For a kernel whose shared memory varies: how much it has at most. */
+cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes);
+
+cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
+                               cudaStream_t stream);
+
+/* Has launch(parts, count) take as many parts at a time as it can. */
+template <class Launch>
+static cudaError_t scan_parts_each(const struct scan_part *parts, unsigned count, unsigned most, Launch launch)
+{
+    cudaError_t error = cudaSuccess;
+    for (unsigned i = 0; i < count && !error; i += most)
+        error = launch(parts + i, count - i < most ? count - i : most);
+    return error;
+}
+
+/* For other calls that a file makes itself. */
+static inline cudaError_t scan_cleared(cudaError_t error)
+{
+    if (error)
+        cudaGetLastError();
+    return error;
+}
+
+/* For other launches: a thread block that asks for more than a processor has is one for which there is no room. */
+static inline cudaError_t scan_launched(cudaError_t error)
+{
+    return scan_cleared(error) == cudaErrorLaunchOutOfResources ? SCAN_NO_ROOM : error;
+}
+
+static inline uint64_t scan_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+#endif

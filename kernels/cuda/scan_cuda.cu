@@ -1,0 +1,280 @@
+/*
+ * Scans on a CUDA device: which of the kernels scan rows. Sums of f32 samples have kernels of their own, as have
+ * affine, reductions and ragged rows; all else takes the general ones.
+ */
+#include "kernels/cuda/scan_cuda.h"
+
+#include "kernels/cuda/exchange/spine.h"
+#include "kernels/cuda/kernels/affine.h"
+#include "kernels/cuda/kernels/any_layout.h"
+#include "kernels/cuda/kernels/block_per_row.h"
+#include "kernels/cuda/kernels/cluster_per_row.h"
+#include "kernels/cuda/kernels/columns_shared.h"
+#include "kernels/cuda/kernels/columns_streaming.h"
+#include "kernels/cuda/kernels/columns_tma.h"
+#include "kernels/cuda/kernels/grid_per_row.h"
+#include "kernels/cuda/kernels/ragged.h"
+#include "kernels/cuda/kernels/reduce.h"
+#include "kernels/cuda/kernels/together.h"
+#include "kernels/cuda/kernels/warp_per_row.h"
+#include "kernels/cuda/kernels/warp_per_rows.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/select/plan.h"
+#include "kernels/order1/order.h"
+
+#define DEVICES_MAX 64
+
+/* What scan_cuda_init finds out about a device. */
+struct device {
+    struct scan_device base;
+    struct scan_tuned_device tuned;
+    struct scan_short_device shorts;
+    struct scan_few_device few;
+    struct scan_cluster_device cluster;
+    struct scan_long_device longer;
+    struct scan_columns_device columns;
+    struct scan_boxes_device boxes;
+    struct scan_walk_device walk;
+    struct scan_ragged_device ragged;
+};
+static struct device devices[DEVICES_MAX];
+
+/* That of this thread. */
+static cudaError_t device_current(struct device **device)
+{
+    int id = 0;
+    cudaError_t error = scan_cleared(cudaGetDevice(&id));
+    if (!error && id >= DEVICES_MAX)
+        error = cudaErrorInvalidDevice;
+    *device = &devices[error ? 0 : id];
+    return error;
+}
+
+int scan_cuda_init(void)
+{
+    struct device *device;
+    cudaError_t error = device_current(&device);
+    if (!error)
+        error = scan_device_find(&device->base);
+    if (!error)
+        error = scan_tuned_load(&device->tuned, device->base.shared_max);
+    if (!error)
+        error = scan_short_load(&device->shorts, device->base.shared_max);
+    if (!error)
+        error = scan_few_load(&device->few);
+    if (!error)
+        error = scan_ragged_load(&device->ragged, &device->base);
+    if (!error)
+        error = scan_cluster_load(&device->cluster, &device->base);
+    if (!error)
+        error = scan_long_load(&device->base, &device->longer);
+    if (!error)
+        error = scan_columns_load(&device->columns, &device->base);
+    if (!error)
+        error = scan_boxes_load(&device->boxes, &device->base);
+    if (!error)
+        error = scan_walk_load(&device->walk, &device->base);
+    if (!error)
+        error = scan_affine_load(device->base.shared_max);
+    if (!error)
+        error = scan_reduce_load(&device->base);
+    if (!error)
+        error = scan_together_load(&device->base);
+    if (!error)
+        error = scan_general_load(device->base.shared_max);
+    return error ? error : scan_carries_load_sums();
+}
+
+static uint64_t sum_bytes_of(const struct scan_rule *rule)
+{
+    return rule->op == SCAND_OPERATOR_AFFINE ? scan_affine_sum_bytes(rule)
+           : select_is_sum(rule)             ? scan_carries_of(rule->accumulator)->sum_bytes
+                                             : scan_general_sum_bytes(rule);
+}
+
+static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t count)
+{
+    const struct scan_rule *rule = &rows->rule;
+    uint64_t sums = scan_sums(rows->length, count), bytes = 0;
+    if (rows->length == 0)
+        return 0;
+    if (rule->operation == SCAND_OPERATION_REDUCE)
+        return scan_reduce_workspace_bytes(rows, count);
+    if (scan_blocks(rows->length) > 1)
+        bytes += select_is_sum(rule) ? scan_long_workspace_bytes(rule, sums, sum_bytes_of(rule))
+                                     : rule->pass_count * sums * sum_bytes_of(rule);
+    if (rule->demean)
+        bytes += sums * sizeof(double);
+    if (select_is_sum(rule)) {
+        const struct scan_plan plan = scan_plan_of(rows, 0, count);
+        const uint64_t columns = scan_columns_workspace_bytes(rule, &plan);
+        const uint64_t boxes = scan_boxes_workspace_bytes(rule, &plan);
+        const uint64_t walk = scan_walk_workspace_bytes(rule, &plan);
+        bytes = columns > bytes ? columns : bytes;
+        bytes = boxes > bytes ? boxes : bytes;
+        bytes = walk > bytes ? walk : bytes;
+    }
+    return bytes;
+}
+
+/* Of ragged rows: what all of them need, or the longest alone. */
+uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
+{
+    if (!rows->offsets || rows->length == 0)
+        return even_workspace_bytes(rows, count);
+    uint64_t together = scan_ragged_workspace_bytes(rows), alone = even_workspace_bytes(rows, 1);
+    return alone > together ? alone : together;
+}
+
+static cudaError_t tuned_run(struct device *device, const struct scan_rule *rule, struct scan_plan plan,
+                             void *workspace, cudaStream_t stream)
+{
+    return scan_with_carries(scan_carries_of(rule->accumulator), &plan, workspace, stream,
+                             [&] { return scan_tuned_launch(&device->base, &device->tuned, rule, &plan, stream); });
+}
+
+/* Ragged rows: each of at most an order block is an item of one launch, or of the ragged kernels', which have a limit
+ * of their own. Longer ones are scanned one by one. */
+static cudaError_t ragged_run(struct device *device, enum select_path path, const struct scan_rows *rows,
+                              uint64_t first, uint64_t count, void *workspace, cudaStream_t stream)
+{
+    const uint64_t longest = path == SELECT_RAGGED ? scan_ragged_length_max(&device->ragged) : ORDER_BLOCK;
+    struct scan_rows shorter = *rows;
+    shorter.length = scan_least(rows->length, longest);
+    const struct scan_plan plan = scan_plan_of(&shorter, first, count);
+    cudaError_t error =
+        path == SELECT_RAGGED ? scan_ragged(&device->ragged, rows, first, count, workspace, stream)
+        : path == SELECT_RAGGED_AFFINE
+            ? scan_affine(&device->base, &shorter, first, count, workspace, stream)
+            : scan_general(&device->base, &rows->rule, &plan, rows->device_offsets + first, workspace, stream);
+    for (uint64_t r = first; r < first + count && rows->length > longest && !error; r++) {
+        const struct scan_rows row = scan_rows_joined(rows, r, 1);
+        if (row.length > longest)
+            error = (cudaError_t)scan_cuda(&row, 0, 1, workspace, stream);
+    }
+    return error;
+}
+
+int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
+{
+    struct device *device;
+    if (device_current(&device))
+        return 0;
+    switch (select_together_of(rows, count, &device->base)) {
+    case SELECT_SUMS:
+        return 1;
+    case SELECT_SCANS:
+        return 2 + scan_general_number(&rows->rule);
+    case SELECT_AFFINES:
+        return 2 + SCAN_GENERALS + scan_affine_number(rows);
+    case SELECT_REDUCTIONS:
+        return 2 + SCAN_GENERALS + SCAN_AFFINES + scan_reduce_number(&rows->rule);
+    default:
+        return 0;
+    }
+}
+
+int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream)
+{
+    struct device *device;
+    cudaError_t error = device_current(&device);
+    if (error)
+        return error;
+    switch (select_together_of(parts->rows, parts->count, &device->base)) {
+    case SELECT_SUMS:
+        return scan_together(parts, count, stream);
+    case SELECT_SCANS:
+        return scan_general_together(&device->base, parts, count, stream);
+    case SELECT_AFFINES:
+        return scan_affine_together(&device->base, parts, count, stream);
+    case SELECT_REDUCTIONS:
+        return scan_reduce_together(parts, count, stream);
+    default:
+        return cudaErrorInvalidValue;
+    }
+}
+
+const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct device *device;
+    const struct scan_plan plan = scan_plan_of(rows, first, count);
+    return device_current(&device) ? "" : select_word(select_path_of(rows, &plan, &device->base));
+}
+
+/* What one scan_cuda is about. */
+struct call {
+    struct device *device;
+    const struct scan_rows *rows;
+    uint64_t first, count;
+    struct scan_plan plan;
+    void *workspace;
+    cudaStream_t stream;
+};
+
+static cudaError_t path_run(enum select_path path, const struct call *call)
+{
+    struct device *device = call->device;
+    struct scan_device *base = &device->base;
+    const struct scan_plan *plan = &call->plan;
+    const struct scan_rule *rule = &call->rows->rule;
+    void *const workspace = call->workspace;
+    const cudaStream_t stream = call->stream;
+    switch (path) {
+    case SELECT_REDUCE_RAGGED:
+    case SELECT_REDUCE_SHORT:
+    case SELECT_REDUCE:
+    case SELECT_REDUCE_TOTALS:
+    case SELECT_REDUCE_EMPTY:
+        return scan_reduce(base, path, call->rows, call->first, call->count, workspace, stream);
+    case SELECT_RAGGED:
+    case SELECT_RAGGED_AFFINE:
+    case SELECT_RAGGED_GENERAL:
+        return ragged_run(device, path, call->rows, call->first, call->count, workspace, stream);
+    case SELECT_AFFINE:
+        return scan_affine(base, call->rows, call->first, call->count, workspace, stream);
+    case SELECT_LANES_AHEAD:
+    case SELECT_LANES:
+        return scan_lanes(base, &device->shorts, rule, plan, path == SELECT_LANES_AHEAD, stream);
+    case SELECT_SHORT:
+        return scan_short(base, &device->shorts, rule, plan, stream);
+    case SELECT_FEW:
+        return scan_few(base, &device->few, rule, plan, stream);
+    case SELECT_BOXES:
+        return scan_boxes(&device->boxes, rule, plan, workspace, stream);
+    case SELECT_WALK:
+        return scan_walk(&device->walk, rule, plan, workspace, stream);
+    case SELECT_COLUMNS:
+        return scan_columns(&device->columns, rule, plan, workspace, stream);
+    case SELECT_CLUSTER:
+        return scan_cluster(&device->cluster, rule, plan, stream);
+    case SELECT_LONG_ONE_LAUNCH:
+    case SELECT_LONG_THREE_LAUNCHES:
+        return scan_long(base, &device->longer, rule, plan, path == SELECT_LONG_THREE_LAUNCHES, workspace, stream);
+    case SELECT_TUNED_ALIGNED:
+    case SELECT_TUNED:
+    case SELECT_TOTALS_FIRST:
+        return tuned_run(device, rule, *plan, workspace, stream);
+    default: /* SELECT_GENERAL_AHEAD and SELECT_GENERAL */
+        return scan_general(base, rule, plan, NULL, workspace, stream);
+    }
+}
+
+static int path_try(enum select_path path, void *call)
+{
+    return path_run(path, (const struct call *)call);
+}
+
+int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
+{
+    if (count == 0 || (rows->length == 0 && rows->rule.operation != SCAND_OPERATION_REDUCE))
+        return cudaSuccess;
+    struct call call = {NULL, rows, first, count, scan_plan_of(rows, first, count), workspace, stream};
+    const cudaError_t error = device_current(&call.device);
+    if (error)
+        return error;
+    const struct scan_device *base = &call.device->base;
+    if (base->processors == 0)
+        return cudaErrorInitializationError; /* no scan_cuda_init */
+    const int result = select_run(rows, &call.plan, base, path_try, &call);
+    return result == SCAN_NO_ROOM ? cudaErrorNotSupported : result;
+}

@@ -1,0 +1,63 @@
+/*
+ * Scans on a CUDA device. Plain C, so that only the CUDA device and the kernels need the toolkit's headers. Functions
+ * that return int return a cudaError_t (0 is success); the device turns it into an errno.
+ */
+#ifndef KERNELS_CUDA_SCAN_CUDA_H
+#define KERNELS_CUDA_SCAN_CUDA_H
+
+#include <stdbool.h>
+
+#include "kernels/scan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st;
+
+/* Loads every kernel on the current device, so that no job pays for it. Call once per device before anything else. */
+int scan_cuda_init(void);
+
+/* Device memory that scan_cuda needs to scan `count` of these rows in one call; 0 where rows fit a block and
+ * keep their mean. */
+uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count);
+
+/*
+ * Queues the scan of rows first <= r < first + count on `stream` of the current device and returns. Input and output
+ * are addresses that the device can reach: device memory or mapped pinned host memory. Rows of up to ORDER_BLOCK
+ * samples are read once and written once. So are longer ones, up to some 2 million samples, where sums of f32 are left
+ * as f32 between passes, on compute capability 9.0 and 10; longer ones are read twice. Others are read once more for
+ * each pass, and once more to take their mean away. select.c has which kernels that are. `workspace`, 16-byte aligned
+ * device memory of at least scan_cuda_workspace_bytes, belongs to the call until the stream has passed it. Ragged
+ * rows have their device_offsets left alone until then; those of f32 sums that have several order blocks are read once,
+ * by thread blocks that wait for one another, so the device must not be shared out to others for good. One thread at a
+ * time calls for a device.
+ */
+int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
+              struct CUstream_st *stream);
+
+/* Rows first <= r < first + count of some. */
+struct scan_part {
+    const struct scan_rows *rows;
+    uint64_t first, count;
+};
+
+#define SCAN_TOGETHER 16 /* parts of one call */
+
+/* With which others `count` of these rows may be parts of one scan_cuda_together: those of the same number from 1 on,
+ * which few short rows have; 0: with none. */
+int scan_cuda_group(const struct scan_rows *rows, uint64_t count);
+
+/* As scan_cuda for each of up to SCAN_TOGETHER parts of one group, but with one launch for all or, of larger
+ * descriptions, two. They need no workspace. */
+int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream);
+
+/* How it would scan them, if the device has room for that: a word of select.h's list, or "" where scan_cuda would fail
+ * at once. */
+const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

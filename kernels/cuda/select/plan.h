@@ -1,0 +1,93 @@
+/*
+ * Plans: rows as the CUDA kernels see them. Plain C, so that what is chosen by them can be tested without a GPU.
+ */
+#ifndef KERNELS_CUDA_SELECT_PLAN_H
+#define KERNELS_CUDA_SELECT_PLAN_H
+
+#include "kernels/scan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SLOT_BYTES 16 /* that lanes move at once */
+
+enum scan_access {
+    ACCESS_SLOTS,   /* contiguous and aligned to the type: a slot at a time */
+    ACCESS_STRIDED, /* aligned to the type, at any stride */
+    ACCESS_BYTES,   /* anything else */
+};
+
+/* The input or output of all rows. */
+struct scan_side {
+    char *base;
+    int64_t outer_strides[SCAN_OUTER_MAX];
+    int64_t stride;
+    enum scan_access access;
+};
+
+struct scan_progress;
+
+/* What one launch does. */
+struct scan_plan {
+    struct scan_side input, output;
+    uint64_t outer_shape[SCAN_OUTER_MAX];
+    int outer_rank; /* at least 1 */
+    uint64_t length, first_row;
+    uint64_t blocks; /* order blocks per row */
+    uint64_t items;  /* rows x blocks */
+    struct scan_progress *progress;
+    int pass_count;
+    bool backward[SCAND_PASSES_MAX];
+    bool intermediate_f32;
+    enum scand_dtype input_form, output_form;
+    bool bulk;  /* where the kernel has it, results are copied in bulk: needs ahead */
+    bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
+    int room;   /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
+
+    /* Where a row has several blocks: per pass an array of sums for every row, of its blocks' totals until they become
+     * carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
+    void *sums[SCAND_PASSES_MAX];
+    uint64_t sums_per_row;
+    int totals_pass;
+};
+
+/* Rows first <= r < first + count. */
+struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count);
+
+/* Whether all rows begin with a slot, on both sides. */
+bool scan_plan_is_aligned(const struct scan_plan *plan);
+
+/* Whether rows of samples of `size` bytes lie one right after the other. */
+bool scan_side_is_packed(const struct scan_plan *plan, const struct scan_side *side, int64_t size);
+
+/* Whether rows of the innermost outer axis are columns side by side, on both sides. */
+bool scan_plan_is_columns(const struct scan_plan *plan);
+
+/* Strips of columns that one such axis has, and that all rows have at most: they may begin and end anywhere in one. */
+#define SCAN_STRIP 32
+uint64_t scan_plan_strips_per_axis(const struct scan_plan *plan);
+uint64_t scan_plan_strips(const struct scan_plan *plan);
+
+/* Whether the rows are columns of whole planes that tensor maps can describe on both sides. The columns of a plane;
+ * boxes that lie side by side in all planes. */
+#define SCAN_BOX 64 /* columns */
+bool scan_plan_has_maps(const struct scan_plan *plan);
+uint64_t scan_plan_columns(const struct scan_plan *plan);
+uint64_t scan_plan_boxes(const struct scan_plan *plan);
+
+/* Tiles of a row; its order blocks; warps of a thread block that works on one, a tile each. */
+uint64_t scan_tiles(uint64_t length);
+uint64_t scan_blocks(uint64_t length);
+int scan_warps(uint64_t length);
+
+/* Sums of a tree of order 1 with so many members, all levels one after the other; those that `count` rows have above
+ * their samples. */
+uint64_t scan_tree_sums(uint64_t members);
+uint64_t scan_sums(uint64_t length, uint64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

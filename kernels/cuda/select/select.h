@@ -1,0 +1,128 @@
+/*
+ * Which kernel scans rows on a CUDA device: a function of the rule, the rows' layout and the device, read off one table
+ * (select.c), which has every limit and where it was measured. Plain C without CUDA, so that it is tested anywhere.
+ * Bits never depend on it, only speed.
+ *
+ * A kernel for more rows is a path here, a row of the table, a case in scan_cuda.cu and a line of its test. Its
+ * launcher answers SELECT_NO_ROOM where the device holds none of its thread blocks.
+ */
+#ifndef KERNELS_CUDA_SELECT_SELECT_H
+#define KERNELS_CUDA_SELECT_SELECT_H
+
+#include "kernels/cuda/select/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A path is a kernel and how it is launched. Its name; its word. */
+#define SELECT_PATHS(X)                                            \
+    /* Reductions (cuda/kernels/reduce.cuh). */                    \
+    X(REDUCE_SHORT, "reduce-short")                                \
+    X(REDUCE, "reduce")                                            \
+    X(REDUCE_TOTALS, "reduce-totals")                              \
+    X(REDUCE_EMPTY, "reduce-empty")                                \
+    X(REDUCE_RAGGED, "reduce-ragged")                              \
+    /* Ragged rows (cuda/kernels/ragged.cuh). */                   \
+    X(RAGGED, "ragged")                                            \
+    X(RAGGED_AFFINE, "ragged-affine")                              \
+    X(RAGGED_GENERAL, "ragged-general")                            \
+    /* cuda/kernels/affine.cuh. */                                 \
+    X(AFFINE, "affine")                                            \
+    /* A lane takes a row (cuda/kernels/thread_per_row.cuh). */    \
+    X(LANES_AHEAD, "lanes-ahead")                                  \
+    X(LANES, "lanes")                                              \
+    /* A warp takes rows (cuda/kernels/warp_per_rows.cuh). */      \
+    X(SHORT, "short")                                              \
+    /* A warp takes a row (cuda/kernels/warp_per_row.cuh). */      \
+    X(FEW, "few")                                                  \
+    /* A thread block a row (cuda/kernels/block_per_row.cuh). */   \
+    X(TUNED_ALIGNED, "tuned-aligned")                              \
+    X(TUNED, "tuned")                                              \
+    /* Columns, in boxes (cuda/kernels/columns_tma.cuh). */        \
+    X(BOXES, "boxes")                                              \
+    /* Lanes take columns, one pass (columns_streaming.cuh) */     \
+    X(WALK, "walk")                                                \
+    /* or two (cuda/kernels/columns_shared.cuh). */                \
+    X(COLUMNS, "columns")                                          \
+    /* A cluster a row (cuda/kernels/cluster_per_row.cuh). */      \
+    X(CLUSTER, "cluster")                                          \
+    /* Several take a row (cuda/kernels/grid_per_row.cuh). */      \
+    X(LONG_ONE_LAUNCH, "long-one-launch")                          \
+    X(LONG_THREE_LAUNCHES, "long-three-launches")                  \
+    /* cuda/kernels/block_per_row.cuh, cuda/exchange/spine.cuh. */ \
+    X(TOTALS_FIRST, "totals-first")                                \
+    /* Anything (cuda/kernels/any_layout.cuh). */                  \
+    X(GENERAL_AHEAD, "general-ahead")                              \
+    X(GENERAL, "general")
+
+#define X(NAME, WORD) SELECT_##NAME,
+enum select_path { SELECT_PATHS(X) SELECT_PATH_COUNT };
+#undef X
+
+/* What the choice goes by, of a device. */
+struct select_device {
+    int capability; /* compute capability, 90 for 9.0; 75 or more */
+    int processors;
+    int shared_max;   /* bytes of shared memory that a thread block may have */
+    bool cooperative; /* launches of which all thread blocks are resident at once */
+    bool clusters;    /* of as many thread blocks as rows may take (cuda/kernels/cluster_per_row.cuh) */
+};
+
+/* `plan`: of these rows. They have samples, unless they are reduced. */
+enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
+                                const struct select_device *device);
+const char *select_word(enum select_path path);
+
+/*
+ * Has run(path, context) scan the rows by the path of the table's first row that fits, and, where that answers
+ * SELECT_NO_ROOM, by that of the next one that fits, as long as there is one: the device has no room for the path's
+ * thread blocks, whatever the table says, and the output is as it was. Returns what the last one answered.
+ */
+#define SELECT_NO_ROOM 720 /* as cudaErrorCooperativeLaunchTooLarge */
+int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
+               int (*run)(enum select_path path, void *context), void *context);
+
+/* Whether the kernels for sums of f32 samples know a rule: of 4-byte forms into such or f64. */
+bool select_is_sum(const struct scan_rule *rule);
+
+/* With which other small jobs `count` of these rows may share a launch: sums of 4-byte forms all with each other
+ * (cuda/kernels/together.cuh), other scans, affine ones and reductions with those that have the same kernel
+ * (cuda/exchange/batch.cuh).
+ */
+enum select_together { SELECT_ALONE, SELECT_SUMS, SELECT_SCANS, SELECT_AFFINES, SELECT_REDUCTIONS };
+enum select_together select_together_of(const struct scan_rows *rows, uint64_t count,
+                                        const struct select_device *device);
+
+#define SELECT_TOGETHER_ROWS  64   /* a thread block each */
+#define SELECT_TOGETHER_BYTES 2176 /* of shared memory that a warp has */
+
+/* Whether the general kernel fetches ahead. */
+bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max);
+
+/* Slots of shared memory that a warp of it has then, for words of so many bytes; thread blocks declare some more. */
+#define SELECT_AHEAD_SLOTS(INPUT, OUTPUT) (32 * (INPUT) + 8 + ((OUTPUT) == 8 ? 64 : 32 * (OUTPUT)))
+#define SELECT_DECLARED_BYTES             1024
+
+/* Shared memory that a thread block costs which takes columns, and how many of them a processor has at most. */
+#define SELECT_COLUMNS_BYTES    77440
+#define SELECT_COLUMNS_RESIDENT 3
+
+/* Shared memory of a thread block that takes ragged rows (cuda/kernels/ragged.cuh). */
+#define SELECT_RAGGED_BYTES 73728
+
+/* Shared memory of a thread block that takes boxes of columns (cuda/kernels/columns_tma.cuh). */
+#define SELECT_BOXES_BYTES 230400
+
+/* The same of one of a cluster (cuda/kernels/cluster_per_row.cuh), at most. */
+#define SELECT_CLUSTER_BYTES 220160
+
+/* The same of one that walks along columns (cuda/kernels/columns_streaming.cuh). */
+#define SELECT_WALK_BYTES    104448
+#define SELECT_WALK_RESIDENT 2
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,466 @@
+/*
+ * Where samples lie, and how a warp moves its tile between device memory and its lanes' registers.
+ *
+ * Neighbouring lanes should touch neighbouring addresses, 16 aligned bytes at a time, but a lane holds 16 consecutive
+ * samples, which may begin anywhere. So a tile passes through shared memory in slots of 16 bytes, those that it lies in
+ * in device memory, its first sample `shift` samples from the start of the first one. Lanes shift samples to and from
+ * each other's slots: alignment decides how samples travel, never which lane holds them. Slots are permuted so that
+ * both ways of going through them, lane after lane and leaf after leaf, meet every bank equally often.
+ */
+#ifndef KERNELS_CUDA_WARP_TILE_IO_CUH
+#define KERNELS_CUDA_WARP_TILE_IO_CUH
+
+#include <cuda_pipeline_primitives.h>
+#include <stdint.h>
+
+#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/select/plan.h"
+
+/*
+ * A tile in shared memory: slots of f32 samples, as many more as it takes where they do not begin with a line of device
+ * memory, hence again multiples of 128 bytes: tiles that begin elsewhere take 10 % longer.
+ */
+#define TILE_SLOTS (ORDER_TILE * 4 / SLOT_BYTES)
+#define TILE_ROOM  (TILE_SLOTS + LINE_SLOTS)
+#define LINE_SLOTS 8 /* of a line of device memory, 128 bytes */
+
+/*
+ * Where a slot of results of type T, or of f32 samples, lies in a tile. The slots of a leaf, 4 of f32 or 8 of f64,
+ * change places with each other, differently in neighbouring leaves. The pattern repeats after PERIOD slots.
+ */
+#define PERIOD(T) (8 * (int)sizeof(T))
+
+template <class T> DEVICE int slot_place(int slot)
+{
+    return slot ^ ((slot >> 3) & (sizeof(T) - 1));
+}
+
+/* Sample `index` of a tile in shared memory. */
+template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
+{
+    const unsigned per_slot = SLOT_BYTES / sizeof(T);
+    return (T *)(tile + slot_place<T>(index / per_slot)) + index % per_slot;
+}
+
+/*
+ * Where the first slot of a leaf lies in a tile, in bytes. Those after it lie where the bits of their distance are the
+ * other way round. The compiler must not know what this is made of: it would add the tile to each of them. But unless
+ * `Settled` it may, as registers are scarce in ragged rows: it spills some of their loops'.
+ */
+template <class T, bool Settled> DEVICE unsigned leaf_place(int leaf)
+{
+    unsigned place = slot_place<T>(ORDER_LEAF * (int)sizeof(T) / SLOT_BYTES * leaf) * SLOT_BYTES;
+    if (Settled)
+        asm volatile("" : "+r"(place));
+    return place;
+}
+
+/* Ends what the compiler knows of an address, so that it adds constant distances in the instruction. */
+template <class T> DEVICE T *settled(T *address)
+{
+    asm volatile("" : "+l"(address));
+    return address;
+}
+
+template <class T> DEVICE void sample_copy_bytes(char *target, const char *source)
+{
+    for (int i = 0; i < (int)sizeof(T); i++)
+        target[i] = source[i];
+}
+
+/* Samples from the start of a slot to `address`. */
+template <class T> DEVICE int shift_of(const char *address)
+{
+    return (int)((uintptr_t)address % SLOT_BYTES / sizeof(T));
+}
+
+/* Starts the copy of the first `size` bytes of a slot; the others become zeros. */
+DEVICE void slot_fetch(uint4 *slot, const char *source, int size)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(slot)), "l"(source), "r"(size)
+                 : "memory");
+#else
+    __pipeline_memcpy_async(slot, source, SLOT_BYTES, SLOT_BYTES - size);
+#endif
+}
+
+/*
+ * Starts copies of the slots that `count` samples lie in. Those of the first slot that come before are read as well,
+ * those of the last that come after are not.
+ */
+DEVICE void fetch_slots(uint4 *tile, const char *source, int shift, int count)
+{
+    int lane = lane_index(), end = shift + count;
+    source = settled(source - shift * 4 + lane * SLOT_BYTES);
+    uint4 *slot = tile + slot_place<float>(lane);
+    if (count == ORDER_TILE) {
+#pragma unroll
+        for (int k = 0; k < TILE_SLOTS; k += PERIOD(float))
+            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+    } else {
+#pragma unroll
+        for (int k = 0; k < TILE_SLOTS; k += PERIOD(float))
+            if (k + lane < end / 4)
+                __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+    }
+    if (end % 4 != 0 && lane == end / 4 % WARP) {
+        int last = end / 4;
+        slot_fetch(tile + slot_place<float>(last), source + (last - lane) * SLOT_BYTES, end % 4 * 4);
+    }
+}
+
+/* The same of a whole tile that begins within a slot, where that in which it ends is full as well. */
+DEVICE void fetch_slots_inside(uint4 *tile, const char *source, int shift)
+{
+    const int lane = lane_index();
+    source = settled(source - shift * 4 + lane * SLOT_BYTES);
+    uint4 *slot = tile + slot_place<float>(lane);
+#pragma unroll
+    for (int k = 0; k <= TILE_SLOTS; k += PERIOD(float))
+        if (k < TILE_SLOTS || lane == 0)
+            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+}
+
+/* Slots from the start of a line to the one that `address` lies in. */
+DEVICE int slots_in_line(const char *address)
+{
+    return (int)((uintptr_t)address / SLOT_BYTES % LINE_SLOTS);
+}
+
+/* Samples from the start of a line to `address`. */
+DEVICE int word_in_line(const char *address)
+{
+    return (int)((uintptr_t)address / sizeof(float) % (LINE_SLOTS * SLOT_BYTES / sizeof(float)));
+}
+
+/* Which slots of a stretch that begins with a line some samples lie in. */
+struct line_slots {
+    int first;
+    int end;  /* after those that are full to their last sample */
+    int rest; /* samples in that one */
+};
+
+DEVICE struct line_slots line_slots_of(const char *samples, int count)
+{
+    const int first = slots_in_line(samples), end = 4 * first + shift_of<float>(samples) + count;
+    return {first, end / 4, end % 4};
+}
+
+/*
+ * Starts copies of the slots that `count` samples lie in, at least Full tiles and at most Tiles, from the start of a
+ * line on: requests that meet lines in the middle take one line more each.
+ */
+template <int Tiles, int Full = Tiles - 1> DEVICE void fetch_lines(uint4 *tile, const char *source, int count)
+{
+    const struct line_slots at = line_slots_of(source, count);
+    const int lane = lane_index();
+    source = settled(source - shift_of<float>(source) * 4 + (lane - at.first) * SLOT_BYTES);
+    uint4 *slot = tile + slot_place<float>(lane);
+#pragma unroll
+    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
+        if ((k > 0 || lane >= at.first) && (k + WARP <= Full * TILE_SLOTS || k + lane < at.end))
+            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+    if (at.rest > 0 && lane == at.end % WARP)
+        slot_fetch(tile + slot_place<float>(at.end), source + (at.end - lane) * SLOT_BYTES, at.rest * 4);
+}
+
+DEVICE void fetch_strided(uint4 *tile, const char *source, int64_t stride, int count, bool aligned)
+{
+    int lane = lane_index();
+    source += lane * stride;
+#pragma unroll 1
+    for (int k = lane; k < count; k += WARP, source += WARP * stride)
+        if (aligned)
+            __pipeline_memcpy_async(staged_sample<float>(tile, k), source, 4);
+        else
+            sample_copy_bytes<float>((char *)staged_sample<float>(tile, k), source);
+}
+
+/* Starts the copy of this warp's tile of an order block of `length` samples. `Aligned`: all rows begin with a slot. */
+template <bool Aligned>
+DEVICE void tile_fetch(uint4 *tile, const char *source, const struct scan_side &side, int length, int warp)
+{
+    int first = warp * ORDER_TILE, count = tile_samples(length, warp);
+    if (count == 0)
+        return;
+    if (Aligned)
+        fetch_slots(tile, source + first * 4, 0, count);
+    else if (side.access == ACCESS_SLOTS)
+        fetch_slots(tile, source + first * 4, shift_of<float>(source), count);
+    else
+        fetch_strided(tile, source + first * side.stride, side.stride, count, side.access == ACCESS_STRIDED);
+}
+
+DEVICE void slot_get(const uint4 *slot, float x[4])
+{
+    uint4 words = *slot;
+    x[0] = __uint_as_float(words.x);
+    x[1] = __uint_as_float(words.y);
+    x[2] = __uint_as_float(words.z);
+    x[3] = __uint_as_float(words.w);
+}
+
+template <class T> DEVICE void slot_put(uint4 *slot, const T x[])
+{
+    uint4 words;
+    memcpy(&words, x, sizeof(words));
+    *slot = words;
+}
+
+/* The samples of this lane's leaf, where rows begin with a slot. */
+template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
+{
+    const unsigned place = leaf_place<float, Settled>(lane_index());
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        slot_get((const uint4 *)((const char *)tile + (place ^ j * SLOT_BYTES)), &x[4 * j]);
+}
+
+/* Moves samples `By` places down; those beyond the leaf follow. `Apart`: on a way of its own, where the compiler would
+ * make one of several that chooses each sample. */
+template <int By, bool Apart = false> DEVICE void leaf_shift_down(const float from[ORDER_LEAF + 4], float x[ORDER_LEAF])
+{
+    if (Apart)
+        asm volatile("" ::"n"(By));
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        x[i] = from[i + By];
+}
+
+/* The same where they begin `shift` samples later. */
+template <bool Settled = true, bool Apart = false>
+DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
+{
+    float from[ORDER_LEAF + 4];
+    leaf_read<Settled>(tile, from);
+    slot_get(&tile[slot_place<float>(4 * lane_index() + 4)], &from[ORDER_LEAF]);
+    if (shift == 0)
+        leaf_shift_down<0, Apart>(from, x);
+    else if (shift == 1)
+        leaf_shift_down<1, Apart>(from, x);
+    else if (shift == 2)
+        leaf_shift_down<2, Apart>(from, x);
+    else
+        leaf_shift_down<3, Apart>(from, x);
+}
+
+/* A leaf that begins `shift` samples after the start of slot `first`. */
+DEVICE void leaf_read_at(const uint4 *slots, int first, int shift, float x[ORDER_LEAF])
+{
+    float from[ORDER_LEAF + 4];
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+        slot_get(&slots[slot_place<float>(first + j)], &from[4 * j]);
+    if (shift == 0) {
+        leaf_shift_down<0>(from, x);
+        return;
+    }
+    slot_get(&slots[slot_place<float>(first + ORDER_LEAF / 4)], &from[ORDER_LEAF]);
+    if (shift == 1)
+        leaf_shift_down<1>(from, x);
+    else if (shift == 2)
+        leaf_shift_down<2>(from, x);
+    else
+        leaf_shift_down<3>(from, x);
+}
+
+/*
+ * Moves results `By` places up, into the next lane's leaf at the end, so that slots hold what they hold in device
+ * memory. The slots that others write to as well, those before the first of `count` results and after the last of the
+ * tile, stay as they are: results in them are written to `target` one by one.
+ */
+template <int By, class T> DEVICE void leaf_shift_up(T x[ORDER_LEAF], T *target, int count)
+{
+    T before[By];
+    int lane = lane_index();
+#pragma unroll
+    for (int i = 0; i < SLOT_BYTES / (int)sizeof(T) - By; i++)
+        if (lane == 0 && i < count)
+            target[i] = x[i];
+#pragma unroll
+    for (int i = 0; i < By; i++) {
+        T last = x[ORDER_LEAF - By + i];
+        if (lane == WARP - 1 && ORDER_TILE - By + i < count)
+            target[ORDER_TILE - By + i] = last;
+        before[i] = __shfl_up_sync(~0u, last, 1);
+    }
+#pragma unroll
+    for (int i = ORDER_LEAF - 1; i >= 0; i--)
+        x[i] = i < By ? before[i] : x[i - By];
+}
+
+template <class T> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target, int count)
+{
+    const bool narrow = sizeof(T) == 4;
+    if (shift == 1)
+        leaf_shift_up<1>(x, target, count);
+    else if (narrow && shift == 2)
+        leaf_shift_up<narrow ? 2 : 1>(x, target, count);
+    else if (narrow && shift == 3)
+        leaf_shift_up<narrow ? 3 : 1>(x, target, count);
+}
+
+template <bool Settled = true, class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
+{
+    const int per_slot = SLOT_BYTES / sizeof(T), slots = ORDER_LEAF / per_slot;
+    const unsigned place = leaf_place<T, Settled>(leaf);
+#pragma unroll
+    for (int j = 0; j < slots; j++)
+        slot_put((uint4 *)((char *)tile + (place ^ j * SLOT_BYTES)), &x[per_slot * j]);
+}
+
+/* Writes slots `begin`, 0 or 1, to `end` of a stage of `Slots` slots to device memory, where slot 0 has its place at
+ * `target`, and the first `rest` results of slot `end` one by one. */
+template <class T, int Slots> DEVICE void drain_slots(const uint4 *stage, char *target, int begin, int end, int rest)
+{
+    int lane = lane_index();
+    char *slot = settled(target + lane * SLOT_BYTES);
+    __builtin_assume(__isGlobal(slot));
+#pragma unroll
+    for (int j = 0; j < PERIOD(T); j += WARP) {
+        const uint4 *source = stage + slot_place<T>(j + lane);
+#pragma unroll
+        for (int k = 0; k < Slots; k += PERIOD(T))
+            if (j + k + lane < end && (j + k > 0 || lane >= begin))
+                *(uint4 *)(slot + (j + k) * SLOT_BYTES) = source[k];
+    }
+    if (rest > 0 && end >= begin && end < Slots && lane < rest) {
+        T *last = (T *)(target + end * SLOT_BYTES);
+        __builtin_assume(__isGlobal(last));
+        last[lane] = ((const T *)(stage + slot_place<T>(end)))[lane];
+    }
+}
+
+/* Where word `index` of a stage lies, in bytes, `lines` before word index + 32 lines: see slot_place. */
+DEVICE int stage_word(int index, int lines)
+{
+    int place = (4 * index) ^ (((index >> 1) + 16 * lines) & 0x30);
+    asm volatile("" : "+r"(place)); /* as in leaf_place */
+    return place;
+}
+
+/*
+ * Writes `count` results, or as many as a stage holds, to where they begin anywhere: a word per lane, a line of device
+ * memory at a time, of which the first and the last one make one together. Results need not move between lanes for
+ * that, which f2 has no instructions to spare for.
+ */
+template <int Slots> DEVICE void drain_words(const uint4 *stage, char *target, int count)
+{
+    const int lines = Slots / LINE_SLOTS, line = LINE_SLOTS * SLOT_BYTES, period = PERIOD(float) / LINE_SLOTS;
+    const int first = lane_index() - (int)((uintptr_t)target % line / 4);
+    const char *from = (const char *)stage;
+    __builtin_assume(__isGlobal(target));
+    if (count >= lines * line / 4) {
+        const int outer = stage_word(first, 0);
+        char *to = settled(target + first * 4);
+        __builtin_assume(__isGlobal(to));
+        *(float *)(target + ((first * 4) & (lines * line - 1))) = *(const float *)(from + (outer & (lines * line - 1)));
+#pragma unroll
+        for (int j = 0; j < period; j++) {
+            const char *source = from + (j == 0 ? outer : stage_word(first, j));
+#pragma unroll
+            for (int k = j == 0 ? period : j; k < lines; k += period)
+                *(float *)(to + k * line) = *(const float *)(source + k * line);
+        }
+    } else {
+#pragma unroll 1
+        for (int index = first; index < count; index += line / 4)
+            if (index >= 0)
+                *(float *)(target + index * 4) = *(const float *)(from + stage_word(index, 0));
+    }
+}
+
+template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t stride, int count, bool aligned)
+{
+    int lane = lane_index();
+    target += lane * stride;
+    __builtin_assume(__isGlobal(target));
+#pragma unroll 1
+    for (int k = lane; k < count; k += WARP, target += WARP * stride)
+        if (aligned)
+            *(T *)target = *staged_sample<T>(stage, k);
+        else
+            sample_copy_bytes<T>(target, (const char *)staged_sample<T>(stage, k));
+}
+
+/* Writes a warp's tile of an order block of `length` samples by way of `Slots` slots, as many leaves at a time as fit.
+ * `Words`: in words, if they do not begin with a slot; else results move between lanes for that. */
+template <class T, int Slots, bool Aligned, bool Words = false, bool Settled = true>
+DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp, T x[ORDER_LEAF])
+{
+    const int per_slot = SLOT_BYTES / sizeof(T), results = Slots * per_slot, leaves = results / ORDER_LEAF;
+    const bool contiguous = Aligned || side.access == ACCESS_SLOTS;
+    const bool words = Words && !Aligned;
+    const int count = tile_samples(length, warp), shift = Aligned || words || !contiguous ? 0 : shift_of<T>(target);
+    if (contiguous)
+        target += warp * ORDER_TILE * (int)sizeof(T);
+    if (!Aligned && !words && shift > 0)
+        leaf_align<T>(x, shift, (T *)target, count);
+#pragma unroll
+    for (int round = 0; round < WARP / leaves; round++) {
+        unsigned lane = lane_index(), end = count > 0 ? shift + count : 0;
+        if (lane / leaves == round)
+            leaf_write<Settled>(stage, lane % leaves, x);
+        __syncwarp();
+        if (words && contiguous)
+            drain_words<Slots>(stage, target + round * results * (int)sizeof(T), count - round * results);
+        else if (contiguous)
+            drain_slots<T, Slots>(stage, target + (round * results - shift) * (int)sizeof(T),
+                                  !Aligned && round == 0 && shift > 0, (int)(end / per_slot) - round * Slots,
+                                  end % per_slot);
+        else
+            drain_strided<T>(stage, target + (warp * ORDER_TILE + round * results) * side.stride, side.stride,
+                             min(count - round * results, results), side.access == ACCESS_STRIDED);
+        __syncwarp();
+    }
+}
+
+/* Whether the processors have an engine that copies in bulk. */
+#if __CUDA_ARCH__ >= 900
+#define HAS_BULK true
+#else
+#define HAS_BULK false
+#endif
+
+/* Ends when this warp's stage has been read; `Done`: when all that it had written is. */
+template <bool Done> DEVICE void bulk_await()
+{
+#if HAS_BULK
+    if (Done)
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
+    __syncwarp();
+}
+
+/*
+ * As tile_write, of f32 results that begin with a slot: the engine writes them, from a stage that has them in order and
+ * is not to be touched until bulk_await.
+ */
+DEVICE void tile_write_bulk(uint4 *stage, char *target, int length, int warp, const float x[ORDER_LEAF])
+{
+    const int count = tile_samples(length, warp), slots = count / 4, lane = lane_index();
+    target += warp * ORDER_TILE * (int)sizeof(float);
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+        slot_put(&stage[ORDER_LEAF / 4 * lane + j], &x[4 * j]);
+#if HAS_BULK
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (lane == 0 && slots > 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                     :
+                     : "l"(target), "r"((unsigned)__cvta_generic_to_shared(stage)), "r"(slots * SLOT_BYTES)
+                     : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    }
+#endif
+    if (lane < count % 4)
+        ((float *)target)[4 * slots + lane] = ((const float *)stage)[4 * slots + lane];
+}
+
+#endif

@@ -1,0 +1,222 @@
+/*
+ * What an operator has made of some samples, in each accumulator: how it begins, how samples and others of its kind are
+ * added, and what it is rounded to. It is called a sum whatever the operator, as the first and usual one is.
+ */
+#ifndef KERNELS_ORDER1_ACCUMULATOR_H
+#define KERNELS_ORDER1_ACCUMULATOR_H
+
+#include <assert.h>
+#include <float.h>
+#include <scand/types.h>
+#include <stdbool.h>
+
+#include "kernels/order1/dtypes.h"
+#include "kernels/order1/f2.h"
+#include "kernels/order1/operators.h"
+#include "kernels/scan.h"
+
+/* Operations must round to their own type, not to a wider one as on the x87. */
+_Static_assert(FLT_EVAL_METHOD == 0, "float and double arithmetic must be evaluated in its own type");
+
+/* A sample, or the value that a pass leaves in its place. `wide` ones use the whole double, others hold an f32 in it.
+ */
+union sample {
+    double real;
+    uint64_t whole; /* of integers, extended to 64 bits */
+};
+
+/* A number as an accumulator keeps it. */
+union number {
+    float f32;
+    double f64;
+    struct f2 f2;
+    uint64_t exact;
+};
+
+/* affine keeps the map that some samples stand for, from the value before them to the one after them: y -> factor y +
+ * term. The term lies where other operators have their sum. */
+union sum {
+    float f32;
+    double f64;
+    struct f2 f2;
+    uint64_t exact;
+    struct {
+        union number term, factor;
+    } map;
+};
+
+/* What decides how sums are computed. */
+struct arithmetic {
+    enum scand_operator op;
+    enum scand_accumulator accumulator; /* not AUTO */
+    bool is_signed;                     /* how max and min compare integers */
+};
+
+/* max and min change no value: they work in the type of the samples, whatever the accumulator. */
+static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
+{
+    assert(rule->accumulator != SCAND_ACCUMULATOR_AUTO);
+    enum scand_class class = codec_class(rule->input);
+    struct arithmetic arithmetic = {rule->op, rule->accumulator, class == SCAND_CLASS_SIGNED};
+    if (codec_is_integer(rule->input))
+        arithmetic.accumulator = SCAND_ACCUMULATOR_EXACT;
+    else if (rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN)
+        arithmetic.accumulator = class == SCAND_CLASS_F64 ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_F32;
+    return arithmetic;
+}
+
+/* Of the total that a mean is computed from. */
+static const struct arithmetic arithmetic_of_mean = {SCAND_OPERATOR_SUM, SCAND_ACCUMULATOR_F64, false};
+
+/* Flipping the sign bits makes unsigned comparisons of signed ones, and sums do not need it. */
+static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t right)
+{
+    bool compares = a.op == SCAND_OPERATOR_MAX || a.op == SCAND_OPERATOR_MIN;
+    uint64_t flip = compares && a.is_signed ? UINT64_C(1) << 63 : 0;
+    return OPERATOR_APPLY(a.op, left ^ flip, right ^ flip) ^ flip;
+}
+
+/* A sample, or a coefficient, in the accumulator. */
+static inline union number number_of(enum scand_accumulator accumulator, union sample sample, bool wide)
+{
+    union number number = {0};
+    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+        number.exact = sample.whole;
+    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        number.f32 = (float)sample.real;
+    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        number.f64 = sample.real;
+    else
+        number.f2 = wide ? f2_from_f64(sample.real) : f2_from_f32((float)sample.real);
+    return number;
+}
+
+/* The sum of one sample. */
+static inline union sum sum_first(struct arithmetic a, union sample sample, bool wide)
+{
+    union sum sum = {0};
+    sum.map.term = number_of(a.accumulator, sample, wide);
+    return sum;
+}
+
+/* The coefficient that all samples have where none is given for each. */
+static inline union number coefficient_number(const struct scan_rule *rule, enum scand_accumulator accumulator)
+{
+    union sample coefficient;
+    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+        coefficient.whole = (uint64_t)(int64_t)rule->coefficient;
+    else
+        coefficient.real = rule->coefficient;
+    return number_of(accumulator, coefficient, true);
+}
+
+/* factor y + term, in f2 by DWTimesDW3 and AccurateDWPlusDW. */
+static inline union number number_map(enum scand_accumulator accumulator, union number factor, union number y,
+                                      union number term)
+{
+    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+        y.exact = factor.exact * y.exact + term.exact;
+    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        y.f32 = factor.f32 * y.f32 + term.f32;
+    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        y.f64 = factor.f64 * y.f64 + term.f64;
+    else
+        y.f2 = f2_add(f2_mul(factor.f2, y.f2), term.f2);
+    return y;
+}
+
+static inline union number number_mul(enum scand_accumulator accumulator, union number left, union number right)
+{
+    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+        left.exact *= right.exact;
+    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        left.f32 *= right.f32;
+    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        left.f64 *= right.f64;
+    else
+        left.f2 = f2_mul(left.f2, right.f2);
+    return left;
+}
+
+/* Two maps as one, `left` first. */
+static inline union sum sum_compose(enum scand_accumulator accumulator, union sum left, union sum right)
+{
+    union sum both;
+    both.map.term = number_map(accumulator, right.map.factor, left.map.term, right.map.term);
+    both.map.factor = number_mul(accumulator, right.map.factor, left.map.factor);
+    return both;
+}
+
+/* The sum of two sums; `left` is the one that the scan meets first. */
+static inline union sum sum_add(struct arithmetic a, union sum left, union sum right)
+{
+    if (a.op == SCAND_OPERATOR_AFFINE)
+        left = sum_compose(a.accumulator, left, right);
+    else if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
+        left.exact = exact_add(a, left.exact, right.exact);
+    else if (a.accumulator == SCAND_ACCUMULATOR_F32)
+        left.f32 = OPERATOR_APPLY(a.op, left.f32, right.f32);
+    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
+        left.f64 = OPERATOR_APPLY(a.op, left.f64, right.f64);
+    else
+        left.f2 = a.op == SCAND_OPERATOR_SUM ? f2_add(left.f2, right.f2) : f2_mul(left.f2, right.f2);
+    return left;
+}
+
+/* A sum and one sample more, which is given as its sum_first. Only f2 knows cheaper ways to add one f32; affine
+ * does without. */
+static inline union sum sum_add_sample(struct arithmetic a, union sum sum, union sum sample, bool wide)
+{
+    if (a.accumulator != SCAND_ACCUMULATOR_F2 || a.op == SCAND_OPERATOR_AFFINE || wide)
+        return sum_add(a, sum, sample);
+    float x = sample.f2.high;
+    sum.f2 = a.op == SCAND_OPERATOR_SUM ? f2_add_f32(sum.f2, x) : f2_mul_f32(sum.f2, x);
+    return sum;
+}
+
+/* The sum of floats less half of its last sample, which is given as its sum_first. */
+static inline union sum sum_less_half(struct arithmetic a, union sum sum, union sum sample, bool wide)
+{
+    if (a.accumulator == SCAND_ACCUMULATOR_F32)
+        sum.f32 -= 0.5f * sample.f32;
+    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
+        sum.f64 -= 0.5 * sample.f64;
+    else {
+        union sum half = {.f2 = {-0.5f * sample.f2.high, -0.5f * sample.f2.low}};
+        sum = sum_add_sample(a, sum, half, wide);
+    }
+    return sum;
+}
+
+/* The value of a sum: a float is rounded to f64 where wide, else to f32. */
+static inline union sample sum_value(struct arithmetic a, union sum sum, bool wide)
+{
+    union sample value;
+    if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
+        value.whole = sum.exact;
+    else if (a.accumulator == SCAND_ACCUMULATOR_F32)
+        value.real = (double)sum.f32;
+    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
+        value.real = wide ? sum.f64 : (double)(float)sum.f64;
+    else
+        value.real = wide ? f2_to_f64(sum.f2) : (double)sum.f2.high;
+    return value;
+}
+
+/* What an exclusive scan begins with: the operator's value for no samples. */
+static inline union sample operator_identity(const struct scan_rule *rule)
+{
+    enum scand_operator op = rule->op;
+    union sample identity;
+    if (codec_is_integer(rule->input)) {
+        identity.whole = operator_identity_whole(op, rule->input);
+    } else {
+        identity.real = op == SCAND_OPERATOR_PROD  ? 1.0
+                        : op == SCAND_OPERATOR_MAX ? -(double)INFINITY
+                        : op == SCAND_OPERATOR_MIN ? (double)INFINITY
+                                                   : 0.0;
+    }
+    return identity;
+}
+
+#endif

@@ -1,0 +1,323 @@
+/*
+ * Samples as they lie in memory, for C and CUDA: what the bytes of each dtype mean, and which bytes a value becomes.
+ *
+ * f16, bf16 and the file forms are codecs around f32: they are decoded to f32 before a scan and encoded from the f32
+ * value after it. But i32be, whose numbers f32 cannot all hold, is one around f64. f32 and f64 are written with one
+ * quiet NaN each, whatever NaN the value is. Integers are extended to 64 bits by their own signedness, and their low
+ * bits are written.
+ *
+ * Every rounding is to nearest, ties to even. Addresses need no alignment.
+ */
+#ifndef KERNELS_ORDER1_DTYPES_H
+#define KERNELS_ORDER1_DTYPES_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <scand/types.h>
+
+#ifdef __CUDACC__
+#define CODEC_INLINE static __host__ __device__ __forceinline__
+#else
+#define CODEC_INLINE static inline __attribute__((always_inline))
+#endif
+
+CODEC_INLINE uint32_t codec_bytes(enum scand_dtype dtype)
+{
+    switch (dtype) {
+#define X(NAME, WORD, BYTES, CLASS) \
+    case SCAND_DTYPE_##NAME:        \
+        return BYTES;
+        SCAND_DTYPES(X)
+#undef X
+    default:
+        return 0;
+    }
+}
+
+CODEC_INLINE enum scand_class codec_class(enum scand_dtype dtype)
+{
+    switch (dtype) {
+#define X(NAME, WORD, BYTES, CLASS) \
+    case SCAND_DTYPE_##NAME:        \
+        return SCAND_CLASS_##CLASS;
+        SCAND_DTYPES(X)
+#undef X
+    default:
+        return SCAND_CLASS_F32;
+    }
+}
+
+CODEC_INLINE bool codec_is_integer(enum scand_dtype dtype)
+{
+    return codec_class(dtype) == SCAND_CLASS_SIGNED || codec_class(dtype) == SCAND_CLASS_UNSIGNED;
+}
+
+/* Bits of numbers. */
+
+CODEC_INLINE uint32_t codec_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+CODEC_INLINE float codec_f32_of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+CODEC_INLINE uint64_t codec_bits_f64(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+CODEC_INLINE double codec_f64_of_bits(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+CODEC_INLINE uint16_t codec_load16(const void *from)
+{
+    uint16_t bits;
+    memcpy(&bits, from, sizeof(bits));
+    return bits;
+}
+
+CODEC_INLINE uint32_t codec_load32(const void *from)
+{
+    uint32_t bits;
+    memcpy(&bits, from, sizeof(bits));
+    return bits;
+}
+
+CODEC_INLINE uint64_t codec_load64(const void *from)
+{
+    uint64_t bits;
+    memcpy(&bits, from, sizeof(bits));
+    return bits;
+}
+
+/* Between this machine's byte order and that of the file forms, either way. */
+CODEC_INLINE uint16_t codec_big16(uint16_t x)
+{
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? x : (uint16_t)(x >> 8 | x << 8);
+}
+
+CODEC_INLINE uint32_t codec_big32(uint32_t x)
+{
+#ifdef __CUDA_ARCH__
+    return __byte_perm(x, 0, 0x0123); /* which the compiler does not find */
+#endif
+    uint32_t swapped = x >> 24 | (x >> 8 & 0xff00) | (x << 8 & 0xff0000) | x << 24;
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? x : swapped;
+}
+
+/* The nearest integer, of at most 31 bits. */
+CODEC_INLINE int32_t codec_nearest(float x)
+{
+#ifdef __CUDA_ARCH__
+    return __float2int_rn(x);
+#else
+    return (int32_t)rintf(x);
+#endif
+}
+
+/* f16: sign, 5 bits of exponent, 10 of fraction. Placed into an f32 its exponent is short of 112. */
+
+CODEC_INLINE float codec_decode_f16(uint16_t bits)
+{
+    uint32_t sign = (uint32_t)(bits & 0x8000) << 16, magnitude = (uint32_t)(bits & 0x7fff) << 13;
+    uint32_t finite = codec_bits(codec_f32_of_bits(magnitude) * 0x1p112f);
+    return codec_f32_of_bits(sign | (magnitude < 0x7c00 << 13 ? finite : 0x7f800000 | magnitude));
+}
+
+CODEC_INLINE uint16_t codec_encode_f16(float x)
+{
+    uint32_t sign = codec_bits(x) >> 16 & 0x8000, magnitude = codec_bits(x) & 0x7fffffff;
+    /* Half and so small a number have the unit of f16's denormals, 2^-24, as their last place: adding rounds to it. */
+    uint32_t denormal = codec_bits(codec_f32_of_bits(magnitude) + 0.5f) - 0x3f000000;
+    uint32_t normal = (magnitude - (112 << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
+    uint32_t finite = magnitude < 0x38800000 ? denormal : normal;        /* 2^-14 */
+    uint32_t number = sign | (magnitude < 0x477ff000 ? finite : 0x7c00); /* 65520, half way to what would be next */
+    return (uint16_t)(magnitude > 0x7f800000 ? 0x7e00 : number);
+}
+
+/* bf16: the upper half of an f32. */
+
+CODEC_INLINE float codec_decode_bf16(uint16_t bits)
+{
+    return codec_f32_of_bits((uint32_t)bits << 16);
+}
+
+CODEC_INLINE uint16_t codec_encode_bf16(float x)
+{
+    uint32_t bits = codec_bits(x);
+    return (uint16_t)(x != x ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Integers in files: saturated, and a NaN is 0. */
+
+CODEC_INLINE int16_t codec_encode_i16(float x)
+{
+    float inside = x >= 32767.0f ? 32767.0f : x <= -32768.0f ? -32768.0f : x;
+    return (int16_t)(x != x ? 0 : codec_nearest(inside));
+}
+
+CODEC_INLINE int32_t codec_encode_i32(double x)
+{
+    double inside = x >= INT32_MAX ? INT32_MAX : x <= INT32_MIN ? INT32_MIN : x;
+#ifdef __CUDA_ARCH__
+    return __double2int_rn(x != x ? 0.0 : inside);
+#else
+    return (int32_t)rint(x != x ? 0.0 : inside);
+#endif
+}
+
+/*
+ * IBM float: sign, a power of 16 plus 64 in 7 bits, 24 bits of fraction, which is below 1 and, written here, at least
+ * 1/16. Its range holds all of f32, but has no infinity and no NaN: an infinity becomes the largest number, a NaN 0.
+ */
+
+CODEC_INLINE float codec_decode_ibm32(uint32_t bits)
+{
+    /* The power of 16 is the square of the same power of 4. One below 4^-126 is as good as that: the value is 0. Only
+     * the second product is rounded, if it is not that the first is infinite already. */
+    uint32_t power = bits & 0x7f000000, least = 7 << 24;
+    float scale = codec_f32_of_bits((power > least ? power : least) - (13 << 23));
+    float magnitude = (float)(int32_t)(bits & 0xffffff) * scale * scale;
+    return codec_f32_of_bits(codec_bits(magnitude) | (bits & 0x80000000));
+}
+
+/* Whether codec_encode_ibm32_plain takes it: what is as far from 0 as 2^-123, and finite. */
+CODEC_INLINE bool codec_ibm32_is_plain(float x)
+{
+    return fabsf(x) >= 0x1p-123f && fabsf(x) < INFINITY;
+}
+
+/* An f32's exponent, biased so that fours of it begin with powers of 16: upper bits that count those, and lower two
+ * bits that say how far to shift the fraction. */
+CODEC_INLINE uint32_t codec_encode_ibm32_plain(float x)
+{
+    uint32_t number = codec_bits(fabsf(x) * 0.125f);
+    uint32_t fraction = (uint32_t)codec_nearest(codec_f32_of_bits((number & 0x1ffffff) + (147 << 23)));
+    uint32_t power = ((number >> 1) + (34 << 24)) & 0x7f000000;
+    return (codec_bits(x) & 0x80000000) | power | fraction;
+}
+
+CODEC_INLINE uint32_t codec_encode_ibm32(float x)
+{
+    uint32_t sign = codec_bits(x) & 0x80000000;
+    bool small = fabsf(x) < 0x1p-123f;
+    uint32_t number = codec_encode_ibm32_plain(small ? x * 0x1p32f : x) - (small ? 8 << 24 : 0);
+    if (fabsf(x) == INFINITY)
+        number = sign | 0x7fffffff;
+    if (x == 0)
+        number = sign;
+    return x != x ? 0 : number;
+}
+
+/* A sample of class f32. */
+CODEC_INLINE float codec_decode_f32(enum scand_dtype dtype, const void *from)
+{
+    switch (dtype) {
+    case SCAND_DTYPE_F16:
+        return codec_decode_f16(codec_load16(from));
+    case SCAND_DTYPE_BF16:
+        return codec_decode_bf16(codec_load16(from));
+    case SCAND_DTYPE_F32BE:
+        return codec_f32_of_bits(codec_big32(codec_load32(from)));
+    case SCAND_DTYPE_I16BE:
+        return (float)(int16_t)codec_big16(codec_load16(from));
+    case SCAND_DTYPE_IBM32:
+        return codec_decode_ibm32(codec_big32(codec_load32(from)));
+    default:
+        return codec_f32_of_bits(codec_load32(from));
+    }
+}
+
+CODEC_INLINE uint32_t codec_one_nan_f32(float x)
+{
+    return x != x ? 0x7fc00000 : codec_bits(x);
+}
+
+/* The bits, in this machine's byte order, that a value of class f32 is written as. */
+CODEC_INLINE uint32_t codec_encoded_f32(enum scand_dtype dtype, float x)
+{
+    switch (dtype) {
+    case SCAND_DTYPE_F16:
+        return codec_encode_f16(x);
+    case SCAND_DTYPE_BF16:
+        return codec_encode_bf16(x);
+    case SCAND_DTYPE_F32BE:
+        return codec_big32(codec_one_nan_f32(x));
+    case SCAND_DTYPE_I16BE:
+        return codec_big16((uint16_t)codec_encode_i16(x));
+    case SCAND_DTYPE_IBM32:
+        return codec_big32(codec_encode_ibm32(x));
+    default:
+        return codec_one_nan_f32(x);
+    }
+}
+
+CODEC_INLINE void codec_encode_f32(enum scand_dtype dtype, float x, void *to)
+{
+    uint32_t bits = codec_encoded_f32(dtype, x);
+    uint16_t half = (uint16_t)bits;
+    if (codec_bytes(dtype) == sizeof(half))
+        memcpy(to, &half, sizeof(half));
+    else
+        memcpy(to, &bits, sizeof(bits));
+}
+
+/* A sample of class f64. */
+CODEC_INLINE double codec_decode_f64(enum scand_dtype dtype, const void *from)
+{
+    if (dtype == SCAND_DTYPE_I32BE)
+        return (double)(int32_t)codec_big32(codec_load32(from));
+    return codec_f64_of_bits(codec_load64(from));
+}
+
+/* The bits, in this machine's byte order, that a value of class f64 is written as. */
+CODEC_INLINE uint64_t codec_encoded_f64(enum scand_dtype dtype, double x)
+{
+    if (dtype == SCAND_DTYPE_I32BE)
+        return codec_big32((uint32_t)codec_encode_i32(x));
+    return x != x ? UINT64_C(0x7ff8000000000000) : codec_bits_f64(x);
+}
+
+CODEC_INLINE void codec_encode_f64(enum scand_dtype dtype, double x, void *to)
+{
+    uint64_t bits = codec_encoded_f64(dtype, x);
+    uint32_t low = (uint32_t)bits;
+    if (codec_bytes(dtype) == sizeof(low))
+        memcpy(to, &low, sizeof(low));
+    else
+        memcpy(to, &bits, sizeof(bits));
+}
+
+CODEC_INLINE uint64_t codec_decode_integer(enum scand_dtype dtype, const void *from)
+{
+    if (codec_bytes(dtype) == 8)
+        return codec_load64(from);
+    uint32_t bits = codec_load32(from);
+    return codec_class(dtype) == SCAND_CLASS_SIGNED ? (uint64_t)(int64_t)(int32_t)bits : bits;
+}
+
+CODEC_INLINE void codec_encode_integer(enum scand_dtype dtype, uint64_t x, void *to)
+{
+    uint32_t low = (uint32_t)x;
+    if (codec_bytes(dtype) == sizeof(x))
+        memcpy(to, &x, sizeof(x));
+    else
+        memcpy(to, &low, sizeof(low));
+}
+
+#endif

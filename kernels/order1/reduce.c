@@ -1,0 +1,39 @@
+/*
+ * What reductions on a processor share.
+ */
+#include "kernels/order1/reduce.h"
+
+#include "kernels/order1/accumulator.h"
+
+struct scan_rule reduce_rule(enum scand_reduction reduction, enum scand_dtype input, enum scand_dtype output)
+{
+    struct scan_rule rule = {
+        .operation = SCAND_OPERATION_REDUCE,
+        .reduction = reduction,
+        .passes = {SCAND_PASS_FORWARD},
+        .pass_count = 1,
+        .op = reduction == SCAND_REDUCTION_MIN   ? SCAND_OPERATOR_MIN
+              : reduction == SCAND_REDUCTION_MAX ? SCAND_OPERATOR_MAX
+                                                 : SCAND_OPERATOR_SUM,
+        .accumulator = codec_is_integer(input) ? SCAND_ACCUMULATOR_EXACT : SCAND_ACCUMULATOR_F64,
+        .input = input,
+        .output = output,
+    };
+    return rule;
+}
+
+void reduce_store(const struct scan_rows *rows, uint64_t row, const union sum *total)
+{
+    const struct scan_rule *rule = &rows->rule;
+    char *output = (char *)rows->output + scan_row_offset(rows, rows->output_outer_strides, row);
+    union sample value = total ? sum_value(arithmetic_of(rule), *total, true) : operator_identity(rule);
+    if (codec_is_integer(rule->input)) {
+        codec_encode_integer(rule->output, value.whole, output);
+        return;
+    }
+    double result = reduce_finish(rule->reduction, value.real, rows->length);
+    if (codec_class(rule->output) == SCAND_CLASS_F64)
+        codec_encode_f64(rule->output, result, output);
+    else
+        codec_encode_f32(rule->output, (float)result, output);
+}
