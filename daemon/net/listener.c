@@ -20,16 +20,6 @@ static uint64_t server_now_us(const struct server *server)
     return service->ops->now_us(service->context);
 }
 
-void server_output(struct server *server, struct client *client)
-{
-    struct peer *peer = client->edge;
-    if (!peer || peer->flush_queued)
-        return;
-    peer->flush_queued = true;
-    peer->next_flush = server->to_flush;
-    server->to_flush = peer;
-}
-
 /*
  * Accepting.
  */

@@ -82,6 +82,16 @@ static void watch_patience(struct peer *peer)
  * Sending.
  */
 
+void server_output(struct server *server, struct client *client)
+{
+    struct peer *peer = client->edge;
+    if (!peer || peer->flush_queued)
+        return;
+    peer->flush_queued = true;
+    peer->next_flush = server->to_flush;
+    server->to_flush = peer;
+}
+
 static void unread_ended(uv_timer_t *timer)
 {
     struct peer *peer = timer->data;

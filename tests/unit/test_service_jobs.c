@@ -2,7 +2,7 @@
  * buffers. */
 #include "tests/unit/service_rig.h"
 
-#include "daemon/core/call.h"
+#include "daemon/core/clients.h"
 
 #define ANNA ((uid_t)1000)
 #define BERT ((uid_t)1001)

@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include "daemon/core/call.h"
+#include "daemon/core/clients.h"
 
 #define ANNA   ((uid_t)1000)
 #define PIECES 6

@@ -2,39 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "daemon/core/jobs/admission.h"
+#include "daemon/core/jobs/batch.h"
 #include "daemon/core/jobs/stale.h"
-
-/* Belongs to its jobs, the last of which frees it, and to its handler while that takes them. */
-struct batch {
-    unsigned holds;
-    bool failing; /* some of its jobs have failed */
-    struct msg_job_batch_result result;
-};
-
-static void batch_unhold(struct batch *batch, struct client *client, uint32_t msgid)
-{
-    if (--batch->holds > 0)
-        return;
-    client->failing_batches -= batch->failing;
-    reply_result(client, msgid, &msg_job_batch_result_type, &batch->result);
-    free(batch);
-}
-
-static void note_failure(struct batch *batch, struct client *client, uint32_t at, const struct error *error)
-{
-    client->failing_batches += !batch->failing;
-    batch->failing = true;
-    error_to_failure(error, &batch->result.jobs[at].error);
-}
-
-void batch_note(const struct job *job)
-{
-    if (job->outcome.code)
-        note_failure(job->batch, job->client, job->index - 1, &job->outcome);
-    else
-        job->batch->result.jobs[job->index - 1].times = job->times;
-    batch_unhold(job->batch, job->client, job->msgid);
-}
+#include "handlers.h"
 
 static int batch_begin(struct call *call, const struct msg_job_batch_params *params, struct batch **out)
 {
@@ -64,7 +35,7 @@ int handle_job_batch(struct call *call, const struct msg_job_batch_params *param
         batch->holds++;
         if (job_admit(call, &params->jobs[i], batch, i + 1) == 0)
             continue;
-        note_failure(batch, call->client, i, &call->error);
+        batch_note_failure(batch, call->client, i, &call->error);
         batch->holds--;
     }
     batch_unhold(batch, call->client, call->msgid);

@@ -5,7 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/core/call.h"
+#include "daemon/core/clients.h"
+#include "daemon/core/loop.h"
+#include "daemon/core/memory/client_buffers.h"
+#include "daemon/core/replies.h"
+#include "handlers.h"
 
 /* The device makes the ticket on a helper thread. */
 struct export_work {

@@ -9,7 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/core/jobs/offsets_reader.h"
+#include "daemon/core/clients.h"
+#include "daemon/core/jobs/ending.h"
+#include "daemon/core/jobs/offsets_queue.h"
+#include "daemon/core/replies.h"
+#include "daemon/core/stats/counters.h"
+#include "handlers.h"
 
 /* The LIMIT_MAPS things with the lowest numbers from `from` on, in order, and one more: where the next page begins. */
 struct page {

@@ -3,48 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "daemon/core/call.h"
+#include "daemon/core/clients.h"
+#include "daemon/core/replies.h"
+#include "handlers.h"
 #include "kernels/tutorial/reduce/reduce.h"
 #include "kernels/tutorial/scan/variants.h"
 #include "protocol/text.h"
-
-void service_read_meters(struct service *service)
-{
-    uint64_t now_us = service->ops->now_us(service->context);
-    for (unsigned i = 0; i < service->devices->count; i++)
-        meter_read(&service->tallies[i].meter, now_us);
-}
-
-static void describe_device(struct device *device, const struct device_tally *tally, struct msg_device *out)
-{
-    const struct device_info *info = &device->info;
-    _Static_assert(sizeof info->name == sizeof out->name, "a name has one size");
-    *out = (struct msg_device){
-        .memory_bytes = info->memory_bytes,
-        .memory_limit_bytes = info->memory_limit_bytes,
-        .memory_used_bytes = device->ops->memory_used_bytes(device),
-        .chunk_bytes = info->chunk_bytes,
-        .busy_us = tally->meter.busy_us,
-        .chunks_open = tally->meter.count,
-        .upload_bytes = tally->upload_bytes,
-        .download_bytes = tally->download_bytes,
-        .chunks = info->slots,
-        .bytes_per_s = info->bytes_per_s,
-    };
-    memcpy(out->name, info->name, sizeof info->name);
-    memcpy(out->backend, info->backend, sizeof info->backend);
-}
-
-uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS])
-{
-    _Static_assert(LIMIT_DEVICES <= LIMIT_MAPS, "one list holds all");
-    service_read_meters(service);
-    for (unsigned i = 0; i < service->devices->count; i++)
-        describe_device(service->devices->devices[i], &service->tallies[i], &out[i]);
-    return service->devices->count;
-}
 
 int handle_hello(struct call *call, const struct msg_hello_params *params)
 {
@@ -82,20 +47,6 @@ int handle_server_ping(struct call *call, const struct msg_nothing *params)
     (void)params;
     reply_nothing(call->client, call->msgid);
     return 0;
-}
-
-void service_describe_stats(struct service *service, struct msg_stats_result *out)
-{
-    *out = service->stats;
-    service_read_meters(service);
-    out->uptime_us = service->ops->now_us(service->context) - service->began_us;
-    for (unsigned i = 0; i < service->devices->count; i++) {
-        const struct device_tally *tally = &service->tallies[i];
-        out->device_busy_us += tally->meter.busy_us;
-        out->chunks_open += tally->meter.count;
-        out->upload_bytes += tally->upload_bytes;
-        out->download_bytes += tally->download_bytes;
-    }
 }
 
 int handle_server_stats(struct call *call, const struct msg_nothing *params)
@@ -158,11 +109,6 @@ int handle_server_kernels(struct call *call, const struct msg_nothing *params)
         describe_reduction(&reduction_list[i], &result.kernels[VARIANT_COUNT + i]);
     reply_result(call->client, call->msgid, &msg_kernels_result_type, &result);
     return 0;
-}
-
-bool client_may_manage(const struct client *client)
-{
-    return user_manages(&client->service->users, client->user->uid);
 }
 
 int handle_server_drain(struct call *call, const struct msg_nothing *params)

@@ -276,6 +276,11 @@ bool job_fits_device(const struct job *job, const struct device *device)
     return true;
 }
 
+bool job_is_empty(const struct job *job)
+{
+    return job->rows.row_count == 0 || (job->rows.length == 0 && job->rows.rule.operation == SCAND_OPERATION_SCAN);
+}
+
 bool job_has_rows(const struct job *job)
 {
     return job->state <= JOB_RUNNING && job->next_row < job->rows.row_count;

@@ -101,6 +101,7 @@ bool job_fits_device(const struct job *job, const struct device *device);
 bool job_is_small(const struct job *job, uint64_t small_bytes, bool ragged);
 /* True when some of its memory is not pinned. */
 bool job_is_staged(const struct job *job);
+bool job_is_empty(const struct job *job); /* it has nothing to compute */
 bool job_has_rows(const struct job *job); /* not yet handed out, or, of a long one, not done */
 /* True when the next row of a job that has some is a long one: a device has it for a while, leaves it off, and goes on
  * with it when it is handed out again. Such rows are with a device one at a time. */

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "daemon/core/clients.h"
+
 #define ADVICE                                                                                                     \
     "which an earlier job of this connection was to write, but it failed or was refused; so this job was "         \
     "not run, and its output is as it was: submit both again, or set \"after_failure\" to have it run on what is " \

@@ -1,10 +1,11 @@
-/* Descriptors that users sent and nobody took. */
+#include "descriptors.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/core/call.h"
+#include "daemon/core/loop.h"
 
 #define LOOP_BYTES MIB(1) /* that may be freed in the loop, some 0.1 ms */
 

@@ -7,6 +7,10 @@
 
 #include "protocol/messages.h"
 
+struct chunk;
+struct job;
+struct service;
+
 struct trace {
     uint64_t last; /* event's number */
     struct msg_trace_event events[LIMIT_TRACE];
@@ -16,5 +20,9 @@ struct trace {
 void trace_add(struct trace *trace, const struct msg_trace_event *event);
 /* The page of events that begins with number `from`, or with the oldest one that is left. */
 void trace_read(const struct trace *trace, uint64_t from, struct msg_trace_result *out);
+
+/* A job of a service has ended, or a chunk has come back: an event of it. */
+void trace_job(struct service *service, const struct job *job);
+void trace_chunk(struct service *service, const struct job *job, const struct chunk *chunk);
 
 #endif

@@ -1,0 +1,151 @@
+#include "clients.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* For want of a measure of how long connections last. */
+#define CONNECT_RETRY_MS 1000
+
+void client_hold(struct client *client)
+{
+    client->holds++;
+}
+
+void client_unhold(struct client *client)
+{
+    if (--client->holds > 0)
+        return;
+    user_unhold(client->user);
+    free(client);
+}
+
+bool client_may_manage(const struct client *client)
+{
+    return user_manages(&client->service->users, client->user->uid);
+}
+
+struct buffer *client_find_buffer(const struct client *client, uint64_t id)
+{
+    struct buffer *buffer = client->buffers;
+    while (buffer && buffer->id != id)
+        buffer = buffer->next;
+    return buffer;
+}
+
+/* Connections that a user could still open while so many are open. */
+static uint64_t free_connections(const struct service *service, const struct user *user, uint64_t open)
+{
+    uint64_t most = LIMIT_CLIENTS - (user_manages(&service->users, user->uid) ? 0 : LIMIT_CLIENTS_KEPT);
+    return open < most ? most - open : 0;
+}
+
+/* A user may have as many as are free; who manages, all of them. */
+static bool is_in_share(const struct service *service, const struct user *user, uint64_t others, uint64_t left)
+{
+    return left > 0 && (others < left || user_manages(&service->users, user->uid));
+}
+
+/* Of a connection that is counted already. */
+static int check_share(const struct service *service, const struct user *user, struct error *error)
+{
+    uint64_t left = free_connections(service, user, service->stats.clients_open - 1), others = user->connections - 1;
+    if (is_in_share(service, user, others, left))
+        return 0;
+    error_set(error, -EAGAIN,
+              "connect: user %u has %" PRIu64 " connections and asks for 1 more; %" PRIu64
+              " are left, and a user may have as many as are left for others; close one of them, or try again in %d ms",
+              (unsigned)user->uid, others, left, CONNECT_RETRY_MS);
+    error->retry_ms = CONNECT_RETRY_MS;
+    return -EAGAIN;
+}
+
+int client_admit(struct client *client, struct error *error)
+{
+    int r = user_check(client->user, QUOTA_CONNECTIONS, 1, "connect", error);
+    if (!r)
+        r = check_share(client->service, client->user, error);
+    if (!r)
+        user_add(client->user, QUOTA_CONNECTIONS, 1);
+    client->admitted = !r;
+    return r;
+}
+
+/* Beyond quota and share a few more may come, to be told so, while so many are free. */
+static bool may_be_told(const struct user *user, uint64_t left)
+{
+    return user->unadmitted < LIMIT_UNADMITTED && left >= LIMIT_CLIENTS / 8;
+}
+
+static bool client_enter(struct client *client)
+{
+    const struct service *service = client->service;
+    struct error error;
+    if (client_admit(client, &error) == 0)
+        return true;
+    if (!may_be_told(client->user, free_connections(service, client->user, service->stats.clients_open - 1)))
+        return false;
+    client->user->unadmitted++;
+    return true;
+}
+
+bool service_is_full(struct service *service, uid_t uid)
+{
+    const struct user *user = user_find(&service->users, uid);
+    if (!user)
+        return false;
+    uint64_t left = free_connections(service, user, service->stats.clients_open);
+    return !may_be_told(user, left) && (user->used[QUOTA_CONNECTIONS] >= user->most[QUOTA_CONNECTIONS] ||
+                                        !is_in_share(service, user, user->connections, left));
+}
+
+void client_leave(struct client *client)
+{
+    if (client->admitted)
+        user_subtract(client->user, QUOTA_CONNECTIONS, 1);
+    else
+        client->user->unadmitted--;
+}
+
+/* Counts a connection of a user, or no more. */
+void clients_count(struct client *client, int more)
+{
+    client->service->stats.clients_open += more;
+    client->user->connections += more;
+}
+
+struct client *service_open(struct service *service, struct connection *connection, uid_t uid)
+{
+    struct client *client = calloc(1, sizeof *client);
+    struct user *user = client ? user_acquire(&service->users, uid) : NULL;
+    if (!user) {
+        free(client);
+        return NULL;
+    }
+    client->service = service;
+    client->connection = connection;
+    client->user = user;
+    client->lane.share = &user->share;
+    client->turn.user = &user->turn;
+    client->holds = 1;
+    clients_count(client, 1);
+    if (!client_enter(client)) {
+        clients_count(client, -1);
+        client_unhold(client);
+        return NULL;
+    }
+    client->next = service->clients;
+    service->clients = client;
+    client->number = ++service->stats.clients_accepted;
+    client->opened_us = service->ops->now_us(service->context);
+    return client;
+}
+
+/* Descriptors that have come and were not taken. */
+void client_count_fds(struct client *client, size_t count)
+{
+    const unsigned now = (unsigned)count;
+    client->user->waiting_fds += now - client->waiting_fds;
+    client->service->waiting_fds += now - client->waiting_fds;
+    client->waiting_fds = now;
+}

@@ -1,0 +1,28 @@
+/*
+ * Connections: who is admitted, within quota and share, and how long a client is kept. service_open and service_is_full
+ * of service.h are here, too.
+ */
+#ifndef DAEMON_CLIENTS_H
+#define DAEMON_CLIENTS_H
+
+#include "service.h"
+
+void client_hold(struct client *client);
+void client_unhold(struct client *client); /* frees it after the last */
+
+/* True for root and the daemon's own user. */
+bool client_may_manage(const struct client *client);
+/* The buffer of this client with that id, or NULL. */
+struct buffer *client_find_buffer(const struct client *client, uint64_t id);
+
+/* Admits a client that is counted already: 0, or -EDQUOT or -EAGAIN and *error. */
+int client_admit(struct client *client, struct error *error);
+/* Gives up its place among those that are admitted, or that wait to be told that they are not. */
+void client_leave(struct client *client);
+/* Counts a connection of a user, or, with -1, no more. */
+void clients_count(struct client *client, int more);
+
+/* So many descriptors have come from a client and were not taken. */
+void client_count_fds(struct client *client, size_t count);
+
+#endif

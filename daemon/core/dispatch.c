@@ -1,0 +1,227 @@
+/* From a connection's bytes to handlers: service_input of service.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "clients.h"
+#include "daemon/core/handlers/handlers.h"
+#include "daemon/core/memory/descriptors.h"
+#include "daemon/core/schedule/pump.h"
+#include "replies.h"
+
+/* Params of any method. */
+union params {
+#define X(HANDLER, METHOD, PARAMS, RESULT) struct msg_##PARAMS HANDLER;
+    METHODS(X)
+#undef X
+};
+
+static int read_params(const struct message *message, union params *params, struct error *error)
+{
+    switch (message->method) {
+#define X(HANDLER, METHOD, PARAMS, RESULT) \
+    case METHOD_##HANDLER:                 \
+        return message_read(message, &msg_##PARAMS##_type, &params->HANDLER, error);
+        METHODS(X)
+#undef X
+    default:
+        return error_set(error, -ENOSYS, "no method \"%s\"; this daemon speaks version %d of the protocol",
+                         message->method_text, PROTOCOL_VERSION);
+    }
+}
+
+static int run_handler(enum method method, struct call *call, const union params *params)
+{
+    switch (method) {
+#define X(HANDLER, METHOD, PARAMS, RESULT) \
+    case METHOD_##HANDLER:                 \
+        return handle_##HANDLER(call, &params->HANDLER);
+        METHODS(X)
+#undef X
+    default:
+        return -ENOSYS;
+    }
+}
+
+/* True when bytes after the current message have arrived, to which later descriptors may belong. */
+static bool more_follows(struct connection *connection)
+{
+    const uint8_t *bytes;
+    size_t size;
+    return connection_peek(connection, &bytes, &size) != 0 || connection_is_partial(connection);
+}
+
+/* Takes the descriptors that a message announces. What it did not announce ends the connection. */
+static int take_descriptors(struct call *call, uint64_t announced)
+{
+    struct client *client = call->client;
+    size_t arrived = connection_fd_count(client->connection);
+    if (arrived > announced && !more_follows(client->connection)) {
+        client->failed = true;
+        return error_set(&call->error, -EBADF,
+                         "%zu descriptors came with a message that announces %zu; the connection ends", arrived,
+                         (size_t)announced);
+    }
+    call->fd_count = arrived < announced ? arrived : announced;
+    if (connection_take_fds(client->connection, call->fds, call->fd_count))
+        call->fd_count = 0;
+    if (arrived < announced)
+        return error_set(&call->error, -EBADF, "the message announces %zu descriptors, but %zu came with it",
+                         (size_t)announced, arrived);
+    return 0;
+}
+
+/* Drops the descriptors of a message that can have some, but whose params could not be read. When they may be a later
+ * message's, the connection ends. */
+static void drop_descriptors(struct call *call)
+{
+    struct connection *connection = call->client->connection;
+    size_t arrived = connection_fd_count(connection);
+    if (arrived > LIMIT_MESSAGE_FDS || (arrived > 0 && more_follows(connection)))
+        call->client->failed = true;
+    else if (connection_take_fds(connection, call->fds, arrived) == 0)
+        call->fd_count = arrived;
+}
+
+/* For the first message of a client that was not admitted: perhaps there is room by now. */
+static int admit_late(struct call *call)
+{
+    struct client *client = call->client;
+    int r = client_admit(client, &call->error);
+    if (r)
+        client->failed = true;
+    else
+        client->user->unadmitted--;
+    return r;
+}
+
+/* Descriptors that a request says to bring. */
+static uint64_t announced_fds(enum method method, const union params *params)
+{
+    switch (method) {
+    case METHOD_buffer_import:
+        return params->buffer_import.fds;
+    case METHOD_buffer_import_device:
+        return params->buffer_import_device.fds;
+    default:
+        return 0;
+    }
+}
+
+static bool may_bring_fds(enum method method)
+{
+    return method == METHOD_buffer_import || method == METHOD_buffer_import_device || method == METHOD_COUNT;
+}
+
+static int dispatch(struct call *call, const struct message *message, union params *params)
+{
+    int r = call->client->admitted ? 0 : admit_late(call);
+    if (r)
+        return r;
+    r = read_params(message, params, &call->error);
+    connection_consume(call->client->connection);
+    if (r && may_bring_fds(message->method)) {
+        drop_descriptors(call);
+        return r;
+    }
+    int fds = take_descriptors(call, r ? 0 : announced_fds(message->method, params));
+    if (r || fds)
+        return r ? r : fds;
+    if (!call->client->greeted && message->method != METHOD_hello)
+        return error_set(&call->error, -EINVAL, "%s came before hello; a connection begins with hello",
+                         message->method_text);
+    return run_handler(message->method, call, params);
+}
+
+static void handle_request(struct client *client, const struct message *message)
+{
+    struct call call = {.service = client->service, .client = client, .msgid = message->msgid};
+    call.position = connection_position(client->connection);
+    union params params;
+    if (dispatch(&call, message, &params))
+        reply_failure(client, message->msgid, &call.error);
+    descriptors_drop(client->service, client->user, call.fds, call.fd_count);
+}
+
+/* One message that walk() accepted. */
+static void handle_message(struct client *client, const uint8_t *bytes, size_t size)
+{
+    struct message message;
+    struct error error = {0};
+    int r = message_open(&message, bytes, size, &error);
+    message.strict = client->strict;
+    if (!r && message.kind != MESSAGE_REQUEST)
+        r = error_set(&error, -EBADMSG, "a client sends requests only");
+    if (!r) {
+        handle_request(client, &message);
+    } else {
+        if (message.has_msgid)
+            reply_failure(client, message.msgid, &error);
+        client->failed = true;
+    }
+    message_close(&message);
+}
+
+/* Bytes that walk() refused: nothing after them can be found. */
+static void refuse_bytes(struct client *client, int code, const uint8_t *bytes, size_t size)
+{
+    uint32_t msgid;
+    struct error error;
+    error_set(&error, code, "%s; the connection ends", status_text(status_from_errno(code)));
+    if (message_find_msgid(bytes, size, &msgid))
+        reply_failure(client, msgid, &error);
+    client->failed = true;
+}
+
+/* Descriptors of messages that are not complete, or wait for another turn, are bounded for each user, and so that
+ * others have room. */
+static void watch_fds(struct client *client)
+{
+    const struct service *service = client->service;
+    const struct user *user = client->user;
+    const uint8_t *bytes;
+    size_t size;
+    uint32_t msgid;
+    struct error error;
+    client_count_fds(client, connection_fd_count(client->connection));
+    unsigned left = LIMIT_WAITING_FDS - (service->waiting_fds - user->waiting_fds);
+    unsigned most = left / 2 < LIMIT_USER_WAITING_FDS ? left / 2 : LIMIT_USER_WAITING_FDS;
+    if (client->failed || client->waiting_fds == 0 || user->waiting_fds <= most)
+        return;
+    error_set(
+        &error, -EDQUOT,
+        "descriptors: user %u has %u of them waiting in messages that are not complete; allowed: %u; complete each "
+        "message before the next one is begun; the connection ends",
+        (unsigned)user->uid, user->waiting_fds, most);
+    connection_peek(client->connection, &bytes, &size);
+    if (message_find_msgid(bytes, size, &msgid))
+        reply_failure(client, msgid, &error);
+    client->failed = true;
+}
+
+/* True when a turn in which so many messages were handled ends. */
+static bool turn_is_over(const struct service *service, unsigned handled, uint64_t end_us)
+{
+    return handled == LIMIT_TURN_MESSAGES || (handled > 0 && service->ops->now_us(service->context) >= end_us);
+}
+
+int service_input(struct client *client, uint64_t end_us)
+{
+    struct service *service = client->service;
+    const uint8_t *bytes;
+    size_t size;
+    int r = 0;
+    for (unsigned handled = 0;; handled++) {
+        client->paused = service_is_clogged(client);
+        if (client->failed || client->paused || (r = connection_peek(client->connection, &bytes, &size)) != 1 ||
+            turn_is_over(service, handled, end_us))
+            break;
+        handle_message(client, bytes, size);
+    }
+    if (r < 0 && !client->failed)
+        refuse_bytes(client, r, bytes, size);
+    watch_fds(client);
+    service_pump(service);
+    if (client->failed)
+        return -EBADMSG;
+    return r == 1 && !client->paused;
+}

@@ -1,0 +1,30 @@
+#include "batch.h"
+
+#include <stdlib.h>
+
+#include "daemon/core/replies.h"
+
+void batch_unhold(struct batch *batch, struct client *client, uint32_t msgid)
+{
+    if (--batch->holds > 0)
+        return;
+    client->failing_batches -= batch->failing;
+    reply_result(client, msgid, &msg_job_batch_result_type, &batch->result);
+    free(batch);
+}
+
+void batch_note_failure(struct batch *batch, struct client *client, uint32_t at, const struct error *error)
+{
+    client->failing_batches += !batch->failing;
+    batch->failing = true;
+    error_to_failure(error, &batch->result.jobs[at].error);
+}
+
+void batch_note(const struct job *job)
+{
+    if (job->outcome.code)
+        batch_note_failure(job->batch, job->client, job->index - 1, &job->outcome);
+    else
+        job->batch->result.jobs[job->index - 1].times = job->times;
+    batch_unhold(job->batch, job->client, job->msgid);
+}

@@ -1,0 +1,21 @@
+/* Jobs that came in one message and are answered together. */
+#ifndef DAEMON_BATCH_H
+#define DAEMON_BATCH_H
+
+#include "daemon/core/service.h"
+
+/* Belongs to its jobs, the last of which frees it, and to its handler while that takes them. */
+struct batch {
+    unsigned holds;
+    bool failing; /* some of its jobs have failed */
+    struct msg_job_batch_result result;
+};
+
+/* Lets go of a batch; the last answers for all of its jobs, and frees it. */
+void batch_unhold(struct batch *batch, struct client *client, uint32_t msgid);
+/* The job at this place, from 0 on, has failed, or was not taken. */
+void batch_note_failure(struct batch *batch, struct client *client, uint32_t at, const struct error *error);
+/* A job of a batch has ended. */
+void batch_note(const struct job *job);
+
+#endif

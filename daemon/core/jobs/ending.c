@@ -1,0 +1,79 @@
+#include "ending.h"
+
+#include "batch.h"
+#include "daemon/core/clients.h"
+#include "daemon/core/memory/client_buffers.h"
+#include "daemon/core/replies.h"
+#include "daemon/core/stats/counters.h"
+#include "offsets_queue.h"
+#include "stale.h"
+
+static void client_forget_job(struct client *client, struct job *job)
+{
+    if (job->peer_before)
+        job->peer_before->peer = job->peer;
+    else
+        client->jobs = job->peer;
+    if (job->peer)
+        job->peer->peer_before = job->peer_before;
+    client->job_count--;
+    client->jobs_by_msgid[job->msgid % CLIENT_MSGIDS]--;
+    user_subtract(client->user, QUOTA_JOBS, 1);
+}
+
+/* Answers, lets go of everything, frees it. */
+static void job_finish(struct service *service, struct job *job)
+{
+    struct client *client = job->client;
+    scheduler_remove(&service->scheduler, job);
+    client_forget_job(client, job);
+    job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
+    counters_add_job(service, job);
+    trace_job(service, job);
+    if (job->batch)
+        batch_note(job);
+    else if (job->outcome.code)
+        reply_failure(client, job->msgid, &job->outcome);
+    else
+        reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times);
+    buffer_unhold(service, job->input);
+    buffer_unhold(service, job->output);
+    if (job->coefficients)
+        buffer_unhold(service, job->coefficients);
+    reading_forget(job);
+    offsets_drop(client, job_take_offsets(job), job->rows.row_count + 1);
+    reading_next(client); /* it may have waited for this one */
+    client_unhold(client);
+    job_destroy(job);
+    if (service->draining && service->stats.jobs_open == 0)
+        service->ops->drained(service->context);
+}
+
+/* An ended job. When it has failed, jobs that were to read its output end with it, in the order of their submission. */
+void job_end(struct service *service, struct job *job)
+{
+    struct job *younger = job->outcome.code && stale_spread(service, job) ? job->peer_before : NULL, *next;
+    job_finish(service, job);
+    for (; younger; younger = next) {
+        next = younger->peer_before;
+        if (younger->state == JOB_ENDED)
+            job_finish(service, younger);
+    }
+}
+
+void job_abandon(struct service *service, struct job *job, int code, const char *message)
+{
+    bool ended = job_stop(job, code, message);
+    scheduler_stop(&service->scheduler, job);
+    if (ended)
+        job_end(service, job);
+    else
+        scheduler_drop(&service->scheduler, job);
+}
+
+void job_go_on(struct service *service, struct job *job, struct offsets_copy *copy)
+{
+    scheduler_make_ragged(&service->scheduler, job, copy);
+    if (job_is_empty(job))
+        job_end(service, job);
+}

@@ -1,0 +1,20 @@
+/*
+ * What the core asks of the loop around it, through service_ops: work on helper threads, a call at a time, the end of
+ * draining.
+ */
+#ifndef DAEMON_LOOP_H
+#define DAEMON_LOOP_H
+
+#include "service.h"
+
+/* Has helpers do slow work, in turns between users; the work is held until it is done. */
+void service_defer(struct service *service, struct user *user, struct work *work);
+/* Hands helpers as much of the work that waits as may be out. */
+void service_pump_helpers(struct service *service);
+
+/* Has service_tick called at this time, or before. */
+void service_wake_by(struct service *service, uint64_t at_us);
+/* The same, in place of all times that were asked for before. */
+void service_wake_at(struct service *service, uint64_t at_us);
+
+#endif

@@ -1,0 +1,428 @@
+#include "client_buffers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/clients.h"
+#include "daemon/core/loop.h"
+#include "daemon/core/replies.h"
+#include "waiting.h"
+
+/* A buffer on a helper thread: being prepared for a client that waits, or dismantled. */
+struct buffer_work {
+    struct work work; /* first */
+    struct service *service;
+    struct client *client; /* held; NULL while dismantling */
+    uint32_t msgid;
+    struct buffer *buffer;
+    int status;
+    struct error error;
+};
+
+static enum quota buffer_quota(const struct buffer *buffer)
+{
+    return buffer->span.place == SCAND_PLACE_DEVICE ? QUOTA_DEVICE_MEMORY : QUOTA_HOST_MEMORY;
+}
+
+static uint64_t *buffer_counter(struct msg_stats_result *stats, const struct buffer *buffer)
+{
+    if (buffer->source == BUFFER_FOREIGN)
+        return &stats->imported_bytes;
+    return buffer->span.place == SCAND_PLACE_DEVICE ? &stats->device_bytes : &stats->host_bytes;
+}
+
+static void count_buffer(struct service *service, const struct buffer *buffer, int sign)
+{
+    *buffer_counter(&service->stats, buffer) += (uint64_t)sign * buffer->span.size_bytes;
+    service->stats.buffers_open += (uint64_t)sign;
+    if (sign > 0)
+        user_add(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
+    else
+        user_subtract(buffer->user, buffer_quota(buffer), buffer_cost_bytes(buffer));
+    if (sign > 0)
+        user_add(buffer->user, QUOTA_PINNED_MEMORY, buffer->pinned_bytes);
+    else
+        user_subtract(buffer->user, QUOTA_PINNED_MEMORY, buffer->pinned_bytes);
+}
+
+/* Imported memory is pinned within the user's quota of that. */
+static void choose_pinning(struct buffer *buffer)
+{
+    struct error error;
+    uint64_t size_bytes = buffer->span.size_bytes;
+    if (buffer->source == BUFFER_IMPORT &&
+        user_check(buffer->user, QUOTA_PINNED_MEMORY, size_bytes, "buffer.import", &error) == 0)
+        buffer->pinned_bytes = size_bytes;
+}
+
+void buffer_hold(struct buffer *buffer)
+{
+    buffer->holds++;
+}
+
+/*
+ * The end of a buffer.
+ */
+
+static bool dismantle_run(struct work *work)
+{
+    struct buffer_work *self = (struct buffer_work *)work;
+    return buffer_dismantle(self->buffer, self->service->pool);
+}
+
+/* Its maps count until they are gone. */
+static void dismantled(struct service *service, struct buffer *buffer)
+{
+    buffer->user->maps -= buffer->maps;
+    service->maps.used -= buffer->maps;
+    buffer_destroy(buffer, service->pool);
+    waiting_pump(service);
+}
+
+static void dismantle_done(struct work *work)
+{
+    struct buffer_work *self = (struct buffer_work *)work;
+    dismantled(self->service, self->buffer);
+    free(self);
+}
+
+static void dismantle(struct service *service, struct buffer *buffer)
+{
+    struct buffer_work *work = buffer_dismantles_fast(buffer) ? NULL : malloc(sizeof *work);
+    if (!work) {
+        while (buffer_dismantle(buffer, service->pool))
+            ;
+        dismantled(service, buffer);
+        return;
+    }
+    *work = (struct buffer_work){.work = {.run = dismantle_run, .done = dismantle_done, .lasts = buffer_lasts(buffer)},
+                                 .service = service,
+                                 .buffer = buffer};
+    service_defer(service, buffer->user, &work->work);
+}
+
+void buffer_unhold(struct service *service, struct buffer *buffer)
+{
+    if (--buffer->holds > 0)
+        return;
+    count_buffer(service, buffer, -1);
+    if (buffer->span.staged)
+        service->stats.staged_bytes -= buffer->span.size_bytes;
+    dismantle(service, buffer);
+}
+
+/*
+ * Pinning of what lies behind the first piece of imported memory, which was pinned before its client knew of it.
+ */
+
+/* Of one buffer at a time. More of them only wait for the driver's lock. */
+#define PINNERS 3
+
+/* A helper of a buffer, which it holds: one piece after the other. */
+struct pinner {
+    struct work work; /* first */
+    struct service *service;
+    struct buffer *buffer;
+    size_t piece;
+    int status;
+};
+
+static bool pin_run(struct work *work)
+{
+    struct pinner *self = (struct pinner *)work;
+    self->status = buffer_pin(self->buffer, self->piece, self->service->devices);
+    return false;
+}
+
+/* Some memory cannot be pinned, so from now on all of it is staged: chunks with the device go on as they were, and so
+ * what is pinned remains it. A device that is lost says so to the next chunk. */
+static void buffer_give_up(struct service *service, struct buffer *buffer)
+{
+    if (!buffer->span.staged)
+        service->stats.staged_bytes += buffer->span.size_bytes;
+    buffer->span.staged = true;
+}
+
+/* Nobody else waits for it: the client has released it, or is gone. */
+static bool is_forgotten(const struct buffer *buffer)
+{
+    return buffer->holds == buffer->pinners;
+}
+
+/* Ends when there is nothing more to do. */
+static void pinner_go_on(struct pinner *self)
+{
+    struct service *service = self->service;
+    struct buffer *buffer = self->buffer;
+    if (!is_forgotten(buffer) && !buffer->span.staged && pieces_begin(&buffer->pieces, &self->piece)) {
+        service_defer(service, buffer->user, &self->work);
+        return;
+    }
+    free(self);
+    buffer->pinners--;
+    buffer_unhold(service, buffer);
+}
+
+static void pin_done(struct work *work)
+{
+    struct pinner *self = (struct pinner *)work;
+    if (self->status)
+        buffer_give_up(self->service, self->buffer);
+    else
+        pieces_note(&self->buffer->pieces, self->piece);
+    pinner_go_on(self);
+}
+
+static bool pinner_start(struct service *service, struct buffer *buffer)
+{
+    struct pinner *self = malloc(sizeof *self);
+    if (!self)
+        return false;
+    *self = (struct pinner){.work = {.run = pin_run, .done = pin_done}, .service = service, .buffer = buffer};
+    buffer_hold(buffer);
+    buffer->pinners++;
+    pinner_go_on(self);
+    return true;
+}
+
+static void buffer_pin_rest(struct service *service, struct buffer *buffer)
+{
+    for (size_t i = 0; i < PINNERS && i < buffer->pieces.left && buffer_is_partial(buffer); i++)
+        if (!pinner_start(service, buffer) && i == 0)
+            buffer_give_up(service, buffer);
+}
+
+/*
+ * The beginning of a buffer.
+ */
+
+static int reply_created(struct client *client, uint32_t msgid, const struct buffer *buffer)
+{
+    struct msg_buffer_create_result result = {.buffer = buffer->id,
+                                              .device = buffer->device ? buffer->device->number + 1 : 0};
+    int fds[LIMIT_MESSAGE_FDS];
+    if (buffer->source == BUFFER_POOL) {
+        result.segment = buffer->run.class->segment_bytes;
+        result.fds = buffer->run.count;
+        for (size_t i = 0; i < buffer->run.count; i++)
+            fds[i] = buffer->run.class->segments[buffer->run.first + i].fd;
+    }
+    if (buffer->source == BUFFER_IMPORT)
+        return reply_descriptors(client, msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+    if (buffer->source == BUFFER_FOREIGN)
+        return reply_descriptors(client, msgid, &msg_buffer_import_device_result_type,
+                                 &(struct msg_buffer_import_device_result){result.buffer, result.device}, NULL, 0);
+    return reply_descriptors(client, msgid, &msg_buffer_create_result_type, &result, fds, result.fds);
+}
+
+/* Gives the client its buffer, unless it cannot be told. */
+static int buffer_publish(struct client *client, uint32_t msgid, struct buffer *buffer, struct error *error)
+{
+    int r = buffer_note_aliases(buffer, client->buffers);
+    if (r)
+        return error_set(error, r, "buffer.create: out of memory for another buffer; try again later");
+    buffer->id = client->last_buffer_id + 1;
+    r = reply_created(client, msgid, buffer);
+    if (r) {
+        error_set(error, -EAGAIN, "buffer.create: its descriptors cannot be sent now: %s; try again in %d ms",
+                  strerror(-r), RETRY_MS);
+        error->retry_ms = RETRY_MS;
+        return -EAGAIN;
+    }
+    client->last_buffer_id = buffer->id;
+    if (buffer->device)
+        client->home = buffer->device;
+    buffer->next = client->buffers;
+    client->buffers = buffer;
+    return 0;
+}
+
+/* The end of preparation: the client gets its buffer, or why not. */
+static void buffer_prepared(struct service *service, struct client *client, uint32_t msgid, struct buffer *buffer,
+                            int status, struct error *error)
+{
+    if (buffer->span.staged)
+        service->stats.staged_bytes += buffer->span.size_bytes;
+    if (buffer->source == BUFFER_POOL)
+        pool_settle(service->pool, &buffer->run);
+    if (status == -EAGAIN)
+        error->retry_ms = RETRY_MS;
+    if (!status)
+        status = client->connection ? buffer_publish(client, msgid, buffer, error) : -ECANCELED;
+    if (!status) {
+        buffer_pin_rest(service, buffer);
+        return;
+    }
+    client->buffer_count--;
+    buffer_unhold(service, buffer);
+    reply_failure(client, msgid, error);
+}
+
+static bool prepare_run(struct work *work)
+{
+    struct buffer_work *self = (struct buffer_work *)work;
+    self->status = buffer_prepare(self->buffer, self->service->pool, &self->error);
+    return self->status > 0;
+}
+
+/* Nobody waits for the buffer of a client that is gone. */
+static bool prepare_is_wanted(struct work *work)
+{
+    return ((struct buffer_work *)work)->client->connection;
+}
+
+static void prepare_done(struct work *work)
+{
+    struct buffer_work *self = (struct buffer_work *)work;
+    buffer_prepared(self->service, self->client, self->msgid, self->buffer, self->status, &self->error);
+    client_unhold(self->client);
+    free(self);
+}
+
+/* An import takes a map for each descriptor, of which the process has only so many. */
+static int take_maps(struct service *service, struct buffer *buffer, struct error *error)
+{
+    struct user *user = buffer->user;
+    const uint64_t count = buffer->fd_count, share = stock_half(&service->maps, user->maps);
+    if (buffer->source != BUFFER_IMPORT)
+        return 0;
+    if (user->maps > share || count > share - user->maps)
+        return error_set(error, -EDQUOT,
+                         "buffer.import: its %" PRIu64 " descriptors take as many memory maps; user %u has %" PRIu64
+                         " and may have %" PRIu64 " of the %" PRIu64
+                         " for imports, half of what others leave; import fewer, larger descriptors, release a buffer, "
+                         "or raise vm.max_map_count "
+                         "and start scand anew",
+                         count, (unsigned)user->uid, user->maps, share, service->maps.most);
+    buffer->maps = count;
+    user->maps += count;
+    service->maps.used += count;
+    return 0;
+}
+
+int buffer_begin(struct call *call, struct buffer *buffer)
+{
+    struct client *client = call->client;
+    const char *method = buffer->source == BUFFER_IMPORT ? "buffer.import" : "buffer.create";
+    uint64_t cost_bytes = buffer_cost_bytes(buffer);
+    int r = cost_bytes ? user_check(client->user, buffer_quota(buffer), cost_bytes, method, &call->error) : 0;
+    if (!r)
+        r = take_maps(call->service, buffer, &call->error);
+    if (r) {
+        dismantle(call->service, buffer);
+        return r;
+    }
+    client->buffer_count++;
+    choose_pinning(buffer);
+    count_buffer(call->service, buffer, 1);
+    struct buffer_work *work = buffer_prepares_fast(buffer) ? NULL : malloc(sizeof *work);
+    if (!work) {
+        while ((r = buffer_prepare(buffer, call->service->pool, &call->error)) > 0)
+            ;
+        buffer_prepared(call->service, client, call->msgid, buffer, r, &call->error);
+        return 0;
+    }
+    *work = (struct buffer_work){.work = {.run = prepare_run,
+                                          .done = prepare_done,
+                                          .is_wanted = prepare_is_wanted,
+                                          .lasts = buffer->span.place == SCAND_PLACE_DEVICE},
+                                 .service = call->service,
+                                 .client = client,
+                                 .msgid = call->msgid,
+                                 .buffer = buffer};
+    client_hold(client);
+    service_defer(call->service, client->user, &work->work);
+    return 0;
+}
+
+/*
+ * Requests that wait for memory.
+ */
+
+/* Answers one that has been taken out, unless -EAGAIN: there is still nothing for it. */
+static int waiting_try(struct service *service, const struct waiting *self, struct error *error)
+{
+    struct client *client = self->client;
+    struct call call = {.service = service, .client = client, .msgid = self->msgid};
+    struct buffer *buffer;
+    int r = buffer_create_host(service->pool, self->size_bytes, client->user, &buffer, &call.error);
+    if (!r)
+        r = buffer_begin(&call, buffer);
+    else if (r == -EAGAIN) {
+        *error = call.error;
+        return r;
+    }
+    if (r)
+        reply_failure(client, self->msgid, &call.error);
+    return 0;
+}
+
+/* Whether the first of a queue can have what it waits for: it does then. */
+static bool serve_first(struct service *service, struct waiting_queue *queue)
+{
+    struct error error;
+    struct waiting *self = queue->first;
+    if (waiting_try(service, self, &error))
+        return false;
+    waiting_take(service, queue, NULL, self);
+    free(self);
+    return true;
+}
+
+void waiting_pump(struct service *service)
+{
+    unsigned refused = 0, users = 0;
+    if (!service->waiting || service->serving_waiting)
+        return;
+    service->serving_waiting = true; /* a buffer that fails to be made comes back here */
+    struct ring *ring = service->waiting;
+    do
+        users++;
+    while ((ring = ring->next) != service->waiting);
+    while (service->waiting && refused < users) {
+        struct waiting_queue *queue = (struct waiting_queue *)service->waiting;
+        service->waiting = service->waiting->next; /* the next user's turn, whatever comes of this one */
+        refused = serve_first(service, queue) ? 0 : refused + 1;
+    }
+    service->serving_waiting = false;
+}
+
+/* Ends those of a queue that may not wait any longer. The earliest deadline of the others. */
+static uint64_t expire_queue(struct service *service, struct waiting_queue *queue, uint64_t now_us)
+{
+    uint64_t earliest_us = UINT64_MAX;
+    struct waiting *before = NULL;
+    for (struct waiting *self = queue->first, *next; self; self = next) {
+        next = self->next;
+        if (self->deadline_us > now_us) {
+            earliest_us = self->deadline_us < earliest_us ? self->deadline_us : earliest_us;
+            before = self;
+            continue;
+        }
+        struct error error = {0};
+        waiting_take(service, queue, before, self);
+        if (waiting_try(service, self, &error)) {
+            error.retry_ms = RETRY_MS;
+            reply_failure(self->client, self->msgid, &error);
+        }
+        free(self);
+    }
+    return earliest_us;
+}
+
+uint64_t waiting_expire(struct service *service, uint64_t now_us)
+{
+    uint64_t earliest_us = UINT64_MAX;
+    struct ring *last = service->waiting ? service->waiting->previous : NULL, *next = service->waiting;
+    service->serving_waiting = true;
+    while (next) {
+        struct ring *ring = next;
+        next = ring == last ? NULL : ring->next;
+        uint64_t at_us = expire_queue(service, (struct waiting_queue *)ring, now_us);
+        earliest_us = at_us < earliest_us ? at_us : earliest_us;
+    }
+    service->serving_waiting = false;
+    return earliest_us;
+}

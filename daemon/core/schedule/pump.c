@@ -1,0 +1,134 @@
+#include "pump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/core/jobs/ending.h"
+#include "daemon/core/loop.h"
+#include "daemon/core/memory/client_buffers.h"
+#include "daemon/core/replies.h"
+#include "daemon/core/stats/counters.h"
+
+/*
+ * Deadlines.
+ */
+
+static void job_expire(struct service *service, struct job *job)
+{
+    char message[LIMIT_ERROR_BYTES];
+    snprintf(message, sizeof message,
+             "job.submit: \"deadline_ms\" is %" PRIu64 ", and the job could not start by then, so nothing was written; "
+             "submit it again, with more time or a higher \"priority\"",
+             (job->deadline_us - job->arrived_us) / 1000);
+    job_abandon(service, job, -ETIME, message);
+}
+
+/* Ends a client's jobs that have not started in time. The earliest deadline of the others. */
+static uint64_t expire_jobs(struct service *service, struct client *client, uint64_t now_us)
+{
+    uint64_t earliest_us = UINT64_MAX;
+    for (struct job *job = client->jobs, *peer; job; job = peer) {
+        peer = job->peer;
+        if (job->state != JOB_QUEUED)
+            continue;
+        if (job->deadline_us <= now_us)
+            job_expire(service, job);
+        else if (job->deadline_us < earliest_us)
+            earliest_us = job->deadline_us;
+    }
+    return earliest_us;
+}
+
+/* Jobs are looked at when the earliest deadline has come, which may be that of one that has started since: rarely
+ * enough for a walk over all of them. */
+static void expire_all(struct service *service, uint64_t now_us)
+{
+    uint64_t earliest_us = waiting_expire(service, now_us);
+    for (struct client *client = service->clients; client; client = client->next) {
+        uint64_t at_us = expire_jobs(service, client, now_us);
+        if (at_us < earliest_us)
+            earliest_us = at_us;
+    }
+    service_wake_at(service, earliest_us);
+}
+
+void service_tick(struct service *service)
+{
+    service_pump(service);
+    service_wake_at(service, service->wake_us); /* again, should this have come too early */
+}
+
+/*
+ * Chunks, there and back.
+ */
+
+/* What it is charged of the device's time. */
+static uint64_t weight_of(const struct chunk *chunk)
+{
+    if (!chunk->small)
+        return METER_WEIGHT;
+    return meter_weight(job_bytes(chunk->owner, chunk->first, chunk->count), chunk->device->info.chunk_bytes);
+}
+
+/* The last chunk is with a device that is quick about it: a client that waits is told, so that it is awake when the
+ * answer comes. */
+static void report_ending(const struct job *job, const struct device *device)
+{
+    const struct msg_job_id id = {.job = job->msgid, .index = job->index};
+    if (job->wants_ending && job->state == JOB_ENDING && job->in_flight == 1 && device->info.spin_us > 0)
+        notify(job->client, METHOD_job_ending, &msg_job_id_type, &id);
+}
+
+static void pump(struct service *service, uint64_t now_us)
+{
+    struct chunk *chunk;
+    if (service->wake_us <= now_us)
+        expire_all(service, now_us);
+    while ((chunk = scheduler_next(&service->scheduler, now_us))) {
+        const struct job *job = chunk->owner;
+        meter_begin(&device_tally_of(service, chunk->device)->meter, &job->client->tally.device_busy_ns,
+                    weight_of(chunk), now_us);
+        chunk->handed_us = now_us;
+        chunk->job = job->number;
+        chunk->user = job->client->user->uid;
+        service->ops->start(service->context, chunk);
+        report_ending(job, chunk->device);
+    }
+}
+
+void service_pump(struct service *service)
+{
+    pump(service, service->ops->now_us(service->context));
+}
+
+static void report_progress(const struct job *job)
+{
+    struct msg_job_progress progress = {
+        .job = job->msgid, .index = job->index, .rows_done = job->rows_done, .rows = job->rows.row_count};
+    notify(job->client, METHOD_job_progress, &msg_job_progress_type, &progress);
+}
+
+void service_chunk_done(struct service *service, struct chunk *chunk)
+{
+    struct job *job = chunk->owner;
+    const struct device *device = chunk->device;
+    const uint64_t now_us = service->ops->now_us(service->context);
+    meter_end(&device_tally_of(service, chunk->device)->meter, &job->client->tally.device_busy_ns, weight_of(chunk),
+              now_us);
+    trace_chunk(service, job, chunk);
+    bool ended = job_take_back(job, chunk);
+    if (chunk->status)
+        scheduler_stop(&service->scheduler, job);
+    else if (!chunk->rest)
+        counters_add_chunk(service, job, chunk);
+    const bool done = !chunk->rest;
+    scheduler_take_back(&service->scheduler, chunk);
+    if (ended)
+        job_end(service, job);
+    else if (job->wants_progress && done)
+        report_progress(job);
+    if (!ended)
+        report_ending(job, device);
+    pump(service, now_us);
+}

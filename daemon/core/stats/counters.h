@@ -1,0 +1,24 @@
+/*
+ * What the service has counted, for server.stats, server.devices, metrics and the next worker: service_totals,
+ * service_resume and service_describe_* of service.h are here, too.
+ */
+#ifndef DAEMON_COUNTERS_H
+#define DAEMON_COUNTERS_H
+
+#include "daemon/core/service.h"
+
+/* What is counted of a device. */
+static inline struct device_tally *device_tally_of(struct service *service, const struct device *device)
+{
+    return &service->tallies[device->number];
+}
+
+/* Charges device time up to now. */
+void service_read_meters(struct service *service);
+
+/* A job has ended: counts its outcome and its times. */
+void counters_add_job(struct service *service, const struct job *job);
+/* A chunk has been computed: counts its rows, samples, bytes and times. */
+void counters_add_chunk(struct service *service, const struct job *job, const struct chunk *chunk);
+
+#endif
