@@ -57,7 +57,7 @@ static int command_run(int argc, char **argv, struct common_options *common, str
     return fault_no_command(argc > 0 ? argv[0] : NULL, fault);
 }
 
-static int take_version(void *context, int option, const char *argument, struct fault *fault)
+static int version_handle(void *context, int option, const char *argument, struct fault *fault)
 {
     (void)option, (void)argument, (void)fault;
     *(bool *)context = true;
@@ -70,7 +70,7 @@ static int scanctl(int argc, char **argv, struct fault *fault)
     struct common_options common = {.socket_path = NULL};
     bool version = false;
     argv[0] = (char *)"scanctl";
-    int result = options_parse(argc, argv, "+:", table, take_version, &version, &common, fault);
+    int result = options_parse(argc, argv, "+:", table, version_handle, &version, &common, fault);
     if (result)
         return result;
     if (version)

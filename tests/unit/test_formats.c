@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/scanctl/formats/array.h"
+#include "client/scanctl/formats/file.h"
+#include "client/scanctl/formats/forms.h"
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/stream/partition.h"
 #include "protocol/status.h"

@@ -31,7 +31,7 @@ static const char demo_help[] =
     "      --json         print the outcome as one JSON object\n"
     "      --socket PATH  the daemon's socket\n";
 
-static int take_option(void *context, int option, const char *argument, struct fault *fault)
+static int option_handle(void *context, int option, const char *argument, struct fault *fault)
 {
     struct gather *gather = context;
     const char *name = option == OPTION_TRACES ? "traces" : option == OPTION_SAMPLES ? "samples" : "seed";
@@ -169,7 +169,7 @@ int demo_command(int argc, char **argv, struct common_options *common, demo_chec
         {0},
     };
     struct demo_run run = {.gather = {.traces = 10000, .samples = 10000, .seed = 1}, .outcome = outcome};
-    int result = options_parse(argc, argv, ":", table, take_option, &run.gather, common, fault);
+    int result = options_parse(argc, argv, ":", table, option_handle, &run.gather, common, fault);
     if (!result && common->help) {
         printf(demo_help, argv[0]);
         return 0;

@@ -11,7 +11,7 @@
 #define WAIT_PAUSE_MS      100
 #define WAIT_TIMEOUT_S_MAX UINT64_C(1000000000)
 
-static int take_number(const char *command, const char *text, uint64_t *number, struct fault *fault)
+static int number_parse(const char *command, const char *text, uint64_t *number, struct fault *fault)
 {
     if (parse_unsigned(text, number) && *number)
         return 0;
@@ -34,7 +34,7 @@ int command_cancel(int argc, char **argv, struct common_options *common, struct 
             fault_set(fault, EX_USAGE, "%s takes the number of one job, and got %d words; see scanctl jobs, %s --help",
                       argv[0], argc - optind, argv[0]);
     if (!result)
-        result = take_number(argv[0], argv[optind], &number, fault);
+        result = number_parse(argv[0], argv[optind], &number, fault);
     if (!result)
         result = remote_open(common->socket_path, &daemon, fault);
     if (result)
@@ -52,7 +52,7 @@ struct waiting {
     uint64_t timeout_s; /* 0: none */
 };
 
-static int take_wait_option(void *context, int option, const char *argument, struct fault *fault)
+static int wait_option_handle(void *context, int option, const char *argument, struct fault *fault)
 {
     struct waiting *waiting = context;
     (void)option;
@@ -116,7 +116,7 @@ int command_wait(int argc, char **argv, struct common_options *common, struct fa
     static const struct option table[] = {{"timeout", required_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {0}};
     struct waiting waiting = {.job = 0};
     struct scand *daemon;
-    int result = options_parse(argc, argv, ":", table, take_wait_option, &waiting, common, fault);
+    int result = options_parse(argc, argv, ":", table, wait_option_handle, &waiting, common, fault);
     if (!result && common->help) {
         help_print(argv[0]);
         return 0;
@@ -126,7 +126,7 @@ int command_wait(int argc, char **argv, struct common_options *common, struct fa
             fault_set(fault, EX_USAGE, "\"%s\" is too much: %s takes the number of one job, or none; see %s --help",
                       argv[optind + 1], argv[0], argv[0]);
     if (!result && optind < argc)
-        result = take_number(argv[0], argv[optind], &waiting.job, fault);
+        result = number_parse(argv[0], argv[optind], &waiting.job, fault);
     if (!result)
         result = remote_open(common->socket_path, &daemon, fault);
     if (result)

@@ -1,5 +1,5 @@
 /*
- * The command lines of `scanctl scan` and `scanctl reduce`, and what all commands share of theirs.
+ * What all commands share of their command lines, and what `scanctl scan` and `scanctl reduce` do of theirs.
  */
 #ifndef SCANCTL_OPTIONS_H
 #define SCANCTL_OPTIONS_H
@@ -19,31 +19,6 @@ struct common_options {
 };
 
 #define TYPE_LEFT_OUT SCAND_DTYPE_COUNT
-
-struct reduce_options {
-    struct common_options common;
-    const char *input_path;
-    const char *output_path;  /* NULL: the results are printed */
-    const char *offsets_path; /* NULL: rows of one length */
-    struct array_hints hints;
-    struct scand_reduce reduce;    /* but for its tensors and axis */
-    enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
-    enum format output_format;
-    int64_t axis; /* negative ones count from the end */
-};
-
-struct scan_options {
-    struct common_options common;
-    const char *input_path, *output_path;
-    const char *coefficients_path; /* NULL: none */
-    const char *offsets_path;      /* NULL: rows of one length */
-    struct array_hints hints;
-    struct scand_scan scan; /* but for its tensors and axis */
-    struct scand_step then[SCAND_STEPS_MAX];
-    const char *then_text[SCAND_STEPS_MAX]; /* as they were given */
-    enum scand_dtype output_dtype;          /* or TYPE_LEFT_OUT */
-    int64_t axis;                           /* negative ones count from the end */
-};
 
 /* Long options that every command takes; their values are over those of any character. */
 enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
@@ -76,7 +51,7 @@ enum {
     {"help", no_argument, NULL, OPTION_HELP}
 // clang-format on
 
-/* Takes one of a command's own options: its value as in its table, and its argument. */
+/* Handles one of a command's own options: its value as in its table, and its argument. */
 typedef int option_handler(void *context, int option, const char *argument, struct fault *fault);
 
 /* Goes through argv from its second word; argv[0] is the program, and command, for messages: "scanctl scan". optind is
@@ -86,29 +61,17 @@ int options_parse(int argc, char **argv, const char *short_options, const struct
 /* For commands without options of their own, which take no words either. */
 int options_parse_common(int argc, char **argv, struct common_options *common, struct fault *fault);
 
-/* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
-int scan_options_parse(int argc, char **argv, struct scan_options *options, struct fault *fault);
-/* Fills in the types that were left out, once the array's is known: the result's and the accumulator, which is shown.
- * The daemon has the same rule for the others. EX_USAGE where the array's format cannot hold the result. */
-int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault);
-
-/* The same for a reduction. */
-int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct fault *fault);
-int reduce_options_types(struct reduce_options *options, const struct array *array, struct fault *fault);
-
-/* What both take: a word out of a list of types.h, how urgent it is, a file of offsets, an axis, and what is said of a
+/* What both parse: a word out of a list of types.h, how urgent it is, a file of offsets, an axis, and what is said of a
  * file. */
-int take_word(const char *option, const struct words *words, const char *word, size_t length, int *out,
-              struct fault *fault);
-int take_priority(enum scand_priority *priority, const char *word, struct fault *fault);
-int take_deadline(uint32_t *deadline_ms, const char *text, struct fault *fault);
-int take_offsets(const char **path, const char *argument, struct fault *fault);
-int take_axis(int64_t *axis, const char *text, struct fault *fault);
-int take_file_option(struct array_hints *hints, int option, const char *argument, struct fault *fault);
+int word_parse(const char *option, const struct words *words, const char *word, size_t length, int *out,
+               struct fault *fault);
+int priority_parse(enum scand_priority *priority, const char *word, struct fault *fault);
+int deadline_parse(uint32_t *deadline_ms, const char *text, struct fault *fault);
+int offsets_parse(const char **path, const char *argument, struct fault *fault);
+int axis_parse(int64_t *axis, const char *text, struct fault *fault);
+int file_option_parse(struct array_hints *hints, int option, const char *argument, struct fault *fault);
 /* `option` is what messages call it. */
-int take_coefficient(const char *option, double *coefficient, const char *text, struct fault *fault);
-/* Adds a further step, "forward,backward,op=max". Its types may be left out, until scan_options_types. */
-int take_then(struct scan_options *options, const char *text, struct fault *fault);
+int coefficient_parse(const char *option, double *coefficient, const char *text, struct fault *fault);
 /* The format of the file at `path` where none was given. */
 int format_guess(struct array_hints *hints, const char *path, struct fault *fault);
 /* The axis counted from 0, once the rank of the array at `path` is known. */

@@ -1,4 +1,6 @@
 #include "client/scanctl/commands/commands.h"
+#include "client/scanctl/commands/reduce_options.h"
+#include "client/scanctl/formats/file.h"
 #include "client/scanctl/stream/stream.h"
 #include "client/scanctl/ui/printer.h"
 #include "protocol/status.h"

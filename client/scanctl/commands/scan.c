@@ -1,7 +1,9 @@
 #include <inttypes.h>
 
 #include "client/scanctl/commands/commands.h"
+#include "client/scanctl/commands/scan_options.h"
 #include "client/scanctl/formats/coefficients.h"
+#include "client/scanctl/formats/file.h"
 #include "client/scanctl/stream/stream.h"
 #include "client/scanctl/ui/text.h"
 #include "protocol/status.h"

@@ -17,7 +17,7 @@
 
 enum { OPTION_ONCE = OPTION_OWN };
 
-static int take_once(void *context, int option, const char *argument, struct fault *fault)
+static int once_handle(void *context, int option, const char *argument, struct fault *fault)
 {
     (void)option, (void)argument, (void)fault;
     *(bool *)context = true;
@@ -93,7 +93,7 @@ int command_top(int argc, char **argv, struct common_options *common, struct fau
     struct look looks[2] = {0};
     struct scand *daemon;
     bool once = false;
-    int result = options_parse(argc, argv, ":", table, take_once, &once, common, fault);
+    int result = options_parse(argc, argv, ":", table, once_handle, &once, common, fault);
     if (!result && common->help) {
         help_print(argv[0]);
         return 0;

@@ -12,7 +12,6 @@
 #include "client/scanctl/ui/error.h"
 
 struct input;
-struct output;
 
 /* The second column is the word on the command line and the file name's extension. */
 #define FORMATS(X) \
@@ -53,44 +52,18 @@ struct array_hints {
     uint64_t shape[SCAND_RANK_MAX];
 };
 
-/* The format that a name's extension stands for, or -1. */
-int format_of_extension(const char *path);
-/* The format that a word stands for, or -1. */
-int format_of_word(const char *word);
-const char *format_word(enum format format);
-
-/* Reads what comes before the samples, and checks a sized input's size. The position is then that of the first sample
- * or trace. EX_USAGE where a hint is missing or wrong, EX_DATAERR where the file is. */
-int array_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault);
-int raw_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault);
-int npy_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault);
-int su_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault);
-
-/* Writes what comes before the samples of a result, whose dtype its format can hold. */
-int array_write_header(const struct array *array, enum scand_dtype dtype, struct output *output, struct fault *fault);
-/* An .npy header into `out`, of at least NPY_WRITTEN_MAX bytes; returns its length. */
-#define NPY_WRITTEN_MAX 256
-size_t npy_format_header(const struct array *array, enum scand_dtype dtype, char *out);
-
 /* Sets rank and shape. EX_DATAERR, naming `name`, where the array is too large to be addressed. */
 int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct fault *fault);
 uint64_t array_sample_count(const struct array *array);
 uint64_t array_sample_bytes(const struct array *array); /* of one */
 /* dtypes whose samples are big-endian on every machine. */
 bool is_big_endian(enum scand_dtype dtype);
-/* EX_USAGE where a result of this dtype cannot be written in the array's format. */
-int array_check_result(const struct array *array, enum scand_dtype dtype, struct fault *fault);
-/* How .npy calls the type, without byte order, "f4"; NULL where it cannot hold it. */
-const char *npy_type(enum scand_dtype dtype);
 /* Bytes that may be moved and swapped by themselves: an SU trace, or one sample. */
 uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes);
 /* Checks the input's size against the array's, where it is known. */
 int array_check_size(const struct array *array, const struct input *input, struct fault *fault);
 /* Swaps whole units of a dtype in place, between the file's byte order and that of the dtype; trace headers stay. */
 void array_swap(const struct array *array, void *units, uint64_t size_bytes, enum scand_dtype dtype);
-/* EX_DATAERR where one of `count` SU traces, the first being number `first`, has another number of samples. */
-int su_check_traces(const struct array *array, const void *traces, uint64_t count, uint64_t first, const char *name,
-                    struct fault *fault);
 
 /* "60 x 1,000", for messages. Returns out. */
 const char *shape_text(uint32_t rank, const uint64_t *shape, char *out, size_t size);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "client/scanctl/formats/file.h"
 #include "client/scanctl/formats/input.h"
 #include "protocol/status.h"
 

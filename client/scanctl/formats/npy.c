@@ -2,7 +2,7 @@
  * NumPy's .npy, versions 1.0 to 3.0: a magic string, the version, the length of a text, and the text: a Python dict
  * with exactly the keys descr, fortran_order and shape. Only that dict is understood, nothing is evaluated.
  */
-#include "client/scanctl/formats/array.h"
+#include "client/scanctl/formats/forms.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,8 +36,8 @@ static void skip_spaces(struct cursor *cursor)
         cursor->at++;
 }
 
-/* Takes a character, with the spaces before it, if it comes next. */
-static bool take(struct cursor *cursor, char character)
+/* Goes past a character, with the spaces before it, if it comes next. */
+static bool accept_char(struct cursor *cursor, char character)
 {
     skip_spaces(cursor);
     if (cursor->at == cursor->end || *cursor->at != character)
@@ -46,7 +46,7 @@ static bool take(struct cursor *cursor, char character)
     return true;
 }
 
-static bool take_word(struct cursor *cursor, const char *word)
+static bool accept_word(struct cursor *cursor, const char *word)
 {
     size_t length = strlen(word);
     skip_spaces(cursor);
@@ -57,7 +57,7 @@ static bool take_word(struct cursor *cursor, const char *word)
 }
 
 /* A quoted string without escapes, cut nowhere: one that does not fit is refused. */
-static bool take_string(struct cursor *cursor, char *out, size_t size)
+static bool parse_string(struct cursor *cursor, char *out, size_t size)
 {
     skip_spaces(cursor);
     char quote = cursor->at < cursor->end ? *cursor->at : 0;
@@ -73,7 +73,7 @@ static bool take_string(struct cursor *cursor, char *out, size_t size)
     return true;
 }
 
-static bool take_number(struct cursor *cursor, uint64_t *out)
+static bool parse_number(struct cursor *cursor, uint64_t *out)
 {
     skip_spaces(cursor);
     const char *from = cursor->at;
@@ -91,53 +91,53 @@ static bool take_number(struct cursor *cursor, uint64_t *out)
 }
 
 /* (), (3,), (3, 4) and (3, 4,): a single number needs its comma, else Python would not see a tuple. */
-static bool take_tuple(struct cursor *cursor, struct npy_header *header)
+static bool parse_tuple(struct cursor *cursor, struct npy_header *header)
 {
     bool comma = true;
-    if (!take(cursor, '('))
+    if (!accept_char(cursor, '('))
         return false;
     header->rank = 0;
-    while (!take(cursor, ')')) {
-        if (!comma || header->rank == NPY_RANK_PARSED || !take_number(cursor, &header->shape[header->rank]))
+    while (!accept_char(cursor, ')')) {
+        if (!comma || header->rank == NPY_RANK_PARSED || !parse_number(cursor, &header->shape[header->rank]))
             return false;
         header->rank++;
-        comma = take(cursor, ',');
+        comma = accept_char(cursor, ',');
     }
     return header->rank != 1 || comma;
 }
 
-static bool take_boolean(struct cursor *cursor, bool *out)
+static bool parse_boolean(struct cursor *cursor, bool *out)
 {
-    *out = take_word(cursor, "True");
-    return *out || take_word(cursor, "False");
+    *out = accept_word(cursor, "True");
+    return *out || accept_word(cursor, "False");
 }
 
 /* One key and its value; each key is allowed once. */
-static bool take_member(struct cursor *cursor, struct npy_header *header)
+static bool parse_member(struct cursor *cursor, struct npy_header *header)
 {
     char key[16];
-    if (!take_string(cursor, key, sizeof(key)) || !take(cursor, ':'))
+    if (!parse_string(cursor, key, sizeof(key)) || !accept_char(cursor, ':'))
         return false;
     if (!strcmp(key, "descr") && !header->has_descr) {
-        header->structured = take(cursor, '[');
-        return header->has_descr = take_string(cursor, header->descr, sizeof(header->descr));
+        header->structured = accept_char(cursor, '[');
+        return header->has_descr = parse_string(cursor, header->descr, sizeof(header->descr));
     }
     if (!strcmp(key, "fortran_order") && !header->has_fortran)
-        return header->has_fortran = take_boolean(cursor, &header->fortran);
+        return header->has_fortran = parse_boolean(cursor, &header->fortran);
     if (!strcmp(key, "shape") && !header->has_shape)
-        return header->has_shape = take_tuple(cursor, header);
+        return header->has_shape = parse_tuple(cursor, header);
     return false;
 }
 
-static bool take_dict(struct cursor *cursor, struct npy_header *header)
+static bool parse_dict(struct cursor *cursor, struct npy_header *header)
 {
     bool comma = true;
-    if (!take(cursor, '{'))
+    if (!accept_char(cursor, '{'))
         return false;
-    while (!take(cursor, '}')) {
-        if (!comma || !take_member(cursor, header))
+    while (!accept_char(cursor, '}')) {
+        if (!comma || !parse_member(cursor, header))
             return false;
-        comma = take(cursor, ',');
+        comma = accept_char(cursor, ',');
     }
     skip_spaces(cursor);
     return cursor->at == cursor->end;
@@ -214,7 +214,7 @@ static int npy_parse(struct array *array, const char *text, size_t length, const
 {
     struct cursor cursor = {.start = text, .at = text, .end = text + length};
     struct npy_header header = {.rank = 0};
-    const bool whole = take_dict(&cursor, &header);
+    const bool whole = parse_dict(&cursor, &header);
     if (header.structured)
         return fault_set(fault, EX_DATAERR, "%s: has a dtype of several fields; %s", name, npy_advice('V'));
     if (!whole)

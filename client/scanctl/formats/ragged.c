@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/scanctl/formats/file.h"
 #include "client/scanctl/formats/input.h"
 #include "protocol/status.h"
 

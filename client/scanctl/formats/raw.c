@@ -1,4 +1,4 @@
-#include "client/scanctl/formats/array.h"
+#include "client/scanctl/formats/forms.h"
 
 #include <inttypes.h>
 #include <stdio.h>

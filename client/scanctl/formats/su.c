@@ -2,7 +2,7 @@
  * Seismic Unix: per trace a header of 240 bytes and ns IEEE floats. The byte order is marked nowhere: it is the one in
  * which ns makes sense of the file's size and is the same in all traces.
  */
-#include "client/scanctl/formats/array.h"
+#include "client/scanctl/formats/forms.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "client/scanctl/formats/forms.h"
 #include "client/scanctl/ui/text.h"
 
 /* Read, swapped and written at a time: what stays in the processor's cache. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/scanctl/commands/options.h"
+#include "client/scanctl/commands/scan_options.h"
 
 static const struct setting {
     const char *name, *option; /* NAME= in a step; what messages call it */
@@ -25,7 +25,7 @@ static const char *value_of(const char *part, const char *prefix)
     return strncmp(part, prefix, length) ? NULL : part + length;
 }
 
-static int take_pass(struct scand_step *step, const char *part, struct fault *fault)
+static int pass_parse(struct scand_step *step, const char *part, struct fault *fault)
 {
     int pass = words_find(&pass_words, part, strlen(part));
     if (pass < 0)
@@ -40,23 +40,23 @@ static int take_pass(struct scand_step *step, const char *part, struct fault *fa
     return 0;
 }
 
-static int take_part(struct scand_step *step, const char *part, struct fault *fault)
+static int part_parse(struct scand_step *step, const char *part, struct fault *fault)
 {
     const char *value = value_of(part, "coefficient=");
     if (value)
-        return take_coefficient("then coefficient", &step->coefficient, value, fault);
+        return coefficient_parse("then coefficient", &step->coefficient, value, fault);
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         int word;
         value = value_of(part, settings[i].name);
         if (!value)
             continue;
-        int result = take_word(settings[i].option, settings[i].words, value, strlen(value), &word, fault);
+        int result = word_parse(settings[i].option, settings[i].words, value, strlen(value), &word, fault);
         if (!result)
             memcpy((char *)step + settings[i].offset, &word, sizeof(word));
         return result;
     }
     if (strcmp(part, "demean"))
-        return take_pass(step, part, fault);
+        return pass_parse(step, part, fault);
     step->demean = 1;
     return 0;
 }
@@ -71,7 +71,7 @@ static int step_check(const struct scand_step *step, const char *text, struct fa
                             : "coefficient= is for op=affine");
 }
 
-int take_then(struct scan_options *options, const char *text, struct fault *fault)
+int then_parse(struct scan_options *options, const char *text, struct fault *fault)
 {
     struct scand_scan *scan = &options->scan;
     struct scand_step step = {0};
@@ -82,7 +82,7 @@ int take_then(struct scan_options *options, const char *text, struct fault *faul
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         snprintf(part, sizeof(part), "%.*s", (int)length, at);
-        int result = take_part(&step, part, fault);
+        int result = part_parse(&step, part, fault);
         if (result)
             return result;
         at += length;

@@ -1,9 +1,8 @@
-/*
- * The command line of `scanctl reduce`.
- */
+#include "client/scanctl/commands/reduce_options.h"
+
 #include <string.h>
 
-#include "client/scanctl/commands/options.h"
+#include "client/scanctl/formats/file.h"
 #include "client/scanctl/ui/printer.h"
 
 static const struct option reduce_table[] = {
@@ -24,16 +23,16 @@ static const struct option reduce_table[] = {
 };
 
 /* All but the first word, which is that of scans. */
-static int take_reduction(enum scand_reduction *reduction, const char *argument, struct fault *fault)
+static int reduction_parse(enum scand_reduction *reduction, const char *argument, struct fault *fault)
 {
     const struct words offered = {reduction_words.what, reduction_words.words + 1, reduction_words.count - 1};
-    int word = 0, result = take_word("op", &offered, argument, strlen(argument), &word, fault);
+    int word = 0, result = word_parse("op", &offered, argument, strlen(argument), &word, fault);
     if (!result)
         *reduction = (enum scand_reduction)(word + 1);
     return result;
 }
 
-static int take_option(void *context, int option, const char *argument, struct fault *fault)
+static int option_handle(void *context, int option, const char *argument, struct fault *fault)
 {
     struct reduce_options *options = context;
     int word = 0, result;
@@ -42,26 +41,26 @@ static int take_option(void *context, int option, const char *argument, struct f
         options->output_path = argument;
         return 0;
     case OPTION_OP:
-        return take_reduction(&options->reduce.reduction, argument, fault);
+        return reduction_parse(&options->reduce.reduction, argument, fault);
     case OPTION_ALGORITHM:
         if (!*argument)
             return fault_set(fault, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
         options->reduce.algorithm = argument;
         return 0;
     case OPTION_PRIORITY:
-        return take_priority(&options->reduce.priority, argument, fault);
+        return priority_parse(&options->reduce.priority, argument, fault);
     case OPTION_DEADLINE:
-        return take_deadline(&options->reduce.deadline_ms, argument, fault);
+        return deadline_parse(&options->reduce.deadline_ms, argument, fault);
     case OPTION_OFFSETS:
-        return take_offsets(&options->offsets_path, argument, fault);
+        return offsets_parse(&options->offsets_path, argument, fault);
     case OPTION_AXIS:
-        return take_axis(&options->axis, argument, fault);
+        return axis_parse(&options->axis, argument, fault);
     case OPTION_OUTPUT_DTYPE:
-        result = take_word("output-dtype", &dtype_words, argument, strlen(argument), &word, fault);
+        result = word_parse("output-dtype", &dtype_words, argument, strlen(argument), &word, fault);
         options->output_dtype = (enum scand_dtype)word;
         return result;
     default:
-        return take_file_option(&options->hints, option, argument, fault);
+        return file_option_parse(&options->hints, option, argument, fault);
     }
 }
 
@@ -107,7 +106,7 @@ int reduce_options_parse(int argc, char **argv, struct reduce_options *options, 
     options->output_dtype = TYPE_LEFT_OUT;
     options->hints = (struct array_hints){.format = FORMAT_COUNT};
     options->axis = -1;
-    int result = options_parse(argc, argv, ":o:", reduce_table, take_option, options, &options->common, fault);
+    int result = options_parse(argc, argv, ":o:", reduce_table, option_handle, options, &options->common, fault);
     if (result || options->common.help)
         return result;
     options->input_path = optind < argc ? argv[optind] : NULL;

@@ -1,0 +1,27 @@
+/*
+ * The command line of `scanctl reduce`.
+ */
+#ifndef SCANCTL_REDUCE_OPTIONS_H
+#define SCANCTL_REDUCE_OPTIONS_H
+
+#include "client/scanctl/commands/options.h"
+
+struct reduce_options {
+    struct common_options common;
+    const char *input_path;
+    const char *output_path;  /* NULL: the results are printed */
+    const char *offsets_path; /* NULL: rows of one length */
+    struct array_hints hints;
+    struct scand_reduce reduce;    /* but for its tensors and axis */
+    enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
+    enum format output_format;
+    int64_t axis; /* negative ones count from the end */
+};
+
+/* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
+int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct fault *fault);
+/* Fills in the types that were left out, once the array's is known: the results'. EX_USAGE where they cannot be
+ * written, or printed. */
+int reduce_options_types(struct reduce_options *options, const struct array *array, struct fault *fault);
+
+#endif
