@@ -11,8 +11,8 @@
 
 #include "client/scanctl/commands/demo_bounds.h"
 #include "client/scanctl/commands/demo_gather.h"
-#include "client/scanctl/commands/scan_options.h"
 #include "client/scanctl/commands/parallel_rows.h"
+#include "client/scanctl/commands/scan_options.h"
 #include "client/scanctl/formats/output.h"
 #include "client/scanctl/ui/text.h"
 #include "tests/check.h"
