@@ -88,7 +88,7 @@ template <class T, class Read> struct affine_each {
     }
     __device__ __forceinline__ void read(const plan &plan, const struct affine_item *item, int warp, uint4 *stage)
     {
-        general_samples<FETCH_NOW>(plan.coefficients, &item->coefficients, NULL, warp, stage, numbers);
+        general_samples<FETCH_NOW, true>(plan.coefficients, &item->coefficients, NULL, warp, stage, numbers);
     }
     template <bool Backward> __device__ __forceinline__ const affine_each &leaf() const
     {
@@ -218,10 +218,10 @@ __global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct part_
         __syncthreads();
         T x[ORDER_LEAF];
         Factors factors;
-        general_read<Sum, FETCH_NOW>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
+        general_read<Sum, FETCH_NOW, true>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
         factors.read(plan, &item, warp, stage);
         if (affine_passes<false>(samples, {}, &item.samples, warp, &shared.pass, x, factors))
-            general_write<Sum, false>(samples, &item.samples, warp, stage, x);
+            general_write<Sum, false, true>(samples, &item.samples, warp, stage, x);
         __syncthreads();
     }
 }

@@ -219,10 +219,10 @@ __global__ void REGISTERS((Long ? 64 : affine_samples<T>::sum::registers))
                 affine_powers_make_last(&powers, affine_factor<T>(plan), item->length);
             __syncthreads();
         }
-        general_read<Sum, FETCH_AHEAD>(general, item, next, warp, tile, &shared, x);
+        general_read<Sum, FETCH_AHEAD, true>(general, item, next, warp, tile, &shared, x);
         __syncwarp();
         if (affine_ahead_passes<T, Long>(plan, item, warp, affine_factor<T>(plan), &shared, &powers, x))
-            general_write<Sum, true>(general, item, warp, tile + WORDS_SLOTS(general.input_bytes), x);
+            general_write<Sum, true, true>(general, item, warp, tile + WORDS_SLOTS(general.input_bytes), x);
         if (warp == 0 && lane_index() == 0)
             items[(turn + ITEMS_AHEAD) % ITEMS] = general_item_at(general, taken);
     }

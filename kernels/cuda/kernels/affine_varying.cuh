@@ -43,7 +43,7 @@ DEVICE void affine_read(const struct affine_each_plan &plan, const struct affine
                         Read numbers[ORDER_LEAF])
 {
     if (plan.coefficients.scan.input.stride != 0) {
-        general_samples<FETCH_APART>(plan.coefficients, &item->coefficients, NULL, warp, tile, numbers);
+        general_samples<FETCH_APART, true>(plan.coefficients, &item->coefficients, NULL, warp, tile, numbers);
         return;
     }
     affine_load(plan.coefficients, item->coefficients.input, &numbers[0]);
@@ -138,11 +138,11 @@ __global__ void REGISTERS(affine_each_registers<Long>)
         if (warp == 0 && lane_index() == 0)
             taken = scan_take(samples.scan, turn); /* while the samples are on their way */
         const Factors factors(plan, item, warp, second);
-        general_read<Sum, FETCH_AHEAD>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
+        general_read<Sum, FETCH_AHEAD, true>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
         const bool results = affine_passes<Long>(samples, plan.records, &item->samples, warp, &shared.pass, x, factors);
         __syncwarp(); /* nobody looks at coefficients any more */
         if (results)
-            general_write<Sum, true>(samples, &item->samples, warp, second, x);
+            general_write<Sum, true, true>(samples, &item->samples, warp, second, x);
         general_fetch_first(plan.coefficients, &next->coefficients, warp, second);
         if (warp == 0 && lane_index() == 0)
             items[(turn + ITEMS_AHEAD) % ITEMS] = affine_item_ahead(plan, taken);

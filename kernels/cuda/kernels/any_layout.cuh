@@ -74,22 +74,24 @@ DEVICE void general_demean(const struct general_plan &plan, const struct scan_it
 }
 
 /* The samples of this lane's leaf. Its tile is free then, and the next one is on its way. */
-template <class Sum, enum general_fetching Fetching>
+template <class Sum, enum general_fetching Fetching, bool Tight = false>
 DEVICE void general_read(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                          int warp, uint4 *tile, general_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
 {
     if constexpr (!Sum::is_real) {
-        general_samples<Fetching>(plan, item, next, warp, tile, x);
+        general_samples<Fetching, Tight>(plan, item, next, warp, tile, x);
     } else if (sizeof(typename Sum::sample) == 8 && plan.wide[0]) {
         double reals[ORDER_LEAF];
-        general_samples<Fetching>(plan, item, next, warp, tile, reals);
+        general_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
         general_demean<Sum>(plan, item, warp, shared, reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f64(reals[i]);
     } else {
         float reals[ORDER_LEAF];
-        general_samples<Fetching>(plan, item, next, warp, tile, reals);
+        general_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
+        if (Tight && Fetching == FETCH_AHEAD && std::is_same<typename Sum::sample, double>::value)
+            leaf_pin(reals); /* else the forms of samples are told apart where they are doubles, and spilled */
         general_demean<Sum>(plan, item, warp, shared, reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)

@@ -104,8 +104,33 @@ DEVICE void general_words(const struct general_plan &plan, const struct scan_ite
         general_words_now<Bytes>(plan, item, warp, tile, words);
 }
 
-/* Samples of class f32 and f64 from the words of this lane's leaf. */
+/* Samples of i32be, which few have, from the words of this lane's leaf, and a value of f64 as one of them. Functions of
+ * their own: inlined, they make kernels that hold all they can spill more, for everybody. */
+struct leaf_reals {
+    double x[ORDER_LEAF];
+};
+
 template <enum general_fetching Fetching>
+static __device__ __noinline__ struct leaf_reals general_i32be(const struct general_plan &plan,
+                                                               const struct scan_item *item,
+                                                               const struct scan_item *next, int warp, uint4 *tile)
+{
+    struct leaf_reals leaf;
+    uint32_t words[ORDER_LEAF];
+    general_words<4, Fetching>(plan, item, next, warp, tile, words);
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        leaf.x[i] = codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]);
+    return leaf;
+}
+
+static __device__ __noinline__ uint32_t i32be_apart(double value)
+{
+    return (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, value);
+}
+
+/* Samples of class f32 and f64 from the words of this lane's leaf. `Tight`: for a kernel without registers to spare. */
+template <enum general_fetching Fetching, bool Tight = false>
 DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                             int warp, uint4 *tile, float x[ORDER_LEAF])
 {
@@ -123,7 +148,7 @@ DEVICE void general_samples(const struct general_plan &plan, const struct scan_i
     }
 }
 
-template <enum general_fetching Fetching>
+template <enum general_fetching Fetching, bool Tight = false>
 DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                             int warp, uint4 *tile, double x[ORDER_LEAF])
 {
@@ -133,6 +158,11 @@ DEVICE void general_samples(const struct general_plan &plan, const struct scan_i
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = __hiloint2double((int)words[2 * i + 1], (int)words[2 * i]);
+    } else if constexpr (Tight) {
+        const struct leaf_reals leaf = general_i32be<Fetching>(plan, item, next, warp, tile);
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = leaf.x[i];
     } else {
         uint32_t words[ORDER_LEAF];
         general_words<4, Fetching>(plan, item, next, warp, tile, words);
@@ -142,7 +172,7 @@ DEVICE void general_samples(const struct general_plan &plan, const struct scan_i
     }
 }
 
-template <enum general_fetching Fetching>
+template <enum general_fetching Fetching, bool Tight = false>
 DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
                             int warp, uint4 *tile, uint64_t x[ORDER_LEAF])
 {
@@ -250,7 +280,7 @@ DEVICE void general_write_f32(const struct general_plan &plan, const struct scan
     }
 }
 
-template <class Sum, bool Ahead>
+template <class Sum, bool Ahead, bool Tight = false>
 DEVICE void general_write(const struct general_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
                           const typename Sum::sample x[ORDER_LEAF])
 {
@@ -274,7 +304,7 @@ DEVICE void general_write(const struct general_plan &plan, const struct scan_ite
         general_put<4, Ahead>(plan, item, warp, stage, [&](int i) {
             double result;
             result_of<Sum>(x[i], &result);
-            return (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, result);
+            return Tight ? i32be_apart(result) : (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, result);
         });
     } else {
         float results[ORDER_LEAF];
