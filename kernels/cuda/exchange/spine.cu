@@ -1,17 +1,9 @@
 #include "kernels/cuda/exchange/spine.h"
 
-#include "kernels/cuda/exchange/spine.cuh"
-
 #define SUMS 3
 
-template <class Sum> static constexpr struct scan_carries carries_by()
-{
-    return {{(const void *)carries_kernel<Sum, false>, (const void *)carries_kernel<Sum, true>},
-            sizeof(typename Sum::sum)};
-}
-
-static const struct scan_carries carries_of_sums[SUMS] = {carries_by<sum_f32>(), carries_by<sum_f64>(),
-                                                          carries_by<sum_f2>()};
+static const struct scan_carries carries_of_sums[SUMS] = {scan_carries_by<sum_f32>(), scan_carries_by<sum_f64>(),
+                                                          scan_carries_by<sum_f2>()};
 
 const struct scan_carries *scan_carries_of(enum scand_accumulator accumulator)
 {
@@ -20,8 +12,15 @@ const struct scan_carries *scan_carries_of(enum scand_accumulator accumulator)
 
 cudaError_t scan_carries_load(const struct scan_carries *carries)
 {
-    cudaError_t error = scan_kernel_load(carries->kernels[0]);
-    return error ? error : scan_kernel_load(carries->kernels[1]);
+    cudaError_t error = cudaSuccess;
+    for (int backward = 0; backward < 2 && !error; backward++) {
+        error = scan_kernel_load(carries->kernels[backward]);
+        if (!error)
+            error = scan_kernel_load(carries->ups[backward]);
+        if (!error)
+            error = scan_kernel_load(carries->downs[backward]);
+    }
+    return error;
 }
 
 cudaError_t scan_carries_load_sums(void)
@@ -32,10 +31,26 @@ cudaError_t scan_carries_load_sums(void)
     return error;
 }
 
+cudaError_t scan_level_launch(const void *kernel, void *level, uint64_t sums_per_row, uint64_t rows, uint64_t members,
+                              cudaStream_t stream)
+{
+    void *arguments[] = {&level, &sums_per_row, &members};
+    const uint64_t blocks = (members + CARRIES_LEVEL_THREADS - 1) / CARRIES_LEVEL_THREADS;
+    return scan_launched(cudaLaunchKernel(kernel, dim3((unsigned)scan_least(blocks, SCAN_GRID_MAX), (unsigned)rows),
+                                          dim3(CARRIES_LEVEL_THREADS), arguments, 0, stream));
+}
+
 cudaError_t scan_carries_launch(const struct scan_carries *carries, bool backward, void *sums, uint64_t sums_per_row,
                                 uint64_t rows, uint64_t blocks, cudaStream_t stream)
 {
-    void *arguments[] = {&sums, &sums_per_row, &rows, &blocks};
-    return scan_kernel_launch(carries->kernels[backward], scan_least(rows, SCAN_GRID_MAX), CARRIES_THREADS, arguments,
-                              0, stream);
+    if (scan_level_is_alone(blocks, rows)) {
+        void *arguments[] = {&sums, &sums_per_row, &rows, &blocks};
+        return scan_kernel_launch(carries->kernels[backward], scan_least(rows, SCAN_GRID_MAX), CARRIES_THREADS,
+                                  arguments, 0, stream);
+    }
+    void *const groups = (char *)sums + blocks * carries->sum_bytes;
+    cudaError_t error = scan_level_launch(carries->ups[backward], sums, sums_per_row, rows, blocks, stream);
+    if (!error)
+        error = scan_carries_launch(carries, backward, groups, sums_per_row, rows, scan_groups(blocks), stream);
+    return error ? error : scan_level_launch(carries->downs[backward], sums, sums_per_row, rows, blocks, stream);
 }

@@ -10,14 +10,16 @@
 
 #include "kernels/cuda/exchange/block.cuh"
 
-#define CARRIES_THREADS 1024
+#define CARRIES_THREADS       1024 /* of a thread block that goes through all levels */
+#define CARRIES_LEVEL_THREADS 256  /* of one of several that share one level */
 
-/* One level: totals to exclusive prefixes, and the groups' totals to `totals`. */
+/* One level: totals to exclusive prefixes, and the groups' totals to `totals`. By one of so many threads. */
 template <class Sum, bool Backward>
-DEVICE void level_up(typename Sum::sum *level, uint64_t members, typename Sum::sum *totals)
+DEVICE void level_up(typename Sum::sum *level, uint64_t members, typename Sum::sum *totals, uint64_t thread,
+                     uint64_t threads)
 {
     int lane = threadIdx.x % WARP;
-    for (uint64_t first = threadIdx.x / WARP * ORDER_FAN; first < members; first += blockDim.x) {
+    for (uint64_t first = thread / WARP * ORDER_FAN; first < members; first += threads / WARP * ORDER_FAN) {
         int count = (int)min(members - first, (uint64_t)ORDER_FAN);
         int last = group_last<Sum>(count);
         typename Sum::sum prefix = lane < count ? level[first + lane] : Sum::identity();
@@ -30,12 +32,13 @@ DEVICE void level_up(typename Sum::sum *level, uint64_t members, typename Sum::s
     }
 }
 
-/* One level: exclusive prefixes to carries, given the carries into the groups. */
+/* One level: exclusive prefixes to carries, given the carries into the groups. Likewise. */
 template <class Sum, bool Backward>
-DEVICE void level_down(typename Sum::sum *level, uint64_t members, const typename Sum::sum *outer)
+DEVICE void level_down(typename Sum::sum *level, uint64_t members, const typename Sum::sum *outer, uint64_t thread,
+                       uint64_t threads)
 {
     uint64_t first_group = Backward ? (members - 1) / ORDER_FAN : 0;
-    for (uint64_t i = threadIdx.x; i < members; i += blockDim.x) {
+    for (uint64_t i = thread; i < members; i += threads) {
         uint64_t group = i / ORDER_FAN;
         uint64_t first = Backward ? min(group * ORDER_FAN + ORDER_FAN, members) - 1 : group * ORDER_FAN;
         carry<Sum> outside = carry_of<Sum>(outer[group], group != first_group);
@@ -63,7 +66,7 @@ __global__ void carries_kernel(typename Sum::sum *sums, uint64_t sums_per_row, u
         for (;; depth++) {
             uint64_t members = blocks;
             typename Sum::sum *level = level_at(bottom, &members, depth);
-            level_up<Sum, Backward>(level, members, level + members);
+            level_up<Sum, Backward>(level, members, level + members, threadIdx.x, blockDim.x);
             __syncthreads();
             if (members <= ORDER_FAN)
                 break;
@@ -71,10 +74,37 @@ __global__ void carries_kernel(typename Sum::sum *sums, uint64_t sums_per_row, u
         while (depth-- > 0) {
             uint64_t members = blocks;
             typename Sum::sum *level = level_at(bottom, &members, depth);
-            level_down<Sum, Backward>(level, members, level + members);
+            level_down<Sum, Backward>(level, members, level + members, threadIdx.x, blockDim.x);
             __syncthreads();
         }
     }
+}
+
+/* One level of rows that have many members there: groups need nothing of each other, so a grid takes them, one line of
+ * thread blocks for each row. `level`: that of the first row. */
+
+DEVICE uint64_t level_thread(void)
+{
+    return blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+}
+
+DEVICE uint64_t level_threads(void)
+{
+    return gridDim.x * (uint64_t)blockDim.x;
+}
+
+template <class Sum, bool Backward>
+__global__ void carries_up_kernel(typename Sum::sum *level, uint64_t sums_per_row, uint64_t members)
+{
+    level += blockIdx.y * sums_per_row;
+    level_up<Sum, Backward>(level, members, level + members, level_thread(), level_threads());
+}
+
+template <class Sum, bool Backward>
+__global__ void carries_down_kernel(typename Sum::sum *level, uint64_t sums_per_row, uint64_t members)
+{
+    level += blockIdx.y * sums_per_row;
+    level_down<Sum, Backward>(level, members, level + members, level_thread(), level_threads());
 }
 
 #endif

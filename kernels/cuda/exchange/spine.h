@@ -5,13 +5,23 @@
 #ifndef KERNELS_CUDA_EXCHANGE_SPINE_H
 #define KERNELS_CUDA_EXCHANGE_SPINE_H
 
+#include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 
 struct scan_carries {
-    const void *kernels[2]; /* carries_kernel, forward and backward */
+    const void *kernels[2];        /* carries_kernel, forward and backward */
+    const void *ups[2], *downs[2]; /* carries_up_kernel and carries_down_kernel likewise */
     uint64_t sum_bytes;
 };
+
+template <class Sum> constexpr struct scan_carries scan_carries_by(void)
+{
+    return {{(const void *)carries_kernel<Sum, false>, (const void *)carries_kernel<Sum, true>},
+            {(const void *)carries_up_kernel<Sum, false>, (const void *)carries_up_kernel<Sum, true>},
+            {(const void *)carries_down_kernel<Sum, false>, (const void *)carries_down_kernel<Sum, true>},
+            sizeof(typename Sum::sum)};
+}
 
 /* Those of sums of f32 samples. */
 const struct scan_carries *scan_carries_of(enum scand_accumulator accumulator);
@@ -21,6 +31,18 @@ cudaError_t scan_carries_load_sums(void);
 /* Queues the carries into all blocks of `rows` rows, in place of the totals of these blocks in `sums`. */
 cudaError_t scan_carries_launch(const struct scan_carries *carries, bool backward, void *sums, uint64_t sums_per_row,
                                 uint64_t rows, uint64_t blocks, cudaStream_t stream);
+
+/* Members of a row's level up to which one thread block goes through all levels; it would take 11 to 50 ms for the
+ * 524,288 blocks of 2^33 samples on an H200. Of more, each level has launches of its own, for many thread blocks. */
+#define SCAN_LEVEL_ALONE 1024
+static inline bool scan_level_is_alone(uint64_t members, uint64_t rows)
+{
+    return members <= SCAN_LEVEL_ALONE || rows > SCAN_GRID_MAX;
+}
+
+/* Queues such a launch for one level of rows, by carries_up_kernel or carries_down_kernel. */
+cudaError_t scan_level_launch(const void *kernel, void *level, uint64_t sums_per_row, uint64_t rows, uint64_t members,
+                              cudaStream_t stream);
 
 /* The same with what a plan has of one of its passes. */
 template <class Plan>

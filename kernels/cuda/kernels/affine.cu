@@ -3,7 +3,6 @@
  */
 #include "kernels/cuda/kernels/affine.h"
 
-#include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/affine.cuh"
 #include "kernels/cuda/kernels/any_layout.h"
@@ -18,13 +17,9 @@ static const void *const kernels[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS] 
     {ONE(uint64_t), NULL, EACH(uint64_t, uint64_t)},
 };
 
-template <class T> static constexpr struct scan_carries carries_by()
-{
-    return {{(const void *)carries_kernel<affine_sum<T>, false>, (const void *)carries_kernel<affine_sum<T>, true>},
-            2 * sizeof(T)};
-}
-static const struct scan_carries all_carries[] = {carries_by<float>(), carries_by<double>(), carries_by<struct f2>(),
-                                                  carries_by<uint64_t>()};
+static const struct scan_carries all_carries[] = {
+    scan_carries_by<affine_sum<float>>(), scan_carries_by<affine_sum<double>>(),
+    scan_carries_by<affine_sum<struct f2>>(), scan_carries_by<affine_sum<uint64_t>>()};
 
 static int accumulator_number(const struct scan_rule *rule)
 {

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 
-#include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/any_layout.cuh"
 #include "kernels/cuda/select/plan.h"
@@ -19,8 +18,7 @@ struct general {
 template <class Narrow, class Wide = Narrow> static constexpr struct general general_by()
 {
     return {{(const void *)general_kernel<Narrow, Wide>, (const void *)general_ahead_kernel<Narrow, Wide>},
-            {{(const void *)carries_kernel<Narrow, false>, (const void *)carries_kernel<Narrow, true>},
-             sizeof(typename Narrow::sum)}};
+            scan_carries_by<Narrow>()};
 }
 
 #define OPERATORS(KEPT)                                                              \

@@ -1,5 +1,6 @@
 #include "kernels/cuda/kernels/reduce.h"
 
+#include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/reduce.cuh"
 #include "kernels/cuda/select/plan.h"
 
@@ -16,10 +17,11 @@
 #define GRID_LARGEST INT32_MAX
 
 /* A kernel that reads words of so many bytes, its fellows for long rows, for short ones and for several reductions, and
- * what makes results of their totals. */
+ * what makes results of their totals; of very many, level by level first. */
 struct reducer {
-    const void *kernel, *long_kernel, *short_kernel, *together_kernel, *finisher;
+    const void *kernel, *long_kernel, *short_kernel, *together_kernel, *up, *finisher;
     int bytes, warps;
+    uint64_t total_bytes;
     size_t shared_bytes, long_shared_bytes;
 };
 
@@ -29,9 +31,11 @@ template <class Sum, int Bytes, class Total = Sum> static constexpr struct reduc
             (const void *)reduce_kernel<Sum, Bytes, REDUCE_STAGES_LONG>,
             (const void *)reduce_short_kernel<Sum, Bytes>,
             (const void *)reduce_together_kernel<Sum, Bytes>,
+            (const void *)carries_up_kernel<Total, false>,
             (const void *)reduce_finish_kernel<Total>,
             Bytes,
             REDUCE_WARPS(Bytes),
+            sizeof(typename Total::sum),
             REDUCE_SHARED(Bytes, REDUCE_STAGES),
             REDUCE_SHARED(Bytes, REDUCE_STAGES_LONG)};
 }
@@ -100,6 +104,8 @@ cudaError_t scan_reduce_load(const struct scan_device *device)
         if (!error)
             error = scan_kernel_share(reducers[i].together_kernel, reducers[i].shared_bytes);
         if (!error)
+            error = scan_kernel_load(reducers[i].up);
+        if (!error)
             error = scan_kernel_load(reducers[i].finisher);
     }
     return error;
@@ -121,6 +127,7 @@ static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, 
     plan.output = rule->output;
     plan.output_aligned = plan.scan.output.access != ACCESS_BYTES;
     plan.totals = plan.scan.blocks > 1 ? totals : NULL; /* a workspace is there also when none is needed */
+    plan.members = plan.scan.blocks;
     plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
     plan.team = 1;
     if (codec_is_integer(rule->input)) {
@@ -193,12 +200,20 @@ static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan 
                               cudaStream_t stream)
 {
     uint64_t threads = FINISH_BLOCK, grid = parts_of(count, FINISH_BLOCK);
+    cudaError_t error = cudaSuccess;
+    while (!scan_level_is_alone(plan->members, count) && !error) {
+        error = scan_level_launch(reducer->up, plan->totals, plan->scan.sums_per_row, count, plan->members, stream);
+        plan->totals = (char *)plan->totals + plan->members * reducer->total_bytes;
+        plan->members = scan_groups(plan->members);
+    }
     if (plan->scan.blocks > 1) {
-        threads = scan_least(parts_of(plan->scan.blocks, WARP) * WARP, CARRIES_THREADS);
+        threads = scan_least(parts_of(plan->members, WARP) * WARP, CARRIES_THREADS);
         grid = count;
     }
     void *arguments[] = {plan, &count};
-    return scan_kernel_launch(reducer->finisher, scan_least(grid, SCAN_GRID_MAX), (int)threads, arguments, 0, stream);
+    return error ? error
+                 : scan_kernel_launch(reducer->finisher, scan_least(grid, SCAN_GRID_MAX), (int)threads, arguments, 0,
+                                      stream);
 }
 
 static cudaError_t even_run(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,

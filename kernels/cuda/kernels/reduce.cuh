@@ -35,6 +35,7 @@ struct reduce_plan {
     bool output_aligned;
     int team;                /* warps that work on an order block: 1 to all of a thread block, a power of 2 */
     void *totals;            /* of order blocks, sums_per_row for each row; NULL where a block is a row */
+    uint64_t members;        /* of a row's level that `totals` are of: blocks, or for results of a level above */
     uint64_t flip;           /* sign bit of integers that are compared as signed ones, or 0 */
     uint64_t empty;          /* of integers: the result of no samples */
     const uint64_t *offsets; /* of ragged rows: each is an item; or NULL */
@@ -402,8 +403,8 @@ __global__ void reduce_finish_kernel(const __grid_constant__ struct reduce_plan 
     const uint64_t step = blocks ? gridDim.x : gridDim.x * (uint64_t)blockDim.x;
     for (uint64_t row = first; row < rows; row += step) {
         typename Sum::sum *level = totals + row * plan.scan.sums_per_row;
-        for (uint64_t members = plan.scan.blocks; members > 1; members = (members + ORDER_FAN - 1) / ORDER_FAN) {
-            level_up<Sum, false>(level, members, level + members);
+        for (uint64_t members = plan.members; members > 1; members = (members + ORDER_FAN - 1) / ORDER_FAN) {
+            level_up<Sum, false>(level, members, level + members, threadIdx.x, blockDim.x);
             level += members;
             __syncthreads();
         }

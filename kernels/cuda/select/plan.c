@@ -21,11 +21,16 @@ int scan_warps(uint64_t length)
     return length > ORDER_BLOCK ? ORDER_FAN : (int)scan_tiles(length);
 }
 
+uint64_t scan_groups(uint64_t members)
+{
+    return (members + ORDER_FAN - 1) / ORDER_FAN;
+}
+
 uint64_t scan_tree_sums(uint64_t members)
 {
     uint64_t sums = members;
     while (members > 1) {
-        members = (members + ORDER_FAN - 1) / ORDER_FAN;
+        members = scan_groups(members);
         sums += members;
     }
     return sums;

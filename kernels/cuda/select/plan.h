@@ -81,6 +81,9 @@ uint64_t scan_tiles(uint64_t length);
 uint64_t scan_blocks(uint64_t length);
 int scan_warps(uint64_t length);
 
+/* Groups of so many members of a level of the tree of order 1. */
+uint64_t scan_groups(uint64_t members);
+
 /* Sums of a tree of order 1 with so many members, all levels one after the other; those that `count` rows have above
  * their samples. */
 uint64_t scan_tree_sums(uint64_t members);
