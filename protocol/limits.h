@@ -56,6 +56,7 @@
 #define LIMIT_UNIT_BYTES        MIB(4)  /* of memory that a helper gives pages at a time, some 3 ms */
 #define LIMIT_CHUNKS_IN_FLIGHT  4       /* handed to one device and not yet done */
 #define LIMIT_SLICE_MS          20      /* for which a row longer than two chunks has a device that can leave it off */
+#define LIMIT_LAUNCH_MS         10      /* estimated, of a GPU's work on a row between two looks whether it is wanted */
 #define LIMIT_SMALL_CHUNKS      128     /* besides, of small jobs, */
 #define LIMIT_SMALL_OUT_BYTES   MIB(16) /* until they have so many bytes together */
 #define LIMIT_DRAINED_MS        5000    /* at the end of a drain, for clients to take their last replies */

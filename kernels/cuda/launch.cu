@@ -5,6 +5,8 @@
 
 #define WARPS_SHARED_OUT 4 /* of thread blocks from which on progress is worth an atomic operation */
 
+#define RANGED_ITEMS 4 /* of each thread block of a range: it fetches one while it computes another */
+
 /* In the memory of each device, for each of its streams. */
 static __device__ struct scan_progress stream_progress[STREAMS_MAX];
 static __device__ struct shares stream_shares[STREAMS_MAX];
@@ -70,6 +72,14 @@ cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t
     cudaError_t error = warps < WARPS_SHARED_OUT ? cudaSuccess : stream_number(device, stream, &number);
     *progress = warps < WARPS_SHARED_OUT ? NULL : &device->progress[number];
     return error;
+}
+
+cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uint64_t resident, int warps,
+                         cudaStream_t stream, uint64_t *grid)
+{
+    *grid = plan->ranged ? (plan->items + RANGED_ITEMS - 1) / RANGED_ITEMS : scan_least(resident, plan->items);
+    plan->progress = NULL;
+    return plan->ranged ? cudaSuccess : scan_progress_of(device, warps, stream, &plan->progress);
 }
 
 cudaError_t scan_shares_of(struct scan_device *device, cudaStream_t stream, struct shares **shares)

@@ -20,6 +20,7 @@
 #include "kernels/cuda/kernels/warp_per_rows.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/select/plan.h"
+#include "kernels/cuda/select/ranges.h"
 #include "kernels/order1/order.h"
 
 #define DEVICES_MAX 64
@@ -127,9 +128,9 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 }
 
 static cudaError_t tuned_run(struct device *device, const struct scan_rule *rule, struct scan_plan plan,
-                             void *workspace, cudaStream_t stream)
+                             const struct scan_range *range, void *workspace, cudaStream_t stream)
 {
-    return scan_with_carries(scan_carries_of(rule->accumulator), &plan, workspace, stream,
+    return scan_with_carries(scan_carries_of(rule->accumulator), &plan, workspace, range, stream,
                              [&] { return scan_tuned_launch(&device->base, &device->tuned, rule, &plan, stream); });
 }
 
@@ -145,8 +146,8 @@ static cudaError_t ragged_run(struct device *device, enum select_path path, cons
     cudaError_t error =
         path == SELECT_RAGGED ? scan_ragged(&device->ragged, rows, first, count, workspace, stream)
         : path == SELECT_RAGGED_AFFINE
-            ? scan_affine(&device->base, &shorter, first, count, workspace, stream)
-            : scan_general(&device->base, &rows->rule, &plan, rows->device_offsets + first, workspace, stream);
+            ? scan_affine(&device->base, &shorter, first, count, NULL, workspace, stream)
+            : scan_general(&device->base, &rows->rule, &plan, rows->device_offsets + first, NULL, workspace, stream);
     for (uint64_t r = first; r < first + count && rows->length > longest && !error; r++) {
         const struct scan_rows row = scan_rows_joined(rows, r, 1);
         if (row.length > longest)
@@ -201,11 +202,12 @@ const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_
     return device_current(&device) ? "" : select_word(select_path_of(rows, &plan, &device->base));
 }
 
-/* What one scan_cuda is about. */
+/* What one scan_cuda is about, or with `range`, one range of its only row. */
 struct call {
     struct device *device;
     const struct scan_rows *rows;
     uint64_t first, count;
+    const struct scan_range *range;
     struct scan_plan plan;
     void *workspace;
     cudaStream_t stream;
@@ -225,13 +227,13 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
     case SELECT_REDUCE:
     case SELECT_REDUCE_TOTALS:
     case SELECT_REDUCE_EMPTY:
-        return scan_reduce(base, path, call->rows, call->first, call->count, workspace, stream);
+        return scan_reduce(base, path, call->rows, call->first, call->count, call->range, workspace, stream);
     case SELECT_RAGGED:
     case SELECT_RAGGED_AFFINE:
     case SELECT_RAGGED_GENERAL:
         return ragged_run(device, path, call->rows, call->first, call->count, workspace, stream);
     case SELECT_AFFINE:
-        return scan_affine(base, call->rows, call->first, call->count, workspace, stream);
+        return scan_affine(base, call->rows, call->first, call->count, call->range, workspace, stream);
     case SELECT_LANES_AHEAD:
     case SELECT_LANES:
         return scan_lanes(base, &device->shorts, rule, plan, path == SELECT_LANES_AHEAD, stream);
@@ -253,9 +255,9 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
     case SELECT_TUNED_ALIGNED:
     case SELECT_TUNED:
     case SELECT_TOTALS_FIRST:
-        return tuned_run(device, rule, *plan, workspace, stream);
+        return tuned_run(device, rule, *plan, call->range, workspace, stream);
     default: /* SELECT_GENERAL_AHEAD and SELECT_GENERAL */
-        return scan_general(base, rule, plan, NULL, workspace, stream);
+        return scan_general(base, rule, plan, NULL, call->range, workspace, stream);
     }
 }
 
@@ -268,7 +270,7 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
 {
     if (count == 0 || (rows->length == 0 && rows->rule.operation != SCAND_OPERATION_REDUCE))
         return cudaSuccess;
-    struct call call = {NULL, rows, first, count, scan_plan_of(rows, first, count), workspace, stream};
+    struct call call = {NULL, rows, first, count, NULL, scan_plan_of(rows, first, count), workspace, stream};
     const cudaError_t error = device_current(&call.device);
     if (error)
         return error;
@@ -277,4 +279,42 @@ int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void
         return cudaErrorInitializationError; /* no scan_cuda_init */
     const int result = select_run(rows, &call.plan, base, path_try, &call);
     return result == SCAN_NO_ROOM ? cudaErrorNotSupported : result;
+}
+
+/* A ragged row as one of those that are not. */
+static struct scan_rows row_alone(const struct scan_rows *rows, uint64_t row)
+{
+    return rows->offsets ? scan_rows_joined(rows, row, 1) : *rows;
+}
+
+uint64_t scan_cuda_row_us(const struct scan_rows *rows, uint64_t row, bool mapped)
+{
+    struct device *device;
+    const struct scan_rows alone = row_alone(rows, row);
+    return device_current(&device) ? 0 : ranges_row_us(&alone, mapped, device->base.processors);
+}
+
+uint64_t scan_cuda_range_blocks(const struct scan_rows *rows, uint64_t row, bool mapped)
+{
+    struct device *device;
+    const struct scan_rows alone = row_alone(rows, row);
+    return device_current(&device) ? 1 : ranges_blocks(&alone, mapped, device->base.processors);
+}
+
+uint64_t scan_cuda_range_count(const struct scan_rows *rows, uint64_t row, uint64_t blocks)
+{
+    return ranges_count(&rows->rule, row_alone(rows, row).length, blocks);
+}
+
+int scan_cuda_range(const struct scan_rows *rows, uint64_t row, uint64_t blocks, uint64_t number, void *workspace,
+                    struct CUstream_st *stream)
+{
+    const struct scan_rows alone = row_alone(rows, row);
+    const uint64_t first = rows->offsets ? 0 : row;
+    const struct scan_range range = ranges_at(&rows->rule, alone.length, blocks, number);
+    struct call call = {NULL, &alone, first, 1, &range, scan_plan_of(&alone, first, 1), workspace, stream};
+    const cudaError_t error = device_current(&call.device);
+    if (error)
+        return error;
+    return path_run(select_path_of_ranges(&alone, &call.plan, &call.device->base), &call);
 }

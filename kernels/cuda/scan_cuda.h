@@ -36,6 +36,21 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace,
               struct CUstream_st *stream);
 
+/*
+ * A very long row, of more than an order block, in several launches, to the same bits: it is done when ranges 0 <= n <
+ * scan_cuda_range_count have been queued, one after the other on one stream, each of so many order blocks of one of its
+ * passes. Between two of them it may wait for others, or be given up. The workspace is its own from the first to the
+ * last. It takes longer than scan_cuda, as samples are read once more for each pass.
+ *
+ * scan_cuda_row_us estimates how long scan_cuda would take for the row, and scan_cuda_range_blocks how large ranges are
+ * to be for LIMIT_LAUNCH_MS each; both are too high rather than too low. `mapped`: its samples are in host memory.
+ */
+uint64_t scan_cuda_row_us(const struct scan_rows *rows, uint64_t row, bool mapped);
+uint64_t scan_cuda_range_blocks(const struct scan_rows *rows, uint64_t row, bool mapped);
+uint64_t scan_cuda_range_count(const struct scan_rows *rows, uint64_t row, uint64_t blocks);
+int scan_cuda_range(const struct scan_rows *rows, uint64_t row, uint64_t blocks, uint64_t number, void *workspace,
+                    struct CUstream_st *stream);
+
 /* Rows first <= r < first + count of some. */
 struct scan_part {
     const struct scan_rows *rows;

@@ -29,8 +29,8 @@ struct implementation {
 extern const struct implementation cpu_implementations[];
 extern const size_t cpu_implementation_count;
 
-/* Only when built with SCAND_HAVE_CUDA. Names begin with "cuda", but for "together": small parts in one launch, and
- * "streams": scans on two streams at once. */
+/* Only when built with SCAND_HAVE_CUDA. Names begin with "cuda", but for "together": small parts in one launch,
+ * "ranges": long rows a few order blocks at a time, and "streams": scans on two streams at once. */
 extern const struct implementation cuda_implementations[];
 extern const size_t cuda_implementation_count;
 

@@ -1,11 +1,12 @@
 /* The CUDA kernels, on copies of the memory: in device memory, in mapped pinned host memory, in small parts that share
- * launches, and on two streams. */
+ * launches, by ranges, and on two streams. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/cuda/scan_cuda.h"
+#include "kernels/order1/order.h"
 #include "tests/kernels/implementation.h"
 
 #define ALIGNMENT 16 /* of addresses, kept in the copy: it decides how samples travel */
@@ -99,6 +100,23 @@ static cudaError_t scan_in_parts(const struct scan_rows *rows, uint64_t first, u
     return e;
 }
 
+/* Rows of several order blocks a few of them at a time, row after row. */
+static cudaError_t scan_by_ranges(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace)
+{
+    cudaError_t e = cudaSuccess;
+    for (uint64_t row = first; row < first + count && e == cudaSuccess; row++) {
+        const uint64_t length = rows->offsets ? rows->offsets[row + 1] - rows->offsets[row] : rows->length;
+        const uint64_t blocks = 1 + length % 5;
+        if (length <= ORDER_BLOCK) {
+            e = (cudaError_t)scan_cuda(rows, row, 1, workspace, NULL);
+            continue;
+        }
+        for (uint64_t n = 0; n < scan_cuda_range_count(rows, row, blocks) && e == cudaSuccess; n++)
+            e = (cudaError_t)scan_cuda_range(rows, row, blocks, n, workspace, NULL);
+    }
+    return e;
+}
+
 static cudaError_t scan_copies(struct scan_rows rows, uint64_t first, uint64_t count, const struct scan_memory *memory,
                                char *input, char *output, const char *coefficients, scan_way *scan)
 {
@@ -158,6 +176,11 @@ static int run_mapped(const struct scan_rows *rows, uint64_t first, uint64_t cou
 static int run_together(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
 {
     return run(rows, first, count, memory, false, scan_in_parts);
+}
+
+static int run_ranges(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
+{
+    return run(rows, first, count, memory, false, scan_by_ranges);
 }
 
 /* One of several scans of the same rows that are on their way at once. */
@@ -232,9 +255,7 @@ static int run_streams(const struct scan_rows *rows, uint64_t first, uint64_t co
 }
 
 const struct implementation cuda_implementations[] = {
-    {"cuda", available, run_device},
-    {"cuda-mapped", available, run_mapped},
-    {"together", available, run_together},
-    {"streams", available, run_streams},
+    {"cuda", available, run_device},   {"cuda-mapped", available, run_mapped}, {"together", available, run_together},
+    {"ranges", available, run_ranges}, {"streams", available, run_streams},
 };
 const size_t cuda_implementation_count = sizeof(cuda_implementations) / sizeof(cuda_implementations[0]);

@@ -89,6 +89,20 @@ static void long_rows(const struct implementation *implementation)
         }
 }
 
+/* Rows of so many blocks that results take more than one thread block. */
+static void longest_rows(const struct implementation *implementation)
+{
+    static const enum scand_dtype types[] = {SCAND_DTYPE_F32, SCAND_DTYPE_I32, SCAND_DTYPE_F16};
+    FOR_EACH_REDUCTION(reduction)
+    {
+        enum scand_dtype input = types[reduction % COUNT(types)];
+        struct scan_case c = case_of(1 + reduction % 2, (UINT64_C(1) << 24) + 33 * 16384 * reduction + 1, reduction,
+                                     input, codec_is_integer(input) ? SCAND_DTYPE_I64 : SCAND_DTYPE_F64);
+        if (reduces(reduction, input))
+            check(implementation, &c);
+    }
+}
+
 /* More rows than a launch has warps. */
 static void many_rows(const struct implementation *implementation)
 {
@@ -271,9 +285,25 @@ static void reference_order(void)
 #define IMPLEMENTATIONS(X) X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(turns_1) X(turns_3) X(cuda) X(together)
 
 IMPLEMENTATIONS(SUITES)
+SUITE(cuda, longest_rows)
 
-static const struct test tests[] = {TEST(reference_values), TEST(reference_nothing), TEST(reference_order),
-                                    IMPLEMENTATIONS(TESTS) TEST_END};
+/* Long rows a few blocks at a time. */
+#define BY_RANGES(SUITE)                       \
+    static void cuda_##SUITE##_by_ranges(void) \
+    {                                          \
+        suite_run("ranges", SUITE);            \
+    }
+BY_RANGES(long_rows)
+BY_RANGES(longest_rows)
+BY_RANGES(dtypes)
+BY_RANGES(layouts)
+BY_RANGES(ragged)
+
+static const struct test tests[] = {TEST(reference_values),         TEST(reference_nothing),
+                                    TEST(reference_order),          IMPLEMENTATIONS(TESTS) TEST(cuda_longest_rows),
+                                    TEST(cuda_long_rows_by_ranges), TEST(cuda_longest_rows_by_ranges),
+                                    TEST(cuda_dtypes_by_ranges),    TEST(cuda_layouts_by_ranges),
+                                    TEST(cuda_ragged_by_ranges),    TEST_END};
 
 int main(int argc, char **argv)
 {

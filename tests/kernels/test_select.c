@@ -293,6 +293,35 @@ static void all_else(void)
     ON(t4, GENERAL, .length = 12 * 512 + 1, .input = F64, .output = F64);
 }
 
+static void check_ranges(int line, struct rows r, const struct select_device *device, enum select_path expected)
+{
+    const struct scan_rows rows = rows_of(r);
+    const struct scan_plan plan = scan_plan_of(&rows, 0, 1);
+    const enum select_path path = select_path_of_ranges(&rows, &plan, device);
+    if (path != expected) {
+        fprintf(stderr, "%s:%d: %s, not %s\n", __FILE__, line, select_word(path), select_word(expected));
+        check_failures++;
+    }
+}
+
+#define RANGES(DEVICE, PATH, ...) check_ranges(__LINE__, (struct rows){__VA_ARGS__}, &(DEVICE), SELECT_##PATH)
+
+/* Never by a launch in which thread blocks wait for one another. */
+static void rows_by_ranges(void)
+{
+    const uint64_t length = UINT64_C(1) << 33;
+    RANGES(h200, TOTALS_FIRST, .length = length);
+    RANGES(h200, TOTALS_FIRST, .length = 16385, .one_pass = true, .accumulator = IN_F2, .output = F64);
+    RANGES(h200, TOTALS_FIRST, .length = 16385, .columns = true);
+    RANGES(a100, TOTALS_FIRST, .length = length);
+    RANGES(t4, GENERAL, .length = length);
+    RANGES(h200, AFFINE, .length = length, .what = SCAN_AFFINE);
+    RANGES(h200, REDUCE_TOTALS, .length = length, .what = REDUCE);
+    RANGES(t4, REDUCE_TOTALS, .length = 16385, .what = REDUCE, .input = F16);
+    RANGES(h200, GENERAL_AHEAD, .length = length, .op = MAX);
+    RANGES(h200, GENERAL, .length = length, .op = MAX, .columns = true);
+}
+
 /* What does not fit the shared memory of a thread block is not chosen, nor what its architecture cannot do. */
 static void shared_memory(void)
 {
@@ -444,6 +473,7 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(columns),
                                     TEST(all_else),
                                     TEST(small_jobs),
+                                    TEST(rows_by_ranges),
                                     TEST(shared_memory),
                                     TEST(no_room),
                                     TEST(the_same_for_all_rows),

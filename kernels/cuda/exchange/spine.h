@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/select/ranges.h"
 #include "kernels/scan.h"
 
 struct scan_carries {
@@ -52,18 +53,34 @@ cudaError_t scan_carries_of_pass(const struct scan_carries *carries, const Plan 
                                plan->items / plan->blocks, plan->blocks, stream);
 }
 
+/* One range of a row. */
+template <class Plan, class Launch>
+cudaError_t scan_range_with_carries(const struct scan_carries *carries, Plan *plan, const struct scan_range *range,
+                                    cudaStream_t stream, Launch launch)
+{
+    if (range->work == RANGE_CARRIES)
+        return scan_carries_of_pass(carries, plan, range->pass, stream);
+    plan->totals_pass = range->work == RANGE_TOTALS ? range->pass : -1;
+    scan_plan_take(plan, range);
+    return launch();
+}
+
 /*
- * All launches that rows of any length take; launch() does what the plan says. The workspace has for each pass an array
- * of sums for every row. Pass goes after pass, because a later one scans what an earlier one leaves.
+ * All launches that rows of any length take, or, with `range`, those of one range of a row; launch() does what the plan
+ * says. The workspace has for each pass an array of sums for every row. Pass goes after pass, because a later one scans
+ * what an earlier one leaves.
  */
 template <class Plan, class Launch>
-cudaError_t scan_with_carries(const struct scan_carries *carries, Plan *plan, void *workspace, cudaStream_t stream,
-                              Launch launch)
+cudaError_t scan_with_carries(const struct scan_carries *carries, Plan *plan, void *workspace,
+                              const struct scan_range *range, cudaStream_t stream, Launch launch)
 {
     const uint64_t bytes = plan->items / plan->blocks * plan->sums_per_row * carries->sum_bytes;
     cudaError_t error = cudaSuccess;
-    for (int pass = 0; plan->blocks > 1 && pass < plan->pass_count && !error; pass++) {
+    for (int pass = 0; plan->blocks > 1 && pass < plan->pass_count; pass++)
         plan->sums[pass] = (char *)workspace + pass * bytes;
+    if (range)
+        return scan_range_with_carries(carries, plan, range, stream, launch);
+    for (int pass = 0; plan->blocks > 1 && pass < plan->pass_count && !error; pass++) {
         plan->totals_pass = pass;
         error = launch();
         if (!error)

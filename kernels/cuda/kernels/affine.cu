@@ -189,19 +189,33 @@ cudaError_t scan_affine_together(const struct scan_device *device, const struct 
                                      : together<struct affine_one_plan>(device, parts, count, stream);
 }
 
+/* Coefficients are those of the samples' items. */
+
+static void plan_follow(struct affine_one_plan *)
+{
+}
+
+static void plan_follow(struct affine_each_plan *plan)
+{
+    plan->coefficients.scan.first_item = plan->samples.scan.first_item;
+    plan->coefficients.scan.items = plan->samples.scan.items;
+}
+
 /* By kernels of which `resident` thread blocks fit a processor. */
 template <class Plan>
 static cudaError_t launch(struct scan_device *device, int number, Plan *plan, int resident, cudaStream_t stream)
 {
     struct scan_plan *scan = &plan->samples.scan;
     const int warps = scan_warps(scan->length);
-    const uint64_t grid = scan_least((uint64_t)device->processors * resident, scan->items);
     const size_t shared_bytes = (size_t)warps * scan->room * SLOT_BYTES;
+    uint64_t grid;
+    cudaError_t error = scan_grid_of(device, scan, (uint64_t)device->processors * resident, warps, stream, &grid);
+    if (error)
+        return error;
+    plan_follow(plan);
     if (scan->ahead) {
-        cudaError_t error = scan_progress_of(device, warps, stream, &scan->progress);
         void *arguments[] = {plan};
-        return error ? error
-                     : scan_kernel_launch(ahead_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
+        return scan_kernel_launch(ahead_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
     }
     struct part_list<Plan> parts;
     parts.ends[0] = (uint32_t)grid;
@@ -254,7 +268,7 @@ static cudaError_t launch_long(const struct scan_device *device, int number, con
 
 template <class Plan>
 static cudaError_t scan_by(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                           void *workspace, cudaStream_t stream)
+                           const struct scan_range *range, void *workspace, cudaStream_t stream)
 {
     const int number = scan_affine_number(rows);
     Plan plan = {};
@@ -264,23 +278,24 @@ static cudaError_t scan_by(struct scan_device *device, const struct scan_rows *r
     cudaError_t error = resident_of(number, &plan, &resident);
     if (rows->rule.demean && scan->blocks > 1 && !error) {
         double *totals = (double *)workspace;
-        error = scan_general_totals(device, &rows->rule, scan, totals, stream);
+        if (!range || range_is_mean(range))
+            error = scan_general_totals(device, &rows->rule, scan, totals, range, stream);
         plan.samples.totals = totals;
         workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
     }
     const struct scan_carries *carries = carries_of(&rows->rule);
-    bool launched = false;
-    if (scan->ahead && scan->blocks > 1 && long_of(number) && device->cooperative && !error)
+    bool launched = range && range_is_mean(range);
+    if (!range && scan->ahead && scan->blocks > 1 && long_of(number) && device->cooperative && !error)
         error = launch_long(device, number, carries, &plan, workspace, stream, &launched);
     if (error || launched)
         return error;
-    return scan_with_carries(carries, scan, workspace, stream,
+    return scan_with_carries(carries, scan, workspace, range, stream,
                              [&] { return launch(device, number, &plan, resident, stream); });
 }
 
 cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                        void *workspace, cudaStream_t stream)
+                        const struct scan_range *range, void *workspace, cudaStream_t stream)
 {
-    return rows->coefficients ? scan_by<struct affine_each_plan>(device, rows, first, count, workspace, stream)
-                              : scan_by<struct affine_one_plan>(device, rows, first, count, workspace, stream);
+    return rows->coefficients ? scan_by<struct affine_each_plan>(device, rows, first, count, range, workspace, stream)
+                              : scan_by<struct affine_one_plan>(device, rows, first, count, range, workspace, stream);
 }

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan_cuda.h"
+#include "kernels/cuda/select/ranges.h"
 #include "kernels/scan.h"
 
 /* Loads the kernels on the current device. */
@@ -40,10 +41,10 @@ uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
 
 /*
  * Queues the scan of rows first <= r < first + count; of ragged ones, which have device_offsets, those of at most an
- * order block, and `length` is one at most. The workspace has pass_count x count x sums_per_row x sum_bytes where rows
- * have several order blocks, and before that, to take means away, as many doubles.
+ * order block, and `length` is one at most; with `range` that range of one row. The workspace has pass_count x count x
+ * sums_per_row x sum_bytes where rows have several order blocks, and before that, to take means away, as many doubles.
  */
 cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                        void *workspace, cudaStream_t stream);
+                        const struct scan_range *range, void *workspace, cudaStream_t stream);
 
 #endif

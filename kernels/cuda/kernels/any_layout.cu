@@ -131,10 +131,10 @@ static cudaError_t launch(struct scan_device *device, const struct general *gene
     }
     if (error || resident == 0)
         return error ? error : SCAN_NO_ROOM;
-    error = scan_progress_of(device, warps, stream, &scan->progress);
+    uint64_t grid;
+    error = scan_grid_of(device, scan, (uint64_t)device->processors * resident, warps, stream, &grid);
     if (error)
         return error;
-    const uint64_t grid = scan_least((uint64_t)device->processors * resident, scan->items);
     struct part_list<struct general_plan> parts;
     void *arguments[] = {scan->ahead ? (void *)plan : &parts};
     if (!scan->ahead) {
@@ -174,39 +174,50 @@ cudaError_t scan_general_together(const struct scan_device *device, const struct
         [&](const struct scan_part *first, unsigned taken) { return launch_parts(device, first, taken, stream); });
 }
 
-/* Of the rows' blocks first, and then of the levels above. */
+/* Of the rows' blocks first, and then of the levels above; or one range of that. */
 static cudaError_t totals_make(struct scan_device *device, struct general_plan plan, double *totals,
-                               cudaStream_t stream)
+                               const struct scan_range *range, cudaStream_t stream)
 {
     const struct general *mean = general_of_mean();
+    struct general_plan blocks;
+    cudaError_t error = cudaSuccess;
     plan.demean = false;
     plan.scan.backward[0] = false;
     plan.scan.pass_count = 1;
     plan.scan.totals_pass = 0;
     plan.scan.sums[0] = totals;
-    cudaError_t error = launch(device, mean, &plan, stream);
-    return error || plan.scan.blocks == 1 ? error : scan_carries_of_pass(&mean->carries, &plan.scan, 0, stream);
+    blocks = plan;
+    if (range)
+        scan_plan_take(&blocks.scan, range);
+    if (!range || range->work == RANGE_MEAN_TOTALS)
+        error = launch(device, mean, &blocks, stream);
+    if (error || plan.scan.blocks == 1 || (range && range->work == RANGE_MEAN_TOTALS))
+        return error;
+    return scan_carries_of_pass(&mean->carries, &plan.scan, 0, stream);
 }
 
 cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
-                                double *totals, cudaStream_t stream)
+                                double *totals, const struct scan_range *range, cudaStream_t stream)
 {
-    return totals_make(device, scan_general_plan_of(device, rule, scan, NULL), totals, stream);
+    return totals_make(device, scan_general_plan_of(device, rule, scan, NULL), totals, range, stream);
 }
 
 cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
-                         const uint64_t *offsets, void *workspace, cudaStream_t stream)
+                         const uint64_t *offsets, const struct scan_range *range, void *workspace, cudaStream_t stream)
 {
     const struct general *general = general_of(rule);
     struct general_plan plan = scan_general_plan_of(device, rule, scan, offsets);
     cudaError_t error = cudaSuccess;
     if (rule->demean && scan->blocks > 1) {
         double *totals = (double *)workspace;
-        error = totals_make(device, plan, totals, stream);
+        if (!range || range_is_mean(range))
+            error = totals_make(device, plan, totals, range, stream);
         plan.totals = totals;
         workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
     }
-    return error ? error : scan_with_carries(&general->carries, &plan.scan, workspace, stream, [&] {
+    if (range && range_is_mean(range))
+        return error;
+    return error ? error : scan_with_carries(&general->carries, &plan.scan, workspace, range, stream, [&] {
         return launch(device, general, &plan, stream);
     });
 }

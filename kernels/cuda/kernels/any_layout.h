@@ -7,6 +7,7 @@
 #include "kernels/cuda/kernels/block_per_row.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan_cuda.h"
+#include "kernels/cuda/select/ranges.h"
 #include "kernels/scan.h"
 
 /* Loads the kernels on the current device. */
@@ -23,10 +24,11 @@ cudaError_t scan_general_together(const struct scan_device *device, const struct
 /* Bytes of what is kept of an order block for each pass. */
 uint64_t scan_general_sum_bytes(const struct scan_rule *rule);
 
-/* Queues the scan of the plan's rows, `offsets` of them if they are ragged, else NULL. The workspace has for each pass
- * the sums of rows of several order blocks, and before them, to take means away, as many doubles. */
+/* Queues the scan of the plan's rows, `offsets` of them if they are ragged, else NULL; with `range` that range of one.
+ * The workspace has for each pass the sums of rows of several order blocks, and before them, to take means away, as
+ * many doubles. */
 cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
-                         const uint64_t *offsets, void *workspace, cudaStream_t stream);
+                         const uint64_t *offsets, const struct scan_range *range, void *workspace, cudaStream_t stream);
 
 /* What kernels that read and write as the general ones do get (cuda/warp/any_leaf.cuh). */
 struct general_plan;
@@ -34,8 +36,8 @@ struct general_plan scan_general_plan_of(const struct scan_device *device, const
                                          const struct scan_plan *scan, const uint64_t *offsets);
 
 /* Queues the totals of rows, which are not ragged, forward in f64: the last of sums_per_row each, after those of the
- * levels below. */
+ * levels below; or a range of that. */
 cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *plan,
-                                double *totals, cudaStream_t stream);
+                                double *totals, const struct scan_range *range, cudaStream_t stream);
 
 #endif

@@ -105,13 +105,14 @@ cudaError_t scan_tuned_launch(struct scan_device *device, const struct scan_tune
     plan->ahead = with >= without;
     plan->room = room_of(number, plan->ahead);
     plan->bulk = plan->ahead && warps >= BULK_WARPS && is_ieee(plan->output_form);
-    const uint64_t grid = (uint64_t)device->processors * (plan->ahead ? with : without);
-    if (grid == 0)
+    const uint64_t resident = (uint64_t)device->processors * (plan->ahead ? with : without);
+    uint64_t grid;
+    if (resident == 0)
         return SCAN_NO_ROOM;
-    cudaError_t error = scan_progress_of(device, warps, stream, &plan->progress);
+    cudaError_t error = scan_grid_of(device, plan, resident, warps, stream, &grid);
     if (error)
         return error;
     void *arguments[] = {plan};
-    return scan_kernel_launch(scan_kernels[number], scan_least(grid, plan->items), warps * WARP, arguments,
+    return scan_kernel_launch(scan_kernels[number], grid, warps * WARP, arguments,
                               shared_bytes(number, warps, plan->ahead), stream);
 }

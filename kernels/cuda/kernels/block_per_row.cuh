@@ -59,6 +59,7 @@ DEVICE struct scan_item scan_item_at(const struct scan_plan &plan, uint64_t inde
     struct scan_item item = {};
     if (index >= plan.items)
         return item;
+    index += plan.first_item;
     uint64_t row = index, block = 0;
     if (plan.blocks > 1) {
         row = index / plan.blocks;

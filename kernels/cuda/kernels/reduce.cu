@@ -217,16 +217,21 @@ static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan 
 }
 
 static cudaError_t even_run(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
-                            uint64_t first, uint64_t count, void *totals, cudaStream_t stream)
+                            uint64_t first, uint64_t count, const struct scan_range *range, void *totals,
+                            cudaStream_t stream)
 {
     const struct reducer *reducer = reducer_of(&rows->rule);
     struct reduce_plan plan = plan_of(rows, first, count, totals);
     cudaError_t error = cudaSuccess;
+    if (range && range->work == RANGE_RESULT)
+        return finish_run(reducer, &plan, count, stream);
+    if (range)
+        scan_plan_take(&plan.scan, range);
     if (path == SELECT_REDUCE_SHORT)
         return short_run(device, reducer, &plan, stream);
     if (path != SELECT_REDUCE_EMPTY)
         error = teams_run(device, reducer, &plan, rows->length, stream);
-    if (!error && path != SELECT_REDUCE)
+    if (!error && path != SELECT_REDUCE && !range)
         error = finish_run(reducer, &plan, count, stream);
     return error;
 }
@@ -243,7 +248,7 @@ static cudaError_t ragged_run(const struct scan_device *device, const struct sca
     for (uint64_t r = first; r < first + count && rows->length > ORDER_BLOCK && !error; r++) {
         struct scan_rows row = scan_rows_joined(rows, r, 1);
         if (row.length > ORDER_BLOCK)
-            error = even_run(device, SELECT_REDUCE_TOTALS, &row, 0, 1, totals, stream);
+            error = even_run(device, SELECT_REDUCE_TOTALS, &row, 0, 1, NULL, totals, stream);
     }
     return error;
 }
@@ -272,9 +277,10 @@ cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, 
 }
 
 cudaError_t scan_reduce(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
-                        uint64_t first, uint64_t count, void *workspace, cudaStream_t stream)
+                        uint64_t first, uint64_t count, const struct scan_range *range, void *workspace,
+                        cudaStream_t stream)
 {
     if (path == SELECT_REDUCE_RAGGED)
         return ragged_run(device, rows, first, count, workspace, stream);
-    return even_run(device, path, rows, first, count, workspace, stream);
+    return even_run(device, path, rows, first, count, range, workspace, stream);
 }

@@ -189,7 +189,7 @@ DEVICE int item_length(const struct reduce_plan &plan, uint64_t item)
         const uint64_t length = plan.offsets[item + 1] - plan.offsets[item];
         return length <= ORDER_BLOCK ? (int)length : -1;
     }
-    const uint64_t block = plan.scan.blocks > 1 ? item % plan.scan.blocks : 0;
+    const uint64_t block = plan.scan.blocks > 1 ? (plan.scan.first_item + item) % plan.scan.blocks : 0;
     return (int)min(plan.scan.length - block * ORDER_BLOCK, (uint64_t)ORDER_BLOCK);
 }
 
@@ -199,6 +199,7 @@ DEVICE const char *item_input(const struct reduce_plan &plan, uint64_t item)
     if (plan.offsets)
         return side.base + (int64_t)plan.offsets[item] * side.stride;
     const uint64_t blocks = plan.scan.blocks;
+    item += plan.scan.first_item;
     return side_at(plan.scan, side, plan.scan.first_row + (blocks > 1 ? item / blocks : item),
                    blocks > 1 ? item % blocks : 0);
 }
@@ -249,6 +250,7 @@ DEVICE void reduce_end(const struct reduce_plan &plan, uint64_t item, int length
     typename Sum::sum total = reduce_group<Sum>(tile, last);
     if (lane_index() != last || length < 0)
         return;
+    item += plan.scan.first_item;
     if (plan.totals)
         ((typename Sum::sum *)plan.totals)[item / blocks * plan.scan.sums_per_row + item % blocks] = total;
     else

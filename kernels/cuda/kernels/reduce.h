@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan_cuda.h"
+#include "kernels/cuda/select/ranges.h"
 #include "kernels/scan.h"
 
 /* Loads the kernels on the current device. */
@@ -20,8 +21,10 @@ cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, 
 
 uint64_t scan_reduce_workspace_bytes(const struct scan_rows *rows, uint64_t count);
 
-/* Queues the reduction of rows first <= r < first + count; one of the paths for that. */
+/* Queues the reduction of rows first <= r < first + count; one of the paths for that; with `range` that range
+ * of one row. */
 cudaError_t scan_reduce(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,
-                        uint64_t first, uint64_t count, void *workspace, cudaStream_t stream);
+                        uint64_t first, uint64_t count, const struct scan_range *range, void *workspace,
+                        cudaStream_t stream);
 
 #endif

@@ -35,11 +35,13 @@ struct scan_plan {
     int outer_rank; /* at least 1 */
     uint64_t length, first_row;
     uint64_t blocks; /* order blocks per row */
-    uint64_t items;  /* rows x blocks */
+    uint64_t items;  /* rows x blocks; of a range of a row (ranges.h) its blocks, from this one on */
+    uint64_t first_item;
     struct scan_progress *progress;
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
+    bool ranged; /* a range: thread blocks take a few items each and leave */
     enum scand_dtype input_form, output_form;
     bool bulk;  /* where the kernel has it, results are copied in bulk: needs ahead */
     bool ahead; /* fetch the next item while one is computed; results have other shared memory then */

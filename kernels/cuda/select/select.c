@@ -312,6 +312,11 @@ static bool is_last(enum select_path path)
     }
 }
 
+static bool row_fits(const struct row *row, uint32_t facts, const struct scan_plan *plan, int architecture)
+{
+    return (row->facts & ~facts) == 0 && plan->length <= row->longest[architecture];
+}
+
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                int (*run)(enum select_path path, void *context), void *context)
 {
@@ -321,7 +326,7 @@ int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const
     int result = SELECT_NO_ROOM;
     _Static_assert(SELECT_PATH_COUNT <= 32, "a bit for each path");
     for (const struct row *row = table; result == SELECT_NO_ROOM; row++) {
-        if ((row->facts & ~facts) != 0 || plan->length > row->longest[architecture] || refused >> row->path & 1)
+        if (!row_fits(row, facts, plan, architecture) || refused >> row->path & 1)
             continue;
         refused |= UINT32_C(1) << row->path;
         result = run(row->path, context);
@@ -343,6 +348,23 @@ enum select_path select_path_of(const struct scan_rows *rows, const struct scan_
     enum select_path path = SELECT_GENERAL;
     select_run(rows, plan, device, path_take, &path);
     return path;
+}
+
+/* Paths whose launches are of totals, carries and values, each by itself. */
+static bool takes_ranges(enum select_path path)
+{
+    return path == SELECT_REDUCE_TOTALS || path == SELECT_AFFINE || path == SELECT_TOTALS_FIRST ||
+           path == SELECT_GENERAL_AHEAD || path == SELECT_GENERAL;
+}
+
+enum select_path select_path_of_ranges(const struct scan_rows *rows, const struct scan_plan *plan,
+                                       const struct select_device *device)
+{
+    const uint32_t facts = facts_of(rows, plan, device);
+    const struct row *row = table;
+    while (!takes_ranges(row->path) || !row_fits(row, facts, plan, architecture_of(device->capability)))
+        row++;
+    return row->path;
 }
 
 const char *select_word(enum select_path path)

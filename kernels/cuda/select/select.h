@@ -72,6 +72,9 @@ struct select_device {
 /* `plan`: of these rows. They have samples, unless they are reduced. */
 enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
                                 const struct select_device *device);
+/* The same for one row that is scanned by ranges (ranges.h): of several order blocks, and not ragged. */
+enum select_path select_path_of_ranges(const struct scan_rows *rows, const struct scan_plan *plan,
+                                       const struct select_device *device);
 const char *select_word(enum select_path path);
 
 /*
