@@ -20,11 +20,11 @@ static struct chunk *queue_take(struct chunk_queue *queue)
     return chunk;
 }
 
-cudaError_t cuda_small_init(struct cuda_small *small)
+cudaError_t cuda_small_init(struct cuda_small *small, int priority)
 {
     cudaError_t e = cudaSuccess;
     for (int i = 0; i < SMALL_BATCHES && e == cudaSuccess; i++) {
-        e = cudaStreamCreateWithFlags(&small->batches[i].stream, cudaStreamNonBlocking);
+        e = cudaStreamCreateWithPriority(&small->batches[i].stream, cudaStreamNonBlocking, priority);
         if (e == cudaSuccess)
             e = cudaEventCreateWithFlags(&small->batches[i].passed, cudaEventDisableTiming);
     }

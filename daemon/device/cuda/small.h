@@ -44,7 +44,8 @@ struct small_ops {
     int (*run_together)(void *context, const struct scan_part *parts, unsigned count, cudaStream_t stream);
 };
 
-cudaError_t cuda_small_init(struct cuda_small *small);
+/* On streams of this priority. */
+cudaError_t cuda_small_init(struct cuda_small *small, int priority);
 void cuda_small_add(struct cuda_small *small, struct chunk *chunk);
 /* Launches what waits, as far as batches are free. Chunks whose launch fails are done. */
 void cuda_small_launch(struct cuda_small *small, const struct small_ops *ops, void *context, uint64_t now_us);

@@ -1,0 +1,150 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cuda_device.h"
+#include "kernels/cuda/scan_cuda.h"
+#include "range.h"
+
+#define LAUNCH_US (LIMIT_LAUNCH_MS * UINT64_C(1000))
+
+static bool is_host(const struct span *span)
+{
+    return span->place == SCAND_PLACE_HOST;
+}
+
+/* Whether a step's samples cross PCIe; what is between steps does not, where it has a place of its own. */
+static bool step_is_mapped(const struct slot *slot, uint32_t step)
+{
+    const struct chunk *chunk = slot->chunk;
+    const bool apart = slot->sides.between.transport != TRANSPORT_NONE, last = step == chunk->then_count;
+    const bool reads = step == 0
+                           ? is_host(&chunk->input) || (chunk->rows->coefficients && is_host(&chunk->coefficients))
+                           : !apart && is_host(&chunk->output);
+    return reads || (is_host(&chunk->output) && !is_reduction(chunk->rows) && (last || !apart));
+}
+
+static struct scan_rows row_step(const struct slot *slot, const struct scan_rows *rows, uint32_t step)
+{
+    return chain_step(slot->chunk, rows, &slot->between, step);
+}
+
+/* That of the slot's rows, of which ragged ones begin with the chunk's. */
+static uint64_t row_of(const struct slot *slot)
+{
+    return slot->rows.offsets ? 0 : slot->chunk->first;
+}
+
+/* A row of which samples are copied is short. */
+static bool is_copied(const struct slot *slot)
+{
+    const struct sides *sides = &slot->sides;
+    return sides->input.transport != TRANSPORT_NONE || sides->coefficients.transport != TRANSPORT_NONE ||
+           (sides->output.transport != TRANSPORT_NONE && !is_reduction(slot->chunk->rows));
+}
+
+static bool is_long(const struct slot *slot)
+{
+    const struct chunk *chunk = slot->chunk;
+    uint64_t us = 0;
+    if (chunk->count > 1 || chunk->rows->rule.algorithm || is_copied(slot))
+        return false;
+    for (uint32_t i = 0; i <= chunk->then_count; i++) {
+        const struct scan_rows step = row_step(slot, &slot->rows, i);
+        us += scan_cuda_row_us(&step, row_of(slot), step_is_mapped(slot, i));
+    }
+    return us > LAUNCH_US;
+}
+
+static uint64_t workspace_bytes(const struct slot *slot)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i <= slot->chunk->then_count; i++) {
+        const struct scan_rows step = row_step(slot, &slot->rows, i);
+        const uint64_t bytes = scan_cuda_workspace_bytes(&step, 1);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* What is between steps must not be in the slot, which others have meanwhile. The row frees it. */
+static int row_place_between(struct cuda_device *self, struct slot *slot)
+{
+    struct sides *sides = &slot->sides;
+    struct long_row *row = slot->row;
+    if (sides->between.transport == TRANSPORT_NONE)
+        return 0;
+    const uint64_t bytes = side_room_bytes(&sides->between);
+    int r = slot->beyond ? 0 : cuda_errno(self, cuda_take(self, bytes, &slot->beyond));
+    if (r)
+        return r;
+    row->between = sides->between_at = slot->beyond;
+    row->between_bytes = bytes;
+    slot->beyond = NULL;
+    slot->between = chain_between(&slot->rows, &sides->between, sides->between_at);
+    return 0;
+}
+
+int long_row_create(struct cuda_device *self, struct slot *slot)
+{
+    if (!is_long(slot))
+        return 0;
+    struct long_row *row = calloc(1, sizeof *row);
+    if (!row)
+        return -ENOMEM;
+    row->workspace_bytes = workspace_bytes(slot);
+    int r = cuda_errno(self, cuda_take(self, row->workspace_bytes, &row->workspace));
+    if (r) {
+        free(row);
+        return r;
+    }
+    slot->row = row;
+    return row_place_between(self, slot);
+}
+
+static cudaError_t step_queue(struct cuda_device *self, struct slot *slot, const struct scan_rows *step)
+{
+    struct long_row *row = slot->row;
+    const bool mapped = step_is_mapped(slot, row->step);
+    const uint64_t number = row_of(slot);
+    cudaError_t e;
+    if (scan_cuda_row_us(step, number, mapped) <= LAUNCH_US) {
+        row->step++;
+        return (cudaError_t)scan_cuda(step, number, 1, row->workspace, self->long_stream);
+    }
+    const uint64_t blocks = scan_cuda_range_blocks(step, number, mapped);
+    e = (cudaError_t)scan_cuda_range(step, number, blocks, row->range++, row->workspace, self->long_stream);
+    if (row->range == scan_cuda_range_count(step, number, blocks)) {
+        row->range = 0;
+        row->step++;
+    }
+    return e;
+}
+
+cudaError_t long_row_queue(struct cuda_device *self, struct slot *slot)
+{
+    const struct scan_rows step = row_step(slot, &slot->rows, slot->row->step);
+    cudaError_t e = step_queue(self, slot, &step);
+    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], self->long_stream) : e;
+}
+
+bool long_row_is_queued(const struct slot *slot)
+{
+    return slot->row->step > slot->chunk->then_count;
+}
+
+void long_row_destroy(struct cuda_device *self, struct long_row *row)
+{
+    if (!row)
+        return;
+    cuda_give_back(self, row->workspace, row->workspace_bytes);
+    cuda_give_back(self, row->between, row->between_bytes);
+    free(row);
+}
+
+void long_row_discard(struct cuda_device *self, struct long_row *row)
+{
+    cuda_unreserve(self, row->workspace_bytes + row->between_bytes);
+    row->next = atomic_load(&self->unwanted);
+    while (!atomic_compare_exchange_weak(&self->unwanted, &row->next, row))
+        ;
+}

@@ -1,0 +1,180 @@
+/* The CUDA device's memory, and host memory that it knows. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "cuda_device.h"
+#include "daemon/process/log.h"
+#include "error.h"
+#include "export.h"
+
+int cuda_errno(struct cuda_device *self, cudaError_t e)
+{
+    if (e == cudaSuccess)
+        return 0;
+    cudaGetLastError();
+    if (e == cudaErrorNotSupported)
+        return -EOPNOTSUPP;
+    log_error("CUDA device %d: %s (%d)", self->index, cudaGetErrorString(e), (int)e);
+    if (cuda_is_sticky(e)) {
+        self->lost = true;
+        return -EOWNERDEAD;
+    }
+    return e == cudaErrorMemoryAllocation ? -ENOMEM : -EIO;
+}
+
+/* What was discarded goes back before more is taken. */
+static void free_unwanted(struct cuda_device *self)
+{
+    struct long_row *row = atomic_exchange(&self->unwanted, NULL), *next;
+    if (row)
+        cudaSetDevice(self->index);
+    for (; row; row = next) {
+        next = row->next;
+        cuda_errno(self, cudaFree(row->workspace));
+        cuda_errno(self, cudaFree(row->between));
+        free(row);
+    }
+}
+
+bool cuda_reserve(struct cuda_device *self, uint64_t size_bytes)
+{
+    free_unwanted(self);
+    uint64_t taken = __atomic_add_fetch(&self->taken_bytes, size_bytes, __ATOMIC_RELAXED);
+    if (taken <= self->device.info.memory_limit_bytes)
+        return true;
+    __atomic_sub_fetch(&self->taken_bytes, size_bytes, __ATOMIC_RELAXED);
+    return false;
+}
+
+void cuda_unreserve(struct cuda_device *self, uint64_t size_bytes)
+{
+    __atomic_sub_fetch(&self->taken_bytes, size_bytes, __ATOMIC_RELAXED);
+}
+
+cudaError_t cuda_take(struct cuda_device *self, uint64_t size_bytes, void **out)
+{
+    if (!cuda_reserve(self, size_bytes))
+        return cudaErrorMemoryAllocation;
+    cudaError_t e = cudaMalloc(out, size_bytes);
+    if (e != cudaSuccess)
+        cuda_unreserve(self, size_bytes);
+    return e;
+}
+
+void cuda_give_back(struct cuda_device *self, void *memory, uint64_t size_bytes)
+{
+    if (memory && cuda_errno(self, cudaFree(memory)) == 0)
+        cuda_unreserve(self, size_bytes);
+}
+
+int cuda_allocate(struct device *device, uint64_t size_bytes, void **out)
+{
+    struct cuda_device *self = cuda_of(device);
+    void *memory = NULL;
+    if (!cuda_reserve(self, size_bytes))
+        return -EDQUOT;
+    cudaError_t e = cudaSetDevice(self->index);
+    if (e == cudaSuccess)
+        e = cudaMalloc(&memory, size_bytes);
+    if (e == cudaSuccess)
+        e = cudaMemset(memory, 0, size_bytes);
+    if (e == cudaSuccess)
+        e = cudaDeviceSynchronize();
+    if (e != cudaSuccess) {
+        cudaFree(memory);
+        cuda_unreserve(self, size_bytes);
+        return cuda_errno(self, e);
+    }
+    *out = memory;
+    return 0;
+}
+
+void cuda_free(struct device *device, void *memory, uint64_t size_bytes)
+{
+    struct cuda_device *self = cuda_of(device);
+    cudaSetDevice(self->index);
+    if (cuda_errno(self, cudaFree(memory)) == 0)
+        cuda_unreserve(self, size_bytes);
+}
+
+int cuda_device_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                             struct shared_memory **out)
+{
+    struct cuda_device *self = cuda_of(device);
+    if (!cuda_reserve(self, size_bytes))
+        return -EDQUOT;
+    cudaError_t e = cudaSetDevice(self->index);
+    if (e == cudaSuccess)
+        e = cuda_share_create(self->index, size_bytes, sharing, out);
+    if (e != cudaSuccess)
+        cuda_unreserve(self, size_bytes);
+    return cuda_errno(self, e);
+}
+
+/* What is wrong with a client's ticket is the client's to know, and nothing for the log. */
+int cuda_device_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
+                           uint64_t size_bytes, struct shared_memory **out, struct error *error)
+{
+    struct cuda_device *self = cuda_of(device);
+    cudaError_t set = cudaSetDevice(self->index);
+    cudaError_t e = set == cudaSuccess ? cuda_share_open(self->index, ticket, offset, size_bytes, out, error) : set;
+    if (e == cudaSuccess)
+        return 0;
+    if (set != cudaSuccess || cuda_is_sticky(e))
+        return error_set(error, cuda_errno(self, e),
+                         "buffer.import_device: the device failed; the daemon's log says why");
+    cudaGetLastError();
+    return e == cudaErrorInvalidDevice ? -ENODEV : error->code;
+}
+
+int cuda_device_share_export(struct device *device, const struct shared_memory *memory, struct shared_ticket *out)
+{
+    struct cuda_device *self = cuda_of(device);
+    cudaSetDevice(self->index);
+    return cuda_errno(self, cuda_share_export(memory, out));
+}
+
+void cuda_device_share_close(struct device *device, struct shared_memory *memory)
+{
+    struct cuda_device *self = cuda_of(device);
+    uint64_t own_bytes = cuda_share_own_bytes(memory);
+    cudaSetDevice(self->index);
+    if (cuda_errno(self, cuda_share_close(memory)) == 0)
+        cuda_unreserve(self, own_bytes);
+}
+
+uint64_t cuda_memory_used_bytes(struct device *device)
+{
+    return __atomic_load_n(&cuda_of(device)->taken_bytes, __ATOMIC_RELAXED);
+}
+
+int cuda_memory_attach(struct device *device, void *base, uint64_t size_bytes)
+{
+    struct cuda_device *self = cuda_of(device);
+    cudaSetDevice(self->index);
+    madvise(base, size_bytes, MADV_POPULATE_WRITE); /* faster than one fault after the other; it may fail */
+    return cuda_errno(self, cudaHostRegister(base, size_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped));
+}
+
+int cuda_memory_detach(struct device *device, void *base, uint64_t size_bytes)
+{
+    struct cuda_device *self = cuda_of(device);
+    (void)size_bytes;
+    cudaSetDevice(self->index);
+    return cuda_errno(self, cudaHostUnregister(base));
+}
+
+cudaError_t cuda_grow_workspace(struct cuda_device *self, uint64_t size_bytes)
+{
+    void *memory;
+    if (size_bytes <= self->workspace_bytes)
+        return cudaSuccess;
+    cudaError_t e = cuda_take(self, size_bytes, &memory);
+    if (e != cudaSuccess)
+        return e;
+    cuda_give_back(self, self->workspace, self->workspace_bytes); /* waits for the kernels that use it */
+    self->workspace = memory;
+    self->workspace_bytes = size_bytes;
+    return cudaSuccess;
+}

@@ -1,0 +1,325 @@
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "cuda_device.h"
+#include "range.h"
+
+uint64_t cuda_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void slot_free_beyond(struct cuda_device *self, struct slot *slot)
+{
+    cuda_give_back(self, slot->beyond, side_room_bytes(&slot->sides.between));
+    slot->beyond = NULL;
+}
+
+/* What is between a chunk's steps goes behind the other sides. Of a row for which there is no room it has memory of its
+ * own while the chunk is out; if there is none, it stays in host memory. */
+static void slot_place_between(struct cuda_device *self, struct slot *slot)
+{
+    struct sides *sides = &slot->sides;
+    uint64_t bytes = side_room_bytes(&sides->input) + side_room_bytes(&sides->coefficients);
+    sides->between = side_between(slot->chunk, &sides->output);
+    sides->between_at = slot->memory + bytes;
+    if (slot->row)
+        sides->between_at = slot->row->between;
+    else if (bytes + side_room_bytes(&sides->between) > SLOT_BYTES &&
+             cuda_take(self, side_room_bytes(&sides->between), &slot->beyond) == cudaSuccess)
+        sides->between_at = slot->beyond;
+    else if (bytes + side_room_bytes(&sides->between) > SLOT_BYTES)
+        sides->between_at = NULL;
+    if (!sides->between_at)
+        sides->between.transport = TRANSPORT_NONE;
+    cudaGetLastError();
+}
+
+/* The rows as kernels take them. */
+static void slot_place_rows(struct slot *slot)
+{
+    const struct sides *sides = &slot->sides;
+    struct scan_rows rows = *slot->chunk->rows;
+    unsigned char *address;
+    if (sides->input.transport != TRANSPORT_NONE) {
+        side_place(&sides->input, sides->input_at, rows.input_outer_strides, &rows.input_stride, &address);
+        rows.input = address;
+    }
+    if (sides->output.transport != TRANSPORT_NONE) {
+        side_place(&sides->output, sides->output_at, rows.output_outer_strides, &rows.output_stride, &address);
+        rows.output = address;
+    }
+    if (sides->coefficients.transport != TRANSPORT_NONE) {
+        side_place(&sides->coefficients, sides->coefficients_at, rows.coefficient_outer_strides,
+                   &rows.coefficient_stride, &address);
+        rows.coefficients = address;
+    }
+    if (rows.offsets)
+        chain_shift(&rows, slot->chunk, sides, slot->device_offsets);
+    slot->rows = slot->between = rows;
+    if (sides->between.transport != TRANSPORT_NONE)
+        slot->between = chain_between(&rows, &sides->between, sides->between_at);
+}
+
+/* How a chunk's samples are copied: ragged rows as a single one of all of them. */
+static void slot_plan(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
+{
+    slot->chunk = chunk;
+    slot->copied = *chunk;
+    if (chunk->rows->offsets) {
+        slot->joined = scan_rows_joined(chunk->rows, chunk->first, chunk->count);
+        slot->copied.rows = &slot->joined;
+        slot->copied.first = 0;
+        slot->copied.count = 1;
+    }
+    slot->sides = (struct sides){.input = side_input(&slot->copied),
+                                 .output = side_output(is_reduction(chunk->rows) ? chunk : &slot->copied),
+                                 .coefficients = side_coefficients(&slot->copied)};
+    slot->row = chunk->rest;
+    chunk->rest = NULL;
+    sides_place(&slot->sides, slot->memory, SLOT_BYTES);
+    slot_place_between(self, slot);
+    slot_place_rows(slot);
+}
+
+static cudaError_t slot_upload_offsets(struct cuda_device *self, struct slot *slot)
+{
+    const struct chunk *chunk = slot->chunk;
+    size_t size_bytes = (chunk->count + 1) * sizeof *slot->offsets;
+    if (!chunk->rows->offsets)
+        return cudaSuccess;
+    memcpy(slot->offsets, chunk->rows->offsets + chunk->first, size_bytes);
+    return cudaMemcpyAsync(slot->device_offsets, slot->offsets, size_bytes, cudaMemcpyHostToDevice,
+                           self->streams[STAGE_UPLOAD]);
+}
+
+static unsigned char *slot_pinned(const struct slot *slot, const unsigned char *at)
+{
+    return slot->pinned + (at - slot->memory);
+}
+
+/* Between the slot and host memory, where the rows are or where they are staged. */
+static cudaError_t slot_copy(const struct slot *slot, const struct side *side, unsigned char *at,
+                             enum cudaMemcpyKind direction, cudaStream_t stream)
+{
+    if (side->transport == TRANSPORT_NONE)
+        return cudaSuccess;
+    if (!side->span->staged)
+        return side_copy(side, at, direction, stream);
+    unsigned char *pinned = slot_pinned(slot, at);
+    bool up = direction == cudaMemcpyHostToDevice;
+    return cudaMemcpyAsync(up ? at : pinned, up ? pinned : at, side_bytes(side), direction, stream);
+}
+
+static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot)
+{
+    const struct sides *sides = &slot->sides;
+    cudaStream_t stream = self->streams[STAGE_UPLOAD];
+    cudaError_t e = slot_upload_offsets(self, slot);
+    if (e == cudaSuccess)
+        e = slot_copy(slot, &sides->input, sides->input_at, cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess)
+        e = slot_copy(slot, &sides->coefficients, sides->coefficients_at, cudaMemcpyHostToDevice, stream);
+    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
+}
+
+static cudaError_t slot_download(struct cuda_device *self, struct slot *slot)
+{
+    cudaStream_t stream = self->streams[STAGE_DOWNLOAD];
+    cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_KERNEL], 0);
+    if (e == cudaSuccess)
+        e = slot_copy(slot, &slot->sides.output, slot->sides.output_at, cudaMemcpyDeviceToHost, stream);
+    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_DOWNLOAD], stream) : e;
+}
+
+static cudaError_t slot_run(struct cuda_device *self, struct slot *slot)
+{
+    cudaStream_t stream = self->streams[STAGE_KERNEL];
+    cudaError_t e = cuda_run_steps(self, slot->chunk, &slot->rows, &slot->between, stream);
+    return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
+}
+
+static bool is_queued(const struct slot *slot)
+{
+    return !slot->row || long_row_is_queued(slot);
+}
+
+static cudaError_t slot_compute(struct cuda_device *self, struct slot *slot, bool begins)
+{
+    cudaStream_t stream = slot->row ? self->long_stream : self->streams[STAGE_KERNEL];
+    cudaError_t e = begins ? cudaStreamWaitEvent(stream, slot->passed[STAGE_UPLOAD], 0) : cudaSuccess;
+    return e == cudaSuccess ? (slot->row ? long_row_queue : slot_run)(self, slot) : e;
+}
+
+static struct stage_side slot_staged(const struct slot *slot, const struct side *side, unsigned char *at)
+{
+    return side_is_staged(side) ? (struct stage_side){side, slot_pinned(slot, at)} : (struct stage_side){0};
+}
+
+/* Memory and threads for staging are made when they are first needed. */
+static int make_staging(struct cuda_device *self, struct slot *slot)
+{
+    if (!slot->pinned) {
+        int r = cuda_errno(self, cudaMallocHost((void **)&slot->pinned, SLOT_BYTES));
+        if (r)
+            return r;
+    }
+    if (!self->stage)
+        self->stage = cuda_stage_create();
+    return self->stage ? 0 : -ENOMEM;
+}
+
+/* Which of the slot's sides are staged, and how they are gathered. */
+static int slot_stage(struct cuda_device *self, struct slot *slot)
+{
+    const struct sides *sides = &slot->sides;
+    slot->gathers = side_is_staged(&sides->input) || side_is_staged(&sides->coefficients);
+    slot->scatters = side_is_staged(&sides->output);
+    if (side_is_out_of_reach(&sides->input) || side_is_out_of_reach(&sides->output) ||
+        side_is_out_of_reach(&sides->coefficients))
+        return -EFAULT;
+    int r = slot->gathers || slot->scatters ? make_staging(self, slot) : 0;
+    if (!r && slot->gathers)
+        slot->task = (struct stage_task){STAGING_GATHER,
+                                         {slot_staged(slot, &sides->input, sides->input_at),
+                                          slot_staged(slot, &sides->coefficients, sides->coefficients_at)},
+                                         0};
+    return r;
+}
+
+/* Queues what streams do for a chunk: all of it, or up to the end of a range. */
+static int slot_queue(struct cuda_device *self, struct slot *slot, bool begins)
+{
+    if (chunk_is_dropped(slot->chunk))
+        return -ECANCELED;
+    cuda_range_begin(slot->chunk);
+    cudaError_t e = begins ? slot_upload(self, slot) : cudaSuccess;
+    if (e == cudaSuccess)
+        e = slot_compute(self, slot, begins);
+    if (e == cudaSuccess && is_queued(slot))
+        e = slot_download(self, slot);
+    cuda_range_end();
+    if (e == cudaSuccess)
+        return 0;
+    cudaDeviceSynchronize(); /* what was queued of it must be over before its memory is used again */
+    return cuda_errno(self, e);
+}
+
+static void slot_release(struct cuda_device *self, struct slot *slot)
+{
+    slot_free_beyond(self, slot);
+    long_row_destroy(self, slot->row);
+    slot->row = NULL;
+    slot->chunk = NULL;
+}
+
+int slot_start(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
+{
+    slot_plan(self, slot, chunk);
+    slot->status = 0;
+    slot->stage = STAGE_GATHER;
+    slot->started_us = slot->entered_us = cuda_now_us();
+    memset(slot->took_us, 0, sizeof slot->took_us);
+    int r = slot_stage(self, slot);
+    if (!r && !slot->row)
+        r = long_row_create(self, slot);
+    if (!r && slot->gathers)
+        cuda_stage_start(self->stage, &slot->task);
+    else if (!r)
+        r = slot_queue(self, slot, true);
+    if (r)
+        slot_release(self, slot);
+    else if (!slot->gathers)
+        slot->stage = STAGE_UPLOAD;
+    return r;
+}
+
+/* Notes how long the chunk was in its stage, or a range of it: not while another was, which passed it since. */
+static void slot_note(struct cuda_device *self, struct slot *slot)
+{
+    uint64_t now = cuda_now_us(), last = self->passed_us[slot->stage];
+    slot->took_us[slot->stage] += now - (last > slot->entered_us ? last : slot->entered_us);
+    slot->entered_us = self->passed_us[slot->stage] = now;
+}
+
+/* A range of a long row is over: the next one is queued, or the row left off. */
+static cudaError_t slot_go_on_row(struct cuda_device *self, struct slot *slot)
+{
+    struct chunk *chunk = slot->chunk;
+    slot_note(self, slot);
+    if (chunk->slice_us && slot->entered_us - slot->started_us >= chunk->slice_us && !chunk_is_dropped(chunk)) {
+        chunk->rest = slot->row;
+        slot->row = NULL;
+        slot->stage = STAGES;
+        return cudaSuccess;
+    }
+    slot->status = slot_queue(self, slot, false);
+    return slot->status ? cudaSuccess : cudaErrorNotReady;
+}
+
+/* Whether the chunk has passed its stage: cudaErrorNotReady when it has not. */
+static cudaError_t slot_look_at(struct cuda_device *self, struct slot *slot)
+{
+    enum stage stage = slot->stage;
+    bool staging = stage == STAGE_GATHER ? slot->gathers : stage == STAGE_SCATTER && slot->scatters;
+    if (slot->status)
+        return cudaSuccess;
+    if (stage == STAGE_GATHER || stage == STAGE_SCATTER)
+        return !staging || stage_task_is_done(&slot->task) ? cudaSuccess : cudaErrorNotReady;
+    cudaError_t e = cudaEventQuery(slot->passed[stage]);
+    return stage == STAGE_KERNEL && e == cudaSuccess && !is_queued(slot) ? slot_go_on_row(self, slot) : e;
+}
+
+/* What has to be begun by hand behind a stage. */
+static void slot_go_on(struct cuda_device *self, struct slot *slot, enum stage stage)
+{
+    if (slot->status)
+        return;
+    if (stage == STAGE_GATHER)
+        slot->status = slot_queue(self, slot, true);
+    if (stage == STAGE_DOWNLOAD && slot->scatters) {
+        slot->task =
+            (struct stage_task){STAGING_SCATTER, {slot_staged(slot, &slot->sides.output, slot->sides.output_at)}, 0};
+        cuda_stage_start(self->stage, &slot->task);
+    }
+}
+
+cudaError_t slot_look(struct cuda_device *self, struct slot *slot)
+{
+    while (slot->stage < STAGES) {
+        cudaError_t e = slot_look_at(self, slot);
+        if (e != cudaSuccess || slot->stage == STAGES)
+            return e;
+        slot_note(self, slot);
+        slot_go_on(self, slot, slot->stage++);
+    }
+    return cudaSuccess;
+}
+
+struct chunk *slot_finish(struct cuda_device *self, struct slot *slot, int status)
+{
+    struct chunk *chunk = slot->chunk;
+    chunk->status = status ? status : slot->status;
+    chunk->upload_us = slot->took_us[STAGE_GATHER] + slot->took_us[STAGE_UPLOAD];
+    chunk->kernel_us = slot->took_us[STAGE_KERNEL];
+    chunk->download_us = slot->took_us[STAGE_DOWNLOAD] + slot->took_us[STAGE_SCATTER];
+    slot_release(self, slot);
+    return chunk;
+}
+
+cudaError_t slot_init(struct cuda_device *self, struct slot *slot)
+{
+    cudaError_t e =
+        cuda_reserve(self, SLOT_BYTES) ? cudaMalloc((void **)&slot->memory, SLOT_BYTES) : cudaErrorMemoryAllocation;
+    if (e == cudaSuccess)
+        e = cuda_reserve(self, OFFSETS_BYTES) ? cudaMalloc((void **)&slot->device_offsets, OFFSETS_BYTES)
+                                              : cudaErrorMemoryAllocation;
+    if (e == cudaSuccess)
+        e = cudaMallocHost((void **)&slot->offsets, OFFSETS_BYTES);
+    for (int i = STAGE_UPLOAD; i <= STAGE_DOWNLOAD && e == cudaSuccess; i++)
+        e = cudaEventCreateWithFlags(&slot->passed[i], cudaEventDisableTiming);
+    return e;
+}
