@@ -29,6 +29,7 @@
 /* The daemon. */
 #define LIMIT_TURN_US           32  /* of the loop, for one client's messages, before it looks at the others */
 #define LIMIT_TURN_MESSAGES     256 /* the same, in messages */
+#define LIMIT_GATHER_US         100 /* for which answers wait for more, to a client of which messages wait */
 #define LIMIT_ACCEPT_REST_MS    100 /* before the next try where connections cannot be accepted */
 #define LIMIT_CLIENTS           1024
 #define LIMIT_CLIENTS_KEPT      16  /* of them, for root and the daemon's own user */

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -106,7 +107,7 @@ static int accept_one(struct server *server)
 
 static int watch_listening(struct server *server, int how, uint32_t events)
 {
-    struct epoll_event event = {.events = events};
+    struct epoll_event event = {.events = events, .data.ptr = &server->listen_fd};
     return epoll_ctl(server->epoll_fd, how, server->listen_fd, &event) ? -errno : 0;
 }
 
@@ -143,63 +144,92 @@ static void server_accept(struct server *server)
  * Rounds of the loop.
  */
 
-static void hurry(uv_idle_t *idle)
+/* Answers of a client that goes on to ask are gathered for a while: each time that it gets some is a call of the kernel
+ * here and there. */
+static bool gathers(const struct peer *peer, uint64_t now_us)
 {
-    (void)idle;
-}
-
-/* The loop waits only when nobody is ready. */
-static void watch_hurry(struct server *server)
-{
-    if (server->service->turns.users)
-        uv_idle_start(&server->hurry, hurry);
-    else
-        uv_idle_stop(&server->hurry);
+    return peer->client->turn.ready && now_us - peer->flushed_us < LIMIT_GATHER_US;
 }
 
 /* What is sent is charged as well. */
-static void flush_all(uv_prepare_t *prepare)
+static void flush_all(struct server *server)
 {
-    struct server *server = prepare->data;
-    while (server->to_flush) {
-        struct peer *peer = server->to_flush;
+    uint64_t now_us = server->to_flush ? server_now_us(server) : 0;
+    struct peer *peer = server->to_flush, *next;
+    server->to_flush = NULL;
+    for (; peer; peer = next) {
         struct user *user = peer->client->user;
-        uint64_t since_us = server_now_us(server);
-        server->to_flush = peer->next_flush;
+        next = peer->next_flush;
         peer->flush_queued = false;
+        if (gathers(peer, now_us)) {
+            server_output(server, peer->client);
+            continue;
+        }
+        peer->flushed_us = now_us;
         peer_flush(peer);
-        service_charge(server->service, user, since_us);
+        now_us = service_charge(server->service, user, now_us);
     }
-    watch_hurry(server);
 }
 
-static void server_look(uv_poll_t *poll, int status, int events)
+static void server_notice(struct server *server, const struct epoll_event *event)
 {
-    struct server *server = poll->data;
-    struct epoll_event told[EVENTS_AT_ONCE];
-    (void)status, (void)events;
-    int count = epoll_wait(server->epoll_fd, told, EVENTS_AT_ONCE, 0);
+    void *what = event->data.ptr;
+    if (what == server->loop)
+        server->due = true;
+    else if (what == &server->listen_fd)
+        server->arriving = true;
+    else if (what == &server->wake_fd)
+        atomic_store(&server->woken, false);
+    else
+        peer_notice(what, event->events);
+}
+
+/* What libuv has to do without a descriptor's event: timers, and handles that close. */
+static bool loop_is_due(const struct server *server)
+{
+    return server->due || uv_backend_timeout(server->loop) == 0;
+}
+
+void server_wait(struct server *server, bool may_wait)
+{
+    struct epoll_event events[EVENTS_AT_ONCE];
+    flush_all(server);
+    bool hurried = !may_wait || server->service->turns.users || server->to_flush || server->due;
+    int timeout_ms = hurried ? 0 : uv_backend_timeout(server->loop);
+    int count = epoll_wait(server->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
+    uv_update_time(server->loop);
     for (int i = 0; i < count; i++)
-        if (told[i].data.ptr)
-            peer_notice(told[i].data.ptr, told[i].events);
-        else
-            server->arriving = true;
+        server_notice(server, &events[i]);
+    if (!loop_is_due(server))
+        return;
+    server->due = false;
+    uv_run(server->loop, UV_RUN_NOWAIT);
 }
 
-static void server_turns(uv_check_t *check)
+void server_serve(struct server *server)
 {
-    struct server *server = check->data;
     struct service *service = server->service;
-    uint64_t now_us = server_now_us(server), end_us = now_us + LIMIT_TURN_US;
-    struct client *client;
-    while (now_us < end_us && (client = service_next(service))) {
+    struct client *client = service_next(service);
+    uint64_t now_us = client ? server_now_us(server) : 0, end_us = now_us + LIMIT_TURN_US;
+    for (; client; client = now_us < end_us ? service_next(service) : NULL) {
         struct user *user = client->user;
         peer_turn(client->edge, end_us);
         now_us = service_charge(service, user, now_us);
     }
     if (server->arriving)
         server_accept(server);
-    watch_hurry(server);
+}
+
+void server_wake(struct server *server)
+{
+    if (!atomic_exchange(&server->woken, true))
+        eventfd_write(server->wake_fd, 1);
+}
+
+static int watch(struct server *server, int fd, uint32_t events, void *what)
+{
+    struct epoll_event event = {.events = events, .data.ptr = what};
+    return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
 static int watch_begin(struct server *server)
@@ -210,29 +240,32 @@ static int watch_begin(struct server *server)
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (server->epoll_fd < 0)
         return -errno;
-    int r = watch_listening(server, EPOLL_CTL_ADD, EPOLLIN);
+    server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int r = server->wake_fd < 0 ? -errno : 0;
     if (!r)
-        r = uv_poll_init(server->loop, &server->watching, server->epoll_fd);
-    if (r)
-        close(server->epoll_fd);
+        r = watch(server, server->wake_fd, EPOLLIN | EPOLLET, &server->wake_fd);
+    if (!r)
+        r = watch(server, uv_backend_fd(server->loop), EPOLLIN, server->loop);
+    if (!r)
+        r = watch_listening(server, EPOLL_CTL_ADD, EPOLLIN);
+    if (!r)
+        return 0;
+    if (server->wake_fd >= 0)
+        close(server->wake_fd);
+    close(server->epoll_fd);
     return r;
 }
 
 int server_start(struct server *server, uv_loop_t *loop, struct service *service, int listen_fd)
 {
-    *server = (struct server){.service = service, .loop = loop, .listen_fd = listen_fd, .spare_fd = -1};
+    *server = (struct server){.service = service, .loop = loop, .listen_fd = listen_fd, .spare_fd = -1, .due = true};
     int r = watch_begin(server);
     if (r)
         return r;
     open_spare(server);
-    uv_prepare_init(loop, &server->flushing); /* these never fail, nor does it to start them */
-    uv_check_init(loop, &server->turning);
-    uv_idle_init(loop, &server->hurry);
-    uv_timer_init(loop, &server->resting);
-    server->watching.data = server->flushing.data = server->turning.data = server->resting.data = server;
-    uv_prepare_start(&server->flushing, flush_all);
-    uv_check_start(&server->turning, server_turns);
-    return uv_poll_start(&server->watching, UV_READABLE, server_look);
+    uv_timer_init(loop, &server->resting); /* never fails */
+    server->resting.data = server;
+    return 0;
 }
 
 /*
@@ -269,11 +302,8 @@ void server_stop(struct server *server)
 {
     while (server->peers)
         peer_close(server->peers);
-    uv_close((uv_handle_t *)&server->watching, NULL);
-    uv_close((uv_handle_t *)&server->flushing, NULL);
-    uv_close((uv_handle_t *)&server->turning, NULL);
-    uv_close((uv_handle_t *)&server->hurry, NULL);
     uv_close((uv_handle_t *)&server->resting, NULL);
+    close(server->wake_fd);
     close(server->epoll_fd);
     if (server->spare_fd >= 0)
         close(server->spare_fd);

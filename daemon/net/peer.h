@@ -23,6 +23,7 @@ struct peer {
     uint64_t taken_ms;     /* when the client last took some, or its output began to wait */
     unsigned open_handles;
     bool flush_queued;
+    uint64_t flushed_us; /* when it was last sent something */
     struct peer *next_flush;
     struct peer *next, **link; /* among the server's peers */
 };

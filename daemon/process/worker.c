@@ -43,11 +43,10 @@ struct worker {
     struct runner runners[LIMIT_DEVICES];
     struct deferred deferred[LIMIT_HELPERS];
     uv_loop_t loop;
-    uv_async_t completed;
-    uv_idle_t spin; /* active while completed chunks are looked for without blocking */
+    bool drained;
     uint64_t spin_end_us;
-    atomic_bool spinning;
-    uv_timer_t wake; /* for the service's deadlines; runs only while there are some */
+    atomic_bool spinning; /* until then completed chunks are looked for without blocking, and nobody announces them */
+    uv_timer_t wake;      /* for the service's deadlines; runs only while there are some */
     uv_signal_t terminate, interrupt, reload;
     struct shared *shared;
 };
@@ -93,8 +92,6 @@ static uint64_t ops_now_us(void *context)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void on_spin(uv_idle_t *idle);
-
 /* Looks for what devices and clients have for so long without blocking. */
 static void worker_spin(struct worker *worker, uint64_t us)
 {
@@ -103,8 +100,7 @@ static void worker_spin(struct worker *worker, uint64_t us)
         return;
     if (worker->spin_end_us < end_us)
         worker->spin_end_us = end_us;
-    if (!atomic_exchange(&worker->spinning, true))
-        uv_idle_start(&worker->spin, on_spin);
+    atomic_store(&worker->spinning, true);
 }
 
 /* On device memory alone, where a chunk takes no longer than it takes the loop to fall asleep and wake. */
@@ -169,7 +165,7 @@ static void ops_draining(void *context)
 static void ops_drained(void *context)
 {
     struct worker *worker = context;
-    uv_stop(&worker->loop);
+    worker->drained = true;
 }
 
 static void on_wake(uv_timer_t *timer)
@@ -193,12 +189,12 @@ static void ops_wake(void *context, uint64_t at_us)
 static const struct service_ops ops = {ops_start,   ops_defer,  ops_output, ops_draining,
                                        ops_drained, ops_now_us, ops_wake};
 
-/* From the runner's thread: the only call of libuv from outside the loop. */
+/* From the device's thread. */
 static void chunks_completed(void *context)
 {
     struct worker *worker = context;
     if (!atomic_load(&worker->spinning))
-        uv_async_send(&worker->completed);
+        server_wake(&worker->server);
 }
 
 /* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
@@ -247,20 +243,23 @@ static void collect(struct worker *worker)
         end_lost(worker);
 }
 
-static void collect_chunks(uv_async_t *async)
+/* What came back since the last look, and was not announced, is seen after the flag has fallen. */
+static void end_spin(struct worker *worker)
 {
-    collect(async->data);
+    if (!atomic_load(&worker->spinning) || ops_now_us(worker) < worker->spin_end_us)
+        return;
+    atomic_store(&worker->spinning, false);
+    collect(worker);
 }
 
-/* What came back since the last look, and was not announced, is seen after the flag has fallen. */
-static void on_spin(uv_idle_t *idle)
+static void run(struct worker *worker)
 {
-    struct worker *worker = idle->data;
-    if (ops_now_us(worker) >= worker->spin_end_us) {
-        uv_idle_stop(idle);
-        atomic_store(&worker->spinning, false);
+    while (!worker->drained) {
+        end_spin(worker);
+        server_wait(&worker->server, !atomic_load(&worker->spinning));
+        collect(worker);
+        server_serve(&worker->server);
     }
-    collect(worker);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -331,17 +330,14 @@ static int watch_signals(struct worker *worker)
     return r;
 }
 
-/* Idle handles and timers cannot fail, neither here nor when they are started. */
+/* Timers cannot fail, neither here nor when they are started. */
 static int init_handles(struct worker *worker)
 {
     int r = uv_loop_init(&worker->loop);
-    if (!r)
-        r = uv_async_init(&worker->loop, &worker->completed, collect_chunks);
     if (r)
         return r;
-    uv_idle_init(&worker->loop, &worker->spin);
     uv_timer_init(&worker->loop, &worker->wake);
-    worker->completed.data = worker->spin.data = worker->wake.data = worker;
+    worker->wake.data = worker;
     return watch_signals(worker);
 }
 
@@ -361,22 +357,20 @@ static int start_loop(struct worker *worker, int listen_fd)
     return r ? r : server_start(&worker->server, &worker->loop, worker->service, listen_fd);
 }
 
-/* Ends what start_loop began: clients, the devices' threads, then the handles. But signals go on being caught: whoever
+/* Ends what start_loop began: the devices' threads, clients, then the handles. But signals go on being caught: whoever
  * asks again for an end that is under way, as a service manager does that asks supervisor and worker, must not kill. */
 static void stop_loop(struct worker *worker)
 {
+    for (unsigned i = 0; i < worker->devices.count; i++)
+        runner_stop(&worker->runners[i]); /* which wake the server */
+    collect(worker);
     server_flush(&worker->server, LIMIT_DRAINED_MS);
     server_stop(&worker->server);
     if (worker->metrics_fd >= 0)
         http_stop(&worker->http);
     for (unsigned i = 0; i < worker->devices.count; i++)
-        runner_stop(&worker->runners[i]);
-    collect(worker);
-    for (unsigned i = 0; i < worker->devices.count; i++)
         runner_finish(&worker->runners[i]);
     service_finish(worker->service);
-    uv_close((uv_handle_t *)&worker->completed, NULL);
-    uv_close((uv_handle_t *)&worker->spin, NULL);
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_unref((uv_handle_t *)&worker->terminate);
     uv_unref((uv_handle_t *)&worker->interrupt);
@@ -471,7 +465,7 @@ int worker_run(const struct options *options, int listen_fd, int metrics_fd, int
     log_ready(options, &worker.devices);
     ssize_t told = write(ready_fd, "", 1);
     (void)told; /* after a restart nobody waits for it any more */
-    uv_run(&worker.loop, UV_RUN_DEFAULT);
+    run(&worker);
     stop_loop(&worker);
     pool_finish(&worker.pool);
     device_set_close(&worker.devices);

@@ -24,7 +24,10 @@ static struct rig {
     uv_loop_t loop;
     int listen_fd;
     char path[64];
-    unsigned rounds; /* of the loop */
+    unsigned runs;    /* of libuv's loop */
+    uv_timer_t hour;  /* so that there is something to wait for */
+    uv_check_t check; /* counts runs */
+    unsigned hours;   /* that have ended */
     uint64_t step_us, now_us;
 } rig;
 
@@ -35,6 +38,9 @@ static struct rig {
 static int fail_watch;    /* errno of the next epoll_ctl that would watch a socket */
 static int fail_accept;   /* errno of accept4 */
 static unsigned accepted; /* calls of accept4 */
+static struct {
+    unsigned waits, reads, sends;
+} calls;
 
 int __real_epoll_ctl(int set, int how, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int set, int how, int fd, struct epoll_event *event);
@@ -46,6 +52,30 @@ int __wrap_epoll_ctl(int set, int how, int fd, struct epoll_event *event)
         return -1;
     }
     return __real_epoll_ctl(set, how, fd, event);
+}
+
+int __real_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms);
+int __wrap_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms);
+int __wrap_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms)
+{
+    calls.waits++;
+    return __real_epoll_wait(set, events, most, timeout_ms);
+}
+
+ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
+{
+    calls.reads++;
+    return __real_recvmsg(fd, message, flags);
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    calls.sends++;
+    return __real_sendmsg(fd, message, flags);
 }
 
 int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
@@ -133,8 +163,10 @@ static void end(void)
 
 static void rounds(unsigned count)
 {
-    while (count-- > 0)
-        uv_run(&rig.loop, UV_RUN_NOWAIT);
+    while (count-- > 0) {
+        server_wait(&rig.server, false);
+        server_serve(&rig.server);
+    }
 }
 
 /*
@@ -176,6 +208,93 @@ static bool client_pings(int fd)
     client_send(fd, PING, sizeof PING - 1);
     rounds(6);
     return client_take(fd) == sizeof PONG - 1;
+}
+
+static void count_run(uv_check_t *check)
+{
+    (void)check;
+    rig.runs++;
+}
+
+static void hour_ends(uv_timer_t *timer)
+{
+    (void)timer;
+    rig.hours++;
+}
+
+/* As with a daemon, whose loop always has handles; then all that follows is counted. */
+static void count_calls(void)
+{
+    uv_timer_init(&rig.loop, &rig.hour);
+    uv_timer_start(&rig.hour, hour_ends, 3600000, 0);
+    uv_check_init(&rig.loop, &rig.check);
+    uv_check_start(&rig.check, count_run);
+    rounds(2);
+    memset(&calls, 0, sizeof calls);
+    rig.runs = 0;
+}
+
+static void end_counting(void)
+{
+    uv_close((uv_handle_t *)&rig.hour, NULL);
+    uv_close((uv_handle_t *)&rig.check, NULL);
+    end();
+}
+
+/* The thread hears of it by the call that it waits in, and libuv has nothing to do. */
+static void a_message_takes_few_calls(void)
+{
+    begin();
+    int fd = client_greet();
+    count_calls();
+    client_send(fd, PING, sizeof PING - 1);
+    server_wait(&rig.server, true);
+    server_serve(&rig.server);
+    server_wait(&rig.server, false);
+    CHECK_EQ(client_take(fd), sizeof PONG - 1);
+    CHECK_EQ(calls.waits, 2);
+    CHECK_EQ(calls.reads, 1);
+    CHECK_EQ(calls.sends, 1);
+    CHECK_EQ(rig.runs, 0);
+    close(fd);
+    end_counting();
+}
+
+/* What wakes the thread is one event until it has been seen, and timers end the wait, too. */
+static void waits_end(void)
+{
+    begin();
+    count_calls();
+    for (int i = 0; i < 2; i++) {
+        server_wake(&rig.server);
+        server_wake(&rig.server);
+        server_wait(&rig.server, true);
+    }
+    CHECK_EQ(calls.waits, 2);
+    CHECK_EQ(rig.runs, 0);
+    uv_timer_start(&rig.hour, hour_ends, 1, 0);
+    while (rig.hours == 0)
+        server_wait(&rig.server, true);
+    CHECK_EQ(rig.runs, 1);
+    end_counting();
+}
+
+/* A client of which more messages wait gets its answers together, but does not wait long for any. */
+static void answers_are_gathered(void)
+{
+    enum { MANY = 8 * LIMIT_GATHER_US };
+    static char flood[MANY * (sizeof PING - 1)];
+    begin();
+    int fd = client_greet();
+    count_calls();
+    for (size_t i = 0; i < MANY; i++)
+        memcpy(flood + i * (sizeof PING - 1), PING, sizeof PING - 1);
+    client_send(fd, flood, sizeof flood);
+    rounds(2 * MANY / LIMIT_TURN_US);
+    CHECK_EQ(client_take(fd), MANY * (sizeof PONG - 1));
+    CHECK(calls.sends >= 4 && calls.sends <= MANY / LIMIT_TURN_US / 2);
+    close(fd);
+    end_counting();
 }
 
 /* Only its own connection ends. */
@@ -287,9 +406,15 @@ static void turns_have_a_number_of_messages(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(a_socket_that_cannot_be_watched), TEST(connections_that_cannot_be_accepted),
-        TEST(the_last_request_of_a_client),    TEST(a_flood_is_cut_into_turns),
-        TEST(turns_have_a_number_of_messages), TEST_END,
+        TEST(a_socket_that_cannot_be_watched),
+        TEST(connections_that_cannot_be_accepted),
+        TEST(the_last_request_of_a_client),
+        TEST(a_flood_is_cut_into_turns),
+        TEST(turns_have_a_number_of_messages),
+        TEST(a_message_takes_few_calls),
+        TEST(waits_end),
+        TEST(answers_are_gathered),
+        TEST_END,
     };
     return test_main(argc, argv, tests);
 }
