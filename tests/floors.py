@@ -9,7 +9,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLOORS = {
     "protocol": {"protocol"},
     "kernels": {"protocol", "kernels"},
-    "client": {"protocol", "client"},
+    "client/include": {"client/include"},
+    "client/lib": {"protocol", "client/include", "client/lib"},
+    "client/scanctl/ui": {"client/include", "client/scanctl/ui"},
+    "client/scanctl/formats": {"client/include", "client/scanctl/ui", "client/scanctl/formats"},
+    "client/scanctl/stream": {"client/include", "client/scanctl/ui", "client/scanctl/formats", "client/scanctl/stream"},
+    "client/scanctl": {
+        "client/include", "client/scanctl/ui", "client/scanctl/formats", "client/scanctl/stream", "client/scanctl",
+    },
     "daemon/device/device.h": {"protocol", "kernels", "daemon/device"},
     "daemon/process/log.h": set(),
     "daemon/process/settings.h": {"protocol"},
@@ -37,9 +44,9 @@ def floor_of(path):
 
 
 def resolve(file, name):
-    """The project path that an include names, or None for a system header."""
+    """The project path that an include names, or None for a system header and for the vocabulary, which is everybody's."""
     if name.startswith("scand/"):
-        return "client/" + name if name == "scand/scand.h" else "protocol/" + name
+        return "client/include/" + name if name == "scand/scand.h" else None
     for base in (file.parent, ROOT):
         target = base / name
         if target.exists():

@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/lib/internal.h"
+#include "protocol/metrics.h"
 #include "protocol/report.h"
 
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
@@ -127,6 +129,48 @@ int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, s
     for (size_t i = 0; i < known && !rows_are_full(&rows); i++)
         rows_add(&rows, &all[i], sizeof all[i]);
     *count = rows.count;
+    return SCAND_OK;
+}
+
+static int metrics_collect(struct scand *daemon, struct metrics *metrics)
+{
+    metrics->server = daemon->server;
+    int status =
+        scand_stats(daemon, metrics->counters, sizeof *metrics->counters, METRICS_COUNTERS, &metrics->counter_count);
+    if (status)
+        return status;
+    status = scand_histograms(daemon, metrics->histograms, sizeof *metrics->histograms, METRICS_HISTOGRAMS,
+                              &metrics->histogram_count);
+    if (status)
+        return status;
+    return scand_devices(daemon, metrics->devices, sizeof *metrics->devices, LIMIT_MAPS, &metrics->device_count);
+}
+
+/* The metrics as a string of their own, or NULL without memory. */
+static char *metrics_text(const struct metrics *metrics)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    if (!file)
+        return NULL;
+    metrics_print(file, metrics);
+    if (!fclose(file))
+        return text;
+    free(text);
+    return NULL;
+}
+
+int scand_metrics(struct scand *daemon, char **text)
+{
+    struct metrics metrics = {.counter_count = 0};
+    int status = metrics_collect(daemon, &metrics);
+    if (status)
+        return status;
+    char *made = metrics_text(&metrics);
+    if (!made)
+        return (int)status_from_errno(session_fail(daemon, -ENOMEM, "out of memory for the metrics"));
+    *text = made;
     return SCAND_OK;
 }
 

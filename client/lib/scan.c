@@ -5,6 +5,9 @@
 
 #include "client/lib/internal.h"
 
+_Static_assert(SCAND_RAGGED_ROWS_MAX == LIMIT_RAGGED_ROWS && SCAND_DEADLINE_MS_MAX == LIMIT_DEADLINE_MS,
+               "programs are told the wire's limits");
+
 void scand_tensor_pack(struct scand_tensor *tensor)
 {
     if ((unsigned)tensor->dtype >= SCAND_DTYPE_COUNT || tensor->rank > SCAND_RANK_MAX)

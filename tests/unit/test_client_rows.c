@@ -109,8 +109,50 @@ static void without_a_size(void)
     rig_end();
 }
 
+static void words_and_back(void)
+{
+    CHECK(strcmp(scand_word(SCAND_LIST_DTYPE, SCAND_DTYPE_IBM32), "ibm32") == 0);
+    CHECK(strcmp(scand_word(SCAND_LIST_PRIORITY, SCAND_PRIORITY_HIGH), "high") == 0);
+    CHECK(!scand_word(SCAND_LIST_DTYPE, SCAND_DTYPE_COUNT) && !scand_word(SCAND_LIST_DTYPE, -1));
+    CHECK(!scand_word((enum scand_list)77, 0) && scand_word_find((enum scand_list)77, "f32") == -1);
+    CHECK_EQ(scand_word_find(SCAND_LIST_OPERATOR, "affine"), SCAND_OPERATOR_AFFINE);
+    CHECK_EQ(scand_word_find(SCAND_LIST_OPERATOR, "affin"), -1);
+    for (int list = SCAND_LIST_OPERATION; list <= SCAND_LIST_PRIORITY; list++)
+        for (int value = 0; scand_word(list, value); value++)
+            CHECK_EQ(scand_word_find(list, scand_word(list, value)), value);
+}
+
+static void dtypes(void)
+{
+    CHECK_EQ(scand_dtype_bytes(SCAND_DTYPE_I16BE), 2);
+    CHECK_EQ(scand_dtype_bytes(SCAND_DTYPE_COUNT), 0);
+    CHECK_EQ(scand_dtype_class(SCAND_DTYPE_I32BE), SCAND_CLASS_F64);
+    CHECK_EQ(scand_accumulator_of(SCAND_ACCUMULATOR_AUTO, SCAND_DTYPE_F16, NULL), SCAND_ACCUMULATOR_F64);
+    CHECK_EQ(scand_accumulator_of(SCAND_ACCUMULATOR_AUTO, SCAND_DTYPE_F16, "blelloch"), SCAND_ACCUMULATOR_F32);
+    CHECK_EQ(scand_accumulator_of(SCAND_ACCUMULATOR_AUTO, SCAND_DTYPE_U32, NULL), SCAND_ACCUMULATOR_EXACT);
+    CHECK_EQ(scand_accumulator_of(SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F64, NULL), SCAND_ACCUMULATOR_F2);
+}
+
+static void metrics_as_text(void)
+{
+    char *text = NULL;
+    rig_begin();
+    CHECK_EQ(scand_metrics(session, &text), SCAND_OK);
+    CHECK(text && strstr(text, "scand_jobs_submitted_total 42\n"));
+    free(text);
+    text = NULL;
+    fake_stop(&fake);
+    CHECK_EQ(scand_metrics(session, &text), SCAND_UNAVAILABLE);
+    CHECK(!text);
+    rig_end();
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(of_another_version), TEST(without_a_size), TEST_END};
+    static const struct test tests[] = {
+        TEST(of_another_version), TEST(without_a_size),
+        TEST(words_and_back),     TEST(dtypes),
+        TEST(metrics_as_text),    TEST_END,
+    };
     return test_main(argc, argv, tests);
 }

@@ -1,7 +1,14 @@
 /* What scanctl makes of the daemon's numbers: the screen of top, and metrics for Prometheus. */
 #include "client/scanctl/commands/top_view.h"
+#include "client/scanctl/ui/chrome_trace.h"
 #include "protocol/metrics.h"
 #include "tests/check.h"
+
+_Static_assert(DEVICES_MAX >= LIMIT_MAPS && KERNELS_MAX >= LIMIT_MAPS && COUNTERS_MAX >= METRICS_COUNTERS,
+               "scanctl has room for what a daemon lists");
+_Static_assert(JOBS_MAX >= LIMIT_JOBS && CLIENTS_MAX >= LIMIT_CLIENTS && EVENTS_MAX >= LIMIT_TRACE,
+               "the same, where lists are read page by page");
+_Static_assert(CHROME_TRACE_SLOTS >= LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS, "chunks of a device have a row each");
 
 static char *text;
 static size_t text_size;

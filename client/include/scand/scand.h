@@ -167,7 +167,7 @@ struct scand_scan {
     double coefficient;
     struct scand_tensor coefficients; /* rank 0: none */
     enum scand_priority priority;     /* among this user's jobs */
-    uint32_t deadline_ms;             /* to start in, at most a day; or else SCAND_DEADLINE. 0: it has time */
+    uint32_t deadline_ms; /* to start in, at most SCAND_DEADLINE_MS_MAX; or else SCAND_DEADLINE. 0: it has time */
     /* Further scans, run in order; at most SCAND_STEPS_MAX. The results are those of separate jobs, but on a GPU what
      * is between two steps does not cross PCIe, unless a row has more than some 16 MiB. SCAND_UNSUPPORTED: the daemon
      * is older than they are. */
@@ -180,8 +180,8 @@ struct scand_scan {
  * Ragged rows, of differing lengths, lie along an input of rank 1, at any stride: row r is its samples
  * offsets[r] <= i < offsets[r + 1]. So `offsets` has one element more than there are rows: rank 1, of dtype i32, i64,
  * u32 or u64, in a host buffer. They do not decrease; rows may be empty; samples before the first offset, and from the
- * last one on, are not touched. Up to 1,048,576 rows per job. Leave the offsets alone until the job has ended: they are
- * read when jobs before it that write to them have ended, and again when it is repeated.
+ * last one on, are not touched. Up to SCAND_RAGGED_ROWS_MAX rows per job. Leave the offsets alone until the job has
+ * ended: they are read when jobs before it that write to them have ended, and again when it is repeated.
  */
 
 /*
@@ -198,9 +198,9 @@ struct scand_reduce {
     enum scand_reduction reduction; /* not SCAND_REDUCTION_NONE */
     const char *algorithm;          /* NULL: the daemon's own; else a name of scand_kernels: see there */
     enum scand_priority priority;   /* among this user's jobs */
-    uint32_t deadline_ms;           /* to start in, at most a day; or else SCAND_DEADLINE. 0: it has time */
-    struct scand_tensor offsets;    /* of ragged rows, as a scan has them; rank 0: none */
-    uint32_t after_failure;         /* not 0: runs although a job that was to write its input has failed; see below */
+    uint32_t deadline_ms; /* to start in, at most SCAND_DEADLINE_MS_MAX; or else SCAND_DEADLINE. 0: it has time */
+    struct scand_tensor offsets; /* of ragged rows, as a scan has them; rank 0: none */
+    uint32_t after_failure;      /* not 0: runs although a job that was to write its input has failed; see below */
 };
 
 /*
@@ -268,6 +268,8 @@ int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row_bytes, size_t capacity, size_t *count);
 int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
                      size_t *count);
+/* Counters, histograms and devices in Prometheus' text format, version 0.0.4: *text is a string for free(). */
+int scand_metrics(struct scand *daemon, char **text);
 /* Fill in jobs, or connections, of all users in the order of their numbers, the first being `from` or later, and set
  * *next to the `from` of what follows, 0 at the end. The list may change between two calls. On failure the array may
  * have been written to. */
@@ -340,6 +342,35 @@ int scand_buffer_device(const struct scand_buffer *buffer);
 /* Unmaps and gives back. Jobs that use it go on; the daemon keeps it for as long as they run. The handle is gone,
  * whatever is returned. After scand_disconnect it only frees the handle. */
 int scand_buffer_release(struct scand_buffer *buffer);
+
+/* The lists of scand/types.h. */
+enum scand_list {
+    SCAND_LIST_OPERATION,
+    SCAND_LIST_REDUCTION,
+    SCAND_LIST_DTYPE,
+    SCAND_LIST_ACCUMULATOR,
+    SCAND_LIST_INTERMEDIATE,
+    SCAND_LIST_KIND,
+    SCAND_LIST_OPERATOR,
+    SCAND_LIST_PASS,
+    SCAND_LIST_PLACE,
+    SCAND_LIST_SHARING,
+    SCAND_LIST_JOB_STATE,
+    SCAND_LIST_EVENT,
+    SCAND_LIST_PRIORITY
+};
+
+/* The word of an enumerator, "f32" of SCAND_DTYPE_F32; NULL where the list has none of that number, as at its end.
+ * Lives as long as the program. */
+const char *scand_word(enum scand_list list, int value);
+/* The enumerator of a word; -1 where the list does not have it. */
+int scand_word_find(enum scand_list list, const char *word);
+uint64_t scand_dtype_bytes(enum scand_dtype dtype);         /* of one element; 0 for what is no dtype */
+enum scand_class scand_dtype_class(enum scand_dtype dtype); /* what samples of it are while they are scanned */
+/* What a scan of such samples keeps its results in: `accumulator` itself, unless that is SCAND_ACCUMULATOR_AUTO.
+ * `algorithm`: as in the scan, NULL for the daemon's own. */
+enum scand_accumulator scand_accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples,
+                                            const char *algorithm);
 
 /* Sets a tensor's strides to those of a C-ordered, dense array of its shape and dtype. */
 void scand_tensor_pack(struct scand_tensor *tensor);

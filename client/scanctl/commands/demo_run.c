@@ -7,6 +7,7 @@
 #include "client/scanctl/commands/demo_gather.h"
 #include "client/scanctl/commands/parallel_rows.h"
 #include "client/scanctl/stream/remote.h"
+#include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
 
 enum { OPTION_TRACES = OPTION_OWN, OPTION_SAMPLES, OPTION_SEED };
@@ -133,12 +134,12 @@ static void report_json(const struct demo_run *run, const struct scand_device *d
 
 static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struct fault *fault)
 {
-    uint64_t begun_us = clock_us();
+    uint64_t begun_us = clock_now_us();
     int result = demo_buffers(run, fault);
     if (result)
         return result;
     share_rows(run->gather.traces, fill_rows, run);
-    run->made_us = clock_us() - begun_us;
+    run->made_us = clock_now_us() - begun_us;
     result = demo_jobs(run, fault);
     if (result)
         return result;
@@ -148,9 +149,9 @@ static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struc
         .input = scand_buffer_data(run->input),
         .output = scand_buffer_data(run->output),
     };
-    begun_us = clock_us();
+    begun_us = clock_now_us();
     result = check(&demo, fault);
-    run->checked_us = clock_us() - begun_us;
+    run->checked_us = clock_now_us() - begun_us;
     if (result)
         return result;
     struct scand_device device = remote_device(run->daemon);

@@ -7,8 +7,10 @@
 
 #include "client/scanctl/commands/snapshot.h"
 #include "client/scanctl/stream/remote.h"
+#include "client/scanctl/ui/clock.h"
 
 #define WAIT_PAUSE_MS      100
+#define JOBS_AT_ONCE       32 /* that are asked for */
 #define WAIT_TIMEOUT_S_MAX UINT64_C(1000000000)
 
 static int number_parse(const char *command, const char *text, uint64_t *number, struct fault *fault)
@@ -80,12 +82,12 @@ static int check_number(struct scand *daemon, uint64_t job, struct fault *fault)
 /* The number of a job that is waited for and still there, or 0. */
 static int find_open(struct scand *daemon, const struct waiting *waiting, uint64_t *open, struct fault *fault)
 {
-    struct scand_job_info jobs[LIMIT_MAPS];
+    struct scand_job_info jobs[JOBS_AT_ONCE];
     uint64_t from = waiting->job;
     size_t count;
     *open = 0;
     do {
-        int status = scand_jobs(daemon, from, jobs, sizeof(*jobs), waiting->job ? 1 : LIMIT_MAPS, &count, &from);
+        int status = scand_jobs(daemon, from, jobs, sizeof(*jobs), waiting->job ? 1 : JOBS_AT_ONCE, &count, &from);
         if (status)
             return remote_fault(daemon, status, "waiting", fault);
         for (size_t i = 0; i < count && !*open; i++)
@@ -98,10 +100,10 @@ static int find_open(struct scand *daemon, const struct waiting *waiting, uint64
 static int wait_for(struct scand *daemon, const struct waiting *waiting, struct fault *fault)
 {
     const struct timespec pause = {.tv_nsec = WAIT_PAUSE_MS * 1000000L};
-    uint64_t begun_us = clock_us(), open;
+    uint64_t begun_us = clock_now_us(), open;
     int result = waiting->job ? check_number(daemon, waiting->job, fault) : 0;
     while (!result && !(result = find_open(daemon, waiting, &open, fault)) && open) {
-        if (waiting->timeout_s && clock_us() - begun_us >= waiting->timeout_s * 1000000)
+        if (waiting->timeout_s && clock_now_us() - begun_us >= waiting->timeout_s * 1000000)
             return fault_set(fault, EX_TEMPFAIL,
                              "job %" PRIu64 " has not ended within %" PRIu64
                              " s; wait longer, or stop it with scanctl cancel %" PRIu64,

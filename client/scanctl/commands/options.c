@@ -8,7 +8,8 @@
 
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/ui/text.h"
-#include "protocol/status.h"
+
+#define WORD_BYTES 32 /* of the longest word of any list, at least */
 
 static int option_fault(char **argv, int found, struct fault *fault)
 {
@@ -75,21 +76,36 @@ int options_parse_common(int argc, char **argv, struct common_options *common, s
     return result;
 }
 
-int word_parse(const char *option, const struct words *words, const char *word, size_t length, int *out,
-               struct fault *fault)
+/* The first word that may be given: "none" of a reduction is for scans. */
+static int first_of(enum scand_list list)
 {
-    char allowed[128];
-    int found = words_find(words, word, length);
-    if (found < 0)
+    return list == SCAND_LIST_REDUCTION ? SCAND_REDUCTION_NONE + 1 : 0;
+}
+
+/* "a, b, c"; cut to size. Returns out. */
+static const char *words_join(enum scand_list list, char *out, size_t size)
+{
+    size_t used = 0;
+    for (int i = first_of(list); scand_word(list, i) && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", scand_word(list, i));
+    return out;
+}
+
+int word_parse(const char *option, enum scand_list list, const char *word, size_t length, int *out, struct fault *fault)
+{
+    char allowed[128], text[WORD_BYTES];
+    snprintf(text, sizeof(text), "%.*s", (int)length, word);
+    int found = length < sizeof(text) ? scand_word_find(list, text) : -1;
+    if (found < first_of(list))
         return fault_set(fault, EX_USAGE, "--%s is \"%.*s\"; it may be %s", option, (int)length, word,
-                         words_join(words, allowed, sizeof(allowed)));
+                         words_join(list, allowed, sizeof(allowed)));
     *out = found;
     return 0;
 }
 
 int priority_parse(enum scand_priority *priority, const char *word, struct fault *fault)
 {
-    int found = 0, result = word_parse("priority", &priority_words, word, strlen(word), &found, fault);
+    int found = 0, result = word_parse("priority", SCAND_LIST_PRIORITY, word, strlen(word), &found, fault);
     if (!result)
         *priority = (enum scand_priority)found;
     return result;
@@ -98,9 +114,9 @@ int priority_parse(enum scand_priority *priority, const char *word, struct fault
 int deadline_parse(uint32_t *deadline_ms, const char *text, struct fault *fault)
 {
     uint64_t number;
-    if (!parse_unsigned(text, &number) || number == 0 || number > LIMIT_DEADLINE_MS)
+    if (!parse_unsigned(text, &number) || number == 0 || number > SCAND_DEADLINE_MS_MAX)
         return fault_set(fault, EX_USAGE, "--deadline is \"%s\"; it may be 1 to %d milliseconds", text,
-                         LIMIT_DEADLINE_MS);
+                         SCAND_DEADLINE_MS_MAX);
     *deadline_ms = (uint32_t)number;
     return 0;
 }
@@ -163,7 +179,7 @@ int file_option_parse(struct array_hints *hints, int option, const char *argumen
     if (option == OPTION_SHAPE)
         return shape_parse(hints, argument, fault);
     if (option == OPTION_DTYPE) {
-        int result = word_parse("dtype", &dtype_words, argument, strlen(argument), &dtype, fault);
+        int result = word_parse("dtype", SCAND_LIST_DTYPE, argument, strlen(argument), &dtype, fault);
         hints->dtype = (enum scand_dtype)dtype;
         hints->has_dtype = true;
         return result;

@@ -9,7 +9,6 @@
 #include <scand/scand.h>
 
 #include "client/scanctl/formats/array.h"
-#include "protocol/status.h"
 
 /* What stands before the command's name, or among its options. */
 struct common_options {
@@ -63,7 +62,7 @@ int options_parse_common(int argc, char **argv, struct common_options *common, s
 
 /* What both parse: a word out of a list of types.h, how urgent it is, a file of offsets, an axis, and what is said of a
  * file. */
-int word_parse(const char *option, const struct words *words, const char *word, size_t length, int *out,
+int word_parse(const char *option, enum scand_list list, const char *word, size_t length, int *out,
                struct fault *fault);
 int priority_parse(enum scand_priority *priority, const char *word, struct fault *fault);
 int deadline_parse(uint32_t *deadline_ms, const char *text, struct fault *fault);

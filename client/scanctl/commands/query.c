@@ -7,7 +7,6 @@
 
 #include "client/scanctl/commands/query.h"
 #include "client/scanctl/stream/remote.h"
-#include "protocol/status.h"
 
 int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault)
 {
@@ -97,9 +96,9 @@ static void devices_table(const struct scand_device *devices, size_t count)
 
 static int ask_devices(struct scand *daemon, bool json, struct fault *fault)
 {
-    struct scand_device devices[LIMIT_MAPS];
+    struct scand_device devices[DEVICES_MAX];
     size_t count;
-    int status = scand_devices(daemon, devices, sizeof(*devices), LIMIT_MAPS, &count);
+    int status = scand_devices(daemon, devices, sizeof(*devices), DEVICES_MAX, &count);
     if (status)
         return remote_fault(daemon, status, "devices", fault);
     if (json) {
@@ -120,17 +119,17 @@ static void kernels_json(const struct scand_kernel *kernels, size_t count)
         json_open(&json, NULL, '{');
         json_text(&json, "name", kernels[i].name);
         json_text(&json, "line", kernels[i].line);
-        json_text(&json, "operation", operation_words.words[kernels[i].operation]);
+        json_text(&json, "operation", scand_word(SCAND_LIST_OPERATION, kernels[i].operation));
         json_text(&json, "backend", kernels[i].backend);
         json_open(&json, "reductions", '[');
-        for (size_t word = 0; word < reduction_words.count; word++)
+        for (int word = 0; scand_word(SCAND_LIST_REDUCTION, word); word++)
             if (kernels[i].reductions >> word & 1)
-                json_text(&json, NULL, reduction_words.words[word]);
+                json_text(&json, NULL, scand_word(SCAND_LIST_REDUCTION, word));
         json_close(&json, ']');
         json_open(&json, "accumulators", '[');
-        for (size_t word = 0; word < accumulator_words.count; word++)
+        for (int word = 0; scand_word(SCAND_LIST_ACCUMULATOR, word); word++)
             if (kernels[i].accumulators >> word & 1)
-                json_text(&json, NULL, accumulator_words.words[word]);
+                json_text(&json, NULL, scand_word(SCAND_LIST_ACCUMULATOR, word));
         json_close(&json, ']');
         json_boolean(&json, "repeatable", kernels[i].repeatable);
         json_close(&json, '}');
@@ -144,19 +143,20 @@ static void kernels_table(const struct scand_kernel *kernels, size_t count)
     printf("%-27s %-9s %-7s %-12s %-7s  %s\n", "name", "operation", "backend", "accumulators", "bits", "what it is");
     for (size_t i = 0; i < count; i++) {
         char names[32] = "";
-        for (size_t word = 0; word < accumulator_words.count; word++)
+        for (int word = 0; scand_word(SCAND_LIST_ACCUMULATOR, word); word++)
             if (kernels[i].accumulators >> word & 1)
-                strcat(strcat(names, *names ? "," : ""), accumulator_words.words[word]);
-        printf("%-27s %-9s %-7s %-12s %-7s  %s\n", kernels[i].name, operation_words.words[kernels[i].operation],
-               kernels[i].backend, names, kernels[i].repeatable ? "repeat" : "vary", kernels[i].line);
+                strcat(strcat(names, *names ? "," : ""), scand_word(SCAND_LIST_ACCUMULATOR, word));
+        printf("%-27s %-9s %-7s %-12s %-7s  %s\n", kernels[i].name,
+               scand_word(SCAND_LIST_OPERATION, kernels[i].operation), kernels[i].backend, names,
+               kernels[i].repeatable ? "repeat" : "vary", kernels[i].line);
     }
 }
 
 static int ask_kernels(struct scand *daemon, bool json, struct fault *fault)
 {
-    struct scand_kernel kernels[LIMIT_MAPS];
+    struct scand_kernel kernels[KERNELS_MAX];
     size_t count;
-    int status = scand_kernels(daemon, kernels, sizeof(*kernels), LIMIT_MAPS, &count);
+    int status = scand_kernels(daemon, kernels, sizeof(*kernels), KERNELS_MAX, &count);
     if (status)
         return remote_fault(daemon, status, "kernels", fault);
     if (json)

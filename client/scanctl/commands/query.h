@@ -5,8 +5,13 @@
 #include "client/scanctl/commands/commands.h"
 #include "client/scanctl/ui/text.h"
 
-#define COUNTERS_MAX   256
-#define HISTOGRAMS_MAX 16
+/* The most that a daemon lists. */
+#define COUNTERS_MAX 256
+#define DEVICES_MAX  32
+#define KERNELS_MAX  32
+#define JOBS_MAX     4096
+#define CLIENTS_MAX  1024
+#define EVENTS_MAX   4096
 
 /* Asks, and prints the answer. */
 typedef int question(struct scand *daemon, bool json, struct fault *fault);

@@ -2,8 +2,8 @@
 #include "client/scanctl/commands/reduce_options.h"
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/stream/stream.h"
+#include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/printer.h"
-#include "protocol/status.h"
 
 /* What the parts of a run share. */
 struct run {
@@ -43,9 +43,9 @@ static void report_begin(struct run *run)
     json_text(json, "input", options->input_path);
     if (options->output_path)
         json_text(json, "output", options->output_path);
-    json_text(json, "op", reduction_words.words[options->reduce.reduction]);
-    json_text(json, "dtype", dtype_words.words[run->array.dtype]);
-    json_text(json, "output_dtype", dtype_words.words[options->output_dtype]);
+    json_text(json, "op", scand_word(SCAND_LIST_REDUCTION, options->reduce.reduction));
+    json_text(json, "dtype", scand_word(SCAND_LIST_DTYPE, run->array.dtype));
+    json_text(json, "output_dtype", scand_word(SCAND_LIST_DTYPE, options->output_dtype));
     json_text(json, "algorithm", options->reduce.algorithm ? options->reduce.algorithm : "");
     if (!options->output_path)
         json_open(json, "results", '[');
@@ -124,7 +124,7 @@ static int run_input(struct run *run, struct fault *fault)
 {
     struct reduce_options *options = run->options;
     struct scand *daemon;
-    uint64_t begun_us = clock_us();
+    uint64_t begun_us = clock_now_us();
     int result = array_read_header(&run->array, &run->input, &options->hints, fault);
     if (!result)
         result = reduce_options_types(options, &run->array, fault);
@@ -144,7 +144,7 @@ static int run_input(struct run *run, struct fault *fault)
     if (options->common.json)
         report_begin(run);
     result = run_output(run, daemon, fault);
-    run->elapsed_us = clock_us() - begun_us;
+    run->elapsed_us = clock_now_us() - begun_us;
     if (!result && options->common.json)
         report_end(run, &device);
     scand_disconnect(daemon);

@@ -22,13 +22,11 @@ static const struct option reduce_table[] = {
     {0},
 };
 
-/* All but the first word, which is that of scans. */
 static int reduction_parse(enum scand_reduction *reduction, const char *argument, struct fault *fault)
 {
-    const struct words offered = {reduction_words.what, reduction_words.words + 1, reduction_words.count - 1};
-    int word = 0, result = word_parse("op", &offered, argument, strlen(argument), &word, fault);
+    int word = 0, result = word_parse("op", SCAND_LIST_REDUCTION, argument, strlen(argument), &word, fault);
     if (!result)
-        *reduction = (enum scand_reduction)(word + 1);
+        *reduction = (enum scand_reduction)word;
     return result;
 }
 
@@ -56,7 +54,7 @@ static int option_handle(void *context, int option, const char *argument, struct
     case OPTION_AXIS:
         return axis_parse(&options->axis, argument, fault);
     case OPTION_OUTPUT_DTYPE:
-        result = word_parse("output-dtype", &dtype_words, argument, strlen(argument), &word, fault);
+        result = word_parse("output-dtype", SCAND_LIST_DTYPE, argument, strlen(argument), &word, fault);
         options->output_dtype = (enum scand_dtype)word;
         return result;
     default:
@@ -116,7 +114,7 @@ int reduce_options_parse(int argc, char **argv, struct reduce_options *options, 
 /* Of integers the sum takes 64 bits, and what is one of them their own. */
 static enum scand_dtype usual_output(const struct array *array, enum scand_reduction reduction)
 {
-    enum scand_class class = dtype_class(array->dtype);
+    enum scand_class class = scand_dtype_class(array->dtype);
     if (class == SCAND_CLASS_F32 || class == SCAND_CLASS_F64)
         return SCAND_DTYPE_F64;
     if (reduction != SCAND_REDUCTION_SUM)
@@ -134,5 +132,5 @@ int reduce_options_types(struct reduce_options *options, const struct array *arr
         return 0;
     return fault_set(fault, EX_USAGE,
                      "--output-dtype is %s, which is not printed; give -o FILE, or one of f32, f64, i32, i64, u32, u64",
-                     dtype_words.words[options->output_dtype]);
+                     scand_word(SCAND_LIST_DTYPE, options->output_dtype));
 }

@@ -5,8 +5,8 @@
 #include "client/scanctl/formats/coefficients.h"
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/stream/stream.h"
+#include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
-#include "protocol/status.h"
 
 /* What the parts of a run share. */
 struct run {
@@ -27,7 +27,7 @@ static void report_bytes(struct json *json, const struct run *run)
 {
     uint64_t samples = run->plan.records * run->plan.inner * run->plan.length;
     uint64_t input_bytes = samples * array_sample_bytes(&run->array);
-    uint64_t output_bytes = samples * dtype_size_bytes(run->options->output_dtype);
+    uint64_t output_bytes = samples * scand_dtype_bytes(run->options->output_dtype);
     json_unsigned(json, "input_bytes", input_bytes);
     json_unsigned(json, "output_bytes", output_bytes);
     json_real(json, "seconds", (double)run->elapsed_us / 1e6);
@@ -47,14 +47,14 @@ static void report(struct run *run, const struct scand_device *device)
     json_unsigned(&json, "samples", ragged ? run->ragged.longest : run->plan.length);
     json_open(&json, "passes", '[');
     for (uint32_t i = 0; i < scan->pass_count; i++)
-        json_text(&json, NULL, pass_words.words[scan->passes[i]]);
+        json_text(&json, NULL, scand_word(SCAND_LIST_PASS, scan->passes[i]));
     json_close(&json, ']');
-    json_text(&json, "op", operator_words.words[scan->op]);
-    json_text(&json, "dtype", dtype_words.words[run->array.dtype]);
-    json_text(&json, "output_dtype", dtype_words.words[run->options->output_dtype]);
+    json_text(&json, "op", scand_word(SCAND_LIST_OPERATOR, scan->op));
+    json_text(&json, "dtype", scand_word(SCAND_LIST_DTYPE, run->array.dtype));
+    json_text(&json, "output_dtype", scand_word(SCAND_LIST_DTYPE, run->options->output_dtype));
     json_unsigned(&json, "demean", scan->demean);
-    json_text(&json, "kind", kind_words.words[scan->kind]);
-    json_text(&json, "accumulator", accumulator_words.words[scan->accumulator]);
+    json_text(&json, "kind", scand_word(SCAND_LIST_KIND, scan->kind));
+    json_text(&json, "accumulator", scand_word(SCAND_LIST_ACCUMULATOR, scan->accumulator));
     json_text(&json, "algorithm", scan->algorithm ? scan->algorithm : "");
     json_open(&json, "then", '[');
     for (uint32_t i = 0; i < scan->then_count; i++)
@@ -118,7 +118,7 @@ static int run_input(struct run *run, struct fault *fault)
     struct scan_options *options = run->options;
     struct scand *daemon;
     uint32_t axis;
-    uint64_t begun_us = clock_us();
+    uint64_t begun_us = clock_now_us();
     int result = array_read_header(&run->array, &run->input, &options->hints, fault);
     if (!result)
         result = scan_options_types(options, &run->array, fault);
@@ -135,7 +135,7 @@ static int run_input(struct run *run, struct fault *fault)
     if (result)
         return result;
     result = run_output(run, daemon, axis, fault);
-    run->elapsed_us = clock_us() - begun_us;
+    run->elapsed_us = clock_now_us() - begun_us;
     if (!result && options->common.json) {
         struct scand_device device = remote_device(daemon);
         report(run, &device);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "client/scanctl/formats/file.h"
-#include "protocol/status.h"
 
 static const struct option scan_table[] = {
     {"passes", required_argument, NULL, OPTION_PASSES},
@@ -35,7 +34,7 @@ static int passes_parse(struct scand_scan *scan, const char *list, struct fault 
     scan->pass_count = 0;
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");
-        int pass = 0, result = word_parse("passes", &pass_words, at, length, &pass, fault);
+        int pass = 0, result = word_parse("passes", SCAND_LIST_PASS, at, length, &pass, fault);
         if (result)
             return result;
         if (scan->pass_count == SCAND_PASSES_MAX)
@@ -68,11 +67,11 @@ static int option_handle(void *context, int option, const char *argument, struct
     case OPTION_AXIS:
         return axis_parse(&options->axis, argument, fault);
     case OPTION_ACCUMULATOR:
-        result = word_parse("accumulator", &accumulator_words, argument, length, &word, fault);
+        result = word_parse("accumulator", SCAND_LIST_ACCUMULATOR, argument, length, &word, fault);
         scan->accumulator = (enum scand_accumulator)word;
         return result;
     case OPTION_KIND:
-        result = word_parse("kind", &kind_words, argument, length, &word, fault);
+        result = word_parse("kind", SCAND_LIST_KIND, argument, length, &word, fault);
         scan->kind = (enum scand_kind)word;
         return result;
     case OPTION_DEMEAN:
@@ -92,15 +91,15 @@ static int option_handle(void *context, int option, const char *argument, struct
     case OPTION_THEN:
         return then_parse(options, argument, fault);
     case OPTION_OP:
-        result = word_parse("op", &operator_words, argument, length, &word, fault);
+        result = word_parse("op", SCAND_LIST_OPERATOR, argument, length, &word, fault);
         scan->op = (enum scand_operator)word;
         return result;
     case OPTION_INTERMEDIATE:
-        result = word_parse("intermediate", &intermediate_words, argument, length, &word, fault);
+        result = word_parse("intermediate", SCAND_LIST_INTERMEDIATE, argument, length, &word, fault);
         scan->intermediate = (enum scand_intermediate)word;
         return result;
     case OPTION_OUTPUT_DTYPE:
-        result = word_parse("output-dtype", &dtype_words, argument, length, &word, fault);
+        result = word_parse("output-dtype", SCAND_LIST_DTYPE, argument, length, &word, fault);
         options->output_dtype = (enum scand_dtype)word;
         return result;
     default:
@@ -125,7 +124,7 @@ static int coefficients_check(const struct scan_options *options, struct fault *
     bool affine = options->scan.op == SCAND_OPERATOR_AFFINE, one = options->scan.coefficient != 0;
     if (!affine && (one || options->coefficients_path))
         return fault_set(fault, EX_USAGE, "%s is for --op affine, but --op is %s; leave it out, or give --op affine",
-                         one ? "--coefficient" : "--coefficients", operator_words.words[options->scan.op]);
+                         one ? "--coefficient" : "--coefficients", scand_word(SCAND_LIST_OPERATOR, options->scan.op));
     if (affine && one && options->coefficients_path)
         return fault_set(fault, EX_USAGE, "--coefficient and --coefficients are both there; give one of them");
     if (affine && !one && !options->coefficients_path)
@@ -184,12 +183,12 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
 
 int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault)
 {
-    enum scand_class class = dtype_class(array->dtype);
+    enum scand_class class = scand_dtype_class(array->dtype);
     struct scand_scan *scan = &options->scan;
     if (options->output_dtype == TYPE_LEFT_OUT)
         options->output_dtype = class == SCAND_CLASS_F32   ? SCAND_DTYPE_F32
                                 : class == SCAND_CLASS_F64 ? SCAND_DTYPE_F64
                                                            : array->dtype;
-    scan->accumulator = accumulator_of(scan->accumulator, array->dtype, scan->algorithm != NULL);
+    scan->accumulator = scand_accumulator_of(scan->accumulator, array->dtype, scan->algorithm);
     return array_check_result(array, options->output_dtype, fault);
 }

@@ -6,26 +6,25 @@
 #include <string.h>
 
 #include "client/scanctl/stream/remote.h"
-#include "protocol/status.h"
 
 int look_at_jobs(struct look *look, struct scand *daemon, struct fault *fault)
 {
     uint64_t next;
-    look->jobs = calloc(LIMIT_JOBS, sizeof look->jobs[0]);
+    look->jobs = calloc(JOBS_MAX, sizeof look->jobs[0]);
     if (!look->jobs)
         return fault_set(fault, EX_OSERR, "out of memory for the list of jobs");
-    int status = scand_jobs(daemon, 0, look->jobs, sizeof(*look->jobs), LIMIT_JOBS, &look->job_count, &next);
+    int status = scand_jobs(daemon, 0, look->jobs, sizeof(*look->jobs), JOBS_MAX, &look->job_count, &next);
     return status ? remote_fault(daemon, status, "listing jobs", fault) : 0;
 }
 
 int look_at_clients(struct look *look, struct scand *daemon, struct fault *fault)
 {
     uint64_t next;
-    look->clients = calloc(LIMIT_CLIENTS, sizeof look->clients[0]);
+    look->clients = calloc(CLIENTS_MAX, sizeof look->clients[0]);
     if (!look->clients)
         return fault_set(fault, EX_OSERR, "out of memory for the list of connections");
     int status =
-        scand_clients(daemon, 0, look->clients, sizeof(*look->clients), LIMIT_CLIENTS, &look->client_count, &next);
+        scand_clients(daemon, 0, look->clients, sizeof(*look->clients), CLIENTS_MAX, &look->client_count, &next);
     return status ? remote_fault(daemon, status, "listing connections", fault) : 0;
 }
 
@@ -33,7 +32,7 @@ int look_at_all(struct look *look, struct scand *daemon, struct fault *fault)
 {
     int status = scand_stats(daemon, look->counters, sizeof(*look->counters), COUNTERS_MAX, &look->counter_count);
     if (!status)
-        status = scand_devices(daemon, look->devices, sizeof(*look->devices), LIMIT_MAPS, &look->device_count);
+        status = scand_devices(daemon, look->devices, sizeof(*look->devices), DEVICES_MAX, &look->device_count);
     if (status)
         return remote_fault(daemon, status, "looking at the daemon", fault);
     int result = look_at_clients(look, daemon, fault);
@@ -75,10 +74,10 @@ void jobs_line(FILE *file, const struct scand_job_info *job)
 {
     char user[USER_BYTES], size[GROUPED_BYTES], age[GROUPED_BYTES], rows[GROUPED_BYTES];
     fprintf(file, "%8" PRIu64 " %8" PRIu64 " %-12s %-8s %-10s %3.0f %% %11s %10s %10s  %-32s %s\n", job->job,
-            job->client, user_name(job->user, user), job_state_words.words[job->state],
-            priority_words.words[job->priority], percent(job->rows_done, job->rows), grouped(job->rows, rows),
-            binary_size(job->bytes, size), duration(job->age_us, age), job->operation[0] ? job->operation : "-",
-            job->name[0] ? job->name : "-");
+            job->client, user_name(job->user, user), scand_word(SCAND_LIST_JOB_STATE, job->state),
+            scand_word(SCAND_LIST_PRIORITY, job->priority), percent(job->rows_done, job->rows),
+            grouped(job->rows, rows), binary_size(job->bytes, size), duration(job->age_us, age),
+            job->operation[0] ? job->operation : "-", job->name[0] ? job->name : "-");
 }
 
 void jobs_json(struct json *json, const char *key, const struct look *look)
@@ -91,8 +90,8 @@ void jobs_json(struct json *json, const char *key, const struct look *look)
         json_unsigned(json, "user", job->user);
         json_text(json, "name", job->name);
         json_text(json, "operation", job->operation);
-        json_text(json, "state", job_state_words.words[job->state]);
-        json_text(json, "priority", priority_words.words[job->priority]);
+        json_text(json, "state", scand_word(SCAND_LIST_JOB_STATE, job->state));
+        json_text(json, "priority", scand_word(SCAND_LIST_PRIORITY, job->priority));
         json_unsigned(json, "rows", job->rows);
         json_unsigned(json, "rows_done", job->rows_done);
         json_unsigned(json, "bytes", job->bytes);

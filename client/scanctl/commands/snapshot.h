@@ -5,11 +5,10 @@
 #define SCANCTL_LOOK_H
 
 #include "client/scanctl/commands/query.h"
-#include "protocol/limits.h"
 
 struct look {
     struct scand_counter counters[COUNTERS_MAX];
-    struct scand_device devices[LIMIT_MAPS];
+    struct scand_device devices[DEVICES_MAX];
     struct scand_client_info *clients; /* in the order of their numbers */
     struct scand_job_info *jobs;       /* likewise */
     size_t counter_count, device_count, client_count, job_count;

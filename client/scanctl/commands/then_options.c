@@ -9,13 +9,13 @@
 
 static const struct setting {
     const char *name, *option; /* NAME= in a step; what messages call it */
-    const struct words *words;
+    enum scand_list list;
     size_t offset; /* of the member, an enum */
 } settings[] = {
-    {"kind=", "then kind", &kind_words, offsetof(struct scand_step, kind)},
-    {"op=", "then op", &operator_words, offsetof(struct scand_step, op)},
-    {"accumulator=", "then accumulator", &accumulator_words, offsetof(struct scand_step, accumulator)},
-    {"intermediate=", "then intermediate", &intermediate_words, offsetof(struct scand_step, intermediate)},
+    {"kind=", "then kind", SCAND_LIST_KIND, offsetof(struct scand_step, kind)},
+    {"op=", "then op", SCAND_LIST_OPERATOR, offsetof(struct scand_step, op)},
+    {"accumulator=", "then accumulator", SCAND_LIST_ACCUMULATOR, offsetof(struct scand_step, accumulator)},
+    {"intermediate=", "then intermediate", SCAND_LIST_INTERMEDIATE, offsetof(struct scand_step, intermediate)},
 };
 
 /* What follows the prefix, or NULL. */
@@ -27,7 +27,7 @@ static const char *value_of(const char *part, const char *prefix)
 
 static int pass_parse(struct scand_step *step, const char *part, struct fault *fault)
 {
-    int pass = words_find(&pass_words, part, strlen(part));
+    int pass = scand_word_find(SCAND_LIST_PASS, part);
     if (pass < 0)
         return fault_set(fault, EX_USAGE,
                          "--then has \"%s\"; a step is made of forward, backward, demean, kind=, op=, coefficient=, "
@@ -50,7 +50,7 @@ static int part_parse(struct scand_step *step, const char *part, struct fault *f
         value = value_of(part, settings[i].name);
         if (!value)
             continue;
-        int result = word_parse(settings[i].option, settings[i].words, value, strlen(value), &word, fault);
+        int result = word_parse(settings[i].option, settings[i].list, value, strlen(value), &word, fault);
         if (!result)
             memcpy((char *)step + settings[i].offset, &word, sizeof(word));
         return result;

@@ -8,7 +8,6 @@
 #include "client/scanctl/commands/top_view.h"
 #include "client/scanctl/stream/remote.h"
 #include "client/scanctl/ui/screen.h"
-#include "protocol/limits.h"
 
 #define FIRST_MS 250  /* from the first look to the second: what is shown first is measured over it */
 #define EVERY_MS 1000 /* between two looks */
@@ -48,7 +47,7 @@ static int top_print(struct scand *daemon, bool json, bool once, struct look loo
         if (json)
             top_json(stdout, scand_server_name(daemon), &looks[0], &looks[1]);
         else
-            top_text(stdout, scand_server_name(daemon), &looks[0], &looks[1], LIMIT_JOBS);
+            top_text(stdout, scand_server_name(daemon), &looks[0], &looks[1], JOBS_MAX);
         if (once || fflush(stdout))
             return 0; /* main tells of a failed write */
         pause_ms(EVERY_MS);

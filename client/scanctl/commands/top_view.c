@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "protocol/status.h"
-
 #define BAR_CELLS 20
 
 static bool is_same_worker(const struct look *before, const struct look *now)
@@ -145,7 +143,8 @@ static void job_line(FILE *file, const struct scand_job_info *job)
 {
     char user[USER_BYTES], age[GROUPED_BYTES];
     double share = percent(job->rows_done, job->rows);
-    fprintf(file, "%8" PRIu64 " %-12s %-8s [", job->job, user_name(job->user, user), job_state_words.words[job->state]);
+    fprintf(file, "%8" PRIu64 " %-12s %-8s [", job->job, user_name(job->user, user),
+            scand_word(SCAND_LIST_JOB_STATE, job->state));
     for (int cell = 0; cell < BAR_CELLS; cell++)
         fputc((cell + 1) * 100 <= share * BAR_CELLS ? '#' : ' ', file);
     fprintf(file, "] %3.0f %% %10s  %-32s %s\n", share, duration(job->age_us, age),

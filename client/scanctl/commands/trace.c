@@ -6,18 +6,17 @@
 #include "client/scanctl/commands/query.h"
 #include "client/scanctl/stream/remote.h"
 #include "client/scanctl/ui/chrome_trace.h"
-#include "protocol/limits.h"
 
 /* One form, which is JSON, asked for or not. */
 static int ask_trace(struct scand *daemon, bool json, struct fault *fault)
 {
-    struct scand_event *events = calloc(LIMIT_TRACE, sizeof *events);
+    struct scand_event *events = calloc(EVENTS_MAX, sizeof *events);
     size_t count;
     uint64_t next;
     (void)json;
     if (!events)
         return fault_set(fault, EX_OSERR, "out of memory for the trace");
-    int status = scand_trace(daemon, 0, events, sizeof(*events), LIMIT_TRACE, &count, &next);
+    int status = scand_trace(daemon, 0, events, sizeof(*events), EVENTS_MAX, &count, &next);
     if (!status)
         trace_print(stdout, events, count);
     free(events);

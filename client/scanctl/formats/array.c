@@ -6,7 +6,6 @@
 
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/ui/text.h"
-#include "protocol/status.h"
 
 int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct fault *fault)
 {
@@ -36,7 +35,7 @@ uint64_t array_sample_count(const struct array *array)
 
 uint64_t array_sample_bytes(const struct array *array)
 {
-    return dtype_size_bytes(array->dtype);
+    return scand_dtype_bytes(array->dtype);
 }
 
 bool is_big_endian(enum scand_dtype dtype)
@@ -91,7 +90,7 @@ static void swap_samples(void *samples, uint64_t size_bytes, uint64_t sample_byt
 
 void array_swap(const struct array *array, void *units, uint64_t size_bytes, enum scand_dtype dtype)
 {
-    uint64_t sample_bytes = dtype_size_bytes(dtype);
+    uint64_t sample_bytes = scand_dtype_bytes(dtype);
     if (!array->swapped || is_big_endian(dtype))
         return;
     if (!array->trace_header_bytes) {

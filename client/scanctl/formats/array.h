@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include <scand/types.h>
+#include <scand/scand.h>
 
 #include "client/scanctl/ui/error.h"
 

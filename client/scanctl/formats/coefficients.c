@@ -4,7 +4,6 @@
 
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/formats/input.h"
-#include "protocol/status.h"
 
 static bool same_shape(const struct array *a, const struct array *b)
 {
@@ -22,11 +21,11 @@ static int check_fit(const struct array *array, const struct array *samples, con
     if (array->rank > 1 && array->fortran != samples->fortran)
         return fault_set(fault, EX_DATAERR, "%s: is in %s order, but %s is in %s order; save one like the other", name,
                          array->fortran ? "Fortran" : "C", samples_name, samples->fortran ? "Fortran" : "C");
-    if (dtype_class(array->dtype) != dtype_class(samples->dtype))
+    if (scand_dtype_class(array->dtype) != scand_dtype_class(samples->dtype))
         return fault_set(fault, EX_DATAERR,
                          "%s: holds coefficients of type %s, but %s holds samples of type %s; convert them to %s", name,
-                         dtype_words.words[array->dtype], samples_name, dtype_words.words[samples->dtype],
-                         dtype_words.words[samples->dtype]);
+                         scand_word(SCAND_LIST_DTYPE, array->dtype), samples_name,
+                         scand_word(SCAND_LIST_DTYPE, samples->dtype), scand_word(SCAND_LIST_DTYPE, samples->dtype));
     return 0;
 }
 

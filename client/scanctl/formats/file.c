@@ -5,7 +5,6 @@
 
 #include "client/scanctl/formats/forms.h"
 #include "client/scanctl/formats/output.h"
-#include "protocol/status.h"
 
 #define X(NAME, WORD) WORD,
 static const char *const format_words[] = {FORMATS(X)};
@@ -54,11 +53,11 @@ int array_check_result(const struct array *array, enum scand_dtype dtype, struct
     if (array->format == FORMAT_SU && dtype != SCAND_DTYPE_F32)
         return fault_set(fault, EX_USAGE,
                          "--output-dtype is %s, but SU files hold f32; leave it out, or convert to .npy first",
-                         dtype_words.words[dtype]);
+                         scand_word(SCAND_LIST_DTYPE, dtype));
     if (array->format == FORMAT_NPY && !npy_type(dtype))
         return fault_set(fault, EX_USAGE,
                          "--output-dtype is %s, which .npy files cannot hold; it may be f16, f32, f64, i32, i64, u32, "
                          "u64, f32be, i16be or i32be",
-                         dtype_words.words[dtype]);
+                         scand_word(SCAND_LIST_DTYPE, dtype));
     return 0;
 }

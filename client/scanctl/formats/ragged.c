@@ -6,11 +6,10 @@
 
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/formats/input.h"
-#include "protocol/status.h"
 
 static bool is_integer(enum scand_dtype dtype)
 {
-    return dtype_class(dtype) == SCAND_CLASS_SIGNED || dtype_class(dtype) == SCAND_CLASS_UNSIGNED;
+    return scand_dtype_class(dtype) == SCAND_CLASS_SIGNED || scand_dtype_class(dtype) == SCAND_CLASS_UNSIGNED;
 }
 
 static int header_read(struct array *counts, struct input *input, struct fault *fault)
@@ -29,7 +28,8 @@ static int header_read(struct array *counts, struct input *input, struct fault *
         return fault_set(fault, EX_DATAERR,
                          "%s: has rank %" PRIu32 ", dtype %s and %" PRIu64
                          " elements; offsets are one or more i32, i64, u32 or u64 in one dimension",
-                         input->name, counts->rank, dtype_words.words[counts->dtype], array_sample_count(counts));
+                         input->name, counts->rank, scand_word(SCAND_LIST_DTYPE, counts->dtype),
+                         array_sample_count(counts));
     return 0;
 }
 
@@ -39,7 +39,7 @@ static uint64_t number_at(enum scand_dtype dtype, const unsigned char *from, uin
     int32_t signed_half;
     uint32_t half;
     uint64_t whole;
-    if (dtype_size_bytes(dtype) == sizeof(whole)) {
+    if (scand_dtype_bytes(dtype) == sizeof(whole)) {
         memcpy(&whole, from + i * sizeof(whole), sizeof(whole));
         return whole;
     }
@@ -71,7 +71,7 @@ static int offsets_check(struct ragged *ragged, const char *name, uint64_t sampl
 /* Numbers of 4 bytes are read into the upper half of the array, and widened from there. */
 static int offsets_read(struct ragged *ragged, const struct array *counts, struct input *input, struct fault *fault)
 {
-    uint64_t bytes = dtype_size_bytes(counts->dtype), count = counts->shape[0];
+    uint64_t bytes = scand_dtype_bytes(counts->dtype), count = counts->shape[0];
     unsigned char *from = (unsigned char *)ragged->offsets + count * (sizeof(uint64_t) - bytes);
     int result = input_read(input, from, count * bytes, "offsets", fault);
     if (result)
@@ -118,12 +118,12 @@ uint64_t ragged_take(const struct ragged *ragged, uint64_t row, uint64_t samples
 {
     const uint64_t *offsets = ragged->offsets + row;
     uint64_t left = ragged->rows - row, count = 1;
-    while (count < left && count < LIMIT_RAGGED_ROWS && offsets[count + 1] - offsets[0] <= samples)
+    while (count < left && count < SCAND_RAGGED_ROWS_MAX && offsets[count + 1] - offsets[0] <= samples)
         count++;
     return count;
 }
 
 uint64_t ragged_take_max(const struct ragged *ragged)
 {
-    return ragged->rows < LIMIT_RAGGED_ROWS ? ragged->rows : LIMIT_RAGGED_ROWS;
+    return ragged->rows < SCAND_RAGGED_ROWS_MAX ? ragged->rows : SCAND_RAGGED_ROWS_MAX;
 }

@@ -5,7 +5,6 @@
 
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/ui/text.h"
-#include "protocol/status.h"
 
 /* "--shape 4,250 or --shape 1000": the given last dimension where it divides the samples, and one row of all. */
 static void raw_suggest(const struct array_hints *hints, uint64_t samples, char *out, size_t size)
@@ -20,14 +19,14 @@ static void raw_suggest(const struct array_hints *hints, uint64_t samples, char 
 static int raw_check_size(const struct array_hints *hints, const struct input *input, struct fault *fault)
 {
     char shape[128], suggestion[128];
-    uint64_t sample_bytes = dtype_size_bytes(hints->dtype), samples = input->size_bytes / sample_bytes;
+    uint64_t sample_bytes = scand_dtype_bytes(hints->dtype), samples = input->size_bytes / sample_bytes;
     if (!input->size_bytes)
         return fault_set(fault, EX_DATAERR, "%s: is empty; give a file with samples", input->name);
     if (input->size_bytes % sample_bytes)
         return fault_set(fault, EX_DATAERR,
                          "%s: is %" PRIu64 " bytes, which is no whole number of %s samples of %" PRIu64
                          " bytes; give its --dtype or --format, or a whole file",
-                         input->name, input->size_bytes, dtype_words.words[hints->dtype], sample_bytes);
+                         input->name, input->size_bytes, scand_word(SCAND_LIST_DTYPE, hints->dtype), sample_bytes);
     raw_suggest(hints, samples, suggestion, sizeof(suggestion));
     if (!hints->rank)
         return fault_set(fault, EX_USAGE, "%s: is %" PRIu64 " bytes, %" PRIu64 " samples, of unknown shape; give %s",
@@ -44,7 +43,7 @@ int raw_read_header(struct array *array, struct input *input, const struct array
     *array = (struct array){.format = FORMAT_RAW, .dtype = hints->dtype, .rank = 1};
     if (is_big_endian(hints->dtype) && hints->byte_order != BYTE_ORDER_UNKNOWN)
         return fault_set(fault, EX_USAGE, "%s: --dtype %s is big-endian by itself; leave out --byte-order", input->name,
-                         dtype_words.words[hints->dtype]);
+                         scand_word(SCAND_LIST_DTYPE, hints->dtype));
     array->swapped = hints->byte_order != BYTE_ORDER_UNKNOWN && hints->byte_order != native;
     if (!hints->rank && !input->sized)
         return fault_set(fault, EX_USAGE, "%s: is raw samples of unknown shape; give --shape ROWS,SAMPLES",

@@ -1,7 +1,5 @@
 #include "client/scanctl/stream/partition.h"
 
-#include "protocol/status.h"
-
 #define SIDE_ALIGN 4096 /* of the result's first record in a buffer, and the coefficients' */
 
 /* The axis' place, and dimension i, counted from the slowest axis. */
@@ -13,7 +11,7 @@ static uint64_t dimension(const struct array *array, uint32_t i)
 static void side_set(struct side *side, const struct plan *plan, enum scand_dtype dtype, uint64_t row_bytes)
 {
     /* row_bytes: from one position on the scanned axis to the next. */
-    uint64_t sample_bytes = dtype_size_bytes(dtype);
+    uint64_t sample_bytes = scand_dtype_bytes(dtype);
     side->dtype = dtype;
     side->length = plan->length;
     side->sample_bytes = sample_bytes;
@@ -50,7 +48,7 @@ void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum
         plan_traces(plan, array, axis);
         return;
     }
-    uint64_t input_bytes = array_sample_bytes(array), output_bytes = dtype_size_bytes(output);
+    uint64_t input_bytes = array_sample_bytes(array), output_bytes = scand_dtype_bytes(output);
     uint32_t place = array->fortran ? array->rank - 1 - axis : axis;
     *plan = (struct plan){
         .records = 1, .length = array->shape[axis], .inner = 1, .least = 1, .in_place = output_bytes == input_bytes};
@@ -64,7 +62,7 @@ void plan_make(struct plan *plan, const struct array *array, uint32_t axis, enum
 
 void plan_make_reduce(struct plan *plan, const struct array *array, uint32_t axis, enum scand_dtype output)
 {
-    uint64_t output_bytes = dtype_size_bytes(output);
+    uint64_t output_bytes = scand_dtype_bytes(output);
     plan_make(plan, array, axis, array->dtype);
     plan->in_place = false;
     plan->output = (struct side){
@@ -79,7 +77,7 @@ void plan_make_reduce(struct plan *plan, const struct array *array, uint32_t axi
 
 void plan_make_ragged(struct plan *plan, const struct array *array, uint64_t longest, enum scand_dtype output)
 {
-    uint64_t input_bytes = array_sample_bytes(array), output_bytes = dtype_size_bytes(output);
+    uint64_t input_bytes = array_sample_bytes(array), output_bytes = scand_dtype_bytes(output);
     *plan = (struct plan){.records = array->shape[0],
                           .length = 1,
                           .inner = 1,

@@ -3,15 +3,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/scanctl/ui/clock.h"
+
 #define RETRY_DEFAULT_MS 100
 #define RETRY_MAX_MS     2000
-
-uint64_t clock_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 int remote_open(const char *socket_path, struct scand **daemon, struct fault *fault)
 {
@@ -38,7 +33,7 @@ struct scand_device remote_device(struct scand *daemon)
 
 int patience_wait(struct patience *patience, const struct scand *daemon)
 {
-    uint64_t now = clock_us();
+    uint64_t now = clock_now_us();
     uint32_t retry_ms = scand_retry_ms(daemon);
     if (!patience->until_us)
         patience->until_us = now + BUSY_PATIENCE_MS * 1000;

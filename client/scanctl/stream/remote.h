@@ -18,8 +18,6 @@ int remote_fault(const struct scand *daemon, int status, const char *doing, stru
 /* The daemon's first device, or one without a name where it tells none. */
 struct scand_device remote_device(struct scand *daemon);
 
-uint64_t clock_us(void); /* monotonic */
-
 /* For how much longer a busy daemon is asked. {0} before the first time. */
 struct patience {
     uint64_t until_us;

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "client/scanctl/ui/text.h"
-#include "protocol/limits.h"
 
 #define DEVICE_PROCESS 0 /* connections have their numbers, from 1 on */
 
@@ -59,7 +58,7 @@ static void chunk_print(struct json *json, const struct scand_event *chunk)
     uint64_t computed_us = step_begin(chunk, chunk->end_us, chunk->download_us);
     uint64_t uploaded_us = step_begin(chunk, computed_us, chunk->kernel_us);
     uint64_t begun_us = step_begin(chunk, uploaded_us, chunk->upload_us);
-    uint64_t row = chunk->device * (LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS) + chunk->slot;
+    uint64_t row = chunk->device * CHROME_TRACE_SLOTS + chunk->slot;
     snprintf(name, sizeof name, "job %" PRIu64, chunk->job);
     event_open(json, name, DEVICE_PROCESS, row, chunk->begin_us, chunk->end_us);
     json_unsigned(json, "device", chunk->device);

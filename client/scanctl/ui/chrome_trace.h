@@ -9,6 +9,9 @@
 
 #include <scand/scand.h>
 
+/* The chunks that a device can have at a time. */
+#define CHROME_TRACE_SLOTS 132
+
 void trace_print(FILE *file, const struct scand_event *events, size_t count);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "protocol/text.h"
+#include "client/scanctl/ui/utf8.h"
 
 int fault_set(struct fault *fault, int exit_code, const char *format, ...)
 {
@@ -11,7 +11,7 @@ int fault_set(struct fault *fault, int exit_code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(fault->text, sizeof(fault->text), format, arguments);
     va_end(arguments);
-    text_clean(fault->text); /* it may quote a file */
+    utf8_clean(fault->text); /* it may quote a file */
     fault->exit_code = exit_code;
     return exit_code;
 }

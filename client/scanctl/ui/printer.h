@@ -5,7 +5,7 @@
 #ifndef SCANCTL_PRINTER_H
 #define SCANCTL_PRINTER_H
 
-#include <scand/types.h>
+#include <scand/scand.h>
 
 #include "client/scanctl/ui/text.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "client/scanctl/stream/remote.h"
+#include "client/scanctl/ui/clock.h"
 
 #define PROGRESS_AFTER_US 1000000
 #define PROGRESS_EVERY_US 100000
@@ -11,12 +11,12 @@
 
 void progress_begin(struct progress *progress, uint64_t total)
 {
-    *progress = (struct progress){.wanted = total && isatty(STDERR_FILENO), .begun_us = clock_us(), .total = total};
+    *progress = (struct progress){.wanted = total && isatty(STDERR_FILENO), .begun_us = clock_now_us(), .total = total};
 }
 
 void progress_update(struct progress *progress, uint64_t done)
 {
-    uint64_t now = progress->wanted ? clock_us() : 0;
+    uint64_t now = progress->wanted ? clock_now_us() : 0;
     if (!progress->wanted || now - progress->begun_us < PROGRESS_AFTER_US ||
         now - progress->drawn_us < PROGRESS_EVERY_US)
         return;

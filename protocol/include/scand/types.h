@@ -17,6 +17,9 @@ extern "C" {
 #define SCAND_STEPS_MAX  8  /* further scans of one job */
 #define SCAND_IPC_BYTES  64 /* of a cudaIpcMemHandle_t */
 
+#define SCAND_RAGGED_ROWS_MAX 1048576  /* ragged rows of one job */
+#define SCAND_DEADLINE_MS_MAX 86400000 /* a day */
+
 // clang-format off
 /* Element types of a tensor. Native byte order, but for the forms of files: f32be, i16be and i32be are big-endian,
  * ibm32 is IBM's hexadecimal float, big-endian too. The class is what samples are while they are scanned: f32 (so that

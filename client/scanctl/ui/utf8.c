@@ -1,0 +1,49 @@
+#include "client/scanctl/ui/utf8.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* By the range of the second byte. */
+size_t utf8_bytes(const char *text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    unsigned char first = bytes[0], low = 0x80, high = 0xbf;
+    size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+    if (length < 2)
+        return length;
+    if (first == 0xe0)
+        low = 0xa0; /* shorter forms exist */
+    if (first == 0xed)
+        high = 0x9f; /* surrogates */
+    if (first == 0xf0)
+        low = 0x90;
+    if (first == 0xf4)
+        high = 0x8f; /* past U+10FFFF */
+    if (bytes[1] < low || bytes[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if ((bytes[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* Of ASCII, or U+0080 to U+009F: some terminals take those for escape sequences, too. */
+static bool is_control(const char *text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    return bytes[0] < 0x20 || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
+}
+
+void utf8_clean(char *text)
+{
+    while (*text) {
+        if (*text >= ' ' && *text <= '~') { /* nearly all of every text */
+            text++;
+            continue;
+        }
+        size_t length = utf8_bytes(text), step = length ? length : 1;
+        if (!length || is_control(text))
+            memset(text, '?', step);
+        text += step;
+    }
+}
