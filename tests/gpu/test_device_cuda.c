@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "daemon/device/devices.h"
+#include "kernels/cuda/scan_cuda.h"
 #include "kernels/order1/reduce.h"
 #include "tests/check.h"
 
@@ -533,6 +534,182 @@ static void resident(void)
     device->ops->free(device, memory, MEMORY_BYTES);
 }
 
+/* Rows that take longer than launches may, of samples far apart or side by side. */
+static const struct layout long_strided = {"a long row, every third sample", 16000000, 1, {1}, {0}, {0}, 3, 3, 0},
+                           long_dense = {"a long row", 30000000, 1, {1}, {0}, {0}, 1, 1, 0},
+                           between_samples = {"a row between its samples", 40000, 1, {1}, {0}, {0}, 3, 3, 1};
+
+/* Runs a long row a slice at a time, each over after a launch, and another row after each. Returns how many there were;
+ * 0: something failed. */
+static uint64_t run_slices(struct chunk chunk, const struct scan_rows *other)
+{
+    uint64_t slices = 0;
+    do {
+        struct chunk *done = NULL;
+        chunk.slice_us = 1;
+        if (device->ops->start(device, &chunk))
+            return 0;
+        while (!done)
+            done = device->ops->finish(device, 1000);
+        if (done != &chunk || chunk.status || (other && !run_chunks(other, chunk.input, chunk.output)))
+            return 0;
+        slices++;
+    } while (chunk.rest);
+    return slices;
+}
+
+/* A slice is a launch, and what others do between two of them changes nothing. */
+static void long_rows_are_left_off(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F32);
+    for (int i = 0; i < 3; i++) {
+        rule.demean = i == 1;
+        rule.op = i == 2 ? SCAND_OPERATOR_MAX : SCAND_OPERATOR_SUM;
+        memset(output_memory, 0xa5, MEMORY_BYTES);
+        memset(expected_memory, 0xa5, MEMORY_BYTES);
+        const struct scan_rows rows = make_rows(&long_strided, rule, input_memory, output_memory),
+                               other = make_rows(&between_samples, rule, input_memory, output_memory),
+                               expected = make_rows(&long_strided, rule, input_memory, expected_memory),
+                               expected_other = make_rows(&between_samples, rule, input_memory, expected_memory);
+        const struct chunk chunk = {
+            .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
+        const uint64_t blocks = scan_cuda_range_blocks(&rows, 0, true);
+        scan_reference(&expected, 0, 1);
+        scan_reference(&expected_other, 0, 1);
+        CHECK(blocks < rows.length >> 15);
+        CHECK_EQ(run_slices(chunk, &other), scan_cuda_range_count(&rows, 0, blocks));
+        CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+    }
+}
+
+/* What is between steps stays where others do not come. */
+static void long_chains_are_left_off(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    const struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
+    const uint64_t used = device->ops->memory_used_bytes(device);
+    memcpy(output_memory, input_memory, MEMORY_BYTES);
+    memcpy(expected_memory, input_memory, MEMORY_BYTES);
+    const struct scan_rows rows = make_rows(&long_dense, rule, output_memory, output_memory),
+                           expected = make_rows(&long_dense, rule, expected_memory, expected_memory);
+    struct chunk chunk = {
+        .rows = &rows, .count = 1, .input = host_span(output_memory), .output = host_span(output_memory)};
+    chunk.then = make_then(SCAND_DTYPE_F32, &chunk.then_count);
+    chain_reference(&expected, chunk.then, chunk.then_count);
+    CHECK(run_slices(chunk, NULL) > chunk.then_count);
+    CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+    CHECK_EQ(device->ops->memory_used_bytes(device), used);
+}
+
+static void long_reductions_are_left_off(void)
+{
+    const char *missing = set_up();
+    if (missing)
+        SKIP(missing);
+    double result[2] = {0};
+    const struct scan_rule rule = reduce_rule(SCAND_REDUCTION_SUM, SCAND_DTYPE_F32, SCAND_DTYPE_F64);
+    struct scan_rows rows = {.rule = rule,
+                             .length = UINT64_C(1) << 28,
+                             .row_count = 1,
+                             .outer_rank = 1,
+                             .outer_shape = {1},
+                             .input = input_memory,
+                             .output = &result[0]};
+    scan_reference(&rows, 0, 1);
+    rows.output = output_memory;
+    const struct chunk chunk = {
+        .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
+    CHECK_EQ(run_slices(chunk, NULL), scan_cuda_range_count(&rows, 0, scan_cuda_range_blocks(&rows, 0, true)));
+    memcpy(&result[1], output_memory, sizeof(double));
+    CHECK(memcmp(&result[0], &result[1], sizeof(double)) == 0);
+}
+
+/* It is over after a launch, of which the first ones write nothing. */
+static void dropped_long_rows_end(void)
+{
+    const char *missing = set_up();
+    struct chunk *done = NULL;
+    if (missing)
+        SKIP(missing);
+    const uint64_t used = device->ops->memory_used_bytes(device);
+    memset(output_memory, 0xa5, MEMORY_BYTES);
+    memset(expected_memory, 0xa5, MEMORY_BYTES);
+    const struct scan_rows rows =
+        make_rows(&long_strided, make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32), input_memory, output_memory);
+    struct chunk chunk = {
+        .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
+    REQUIRE(device->ops->start(device, &chunk) == 0);
+    chunk_drop(&chunk);
+    while (!done)
+        done = device->ops->finish(device, 1000);
+    CHECK(done == &chunk);
+    CHECK_EQ(chunk.status, -ECANCELED);
+    CHECK(!chunk.rest);
+    CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+    CHECK_EQ(device->ops->memory_used_bytes(device), used);
+}
+
+/* What a row goes on with is let go of by another thread than the device's, and freed before more is taken. */
+static void left_off_rows_are_discarded(void)
+{
+    const char *missing = set_up();
+    struct chunk *done = NULL;
+    void *memory = NULL;
+    if (missing)
+        SKIP(missing);
+    const uint64_t used = device->ops->memory_used_bytes(device);
+    const struct scan_rows rows =
+        make_rows(&long_strided, make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32), input_memory, output_memory);
+    struct chunk chunk = {
+        .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory), .slice_us = 1};
+    REQUIRE(device->ops->start(device, &chunk) == 0);
+    while (!done)
+        done = device->ops->finish(device, 1000);
+    REQUIRE(chunk.status == 0 && chunk.rest);
+    CHECK(device->ops->memory_used_bytes(device) > used);
+    device->ops->discard(device, chunk.rest);
+    CHECK_EQ(device->ops->memory_used_bytes(device), used);
+    REQUIRE(device->ops->allocate(device, DEVICE_LIMIT - used, &memory) == 0);
+    device->ops->free(device, memory, DEVICE_LIMIT - used);
+    check_layout(&layouts[0], make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32));
+}
+
+/* Chunks come back when they are done, not in the order in which they were started. */
+static void long_rows_are_passed(void)
+{
+    const char *missing = set_up();
+    struct chunk *first = NULL, *second = NULL;
+    if (missing)
+        SKIP(missing);
+    const struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
+    memset(output_memory, 0xa5, MEMORY_BYTES);
+    memset(expected_memory, 0xa5, MEMORY_BYTES);
+    const struct scan_rows rows = make_rows(&long_strided, rule, input_memory, output_memory),
+                           other = make_rows(&between_samples, rule, input_memory, output_memory),
+                           expected = make_rows(&long_strided, rule, input_memory, expected_memory),
+                           expected_other = make_rows(&between_samples, rule, input_memory, expected_memory);
+    struct chunk chunk = {
+        .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
+    struct chunk after = chunk;
+    after.rows = &other;
+    REQUIRE(device->ops->start(device, &chunk) == 0);
+    REQUIRE(device->ops->start(device, &after) == 0);
+    while (!first)
+        first = device->ops->finish(device, 1000);
+    while (!second)
+        second = device->ops->finish(device, 1000);
+    CHECK(first == &after && second == &chunk);
+    CHECK(chunk.status == 0 && after.status == 0);
+    scan_reference(&expected, 0, 1);
+    scan_reference(&expected_other, 0, 1);
+    CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
+}
+
 static void memory_is_bounded(void)
 {
     const char *missing = set_up();
@@ -584,6 +761,12 @@ int main(int argc, char **argv)
                                         TEST(small_chunks_of_many_rules),
                                         TEST(small_chunks_with_a_workspace),
                                         TEST(resident),
+                                        TEST(long_rows_are_left_off),
+                                        TEST(long_chains_are_left_off),
+                                        TEST(long_reductions_are_left_off),
+                                        TEST(dropped_long_rows_end),
+                                        TEST(left_off_rows_are_discarded),
+                                        TEST(long_rows_are_passed),
                                         TEST(memory_is_bounded),
                                         TEST(least_memory),
                                         TEST(bad_attach_leaves_the_device_usable),
