@@ -125,7 +125,7 @@ struct client *service_open(struct service *service, struct connection *connecti
     client->service = service;
     client->connection = connection;
     client->user = user;
-    client->lane.share = &user->share;
+    client->lane.user = &user->fair;
     client->turn.user = &user->turn;
     client->holds = 1;
     clients_count(client, 1);

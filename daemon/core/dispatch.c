@@ -51,7 +51,7 @@ static bool more_follows(struct connection *connection)
 }
 
 /* Takes the descriptors that a message announces. What it did not announce ends the connection. */
-static int take_descriptors(struct call *call, uint64_t announced)
+static int accept_descriptors(struct call *call, uint64_t announced)
 {
     struct client *client = call->client;
     size_t arrived = connection_fd_count(client->connection);
@@ -123,7 +123,7 @@ static int dispatch(struct call *call, const struct message *message, union para
         drop_descriptors(call);
         return r;
     }
-    int fds = take_descriptors(call, r ? 0 : announced_fds(message->method, params));
+    int fds = accept_descriptors(call, r ? 0 : announced_fds(message->method, params));
     if (r || fds)
         return r ? r : fds;
     if (!call->client->greeted && message->method != METHOD_hello)

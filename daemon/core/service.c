@@ -46,7 +46,7 @@ void service_finish(struct service *service)
 
 void service_work_done(struct service *service, struct work *work)
 {
-    helpers_take_back(&service->helpers, work);
+    helpers_return(&service->helpers, work);
     const bool more = work->more && (!work->is_wanted || work->is_wanted(work));
     if (more)
         helpers_add(&service->helpers, work->queue, work);
@@ -90,7 +90,7 @@ void service_close(struct client *client)
     drop_arrived(client);
     connection_destroy(client->connection);
     client->connection = NULL;
-    client->edge = NULL;
+    client->peer = NULL;
     for (struct job *job = client->jobs, *peer; job; job = peer) {
         peer = job->peer;
         job_abandon(service, job, -ECANCELED, "the client is gone");

@@ -1,7 +1,7 @@
 /*
  * The service: clients, their buffers and jobs, and what each message does. Everything between a connection's bytes and
- * a device's chunks, without a loop, a clock or a thread: the edges bring connections, times, completed chunks and
- * finished work, and do what struct service_ops asks. One thread at a time.
+ * a device's chunks, without a loop, a clock or a thread: the process around it brings connections, times, completed
+ * chunks and finished work, and does what struct service_ops asks. One thread at a time.
  */
 #ifndef DAEMON_SERVICE_H
 #define DAEMON_SERVICE_H
@@ -45,13 +45,13 @@ struct service_ops {
 static_assert(LIMIT_CLIENT_JOBS <= UINT16_MAX, "a count of a client's jobs");
 
 /* What has been done for a client. */
-struct client_tally {
+struct client_counters {
     uint64_t jobs_done, rows_scanned, samples_scanned, device_busy_ns;
 };
 
 /* What a device has had to do. */
-struct device_tally {
-    struct meter meter;
+struct device_counters {
+    struct device_time device_time;
     uint64_t upload_bytes, download_bytes;
 };
 
@@ -60,9 +60,9 @@ struct client {
     uint64_t number; /* among all connections of the daemon */
     pid_t pid;       /* of the process that connected; 0: unknown */
     uint64_t opened_us;
-    struct client_tally tally;
+    struct client_counters counters;
     struct connection *connection; /* NULL once the client is gone */
-    void *edge;                    /* the edge's own */
+    void *peer;                    /* its end at the loop (net/peer.h) */
     struct user *user;             /* held */
     char name[LIMIT_NAME_BYTES];   /* as it calls itself */
     bool admitted;                 /* within its user's quota and share of connections */
@@ -112,8 +112,8 @@ struct service {
     uint64_t began_us;
     struct msg_stats_result stats; /* but for what server.stats adds */
     struct msg_histograms_result histograms;
-    struct device_tally tallies[LIMIT_DEVICES]; /* by the device's number */
-    struct trace trace;
+    struct device_counters device_counters[LIMIT_DEVICES]; /* by the device's number */
+    struct event_log event_log;
 };
 
 /* What has been counted for good since the daemon began. */

@@ -23,7 +23,7 @@ static const struct grant *find_grant(const struct grants *grants, uid_t uid)
 static void user_grant(struct user *user, const struct grants *grants)
 {
     const struct grant *grant = find_grant(grants, user->uid);
-    user->share.weight = grant->weight;
+    user->fair.weight = grant->weight;
     memcpy(user->most, grant->most, sizeof user->most);
 }
 
@@ -75,9 +75,9 @@ struct user *user_acquire(struct user_table *table, uid_t uid)
     if (user) {
         uint64_t account_ns[LIMIT_DEVICES] = {0};
         if (user->uid == uid)
-            memcpy(account_ns, user->share.account_ns, sizeof account_ns);
+            memcpy(account_ns, user->fair.account_ns, sizeof account_ns);
         *user = (struct user){.uid = uid, .holds = 1};
-        memcpy(user->share.account_ns, account_ns, sizeof account_ns);
+        memcpy(user->fair.account_ns, account_ns, sizeof account_ns);
         user_grant(user, &table->grants);
     }
     return user;

@@ -68,7 +68,7 @@ struct user {
     uint64_t maps;         /* that its imports take */
     struct pool_account pool;
     uint64_t offsets_bytes; /* that its jobs have */
-    struct share share;     /* of devices */
+    struct fair_user fair;  /* of devices */
     struct turn_user turn;  /* of the loop */
     struct waiting_queue waiting;
     struct work_queue work; /* that helpers do for it */

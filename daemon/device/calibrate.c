@@ -10,7 +10,7 @@
 #include "calibration_file.h"
 #include "daemon/process/log.h"
 
-#define CACHE_NAME "tuning"
+#define CALIBRATION_NAME "tuning"
 
 /* Chunks of zeros, which stay zeros, all in the same memory. */
 #define MEMORY_BYTES  MIB(32)
@@ -46,11 +46,11 @@ static struct scan_rows zero_rows(void *memory)
 }
 
 /* The n-th of a run's chunks, which go around in the memory. */
-static int start_chunk(struct device *device, const struct scan_rows *rows, const struct tuning *tuning, uint64_t n,
-                       struct chunk *chunk)
+static int start_chunk(struct device *device, const struct scan_rows *rows, const struct chunk_size *chunk_size,
+                       uint64_t n, struct chunk *chunk)
 {
     const struct span span = {SCAND_PLACE_HOST, (void *)rows->input, MEMORY_BYTES, MEMORY_BYTES, false};
-    uint64_t count = tuning->chunk_bytes / (ROW_SAMPLES * sizeof(float));
+    uint64_t count = chunk_size->chunk_bytes / (ROW_SAMPLES * sizeof(float));
     *chunk = (struct chunk){.rows = rows,
                             .first = n * count % rows->row_count,
                             .count = count,
@@ -61,23 +61,23 @@ static int start_chunk(struct device *device, const struct scan_rows *rows, cons
 }
 
 /* A run: its chunks' places, and which have ended. */
-struct tune_run {
+struct calibrate_run {
     struct device *device;
     const struct scan_rows *rows;
-    const struct tuning *tuning;
+    const struct chunk_size *chunk_size;
     struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT];
     uint64_t started, ended, total;
     struct {
         struct chunk *chunk;
         uint64_t at_us;
-    } last[LIMIT_CHUNKS_IN_FLIGHT]; /* the n-th to end has place n % tuning->chunks */
+    } last[LIMIT_CHUNKS_IN_FLIGHT]; /* the n-th to end has place n % chunk_size->chunks */
     uint64_t begin_us;              /* the first chunk's end */
 };
 
 /* Where the next chunk can be; NULL: it must wait until one has ended, and that for as long as the daemon may take. */
-static struct chunk *next_place(struct tune_run *run)
+static struct chunk *next_place(struct calibrate_run *run)
 {
-    uint64_t chunks = run->tuning->chunks, before = run->started - chunks;
+    uint64_t chunks = run->chunk_size->chunks, before = run->started - chunks;
     if (run->started == run->total)
         return NULL;
     if (run->started < chunks)
@@ -87,7 +87,7 @@ static struct chunk *next_place(struct tune_run *run)
 }
 
 /* A chunk that ends, for which it waits a while. 0, or why it, or the device, has failed. */
-static int await_end(struct tune_run *run, int timeout_ms)
+static int await_end(struct calibrate_run *run, int timeout_ms)
 {
     struct chunk *chunk = run->device->ops->finish(run->device, timeout_ms);
     uint64_t at_us = now_us();
@@ -95,14 +95,14 @@ static int await_end(struct tune_run *run, int timeout_ms)
         return 0;
     if (run->ended == 0)
         run->begin_us = at_us;
-    run->last[run->ended % run->tuning->chunks].chunk = chunk;
-    run->last[run->ended % run->tuning->chunks].at_us = at_us;
+    run->last[run->ended % run->chunk_size->chunks].chunk = chunk;
+    run->last[run->ended % run->chunk_size->chunks].at_us = at_us;
     run->ended++;
     return chunk->status;
 }
 
 /* After a failure too, nothing is left with the device, unless that is lost. */
-static int drain(struct tune_run *run)
+static int drain(struct calibrate_run *run)
 {
     uint64_t end_us = now_us() + LOST_MS * 1000;
     while (run->ended < run->started && now_us() < end_us)
@@ -111,107 +111,108 @@ static int drain(struct tune_run *run)
 }
 
 /* From the end of the first chunk to that of the last, so that it does not count how large these two are. */
-static int run(struct device *device, const struct scan_rows *rows, struct tuning *tuning)
+static int run(struct device *device, const struct scan_rows *rows, struct chunk_size *chunk_size)
 {
-    struct tune_run run = {.device = device, .rows = rows, .tuning = tuning, .total = RUN_BYTES / tuning->chunk_bytes};
+    struct calibrate_run run = {
+        .device = device, .rows = rows, .chunk_size = chunk_size, .total = RUN_BYTES / chunk_size->chunk_bytes};
     uint64_t end_us = now_us() + LOST_MS * 1000;
     int r = 0;
     while (run.ended < run.total && !r && now_us() < end_us) {
         struct chunk *place = next_place(&run);
-        r = place ? start_chunk(device, rows, tuning, run.started, place) : await_end(&run, 1);
+        r = place ? start_chunk(device, rows, chunk_size, run.started, place) : await_end(&run, 1);
         run.started += place && !r;
     }
     uint64_t took_us = now_us() - run.begin_us;
     int drained = drain(&run);
     if (!r && !drained && run.ended == run.total)
-        tuning->bytes_per_s = (run.total - 1) * tuning->chunk_bytes * 1000000 / (took_us ? took_us : 1);
+        chunk_size->bytes_per_s = (run.total - 1) * chunk_size->chunk_bytes * 1000000 / (took_us ? took_us : 1);
     return r ? r : drained;
 }
 
 /* Rounds of all candidates, of which each keeps its best run. */
-static int measure(struct device *device, const struct scan_rows *rows, struct tuning *out)
+static int measure(struct device *device, const struct scan_rows *rows, struct chunk_size *out)
 {
-    struct tuning best[TUNING_CANDIDATES_MAX];
+    struct chunk_size best[CHUNK_SIZE_CANDIDATES_MAX];
     uint64_t end_us = now_us() + BUDGET_US;
-    memcpy(best, tuning_candidates, tuning_candidate_count * sizeof best[0]);
-    int r = run(device, rows, &(struct tuning){MEMORY_BYTES / 8, 2, 0}); /* the first run is slow */
+    memcpy(best, chunk_size_candidates, chunk_size_candidate_count * sizeof best[0]);
+    int r = run(device, rows, &(struct chunk_size){MEMORY_BYTES / 8, 2, 0}); /* the first run is slow */
     do
-        for (size_t i = 0; i < tuning_candidate_count && !r; i++) {
-            struct tuning measured = best[i];
+        for (size_t i = 0; i < chunk_size_candidate_count && !r; i++) {
+            struct chunk_size measured = best[i];
             r = run(device, rows, &measured);
             if (!r && measured.bytes_per_s > best[i].bytes_per_s)
                 best[i] = measured;
         }
     while (!r && now_us() < end_us);
     if (!r)
-        *out = tuning_choose(best, tuning_candidate_count);
+        *out = chunk_size_choose(best, chunk_size_candidate_count);
     return r;
 }
 
-int tune_measure(struct device *device, struct tuning *out)
+int calibrate_measure(struct device *device, struct chunk_size *out)
 {
     void *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED)
         return -errno;
-    int r = device->ops->memory_attach(device, memory, MEMORY_BYTES);
+    int r = device->ops->memory_pin(device, memory, MEMORY_BYTES);
     if (!r) {
         const struct scan_rows rows = zero_rows(memory);
         r = measure(device, &rows, out);
         if (r != -EOWNERDEAD)
-            device->ops->memory_detach(device, memory, MEMORY_BYTES);
+            device->ops->memory_unpin(device, memory, MEMORY_BYTES);
     }
     munmap(memory, MEMORY_BYTES);
     return r;
 }
 
-static void take(struct device_info *info, const struct tuning *tuning)
+static void take(struct device_info *info, const struct chunk_size *chunk_size)
 {
-    info->chunk_bytes = tuning->chunk_bytes;
-    info->slots = tuning->chunks;
-    info->bytes_per_s = tuning->bytes_per_s;
+    info->chunk_bytes = chunk_size->chunk_bytes;
+    info->slots = chunk_size->chunks;
+    info->bytes_per_s = chunk_size->bytes_per_s;
 }
 
 /* What is measured depends on the daemon, too. */
-static const char *key_of(const struct device_info *info, char out[TUNING_IDENTITY_BYTES])
+static const char *key_of(const struct device_info *info, char out[DEVICE_IDENTITY_BYTES])
 {
-    snprintf(out, TUNING_IDENTITY_BYTES, "%.*s scand %.20s", TUNING_IDENTITY_BYTES - 32, info->identity, SCAND_RELEASE);
+    snprintf(out, DEVICE_IDENTITY_BYTES, "%.*s scand %.20s", DEVICE_IDENTITY_BYTES - 32, info->identity, SCAND_RELEASE);
     return out;
 }
 
 /* Measures, and remembers that if it can. */
 static void measure_anew(struct device *device, const char *key, const char *text, size_t size)
 {
-    struct tuning tuning;
-    char record[TUNING_FILE_BYTES];
+    struct chunk_size chunk_size;
+    char record[CALIBRATION_FILE_BYTES];
     uint64_t begin_us = now_us();
-    int r = tune_measure(device, &tuning);
+    int r = calibrate_measure(device, &chunk_size);
     if (r) {
         log_error("could not measure %s: %s; its chunks stay %llu KiB", device->info.name, strerror(-r),
                   (unsigned long long)(device->info.chunk_bytes >> 10));
         return;
     }
-    take(&device->info, &tuning);
+    take(&device->info, &chunk_size);
     log_info("measured %s in %llu ms: %u chunks of %llu KiB at a time, %.1f GB/s each way", device->info.name,
-             (unsigned long long)((now_us() - begin_us) / 1000), (unsigned)tuning.chunks,
-             (unsigned long long)(tuning.chunk_bytes >> 10), (double)tuning.bytes_per_s / 1e9);
-    r = cache_write(CACHE_NAME, record, tuning_record(text, size, key, &tuning, record));
+             (unsigned long long)((now_us() - begin_us) / 1000), (unsigned)chunk_size.chunks,
+             (unsigned long long)(chunk_size.chunk_bytes >> 10), (double)chunk_size.bytes_per_s / 1e9);
+    r = calibration_file_write(CALIBRATION_NAME, record, calibration_record(text, size, key, &chunk_size, record));
     if (r)
         log_info("could not remember that: %s; the next start measures again", strerror(-r));
 }
 
-void tune_device(struct device *device, uint64_t chunk_bytes, uint32_t chunks)
+void calibrate_device(struct device *device, uint64_t chunk_bytes, uint32_t chunks)
 {
     struct device_info *info = &device->info;
-    struct tuning tuning = {chunk_bytes ? chunk_bytes : info->chunk_bytes, chunks ? chunks : info->slots, 0};
-    char text[TUNING_FILE_BYTES], key[TUNING_IDENTITY_BYTES];
+    struct chunk_size chunk_size = {chunk_bytes ? chunk_bytes : info->chunk_bytes, chunks ? chunks : info->slots, 0};
+    char text[CALIBRATION_FILE_BYTES], key[DEVICE_IDENTITY_BYTES];
     if (!chunk_bytes && !chunks && info->identity[0]) {
-        int size = cache_read(CACHE_NAME, text, sizeof text);
+        int size = calibration_file_read(CALIBRATION_NAME, text, sizeof text);
         if (size < 0)
             size = 0;
-        if (!tuning_find(text, (size_t)size, key_of(info, key), &tuning)) {
+        if (!calibration_find(text, (size_t)size, key_of(info, key), &chunk_size)) {
             measure_anew(device, key, text, (size_t)size);
             return;
         }
     }
-    take(info, &tuning);
+    take(info, &chunk_size);
 }

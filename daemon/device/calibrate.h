@@ -8,9 +8,9 @@
 /* Sets chunk_bytes, slots and bytes_per_s of the device's info, before anything runs on it. What is not 0 is taken as
  * it is. With both 0 a device that has an identity is measured, for at most some 150 ms, unless the daemon's cache
  * remembers it; without a cache or the memory to measure with it keeps what it has, and the log says so. */
-void tune_device(struct device *device, uint64_t chunk_bytes, uint32_t chunks);
+void calibrate_device(struct device *device, uint64_t chunk_bytes, uint32_t chunks);
 
 /* Measures it: 0 or -errno. */
-int tune_measure(struct device *device, struct tuning *out);
+int calibrate_measure(struct device *device, struct chunk_size *out);
 
 #endif

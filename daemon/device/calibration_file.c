@@ -1,7 +1,9 @@
 #include "calibration_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -73,7 +75,7 @@ static int read_all(int fd, char *out, size_t size)
     return got == size && read(fd, &more, 1) != 0 ? -EFBIG : (int)got;
 }
 
-int cache_read(const char *name, char *out, size_t size)
+int calibration_file_read(const char *name, char *out, size_t size)
 {
     int folder = open_folder(false);
     if (folder < 0)
@@ -98,7 +100,7 @@ static int write_all(int fd, const char *text, size_t size)
     return 0;
 }
 
-int cache_write(const char *name, const char *text, size_t size)
+int calibration_file_write(const char *name, const char *text, size_t size)
 {
     char fresh[NAME_MAX];
     int folder = open_folder(true);
@@ -115,4 +117,75 @@ int cache_write(const char *name, const char *text, size_t size)
         unlinkat(folder, fresh, 0);
     close(folder);
     return r;
+}
+
+/*
+ * The text.
+ */
+
+struct line {
+    const char *begin;
+    size_t size; /* without its end */
+};
+
+/* The line at *at, which moves behind it; false at the end, of which an unfinished line is a part. */
+static bool next_line(const char *text, size_t size, size_t *at, struct line *line)
+{
+    const char *end = *at < size ? memchr(text + *at, '\n', size - *at) : NULL;
+    if (!end)
+        return false;
+    *line = (struct line){text + *at, (size_t)(end - (text + *at))};
+    *at += line->size + 1;
+    return true;
+}
+
+static bool is_of(const struct line *line, const char *identity)
+{
+    size_t length = strlen(identity);
+    return line->size > length && memcmp(line->begin, identity, length) == 0 && line->begin[length] == '\t';
+}
+
+/* The fields behind the identity. */
+static bool read_fields(const char *text, size_t size, struct chunk_size *out)
+{
+    char copy[96];
+    int length = -1;
+    struct chunk_size chunk_size;
+    if (size >= sizeof copy || memchr(text, '\0', size))
+        return false;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    if (sscanf(copy, "\t%20" SCNu64 "\t%9" SCNu32 "\t%20" SCNu64 "%n", &chunk_size.chunk_bytes, &chunk_size.chunks,
+               &chunk_size.bytes_per_s, &length) != 3 ||
+        (size_t)length != size || !chunk_size_is_candidate(&chunk_size))
+        return false;
+    *out = chunk_size;
+    return true;
+}
+
+bool calibration_find(const char *text, size_t size, const char *identity, struct chunk_size *out)
+{
+    struct line line;
+    size_t length = strlen(identity), at = 0;
+    while (next_line(text, size, &at, &line))
+        if (is_of(&line, identity))
+            return read_fields(line.begin + length, line.size - length, out);
+    return false;
+}
+
+size_t calibration_record(const char *text, size_t size, const char *identity, const struct chunk_size *chunk_size,
+                          char out[CALIBRATION_FILE_BYTES])
+{
+    struct line line;
+    size_t at = 0;
+    assert(strlen(identity) < DEVICE_IDENTITY_BYTES);
+    size_t length = (size_t)snprintf(out, CALIBRATION_FILE_BYTES, "%s\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu64 "\n",
+                                     identity, chunk_size->chunk_bytes, chunk_size->chunks, chunk_size->bytes_per_s);
+    while (next_line(text, size, &at, &line)) {
+        if (is_of(&line, identity) || length + line.size + 1 > CALIBRATION_FILE_BYTES)
+            continue;
+        memcpy(out + length, line.begin, line.size + 1);
+        length += line.size + 1;
+    }
+    return length;
 }

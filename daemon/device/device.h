@@ -11,19 +11,18 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "chunk_size.h"
 #include "kernels/scan.h"
 #include "protocol/limits.h"
 #include "protocol/status.h"
 
-/* Memory that a device works on. Host memory is attached (pinned) in pieces of piece_bytes, counted from base; a copy
- * must not cross from one piece into the next. Device memory is one piece. */
+/* Memory that a device works on. Host memory is pinned in units of pin_unit_bytes, counted from base; a copy must not
+ * cross from one unit into the next. Device memory is one unit. */
 struct span {
     enum scand_place place;
     void *base;
     uint64_t size_bytes;
-    uint64_t piece_bytes;
-    bool staged; /* host memory that is not attached: it travels through memory of the device's own that is */
+    uint64_t pin_unit_bytes;
+    bool staged; /* host memory that is not pinned: it travels through memory of the device's own that is */
 };
 
 /* Rows first <= r < first + count of a job: what is handed to a device at a time. It scans them and then, in order, its
@@ -77,10 +76,12 @@ static inline bool chunk_is_dropped(const struct chunk *chunk)
     return __atomic_load_n(&chunk->dropped, __ATOMIC_RELAXED);
 }
 
+#define DEVICE_IDENTITY_BYTES 192 /* without tabs and line ends */
+
 struct device_info {
     char name[LIMIT_NAME_BYTES];
     char backend[16];
-    char identity[TUNING_IDENTITY_BYTES]; /* all that its speed depends on; "": it is not measured */
+    char identity[DEVICE_IDENTITY_BYTES]; /* all that its speed depends on; "": it is not measured */
     uint64_t memory_bytes;                /* of the device */
     uint64_t memory_limit_bytes;          /* that it may take in all */
     /* A chunk's input, output and coefficients together should stay below this; with samples of one size, the input
@@ -101,14 +102,14 @@ struct device_info {
     uint32_t spin_us;  /* for which threads look for more work for it before they block */
 };
 
-/* Device memory that processes share: a daemon's own, for others, or another process's, opened here. The device's own,
+/* Device memory that is exported to other processes, or another process's that is opened here. The device's own,
  * but for the address. */
-struct shared_memory {
+struct exported_memory {
     void *base;
 };
 
 /* How a process hands over an allocation of device memory. */
-struct shared_ticket {
+struct export_ticket {
     uint8_t handle[SCAND_IPC_BYTES]; /* a cudaIpcMemHandle_t, where fd is -1 */
     int fd;                          /* made by cuMemExportToShareableHandle */
     uint64_t allocation_bytes;       /* in all; of another's by handle it is not known */
@@ -126,25 +127,25 @@ struct device_ops {
     struct chunk *(*finish)(struct device *device, int timeout_ms);
     /* Lets go of what a chunk has been left off with. Devices that have no slices have none of this. */
     void (*discard)(struct device *device, void *rest);
-    /* Makes host memory known to the device, and to all others of its kind (pins it). One piece, page-aligned. */
-    int (*memory_attach)(struct device *device, void *base, uint64_t size_bytes);
-    int (*memory_detach)(struct device *device, void *base, uint64_t size_bytes);
+    /* Pins host memory for the device and all others of its kind: one unit, page-aligned. */
+    int (*memory_pin)(struct device *device, void *base, uint64_t size_bytes);
+    int (*memory_unpin)(struct device *device, void *base, uint64_t size_bytes);
     /* Device memory within memory_limit_bytes, zeroed; -EDQUOT beyond it. */
     int (*allocate)(struct device *device, uint64_t size_bytes, void **out);
     void (*free)(struct device *device, void *memory, uint64_t size_bytes);
     /* Device memory for other processes, zeroed: a multiple of LIMIT_SHARED_UNIT_BYTES, within memory_limit_bytes.
-     * -EDQUOT beyond it; -EOPNOTSUPP, from share_open too: the device has no such memory. */
-    int (*share_create)(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
-                        struct shared_memory **out);
+     * -EDQUOT beyond it; -EOPNOTSUPP, from export_open too: the device has no such memory. */
+    int (*export_create)(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                         struct exported_memory **out);
     /* Bytes `offset` to offset + size_bytes of another process's allocation. The ticket's descriptor stays the
      * caller's. -ENODEV: it is another device's; other failures come with *error. */
-    int (*share_open)(struct device *device, const struct shared_ticket *ticket, uint64_t offset, uint64_t size_bytes,
-                      struct shared_memory **out, struct error *error);
-    /* A ticket for memory of share_create. Its descriptor is the caller's. Neither of these two is called where nothing
-     * can be created or opened. */
-    int (*share_export)(struct device *device, const struct shared_memory *memory, struct shared_ticket *out);
-    /* Frees what share_create made; lets go of what share_open has opened. */
-    void (*share_close)(struct device *device, struct shared_memory *memory);
+    int (*export_open)(struct device *device, const struct export_ticket *ticket, uint64_t offset, uint64_t size_bytes,
+                       struct exported_memory **out, struct error *error);
+    /* A ticket for memory of export_create. Its descriptor is the caller's. Neither of these two is called where
+     * nothing can be created or opened. */
+    int (*export_ticket)(struct device *device, const struct exported_memory *memory, struct export_ticket *out);
+    /* Frees what export_create made; lets go of what export_open has opened. */
+    void (*export_close)(struct device *device, struct exported_memory *memory);
     /* Bytes of device memory taken now, slots included. */
     uint64_t (*memory_used_bytes)(struct device *device);
     void (*close)(struct device *device);
@@ -174,14 +175,14 @@ struct device_set {
     unsigned count;
 };
 
-static inline int device_set_attach(const struct device_set *set, void *base, uint64_t size_bytes)
+static inline int device_set_pin(const struct device_set *set, void *base, uint64_t size_bytes)
 {
-    return set->devices[0]->ops->memory_attach(set->devices[0], base, size_bytes);
+    return set->devices[0]->ops->memory_pin(set->devices[0], base, size_bytes);
 }
 
-static inline int device_set_detach(const struct device_set *set, void *base, uint64_t size_bytes)
+static inline int device_set_unpin(const struct device_set *set, void *base, uint64_t size_bytes)
 {
-    return set->devices[0]->ops->memory_detach(set->devices[0], base, size_bytes);
+    return set->devices[0]->ops->memory_unpin(set->devices[0], base, size_bytes);
 }
 
 static inline uint64_t device_free_bytes(struct device *device)

@@ -222,7 +222,7 @@ static struct chunk *cpu_finish(struct device *device, int timeout_ms)
 }
 
 /* The processor reaches all memory as it is. */
-static int cpu_memory_attach(struct device *device, void *base, uint64_t size_bytes)
+static int cpu_memory_pin(struct device *device, void *base, uint64_t size_bytes)
 {
     (void)device, (void)base, (void)size_bytes;
     return 0;
@@ -253,15 +253,15 @@ static void cpu_free(struct device *device, void *memory, uint64_t size_bytes)
 }
 
 /* Nobody but this process has its "device memory". */
-static int cpu_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
-                            struct shared_memory **out)
+static int cpu_export_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                             struct exported_memory **out)
 {
     (void)device, (void)size_bytes, (void)sharing, (void)out;
     return -EOPNOTSUPP;
 }
 
-static int cpu_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
-                          uint64_t size_bytes, struct shared_memory **out, struct error *error)
+static int cpu_export_open(struct device *device, const struct export_ticket *ticket, uint64_t offset,
+                           uint64_t size_bytes, struct exported_memory **out, struct error *error)
 {
     (void)device, (void)ticket, (void)offset, (void)size_bytes, (void)out;
     return error_set(error, -EOPNOTSUPP,
@@ -284,12 +284,12 @@ static const struct device_ops cpu_ops = {
     .start = cpu_start,
     .finish = cpu_finish,
     .discard = cpu_discard,
-    .memory_attach = cpu_memory_attach,
-    .memory_detach = cpu_memory_attach,
+    .memory_pin = cpu_memory_pin,
+    .memory_unpin = cpu_memory_pin,
     .allocate = cpu_allocate,
     .free = cpu_free,
-    .share_create = cpu_share_create,
-    .share_open = cpu_share_open,
+    .export_create = cpu_export_create,
+    .export_open = cpu_export_open,
     .memory_used_bytes = cpu_memory_used_bytes,
     .close = cpu_close,
 };

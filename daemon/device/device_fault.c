@@ -43,16 +43,16 @@ static void fault_discard(struct device *device, void *rest)
     inner->ops->discard(inner, rest);
 }
 
-static int fault_memory_attach(struct device *device, void *base, uint64_t size_bytes)
+static int fault_memory_pin(struct device *device, void *base, uint64_t size_bytes)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->memory_attach(inner, base, size_bytes);
+    return inner->ops->memory_pin(inner, base, size_bytes);
 }
 
-static int fault_memory_detach(struct device *device, void *base, uint64_t size_bytes)
+static int fault_memory_unpin(struct device *device, void *base, uint64_t size_bytes)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->memory_detach(inner, base, size_bytes);
+    return inner->ops->memory_unpin(inner, base, size_bytes);
 }
 
 static int fault_allocate(struct device *device, uint64_t size_bytes, void **out)
@@ -67,30 +67,30 @@ static void fault_free(struct device *device, void *memory, uint64_t size_bytes)
     inner->ops->free(inner, memory, size_bytes);
 }
 
-static int fault_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
-                              struct shared_memory **out)
+static int fault_export_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                               struct exported_memory **out)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->share_create(inner, size_bytes, sharing, out);
+    return inner->ops->export_create(inner, size_bytes, sharing, out);
 }
 
-static int fault_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
-                            uint64_t size_bytes, struct shared_memory **out, struct error *error)
+static int fault_export_open(struct device *device, const struct export_ticket *ticket, uint64_t offset,
+                             uint64_t size_bytes, struct exported_memory **out, struct error *error)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->share_open(inner, ticket, offset, size_bytes, out, error);
+    return inner->ops->export_open(inner, ticket, offset, size_bytes, out, error);
 }
 
-static int fault_share_export(struct device *device, const struct shared_memory *memory, struct shared_ticket *out)
+static int fault_export_ticket(struct device *device, const struct exported_memory *memory, struct export_ticket *out)
 {
     struct device *inner = fault_of(device)->inner;
-    return inner->ops->share_export(inner, memory, out);
+    return inner->ops->export_ticket(inner, memory, out);
 }
 
-static void fault_share_close(struct device *device, struct shared_memory *memory)
+static void fault_export_close(struct device *device, struct exported_memory *memory)
 {
     struct device *inner = fault_of(device)->inner;
-    inner->ops->share_close(inner, memory);
+    inner->ops->export_close(inner, memory);
 }
 
 static uint64_t fault_memory_used_bytes(struct device *device)
@@ -110,14 +110,14 @@ static const struct device_ops fault_ops = {
     .start = fault_start,
     .finish = fault_finish,
     .discard = fault_discard,
-    .memory_attach = fault_memory_attach,
-    .memory_detach = fault_memory_detach,
+    .memory_pin = fault_memory_pin,
+    .memory_unpin = fault_memory_unpin,
     .allocate = fault_allocate,
     .free = fault_free,
-    .share_create = fault_share_create,
-    .share_open = fault_share_open,
-    .share_export = fault_share_export,
-    .share_close = fault_share_close,
+    .export_create = fault_export_create,
+    .export_open = fault_export_open,
+    .export_ticket = fault_export_ticket,
+    .export_close = fault_export_close,
     .memory_used_bytes = fault_memory_used_bytes,
     .close = fault_close,
 };

@@ -13,7 +13,7 @@ static void list_push(struct chunk ***end, struct chunk *chunk)
     *end = &chunk->next;
 }
 
-static struct chunk *list_take(struct chunk **head, struct chunk ***end)
+static struct chunk *list_pop(struct chunk **head, struct chunk ***end)
 {
     struct chunk *all = *head;
     *head = NULL;
@@ -22,19 +22,19 @@ static struct chunk *list_take(struct chunk **head, struct chunk ***end)
 }
 
 /* A list, which may be empty. */
-static void runner_complete(struct runner *runner, struct chunk *chunk)
+static void device_thread_complete(struct device_thread *device_thread, struct chunk *chunk)
 {
     struct chunk *next;
     if (!chunk)
         return;
-    pthread_mutex_lock(&runner->lock);
+    pthread_mutex_lock(&device_thread->lock);
     for (; chunk; chunk = next) {
         next = chunk->next;
-        list_push(&runner->completed_end, chunk);
+        list_push(&device_thread->completed_end, chunk);
     }
-    atomic_store(&runner->returned, true);
-    pthread_mutex_unlock(&runner->lock);
-    runner->notify(runner->context);
+    atomic_store(&device_thread->returned, true);
+    pthread_mutex_unlock(&device_thread->lock);
+    device_thread->notify(device_thread->context);
 }
 
 static uint64_t now_us(void)
@@ -45,38 +45,38 @@ static uint64_t now_us(void)
 }
 
 /* Until something has come in, or the time is over. */
-static void runner_spin(struct runner *runner)
+static void device_thread_spin(struct device_thread *device_thread)
 {
-    uint64_t end_us = now_us() + runner->device->info.spin_us;
-    while (!atomic_load(&runner->arrived) && now_us() < end_us)
+    uint64_t end_us = now_us() + device_thread->device->info.spin_us;
+    while (!atomic_load(&device_thread->arrived) && now_us() < end_us)
         ;
 }
 
 /* What has come in; waits for something when nothing is out. *stop: asked to end. */
-static struct chunk *runner_take(struct runner *runner, unsigned out, bool *stop)
+static struct chunk *device_thread_pop(struct device_thread *device_thread, unsigned out, bool *stop)
 {
     *stop = false;
-    if (out > 0 && !atomic_load(&runner->arrived))
+    if (out > 0 && !atomic_load(&device_thread->arrived))
         return NULL;
-    if (out == 0 && runner->device->info.spin_us > 0)
-        runner_spin(runner);
-    pthread_mutex_lock(&runner->lock);
-    runner->blocked = true;
-    while (!runner->incoming && out == 0 && !runner->stopping)
-        pthread_cond_wait(&runner->wake, &runner->lock);
-    runner->blocked = false;
-    atomic_store(&runner->arrived, false);
-    device_hurry(runner->device, false);
-    struct chunk *taken = list_take(&runner->incoming, &runner->incoming_end);
-    *stop = runner->stopping;
-    pthread_mutex_unlock(&runner->lock);
+    if (out == 0 && device_thread->device->info.spin_us > 0)
+        device_thread_spin(device_thread);
+    pthread_mutex_lock(&device_thread->lock);
+    device_thread->blocked = true;
+    while (!device_thread->incoming && out == 0 && !device_thread->stopping)
+        pthread_cond_wait(&device_thread->wake, &device_thread->lock);
+    device_thread->blocked = false;
+    atomic_store(&device_thread->arrived, false);
+    device_hurry(device_thread->device, false);
+    struct chunk *taken = list_pop(&device_thread->incoming, &device_thread->incoming_end);
+    *stop = device_thread->stopping;
+    pthread_mutex_unlock(&device_thread->lock);
     return taken;
 }
 
 /* Starts a list of chunks. Returns how many the device has taken; the others are done. */
-static unsigned start_all(struct runner *runner, struct chunk *chunk)
+static unsigned start_all(struct device_thread *device_thread, struct chunk *chunk)
 {
-    struct device *device = runner->device;
+    struct device *device = device_thread->device;
     struct chunk *failed = NULL, **end = &failed, *next;
     unsigned started = 0;
     for (; chunk; chunk = next) {
@@ -87,85 +87,86 @@ static unsigned start_all(struct runner *runner, struct chunk *chunk)
         else
             started++;
     }
-    runner_complete(runner, failed);
+    device_thread_complete(device_thread, failed);
     return started;
 }
 
 /* Waits for a chunk, and takes what is done with it. Returns how many those are. */
-static unsigned finish_some(struct runner *runner)
+static unsigned finish_some(struct device_thread *device_thread)
 {
-    struct device *device = runner->device;
+    struct device *device = device_thread->device;
     struct chunk *done = NULL, **end = &done, *chunk = device->ops->finish(device, FINISH_MS);
     unsigned count = 0;
     for (; chunk; chunk = device->ops->finish(device, 0)) {
         list_push(&end, chunk);
         count++;
     }
-    runner_complete(runner, done);
+    device_thread_complete(device_thread, done);
     return count;
 }
 
-static void *runner_thread(void *argument)
+static void *device_thread_main(void *argument)
 {
-    struct runner *runner = argument;
+    struct device_thread *device_thread = argument;
     unsigned out = 0;
     for (;;) {
         bool stop;
-        struct chunk *chunk = runner_take(runner, out, &stop);
+        struct chunk *chunk = device_thread_pop(device_thread, out, &stop);
         if (stop && !chunk && out == 0)
             return NULL;
-        out += start_all(runner, chunk);
+        out += start_all(device_thread, chunk);
         if (out > 0)
-            out -= finish_some(runner);
+            out -= finish_some(device_thread);
     }
 }
 
-int runner_start(struct runner *runner, struct device *device, void (*notify)(void *context), void *context)
+int device_thread_start(struct device_thread *device_thread, struct device *device, void (*notify)(void *context),
+                        void *context)
 {
-    *runner = (struct runner){.device = device, .notify = notify, .context = context};
-    runner->incoming_end = &runner->incoming;
-    runner->completed_end = &runner->completed;
-    pthread_mutex_init(&runner->lock, NULL);
-    pthread_cond_init(&runner->wake, NULL);
-    return -pthread_create(&runner->thread, NULL, runner_thread, runner);
+    *device_thread = (struct device_thread){.device = device, .notify = notify, .context = context};
+    device_thread->incoming_end = &device_thread->incoming;
+    device_thread->completed_end = &device_thread->completed;
+    pthread_mutex_init(&device_thread->lock, NULL);
+    pthread_cond_init(&device_thread->wake, NULL);
+    return -pthread_create(&device_thread->thread, NULL, device_thread_main, device_thread);
 }
 
-void runner_stop(struct runner *runner)
+void device_thread_stop(struct device_thread *device_thread)
 {
-    pthread_mutex_lock(&runner->lock);
-    runner->stopping = true;
-    pthread_cond_signal(&runner->wake);
-    pthread_mutex_unlock(&runner->lock);
-    pthread_join(runner->thread, NULL);
+    pthread_mutex_lock(&device_thread->lock);
+    device_thread->stopping = true;
+    pthread_cond_signal(&device_thread->wake);
+    pthread_mutex_unlock(&device_thread->lock);
+    pthread_join(device_thread->thread, NULL);
 }
 
-void runner_finish(struct runner *runner)
+void device_thread_finish(struct device_thread *device_thread)
 {
-    pthread_cond_destroy(&runner->wake);
-    pthread_mutex_destroy(&runner->lock);
+    pthread_cond_destroy(&device_thread->wake);
+    pthread_mutex_destroy(&device_thread->lock);
 }
 
-void runner_submit(struct runner *runner, struct chunk *chunk)
+void device_thread_submit(struct device_thread *device_thread, struct chunk *chunk)
 {
-    pthread_mutex_lock(&runner->lock);
-    list_push(&runner->incoming_end, chunk);
-    atomic_store(&runner->arrived, true);
+    pthread_mutex_lock(&device_thread->lock);
+    list_push(&device_thread->incoming_end, chunk);
+    atomic_store(&device_thread->arrived, true);
     if (chunk->small)
-        device_hurry(runner->device, true);
-    bool blocked = runner->blocked;
-    runner->blocked = false; /* one call wakes it */
-    pthread_mutex_unlock(&runner->lock);
+        device_hurry(device_thread->device, true);
+    bool blocked = device_thread->blocked;
+    device_thread->blocked = false; /* one call wakes it */
+    pthread_mutex_unlock(&device_thread->lock);
     if (blocked)
-        pthread_cond_signal(&runner->wake);
+        pthread_cond_signal(&device_thread->wake);
 }
 
-struct chunk *runner_collect(struct runner *runner)
+struct chunk *device_thread_collect(struct device_thread *device_thread)
 {
-    if (!atomic_load(&runner->returned))
+    if (!atomic_load(&device_thread->returned))
         return NULL;
-    pthread_mutex_lock(&runner->lock);
-    atomic_store(&runner->returned, false);
-    struct chunk *all = list_take(&runner->completed, &runner->completed_end);
-    pthread_mutex_unlock(&runner->lock);
+    pthread_mutex_lock(&device_thread->lock);
+    atomic_store(&device_thread->returned, false);
+    struct chunk *all = list_pop(&device_thread->completed, &device_thread->completed_end);
+    pthread_mutex_unlock(&device_thread->lock);
     return all;
 }

@@ -10,7 +10,7 @@
 
 #include "device.h"
 
-struct runner {
+struct device_thread {
     struct device *device;
     void (*notify)(void *context); /* from the thread: some have come back, perhaps many */
     void *context;
@@ -25,13 +25,14 @@ struct runner {
 };
 
 /* Starts the thread. 0 or -errno. */
-int runner_start(struct runner *runner, struct device *device, void (*notify)(void *context), void *context);
+int device_thread_start(struct device_thread *device_thread, struct device *device, void (*notify)(void *context),
+                        void *context);
 /* Waits for the chunks that are out, which can still be collected, and ends the thread. */
-void runner_stop(struct runner *runner);
-/* After runner_stop: frees what is left. */
-void runner_finish(struct runner *runner);
-void runner_submit(struct runner *runner, struct chunk *chunk);
+void device_thread_stop(struct device_thread *device_thread);
+/* After device_thread_stop: frees what is left. */
+void device_thread_finish(struct device_thread *device_thread);
+void device_thread_submit(struct device_thread *device_thread, struct chunk *chunk);
 /* All chunks that have come back since the last call, linked by next, oldest first. */
-struct chunk *runner_collect(struct runner *runner);
+struct chunk *device_thread_collect(struct device_thread *device_thread);
 
 #endif

@@ -15,9 +15,9 @@
 /* Sockets that one look tells of. */
 #define EVENTS_AT_ONCE 64
 
-static uint64_t server_now_us(const struct server *server)
+static uint64_t listener_now_us(const struct listener *listener)
 {
-    const struct service *service = server->service;
+    const struct service *service = listener->service;
     return service->ops->now_us(service->context);
 }
 
@@ -40,7 +40,7 @@ static void log_turned_away(uid_t uid)
               (unsigned)uid, LIMIT_UNADMITTED, LIMIT_CLIENTS, LIMIT_USERS);
 }
 
-static void server_welcome(struct server *server, int fd)
+static void listener_welcome(struct listener *listener, int fd)
 {
     struct ucred who;
     socklen_t size = sizeof who;
@@ -48,7 +48,7 @@ static void server_welcome(struct server *server, int fd)
         close(fd);
         return;
     }
-    if (service_is_full(server->service, who.uid)) {
+    if (service_is_full(listener->service, who.uid)) {
         log_turned_away(who.uid);
         close(fd);
         return;
@@ -56,14 +56,14 @@ static void server_welcome(struct server *server, int fd)
     struct connection *connection = connection_create(fd);
     if (!connection)
         return;
-    struct client *client = service_open(server->service, connection, who.uid);
+    struct client *client = service_open(listener->service, connection, who.uid);
     if (!client) {
         log_turned_away(who.uid);
         connection_destroy(connection);
         return;
     }
     client->pid = who.pid;
-    int r = peer_open(server, client);
+    int r = peer_open(listener, client);
     if (r) {
         log_cause(LOG_CAUSE_UNWATCHED, who.uid, "a connection of user %u was turned away: it could not be watched: %s",
                   (unsigned)who.uid, strerror(-r));
@@ -71,24 +71,24 @@ static void server_welcome(struct server *server, int fd)
     }
 }
 
-static void open_spare(struct server *server)
+static void open_spare(struct listener *listener)
 {
-    if (server->spare_fd < 0)
-        server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (listener->spare_fd < 0)
+        listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 /* With no descriptor left the connection would stay pending and wake the loop for ever. Returns what accept4 says with
  * one more descriptor: -EAGAIN when no connection is pending, since it looks for a descriptor first. */
-static int turn_away(struct server *server)
+static int turn_away(struct listener *listener)
 {
-    if (server->spare_fd < 0)
+    if (listener->spare_fd < 0)
         return -EMFILE;
-    close(server->spare_fd);
-    server->spare_fd = -1;
-    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC), code = fd < 0 ? -errno : 0;
+    close(listener->spare_fd);
+    listener->spare_fd = -1;
+    int fd = accept4(listener->listen_fd, NULL, NULL, SOCK_CLOEXEC), code = fd < 0 ? -errno : 0;
     if (fd >= 0)
         close(fd);
-    open_spare(server);
+    open_spare(listener);
     if (fd >= 0)
         log_cause(LOG_CAUSE_DESCRIPTORS, LOG_NOBODY,
                   "a connection was turned away: the limit of open files is reached; raise it (ulimit -n)");
@@ -96,48 +96,48 @@ static int turn_away(struct server *server)
 }
 
 /* Accepts a connection, or turns it away. 0 or -errno. */
-static int accept_one(struct server *server)
+static int accept_one(struct listener *listener)
 {
-    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(listener->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
-        return errno == EMFILE || errno == ENFILE ? turn_away(server) : -errno;
-    server_welcome(server, fd);
+        return errno == EMFILE || errno == ENFILE ? turn_away(listener) : -errno;
+    listener_welcome(listener, fd);
     return 0;
 }
 
-static int watch_listening(struct server *server, int how, uint32_t events)
+static int watch_listening(struct listener *listener, int how, uint32_t events)
 {
-    struct epoll_event event = {.events = events, .data.ptr = &server->listen_fd};
-    return epoll_ctl(server->epoll_fd, how, server->listen_fd, &event) ? -errno : 0;
+    struct epoll_event event = {.events = events, .data.ptr = &listener->listen_fd};
+    return epoll_ctl(listener->epoll_fd, how, listener->listen_fd, &event) ? -errno : 0;
 }
 
 static void rest_ended(uv_timer_t *timer)
 {
-    struct server *server = timer->data;
-    open_spare(server);
-    watch_listening(server, EPOLL_CTL_MOD, EPOLLIN);
+    struct listener *listener = timer->data;
+    open_spare(listener);
+    watch_listening(listener, EPOLL_CTL_MOD, EPOLLIN);
 }
 
 /* What keeps connections from being accepted lasts: without a rest they would wake the loop for ever. */
-static void rest(struct server *server, int code)
+static void rest(struct listener *listener, int code)
 {
     log_cause(LOG_CAUSE_ACCEPT, LOG_NOBODY, "connections cannot be accepted: %s; the next try is in %d ms",
               strerror(-code), LIMIT_ACCEPT_REST_MS);
-    watch_listening(server, EPOLL_CTL_MOD, 0);
-    uv_timer_start(&server->resting, rest_ended, LIMIT_ACCEPT_REST_MS, 0);
+    watch_listening(listener, EPOLL_CTL_MOD, 0);
+    uv_timer_start(&listener->resting, rest_ended, LIMIT_ACCEPT_REST_MS, 0);
 }
 
 /* For as long as a turn takes; those that are left wake the loop again. */
-static void server_accept(struct server *server)
+static void listener_accept(struct listener *listener)
 {
-    uint64_t end_us = server_now_us(server) + LIMIT_TURN_US;
+    uint64_t end_us = listener_now_us(listener) + LIMIT_TURN_US;
     int r;
-    server->arriving = false;
+    listener->arriving = false;
     do
-        r = accept_one(server);
-    while ((r == 0 || r == -EINTR || r == -ECONNABORTED) && server_now_us(server) < end_us);
+        r = accept_one(listener);
+    while ((r == 0 || r == -EINTR || r == -ECONNABORTED) && listener_now_us(listener) < end_us);
     if (r && r != -EAGAIN && r != -EINTR && r != -ECONNABORTED)
-        rest(server, r);
+        rest(listener, r);
 }
 
 /*
@@ -152,119 +152,120 @@ static bool gathers(const struct peer *peer, uint64_t now_us)
 }
 
 /* What is sent is charged as well. */
-static void flush_all(struct server *server)
+static void flush_all(struct listener *listener)
 {
-    uint64_t now_us = server->to_flush ? server_now_us(server) : 0;
-    struct peer *peer = server->to_flush, *next;
-    server->to_flush = NULL;
+    uint64_t now_us = listener->to_flush ? listener_now_us(listener) : 0;
+    struct peer *peer = listener->to_flush, *next;
+    listener->to_flush = NULL;
     for (; peer; peer = next) {
         struct user *user = peer->client->user;
         next = peer->next_flush;
         peer->flush_queued = false;
         if (gathers(peer, now_us)) {
-            server_output(server, peer->client);
+            peer_output(listener, peer->client);
             continue;
         }
         peer->flushed_us = now_us;
         peer_flush(peer);
-        now_us = service_charge(server->service, user, now_us);
+        now_us = service_charge(listener->service, user, now_us);
     }
 }
 
-static void server_notice(struct server *server, const struct epoll_event *event)
+static void listener_notice(struct listener *listener, const struct epoll_event *event)
 {
     void *what = event->data.ptr;
-    if (what == server->loop)
-        server->due = true;
-    else if (what == &server->listen_fd)
-        server->arriving = true;
-    else if (what == &server->wake_fd)
-        atomic_store(&server->woken, false);
+    if (what == listener->loop)
+        listener->due = true;
+    else if (what == &listener->listen_fd)
+        listener->arriving = true;
+    else if (what == &listener->wake_fd)
+        atomic_store(&listener->woken, false);
     else
         peer_notice(what, event->events);
 }
 
 /* What libuv has to do without a descriptor's event: timers, and handles that close. */
-static bool loop_is_due(const struct server *server)
+static bool loop_is_due(const struct listener *listener)
 {
-    return server->due || uv_backend_timeout(server->loop) == 0;
+    return listener->due || uv_backend_timeout(listener->loop) == 0;
 }
 
-void server_wait(struct server *server, bool may_wait)
+void listener_wait(struct listener *listener, bool may_wait)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    flush_all(server);
-    bool hurried = !may_wait || server->service->turns.users || server->to_flush || server->due;
-    int timeout_ms = hurried ? 0 : uv_backend_timeout(server->loop);
-    int count = epoll_wait(server->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
-    uv_update_time(server->loop);
+    flush_all(listener);
+    bool hurried = !may_wait || listener->service->turns.users || listener->to_flush || listener->due;
+    int timeout_ms = hurried ? 0 : uv_backend_timeout(listener->loop);
+    int count = epoll_wait(listener->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
+    uv_update_time(listener->loop);
     for (int i = 0; i < count; i++)
-        server_notice(server, &events[i]);
-    if (!loop_is_due(server))
+        listener_notice(listener, &events[i]);
+    if (!loop_is_due(listener))
         return;
-    server->due = false;
-    uv_run(server->loop, UV_RUN_NOWAIT);
+    listener->due = false;
+    uv_run(listener->loop, UV_RUN_NOWAIT);
 }
 
-void server_serve(struct server *server)
+void listener_serve(struct listener *listener)
 {
-    struct service *service = server->service;
+    struct service *service = listener->service;
     struct client *client = service_next(service);
-    uint64_t now_us = client ? server_now_us(server) : 0, end_us = now_us + LIMIT_TURN_US;
+    uint64_t now_us = client ? listener_now_us(listener) : 0, end_us = now_us + LIMIT_TURN_US;
     for (; client; client = now_us < end_us ? service_next(service) : NULL) {
         struct user *user = client->user;
-        peer_turn(client->edge, end_us);
+        peer_turn(client->peer, end_us);
         now_us = service_charge(service, user, now_us);
     }
-    if (server->arriving)
-        server_accept(server);
+    if (listener->arriving)
+        listener_accept(listener);
 }
 
-void server_wake(struct server *server)
+void listener_wake(struct listener *listener)
 {
-    if (!atomic_exchange(&server->woken, true))
-        eventfd_write(server->wake_fd, 1);
+    if (!atomic_exchange(&listener->woken, true))
+        eventfd_write(listener->wake_fd, 1);
 }
 
-static int watch(struct server *server, int fd, uint32_t events, void *what)
+static int watch(struct listener *listener, int fd, uint32_t events, void *what)
 {
     struct epoll_event event = {.events = events, .data.ptr = what};
-    return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+    return epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static int watch_begin(struct server *server)
+static int watch_begin(struct listener *listener)
 {
-    int flags = fcntl(server->listen_fd, F_GETFL);
-    if (flags < 0 || fcntl(server->listen_fd, F_SETFL, flags | O_NONBLOCK))
+    int flags = fcntl(listener->listen_fd, F_GETFL);
+    if (flags < 0 || fcntl(listener->listen_fd, F_SETFL, flags | O_NONBLOCK))
         return -errno;
-    server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (server->epoll_fd < 0)
+    listener->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (listener->epoll_fd < 0)
         return -errno;
-    server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int r = server->wake_fd < 0 ? -errno : 0;
+    listener->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int r = listener->wake_fd < 0 ? -errno : 0;
     if (!r)
-        r = watch(server, server->wake_fd, EPOLLIN | EPOLLET, &server->wake_fd);
+        r = watch(listener, listener->wake_fd, EPOLLIN | EPOLLET, &listener->wake_fd);
     if (!r)
-        r = watch(server, uv_backend_fd(server->loop), EPOLLIN, server->loop);
+        r = watch(listener, uv_backend_fd(listener->loop), EPOLLIN, listener->loop);
     if (!r)
-        r = watch_listening(server, EPOLL_CTL_ADD, EPOLLIN);
+        r = watch_listening(listener, EPOLL_CTL_ADD, EPOLLIN);
     if (!r)
         return 0;
-    if (server->wake_fd >= 0)
-        close(server->wake_fd);
-    close(server->epoll_fd);
+    if (listener->wake_fd >= 0)
+        close(listener->wake_fd);
+    close(listener->epoll_fd);
     return r;
 }
 
-int server_start(struct server *server, uv_loop_t *loop, struct service *service, int listen_fd)
+int listener_start(struct listener *listener, uv_loop_t *loop, struct service *service, int listen_fd)
 {
-    *server = (struct server){.service = service, .loop = loop, .listen_fd = listen_fd, .spare_fd = -1, .due = true};
-    int r = watch_begin(server);
+    *listener =
+        (struct listener){.service = service, .loop = loop, .listen_fd = listen_fd, .spare_fd = -1, .due = true};
+    int r = watch_begin(listener);
     if (r)
         return r;
-    open_spare(server);
-    uv_timer_init(loop, &server->resting); /* never fails */
-    server->resting.data = server;
+    open_spare(listener);
+    uv_timer_init(loop, &listener->resting); /* never fails */
+    listener->resting.data = listener;
     return 0;
 }
 
@@ -274,11 +275,11 @@ int server_start(struct server *server, uv_loop_t *loop, struct service *service
 
 /* Fills waits with the sockets that do not take all that is left for them, and returns how many; *later: to some
  * clients it is descriptors that cannot be sent, which no socket tells the end of. */
-static nfds_t flush_clients(struct server *server, struct pollfd *waits, bool *later)
+static nfds_t flush_clients(struct listener *listener, struct pollfd *waits, bool *later)
 {
     nfds_t count = 0;
     *later = false;
-    for (struct peer *peer = server->peers; peer; peer = peer->next) {
+    for (struct peer *peer = listener->peers; peer; peer = peer->next) {
         struct connection *connection = peer->client->connection;
         int r = connection_flush(connection);
         *later |= r == -ETOOMANYREFS;
@@ -288,23 +289,23 @@ static nfds_t flush_clients(struct server *server, struct pollfd *waits, bool *l
     return count;
 }
 
-void server_flush(struct server *server, unsigned timeout_ms)
+void listener_flush(struct listener *listener, unsigned timeout_ms)
 {
     struct pollfd waits[LIMIT_CLIENTS];
     uint64_t end_ms = uv_hrtime() / 1000000 + timeout_ms, now_ms;
     bool later;
     nfds_t count;
-    while (((count = flush_clients(server, waits, &later)) > 0 || later) && (now_ms = uv_hrtime() / 1000000) < end_ms)
+    while (((count = flush_clients(listener, waits, &later)) > 0 || later) && (now_ms = uv_hrtime() / 1000000) < end_ms)
         poll(waits, count, later && end_ms - now_ms > RESEND_MS ? RESEND_MS : (int)(end_ms - now_ms));
 }
 
-void server_stop(struct server *server)
+void listener_stop(struct listener *listener)
 {
-    while (server->peers)
-        peer_close(server->peers);
-    uv_close((uv_handle_t *)&server->resting, NULL);
-    close(server->wake_fd);
-    close(server->epoll_fd);
-    if (server->spare_fd >= 0)
-        close(server->spare_fd);
+    while (listener->peers)
+        peer_close(listener->peers);
+    uv_close((uv_handle_t *)&listener->resting, NULL);
+    close(listener->wake_fd);
+    close(listener->epoll_fd);
+    if (listener->spare_fd >= 0)
+        close(listener->spare_fd);
 }

@@ -1,8 +1,8 @@
 /*
- * The edge to the sockets: accepts connections, lets those that have something take turns, flushes them when they are
- * writable, and ends those that break off or stall. All on the loop's thread.
+ * The listening socket and its connections: accepts connections, lets those that have something take turns, flushes
+ * them when they are writable, and ends those that break off or stall. All on the loop's thread.
  *
- * Sockets are watched through an epoll set of the server's own: libuv ends the process when it cannot watch a socket,
+ * Sockets are watched through an epoll set of the listener's own: libuv ends the process when it cannot watch a socket,
  * here one connection fails. The thread waits for that set, in which libuv's loop is one descriptor, so that a message
  * takes one call to be heard of; libuv is run when it has something to do. In each round clients have LIMIT_TURN_US
  * together, then what devices and sockets have is looked at again.
@@ -21,7 +21,7 @@
 
 struct peer;
 
-struct server {
+struct listener {
     struct service *service;
     uv_loop_t *loop;
     int epoll_fd;       /* of the listening socket, the clients', wake_fd and the loop */
@@ -38,20 +38,18 @@ struct server {
 
 /* Begins to accept on listen_fd, which stays the caller's. 0 or -errno: nothing has begun, and no handle is open. The
  * loop's own descriptors are those that it has by now, and those that its callbacks add. */
-int server_start(struct server *server, uv_loop_t *loop, struct service *service, int listen_fd);
+int listener_start(struct listener *listener, uv_loop_t *loop, struct service *service, int listen_fd);
 /* The first half of a round: sends what has been answered, sees what has come, and runs the loop's callbacks. Waits for
  * something if it may, and if no client is ready. */
-void server_wait(struct server *server, bool may_wait);
+void listener_wait(struct listener *listener, bool may_wait);
 /* The second half: gives turns, and accepts. */
-void server_serve(struct server *server);
-/* From any thread: server_wait returns, now or the next time. */
-void server_wake(struct server *server);
-/* For service_ops: the client has output. */
-void server_output(struct server *server, struct client *client);
+void listener_serve(struct listener *listener);
+/* From any thread: listener_wait returns, now or the next time. */
+void listener_wake(struct listener *listener);
 /* Sends what is left for clients for as long as they take it, timeout_ms at most. Blocks, and neither reads nor closes
  * anything: for the end, when nobody else waits. */
-void server_flush(struct server *server, unsigned timeout_ms);
+void listener_flush(struct listener *listener, unsigned timeout_ms);
 /* Closes everything; the loop must run once more. */
-void server_stop(struct server *server);
+void listener_stop(struct listener *listener);
 
 #endif

@@ -54,7 +54,7 @@ static const char *advice(int code)
     }
 }
 
-int http_listen(uint64_t place, struct error *error)
+int metrics_http_listen(uint64_t place, struct error *error)
 {
     char text[SETTING_TEXT_BYTES];
     int fd = listen_at(place);
@@ -85,7 +85,7 @@ static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned co
     return send_response(connection, code, response);
 }
 
-static enum MHD_Result send_page(struct http *http, struct MHD_Connection *connection)
+static enum MHD_Result send_page(struct metrics_http *http, struct MHD_Connection *connection)
 {
     char *text = NULL;
     size_t size;
@@ -122,7 +122,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
  * Connections.
  */
 
-static unsigned free_visits(const struct http *http)
+static unsigned free_visits(const struct metrics_http *http)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < LIMIT_HTTP_CONNECTIONS; i++)
@@ -130,7 +130,7 @@ static unsigned free_visits(const struct http *http)
     return count;
 }
 
-static struct visit *free_visit(struct http *http)
+static struct visit *free_visit(struct metrics_http *http)
 {
     for (struct visit *visit = http->visits; visit < http->visits + LIMIT_HTTP_CONNECTIONS; visit++)
         if (visit->fd < 0)
@@ -142,7 +142,7 @@ static struct visit *free_visit(struct http *http)
 static void on_connection(void *context, struct MHD_Connection *connection, void **own,
                           enum MHD_ConnectionNotificationCode what)
 {
-    struct http *http = context;
+    struct metrics_http *http = context;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
         ((struct visit *)*own)->fd = -1;
         return;
@@ -155,7 +155,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 
 /* libmicrohttpd has no call that ends a connection. It ends those itself from which nothing at all comes for so long,
  * also where it has missed that the client is gone. */
-static void cut_slow(struct http *http)
+static void cut_slow(struct metrics_http *http)
 {
     uint64_t now_ms = uv_now(http->loop);
     for (struct visit *visit = http->visits; visit < http->visits + LIMIT_HTTP_CONNECTIONS; visit++) {
@@ -174,7 +174,7 @@ static void on_ready(uv_poll_t *poll, int status, int events);
 static void on_listening(uv_poll_t *poll, int status, int events);
 static void on_timer(uv_timer_t *timer);
 
-static uint64_t next_ms(const struct http *http)
+static uint64_t next_ms(const struct metrics_http *http)
 {
     MHD_UNSIGNED_LONG_LONG wait_ms;
     uint64_t now_ms = uv_now(http->loop), next = http->resting ? now_ms + RETRY_ACCEPT_MS : UINT64_MAX;
@@ -187,7 +187,7 @@ static uint64_t next_ms(const struct http *http)
 }
 
 /* Lets libmicrohttpd do what it can, then waits for what can come next. */
-static void turn(struct http *http)
+static void turn(struct metrics_http *http)
 {
     MHD_run(http->daemon);
     if (http->resting || !free_visit(http))
@@ -203,7 +203,7 @@ static void turn(struct http *http)
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct http *http = timer->data;
+    struct metrics_http *http = timer->data;
     http->resting = false;
     cut_slow(http);
     turn(http);
@@ -217,7 +217,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 
 static void on_listening(uv_poll_t *poll, int status, int events)
 {
-    struct http *http = poll->data;
+    struct metrics_http *http = poll->data;
     (void)status, (void)events;
     /* Some versions of libmicrohttpd begin connections only when they run: until then their visits look free. */
     for (unsigned room = free_visits(http); room > 0; room--) {
@@ -240,9 +240,9 @@ static void on_listening(uv_poll_t *poll, int status, int events)
     turn(http);
 }
 
-int http_start(struct http *http, uv_loop_t *loop, int listen_fd, http_page *page, void *context)
+int metrics_http_start(struct metrics_http *http, uv_loop_t *loop, int listen_fd, http_page *page, void *context)
 {
-    *http = (struct http){.loop = loop, .page = page, .context = context, .listen_fd = listen_fd};
+    *http = (struct metrics_http){.loop = loop, .page = page, .context = context, .listen_fd = listen_fd};
     for (unsigned i = 0; i < LIMIT_HTTP_CONNECTIONS; i++)
         http->visits[i].fd = -1;
     /* It accepts nothing itself: short of descriptors it would do nothing but try again. */
@@ -265,7 +265,7 @@ int http_start(struct http *http, uv_loop_t *loop, int listen_fd, http_page *pag
     return r ? r : uv_poll_start(&http->listening, UV_READABLE, on_listening);
 }
 
-void http_stop(struct http *http)
+void metrics_http_stop(struct metrics_http *http)
 {
     uv_close((uv_handle_t *)&http->listening, NULL);
     uv_close((uv_handle_t *)&http->ready, NULL); /* before its descriptor goes */

@@ -1,5 +1,5 @@
 /*
- * The edge to a Prometheus server: one page over HTTP, by libmicrohttpd, on a loopback address. All on the loop's
+ * Metrics for a Prometheus server: one page over HTTP, by libmicrohttpd, on a loopback address. All on the loop's
  * thread: libmicrohttpd has an epoll descriptor of its own, for which the loop waits as for any other, and works only
  * when it is told to. While nobody is connected nothing wakes the loop.
  *
@@ -28,7 +28,7 @@ struct visit {
     uint64_t end_ms; /* UINT64_MAX: it was cut off and is about to end */
 };
 
-struct http {
+struct metrics_http {
     uv_loop_t *loop;
     uv_poll_t listening, ready;
     uv_timer_t timer; /* runs only while there are connections, or accepting failed */
@@ -42,10 +42,10 @@ struct http {
 
 /* Listens at a place as settings.h has them, but for LOOPBACK_NONE. Returns the socket, which outlives workers, or
  * -errno with *error. */
-int http_listen(uint64_t place, struct error *error);
+int metrics_http_listen(uint64_t place, struct error *error);
 /* Begins to answer on listen_fd, which stays the caller's. 0 or -errno. */
-int http_start(struct http *http, uv_loop_t *loop, int listen_fd, http_page *page, void *context);
+int metrics_http_start(struct metrics_http *http, uv_loop_t *loop, int listen_fd, http_page *page, void *context);
 /* Closes everything; the loop must run once more. */
-void http_stop(struct http *http);
+void metrics_http_stop(struct metrics_http *http);
 
 #endif

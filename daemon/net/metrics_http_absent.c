@@ -4,7 +4,7 @@
 #include "daemon/process/settings.h"
 #include "metrics_http.h"
 
-int http_listen(uint64_t place, struct error *error)
+int metrics_http_listen(uint64_t place, struct error *error)
 {
     char text[SETTING_TEXT_BYTES];
     return error_set(error, -ENOTSUP,
@@ -13,13 +13,13 @@ int http_listen(uint64_t place, struct error *error)
                      listen_choice_format(place, text, sizeof text));
 }
 
-int http_start(struct http *http, uv_loop_t *loop, int listen_fd, http_page *page, void *context)
+int metrics_http_start(struct metrics_http *http, uv_loop_t *loop, int listen_fd, http_page *page, void *context)
 {
     (void)http, (void)loop, (void)listen_fd, (void)page, (void)context;
     return -ENOTSUP;
 }
 
-void http_stop(struct http *http)
+void metrics_http_stop(struct metrics_http *http)
 {
     (void)http; /* never started */
 }

@@ -21,7 +21,7 @@ static void handle_closed(uv_handle_t *handle)
 
 static void flush_forget(struct peer *peer)
 {
-    struct peer **at = &peer->server->to_flush;
+    struct peer **at = &peer->listener->to_flush;
     while (*at && *at != peer)
         at = &(*at)->next_flush;
     if (*at)
@@ -82,26 +82,26 @@ static void watch_patience(struct peer *peer)
  * Sending.
  */
 
-void server_output(struct server *server, struct client *client)
+void peer_output(struct listener *listener, struct client *client)
 {
-    struct peer *peer = client->edge;
+    struct peer *peer = client->peer;
     if (!peer || peer->flush_queued)
         return;
     peer->flush_queued = true;
-    peer->next_flush = server->to_flush;
-    server->to_flush = peer;
+    peer->next_flush = listener->to_flush;
+    listener->to_flush = peer;
 }
 
 static void unread_ended(uv_timer_t *timer)
 {
     struct peer *peer = timer->data;
-    server_output(peer->server, peer->client);
+    peer_output(peer->listener, peer->client);
 }
 
 /* Output waits, of which the client may have taken some. False when it has taken none for too long. */
 static bool watch_unread(struct peer *peer, int flushed, bool taken)
 {
-    uint64_t now_ms = uv_now(peer->server->loop);
+    uint64_t now_ms = uv_now(peer->listener->loop);
     if (taken || peer->taken_ms == 0)
         peer->taken_ms = now_ms;
     uint64_t waited_ms = now_ms - peer->taken_ms;
@@ -126,7 +126,7 @@ static int watch_room(struct peer *peer, bool wanted)
     struct epoll_event event = {.events = wanted ? WATCHED | EPOLLOUT : WATCHED, .data.ptr = peer};
     if (wanted == peer->wants_room)
         return 0;
-    if (epoll_ctl(peer->server->epoll_fd, EPOLL_CTL_MOD, connection_fd(peer->client->connection), &event))
+    if (epoll_ctl(peer->listener->epoll_fd, EPOLL_CTL_MOD, connection_fd(peer->client->connection), &event))
         return -errno;
     peer->wants_room = wanted;
     return 0;
@@ -185,7 +185,7 @@ void peer_notice(struct peer *peer, uint32_t events)
             service_ready(client);
     }
     if (events & (EPOLLOUT | ENDED))
-        server_output(peer->server, client);
+        peer_output(peer->listener, client);
 }
 
 static bool has_message(const struct client *client)
@@ -226,7 +226,7 @@ void peer_turn(struct peer *peer, uint64_t end_us)
     int r = service_input(client, end_us);
     client->failed |= lost;
     if (client->failed)
-        server_output(peer->server, client);
+        peer_output(peer->listener, client);
     if (client->failed || client->paused || (r == 0 && !peer->readable))
         service_rest(client);
     if (peer->deaf && !client->turn.ready)
@@ -239,29 +239,29 @@ void peer_turn(struct peer *peer, uint64_t end_us)
  * The beginning.
  */
 
-int peer_open(struct server *server, struct client *client)
+int peer_open(struct listener *listener, struct client *client)
 {
     struct peer *peer = calloc(1, sizeof *peer);
     struct epoll_event event = {.events = WATCHED, .data.ptr = peer};
     if (!peer)
         return -ENOMEM;
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, connection_fd(client->connection), &event)) {
+    if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, connection_fd(client->connection), &event)) {
         int code = -errno;
         free(peer);
         return code;
     }
-    peer->server = server;
+    peer->listener = listener;
     peer->client = client;
-    uv_timer_init(server->loop, &peer->patience); /* never fails */
-    uv_timer_init(server->loop, &peer->unread);
+    uv_timer_init(listener->loop, &peer->patience); /* never fails */
+    uv_timer_init(listener->loop, &peer->unread);
     peer->patience.data = peer->unread.data = peer;
     peer->open_handles = 2;
-    client->edge = peer;
-    peer->next = server->peers;
-    peer->link = &server->peers;
+    client->peer = peer;
+    peer->next = listener->peers;
+    peer->link = &listener->peers;
     if (peer->next)
         peer->next->link = &peer->next;
-    server->peers = peer;
+    listener->peers = peer;
     watch_patience(peer);
     return 0;
 }

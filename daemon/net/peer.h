@@ -11,7 +11,7 @@
 #define RESEND_MS 20
 
 struct peer {
-    struct server *server;
+    struct listener *listener;
     struct client *client; /* NULL once closed */
     bool readable;         /* its socket may have something */
     bool ending;           /* and then its end */
@@ -25,13 +25,15 @@ struct peer {
     bool flush_queued;
     uint64_t flushed_us; /* when it was last sent something */
     struct peer *next_flush;
-    struct peer *next, **link; /* among the server's peers */
+    struct peer *next, **link; /* among the listener's peers */
 };
 
 /* Begins to watch the client's socket; 0, or -errno and nothing has changed. */
-int peer_open(struct server *server, struct client *client);
+int peer_open(struct listener *listener, struct client *client);
 /* Sends what its socket takes at once, and closes the client. */
 void peer_close(struct peer *peer);
+/* For service_ops: the client has output, which is sent at the end of the round. */
+void peer_output(struct listener *listener, struct client *client);
 /* What epoll tells of its socket. */
 void peer_notice(struct peer *peer, uint32_t events);
 /* Reads once unless a message waits, and handles messages until that time of ops->now_us. May close it. */

@@ -141,7 +141,7 @@ static const char *join_words(enum section section, char *out, size_t size)
 }
 
 /* For inih: a line "KEY = VALUE". What it returns is not looked at: WRONG has noted what is. */
-static int take_setting(void *context, const char *section_name, const char *key, const char *value)
+static int accept_setting(void *context, const char *section_name, const char *key, const char *value)
 {
     struct parse *parse = context;
     enum section section;
@@ -165,7 +165,7 @@ int config_parse(const char *path, const char *text, size_t size, struct config 
 {
     struct parse parse = {.path = path, .at = text, .end = text + size, .config = config, .error = error};
     *config = (struct config){0};
-    int syntax_line = ini_parse_stream(next_line, &parse, take_setting, &parse);
+    int syntax_line = ini_parse_stream(next_line, &parse, accept_setting, &parse);
     if (syntax_line > 0 && (!parse.wrong_line || (unsigned)syntax_line < parse.wrong_line)) {
         parse.line = (unsigned)syntax_line;
         return WRONG(&parse, "this is neither %s nor %s", "\"[SECTION]\"", "\"NAME = VALUE\"");

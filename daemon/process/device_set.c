@@ -96,7 +96,7 @@ int device_set_open(const struct options *options, struct device_set *set, struc
         return error_set(error, r, "--device is \"%s\": %s",
                          setting_format(&options->settings, SETTING_DEVICE, choice, sizeof choice), reason.message);
     for (unsigned i = 0; i < set->count; i++)
-        tune_device(set->devices[i], options->chunk_bytes, options->chunks);
+        calibrate_device(set->devices[i], options->chunk_bytes, options->chunks);
     return options->fail_chunk ? set_fault(set, options->fail_chunk, error) : 0;
 }
 

@@ -1,6 +1,6 @@
 /*
  * The daemon's log: lines on stderr, each beginning with the program and, for errors, the level; where stderr is the
- * journal's, with the priority that it files them by instead (sd-daemon(3)). Only the edges log.
+ * journal's, with the priority that it files them by instead (sd-daemon(3)). The core does not log.
  */
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H

@@ -9,23 +9,23 @@
 
 #include "daemon/core/service.h"
 
-#define SHARED_GRANT_WORDS ((sizeof(struct grants) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
+#define SHARED_PAGE_GRANT_WORDS ((sizeof(struct grants) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
 
-struct shared {
+struct shared_page {
     atomic_bool draining; /* set by a worker once it takes no more jobs */
     unsigned starts;      /* of workers; the supervisor's */
     /* The worker's. The next one reads what it had counted; whatever else is in it means nothing by then. */
     struct service service;
-    atomic_uint version;                         /* of the grants; odd while they are written */
-    _Atomic uint64_t grants[SHARED_GRANT_WORDS]; /* a struct grants, word by word */
+    atomic_uint version;                              /* of the grants; odd while they are written */
+    _Atomic uint64_t grants[SHARED_PAGE_GRANT_WORDS]; /* a struct grants, word by word */
 };
 
 /* NULL: no memory (errno). For good. */
-struct shared *shared_create(void);
+struct shared_page *shared_page_create(void);
 
 /* The supervisor gives grants, and the worker takes those that were given last, whole also when others are being given
  * meanwhile: it then looks again. */
-void shared_give_grants(struct shared *shared, const struct grants *grants);
-void shared_take_grants(const struct shared *shared, struct grants *grants);
+void shared_page_give_grants(struct shared_page *shared_page, const struct grants *grants);
+void shared_page_read_grants(const struct shared_page *shared_page, struct grants *grants);
 
 #endif

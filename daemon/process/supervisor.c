@@ -31,7 +31,7 @@ struct supervisor {
     pid_t worker;
     time_t started;
     bool stopping; /* told to end */
-    struct shared *shared;
+    struct shared_page *shared_page;
     unsigned quick_failures;
     sigset_t signals;
 };
@@ -56,7 +56,7 @@ static int start_worker(struct supervisor *self)
 {
     pid_t parent = getpid();
     self->started = now_s();
-    self->shared->starts++;
+    self->shared_page->starts++;
     self->worker = fork();
     if (self->worker < 0)
         return -errno;
@@ -67,7 +67,7 @@ static int start_worker(struct supervisor *self)
         _exit(EX_SOFTWARE);
     signal(SIGHUP, SIG_IGN); /* until the worker looks for it */
     sigprocmask(SIG_UNBLOCK, &self->signals, NULL);
-    int code = worker_run(self->options, self->listen_fd, self->metrics_fd, self->ready_fd, self->shared);
+    int code = worker_run(self->options, self->listen_fd, self->metrics_fd, self->ready_fd, self->shared_page);
     check_leaks();
     _exit(code);
 }
@@ -99,7 +99,7 @@ static int after_worker(struct supervisor *self, int status)
         return EX_OK;
     }
     /* The worker may have been told to drain by a client. */
-    if (self->stopping || atomic_load(&self->shared->draining)) {
+    if (self->stopping || atomic_load(&self->shared_page->draining)) {
         log_error("the worker ended by %s before it was drained; jobs that it had are lost", end);
         return EX_OK;
     }
@@ -131,7 +131,7 @@ static void reload(struct supervisor *self)
         log_error("%s; the settings stay as they were", error.message);
         return;
     }
-    shared_give_grants(self->shared, &self->options->grants);
+    shared_page_give_grants(self->shared_page, &self->options->grants);
     kill(self->worker, SIGHUP);
     log_info("settings were read again: quotas and weights of %zu users and of all others",
              self->options->grants.own_count);
@@ -186,7 +186,7 @@ static int open_sockets(struct supervisor *self, struct error *error)
     self->metrics_fd = -1;
     if (listen_choice_loopback(options->metrics_listen) == LOOPBACK_NONE)
         return 0;
-    self->metrics_fd = http_listen(options->metrics_listen, error);
+    self->metrics_fd = metrics_http_listen(options->metrics_listen, error);
     if (self->metrics_fd >= 0)
         return 0;
     socket_remove(options->socket, &self->file);
@@ -199,12 +199,12 @@ int supervisor_run(struct options *options, int ready_fd)
     struct error error;
     block_signals(&self);
     raise_open_files();
-    self.shared = shared_create();
-    if (!self.shared) {
+    self.shared_page = shared_page_create();
+    if (!self.shared_page) {
         log_error("no memory to share with workers: %s", strerror(errno));
         return EX_OSERR;
     }
-    shared_give_grants(self.shared, &options->grants);
+    shared_page_give_grants(self.shared_page, &options->grants);
 
     /* Before CUDA starts, so that early clients wait instead of failing. */
     int r = open_sockets(&self, &error);

@@ -16,6 +16,7 @@
 #include "daemon/device/device_thread.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/metrics_http.h"
+#include "daemon/net/peer.h"
 #include "device_set.h"
 #include "log.h"
 #include "protocol/available.h"
@@ -37,10 +38,10 @@ struct worker {
     struct device_set devices;
     struct pool pool;
     struct service *service; /* in shared memory */
-    struct server server;
-    struct http http;
+    struct listener listener;
+    struct metrics_http http;
     int metrics_fd; /* -1: no http */
-    struct runner runners[LIMIT_DEVICES];
+    struct device_thread device_threads[LIMIT_DEVICES];
     struct deferred deferred[LIMIT_HELPERS];
     uv_loop_t loop;
     bool drained;
@@ -48,7 +49,7 @@ struct worker {
     atomic_bool spinning; /* until then completed chunks are looked for without blocking, and nobody announces them */
     uv_timer_t wake;      /* for the service's deadlines; runs only while there are some */
     uv_signal_t terminate, interrupt, reload;
-    struct shared *shared;
+    struct shared_page *shared_page;
 };
 
 /* The threads that make the pool's segments share them out by one index. */
@@ -112,14 +113,14 @@ static bool is_resident(const struct chunk *chunk)
 static void ops_start(void *context, struct chunk *chunk)
 {
     struct worker *worker = context;
-    struct runner *runner = &worker->runners[chunk->device->number];
+    struct device_thread *device_thread = &worker->device_threads[chunk->device->number];
     const uint64_t spin_us = chunk->device->info.spin_us;
     if (chunk->small)
         worker_spin(worker, spin_us);
-    else if (runner->out == 0 && spin_us > 0 && is_resident(chunk))
+    else if (device_thread->out == 0 && spin_us > 0 && is_resident(chunk))
         worker_spin(worker, LAST_US);
-    runner->out++;
-    runner_submit(runner, chunk);
+    device_thread->out++;
+    device_thread_submit(device_thread, chunk);
 }
 
 static void deferred_run(uv_work_t *request)
@@ -153,13 +154,13 @@ static void ops_defer(void *context, struct work *work)
 static void ops_output(void *context, struct client *client)
 {
     struct worker *worker = context;
-    server_output(&worker->server, client);
+    peer_output(&worker->listener, client);
 }
 
 static void ops_draining(void *context)
 {
     struct worker *worker = context;
-    atomic_store(&worker->shared->draining, true);
+    atomic_store(&worker->shared_page->draining, true);
 }
 
 static void ops_drained(void *context)
@@ -194,43 +195,43 @@ static void chunks_completed(void *context)
 {
     struct worker *worker = context;
     if (!atomic_load(&worker->spinning))
-        server_wake(&worker->server);
+        listener_wake(&worker->listener);
 }
 
 /* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
 static void end_lost(struct worker *worker)
 {
     log_error("the device is lost; this worker ends");
-    server_flush(&worker->server, LIMIT_LOST_MS);
+    listener_flush(&worker->listener, LIMIT_LOST_MS);
     _exit(WORKER_LOST);
 }
 
 /* How long to look for what comes next without blocking: a last chunk that the device still has, or the next job of
  * whoever had that, or a small one. Waking takes 0.05 ms, in which the device would have nothing to do. */
-static uint64_t soon_us(const struct runner *runner, bool small)
+static uint64_t soon_us(const struct device_thread *device_thread, bool small)
 {
-    const uint64_t spin_us = runner->device->info.spin_us;
-    if (small || runner->out == 0 || spin_us == 0)
+    const uint64_t spin_us = device_thread->device->info.spin_us;
+    if (small || device_thread->out == 0 || spin_us == 0)
         return spin_us;
-    return runner->out == 1 ? LAST_US : 0;
+    return device_thread->out == 1 ? LAST_US : 0;
 }
 
 /* Of one device; true when it is lost. */
-static bool collect_from(struct worker *worker, struct runner *runner)
+static bool collect_from(struct worker *worker, struct device_thread *device_thread)
 {
-    struct chunk *chunk = runner_collect(runner), *next;
+    struct chunk *chunk = device_thread_collect(device_thread), *next;
     const bool came = chunk, small = chunk && chunk->small;
     bool lost = false;
     for (; chunk; chunk = next) {
         next = chunk->next;
-        runner->out--;
+        device_thread->out--;
         if (chunk->status == -EOWNERDEAD)
             lost = true;
         else
             service_chunk_done(worker->service, chunk);
     }
     if (came)
-        worker_spin(worker, soon_us(runner, small));
+        worker_spin(worker, soon_us(device_thread, small));
     return lost;
 }
 
@@ -238,7 +239,7 @@ static void collect(struct worker *worker)
 {
     bool lost = false;
     for (unsigned i = 0; i < worker->devices.count; i++)
-        lost |= collect_from(worker, &worker->runners[i]);
+        lost |= collect_from(worker, &worker->device_threads[i]);
     if (lost)
         end_lost(worker);
 }
@@ -256,9 +257,9 @@ static void run(struct worker *worker)
 {
     while (!worker->drained) {
         end_spin(worker);
-        server_wait(&worker->server, !atomic_load(&worker->spinning));
+        listener_wait(&worker->listener, !atomic_load(&worker->spinning));
         collect(worker);
-        server_serve(&worker->server);
+        listener_serve(&worker->listener);
     }
 }
 
@@ -272,7 +273,7 @@ static void on_signal(uv_signal_t *signal, int number)
 static void configure(struct worker *worker)
 {
     struct grants grants;
-    shared_take_grants(worker->shared, &grants);
+    shared_page_read_grants(worker->shared_page, &grants);
     service_configure(worker->service, &grants);
 }
 
@@ -351,10 +352,10 @@ static int start_loop(struct worker *worker, int listen_fd)
         return r;
     configure(worker); /* after that, so that no change is missed */
     for (unsigned i = 0; i < worker->devices.count && !r; i++)
-        r = runner_start(&worker->runners[i], worker->devices.devices[i], chunks_completed, worker);
+        r = device_thread_start(&worker->device_threads[i], worker->devices.devices[i], chunks_completed, worker);
     if (!r && worker->metrics_fd >= 0)
-        r = http_start(&worker->http, &worker->loop, worker->metrics_fd, write_metrics, worker);
-    return r ? r : server_start(&worker->server, &worker->loop, worker->service, listen_fd);
+        r = metrics_http_start(&worker->http, &worker->loop, worker->metrics_fd, write_metrics, worker);
+    return r ? r : listener_start(&worker->listener, &worker->loop, worker->service, listen_fd);
 }
 
 /* Ends what start_loop began: the devices' threads, clients, then the handles. But signals go on being caught: whoever
@@ -362,14 +363,14 @@ static int start_loop(struct worker *worker, int listen_fd)
 static void stop_loop(struct worker *worker)
 {
     for (unsigned i = 0; i < worker->devices.count; i++)
-        runner_stop(&worker->runners[i]); /* which wake the server */
+        device_thread_stop(&worker->device_threads[i]); /* which wake the listener */
     collect(worker);
-    server_flush(&worker->server, LIMIT_DRAINED_MS);
-    server_stop(&worker->server);
+    listener_flush(&worker->listener, LIMIT_DRAINED_MS);
+    listener_stop(&worker->listener);
     if (worker->metrics_fd >= 0)
-        http_stop(&worker->http);
+        metrics_http_stop(&worker->http);
     for (unsigned i = 0; i < worker->devices.count; i++)
-        runner_finish(&worker->runners[i]);
+        device_thread_finish(&worker->device_threads[i]);
     service_finish(worker->service);
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_unref((uv_handle_t *)&worker->terminate);
@@ -386,7 +387,7 @@ static int choose_pool(const struct worker *worker, uint64_t wanted_bytes, uint6
     uint64_t available_bytes = memory_available_below("", &limit);
     int r = provision_memory(wanted_bytes, available_bytes, limit, error);
     *pool_bytes = r ? provision_pool_most(available_bytes) : wanted_bytes;
-    if (!r || worker->shared->starts == 1)
+    if (!r || worker->shared_page->starts == 1)
         return r;
     log_error("%s; until then this worker has a pool of %llu MiB", error->message,
               (unsigned long long)(*pool_bytes >> 20));
@@ -425,8 +426,8 @@ static void begin_service(struct worker *worker)
     struct service_totals totals;
     service_totals(worker->service, &totals);
     service_init(worker->service, &ops, worker, &worker->devices, &worker->pool, getuid());
-    if (worker->shared->starts > 1)
-        service_resume(worker->service, &totals, worker->shared->starts - 1);
+    if (worker->shared_page->starts > 1)
+        service_resume(worker->service, &totals, worker->shared_page->starts - 1);
     service_limit_maps(worker->service, read_map_limit());
 }
 
@@ -444,14 +445,15 @@ static void log_ready(const struct options *options, const struct device_set *de
         log_info("ready at %s on %s (%s)", options->socket, first->name, first->backend);
 }
 
-int worker_run(const struct options *options, int listen_fd, int metrics_fd, int ready_fd, struct shared *shared)
+int worker_run(const struct options *options, int listen_fd, int metrics_fd, int ready_fd,
+               struct shared_page *shared_page)
 {
     static struct worker worker; /* it outlives this function, as its signal handlers do */
     struct error error;
     mallopt(M_MMAP_THRESHOLD, MIB(4)); /* and that stays: larger blocks are never parts of a heap that all share */
     worker.metrics_fd = metrics_fd;
-    worker.shared = shared;
-    worker.service = &shared->service;
+    worker.shared_page = shared_page;
+    worker.service = &shared_page->service;
     if (prepare(&worker, options, &error)) {
         log_error("%s", error.message);
         return EX_UNAVAILABLE;

@@ -11,9 +11,9 @@
 #include "kernels/order1/reduce.h"
 #include "tests/check.h"
 
-#define MEMORY_BYTES ((uint64_t)192 << 20)
-#define PIECE_BYTES  ((uint64_t)256 << 10)
-#define DEVICE_LIMIT ((uint64_t)1 << 30)
+#define MEMORY_BYTES   ((uint64_t)192 << 20)
+#define PIN_UNIT_BYTES ((uint64_t)256 << 10)
+#define DEVICE_LIMIT   ((uint64_t)1 << 30)
 
 static struct device *device;
 static unsigned char *input_memory, *output_memory, *expected_memory;
@@ -26,8 +26,8 @@ static void *map_memory(void)
 
 static bool attach_memory(unsigned char *memory)
 {
-    for (uint64_t at = 0; at < MEMORY_BYTES; at += PIECE_BYTES)
-        if (device->ops->memory_attach(device, memory + at, PIECE_BYTES))
+    for (uint64_t at = 0; at < MEMORY_BYTES; at += PIN_UNIT_BYTES)
+        if (device->ops->memory_pin(device, memory + at, PIN_UNIT_BYTES))
             return false;
     return true;
 }
@@ -104,7 +104,7 @@ static struct scan_rows make_rows(const struct layout *layout, struct scan_rule 
 
 static struct span host_span(void *memory)
 {
-    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIECE_BYTES, false};
+    return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIN_UNIT_BYTES, false};
 }
 
 /* Runs all rows of a job in chunks, as many out at a time as the device holds. */
@@ -745,7 +745,7 @@ static void bad_attach_leaves_the_device_usable(void)
     const char *missing = set_up();
     if (missing)
         SKIP(missing);
-    CHECK(device->ops->memory_attach(device, NULL, PIECE_BYTES) < 0);
+    CHECK(device->ops->memory_pin(device, NULL, PIN_UNIT_BYTES) < 0);
     check_layout(&layouts[0], make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32));
 }
 

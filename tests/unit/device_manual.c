@@ -112,7 +112,7 @@ static int manual_attach(struct device *device, void *base, uint64_t size_bytes)
         return r;
     must(size_bytes > 0 && size_bytes % 4096 == 0 && (uintptr_t)base % 4096 == 0, "attached memory is not whole pages");
     must(self->attached_count < MANUAL_RANGES, "too many ranges attached");
-    self->attached[self->attached_count++] = (struct manual_range){base, size_bytes};
+    self->pinned[self->attached_count++] = (struct manual_range){base, size_bytes};
     self->attached_bytes += size_bytes;
     return 0;
 }
@@ -121,10 +121,10 @@ static int manual_detach(struct device *device, void *base, uint64_t size_bytes)
 {
     struct manual *self = manual_of(device);
     size_t i = 0;
-    while (i < self->attached_count && self->attached[i].base != base)
+    while (i < self->attached_count && self->pinned[i].base != base)
         i++;
-    must(i < self->attached_count && self->attached[i].size_bytes == size_bytes, "detached what was not attached");
-    self->attached[i] = self->attached[--self->attached_count];
+    must(i < self->attached_count && self->pinned[i].size_bytes == size_bytes, "detached what was not attached");
+    self->pinned[i] = self->pinned[--self->attached_count];
     self->attached_bytes -= size_bytes;
     return 0;
 }
@@ -152,8 +152,8 @@ static void manual_free(struct device *device, void *memory, uint64_t size_bytes
 
 /* Memory that is shared: what is opened is memory of its own, for want of another process. */
 struct manual_share {
-    struct shared_memory memory; /* first */
-    uint64_t own_bytes;          /* 0: opened */
+    struct exported_memory memory; /* first */
+    uint64_t own_bytes;            /* 0: opened */
     enum scand_sharing sharing;
 };
 
@@ -166,8 +166,8 @@ static struct manual_share *share_make(uint64_t size_bytes)
     return share;
 }
 
-static int manual_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
-                               struct shared_memory **out)
+static int manual_export_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                                struct exported_memory **out)
 {
     struct manual *self = manual_of(device);
     int r = planned(self, MANUAL_SHARE);
@@ -184,8 +184,8 @@ static int manual_share_create(struct device *device, uint64_t size_bytes, enum 
     return 0;
 }
 
-static int manual_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
-                             uint64_t size_bytes, struct shared_memory **out, struct error *error)
+static int manual_export_open(struct device *device, const struct export_ticket *ticket, uint64_t offset,
+                              uint64_t size_bytes, struct exported_memory **out, struct error *error)
 {
     struct manual *self = manual_of(device);
     int r = planned(self, MANUAL_SHARE);
@@ -198,20 +198,20 @@ static int manual_share_open(struct device *device, const struct shared_ticket *
     return 0;
 }
 
-static int manual_share_export(struct device *device, const struct shared_memory *memory, struct shared_ticket *out)
+static int manual_export_ticket(struct device *device, const struct exported_memory *memory, struct export_ticket *out)
 {
     const struct manual_share *share = (const struct manual_share *)memory;
     int r = planned(manual_of(device), MANUAL_SHARE);
     if (r)
         return r;
-    *out = (struct shared_ticket){.fd = -1, .allocation_bytes = share->own_bytes};
+    *out = (struct export_ticket){.fd = -1, .allocation_bytes = share->own_bytes};
     memset(out->handle, 'h', sizeof out->handle);
     if (share->sharing == SCAND_SHARING_DESCRIPTOR)
         out->fd = memfd_create("manual", MFD_CLOEXEC);
     return 0;
 }
 
-static void manual_share_close(struct device *device, struct shared_memory *memory)
+static void manual_export_close(struct device *device, struct exported_memory *memory)
 {
     struct manual_share *share = (struct manual_share *)memory;
     struct manual *self = manual_of(device);
@@ -236,14 +236,14 @@ static const struct device_ops manual_ops = {
     .start = manual_start,
     .finish = manual_finish,
     .discard = manual_discard,
-    .memory_attach = manual_attach,
-    .memory_detach = manual_detach,
+    .memory_pin = manual_attach,
+    .memory_unpin = manual_detach,
     .allocate = manual_allocate,
     .free = manual_free,
-    .share_create = manual_share_create,
-    .share_open = manual_share_open,
-    .share_export = manual_share_export,
-    .share_close = manual_share_close,
+    .export_create = manual_export_create,
+    .export_open = manual_export_open,
+    .export_ticket = manual_export_ticket,
+    .export_close = manual_export_close,
     .memory_used_bytes = manual_used_bytes,
     .close = manual_close,
 };

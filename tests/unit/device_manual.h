@@ -25,12 +25,12 @@ struct manual {
     struct manual_range {
         void *base;
         uint64_t size_bytes;
-    } attached[MANUAL_RANGES];
+    } pinned[MANUAL_RANGES];
     size_t attached_count;
     uint64_t attached_bytes, allocated_bytes;
 
     unsigned opened_count;            /* memory of other processes */
-    struct shared_ticket last_ticket; /* of what was opened last */
+    struct export_ticket last_ticket; /* of what was opened last */
     uint64_t last_offset;
 
     unsigned fail_in[MANUAL_CALLS]; /* the n-th call from now fails; 0: none */

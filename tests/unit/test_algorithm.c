@@ -33,18 +33,18 @@ static struct msg_job_submit_params scan_of(const char *algorithm, uint64_t coun
 static const char *refused(const struct msg_job_submit_params *params)
 {
     error.message[0] = '\0';
-    CHECK_EQ(layout_rows(params, &rows, &error), -EINVAL);
+    CHECK_EQ(tensor_rows(params, &rows, &error), -EINVAL);
     return error.message;
 }
 
 static void every_name(void)
 {
     struct msg_job_submit_params params = scan_of("", 3, 5);
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.rule.algorithm, 0);
     for (uint32_t i = 0; i < VARIANT_COUNT; i++) {
         params = scan_of(variant_list[i].name, 3, 5);
-        CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+        CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
         CHECK_EQ(rows.rule.algorithm, i + 1);
         CHECK_EQ(rows.rule.accumulator, SCAND_ACCUMULATOR_F32);
     }
@@ -78,7 +78,7 @@ static void rules(void)
     CHECK_CONTAINS(refused(&bad), "\"accumulator\" is \"f64\"; allowed with \"algorithm\" \"kogge-stone\": auto, f32");
     struct msg_job_submit_params wide = scan_of("warp-v0", 3, 5);
     wide.accumulator = SCAND_ACCUMULATOR_F2;
-    CHECK_EQ(layout_rows(&wide, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&wide, &rows, &error), 0);
     bad = good, bad.input.shape[0] = bad.output.shape[0] = 0, bad.op = SCAND_OPERATOR_MIN;
     CHECK_CONTAINS(refused(&bad), "\"op\" is \"min\""); /* of no rows, too */
 }
@@ -101,13 +101,13 @@ static void layouts(void)
     struct msg_tensor cube = {
         .shape = {2, 3, 5}, .shape_count = 3, .strides = {60, 20, 4}, .strides_count = 3, .buffer = 1};
     bad = good, bad.input = bad.output = cube, bad.axis = 2;
-    CHECK_EQ(layout_rows(&bad, &rows, &error), 0); /* rows that lie one stride apart, whatever the rank */
+    CHECK_EQ(tensor_rows(&bad, &rows, &error), 0); /* rows that lie one stride apart, whatever the rank */
     CHECK_EQ(rows.outer_rank, 1);
     bad.input.strides[0] = 80;
     CHECK_CONTAINS(refused(&bad), "beside the axis there are 2 dimensions whose strides do not make them one");
     bad = scan_of("smem-v1", 3, 1);
     bad.input.strides[1] = 7; /* between one sample and none */
-    CHECK_EQ(layout_rows(&bad, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&bad, &rows, &error), 0);
 }
 
 /* Chunks as variants see them. */
@@ -117,7 +117,7 @@ static void rows_of_variants(void)
     struct msg_job_submit_params params = scan_of("serial-cpu", 4, 6);
     params.input.strides[0] = params.output.strides[0] = 32;
     params.passes_count = 2, params.passes[1] = SCAND_PASS_BACKWARD;
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     rows.input = rows.output = samples;
     for (int i = 0; i < 6; i++)
         samples[2][i] = 1;
@@ -143,7 +143,7 @@ static void reductions(void)
                                       .strides_count = 2};
     for (uint32_t i = 0; i < REDUCTION_COUNT; i++) {
         snprintf(good.algorithm, sizeof good.algorithm, "%s", reduction_list[i].name);
-        CHECK_EQ(layout_rows(&good, &rows, &error), 0);
+        CHECK_EQ(tensor_rows(&good, &rows, &error), 0);
         CHECK_EQ(rows.rule.algorithm, i + 1);
     }
     struct msg_job_submit_params bad = good;

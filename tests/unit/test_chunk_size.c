@@ -13,44 +13,44 @@
 
 static void the_fastest_with_the_least_in_flight(void)
 {
-    const struct tuning measured[] = {{MIB(2), 4, 44000}, {MIB(4), 4, 47000},  {MIB(8), 3, 49200},
-                                      {MIB(8), 4, 50400}, {MIB(16), 3, 51400}, {MIB(16), 4, 51400}};
-    CHECK_EQ(tuning_choose(measured, 6).chunk_bytes, MIB(8));
-    CHECK_EQ(tuning_choose(measured, 6).chunks, 4); /* 3 are more than a hundredth slower */
-    CHECK_EQ(tuning_choose(measured, 6).bytes_per_s, 50400);
-    CHECK_EQ(tuning_choose(measured, 3).chunks, 3);
-    CHECK_EQ(tuning_choose(measured, 1).chunk_bytes, MIB(2));
-    CHECK_EQ(tuning_choose(&measured[4], 2).chunks, 3);
-    const struct tuning still[] = {{MIB(4), 3, 0}, {MIB(2), 3, 0}};
-    CHECK_EQ(tuning_choose(still, 2).chunk_bytes, MIB(2));
+    const struct chunk_size measured[] = {{MIB(2), 4, 44000}, {MIB(4), 4, 47000},  {MIB(8), 3, 49200},
+                                          {MIB(8), 4, 50400}, {MIB(16), 3, 51400}, {MIB(16), 4, 51400}};
+    CHECK_EQ(chunk_size_choose(measured, 6).chunk_bytes, MIB(8));
+    CHECK_EQ(chunk_size_choose(measured, 6).chunks, 4); /* 3 are more than a hundredth slower */
+    CHECK_EQ(chunk_size_choose(measured, 6).bytes_per_s, 50400);
+    CHECK_EQ(chunk_size_choose(measured, 3).chunks, 3);
+    CHECK_EQ(chunk_size_choose(measured, 1).chunk_bytes, MIB(2));
+    CHECK_EQ(chunk_size_choose(&measured[4], 2).chunks, 3);
+    const struct chunk_size still[] = {{MIB(4), 3, 0}, {MIB(2), 3, 0}};
+    CHECK_EQ(chunk_size_choose(still, 2).chunk_bytes, MIB(2));
 }
 
 static bool finds(const char *text, const char *identity)
 {
-    struct tuning tuning = {1, 2, 3};
-    bool found = tuning_find(text, strlen(text), identity, &tuning);
-    CHECK(found || (tuning.chunk_bytes == 1 && tuning.chunks == 2 && tuning.bytes_per_s == 3));
+    struct chunk_size chunk_size = {1, 2, 3};
+    bool found = calibration_find(text, strlen(text), identity, &chunk_size);
+    CHECK(found || (chunk_size.chunk_bytes == 1 && chunk_size.chunks == 2 && chunk_size.bytes_per_s == 3));
     return found;
 }
 
 static void what_is_recorded_is_found(void)
 {
-    static char first[TUNING_FILE_BYTES], second[TUNING_FILE_BYTES], third[TUNING_FILE_BYTES];
-    const struct tuning one = {MIB(8), 4, 50123456789}, two = {MIB(4), 3, 1}, other = {MIB(16), 4, 7};
-    struct tuning found;
-    size_t size = tuning_record("", 0, "GPU one", &one, first);
+    static char first[CALIBRATION_FILE_BYTES], second[CALIBRATION_FILE_BYTES], third[CALIBRATION_FILE_BYTES];
+    const struct chunk_size one = {MIB(8), 4, 50123456789}, two = {MIB(4), 3, 1}, other = {MIB(16), 4, 7};
+    struct chunk_size found;
+    size_t size = calibration_record("", 0, "GPU one", &one, first);
     CHECK_EQ(size, strlen("GPU one\t8388608\t4\t50123456789\n"));
     CHECK(memcmp(first, "GPU one\t8388608\t4\t50123456789\n", size) == 0);
-    size = tuning_record(first, size, "GPU two", &two, second);
-    REQUIRE(tuning_find(second, size, "GPU one", &found));
+    size = calibration_record(first, size, "GPU two", &two, second);
+    REQUIRE(calibration_find(second, size, "GPU one", &found));
     CHECK(found.chunk_bytes == MIB(8) && found.chunks == 4 && found.bytes_per_s == 50123456789);
-    REQUIRE(tuning_find(second, size, "GPU two", &found));
+    REQUIRE(calibration_find(second, size, "GPU two", &found));
     CHECK(found.chunk_bytes == MIB(4) && found.chunks == 3 && found.bytes_per_s == 1);
-    CHECK(!tuning_find(second, size, "GPU", &found));
-    CHECK(!tuning_find(second, size, "GPU two ", &found));
-    const size_t again = tuning_record(second, size, "GPU one", &other, third);
+    CHECK(!calibration_find(second, size, "GPU", &found));
+    CHECK(!calibration_find(second, size, "GPU two ", &found));
+    const size_t again = calibration_record(second, size, "GPU one", &other, third);
     CHECK(again == size - strlen("8388608\t4\t50123456789") + strlen("16777216\t4\t7"));
-    REQUIRE(tuning_find(third, again, "GPU one", &found));
+    REQUIRE(calibration_find(third, again, "GPU one", &found));
     CHECK_EQ(found.chunk_bytes, MIB(16));
 }
 
@@ -77,14 +77,14 @@ static void nothing_else_is_believed(void)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         CHECK(!finds(texts[i], "GPU"));
     CHECK(finds("GPU\t8388608\t4\t5\n", "GPU"));
-    struct tuning found;
-    CHECK(!tuning_find("GPU\t8388608\t4\t5\0\n", 19, "GPU", &found));
+    struct chunk_size found;
+    CHECK(!calibration_find("GPU\t8388608\t4\t5\0\n", 19, "GPU", &found));
     uint64_t state = random_seed();
     for (int i = 0; i < 100000; i++) {
         char text[] = "GPU\t8388608\t4\t5\nGPU b\t4194304\t3\t77\n";
         for (int k = 0; k < 3; k++)
             text[random_next(&state) % (sizeof text - 1)] = (char)random_next(&state);
-        if (tuning_find(text, sizeof text - 1, "GPU", &found))
+        if (calibration_find(text, sizeof text - 1, "GPU", &found))
             CHECK(found.chunk_bytes <= MIB(16) && found.chunks <= LIMIT_CHUNKS_IN_FLIGHT);
     }
 }
@@ -92,20 +92,20 @@ static void nothing_else_is_believed(void)
 /* The oldest lines go; none is cut. */
 static void the_file_stays_small(void)
 {
-    static char texts[2][TUNING_FILE_BYTES];
-    const struct tuning tuning = {MIB(8), 4, 50000000000};
-    struct tuning found;
+    static char texts[2][CALIBRATION_FILE_BYTES];
+    const struct chunk_size chunk_size = {MIB(8), 4, 50000000000};
+    struct chunk_size found;
     size_t size = 0;
-    char identity[TUNING_IDENTITY_BYTES];
+    char identity[DEVICE_IDENTITY_BYTES];
     for (int i = 0; i < 1000; i++) {
         snprintf(identity, sizeof identity, "a GPU with quite a long name that is number %d", i);
-        size = tuning_record(texts[i % 2], size, identity, &tuning, texts[(i + 1) % 2]);
-        CHECK(size <= TUNING_FILE_BYTES && texts[(i + 1) % 2][size - 1] == '\n');
+        size = calibration_record(texts[i % 2], size, identity, &chunk_size, texts[(i + 1) % 2]);
+        CHECK(size <= CALIBRATION_FILE_BYTES && texts[(i + 1) % 2][size - 1] == '\n');
     }
-    CHECK(size > TUNING_FILE_BYTES - 128);
-    CHECK(tuning_find(texts[0], size, identity, &found));
-    CHECK(tuning_find(texts[0], size, "a GPU with quite a long name that is number 900", &found));
-    CHECK(!tuning_find(texts[0], size, "a GPU with quite a long name that is number 1", &found));
+    CHECK(size > CALIBRATION_FILE_BYTES - 128);
+    CHECK(calibration_find(texts[0], size, identity, &found));
+    CHECK(calibration_find(texts[0], size, "a GPU with quite a long name that is number 900", &found));
+    CHECK(!calibration_find(texts[0], size, "a GPU with quite a long name that is number 1", &found));
 }
 
 /*
@@ -139,14 +139,14 @@ static void the_cache_keeps_files(void)
 {
     char text[16];
     make_folder();
-    CHECK_EQ(cache_read("name", text, sizeof text), -ENOENT);
-    CHECK_EQ(cache_write("name", "something", 9), 0);
-    CHECK_EQ(cache_read("name", text, sizeof text), 9);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), -ENOENT);
+    CHECK_EQ(calibration_file_write("name", "something", 9), 0);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), 9);
     CHECK(memcmp(text, "something", 9) == 0);
-    CHECK_EQ(cache_read("name", text, 9), 9);
-    CHECK_EQ(cache_read("name", text, 8), -EFBIG);
-    CHECK_EQ(cache_write("name", "else", 4), 0);
-    CHECK_EQ(cache_read("name", text, sizeof text), 4);
+    CHECK_EQ(calibration_file_read("name", text, 9), 9);
+    CHECK_EQ(calibration_file_read("name", text, 8), -EFBIG);
+    CHECK_EQ(calibration_file_write("name", "else", 4), 0);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), 4);
     remove_folder();
 }
 
@@ -155,19 +155,19 @@ static void what_others_could_have_written_is_not_read(void)
     char text[16], scand[128];
     make_folder();
     snprintf(scand, sizeof scand, "%s/scand", folder);
-    CHECK_EQ(cache_write("name", "something", 9), 0);
+    CHECK_EQ(calibration_file_write("name", "something", 9), 0);
     CHECK_EQ(chmod(path, 0620), 0);
-    CHECK_EQ(cache_read("name", text, sizeof text), -EPERM);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), -EPERM);
     CHECK_EQ(chmod(path, 0644), 0);
-    CHECK_EQ(cache_read("name", text, sizeof text), 9);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), 9);
     CHECK_EQ(chmod(scand, 0777), 0);
-    CHECK_EQ(cache_read("name", text, sizeof text), -EPERM);
-    CHECK_EQ(cache_write("name", "else", 4), -EPERM);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), -EPERM);
+    CHECK_EQ(calibration_file_write("name", "else", 4), -EPERM);
     CHECK_EQ(chmod(scand, 0700), 0);
     CHECK(unlink(path) == 0 && symlink("/etc/passwd", path) == 0);
-    CHECK_EQ(cache_read("name", text, sizeof text), -ELOOP);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), -ELOOP);
     CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-    CHECK_EQ(cache_read("name", text, sizeof text), -EPERM);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), -EPERM);
     remove_folder();
 }
 
@@ -175,10 +175,10 @@ static void without_a_folder(void)
 {
     char text[16];
     setenv("CACHE_DIRECTORY", "relative", 1);
-    CHECK_EQ(cache_read("name", text, sizeof text), -ENOENT);
-    CHECK_EQ(cache_write("name", "", 0), -ENOENT);
+    CHECK_EQ(calibration_file_read("name", text, sizeof text), -ENOENT);
+    CHECK_EQ(calibration_file_write("name", "", 0), -ENOENT);
     setenv("CACHE_DIRECTORY", "/proc/scand", 1);
-    CHECK(cache_write("name", "", 0) < 0);
+    CHECK(calibration_file_write("name", "", 0) < 0);
 }
 
 /*
@@ -187,40 +187,40 @@ static void without_a_folder(void)
 
 static void a_device_is_measured_once(void)
 {
-    char text[TUNING_FILE_BYTES], planted[TUNING_FILE_BYTES];
+    char text[CALIBRATION_FILE_BYTES], planted[CALIBRATION_FILE_BYTES];
     struct device *device;
     struct error error;
     make_folder();
     REQUIRE(device_cpu_open(0, MIB(64), &device, &error) == 0);
     struct device_info *info = &device->info;
     const struct device_info before = *info;
-    tune_device(device, 0, 0); /* it has no identity */
+    calibrate_device(device, 0, 0); /* it has no identity */
     CHECK(info->chunk_bytes == before.chunk_bytes && info->slots == before.slots && info->bytes_per_s == 0);
-    CHECK_EQ(cache_read("tuning", text, sizeof text), -ENOENT);
+    CHECK_EQ(calibration_file_read("tuning", text, sizeof text), -ENOENT);
 
     strcpy(info->identity, "a processor");
-    tune_device(device, 0, 0);
+    calibrate_device(device, 0, 0);
     CHECK(info->bytes_per_s > 0);
-    int size = cache_read("tuning", text, sizeof text);
-    struct tuning found;
-    REQUIRE(size > 0 && tuning_find(text, (size_t)size, "a processor scand " SCAND_RELEASE, &found));
+    int size = calibration_file_read("tuning", text, sizeof text);
+    struct chunk_size found;
+    REQUIRE(size > 0 && calibration_find(text, (size_t)size, "a processor scand " SCAND_RELEASE, &found));
     CHECK(found.chunk_bytes == info->chunk_bytes && found.chunks == info->slots);
     CHECK_EQ(found.bytes_per_s, info->bytes_per_s);
 
-    found = (struct tuning){MIB(4), 3, 12345};
-    size_t length = tuning_record("", 0, "a processor scand " SCAND_RELEASE, &found, planted);
-    CHECK_EQ(cache_write("tuning", planted, length), 0);
-    tune_device(device, 0, 0);
+    found = (struct chunk_size){MIB(4), 3, 12345};
+    size_t length = calibration_record("", 0, "a processor scand " SCAND_RELEASE, &found, planted);
+    CHECK_EQ(calibration_file_write("tuning", planted, length), 0);
+    calibrate_device(device, 0, 0);
     CHECK(info->chunk_bytes == MIB(4) && info->slots == 3 && info->bytes_per_s == 12345);
 
-    tune_device(device, MIB(1), 0); /* what is said counts more than what is remembered */
+    calibrate_device(device, MIB(1), 0); /* what is said counts more than what is remembered */
     CHECK(info->chunk_bytes == MIB(1) && info->slots == 3 && info->bytes_per_s == 0);
-    tune_device(device, 0, 2);
+    calibrate_device(device, 0, 2);
     CHECK(info->chunk_bytes == MIB(1) && info->slots == 2);
 
     static const char absurd[] = "a processor scand " SCAND_RELEASE "\t1\t1\t1\n";
-    CHECK_EQ(cache_write("tuning", absurd, sizeof absurd - 1), 0);
-    tune_device(device, 0, 0);
+    CHECK_EQ(calibration_file_write("tuning", absurd, sizeof absurd - 1), 0);
+    calibrate_device(device, 0, 0);
     CHECK(info->bytes_per_s > 12345);
     device->ops->close(device);
     remove_folder();
@@ -236,7 +236,7 @@ static void a_device_that_fails(void)
     REQUIRE(device_fault_open(inner, 3, -EIO, &device, &error) == 0);
     strcpy(device->info.identity, "a processor");
     const struct device_info before = device->info;
-    tune_device(device, 0, 0);
+    calibrate_device(device, 0, 0);
     CHECK(device->info.chunk_bytes == before.chunk_bytes && device->info.slots == before.slots);
     CHECK_EQ(device->info.bytes_per_s, 0);
     device->ops->close(device);

@@ -5,71 +5,71 @@
 
 static void busy_time_is_shared(void)
 {
-    struct meter meter = {0};
+    struct device_time device_time = {0};
     uint64_t anna = 0, bert = 0;
-    meter_begin(&meter, &anna, METER_WEIGHT, 1000); /* what was before is nobody's */
-    meter_begin(&meter, &anna, METER_WEIGHT, 1100);
-    meter_read(&meter, 1100);
+    device_time_begin(&device_time, &anna, DEVICE_TIME_WEIGHT, 1000); /* what was before is nobody's */
+    device_time_begin(&device_time, &anna, DEVICE_TIME_WEIGHT, 1100);
+    device_time_read(&device_time, 1100);
     CHECK_EQ(anna, 100000);
-    meter_begin(&meter, &bert, METER_WEIGHT, 1200);
-    meter_read(&meter, 1200);
+    device_time_begin(&device_time, &bert, DEVICE_TIME_WEIGHT, 1200);
+    device_time_read(&device_time, 1200);
     CHECK_EQ(anna, 200000);
-    meter_end(&meter, &anna, METER_WEIGHT, 1301);
-    meter_read(&meter, 1301);
+    device_time_end(&device_time, &anna, DEVICE_TIME_WEIGHT, 1301);
+    device_time_read(&device_time, 1301);
     CHECK(anna == 200000 + 67333 && bert == 33667); /* the 2 ns that three could not share went to the two left */
-    meter_read(&meter, 1401);
+    device_time_read(&device_time, 1401);
     CHECK(anna == 267333 + 50000 && bert == 33667 + 50000);
-    meter_end(&meter, &anna, METER_WEIGHT, 1401);
-    meter_end(&meter, &bert, METER_WEIGHT, 1501);
-    CHECK_EQ(meter.count, 0);
-    meter_read(&meter, 9999);
-    CHECK_EQ(meter.busy_us, 501);
+    device_time_end(&device_time, &anna, DEVICE_TIME_WEIGHT, 1401);
+    device_time_end(&device_time, &bert, DEVICE_TIME_WEIGHT, 1501);
+    CHECK_EQ(device_time.count, 0);
+    device_time_read(&device_time, 9999);
+    CHECK_EQ(device_time.busy_us, 501);
     CHECK_EQ(anna + bert, 501000);
 }
 
 /* By time, a small chunk that is always there would have half. */
 static void small_chunks_cost_what_their_bytes_would(void)
 {
-    struct meter meter = {0};
-    uint64_t large = 0, small = 0, weight = meter_weight(8000, MIB(8));
+    struct device_time device_time = {0};
+    uint64_t large = 0, small = 0, weight = device_time_weight(8000, MIB(8));
     CHECK_EQ(weight, 1);
-    CHECK_EQ(meter_weight(KIB(256), MIB(8)), METER_WEIGHT / 32);
-    CHECK(meter_weight(1, MIB(8)) == 1 && meter_weight(MIB(9), MIB(8)) == METER_WEIGHT);
-    meter_begin(&meter, &large, METER_WEIGHT, 0);
+    CHECK_EQ(device_time_weight(KIB(256), MIB(8)), DEVICE_TIME_WEIGHT / 32);
+    CHECK(device_time_weight(1, MIB(8)) == 1 && device_time_weight(MIB(9), MIB(8)) == DEVICE_TIME_WEIGHT);
+    device_time_begin(&device_time, &large, DEVICE_TIME_WEIGHT, 0);
     for (uint64_t i = 0; i < 1000; i++) {
-        meter_begin(&meter, &small, weight, i * 50);
-        meter_end(&meter, &small, weight, i * 50 + 50);
+        device_time_begin(&device_time, &small, weight, i * 50);
+        device_time_end(&device_time, &small, weight, i * 50 + 50);
     }
     CHECK(small > 50000000 / 1100 && small < 50000000 / 1000); /* of 50 ms */
-    meter_end(&meter, &large, METER_WEIGHT, 50000);
+    device_time_end(&device_time, &large, DEVICE_TIME_WEIGHT, 50000);
     CHECK(large + small <= 50000000 && large + small >= 49999999);
-    meter_begin(&meter, &small, weight, 50000); /* alone, it is what the device works for */
-    meter_end(&meter, &small, weight, 50050);
+    device_time_begin(&device_time, &small, weight, 50000); /* alone, it is what the device works for */
+    device_time_end(&device_time, &small, weight, 50050);
     CHECK_EQ(large + small, 50050000);
-    CHECK_EQ(meter.busy_us, 50050);
+    CHECK_EQ(device_time.busy_us, 50050);
 }
 
 static void busy_time_adds_up(void)
 {
-    struct meter meter = {0};
+    struct device_time device_time = {0};
     uint64_t accounts[3] = {0}, seed = random_seed(), now_us = 0, out[LIMIT_CHUNKS_IN_FLIGHT], out_count = 0;
-    const uint64_t weights[3] = {METER_WEIGHT, 1, 33}; /* of each account's chunks */
+    const uint64_t weights[3] = {DEVICE_TIME_WEIGHT, 1, 33}; /* of each account's chunks */
     for (int i = 0; i < 10000; i++) {
         now_us += random_next(&seed) % 100;
         if (out_count == 0 || (out_count < LIMIT_CHUNKS_IN_FLIGHT && random_next(&seed) % 2)) {
             out[out_count] = random_next(&seed) % 3;
-            meter_begin(&meter, &accounts[out[out_count]], weights[out[out_count]], now_us);
+            device_time_begin(&device_time, &accounts[out[out_count]], weights[out[out_count]], now_us);
             out_count++;
         } else {
             uint64_t which = random_next(&seed) % out_count;
-            meter_end(&meter, &accounts[out[which]], weights[out[which]], now_us);
+            device_time_end(&device_time, &accounts[out[which]], weights[out[which]], now_us);
             out[which] = out[--out_count];
         }
         if (i % 3 == 0)
-            meter_read(&meter, now_us);
+            device_time_read(&device_time, now_us);
         if (i % 3 == 0 || out_count == 0)
-            CHECK_EQ((accounts[0] + accounts[1] + accounts[2]) * METER_WEIGHT + meter.rest,
-                     meter.busy_us * 1000 * METER_WEIGHT);
+            CHECK_EQ((accounts[0] + accounts[1] + accounts[2]) * DEVICE_TIME_WEIGHT + device_time.rest,
+                     device_time.busy_us * 1000 * DEVICE_TIME_WEIGHT);
     }
 }
 

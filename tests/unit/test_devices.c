@@ -26,7 +26,7 @@ static struct machine {
 
 /* A user with a job in each of some lanes, followed by the next when it ends. */
 static struct stream {
-    struct share share;
+    struct fair_user fair;
     struct lane lanes[LANES];
     struct job jobs[LANES];
     struct buffer buffers[LANES];
@@ -56,15 +56,15 @@ static void begin(unsigned count, const uint64_t *row_us)
     }
     scheduler_init(&scheduler, &set);
     for (int i = 0; i < USERS; i++) {
-        streams[i].share.weight = 1;
+        streams[i].fair.weight = 1;
         for (int lane = 0; lane < LANES; lane++)
-            streams[i].lanes[lane].share = &streams[i].share;
+            streams[i].lanes[lane].user = &streams[i].fair;
     }
 }
 
 static struct stream *stream_of(const struct job *job)
 {
-    return (struct stream *)job->lane->share;
+    return (struct stream *)job->lane->user;
 }
 
 /* Rows of a KiB in place; on one device, or where it may be. */
@@ -118,8 +118,8 @@ static void finish(struct machine *machine)
     machine->rows += chunk->count;
     chunk->kernel_us = chunk->count * machine->row_us;
     stream->time_us[machine - machines] += chunk->kernel_us;
-    bool ended = job_take_back(job, chunk);
-    scheduler_take_back(&scheduler, chunk);
+    bool ended = job_return(job, chunk);
+    scheduler_return(&scheduler, chunk);
     if (!ended)
         return;
     scheduler_remove(&scheduler, job);
@@ -275,7 +275,7 @@ static void shares_are_of_all_devices(void)
         uint64_t row_us[DEVICES] = {50 + below(200), 50 + below(200), 50 + below(200)};
         begin(1 + (unsigned)below(DEVICES), row_us);
         for (int i = 0; i < USERS; i++) {
-            streams[i].share.weight = 1 + below(5);
+            streams[i].fair.weight = 1 + below(5);
             submit_all(&streams[i], NULL);
         }
         for (unsigned i = 0; i < machine_count; i++)
@@ -283,10 +283,10 @@ static void shares_are_of_all_devices(void)
         run_until(5000 * ROWS * longest_us);
         for (int i = 0; i < USERS; i++) {
             all += time_of(&streams[i]);
-            weights += streams[i].share.weight;
+            weights += streams[i].fair.weight;
         }
         for (int i = 0; i < USERS; i++)
-            CHECK(is_ratio(time_of(&streams[i]), all, (double)streams[i].share.weight, (double)weights));
+            CHECK(is_ratio(time_of(&streams[i]), all, (double)streams[i].fair.weight, (double)weights));
     }
 }
 
@@ -316,7 +316,7 @@ static void a_user_is_one_on_all_devices(void)
 static void weights_hold_on_a_crowded_device(void)
 {
     begin(2, (uint64_t[]){100, 100});
-    streams[1].share.weight = 3;
+    streams[1].fair.weight = 3;
     submit_all(&streams[0], &machines[1]);
     submit_all(&streams[1], &machines[1]);
     submit_all(&streams[2], &machines[0]);

@@ -108,11 +108,11 @@ static void against_an_enumeration(void)
             make_ragged(&rows, offsets);
         uint64_t first = below(rows.row_count), count = 1 + below(rows.row_count - first);
         const bool exact = rows.outer_rank <= 1 || count == rows.row_count || count == 1;
-        check(rows_reach(&rows, ARRAY_INPUT, BASE, first, count),
+        check(rows_footprint(&rows, ARRAY_INPUT, BASE, first, count),
               enumerate(&rows, rows.input_outer_strides, rows.input_stride, 4, false, first, count), exact);
-        check(rows_reach(&rows, ARRAY_OUTPUT, BASE, first, count),
+        check(rows_footprint(&rows, ARRAY_OUTPUT, BASE, first, count),
               enumerate(&rows, rows.output_outer_strides, rows.output_stride, 8, reduces, first, count), exact);
-        check(rows_reach(&rows, ARRAY_COEFFICIENTS, BASE, first, count),
+        check(rows_footprint(&rows, ARRAY_COEFFICIENTS, BASE, first, count),
               enumerate(&rows, rows.coefficient_outer_strides, rows.coefficient_stride, 2, false, first, count), exact);
     }
 }
@@ -127,10 +127,10 @@ static void planes_are_apart(void)
                              .input_outer_strides = {1000, 40},
                              .input_stride = 4,
                              .input = BASE};
-    struct extent reach = rows_reach(&rows, ARRAY_INPUT, BASE, 6, 12);
+    struct extent reach = rows_footprint(&rows, ARRAY_INPUT, BASE, 6, 12);
     CHECK_EQ(reach.begin, 1000);
     CHECK_EQ(reach.end, 2240);
-    reach = rows_reach(&rows, ARRAY_INPUT, BASE, 8, 3);
+    reach = rows_footprint(&rows, ARRAY_INPUT, BASE, 8, 3);
     CHECK_EQ(reach.begin, 1080);
     CHECK_EQ(reach.end, 1200);
 }

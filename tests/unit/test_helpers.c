@@ -53,7 +53,7 @@ static const char *go(struct work *out[THREADS], size_t *count)
 static void come_back(struct work *work)
 {
     work_run(work);
-    helpers_take_back(&helpers, work);
+    helpers_return(&helpers, work);
     if (work->more)
         helpers_add(&helpers, work->queue, work);
 }

@@ -292,7 +292,7 @@ static void chunks_cover_the_rows_once(void)
     CHECK_EQ(job.started_us, 150);
     for (int i = 2; i >= 0; i--) {
         chunks[i].upload_us = 1, chunks[i].kernel_us = 2, chunks[i].download_us = 3;
-        CHECK_EQ(job_take_back(&job, &chunks[i]), i == 0);
+        CHECK_EQ(job_return(&job, &chunks[i]), i == 0);
     }
     CHECK_EQ(job.state, JOB_ENDED);
     CHECK_EQ(job.outcome.code, 0);
@@ -309,11 +309,11 @@ static void first_failure_is_the_outcome(void)
     job_next_chunk(&job, &chunks[0], 150);
     job_next_chunk(&job, &chunks[1], 150);
     chunks[1].status = -EIO;
-    CHECK(!job_take_back(&job, &chunks[1]));
+    CHECK(!job_return(&job, &chunks[1]));
     CHECK_EQ(job.state, JOB_ENDING);
     CHECK(!job_has_rows(&job));
     chunks[0].status = -EOWNERDEAD;
-    CHECK(job_take_back(&job, &chunks[0]));
+    CHECK(job_return(&job, &chunks[0]));
     CHECK_EQ(job.outcome.code, -EIO);
     CHECK_CONTAINS(job.outcome.message, "the device failed on rows 4 to 7; the output is incomplete");
     CHECK_EQ(job.rows_done, 0);
@@ -327,7 +327,7 @@ static void failure_of_a_rule(void)
     job.rows.rule.op = SCAND_OPERATOR_MAX;
     job_next_chunk(&job, &chunk, 150);
     chunk.status = -EOPNOTSUPP;
-    CHECK(job_take_back(&job, &chunk));
+    CHECK(job_return(&job, &chunk));
     CHECK_EQ(job.outcome.code, -EOPNOTSUPP);
     CHECK_CONTAINS(job.outcome.message, "device cannot do this scan");
     CHECK_CONTAINS(job.outcome.message, "\"op\" is \"max\", \"kind\" \"inclusive\", \"input.dtype\" \"f32\"");
@@ -342,7 +342,7 @@ static void failure_for_want_of_pinned_memory(void)
         for (int i = 0; i <= done; i++) {
             job_next_chunk(&job, &chunk, 150);
             chunk.status = i < done ? 0 : -EFAULT;
-            CHECK_EQ(job_take_back(&job, &chunk), i == done);
+            CHECK_EQ(job_return(&job, &chunk), i == done);
         }
         CHECK_EQ(job.outcome.code, -EOPNOTSUPP);
         CHECK_CONTAINS(job.outcome.message, "could not be pinned");
@@ -360,7 +360,7 @@ static void failure_of_an_algorithm(void)
         job.rows.rule.algorithm = (uint32_t)variant_find(lists[i][0]) + 1;
         job_next_chunk(&job, &chunk, 150);
         chunk.status = -EOPNOTSUPP;
-        CHECK(job_take_back(&job, &chunk));
+        CHECK(job_return(&job, &chunk));
         CHECK_EQ(job.outcome.code, -EOPNOTSUPP);
         CHECK_CONTAINS(job.outcome.message, lists[i][0]);
         CHECK_CONTAINS(job.outcome.message, lists[i][1]);
@@ -373,7 +373,7 @@ static void failure_of_the_last_chunk(void)
     struct chunk chunk;
     job_next_chunk(&job, &chunk, 150);
     chunk.status = -EIO;
-    CHECK(job_take_back(&job, &chunk));
+    CHECK(job_return(&job, &chunk));
     CHECK_EQ(job.outcome.code, -EIO);
 }
 
@@ -398,7 +398,7 @@ static void stop_while_running(void)
     CHECK(!job_has_rows(&job));
     CHECK(!job_stop(&job, -EIO, "again"));
     chunk.status = 0;
-    CHECK(job_take_back(&job, &chunk));
+    CHECK(job_return(&job, &chunk));
     CHECK_EQ(job.outcome.code, -ECANCELED);
     CHECK_EQ(job.rows_done, 4);
 }
@@ -408,7 +408,7 @@ static void stop_between_chunks(void)
     struct job job = planned(4);
     struct chunk chunk;
     job_next_chunk(&job, &chunk, 150);
-    CHECK(!job_take_back(&job, &chunk));
+    CHECK(!job_return(&job, &chunk));
     CHECK_EQ(job.state, JOB_RUNNING);
     CHECK(job_stop(&job, -ECANCELED, "stop"));
     CHECK_EQ(job.state, JOB_ENDED);

@@ -1,4 +1,4 @@
-/* The edge to the sockets in a real loop, with calls of the kernel that fail and a device that does nothing. */
+/* The listener in a real loop, with calls of the kernel that fail and a device that does nothing. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/net/listener.h"
+#include "daemon/net/peer.h"
 #include "tests/check.h"
 #include "tests/unit/device_manual.h"
 
@@ -20,7 +21,7 @@ static struct rig {
     struct device_set devices;
     struct pool pool;
     struct service service;
-    struct server server;
+    struct listener listener;
     uv_loop_t loop;
     int listen_fd;
     char path[64];
@@ -107,7 +108,7 @@ static void ops_defer(void *context, struct work *work)
 static void ops_output(void *context, struct client *client)
 {
     (void)context;
-    server_output(&rig.server, client);
+    peer_output(&rig.listener, client);
 }
 
 static void ops_nothing(void *context)
@@ -145,13 +146,13 @@ static void begin(void)
     CHECK_EQ(pool_init(&rig.pool, &rig.devices, LIMIT_LARGE_SEGMENT_BYTES), 0);
     service_init(&rig.service, &ops, &rig, &rig.devices, &rig.pool, getuid());
     CHECK_EQ(uv_loop_init(&rig.loop), 0);
-    CHECK_EQ(server_start(&rig.server, &rig.loop, &rig.service, rig.listen_fd), 0);
+    CHECK_EQ(listener_start(&rig.listener, &rig.loop, &rig.service, rig.listen_fd), 0);
 }
 
 static void end(void)
 {
     fail_accept = 0;
-    server_stop(&rig.server);
+    listener_stop(&rig.listener);
     uv_run(&rig.loop, UV_RUN_DEFAULT);
     CHECK_EQ(uv_loop_close(&rig.loop), 0);
     CHECK_EQ(rig.service.stats.clients_open, 0);
@@ -164,8 +165,8 @@ static void end(void)
 static void rounds(unsigned count)
 {
     while (count-- > 0) {
-        server_wait(&rig.server, false);
-        server_serve(&rig.server);
+        listener_wait(&rig.listener, false);
+        listener_serve(&rig.listener);
     }
 }
 
@@ -248,9 +249,9 @@ static void a_message_takes_few_calls(void)
     int fd = client_greet();
     count_calls();
     client_send(fd, PING, sizeof PING - 1);
-    server_wait(&rig.server, true);
-    server_serve(&rig.server);
-    server_wait(&rig.server, false);
+    listener_wait(&rig.listener, true);
+    listener_serve(&rig.listener);
+    listener_wait(&rig.listener, false);
     CHECK_EQ(client_take(fd), sizeof PONG - 1);
     CHECK_EQ(calls.waits, 2);
     CHECK_EQ(calls.reads, 1);
@@ -266,15 +267,15 @@ static void waits_end(void)
     begin();
     count_calls();
     for (int i = 0; i < 2; i++) {
-        server_wake(&rig.server);
-        server_wake(&rig.server);
-        server_wait(&rig.server, true);
+        listener_wake(&rig.listener);
+        listener_wake(&rig.listener);
+        listener_wait(&rig.listener, true);
     }
     CHECK_EQ(calls.waits, 2);
     CHECK_EQ(rig.runs, 0);
     uv_timer_start(&rig.hour, hour_ends, 1, 0);
     while (rig.hours == 0)
-        server_wait(&rig.server, true);
+        listener_wait(&rig.listener, true);
     CHECK_EQ(rig.runs, 1);
     end_counting();
 }

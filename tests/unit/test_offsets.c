@@ -170,7 +170,7 @@ static void chunks_follow_the_rows(void)
     }
     CHECK(!job_has_rows(job));
     for (int i = 0; i < 3; i++)
-        job_take_back(job, &chunks[i]);
+        job_return(job, &chunks[i]);
     CHECK_EQ(job->rows_done, 8);
     job_destroy(job);
 }
@@ -204,7 +204,7 @@ static void few_short_rows_are_small(void)
     job->rows.row_count = 8;
     job_next_chunk(job, &chunk, 0);
     CHECK_EQ(chunk.count, 8);
-    job_take_back(job, &chunk);
+    job_return(job, &chunk);
     job_destroy(job);
 }
 

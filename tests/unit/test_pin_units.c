@@ -8,57 +8,57 @@ static struct extent bytes(uint64_t begin, uint64_t end)
     return (struct extent){begin, end};
 }
 
-static size_t begun(struct pieces *pieces)
+static size_t begun(struct pin_units *pin_units)
 {
-    size_t piece = SIZE_MAX;
-    CHECK(pieces_begin(pieces, &piece));
-    return piece;
+    size_t unit = SIZE_MAX;
+    CHECK(pin_units_begin(pin_units, &unit));
+    return unit;
 }
 
 static void one_after_the_other(void)
 {
-    struct pieces pieces;
-    size_t piece;
-    CHECK_EQ(pieces_init(&pieces, 2 * PIECE_BYTES + 1), 0);
-    CHECK_EQ(pieces.left, 3);
-    CHECK_EQ(begun(&pieces), 0);
-    CHECK_EQ(begun(&pieces), 1);
-    CHECK_EQ(begun(&pieces), 2);
-    CHECK(!pieces_begin(&pieces, &piece));
-    pieces_note(&pieces, 1);
-    CHECK(pieces_is_pinned(&pieces, 1) && !pieces_is_pinned(&pieces, 0));
-    CHECK_EQ(pieces.left, 2);
-    pieces_finish(&pieces);
+    struct pin_units pin_units;
+    size_t unit;
+    CHECK_EQ(pin_units_init(&pin_units, 2 * PIN_UNIT_BYTES + 1), 0);
+    CHECK_EQ(pin_units.left, 3);
+    CHECK_EQ(begun(&pin_units), 0);
+    CHECK_EQ(begun(&pin_units), 1);
+    CHECK_EQ(begun(&pin_units), 2);
+    CHECK(!pin_units_begin(&pin_units, &unit));
+    pin_units_note(&pin_units, 1);
+    CHECK(pin_units_is_pinned(&pin_units, 1) && !pin_units_is_pinned(&pin_units, 0));
+    CHECK_EQ(pin_units.left, 2);
+    pin_units_finish(&pin_units);
 }
 
 static void what_is_covered(void)
 {
-    struct pieces pieces;
-    CHECK_EQ(pieces_init(&pieces, 3 * PIECE_BYTES), 0);
+    struct pin_units pin_units;
+    CHECK_EQ(pin_units_init(&pin_units, 3 * PIN_UNIT_BYTES), 0);
     for (int i = 0; i < 2; i++)
-        pieces_note(&pieces, begun(&pieces));
-    CHECK(pieces_cover(&pieces, bytes(0, 2 * PIECE_BYTES)));
-    CHECK(pieces_cover(&pieces, bytes(2 * PIECE_BYTES - 1, 2 * PIECE_BYTES)));
-    CHECK(!pieces_cover(&pieces, bytes(2 * PIECE_BYTES - 1, 2 * PIECE_BYTES + 1)));
-    CHECK(!pieces_cover(&pieces, bytes(0, 3 * PIECE_BYTES)));
-    CHECK(pieces_cover(&pieces, bytes(3 * PIECE_BYTES, 3 * PIECE_BYTES))); /* nothing at all */
-    pieces_finish(&pieces);
+        pin_units_note(&pin_units, begun(&pin_units));
+    CHECK(pin_units_cover(&pin_units, bytes(0, 2 * PIN_UNIT_BYTES)));
+    CHECK(pin_units_cover(&pin_units, bytes(2 * PIN_UNIT_BYTES - 1, 2 * PIN_UNIT_BYTES)));
+    CHECK(!pin_units_cover(&pin_units, bytes(2 * PIN_UNIT_BYTES - 1, 2 * PIN_UNIT_BYTES + 1)));
+    CHECK(!pin_units_cover(&pin_units, bytes(0, 3 * PIN_UNIT_BYTES)));
+    CHECK(pin_units_cover(&pin_units, bytes(3 * PIN_UNIT_BYTES, 3 * PIN_UNIT_BYTES))); /* nothing at all */
+    pin_units_finish(&pin_units);
 }
 
 static void what_is_wanted_comes_first(void)
 {
-    struct pieces pieces;
-    CHECK_EQ(pieces_init(&pieces, 6 * PIECE_BYTES), 0);
-    CHECK_EQ(begun(&pieces), 0);
-    CHECK(!pieces_cover(&pieces, bytes(4 * PIECE_BYTES, 6 * PIECE_BYTES)));
-    CHECK_EQ(begun(&pieces), 4);
-    CHECK_EQ(begun(&pieces), 1); /* the wanted one has begun */
-    CHECK(!pieces_cover(&pieces, bytes(3 * PIECE_BYTES, 4 * PIECE_BYTES)));
-    CHECK(!pieces_cover(&pieces, bytes(2 * PIECE_BYTES, 3 * PIECE_BYTES)));
-    CHECK_EQ(begun(&pieces), 2); /* the latest wish */
-    CHECK_EQ(begun(&pieces), 3);
-    CHECK_EQ(begun(&pieces), 5);
-    pieces_finish(&pieces);
+    struct pin_units pin_units;
+    CHECK_EQ(pin_units_init(&pin_units, 6 * PIN_UNIT_BYTES), 0);
+    CHECK_EQ(begun(&pin_units), 0);
+    CHECK(!pin_units_cover(&pin_units, bytes(4 * PIN_UNIT_BYTES, 6 * PIN_UNIT_BYTES)));
+    CHECK_EQ(begun(&pin_units), 4);
+    CHECK_EQ(begun(&pin_units), 1); /* the wanted one has begun */
+    CHECK(!pin_units_cover(&pin_units, bytes(3 * PIN_UNIT_BYTES, 4 * PIN_UNIT_BYTES)));
+    CHECK(!pin_units_cover(&pin_units, bytes(2 * PIN_UNIT_BYTES, 3 * PIN_UNIT_BYTES)));
+    CHECK_EQ(begun(&pin_units), 2); /* the latest wish */
+    CHECK_EQ(begun(&pin_units), 3);
+    CHECK_EQ(begun(&pin_units), 5);
+    pin_units_finish(&pin_units);
 }
 
 static const struct test tests[] = {

@@ -38,7 +38,7 @@ static void pool_end(void)
 static struct pool_run take(uint64_t size_bytes)
 {
     struct pool_run run = {0};
-    CHECK_EQ(pool_take(&pool, size_bytes, ANNA, &anna, &run), 0);
+    CHECK_EQ(pool_reserve(&pool, size_bytes, ANNA, &anna, &run), 0);
     return run;
 }
 
@@ -83,7 +83,7 @@ static void sizes_of_pools(void)
     CHECK_EQ(pool_size_bytes(&pool), 0);
     CHECK_EQ(pool_ready_count(&pool), 0);
     CHECK_EQ(pool_largest_bytes(&pool), 0);
-    CHECK_EQ(pool_take(&pool, 1, ANNA, &anna, &run), -EDQUOT);
+    CHECK_EQ(pool_reserve(&pool, 1, ANNA, &anna, &run), -EDQUOT);
     pool_end();
     CHECK_EQ(pool_init(&pool, &devices, LARGE + 1), 0);
     CHECK_EQ(pool_size_bytes(&pool), 3 * LARGE);
@@ -148,10 +148,10 @@ static void full_or_too_small(void)
 {
     struct pool_run run;
     pool_begin(2);
-    CHECK_EQ(pool_take(&pool, 2 * LARGE + 1, ANNA, &anna, &run), -EDQUOT);
-    CHECK_EQ(pool_take(&pool, UINT64_MAX, ANNA, &anna, &run), -EDQUOT);
+    CHECK_EQ(pool_reserve(&pool, 2 * LARGE + 1, ANNA, &anna, &run), -EDQUOT);
+    CHECK_EQ(pool_reserve(&pool, UINT64_MAX, ANNA, &anna, &run), -EDQUOT);
     struct pool_run all = take(2 * LARGE);
-    CHECK_EQ(pool_take(&pool, LARGE, BERT, &bert, &run), -EBUSY);
+    CHECK_EQ(pool_reserve(&pool, LARGE, BERT, &bert, &run), -EBUSY);
     give_back(&all);
     take(LARGE);
     pool_end();
@@ -163,7 +163,7 @@ static void as_long_as_a_message(void)
     struct pool_run run;
     pool_begin(LIMIT_MESSAGE_FDS * 8 / 7);
     CHECK_EQ(pool_largest_bytes(&pool), LIMIT_HOST_BUFFER_BYTES);
-    CHECK_EQ(pool_take(&pool, LIMIT_HOST_BUFFER_BYTES + 1, ANNA, &anna, &run), -EDQUOT);
+    CHECK_EQ(pool_reserve(&pool, LIMIT_HOST_BUFFER_BYTES + 1, ANNA, &anna, &run), -EDQUOT);
     run = take(LIMIT_HOST_BUFFER_BYTES);
     CHECK_EQ(run.count, LIMIT_MESSAGE_FDS);
     pool_end();
@@ -177,9 +177,9 @@ static void first_fit_among_gaps(void)
         runs[i] = take(LARGE);
     give_back(&runs[0]);
     give_back(&runs[2]);
-    CHECK_EQ(pool_take(&pool, 2 * LARGE, ANNA, &anna, &two), -EAGAIN);
+    CHECK_EQ(pool_reserve(&pool, 2 * LARGE, ANNA, &anna, &two), -EAGAIN);
     give_back(&runs[1]);
-    CHECK_EQ(pool_take(&pool, 2 * LARGE, ANNA, &anna, &two), 0);
+    CHECK_EQ(pool_reserve(&pool, 2 * LARGE, ANNA, &anna, &two), 0);
     CHECK_EQ(two.first, 0);
     CHECK_EQ(take(LARGE).first, 2);
     pool_end();
@@ -194,7 +194,7 @@ static unsigned take_all(uint64_t size_bytes)
 {
     struct pool_run run;
     unsigned count = 0;
-    while (pool_take(&pool, size_bytes, ANNA, &anna, &run) == 0)
+    while (pool_reserve(&pool, size_bytes, ANNA, &anna, &run) == 0)
         count++;
     return count;
 }
@@ -210,9 +210,9 @@ static void something_is_left_for_others(void)
         CHECK(take_all(sizes[i]) >= 50);
         CHECK(anna.bytes <= pool_size_bytes(&pool) / 8 * 7);
         CHECK(anna.files <= LIMIT_POOL_FILES / 8 * 7);
-        CHECK_EQ(pool_take(&pool, MIB(64), BERT, &bert, &run), 0);
-        CHECK_EQ(pool_take(&pool, 4096, BERT, &bert, &run), 0);
-        CHECK_EQ(pool_take(&pool, 4096, BERT + 1, &carl, &run), 0);
+        CHECK_EQ(pool_reserve(&pool, MIB(64), BERT, &bert, &run), 0);
+        CHECK_EQ(pool_reserve(&pool, 4096, BERT, &bert, &run), 0);
+        CHECK_EQ(pool_reserve(&pool, 4096, BERT + 1, &carl, &run), 0);
         pool_end();
     }
 }
@@ -226,7 +226,7 @@ static void few_descriptors(void)
     for (size_t i = 0; i < pool_ready_count(&pool); i++)
         CHECK_EQ(pool_make(&pool, i), 0);
     CHECK_EQ(take_all(4096), 70);
-    CHECK_EQ(pool_take(&pool, 4096, BERT, &bert, &run), 0);
+    CHECK_EQ(pool_reserve(&pool, 4096, BERT, &bert, &run), 0);
     CHECK(pool.made_small <= 80);
     pool_end();
 }

@@ -16,7 +16,7 @@
 
 static struct scheduler scheduler;
 static struct device devices[DEVICES];
-static struct share shares[LANES]; /* a user for each lane */
+static struct fair_user fair_users[LANES]; /* a user for each lane */
 static struct lane lanes[LANES];
 static struct job jobs[JOBS];
 static struct buffer buffers[BUFFER_COUNT];
@@ -40,11 +40,11 @@ static void begin_devices(unsigned count, unsigned depth)
     }
     scheduler_init(&scheduler, &set);
     memset(lanes, 0, sizeof lanes);
-    memset(shares, 0, sizeof shares);
+    memset(fair_users, 0, sizeof fair_users);
     memset(jobs, 0, sizeof jobs);
     for (unsigned i = 0; i < LANES; i++) {
-        shares[i].weight = 1;
-        lanes[i].share = &shares[i];
+        fair_users[i].weight = 1;
+        lanes[i].user = &fair_users[i];
     }
 }
 
@@ -99,7 +99,7 @@ static bool lane_is_empty(const struct lane *lane)
     for (int i = 0; i < SCAND_PRIORITY_COUNT; i++)
         if (lane->queue[i].first)
             return false;
-    return !lane->active.first && !lane->share->turn && lane->share->queued_bytes == 0;
+    return !lane->active.first && !lane->user->turn && lane->user->queued_bytes == 0;
 }
 
 /* Ends a chunk as the service does. */
@@ -107,10 +107,10 @@ static void end(struct chunk *chunk, int status)
 {
     struct job *job = chunk->owner;
     chunk->status = status;
-    bool ended = job_take_back(job, chunk);
+    bool ended = job_return(job, chunk);
     if (status)
         scheduler_stop(&scheduler, job);
-    scheduler_take_back(&scheduler, chunk);
+    scheduler_return(&scheduler, chunk);
     if (ended)
         scheduler_remove(&scheduler, job);
 }
@@ -219,7 +219,7 @@ static void small_jobs_take_other_slots_too(void)
 static void small_jobs_cost_their_bytes(void)
 {
     begin_small(1, 1);
-    lanes[1].share = &shares[0];
+    lanes[1].user = &fair_users[0];
     struct job *mixed = add_sized(0, SCAND_PRIORITY_NORMAL, 0, 100, 4000, 0, 1);
     struct job *plain = add_sized(2, SCAND_PRIORITY_NORMAL, 1, 100, 4000, 2, 3);
     unsigned had[JOBS] = {0};
@@ -284,7 +284,7 @@ static void want_of_room_costs_nothing(void)
     begin_small(1, 1);
     add(0, 0, 3, 0, 1);
     struct chunk *chunk = scheduler_next(&scheduler, 1);
-    uint64_t before_ns = shares[0].account_ns[0];
+    uint64_t before_ns = fair_users[0].account_ns[0];
     for (unsigned i = 1; i < 10; i++) {
         add(1, i, 1, 2, 3);
         struct chunk *small = scheduler_next(&scheduler, 1);
@@ -292,7 +292,7 @@ static void want_of_room_costs_nothing(void)
         small->kernel_us = 1000;
         end(small, 0);
     }
-    CHECK_EQ(shares[0].account_ns[0], before_ns);
+    CHECK_EQ(fair_users[0].account_ns[0], before_ns);
     end(chunk, 0);
 }
 
@@ -309,7 +309,7 @@ static void users_take_turns(void)
 static void lanes_take_turns(void)
 {
     begin(1);
-    lanes[1].share = &shares[0];
+    lanes[1].user = &fair_users[0];
     struct job *a = add(0, 0, 3, 0, 1), *b = add(1, 1, 2, 2, 3), *other = add(2, 2, 5, 4, 5);
     struct job *expected[] = {a, other, b, other, a, other, b, other, a, other};
     for (int i = 0; i < 10; i++)
@@ -433,19 +433,19 @@ static void long_rows_take_turns(void)
         chunk->kernel_us = 10;
         end(chunk, 0);
     }
-    CHECK_EQ(shares[0].queued_bytes, 1000);
+    CHECK_EQ(fair_users[0].queued_bytes, 1000);
     struct chunk *chunk = scheduler_next(&scheduler, 1);
     go_on(chunk);
     end(chunk, 0);
     CHECK_EQ(job->state, JOB_ENDED);
-    CHECK(!scheduler.turn && rests == 0 && lane_is_empty(&lanes[0]) && !shares[0].long_job[job->rank]);
+    CHECK(!scheduler.turn && rests == 0 && lane_is_empty(&lanes[0]) && !fair_users[0].long_job[job->rank]);
 }
 
 /* Of a user and class one long row is begun at a time; short rows, other classes and other users do not wait. */
 static void long_rows_of_a_user_wait(void)
 {
     begin(4);
-    lanes[1].share = &shares[0];
+    lanes[1].user = &fair_users[0];
     struct job *first = add_long(0, SCAND_PRIORITY_NORMAL, 0, 2, 0, 1);
     struct chunk *chunk = scheduler_next(&scheduler, 1);
     CHECK(owner_of(chunk) == first && !scheduler_next(&scheduler, 1));
@@ -518,7 +518,7 @@ static void urgent_jobs_first(void)
 static void classes_order_a_users_own_jobs(void)
 {
     begin(1);
-    lanes[1].share = &shares[0];
+    lanes[1].user = &fair_users[0];
     struct job *low = add_class(0, LOW, 0, 2, 0, 1), *high = add_class(1, HIGH, 1, 2, 2, 3);
     struct job *other = add_class(2, LOW, 2, 4, 4, 5);
     struct job *expected[] = {high, other, high, other, low, other, low, other};
@@ -599,7 +599,7 @@ static void random_run(uint64_t *state)
     for (unsigned i = 0; i < BUFFER_COUNT; i++)
         buffers[i].device = random_next(state) % 3 ? NULL : &devices[random_next(state) % count];
     for (unsigned i = 0; i < LANES; i++)
-        lanes[i].share = &shares[i / 2]; /* two users, of two lanes each */
+        lanes[i].user = &fair_users[i / 2]; /* two users, of two lanes each */
     while (added < JOBS || scheduler.turn || out_count) {
         if (added < JOBS && random_next(state) % 2)
             random_add(state, added++);

@@ -86,7 +86,7 @@ static void both_sides_see_the_same_memory(void)
     struct buffer *buffer = buffer_of(user, mapped.id);
     CHECK_EQ(mapped.fd_count, 1);
     CHECK_EQ(buffer->span.size_bytes, 1000);
-    CHECK_EQ(buffer->span.piece_bytes, LIMIT_SMALLEST_SEGMENT_BYTES);
+    CHECK_EQ(buffer->span.pin_unit_bytes, LIMIT_SMALLEST_SEGMENT_BYTES);
     mapped.bytes[999] = 42;
     CHECK_EQ(((unsigned char *)buffer->span.base)[999], 42);
     unmap(&mapped);
@@ -439,17 +439,17 @@ static void imports_of_other_files(void)
 }
 
 /* Whole pages, of which the last piece is the rest. */
-static void imports_of_several_pieces(void)
+static void imports_of_several_units(void)
 {
     rig_begin();
     struct caller *user = user_greet(ANNA);
     uint64_t before = rig.manual.attached_bytes, count = rig.manual.attached_count;
-    CHECK_CONTAINS(import_refused(user, 2 * PIECE_BYTES + 1, 0, 2 * PIECE_BYTES + 1, 1, SCAND_OK), "no failure");
+    CHECK_CONTAINS(import_refused(user, 2 * PIN_UNIT_BYTES + 1, 0, 2 * PIN_UNIT_BYTES + 1, 1, SCAND_OK), "no failure");
     const struct buffer *buffer = user->client->buffers;
     REQUIRE(buffer);
-    CHECK_EQ(buffer->span.piece_bytes, PIECE_BYTES);
+    CHECK_EQ(buffer->span.pin_unit_bytes, PIN_UNIT_BYTES);
     CHECK_EQ(rig.manual.attached_count, count + 3);
-    CHECK_EQ(rig.manual.attached_bytes, before + 2 * PIECE_BYTES + 4096);
+    CHECK_EQ(rig.manual.attached_bytes, before + 2 * PIN_UNIT_BYTES + 4096);
     CHECK(release(user, buffer->id));
     rig_run_work();
     CHECK_EQ(rig.manual.attached_bytes, before);
@@ -608,7 +608,7 @@ static const struct test tests[] = {
     TEST(imports_of_several),
     TEST(imports_of_wrong_sizes),
     TEST(imports_of_other_files),
-    TEST(imports_of_several_pieces),
+    TEST(imports_of_several_units),
     TEST(imports_that_cannot_be_pinned),
     TEST(import_on_a_lost_device),
     TEST(descriptors_that_are_read_late),

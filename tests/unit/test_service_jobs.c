@@ -78,7 +78,7 @@ static void jobs_run_in_chunks(void)
     CHECK_EQ(out(1)->first, 4);
     CHECK(out(0)->rows->input == (char *)out(0)->input.base + 3 * RIG_ROW_BYTES);
     CHECK_EQ(out(0)->input.size_bytes, 100 * RIG_ROW_BYTES);
-    CHECK_EQ(out(0)->input.piece_bytes, KIB(64));
+    CHECK_EQ(out(0)->input.pin_unit_bytes, KIB(64));
     rig_complete(0, 0);
     CHECK_EQ(rig.manual.out_count, 2);
     CHECK_EQ(out(1)->first, 8);

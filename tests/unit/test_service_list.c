@@ -381,21 +381,21 @@ static void ends_are_traced(void)
 
 static void old_traces_are_forgotten(void)
 {
-    static struct trace trace;
+    static struct event_log event_log;
     static struct msg_trace_result page;
     for (uint64_t i = 1; i <= LIMIT_TRACE; i++)
-        trace_add(&trace, &(struct msg_trace_event){.job = i});
-    trace_read(&trace, 0, &page);
+        event_log_add(&event_log, &(struct msg_trace_event){.job = i});
+    event_log_read(&event_log, 0, &page);
     CHECK(page.events[0].event == 1 && page.events[0].job == 1);
     CHECK(page.events_count == LIMIT_MAPS && page.next == LIMIT_MAPS + 1);
-    trace_add(&trace, &(struct msg_trace_event){.job = LIMIT_TRACE + 1});
-    trace_read(&trace, 0, &page);
+    event_log_add(&event_log, &(struct msg_trace_event){.job = LIMIT_TRACE + 1});
+    event_log_read(&event_log, 0, &page);
     CHECK(page.events[0].event == 2 && page.events[31].event == 33 && page.next == 34);
-    trace_read(&trace, LIMIT_TRACE + 1, &page);
+    event_log_read(&event_log, LIMIT_TRACE + 1, &page);
     CHECK(page.events_count == 1 && page.events[0].job == LIMIT_TRACE + 1 && page.next == 0);
-    trace_read(&trace, LIMIT_TRACE + 2 - LIMIT_MAPS, &page);
+    event_log_read(&event_log, LIMIT_TRACE + 2 - LIMIT_MAPS, &page);
     CHECK(page.events_count == LIMIT_MAPS && page.next == 0);
-    trace_read(&trace, UINT64_MAX, &page);
+    event_log_read(&event_log, UINT64_MAX, &page);
     CHECK(page.events_count == 0 && page.next == 0);
 }
 

@@ -12,10 +12,10 @@
 static struct msg_tensor rows_of(uint64_t buffer, uint64_t first, uint64_t rows)
 {
     return (struct msg_tensor){.buffer = buffer,
-                               .offset = first * PIECE_BYTES,
+                               .offset = first * PIN_UNIT_BYTES,
                                .shape = {rows, 100},
                                .shape_count = 2,
-                               .strides = {PIECE_BYTES, 4},
+                               .strides = {PIN_UNIT_BYTES, 4},
                                .strides_count = 2};
 }
 
@@ -41,9 +41,9 @@ static void pin_some(size_t count)
 }
 
 /* Imports so many pieces, of which the first is pinned, and makes one more of them its last's rest. */
-static uint64_t import(struct caller *user, uint64_t pieces)
+static uint64_t import(struct caller *user, uint64_t pin_units)
 {
-    struct msg_buffer_import_params params = {(pieces - 1) * PIECE_BYTES + RIG_ROW_BYTES, 0, 1};
+    struct msg_buffer_import_params params = {(pin_units - 1) * PIN_UNIT_BYTES + RIG_ROW_BYTES, 0, 1};
     struct msg_buffer_id id = {0};
     const struct buffer *before = user->client->buffers;
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -74,7 +74,7 @@ static size_t pinned_count(void)
     return rig.manual.attached_count - RIG_READY;
 }
 
-static void one_piece_needs_no_other_helper(void)
+static void one_unit_needs_no_other_helper(void)
 {
     rig_begin();
     struct caller *user = user_greet(ANNA);
@@ -86,7 +86,7 @@ static void one_piece_needs_no_other_helper(void)
     rig_end();
 }
 
-static void chunks_start_when_their_piece_is_pinned(void)
+static void chunks_start_when_their_unit_is_pinned(void)
 {
     uint64_t buffer;
     struct caller *user = begin(&buffer);
@@ -97,7 +97,7 @@ static void chunks_start_when_their_piece_is_pinned(void)
     pin_some(1);
     REQUIRE(rig.manual.out_count == 1);
     CHECK_EQ(rig.manual.out[0]->first, 1);
-    CHECK_EQ(rig.manual.out[0]->input.piece_bytes, PIECE_BYTES);
+    CHECK_EQ(rig.manual.out[0]->input.pin_unit_bytes, PIN_UNIT_BYTES);
     pin_some(2);
     CHECK_EQ(rig.manual.out_count, 2);
     rig_complete_all();
@@ -159,7 +159,7 @@ static void a_deadline_while_memory_is_pinned(void)
 }
 
 /* The n-th piece cannot be pinned: chunks out go on, all others are staged, and no more pieces are pinned. */
-static void pieces_that_cannot_be_pinned(void)
+static void units_that_cannot_be_pinned(void)
 {
     for (unsigned n = 1; n < PIECES; n++) {
         uint64_t buffer;
@@ -257,12 +257,12 @@ static void gone_while_it_is_pinned(void)
 }
 
 static const struct test tests[] = {
-    TEST(one_piece_needs_no_other_helper),
-    TEST(chunks_start_when_their_piece_is_pinned),
+    TEST(one_unit_needs_no_other_helper),
+    TEST(chunks_start_when_their_unit_is_pinned),
     TEST(what_a_job_waits_for_is_pinned_first),
     TEST(who_passes_a_job_that_waits),
     TEST(a_deadline_while_memory_is_pinned),
-    TEST(pieces_that_cannot_be_pinned),
+    TEST(units_that_cannot_be_pinned),
     TEST(a_device_that_is_lost_meanwhile),
     TEST(small_jobs_on_memory_that_is_not_pinned),
     TEST(released_while_it_is_pinned),

@@ -24,7 +24,7 @@ static void begin(void)
 {
     rig_begin();
     rig.service.helpers.most = LIMIT_HELPERS;
-    rig.pool.room.available = available;
+    rig.pool.page_budget.available = available;
     available_bytes = UINT64_MAX;
 }
 
@@ -134,13 +134,13 @@ static void a_large_release_is_cut(void)
     begin();
     struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
     use_what_is_ready(anna);
-    import_asked(anna, 2 * PIECE_BYTES + 4096);
+    import_asked(anna, 2 * PIN_UNIT_BYTES + 4096);
     rig_run_work();
-    uint64_t attached = rig.manual.attached_bytes;
+    uint64_t pinned = rig.manual.attached_bytes;
     user_close(anna);
     REQUIRE(rig.work_count == 1);
     rig_help(rig_take_work(0));
-    CHECK_EQ(rig.manual.attached_bytes, attached - PIECE_BYTES);
+    CHECK_EQ(rig.manual.attached_bytes, pinned - PIN_UNIT_BYTES);
     uint32_t msgid = create_asked(bert);
     REQUIRE(rig.work_count == 2);
     rig_help(rig_take_work(1));
@@ -161,7 +161,7 @@ static void gone_while_pages_are_made(void)
     rig_run_work();
     CHECK_EQ(fstat(fd, &status), 0);
     CHECK_EQ((uint64_t)status.st_blocks * 512, 2 * LIMIT_UNIT_BYTES);
-    CHECK_EQ(rig.pool.room.promised_bytes, 0);
+    CHECK_EQ(rig.pool.page_budget.promised_bytes, 0);
     close(fd);
     rig_end();
 }
@@ -183,7 +183,7 @@ static void more_than_there_is(void)
                    "buffer.import: 33554432 bytes of the memory have no pages yet, and 33554431 can be made (for this "
                    "test), of which others were promised 0; import less");
     CHECK_CONTAINS(import_refused(anna, GIB(256)), "274877906944 bytes of the memory have no pages yet");
-    CHECK_EQ(rig.pool.room.promised_bytes, 0);
+    CHECK_EQ(rig.pool.page_budget.promised_bytes, 0);
     CHECK_EQ(anna->client->buffer_count, 0);
     rig_end();
 }
@@ -197,13 +197,13 @@ static void promised_to_another(void)
     uint32_t msgid = import_asked(anna, LARGE);
     rig_help(rig_take_work(0));
     available_bytes -= LIMIT_UNIT_BYTES;
-    CHECK_EQ(rig.pool.room.promised_bytes, LARGE - LIMIT_UNIT_BYTES);
+    CHECK_EQ(rig.pool.page_budget.promised_bytes, LARGE - LIMIT_UNIT_BYTES);
     uint32_t other = import_asked(bert, LARGE);
     rig_help(rig_take_work(1));
     CHECK_CONTAINS(refusal(bert, other, SCAND_NO_MEMORY), "of which others were promised 29360128");
     rig_run_work();
     CHECK(answered(anna, msgid, METHOD_buffer_import, NULL));
-    CHECK_EQ(rig.pool.room.promised_bytes, 0);
+    CHECK_EQ(rig.pool.page_budget.promised_bytes, 0);
     rig_end();
 }
 
@@ -218,7 +218,7 @@ static void memory_that_goes_meanwhile(void)
     available_bytes = LIMIT_UNIT_BYTES - 1;
     rig_run_work();
     CHECK_CONTAINS(refusal(anna, msgid, SCAND_NO_MEMORY), "4194303 can be made");
-    CHECK_EQ(rig.pool.room.promised_bytes, 0);
+    CHECK_EQ(rig.pool.page_budget.promised_bytes, 0);
     rig_end();
 }
 

@@ -7,7 +7,7 @@
 
 #define GIVEN 20000
 
-static struct shared *shared;
+static struct shared_page *shared_page;
 static atomic_bool given_all;
 
 /* Grants that say one number everywhere. */
@@ -34,7 +34,7 @@ static void *give(void *unused)
     struct grants grants;
     for (uint64_t i = 1; i <= GIVEN; i++) {
         fill(&grants, i);
-        shared_give_grants(shared, &grants);
+        shared_page_give_grants(shared_page, &grants);
     }
     atomic_store(&given_all, true);
     return unused;
@@ -45,19 +45,19 @@ static void grants_come_whole(void)
     pthread_t thread;
     struct grants grants;
     uint64_t last = 0;
-    shared = shared_create();
-    REQUIRE(shared);
-    shared_take_grants(shared, &grants);
+    shared_page = shared_page_create();
+    REQUIRE(shared_page);
+    shared_page_read_grants(shared_page, &grants);
     CHECK(is_whole(&grants) && grants.own_count == 0);
     REQUIRE(pthread_create(&thread, NULL, give, NULL) == 0);
     while (!atomic_load(&given_all)) {
-        shared_take_grants(shared, &grants);
+        shared_page_read_grants(shared_page, &grants);
         REQUIRE(is_whole(&grants));
         REQUIRE(grants.own_count >= last);
         last = grants.own_count;
     }
     pthread_join(thread, NULL);
-    shared_take_grants(shared, &grants);
+    shared_page_read_grants(shared_page, &grants);
     CHECK_EQ(grants.own_count, GIVEN);
 }
 

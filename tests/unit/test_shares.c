@@ -17,7 +17,7 @@
 
 /* A user who always has something queued, unless told otherwise: a job for each lane, each lane in its own buffers. */
 struct stream {
-    struct share share;
+    struct fair_user fair;
     struct lane lanes[LANES_MAX];
     struct job jobs[LANES_MAX];
     struct buffer buffers[LANES_MAX];
@@ -51,16 +51,16 @@ static void begin(unsigned new_depth)
     memset(streams, 0, sizeof streams);
     scheduler_init(&scheduler, &devices);
     for (int i = 0; i < USERS; i++) {
-        streams[i].share.weight = 1;
+        streams[i].fair.weight = 1;
         for (int lane = 0; lane < LANES_MAX; lane++)
-            streams[i].lanes[lane].share = &streams[i].share;
+            streams[i].lanes[lane].user = &streams[i].fair;
     }
 }
 
 static struct stream *stream_of(const struct chunk *chunk)
 {
     const struct job *job = chunk->owner;
-    return (struct stream *)job->lane->share;
+    return (struct stream *)job->lane->user;
 }
 
 /* Rows of a KiB; chunks are of different sizes. */
@@ -94,8 +94,8 @@ static void finish(unsigned index)
     chunk->kernel_us = chunk->count * (SHORTEST + below(LONGEST - SHORTEST + 1)) / ROWS;
     chunk->upload_us = below(chunk->kernel_us);
     stream->time_us += chunk->kernel_us;
-    bool ended = job_take_back(job, chunk);
-    scheduler_take_back(&scheduler, chunk);
+    bool ended = job_return(job, chunk);
+    scheduler_return(&scheduler, chunk);
     out[index] = out[--out_count];
     if (!ended)
         return;
@@ -133,7 +133,7 @@ static void check_shares(const uint64_t *before, int count)
 {
     for (int i = 0; i < count; i++)
         for (int j = 0; j < i; j++) {
-            double wi = (double)streams[i].share.weight, wj = (double)streams[j].share.weight;
+            double wi = (double)streams[i].fair.weight, wj = (double)streams[j].fair.weight;
             double ti = (double)(streams[i].time_us - before[i]) / wi;
             double tj = (double)(streams[j].time_us - before[j]) / wj;
             double bound = 2.0 * depth * LONGEST * (1 / wi + 1 / wj);
@@ -154,7 +154,7 @@ static void newcomers_wait_a_chunk_of_each(void)
         begin(1 + (unsigned)below(LIMIT_CHUNKS_IN_FLIGHT));
         int others = 1 + (int)below(USERS - 1);
         for (int i = 0; i < others; i++) {
-            streams[i].share.weight = 1 + below(10);
+            streams[i].fair.weight = 1 + below(10);
             submit_all(&streams[i], 1 + (int)below(LANES_MAX));
         }
         run((int)below(500));
@@ -176,7 +176,7 @@ static void times_are_by_weight(void)
         uint64_t before[USERS] = {0}, all = 0, weights = 0;
         begin(1 + (unsigned)below(LIMIT_CHUNKS_IN_FLIGHT));
         for (int i = 0; i < USERS; i++) {
-            streams[i].share.weight = 1 + below(8);
+            streams[i].fair.weight = 1 + below(8);
             submit_all(&streams[i], (int)depth + 1 + (int)below(LANES_MAX - depth));
         }
         for (int i = 0; i < 20 && !check_failures; i++) {
@@ -185,10 +185,10 @@ static void times_are_by_weight(void)
         }
         for (int i = 0; i < USERS; i++) {
             all += streams[i].time_us;
-            weights += streams[i].share.weight;
+            weights += streams[i].fair.weight;
         }
         for (int i = 0; i < USERS; i++) { /* so that after 10,000 chunks they are within 5 % */
-            double due = (double)all * (double)streams[i].share.weight / (double)weights;
+            double due = (double)all * (double)streams[i].fair.weight / (double)weights;
             CHECK((double)streams[i].time_us > 0.95 * due && (double)streams[i].time_us < 1.05 * due);
         }
     }
@@ -217,7 +217,7 @@ static void idleness_earns_nothing(void)
     run(1000);
     streams[1].stopped = true;
     run(5000);
-    CHECK(!streams[1].share.turn);
+    CHECK(!streams[1].fair.turn);
     uint64_t before[USERS] = {streams[0].time_us, streams[1].time_us};
     streams[1].stopped = false;
     submit_all(&streams[1], 4);
@@ -252,7 +252,7 @@ static void time_alone_costs_nothing(void)
     streams[0].stopped = true;
     while (out_count > 0 || scheduler.turn)
         step();
-    CHECK(scheduler.stations[0].level_ns >= streams[0].share.account_ns[0]);
+    CHECK(scheduler.stations[0].level_ns >= streams[0].fair.account_ns[0]);
     streams[0].stopped = false;
     uint64_t before[USERS] = {streams[0].time_us};
     submit_all(&streams[1], 4);
@@ -279,10 +279,10 @@ static void end_chunk(struct chunk *chunk, int status, uint64_t upload_us, uint6
     chunk->upload_us = upload_us;
     chunk->kernel_us = kernel_us;
     chunk->download_us = download_us;
-    bool ended = job_take_back(job, chunk);
+    bool ended = job_return(job, chunk);
     if (status)
         scheduler_stop(&scheduler, job);
-    scheduler_take_back(&scheduler, chunk);
+    scheduler_return(&scheduler, chunk);
     if (ended)
         scheduler_remove(&scheduler, job);
 }
@@ -291,7 +291,7 @@ static void end_chunk(struct chunk *chunk, int status, uint64_t upload_us, uint6
 static void costs_are_estimated_then_known(void)
 {
     begin(1);
-    struct share *share = &streams[0].share;
+    struct fair_user *share = &streams[0].fair;
     submit(&streams[0], 0, 100);
     streams[0].jobs[0].chunk_rows = 10;
     struct chunk *chunk = next();
@@ -322,21 +322,21 @@ static void costs_of_new_users_and_failures(void)
     uint64_t charge_ns = chunk->charge_ns;
     CHECK(charge_ns > 4900000000);
     end_chunk(chunk, -EIO, 0, 0, 0);
-    CHECK_EQ(streams[1].share.account_ns[0], charge_ns);
+    CHECK_EQ(streams[1].fair.account_ns[0], charge_ns);
 }
 
 static void backlogs(void)
 {
     begin(1);
     CHECK_EQ(scheduler_backlog_us(&scheduler), 0);
-    CHECK_EQ(scheduler_user_backlog_us(&scheduler, &streams[0].share), 0);
+    CHECK_EQ(scheduler_user_backlog_us(&scheduler, &streams[0].fair), 0);
     submit(&streams[0], 0, 1000);
     submit(&streams[1], 0, 3000);
     CHECK_EQ(scheduler_backlog_us(&scheduler), 4096); /* a GB/s is guessed */
-    CHECK_EQ(scheduler_user_backlog_us(&scheduler, &streams[0].share), 2048);
-    CHECK_EQ(scheduler_user_backlog_us(&scheduler, &streams[1].share), 4096); /* and no more than all */
-    streams[1].share.weight = 3;
-    CHECK_EQ(scheduler_user_backlog_us(&scheduler, &streams[0].share), 4096);
+    CHECK_EQ(scheduler_user_backlog_us(&scheduler, &streams[0].fair), 2048);
+    CHECK_EQ(scheduler_user_backlog_us(&scheduler, &streams[1].fair), 4096); /* and no more than all */
+    streams[1].fair.weight = 3;
+    CHECK_EQ(scheduler_user_backlog_us(&scheduler, &streams[0].fair), 4096);
     streams[0].jobs[0].chunk_rows = 1000;
     struct chunk *chunk = next();
     CHECK_EQ(scheduler_backlog_us(&scheduler), 3072);

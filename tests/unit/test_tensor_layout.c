@@ -45,13 +45,13 @@ static void extent_is_exact(void)
 {
     struct extent extent;
     struct msg_tensor tensor = TENSOR(3, 5);
-    CHECK_EQ(layout_extent(&tensor, "input", 60, &extent, &error), 0);
+    CHECK_EQ(tensor_extent(&tensor, "input", 60, &extent, &error), 0);
     CHECK_EQ(extent.begin, 0);
     CHECK_EQ(extent.end, 60);
     tensor.offset = 7;
-    CHECK_EQ(layout_extent(&tensor, "input", 66, &extent, &error), -EINVAL);
+    CHECK_EQ(tensor_extent(&tensor, "input", 66, &extent, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "\"input\" ends at byte 67, but its buffer has 66");
-    CHECK_EQ(layout_extent(&tensor, "input", 67, &extent, &error), 0);
+    CHECK_EQ(tensor_extent(&tensor, "input", 67, &extent, &error), 0);
     CHECK_EQ(extent.begin, 7);
     CHECK_EQ(extent.end, 67);
 }
@@ -60,11 +60,11 @@ static void extent_of_negative_strides(void)
 {
     struct extent extent;
     struct msg_tensor tensor = vector(5, -4, 16);
-    CHECK_EQ(layout_extent(&tensor, "output", 20, &extent, &error), 0);
+    CHECK_EQ(tensor_extent(&tensor, "output", 20, &extent, &error), 0);
     CHECK_EQ(extent.begin, 0);
     CHECK_EQ(extent.end, 20);
     tensor.offset = 15;
-    CHECK_EQ(layout_extent(&tensor, "output", 20, &extent, &error), -EINVAL);
+    CHECK_EQ(tensor_extent(&tensor, "output", 20, &extent, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "\"output\" begins 1 bytes before its buffer; its offset 15 must be at least 16");
 }
 
@@ -73,9 +73,9 @@ static void extent_of_nothing(void)
     struct extent extent = {1, 2};
     struct msg_tensor tensor = TENSOR(UINT64_MAX, 0, UINT64_MAX);
     tensor.offset = UINT64_MAX;
-    CHECK_EQ(layout_extent(&tensor, "input", 0, &extent, &error), 0);
+    CHECK_EQ(tensor_extent(&tensor, "input", 0, &extent, &error), 0);
     CHECK_EQ(extent.begin, extent.end);
-    CHECK_EQ(layout_disjoint(&tensor, "output", &error), 0);
+    CHECK_EQ(tensor_disjoint(&tensor, "output", &error), 0);
 }
 
 /* What is outside and says so, however far. */
@@ -83,7 +83,7 @@ static void check_outside(struct msg_tensor tensor, uint64_t buffer_bytes)
 {
     struct extent extent = {1, 2};
     error.message[0] = '\0';
-    CHECK_EQ(layout_extent(&tensor, "input", buffer_bytes, &extent, &error), -EINVAL);
+    CHECK_EQ(tensor_extent(&tensor, "input", buffer_bytes, &extent, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "job.submit: \"input\"");
     CHECK(extent.begin == 1 && extent.end == 2);
 }
@@ -114,52 +114,52 @@ static void broadcast_is_inside(void)
 {
     struct extent extent;
     struct msg_tensor tensor = vector(UINT64_C(1) << 62, 0, 4);
-    CHECK_EQ(layout_extent(&tensor, "input", 8, &extent, &error), 0);
+    CHECK_EQ(tensor_extent(&tensor, "input", 8, &extent, &error), 0);
     CHECK_EQ(extent.end, 8);
-    CHECK_EQ(layout_disjoint(&tensor, "output", &error), -EINVAL);
+    CHECK_EQ(tensor_disjoint(&tensor, "output", &error), -EINVAL);
 }
 
 static void disjoint_names_the_stride(void)
 {
     struct msg_tensor tensor = TENSOR(4, 8);
     tensor.strides[0] = -31;
-    CHECK_EQ(layout_disjoint(&tensor, "output", &error), -EINVAL);
+    CHECK_EQ(tensor_disjoint(&tensor, "output", &error), -EINVAL);
     CHECK_CONTAINS(error.message, "\"output\" overlap: a stride of 31 bytes steps into the 32 bytes");
     tensor.strides[0] = -32;
-    CHECK_EQ(layout_disjoint(&tensor, "output", &error), 0);
+    CHECK_EQ(tensor_disjoint(&tensor, "output", &error), 0);
     tensor.dtype = SCAND_DTYPE_F64;
-    CHECK_EQ(layout_disjoint(&tensor, "output", &error), -EINVAL);
+    CHECK_EQ(tensor_disjoint(&tensor, "output", &error), -EINVAL);
 }
 
 static void disjoint_ignores_single_elements(void)
 {
     struct msg_tensor tensor = TENSOR(1, 8, 1);
     tensor.strides[0] = tensor.strides[2] = 0;
-    CHECK_EQ(layout_disjoint(&tensor, "output", &error), 0);
+    CHECK_EQ(tensor_disjoint(&tensor, "output", &error), 0);
 }
 
 static void same_is_same(void)
 {
     struct msg_tensor a = TENSOR(1, 8), b = a;
     b.strides[0] = 99; /* of a dimension with one element */
-    CHECK(layout_same(&a, &b));
+    CHECK(tensor_same(&a, &b));
     b.strides[1] = 8;
-    CHECK(!layout_same(&a, &b));
+    CHECK(!tensor_same(&a, &b));
     a = b = TENSOR(2, 8);
     b.strides[0] += 4;
-    CHECK(!layout_same(&a, &b));
+    CHECK(!tensor_same(&a, &b));
     b = a, b.offset = 4;
-    CHECK(!layout_same(&a, &b));
+    CHECK(!tensor_same(&a, &b));
     b = a, b.buffer = 2;
-    CHECK(!layout_same(&a, &b));
+    CHECK(!tensor_same(&a, &b));
     b = a, b.dtype = SCAND_DTYPE_F32BE;
-    CHECK(layout_same(&a, &b));
+    CHECK(tensor_same(&a, &b));
     b = a, b.dtype = SCAND_DTYPE_F64;
-    CHECK(!layout_same(&a, &b));
+    CHECK(!tensor_same(&a, &b));
     b = a, b.shape[1] = 7;
-    CHECK(!layout_same(&a, &b));
+    CHECK(!tensor_same(&a, &b));
     b = a, b.shape_count = 1;
-    CHECK(!layout_same(&a, &b));
+    CHECK(!tensor_same(&a, &b));
 }
 
 /*
@@ -170,7 +170,7 @@ static const char *refused(const struct msg_job_submit_params *params)
 {
     struct scan_rows rows;
     error.message[0] = '\0';
-    CHECK_EQ(layout_rows(params, &rows, &error), -EINVAL);
+    CHECK_EQ(tensor_rows(params, &rows, &error), -EINVAL);
     return error.message;
 }
 
@@ -203,17 +203,17 @@ static void rows_have_coefficients(void)
     CHECK_CONTAINS(refused(&bad), "dimension 1 of \"input\" is 4 and of \"coefficients\" 1; they must be equal");
     bad = good, bad.coefficients.strides_count = 2;
     CHECK_CONTAINS(refused(&bad), "\"coefficients\" has 3 dimensions but 2 strides");
-    CHECK_EQ(layout_rows(&good, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&good, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 1);
     CHECK_EQ(rows.coefficient_stride, 4);
     CHECK_EQ(rows.coefficient_outer_strides[0], 20);
     good.coefficients.strides[1] = good.coefficients.strides[2] = 0; /* then the outer ones cannot be one */
-    CHECK_EQ(layout_rows(&good, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&good, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 2);
     CHECK_EQ(rows.coefficient_stride, 0);
     CHECK(rows.coefficient_outer_strides[0] == 80 && rows.coefficient_outer_strides[1] == 0);
     good.coefficients.strides[0] = 0;
-    CHECK_EQ(layout_rows(&good, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&good, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 1);
     CHECK_EQ(rows.coefficient_outer_strides[0], 0);
 }
@@ -225,7 +225,7 @@ static void rows_have_limits(void)
     CHECK_CONTAINS(refused(&params), "rows of 8589934593 samples; at most 8589934592");
     params.axis = 0;
     struct scan_rows rows;
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, LIMIT_ROW_SAMPLES + 1);
     params = scan_of(TENSOR(1, LIMIT_ROWS + 1), TENSOR(1, LIMIT_ROWS + 1), 0);
     CHECK_CONTAINS(refused(&params), "more than 1099511627776 rows");
@@ -239,10 +239,10 @@ static void rows_of_nothing(void)
 {
     struct scan_rows rows;
     struct msg_job_submit_params params = scan_of(TENSOR(0, 5), TENSOR(0, 5), 1);
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 0);
     params.axis = 0;
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 0);
     CHECK_EQ(rows.length, 0);
 }
@@ -264,7 +264,7 @@ static void strides_that_no_element_uses_are_replaced(void)
                 params.passes[0] = SCAND_PASS_FORWARD;
                 params.op = SCAND_OPERATOR_AFFINE;
                 params.coefficients = tensor;
-                CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+                CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
                 CHECK(rows.input_stride <= 60 && rows.input_stride >= 4);
                 CHECK_EQ(rows.output_stride, rows.input_stride);
                 CHECK_EQ(rows.coefficient_stride, rows.input_stride);
@@ -282,7 +282,7 @@ static void strides_of_nothing_are_replaced(void)
     params.reduction = SCAND_REDUCTION_SUM;
     params.passes_count = 0;
     params.input.strides[0] = params.input.strides[1] = params.output.strides[1] = HUGE;
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 1000);
     CHECK_EQ(rows.input_stride, 4);
     CHECK_EQ(rows.input_outer_strides[0], 4);
@@ -297,7 +297,7 @@ static void rows_are_reduced(void)
     params.operation = SCAND_OPERATION_REDUCE;
     params.reduction = SCAND_REDUCTION_SUM;
     params.passes_count = 0;
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 3);
     CHECK_EQ(rows.output_outer_strides[0], 4);
     params = (struct msg_job_submit_params){.input = TENSOR(50),
@@ -305,17 +305,17 @@ static void rows_are_reduced(void)
                                             .offsets = TENSOR(4),
                                             .operation = SCAND_OPERATION_REDUCE,
                                             .reduction = SCAND_REDUCTION_MAX};
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 1);
     CHECK_EQ(rows.outer_shape[0], 3);
     CHECK_EQ(rows.input_outer_strides[0], 0);
     CHECK_EQ(rows.output_outer_strides[0], -24);
     params.output = TENSOR(1);
-    CHECK_EQ(layout_rows(&params, &rows, &error), -EINVAL);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "dimension 0 of \"output\" is 1; it must be 3, the rows that \"offsets\" makes");
     params.output = TENSOR(0);
     params.offsets = TENSOR(1);
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 0);
 }
 
@@ -328,7 +328,7 @@ static void rows_carry_the_rule(void)
     params.accumulator = SCAND_ACCUMULATOR_F2;
     params.intermediate = SCAND_INTERMEDIATE_F64;
     params.output.dtype = SCAND_DTYPE_F64;
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.rule.pass_count, 2);
     CHECK_EQ(rows.rule.passes[0], SCAND_PASS_BACKWARD);
     CHECK_EQ(rows.rule.passes[1], SCAND_PASS_FORWARD);
@@ -342,12 +342,12 @@ static void rows_merge(void)
 {
     struct scan_rows rows;
     struct msg_job_submit_params params = scan_of(TENSOR(3, 4, 5, 6), TENSOR(3, 4, 5, 6), 3);
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 1);
     CHECK_EQ(rows.outer_shape[0], 60);
     CHECK_EQ(rows.input_outer_strides[0], 24);
     params.output.strides[0] += 4; /* a gap in one of the two keeps both apart */
-    CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 2);
     CHECK_EQ(rows.outer_shape[0], 3);
     CHECK_EQ(rows.outer_shape[1], 20);
@@ -419,7 +419,7 @@ static void random_extents(void)
         struct msg_tensor tensor = random_tensor(&state, 0);
         struct extent extent = {1, 1};
         int64_t begin, end, buffer_bytes = random_between(&state, 0, 400);
-        int r = layout_extent(&tensor, "input", (uint64_t)buffer_bytes, &extent, &error);
+        int r = tensor_extent(&tensor, "input", (uint64_t)buffer_bytes, &extent, &error);
         elements_reach(&tensor, &begin, &end);
         if (element_count(&tensor) == 0) {
             CHECK(r == 0 && extent.begin == extent.end);
@@ -468,7 +468,7 @@ static void random_disjoint(void)
     for (int trial = 0; trial < TRIALS && !check_failures; trial++) {
         struct msg_tensor tensor = random_tensor(&state, 1);
         bool overlap = elements_overlap(&tensor);
-        int r = layout_disjoint(&tensor, "output", &error);
+        int r = tensor_disjoint(&tensor, "output", &error);
         CHECK(r == 0 || r == -EINVAL);
         CHECK(r != 0 || !overlap);
         CHECK_EQ(r == 0, is_nested(&tensor));
@@ -499,7 +499,7 @@ static void random_slices_are_disjoint(void)
             stride *= step * (int64_t)tensor.shape[at] + random_between(&state, 0, 2);
         }
         CHECK(!elements_overlap(&tensor));
-        CHECK_EQ(layout_disjoint(&tensor, "output", &error), 0);
+        CHECK_EQ(tensor_disjoint(&tensor, "output", &error), 0);
         if (check_failures)
             tensor_print(&tensor);
     }
@@ -557,7 +557,7 @@ static void random_rows(void)
         struct msg_job_submit_params params =
             scan_of(input, output, (uint64_t)random_between(&state, 0, input.shape_count - 1));
         struct scan_rows rows;
-        CHECK_EQ(layout_rows(&params, &rows, &error), 0);
+        CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
         CHECK(rows.outer_rank <= SCAN_OUTER_MAX);
         check_rows(&params, &rows);
         ranks[rows.outer_rank % (SCAN_OUTER_MAX + 1)]++;

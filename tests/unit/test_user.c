@@ -42,15 +42,15 @@ static void accounts_outlive_connections(void)
 {
     users_init(&table);
     struct user *anna = user_acquire(&table, ANNA), *bert = user_acquire(&table, BERT);
-    anna->share.account_ns[0] = 1000;
-    bert->share.account_ns[1] = 2000;
+    anna->fair.account_ns[0] = 1000;
+    bert->fair.account_ns[1] = 2000;
     bert->used[QUOTA_JOBS] = 1;
     user_unhold(anna);
     user_unhold(bert);
     CHECK(user_acquire(&table, BERT) == bert); /* behind a free slot of another's */
-    CHECK(bert->share.account_ns[1] == 2000 && bert->used[QUOTA_JOBS] == 0);
+    CHECK(bert->fair.account_ns[1] == 2000 && bert->used[QUOTA_JOBS] == 0);
     struct user *next = user_acquire(&table, 7);
-    CHECK(next == anna && next->share.account_ns[0] == 0 && next->share.weight == 1);
+    CHECK(next == anna && next->fair.account_ns[0] == 0 && next->fair.weight == 1);
     user_unhold(next);
     user_unhold(bert);
 }
@@ -94,7 +94,7 @@ static void everything_is_granted_at_first(void)
 {
     users_init(&table);
     struct user *anna = user_acquire(&table, ANNA);
-    CHECK_EQ(anna->share.weight, 1);
+    CHECK_EQ(anna->fair.weight, 1);
     for (enum quota quota = 0; quota < QUOTA_COUNT; quota++)
         CHECK_EQ(checked(anna, quota, UINT64_MAX), 0);
 }
@@ -106,12 +106,12 @@ static void grants_are_found(void)
     struct grants grants = grants_of(10, 2);
     users_configure(&table, &grants);
     struct user *bert = user_acquire(&table, BERT);
-    CHECK(early->share.weight == 6 && early->most[QUOTA_JOBS] == 30);
-    CHECK(bert->share.weight == 2 && bert->most[QUOTA_JOBS] == 10);
+    CHECK(early->fair.weight == 6 && early->most[QUOTA_JOBS] == 30);
+    CHECK(bert->fair.weight == 2 && bert->most[QUOTA_JOBS] == 10);
     grants = grants_of(5, 1);
     users_configure(&table, &grants);
-    CHECK(early->share.weight == 3 && early->most[QUOTA_JOBS] == 15);
-    CHECK(bert->share.weight == 1 && bert->most[QUOTA_CONNECTIONS] == 5);
+    CHECK(early->fair.weight == 3 && early->most[QUOTA_JOBS] == 15);
+    CHECK(bert->fair.weight == 1 && bert->most[QUOTA_CONNECTIONS] == 5);
 }
 
 static void quotas_are_counted_apart(void)

@@ -168,7 +168,7 @@ static int check_ticket(struct call *call, const struct msg_buffer_import_device
 
 int handle_buffer_import_device(struct call *call, const struct msg_buffer_import_device_params *params)
 {
-    struct shared_ticket ticket = {.fd = -1, .allocation_bytes = params->allocation};
+    struct export_ticket ticket = {.fd = -1, .allocation_bytes = params->allocation};
     struct buffer *buffer;
     int r = check_new_buffer(call, "buffer.import_device", params->size);
     if (!r)

@@ -18,7 +18,7 @@ struct export_work {
     struct client *client; /* held */
     uint32_t msgid;
     struct buffer *buffer; /* held */
-    struct shared_ticket ticket;
+    struct export_ticket ticket;
     int status;
 };
 
@@ -26,13 +26,13 @@ static bool export_run(struct work *work)
 {
     struct export_work *self = (struct export_work *)work;
     struct device *device = self->buffer->device;
-    self->status = device->ops->share_export(device, self->buffer->shared, &self->ticket);
+    self->status = device->ops->export_ticket(device, self->buffer->exported, &self->ticket);
     return false;
 }
 
 static int export_reply(struct export_work *self, struct error *error)
 {
-    const struct shared_ticket *ticket = &self->ticket;
+    const struct export_ticket *ticket = &self->ticket;
     struct msg_buffer_export_result result = {
         .size = self->buffer->span.size_bytes, .allocation = ticket->allocation_bytes, .fds = ticket->fd >= 0};
     if (self->status)
@@ -73,7 +73,7 @@ static int check_export(struct call *call, uint64_t id, const struct buffer *buf
     if (!buffer)
         return error_set(&call->error, -ENOENT,
                          "buffer.export: \"buffer\" is %" PRIu64 "; this connection has no such buffer", id);
-    if (buffer->source != BUFFER_SHARED)
+    if (buffer->source != BUFFER_EXPORTABLE)
         return error_set(&call->error, -EINVAL,
                          "buffer.export: buffer %" PRIu64 " was not made to be shared; create a device buffer with "
                          "\"sharing\" \"descriptor\" or \"handle\"",

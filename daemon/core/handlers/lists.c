@@ -131,16 +131,16 @@ static void add_buffers(const struct client *client, struct msg_client_row *out)
 
 static void describe_client(const struct call *call, const struct client *client, struct msg_client_row *out)
 {
-    const struct client_tally *tally = &client->tally;
+    const struct client_counters *counters = &client->counters;
     const struct user *user = client->user;
     *out = (struct msg_client_row){
         .client = client->number,
         .user = user->uid,
         .age_us = call->service->ops->now_us(call->service->context) - client->opened_us,
-        .jobs_done = tally->jobs_done,
-        .rows_scanned = tally->rows_scanned,
-        .samples_scanned = tally->samples_scanned,
-        .device_busy_us = tally->device_busy_ns / 1000,
+        .jobs_done = counters->jobs_done,
+        .rows_scanned = counters->rows_scanned,
+        .samples_scanned = counters->samples_scanned,
+        .device_busy_us = counters->device_busy_ns / 1000,
         .user_host_bytes = user->used[QUOTA_HOST_MEMORY],
         .quota_host_bytes = user->most[QUOTA_HOST_MEMORY],
         .user_device_bytes = user->used[QUOTA_DEVICE_MEMORY],
@@ -164,7 +164,7 @@ int handle_server_clients(struct call *call, const struct msg_page_params *param
     struct page page = {.from = params->from};
     for (const struct client *client = service->clients; client; client = client->next)
         page_offer(&page, client->number, client);
-    service_read_meters(service);
+    service_charge_devices(service);
     struct msg_clients_result result = {.clients_count = page_length(&page), .next = page_next(&page)};
     for (uint32_t i = 0; i < result.clients_count; i++)
         describe_client(call, page.rows[i].thing, &result.clients[i]);
@@ -175,7 +175,7 @@ int handle_server_clients(struct call *call, const struct msg_page_params *param
 int handle_server_trace(struct call *call, const struct msg_page_params *params)
 {
     struct msg_trace_result result;
-    trace_read(&call->service->trace, params->from, &result);
+    event_log_read(&call->service->event_log, params->from, &result);
     reply_result(call->client, call->msgid, &msg_trace_result_type, &result);
     return 0;
 }

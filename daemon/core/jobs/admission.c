@@ -28,7 +28,7 @@ static int check_queues(struct call *call)
     uint64_t all = call->service->stats.jobs_open;
     if (own < LIMIT_CLIENT_JOBS && all < LIMIT_JOBS)
         return 0;
-    uint32_t ms = retry_ms(all < LIMIT_JOBS ? scheduler_user_backlog_us(scheduler, call->client->lane.share)
+    uint32_t ms = retry_ms(all < LIMIT_JOBS ? scheduler_user_backlog_us(scheduler, call->client->lane.user)
                                             : scheduler_backlog_us(scheduler));
     error_set(&call->error, -EAGAIN,
               "job.submit: %zu jobs of this connection and %" PRIu64 " in all are waiting; at most %d and %d may; "
@@ -42,7 +42,7 @@ static int check_quota(struct call *call)
 {
     int r = user_check(call->client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
     if (r)
-        call->error.retry_ms = retry_ms(scheduler_user_backlog_us(&call->service->scheduler, call->client->lane.share));
+        call->error.retry_ms = retry_ms(scheduler_user_backlog_us(&call->service->scheduler, call->client->lane.user));
     return r;
 }
 
@@ -138,8 +138,8 @@ static int find_offsets(struct call *call, struct job *job, const struct msg_job
 }
 
 /* Few offsets are read here and now, others by a helper, and all that an earlier job is to write after that one. */
-static int take_offsets(struct call *call, struct job *job, const struct msg_job_submit_params *params,
-                        struct buffer *buffer)
+static int accept_offsets(struct call *call, struct job *job, const struct msg_job_submit_params *params,
+                          struct buffer *buffer)
 {
     struct offsets_copy copy;
     const struct extent *extent = &job->offsets_extent;
@@ -186,7 +186,8 @@ static bool is_resident(const struct buffer *buffer)
     return buffer->span.place == SCAND_PLACE_DEVICE;
 }
 
-static int job_take(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
+static int job_accept(struct call *call, const struct msg_job_submit_params *params, struct batch *batch,
+                      uint32_t index)
 {
     struct buffer *input, *output, *coefficients = NULL, *offsets = NULL;
     int r = check_queues(call);
@@ -211,7 +212,7 @@ static int job_take(struct call *call, const struct msg_job_submit_params *param
     if (!r)
         r = stale_check(call, job);
     if (!r && offsets)
-        r = take_offsets(call, job, params, offsets);
+        r = accept_offsets(call, job, params, offsets);
     if (r) {
         job_destroy(job);
         return r;
@@ -226,7 +227,7 @@ static int job_take(struct call *call, const struct msg_job_submit_params *param
 
 int job_admit(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
 {
-    int r = job_take(call, params, batch, index);
+    int r = job_accept(call, params, batch, index);
     if (r)
         stale_refuse(call->client, params);
     return r;

@@ -140,7 +140,7 @@ static int check_rows(const struct variant *variant, const struct msg_job_submit
     return r ? r : check_side(name, "output", &params->output, many ? rows->output_outer_strides[0] : 0, 4, error);
 }
 
-static int variant_take(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
+static int variant_check(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
 {
     int id = variant_find(params->algorithm), r;
     if (id < 0)
@@ -179,7 +179,7 @@ static int check_results(const char *name, const struct msg_job_submit_params *p
     return check_side(name, "output", &params->output, sizeof(double), sizeof(double), error);
 }
 
-static int reduction_take(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
+static int reduction_check(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
 {
     int id = reduction_find(params->algorithm), r;
     if (id < 0)
@@ -200,9 +200,9 @@ static int reduction_take(const struct msg_job_submit_params *params, struct sca
     return r;
 }
 
-int algorithm_take(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
+int algorithm_check(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
 {
     if (params->algorithm[0] == '\0')
         return 0;
-    return (rows->rule.operation == SCAND_OPERATION_REDUCE ? reduction_take : variant_take)(params, rows, error);
+    return (rows->rule.operation == SCAND_OPERATION_REDUCE ? reduction_check : variant_check)(params, rows, error);
 }

@@ -9,6 +9,6 @@
 #include "protocol/messages.h"
 
 /* Sets rows->rule.algorithm from params, from which the rows were made. Returns 0, or -EINVAL and *error. */
-int algorithm_take(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error);
+int algorithm_check(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error);
 
 #endif

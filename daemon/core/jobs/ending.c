@@ -29,7 +29,7 @@ static void job_finish(struct service *service, struct job *job)
     client_forget_job(client, job);
     job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
     counters_add_job(service, job);
-    trace_job(service, job);
+    event_log_add_job(service, job);
     if (job->batch)
         batch_note(job);
     else if (job->outcome.code)
@@ -41,7 +41,7 @@ static void job_finish(struct service *service, struct job *job)
     if (job->coefficients)
         buffer_unhold(service, job->coefficients);
     reading_forget(job);
-    offsets_drop(client, job_take_offsets(job), job->rows.row_count + 1);
+    offsets_drop(client, job_disown_offsets(job), job->rows.row_count + 1);
     reading_next(client); /* it may have waited for this one */
     client_unhold(client);
     job_destroy(job);

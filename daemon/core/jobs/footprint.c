@@ -41,8 +41,8 @@ static void ends_widen(struct ends *ends, int64_t stride, uint64_t from, uint64_
     ends->high += a < b ? b : a;
 }
 
-struct extent rows_reach(const struct scan_rows *rows, enum array array, const void *base, uint64_t first,
-                         uint64_t count)
+struct extent rows_footprint(const struct scan_rows *rows, enum array array, const void *base, uint64_t first,
+                             uint64_t count)
 {
     struct scan_rows joined;
     struct ends ends = {0, 0};

@@ -11,7 +11,7 @@
 enum array { ARRAY_INPUT, ARRAY_OUTPUT, ARRAY_COEFFICIENTS, ARRAYS };
 
 /* Of rows first <= r < first + count, in a buffer that begins at `base`. The rows must have such an array. */
-struct extent rows_reach(const struct scan_rows *rows, enum array array, const void *base, uint64_t first,
-                         uint64_t count);
+struct extent rows_footprint(const struct scan_rows *rows, enum array array, const void *base, uint64_t first,
+                             uint64_t count);
 
 #endif

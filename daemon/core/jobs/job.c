@@ -40,7 +40,7 @@ static bool extents_meet(const struct buffer *a, const struct extent *x, const s
 static int check_places(const struct msg_job_submit_params *params, const struct job *job, struct error *error)
 {
     if (!extents_meet(job->input, &job->input_extent, job->output, &job->output_extent) ||
-        (job->rows.rule.operation == SCAND_OPERATION_SCAN && layout_same(&params->input, &params->output)))
+        (job->rows.rule.operation == SCAND_OPERATION_SCAN && tensor_same(&params->input, &params->output)))
         return 0;
     if (job->input != job->output)
         return error_set(error, -EINVAL,
@@ -68,7 +68,7 @@ static int check_places(const struct msg_job_submit_params *params, const struct
 /* Where coefficients lie is checked after input and output are known to be apart, or one. */
 static int check_coefficients(const struct msg_job_submit_params *params, struct job *job, struct error *error)
 {
-    int r = layout_extent(&params->coefficients, "coefficients", job->coefficients->span.size_bytes,
+    int r = tensor_extent(&params->coefficients, "coefficients", job->coefficients->span.size_bytes,
                           &job->coefficient_extent, error);
     if (r || !extents_meet(job->coefficients, &job->coefficient_extent, job->output, &job->output_extent))
         return r;
@@ -140,7 +140,7 @@ static uint64_t reductions_per_chunk(const struct scan_rows *rows, uint64_t samp
     return row_bytes >= chunk_bytes ? 1 : chunk_bytes / row_bytes;
 }
 
-static int take_steps(struct job *job, const struct msg_job_submit_params *params, struct error *error)
+static int parse_steps(struct job *job, const struct msg_job_submit_params *params, struct error *error)
 {
     int r = 0;
     if (params->then_count == 0)
@@ -149,7 +149,7 @@ static int take_steps(struct job *job, const struct msg_job_submit_params *param
     if (!job->then)
         return error_set(error, -ENOMEM, "job.submit: out of memory for another job; try again later");
     for (; job->then_count < params->then_count && !r; job->then_count++)
-        r = rule_take_then(params, job->then_count, &job->then[job->then_count], error);
+        r = operation_check_step(params, job->then_count, &job->then[job->then_count], error);
     return r;
 }
 
@@ -173,13 +173,13 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
     job->input = input;
     job->output = output;
     job->coefficients = coefficients;
-    int r = layout_rows(params, &job->rows, error);
+    int r = tensor_rows(params, &job->rows, error);
     if (!r)
-        r = layout_extent(&params->input, "input", input->span.size_bytes, &job->input_extent, error);
+        r = tensor_extent(&params->input, "input", input->span.size_bytes, &job->input_extent, error);
     if (!r)
-        r = layout_extent(&params->output, "output", output->span.size_bytes, &job->output_extent, error);
+        r = tensor_extent(&params->output, "output", output->span.size_bytes, &job->output_extent, error);
     if (!r)
-        r = layout_disjoint(&params->output, "output", error);
+        r = tensor_disjoint(&params->output, "output", error);
     if (!r)
         r = check_places(params, job, error);
     if (!r && coefficients)
@@ -187,7 +187,7 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
     if (!r)
         r = check_devices(job, error);
     if (!r)
-        r = take_steps(job, params, error);
+        r = parse_steps(job, params, error);
     if (r)
         return r;
     if (job->rows.row_count > 0) { /* otherwise nothing has checked the offsets, and nothing uses the addresses */
@@ -216,7 +216,7 @@ void job_make_ragged(struct job *job, struct offsets_copy *copy)
     job->offsets_in = NULL;
 }
 
-uint64_t *job_take_offsets(struct job *job)
+uint64_t *job_disown_offsets(struct job *job)
 {
     uint64_t *offsets = job->offsets;
     job->offsets = NULL;
@@ -318,7 +318,7 @@ bool job_is_ready(const struct job *job)
         if (!buffer || !buffer_is_partial(buffer))
             continue;
         count = count > 0 ? count : next_count(job);
-        if (!buffer_is_ready(buffer, rows_reach(&job->rows, array, buffer->span.base, job->next_row, count)))
+        if (!buffer_is_ready(buffer, rows_footprint(&job->rows, array, buffer->span.base, job->next_row, count)))
             return false;
     }
     return true;
@@ -414,7 +414,7 @@ static void job_discard(struct job *job)
 }
 
 /* A long row that came back is done, or is kept to go on, or has failed. */
-static void job_take_long(struct job *job, const struct chunk *chunk)
+static void job_return_long(struct job *job, const struct chunk *chunk)
 {
     job->long_out = false;
     job->long_us += chunk->kernel_us;
@@ -471,7 +471,7 @@ static void job_fail(struct job *job, const struct chunk *chunk)
     }
 }
 
-bool job_take_back(struct job *job, const struct chunk *chunk)
+bool job_return(struct job *job, const struct chunk *chunk)
 {
     assert(job->in_flight > 0);
     job->in_flight--;
@@ -479,7 +479,7 @@ bool job_take_back(struct job *job, const struct chunk *chunk)
     job->times.kernel_us += chunk->kernel_us;
     job->times.download_us += chunk->download_us;
     if (chunk->slice_us)
-        job_take_long(job, chunk);
+        job_return_long(job, chunk);
     if (chunk->status == 0) {
         job->rows_done += chunk->rest ? 0 : chunk->count;
     } else if (job->outcome.code == 0) {

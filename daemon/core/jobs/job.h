@@ -83,7 +83,7 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
 /* Makes a planned job's rows those that a complete copy of its offsets says. Takes over the values. */
 void job_make_ragged(struct job *job, struct offsets_copy *copy);
 /* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
-uint64_t *job_take_offsets(struct job *job);
+uint64_t *job_disown_offsets(struct job *job);
 void job_destroy(struct job *job);
 
 /* True when `later` must wait for `earlier`: one writes what the other reads or writes. */
@@ -112,7 +112,7 @@ bool job_is_ready(const struct job *job);
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
 /* Takes in a chunk that came back; a first error is the job's outcome. A row that was left off goes on later, or, where
  * the job has been stopped, is discarded. True when the job has ended with it. */
-bool job_take_back(struct job *job, const struct chunk *chunk);
+bool job_return(struct job *job, const struct chunk *chunk);
 /* Samples of a chunk of the job. */
 uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk);
 /* Bytes of host memory that are read, or written, for a chunk of the job: its samples, not its coefficients. */

@@ -44,7 +44,7 @@ int offsets_check(const struct msg_job_submit_params *params, const struct span 
         return error_set(error, -EINVAL,
                          "job.submit: \"offsets.buffer\" is device memory; give a host buffer, the daemon reads it "
                          "itself");
-    return layout_extent(&params->offsets, "offsets", span->size_bytes, extent, error);
+    return tensor_extent(&params->offsets, "offsets", span->size_bytes, extent, error);
 }
 
 static int refuse_value(const struct offsets_copy *copy, uint64_t value, uint64_t before, struct error *error)

@@ -167,7 +167,7 @@ static int check_demean(const struct request *request, struct error *error)
                      request->at, request->samples, dtype_word(request->input));
 }
 
-static int request_take(const struct request *request, struct scan_rule *rule, struct error *error)
+static int request_check(const struct request *request, struct scan_rule *rule, struct error *error)
 {
     const struct msg_step *step = &request->step;
     int r = check_accumulator(request, error);
@@ -215,7 +215,7 @@ static int check_operation(const struct msg_job_submit_params *params, struct er
     return 0;
 }
 
-static int scan_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
+static int scan_check(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
 {
     struct request request = {
         .samples = "input.dtype",
@@ -236,10 +236,11 @@ static int scan_take(const struct msg_job_submit_params *params, struct scan_rul
     int r = check_operation(params, error);
     if (!r)
         r = check_output(params->input.dtype, params->output.dtype, error);
-    return r ? r : request_take(&request, rule, error);
+    return r ? r : request_check(&request, rule, error);
 }
 
-int rule_take_then(const struct msg_job_submit_params *params, uint32_t k, struct scan_rule *rule, struct error *error)
+int operation_check_step(const struct msg_job_submit_params *params, uint32_t k, struct scan_rule *rule,
+                         struct error *error)
 {
     struct request request = {
         .samples = "output.dtype",
@@ -248,7 +249,7 @@ int rule_take_then(const struct msg_job_submit_params *params, uint32_t k, struc
         .step = params->then[k],
     };
     snprintf(request.at, sizeof request.at, "then[%u].", (unsigned)k);
-    return request_take(&request, rule, error);
+    return request_check(&request, rule, error);
 }
 
 /* Fields that say how a scan is done; what is left out is zero. */
@@ -293,7 +294,7 @@ static int check_reduction(const struct msg_job_submit_params *params, struct er
         reduction_words.words[params->reduction], dtype_word(params->input.dtype));
 }
 
-static int reduction_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
+static int reduction_check(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
 {
     int r = check_scan_fields(params, error);
     if (!r)
@@ -305,8 +306,8 @@ static int reduction_take(const struct msg_job_submit_params *params, struct sca
     return r;
 }
 
-int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
+int operation_check(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
 {
-    return params->operation == SCAND_OPERATION_REDUCE ? reduction_take(params, rule, error)
-                                                       : scan_take(params, rule, error);
+    return params->operation == SCAND_OPERATION_REDUCE ? reduction_check(params, rule, error)
+                                                       : scan_check(params, rule, error);
 }

@@ -9,8 +9,9 @@
 #include "protocol/messages.h"
 
 /* Sets *rule, its accumulator never being AUTO. Returns 0, or -EINVAL and *error. */
-int rule_take(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error);
+int operation_check(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error);
 /* The rule of step k of params->then, likewise: a scan of values of the output's dtype. */
-int rule_take_then(const struct msg_job_submit_params *params, uint32_t k, struct scan_rule *rule, struct error *error);
+int operation_check_step(const struct msg_job_submit_params *params, uint32_t k, struct scan_rule *rule,
+                         struct error *error);
 
 #endif

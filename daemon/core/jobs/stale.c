@@ -38,7 +38,7 @@ void stale_refuse(struct client *client, const struct msg_job_submit_params *par
         return;
     struct extent extent = {0, buffer->span.size_bytes}; /* unless the output can be understood */
     if (output->shape_count == output->strides_count)
-        layout_extent(output, "output", buffer->span.size_bytes, &extent, NULL);
+        tensor_extent(output, "output", buffer->span.size_bytes, &extent, NULL);
     mark(client, buffer, extent);
 }
 

@@ -38,7 +38,7 @@ static bool tensor_reach(const struct msg_tensor *tensor, int64_t *below, int64_
     return true;
 }
 
-int layout_extent(const struct msg_tensor *tensor, const char *what, uint64_t buffer_bytes, struct extent *extent,
+int tensor_extent(const struct msg_tensor *tensor, const char *what, uint64_t buffer_bytes, struct extent *extent,
                   struct error *error)
 {
     int64_t below, above;
@@ -75,7 +75,7 @@ static int dimension_compare(const void *a, const void *b)
     return (x->step > y->step) - (x->step < y->step);
 }
 
-int layout_disjoint(const struct msg_tensor *tensor, const char *what, struct error *error)
+int tensor_disjoint(const struct msg_tensor *tensor, const char *what, struct error *error)
 {
     struct dimension dimensions[SCAND_RANK_MAX];
     size_t count = 0;
@@ -88,7 +88,7 @@ int layout_disjoint(const struct msg_tensor *tensor, const char *what, struct er
             dimensions[count++] = (struct dimension){tensor->shape[k], step};
     }
     qsort(dimensions, count, sizeof dimensions[0], dimension_compare);
-    /* Each step must clear all that the smaller ones reach. layout_extent has bounded the sum. */
+    /* Each step must clear all that the smaller ones reach. tensor_extent has bounded the sum. */
     uint64_t reach = dtype_size_bytes(tensor->dtype);
     for (size_t i = 0; i < count; i++) {
         if (dimensions[i].step < reach)
@@ -101,7 +101,7 @@ int layout_disjoint(const struct msg_tensor *tensor, const char *what, struct er
     return 0;
 }
 
-bool layout_same(const struct msg_tensor *a, const struct msg_tensor *b)
+bool tensor_same(const struct msg_tensor *a, const struct msg_tensor *b)
 {
     if (a->buffer != b->buffer || a->offset != b->offset || dtype_size_bytes(a->dtype) != dtype_size_bytes(b->dtype) ||
         a->shape_count != b->shape_count)
@@ -197,7 +197,7 @@ static int check_sizes(const struct msg_job_submit_params *params, struct error 
     return 0;
 }
 
-/* Along a dimension of one element, or of a tensor without any, no step is taken, and layout_extent has not looked at
+/* Along a dimension of one element, or of a tensor without any, no step is taken, and tensor_extent has not looked at
  * the stride: kernels get the one that it would have in C order, since products with the client's may overflow. */
 static int64_t stride_of(const struct msg_tensor *tensor, uint64_t k)
 {
@@ -206,7 +206,7 @@ static int64_t stride_of(const struct msg_tensor *tensor, uint64_t k)
     return tensor->shape[k] > 1 && !is_empty(tensor) ? tensor->strides[k] : (int64_t)dtype_size_bytes(tensor->dtype);
 }
 
-/* A full run of a dimension, bytes. What wraps here is refused by layout_extent. */
+/* A full run of a dimension, bytes. What wraps here is refused by tensor_extent. */
 static int64_t run_bytes(uint64_t shape, int64_t stride)
 {
     return (int64_t)((uint64_t)stride * shape);
@@ -250,7 +250,7 @@ static void add_axes(struct scan_rows *rows, const struct msg_job_submit_params 
     }
 }
 
-int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
+int tensor_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
 {
     int r = check_ranks(&params->input, "input", error);
     if (!r)
@@ -263,7 +263,7 @@ int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *ro
         r = check_sizes(params, error);
     struct scan_rule rule;
     if (!r)
-        r = rule_take(params, &rule, error);
+        r = operation_check(params, &rule, error);
     if (r)
         return r;
 
@@ -276,7 +276,7 @@ int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *ro
         .coefficient_stride = stride_of(&params->coefficients, params->axis),
     };
     add_axes(&made, params);
-    r = algorithm_take(params, &made, error);
+    r = algorithm_check(params, &made, error);
     if (!r)
         *rows = made;
     return r;

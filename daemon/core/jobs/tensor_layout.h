@@ -19,20 +19,20 @@ struct extent {
  * Checks `tensor`, called `what` in messages, against its buffer of buffer_bytes. Returns 0 and sets *extent, or
  * -EINVAL and *error.
  */
-int layout_extent(const struct msg_tensor *tensor, const char *what, uint64_t buffer_bytes, struct extent *extent,
+int tensor_extent(const struct msg_tensor *tensor, const char *what, uint64_t buffer_bytes, struct extent *extent,
                   struct error *error);
 
 /* Checks that no two elements of `tensor` share a byte. Strides of which only a search could tell are refused too. */
-int layout_disjoint(const struct msg_tensor *tensor, const char *what, struct error *error);
+int tensor_disjoint(const struct msg_tensor *tensor, const char *what, struct error *error);
 
 /* True when both describe the same bytes of the same buffer as their elements, in dtypes of one size. */
-bool layout_same(const struct msg_tensor *a, const struct msg_tensor *b);
+bool tensor_same(const struct msg_tensor *a, const struct msg_tensor *b);
 
 /*
  * Turns a submitted scan into rows: checks rank, axis, shapes, the rule and the algorithm, takes the axis out and
  * merges the others where their strides allow. Strides that no element uses are replaced. Addresses are left NULL.
  * Returns 0, or -EINVAL and *error.
  */
-int layout_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error);
+int tensor_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error);
 
 #endif

@@ -39,7 +39,7 @@ static int check_different(const struct file *files, size_t count, struct error 
     return 0;
 }
 
-int files_take(struct files *files, struct file *list, size_t count, uint64_t segment_bytes, struct error *error)
+int files_own(struct files *files, struct file *list, size_t count, uint64_t segment_bytes, struct error *error)
 {
     qsort(list, count, sizeof *list, compare);
     int r = check_different(list, count, error);
@@ -62,7 +62,7 @@ int files_init(struct files *files, const int *fds, size_t count, uint64_t segme
             return error_set(error, -EBADF, "the descriptor of place %zu cannot be looked at: %s", i, strerror(-r));
         }
     }
-    return files_take(files, list, count, segment_bytes, error);
+    return files_own(files, list, count, segment_bytes, error);
 }
 
 void files_finish(struct files *files)

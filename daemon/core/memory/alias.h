@@ -31,7 +31,7 @@ struct files {
 int file_identify(struct file *file, int fd, size_t index);
 
 /* Takes over a list from malloc, in any order, on failure too. 0; -EINVAL and *error when two are the same file. */
-int files_take(struct files *files, struct file *list, size_t count, uint64_t segment_bytes, struct error *error);
+int files_own(struct files *files, struct file *list, size_t count, uint64_t segment_bytes, struct error *error);
 /* The same of descriptors, which stay the caller's; -EBADF and -ENOMEM, too. */
 int files_init(struct files *files, const int *fds, size_t count, uint64_t segment_bytes, struct error *error);
 void files_finish(struct files *files);

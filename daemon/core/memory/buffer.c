@@ -21,29 +21,29 @@ static int buffer_create(enum buffer_source source, uint64_t size_bytes, struct 
     buffer->span.place = source >= BUFFER_DEVICE ? SCAND_PLACE_DEVICE : SCAND_PLACE_HOST;
     buffer->ticket.fd = -1;
     buffer->span.size_bytes = size_bytes;
-    buffer->span.piece_bytes = size_bytes;
+    buffer->span.pin_unit_bytes = size_bytes;
     *out = buffer;
     return 0;
 }
 
-/* The user has its share of the pool; what it gives back is there again. */
-static int share_refuses(const struct pool *pool, uint64_t size_bytes, const struct user *user, struct error *error)
+/* The user has what it may of the pool; what it gives back is there again. */
+static int stock_refuses(const struct pool *pool, uint64_t size_bytes, const struct user *user, struct error *error)
 {
     const struct pool_account *account = &user->pool;
-    const uint64_t share = stock_share(&pool->bytes, account->bytes), cost = pool_cost_bytes(pool, size_bytes);
-    if (account->bytes + cost > share)
+    const uint64_t allowed = stock_allowed(&pool->bytes, account->bytes), cost = pool_cost_bytes(pool, size_bytes);
+    if (account->bytes + cost > allowed)
         return error_set(error, -EAGAIN,
                          "buffer.create: user %u has %" PRIu64 " bytes of the pool and asks for %" PRIu64
                          " more; of %" PRIu64 " it may have %" PRIu64
                          ", seven eighths of what others leave; release buffers, try again, or start scand with a "
                          "larger --pool",
-                         (unsigned)user->uid, account->bytes, cost, pool->bytes.most, share);
+                         (unsigned)user->uid, account->bytes, cost, pool->bytes.most, allowed);
     return error_set(error, -EAGAIN,
                      "buffer.create: user %u has %" PRIu64 " buffers of less than %" PRIu64 " bytes; of %" PRIu64
                      " it may have %" PRIu64
                      ", seven eighths of what others leave; release some, or use fewer, larger ones",
                      (unsigned)user->uid, account->files, LIMIT_LARGE_SEGMENT_BYTES / 2, pool->files.most,
-                     stock_share(&pool->files, account->files));
+                     stock_allowed(&pool->files, account->files));
 }
 
 int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user, struct buffer **out,
@@ -51,9 +51,9 @@ int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user
 {
     struct pool_run run;
     struct buffer *buffer = NULL;
-    int r = pool_take(pool, size_bytes, user->uid, &user->pool, &run);
+    int r = pool_reserve(pool, size_bytes, user->uid, &user->pool, &run);
     if (r == -EBUSY)
-        return share_refuses(pool, size_bytes, user, error);
+        return stock_refuses(pool, size_bytes, user, error);
     if (r == -EAGAIN)
         return error_set(error, r,
                          "buffer.create: no %" PRIu64 " free bytes side by side in the pool of %" PRIu64
@@ -78,7 +78,7 @@ int buffer_create_host(struct pool *pool, uint64_t size_bytes, struct user *user
 int buffer_create_device(struct device *device, uint64_t size_bytes, enum scand_sharing sharing, struct user *user,
                          struct buffer **out, struct error *error)
 {
-    int r = buffer_create(sharing ? BUFFER_SHARED : BUFFER_DEVICE, size_bytes, user, out, error);
+    int r = buffer_create(sharing ? BUFFER_EXPORTABLE : BUFFER_DEVICE, size_bytes, user, out, error);
     if (r)
         return r;
     (*out)->device = device;
@@ -109,7 +109,7 @@ int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, u
     return 0;
 }
 
-int buffer_create_foreign(const struct shared_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
+int buffer_create_foreign(const struct export_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
                           struct buffer **out, struct error *error)
 {
     int r = buffer_create(BUFFER_FOREIGN, size_bytes, user, out, error);
@@ -129,7 +129,7 @@ uint64_t buffer_cost_bytes(const struct buffer *buffer)
     switch (buffer->source) {
     case BUFFER_POOL:
         return buffer->run.count * buffer->run.class->segment_bytes;
-    case BUFFER_SHARED:
+    case BUFFER_EXPORTABLE:
         return (size_bytes + unit - 1) / unit * unit;
     case BUFFER_FOREIGN:
         return 0;
@@ -152,7 +152,7 @@ static int know_files(struct buffer *buffer)
         list[i] = run->class->segments[run->first + i].file;
         list[i].index = i;
     }
-    return files_take(&buffer->files, list, run->count, run->class->segment_bytes, &error);
+    return files_own(&buffer->files, list, run->count, run->class->segment_bytes, &error);
 }
 
 int buffer_note_aliases(struct buffer *buffer, struct buffer *others)
@@ -208,13 +208,13 @@ static int prepare_pool(struct buffer *buffer, struct pool *pool, struct error *
     }
     pool_assign(&buffer->run, buffer->user->uid);
     buffer->span.base = pool_run_base(&buffer->run);
-    buffer->span.piece_bytes = buffer->run.class->segment_bytes;
+    buffer->span.pin_unit_bytes = buffer->run.class->segment_bytes;
     return 0;
 }
 
 bool buffer_is_ready(struct buffer *buffer, struct extent extent)
 {
-    return !buffer_is_partial(buffer) || pieces_cover(&buffer->pieces, extent);
+    return !buffer_is_partial(buffer) || pin_units_cover(&buffer->pin_units, extent);
 }
 
 /* Why the device did not give `size_bytes`. */
@@ -238,11 +238,11 @@ static int prepare_device(struct buffer *buffer, struct error *error)
     return r ? device_refuses(r, buffer->span.size_bytes, device, error) : 0;
 }
 
-static int prepare_shared(struct buffer *buffer, struct error *error)
+static int prepare_exportable(struct buffer *buffer, struct error *error)
 {
     struct device *device = buffer->device;
     uint64_t size_bytes = buffer_cost_bytes(buffer);
-    int r = device->ops->share_create(device, size_bytes, buffer->sharing, &buffer->shared);
+    int r = device->ops->export_create(device, size_bytes, buffer->sharing, &buffer->exported);
     if (r == -EOPNOTSUPP)
         return error_set(error, r,
                          "buffer.create: \"sharing\" is \"%s\", but this daemon's device cannot share memory so; leave "
@@ -250,11 +250,11 @@ static int prepare_shared(struct buffer *buffer, struct error *error)
                          sharing_words.words[buffer->sharing]);
     if (r)
         return device_refuses(r, size_bytes, device, error);
-    buffer->span.base = buffer->shared->base;
+    buffer->span.base = buffer->exported->base;
     return 0;
 }
 
-static void ticket_close(struct shared_ticket *ticket)
+static void ticket_close(struct export_ticket *ticket)
 {
     if (ticket->fd >= 0)
         close(ticket->fd);
@@ -274,8 +274,8 @@ static int prepare_foreign(struct buffer *buffer, const struct device_set *devic
     int r = -ENODEV;
     for (unsigned i = 0; i < devices->count && r == -ENODEV; i++) {
         struct device *device = devices->devices[i];
-        r = device->ops->share_open(device, &buffer->ticket, buffer->offset, buffer->span.size_bytes, &buffer->shared,
-                                    error);
+        r = device->ops->export_open(device, &buffer->ticket, buffer->offset, buffer->span.size_bytes,
+                                     &buffer->exported, error);
         buffer->device = device;
     }
     ticket_close(&buffer->ticket);
@@ -285,7 +285,7 @@ static int prepare_foreign(struct buffer *buffer, const struct device_set *devic
                          "--device all");
     if (r)
         return devices->count > 1 ? error_of_device(error, buffer->device) : r;
-    buffer->span.base = buffer->shared->base;
+    buffer->span.base = buffer->exported->base;
     return 0;
 }
 
@@ -298,8 +298,8 @@ int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error
         return import_prepare(buffer, pool, error);
     case BUFFER_DEVICE:
         return prepare_device(buffer, error);
-    case BUFFER_SHARED:
-        return prepare_shared(buffer, error);
+    case BUFFER_EXPORTABLE:
+        return prepare_exportable(buffer, error);
     case BUFFER_FOREIGN:
         return prepare_foreign(buffer, pool->devices, error);
     }
@@ -312,10 +312,10 @@ bool buffer_dismantle(struct buffer *buffer, struct pool *pool)
         return true;
     if (buffer->source == BUFFER_DEVICE && buffer->span.base)
         buffer->device->ops->free(buffer->device, buffer->span.base, buffer->span.size_bytes);
-    else if (buffer->shared)
-        buffer->device->ops->share_close(buffer->device, buffer->shared);
+    else if (buffer->exported)
+        buffer->device->ops->export_close(buffer->device, buffer->exported);
     ticket_close(&buffer->ticket);
-    buffer->shared = NULL;
+    buffer->exported = NULL;
     buffer->span.base = NULL;
     return false;
 }

@@ -15,7 +15,7 @@
 #include "protocol/status.h"
 
 /* SHARED: device memory that other processes may be given. FOREIGN: another process's. */
-enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_DEVICE, BUFFER_SHARED, BUFFER_FOREIGN };
+enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_DEVICE, BUFFER_EXPORTABLE, BUFFER_FOREIGN };
 
 struct buffer {
     enum buffer_source source;
@@ -32,23 +32,23 @@ struct buffer {
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
     size_t fd_count;
-    uint64_t maps;           /* that it takes of its user's share */
-    bool checked;            /* the descriptors have been */
-    uint64_t filled_bytes;   /* of which it is known that they have pages */
-    uint64_t promised_bytes; /* of pages that are still to be made */
-    uint64_t unmapped_bytes; /* while it is dismantled */
-    uint64_t segment_bytes;  /* of each descriptor */
-    uint64_t pinned_bytes;   /* that its user's quota of pinned memory has for it; 0: it is staged */
-    struct pieces pieces;    /* of the mapping, once it is prepared, unless its quota was too small */
-    unsigned pinners;        /* helpers that pin them, each with a hold */
-    struct files files;      /* of host memory, where its client may have the same memory as another buffer */
-    bool aliased;            /* another buffer of its client's is the same memory, in part, or has been */
+    uint64_t maps;              /* of memory, that count for its user */
+    bool checked;               /* the descriptors have been */
+    uint64_t filled_bytes;      /* of which it is known that they have pages */
+    uint64_t promised_bytes;    /* of pages that are still to be made */
+    uint64_t unmapped_bytes;    /* while it is dismantled */
+    uint64_t segment_bytes;     /* of each descriptor */
+    uint64_t pinned_bytes;      /* that its user's quota of pinned memory has for it; 0: it is staged */
+    struct pin_units pin_units; /* of the mapping, once it is prepared, unless its quota was too small */
+    unsigned pinners;           /* helpers that pin them, each with a hold */
+    struct files files;         /* of host memory, where its client may have the same memory as another buffer */
+    bool aliased;               /* another buffer of its client's is the same memory, in part, or has been */
 
-    enum scand_sharing sharing;   /* of BUFFER_SHARED */
-    struct shared_memory *shared; /* of both, once it is prepared */
-    bool exporting;               /* a helper makes a ticket for it */
-    struct shared_ticket ticket;  /* of BUFFER_FOREIGN; its descriptor until it is prepared */
-    uint64_t offset;              /* into the ticket's allocation */
+    enum scand_sharing sharing;       /* of BUFFER_EXPORTABLE */
+    struct exported_memory *exported; /* of both, once it is prepared */
+    bool exporting;                   /* a helper makes a ticket for it */
+    struct export_ticket ticket;      /* of BUFFER_FOREIGN; its descriptor until it is prepared */
+    uint64_t offset;                  /* into the ticket's allocation */
 };
 
 /* Each returns 0 and a buffer with one hold, its caller's, or -errno and *error. buffer_prepare must follow. */
@@ -60,7 +60,7 @@ int buffer_create_device(struct device *device, uint64_t size_bytes, enum scand_
 int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, struct user *user,
                          struct buffer **out, struct error *error);
 /* Takes over the ticket's descriptor, on failure too. */
-int buffer_create_foreign(const struct shared_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
+int buffer_create_foreign(const struct export_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
                           struct buffer **out, struct error *error);
 
 /* What it takes of its user's quota: of the pool whole segments, of memory of other processes nothing. */
@@ -80,18 +80,18 @@ bool buffer_dismantles_fast(const struct buffer *buffer);
 bool buffer_lasts(const struct buffer *buffer);
 
 /* Does a unit of some milliseconds of what makes the memory ready for jobs, but of what is imported only the first
- * piece is pinned. 1: more is left, call it again. 0, or -errno and *error: that was all. Dismantle in any case. */
+ * unit is pinned. 1: more is left, call it again. 0, or -errno and *error: that was all. Dismantle in any case. */
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
 /* Likewise; true while more is left. */
 bool buffer_dismantle(struct buffer *buffer, struct pool *pool);
-/* Pins a piece that was begun, on a helper thread, while the others are in use. 0 or -errno. */
-int buffer_pin(const struct buffer *buffer, size_t piece, const struct device_set *devices);
+/* Pins a unit that was begun, on a helper thread, while the others are in use. 0 or -errno. */
+int buffer_pin(const struct buffer *buffer, size_t unit, const struct device_set *devices);
 /* True when these bytes can be worked on now; else they are pinned before others, if any are to be. */
 bool buffer_is_ready(struct buffer *buffer, struct extent extent);
 /* True while not all bytes can be. */
 static inline bool buffer_is_partial(const struct buffer *buffer)
 {
-    return buffer->pieces.left > 0 && !buffer->span.staged;
+    return buffer->pin_units.left > 0 && !buffer->span.staged;
 }
 /* Frees a dismantled buffer and gives its run back to the pool. */
 void buffer_destroy(struct buffer *buffer, struct pool *pool);

@@ -114,25 +114,25 @@ void buffer_unhold(struct service *service, struct buffer *buffer)
 }
 
 /*
- * Pinning of what lies behind the first piece of imported memory, which was pinned before its client knew of it.
+ * Pinning of what lies behind the first unit of imported memory, which was pinned before its client knew of it.
  */
 
 /* Of one buffer at a time. More of them only wait for the driver's lock. */
 #define PINNERS 3
 
-/* A helper of a buffer, which it holds: one piece after the other. */
+/* A helper of a buffer, which it holds: one unit after the other. */
 struct pinner {
     struct work work; /* first */
     struct service *service;
     struct buffer *buffer;
-    size_t piece;
+    size_t unit;
     int status;
 };
 
 static bool pin_run(struct work *work)
 {
     struct pinner *self = (struct pinner *)work;
-    self->status = buffer_pin(self->buffer, self->piece, self->service->devices);
+    self->status = buffer_pin(self->buffer, self->unit, self->service->devices);
     return false;
 }
 
@@ -156,7 +156,7 @@ static void pinner_go_on(struct pinner *self)
 {
     struct service *service = self->service;
     struct buffer *buffer = self->buffer;
-    if (!is_forgotten(buffer) && !buffer->span.staged && pieces_begin(&buffer->pieces, &self->piece)) {
+    if (!is_forgotten(buffer) && !buffer->span.staged && pin_units_begin(&buffer->pin_units, &self->unit)) {
         service_defer(service, buffer->user, &self->work);
         return;
     }
@@ -171,7 +171,7 @@ static void pin_done(struct work *work)
     if (self->status)
         buffer_give_up(self->service, self->buffer);
     else
-        pieces_note(&self->buffer->pieces, self->piece);
+        pin_units_note(&self->buffer->pin_units, self->unit);
     pinner_go_on(self);
 }
 
@@ -189,7 +189,7 @@ static bool pinner_start(struct service *service, struct buffer *buffer)
 
 static void buffer_pin_rest(struct service *service, struct buffer *buffer)
 {
-    for (size_t i = 0; i < PINNERS && i < buffer->pieces.left && buffer_is_partial(buffer); i++)
+    for (size_t i = 0; i < PINNERS && i < buffer->pin_units.left && buffer_is_partial(buffer); i++)
         if (!pinner_start(service, buffer) && i == 0)
             buffer_give_up(service, buffer);
 }
@@ -282,20 +282,20 @@ static void prepare_done(struct work *work)
 }
 
 /* An import takes a map for each descriptor, of which the process has only so many. */
-static int take_maps(struct service *service, struct buffer *buffer, struct error *error)
+static int reserve_maps(struct service *service, struct buffer *buffer, struct error *error)
 {
     struct user *user = buffer->user;
-    const uint64_t count = buffer->fd_count, share = stock_half(&service->maps, user->maps);
+    const uint64_t count = buffer->fd_count, allowed = stock_allowed_half(&service->maps, user->maps);
     if (buffer->source != BUFFER_IMPORT)
         return 0;
-    if (user->maps > share || count > share - user->maps)
+    if (user->maps > allowed || count > allowed - user->maps)
         return error_set(error, -EDQUOT,
                          "buffer.import: its %" PRIu64 " descriptors take as many memory maps; user %u has %" PRIu64
                          " and may have %" PRIu64 " of the %" PRIu64
                          " for imports, half of what others leave; import fewer, larger descriptors, release a buffer, "
                          "or raise vm.max_map_count "
                          "and start scand anew",
-                         count, (unsigned)user->uid, user->maps, share, service->maps.most);
+                         count, (unsigned)user->uid, user->maps, allowed, service->maps.most);
     buffer->maps = count;
     user->maps += count;
     service->maps.used += count;
@@ -309,7 +309,7 @@ int buffer_begin(struct call *call, struct buffer *buffer)
     uint64_t cost_bytes = buffer_cost_bytes(buffer);
     int r = cost_bytes ? user_check(client->user, buffer_quota(buffer), cost_bytes, method, &call->error) : 0;
     if (!r)
-        r = take_maps(call->service, buffer, &call->error);
+        r = reserve_maps(call->service, buffer, &call->error);
     if (r) {
         dismantle(call->service, buffer);
         return r;
@@ -366,7 +366,7 @@ static bool serve_first(struct service *service, struct waiting_queue *queue)
     struct waiting *self = queue->first;
     if (waiting_try(service, self, &error))
         return false;
-    waiting_take(service, queue, NULL, self);
+    waiting_remove(service, queue, NULL, self);
     free(self);
     return true;
 }
@@ -402,7 +402,7 @@ static uint64_t expire_queue(struct service *service, struct waiting_queue *queu
             continue;
         }
         struct error error = {0};
-        waiting_take(service, queue, before, self);
+        waiting_remove(service, queue, before, self);
         if (waiting_try(service, self, &error)) {
             error.retry_ms = RETRY_MS;
             reply_failure(self->client, self->msgid, &error);

@@ -8,39 +8,39 @@
 #include "protocol/memory.h"
 
 /* Bytes that descriptor i must hold: the last one perhaps less than a segment. */
-static uint64_t segment_share(const struct buffer *buffer, size_t i)
+static uint64_t segment_bytes_used(const struct buffer *buffer, size_t i)
 {
     uint64_t before = i * buffer->segment_bytes, left = buffer->span.size_bytes - before;
     return left < buffer->segment_bytes ? left : buffer->segment_bytes;
 }
 
-/* Whole pages; the last piece may be shorter than the others. */
-static uint64_t piece_size_bytes(const struct buffer *buffer, size_t piece)
+/* Whole pages; the last unit may be shorter than the others. */
+static uint64_t unit_size_bytes(const struct buffer *buffer, size_t unit)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (buffer->span.size_bytes + page - 1) / page * page;
-    uint64_t left = end - piece * PIECE_BYTES;
-    return left < PIECE_BYTES ? left : PIECE_BYTES;
+    uint64_t left = end - unit * PIN_UNIT_BYTES;
+    return left < PIN_UNIT_BYTES ? left : PIN_UNIT_BYTES;
 }
 
-static void *piece_base(const struct buffer *buffer, size_t piece)
+static void *unit_base(const struct buffer *buffer, size_t unit)
 {
-    return (unsigned char *)buffer->span.base + piece * PIECE_BYTES;
+    return (unsigned char *)buffer->span.base + unit * PIN_UNIT_BYTES;
 }
 
-int buffer_pin(const struct buffer *buffer, size_t piece, const struct device_set *devices)
+int buffer_pin(const struct buffer *buffer, size_t unit, const struct device_set *devices)
 {
-    return device_set_attach(devices, piece_base(buffer, piece), piece_size_bytes(buffer, piece));
+    return device_set_pin(devices, unit_base(buffer, unit), unit_size_bytes(buffer, unit));
 }
 
 static int pin_first(struct buffer *buffer, const struct device_set *devices)
 {
-    size_t piece;
-    int r = pieces_init(&buffer->pieces, buffer->span.size_bytes);
-    if (r || !pieces_begin(&buffer->pieces, &piece))
+    size_t unit;
+    int r = pin_units_init(&buffer->pin_units, buffer->span.size_bytes);
+    if (r || !pin_units_begin(&buffer->pin_units, &unit))
         return r;
-    r = buffer_pin(buffer, piece, devices);
+    r = buffer_pin(buffer, unit, devices);
     if (!r)
-        pieces_note(&buffer->pieces, piece);
+        pin_units_note(&buffer->pin_units, unit);
     return r;
 }
 
@@ -48,7 +48,7 @@ static int pin_first(struct buffer *buffer, const struct device_set *devices)
 static int pin_or_stage(struct buffer *buffer, const struct device_set *devices, struct error *error)
 {
     int r = buffer->pinned_bytes ? pin_first(buffer, devices) : -EDQUOT;
-    buffer->span.piece_bytes = PIECE_BYTES;
+    buffer->span.pin_unit_bytes = PIN_UNIT_BYTES;
     buffer->span.staged = r != 0;
     if (r != -EOWNERDEAD)
         return 0;
@@ -57,18 +57,18 @@ static int pin_or_stage(struct buffer *buffer, const struct device_set *devices,
 }
 
 /* Checks all descriptors before any page is made, and that there is room for all that are missing. */
-static int import_check(struct buffer *buffer, struct room *room, struct error *error)
+static int import_check(struct buffer *buffer, struct page_budget *budget, struct error *error)
 {
     uint64_t missing_bytes, all_bytes = 0;
     for (size_t i = 0; i < buffer->fd_count; i++) {
-        int r = memory_check(buffer->fds[i], segment_share(buffer, i), &missing_bytes, error);
+        int r = memory_check(buffer->fds[i], segment_bytes_used(buffer, i), &missing_bytes, error);
         if (r)
             return r;
         all_bytes += missing_bytes;
     }
     int r = files_init(&buffer->files, buffer->fds, buffer->fd_count, buffer->segment_bytes, error);
     if (!r && all_bytes > 0)
-        r = room_promise(room, all_bytes, "buffer.import", error);
+        r = page_budget_promise(budget, all_bytes, "buffer.import", error);
     if (r)
         return r;
     buffer->promised_bytes = all_bytes;
@@ -77,22 +77,22 @@ static int import_check(struct buffer *buffer, struct room *room, struct error *
     return 0;
 }
 
-static void settle(struct buffer *buffer, struct room *room, uint64_t bytes)
+static void settle(struct buffer *buffer, struct page_budget *budget, uint64_t bytes)
 {
     if (bytes > buffer->promised_bytes)
         bytes = buffer->promised_bytes;
     buffer->promised_bytes -= bytes;
-    room_settle(room, bytes);
+    page_budget_settle(budget, bytes);
 }
 
 /* Gives pages to what comes next, up to a unit of one descriptor. What has its pages already is passed over, or looked
  * through at least as fast. */
-static int import_fill(struct buffer *buffer, struct room *room, struct error *error)
+static int import_fill(struct buffer *buffer, struct page_budget *budget, struct error *error)
 {
     size_t i = buffer->filled_bytes / buffer->segment_bytes;
-    uint64_t offset = buffer->filled_bytes % buffer->segment_bytes, left = segment_share(buffer, i) - offset;
+    uint64_t offset = buffer->filled_bytes % buffer->segment_bytes, left = segment_bytes_used(buffer, i) - offset;
     uint64_t bytes = left < LIMIT_UNIT_BYTES ? left : LIMIT_UNIT_BYTES, missing_bytes;
-    int r = offset == 0 ? memory_check(buffer->fds[i], segment_share(buffer, i), &missing_bytes, error) : 0;
+    int r = offset == 0 ? memory_check(buffer->fds[i], segment_bytes_used(buffer, i), &missing_bytes, error) : 0;
     if (!r && offset == 0 && missing_bytes == 0) {
         buffer->filled_bytes += left;
         return 0;
@@ -102,8 +102,8 @@ static int import_fill(struct buffer *buffer, struct room *room, struct error *e
     r = memory_fill(buffer->fds[i], offset, bytes);
     if (r)
         return error_set(error, r, "buffer.import: no memory for the %" PRIu64 " bytes of the memfd: %s; import less",
-                         segment_share(buffer, i), strerror(-r));
-    settle(buffer, room, bytes);
+                         segment_bytes_used(buffer, i), strerror(-r));
+    settle(buffer, budget, bytes);
     buffer->filled_bytes += bytes;
     return 0;
 }
@@ -130,43 +130,43 @@ int import_prepare(struct buffer *buffer, struct pool *pool, struct error *error
     uint64_t begun_bytes = buffer->filled_bytes;
     int r = 0;
     if (!buffer->checked) {
-        r = import_check(buffer, &pool->room, error);
+        r = import_check(buffer, &pool->page_budget, error);
         begun_bytes = buffer->filled_bytes;
     }
     if (!r && buffer->promised_bytes > 0) {
         uint64_t next_bytes = buffer->promised_bytes < LIMIT_UNIT_BYTES ? buffer->promised_bytes : LIMIT_UNIT_BYTES;
-        r = room_check(&pool->room, next_bytes, "buffer.import", error);
+        r = page_budget_check(&pool->page_budget, next_bytes, "buffer.import", error);
     }
     while (!r && buffer->filled_bytes < buffer->span.size_bytes) {
         if (buffer->filled_bytes - begun_bytes >= LIMIT_UNIT_BYTES)
             return 1;
-        r = import_fill(buffer, &pool->room, error);
+        r = import_fill(buffer, &pool->page_budget, error);
     }
     if (!r && buffer->filled_bytes - begun_bytes >= LIMIT_UNIT_BYTES)
         return 1;
-    settle(buffer, &pool->room, buffer->promised_bytes);
+    settle(buffer, &pool->page_budget, buffer->promised_bytes);
     return r ? r : import_map(buffer, pool->devices, error);
 }
 
-/* Lets go of the next piece of the mapping. */
-static void unmap_piece(struct buffer *buffer, const struct device_set *devices)
+/* Lets go of the next unit of the mapping. */
+static void unmap_unit(struct buffer *buffer, const struct device_set *devices)
 {
-    size_t piece = buffer->unmapped_bytes / PIECE_BYTES;
-    uint64_t size_bytes = piece_size_bytes(buffer, piece);
-    if (piece < buffer->pieces.count && pieces_is_pinned(&buffer->pieces, piece))
-        device_set_detach(devices, piece_base(buffer, piece), size_bytes);
-    memory_unmap(piece_base(buffer, piece), size_bytes);
+    size_t unit = buffer->unmapped_bytes / PIN_UNIT_BYTES;
+    uint64_t size_bytes = unit_size_bytes(buffer, unit);
+    if (unit < buffer->pin_units.count && pin_units_is_pinned(&buffer->pin_units, unit))
+        device_set_unpin(devices, unit_base(buffer, unit), size_bytes);
+    memory_unmap(unit_base(buffer, unit), size_bytes);
     buffer->unmapped_bytes += size_bytes;
 }
 
 bool import_dismantle(struct buffer *buffer, struct pool *pool)
 {
-    settle(buffer, &pool->room, buffer->promised_bytes);
+    settle(buffer, &pool->page_budget, buffer->promised_bytes);
     close_fds(buffer);
     if (buffer->span.base && buffer->unmapped_bytes < buffer->span.size_bytes)
-        unmap_piece(buffer, pool->devices);
+        unmap_unit(buffer, pool->devices);
     if (buffer->span.base && buffer->unmapped_bytes < buffer->span.size_bytes)
         return true;
-    pieces_finish(&buffer->pieces);
+    pin_units_finish(&buffer->pin_units);
     return false;
 }

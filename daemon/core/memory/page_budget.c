@@ -11,10 +11,10 @@ static uint64_t system_available(const char **limit)
     return memory_available_below("", limit);
 }
 
-void room_init(struct room *room)
+void page_budget_init(struct page_budget *budget)
 {
-    room->promised_bytes = 0;
-    room->available = system_available;
+    budget->promised_bytes = 0;
+    budget->available = system_available;
 }
 
 static int refuse(uint64_t bytes, uint64_t others, uint64_t available, const char *limit, const char *request,
@@ -27,24 +27,24 @@ static int refuse(uint64_t bytes, uint64_t others, uint64_t available, const cha
                      request, bytes, available, limit, others);
 }
 
-int room_promise(struct room *room, uint64_t bytes, const char *request, struct error *error)
+int page_budget_promise(struct page_budget *budget, uint64_t bytes, const char *request, struct error *error)
 {
     const char *limit;
-    uint64_t others = atomic_fetch_add(&room->promised_bytes, bytes), available = room->available(&limit);
+    uint64_t others = atomic_fetch_add(&budget->promised_bytes, bytes), available = budget->available(&limit);
     if (others <= available && bytes <= available - others)
         return 0;
-    room_settle(room, bytes);
+    page_budget_settle(budget, bytes);
     return refuse(bytes, others, available, limit, request, error);
 }
 
-int room_check(struct room *room, uint64_t bytes, const char *request, struct error *error)
+int page_budget_check(struct page_budget *budget, uint64_t bytes, const char *request, struct error *error)
 {
     const char *limit;
-    uint64_t available = room->available(&limit);
+    uint64_t available = budget->available(&limit);
     return bytes <= available ? 0 : refuse(bytes, 0, available, limit, request, error);
 }
 
-void room_settle(struct room *room, uint64_t bytes)
+void page_budget_settle(struct page_budget *budget, uint64_t bytes)
 {
-    atomic_fetch_sub(&room->promised_bytes, bytes);
+    atomic_fetch_sub(&budget->promised_bytes, bytes);
 }

@@ -13,19 +13,19 @@
 
 struct error;
 
-struct room {
+struct page_budget {
     _Atomic uint64_t promised_bytes; /* and not made yet */
     /* What can be had now, and what limits it, in words; UINT64_MAX: nothing is known. */
     uint64_t (*available)(const char **limit);
 };
 
 /* As the system says. */
-void room_init(struct room *room);
+void page_budget_init(struct page_budget *budget);
 /* Promises so many bytes: 0, or -ENOMEM and *error, which begins with what was asked for. */
-int room_promise(struct room *room, uint64_t bytes, const char *request, struct error *error);
+int page_budget_promise(struct page_budget *budget, uint64_t bytes, const char *request, struct error *error);
 /* Looks again, before so many of the promised bytes are made. */
-int room_check(struct room *room, uint64_t bytes, const char *request, struct error *error);
+int page_budget_check(struct page_budget *budget, uint64_t bytes, const char *request, struct error *error);
 /* So many of the promised bytes have been made, or will not be. */
-void room_settle(struct room *room, uint64_t bytes);
+void page_budget_settle(struct page_budget *budget, uint64_t bytes);
 
 #endif

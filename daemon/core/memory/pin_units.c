@@ -3,51 +3,51 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum piece_state { PIECE_WAITS, PIECE_BEGUN, PIECE_PINNED };
+enum unit_state { UNIT_WAITS, UNIT_BEGUN, UNIT_PINNED };
 
-int pieces_init(struct pieces *pieces, uint64_t size_bytes)
+int pin_units_init(struct pin_units *pin_units, uint64_t size_bytes)
 {
-    size_t count = (size_bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    size_t count = (size_bytes + PIN_UNIT_BYTES - 1) / PIN_UNIT_BYTES;
     unsigned char *states = calloc(count, 1);
     if (!states)
         return -ENOMEM;
-    *pieces = (struct pieces){.states = states, .count = count, .left = count};
+    *pin_units = (struct pin_units){.states = states, .count = count, .left = count};
     return 0;
 }
 
-void pieces_finish(struct pieces *pieces)
+void pin_units_finish(struct pin_units *pin_units)
 {
-    free(pieces->states);
-    *pieces = (struct pieces){0};
+    free(pin_units->states);
+    *pin_units = (struct pin_units){0};
 }
 
-bool pieces_begin(struct pieces *pieces, size_t *piece)
+bool pin_units_begin(struct pin_units *pin_units, size_t *unit)
 {
-    while (pieces->next < pieces->count && pieces->states[pieces->next] != PIECE_WAITS)
-        pieces->next++;
-    if (pieces->next == pieces->count)
+    while (pin_units->next < pin_units->count && pin_units->states[pin_units->next] != UNIT_WAITS)
+        pin_units->next++;
+    if (pin_units->next == pin_units->count)
         return false;
-    *piece = pieces->states[pieces->wanted] == PIECE_WAITS ? pieces->wanted : pieces->next;
-    pieces->states[*piece] = PIECE_BEGUN;
+    *unit = pin_units->states[pin_units->wanted] == UNIT_WAITS ? pin_units->wanted : pin_units->next;
+    pin_units->states[*unit] = UNIT_BEGUN;
     return true;
 }
 
-void pieces_note(struct pieces *pieces, size_t piece)
+void pin_units_note(struct pin_units *pin_units, size_t unit)
 {
-    pieces->states[piece] = PIECE_PINNED;
-    pieces->left--;
+    pin_units->states[unit] = UNIT_PINNED;
+    pin_units->left--;
 }
 
-bool pieces_is_pinned(const struct pieces *pieces, size_t piece)
+bool pin_units_is_pinned(const struct pin_units *pin_units, size_t unit)
 {
-    return pieces->states[piece] == PIECE_PINNED;
+    return pin_units->states[unit] == UNIT_PINNED;
 }
 
-bool pieces_cover(struct pieces *pieces, struct extent extent)
+bool pin_units_cover(struct pin_units *pin_units, struct extent extent)
 {
-    for (size_t i = extent.begin / PIECE_BYTES; i * PIECE_BYTES < extent.end; i++)
-        if (!pieces_is_pinned(pieces, i)) {
-            pieces->wanted = i;
+    for (size_t i = extent.begin / PIN_UNIT_BYTES; i * PIN_UNIT_BYTES < extent.end; i++)
+        if (!pin_units_is_pinned(pin_units, i)) {
+            pin_units->wanted = i;
             return false;
         }
     return true;

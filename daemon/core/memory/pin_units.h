@@ -1,6 +1,6 @@
 /*
- * Which pieces of imported memory are pinned. They are pinned one by one on helper threads, while jobs already run on
- * those that are. Whoever keeps a struct pieces has it on one thread at a time; helpers only get a piece's number.
+ * Imported memory is pinned in units of PIN_UNIT_BYTES, one by one on helper threads, while jobs already run on the
+ * units that are pinned. A struct pin_units is used by one thread at a time; helpers only get a unit's number.
  */
 #ifndef DAEMON_PIN_UNITS_H
 #define DAEMON_PIN_UNITS_H
@@ -10,10 +10,10 @@
 
 #include "daemon/core/jobs/tensor_layout.h"
 
-/* A job's first chunks wait for one. With pieces of 16 MiB the driver is busy with other things too often. */
-#define PIECE_BYTES MIB(32)
+/* A job's first chunks wait for one unit. With units of 16 MiB the driver is busy with other things too often. */
+#define PIN_UNIT_BYTES MIB(32)
 
-struct pieces {
+struct pin_units {
     unsigned char *states; /* of each */
     size_t count;
     size_t left;   /* not pinned */
@@ -22,14 +22,14 @@ struct pieces {
 };
 
 /* For a mapping of so many bytes, from its base, whole pages. 0 or -ENOMEM. */
-int pieces_init(struct pieces *pieces, uint64_t size_bytes);
-void pieces_finish(struct pieces *pieces);
-/* The piece to pin next: what is wanted, or else the first. False: all have been begun. */
-bool pieces_begin(struct pieces *pieces, size_t *piece);
-/* A piece that was begun is pinned. */
-void pieces_note(struct pieces *pieces, size_t piece);
-bool pieces_is_pinned(const struct pieces *pieces, size_t piece);
-/* True when all bytes of the extent are pinned; of the others the first piece is wanted now. */
-bool pieces_cover(struct pieces *pieces, struct extent extent);
+int pin_units_init(struct pin_units *pin_units, uint64_t size_bytes);
+void pin_units_finish(struct pin_units *pin_units);
+/* The unit to pin next: the one that is wanted, or else the first. False: all have been begun. */
+bool pin_units_begin(struct pin_units *pin_units, size_t *unit);
+/* A unit that was begun is pinned. */
+void pin_units_note(struct pin_units *pin_units, size_t unit);
+bool pin_units_is_pinned(const struct pin_units *pin_units, size_t unit);
+/* True when all bytes of the extent are pinned; of the others the first unit is wanted now. */
+bool pin_units_cover(struct pin_units *pin_units, struct extent extent);
 
 #endif

@@ -67,7 +67,7 @@ int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size
     uint64_t large = size_bytes / LIMIT_LARGE_SEGMENT_BYTES + (size_bytes % LIMIT_LARGE_SEGMENT_BYTES != 0);
     memset(pool, 0, sizeof *pool);
     pool->devices = devices;
-    room_init(&pool->room);
+    page_budget_init(&pool->page_budget);
     pool->bytes.most = large > 0 ? (large + 1) * LIMIT_LARGE_SEGMENT_BYTES : 0;
     pool->files.most = LIMIT_POOL_FILES;
     int r = 0;
@@ -120,14 +120,14 @@ static void segment_drop(struct pool *pool, struct segment *segment)
     const uint64_t size_bytes = class->segment_bytes;
     if (segment->fd < 0)
         return;
-    if (segment->attached)
-        device_set_detach(pool->devices, segment_address(class, segment), class->segment_bytes);
+    if (segment->pinned)
+        device_set_unpin(pool->devices, segment_address(class, segment), class->segment_bytes);
     if (segment->released)
         fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
     reserve_addresses(segment_address(class, segment), class->segment_bytes);
     close(segment->fd);
     segment->fd = -1;
-    segment->attached = false;
+    segment->pinned = false;
     segment->user = POOL_NOBODY;
 }
 
@@ -142,11 +142,11 @@ static int segment_make(struct pool *pool, struct segment *segment)
         segment_page(class, segment);
     if (segment->paged_bytes < class->segment_bytes)
         return 1;
-    r = device_set_attach(pool->devices, segment_address(class, segment), class->segment_bytes);
+    r = device_set_pin(pool->devices, segment_address(class, segment), class->segment_bytes);
     if (r)
         segment_drop(pool, segment);
     else
-        segment->attached = true;
+        segment->pinned = true;
     return r;
 }
 
@@ -231,7 +231,7 @@ uint64_t pool_cost_bytes(const struct pool *pool, uint64_t size_bytes)
 uint64_t pool_largest_bytes(const struct pool *pool)
 {
     const struct stock alone = {.most = pool->bytes.most};
-    uint64_t large = stock_share(&alone, 0) / LIMIT_LARGE_SEGMENT_BYTES;
+    uint64_t large = stock_allowed(&alone, 0) / LIMIT_LARGE_SEGMENT_BYTES;
     if (large > pool->classes[LARGE].count)
         large = pool->classes[LARGE].count;
     return (large < LIMIT_MESSAGE_FDS ? large : LIMIT_MESSAGE_FDS) * LIMIT_LARGE_SEGMENT_BYTES;
@@ -254,7 +254,7 @@ static bool find_several(struct pool_run *run)
 /* How little has to be done before this user gets it. */
 static int segment_rank(const struct segment *segment, uid_t user)
 {
-    if (!segment->attached)
+    if (!segment->pinned)
         return 2;
     return segment->user == user || segment->user == POOL_NOBODY ? 0 : 1;
 }
@@ -355,19 +355,19 @@ static void count_taken(struct pool *pool, const struct pool_run *run, struct po
     pool->files.used += (uint64_t)sign * files;
 }
 
-static bool is_within_share(const struct pool *pool, const struct pool_run *run, const struct pool_account *account)
+static bool is_allowed(const struct pool *pool, const struct pool_run *run, const struct pool_account *account)
 {
     uint64_t bytes = account->bytes + run->count * run->class->segment_bytes;
     uint64_t files = account->files + (is_small(run->class->segments) ? 1 : 0);
-    return bytes <= stock_share(&pool->bytes, account->bytes) && files <= stock_share(&pool->files, account->files);
+    return bytes <= stock_allowed(&pool->bytes, account->bytes) && files <= stock_allowed(&pool->files, account->files);
 }
 
-int pool_take(struct pool *pool, uint64_t size_bytes, uid_t user, struct pool_account *account, struct pool_run *run)
+int pool_reserve(struct pool *pool, uint64_t size_bytes, uid_t user, struct pool_account *account, struct pool_run *run)
 {
     struct pool_run wanted = run_for(pool, size_bytes);
     if (size_bytes > pool_largest_bytes(pool) || wanted.count > wanted.class->count)
         return -EDQUOT;
-    if (!is_within_share(pool, &wanted, account))
+    if (!is_allowed(pool, &wanted, account))
         return -EBUSY;
     if (wanted.count == 1 ? !find_one(&wanted, user) : !find_several(&wanted))
         return -EAGAIN;
@@ -392,7 +392,7 @@ static struct segment *find_needy(const struct pool_run *run, uid_t user)
 {
     for (size_t i = 0; i < run->count; i++) {
         struct segment *segment = &run->class->segments[run->first + i];
-        if (!segment->attached || is_anothers(segment, user))
+        if (!segment->pinned || is_anothers(segment, user))
             return segment;
     }
     return NULL;

@@ -1,5 +1,5 @@
 /*
- * The pool of host memory: segments that were faulted in, attached to the device and sealed before anyone asked.
+ * The pool of host memory: segments that were faulted in, pinned and sealed before anyone asked.
  *
  * A segment is a memfd of its own. There are classes of them, each twice as large as the one before, from
  * LIMIT_SMALLEST_SEGMENT_BYTES to LIMIT_LARGE_SEGMENT_BYTES. A buffer is one segment of the smallest class that holds
@@ -27,7 +27,7 @@
 
 struct segment {
     int fd;               /* -1: not made, or making it failed */
-    bool attached;        /* it has all its pages, and the device knows it */
+    bool pinned;          /* it has all its pages, and the device knows it */
     bool released;        /* its last user has said that it is done with it */
     bool taken;           /* by a run, or to be dropped for one */
     unsigned char class;  /* which it is of */
@@ -54,7 +54,7 @@ struct pool {
     uint64_t made_bytes;                     /* of segments that have memory, or are about to */
     uint64_t made_small;                     /* how many of them are not of the largest class */
     struct stock bytes, files;               /* taken, of the pool and of LIMIT_POOL_FILES small segments */
-    struct room room;                        /* for pages of imported memory */
+    struct page_budget page_budget;          /* for pages of imported memory */
 };
 
 /* A run of segments that make a buffer. */
@@ -72,7 +72,7 @@ int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size
 void pool_limit_files(struct pool *pool, uint64_t most);
 /* Segments that are made beforehand: all large ones, and some small ones. */
 size_t pool_ready_count(const struct pool *pool);
-/* Makes the one of those with this index: faulted in, sealed, attached. Returns 0 or -errno. */
+/* Makes the one of those with this index: faulted in, sealed, pinned. Returns 0 or -errno. */
 int pool_make(struct pool *pool, size_t index);
 void pool_finish(struct pool *pool);
 uint64_t pool_size_bytes(const struct pool *pool);
@@ -84,8 +84,9 @@ uint64_t pool_segments_most(const struct pool *pool);
 uint64_t pool_cost_bytes(const struct pool *pool, uint64_t size_bytes);
 
 /* Takes a run for size_bytes. Returns 0; -EAGAIN when none is free now; -EDQUOT when there could never be one; -EBUSY
- * when the user has its share (stock.h), which *account counts. */
-int pool_take(struct pool *pool, uint64_t size_bytes, uid_t user, struct pool_account *account, struct pool_run *run);
+ * when the user has what it may (stock.h), which *account counts. */
+int pool_reserve(struct pool *pool, uint64_t size_bytes, uid_t user, struct pool_account *account,
+                 struct pool_run *run);
 /* True when a segment of the run was another user's or is missing: pool_renew must come before anyone sees it. */
 bool pool_needs_renewal(const struct pool_run *run, uid_t user);
 /* Does a unit of replacing those segments. Slow: page faults and pinning. 1: more is left. 0 or -errno: that was all;

@@ -26,14 +26,14 @@ static inline uint64_t stock_left(const struct stock *stock, uint64_t own)
 }
 
 /* As much it may have, where one who is alone is to have nearly all, */
-static inline uint64_t stock_share(const struct stock *stock, uint64_t own)
+static inline uint64_t stock_allowed(const struct stock *stock, uint64_t own)
 {
     uint64_t left = stock_left(stock, own);
     return left / 8 * LIMIT_USER_EIGHTHS + left % 8 * LIMIT_USER_EIGHTHS / 8;
 }
 
 /* and where nobody needs nearly all. */
-static inline uint64_t stock_half(const struct stock *stock, uint64_t own)
+static inline uint64_t stock_allowed_half(const struct stock *stock, uint64_t own)
 {
     return stock_left(stock, own) / 2;
 }

@@ -31,7 +31,7 @@ int buffer_wait(struct call *call, uint64_t size_bytes, uint64_t wait_ms)
 }
 
 /* Takes one out of its user's queue, after `before` (NULL: it is the first). */
-void waiting_take(struct service *service, struct waiting_queue *queue, struct waiting *before, struct waiting *self)
+void waiting_remove(struct service *service, struct waiting_queue *queue, struct waiting *before, struct waiting *self)
 {
     if (before)
         before->next = self->next;
@@ -55,7 +55,7 @@ void waiting_drop(struct client *client)
             before = self;
             continue;
         }
-        waiting_take(client->service, queue, before, self);
+        waiting_remove(client->service, queue, before, self);
         free(self);
     }
 }

@@ -1,6 +1,6 @@
 /*
  * What the scheduler keeps of a user, and the rings in which users and their lanes stand: see scheduler.h. Whoever
- * has a struct share sets its weight, and leaves the rest to the scheduler.
+ * has a struct fair_user sets its weight, and leaves the rest to the scheduler.
  */
 #ifndef DAEMON_FAIR_QUEUE_H
 #define DAEMON_FAIR_QUEUE_H
@@ -24,7 +24,7 @@ struct rate {
 
 struct job;
 
-struct share {
+struct fair_user {
     struct ring ring;  /* first; among the users with a queue */
     struct ring *turn; /* of its lanes with a queue; NULL: it stands in no ring itself */
     uint64_t weight;   /* from 1 */

@@ -53,7 +53,7 @@ struct work *helpers_next(struct helpers *helpers)
     return work;
 }
 
-void helpers_take_back(struct helpers *helpers, struct work *work)
+void helpers_return(struct helpers *helpers, struct work *work)
 {
     assert(helpers->out > 0 && work->queue->out > 0);
     helpers->out--;

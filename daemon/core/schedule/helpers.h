@@ -9,7 +9,7 @@
  * 3. The last free thread is kept for a user of whose work none is out, and for units that do not last.
  *
  * So whoever has nothing out waits for one unit of each other user at most, and for none while one user keeps helpers
- * busy. Pure logic, on the service's thread, but for work_run.
+ * busy. No clock and no thread of its own: all on the service's thread, but for work_run.
  */
 #ifndef DAEMON_HELPERS_H
 #define DAEMON_HELPERS_H
@@ -47,7 +47,7 @@ void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work 
 /* The work of which a unit is next: hand it to a thread. NULL: nothing waits that may be out now, too. */
 struct work *helpers_next(struct helpers *helpers);
 /* A unit has come back. */
-void helpers_take_back(struct helpers *helpers, struct work *work);
+void helpers_return(struct helpers *helpers, struct work *work);
 
 /* Does a unit; on a helper's thread. */
 static inline void work_run(struct work *work)

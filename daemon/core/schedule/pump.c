@@ -67,8 +67,8 @@ void service_tick(struct service *service)
 static uint64_t weight_of(const struct chunk *chunk)
 {
     if (!chunk->small)
-        return METER_WEIGHT;
-    return meter_weight(job_bytes(chunk->owner, chunk->first, chunk->count), chunk->device->info.chunk_bytes);
+        return DEVICE_TIME_WEIGHT;
+    return device_time_weight(job_bytes(chunk->owner, chunk->first, chunk->count), chunk->device->info.chunk_bytes);
 }
 
 /* The last chunk is with a device that is quick about it: a client that waits is told, so that it is awake when the
@@ -87,8 +87,8 @@ static void pump(struct service *service, uint64_t now_us)
         expire_all(service, now_us);
     while ((chunk = scheduler_next(&service->scheduler, now_us))) {
         const struct job *job = chunk->owner;
-        meter_begin(&device_tally_of(service, chunk->device)->meter, &job->client->tally.device_busy_ns,
-                    weight_of(chunk), now_us);
+        device_time_begin(&device_counters_of(service, chunk->device)->device_time,
+                          &job->client->counters.device_busy_ns, weight_of(chunk), now_us);
         chunk->handed_us = now_us;
         chunk->job = job->number;
         chunk->user = job->client->user->uid;
@@ -114,16 +114,16 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
     struct job *job = chunk->owner;
     const struct device *device = chunk->device;
     const uint64_t now_us = service->ops->now_us(service->context);
-    meter_end(&device_tally_of(service, chunk->device)->meter, &job->client->tally.device_busy_ns, weight_of(chunk),
-              now_us);
-    trace_chunk(service, job, chunk);
-    bool ended = job_take_back(job, chunk);
+    device_time_end(&device_counters_of(service, chunk->device)->device_time, &job->client->counters.device_busy_ns,
+                    weight_of(chunk), now_us);
+    event_log_add_chunk(service, job, chunk);
+    bool ended = job_return(job, chunk);
     if (chunk->status)
         scheduler_stop(&service->scheduler, job);
     else if (!chunk->rest)
         counters_add_chunk(service, job, chunk);
     const bool done = !chunk->rest;
-    scheduler_take_back(&service->scheduler, chunk);
+    scheduler_return(&service->scheduler, chunk);
     if (ended)
         job_end(service, job);
     else if (job->wants_progress && done)

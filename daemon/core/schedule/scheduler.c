@@ -20,9 +20,9 @@ static double rate_us(const struct scheduler *scheduler, const struct rate *rate
     return (double)bytes * rate->us / rate->bytes;
 }
 
-static uint64_t estimate_us(const struct scheduler *scheduler, const struct share *share, uint64_t bytes)
+static uint64_t estimate_us(const struct scheduler *scheduler, const struct fair_user *user, uint64_t bytes)
 {
-    return (uint64_t)rate_us(scheduler, &share->rate, bytes);
+    return (uint64_t)rate_us(scheduler, &user->rate, bytes);
 }
 
 /* Its longest step: those of different chunks overlap. */
@@ -39,7 +39,7 @@ static void slot_free(struct chunk **list, struct chunk *chunk)
     *list = chunk;
 }
 
-static struct chunk *slot_take(struct chunk **list)
+static struct chunk *slot_pop(struct chunk **list)
 {
     struct chunk *chunk = *list;
     *list = chunk->next;
@@ -73,27 +73,27 @@ void scheduler_init(struct scheduler *scheduler, const struct device_set *device
  */
 
 /* A chunk costs something, however short it is. */
-static uint64_t account_charge(struct scheduler *scheduler, struct share *share, uint64_t us)
+static uint64_t account_charge(struct scheduler *scheduler, struct fair_user *user, uint64_t us)
 {
-    uint64_t charge_ns = (us ? us : 1) * 1000 / share->weight;
+    uint64_t charge_ns = (us ? us : 1) * 1000 / user->weight;
     for (unsigned i = 0; i < scheduler->station_count; i++) {
         struct station *station = &scheduler->stations[i];
-        share->account_ns[i] += charge_ns;
-        if (share->account_ns[i] > station->highest_ns)
-            station->highest_ns = share->account_ns[i];
+        user->account_ns[i] += charge_ns;
+        if (user->account_ns[i] > station->highest_ns)
+            station->highest_ns = user->account_ns[i];
     }
     return charge_ns;
 }
 
-static void account_refund(struct scheduler *scheduler, struct share *share, uint64_t charge_ns)
+static void account_refund(struct scheduler *scheduler, struct fair_user *user, uint64_t charge_ns)
 {
     for (unsigned i = 0; i < scheduler->station_count; i++)
-        share->account_ns[i] -= charge_ns;
+        user->account_ns[i] -= charge_ns;
 }
 
-static void account_raise(struct share *share, const struct station *station)
+static void account_raise(struct fair_user *user, const struct station *station)
 {
-    uint64_t *account_ns = &share->account_ns[station->device->number];
+    uint64_t *account_ns = &user->account_ns[station->device->number];
     if (*account_ns < station->level_ns)
         *account_ns = station->level_ns;
 }
@@ -135,21 +135,21 @@ static bool lane_has_queue(const struct lane *lane)
 
 static void lane_join(struct scheduler *scheduler, struct lane *lane)
 {
-    struct share *share = lane->share;
-    if (!share->turn) {
-        ring_join(&scheduler->turn, &share->ring);
+    struct fair_user *user = lane->user;
+    if (!user->turn) {
+        ring_join(&scheduler->turn, &user->ring);
         for (unsigned i = 0; i < scheduler->station_count; i++)
-            account_raise(share, &scheduler->stations[i]);
+            account_raise(user, &scheduler->stations[i]);
     }
-    ring_join(&share->turn, &lane->ring);
+    ring_join(&user->turn, &lane->ring);
 }
 
 static void lane_leave(struct scheduler *scheduler, struct lane *lane)
 {
-    struct share *share = lane->share;
-    ring_leave(&share->turn, &lane->ring);
-    if (!share->turn)
-        ring_leave(&scheduler->turn, &share->ring);
+    struct fair_user *user = lane->user;
+    ring_leave(&user->turn, &lane->ring);
+    if (!user->turn)
+        ring_leave(&scheduler->turn, &user->ring);
 }
 
 /* What all its rows that are not handed out will cost: counted, or taken off again, when it leaves the queue or its
@@ -157,7 +157,7 @@ static void lane_leave(struct scheduler *scheduler, struct lane *lane)
 static void count_rows(struct job *job, int sign)
 {
     uint64_t bytes = job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
-    job->lane->share->queued_bytes += (uint64_t)sign * bytes;
+    job->lane->user->queued_bytes += (uint64_t)sign * bytes;
 }
 
 static void count_small(struct scheduler *scheduler, struct job *job)
@@ -182,7 +182,7 @@ void scheduler_add(struct scheduler *scheduler, struct lane *lane, struct job *j
 /* Another job of its class may have its long row out. */
 static void long_end(struct job *job)
 {
-    struct job **long_job = &job->lane->share->long_job[job->rank];
+    struct job **long_job = &job->lane->user->long_job[job->rank];
     if (*long_job == job && !job->long_out)
         *long_job = NULL;
 }
@@ -249,7 +249,7 @@ static bool waits_for_active(const struct lane *lane, const struct job *job)
 /* Of the jobs of a class of a user one has a long row out or left off: what devices keep of it is bounded so. */
 static bool long_can_run(const struct job *job, const struct device *device)
 {
-    const struct job *long_job = job->lane->share->long_job[job->rank];
+    const struct job *long_job = job->lane->user->long_job[job->rank];
     if (!job_next_is_long(job))
         return true;
     return !job->long_out && (!long_job || long_job == job) && (!job->rest || job->rest_device == device);
@@ -295,18 +295,18 @@ static bool station_has_room(const struct station *station, const struct job *jo
 }
 
 /* What is next but finds no room holds up the less urgent. */
-static struct job *share_choose(const struct share *share, const struct station *station)
+static struct job *user_choose(const struct fair_user *user, const struct station *station)
 {
     bool held = false;
     for (int rank = 0; rank < SCAND_PRIORITY_COUNT && !held; rank++) {
-        struct ring *at = share->turn;
+        struct ring *at = user->turn;
         do {
             struct job *job = lane_choose((struct lane *)at, rank, station->device);
             if (job && station_has_room(station, job))
                 return job;
             held |= job != NULL;
             at = at->next;
-        } while (at != share->turn);
+        } while (at != user->turn);
     }
     return NULL;
 }
@@ -315,18 +315,18 @@ static struct job *share_choose(const struct share *share, const struct station 
 static struct job *scheduler_choose(struct scheduler *scheduler, struct station *station)
 {
     const unsigned number = station->device->number;
-    struct share *lowest = NULL;
+    struct fair_user *lowest = NULL;
     struct job *lowest_job = NULL;
     struct ring *at = scheduler->turn;
     do {
-        struct share *share = (struct share *)at;
-        struct job *job = share_choose(share, station);
+        struct fair_user *user = (struct fair_user *)at;
+        struct job *job = user_choose(user, station);
         if (!job && station->free) { /* not just for want of room */
-            account_raise(share, station);
-        } else if (job && share->account_ns[number] <= station->level_ns) {
+            account_raise(user, station);
+        } else if (job && user->account_ns[number] <= station->level_ns) {
             return job;
-        } else if (job && (!lowest || share->account_ns[number] < lowest->account_ns[number])) {
-            lowest = share;
+        } else if (job && (!lowest || user->account_ns[number] < lowest->account_ns[number])) {
+            lowest = user;
             lowest_job = job;
         }
         at = at->next;
@@ -362,33 +362,33 @@ static struct station *station_first(struct scheduler *scheduler, uint32_t witho
 static void hand_out_long(const struct scheduler *scheduler, const struct station *station, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
-    struct share *share = job->lane->share;
+    struct fair_user *user = job->lane->user;
     chunk->slice_us = station->device->info.slice_us;
-    share->long_job[job->rank] = job;
+    user->long_job[job->rank] = job;
     const uint64_t row_bytes = job_bytes(job, chunk->first, chunk->count),
-                   row_us = estimate_us(scheduler, share, row_bytes);
+                   row_us = estimate_us(scheduler, user, row_bytes);
     chunk->bytes = row_us > chunk->slice_us ? row_bytes / row_us * chunk->slice_us : row_bytes;
 }
 
 static struct chunk *hand_out(struct scheduler *scheduler, struct station *station, struct job *job, uint64_t now_us)
 {
     const bool small = goes_small(station, job);
-    struct chunk *chunk = slot_take(small ? &station->free_small : &station->free);
+    struct chunk *chunk = slot_pop(small ? &station->free_small : &station->free);
     struct lane *lane = job->lane;
-    struct share *share = lane->share;
+    struct fair_user *user = lane->user;
     station->out++;
-    scheduler->turn = share->ring.next;
-    share->turn = lane->ring.next;
+    scheduler->turn = user->ring.next;
+    user->turn = lane->ring.next;
     job_next_chunk(job, chunk, now_us);
     chunk->device = station->device;
     chunk->small = small;
     if (job->long_out)
         hand_out_long(scheduler, station, chunk);
     else
-        share->queued_bytes -= chunk->bytes = job_bytes(job, chunk->first, chunk->count);
+        user->queued_bytes -= chunk->bytes = job_bytes(job, chunk->first, chunk->count);
     station->out_bytes += chunk->bytes;
     station->small_out_bytes += small ? chunk->bytes : 0;
-    chunk->charge_ns = account_charge(scheduler, share, estimate_us(scheduler, share, chunk->bytes));
+    chunk->charge_ns = account_charge(scheduler, user, estimate_us(scheduler, user, chunk->bytes));
     if (!job_has_rows(job))
         scheduler_stop(scheduler, job);
     return chunk;
@@ -431,38 +431,38 @@ static void learn_rates(struct scheduler *scheduler, struct station *station, co
 {
     const struct job *job = chunk->owner;
     const uint64_t bytes = done_bytes(job, chunk, us);
-    rate_add(&job->lane->share->rate, bytes, us);
+    rate_add(&job->lane->user->rate, bytes, us);
     rate_add(&station->rate, bytes, us);
     rate_add(&scheduler->rate, bytes, us);
 }
 
 /* A long row is counted as queued until it is done. */
-static void take_back_long(struct scheduler *scheduler, struct job *job, const struct chunk *chunk)
+static void return_long(struct scheduler *scheduler, struct job *job, const struct chunk *chunk)
 {
     if (!job->rest)
         long_end(job);
     if (!job->queued || chunk->rest || chunk->status)
         return;
-    job->lane->share->queued_bytes -= job_bytes(job, chunk->first, chunk->count);
+    job->lane->user->queued_bytes -= job_bytes(job, chunk->first, chunk->count);
     if (!job_has_rows(job))
         scheduler_stop(scheduler, job);
 }
 
-void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk)
+void scheduler_return(struct scheduler *scheduler, struct chunk *chunk)
 {
     struct job *job = chunk->owner;
-    struct share *share = job->lane->share;
+    struct fair_user *user = job->lane->user;
     struct station *station = &scheduler->stations[chunk->device->number];
     const uint64_t us = chunk_us(chunk);
     /* Failing is not free, and a small chunk runs beside others: the estimate stands. */
     if (chunk->status == 0 && !chunk->small) {
-        account_refund(scheduler, share, chunk->charge_ns);
-        account_charge(scheduler, share, us);
+        account_refund(scheduler, user, chunk->charge_ns);
+        account_charge(scheduler, user, us);
         if (!chunk->rest)
             learn_rates(scheduler, station, chunk, us);
     }
     if (chunk->slice_us)
-        take_back_long(scheduler, job, chunk);
+        return_long(scheduler, job, chunk);
     station->out--;
     station->out_bytes -= chunk->bytes;
     station->small_out_bytes -= chunk->small ? chunk->bytes : 0;
@@ -490,8 +490,8 @@ uint64_t scheduler_backlog_us(const struct scheduler *scheduler)
     if (!at)
         return 0;
     do {
-        const struct share *share = (const struct share *)at;
-        us += estimate_us(scheduler, share, share->queued_bytes);
+        const struct fair_user *user = (const struct fair_user *)at;
+        us += estimate_us(scheduler, user, user->queued_bytes);
         at = at->next;
     } while (at != scheduler->turn);
     return us / scheduler->station_count;
@@ -502,18 +502,18 @@ static uint64_t weights(const struct scheduler *scheduler)
     uint64_t sum = 0;
     const struct ring *at = scheduler->turn;
     do {
-        sum += ((const struct share *)at)->weight;
+        sum += ((const struct fair_user *)at)->weight;
         at = at->next;
     } while (at != scheduler->turn);
     return sum;
 }
 
-uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const struct share *share)
+uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const struct fair_user *user)
 {
-    if (!share->turn)
+    if (!user->turn)
         return 0;
-    uint64_t own_us = estimate_us(scheduler, share, share->queued_bytes) / scheduler->station_count,
+    uint64_t own_us = estimate_us(scheduler, user, user->queued_bytes) / scheduler->station_count,
              all_us = scheduler_backlog_us(scheduler);
-    uint64_t shared_us = own_us * weights(scheduler) / share->weight;
+    uint64_t shared_us = own_us * weights(scheduler) / user->weight;
     return shared_us < all_us ? shared_us : all_us; /* users that get done leave theirs to the others */
 }

@@ -35,7 +35,7 @@
  * leave it off. Then it comes back and takes turns as if each slice were a chunk, so others wait for one of them at
  * most. It goes on where it has begun; until it is done, no other long row of its user and class is begun.
  *
- * Pure logic: no clock, no threads, no memory of its own beyond a fixed number of chunks.
+ * Pure: no clock, no threads, no memory of its own beyond a fixed number of chunks.
  */
 #ifndef DAEMON_SCHEDULER_H
 #define DAEMON_SCHEDULER_H
@@ -49,7 +49,7 @@ struct job_list {
 
 struct lane {
     struct ring ring; /* first; among the user's lanes with a queue */
-    struct share *share;
+    struct fair_user *user;
     struct job_list queue[SCAND_PRIORITY_COUNT]; /* with rows to hand out, by class, oldest first */
     struct job_list active;                      /* started and not ended, without rows to hand out */
     uint64_t last_order;
@@ -93,11 +93,11 @@ struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
 /* Tells devices that nobody wants what a job's chunks that are out make. */
 void scheduler_drop(struct scheduler *scheduler, const struct job *job);
 /* Takes a chunk back, which its job has, for its user's account and for reuse. Its job must still be there. */
-void scheduler_take_back(struct scheduler *scheduler, struct chunk *chunk);
+void scheduler_return(struct scheduler *scheduler, struct chunk *chunk);
 
 /* Estimates of how long the devices will be busy with all that is queued, and with what is queued for a user, others
  * taking their shares meanwhile. */
 uint64_t scheduler_backlog_us(const struct scheduler *scheduler);
-uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const struct share *share);
+uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const struct fair_user *user);
 
 #endif

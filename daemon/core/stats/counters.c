@@ -11,10 +11,10 @@ void service_totals(const struct service *service, struct service_totals *totals
 #undef TAKE
     totals->stats.jobs_failed += service->stats.jobs_open;
     for (unsigned i = 0; i < LIMIT_DEVICES; i++) {
-        const struct device_tally *tally = &service->tallies[i];
-        totals->devices[i].busy_us = tally->meter.busy_us;
-        totals->devices[i].upload_bytes = tally->upload_bytes;
-        totals->devices[i].download_bytes = tally->download_bytes;
+        const struct device_counters *counters = &service->device_counters[i];
+        totals->devices[i].busy_us = counters->device_time.busy_us;
+        totals->devices[i].upload_bytes = counters->upload_bytes;
+        totals->devices[i].download_bytes = counters->download_bytes;
     }
 }
 
@@ -27,21 +27,21 @@ void service_resume(struct service *service, const struct service_totals *totals
     if (totals->histograms.bounds_us_count == service->histograms.bounds_us_count)
         service->histograms = totals->histograms;
     for (unsigned i = 0; i < LIMIT_DEVICES; i++) {
-        struct device_tally *tally = &service->tallies[i];
-        tally->meter.busy_us = totals->devices[i].busy_us;
-        tally->upload_bytes = totals->devices[i].upload_bytes;
-        tally->download_bytes = totals->devices[i].download_bytes;
+        struct device_counters *counters = &service->device_counters[i];
+        counters->device_time.busy_us = totals->devices[i].busy_us;
+        counters->upload_bytes = totals->devices[i].upload_bytes;
+        counters->download_bytes = totals->devices[i].download_bytes;
     }
 }
 
-void service_read_meters(struct service *service)
+void service_charge_devices(struct service *service)
 {
     uint64_t now_us = service->ops->now_us(service->context);
     for (unsigned i = 0; i < service->devices->count; i++)
-        meter_read(&service->tallies[i].meter, now_us);
+        device_time_read(&service->device_counters[i].device_time, now_us);
 }
 
-static void describe_device(struct device *device, const struct device_tally *tally, struct msg_device *out)
+static void describe_device(struct device *device, const struct device_counters *counters, struct msg_device *out)
 {
     const struct device_info *info = &device->info;
     _Static_assert(sizeof info->name == sizeof out->name, "a name has one size");
@@ -50,10 +50,10 @@ static void describe_device(struct device *device, const struct device_tally *ta
         .memory_limit_bytes = info->memory_limit_bytes,
         .memory_used_bytes = device->ops->memory_used_bytes(device),
         .chunk_bytes = info->chunk_bytes,
-        .busy_us = tally->meter.busy_us,
-        .chunks_open = tally->meter.count,
-        .upload_bytes = tally->upload_bytes,
-        .download_bytes = tally->download_bytes,
+        .busy_us = counters->device_time.busy_us,
+        .chunks_open = counters->device_time.count,
+        .upload_bytes = counters->upload_bytes,
+        .download_bytes = counters->download_bytes,
         .chunks = info->slots,
         .bytes_per_s = info->bytes_per_s,
     };
@@ -64,23 +64,23 @@ static void describe_device(struct device *device, const struct device_tally *ta
 uint32_t service_describe_devices(struct service *service, struct msg_device out[LIMIT_MAPS])
 {
     _Static_assert(LIMIT_DEVICES <= LIMIT_MAPS, "one list holds all");
-    service_read_meters(service);
+    service_charge_devices(service);
     for (unsigned i = 0; i < service->devices->count; i++)
-        describe_device(service->devices->devices[i], &service->tallies[i], &out[i]);
+        describe_device(service->devices->devices[i], &service->device_counters[i], &out[i]);
     return service->devices->count;
 }
 
 void service_describe_stats(struct service *service, struct msg_stats_result *out)
 {
     *out = service->stats;
-    service_read_meters(service);
+    service_charge_devices(service);
     out->uptime_us = service->ops->now_us(service->context) - service->began_us;
     for (unsigned i = 0; i < service->devices->count; i++) {
-        const struct device_tally *tally = &service->tallies[i];
-        out->device_busy_us += tally->meter.busy_us;
-        out->chunks_open += tally->meter.count;
-        out->upload_bytes += tally->upload_bytes;
-        out->download_bytes += tally->download_bytes;
+        const struct device_counters *counters = &service->device_counters[i];
+        out->device_busy_us += counters->device_time.busy_us;
+        out->chunks_open += counters->device_time.count;
+        out->upload_bytes += counters->upload_bytes;
+        out->download_bytes += counters->download_bytes;
     }
 }
 
@@ -90,7 +90,7 @@ void counters_add_job(struct service *service, const struct job *job)
     stats->jobs_open--;
     if (job->outcome.code == 0) {
         stats->jobs_done++;
-        job->client->tally.jobs_done++;
+        job->client->counters.jobs_done++;
         histogram_add(&service->histograms, &service->histograms.job_queued, job->times.queued_us);
         histogram_add(&service->histograms, &service->histograms.job_duration, job->times.total_us);
     } else if (job->outcome.code == -ECANCELED) {
@@ -103,16 +103,16 @@ void counters_add_job(struct service *service, const struct job *job)
 
 void counters_add_chunk(struct service *service, const struct job *job, const struct chunk *chunk)
 {
-    struct client_tally *tally = &job->client->tally;
+    struct client_counters *counters = &job->client->counters;
     struct msg_stats_result *stats = &service->stats;
     struct msg_histograms_result *histograms = &service->histograms;
     uint64_t samples = job_chunk_samples(job, chunk);
     stats->rows_scanned += chunk->count;
-    tally->rows_scanned += chunk->count;
+    counters->rows_scanned += chunk->count;
     stats->samples_scanned += samples;
-    tally->samples_scanned += samples;
-    device_tally_of(service, chunk->device)->upload_bytes += job_upload_bytes(job, chunk);
-    device_tally_of(service, chunk->device)->download_bytes += job_download_bytes(job, chunk);
+    counters->samples_scanned += samples;
+    device_counters_of(service, chunk->device)->upload_bytes += job_upload_bytes(job, chunk);
+    device_counters_of(service, chunk->device)->download_bytes += job_download_bytes(job, chunk);
     histogram_add(histograms, &histograms->chunk_upload, chunk->upload_us);
     histogram_add(histograms, &histograms->chunk_kernel, chunk->kernel_us);
     histogram_add(histograms, &histograms->chunk_download, chunk->download_us);

@@ -8,13 +8,13 @@
 #include "daemon/core/service.h"
 
 /* What is counted of a device. */
-static inline struct device_tally *device_tally_of(struct service *service, const struct device *device)
+static inline struct device_counters *device_counters_of(struct service *service, const struct device *device)
 {
-    return &service->tallies[device->number];
+    return &service->device_counters[device->number];
 }
 
 /* Charges device time up to now. */
-void service_read_meters(struct service *service);
+void service_charge_devices(struct service *service);
 
 /* A job has ended: counts its outcome and its times. */
 void counters_add_job(struct service *service, const struct job *job);

@@ -10,16 +10,16 @@
 
 #include "protocol/limits.h"
 
-#define METER_WEIGHT 1024 /* of a chunk that is not small */
+#define DEVICE_TIME_WEIGHT 1024 /* of a chunk that is not small */
 
-struct meter {
+struct device_time {
     uint64_t busy_us;
     uint64_t read_us; /* up to when time has passed here */
-    uint64_t each_ns; /* that a chunk of METER_WEIGHT which was out all the time would cost by now */
-    uint64_t rest;    /* that could not be shared out, of a nanosecond METER_WEIGHT */
+    uint64_t each_ns; /* that a chunk of DEVICE_TIME_WEIGHT which was out all the time would cost by now */
+    uint64_t rest;    /* that could not be shared out, of a nanosecond DEVICE_TIME_WEIGHT */
     uint64_t weight;  /* of all that are out */
     unsigned count;
-    struct metered {
+    struct charged {
         uint64_t *account_ns;
         uint64_t weight;
         uint64_t from_ns; /* what each_ns was when it had paid last */
@@ -27,12 +27,12 @@ struct meter {
 };
 
 /* What a small chunk weighs, by its bytes: how long it is out is mostly waiting, which a device does not notice. */
-uint64_t meter_weight(uint64_t bytes, uint64_t chunk_bytes);
+uint64_t device_time_weight(uint64_t bytes, uint64_t chunk_bytes);
 
 /* A chunk goes out, or comes back and is paid for by *account_ns, which stays where it is meanwhile. */
-void meter_begin(struct meter *meter, uint64_t *account_ns, uint64_t weight, uint64_t now_us);
-void meter_end(struct meter *meter, uint64_t *account_ns, uint64_t weight, uint64_t now_us);
+void device_time_begin(struct device_time *device_time, uint64_t *account_ns, uint64_t weight, uint64_t now_us);
+void device_time_end(struct device_time *device_time, uint64_t *account_ns, uint64_t weight, uint64_t now_us);
 /* Charges what has passed for those that are out. */
-void meter_read(struct meter *meter, uint64_t now_us);
+void device_time_read(struct device_time *device_time, uint64_t now_us);
 
 #endif

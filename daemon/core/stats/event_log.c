@@ -2,56 +2,57 @@
 
 #include "counters.h"
 
-void trace_add(struct trace *trace, const struct msg_trace_event *event)
+void event_log_add(struct event_log *log, const struct msg_trace_event *event)
 {
-    struct msg_trace_event *place = &trace->events[++trace->last % LIMIT_TRACE];
+    struct msg_trace_event *place = &log->events[++log->last % LIMIT_TRACE];
     *place = *event;
-    place->event = trace->last;
+    place->event = log->last;
 }
 
-void trace_read(const struct trace *trace, uint64_t from, struct msg_trace_result *out)
+void event_log_read(const struct event_log *log, uint64_t from, struct msg_trace_result *out)
 {
-    uint64_t oldest = trace->last > LIMIT_TRACE ? trace->last - LIMIT_TRACE + 1 : 1;
+    uint64_t oldest = log->last > LIMIT_TRACE ? log->last - LIMIT_TRACE + 1 : 1;
     *out = (struct msg_trace_result){.events_count = 0};
     if (from < oldest)
         from = oldest;
-    while (from <= trace->last && out->events_count < LIMIT_MAPS)
-        out->events[out->events_count++] = trace->events[from++ % LIMIT_TRACE];
-    if (from <= trace->last)
+    while (from <= log->last && out->events_count < LIMIT_MAPS)
+        out->events[out->events_count++] = log->events[from++ % LIMIT_TRACE];
+    if (from <= log->last)
         out->next = from;
 }
 
-void trace_job(struct service *service, const struct job *job)
+void event_log_add_job(struct service *service, const struct job *job)
 {
-    trace_add(&service->trace, &(struct msg_trace_event){
-                                   .kind = SCAND_EVENT_JOB,
-                                   .job = job->number,
-                                   .client = job->client->number,
-                                   .user = job->client->user->uid,
-                                   .begin_us = job->arrived_us,
-                                   .end_us = job->arrived_us + job->times.total_us,
-                                   .started_us = job->started_us,
-                                   .rows = job->rows.row_count,
-                                   .code = job->outcome.code ? (uint64_t)status_from_errno(job->outcome.code) : 0,
-                               });
+    event_log_add(&service->event_log,
+                  &(struct msg_trace_event){
+                      .kind = SCAND_EVENT_JOB,
+                      .job = job->number,
+                      .client = job->client->number,
+                      .user = job->client->user->uid,
+                      .begin_us = job->arrived_us,
+                      .end_us = job->arrived_us + job->times.total_us,
+                      .started_us = job->started_us,
+                      .rows = job->rows.row_count,
+                      .code = job->outcome.code ? (uint64_t)status_from_errno(job->outcome.code) : 0,
+                  });
 }
 
-void trace_chunk(struct service *service, const struct job *job, const struct chunk *chunk)
+void event_log_add_chunk(struct service *service, const struct job *job, const struct chunk *chunk)
 {
-    trace_add(&service->trace,
-              &(struct msg_trace_event){
-                  .kind = SCAND_EVENT_CHUNK,
-                  .job = job->number,
-                  .client = job->client->number,
-                  .user = job->client->user->uid,
-                  .begin_us = chunk->handed_us,
-                  .end_us = device_tally_of(service, chunk->device)->meter.read_us,
-                  .rows = chunk->rest ? 0 : chunk->count,
-                  .slot = (uint64_t)(chunk - service->scheduler.stations[chunk->device->number].chunks),
-                  .upload_us = chunk->upload_us,
-                  .kernel_us = chunk->kernel_us,
-                  .download_us = chunk->download_us,
-                  .device = chunk->device->number,
-                  .code = chunk->status ? (uint64_t)status_from_errno(chunk->status) : 0,
-              });
+    event_log_add(&service->event_log,
+                  &(struct msg_trace_event){
+                      .kind = SCAND_EVENT_CHUNK,
+                      .job = job->number,
+                      .client = job->client->number,
+                      .user = job->client->user->uid,
+                      .begin_us = chunk->handed_us,
+                      .end_us = device_counters_of(service, chunk->device)->device_time.read_us,
+                      .rows = chunk->rest ? 0 : chunk->count,
+                      .slot = (uint64_t)(chunk - service->scheduler.stations[chunk->device->number].chunks),
+                      .upload_us = chunk->upload_us,
+                      .kernel_us = chunk->kernel_us,
+                      .download_us = chunk->download_us,
+                      .device = chunk->device->number,
+                      .code = chunk->status ? (uint64_t)status_from_errno(chunk->status) : 0,
+                  });
 }

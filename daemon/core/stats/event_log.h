@@ -11,18 +11,18 @@ struct chunk;
 struct job;
 struct service;
 
-struct trace {
+struct event_log {
     uint64_t last; /* event's number */
     struct msg_trace_event events[LIMIT_TRACE];
 };
 
 /* Takes an event in, and numbers it. */
-void trace_add(struct trace *trace, const struct msg_trace_event *event);
+void event_log_add(struct event_log *log, const struct msg_trace_event *event);
 /* The page of events that begins with number `from`, or with the oldest one that is left. */
-void trace_read(const struct trace *trace, uint64_t from, struct msg_trace_result *out);
+void event_log_read(const struct event_log *log, uint64_t from, struct msg_trace_result *out);
 
 /* A job of a service has ended, or a chunk has come back: an event of it. */
-void trace_job(struct service *service, const struct job *job);
-void trace_chunk(struct service *service, const struct job *job, const struct chunk *chunk);
+void event_log_add_job(struct service *service, const struct job *job);
+void event_log_add_chunk(struct service *service, const struct job *job, const struct chunk *chunk);
 
 #endif

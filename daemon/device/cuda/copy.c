@@ -154,7 +154,7 @@ struct rectangle {
     uint64_t host_pitch, slot_pitch, width, height;
 };
 
-/* Lines that can be copied at once: whole ones before the next piece of pinned memory; 0 when the first one crosses
+/* Lines that can be copied at once: whole ones before the next unit of pinned memory; 0 when the first one crosses
  * into it. */
 static uint64_t lines_at_once(const struct rectangle *r, uint64_t room)
 {
@@ -177,7 +177,7 @@ static cudaError_t copy_lines(const struct rectangle *r, uint64_t lines, enum cu
                              lines, direction, stream);
 }
 
-/* One line that crosses pieces: its parts at once, since each copy takes an engine 3 us more than its bytes. */
+/* One line that crosses units: its parts at once, since each copy takes an engine 3 us more than its bytes. */
 static cudaError_t copy_crossing(const struct span *span, const struct rectangle *r, enum cudaMemcpyKind direction,
                                  cudaStream_t stream)
 {
@@ -189,7 +189,7 @@ static cudaError_t copy_crossing(const struct span *span, const struct rectangle
     cudaError_t e = cudaSuccess;
     for (uint64_t done = 0; done < r->width && e == cudaSuccess; done += sizes[count - 1]) {
         uint64_t at = (uint64_t)(r->host + done - (unsigned char *)span->base);
-        uint64_t room = span->piece_bytes - at % span->piece_bytes, left = r->width - done;
+        uint64_t room = span->pin_unit_bytes - at % span->pin_unit_bytes, left = r->width - done;
         if (count == PARTS_MAX) {
             e = cudaMemcpyBatchAsync(to, from, sizes, count, &attributes, &first, 1, stream);
             count = 0;
@@ -206,7 +206,7 @@ static cudaError_t copy_rectangle(const struct span *span, struct rectangle r, e
 {
     while (r.height > 0) {
         uint64_t at = (uint64_t)(r.host - (unsigned char *)span->base);
-        uint64_t lines = lines_at_once(&r, span->piece_bytes - at % span->piece_bytes);
+        uint64_t lines = lines_at_once(&r, span->pin_unit_bytes - at % span->pin_unit_bytes);
         cudaError_t e = lines ? copy_lines(&r, lines, direction, stream) : copy_crossing(span, &r, direction, stream);
         if (e != cudaSuccess)
             return e;

@@ -1,6 +1,6 @@
 /*
  * How a chunk's rows travel between host memory and a slot on a CUDA device: as rectangles of bytes, split where host
- * memory was pinned in pieces. What is no rectangle is not copied: the kernel then works on the mapped host memory
+ * memory was pinned in units. What is no rectangle is not copied: the kernel then works on the mapped host memory
  * itself.
  */
 #ifndef DAEMON_COPY_H

@@ -93,15 +93,15 @@ void cuda_give_back(struct cuda_device *self, void *memory, uint64_t size_bytes)
 cudaError_t cuda_grow_workspace(struct cuda_device *self, uint64_t size_bytes);
 int cuda_allocate(struct device *device, uint64_t size_bytes, void **out);
 void cuda_free(struct device *device, void *memory, uint64_t size_bytes);
-int cuda_device_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
-                             struct shared_memory **out);
-int cuda_device_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
-                           uint64_t size_bytes, struct shared_memory **out, struct error *error);
-int cuda_device_share_export(struct device *device, const struct shared_memory *memory, struct shared_ticket *out);
-void cuda_device_share_close(struct device *device, struct shared_memory *memory);
+int cuda_device_export_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                              struct exported_memory **out);
+int cuda_device_export_open(struct device *device, const struct export_ticket *ticket, uint64_t offset,
+                            uint64_t size_bytes, struct exported_memory **out, struct error *error);
+int cuda_device_export_ticket(struct device *device, const struct exported_memory *memory, struct export_ticket *out);
+void cuda_device_export_close(struct device *device, struct exported_memory *memory);
 uint64_t cuda_memory_used_bytes(struct device *device);
-int cuda_memory_attach(struct device *device, void *base, uint64_t size_bytes);
-int cuda_memory_detach(struct device *device, void *base, uint64_t size_bytes);
+int cuda_memory_pin(struct device *device, void *base, uint64_t size_bytes);
+int cuda_memory_unpin(struct device *device, void *base, uint64_t size_bytes);
 
 /* run.c. */
 

@@ -136,7 +136,7 @@ static struct chunk *cuda_finish(struct device *device, int timeout_ms)
     if (r)
         cuda_small_fail(&self->small, r);
     self->waited_us = cuda_now_us();
-    struct chunk *chunk = cuda_small_take(&self->small);
+    struct chunk *chunk = cuda_small_pop(&self->small);
     return chunk ? chunk : slots_take(self, r);
 }
 
@@ -156,14 +156,14 @@ static const struct device_ops cuda_ops = {
     .start = cuda_start,
     .finish = cuda_finish,
     .discard = cuda_discard,
-    .memory_attach = cuda_memory_attach,
-    .memory_detach = cuda_memory_detach,
+    .memory_pin = cuda_memory_pin,
+    .memory_unpin = cuda_memory_unpin,
     .allocate = cuda_allocate,
     .free = cuda_free,
-    .share_create = cuda_device_share_create,
-    .share_open = cuda_device_share_open,
-    .share_export = cuda_device_share_export,
-    .share_close = cuda_device_share_close,
+    .export_create = cuda_device_export_create,
+    .export_open = cuda_device_export_open,
+    .export_ticket = cuda_device_export_ticket,
+    .export_close = cuda_device_export_close,
     .memory_used_bytes = cuda_memory_used_bytes,
     .close = cuda_close,
 };
@@ -216,7 +216,7 @@ int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out
         return error_set(error, -ENOMEM, "out of memory for CUDA device %d", index);
     self->device.ops = &cuda_ops;
     self->index = index;
-    cuda_share_init();
+    cuda_export_init();
     cuda_range_init();
     cudaError_t e = cuda_describe(self, memory_limit_bytes);
     if (e == cudaSuccess)

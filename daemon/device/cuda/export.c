@@ -31,8 +31,8 @@ static struct {
 
 enum means { MEANS_MALLOC, MEANS_CREATE, MEANS_OPEN_HANDLE, MEANS_MAP_DESCRIPTOR };
 
-struct cuda_share {
-    struct shared_memory memory; /* first */
+struct cuda_export {
+    struct exported_memory memory; /* first */
     enum means means;
     uint64_t allocation_bytes;           /* of memory of ours, and of a mapping */
     void *begin;                         /* of the allocation */
@@ -53,7 +53,7 @@ static void *driver_find(const char *name)
     return e == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : NULL;
 }
 
-void cuda_share_init(void)
+void cuda_export_init(void)
 {
     driver.complete = true;
 #define X(NAME)                                                    \
@@ -76,69 +76,69 @@ static CUmemAllocationProp properties_of(int index)
                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = index}};
 }
 
-static void share_unmap(struct cuda_share *share)
+static void export_unmap(struct cuda_export *self)
 {
-    CUdeviceptr address = (CUdeviceptr)(uintptr_t)share->begin;
-    driver.MemUnmap(address, share->allocation_bytes);
-    driver.MemAddressFree(address, share->allocation_bytes);
+    CUdeviceptr address = (CUdeviceptr)(uintptr_t)self->begin;
+    driver.MemUnmap(address, self->allocation_bytes);
+    driver.MemAddressFree(address, self->allocation_bytes);
 }
 
 /* Gives an allocation of allocation_bytes an address. */
-static cudaError_t share_map(struct cuda_share *share, int index, CUmemGenericAllocationHandle handle)
+static cudaError_t export_map(struct cuda_export *self, int index, CUmemGenericAllocationHandle handle)
 {
     CUmemAccessDesc access = {properties_of(index).location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUdeviceptr address;
-    CUresult r = driver.MemAddressReserve(&address, share->allocation_bytes, 0, 0, 0);
+    CUresult r = driver.MemAddressReserve(&address, self->allocation_bytes, 0, 0, 0);
     if (r != CUDA_SUCCESS)
         return error_of(r);
-    r = driver.MemMap(address, share->allocation_bytes, 0, handle, 0);
+    r = driver.MemMap(address, self->allocation_bytes, 0, handle, 0);
     if (r != CUDA_SUCCESS) {
-        driver.MemAddressFree(address, share->allocation_bytes);
+        driver.MemAddressFree(address, self->allocation_bytes);
         return error_of(r);
     }
-    share->begin = (void *)(uintptr_t)address;
-    r = driver.MemSetAccess(address, share->allocation_bytes, &access, 1);
+    self->begin = (void *)(uintptr_t)address;
+    r = driver.MemSetAccess(address, self->allocation_bytes, &access, 1);
     if (r != CUDA_SUCCESS)
-        share_unmap(share);
+        export_unmap(self);
     return error_of(r);
 }
 
 /* Memory of cuMemCreate, of which descriptors can be made. */
-static cudaError_t share_make(struct cuda_share *share, int index)
+static cudaError_t export_make(struct cuda_export *self, int index)
 {
     CUmemAllocationProp properties = properties_of(index);
     if (!driver.complete)
         return cudaErrorNotSupported;
-    cudaError_t e = error_of(driver.MemCreate(&share->handle, share->allocation_bytes, &properties, 0));
+    cudaError_t e = error_of(driver.MemCreate(&self->handle, self->allocation_bytes, &properties, 0));
     if (e != cudaSuccess)
         return e;
-    e = share_map(share, index, share->handle);
+    e = export_map(self, index, self->handle);
     if (e != cudaSuccess)
-        driver.MemRelease(share->handle);
+        driver.MemRelease(self->handle);
     return e;
 }
 
-cudaError_t cuda_share_create(int index, uint64_t size_bytes, enum scand_sharing sharing, struct shared_memory **out)
+cudaError_t cuda_export_create(int index, uint64_t size_bytes, enum scand_sharing sharing, struct exported_memory **out)
 {
-    struct cuda_share *share = calloc(1, sizeof *share);
-    if (!share)
+    struct cuda_export *self = calloc(1, sizeof *self);
+    if (!self)
         return cudaErrorMemoryAllocation;
-    share->allocation_bytes = size_bytes;
-    share->means = sharing == SCAND_SHARING_HANDLE ? MEANS_MALLOC : MEANS_CREATE;
-    cudaError_t e = share->means == MEANS_MALLOC ? cudaMalloc(&share->begin, size_bytes) : share_make(share, index);
+    self->allocation_bytes = size_bytes;
+    self->means = sharing == SCAND_SHARING_HANDLE ? MEANS_MALLOC : MEANS_CREATE;
+    cudaError_t e = self->means == MEANS_MALLOC ? cudaMalloc(&self->begin, size_bytes) : export_make(self, index);
     if (e != cudaSuccess) {
-        free(share);
+        free(self);
         return e;
     }
-    share->memory.base = share->begin;
-    e = cudaMemset(share->begin, 0, size_bytes);
+    self->memory.base = self->begin;
+    e = cudaMemset(self->begin, 0, size_bytes);
     if (e == cudaSuccess)
         e = cudaDeviceSynchronize();
     if (e != cudaSuccess) {
-        cuda_share_close(&share->memory);
+        cuda_export_close(&self->memory);
         return e;
     }
-    *out = &share->memory;
+    *out = &self->memory;
     return cudaSuccess;
 }
 
@@ -146,15 +146,15 @@ cudaError_t cuda_share_create(int index, uint64_t size_bytes, enum scand_sharing
  * Opening. What a ticket says is a client's word.
  */
 
-static cudaError_t open_handle(struct cuda_share *share, const struct shared_ticket *ticket, int index,
+static cudaError_t open_handle(struct cuda_export *self, const struct export_ticket *ticket, int index,
                                struct error *error)
 {
     struct cudaPointerAttributes attributes;
     cudaIpcMemHandle_t handle;
     _Static_assert(sizeof handle == sizeof ticket->handle, "a handle has one size");
     __builtin_memcpy(&handle, ticket->handle, sizeof handle);
-    share->means = MEANS_OPEN_HANDLE;
-    cudaError_t e = cudaIpcOpenMemHandle(&share->begin, handle, cudaIpcMemLazyEnablePeerAccess);
+    self->means = MEANS_OPEN_HANDLE;
+    cudaError_t e = cudaIpcOpenMemHandle(&self->begin, handle, cudaIpcMemLazyEnablePeerAccess);
     if (e != cudaSuccess) {
         error_set(error, -EINVAL,
                   "buffer.import_device: CUDA does not open the handle: %s (%d); allowed: one of memory that "
@@ -162,9 +162,9 @@ static cudaError_t open_handle(struct cuda_share *share, const struct shared_tic
                   cudaGetErrorString(e), (int)e);
         return e;
     }
-    if (cudaPointerGetAttributes(&attributes, share->begin) == cudaSuccess && attributes.device == index)
+    if (cudaPointerGetAttributes(&attributes, self->begin) == cudaSuccess && attributes.device == index)
         return cudaSuccess;
-    cudaIpcCloseMemHandle(share->begin);
+    cudaIpcCloseMemHandle(self->begin);
     return cudaErrorInvalidDevice;
 }
 
@@ -192,7 +192,7 @@ static bool is_of_device(CUmemGenericAllocationHandle handle, int index)
 }
 
 /* CUDA maps whole allocations only. Where nothing says how large it is, it ends where the wanted part does. */
-static cudaError_t open_descriptor(struct cuda_share *share, const struct shared_ticket *ticket, uint64_t end,
+static cudaError_t open_descriptor(struct cuda_export *self, const struct export_ticket *ticket, uint64_t end,
                                    int index, struct error *error)
 {
     CUmemGenericAllocationHandle handle;
@@ -200,23 +200,23 @@ static cudaError_t open_descriptor(struct cuda_share *share, const struct shared
     cudaError_t e = import_descriptor(ticket->fd, &handle, error);
     if (e != cudaSuccess)
         return e;
-    share->means = MEANS_MAP_DESCRIPTOR;
-    share->allocation_bytes =
+    self->means = MEANS_MAP_DESCRIPTOR;
+    self->allocation_bytes =
         (all_bytes + LIMIT_SHARED_UNIT_BYTES - 1) / LIMIT_SHARED_UNIT_BYTES * LIMIT_SHARED_UNIT_BYTES;
-    e = is_of_device(handle, index) ? share_map(share, index, handle) : cudaErrorInvalidDevice;
+    e = is_of_device(handle, index) ? export_map(self, index, handle) : cudaErrorInvalidDevice;
     driver.MemRelease(handle); /* a mapping keeps the memory */
     if (e != cudaSuccess && e != cudaErrorInvalidDevice)
         error_set(error, -EINVAL,
                   "buffer.import_device: CUDA does not map %" PRIu64 " bytes of the descriptor's memory: %s (%d); give "
                   "the size of all of it as \"allocation\"",
-                  share->allocation_bytes, cudaGetErrorString(e), (int)e);
+                  self->allocation_bytes, cudaGetErrorString(e), (int)e);
     return e;
 }
 
 /* How far the memory reaches from its beginning. */
-static cudaError_t reach(const struct cuda_share *share, uint64_t *out)
+static cudaError_t bytes_there(const struct cuda_export *self, uint64_t *out)
 {
-    CUdeviceptr begin = (CUdeviceptr)(uintptr_t)share->begin, base;
+    CUdeviceptr begin = (CUdeviceptr)(uintptr_t)self->begin, base;
     size_t size_bytes;
     if (!driver.complete)
         return cudaErrorNotSupported;
@@ -226,22 +226,22 @@ static cudaError_t reach(const struct cuda_share *share, uint64_t *out)
     return error_of(r);
 }
 
-cudaError_t cuda_share_open(int index, const struct shared_ticket *ticket, uint64_t offset, uint64_t size_bytes,
-                            struct shared_memory **out, struct error *error)
+cudaError_t cuda_export_open(int index, const struct export_ticket *ticket, uint64_t offset, uint64_t size_bytes,
+                             struct exported_memory **out, struct error *error)
 {
-    struct cuda_share *share = calloc(1, sizeof *share);
+    struct cuda_export *self = calloc(1, sizeof *self);
     uint64_t there_bytes = 0;
-    if (!share) {
+    if (!self) {
         error_set(error, -ENOMEM, "buffer.import_device: out of memory; try again later");
         return cudaErrorMemoryAllocation;
     }
-    cudaError_t e = ticket->fd < 0 ? open_handle(share, ticket, index, error)
-                                   : open_descriptor(share, ticket, offset + size_bytes, index, error);
+    cudaError_t e = ticket->fd < 0 ? open_handle(self, ticket, index, error)
+                                   : open_descriptor(self, ticket, offset + size_bytes, index, error);
     if (e != cudaSuccess) {
-        free(share);
+        free(self);
         return e;
     }
-    e = reach(share, &there_bytes);
+    e = bytes_there(self, &there_bytes);
     if (e == cudaSuccess && offset + size_bytes > there_bytes)
         e = cudaErrorInvalidValue;
     if (e != cudaSuccess) {
@@ -249,56 +249,55 @@ cudaError_t cuda_share_open(int index, const struct shared_ticket *ticket, uint6
                   "buffer.import_device: \"size\" (%" PRIu64 ") bytes from \"offset\" (%" PRIu64
                   ") on end behind the memory, which has %" PRIu64 " bytes",
                   size_bytes, offset, there_bytes);
-        cuda_share_close(&share->memory);
+        cuda_export_close(&self->memory);
         return e;
     }
-    share->memory.base = (unsigned char *)share->begin + offset;
-    *out = &share->memory;
+    self->memory.base = (unsigned char *)self->begin + offset;
+    *out = &self->memory;
     return cudaSuccess;
 }
 
-cudaError_t cuda_share_export(const struct shared_memory *memory, struct shared_ticket *out)
+cudaError_t cuda_export_ticket(const struct exported_memory *memory, struct export_ticket *out)
 {
-    const struct cuda_share *share = (const struct cuda_share *)memory;
-    *out = (struct shared_ticket){.fd = -1, .allocation_bytes = share->allocation_bytes};
-    if (share->means == MEANS_MALLOC) {
+    const struct cuda_export *self = (const struct cuda_export *)memory;
+    *out = (struct export_ticket){.fd = -1, .allocation_bytes = self->allocation_bytes};
+    if (self->means == MEANS_MALLOC) {
         cudaIpcMemHandle_t handle;
-        cudaError_t e = cudaIpcGetMemHandle(&handle, share->begin);
+        cudaError_t e = cudaIpcGetMemHandle(&handle, self->begin);
         __builtin_memcpy(out->handle, &handle, sizeof out->handle);
         return e;
     }
-    CUresult r =
-        driver.MemExportToShareableHandle(&out->fd, share->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    CUresult r = driver.MemExportToShareableHandle(&out->fd, self->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (r == CUDA_SUCCESS)
         fcntl(out->fd, F_SETFD, FD_CLOEXEC);
     return error_of(r);
 }
 
-cudaError_t cuda_share_close(struct shared_memory *memory)
+cudaError_t cuda_export_close(struct exported_memory *memory)
 {
-    struct cuda_share *share = (struct cuda_share *)memory;
+    struct cuda_export *self = (struct cuda_export *)memory;
     cudaError_t e = cudaSuccess;
-    switch (share->means) {
+    switch (self->means) {
     case MEANS_MALLOC:
-        e = cudaFree(share->begin);
+        e = cudaFree(self->begin);
         break;
     case MEANS_OPEN_HANDLE:
-        e = cudaIpcCloseMemHandle(share->begin); /* CUDA counts how often it was opened */
+        e = cudaIpcCloseMemHandle(self->begin); /* CUDA counts how often it was opened */
         break;
     case MEANS_CREATE:
-        share_unmap(share);
-        e = error_of(driver.MemRelease(share->handle));
+        export_unmap(self);
+        e = error_of(driver.MemRelease(self->handle));
         break;
     case MEANS_MAP_DESCRIPTOR:
-        share_unmap(share);
+        export_unmap(self);
         break;
     }
-    free(share);
+    free(self);
     return e;
 }
 
-uint64_t cuda_share_own_bytes(const struct shared_memory *memory)
+uint64_t cuda_export_own_bytes(const struct exported_memory *memory)
 {
-    const struct cuda_share *share = (const struct cuda_share *)memory;
-    return share->means == MEANS_MALLOC || share->means == MEANS_CREATE ? share->allocation_bytes : 0;
+    const struct cuda_export *self = (const struct cuda_export *)memory;
+    return self->means == MEANS_MALLOC || self->means == MEANS_CREATE ? self->allocation_bytes : 0;
 }

@@ -9,11 +9,11 @@
 static void write_identity(struct device_info *info, const struct cudaDeviceProp *properties)
 {
     char *out = info->identity;
-    int driver = 0, length = snprintf(out, TUNING_IDENTITY_BYTES, "%.64s ", info->name);
+    int driver = 0, length = snprintf(out, DEVICE_IDENTITY_BYTES, "%.64s ", info->name);
     cudaDriverGetVersion(&driver);
     for (size_t i = 0; i < sizeof properties->uuid.bytes; i++)
         length += snprintf(out + length, 3, "%02x", (unsigned char)properties->uuid.bytes[i]);
-    snprintf(out + length, TUNING_IDENTITY_BYTES - (size_t)length, " pci %04x:%02x driver %d",
+    snprintf(out + length, DEVICE_IDENTITY_BYTES - (size_t)length, " pci %04x:%02x driver %d",
              (unsigned)properties->pciDomainID, (unsigned)properties->pciBusID, driver);
 }
 

@@ -98,27 +98,27 @@ void cuda_free(struct device *device, void *memory, uint64_t size_bytes)
         cuda_unreserve(self, size_bytes);
 }
 
-int cuda_device_share_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
-                             struct shared_memory **out)
+int cuda_device_export_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
+                              struct exported_memory **out)
 {
     struct cuda_device *self = cuda_of(device);
     if (!cuda_reserve(self, size_bytes))
         return -EDQUOT;
     cudaError_t e = cudaSetDevice(self->index);
     if (e == cudaSuccess)
-        e = cuda_share_create(self->index, size_bytes, sharing, out);
+        e = cuda_export_create(self->index, size_bytes, sharing, out);
     if (e != cudaSuccess)
         cuda_unreserve(self, size_bytes);
     return cuda_errno(self, e);
 }
 
 /* What is wrong with a client's ticket is the client's to know, and nothing for the log. */
-int cuda_device_share_open(struct device *device, const struct shared_ticket *ticket, uint64_t offset,
-                           uint64_t size_bytes, struct shared_memory **out, struct error *error)
+int cuda_device_export_open(struct device *device, const struct export_ticket *ticket, uint64_t offset,
+                            uint64_t size_bytes, struct exported_memory **out, struct error *error)
 {
     struct cuda_device *self = cuda_of(device);
     cudaError_t set = cudaSetDevice(self->index);
-    cudaError_t e = set == cudaSuccess ? cuda_share_open(self->index, ticket, offset, size_bytes, out, error) : set;
+    cudaError_t e = set == cudaSuccess ? cuda_export_open(self->index, ticket, offset, size_bytes, out, error) : set;
     if (e == cudaSuccess)
         return 0;
     if (set != cudaSuccess || cuda_is_sticky(e))
@@ -128,19 +128,19 @@ int cuda_device_share_open(struct device *device, const struct shared_ticket *ti
     return e == cudaErrorInvalidDevice ? -ENODEV : error->code;
 }
 
-int cuda_device_share_export(struct device *device, const struct shared_memory *memory, struct shared_ticket *out)
+int cuda_device_export_ticket(struct device *device, const struct exported_memory *memory, struct export_ticket *out)
 {
     struct cuda_device *self = cuda_of(device);
     cudaSetDevice(self->index);
-    return cuda_errno(self, cuda_share_export(memory, out));
+    return cuda_errno(self, cuda_export_ticket(memory, out));
 }
 
-void cuda_device_share_close(struct device *device, struct shared_memory *memory)
+void cuda_device_export_close(struct device *device, struct exported_memory *memory)
 {
     struct cuda_device *self = cuda_of(device);
-    uint64_t own_bytes = cuda_share_own_bytes(memory);
+    uint64_t own_bytes = cuda_export_own_bytes(memory);
     cudaSetDevice(self->index);
-    if (cuda_errno(self, cuda_share_close(memory)) == 0)
+    if (cuda_errno(self, cuda_export_close(memory)) == 0)
         cuda_unreserve(self, own_bytes);
 }
 
@@ -149,7 +149,7 @@ uint64_t cuda_memory_used_bytes(struct device *device)
     return __atomic_load_n(&cuda_of(device)->taken_bytes, __ATOMIC_RELAXED);
 }
 
-int cuda_memory_attach(struct device *device, void *base, uint64_t size_bytes)
+int cuda_memory_pin(struct device *device, void *base, uint64_t size_bytes)
 {
     struct cuda_device *self = cuda_of(device);
     cudaSetDevice(self->index);
@@ -157,7 +157,7 @@ int cuda_memory_attach(struct device *device, void *base, uint64_t size_bytes)
     return cuda_errno(self, cudaHostRegister(base, size_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped));
 }
 
-int cuda_memory_detach(struct device *device, void *base, uint64_t size_bytes)
+int cuda_memory_unpin(struct device *device, void *base, uint64_t size_bytes)
 {
     struct cuda_device *self = cuda_of(device);
     (void)size_bytes;

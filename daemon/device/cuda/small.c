@@ -12,7 +12,7 @@ static void queue_add(struct chunk_queue *queue, struct chunk *chunk)
     queue->last = chunk;
 }
 
-static struct chunk *queue_take(struct chunk_queue *queue)
+static struct chunk *queue_pop(struct chunk_queue *queue)
 {
     struct chunk *chunk = queue->first;
     if (chunk)
@@ -55,7 +55,7 @@ static void batch_done(struct cuda_small *small, struct small_batch *batch, int 
 }
 
 /* A chunk is queued, or done: it failed. */
-static void batch_take(struct cuda_small *small, struct chunk_queue *launched, struct chunk *chunk, int status)
+static void batch_accept(struct cuda_small *small, struct chunk_queue *launched, struct chunk *chunk, int status)
 {
     if (status)
         done(small, chunk, status);
@@ -90,8 +90,8 @@ static void group_launch(struct cuda_small *small, struct chunk_queue *launched,
         parts[count++] = (struct scan_part){chunk->rows, chunk->first, chunk->count};
     int status =
         count > 1 ? ops->run_together(context, parts, count, *stream) : ops->run(context, group->chunks.first, stream);
-    while ((chunk = queue_take(&group->chunks)))
-        batch_take(small, launched, chunk, status);
+    while ((chunk = queue_pop(&group->chunks)))
+        batch_accept(small, launched, chunk, status);
 }
 
 /* The event is behind all that the batch has queued, of which some may be on another stream. */
@@ -115,13 +115,13 @@ static void batch_launch(struct cuda_small *small, struct small_batch *batch, co
     cudaStream_t stream = batch->stream;
     const bool several = small->waiting.first->next;
     batch->count = 0;
-    while (batch->count < SMALL_CHUNKS && stream == batch->stream && (chunk = queue_take(&small->waiting))) {
+    while (batch->count < SMALL_CHUNKS && stream == batch->stream && (chunk = queue_pop(&small->waiting))) {
         const int number = several && chunk->then_count == 0 ? scan_cuda_group(chunk->rows, chunk->count) : 0;
         batch->count++;
         if (number)
             group_add(groups, &group_count, number, chunk);
         else
-            batch_take(small, &launched, chunk, ops->run(context, chunk, &stream));
+            batch_accept(small, &launched, chunk, ops->run(context, chunk, &stream));
     }
     for (unsigned i = 0; i < group_count; i++) {
         cudaStream_t its = batch->stream;
@@ -156,9 +156,9 @@ cudaError_t cuda_small_look(struct cuda_small *small, uint64_t now_us)
     return small->done.first ? cudaSuccess : cudaErrorNotReady;
 }
 
-struct chunk *cuda_small_take(struct cuda_small *small)
+struct chunk *cuda_small_pop(struct cuda_small *small)
 {
-    struct chunk *chunk = queue_take(&small->done);
+    struct chunk *chunk = queue_pop(&small->done);
     small->out -= chunk != NULL;
     return chunk;
 }
@@ -168,6 +168,6 @@ void cuda_small_fail(struct cuda_small *small, int status)
     struct chunk *chunk;
     for (int i = 0; i < SMALL_BATCHES; i++)
         batch_done(small, &small->batches[i], status, 0);
-    while ((chunk = queue_take(&small->waiting)))
+    while ((chunk = queue_pop(&small->waiting)))
         done(small, chunk, status);
 }

@@ -33,7 +33,7 @@ struct chunk_queue {
 struct cuda_small {
     struct small_batch batches[SMALL_BATCHES];
     struct chunk_queue waiting, done;
-    unsigned out; /* chunks that cuda_small_take has not given back */
+    unsigned out; /* chunks that cuda_small_pop has not given back */
 };
 
 /* How chunks are run. Functions return 0 or -errno. */
@@ -52,7 +52,7 @@ void cuda_small_launch(struct cuda_small *small, const struct small_ops *ops, vo
 /* Looks which batches have passed: cudaErrorNotReady when none has, and none before was left untaken. */
 cudaError_t cuda_small_look(struct cuda_small *small, uint64_t now_us);
 /* A chunk that is done, or NULL. */
-struct chunk *cuda_small_take(struct cuda_small *small);
+struct chunk *cuda_small_pop(struct cuda_small *small);
 /* All that are out are done, with this status. */
 void cuda_small_fail(struct cuda_small *small, int status);
 
