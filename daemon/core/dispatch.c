@@ -198,10 +198,11 @@ static void watch_fds(struct client *client)
     client->failed = true;
 }
 
-/* True when a turn in which so many messages were handled ends. */
-static bool turn_is_over(const struct service *service, unsigned handled, uint64_t end_us)
+/* Before each message: true when a turn in which so many were handled ends. */
+static bool turn_is_over(struct service *service, unsigned handled, uint64_t end_us)
 {
-    return handled == LIMIT_TURN_MESSAGES || (handled > 0 && service->ops->now_us(service->context) >= end_us);
+    service->message_us = service->ops->now_us(service->context);
+    return handled == LIMIT_TURN_MESSAGES || (handled > 0 && service->message_us >= end_us);
 }
 
 int service_input(struct client *client, uint64_t end_us)

@@ -110,6 +110,7 @@ struct service {
     struct turns turns;
     struct client *clients;
     uint64_t began_us;
+    uint64_t message_us;           /* when the message that is handled had its turn */
     struct msg_stats_result stats; /* but for what server.stats adds */
     struct msg_histograms_result histograms;
     struct device_counters device_counters[LIMIT_DEVICES]; /* by the device's number */

@@ -32,7 +32,10 @@ static const int ranks[] = {
 #undef X
 };
 
-static bool extents_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
+/* For each job that is to start those before it are looked through: this and what uses it there is inline. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE bool extents_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
 {
     return a && b && buffers_meet(a, x, b, y);
 }
@@ -230,11 +233,16 @@ void job_destroy(struct job *job)
     free(job);
 }
 
-bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent)
+INLINE bool reads(const struct job *job, const struct buffer *buffer, const struct extent *extent)
 {
     return extents_meet(job->input, &job->input_extent, buffer, extent) ||
            extents_meet(job->coefficients, &job->coefficient_extent, buffer, extent) ||
            extents_meet(job->offsets_in, &job->offsets_extent, buffer, extent);
+}
+
+bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent)
+{
+    return reads(job, buffer, extent);
 }
 
 /* No two elements share a byte, so there are no gaps where they fill the extent. Of ragged rows some samples are not
@@ -263,8 +271,8 @@ struct extent job_leaves(const struct job *job, const struct buffer *buffer, str
 bool job_conflicts(const struct job *later, const struct job *earlier)
 {
     return extents_meet(later->output, &later->output_extent, earlier->output, &earlier->output_extent) ||
-           job_reads(earlier, later->output, &later->output_extent) ||
-           job_reads(later, earlier->output, &earlier->output_extent);
+           reads(earlier, later->output, &later->output_extent) ||
+           reads(later, earlier->output, &earlier->output_extent);
 }
 
 bool job_fits_device(const struct job *job, const struct device *device)

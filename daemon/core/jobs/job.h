@@ -43,11 +43,15 @@ struct job {
     struct reading *reading;         /* reads them; NULL: nobody does. Until then the rows are one, of all samples */
     const struct buffer *offsets_in; /* they are to be read from there, from offsets_extent; else NULL */
     struct extent offsets_extent;
-    uint64_t chunk_rows;    /* rows per chunk */
-    uint64_t chunk_samples; /* per chunk of ragged rows, but at least a row */
-    uint64_t sample_bytes;  /* moved for each sample, or as many as take as long as computing it */
-    uint64_t long_bytes;    /* of a row: more make it a long one; 0: none is */
-    uint64_t next_row;      /* the first not handed out; or, while that is a long one, not done */
+    struct job *next, *before; /* in a list of its lane, which is looked through for what its operands conflict with */
+    uint64_t order;            /* among those of its lane */
+    struct lane *lane;         /* once it is queued */
+    bool queued;               /* the scheduler's: in its lane's queue, else among its active jobs */
+    uint64_t chunk_rows;       /* rows per chunk */
+    uint64_t chunk_samples;    /* per chunk of ragged rows, but at least a row */
+    uint64_t sample_bytes;     /* moved for each sample, or as many as take as long as computing it */
+    uint64_t long_bytes;       /* of a row: more make it a long one; 0: none is */
+    uint64_t next_row;         /* the first not handed out; or, while that is a long one, not done */
     uint64_t rows_done;
     unsigned in_flight;         /* chunks with the device */
     bool small;                 /* the scheduler's: may take a small slot */
@@ -61,10 +65,6 @@ struct job {
     struct msg_job_submit_result times;
     enum scand_priority priority;
     int rank;                       /* of its class; 0 is the most urgent */
-    uint64_t order;                 /* among those of its lane */
-    struct lane *lane;              /* once it is queued */
-    bool queued;                    /* the scheduler's: in its lane's queue, else among its active jobs */
-    struct job *next, *before;      /* in that list */
     struct job *peer, *peer_before; /* among its client's */
 };
 

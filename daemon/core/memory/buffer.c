@@ -168,13 +168,6 @@ int buffer_note_aliases(struct buffer *buffer, struct buffer *others)
     return 0;
 }
 
-bool buffers_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y)
-{
-    if (a == b)
-        return x->begin < y->end && y->begin < x->end;
-    return a->aliased && b->aliased && files_meet(&a->files, x, &b->files, y);
-}
-
 bool buffer_prepares_fast(const struct buffer *buffer)
 {
     return buffer->source == BUFFER_POOL && !pool_needs_renewal(&buffer->run, buffer->user->uid);

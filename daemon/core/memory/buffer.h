@@ -69,7 +69,13 @@ uint64_t buffer_cost_bytes(const struct buffer *buffer);
 /* Marks the buffers of a list that are, in part, the memory of a new, prepared one, and this one. 0 or -ENOMEM. */
 int buffer_note_aliases(struct buffer *buffer, struct buffer *others);
 /* True when bytes x of a and y of b are the same memory, in part. Both are prepared, of one client. */
-bool buffers_meet(const struct buffer *a, const struct extent *x, const struct buffer *b, const struct extent *y);
+static inline bool buffers_meet(const struct buffer *a, const struct extent *x, const struct buffer *b,
+                                const struct extent *y)
+{
+    if (a == b)
+        return x->begin < y->end && y->begin < x->end;
+    return a->aliased && b->aliased && files_meet(&a->files, x, &b->files, y);
+}
 
 /* True when buffer_prepare, or buffer_dismantle, has nothing slow to do. */
 bool buffer_prepares_fast(const struct buffer *buffer);
