@@ -5,7 +5,11 @@
 
 #define WARPS_SHARED_OUT 4 /* of thread blocks from which on progress is worth an atomic operation */
 
-#define RANGED_ITEMS 4 /* of each thread block of a range: it fetches one while it computes another */
+/* Items that each thread block of a range takes before it leaves: as many, to fetch one while it computes another,
+ * where so many rounds of thread blocks remain; else one, as on host memory, where rounds are few and take a third of a
+ * millisecond. */
+#define RANGED_ITEMS  4
+#define RANGED_ROUNDS 8
 
 /* In the memory of each device, for each of its streams. */
 static __device__ struct scan_progress stream_progress[STREAMS_MAX];
@@ -77,7 +81,8 @@ cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t
 cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uint64_t resident, int warps,
                          cudaStream_t stream, uint64_t *grid)
 {
-    *grid = plan->ranged ? (plan->items + RANGED_ITEMS - 1) / RANGED_ITEMS : scan_least(resident, plan->items);
+    const uint64_t each = plan->items / resident > RANGED_ITEMS * RANGED_ROUNDS ? RANGED_ITEMS : 1;
+    *grid = plan->ranged ? (plan->items + each - 1) / each : scan_least(resident, plan->items);
     plan->progress = NULL;
     return plan->ranged ? cudaSuccess : scan_progress_of(device, warps, stream, &plan->progress);
 }

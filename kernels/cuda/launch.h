@@ -38,8 +38,8 @@ cudaError_t scan_encode_find(void **encode);
 cudaError_t scan_progress_of(struct scan_device *device, int warps, cudaStream_t stream,
                              struct scan_progress **progress);
 
-/* Thread blocks for a plan's items where `resident` of so many warps are resident at once, and its progress. Those of a
- * range leave soon, so that others, of streams that go first, need not wait for its end. */
+/* Thread blocks for a plan's items where `resident` of so many warps are resident at once, which is not 0, and its
+ * progress. Those of a range leave soon, so that others, of streams that go first, need not wait for its end. */
 cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uint64_t resident, int warps,
                          cudaStream_t stream, uint64_t *grid);
 

@@ -69,6 +69,8 @@ struct cuda_device {
     unsigned char *between;   /* SMALL_BYTES for each batch of small ones, and for STAGE_KERNEL's stream */
     void *workspace;
     uint64_t workspace_bytes;
+    void *spare; /* a long row's workspace that none has, or NULL */
+    uint64_t spare_bytes;
     uint64_t taken_bytes;                /* of device memory; any thread's */
     _Atomic(struct long_row *) unwanted; /* to be freed before more is taken; any thread's */
     atomic_bool lost; /* a sticky error: nothing works in this process any more; helpers see one too */

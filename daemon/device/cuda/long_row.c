@@ -84,6 +84,34 @@ static int row_place_between(struct cuda_device *self, struct slot *slot)
     return 0;
 }
 
+/* The device keeps the largest of those that are given back, since freeing waits for all that runs. */
+
+static cudaError_t workspace_take(struct cuda_device *self, struct long_row *row, uint64_t size_bytes)
+{
+    if (self->spare_bytes < size_bytes) {
+        row->workspace_bytes = size_bytes;
+        return cuda_take(self, size_bytes, &row->workspace);
+    }
+    row->workspace = self->spare;
+    row->workspace_bytes = self->spare_bytes;
+    self->spare = NULL;
+    self->spare_bytes = 0;
+    return cudaSuccess;
+}
+
+static void workspace_give_back(struct cuda_device *self, struct long_row *row)
+{
+    void *const spare = self->spare;
+    const uint64_t spare_bytes = self->spare_bytes;
+    if (spare_bytes >= row->workspace_bytes) {
+        cuda_give_back(self, row->workspace, row->workspace_bytes);
+        return;
+    }
+    self->spare = row->workspace;
+    self->spare_bytes = row->workspace_bytes;
+    cuda_give_back(self, spare, spare_bytes);
+}
+
 int long_row_create(struct cuda_device *self, struct slot *slot)
 {
     if (!is_long(slot))
@@ -91,8 +119,7 @@ int long_row_create(struct cuda_device *self, struct slot *slot)
     struct long_row *row = calloc(1, sizeof *row);
     if (!row)
         return -ENOMEM;
-    row->workspace_bytes = workspace_bytes(slot);
-    int r = cuda_errno(self, cuda_take(self, row->workspace_bytes, &row->workspace));
+    int r = cuda_errno(self, workspace_take(self, row, workspace_bytes(slot)));
     if (r) {
         free(row);
         return r;
@@ -136,7 +163,7 @@ void long_row_destroy(struct cuda_device *self, struct long_row *row)
 {
     if (!row)
         return;
-    cuda_give_back(self, row->workspace, row->workspace_bytes);
+    workspace_give_back(self, row);
     cuda_give_back(self, row->between, row->between_bytes);
     free(row);
 }
