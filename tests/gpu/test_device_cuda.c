@@ -107,34 +107,34 @@ static struct span host_span(void *memory)
     return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIN_UNIT_BYTES, false};
 }
 
-/* Runs all rows of a job in chunks, as many out at a time as the device holds. */
+/* Runs all rows of a job in chunks, as many out at a time as the device holds. They come back in any order. */
 static bool run_job(struct chunk job)
 {
     const struct scan_rows *rows = job.rows;
-    struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT];
+    struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT], *free[LIMIT_CHUNKS_IN_FLIGHT];
     uint64_t row_bytes = rows->length * (rows->rule.output == SCAND_DTYPE_F64 ? 12 : 4), next = 0;
     uint64_t step = row_bytes < device->info.chunk_bytes ? device->info.chunk_bytes / row_bytes : 1;
-    unsigned out = 0, slot = 0;
+    unsigned free_count = device->info.slots;
     bool good = true;
-    while (next < rows->row_count || out > 0) {
-        if (next < rows->row_count && out < device->info.slots) {
-            struct chunk *chunk = &chunks[slot++ % device->info.slots];
+    for (unsigned i = 0; i < free_count; i++)
+        free[i] = &chunks[i];
+    while (good && (next < rows->row_count || free_count < device->info.slots)) {
+        if (next < rows->row_count && free_count > 0) {
+            struct chunk *chunk = free[--free_count];
             uint64_t left = rows->row_count - next;
             *chunk = job;
             chunk->first = next;
             chunk->count = left < step ? left : step;
             next += chunk->count;
-            good = good && device->ops->start(device, chunk) == 0;
-            out += good;
+            good = device->ops->start(device, chunk) == 0;
         } else {
             struct chunk *done = device->ops->finish(device, 1000);
             good = !done || done->status == 0;
-            out -= done != NULL;
+            if (done)
+                free[free_count++] = done;
         }
-        if (!good)
-            return false;
     }
-    return true;
+    return good;
 }
 
 static bool run_chunks(const struct scan_rows *rows, struct span input, struct span output)
