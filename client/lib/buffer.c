@@ -52,7 +52,11 @@ int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *p
     enum scand_place place = (enum scand_place)params->place;
     uint64_t size_bytes = params->size;
     struct msg_buffer_create_result result;
-    struct call call = {.method = METHOD_buffer_create, .params = params, .result = &result, .received = fds};
+    struct call call = {.method = METHOD_buffer_create,
+                        .params = params,
+                        .result = &result,
+                        .received = fds,
+                        .timeout_ms = CALL_MS + (int64_t)params->wait_ms};
     if (size_bytes == 0)
         return (int)status_from_errno(session_fail(daemon, -EINVAL, "size_bytes is 0: a buffer has 1 byte at least"));
     int code = call_run(daemon, &call);
@@ -82,6 +86,15 @@ int scand_buffer_create(struct scand *daemon, enum scand_place place, uint64_t s
     if ((unsigned)place >= SCAND_PLACE_COUNT)
         return (int)status_from_errno(session_fail(daemon, -EINVAL, "place is %d: 0 (host) or 1 (device)", (int)place));
     return buffer_create(daemon, &(struct msg_buffer_create_params){.size = size_bytes, .place = place}, out);
+}
+
+int scand_buffer_create_wait(struct scand *daemon, uint64_t size_bytes, uint32_t wait_ms, struct scand_buffer **out)
+{
+    if (wait_ms > SCAND_WAIT_MS_MAX)
+        return (int)status_from_errno(session_fail(daemon, -EINVAL, "wait_ms is %u: at most %d, a minute, is allowed",
+                                                   (unsigned)wait_ms, SCAND_WAIT_MS_MAX));
+    struct msg_buffer_create_params params = {.size = size_bytes, .place = SCAND_PLACE_HOST, .wait_ms = wait_ms};
+    return buffer_create(daemon, &params, out);
 }
 
 int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_bytes, struct scand_buffer **out)

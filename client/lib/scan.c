@@ -5,7 +5,8 @@
 
 #include "client/lib/internal.h"
 
-_Static_assert(SCAND_RAGGED_ROWS_MAX == LIMIT_RAGGED_ROWS && SCAND_DEADLINE_MS_MAX == LIMIT_DEADLINE_MS,
+_Static_assert(SCAND_RAGGED_ROWS_MAX == LIMIT_RAGGED_ROWS && SCAND_DEADLINE_MS_MAX == LIMIT_DEADLINE_MS &&
+                   SCAND_WAIT_MS_MAX == LIMIT_WAIT_MS,
                "programs are told the wire's limits");
 
 void scand_tensor_pack(struct scand_tensor *tensor)

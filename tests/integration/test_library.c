@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -419,7 +420,41 @@ static void test_killed_with_a_child(void)
     end();
 }
 
+struct request {
+    struct scand *session;
+    struct scand_buffer *buffer;
+    int status;
+};
+
+static void *request_run(void *argument)
+{
+    struct request *request = argument;
+    request->status = scand_buffer_create_wait(request->session, BYTES, SCAND_WAIT_MS_MAX, &request->buffer);
+    return NULL;
+}
+
+/* The pool has room for two buffers, which the session has: a third one is there once one is given back. */
+static void test_waits_for_memory(void)
+{
+    struct request request = {.status = -1};
+    pthread_t thread;
+    begin();
+    REQUIRE(scand_connect(server.socket, "second", &request.session) == SCAND_OK);
+    CHECK_EQ(scand_buffer_create(request.session, SCAND_PLACE_HOST, BYTES, &request.buffer), SCAND_BUSY);
+    CHECK_EQ(scand_buffer_create_wait(request.session, BYTES, 1, &request.buffer), SCAND_BUSY);
+    CHECK(scand_retry_ms(request.session) > 0);
+    REQUIRE(pthread_create(&thread, NULL, request_run, &request) == 0);
+    usleep(50000); /* it waits by now, most likely */
+    CHECK_EQ(scand_buffer_release(output), SCAND_OK);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(request.status, SCAND_OK);
+    CHECK(request.buffer && scand_buffer_size(request.buffer) == BYTES);
+    scand_disconnect(request.session);
+    end();
+}
+
 static const struct test tests[] = {TEST(test_results),
+                                    TEST(test_waits_for_memory),
                                     TEST(test_killed_with_a_child),
                                     TEST(test_many),
                                     TEST(test_affine),

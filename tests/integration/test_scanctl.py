@@ -632,6 +632,24 @@ class Questions(ScanctlTest):
         report = json.loads(self.succeed("demo", "--traces", 30, "--samples", 101, "--json"))
         self.assertEqual((report["traces"], report["samples"], report["warm_up_jobs"]), (30, 101, 1))
 
+    def test_demos_at_once(self):
+        """Each needs more than half of the pool: they run one after the other, and none fails."""
+        words = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "demo", "--traces", "3000", "--samples", "2000"]
+        demos = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+        for demo in demos:
+            errors = demo.communicate(timeout=120)[1]
+            self.assertEqual((demo.returncode, errors), (0, b""))
+
+    def test_scans_at_once(self):
+        """The same with a row whose two arrays are half of the pool."""
+        row = self.write("row.raw", bytes(8 << 20))
+        words = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "--dtype", "i32", "--output-dtype", "i64",
+                 "--shape", str(2 << 20), row, "-o"]
+        scans = [subprocess.Popen([*words, self.path(f"{i}.raw")], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(6)]
+        for scan in scans:
+            errors = scan.communicate(timeout=120)[1]
+            self.assertEqual((scan.returncode, errors), (0, b""))
+
     def test_demo_against_the_reference(self):
         if not scanctl_rig.ARGUMENTS.demo:
             self.skipTest("no --demo was given")

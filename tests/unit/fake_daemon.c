@@ -111,6 +111,7 @@ static void answer_create(struct fake *fake, struct fake_client *client, const s
     struct msg_buffer_create_params params;
     struct fake_buffer *buffer = buffer_find(client, 0);
     must(buffer && message_read(message, &msg_buffer_create_params_type, &params, &error) == 0, "buffer.create");
+    fake->wait_ms = params.wait_ms;
     struct msg_buffer_create_result result = {.buffer = ++fake->next_buffer, .segment = SEGMENT_BYTES};
     if (params.place == SCAND_PLACE_HOST)
         result.fds = (params.size + SEGMENT_BYTES - 1) / SEGMENT_BYTES;

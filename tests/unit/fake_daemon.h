@@ -75,6 +75,7 @@ struct fake {
     atomic_int loop;       /* its pages lead back */
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
+    _Atomic uint64_t wait_ms; /* of the last buffer.create */
     atomic_int accepted;
     atomic_int priority, deadline_ms, ending; /* of the last job */
     atomic_int then_count, then_op;           /* its further steps, and the operator of the last one; -1: none */

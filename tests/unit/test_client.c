@@ -272,6 +272,9 @@ static void test_buffer_create(void)
     CHECK_CONTAINS(scand_message(session), "size_bytes is 0");
     CHECK_EQ(scand_buffer_create(session, (enum scand_place)7, 1, &none), SCAND_INVALID);
     CHECK_CONTAINS(scand_message(session), "place is 7");
+    CHECK_EQ(scand_buffer_create_wait(session, 1, SCAND_WAIT_MS_MAX + 1, &none), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "wait_ms is 60001: at most 60000");
+    CHECK_EQ(fake.wait_ms, 0);
     fake.fail_on = METHOD_buffer_create;
     fake.fail_code = -EAGAIN;
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 1, &none), SCAND_BUSY);
@@ -627,6 +630,12 @@ static void test_no_answer(void)
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
     CHECK_EQ(fake.seen[METHOD_buffer_release], 1);
+    /* But one that may wait for its memory has that much longer. */
+    fake.late_on = METHOD_buffer_create;
+    CHECK_EQ(scand_buffer_create_wait(session, 100, SCAND_WAIT_MS_MAX, &buffer), SCAND_OK);
+    CHECK_EQ(fake.wait_ms, SCAND_WAIT_MS_MAX);
+    fake.late_on = FAKE_NONE;
+    CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
     buffer = buffer_of(100);
     CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
     rig_end();

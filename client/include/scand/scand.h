@@ -290,6 +290,10 @@ int scand_drain(struct scand *daemon);
  * touch but jobs can. New memory holds zeros or what this user's earlier buffers held, never another user's data.
  * size_bytes: 1 to the daemon's limit. */
 int scand_buffer_create(struct scand *daemon, enum scand_place place, uint64_t size_bytes, struct scand_buffer **out);
+/* Host memory, for which the daemon waits for at most wait_ms, up to SCAND_WAIT_MS_MAX, where it would be SCAND_BUSY;
+ * only then it is. Who needs several arrays asks for all of them as one buffer: programs that each hold some of what
+ * they need and wait for the rest wait for each other. A daemon that is older than this does not wait. */
+int scand_buffer_create_wait(struct scand *daemon, uint64_t size_bytes, uint32_t wait_ms, struct scand_buffer **out);
 /* Device memory of the device with this number. Else it is made where the connection's latest device buffer is, or
  * where most memory is free: a job can use several of one device only, and runs there. SCAND_NOT_FOUND: no such device.
  */

@@ -10,12 +10,15 @@
 #include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
 
+#define ARRAY_ALIGN 4096
+
 enum { OPTION_TRACES = OPTION_OWN, OPTION_SAMPLES, OPTION_SEED };
 
 struct demo_run {
     struct gather gather;
     struct scand *daemon;
-    struct scand_buffer *input, *output;
+    struct scand_buffer *input, *output; /* one, mostly */
+    uint64_t output_offset;
     struct scand_times times; /* of the job that counts */
     uint64_t bytes;           /* of the gather */
     uint64_t made_us, checked_us;
@@ -52,14 +55,30 @@ static void fill_rows(void *context, uint64_t first, uint64_t count)
     gather_fill(&run->gather, first, count, data + first * run->gather.samples);
 }
 
-static int demo_buffers(struct demo_run *run, struct fault *fault)
+/* Two buffers, for arrays that are more than one may be. */
+static int demo_buffers_apart(struct demo_run *run)
 {
     int status = scand_buffer_create(run->daemon, SCAND_PLACE_HOST, run->bytes, &run->input);
-    if (!status)
-        status = scand_buffer_create(run->daemon, SCAND_PLACE_HOST, run->bytes, &run->output);
+    run->output_offset = 0;
+    return status ? status : scand_buffer_create(run->daemon, SCAND_PLACE_HOST, run->bytes, &run->output);
+}
+
+/* Both arrays in one buffer: two programs at once, each with one of its two, would wait for each other. */
+static int demo_buffers(struct demo_run *run, struct fault *fault)
+{
+    run->output_offset = (run->bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
+    int status = remote_buffer(run->daemon, run->output_offset + run->bytes, &run->input);
+    run->output = run->input;
+    if (status == SCAND_QUOTA)
+        status = demo_buffers_apart(run);
     char bytes[GROUPED_BYTES], doing[80];
-    snprintf(doing, sizeof(doing), "creating two buffers of %s bytes", grouped(run->bytes, bytes));
+    snprintf(doing, sizeof(doing), "making room for two arrays of %s bytes", grouped(run->bytes, bytes));
     return status ? remote_fault(run->daemon, status, doing, fault) : 0;
+}
+
+static char *demo_output(const struct demo_run *run)
+{
+    return (char *)scand_buffer_data(run->output) + run->output_offset;
 }
 
 static int demo_scan(struct demo_run *run, struct fault *fault)
@@ -81,6 +100,7 @@ static int demo_scan(struct demo_run *run, struct fault *fault)
     };
     task.scan.input.buffer = run->input;
     task.scan.output.buffer = run->output;
+    task.scan.output.offset = run->output_offset;
     int result = task_start(&task, fault);
     return result ? result : task_finish(&task, &run->times, NULL, fault);
 }
@@ -91,7 +111,7 @@ static int demo_jobs(struct demo_run *run, struct fault *fault)
     int result = demo_scan(run, fault);
     if (result)
         return result;
-    memset(scand_buffer_data(run->output), 0xff, run->bytes);
+    memset(demo_output(run), 0xff, run->bytes);
     return demo_scan(run, fault);
 }
 
@@ -147,7 +167,7 @@ static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struc
         .traces = run->gather.traces,
         .samples = run->gather.samples,
         .input = scand_buffer_data(run->input),
-        .output = scand_buffer_data(run->output),
+        .output = (const float *)demo_output(run),
     };
     begun_us = clock_now_us();
     result = check(&demo, fault);

@@ -48,6 +48,16 @@ int patience_wait(struct patience *patience, const struct scand *daemon)
     return 1;
 }
 
+int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out)
+{
+    struct patience patience = {.until_us = clock_now_us() + BUSY_PATIENCE_MS * 1000};
+    int status;
+    do
+        status = scand_buffer_create_wait(daemon, size_bytes, BUSY_PATIENCE_MS, out);
+    while (status == SCAND_BUSY && patience_wait(&patience, daemon));
+    return status;
+}
+
 static int task_submit(struct task *task)
 {
     const struct scand_scan *scan = &task->scan;

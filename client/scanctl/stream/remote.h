@@ -26,6 +26,9 @@ struct patience {
 /* After SCAND_BUSY: sleeps and returns 1, or returns 0 when patience has run out. */
 int patience_wait(struct patience *patience, const struct scand *daemon);
 
+/* Host memory, for which a daemon without enough of it is asked to wait; one that does not know how is asked again. */
+int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out);
+
 /* A scan, or a reduction, that is submitted again while the daemon is busy: nothing of it was begun then, so its input
  * is unharmed. */
 struct task {

@@ -264,7 +264,6 @@ static int own_buffer_create(struct pieces *pieces, uint64_t bytes, struct scand
  * is too large for its pool, and cannot be in pieces, is this program's own. */
 static int buffers_create(struct pieces *pieces, struct fault *fault)
 {
-    struct patience patience = {0};
     int status;
     pieces->records = plan_piece_records(pieces->plan);
     for (;;) {
@@ -272,11 +271,13 @@ static int buffers_create(struct pieces *pieces, struct fault *fault)
         status = scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[0].buffer);
         if (!is_shortage(status))
             break;
-        if (pieces->records > pieces->plan->least)
-            pieces->records = pieces->records / 2 < pieces->plan->least ? pieces->plan->least : pieces->records / 2;
-        else if (status != SCAND_BUSY || !patience_wait(&patience, pieces->daemon))
+        if (pieces->records == pieces->plan->least)
             break;
+        pieces->records = pieces->records / 2 < pieces->plan->least ? pieces->plan->least : pieces->records / 2;
     }
+    if (status == SCAND_BUSY)
+        status =
+            remote_buffer(pieces->daemon, plan_buffer_bytes(pieces->plan, pieces->records), &pieces->slots[0].buffer);
     if (status == SCAND_QUOTA)
         status = own_buffer_create(pieces, plan_buffer_bytes(pieces->plan, pieces->records), &pieces->slots[0].buffer);
     if (status)
@@ -294,7 +295,9 @@ static int offsets_create(struct pieces *pieces, struct fault *fault)
 {
     uint64_t bytes = (ragged_take_max(pieces->ragged) + 1) * sizeof(uint64_t);
     for (uint32_t i = 0; i < pieces->slot_count;) {
-        int status = scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[i].offsets);
+        struct scand_buffer **offsets = &pieces->slots[i].offsets;
+        int status = pieces->slot_count > 1 ? scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, offsets)
+                                            : remote_buffer(pieces->daemon, bytes, offsets);
         if (!status)
             i++;
         else if (pieces->slot_count > 1)

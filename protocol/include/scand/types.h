@@ -19,6 +19,7 @@ extern "C" {
 
 #define SCAND_RAGGED_ROWS_MAX 1048576  /* ragged rows of one job */
 #define SCAND_DEADLINE_MS_MAX 86400000 /* a day */
+#define SCAND_WAIT_MS_MAX     60000    /* for memory of the pool */
 
 // clang-format off
 /* Element types of a tensor. Native byte order, but for the forms of files: f32be, i16be and i32be are big-endian,
