@@ -22,32 +22,38 @@
 
 /* Positions count bytes since the connection began, in here and in the outbox. */
 struct inbox {
-    uint8_t bytes[LIMIT_MESSAGE_BYTES];
     size_t start, end;     /* of what has arrived and was not consumed */
     uint64_t arrived;      /* position of bytes[end] */
     size_t message_bytes;  /* of the complete message at start; 0: not known to be complete */
     size_t required_bytes; /* what the message at start has at least */
     bool filled;           /* by the latest recvmsg, or descriptors ended it: more may have arrived */
-    int fds[INBOX_FDS];
     size_t fd_count;
+    uint8_t bytes[LIMIT_MESSAGE_BYTES];
+    int fds[INBOX_FDS];
 };
 
 struct outbox {
     uint8_t *bytes;
     size_t start, end, capacity;
     uint64_t sent; /* position of bytes[start] */
-    struct parcel {
-        uint64_t position; /* of its message's first byte, with which it travels */
-        int fd;
-    } parcels[LIMIT_OUTBOX_FDS];
     size_t parcel_count;
+    struct parcel *parcels;
 };
 
+struct parcel {
+    uint64_t position; /* of its message's first byte, with which it travels */
+    int fd;
+};
+
+/* What every connection needs comes first, so that one that says hello, or something else, and ends takes one page. */
 struct connection {
     int fd;
-    struct inbox in;
     struct outbox out;
+    struct inbox in;
+    struct parcel parcels[LIMIT_OUTBOX_FDS];
 };
+
+static_assert(offsetof(struct connection, in.bytes) + LIMIT_FIRST_READ_BYTES <= 4096, "the first read is in that page");
 
 /* Pages of its own: most of an inbox is never touched, and all of it goes back when the connection ends. On the heap,
  * what many connections at once have taken would stay the daemon's, and be filled with zeros for each later one. */
@@ -67,7 +73,7 @@ struct connection *connection_create(int fd)
 {
     struct connection *connection = connection_allocate();
     int flags = fcntl(fd, F_GETFL);
-    if (!connection || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK)) {
+    if (!connection || flags < 0 || (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK))) {
         int saved = connection ? errno : ENOMEM;
         connection_free(connection);
         close(fd);
@@ -75,6 +81,7 @@ struct connection *connection_create(int fd)
         return NULL;
     }
     connection->fd = fd;
+    connection->out.parcels = connection->parcels;
     return connection;
 }
 
@@ -136,6 +143,12 @@ static void inbox_compact(struct inbox *in)
     in->start = 0;
 }
 
+/* Who sends no hello has the first read alone: what it touches of the inbox is bounded. */
+static size_t inbox_space(const struct inbox *in)
+{
+    return in->arrived == 0 ? LIMIT_FIRST_READ_BYTES : sizeof in->bytes - in->end;
+}
+
 int connection_receive(struct connection *connection)
 {
     struct inbox *in = &connection->in;
@@ -146,7 +159,7 @@ int connection_receive(struct connection *connection)
         char bytes[CMSG_SPACE(SCM_FDS * sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct iovec space = {in->bytes + in->end, sizeof in->bytes - in->end};
+    struct iovec space = {in->bytes + in->end, inbox_space(in)};
     struct msghdr header = {
         .msg_iov = &space, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n;
@@ -157,7 +170,7 @@ int connection_receive(struct connection *connection)
         return -errno;
     in->end += (size_t)n;
     in->arrived += (uint64_t)n;
-    in->filled = in->end == sizeof in->bytes || header.msg_controllen > 0;
+    in->filled = (size_t)n == space.iov_len || header.msg_controllen > 0;
     int code = inbox_add_fds(in, &header);
     return code ? code : (int)n;
 }

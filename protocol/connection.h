@@ -23,11 +23,11 @@ void connection_destroy(struct connection *connection);
 int connection_fd(const struct connection *connection);
 
 /*
- * Reads what has arrived, at most once around its buffer. Returns the number of bytes, 0 at the end of the stream,
- * -EAGAIN when there is nothing now, -EMFILE when descriptors were lost because the process has no room for more,
- * -EBADF when more descriptors arrived than a message may announce, or another -errno. After -EMFILE and -EBADF the
- * bytes have been taken in and the descriptors that came with them are closed. -ENOBUFS: nothing more fits before the
- * messages that are complete have been consumed.
+ * Reads what has arrived, at most LIMIT_FIRST_READ_BYTES the first time and what its buffer holds later. Returns the
+ * number of bytes, 0 at the end of the stream, -EAGAIN when there is nothing now, -EMFILE when descriptors were lost
+ * because the process has no room for more, -EBADF when more descriptors arrived than a message may announce, or
+ * another -errno. After -EMFILE and -EBADF the bytes have been taken in and the descriptors that came with them are
+ * closed. -ENOBUFS: nothing more fits before the messages that are complete have been consumed.
  */
 int connection_receive(struct connection *connection);
 

@@ -10,27 +10,29 @@
 #define GIB(n) ((uint64_t)(n) << 30)
 
 /* The wire. */
-#define LIMIT_MESSAGE_BYTES KIB(64)
-#define LIMIT_MESSAGE_DEPTH 8        /* nested arrays and maps */
-#define LIMIT_MESSAGE_FDS   128      /* descriptors that one message may announce */
-#define LIMIT_MESSAGE_MS    5000     /* from a message's first byte to its last */
-#define LIMIT_HELLO_MS      5000     /* from the beginning of a connection to its hello */
-#define LIMIT_UNREAD_BYTES  KIB(512) /* unsent output above which nothing more is read from that client */
-#define LIMIT_UNREAD_MS     10000    /* for which a client may take nothing of its output */
-#define LIMIT_OUTBOX_BYTES  MIB(1)   /* unsent output, with the replies to jobs and buffers that were under way */
-#define LIMIT_OUTBOX_FDS    512      /* descriptors waiting with it */
-#define LIMIT_NAME_BYTES    64       /* names of clients, servers, devices */
-#define LIMIT_ERROR_BYTES   512      /* an error's message */
-#define LIMIT_MAPS          32       /* in one list: devices, kernels, a page of jobs or clients */
-#define LIMIT_BATCH_JOBS    32       /* in one message */
-#define LIMIT_BUCKETS       24       /* of a histogram */
-#define LIMIT_TRACE         4096     /* ended jobs and chunks that the daemon remembers */
+#define LIMIT_MESSAGE_BYTES    KIB(64)
+#define LIMIT_FIRST_READ_BYTES KIB(2)   /* of a connection: hello, and what comes with it */
+#define LIMIT_MESSAGE_DEPTH    8        /* nested arrays and maps */
+#define LIMIT_MESSAGE_FDS      128      /* descriptors that one message may announce */
+#define LIMIT_MESSAGE_MS       5000     /* from a message's first byte to its last */
+#define LIMIT_HELLO_MS         5000     /* from the beginning of a connection to its hello */
+#define LIMIT_UNREAD_BYTES     KIB(512) /* unsent output above which nothing more is read from that client */
+#define LIMIT_UNREAD_MS        10000    /* for which a client may take nothing of its output */
+#define LIMIT_OUTBOX_BYTES     MIB(1)   /* unsent output, with the replies to jobs and buffers that were under way */
+#define LIMIT_OUTBOX_FDS       512      /* descriptors waiting with it */
+#define LIMIT_NAME_BYTES       64       /* names of clients, servers, devices */
+#define LIMIT_ERROR_BYTES      512      /* an error's message */
+#define LIMIT_MAPS             32       /* in one list: devices, kernels, a page of jobs or clients */
+#define LIMIT_BATCH_JOBS       32       /* in one message */
+#define LIMIT_BUCKETS          24       /* of a histogram */
+#define LIMIT_TRACE            4096     /* ended jobs and chunks that the daemon remembers */
 
 /* The daemon. */
 #define LIMIT_TURN_US           32  /* of the loop, for one client's messages, before it looks at the others */
 #define LIMIT_TURN_MESSAGES     256 /* the same, in messages */
 #define LIMIT_GATHER_US         100 /* for which answers wait for more, to a client of which messages wait */
-#define LIMIT_ACCEPT_REST_MS    100 /* before the next try where connections cannot be accepted */
+#define LIMIT_BACKLOG           LIMIT_CLIENTS /* connections that wait to be accepted; more wait in connect() */
+#define LIMIT_ACCEPT_REST_MS    100           /* before the next try where connections cannot be accepted */
 #define LIMIT_CLIENTS           1024
 #define LIMIT_CLIENTS_KEPT      16  /* of them, for root and the daemon's own user */
 #define LIMIT_USERS_KEPT        2   /* the same, of users */

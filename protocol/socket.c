@@ -316,7 +316,7 @@ static int address_listen(const struct sockaddr_un *address, unsigned mode, stru
         close(fd);
         return code;
     }
-    if (lstat(path, &status) || chmod(path, mode) || listen(fd, SOMAXCONN)) {
+    if (lstat(path, &status) || chmod(path, mode) || listen(fd, LIMIT_BACKLOG)) {
         int code = error_set(error, -errno, "cannot listen at %s: %s", path, strerror(errno));
         unlink(path);
         close(fd);

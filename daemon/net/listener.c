@@ -40,27 +40,31 @@ static void log_turned_away(uid_t uid)
               (unsigned)uid, LIMIT_UNADMITTED, LIMIT_CLIENTS, LIMIT_USERS);
 }
 
-static void listener_welcome(struct listener *listener, int fd)
+/* Returns the user whose connection it is, if the user is there: accepting is charged as well. */
+static struct user *listener_welcome(struct listener *listener, int fd)
 {
+    struct service *service = listener->service;
     struct ucred who;
     socklen_t size = sizeof who;
-    if (has_left(fd) || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
         close(fd);
-        return;
+        return NULL;
     }
-    if (service_is_full(listener->service, who.uid)) {
-        log_turned_away(who.uid);
+    const bool left = has_left(fd);
+    if (left || service_is_full(service, who.uid)) {
+        if (!left)
+            log_turned_away(who.uid);
         close(fd);
-        return;
+        return user_find(&service->users, who.uid);
     }
     struct connection *connection = connection_create(fd);
     if (!connection)
-        return;
-    struct client *client = service_open(listener->service, connection, who.uid);
+        return NULL;
+    struct client *client = service_open(service, connection, who.uid);
     if (!client) {
         log_turned_away(who.uid);
         connection_destroy(connection);
-        return;
+        return user_find(&service->users, who.uid);
     }
     client->pid = who.pid;
     int r = peer_open(listener, client);
@@ -68,7 +72,9 @@ static void listener_welcome(struct listener *listener, int fd)
         log_cause(LOG_CAUSE_UNWATCHED, who.uid, "a connection of user %u was turned away: it could not be watched: %s",
                   (unsigned)who.uid, strerror(-r));
         service_close(client);
+        return NULL;
     }
+    return client->user;
 }
 
 static void open_spare(struct listener *listener)
@@ -95,14 +101,17 @@ static int turn_away(struct listener *listener)
     return code;
 }
 
-/* Accepts a connection, or turns it away. 0 or -errno. */
-static int accept_one(struct listener *listener)
+/* Accepts a connection, or turns it away. 0 or -errno; *now_us: when it began, then when it had. */
+static int accept_one(struct listener *listener, uint64_t *now_us)
 {
-    int fd = accept4(listener->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return errno == EMFILE || errno == ENFILE ? turn_away(listener) : -errno;
-    listener_welcome(listener, fd);
-    return 0;
+    struct user *user = NULL;
+    int fd = accept4(listener->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), code = fd < 0 ? -errno : 0;
+    if (fd >= 0)
+        user = listener_welcome(listener, fd);
+    else if (code == -EMFILE || code == -ENFILE)
+        code = turn_away(listener);
+    *now_us = user ? service_charge(listener->service, user, *now_us) : listener_now_us(listener);
+    return code;
 }
 
 static int watch_listening(struct listener *listener, int how, uint32_t events)
@@ -130,12 +139,12 @@ static void rest(struct listener *listener, int code)
 /* For as long as a turn takes; those that are left wake the loop again. */
 static void listener_accept(struct listener *listener)
 {
-    uint64_t end_us = listener_now_us(listener) + LIMIT_TURN_US;
+    uint64_t now_us = listener_now_us(listener), end_us = now_us + LIMIT_TURN_US;
     int r;
     listener->arriving = false;
     do
-        r = accept_one(listener);
-    while ((r == 0 || r == -EINTR || r == -ECONNABORTED) && listener_now_us(listener) < end_us);
+        r = accept_one(listener, &now_us);
+    while ((r == 0 || r == -EINTR || r == -ECONNABORTED) && now_us < end_us);
     if (r && r != -EAGAIN && r != -EINTR && r != -ECONNABORTED)
         rest(listener, r);
 }

@@ -141,7 +141,9 @@ static void messages_arrive_whole_and_in_order(void)
     CHECK(connection_has_output(pair.a));
     CHECK_EQ(connection_flush(pair.a), 0);
     CHECK(!connection_has_output(pair.a));
-    CHECK_EQ(connection_receive(pair.b), 4530);
+    CHECK_EQ(connection_receive(pair.b), LIMIT_FIRST_READ_BYTES);
+    CHECK(!connection_is_drained(pair.b));
+    CHECK_EQ(connection_receive(pair.b), 4530 - LIMIT_FIRST_READ_BYTES);
     CHECK(connection_is_drained(pair.b));
     for (uint8_t i = 0; i < 10; i++)
         check_blob(pair.b, 100u * i + 3, i);
@@ -221,7 +223,9 @@ static void the_largest_message_fits(void)
     CHECK_EQ(connection_flush(pair.a), 0);
     const uint8_t *got;
     size_t size;
-    CHECK_EQ(connection_receive(pair.b), LIMIT_MESSAGE_BYTES);
+    CHECK_EQ(connection_receive(pair.b), LIMIT_FIRST_READ_BYTES);
+    CHECK(!connection_is_drained(pair.b));
+    CHECK_EQ(connection_receive(pair.b), LIMIT_MESSAGE_BYTES - LIMIT_FIRST_READ_BYTES);
     CHECK(!connection_is_drained(pair.b));
     CHECK_EQ(connection_receive(pair.b), -ENOBUFS); /* and not 0, the end of the stream */
     CHECK_EQ(connection_peek(pair.b, &got, &size), 1);

@@ -36,11 +36,13 @@ static struct rig {
  * Calls that fail.
  */
 
-static int fail_watch;    /* errno of the next epoll_ctl that would watch a socket */
-static int fail_accept;   /* errno of accept4 */
-static unsigned accepted; /* calls of accept4 */
+static int fail_watch;               /* errno of the next epoll_ctl that would watch a socket */
+static int fail_accept;              /* errno of accept4 */
+static bool fail_accept_once_in_two; /* EMFILE */
+static unsigned accepted;            /* calls of accept4 */
 static struct {
     unsigned waits, reads, sends;
+    uint64_t read_bytes;
 } calls;
 
 int __real_epoll_ctl(int set, int how, int fd, struct epoll_event *event);
@@ -67,8 +69,10 @@ ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 {
+    ssize_t n = __real_recvmsg(fd, message, flags);
     calls.reads++;
-    return __real_recvmsg(fd, message, flags);
+    calls.read_bytes += n > 0 ? (uint64_t)n : 0;
+    return n;
 }
 
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
@@ -84,6 +88,10 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 {
     accepted++;
+    if (fail_accept_once_in_two && accepted % 2) {
+        errno = EMFILE;
+        return -1;
+    }
     if (fail_accept) {
         errno = fail_accept;
         return -1;
@@ -298,6 +306,67 @@ static void answers_are_gathered(void)
     end_counting();
 }
 
+/* Whoever sends something else than messages costs one small read, however much it sends. */
+static void garbage_is_read_once(void)
+{
+    static char garbage[LIMIT_MESSAGE_BYTES];
+    memset(garbage, 0xc1, sizeof garbage);
+    begin();
+    count_calls();
+    for (unsigned i = 1; i <= 8; i++) {
+        int fd = client_open();
+        client_send(fd, garbage, sizeof garbage);
+        rounds(4);
+        CHECK_EQ(calls.reads, i);
+        CHECK_EQ(calls.read_bytes, i * LIMIT_FIRST_READ_BYTES);
+        CHECK(client_take(fd) <= 0);
+        close(fd);
+    }
+    CHECK_EQ(rig.service.stats.clients_open, 0);
+    end_counting();
+}
+
+/* Connections that are made and closed count as their user's time: its messages come after those of others. */
+static void accepting_is_charged(void)
+{
+    enum { MANY = 20 };
+    begin();
+    int fd = client_greet();
+    const struct user *user = rig.service.clients->user;
+    uint64_t had_us = user->turn.had_us;
+    accepted = 0;
+    for (int i = 0; i < MANY; i++)
+        close(client_open());
+    rounds(4);
+    CHECK_EQ(accepted, MANY + 1); /* and once in vain */
+    CHECK(user->turn.had_us >= had_us + MANY);
+    close(fd);
+    end();
+}
+
+/* A round accepts for as long as a turn takes, also where each is turned away for want of descriptors. */
+static void accepting_is_cut_into_turns(void)
+{
+    enum { MANY = 3 * LIMIT_TURN_US };
+    int fds[MANY];
+    begin();
+    for (int i = 0; i < MANY; i++)
+        fds[i] = client_open();
+    rounds(1);
+    CHECK(accepted > 0 && accepted <= LIMIT_TURN_US + 1);
+    fail_accept_once_in_two = true;
+    accepted = 0;
+    rounds(1);
+    CHECK(accepted > 0 && accepted <= 2 * LIMIT_TURN_US + 2);
+    fail_accept_once_in_two = false;
+    rounds(8);
+    for (int i = 0; i < MANY; i++)
+        close(fds[i]);
+    rounds(8);
+    CHECK_EQ(rig.service.stats.clients_open, 0);
+    end();
+}
+
 /* Only its own connection ends. */
 static void a_socket_that_cannot_be_watched(void)
 {
@@ -415,6 +484,9 @@ int main(int argc, char **argv)
         TEST(a_message_takes_few_calls),
         TEST(waits_end),
         TEST(answers_are_gathered),
+        TEST(garbage_is_read_once),
+        TEST(accepting_is_charged),
+        TEST(accepting_is_cut_into_turns),
         TEST_END,
     };
     return test_main(argc, argv, tests);
