@@ -16,17 +16,6 @@
 
 #define WARP 32 /* lanes, of a leaf each: ORDER_FAN */
 
-/*
- * Read anew wherever it is needed: kept in a register from the load to the store, it and what is made of it would cost
- * a resident thread block. The index of the warp is passed on instead, in a register that the lanes share (warp_index).
- */
-DEVICE int lane_index()
-{
-    unsigned number;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(number));
-    return (int)number;
-}
-
 /* What all lanes of a warp have the same value of. Only so does the compiler know that, and keeps it in a register that
  * they share; a vector register would be spilled, at a cost of 15 %. */
 DEVICE int warp_uniform(int value)
@@ -34,7 +23,7 @@ DEVICE int warp_uniform(int value)
     return __shfl_sync(~0u, value, 0);
 }
 
-/* Once per kernel. */
+/* Once per kernel, and passed on in a register that the lanes share, unlike lane_index. */
 DEVICE int warp_index()
 {
     return warp_uniform((int)threadIdx.x / WARP);

@@ -14,36 +14,24 @@
 /* A barrier in shared memory that some warps arrive at and others wait for. */
 typedef unsigned long long gate;
 
-DEVICE unsigned gate_address(gate *gate)
-{
-    return (unsigned)__cvta_generic_to_shared(gate);
-}
-
 /* It opens whenever `warps` have arrived. */
 DEVICE void gate_init(gate *gate, int warps)
 {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(gate_address(gate)), "r"(warps * WARP) : "memory");
+    mbarrier_init(smem_address(gate), warps * WARP);
 }
 
 /* By all lanes, each for itself: compute-sanitizer does not see that one which arrives after a __syncwarp speaks for
  * the others, and it takes no longer. */
 DEVICE void gate_arrive(gate *gate)
 {
-    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" : : "r"(gate_address(gate)) : "memory");
+    mbarrier_arrive(smem_address(gate));
 }
 
 /* Returns when it has opened for the n-th time, n = 0, 1, ..., where parity is n % 2. */
 DEVICE void gate_wait(gate *gate, int parity)
 {
-#if __CUDA_ARCH__ >= 900
-    unsigned open;
-    do
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                     : "=r"(open)
-                     : "r"(gate_address(gate)), "r"(parity)
-                     : "memory");
-    while (!open);
-#endif
+    while (!mbarrier_try_wait(smem_address(gate), parity))
+        ;
 }
 
 /*
@@ -65,7 +53,7 @@ template <class Sum> DEVICE void record_put(record *record, typename Sum::sum su
     memcpy(words, &sum, sizeof(sum));
 #pragma unroll
     for (int i = 0; i < record_words<Sum>(); i++)
-        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(record + i), "l"(RECORD_MARK | words[i]) : "memory");
+        store_relaxed(record + i, RECORD_MARK | words[i]);
 }
 
 /* What a look at a record found. */
@@ -78,7 +66,7 @@ template <class Sum> DEVICE record_seen<Sum> record_look(const record *record)
     record_seen<Sum> seen;
 #pragma unroll
     for (int i = 0; i < record_words<Sum>(); i++)
-        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(seen.words[i]) : "l"(record + i) : "memory");
+        seen.words[i] = load_relaxed(record + i);
     return seen;
 }
 
@@ -106,10 +94,7 @@ template <class Sum> DEVICE void record_look_again(const record *record, record_
 {
 #pragma unroll
     for (int i = 0; i < record_words<Sum>(); i++)
-        asm volatile("{ .reg .pred p; setp.lt.u64 p, %0, %2; @p ld.relaxed.gpu.global.u64 %0, [%1]; }"
-                     : "+l"(seen->words[i])
-                     : "l"(record + i), "n"(RECORD_MARK)
-                     : "memory");
+        load_relaxed_below<RECORD_MARK>(record + i, &seen->words[i]);
 }
 
 template <class Sum> DEVICE typename Sum::sum record_sum(const record_seen<Sum> &seen)

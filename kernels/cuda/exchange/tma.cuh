@@ -25,31 +25,14 @@ struct boxes_item {
 /* A gate that opens when the copy engine has brought what one thread announces. By one lane. */
 DEVICE void boxes_gate_init(gate *gate)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(gate_address(gate)) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
-    asm volatile("fence.proxy.async;" : : : "memory");
-#endif
+    mbarrier_init(smem_address(gate), 1);
+    fence_mbarrier_init();
+    fence_proxy_async();
 }
 
 DEVICE void boxes_announce(gate *gate, int bytes)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
-                 :
-                 : "r"(gate_address(gate)), "r"(bytes)
-                 : "memory");
-#endif
-}
-
-/* Has the L2 cache give up first what it holds of samples and results, which are met but once. */
-DEVICE uint64_t boxes_policy()
-{
-    uint64_t policy = 0;
-#if __CUDA_ARCH__ >= 900
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#endif
-    return policy;
+    mbarrier_arrive_expect(smem_address(gate), bytes);
 }
 
 /* Starts the copy of a leaf of an item; zeros stand for what is not there. By one lane. `Once`: the L2 cache need not
@@ -57,63 +40,24 @@ DEVICE uint64_t boxes_policy()
 template <bool Once>
 DEVICE void boxes_load(const CUtensorMap &map, const struct boxes_item &item, int leaf, boxes_leaf *box, gate *gate)
 {
-#if __CUDA_ARCH__ >= 900
-    const unsigned target = (unsigned)__cvta_generic_to_shared(box);
     const int sample = (int)item.tile * ORDER_TILE + leaf * ORDER_LEAF;
     if (Once)
-        asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
-                     "[%1, {%2, %3, %4, %5}], [%6], %7;"
-                     :
-                     : "r"(target), "l"(&map), "r"(item.column), "r"(sample), "r"(item.plane), "r"(item.outer),
-                       "r"(gate_address(gate)), "l"(boxes_policy())
-                     : "memory");
+        tma_load_4d(smem_address(box), &map, item.column, sample, item.plane, item.outer, smem_address(gate),
+                    policy_evict_first());
     else
-        asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
-                     "%4, %5}], [%6];"
-                     :
-                     : "r"(target), "l"(&map), "r"(item.column), "r"(sample), "r"(item.plane), "r"(item.outer),
-                       "r"(gate_address(gate))
-                     : "memory");
-#endif
+        tma_load_4d(smem_address(box), &map, item.column, sample, item.plane, item.outer, smem_address(gate));
 }
 
 /* Starts the copy of the results of a leaf, without what is not there. By one lane, once all lanes have written. */
 template <bool Once>
 DEVICE void boxes_store(const CUtensorMap &map, const struct boxes_item &item, int leaf, const boxes_leaf *stage)
 {
-#if __CUDA_ARCH__ >= 900
-    const unsigned source = (unsigned)__cvta_generic_to_shared(stage);
     const int sample = (int)item.tile * ORDER_TILE + leaf * ORDER_LEAF;
     if (Once)
-        asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2, %3, %4}], "
-                     "[%5], %6;"
-                     :
-                     : "l"(&map), "r"(item.column), "r"(sample), "r"(item.plane), "r"(item.outer), "r"(source),
-                       "l"(boxes_policy())
-                     : "memory");
+        tma_store_4d(&map, item.column, sample, item.plane, item.outer, smem_address(stage), policy_evict_first());
     else
-        asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];"
-                     :
-                     : "l"(&map), "r"(item.column), "r"(sample), "r"(item.plane), "r"(item.outer), "r"(source)
-                     : "memory");
-    asm volatile("cp.async.bulk.commit_group;" : : : "memory");
-#endif
-}
-
-/* Until the copy engine has read what this lane gave it to store. */
-DEVICE void boxes_await_store()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
-#endif
-}
-
-/* Lets the copy engine see what this thread has written to shared memory. */
-DEVICE void boxes_written()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
-#endif
+        tma_store_4d(&map, item.column, sample, item.plane, item.outer, smem_address(stage));
+    bulk_commit();
 }
 
 #endif

@@ -109,7 +109,7 @@ template <class Sum> struct general_outside {
     __device__ __forceinline__ scan_outside<Sum> outside() const
     {
         int again = pass;
-        asm volatile("" : "+r"(again));
+        pin(again);
         return {plan.scan, item, again};
     }
     __device__ __forceinline__ bool total_wanted() const

@@ -70,101 +70,39 @@ template <class Sum> struct cluster_sums {
     typename Sum::sum tile[CLUSTER_TILES];
 };
 
-DEVICE int cluster_rank()
-{
-    unsigned rank = 0;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-#endif
-    return (int)rank;
-}
-
-DEVICE int cluster_size()
-{
-    unsigned size = 1;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
-#endif
-    return (int)size;
-}
-
-/* Until all threads of the cluster are here. */
-DEVICE void cluster_meet()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
-#endif
-}
-
-/* Where the thread block of a rank has what this one has at `address`. */
-DEVICE unsigned cluster_address(unsigned address, int rank)
-{
-    unsigned there = address;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-#endif
-    return there;
-}
-
 /* Store a sum in any thread block's shared memory, and count its bytes at the gate there. */
-DEVICE void cluster_store(unsigned address, unsigned told, float sum)
+DEVICE void cluster_store_sum(unsigned address, unsigned told, float sum)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"
-                 :
-                 : "r"(address), "r"(__float_as_uint(sum)), "r"(told)
-                 : "memory");
-#endif
+    cluster_store(address, (uint32_t)__float_as_uint(sum), told);
 }
 
-DEVICE void cluster_store(unsigned address, unsigned told, double sum)
+DEVICE void cluster_store_sum(unsigned address, unsigned told, double sum)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];"
-                 :
-                 : "r"(address), "l"(__double_as_longlong(sum)), "r"(told)
-                 : "memory");
-#endif
+    cluster_store(address, (uint64_t)__double_as_longlong(sum), told);
 }
 
-DEVICE void cluster_store(unsigned address, unsigned told, struct f2 sum)
+DEVICE void cluster_store_sum(unsigned address, unsigned told, struct f2 sum)
 {
-    cluster_store(address, told, __hiloint2double((int)__float_as_uint(sum.low), (int)__float_as_uint(sum.high)));
+    cluster_store_sum(address, told, __hiloint2double((int)__float_as_uint(sum.low), (int)__float_as_uint(sum.high)));
 }
 
 /* A gate that opens when so many bytes have come as are announced each time. By one thread. */
 DEVICE void cluster_gate_init(gate *gate)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(gate_address(gate)) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
-#endif
+    mbarrier_init(smem_address(gate), 1);
+    fence_mbarrier_init();
 }
 
 DEVICE void cluster_announce(gate *gate, int bytes)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
-                 :
-                 : "r"(gate_address(gate)), "r"(bytes)
-                 : "memory");
-#endif
+    mbarrier_arrive_expect(smem_address(gate), bytes);
 }
 
 /* As gate_wait, where they come from other thread blocks. */
 DEVICE void cluster_wait(gate *gate, int parity)
 {
-#if __CUDA_ARCH__ >= 900
-    unsigned open;
-    do
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
-                     "selp.u32 %0, 1, 0, p; }"
-                     : "=r"(open)
-                     : "r"(gate_address(gate)), "r"(parity)
-                     : "memory");
-    while (!open);
-#endif
+    while (!mbarrier_try_wait_cluster(smem_address(gate), parity))
+        ;
 }
 
 /* The part of a row that this thread block has. */
@@ -191,19 +129,12 @@ template <class Sum>
 DEVICE void cluster_fetch(const struct cluster_plan &plan, const struct scan_item *item, int warp, uint4 *buffer,
                           gate *arrived)
 {
-#if __CUDA_ARCH__ >= 900
     const int first = cluster_tile(warp, 0);
     if (tile_samples(item->length, first) == 0 || lane_index() > 0)
         return;
     const int line = (int)((item->input + first * ORDER_TILE * 4 - plan.origin) / CLUSTER_LINE);
     cluster_announce(arrived, CLUSTER_LINES * CLUSTER_LINE);
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-                 "[%4];"
-                 :
-                 : "r"((unsigned)__cvta_generic_to_shared(buffer)), "l"(&plan.map), "r"(0), "r"(line),
-                   "r"(gate_address(arrived))
-                 : "memory");
-#endif
+    tma_load_2d(smem_address(buffer), &plan.map, 0, line, smem_address(arrived));
 }
 
 template <class Sum>
@@ -268,8 +199,8 @@ template <class Sum> DEVICE void cluster_tell(const struct cluster_place<Sum> &p
 {
     const int rank = lane_index();
     if (rank < cluster_size())
-        cluster_store(cluster_address((unsigned)__cvta_generic_to_shared(place.totals + tile), rank),
-                      cluster_address(gate_address(place.told), rank), total);
+        cluster_store_sum(cluster_address(smem_address(place.totals + tile), rank),
+                          cluster_address(smem_address(place.told), rank), total);
 }
 
 /* As group_scan, of the first `members` lanes and in no more steps than these need. */
@@ -393,7 +324,7 @@ DEVICE void cluster_begin(const struct cluster_plan &plan, struct cluster_shared
     __syncthreads();
     if (thread < CLUSTER_PLACES)
         cluster_announce(&shared->told[thread], plan.tiles * (int)sizeof(typename Sum::sum));
-    cluster_meet();
+    cluster_sync();
 }
 
 template <class Sum, int Kind>

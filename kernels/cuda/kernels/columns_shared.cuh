@@ -253,10 +253,7 @@ DEVICE void records_await(record *const records[COLUMNS_SHARE], unsigned member,
         for (int k = 0; k < COLUMNS_SHARE; k++)
 #pragma unroll
             for (int i = 0; i < words; i++)
-                asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
-                             : "=l"(found[k][i])
-                             : "l"(records[k] + member * words + i)
-                             : "memory");
+                found[k][i] = load_relaxed(records[k] + member * words + i);
 #pragma unroll
         for (int k = 0; k < COLUMNS_SHARE; k++)
 #pragma unroll

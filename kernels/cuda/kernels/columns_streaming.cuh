@@ -122,22 +122,18 @@ DEVICE bool walk_on(const struct walk_plan &plan, struct walk_place *place)
     return (int)(++place->group * WALK_WARPS) < walk_tile_leaves(plan, place->tile);
 }
 
-/* So many steps from an address, in one instruction: the compiler would make chains of additions of several. */
 DEVICE char *walk_steps(char *address, int steps, int64_t stride)
 {
-    asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(address) : "r"(steps), "r"((int)stride));
-    return address;
+    return address_after(address, steps, (int)stride);
 }
 
 /* Starts the copy of 4 or 16 bytes to an address in shared memory. */
 template <int Bytes> DEVICE void walk_copy(unsigned target, const char *source)
 {
-#if __CUDA_ARCH__ >= 800
     if (Bytes == SLOT_BYTES)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(target), "l"(source) : "memory");
+        cp_async_16(target, source);
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(target), "l"(source) : "memory");
-#endif
+        cp_async_4(target, source);
 }
 
 /* The address of the sample of a leaf that is met first. */

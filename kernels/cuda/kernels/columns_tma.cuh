@@ -159,10 +159,7 @@ template <class Sum> DEVICE void boxes_tell(record *records, const typename Sum:
     memcpy(bits, totals, sizeof(bits));
 #pragma unroll
     for (int i = 0; i < BOXES_SHARE * words; i += 2)
-        asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
-                     :
-                     : "l"(records + i), "l"(RECORD_MARK | bits[i]), "l"(RECORD_MARK | bits[i + 1])
-                     : "memory");
+        store_relaxed_v2(records + i, RECORD_MARK | bits[i], RECORD_MARK | bits[i + 1]);
 }
 
 /* A record in one word, or in two that lie in one slot. */
@@ -170,10 +167,7 @@ template <class Sum> DEVICE record_seen<Sum> boxes_record_look(const record *rec
 {
     record_seen<Sum> seen;
     if constexpr (record_words<Sum>() == 2)
-        asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
-                     : "=l"(seen.words[0]), "=l"(seen.words[1])
-                     : "l"(record)
-                     : "memory");
+        load_relaxed_v2(record, seen.words);
     else
         seen = record_look<Sum>(record);
     return seen;
@@ -369,10 +363,10 @@ DEVICE void boxes_finish(const struct boxes_plan &plan, const struct boxes_item 
                 boxes_values<Sum, false>(held->x[0][c], samples, carry, first, plan.exclusive);
         }
         if (lane_index() == 0)
-            boxes_await_store();
+            bulk_wait_read();
         __syncwarp();
         boxes_write(plan, &room->stages[warp], samples, held->x[0]);
-        boxes_written();
+        fence_proxy_async_shared();
         __syncwarp();
         if (lane_index() == 0 && samples > 0)
             boxes_store<boxes_once<Sum>>(output, item, leaf, &room->stages[warp]);
@@ -400,22 +394,6 @@ template <class Sum> DEVICE unsigned boxes_take(const struct boxes_plan &plan, b
     return room->next;
 }
 
-/* A launch that follows may begin as soon as there is room for its thread blocks; */
-DEVICE void boxes_let_begin()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
-/* and then waits here until this one has ended. */
-DEVICE void boxes_await_totals()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" : : : "memory");
-#endif
-}
-
 template <class Sum>
 __global__ void __launch_bounds__(BOXES_THREADS, 1)
     boxes_kernel(const __grid_constant__ struct boxes_plan plan, const __grid_constant__ CUtensorMap input,
@@ -430,7 +408,7 @@ __global__ void __launch_bounds__(BOXES_THREADS, 1)
     if (lane_index() == 0 && number < plan.items)
         boxes_fetch<Sum>(input, boxes_item_at(plan, number), warp, room);
     boxes_take(plan, room);
-    boxes_await_totals();
+    grid_wait_for_last();
     for (int parity = 0; number < plan.items; parity ^= 1) {
         const struct boxes_item item = boxes_item_at(plan, number);
         struct boxes_held held;
@@ -463,7 +441,7 @@ __global__ void __launch_bounds__(BOXES_THREADS, 1)
         boxes_finish<Sum>(plan, item, warp, output, &held, room);
     }
     if (lane_index() == 0)
-        boxes_await_store();
+        bulk_wait_read();
 }
 
 /* The totals of all tiles by the first of two passes. What the other launch wants first is read last, and still in the
@@ -476,7 +454,7 @@ __global__ void __launch_bounds__(BOXES_THREADS, 1)
     boxes_totals_room<Sum> *const room = (boxes_totals_room<Sum> *)boxes_rooms;
     const int warp = warp_index();
     unsigned ahead = 0; /* leaves of a warp, counted through all items */
-    boxes_let_begin();
+    grid_let_next_begin();
     auto fetch = [&](unsigned n, int slot) {
         const unsigned number = blockIdx.x + n / BOXES_LEAVES * gridDim.x;
         if (lane_index() != 0 || number >= plan.items)

@@ -114,9 +114,7 @@ DEVICE uint4 ragged_load(const struct ragged_plan &plan, struct ragged_queue *qu
     const struct ragged_item *item =
         index < queue->alone ? &plan.items[RAGGED_ALONE][index] : &plan.items[RAGGED_TILE][index - queue->alone];
     if (index < queue->made)
-        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
-                     : "l"(item));
+        load_global_v4(item, &words);
     return words;
 }
 

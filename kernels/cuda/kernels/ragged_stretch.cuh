@@ -23,7 +23,7 @@ struct ragged_team {
  * than that the threads of a warp do, but synccheck reports it. */
 DEVICE void ragged_meet(struct ragged_team team)
 {
-    asm volatile("bar.sync %0, %1;" : : "r"(1 + team.number), "r"(team.size * WARP) : "memory");
+    named_barrier_sync(1 + team.number, team.size * WARP);
 }
 
 /* How many samples of an item a member of a team has. */
@@ -44,8 +44,8 @@ struct stretch {
 /* As settled, of an address in shared memory. */
 DEVICE uint4 *settled_slot(const uint4 *slot)
 {
-    unsigned address = (unsigned)__cvta_generic_to_shared(slot);
-    asm volatile("" : "+r"(address));
+    unsigned address = smem_address(slot);
+    pin(address);
     return (uint4 *)__cvta_shared_to_generic(address);
 }
 

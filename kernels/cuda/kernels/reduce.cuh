@@ -171,7 +171,7 @@ DEVICE struct reduce_team reduce_team_of(const struct reduce_plan &plan)
 
 DEVICE void team_meet(struct reduce_team team)
 {
-    asm volatile("bar.sync %0, %1;" : : "r"(1 + team.number), "r"(team.size * WARP) : "memory");
+    named_barrier_sync(1 + team.number, team.size * WARP);
 }
 
 /* Where a warp is: at a tile of an order block, or at a block of which it has none. */

@@ -18,25 +18,8 @@
 
 #include <stdint.h>
 
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/order1/f2.h"
-
-#define DEVICE static __device__ __forceinline__
-
-/* Generates nothing, but the compiler must have the value in registers here. */
-DEVICE void pin(float &x)
-{
-    asm volatile("" : "+f"(x));
-}
-
-DEVICE void pin(double &x)
-{
-    asm volatile("" : "+d"(x));
-}
-
-DEVICE void pin(uint64_t &x)
-{
-    asm volatile("" : "+l"(x));
-}
 
 DEVICE void pin(struct f2 &x)
 {
@@ -296,16 +279,7 @@ DEVICE void quiet_nan(double *x)
 /* The value of the lane that a pass meets `distance` lanes earlier, and whether it is one of lanes 0 to `last`. */
 template <bool Backward> DEVICE bool lane_before(unsigned value, unsigned *before, int distance, int last)
 {
-    unsigned there;
-    if (Backward)
-        asm volatile("{ .reg .pred p; shfl.sync.down.b32 %0|p, %2, %3, %4, -1; selp.u32 %1, 1, 0, p; }"
-                     : "=r"(*before), "=r"(there)
-                     : "r"(value), "r"(distance), "r"(last));
-    else
-        asm volatile("{ .reg .pred p; shfl.sync.up.b32 %0|p, %2, %3, 0, -1; selp.u32 %1, 1, 0, p; }"
-                     : "=r"(*before), "=r"(there)
-                     : "r"(value), "r"(distance));
-    return there;
+    return Backward ? shuffle_down(value, before, distance, last) : shuffle_up(value, before, distance);
 }
 
 template <bool Backward> DEVICE bool lane_before(float value, float *before, int distance, int last)

@@ -17,9 +17,7 @@
 
 DEVICE void f16_decode(uint32_t word, float x[2])
 {
-    asm("{ .reg .b16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high; }"
-        : "=f"(x[0]), "=f"(x[1])
-        : "r"(word));
+    f32x2_of_f16x2(word, x);
 }
 
 DEVICE void bf16_decode(uint32_t word, float x[2])
@@ -39,16 +37,12 @@ DEVICE void i16be_decode(uint32_t word, float x[2])
 #if __CUDA_ARCH__ >= 800
 DEVICE uint32_t f16_encode(const float x[2])
 {
-    uint32_t word;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(x[1]), "f"(x[0]));
-    return word;
+    return f16x2_of_f32x2(x);
 }
 
 DEVICE uint32_t bf16_encode(const float x[2])
 {
-    uint32_t word;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(x[1]), "f"(x[0]));
-    return word;
+    return bf16x2_of_f32x2(x);
 }
 #else
 DEVICE uint32_t f16_encode(const float x[2])

@@ -51,15 +51,8 @@ template <class T, bool Settled> DEVICE unsigned leaf_place(int leaf)
 {
     unsigned place = slot_place<T>(ORDER_LEAF * (int)sizeof(T) / SLOT_BYTES * leaf) * SLOT_BYTES;
     if (Settled)
-        asm volatile("" : "+r"(place));
+        pin(place);
     return place;
-}
-
-/* Ends what the compiler knows of an address, so that it adds constant distances in the instruction. */
-template <class T> DEVICE T *settled(T *address)
-{
-    asm volatile("" : "+l"(address));
-    return address;
 }
 
 template <class T> DEVICE void sample_copy_bytes(char *target, const char *source)
@@ -78,10 +71,7 @@ template <class T> DEVICE int shift_of(const char *address)
 DEVICE void slot_fetch(uint4 *slot, const char *source, int size)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                 :
-                 : "r"((unsigned)__cvta_generic_to_shared(slot)), "l"(source), "r"(size)
-                 : "memory");
+    cp_async_16_zfill(smem_address(slot), source, size);
 #else
     __pipeline_memcpy_async(slot, source, SLOT_BYTES, SLOT_BYTES - size);
 #endif
@@ -224,7 +214,7 @@ template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, float x[
 template <int By, bool Apart = false> DEVICE void leaf_shift_down(const float from[ORDER_LEAF + 4], float x[ORDER_LEAF])
 {
     if (Apart)
-        asm volatile("" ::"n"(By));
+        keep_apart<By>();
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         x[i] = from[i + By];
@@ -338,7 +328,7 @@ template <class T, int Slots> DEVICE void drain_slots(const uint4 *stage, char *
 DEVICE int stage_word(int index, int lines)
 {
     int place = (4 * index) ^ (((index >> 1) + 16 * lines) & 0x30);
-    asm volatile("" : "+r"(place)); /* as in leaf_place */
+    pin(place); /* as in leaf_place */
     return place;
 }
 
@@ -418,22 +408,13 @@ DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side,
     }
 }
 
-/* Whether the processors have an engine that copies in bulk. */
-#if __CUDA_ARCH__ >= 900
-#define HAS_BULK true
-#else
-#define HAS_BULK false
-#endif
-
 /* Ends when this warp's stage has been read; `Done`: when all that it had written is. */
 template <bool Done> DEVICE void bulk_await()
 {
-#if HAS_BULK
     if (Done)
-        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        bulk_wait_written();
     else
-        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-#endif
+        bulk_wait_read();
     __syncwarp();
 }
 
@@ -449,14 +430,11 @@ DEVICE void tile_write_bulk(uint4 *stage, char *target, int length, int warp, co
     for (int j = 0; j < ORDER_LEAF / 4; j++)
         slot_put(&stage[ORDER_LEAF / 4 * lane + j], &x[4 * j]);
 #if HAS_BULK
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    fence_proxy_async_shared();
     __syncwarp();
     if (lane == 0 && slots > 0) {
-        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
-                     :
-                     : "l"(target), "r"((unsigned)__cvta_generic_to_shared(stage)), "r"(slots * SLOT_BYTES)
-                     : "memory");
-        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        bulk_store(target, smem_address(stage), slots * SLOT_BYTES);
+        bulk_commit();
     }
 #endif
     if (lane < count % 4)

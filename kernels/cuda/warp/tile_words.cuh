@@ -113,23 +113,17 @@ DEVICE void words_fetch(uint4 *tile, const char *source, const struct scan_side 
  */
 DEVICE uint32_t slot_address(const uint4 *slot)
 {
-    return (uint32_t)__cvta_generic_to_shared(slot);
+    return smem_address(slot);
 }
 
 DEVICE void slot_get(uint32_t address, uint32_t words[4])
 {
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-                 : "r"(address)
-                 : "memory");
+    load_shared_v4(address, words);
 }
 
 DEVICE void slot_put(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
-                 :
-                 : "r"(address), "r"(a), "r"(b), "r"(c), "r"(d)
-                 : "memory");
+    store_shared_v4(address, a, b, c, d);
 }
 
 /* Moves everything down by an even number of bytes below 16: what lies in the 4 words beyond comes after. */

@@ -1,0 +1,482 @@
+/*
+ * Every PTX statement of these kernels, each as a small function: its comment names the instruction and, if that is
+ * more than 7.5, the compute capability that it needs. Where a GPU lacks it the function does nothing, and kernels that
+ * need it are not launched. Addresses of shared memory are 32-bit ones, from smem_address.
+ */
+#ifndef KERNELS_CUDA_PTX_CUH
+#define KERNELS_CUDA_PTX_CUH
+
+#include <stdint.h>
+
+#define DEVICE static __device__ __forceinline__
+
+/* Whether the processors have an engine that copies in bulk. */
+#if __CUDA_ARCH__ >= 900
+#define HAS_BULK true
+#else
+#define HAS_BULK false
+#endif
+
+/* No instruction, but the compiler must have the value in a register here, and forgets what it was made of. */
+DEVICE void pin(float &x)
+{
+    asm volatile("" : "+f"(x));
+}
+
+DEVICE void pin(double &x)
+{
+    asm volatile("" : "+d"(x));
+}
+
+DEVICE void pin(uint64_t &x)
+{
+    asm volatile("" : "+l"(x));
+}
+
+DEVICE void pin(int &x)
+{
+    asm volatile("" : "+r"(x));
+}
+
+DEVICE void pin(unsigned &x)
+{
+    asm volatile("" : "+r"(x));
+}
+
+/* Ends what the compiler knows of an address, so that it adds constant distances in the instruction. */
+template <class T> DEVICE T *settled(T *address)
+{
+    asm volatile("" : "+l"(address));
+    return address;
+}
+
+/* No instruction, but ways through the code that have different numbers here stay apart. */
+template <int Number> DEVICE void keep_apart()
+{
+    asm volatile("" ::"n"(Number));
+}
+
+/* mov %laneid. Read anew wherever it is needed: kept in a register from the load to the store, it and what is made of
+ * it would cost a resident thread block. */
+DEVICE int lane_index()
+{
+    unsigned number;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(number));
+    return (int)number;
+}
+
+/* cvta.to.shared, by way of the compiler. */
+DEVICE unsigned smem_address(const void *place)
+{
+    return (unsigned)__cvta_generic_to_shared(place);
+}
+
+/* shfl.sync.down.b32 with its predicate: whether the lane `distance` further on is none beyond `last`. */
+DEVICE bool shuffle_down(unsigned value, unsigned *other, int distance, int last)
+{
+    unsigned there;
+    asm volatile("{ .reg .pred p; shfl.sync.down.b32 %0|p, %2, %3, %4, -1; selp.u32 %1, 1, 0, p; }"
+                 : "=r"(*other), "=r"(there)
+                 : "r"(value), "r"(distance), "r"(last));
+    return there;
+}
+
+/* shfl.sync.up.b32 with its predicate: whether there is a lane `distance` further back. */
+DEVICE bool shuffle_up(unsigned value, unsigned *other, int distance)
+{
+    unsigned there;
+    asm volatile("{ .reg .pred p; shfl.sync.up.b32 %0|p, %2, %3, 0, -1; selp.u32 %1, 1, 0, p; }"
+                 : "=r"(*other), "=r"(there)
+                 : "r"(value), "r"(distance));
+    return there;
+}
+
+/* cvt.f32.f16 of both halves of a word. */
+DEVICE void f32x2_of_f16x2(uint32_t word, float x[2])
+{
+    asm("{ .reg .b16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high; }"
+        : "=f"(x[0]), "=f"(x[1])
+        : "r"(word));
+}
+
+/* cvt.rn.f16x2.f32: 8.0. */
+DEVICE uint32_t f16x2_of_f32x2(const float x[2])
+{
+    uint32_t word = 0;
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(x[1]), "f"(x[0]));
+#endif
+    return word;
+}
+
+/* cvt.rn.bf16x2.f32: 8.0. */
+DEVICE uint32_t bf16x2_of_f32x2(const float x[2])
+{
+    uint32_t word = 0;
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(x[1]), "f"(x[0]));
+#endif
+    return word;
+}
+
+/* mad.wide.s32: so many steps from an address in one instruction, where the compiler would make chains of additions. */
+DEVICE char *address_after(char *address, int steps, int stride)
+{
+    asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(address) : "r"(steps), "r"(stride));
+    return address;
+}
+
+/* bar.sync: until `threads` threads of the thread block have come to barrier `number`. */
+DEVICE void named_barrier_sync(int number, int threads)
+{
+    asm volatile("bar.sync %0, %1;" : : "r"(number), "r"(threads) : "memory");
+}
+
+/* ld.global.v4: not volatile memory, but the statement stays where it is. */
+DEVICE void load_global_v4(const void *address, uint4 *words)
+{
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words->x), "=r"(words->y), "=r"(words->z), "=r"(words->w)
+                 : "l"(address));
+}
+
+/* ld.shared.v4. */
+DEVICE void load_shared_v4(uint32_t address, uint32_t words[4])
+{
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+/* st.shared.v4. */
+DEVICE void store_shared_v4(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "r"(address), "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+
+/* ld.relaxed.gpu. */
+DEVICE unsigned long long load_relaxed(const unsigned long long *address)
+{
+    unsigned long long word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(address) : "memory");
+    return word;
+}
+
+/* ld.relaxed.gpu of two words that are aligned to 16 bytes. */
+DEVICE void load_relaxed_v2(const unsigned long long *address, unsigned long long words[2])
+{
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words[0]), "=l"(words[1])
+                 : "l"(address)
+                 : "memory");
+}
+
+/* ld.relaxed.gpu by those threads whose word is below `Least`. */
+template <unsigned long long Least>
+DEVICE void load_relaxed_below(const unsigned long long *address, unsigned long long *word)
+{
+    asm volatile("{ .reg .pred p; setp.lt.u64 p, %0, %2; @p ld.relaxed.gpu.global.u64 %0, [%1]; }"
+                 : "+l"(*word)
+                 : "l"(address), "n"(Least)
+                 : "memory");
+}
+
+/* st.relaxed.gpu. */
+DEVICE void store_relaxed(unsigned long long *address, unsigned long long word)
+{
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(address), "l"(word) : "memory");
+}
+
+/* st.relaxed.gpu of two words that are aligned to 16 bytes. */
+DEVICE void store_relaxed_v2(unsigned long long *address, unsigned long long a, unsigned long long b)
+{
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" : : "l"(address), "l"(a), "l"(b) : "memory");
+}
+
+/* cp.async of 16 bytes to shared memory, past the L1 cache: 8.0. */
+DEVICE void cp_async_16(unsigned target, const void *source)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(target), "l"(source) : "memory");
+#endif
+}
+
+/* The same of the first `size` bytes; the others become zeros: 8.0. */
+DEVICE void cp_async_16_zfill(unsigned target, const void *source, int size)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(target), "l"(source), "r"(size) : "memory");
+#endif
+}
+
+/* cp.async of 4 bytes: 8.0. */
+DEVICE void cp_async_4(unsigned target, const void *source)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(target), "l"(source) : "memory");
+#endif
+}
+
+/* cp.async.bulk from shared memory to device memory, both aligned to 16 bytes: 9.0. */
+DEVICE void bulk_store(void *target, unsigned source, int bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                 :
+                 : "l"(target), "r"(source), "r"(bytes)
+                 : "memory");
+#endif
+}
+
+/* cp.async.bulk.commit_group: what this thread has stored in bulk is a group: 9.0. */
+DEVICE void bulk_commit()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.commit_group;" : : : "memory");
+#endif
+}
+
+/* cp.async.bulk.wait_group: until all groups of this thread are written: 9.0. */
+DEVICE void bulk_wait_written()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
+#endif
+}
+
+/* cp.async.bulk.wait_group.read: until shared memory has been read for all of them: 9.0. */
+DEVICE void bulk_wait_read()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
+#endif
+}
+
+/* fence.proxy.async: what this thread has written becomes visible to bulk copies: 9.0. */
+DEVICE void fence_proxy_async()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async;" : : : "memory");
+#endif
+}
+
+/* The same of shared memory alone: 9.0. */
+DEVICE void fence_proxy_async_shared()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+#endif
+}
+
+/* createpolicy.fractional: the L2 cache gives up first what is moved with this policy: 9.0. */
+DEVICE uint64_t policy_evict_first()
+{
+    uint64_t policy = 0;
+#if __CUDA_ARCH__ >= 900
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+    return policy;
+}
+
+/* cp.async.bulk.tensor: the copy engine (TMA) brings the tile of a tensor that begins at {x, y}, and counts its bytes
+ * at an mbarrier. `map` is a CUtensorMap among the kernel's parameters. 9.0. */
+DEVICE void tma_load_2d(unsigned target, const void *map, int x, int y, unsigned mbarrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+                 "[%4];"
+                 :
+                 : "r"(target), "l"(map), "r"(x), "r"(y), "r"(mbarrier)
+                 : "memory");
+#endif
+}
+
+/* The same of four axes. */
+DEVICE void tma_load_4d(unsigned target, const void *map, int x, int y, int z, int w, unsigned mbarrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+                 "%4, %5}], [%6];"
+                 :
+                 : "r"(target), "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(mbarrier)
+                 : "memory");
+#endif
+}
+
+/* The same with a policy for the L2 cache. */
+DEVICE void tma_load_4d(unsigned target, const void *map, int x, int y, int z, int w, unsigned mbarrier,
+                        uint64_t policy)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+                 "[%1, {%2, %3, %4, %5}], [%6], %7;"
+                 :
+                 : "r"(target), "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(mbarrier), "l"(policy)
+                 : "memory");
+#endif
+}
+
+/* cp.async.bulk.tensor the other way, of a tile in shared memory: 9.0. */
+DEVICE void tma_store_4d(const void *map, int x, int y, int z, int w, unsigned source)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];"
+                 :
+                 : "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(source)
+                 : "memory");
+#endif
+}
+
+/* The same with a policy for the L2 cache. */
+DEVICE void tma_store_4d(const void *map, int x, int y, int z, int w, unsigned source, uint64_t policy)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2, %3, %4}], "
+                 "[%5], %6;"
+                 :
+                 : "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(source), "l"(policy)
+                 : "memory");
+#endif
+}
+
+/* mbarrier.init: it completes a phase whenever so many threads have arrived: 8.0. */
+DEVICE void mbarrier_init(unsigned mbarrier, int threads)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(mbarrier), "r"(threads) : "memory");
+#endif
+}
+
+/* mbarrier.arrive: 8.0. */
+DEVICE void mbarrier_arrive(unsigned mbarrier)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" : : "r"(mbarrier) : "memory");
+#endif
+}
+
+/* mbarrier.arrive.expect_tx: the phase also takes so many bytes of copies or of st.async: 9.0. */
+DEVICE void mbarrier_arrive_expect(unsigned mbarrier, int bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" : : "r"(mbarrier), "r"(bytes) : "memory");
+#endif
+}
+
+/* mbarrier.try_wait: whether the phase of a parity is complete; may wait for a while: 9.0. */
+DEVICE bool mbarrier_try_wait(unsigned mbarrier, int parity)
+{
+    unsigned complete = 1;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(mbarrier), "r"(parity)
+                 : "memory");
+#endif
+    return complete;
+}
+
+/* The same where other thread blocks of the cluster have written: 9.0. */
+DEVICE bool mbarrier_try_wait_cluster(unsigned mbarrier, int parity)
+{
+    unsigned complete = 1;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
+                 "selp.u32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(mbarrier), "r"(parity)
+                 : "memory");
+#endif
+    return complete;
+}
+
+/* fence.mbarrier_init: mbarriers that this thread has made are known to the cluster: 9.0. */
+DEVICE void fence_mbarrier_init()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+#endif
+}
+
+/* mov %cluster_ctarank: the rank of this thread block in its cluster: 9.0. */
+DEVICE int cluster_rank()
+{
+    unsigned rank = 0;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+    return (int)rank;
+}
+
+/* mov %cluster_nctarank: thread blocks of a cluster: 9.0. */
+DEVICE int cluster_size()
+{
+    unsigned size = 1;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+#endif
+    return (int)size;
+}
+
+/* barrier.cluster: until all threads of the cluster are here: 9.0. */
+DEVICE void cluster_sync()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
+#endif
+}
+
+/* mapa: where the thread block of a rank has what this one has at `address`: 9.0. */
+DEVICE unsigned cluster_address(unsigned address, int rank)
+{
+    unsigned there = address;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+#endif
+    return there;
+}
+
+/* st.async: stores 4 or 8 bytes in the shared memory of any thread block of the cluster, and counts them at an mbarrier
+ * there: 9.0. */
+DEVICE void cluster_store(unsigned address, uint32_t word, unsigned mbarrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"
+                 :
+                 : "r"(address), "r"(word), "r"(mbarrier)
+                 : "memory");
+#endif
+}
+
+DEVICE void cluster_store(unsigned address, uint64_t word, unsigned mbarrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];"
+                 :
+                 : "r"(address), "l"(word), "r"(mbarrier)
+                 : "memory");
+#endif
+}
+
+/* griddepcontrol.launch_dependents: the launch that follows may begin as soon as there is room for it: 9.0. */
+DEVICE void grid_let_next_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+/* griddepcontrol.wait: until the launch before has ended: 9.0. */
+DEVICE void grid_wait_for_last()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" : : : "memory");
+#endif
+}
+
+#endif
