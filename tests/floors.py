@@ -37,6 +37,54 @@ ALONE = {
     "cuda_runtime.h": r"kernels/.*|daemon/device/cuda/.*",
     "pthread.h": r"(?!protocol/|daemon/core/).*",
 }
+# Kernels in several files, which all begin with the name of the first.
+PARTED = ("affine", "grid_per_row", "ragged")
+# Inside kernels/, the folders and files that each may include from; the longest match counts.
+CUDA_HOST = ("kernels/cuda/launch.h", "kernels/cuda/scan_cuda.h", "kernels/cuda/streams.h", "kernels/cuda/select")
+BELOW_LANE = ("kernels/scan.h", "kernels/order1", "kernels/cuda/select", "kernels/cuda/ptx.cuh")
+BELOW_WARP = BELOW_LANE + ("kernels/cuda/lane",)
+BELOW_EXCHANGE = BELOW_WARP + ("kernels/cuda/warp",)
+BELOW_KERNELS = BELOW_EXCHANGE + ("kernels/cuda/exchange", *CUDA_HOST)
+ROOMS = {
+    "kernels/scan.h": (),
+    "kernels/order1": ("kernels/scan.h", "kernels/order1"),
+    "kernels/cpu": ("kernels/scan.h", "kernels/order1", "kernels/cpu"),
+    "kernels/cuda/select": ("kernels/scan.h", "kernels/order1", "kernels/cuda/select"),
+    "kernels/cuda/ptx.cuh": (),
+    "kernels/cuda/lane": (*BELOW_LANE, "kernels/cuda/lane"),
+    "kernels/cuda/warp": (*BELOW_WARP, "kernels/cuda/warp"),
+    "kernels/cuda/exchange": (*BELOW_EXCHANGE, "kernels/cuda/exchange", *CUDA_HOST),
+    "kernels/cuda/kernels": BELOW_KERNELS,
+    "kernels/cuda": ("kernels/scan.h", "kernels/order1", "kernels/cuda"),
+    "kernels/tutorial": ("kernels/scan.h", "kernels/order1", "kernels/tutorial"),
+}
+
+
+def longest(names, path):
+    return max((name for name in names if path == name or path.startswith(name + "/")), key=len, default=None)
+
+
+def kernel_of(path):
+    """The name of the kernel that a file is a part of."""
+    name = pathlib.PurePosixPath(path).stem
+    return next((kernel for kernel in PARTED if name.startswith(kernel + "_")), name)
+
+
+def in_rooms(path, target):
+    """Why a file of kernels/ must not include another one, or None."""
+    if not path.startswith("kernels/") or not target.startswith("kernels/"):
+        return None
+    room = longest(ROOMS, path)
+    if room == "kernels/cuda/kernels" and target.startswith(room + "/"):
+        # A launcher may call another one's.
+        if kernel_of(path) != kernel_of(target) and not (path.endswith(".cu") and target.endswith(".h")):
+            return "a kernel must not include another one"
+    elif room and not longest(ROOMS[room], target):
+        return f"{room} is below {target}"
+    host = path.startswith("kernels/cuda/") and path.endswith(".h") or re.fullmatch(r"kernels/cuda/\w+\.cu", path)
+    if host and target.endswith(".cuh"):
+        return "host code must not include device code"
+    return None
 
 
 def floor_of(path):
@@ -62,12 +110,17 @@ def main():
         if not floor or file.suffix not in {".c", ".h", ".inc", ".cu", ".cuh"}:
             continue
         for number, line in enumerate(file.read_text().splitlines(), 1):
+            if path.startswith("kernels/cuda/") and path != "kernels/cuda/ptx.cuh" and re.search(r"\basm\b", line):
+                wrong.append(f"{path}:{number}: PTX is for kernels/cuda/ptx.cuh")
             match = re.match(r'\s*#\s*include\s*["<]([^">]+)[">]', line)
             if not match:
                 continue
             target = resolve(file, match[1])
             if target and floor_of(target) not in FLOORS[floor]:
                 wrong.append(f"{path}:{number}: {floor} must not include {match[1]}")
+            why = target and in_rooms(path, target)
+            if why:
+                wrong.append(f"{path}:{number}: {match[1]}: {why}")
             if match[1] in ALONE and not re.fullmatch(ALONE[match[1]], path):
                 wrong.append(f"{path}:{number}: {match[1]} is not for this file")
     print("\n".join(wrong) if wrong else "floors: every include points down or sideways")

@@ -1,7 +1,6 @@
 #include "kernels/cuda/launch.h"
 
-#include "kernels/cuda/exchange/work_queue.cuh"
-#include "kernels/cuda/kernels/block_per_row.cuh"
+#include "kernels/cuda/exchange/work_queue.h"
 
 #define WARPS_SHARED_OUT 4 /* of thread blocks from which on progress is worth an atomic operation */
 
@@ -10,6 +9,19 @@
  * millisecond. */
 #define RANGED_ITEMS  4
 #define RANGED_ROUNDS 8
+
+int scan_sum_number(const struct scan_rule *rule)
+{
+    int exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
+    switch (rule->accumulator) {
+    case SCAND_ACCUMULATOR_F32:
+        return exclusive;
+    case SCAND_ACCUMULATOR_F64:
+        return 2 + exclusive;
+    default:
+        return rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64 ? -1 : 4 + exclusive;
+    }
+}
 
 /* In the memory of each device, for each of its streams. */
 static __device__ struct scan_progress stream_progress[STREAMS_MAX];
@@ -138,4 +150,15 @@ cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, v
 {
     return scan_launched(
         cudaLaunchKernel(kernel, dim3((unsigned)grid), dim3((unsigned)threads), arguments, shared_bytes, stream));
+}
+
+cudaError_t scan_rows_launch(const struct scan_device *device, const void *kernel, void *plan, uint64_t rows, int warps,
+                             int at_once, int resident, size_t shared_bytes, cudaStream_t stream)
+{
+    const uint64_t blocks = (rows + warps * at_once - 1) / (warps * at_once);
+    const uint64_t grid = (uint64_t)device->processors * resident;
+    void *arguments[] = {plan};
+    if (grid == 0)
+        return SCAN_NO_ROOM;
+    return scan_kernel_launch(kernel, scan_least(grid, blocks), warps * WARP, arguments, shared_bytes, stream);
 }

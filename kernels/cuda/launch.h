@@ -30,6 +30,11 @@ struct scan_device : select_device {
 
 cudaError_t scan_device_find(struct scan_device *device);
 
+/* Instances of a kernel for sums of f32 into f32, by accumulator and kind; and which of them a rule takes, or -1: none,
+ * because a pass leaves f64 of f2. */
+#define SCAN_SUMS 6
+int scan_sum_number(const struct scan_rule *rule);
+
 /* The driver's function that makes tensor maps. */
 cudaError_t scan_encode_find(void **encode);
 
@@ -60,6 +65,10 @@ cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes);
 
 cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
                                cudaStream_t stream);
+
+/* Thread blocks of `warps`, each of which takes so many rows at a time. `resident`: of a processor. */
+cudaError_t scan_rows_launch(const struct scan_device *device, const void *kernel, void *plan, uint64_t rows, int warps,
+                             int at_once, int resident, size_t shared_bytes, cudaStream_t stream);
 
 /* Has launch(parts, count) take as many parts at a time as it can. */
 template <class Launch>

@@ -15,6 +15,7 @@
 #include "kernels/cuda/kernels/grid_per_row.h"
 #include "kernels/cuda/kernels/ragged.h"
 #include "kernels/cuda/kernels/reduce.h"
+#include "kernels/cuda/kernels/thread_per_row.h"
 #include "kernels/cuda/kernels/together.h"
 #include "kernels/cuda/kernels/warp_per_row.h"
 #include "kernels/cuda/kernels/warp_per_rows.h"
@@ -29,6 +30,7 @@
 struct device {
     struct scan_device base;
     struct scan_tuned_device tuned;
+    struct scan_lanes_device lanes;
     struct scan_short_device shorts;
     struct scan_few_device few;
     struct scan_cluster_device cluster;
@@ -60,7 +62,9 @@ int scan_cuda_init(void)
     if (!error)
         error = scan_tuned_load(&device->tuned, device->base.shared_max);
     if (!error)
-        error = scan_short_load(&device->shorts, device->base.shared_max);
+        error = scan_lanes_load(&device->lanes, device->base.shared_max);
+    if (!error)
+        error = scan_short_load(&device->shorts);
     if (!error)
         error = scan_few_load(&device->few);
     if (!error)
@@ -236,7 +240,7 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
         return scan_affine(base, call->rows, call->first, call->count, call->range, workspace, stream);
     case SELECT_LANES_AHEAD:
     case SELECT_LANES:
-        return scan_lanes(base, &device->shorts, rule, plan, path == SELECT_LANES_AHEAD, stream);
+        return scan_lanes(base, &device->lanes, rule, plan, path == SELECT_LANES_AHEAD, stream);
     case SELECT_SHORT:
         return scan_short(base, &device->shorts, rule, plan, stream);
     case SELECT_FEW:

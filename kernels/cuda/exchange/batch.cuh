@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/ptx.cuh"
 
 /* 4 KiB, which every driver takes as a kernel's parameters, and quickly. */
 template <class Plan> struct part_list {

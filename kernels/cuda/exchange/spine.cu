@@ -1,5 +1,7 @@
 #include "kernels/cuda/exchange/spine.h"
 
+#include "kernels/cuda/exchange/spine.cuh"
+
 #define SUMS 3
 
 static const struct scan_carries carries_of_sums[SUMS] = {scan_carries_by<sum_f32>(), scan_carries_by<sum_f64>(),

@@ -8,7 +8,9 @@
 
 #include <stdint.h>
 
-#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/exchange/spine.h"
+#include "kernels/cuda/lane/accumulator.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
 
 #define CARRIES_THREADS       1024 /* of a thread block that goes through all levels */
 #define CARRIES_LEVEL_THREADS 256  /* of one of several that share one level */
@@ -105,6 +107,15 @@ __global__ void carries_down_kernel(typename Sum::sum *level, uint64_t sums_per_
 {
     level += blockIdx.y * sums_per_row;
     level_down<Sum, Backward>(level, members, level + members, level_thread(), level_threads());
+}
+
+/* The kernels of sums of a kind. */
+template <class Sum> constexpr struct scan_carries scan_carries_by(void)
+{
+    return {{(const void *)carries_kernel<Sum, false>, (const void *)carries_kernel<Sum, true>},
+            {(const void *)carries_up_kernel<Sum, false>, (const void *)carries_up_kernel<Sum, true>},
+            {(const void *)carries_down_kernel<Sum, false>, (const void *)carries_down_kernel<Sum, true>},
+            sizeof(typename Sum::sum)};
 }
 
 #endif

@@ -5,7 +5,6 @@
 #ifndef KERNELS_CUDA_EXCHANGE_SPINE_H
 #define KERNELS_CUDA_EXCHANGE_SPINE_H
 
-#include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/select/ranges.h"
 #include "kernels/scan.h"
@@ -15,14 +14,6 @@ struct scan_carries {
     const void *ups[2], *downs[2]; /* carries_up_kernel and carries_down_kernel likewise */
     uint64_t sum_bytes;
 };
-
-template <class Sum> constexpr struct scan_carries scan_carries_by(void)
-{
-    return {{(const void *)carries_kernel<Sum, false>, (const void *)carries_kernel<Sum, true>},
-            {(const void *)carries_up_kernel<Sum, false>, (const void *)carries_up_kernel<Sum, true>},
-            {(const void *)carries_down_kernel<Sum, false>, (const void *)carries_down_kernel<Sum, true>},
-            sizeof(typename Sum::sum)};
-}
 
 /* Those of sums of f32 samples. */
 const struct scan_carries *scan_carries_of(enum scand_accumulator accumulator);

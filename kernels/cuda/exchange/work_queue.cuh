@@ -6,20 +6,11 @@
 #ifndef KERNELS_CUDA_EXCHANGE_WORK_QUEUE_CUH
 #define KERNELS_CUDA_EXCHANGE_WORK_QUEUE_CUH
 
-#include "kernels/cuda/exchange/block.cuh"
+#include <stdint.h>
 
-#define SHARES 8 /* counters of a launch; each has every eighth item, and every eighth thread block */
-
-/* All zero before and after a launch: the last warp to finish sees to that. */
-struct __align__(64) shares_counter
-{
-    unsigned long long taken; /* items beyond those that warps begin with */
-    unsigned int finished;    /* warps */
-};
-
-struct shares {
-    struct shares_counter counters[SHARES];
-};
+#include "kernels/cuda/exchange/work_queue.h"
+#include "kernels/cuda/lane/lane.cuh"
+#include "kernels/cuda/select/plan.h"
 
 /* Fewer than SHARES are used if there are fewer thread blocks. */
 DEVICE unsigned shares_used()
@@ -59,6 +50,43 @@ DEVICE void shares_finish(struct shares *shares, int warps)
     if (lane_index() == 0 && atomicAdd(&counter->finished, 1) == (gridDim.x - number + used - 1) / used * warps - 1) {
         counter->taken = 0;
         counter->finished = 0;
+    }
+}
+
+/*
+ * In turn t a thread block computes item t, fetches t + 1, and finds out about t + ITEMS_AHEAD, at which others look in
+ * a later turn, when they have met.
+ */
+#define ITEMS       4
+#define ITEMS_AHEAD 3
+
+/*
+ * Which item a thread block does beyond those that all begin with. Order blocks go to whoever is ready, because
+ * processors differ in speed; the short ones of short rows are too many for that, and more than this can number.
+ */
+DEVICE unsigned scan_take_number(const struct scan_plan &plan)
+{
+    return plan.progress ? (unsigned)atomicAdd(&plan.progress->taken, 1) : 0;
+}
+
+/* The index of that item, in the `turn`th turn of this thread block. */
+DEVICE uint64_t scan_taken(const struct scan_plan &plan, unsigned number, uint64_t turn)
+{
+    uint64_t first = (uint64_t)ITEMS_AHEAD * gridDim.x;
+    return first + (plan.progress ? number : turn * gridDim.x + blockIdx.x);
+}
+
+DEVICE uint64_t scan_take(const struct scan_plan &plan, uint64_t turn)
+{
+    return scan_taken(plan, scan_take_number(plan), turn);
+}
+
+/* Leaves the progress as it was found. Every thread block has taken its last item when the last one finishes. */
+DEVICE void scan_finish(struct scan_progress *progress)
+{
+    if (atomicAdd(&progress->finished, 1) == gridDim.x - 1) {
+        progress->taken = 0;
+        progress->finished = 0;
     }
 }
 

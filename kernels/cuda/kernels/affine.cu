@@ -3,6 +3,7 @@
  */
 #include "kernels/cuda/kernels/affine.h"
 
+#include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/affine.cuh"
 #include "kernels/cuda/kernels/any_layout.h"

@@ -6,8 +6,12 @@
 #ifndef KERNELS_CUDA_KERNELS_AFFINE_CUH
 #define KERNELS_CUDA_KERNELS_AFFINE_CUH
 
-#include "kernels/cuda/exchange/tile_state.cuh"
-#include "kernels/cuda/kernels/any_layout.cuh"
+#include <type_traits>
+
+#include "kernels/cuda/exchange/any_items.cuh"
+#include "kernels/cuda/exchange/batch.cuh"
+#include "kernels/cuda/exchange/lookback.cuh"
+#include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/affine_leaf.cuh"
 
 /* Where rows have several order blocks and one launch does it all: per pass a tree of records for each row

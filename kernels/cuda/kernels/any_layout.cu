@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/any_layout.cuh"
 #include "kernels/cuda/select/plan.h"

@@ -5,137 +5,9 @@
 #ifndef KERNELS_CUDA_KERNELS_ANY_LAYOUT_CUH
 #define KERNELS_CUDA_KERNELS_ANY_LAYOUT_CUH
 
+#include "kernels/cuda/exchange/any_items.cuh"
 #include "kernels/cuda/exchange/batch.cuh"
-#include "kernels/cuda/lane/any_accumulator.cuh"
-#include "kernels/cuda/warp/any_leaf.cuh"
-
-/* Where warps tell each other their totals; a pass and the making of a mean take turns. */
-template <class Sum> union general_shared {
-    tile_sums<Sum> pass;
-    tile_sums<general_total<double>> mean;
-};
-
-/* What a mean has to do with other blocks: nothing. Its total is all that is wanted. */
-struct general_mean_outside {
-    double *total;
-
-    __device__ __forceinline__ bool total_wanted() const
-    {
-        return true;
-    }
-    __device__ __forceinline__ bool present() const
-    {
-        return false;
-    }
-    __device__ __forceinline__ double *sum() const
-    {
-        return total;
-    }
-    __device__ __forceinline__ int kind() const
-    {
-        return SCAND_KIND_INCLUSIVE;
-    }
-    __device__ __forceinline__ double zero() const
-    {
-        return 0;
-    }
-};
-
-/* The mean of the row whose samples these are: of totals that there are, or else of all of its samples, which are those
- * of one order block then. */
-template <class Sum, class T>
-DEVICE double general_mean(const struct general_plan &plan, const struct scan_item *item, int warp,
-                           general_shared<Sum> *shared, T x[ORDER_LEAF])
-{
-    __shared__ double block_total;
-    const double *total = &block_total;
-    if (plan.totals) {
-        uint64_t row = item->sum / plan.scan.sums_per_row;
-        total = &plan.totals[(row + 1) * plan.scan.sums_per_row - 1];
-    } else {
-        struct general_mean_outside outside = {&block_total};
-        block_pass<general_total<T>, false, SCAND_KIND_INCLUSIVE>(
-            x, item->length, warp, (tile_sums<general_total<T>> *)&shared->mean, outside);
-    }
-    return *total / (double)(plan.totals ? plan.scan.length : (uint64_t)item->length);
-}
-
-/* Takes the mean of the row from f32 or f64 samples, if that is wanted. */
-template <class Sum, class T>
-DEVICE void general_demean(const struct general_plan &plan, const struct scan_item *item, int warp,
-                           general_shared<Sum> *shared, T x[ORDER_LEAF])
-{
-    if (!plan.demean)
-        return;
-    const double mean = general_mean<Sum>(plan, item, warp, shared, x);
-#pragma unroll
-    for (int i = 0; i < ORDER_LEAF; i++)
-        x[i] = (T)((double)x[i] - mean);
-}
-
-/* The samples of this lane's leaf. Its tile is free then, and the next one is on its way. */
-template <class Sum, enum general_fetching Fetching, bool Tight = false>
-DEVICE void general_read(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                         int warp, uint4 *tile, general_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
-{
-    if constexpr (!Sum::is_real) {
-        general_samples<Fetching, Tight>(plan, item, next, warp, tile, x);
-    } else if (sizeof(typename Sum::sample) == 8 && plan.wide[0]) {
-        double reals[ORDER_LEAF];
-        general_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
-        general_demean<Sum>(plan, item, warp, shared, reals);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f64(reals[i]);
-    } else {
-        float reals[ORDER_LEAF];
-        general_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
-        if (Tight && Fetching == FETCH_AHEAD && std::is_same<typename Sum::sample, double>::value)
-            leaf_pin(reals); /* else the forms of samples are told apart where they are doubles, and spilled */
-        general_demean<Sum>(plan, item, warp, shared, reals);
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = Sum::from_f32(reals[i]);
-    }
-}
-
-/* What scan_outside knows, and the kind. The index of the pass is made a new one for each use, so that addresses are
- * computed anew: kept for the next use, they would be spilled. */
-template <class Sum> struct general_outside {
-    const struct general_plan &plan;
-    const struct scan_item *item;
-    int pass;
-
-    __device__ __forceinline__ scan_outside<Sum> outside() const
-    {
-        int again = pass;
-        pin(again);
-        return {plan.scan, item, again};
-    }
-    __device__ __forceinline__ bool total_wanted() const
-    {
-        return outside().total_wanted();
-    }
-    __device__ __forceinline__ bool present() const
-    {
-        return outside().present();
-    }
-    __device__ __forceinline__ typename Sum::sum *sum() const
-    {
-        return outside().sum();
-    }
-    __device__ __forceinline__ int kind() const
-    {
-        return plan.kind;
-    }
-    __device__ __forceinline__ typename Sum::sample zero() const
-    {
-        if constexpr (Sum::is_real)
-            return Sum::value(Sum::zero());
-        else
-            return plan.zero;
-    }
-};
+#include "kernels/cuda/exchange/work_queue.cuh"
 
 template <class Sum>
 DEVICE void general_pass(const struct general_plan &plan, const struct scan_item *item, int pass, int warp,
@@ -166,25 +38,6 @@ DEVICE bool general_passes(const struct general_plan &plan, const struct scan_it
             return true;
         leaf_between_passes<Narrow>(x, !plan.wide[pass + 1]);
     }
-}
-
-/* As scan_item_at, but where there is no more work, the length is -1: ragged rows may be empty. Those of more than an
- * order block are not for this kernel: they are left out, as empty ones are. */
-DEVICE struct scan_item general_item_at(const struct general_plan &plan, uint64_t index)
-{
-    struct scan_item item = {};
-    if (index >= plan.scan.items) {
-        item.length = -1;
-        return item;
-    }
-    if (!plan.offsets)
-        return scan_item_at(plan.scan, index);
-    const uint64_t first = plan.offsets[index], length = plan.offsets[index + 1] - first;
-    item.input = plan.scan.input.base + (int64_t)first * plan.scan.input.stride;
-    item.output = plan.scan.output.base + (int64_t)first * plan.scan.output.stride;
-    item.sum = index;
-    item.length = length <= ORDER_BLOCK ? (int)length : 0;
-    return item;
 }
 
 /* Takes items as scan_kernel does, from one on. Shared memory: plan.scan.room slots for each warp. */

@@ -4,7 +4,6 @@
 #ifndef KERNELS_CUDA_KERNELS_ANY_LAYOUT_H
 #define KERNELS_CUDA_KERNELS_ANY_LAYOUT_H
 
-#include "kernels/cuda/kernels/block_per_row.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan_cuda.h"
 #include "kernels/cuda/select/ranges.h"

@@ -1,5 +1,6 @@
 #include "kernels/cuda/kernels/block_per_row.h"
 
+#include "kernels/cuda/kernels/block_per_row.cuh"
 #include "kernels/cuda/select/plan.h"
 
 /* One kernel for what a sum is kept in and what is written.

@@ -4,8 +4,8 @@
 #ifndef KERNELS_CUDA_KERNELS_BLOCK_PER_ROW_H
 #define KERNELS_CUDA_KERNELS_BLOCK_PER_ROW_H
 
-#include "kernels/cuda/kernels/block_per_row.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/order1/order.h"
 #include "kernels/scan.h"
 
 #define SCAN_TUNEDS 28

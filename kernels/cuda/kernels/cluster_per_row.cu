@@ -1,5 +1,7 @@
 #include "kernels/cuda/kernels/cluster_per_row.h"
 
+#include "kernels/cuda/kernels/cluster_per_row.cuh"
+
 struct cluster_variant {
     const void *kernel;
     int warps; /* of a thread block, at most */
@@ -18,8 +20,8 @@ static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * SLOT_BYTES) + sizeof(struc
     }
 #define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
 
-/* As scan_short_of has it; none for exclusive passes in f64 (select.c). */
-static const struct cluster_variant variants[SCAN_SHORTS] = {
+/* As scan_sum_number has it; none for exclusive passes in f64 (select.c). */
+static const struct cluster_variant variants[SCAN_SUMS] = {
     BY_KIND(sum_f32), VARIANT(sum_f64, SCAND_KIND_INCLUSIVE), {}, BY_KIND(sum_f2)};
 
 /* How rows of a length are shared out. */
@@ -84,7 +86,7 @@ cudaError_t scan_cluster_load(struct scan_cluster_device *cluster, struct scan_d
     if (!device->clusters)
         return cudaSuccess;
     cudaError_t error = scan_encode_find(&cluster->encode);
-    for (int number = 0; number < SCAN_SHORTS && !error; number++)
+    for (int number = 0; number < SCAN_SUMS && !error; number++)
         if (variants[number].kernel)
             error = scan_kernel_load_most(variants[number].kernel, device->shared_max, &shared_bytes);
     if (!error && device->shared_max >= SELECT_CLUSTER_BYTES)
@@ -113,7 +115,7 @@ static cudaError_t map_input(const struct scan_cluster_device *cluster, const st
 cudaError_t scan_cluster(struct scan_cluster_device *cluster, const struct scan_rule *rule,
                          const struct scan_plan *scan, cudaStream_t stream)
 {
-    const int number = scan_short_of(rule);
+    const int number = scan_sum_number(rule);
     const struct cluster_variant *variant = &variants[number];
     struct cluster_plan plan = {};
     plan.scan = *scan;

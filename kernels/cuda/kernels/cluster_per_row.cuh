@@ -17,14 +17,15 @@
 
 #include <cuda.h>
 
-#include "kernels/cuda/exchange/tile_state.cuh"
-#include "kernels/cuda/kernels/block_per_row.cuh"
-#include "kernels/cuda/kernels/warp_per_row.cuh"
+#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/exchange/cluster.cuh"
+#include "kernels/cuda/exchange/work_queue.cuh"
+#include "kernels/cuda/kernels/cluster_per_row.h"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/warp/item_io.cuh"
 
-#define CLUSTER_PLACES   2
-#define CLUSTER_SIZE_MAX 8  /* thread blocks, as on every device that has clusters */
-#define CLUSTER_WARPS    32 /* of a thread block, at most */
-#define CLUSTER_TILES    2  /* of a warp: they have more to do at a time than one */
+#define CLUSTER_PLACES 2
+#define CLUSTER_TILES  2 /* of a warp: they have more to do at a time than one */
 
 /* As many as two tiles need. Of warps with as many as in f64 a processor has twenty, better in two thread blocks. */
 template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
@@ -63,47 +64,12 @@ template <class Sum> struct cluster_place {
 
 /* What a lane has of its warp's tiles. */
 template <class Sum> struct cluster_leaves {
-    struct few_leaf<typename Sum::sample> tile[CLUSTER_TILES];
+    struct held_leaf<typename Sum::sample> tile[CLUSTER_TILES];
 };
 
 template <class Sum> struct cluster_sums {
     typename Sum::sum tile[CLUSTER_TILES];
 };
-
-/* Store a sum in any thread block's shared memory, and count its bytes at the gate there. */
-DEVICE void cluster_store_sum(unsigned address, unsigned told, float sum)
-{
-    cluster_store(address, (uint32_t)__float_as_uint(sum), told);
-}
-
-DEVICE void cluster_store_sum(unsigned address, unsigned told, double sum)
-{
-    cluster_store(address, (uint64_t)__double_as_longlong(sum), told);
-}
-
-DEVICE void cluster_store_sum(unsigned address, unsigned told, struct f2 sum)
-{
-    cluster_store_sum(address, told, __hiloint2double((int)__float_as_uint(sum.low), (int)__float_as_uint(sum.high)));
-}
-
-/* A gate that opens when so many bytes have come as are announced each time. By one thread. */
-DEVICE void cluster_gate_init(gate *gate)
-{
-    mbarrier_init(smem_address(gate), 1);
-    fence_mbarrier_init();
-}
-
-DEVICE void cluster_announce(gate *gate, int bytes)
-{
-    mbarrier_arrive_expect(smem_address(gate), bytes);
-}
-
-/* As gate_wait, where they come from other thread blocks. */
-DEVICE void cluster_wait(gate *gate, int parity)
-{
-    while (!mbarrier_try_wait_cluster(smem_address(gate), parity))
-        ;
-}
 
 /* The part of a row that this thread block has. */
 DEVICE struct scan_item cluster_item_at(const struct cluster_plan &plan, uint64_t row)

@@ -5,16 +5,17 @@
 #ifndef KERNELS_CUDA_KERNELS_CLUSTER_PER_ROW_H
 #define KERNELS_CUDA_KERNELS_CLUSTER_PER_ROW_H
 
-#include "kernels/cuda/kernels/cluster_per_row.cuh"
-#include "kernels/cuda/kernels/warp_per_rows.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 
+#define CLUSTER_SIZE_MAX 8  /* thread blocks, as on every device that has clusters */
+#define CLUSTER_WARPS    32 /* of a thread block, at most */
+
 struct scan_cluster_device {
     void *encode; /* the driver's function that makes tensor maps */
-    /* Clusters that are resident together, once that was asked for: -1 before. By kernel, as scan_short_of has it, by
+    /* Clusters that are resident together, once that was asked for: -1 before. By kernel, as scan_sum_number has it, by
      * size and by warps of a thread block. */
-    int16_t resident[SCAN_SHORTS][CLUSTER_SIZE_MAX + 1][CLUSTER_WARPS + 1];
+    int16_t resident[SCAN_SUMS][CLUSTER_SIZE_MAX + 1][CLUSTER_WARPS + 1];
 };
 
 /* Loads the kernels on the current device, or says in `device` that it cannot run them. */

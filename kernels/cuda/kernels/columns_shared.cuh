@@ -24,10 +24,12 @@
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_SHARED_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_SHARED_CUH
 
-#include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/exchange/tile_state.cuh"
-#include "kernels/cuda/kernels/block_per_row.cuh"
-#include "kernels/cuda/kernels/warp_per_rows.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/lane/shuffle.cuh"
+#include "kernels/cuda/warp/item.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
 #define COLUMNS_WARPS      8
 #define COLUMNS_SHARE      (ORDER_FAN / COLUMNS_WARPS) /* leaves, and columns, of a warp */

@@ -4,7 +4,6 @@
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_SHARED_H
 #define KERNELS_CUDA_KERNELS_COLUMNS_SHARED_H
 
-#include "kernels/cuda/kernels/block_per_row.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 

@@ -1,5 +1,7 @@
 #include "kernels/cuda/kernels/columns_streaming.h"
 
+#include "kernels/cuda/kernels/columns_streaming.cuh"
+
 #define SUMS 3
 
 static_assert(sizeof(walk_room<sum_f64>) <= SELECT_WALK_BYTES && WALK_RESIDENT == SELECT_WALK_RESIDENT,

@@ -17,7 +17,9 @@
 #define KERNELS_CUDA_KERNELS_COLUMNS_STREAMING_CUH
 
 #include "kernels/cuda/exchange/tile_state.cuh"
-#include "kernels/cuda/kernels/block_per_row.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/warp/item.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
 #define WALK_WARPS    8                        /* of a thread block: leaves of a group */
 #define WALK_RESIDENT 2                        /* thread blocks of a processor */

@@ -4,7 +4,6 @@
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_STREAMING_H
 #define KERNELS_CUDA_KERNELS_COLUMNS_STREAMING_H
 
-#include "kernels/cuda/kernels/columns_streaming.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 

@@ -20,11 +20,16 @@
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_TMA_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_TMA_CUH
 
-#include "kernels/cuda/exchange/tile_state.cuh"
-#include "kernels/cuda/exchange/tma.cuh"
-#include "kernels/cuda/kernels/block_per_row.cuh"
-#include "kernels/cuda/lane/column_leaf.cuh"
+#include <cuda.h>
 
+#include "kernels/cuda/exchange/mbarrier.cuh"
+#include "kernels/cuda/exchange/tile_state.cuh"
+#include "kernels/cuda/lane/column_leaf.cuh"
+#include "kernels/cuda/lane/shuffle.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
+
+#define BOXES_LANE    2                                /* columns of a lane */
+#define BOXES_COLUMNS (BOXES_LANE * WARP)              /* of a strip */
 #define BOXES_WARPS   16                               /* of a thread block */
 #define BOXES_THREADS (BOXES_WARPS * WARP)             /* all of a processor */
 #define BOXES_LEAVES  (ORDER_FAN / BOXES_WARPS)        /* of a warp */
@@ -32,6 +37,41 @@
 #define BOXES_SEEN    (ORDER_FAN * BOXES_SHARE / WARP) /* tiles that a lane asks for */
 #define BOXES_LINE    (BOXES_COLUMNS + 1)              /* sums: no bank conflicts along columns nor along leaves */
 #define BOXES_RING    3                                /* leaves of a warp on their way where only totals are wanted */
+
+/* A leaf of all columns of a strip: what a box holds. */
+typedef float boxes_leaf[ORDER_LEAF][BOXES_COLUMNS];
+
+/* A tile of a strip. */
+struct boxes_item {
+    unsigned strip, tile;
+    int column, plane, outer; /* where the strip begins in the tensor */
+    int samples, leaves;      /* of a column in this tile */
+};
+
+/* Starts the copy of a leaf of an item; zeros stand for what is not there. By one lane. `Once`: the L2 cache need not
+ * keep it. */
+template <bool Once>
+DEVICE void boxes_load(const CUtensorMap &map, const struct boxes_item &item, int leaf, boxes_leaf *box, gate *gate)
+{
+    const int sample = (int)item.tile * ORDER_TILE + leaf * ORDER_LEAF;
+    if (Once)
+        tma_load_4d(smem_address(box), &map, item.column, sample, item.plane, item.outer, smem_address(gate),
+                    policy_evict_first());
+    else
+        tma_load_4d(smem_address(box), &map, item.column, sample, item.plane, item.outer, smem_address(gate));
+}
+
+/* Starts the copy of the results of a leaf, without what is not there. By one lane, once all lanes have written. */
+template <bool Once>
+DEVICE void boxes_store(const CUtensorMap &map, const struct boxes_item &item, int leaf, const boxes_leaf *stage)
+{
+    const int sample = (int)item.tile * ORDER_TILE + leaf * ORDER_LEAF;
+    if (Once)
+        tma_store_4d(&map, item.column, sample, item.plane, item.outer, smem_address(stage), policy_evict_first());
+    else
+        tma_store_4d(&map, item.column, sample, item.plane, item.outer, smem_address(stage));
+    bulk_commit();
+}
 
 /* What one launch does. */
 struct boxes_plan {

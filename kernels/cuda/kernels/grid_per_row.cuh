@@ -27,9 +27,13 @@
 #ifndef KERNELS_CUDA_KERNELS_GRID_PER_ROW_CUH
 #define KERNELS_CUDA_KERNELS_GRID_PER_ROW_CUH
 
-#include "kernels/cuda/exchange/tile_state.cuh"
-#include "kernels/cuda/kernels/block_per_row.cuh"
-#include "kernels/cuda/kernels/warp_per_row.cuh"
+#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/exchange/lookback.cuh"
+#include "kernels/cuda/exchange/mbarrier.cuh"
+#include "kernels/cuda/exchange/work_queue.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/warp/item.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
 #define LONG_WARPS           16                       /* that compute */
 #define LONG_SERVERS         2                        /* that serve a pass: one tells, one waits */
@@ -274,7 +278,7 @@ DEVICE typename Sum::sum long_second(const struct scan_plan &plan, struct long_s
  * do. Moves the results. */
 template <bool Aligned, class Out>
 DEVICE void long_write(const struct scan_plan &plan, const struct long_item *item, int tile, uint4 *stage,
-                       struct few_leaf<Out> *results)
+                       struct held_leaf<Out> *results)
 {
     if constexpr (!Aligned && sizeof(Out) == 4) {
         if (plan.output.access == ACCESS_SLOTS) {
@@ -302,7 +306,7 @@ DEVICE void long_results(const struct scan_plan &plan, struct long_shared<Sum> *
             x[k] = Last::from_f32(values[0][k]);
         long_values_of<Last, Kind>(plan, pass, x, item, tile, shared->tiles[pass][number % LONG_GATES].carries,
                                    before[0]);
-        struct few_leaf<Out> results;
+        struct held_leaf<Out> results;
         leaf_results<Last, Out>(x, results.x);
         if (!Aligned)
             leaf_encode(plan.output_form, results.x);

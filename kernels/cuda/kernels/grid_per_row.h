@@ -4,7 +4,6 @@
 #ifndef KERNELS_CUDA_KERNELS_GRID_PER_ROW_H
 #define KERNELS_CUDA_KERNELS_GRID_PER_ROW_H
 
-#include "kernels/cuda/kernels/block_per_row.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 

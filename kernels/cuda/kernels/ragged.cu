@@ -1,14 +1,12 @@
 #include "kernels/cuda/kernels/ragged.h"
 
 #include "kernels/cuda/kernels/ragged.cuh"
-#include "kernels/cuda/kernels/warp_per_rows.h"
 
 static_assert(RAGGED_SHARED + sizeof(ragged_shared<sum_f2>) + sizeof(rows_shared<sum_f32>) <= SELECT_RAGGED_BYTES,
               "what select.c takes for granted");
 
-/* In the order of scan_shorts. */
-static_assert(SCAN_RAGGEDS == SCAN_SHORTS, "a rule takes the ragged kernel of the same number");
-static const void *const kernels[SCAN_RAGGEDS] = {
+/* As scan_sum_number has it. */
+static const void *const kernels[SCAN_SUMS] = {
     (const void *)ragged_kernel<sum_f32, SCAND_KIND_INCLUSIVE>,
     (const void *)ragged_kernel<sum_f32, SCAND_KIND_EXCLUSIVE>,
     (const void *)ragged_kernel<sum_f64, SCAND_KIND_INCLUSIVE>,
@@ -54,7 +52,7 @@ cudaError_t scan_ragged_load(struct scan_ragged_device *ragged, const struct sca
 {
     cudaError_t error = cudaSuccess;
     ragged->processors = device->processors;
-    for (int i = 0; i < SCAN_RAGGEDS && !error && device->shared_max >= SELECT_RAGGED_BYTES; i++)
+    for (int i = 0; i < SCAN_SUMS && !error && device->shared_max >= SELECT_RAGGED_BYTES; i++)
         error = scan_kernel_load_resident(kernels[i], RAGGED_WARPS * WARP, RAGGED_SHARED, &ragged->resident[i]);
     return error ? error : scan_kernel_load((const void *)ragged_plan_kernel);
 }
@@ -99,7 +97,7 @@ static struct ragged_plan plan_of(const struct scan_ragged_device *device, const
 cudaError_t scan_ragged(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first,
                         uint64_t count, void *workspace, cudaStream_t stream)
 {
-    const int number = scan_short_of(&rows->rule), threads = RAGGED_WARPS * WARP;
+    const int number = scan_sum_number(&rows->rule), threads = RAGGED_WARPS * WARP;
     struct ragged_plan plan = plan_of(device, rows, first, count, workspace);
     void *arguments[] = {&plan};
     const uint64_t resident = (uint64_t)device->processors * device->resident[number];

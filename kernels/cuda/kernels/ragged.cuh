@@ -19,10 +19,10 @@
 #ifndef KERNELS_CUDA_KERNELS_RAGGED_CUH
 #define KERNELS_CUDA_KERNELS_RAGGED_CUH
 
+#include <cooperative_groups.h>
 #include <utility>
 
-#include <cooperative_groups.h>
-
+#include "kernels/cuda/exchange/lookback.cuh"
 #include "kernels/cuda/kernels/ragged_rows.cuh"
 
 /* By one warp. */
@@ -298,13 +298,6 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
         }
     }
     __syncthreads();
-}
-
-/* An address in shared memory in a register that the lanes share. Otherwise it is made anew wherever it is needed,
- * which costs less where registers are scarce. */
-DEVICE uint4 *warp_uniform(uint4 *shared)
-{
-    return (uint4 *)__cvta_shared_to_generic((unsigned)warp_uniform((int)__cvta_generic_to_shared(shared)));
 }
 
 /* The n-th class that a thread block works on. A third of them leave order blocks to the others, on which all warps

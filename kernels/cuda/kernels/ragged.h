@@ -7,12 +7,10 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 
-#define SCAN_RAGGEDS 6
-
 /* What scan_ragged_load finds out about a device. */
 struct scan_ragged_device {
     int processors;
-    int resident[SCAN_RAGGEDS]; /* thread blocks per processor */
+    int resident[SCAN_SUMS]; /* thread blocks per processor */
 };
 
 /* Loads the kernels on the current device, if it has the shared memory that they need. */

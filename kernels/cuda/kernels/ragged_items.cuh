@@ -6,7 +6,9 @@
 #define KERNELS_CUDA_KERNELS_RAGGED_ITEMS_CUH
 
 #include "kernels/cuda/exchange/tile_state.cuh"
-#include "kernels/cuda/kernels/warp_per_rows.cuh"
+#include "kernels/cuda/lane/lane.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
 #define RAGGED_WARPS    8                          /* of a thread block */
 #define RAGGED_TILES    (ORDER_FAN / RAGGED_WARPS) /* that a warp has room for */
@@ -88,17 +90,6 @@ struct ragged_plan {
 };
 
 #define RAGGED_RECORDS 4 /* words: a tree over n > 1 items has less than 2 n sums, of 2 words at most */
-
-/* The sum over this lane and those before it. */
-DEVICE int lanes_upto(int value)
-{
-#pragma unroll
-    for (int distance = 1; distance < WARP; distance *= 2) {
-        int before = __shfl_up_sync(~0u, value, distance);
-        value += lane_index() >= distance ? before : 0;
-    }
-    return value;
-}
 
 DEVICE int ragged_leaves(int samples)
 {

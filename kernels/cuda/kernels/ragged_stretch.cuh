@@ -7,7 +7,8 @@
 #define KERNELS_CUDA_KERNELS_RAGGED_STRETCH_CUH
 
 #include "kernels/cuda/kernels/ragged_tile.cuh"
-#include "kernels/cuda/kernels/warp_per_row.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/warp/tile_prefixes.cuh"
 
 #define STRETCH_ROOM   (RAGGED_ROOM / 2)              /* slots of it, as the samples of another one come meanwhile */
 #define STRETCH_TOTALS (STRETCH_TILES * RAGGED_WARPS) /* of the tiles of a row */
@@ -101,7 +102,7 @@ template <class Sum> DEVICE void stretch_fill(typename Sum::sample x[ORDER_LEAF]
 /* Totals of all leaves in a pass, to inclusive prefixes in their tiles. Backward, absent samples come in place of those
  * that are not there; forward, nobody listens to them. */
 template <class Sum, bool Backward>
-DEVICE void stretch_sums(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
+DEVICE void stretch_sums(struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
                          typename Sum::sum sums[STRETCH_TILES])
 {
     static_assert(Sum::has_identity, "all leaves are full then");
@@ -129,7 +130,7 @@ DEVICE void stretch_tell(const typename Sum::sum sums[STRETCH_TILES], const stru
 
 /* Replaces samples by their values. `outer` are the carries into the tiles. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void stretch_values(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
+DEVICE void stretch_values(struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
                            const typename Sum::sum sums[STRETCH_TILES], const carry<Sum> outer[STRETCH_TILES])
 {
 #pragma unroll
@@ -175,7 +176,7 @@ DEVICE void stretch_carries(const typename Sum::sum sums[STRETCH_TILES], const s
 
 /* One pass over the tiles that this warp has. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void stretch_pass(struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
+DEVICE void stretch_pass(struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES], const struct stretch &stretch,
                          int row_samples, struct ragged_team team, typename Sum::sum *totals)
 {
     typename Sum::sum sums[STRETCH_TILES];
@@ -207,7 +208,7 @@ DEVICE void stretch_leaf_read(const uint4 *slots, int first, int shift, float x[
 /* Reads this lane's leaves. Their place is free then. */
 template <class Sum>
 DEVICE void stretch_read(const struct stretch &stretch, const char *input, const uint4 *slots,
-                         struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES])
+                         struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES])
 {
     slots = settled_slot(slots);
 #pragma unroll
@@ -275,7 +276,7 @@ DEVICE void stretch_edges(const struct stretch &stretch, char *output, const uin
 
 template <class Sum>
 DEVICE void stretch_write(const struct stretch &stretch, char *output, uint4 *slots,
-                          const struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES])
+                          const struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES])
 {
     slots = settled_slot(slots);
 #pragma unroll
@@ -303,7 +304,7 @@ DEVICE void stretch_scan(const struct ragged_plan &plan, const struct stretch &s
                          struct ragged_team team, uint4 *slots, typename Sum::sum (*totals)[STRETCH_TOTALS],
                          unsigned meetings)
 {
-    struct few_leaf<typename Sum::sample> leaves[STRETCH_TILES];
+    struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES];
     stretch_read<Sum>(stretch, plan.input, slots, leaves);
 #pragma unroll 1
     for (int left = plan.pass_count;; left--, meetings++) {

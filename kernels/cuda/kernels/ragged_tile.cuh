@@ -6,6 +6,8 @@
 #define KERNELS_CUDA_KERNELS_RAGGED_TILE_CUH
 
 #include "kernels/cuda/kernels/ragged_items.cuh"
+#include "kernels/cuda/lane/leaf.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
 /* This lane's leaf. */
 struct ragged_leaf {

@@ -11,9 +11,12 @@
 
 #include "kernels/cuda/exchange/batch.cuh"
 #include "kernels/cuda/exchange/spine.cuh"
-#include "kernels/cuda/kernels/warp_per_rows.cuh"
 #include "kernels/cuda/lane/any_accumulator.cuh"
 #include "kernels/cuda/lane/convert16.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/warp/item.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
+#include "kernels/cuda/warp/packed_rows.cuh"
 #include "kernels/cuda/warp/tile_words.cuh"
 #include "kernels/order1/reduce.h"
 

@@ -7,9 +7,11 @@
 #ifndef KERNELS_CUDA_KERNELS_THREAD_PER_ROW_CUH
 #define KERNELS_CUDA_KERNELS_THREAD_PER_ROW_CUH
 
-#include "kernels/cuda/kernels/warp_per_rows.cuh"
+#include "kernels/cuda/lane/leaf.cuh"
+#include "kernels/cuda/warp/packed_rows.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
-#define LANES_LENGTH_MAX (4 * ORDER_LEAF)
+#define SHORT_WARPS 8 /* of a thread block */
 
 /* Rows of a warp's turn: 2 of the shortest for a lane, so that there is as much to do as there is to be found out. */
 #define LANES_ROWS(LENGTH) ((LENGTH) <= ORDER_LEAF ? 2 * WARP : WARP)

@@ -7,8 +7,12 @@
 #ifndef KERNELS_CUDA_KERNELS_TOGETHER_CUH
 #define KERNELS_CUDA_KERNELS_TOGETHER_CUH
 
-#include "kernels/cuda/kernels/block_per_row.cuh"
+#include <type_traits>
+
+#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/scan_cuda.h"
+#include "kernels/cuda/warp/item_io.cuh"
 
 struct together_part {
     struct scan_plan plan; /* of one order block per row */

@@ -1,5 +1,7 @@
 #include "kernels/cuda/kernels/warp_per_row.h"
 
+#include "kernels/cuda/kernels/warp_per_row.cuh"
+
 struct few_variant {
     const void *kernel;
     int rows; /* that a warp takes at once */
@@ -15,8 +17,8 @@ struct few_variant {
         BY_KIND(sum_f32, TILES), BY_KIND(sum_f64, TILES), BY_KIND(sum_f2, TILES) \
     }
 
-/* By tiles, then as scan_short_of has it. */
-static const struct few_variant variants[FEW_TILES_MAX][SCAN_SHORTS] = {BY_SUM(1), BY_SUM(2), BY_SUM(3)};
+/* By tiles, then as scan_sum_number has it. */
+static const struct few_variant variants[FEW_TILES_MAX][SCAN_SUMS] = {BY_SUM(1), BY_SUM(2), BY_SUM(3)};
 
 static size_t shared_bytes(int tiles, int rows)
 {
@@ -27,7 +29,7 @@ cudaError_t scan_few_load(struct scan_few_device *few)
 {
     cudaError_t error = cudaSuccess;
     for (int tiles = 1; tiles <= FEW_TILES_MAX; tiles++)
-        for (int i = 0; i < SCAN_SHORTS && !error; i++) {
+        for (int i = 0; i < SCAN_SUMS && !error; i++) {
             const struct few_variant *variant = &variants[tiles - 1][i];
             error = scan_kernel_load_resident(variant->kernel, FEW_WARPS * WARP, shared_bytes(tiles, variant->rows),
                                               &few->resident[tiles - 1][i]);
@@ -38,7 +40,7 @@ cudaError_t scan_few_load(struct scan_few_device *few)
 cudaError_t scan_few(struct scan_device *device, const struct scan_few_device *few, const struct scan_rule *rule,
                      const struct scan_plan *scan, cudaStream_t stream)
 {
-    const int number = scan_short_of(rule), tiles = (int)scan_tiles(scan->length);
+    const int number = scan_sum_number(rule), tiles = (int)scan_tiles(scan->length);
     const struct few_variant *variant = &variants[tiles - 1][number];
     const uint64_t rows = FEW_WARPS * variant->rows;
     const uint64_t grid = (uint64_t)device->processors * few->resident[tiles - 1][number];

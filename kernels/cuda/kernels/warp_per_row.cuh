@@ -8,10 +8,11 @@
 #define KERNELS_CUDA_KERNELS_WARP_PER_ROW_CUH
 
 #include "kernels/cuda/exchange/work_queue.cuh"
-#include "kernels/cuda/kernels/warp_per_rows.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
+#include "kernels/cuda/warp/tile_prefixes.cuh"
 
-#define FEW_TILES_MAX 3
-#define FEW_WARPS     4 /* of a thread block */
+#define FEW_WARPS 4 /* of a thread block */
 
 /* Rows that a warp takes at once: one tile alone has little to do while it waits. Two of f2 are more instructions than
  * warps that meet nobody find in the cache. */
@@ -30,11 +31,6 @@ struct few_plan {
     struct shares *shares;
 };
 
-/* What a lane has of a tile. */
-template <class T> struct few_leaf {
-    T x[ORDER_LEAF];
-};
-
 /* Starts the copies of the rows of a warp's turn. */
 template <int Rows, int Tiles> DEVICE void few_fetch(const struct few_plan &plan, uint64_t turn, uint4 *slots)
 {
@@ -48,32 +44,10 @@ template <int Rows, int Tiles> DEVICE void few_fetch(const struct few_plan &plan
     __pipeline_commit();
 }
 
-/* Kogge-Stone over the leaves of all tiles side by side: totals to inclusive prefixes. `last` is a row's last leaf, or
- * lane. */
-template <class Sum, int Rows, int Tiles, bool Backward>
-DEVICE void few_scans(typename Sum::sum sums[Rows * Tiles], int last)
-{
-#pragma unroll
-    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
-#pragma unroll
-        for (int t = 0; t < Rows * Tiles; t++) {
-            typename Sum::sum before;
-            const bool last_tile = t % Tiles == Tiles - 1;
-            bool there = lane_before<Backward>(sums[t], &before, distance, last_tile ? last : WARP - 1);
-            sums[t] = sum_choose<Sum>(there, Sum::add(before, sums[t]), sums[t]);
-        }
-}
-
-/* The same of one row. */
-template <class Sum, int Tiles, bool Backward> DEVICE void few_scan(typename Sum::sum sums[Tiles], int last)
-{
-    few_scans<Sum, 1, Tiles, Backward>(sums, last);
-}
-
 /* Inclusive prefixes of the totals of each tile's leaves. A row's last tile has `samples`, and `last` is its last leaf,
  * or lane. */
 template <class Sum, int Rows, int Tiles, bool Backward>
-DEVICE void few_prefixes(const struct few_leaf<typename Sum::sample> leaves[Rows * Tiles], struct leaf_end end,
+DEVICE void few_prefixes(const struct held_leaf<typename Sum::sample> leaves[Rows * Tiles], struct leaf_end end,
                          int samples, int last, typename Sum::sum sums[Rows * Tiles])
 {
     if constexpr (Sum::has_identity) {
@@ -99,7 +73,7 @@ template <class Sum> DEVICE typename Sum::sum few_carry(const typename Sum::sum 
 
 /* The values of a row, from the inclusive prefixes of its tiles' leaves. */
 template <class Sum, int Tiles, bool Backward, int Kind>
-DEVICE void few_values(struct few_leaf<typename Sum::sample> leaves[Tiles], const typename Sum::sum sums[Tiles],
+DEVICE void few_values(struct held_leaf<typename Sum::sample> leaves[Tiles], const typename Sum::sum sums[Tiles],
                        struct leaf_end end, int last)
 {
     typename Sum::sum totals[Tiles];
@@ -120,7 +94,7 @@ DEVICE void few_values(struct few_leaf<typename Sum::sample> leaves[Tiles], cons
 }
 
 template <class Sum, int Rows, int Tiles, bool Backward, int Kind>
-DEVICE void few_pass(struct few_leaf<typename Sum::sample> leaves[Rows * Tiles], int length)
+DEVICE void few_pass(struct held_leaf<typename Sum::sample> leaves[Rows * Tiles], int length)
 {
     const int samples = length - (Tiles - 1) * ORDER_TILE;
     const int last = group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF));
@@ -142,7 +116,7 @@ DEVICE void few_pass(struct few_leaf<typename Sum::sample> leaves[Rows * Tiles],
 }
 
 template <class Sum, int Rows, int Tiles, int Kind>
-DEVICE void few_passes(const struct few_plan &plan, struct few_leaf<typename Sum::sample> leaves[Rows * Tiles])
+DEVICE void few_passes(const struct few_plan &plan, struct held_leaf<typename Sum::sample> leaves[Rows * Tiles])
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
@@ -156,46 +130,6 @@ DEVICE void few_passes(const struct few_plan &plan, struct few_leaf<typename Sum
         for (int t = 0; t < Rows * Tiles; t++)
             leaf_between_passes<Sum>(leaves[t].x, plan.intermediate_f32);
     }
-}
-
-/* Moves results one place up, as often as it takes for slots to hold what they hold in device memory. Those that leave
- * the last leaf go to `beyond`. */
-template <int Tiles> DEVICE void few_shift_up(struct few_leaf<float> leaves[Tiles], int shift, float *beyond)
-{
-    const int lane = lane_index();
-#pragma unroll 1
-    for (int left = shift - 1; left >= 0; left--) {
-        if (lane == WARP - 1)
-            beyond[left] = leaves[Tiles - 1].x[ORDER_LEAF - 1];
-#pragma unroll
-        for (int t = Tiles - 1; t >= 0; t--) {
-            float *x = leaves[t].x, before = __shfl_up_sync(~0u, x[ORDER_LEAF - 1], 1);
-            if (t > 0) {
-                float tile_before = lane_value(leaves[t - 1].x[ORDER_LEAF - 1], WARP - 1);
-                before = lane == 0 ? tile_before : before;
-            }
-#pragma unroll
-            for (int i = ORDER_LEAF - 1; i > 0; i--)
-                x[i] = x[i - 1];
-            x[0] = before;
-        }
-    }
-}
-
-/* Moves the results. */
-template <int Tiles> DEVICE void few_write(uint4 *slots, char *target, int length, struct few_leaf<float> leaves[Tiles])
-{
-    const int shift = shift_of<float>(target), first = slots_in_line(target) + ORDER_LEAF / 4 * lane_index();
-    few_shift_up<Tiles>(leaves, shift,
-                        (float *)(slots + slot_place<float>(slots_in_line(target) + Tiles * TILE_SLOTS)));
-#pragma unroll
-    for (int j = 0; j < ORDER_LEAF / 4; j++)
-#pragma unroll
-        for (int t = 0; t < Tiles; t++)
-            slot_put(&slots[slot_place<float>(first + j) + t * TILE_SLOTS], &leaves[t].x[4 * j]);
-    __syncwarp();
-    drain_lines<Tiles, Tiles - 1>(slots, target, length);
-    __syncwarp();
 }
 
 /* As few as suffice without spilling any, but for exclusive passes in f64. Shared memory suffices for 24 warps of two
@@ -224,8 +158,8 @@ __global__ void REGISTERS((few_registers<Sum, Tiles, Kind>())) few_kernel(const 
         few_fetch<rows, Tiles>(plan, next, other);
         __pipeline_wait_prior(1);
         __syncwarp();
-        struct few_leaf<float> samples[rows * Tiles];
-        struct few_leaf<typename Sum::sample> leaves[rows * Tiles];
+        struct held_leaf<float> samples[rows * Tiles];
+        struct held_leaf<typename Sum::sample> leaves[rows * Tiles];
 #pragma unroll
         for (int t = 0; t < rows * Tiles; t++) {
             const char *source = plan.input + (int64_t)(turn * rows + t / Tiles) * plan.input_stride;

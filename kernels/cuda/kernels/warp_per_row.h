@@ -4,14 +4,14 @@
 #ifndef KERNELS_CUDA_KERNELS_WARP_PER_ROW_H
 #define KERNELS_CUDA_KERNELS_WARP_PER_ROW_H
 
-#include "kernels/cuda/kernels/warp_per_row.cuh"
-#include "kernels/cuda/kernels/warp_per_rows.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 
+#define FEW_TILES_MAX 3
+
 /* What scan_few_load finds out about a device: thread blocks per processor. */
 struct scan_few_device {
-    int resident[FEW_TILES_MAX][SCAN_SHORTS];
+    int resident[FEW_TILES_MAX][SCAN_SUMS];
 };
 
 /* Loads the kernels on the current device. */

@@ -10,102 +10,13 @@
 #define KERNELS_CUDA_KERNELS_WARP_PER_ROWS_CUH
 
 #include "kernels/cuda/exchange/work_queue.cuh"
-#include "kernels/cuda/kernels/block_per_row.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/lane/leaf.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
+#include "kernels/cuda/warp/packed_rows.cuh"
+#include "kernels/cuda/warp/tile_io.cuh"
 
-#define SHORT_WARPS   8 /* of a thread block of thread_per_row.cuh */
-#define STRETCH_WARPS 4 /* and here */
-
-struct short_plan {
-    const char *input;
-    char *output;
-    uint64_t rows;
-    int length, leaves; /* of a row */
-    int rows_at_once;   /* by a warp */
-    int leaf_share;     /* SHORT_LEAF_SHARE, which spares divisions */
-    int pass_count;
-    bool backward[SCAND_PASSES_MAX];
-    bool intermediate_f32;
-    struct shares *shares; /* not of thread_per_row.cuh */
-    bool ahead;            /* of thread_per_row.cuh: fetch the next rows while some are computed */
-};
-
-/* Times a number of a few tiles' leaves, this is 2^16 times the number of its row, or a bit more. */
-#define SHORT_LEAF_SHARE(LEAVES) ((1 << 16) / (LEAVES) + 1)
-
-/* A lane's leaf. */
-struct short_leaf {
-    int first;   /* its first sample in the stretch */
-    int number;  /* in its row */
-    int samples; /* 0 to 16 */
-};
-
-/* The one in a tile of a stretch. Where there are no rows left it begins as the first one does. */
-DEVICE struct short_leaf short_leaf_of(const struct short_plan &plan, int tile, int rows)
-{
-    const int index = tile * WARP + lane_index(), row = index * plan.leaf_share >> 16;
-    struct short_leaf leaf = {0, index - row * plan.leaves, 0};
-    if (row < rows) {
-        leaf.first = row * plan.length + leaf.number * ORDER_LEAF;
-        leaf.samples = min(plan.length - leaf.number * ORDER_LEAF, ORDER_LEAF);
-    }
-    return leaf;
-}
-
-/* The rows that a warp's turn begins with are turn * rows_at_once. */
-DEVICE int short_rows(const struct short_plan &plan, uint64_t turn)
-{
-    uint64_t first = turn * plan.rows_at_once;
-    return first < plan.rows ? (int)min(plan.rows - first, (uint64_t)plan.rows_at_once) : 0;
-}
-
-DEVICE uint64_t short_offset(const struct short_plan &plan, uint64_t turn)
-{
-    return turn * plan.rows_at_once * plan.length * sizeof(float);
-}
-
-/* Writes the results of a stretch in slots that it begins or ends in the middle of, which are those of others too. */
-DEVICE void stretch_drain_edges(float *slots, int shift, int count, const float *first, const float *last)
-{
-    const int lane = lane_index(), begin = shift > 0, end = (unsigned)(shift + count) / 4;
-    const bool head = begin > 0 && lane < 4, tail = lane >= 4 && lane < 8 && end >= begin;
-    const int k = head ? lane : end * 4 + lane - 4;
-    if ((head || tail) && k >= shift && k < shift + count)
-        slots[k] = head ? first[lane] : last[lane - 4];
-}
-
-/* Writes a stretch of `count` results, the first of them `shift` results from the start of the tile. */
-DEVICE void stretch_drain(const uint4 *tile, char *target, int shift, int count)
-{
-    const int end = (unsigned)(shift + count) / 4;
-    target -= shift * 4;
-    drain_slots<float, TILE_SLOTS>(tile, target, shift > 0, end, 0);
-    if (shift > 0 || (shift + count) % 4 > 0)
-        stretch_drain_edges((float *)target, shift, count, (const float *)tile,
-                            (const float *)(tile + slot_place<float>(end)));
-}
-
-/* Writes the slots of at least Full tiles and at most Tiles from the start of a line on; those that are shared with
- * others sample by sample. */
-template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *slots, char *target, int count)
-{
-    const struct line_slots at = line_slots_of(target, count);
-    const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
-    char *line = target - shift * 4 - at.first * SLOT_BYTES;
-    char *slot = settled(line + lane * SLOT_BYTES);
-    const uint4 *source = slots + slot_place<float>(lane);
-    __builtin_assume(__isGlobal(slot));
-#pragma unroll
-    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
-        if ((k > 0 || lane >= begin) && (k + WARP <= Full * TILE_SLOTS || k + lane < at.end))
-            *(uint4 *)(slot + k * SLOT_BYTES) = source[k];
-    if (shift > 0 || at.rest > 0)
-        stretch_drain_edges((float *)(line + at.first * SLOT_BYTES), shift, count,
-                            (const float *)(slots + slot_place<float>(at.first)),
-                            (const float *)(slots + slot_place<float>(at.end)));
-}
-
-/* Slots for Tiles tiles from the start of the line that they begin in, and for as many again. */
-#define LINES_ROOM(TILES) ((TILES)*TILE_SLOTS + 2 * LINE_SLOTS)
+#define STRETCH_WARPS 4 /* of a thread block */
 
 /* Whether stretches lie in shared memory from the start of a line on. f2 has no instructions to spare. */
 template <class Sum> constexpr bool short_has_lines = Sum::has_identity;
@@ -137,35 +48,6 @@ DEVICE void short_drain(const struct short_plan &plan, uint64_t turn, const uint
         drain_lines<Tiles, 0>(slots, target, samples);
     else
         stretch_drain(slots, target, shift_of<float>(target), samples);
-}
-
-/* `whole_slots`: all leaves begin with a slot. */
-DEVICE void short_read(uint4 *tile, int first, bool whole_slots, float x[ORDER_LEAF])
-{
-    if (whole_slots) {
-#pragma unroll
-        for (int j = 0; j < ORDER_LEAF / 4; j++)
-            slot_get(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
-    } else {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            x[i] = *staged_sample<float>(tile, first + i);
-    }
-}
-
-DEVICE void short_write(uint4 *tile, int first, int samples, bool whole_slots, const float x[ORDER_LEAF])
-{
-    if (whole_slots) {
-#pragma unroll
-        for (int j = 0; j < ORDER_LEAF / 4; j++)
-            if (4 * j < samples)
-                slot_put(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
-    } else {
-#pragma unroll
-        for (int i = 0; i < ORDER_LEAF; i++)
-            if (i < samples)
-                *staged_sample<float>(tile, first + i) = x[i];
-    }
 }
 
 /* A leaf that begins anywhere, in each lane differently. It is moved there from the slots that it lies in. */
@@ -223,71 +105,6 @@ DEVICE void stretch_write(uint4 *slots, int first, int samples, bool whole_slots
         short_write(slots, first, samples, true, x);
     else
         short_write_across(slots, first, samples, x);
-}
-
-/* What a lane has of a stretch. */
-template <class T> struct held_leaf {
-    T x[ORDER_LEAF];
-};
-
-DEVICE float lane_value(float value, int lane)
-{
-    return __shfl_sync(~0u, value, lane);
-}
-
-DEVICE double lane_value(double value, int lane)
-{
-    return __shfl_sync(~0u, value, lane);
-}
-
-DEVICE struct f2 lane_value(struct f2 value, int lane)
-{
-    return {__shfl_sync(~0u, value.high, lane), __shfl_sync(~0u, value.low, lane)};
-}
-
-/* What the leaf has that a pass meets `distance` leaves before this lane's of a tile, be it in this or in the tile
- * before; of the first leaves that it meets, anything. */
-template <int Tiles, bool Backward, class T>
-DEVICE T short_before(const T values[Tiles], int tile, int lane, int distance)
-{
-    const int other = Backward ? tile + 1 : tile - 1;
-    T value = values[tile];
-    if constexpr (Tiles > 1)
-        if (other >= 0 && other < Tiles) {
-            value = (Backward ? lane < distance : lane >= WARP - distance) ? values[other] : value;
-            return lane_value(value, Backward ? lane + distance : lane - distance);
-        }
-    lane_before<Backward>(values[tile], &value, distance, WARP - 1);
-    return value;
-}
-
-/* Kogge-Stone over the leaves of each row: totals to inclusive prefixes. `positions`: leaves of the row met earlier. */
-template <class Sum, int Tiles, bool Backward>
-DEVICE void short_scans(typename Sum::sum sums[Tiles], const int positions[Tiles], int leaves)
-{
-    const int lane = lane_index();
-#pragma unroll
-    for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
-        if (distance >= leaves)
-            break;
-#pragma unroll
-        for (int i = 0; i < Tiles; i++) {
-            const int t = Backward ? i : Tiles - 1 - i;
-            const typename Sum::sum before = short_before<Tiles, Backward>(sums, t, lane, distance);
-            if (!Sum::has_identity)
-                sums[t] = sum_choose<Sum>(positions[t] >= distance, Sum::add(before, sums[t]), sums[t]);
-            else if (positions[t] >= distance)
-                sums[t] = Sum::add(before, sums[t]);
-        }
-    }
-}
-
-/* The same of a leaf in each lane. */
-template <class Sum, bool Backward>
-DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int leaves)
-{
-    short_scans<Sum, 1, Backward>(&total, &position, leaves);
-    return total;
 }
 
 /* Whether a pass begins with leaves that are not full, and must know. */

@@ -7,6 +7,7 @@
 #define KERNELS_CUDA_LANE_AFFINE_ACCUMULATOR_CUH
 
 #include "kernels/cuda/lane/accumulator.cuh"
+#include "kernels/cuda/lane/shuffle.cuh"
 
 template <class T> struct affine_map {
     T term, factor;

@@ -6,8 +6,9 @@
 
 #include <scand/types.h>
 
-#include "kernels/cuda/exchange/block.cuh"
 #include "kernels/cuda/lane/affine_accumulator.cuh"
+#include "kernels/cuda/lane/carry.cuh"
+#include "kernels/cuda/lane/lane.cuh"
 
 /* For block.cuh's sum_choose. */
 template <class T> struct affine_term {

@@ -6,6 +6,7 @@
 #ifndef KERNELS_CUDA_LANE_COLUMN_LEAF_CUH
 #define KERNELS_CUDA_LANE_COLUMN_LEAF_CUH
 
+#include "kernels/cuda/lane/carry.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
 
 /* Whether sums must be told which samples a leaf lacks; else what is absent changes none. */

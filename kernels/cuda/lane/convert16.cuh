@@ -5,7 +5,7 @@
 #ifndef KERNELS_CUDA_LANE_CONVERT16_CUH
 #define KERNELS_CUDA_LANE_CONVERT16_CUH
 
-#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/lane/lane.cuh"
 #include "kernels/order1/dtypes.h"
 
 #define HALVES (ORDER_LEAF / 2) /* words */

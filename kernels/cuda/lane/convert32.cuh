@@ -5,7 +5,10 @@
 #ifndef KERNELS_CUDA_LANE_CONVERT32_CUH
 #define KERNELS_CUDA_LANE_CONVERT32_CUH
 
-#include "kernels/cuda/exchange/block.cuh"
+#include <string.h>
+#include <type_traits>
+
+#include "kernels/cuda/lane/leaf.cuh"
 #include "kernels/order1/dtypes.h"
 
 /* Ends whatever the compiler would move past this point. */
@@ -115,6 +118,25 @@ DEVICE void leaf_round(double x[ORDER_LEAF])
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = sum_f64::between_passes(x[i], true);
     }
+}
+
+/* With values before and after rounding alive at once, registers do not suffice: hence the pins. */
+template <class Sum> DEVICE void leaf_between_passes(typename Sum::sample x[ORDER_LEAF], bool to_f32)
+{
+    leaf_pin(x);
+    if constexpr (std::is_same<typename Sum::sample, double>::value) {
+        if (to_f32)
+            leaf_round(x);
+    } else if (to_f32) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::between_passes(x[i], true);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = Sum::between_passes(x[i], false);
+    }
+    leaf_pin(x);
 }
 
 #endif

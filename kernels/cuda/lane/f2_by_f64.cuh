@@ -62,27 +62,4 @@ DEVICE struct f2 exact_f2(double sum)
     return {high, (float)(sum - high)};
 }
 
-/* Kogge-Stone over the leaves of some tiles side by side, a leaf of each per lane: totals to inclusive prefixes. False,
- * for all lanes, if they may be inexact. */
-template <int Tiles, bool Backward>
-DEVICE bool exact_scan(double sums[Tiles], struct exact_range range, struct f2 prefixes[Tiles])
-{
-    const float limit = exact_limit(range.least);
-    bool exact = range.most * EXACT_MARGIN <= limit;
-#pragma unroll
-    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
-#pragma unroll
-        for (int t = 0; t < Tiles; t++) {
-            double before;
-            const bool there = lane_before<Backward>(sums[t], &before, distance, ORDER_FAN - 1);
-            sums[t] = there ? sums[t] + before : sums[t];
-        }
-#pragma unroll
-    for (int t = 0; t < Tiles; t++) {
-        prefixes[t] = exact_f2(sums[t]);
-        exact &= fabsf(prefixes[t].high) <= limit;
-    }
-    return __all_sync(~0u, exact);
-}
-
 #endif

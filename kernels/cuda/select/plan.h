@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+#define WARP       32 /* lanes, of a leaf each: ORDER_FAN */
 #define SLOT_BYTES 16 /* that lanes move at once */
 
 enum scan_access {

@@ -9,8 +9,9 @@
 #ifndef KERNELS_CUDA_WARP_ANY_LEAF_CUH
 #define KERNELS_CUDA_WARP_ANY_LEAF_CUH
 
-#include "kernels/cuda/kernels/block_per_row.cuh"
 #include "kernels/cuda/lane/convert16.cuh"
+#include "kernels/cuda/lane/convert32.cuh"
+#include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_words.cuh"
 
 /* Where nothing is fetched ahead, a tile passes through shared memory so many leaves at a time: any GPU has that much.

@@ -12,8 +12,11 @@
 
 #include <cuda_pipeline_primitives.h>
 #include <stdint.h>
+#include <string.h>
 
-#include "kernels/cuda/exchange/block.cuh"
+#include "kernels/cuda/lane/lane.cuh"
+#include "kernels/cuda/lane/leaf.cuh"
+#include "kernels/cuda/lane/shuffle.cuh"
 #include "kernels/cuda/select/plan.h"
 
 /*
@@ -439,6 +442,120 @@ DEVICE void tile_write_bulk(uint4 *stage, char *target, int length, int warp, co
 #endif
     if (lane < count % 4)
         ((float *)target)[4 * slots + lane] = ((const float *)stage)[4 * slots + lane];
+}
+
+/* Writes the results of a stretch in slots that it begins or ends in the middle of, which are those of others too. */
+DEVICE void stretch_drain_edges(float *slots, int shift, int count, const float *first, const float *last)
+{
+    const int lane = lane_index(), begin = shift > 0, end = (unsigned)(shift + count) / 4;
+    const bool head = begin > 0 && lane < 4, tail = lane >= 4 && lane < 8 && end >= begin;
+    const int k = head ? lane : end * 4 + lane - 4;
+    if ((head || tail) && k >= shift && k < shift + count)
+        slots[k] = head ? first[lane] : last[lane - 4];
+}
+
+/* Writes a stretch of `count` results, the first of them `shift` results from the start of the tile. */
+DEVICE void stretch_drain(const uint4 *tile, char *target, int shift, int count)
+{
+    const int end = (unsigned)(shift + count) / 4;
+    target -= shift * 4;
+    drain_slots<float, TILE_SLOTS>(tile, target, shift > 0, end, 0);
+    if (shift > 0 || (shift + count) % 4 > 0)
+        stretch_drain_edges((float *)target, shift, count, (const float *)tile,
+                            (const float *)(tile + slot_place<float>(end)));
+}
+
+/* Writes the slots of at least Full tiles and at most Tiles from the start of a line on; those that are shared with
+ * others sample by sample. */
+template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *slots, char *target, int count)
+{
+    const struct line_slots at = line_slots_of(target, count);
+    const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
+    char *line = target - shift * 4 - at.first * SLOT_BYTES;
+    char *slot = settled(line + lane * SLOT_BYTES);
+    const uint4 *source = slots + slot_place<float>(lane);
+    __builtin_assume(__isGlobal(slot));
+#pragma unroll
+    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
+        if ((k > 0 || lane >= begin) && (k + WARP <= Full * TILE_SLOTS || k + lane < at.end))
+            *(uint4 *)(slot + k * SLOT_BYTES) = source[k];
+    if (shift > 0 || at.rest > 0)
+        stretch_drain_edges((float *)(line + at.first * SLOT_BYTES), shift, count,
+                            (const float *)(slots + slot_place<float>(at.first)),
+                            (const float *)(slots + slot_place<float>(at.end)));
+}
+
+/* Slots for Tiles tiles from the start of the line that they begin in, and for as many again. */
+#define LINES_ROOM(TILES) ((TILES)*TILE_SLOTS + 2 * LINE_SLOTS)
+
+/* `whole_slots`: all leaves begin with a slot. */
+DEVICE void short_read(uint4 *tile, int first, bool whole_slots, float x[ORDER_LEAF])
+{
+    if (whole_slots) {
+#pragma unroll
+        for (int j = 0; j < ORDER_LEAF / 4; j++)
+            slot_get(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            x[i] = *staged_sample<float>(tile, first + i);
+    }
+}
+
+DEVICE void short_write(uint4 *tile, int first, int samples, bool whole_slots, const float x[ORDER_LEAF])
+{
+    if (whole_slots) {
+#pragma unroll
+        for (int j = 0; j < ORDER_LEAF / 4; j++)
+            if (4 * j < samples)
+                slot_put(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if (i < samples)
+                *staged_sample<float>(tile, first + i) = x[i];
+    }
+}
+
+/* Moves results one place up, as often as it takes for slots to hold what they hold in device memory. Those that leave
+ * the last leaf go to `beyond`. */
+template <int Tiles> DEVICE void few_shift_up(struct held_leaf<float> leaves[Tiles], int shift, float *beyond)
+{
+    const int lane = lane_index();
+#pragma unroll 1
+    for (int left = shift - 1; left >= 0; left--) {
+        if (lane == WARP - 1)
+            beyond[left] = leaves[Tiles - 1].x[ORDER_LEAF - 1];
+#pragma unroll
+        for (int t = Tiles - 1; t >= 0; t--) {
+            float *x = leaves[t].x, before = __shfl_up_sync(~0u, x[ORDER_LEAF - 1], 1);
+            if (t > 0) {
+                float tile_before = lane_value(leaves[t - 1].x[ORDER_LEAF - 1], WARP - 1);
+                before = lane == 0 ? tile_before : before;
+            }
+#pragma unroll
+            for (int i = ORDER_LEAF - 1; i > 0; i--)
+                x[i] = x[i - 1];
+            x[0] = before;
+        }
+    }
+}
+
+/* Moves the results. */
+template <int Tiles>
+DEVICE void few_write(uint4 *slots, char *target, int length, struct held_leaf<float> leaves[Tiles])
+{
+    const int shift = shift_of<float>(target), first = slots_in_line(target) + ORDER_LEAF / 4 * lane_index();
+    few_shift_up<Tiles>(leaves, shift,
+                        (float *)(slots + slot_place<float>(slots_in_line(target) + Tiles * TILE_SLOTS)));
+#pragma unroll
+    for (int j = 0; j < ORDER_LEAF / 4; j++)
+#pragma unroll
+        for (int t = 0; t < Tiles; t++)
+            slot_put(&slots[slot_place<float>(first + j) + t * TILE_SLOTS], &leaves[t].x[4 * j]);
+    __syncwarp();
+    drain_lines<Tiles, Tiles - 1>(slots, target, length);
+    __syncwarp();
 }
 
 #endif

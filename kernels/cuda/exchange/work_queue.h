@@ -1,0 +1,26 @@
+/*
+ * What thread blocks or warps share out a launch's work by, in device memory (work_queue.cuh). All zero before and
+ * after a launch: the last to finish sees to that.
+ */
+#ifndef KERNELS_CUDA_EXCHANGE_WORK_QUEUE_H
+#define KERNELS_CUDA_EXCHANGE_WORK_QUEUE_H
+
+/* How far a launch is. */
+struct scan_progress {
+    unsigned long long taken; /* items beyond those that thread blocks begin with */
+    unsigned int finished;    /* thread blocks */
+};
+
+#define SHARES 8 /* counters of a launch; each has every eighth item, and every eighth thread block */
+
+/* Aligned to lines of their own. */
+struct alignas(64) shares_counter {
+    unsigned long long taken; /* items beyond those that warps begin with */
+    unsigned int finished;    /* warps */
+};
+
+struct shares {
+    struct shares_counter counters[SHARES];
+};
+
+#endif

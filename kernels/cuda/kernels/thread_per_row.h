@@ -1,0 +1,27 @@
+/*
+ * The kernels for the shortest rows, of which a lane takes one (cuda/kernels/thread_per_row.cuh): their instances and
+ * launch.
+ */
+#ifndef KERNELS_CUDA_KERNELS_THREAD_PER_ROW_H
+#define KERNELS_CUDA_KERNELS_THREAD_PER_ROW_H
+
+#include "kernels/cuda/launch.h"
+#include "kernels/order1/order.h"
+#include "kernels/scan.h"
+
+#define LANES_LENGTH_MAX (4 * ORDER_LEAF)
+
+/* What scan_lanes_load finds out about a device. */
+struct scan_lanes_device {
+    uint8_t resident[SCAN_SUMS][2][LANES_LENGTH_MAX + 1]; /* thread blocks per processor, by whether they fetch ahead
+                                                             and the rows' length */
+};
+
+/* Loads the kernels on the current device. */
+cudaError_t scan_lanes_load(struct scan_lanes_device *lanes, int shared_max);
+
+/* Queues the scan; warps may fetch the next rows ahead. */
+cudaError_t scan_lanes(const struct scan_device *device, const struct scan_lanes_device *lanes,
+                       const struct scan_rule *rule, const struct scan_plan *plan, bool ahead, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * A leaf of order 1 (order.h), which a lane holds in registers: its total, and its values.
+ *
+ * A backward pass is the mirror image of a forward one, so everything is written once in terms of what a pass met
+ * before. Samples that do not exist are identities where there is an identity. Else they hold anything: forward, nobody
+ * listens to them; backward, they are told apart.
+ */
+#ifndef KERNELS_CUDA_LANE_LEAF_CUH
+#define KERNELS_CUDA_LANE_LEAF_CUH
+
+#include <scand/types.h>
+
+#include "kernels/cuda/lane/carry.cuh"
+#include "kernels/cuda/lane/f2_by_f64.cuh"
+#include "kernels/cuda/lane/lane.cuh"
+
+/* What a lane has of a stretch. */
+template <class T> struct held_leaf {
+    T x[ORDER_LEAF];
+};
+
+/* Of the leaves of a tile of `samples` samples, whether one lacks samples that a backward pass would have met first,
+ * and which is the last sample of this lane's. Where there is an identity, that makes no difference. */
+struct leaf_end {
+    bool partial;
+    int last;
+};
+
+template <class Sum, bool Backward> DEVICE struct leaf_end leaf_end_of(int samples)
+{
+    if (Sum::has_identity || !Backward || samples % ORDER_LEAF == 0)
+        return {false, ORDER_LEAF - 1};
+    return {true, min(samples - lane_index() * ORDER_LEAF, ORDER_LEAF) - 1};
+}
+
+/* Makes absent what is not among the first `samples` samples of this warp's tile. */
+template <class Sum> DEVICE void leaf_fill(typename Sum::sample x[ORDER_LEAF], int samples)
+{
+    int there = samples - lane_index() * ORDER_LEAF;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        if (i >= there)
+            x[i] = Sum::absent();
+}
+
+template <class Sum, bool Backward, bool Partial>
+DEVICE typename Sum::sum leaf_total(const typename Sum::sample x[ORDER_LEAF], int last)
+{
+    typename Sum::sum sum = Sum::first(x[Backward ? ORDER_LEAF - 1 : 0]);
+#pragma unroll
+    for (int i = 1; i < ORDER_LEAF; i++) {
+        const int k = Backward ? ORDER_LEAF - 1 - i : i;
+        sum = Partial && k == last ? Sum::first(x[k]) : Sum::add_sample(sum, x[k]);
+    }
+    return sum;
+}
+
+/* Replaces samples by their values of a kind. `Smaller`: no sum is as small as a sample, and there is a carry. */
+template <class Sum, bool Backward, int Kind, bool Partial, bool Smaller = false>
+DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last)
+{
+    const bool exclusive = Kind == SCAND_KIND_EXCLUSIVE;
+    if (exclusive && !carry.present)
+        carry.sum = Sum::zero();
+    typename Sum::sum sum = carry.sum;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++) {
+        const int k = Backward ? ORDER_LEAF - 1 - i : i;
+        const bool start = Partial ? k == last : i == 0;
+        typename Sum::sum before = start ? carry.sum : sum;
+        if constexpr (Smaller)
+            sum = Sum::add_smaller(before, x[k]);
+        else
+            sum = Sum::add_sample(before, x[k]);
+        if (start && !Sum::has_identity && !Smaller)
+            sum = sum_choose<Sum>(carry.present, sum, Sum::first(x[k]));
+        typename Sum::sum result = exclusive ? before : sum;
+        if constexpr (Kind == SCAND_KIND_HALF)
+            result = Sum::less_half(sum, x[k]);
+        x[k] = Sum::value(result);
+    }
+}
+
+/* Which kind a pass is of, where that is not known before the launch. */
+#define KIND_ANY (-1)
+
+/* The same, of `Kind`, or of `kind` if that is KIND_ANY. The pins keep what kinds have in common apart: computed for
+ * all of them before they part, it would not fit the registers. */
+template <class Sum, bool Backward, int Kind, bool Partial>
+DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, int last, int kind)
+{
+    if constexpr (Kind != KIND_ANY) {
+        leaf_values<Sum, Backward, Kind, Partial>(x, carry, last);
+    } else if (kind == SCAND_KIND_EXCLUSIVE) {
+        pin(carry.sum);
+        leaf_values<Sum, Backward, SCAND_KIND_EXCLUSIVE, Partial>(x, carry, last);
+    } else if (!Sum::has_half || kind == SCAND_KIND_INCLUSIVE) {
+        pin(carry.sum);
+        leaf_values<Sum, Backward, SCAND_KIND_INCLUSIVE, Partial>(x, carry, last);
+    } else if constexpr (Sum::has_half) {
+        leaf_values<Sum, Backward, SCAND_KIND_HALF, Partial>(x, carry, last);
+    }
+}
+
+/* The same of a leaf that is full, of samples whose magnitudes add up to `most`. Where all carries of the warp are
+ * further from 0, no sum is as small as the sample that it takes, which is fewer steps then. */
+template <class Sum, bool Backward, int Kind>
+DEVICE void leaf_values_of(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, float most, int kind)
+{
+    if constexpr (sum_is_exact<Sum> && Kind != KIND_ANY)
+        if (__all_sync(~0u, carry.present && fabsf(carry.sum.high) >= most * EXACT_MARGIN)) {
+            leaf_values<Sum, Backward, Kind, false, true>(x, carry, ORDER_LEAF - 1);
+            return;
+        }
+    leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1, kind);
+}
+
+/* An exclusive pass leaves `zero` of the sample that it meets first; an identity may look different. */
+template <class Sum, bool Backward>
+DEVICE void leaf_zero_first(typename Sum::sample x[ORDER_LEAF], int length, int warp, typename Sum::sample zero)
+{
+    int first = (Backward ? length - 1 : 0) - (warp * WARP + lane_index()) * ORDER_LEAF;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        if (i == first)
+            x[i] = zero;
+}
+
+/* A NaN makes all that follows it in a leaf NaN, so one look at either end tells whether there are any. */
+template <class Sum, class Out>
+DEVICE void leaf_results(const typename Sum::sample x[ORDER_LEAF], Out results[ORDER_LEAF])
+{
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        result_of<Sum>(x[i], &results[i]);
+    if (results[0] != results[0] || results[ORDER_LEAF - 1] != results[ORDER_LEAF - 1]) {
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            quiet_nan(&results[i]);
+    }
+}
+
+#endif

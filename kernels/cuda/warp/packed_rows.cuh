@@ -1,0 +1,41 @@
+/*
+ * Rows of at most a tile, one right after the other in memory, of which a warp takes several at a time.
+ */
+#ifndef KERNELS_CUDA_WARP_PACKED_ROWS_CUH
+#define KERNELS_CUDA_WARP_PACKED_ROWS_CUH
+
+#include "kernels/cuda/lane/lane.cuh"
+#include "kernels/cuda/warp/packed_rows.h"
+
+/* A lane's leaf. */
+struct short_leaf {
+    int first;   /* its first sample in the stretch */
+    int number;  /* in its row */
+    int samples; /* 0 to 16 */
+};
+
+/* The one in a tile of a stretch. Where there are no rows left it begins as the first one does. */
+DEVICE struct short_leaf short_leaf_of(const struct short_plan &plan, int tile, int rows)
+{
+    const int index = tile * WARP + lane_index(), row = index * plan.leaf_share >> 16;
+    struct short_leaf leaf = {0, index - row * plan.leaves, 0};
+    if (row < rows) {
+        leaf.first = row * plan.length + leaf.number * ORDER_LEAF;
+        leaf.samples = min(plan.length - leaf.number * ORDER_LEAF, ORDER_LEAF);
+    }
+    return leaf;
+}
+
+/* The rows that a warp's turn begins with are turn * rows_at_once. */
+DEVICE int short_rows(const struct short_plan &plan, uint64_t turn)
+{
+    uint64_t first = turn * plan.rows_at_once;
+    return first < plan.rows ? (int)min(plan.rows - first, (uint64_t)plan.rows_at_once) : 0;
+}
+
+DEVICE uint64_t short_offset(const struct short_plan &plan, uint64_t turn)
+{
+    return turn * plan.rows_at_once * plan.length * sizeof(float);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * A tile of order 1 in a warp, a leaf in each lane: the inclusive prefixes of the leaves' totals.
+ */
+#ifndef KERNELS_CUDA_WARP_TILE_PREFIXES_CUH
+#define KERNELS_CUDA_WARP_TILE_PREFIXES_CUH
+
+#include "kernels/cuda/lane/leaf.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
+
+/* As tile_prefixes, if that is exact: the same for all lanes. */
+template <bool Backward> DEVICE bool tile_prefixes_exact(const float x[ORDER_LEAF], struct f2 *prefix, float *most)
+{
+    struct exact_range range = {~0u, 0.0f};
+    double sum = exact_total(x, &range);
+    *most = range.most;
+    return exact_scan<1, Backward>(&sum, range, prefix);
+}
+
+/* The inclusive prefixes of the totals of a tile's leaves, of which the last one has `samples` % 16. What lies beyond
+ * is absent, or nobody listens to it. `most`: what this lane's magnitudes add up to. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF], struct leaf_end end, int samples,
+                                       float *most)
+{
+    typename Sum::sum sum;
+    if constexpr (sum_is_exact<Sum>)
+        if ((!Backward || samples % ORDER_LEAF != 1) && tile_prefixes_exact<Backward>(x, &sum, most))
+            return sum;
+    *most = INFINITY;
+    sum =
+        end.partial ? leaf_total<Sum, Backward, Backward>(x, end.last) : leaf_total<Sum, Backward, false>(x, end.last);
+    return group_scan<Sum, Backward>(sum, group_last<Sum>((int)((samples + ORDER_LEAF - 1u) / ORDER_LEAF)));
+}
+
+#endif
