@@ -558,6 +558,15 @@ static uint64_t run_slices(struct chunk chunk, const struct scan_rows *other)
     return slices;
 }
 
+/* A long row's only row as a ragged one, a few samples in. */
+static void make_ragged(struct scan_rows *rows)
+{
+    static uint64_t offsets[2] = {7};
+    offsets[1] = rows->length - 5;
+    rows->offsets = offsets;
+    rows->outer_rank = 0;
+}
+
 /* A slice is a launch, and what others do between two of them changes nothing. */
 static void long_rows_are_left_off(void)
 {
@@ -565,15 +574,19 @@ static void long_rows_are_left_off(void)
     if (missing)
         SKIP(missing);
     struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F2, SCAND_DTYPE_F32);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         rule.demean = i == 1;
         rule.op = i == 2 ? SCAND_OPERATOR_MAX : SCAND_OPERATOR_SUM;
         memset(output_memory, 0xa5, MEMORY_BYTES);
         memset(expected_memory, 0xa5, MEMORY_BYTES);
-        const struct scan_rows rows = make_rows(&long_strided, rule, input_memory, output_memory),
-                               other = make_rows(&between_samples, rule, input_memory, output_memory),
-                               expected = make_rows(&long_strided, rule, input_memory, expected_memory),
+        const struct scan_rows other = make_rows(&between_samples, rule, input_memory, output_memory),
                                expected_other = make_rows(&between_samples, rule, input_memory, expected_memory);
+        struct scan_rows rows = make_rows(&long_strided, rule, input_memory, output_memory),
+                         expected = make_rows(&long_strided, rule, input_memory, expected_memory);
+        if (i == 3) {
+            make_ragged(&rows);
+            make_ragged(&expected);
+        }
         const struct chunk chunk = {
             .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
         const uint64_t blocks = scan_cuda_range_blocks(&rows, 0, true);

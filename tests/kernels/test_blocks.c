@@ -38,6 +38,23 @@ static void blocks(const struct implementation *implementation)
             }
 }
 
+/* Ragged ones, next to shorter ones. */
+static void ragged(const struct implementation *implementation)
+{
+    static const uint64_t offsets[] = {3, 3, 8, 16384 * 3 + 21, 16384 * 4 + 21, 16384 * 37 + 90, 16384 * 37 + 91};
+    static const enum scand_dtype types[] = {D32, D64, SCAND_DTYPE_U32, SCAND_DTYPE_BF16};
+    for (unsigned i = 0; i < 24; i++) {
+        struct scan_case c = blocks_case(i, 1, 1, types[i / 3 % COUNT(types)], types[i / 3 % COUNT(types)]);
+        c.rank = 1;
+        c.axis = 0;
+        c.offsets = offsets;
+        c.row_count = COUNT(offsets) - 1;
+        c.shape[0] = offsets[c.row_count] + 9;
+        c.first = i % 4;
+        check(implementation, &c);
+    }
+}
+
 /* Of so many blocks that carries take more than one thread block, and sums above them have four levels. */
 static void many_blocks(const struct implementation *implementation)
 {
@@ -51,6 +68,7 @@ static void many_blocks(const struct implementation *implementation)
 }
 
 SUITE(pool_3, blocks)
+SUITE(pool_3, ragged)
 SUITE(cuda, blocks)
 SUITE(cuda, many_blocks)
 
@@ -59,15 +77,22 @@ static void cuda_blocks_by_ranges(void)
     suite_run("ranges", blocks);
 }
 
+static void cuda_ragged_by_ranges(void)
+{
+    suite_run("ranges", ragged);
+}
+
 static void cuda_many_blocks_by_ranges(void)
 {
     suite_run("ranges", many_blocks);
 }
 
 static const struct test tests[] = {TEST(pool_3_blocks),
+                                    TEST(pool_3_ragged),
                                     TEST(cuda_blocks),
                                     TEST(cuda_many_blocks),
                                     TEST(cuda_blocks_by_ranges),
+                                    TEST(cuda_ragged_by_ranges),
                                     TEST(cuda_many_blocks_by_ranges),
                                     TEST_END};
 

@@ -128,19 +128,20 @@ int long_row_create(struct cuda_device *self, struct slot *slot)
     return row_place_between(self, slot);
 }
 
+/* A range of a step, or all of one that takes no longer than a launch may. Never by launches whose thread blocks wait
+ * for one another: with others like that, of a stream that goes before this one, none might ever be all there. */
 static cudaError_t step_queue(struct cuda_device *self, struct slot *slot, const struct scan_rows *step)
 {
     struct long_row *row = slot->row;
     const bool mapped = step_is_mapped(slot, row->step);
-    const uint64_t number = row_of(slot);
+    const uint64_t number = row_of(slot), blocks = scan_cuda_range_blocks(step, number, mapped),
+                   count = scan_cuda_range_count(step, number, blocks);
+    const bool at_once = scan_cuda_row_us(step, number, mapped) <= LAUNCH_US;
     cudaError_t e;
-    if (scan_cuda_row_us(step, number, mapped) <= LAUNCH_US) {
-        row->step++;
-        return (cudaError_t)scan_cuda(step, number, 1, row->workspace, self->long_stream);
-    }
-    const uint64_t blocks = scan_cuda_range_blocks(step, number, mapped);
-    e = (cudaError_t)scan_cuda_range(step, number, blocks, row->range++, row->workspace, self->long_stream);
-    if (row->range == scan_cuda_range_count(step, number, blocks)) {
+    do
+        e = (cudaError_t)scan_cuda_range(step, number, blocks, row->range++, row->workspace, self->long_stream);
+    while (at_once && row->range < count && e == cudaSuccess);
+    if (row->range == count) {
         row->range = 0;
         row->step++;
     }
