@@ -17,7 +17,7 @@ FLOORS = {
     "client/scanctl": {
         "client/include", "client/scanctl/ui", "client/scanctl/formats", "client/scanctl/stream", "client/scanctl",
     },
-    "daemon/device/device.h": {"protocol", "kernels", "daemon/device"},
+    "daemon/device/device.h": {"protocol", "kernels"},
     "daemon/process/log.h": set(),
     "daemon/process/settings.h": {"protocol"},
     "daemon/core": {"protocol", "kernels", "daemon/device/device.h", "daemon/core"},

@@ -62,13 +62,14 @@ static int check_share(const struct service *service, const struct user *user, s
 
 int client_admit(struct client *client, struct error *error)
 {
-    int r = user_check(client->user, QUOTA_CONNECTIONS, 1, "connect", error);
-    if (!r)
-        r = check_share(client->service, client->user, error);
-    if (!r)
-        user_add(client->user, QUOTA_CONNECTIONS, 1);
-    client->admitted = !r;
-    return r;
+    int r;
+    client->admitted = false;
+    if ((r = user_check(client->user, QUOTA_CONNECTIONS, 1, "connect", error)) ||
+        (r = check_share(client->service, client->user, error)))
+        return r;
+    user_add(client->user, QUOTA_CONNECTIONS, 1);
+    client->admitted = true;
+    return 0;
 }
 
 /* Beyond quota and share a few more may come, to be told so, while so many are free. */

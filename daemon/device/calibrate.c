@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "calibration_file.h"
 #include "daemon/process/log.h"
+#include "protocol/clock.h"
 
 #define CALIBRATION_NAME "tuning"
 
@@ -19,13 +19,6 @@
 #define BUDGET_US     120000  /* after which no other round of all candidates begins */
 #define TURNAROUND_US 150     /* that the daemon, when busy, may take to hand out another chunk in place of one */
 #define LOST_MS       5000
-
-static uint64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 static struct scan_rows zero_rows(void *memory)
 {
@@ -82,7 +75,7 @@ static struct chunk *next_place(struct calibrate_run *run)
         return NULL;
     if (run->started < chunks)
         return &run->chunks[run->started];
-    bool free = run->ended > before && now_us() >= run->last[before % chunks].at_us + TURNAROUND_US;
+    bool free = run->ended > before && clock_us() >= run->last[before % chunks].at_us + TURNAROUND_US;
     return free ? run->last[before % chunks].chunk : NULL;
 }
 
@@ -90,7 +83,7 @@ static struct chunk *next_place(struct calibrate_run *run)
 static int await_end(struct calibrate_run *run, int timeout_ms)
 {
     struct chunk *chunk = run->device->ops->finish(run->device, timeout_ms);
-    uint64_t at_us = now_us();
+    uint64_t at_us = clock_us();
     if (!chunk)
         return 0;
     if (run->ended == 0)
@@ -104,8 +97,8 @@ static int await_end(struct calibrate_run *run, int timeout_ms)
 /* After a failure too, nothing is left with the device, unless that is lost. */
 static int drain(struct calibrate_run *run)
 {
-    uint64_t end_us = now_us() + LOST_MS * 1000;
-    while (run->ended < run->started && now_us() < end_us)
+    uint64_t end_us = clock_us() + LOST_MS * 1000;
+    while (run->ended < run->started && clock_us() < end_us)
         await_end(run, 1);
     return run->ended < run->started ? -EOWNERDEAD : 0;
 }
@@ -115,14 +108,14 @@ static int run(struct device *device, const struct scan_rows *rows, struct chunk
 {
     struct calibrate_run run = {
         .device = device, .rows = rows, .chunk_size = chunk_size, .total = RUN_BYTES / chunk_size->chunk_bytes};
-    uint64_t end_us = now_us() + LOST_MS * 1000;
+    uint64_t end_us = clock_us() + LOST_MS * 1000;
     int r = 0;
-    while (run.ended < run.total && !r && now_us() < end_us) {
+    while (run.ended < run.total && !r && clock_us() < end_us) {
         struct chunk *place = next_place(&run);
         r = place ? start_chunk(device, rows, chunk_size, run.started, place) : await_end(&run, 1);
         run.started += place && !r;
     }
-    uint64_t took_us = now_us() - run.begin_us;
+    uint64_t took_us = clock_us() - run.begin_us;
     int drained = drain(&run);
     if (!r && !drained && run.ended == run.total)
         chunk_size->bytes_per_s = (run.total - 1) * chunk_size->chunk_bytes * 1000000 / (took_us ? took_us : 1);
@@ -133,7 +126,7 @@ static int run(struct device *device, const struct scan_rows *rows, struct chunk
 static int measure(struct device *device, const struct scan_rows *rows, struct chunk_size *out)
 {
     struct chunk_size best[CHUNK_SIZE_CANDIDATES_MAX];
-    uint64_t end_us = now_us() + BUDGET_US;
+    uint64_t end_us = clock_us() + BUDGET_US;
     memcpy(best, chunk_size_candidates, chunk_size_candidate_count * sizeof best[0]);
     int r = run(device, rows, &(struct chunk_size){MEMORY_BYTES / 8, 2, 0}); /* the first run is slow */
     do
@@ -143,7 +136,7 @@ static int measure(struct device *device, const struct scan_rows *rows, struct c
             if (!r && measured.bytes_per_s > best[i].bytes_per_s)
                 best[i] = measured;
         }
-    while (!r && now_us() < end_us);
+    while (!r && clock_us() < end_us);
     if (!r)
         *out = chunk_size_choose(best, chunk_size_candidate_count);
     return r;
@@ -184,7 +177,7 @@ static void measure_anew(struct device *device, const char *key, const char *tex
 {
     struct chunk_size chunk_size;
     char record[CALIBRATION_FILE_BYTES];
-    uint64_t begin_us = now_us();
+    uint64_t begin_us = clock_us();
     int r = calibrate_measure(device, &chunk_size);
     if (r) {
         log_error("could not measure %s: %s; its chunks stay %llu KiB", device->info.name, strerror(-r),
@@ -193,7 +186,7 @@ static void measure_anew(struct device *device, const char *key, const char *tex
     }
     take(&device->info, &chunk_size);
     log_info("measured %s in %llu ms: %u chunks of %llu KiB at a time, %.1f GB/s each way", device->info.name,
-             (unsigned long long)((now_us() - begin_us) / 1000), (unsigned)chunk_size.chunks,
+             (unsigned long long)((clock_us() - begin_us) / 1000), (unsigned)chunk_size.chunks,
              (unsigned long long)(chunk_size.chunk_bytes >> 10), (double)chunk_size.bytes_per_s / 1e9);
     r = calibration_file_write(CALIBRATION_NAME, record, calibration_record(text, size, key, &chunk_size, record));
     if (r)

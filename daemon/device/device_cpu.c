@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 
 #include "devices.h"
 #include "kernels/tutorial/scan/variants.h"
+#include "protocol/clock.h"
 
 /* Two slots: the next chunk is there when one is done. */
 #define SLOTS 2
@@ -74,13 +74,6 @@ static int cpu_start(struct device *device, struct chunk *chunk)
     return 0;
 }
 
-static uint64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 static int cpu_run_variant(const struct chunk *chunk)
 {
     const struct scan_rule *rule = &chunk->rows->rule;
@@ -102,7 +95,7 @@ static bool turn_is_over(void *context)
 {
     const struct turn *turn = context;
     return chunk_is_dropped(turn->chunk) || turn->device->small.first || device_is_hurried(&turn->device->device) ||
-           now_us() >= turn->end_us;
+           clock_us() >= turn->end_us;
 }
 
 /* As far as the turn goes: 0 when all steps are done, 1 when some is left, or -errno. */
@@ -154,7 +147,7 @@ static void cpu_complete(struct cpu_device *self, int status)
 static void cpu_run_first(struct cpu_device *self)
 {
     struct chunk *chunk = self->chunks.first;
-    const uint64_t begin_us = now_us();
+    const uint64_t begin_us = clock_us();
     if (!self->run) {
         self->run = chunk->rest ? chunk->rest : calloc(1, sizeof *self->run);
         chunk->rest = NULL;
@@ -167,7 +160,7 @@ static void cpu_run_first(struct cpu_device *self)
     }
     struct turn turn = {self, chunk, chunk->slice_us ? begin_us + chunk->slice_us - run->had_us : UINT64_MAX};
     int r = cpu_run_turn(self, run, chunk, &turn);
-    const uint64_t end_us = now_us();
+    const uint64_t end_us = clock_us();
     chunk->kernel_us += end_us - begin_us;
     run->had_us += end_us - begin_us;
     if (r == 1 && chunk->slice_us && run->had_us >= chunk->slice_us) {
@@ -192,10 +185,10 @@ static int cpu_run_small(struct cpu_device *self, const struct chunk *chunk)
 
 static void cpu_run_all_small(struct cpu_device *self)
 {
-    uint64_t begin_us = now_us(), end_us;
+    uint64_t begin_us = clock_us(), end_us;
     for (struct chunk *chunk; (chunk = queue_pop(&self->small)); begin_us = end_us) {
         chunk->status = cpu_run_small(self, chunk);
-        end_us = now_us();
+        end_us = clock_us();
         chunk->kernel_us = end_us - begin_us;
         queue_push(&self->done, chunk);
     }

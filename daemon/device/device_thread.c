@@ -1,7 +1,8 @@
 #include "device_thread.h"
 
 #include <stddef.h>
-#include <time.h>
+
+#include "protocol/clock.h"
 
 /* Between two looks at the list of incoming chunks while others are out. */
 #define FINISH_MS 1000
@@ -37,18 +38,11 @@ static void device_thread_complete(struct device_thread *device_thread, struct c
     device_thread->notify(device_thread->context);
 }
 
-static uint64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* Until something has come in, or the time is over. */
 static void device_thread_spin(struct device_thread *device_thread)
 {
-    uint64_t end_us = now_us() + device_thread->device->info.spin_us;
-    while (!atomic_load(&device_thread->arrived) && now_us() < end_us)
+    uint64_t end_us = clock_us() + device_thread->device->info.spin_us;
+    while (!atomic_load(&device_thread->arrived) && clock_us() < end_us)
         ;
 }
 

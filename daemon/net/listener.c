@@ -11,6 +11,7 @@
 
 #include "daemon/process/log.h"
 #include "peer.h"
+#include "protocol/clock.h"
 
 /* Sockets that one look tells of. */
 #define EVENTS_AT_ONCE 64
@@ -301,10 +302,10 @@ static nfds_t flush_clients(struct listener *listener, struct pollfd *waits, boo
 void listener_flush(struct listener *listener, unsigned timeout_ms)
 {
     struct pollfd waits[LIMIT_CLIENTS];
-    uint64_t end_ms = uv_hrtime() / 1000000 + timeout_ms, now_ms;
+    uint64_t end_ms = clock_ms() + timeout_ms, now_ms;
     bool later;
     nfds_t count;
-    while (((count = flush_clients(listener, waits, &later)) > 0 || later) && (now_ms = uv_hrtime() / 1000000) < end_ms)
+    while (((count = flush_clients(listener, waits, &later)) > 0 || later) && (now_ms = clock_ms()) < end_ms)
         poll(waits, count, later && end_ms - now_ms > RESEND_MS ? RESEND_MS : (int)(end_ms - now_ms));
 }
 

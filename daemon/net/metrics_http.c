@@ -254,10 +254,8 @@ int metrics_http_start(struct metrics_http *http, uv_loop_t *loop, int listen_fd
     if (!http->daemon)
         return -ENOMEM;
     int epoll_fd = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-    int r = uv_poll_init(loop, &http->listening, listen_fd);
-    if (!r)
-        r = uv_poll_init(loop, &http->ready, epoll_fd);
-    if (r)
+    int r;
+    if ((r = uv_poll_init(loop, &http->listening, listen_fd)) || (r = uv_poll_init(loop, &http->ready, epoll_fd)))
         return r;
     uv_timer_init(loop, &http->timer);
     http->listening.data = http->ready.data = http->timer.data = http;

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <syslog.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "protocol/clock.h"
 
 /* $JOURNAL_STREAM says which file the journal reads. It is inherited also by programs whose stderr is another one. */
 static bool is_journal(void)
@@ -73,18 +74,11 @@ static struct place {
     uint64_t left_out;    /* since then */
 } places[LOG_PLACES + 1]; /* the last one is for whoever finds no other */
 
-static uint64_t system_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static uint64_t (*clock_ms)(void) = system_ms;
+static uint64_t (*clock_now_ms)(void) = clock_ms;
 
 void log_use_clock(uint64_t (*now_ms)(void))
 {
-    clock_ms = now_ms ? now_ms : system_ms;
+    clock_now_ms = now_ms ? now_ms : clock_ms;
     memset(places, 0, sizeof places);
 }
 
@@ -123,7 +117,7 @@ void log_cause(enum log_cause cause, uint32_t uid, const char *format, ...)
 #undef X
     };
     char text[900], more[80] = "";
-    uint64_t now_ms = clock_ms();
+    uint64_t now_ms = clock_now_ms();
     struct place *place = place_find(cause, uid, now_ms);
     if (!place_is_old(place, now_ms)) {
         place->left_out++;

@@ -162,15 +162,14 @@ int setting_parse(struct settings *settings, enum setting setting, const char *t
 {
     char allowed[SETTING_TEXT_BYTES];
     const struct setting_type *type = &setting_types[setting];
-    int r = 0;
-    if (type->unit == UNIT_PATH)
-        r = parse_path(text, settings->socket, name, error);
-    else if (!parse_value(type, text, &settings->number[setting]))
-        r = error_set(error, -EINVAL, "%s is \"%.200s\"; allowed: %s", name, text,
-                      setting_allowed(setting, allowed, sizeof allowed));
-    if (!r)
-        settings->given[setting] = true;
-    return r;
+    int r;
+    if (type->unit == UNIT_PATH && (r = parse_path(text, settings->socket, name, error)))
+        return r;
+    if (type->unit != UNIT_PATH && !parse_value(type, text, &settings->number[setting]))
+        return error_set(error, -EINVAL, "%s is \"%.200s\"; allowed: %s", name, text,
+                         setting_allowed(setting, allowed, sizeof allowed));
+    settings->given[setting] = true;
+    return 0;
 }
 
 /* In the largest unit that needs no fraction. */

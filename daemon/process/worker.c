@@ -394,30 +394,35 @@ static int choose_pool(const struct worker *worker, uint64_t wanted_bytes, uint6
     return 0;
 }
 
+static int refuse_pool(uint64_t pool_bytes, int code, struct error *error)
+{
+    return error_set(error, code, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
+                     (unsigned long long)(pool_bytes >> 20), strerror(-code));
+}
+
 static int make_pool(struct worker *worker, uint64_t pool_bytes, struct error *error)
 {
     struct rlimit files = {.rlim_cur = RLIM_INFINITY};
     int r = pool_init(&worker->pool, &worker->devices, pool_bytes);
-    getrlimit(RLIMIT_NOFILE, &files);
-    if (!r && (r = provision_files(descriptors_count(), pool_ready_count(&worker->pool), files.rlim_cur, error)))
-        return r;
-    if (!r)
-        pool_limit_files(&worker->pool, files.rlim_cur / 4); /* most are for clients */
-    if (!r)
-        r = fill_pool(&worker->pool);
     if (r)
-        error_set(error, r, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
-                  (unsigned long long)(pool_bytes >> 20), strerror(-r));
-    return r;
+        return refuse_pool(pool_bytes, r, error);
+    getrlimit(RLIMIT_NOFILE, &files);
+    r = provision_files(descriptors_count(), pool_ready_count(&worker->pool), files.rlim_cur, error);
+    if (r)
+        return r;
+    pool_limit_files(&worker->pool, files.rlim_cur / 4); /* most are for clients */
+    r = fill_pool(&worker->pool);
+    return r ? refuse_pool(pool_bytes, r, error) : 0;
 }
 
 static int prepare(struct worker *worker, const struct options *options, struct error *error)
 {
     uint64_t pool_bytes;
-    int r = choose_pool(worker, options->pool_bytes, &pool_bytes, error);
-    if (!r)
-        r = device_set_open(options, &worker->devices, error);
-    return r ? r : make_pool(worker, pool_bytes, error);
+    int r;
+    if ((r = choose_pool(worker, options->pool_bytes, &pool_bytes, error)) ||
+        (r = device_set_open(options, &worker->devices, error)))
+        return r;
+    return make_pool(worker, pool_bytes, error);
 }
 
 /* The counters go on where those of a worker that was lost had come to. */

@@ -53,22 +53,24 @@ static int check_create(struct call *call, const struct msg_buffer_create_params
 {
     const bool host = params->place == SCAND_PLACE_HOST;
     int r = check_new_buffer(call, "buffer.create", params->size);
-    if (!r && host && params->device)
-        r = error_set(&call->error, -EINVAL,
-                      "buffer.create: \"device\" is %" PRIu64
-                      ", but \"place\" is \"host\"; host memory is for all devices: leave it out",
-                      params->device - 1);
-    else if (!r && host && params->sharing)
-        r = error_set(&call->error, -EINVAL,
-                      "buffer.create: \"sharing\" is \"%s\", which is for \"place\" \"device\"; a host buffer's "
-                      "descriptors can be given away as they are",
-                      sharing_words.words[params->sharing]);
-    else if (!r && !host && params->wait_ms)
-        r = error_set(&call->error, -EINVAL,
-                      "buffer.create: \"wait_ms\" is %" PRIu64
-                      ", but \"place\" is \"device\"; only memory of the pool is waited for: leave it out",
-                      params->wait_ms);
-    return r;
+    if (r)
+        return r;
+    if (host && params->device)
+        return error_set(&call->error, -EINVAL,
+                         "buffer.create: \"device\" is %" PRIu64
+                         ", but \"place\" is \"host\"; host memory is for all devices: leave it out",
+                         params->device - 1);
+    if (host && params->sharing)
+        return error_set(&call->error, -EINVAL,
+                         "buffer.create: \"sharing\" is \"%s\", which is for \"place\" \"device\"; a host buffer's "
+                         "descriptors can be given away as they are",
+                         sharing_words.words[params->sharing]);
+    if (!host && params->wait_ms)
+        return error_set(&call->error, -EINVAL,
+                         "buffer.create: \"wait_ms\" is %" PRIu64
+                         ", but \"place\" is \"device\"; only memory of the pool is waited for: leave it out",
+                         params->wait_ms);
+    return 0;
 }
 
 /* Of the pool, now or when there is some. */
@@ -89,13 +91,15 @@ int handle_buffer_create(struct call *call, const struct msg_buffer_create_param
 {
     struct buffer *buffer;
     int r = check_create(call, params);
-    if (r || params->place == SCAND_PLACE_HOST)
-        return r ? r : create_host(call, params);
-    r = choose_device(call, params);
-    if (!r)
-        r = buffer_create_device(call->client->home, params->size, (enum scand_sharing)params->sharing,
-                                 call->client->user, &buffer, &call->error);
-    return r ? r : buffer_begin(call, buffer);
+    if (r)
+        return r;
+    if (params->place == SCAND_PLACE_HOST)
+        return create_host(call, params);
+    if ((r = choose_device(call, params)) ||
+        (r = buffer_create_device(call->client->home, params->size, (enum scand_sharing)params->sharing,
+                                  call->client->user, &buffer, &call->error)))
+        return r;
+    return buffer_begin(call, buffer);
 }
 
 static int check_segments(struct call *call, const struct msg_buffer_import_params *params, uint64_t segment)
@@ -120,12 +124,13 @@ int handle_buffer_import(struct call *call, const struct msg_buffer_import_param
     struct buffer *buffer;
     uint64_t segment = params->segment || params->fds != 1 ? params->segment : params->size;
     int r = check_new_buffer(call, "buffer.import", params->size);
-    if (!r && segment > LIMIT_IMPORT_BYTES)
-        r = error_set(&call->error, -EINVAL,
-                      "buffer.import: \"segment\" is %" PRIu64 " bytes; allowed: at most %" PRIu64, segment,
-                      LIMIT_IMPORT_BYTES);
-    if (!r)
-        r = check_segments(call, params, segment);
+    if (r)
+        return r;
+    if (segment > LIMIT_IMPORT_BYTES)
+        return error_set(&call->error, -EINVAL,
+                         "buffer.import: \"segment\" is %" PRIu64 " bytes; allowed: at most %" PRIu64, segment,
+                         LIMIT_IMPORT_BYTES);
+    r = check_segments(call, params, segment);
     if (r)
         return r;
     size_t count = call->fd_count;
@@ -170,10 +175,8 @@ int handle_buffer_import_device(struct call *call, const struct msg_buffer_impor
 {
     struct export_ticket ticket = {.fd = -1, .allocation_bytes = params->allocation};
     struct buffer *buffer;
-    int r = check_new_buffer(call, "buffer.import_device", params->size);
-    if (!r)
-        r = check_ticket(call, params);
-    if (r)
+    int r;
+    if ((r = check_new_buffer(call, "buffer.import_device", params->size)) || (r = check_ticket(call, params)))
         return r;
     memcpy(ticket.handle, params->handle, sizeof ticket.handle);
     if (call->fd_count > 0)

@@ -11,10 +11,11 @@
 int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
 {
     int r = check_submission(call);
-    if (!r)
-        return job_admit(call, params, NULL, 0);
-    stale_refuse(call->client, params);
-    return r;
+    if (r) {
+        stale_refuse(call->client, params);
+        return r;
+    }
+    return job_admit(call, params, NULL, 0);
 }
 
 static bool is_meant(const struct job *job, const struct msg_job_id *id)

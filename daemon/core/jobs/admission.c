@@ -130,11 +130,13 @@ static int find_offsets(struct call *call, struct job *job, const struct msg_job
                         struct buffer **buffer)
 {
     int r = find_buffer(call, "offsets", params->offsets.buffer, buffer);
-    if (!r)
-        r = offsets_check(params, &(*buffer)->span, &job->offsets_extent, &call->error);
-    if (!r)
-        job->offsets_in = *buffer;
-    return r;
+    if (r)
+        return r;
+    r = offsets_check(params, &(*buffer)->span, &job->offsets_extent, &call->error);
+    if (r)
+        return r;
+    job->offsets_in = *buffer;
+    return 0;
 }
 
 /* Few offsets are read here and now, others by a helper, and all that an earlier job is to write after that one. */
@@ -143,10 +145,9 @@ static int accept_offsets(struct call *call, struct job *job, const struct msg_j
 {
     struct offsets_copy copy;
     const struct extent *extent = &job->offsets_extent;
-    int r = check_offsets_room(call, params->offsets.shape[0]);
-    if (!r)
-        r = offsets_begin(params, &buffer->span, &copy, &call->error);
-    if (r)
+    int r;
+    if ((r = check_offsets_room(call, params->offsets.shape[0])) ||
+        (r = offsets_begin(params, &buffer->span, &copy, &call->error)))
         return r;
     bool few = copy.count <= LIMIT_LOOP_OFFSETS && extent->end - extent->begin <= LIMIT_LOOP_OFFSETS_BYTES;
     if (!few || reading_must_wait(call->client->jobs, job))
@@ -186,20 +187,28 @@ static bool is_resident(const struct buffer *buffer)
     return buffer->span.place == SCAND_PLACE_DEVICE;
 }
 
+/* What can only be checked of a planned job: its offsets, and whether what it reads is stale. */
+static int check_planned(struct call *call, struct job *job, const struct msg_job_submit_params *params)
+{
+    struct buffer *offsets = NULL;
+    int r;
+    if (params->offsets.shape_count > 0 && (r = find_offsets(call, job, params, &offsets)))
+        return r;
+    r = stale_check(call, job);
+    return r || !offsets ? r : accept_offsets(call, job, params, offsets);
+}
+
 static int job_accept(struct call *call, const struct msg_job_submit_params *params, struct batch *batch,
                       uint32_t index)
 {
-    struct buffer *input, *output, *coefficients = NULL, *offsets = NULL;
-    int r = check_queues(call);
-    if (!r)
-        r = check_quota(call);
-    if (!r)
-        r = find_buffer(call, "input", params->input.buffer, &input);
-    if (!r)
-        r = find_buffer(call, "output", params->output.buffer, &output);
-    if (!r && params->coefficients.shape_count > 0)
-        r = find_buffer(call, "coefficients", params->coefficients.buffer, &coefficients);
-    if (r)
+    struct buffer *input, *output, *coefficients = NULL;
+    int r;
+    if ((r = check_queues(call)) || (r = check_quota(call)) ||
+        (r = find_buffer(call, "input", params->input.buffer, &input)) ||
+        (r = find_buffer(call, "output", params->output.buffer, &output)))
+        return r;
+    if (params->coefficients.shape_count > 0 &&
+        (r = find_buffer(call, "coefficients", params->coefficients.buffer, &coefficients)))
         return r;
     struct job *job = calloc(1, sizeof *job);
     if (!job)
@@ -207,12 +216,7 @@ static int job_accept(struct call *call, const struct msg_job_submit_params *par
     bool resident = is_resident(input) && is_resident(output) && (!coefficients || is_resident(coefficients));
     struct job_chunks chunks = chunks_of(call->service->devices, resident, 1 + params->then_count);
     r = job_plan(job, params, input, output, coefficients, &chunks, &call->error);
-    if (!r && params->offsets.shape_count > 0)
-        r = find_offsets(call, job, params, &offsets);
-    if (!r)
-        r = stale_check(call, job);
-    if (!r && offsets)
-        r = accept_offsets(call, job, params, offsets);
+    r = r ? r : check_planned(call, job, params);
     if (r) {
         job_destroy(job);
         return r;

@@ -130,14 +130,12 @@ static int check_rows(const struct variant *variant, const struct msg_job_submit
                          "job.submit: rows of %" PRIu64 " samples; allowed with \"algorithm\" \"%s\": 0 to %" PRIu64
                          "; leave \"algorithm\" out for longer ones",
                          rows->length, name, LIMIT_ALGORITHM_SAMPLES);
-    int r = check_rank(name, rows, error);
-    if (!r)
-        r = check_stride(name, "input", rows, rows->input_stride, error);
-    if (!r)
-        r = check_side(name, "input", &params->input, many ? rows->input_outer_strides[0] : 0, 4, error);
-    if (!r)
-        r = check_stride(name, "output", rows, rows->output_stride, error);
-    return r ? r : check_side(name, "output", &params->output, many ? rows->output_outer_strides[0] : 0, 4, error);
+    int r;
+    if ((r = check_rank(name, rows, error)) || (r = check_stride(name, "input", rows, rows->input_stride, error)) ||
+        (r = check_side(name, "input", &params->input, many ? rows->input_outer_strides[0] : 0, 4, error)) ||
+        (r = check_stride(name, "output", rows, rows->output_stride, error)))
+        return r;
+    return check_side(name, "output", &params->output, many ? rows->output_outer_strides[0] : 0, 4, error);
 }
 
 static int variant_check(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
@@ -145,12 +143,11 @@ static int variant_check(const struct msg_job_submit_params *params, struct scan
     int id = variant_find(params->algorithm), r;
     if (id < 0)
         return refuse_variant_name(params->algorithm, error);
-    r = check_rule(&variant_list[id], &rows->rule, error);
-    if (!r)
-        r = check_rows(&variant_list[id], params, rows, error);
-    if (!r)
-        rows->rule.algorithm = (uint32_t)id + 1;
-    return r;
+    if ((r = check_rule(&variant_list[id], &rows->rule, error)) ||
+        (r = check_rows(&variant_list[id], params, rows, error)))
+        return r;
+    rows->rule.algorithm = (uint32_t)id + 1;
+    return 0;
 }
 
 static int check_reduction(const struct reduction *reduction, const struct scan_rule *rule, struct error *error)
@@ -186,18 +183,13 @@ static int reduction_check(const struct msg_job_submit_params *params, struct sc
         return refuse_reduction_name(params->algorithm, error);
     const char *name = reduction_list[id].name;
     int64_t pitch = rows->outer_rank > 0 ? rows->input_outer_strides[0] : 0;
-    r = check_reduction(&reduction_list[id], &rows->rule, error);
-    if (!r)
-        r = check_rank(name, rows, error);
-    if (!r)
-        r = check_stride(name, "input", rows, rows->input_stride, error);
-    if (!r)
-        r = check_side(name, "input", &params->input, pitch, sizeof(float), error);
-    if (!r)
-        r = check_results(name, params, rows, error);
-    if (!r)
-        rows->rule.algorithm = (uint32_t)id + 1;
-    return r;
+    if ((r = check_reduction(&reduction_list[id], &rows->rule, error)) || (r = check_rank(name, rows, error)) ||
+        (r = check_stride(name, "input", rows, rows->input_stride, error)) ||
+        (r = check_side(name, "input", &params->input, pitch, sizeof(float), error)) ||
+        (r = check_results(name, params, rows, error)))
+        return r;
+    rows->rule.algorithm = (uint32_t)id + 1;
+    return 0;
 }
 
 int algorithm_check(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)

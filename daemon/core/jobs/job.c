@@ -176,22 +176,15 @@ int job_plan(struct job *job, const struct msg_job_submit_params *params, struct
     job->input = input;
     job->output = output;
     job->coefficients = coefficients;
-    int r = tensor_rows(params, &job->rows, error);
-    if (!r)
-        r = tensor_extent(&params->input, "input", input->span.size_bytes, &job->input_extent, error);
-    if (!r)
-        r = tensor_extent(&params->output, "output", output->span.size_bytes, &job->output_extent, error);
-    if (!r)
-        r = tensor_disjoint(&params->output, "output", error);
-    if (!r)
-        r = check_places(params, job, error);
-    if (!r && coefficients)
-        r = check_coefficients(params, job, error);
-    if (!r)
-        r = check_devices(job, error);
-    if (!r)
-        r = parse_steps(job, params, error);
-    if (r)
+    int r;
+    if ((r = tensor_rows(params, &job->rows, error)) ||
+        (r = tensor_extent(&params->input, "input", input->span.size_bytes, &job->input_extent, error)) ||
+        (r = tensor_extent(&params->output, "output", output->span.size_bytes, &job->output_extent, error)) ||
+        (r = tensor_disjoint(&params->output, "output", error)) || (r = check_places(params, job, error)))
+        return r;
+    if (coefficients && (r = check_coefficients(params, job, error)))
+        return r;
+    if ((r = check_devices(job, error)) || (r = parse_steps(job, params, error)))
         return r;
     if (job->rows.row_count > 0) { /* otherwise nothing has checked the offsets, and nothing uses the addresses */
         if (job->rows.length > 0)

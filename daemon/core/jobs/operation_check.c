@@ -170,18 +170,10 @@ static int check_demean(const struct request *request, struct error *error)
 static int request_check(const struct request *request, struct scan_rule *rule, struct error *error)
 {
     const struct msg_step *step = &request->step;
-    int r = check_accumulator(request, error);
-    if (!r)
-        r = check_intermediate(request, error);
-    if (!r)
-        r = check_kind(request, error);
-    if (!r)
-        r = check_coefficients(request, error);
-    if (!r)
-        r = check_coefficient_type(request, error);
-    if (!r)
-        r = check_demean(request, error);
-    if (r)
+    int r;
+    if ((r = check_accumulator(request, error)) || (r = check_intermediate(request, error)) ||
+        (r = check_kind(request, error)) || (r = check_coefficients(request, error)) ||
+        (r = check_coefficient_type(request, error)) || (r = check_demean(request, error)))
         return r;
     *rule = (struct scan_rule){
         .pass_count = step->passes_count,
@@ -233,10 +225,10 @@ static int scan_check(const struct msg_job_submit_params *params, struct scan_ru
     };
     for (uint32_t i = 0; i < params->passes_count; i++)
         request.step.passes[i] = params->passes[i];
-    int r = check_operation(params, error);
-    if (!r)
-        r = check_output(params->input.dtype, params->output.dtype, error);
-    return r ? r : request_check(&request, rule, error);
+    int r;
+    if ((r = check_operation(params, error)) || (r = check_output(params->input.dtype, params->output.dtype, error)))
+        return r;
+    return request_check(&request, rule, error);
 }
 
 int operation_check_step(const struct msg_job_submit_params *params, uint32_t k, struct scan_rule *rule,
@@ -296,14 +288,12 @@ static int check_reduction(const struct msg_job_submit_params *params, struct er
 
 static int reduction_check(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)
 {
-    int r = check_scan_fields(params, error);
-    if (!r)
-        r = check_reduction(params, error);
-    if (!r)
-        r = check_output(params->input.dtype, params->output.dtype, error);
-    if (!r)
-        *rule = reduce_rule(params->reduction, params->input.dtype, params->output.dtype);
-    return r;
+    int r;
+    if ((r = check_scan_fields(params, error)) || (r = check_reduction(params, error)) ||
+        (r = check_output(params->input.dtype, params->output.dtype, error)))
+        return r;
+    *rule = reduce_rule(params->reduction, params->input.dtype, params->output.dtype);
+    return 0;
 }
 
 int operation_check(const struct msg_job_submit_params *params, struct scan_rule *rule, struct error *error)

@@ -172,9 +172,9 @@ static int check_shapes(const struct msg_job_submit_params *params, struct error
 {
     const struct msg_tensor *input = &params->input;
     int r = check_output_shape(params, error);
-    if (!r && params->coefficients.shape_count > 0)
-        r = check_shape(input, &params->coefficients, "coefficients", error);
     if (r)
+        return r;
+    if (params->coefficients.shape_count > 0 && (r = check_shape(input, &params->coefficients, "coefficients", error)))
         return r;
     if (params->axis >= input->shape_count)
         return error_set(error, -EINVAL, "job.submit: \"axis\" is %" PRIu64 "; a tensor of %u dimensions has 0 to %u",
@@ -252,19 +252,14 @@ static void add_axes(struct scan_rows *rows, const struct msg_job_submit_params 
 
 int tensor_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error)
 {
-    int r = check_ranks(&params->input, "input", error);
-    if (!r)
-        r = check_ranks(&params->output, "output", error);
-    if (!r && params->coefficients.shape_count > 0)
-        r = check_ranks(&params->coefficients, "coefficients", error);
-    if (!r)
-        r = check_shapes(params, error);
-    if (!r)
-        r = check_sizes(params, error);
     struct scan_rule rule;
-    if (!r)
-        r = operation_check(params, &rule, error);
-    if (r)
+    int r;
+    if ((r = check_ranks(&params->input, "input", error)) || (r = check_ranks(&params->output, "output", error)))
+        return r;
+    if (params->coefficients.shape_count > 0 && (r = check_ranks(&params->coefficients, "coefficients", error)))
+        return r;
+    if ((r = check_shapes(params, error)) || (r = check_sizes(params, error)) ||
+        (r = operation_check(params, &rule, error)))
         return r;
 
     struct scan_rows made = {
@@ -277,7 +272,8 @@ int tensor_rows(const struct msg_job_submit_params *params, struct scan_rows *ro
     };
     add_axes(&made, params);
     r = algorithm_check(params, &made, error);
-    if (!r)
-        *rows = made;
-    return r;
+    if (r)
+        return r;
+    *rows = made;
+    return 0;
 }

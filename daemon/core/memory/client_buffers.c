@@ -348,13 +348,11 @@ static int waiting_try(struct service *service, const struct waiting *self, stru
     struct call call = {.service = service, .client = client, .msgid = self->msgid};
     struct buffer *buffer;
     int r = buffer_create_host(service->pool, self->size_bytes, client->user, &buffer, &call.error);
-    if (!r)
-        r = buffer_begin(&call, buffer);
-    else if (r == -EAGAIN) {
+    if (r == -EAGAIN) {
         *error = call.error;
         return r;
     }
-    if (r)
+    if (r || buffer_begin(&call, buffer))
         reply_failure(client, self->msgid, &call.error);
     return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "chain.h"
 #include "daemon/device/device.h"
+#include "protocol/clock.h"
 #include "small.h"
 #include "stage.h"
 
@@ -138,6 +139,5 @@ int slot_start(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
 cudaError_t slot_look(struct cuda_device *self, struct slot *slot);
 /* Gives a chunk back that is done; with `status`, as the device is lost. */
 struct chunk *slot_finish(struct cuda_device *self, struct slot *slot, int status);
-uint64_t cuda_now_us(void);
 
 #endif

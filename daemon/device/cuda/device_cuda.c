@@ -51,7 +51,7 @@ static int cuda_start(struct device *device, struct chunk *chunk)
     if (e != cudaSuccess)
         return cuda_errno(self, e);
     if (is_idle(self))
-        self->waited_us = cuda_now_us();
+        self->waited_us = clock_us();
     if (chunk->small) {
         cuda_small_add(&self->small, chunk);
         return 0;
@@ -96,7 +96,7 @@ static struct chunk *slots_take(struct cuda_device *self, int status)
 
 static int small_look(struct cuda_device *self)
 {
-    cudaError_t e = self->small.out > 0 ? cuda_small_look(&self->small, cuda_now_us()) : cudaErrorNotReady;
+    cudaError_t e = self->small.out > 0 ? cuda_small_look(&self->small, clock_us()) : cudaErrorNotReady;
     if (e == cudaSuccess)
         return 0;
     if (e == cudaErrorNotReady)
@@ -117,7 +117,7 @@ static int cuda_await(struct cuda_device *self, int timeout_ms)
         if (r == -EAGAIN || small == -EOWNERDEAD)
             r = small;
     }
-    if (r == -EAGAIN && timeout_ms && cuda_now_us() - self->waited_us >= SPIN_US)
+    if (r == -EAGAIN && timeout_ms && clock_us() - self->waited_us >= SPIN_US)
         nanosleep(&pause, NULL);
     return r;
 }
@@ -129,13 +129,13 @@ static struct chunk *cuda_finish(struct device *device, int timeout_ms)
     if (is_idle(self))
         return NULL;
     if (!self->lost)
-        cuda_small_launch(&self->small, &cuda_small_ops, self, cuda_now_us());
+        cuda_small_launch(&self->small, &cuda_small_ops, self, clock_us());
     int r = self->lost ? -EOWNERDEAD : cuda_await(self, timeout_ms);
     if (r == -EAGAIN)
         return NULL;
     if (r)
         cuda_small_fail(&self->small, r);
-    self->waited_us = cuda_now_us();
+    self->waited_us = clock_us();
     struct chunk *chunk = cuda_small_pop(&self->small);
     return chunk ? chunk : slots_take(self, r);
 }

@@ -1,16 +1,8 @@
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "cuda_device.h"
 #include "range.h"
-
-uint64_t cuda_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 static void slot_free_beyond(struct cuda_device *self, struct slot *slot)
 {
@@ -221,7 +213,7 @@ int slot_start(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
     slot_plan(self, slot, chunk);
     slot->status = 0;
     slot->stage = STAGE_GATHER;
-    slot->started_us = slot->entered_us = cuda_now_us();
+    slot->started_us = slot->entered_us = clock_us();
     memset(slot->took_us, 0, sizeof slot->took_us);
     int r = slot_stage(self, slot);
     if (!r && !slot->row)
@@ -240,7 +232,7 @@ int slot_start(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
 /* Notes how long the chunk was in its stage, or a range of it: not while another was, which passed it since. */
 static void slot_note(struct cuda_device *self, struct slot *slot)
 {
-    uint64_t now = cuda_now_us(), last = self->passed_us[slot->stage];
+    uint64_t now = clock_us(), last = self->passed_us[slot->stage];
     slot->took_us[slot->stage] += now - (last > slot->entered_us ? last : slot->entered_us);
     slot->entered_us = self->passed_us[slot->stage] = now;
 }
