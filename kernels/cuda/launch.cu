@@ -27,6 +27,12 @@ int scan_sum_number(const struct scan_rule *rule)
 static __device__ struct scan_progress stream_progress[STREAMS_MAX];
 static __device__ struct shares stream_shares[STREAMS_MAX];
 
+#ifdef __CUDA_ARCH__
+static __device__ const int code_capability = __CUDA_ARCH__ / 10;
+#else
+static __device__ const int code_capability = 0;
+#endif
+
 cudaError_t scan_device_find(struct scan_device *device)
 {
     int id = 0, major = 0, minor = 0, cooperative = 0, clusters = 0;
@@ -44,7 +50,9 @@ cudaError_t scan_device_find(struct scan_device *device)
         error = cudaDeviceGetAttribute(wanted[i].value, wanted[i].attribute, id);
     device->capability = 10 * major + minor;
     device->cooperative = cooperative;
-    device->clusters = clusters;
+    if (!error)
+        error = cudaMemcpyFromSymbol(&device->code, code_capability, sizeof(device->code));
+    device->clusters = clusters && device->code >= 90;
     if (!error)
         error = cudaGetSymbolAddress((void **)&device->progress, stream_progress);
     if (!error)

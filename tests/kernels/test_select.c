@@ -14,12 +14,17 @@
 #define MAX  SCAND_OPERATOR_MAX
 #define HALF SCAND_KIND_HALF
 
-static const struct select_device t4 = {75, 40, 64 << 10, true, false}, a100 = {80, 108, 163 << 10, true, false},
-                                  orin = {87, 16, 163 << 10, true, false}, rtx3090 = {86, 82, 99 << 10, true, false},
-                                  rtx4090 = {89, 128, 99 << 10, true, false}, h200 = {90, 132, 227 << 10, true, true},
-                                  b200 = {100, 148, 227 << 10, true, true}, rtx5090 = {120, 170, 99 << 10, true, true},
-                                  no_cooperation = {90, 132, 227 << 10, false, true},
-                                  no_clusters = {90, 132, 227 << 10, true, false};
+static const struct select_device t4 = {75, 75, 40, 64 << 10, true, false},
+                                  a100 = {80, 80, 108, 163 << 10, true, false},
+                                  orin = {87, 87, 16, 163 << 10, true, false},
+                                  rtx3090 = {86, 86, 82, 99 << 10, true, false},
+                                  rtx4090 = {89, 89, 128, 99 << 10, true, false},
+                                  h200 = {90, 90, 132, 227 << 10, true, true},
+                                  b200 = {100, 100, 148, 227 << 10, true, true},
+                                  rtx5090 = {120, 120, 170, 99 << 10, true, true},
+                                  no_cooperation = {90, 90, 132, 227 << 10, false, true},
+                                  no_clusters = {90, 90, 132, 227 << 10, true, false},
+                                  old_code = {120, 75, 170, 99 << 10, true, false};
 
 enum accumulator { IN_F32, IN_F64, IN_F2 };
 enum what { SCAN, SCAN_AFFINE, REDUCE };
@@ -341,6 +346,17 @@ static void shared_memory(void)
         }
 }
 
+/* A device that runs code which was compiled for an older one, from PTX, has the paths of both, whatever it could do
+ * itself. */
+static void code_of_older_devices(void)
+{
+    for (uint64_t length = 1; length <= 1 << 20; length += length / 64 + 1) {
+        const struct rows rows = {.length = length}, ragged = {.length = length, .ragged = true};
+        CHECK_EQ(path_from(rows, &old_code, 0), path_from(rows, &t4, 0));
+        CHECK_EQ(path_from(ragged, &old_code, 0), path_from(ragged, &t4, 0));
+    }
+}
+
 static enum select_together together_of(struct rows r, uint64_t count, const struct select_device *device)
 {
     const struct scan_rows rows = rows_of(r);
@@ -475,6 +491,7 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(small_jobs),
                                     TEST(rows_by_ranges),
                                     TEST(shared_memory),
+                                    TEST(code_of_older_devices),
                                     TEST(no_room),
                                     TEST(the_same_for_all_rows),
                                     TEST(every_path_is_reached),

@@ -443,14 +443,15 @@ static void job_fail(struct job *job, const struct chunk *chunk)
     if (chunk->status == -EOPNOTSUPP && rule->algorithm && rule->operation == SCAND_OPERATION_REDUCE) {
         error_set(&job->outcome, chunk->status,
                   "job.submit: \"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with "
-                  "--device cuda can",
+                  "--device cuda can, if built with SCAND_TUTORIAL",
                   reduction_list[rule->algorithm - 1].name);
     } else if (chunk->status == -EOPNOTSUPP && rule->algorithm) {
         const struct variant *variant = &variant_list[rule->algorithm - 1];
         error_set(&job->outcome, chunk->status,
                   "job.submit: \"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with "
-                  "--device %s can",
-                  variant->name, variant->on_cpu ? "cpu" : "cuda");
+                  "--device %s can%s",
+                  variant->name, variant->on_cpu ? "cpu" : "cuda",
+                  variant->on_cpu ? "" : ", if built with SCAND_TUTORIAL");
     } else if (chunk->status == -EFAULT) {
         error_set(
             &job->outcome, -EOPNOTSUPP,

@@ -23,7 +23,7 @@ static const struct kernels list[] = {kernels_by<sum_f32>(), kernels_by<sum_f64>
 
 cudaError_t scan_boxes_load(struct scan_boxes_device *boxes, const struct scan_device *device)
 {
-    if (device->capability < 90 || device->shared_max < SELECT_BOXES_BYTES)
+    if (device->code < 90 || device->shared_max < SELECT_BOXES_BYTES)
         return cudaSuccess;
     cudaError_t error = scan_encode_find(&boxes->encode);
     for (const struct kernels &kernels : list) {

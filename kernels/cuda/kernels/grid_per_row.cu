@@ -40,7 +40,7 @@ static int kernel_of(const struct scan_rule *rule, bool aligned)
 
 cudaError_t scan_long_load(const struct scan_device *device, struct scan_long_device *longer)
 {
-    const bool able = device->capability >= 90 && device->shared_max >= LONG_SHARED_ALL;
+    const bool able = device->code >= 90 && device->shared_max >= LONG_SHARED_ALL;
     int resident = able;
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < LONG_KERNELS && resident > 0 && !error; i++)

@@ -312,21 +312,29 @@ static bool is_last(enum select_path path)
     }
 }
 
-static bool row_fits(const struct row *row, uint32_t facts, const struct scan_plan *plan, int architecture)
+/* What a device can run is bounded by what it is, and by what its kernels were compiled for. */
+static uint64_t longest_of(const struct row *row, const struct select_device *device)
 {
-    return (row->facts & ~facts) == 0 && plan->length <= row->longest[architecture];
+    const uint64_t own = row->longest[architecture_of(device->capability)],
+                   code = row->longest[architecture_of(device->code)];
+    return own < code ? own : code;
+}
+
+static bool row_fits(const struct row *row, uint32_t facts, const struct scan_plan *plan,
+                     const struct select_device *device)
+{
+    return (row->facts & ~facts) == 0 && plan->length <= longest_of(row, device);
 }
 
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                int (*run)(enum select_path path, void *context), void *context)
 {
     const uint32_t facts = facts_of(rows, plan, device);
-    const int architecture = architecture_of(device->capability);
     uint32_t refused = 0; /* a bit for each path */
     int result = SELECT_NO_ROOM;
     _Static_assert(SELECT_PATH_COUNT <= 32, "a bit for each path");
     for (const struct row *row = table; result == SELECT_NO_ROOM; row++) {
-        if (!row_fits(row, facts, plan, architecture) || refused >> row->path & 1)
+        if (!row_fits(row, facts, plan, device) || refused >> row->path & 1)
             continue;
         refused |= UINT32_C(1) << row->path;
         result = run(row->path, context);
@@ -362,7 +370,7 @@ enum select_path select_path_of_ranges(const struct scan_rows *rows, const struc
 {
     const uint32_t facts = facts_of(rows, plan, device);
     const struct row *row = table;
-    while (!takes_ranges(row->path) || !row_fits(row, facts, plan, architecture_of(device->capability)))
+    while (!takes_ranges(row->path) || !row_fits(row, facts, plan, device))
         row++;
     return row->path;
 }

@@ -63,6 +63,7 @@ enum select_path { SELECT_PATHS(X) SELECT_PATH_COUNT };
 /* What the choice goes by, of a device. */
 struct select_device {
     int capability; /* compute capability, 90 for 9.0; 75 or more */
+    int code;       /* that for which the kernels were compiled that it runs: at most its own, less where PTX is */
     int processors;
     int shared_max;   /* bytes of shared memory that a thread block may have */
     bool cooperative; /* launches of which all thread blocks are resident at once */
