@@ -48,6 +48,11 @@ static int tensor_check(struct scand *daemon, const char *name, const struct sca
     return word_check(daemon, member, tensor->dtype, &dtype_words);
 }
 
+static int optional_check(struct scand *daemon, const char *name, const struct scand_tensor *tensor, bool given)
+{
+    return given ? tensor_check(daemon, name, tensor) : 0;
+}
+
 /* A buffer alone is a rank that was forgotten. */
 static bool has_coefficients(const struct scand_scan *scan)
 {
@@ -58,12 +63,15 @@ static int sides_check(struct scand *daemon, const struct scand_tensor *input, c
                        uint32_t axis)
 {
     int code = tensor_check(daemon, "input", input);
-    if (code == 0)
-        code = tensor_check(daemon, "output", output);
-    if (code == 0 && axis >= input->rank)
-        code = session_fail(daemon, -EINVAL, "axis is %u: an input of rank %u has axes 0 to %u", (unsigned)axis,
+    if (code)
+        return code;
+    code = tensor_check(daemon, "output", output);
+    if (code)
+        return code;
+    if (axis >= input->rank)
+        return session_fail(daemon, -EINVAL, "axis is %u: an input of rank %u has axes 0 to %u", (unsigned)axis,
                             (unsigned)input->rank, (unsigned)input->rank - 1);
-    return code;
+    return 0;
 }
 
 static int algorithm_check(struct scand *daemon, const char *algorithm)
@@ -137,16 +145,21 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
 {
     const struct scand_step first = first_step(scan);
     int code = sides_check(daemon, &scan->input, &scan->output, scan->axis);
-    if (code == 0 && scan->offsets.rank > 0)
-        code = tensor_check(daemon, "offsets", &scan->offsets);
-    if (code == 0 && has_coefficients(scan))
-        code = tensor_check(daemon, "coefficients", &scan->coefficients);
-    if (code == 0)
-        code = step_check(daemon, "", &first);
-    if (code == 0)
-        code = steps_check(daemon, scan);
-    if (code == 0)
-        code = priority_check(daemon, scan->priority);
+    if (code)
+        return code;
+    code = optional_check(daemon, "offsets", &scan->offsets, scan->offsets.rank > 0);
+    if (code)
+        return code;
+    code = optional_check(daemon, "coefficients", &scan->coefficients, has_coefficients(scan));
+    if (code)
+        return code;
+    code = step_check(daemon, "", &first);
+    if (code)
+        return code;
+    code = steps_check(daemon, scan);
+    if (code)
+        return code;
+    code = priority_check(daemon, scan->priority);
     return code ? code : algorithm_check(daemon, scan->algorithm);
 }
 
@@ -230,21 +243,28 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     return 0;
 }
 
-int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job)
+static int reduce_check(struct scand *daemon, const struct scand_reduce *reduce)
 {
     int code = sides_check(daemon, &reduce->input, &reduce->output, reduce->axis);
-    if (code == 0 && reduce->offsets.rank > 0)
-        code = tensor_check(daemon, "offsets", &reduce->offsets);
-    if (code == 0)
-        code = word_check(daemon, "reduction", reduce->reduction, &reduction_words);
-    if (code == 0 && reduce->reduction == SCAND_REDUCTION_NONE)
-        code = session_fail(daemon, -EINVAL,
+    if (code)
+        return code;
+    code = optional_check(daemon, "offsets", &reduce->offsets, reduce->offsets.rank > 0);
+    if (code)
+        return code;
+    code = word_check(daemon, "reduction", reduce->reduction, &reduction_words);
+    if (code)
+        return code;
+    if (reduce->reduction == SCAND_REDUCTION_NONE)
+        return session_fail(daemon, -EINVAL,
                             "reduction is SCAND_REDUCTION_NONE: give SCAND_REDUCTION_SUM, _MIN, _MAX, "
                             "_MEAN, _RMS or _NORM");
-    if (code == 0)
-        code = priority_check(daemon, reduce->priority);
-    if (code == 0)
-        code = algorithm_check(daemon, reduce->algorithm);
+    code = priority_check(daemon, reduce->priority);
+    return code ? code : algorithm_check(daemon, reduce->algorithm);
+}
+
+int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job)
+{
+    int code = reduce_check(daemon, reduce);
     if (code)
         return code;
     job_prepare(job, &reduce->input, &reduce->output, reduce->axis, reduce->algorithm);

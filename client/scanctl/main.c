@@ -13,7 +13,7 @@
 #define X(NAME, ARGUMENTS, TEXT) {#NAME, "scanctl " #NAME, ARGUMENTS, TEXT, command_##NAME},
 static const struct command {
     const char *name, *full_name, *arguments, *text;
-    int (*run)(int argc, char **argv, struct common_options *common, struct fault *fault);
+    int (*run)(int argc, char **argv, struct common_options *common, struct error *error);
 } commands[] = {COMMANDS(X)};
 #undef X
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -34,7 +34,7 @@ static void usage(void)
         "73 output cannot be created, 74 reading or writing failed, 75 try again, 77 not permitted, 130 cancelled.\n");
 }
 
-static int fault_no_command(const char *word, struct fault *fault)
+static int error_no_command(const char *word, struct error *error)
 {
     char names[256] = "";
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
@@ -42,35 +42,35 @@ static int fault_no_command(const char *word, struct fault *fault)
         strcat(names, commands[i].name);
     }
     if (!word)
-        return fault_set(fault, EX_USAGE, "no command; give one of %s; see scanctl --help", names);
-    return fault_set(fault, EX_USAGE, "unknown command \"%s\"; give one of %s; see scanctl --help", word, names);
+        return fail(error, EX_USAGE, "no command; give one of %s; see scanctl --help", names);
+    return fail(error, EX_USAGE, "unknown command \"%s\"; give one of %s; see scanctl --help", word, names);
 }
 
-static int command_run(int argc, char **argv, struct common_options *common, struct fault *fault)
+static int command_run(int argc, char **argv, struct common_options *common, struct error *error)
 {
     for (size_t i = 0; argc > 0 && i < COMMAND_COUNT; i++) {
         if (strcmp(argv[0], commands[i].name))
             continue;
         argv[0] = (char *)commands[i].full_name;
-        return commands[i].run(argc, argv, common, fault);
+        return commands[i].run(argc, argv, common, error);
     }
-    return fault_no_command(argc > 0 ? argv[0] : NULL, fault);
+    return error_no_command(argc > 0 ? argv[0] : NULL, error);
 }
 
-static int version_handle(void *context, int option, const char *argument, struct fault *fault)
+static int version_handle(void *context, int option, const char *argument, struct error *error)
 {
-    (void)option, (void)argument, (void)fault;
+    (void)option, (void)argument, (void)error;
     *(bool *)context = true;
     return 0;
 }
 
-static int scanctl(int argc, char **argv, struct fault *fault)
+static int scanctl(int argc, char **argv, struct error *error)
 {
     static const struct option table[] = {{"version", no_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {0}};
     struct common_options common = {.socket_path = NULL};
     bool version = false;
     argv[0] = (char *)"scanctl";
-    int result = options_parse(argc, argv, "+:", table, version_handle, &version, &common, fault);
+    int result = options_parse(argc, argv, "+:", table, version_handle, &version, &common, error);
     if (result)
         return result;
     if (version)
@@ -78,7 +78,7 @@ static int scanctl(int argc, char **argv, struct fault *fault)
     else if (common.help)
         usage();
     else
-        return command_run(argc - optind, argv + optind, &common, fault);
+        return command_run(argc - optind, argv + optind, &common, error);
     return 0;
 }
 
@@ -96,11 +96,11 @@ int main(int argc, char **argv)
 {
     if (!occupy_standard_descriptors())
         return EX_OSERR;
-    struct fault fault = {.exit_code = 0};
-    int result = argc < 1 ? EX_USAGE : scanctl(argc, argv, &fault);
+    struct error error = {.exit_code = 0};
+    int result = argc < 1 ? EX_USAGE : scanctl(argc, argv, &error);
     if (!result && (fflush(stdout) || ferror(stdout)))
-        result = fault_set(&fault, EX_IOERR, "standard output: writing fails: %s", strerror(errno));
+        result = fail(&error, EX_IOERR, "standard output: writing fails: %s", strerror(errno));
     if (result)
-        fprintf(stderr, "scanctl: %s\n", fault.text);
+        fprintf(stderr, "scanctl: %s\n", error.text);
     return result;
 }

@@ -77,41 +77,41 @@ static void compare_rows(void *context, uint64_t first, uint64_t count)
     free(expected);
 }
 
-static int fault_different(const struct demo *demo, uint64_t trace, struct fault *fault)
+static int error_different(const struct demo *demo, uint64_t trace, struct error *error)
 {
     float *expected = malloc(demo->samples * sizeof(*expected));
     const float *found = demo->output + trace * demo->samples;
     uint64_t i = 0;
     if (!expected)
-        return fault_set(fault, 1, "not identical to the reference: trace %" PRIu64 " (from 0)", trace);
+        return fail(error, 1, "not identical to the reference: trace %" PRIu64 " (from 0)", trace);
     reference(demo, trace, 1, expected);
     while (i + 1 < demo->samples && !memcmp(&found[i], &expected[i], sizeof(*found)))
         i++;
-    fault_set(fault, 1, "not identical to the reference: trace %" PRIu64 ", sample %" PRIu64 " (from 0) is %a, not %a",
-              trace, i, (double)found[i], (double)expected[i]);
+    fail(error, 1, "not identical to the reference: trace %" PRIu64 ", sample %" PRIu64 " (from 0) is %a, not %a",
+         trace, i, (double)found[i], (double)expected[i]);
     free(expected);
     return 1;
 }
 
-static int reference_check(const struct demo *demo, struct fault *fault)
+static int reference_check(const struct demo *demo, struct error *error)
 {
     struct comparison comparison = {.demo = demo, .lock = PTHREAD_MUTEX_INITIALIZER};
-    share_rows(demo->traces, compare_rows, &comparison);
+    parallel_rows(demo->traces, compare_rows, &comparison);
     if (comparison.out_of_memory)
-        return fault_set(fault, EX_OSERR, "out of memory while comparing; give fewer --samples");
-    return comparison.different ? fault_different(demo, comparison.trace, fault) : 0;
+        return fail(error, EX_OSERR, "out of memory while comparing; give fewer --samples");
+    return comparison.different ? error_different(demo, comparison.trace, error) : 0;
 }
 
 int main(int argc, char **argv)
 {
     struct common_options common = {.socket_path = NULL};
-    struct fault fault = {.exit_code = 0};
+    struct error error = {.exit_code = 0};
     if (descriptors_occupy())
         return EX_OSERR;
     if (argc > 0)
         argv[0] = (char *)"scand-demo";
-    int result = demo_command(argc, argv, &common, reference_check, "identical to the reference", &fault);
+    int result = demo_command(argc, argv, &common, reference_check, "identical to the reference", &error);
     if (result)
-        fprintf(stderr, "scand-demo: %s\n", fault.text);
+        fprintf(stderr, "scand-demo: %s\n", error.text);
     return result;
 }

@@ -10,12 +10,11 @@
 #include "client/scanctl/formats/forms.h"
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/stream/partition.h"
-#include "protocol/status.h"
 #include "tests/check.h"
 
 /* What came of the last file. */
 static struct array array;
-static struct fault fault;
+static struct error error;
 
 static const struct array_hints raw_hints = {.format = FORMAT_RAW};
 static const struct array_hints npy_hints = {.format = FORMAT_NPY};
@@ -28,8 +27,8 @@ static int read_as(const void *bytes, size_t size, const struct array_hints *hin
     if (fd < 0 || write(fd, bytes, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET))
         abort();
     struct input input = {.fd = fd, .name = "FILE", .sized = sized, .size_bytes = sized ? size : 0};
-    fault = (struct fault){.exit_code = 0};
-    int result = array_read_header(&array, &input, hints, &fault);
+    error = (struct error){.exit_code = 0};
+    int result = array_read_header(&array, &input, hints, &error);
     close(fd);
     return result;
 }
@@ -110,9 +109,9 @@ static void npy_bad_text(void)
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         CHECK_EQ(read_npy(1, texts[i], 12), EX_DATAERR);
-        CHECK_CONTAINS(fault.text, "makes no sense at its character");
+        CHECK_CONTAINS(error.text, "makes no sense at its character");
         if (check_failures)
-            printf("text: %s\nfault: %s\n", texts[i], fault.text);
+            printf("text: %s\nfault: %s\n", texts[i], error.text);
     }
     CHECK_EQ(read_file("\x93NUMPY\x01\x00\x06\x00{\0\0\0\0}", 16, &npy_hints), EX_DATAERR);
 }
@@ -120,33 +119,33 @@ static void npy_bad_text(void)
 static void npy_missing_keys(void)
 {
     CHECK_EQ(read_npy(1, "{'fortran_order': False, 'shape': (3,)}", 12), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "no 'descr'");
+    CHECK_CONTAINS(error.text, "no 'descr'");
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'shape': (3,)}", 12), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "no 'fortran_order'");
+    CHECK_CONTAINS(error.text, "no 'fortran_order'");
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False}", 12), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "no 'shape'");
+    CHECK_CONTAINS(error.text, "no 'shape'");
     CHECK_EQ(read_npy(1, "{}", 12), EX_DATAERR);
 }
 
 static void npy_refused(void)
 {
     CHECK_EQ(read_npy(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (3,)}", 24), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "dtype '<c8'");
-    CHECK_CONTAINS(fault.text, "save their .real and .imag");
+    CHECK_CONTAINS(error.text, "dtype '<c8'");
+    CHECK_CONTAINS(error.text, "save their .real and .imag");
     CHECK_EQ(read_npy(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}", 12), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "save one of their fields");
+    CHECK_CONTAINS(error.text, "save one of their fields");
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': ()}", 4), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "rank 0");
+    CHECK_CONTAINS(error.text, "rank 0");
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1)}", 4), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "rank 5");
+    CHECK_CONTAINS(error.text, "rank 5");
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296,4294967296)}", 4), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "more than this machine can address");
+    CHECK_CONTAINS(error.text, "more than this machine can address");
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0,18446744073709551615,2)}", 0),
              EX_DATAERR);
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", 15), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "cut short");
+    CHECK_CONTAINS(error.text, "cut short");
     CHECK_EQ(read_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", 17), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "too long");
+    CHECK_CONTAINS(error.text, "too long");
     struct array_hints hints = {.format = FORMAT_NPY, .rank = 1, .shape = {1}};
     CHECK_EQ(read_file("\x93NUMPY", 6, &hints), EX_USAGE);
     hints = (struct array_hints){.format = FORMAT_NPY, .byte_order = BYTE_ORDER_BIG};
@@ -160,21 +159,21 @@ static void npy_bad_prefix(void)
     size_t size = npy_make(file, 1, text, strlen(text), 4);
     file[6] = 4;
     CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "version 4.0");
+    CHECK_CONTAINS(error.text, "version 4.0");
     file[6] = 1;
     file[7] = 1;
     CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "version 1.1");
+    CHECK_CONTAINS(error.text, "version 1.1");
     file[0] = 'x';
     CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "no .npy file");
+    CHECK_CONTAINS(error.text, "no .npy file");
     size = npy_make(file, 2, text, strlen(text), 4);
     memset(file + 8, 0xff, 4);
     CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "4294967295 bytes");
+    CHECK_CONTAINS(error.text, "4294967295 bytes");
     memcpy(file + 8, "\x00\x00\x01\x00", 4); /* the longest that is read, but not there */
     CHECK_EQ(read_file(file, size, &npy_hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "cut short");
+    CHECK_CONTAINS(error.text, "cut short");
 }
 
 /* Cut at every byte: an error each time, and never one past the file's end. */
@@ -186,7 +185,7 @@ static void npy_truncated(void)
         size_t size = npy_make(file, major, text, strlen(text), 16);
         for (size_t cut = 0; cut < size; cut++) {
             CHECK_EQ(read_file(file, cut, &npy_hints), EX_DATAERR);
-            CHECK_CONTAINS(fault.text, "cut short");
+            CHECK_CONTAINS(error.text, "cut short");
         }
         CHECK_EQ(read_file(file, size, &npy_hints), 0);
         CHECK_EQ(read_as(file, size - 16, &npy_hints, false), 0); /* a pipe's samples come later */
@@ -245,7 +244,7 @@ static void npy_types(void)
             CHECK_EQ(read_npy(1, text, 12), EX_DATAERR);
             continue;
         }
-        CHECK_EQ(read_npy(1, text, 3 * dtype_size_bytes(list[i].dtype)), 0);
+        CHECK_EQ(read_npy(1, text, 3 * scand_dtype_bytes(list[i].dtype)), 0);
         CHECK_EQ(array.dtype, list[i].dtype);
         CHECK_EQ(array.swapped, list[i].little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__));
         char file[NPY_WRITTEN_MAX];
@@ -289,17 +288,17 @@ static void raw_shapes(void)
     CHECK(array.rank == 2 && !array.swapped);
     hints.shape[0] = 3;
     CHECK_EQ(read_file(file, 64, &hints), EX_USAGE);
-    CHECK_CONTAINS(fault.text, "is 64 bytes, 16 samples, not the 3 x 4");
-    CHECK_CONTAINS(fault.text, "--shape 4,4 or --shape 16");
+    CHECK_CONTAINS(error.text, "is 64 bytes, 16 samples, not the 3 x 4");
+    CHECK_CONTAINS(error.text, "--shape 4,4 or --shape 16");
     hints.shape[1] = 7;
     CHECK_EQ(read_file(file, 64, &hints), EX_USAGE);
-    CHECK_CONTAINS(fault.text, "--shape 16 for one row");
+    CHECK_CONTAINS(error.text, "--shape 16 for one row");
     CHECK_EQ(read_file(file, 64, &raw_hints), EX_USAGE);
-    CHECK_CONTAINS(fault.text, "unknown shape");
+    CHECK_CONTAINS(error.text, "unknown shape");
     CHECK_EQ(read_file(file, 63, &hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "no whole number of f32 samples");
+    CHECK_CONTAINS(error.text, "no whole number of f32 samples");
     CHECK_EQ(read_file(file, 0, &hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "is empty");
+    CHECK_CONTAINS(error.text, "is empty");
     CHECK_EQ(read_as(file, 64, &raw_hints, false), EX_USAGE);
     hints = (struct array_hints){.format = FORMAT_RAW, .rank = 3, .shape = {1u << 31, 1u << 31, 4}};
     CHECK_EQ(read_file(file, 64, &hints), EX_DATAERR);
@@ -330,10 +329,10 @@ static void su_good(void)
         CHECK_EQ(array.shape[1], 251);
         CHECK_EQ(array.trace_header_bytes, 240);
         CHECK_EQ(array.swapped, big == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__));
-        CHECK_EQ(su_check_traces(&array, file, 7, 0, "FILE", &fault), 0);
+        CHECK_EQ(su_check_traces(&array, file, 7, 0, "FILE", &error), 0);
         size = su_make(file, 3, 65535, big); /* the most that ns can say, the same in both orders */
         CHECK_EQ(read_file(file, size, &su_hints), EX_DATAERR);
-        CHECK_CONTAINS(fault.text, "--byte-order");
+        CHECK_CONTAINS(error.text, "--byte-order");
         struct array_hints hints = {.format = FORMAT_SU, .byte_order = big ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE};
         CHECK_EQ(read_file(file, size, &hints), 0);
         CHECK_EQ(array.shape[1], 65535);
@@ -345,15 +344,15 @@ static void su_bad(void)
     static unsigned char file[1 << 20];
     size_t size = su_make(file, 5, 100, true);
     CHECK_EQ(read_file(file, size - 1, &su_hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "ns = 100 (traces of 640 bytes) in big-endian and 25600 (102640)");
+    CHECK_CONTAINS(error.text, "ns = 100 (traces of 640 bytes) in big-endian and 25600 (102640)");
     CHECK_EQ(read_file(file, size + 1, &su_hints), EX_DATAERR);
     struct array_hints hints = {.format = FORMAT_SU, .byte_order = BYTE_ORDER_LITTLE};
     CHECK_EQ(read_file(file, size, &hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "in big-endian order ns would be 100");
+    CHECK_CONTAINS(error.text, "in big-endian order ns would be 100");
     file[114] = file[115] = 0; /* ns 0 in the first trace */
     CHECK_EQ(read_file(file, size, &su_hints), EX_DATAERR);
     CHECK_EQ(read_file(file, size, &hints), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "0 samples");
+    CHECK_CONTAINS(error.text, "0 samples");
     CHECK_EQ(read_file(file, 0, &su_hints), EX_DATAERR);
     CHECK_EQ(read_file(file, 243, &su_hints), EX_DATAERR);
     size = su_make(file, 5, 100, true);
@@ -361,8 +360,8 @@ static void su_bad(void)
     CHECK_EQ(read_file(file, size, &su_hints), EX_DATAERR);
     hints.byte_order = BYTE_ORDER_BIG; /* found later, when the trace is read */
     CHECK_EQ(read_file(file, size, &hints), 0);
-    CHECK_EQ(su_check_traces(&array, file, 5, 10, "FILE", &fault), EX_DATAERR);
-    CHECK_CONTAINS(fault.text, "trace 13 (counted from 1) has 99 samples, the first 100");
+    CHECK_EQ(su_check_traces(&array, file, 5, 10, "FILE", &error), EX_DATAERR);
+    CHECK_CONTAINS(error.text, "trace 13 (counted from 1) has 99 samples, the first 100");
     CHECK_EQ(read_as(file, size, &su_hints, false), EX_USAGE);
     hints = (struct array_hints){.format = FORMAT_SU, .rank = 1, .shape = {5}};
     CHECK_EQ(read_file(file, size, &hints), EX_USAGE);
@@ -424,53 +423,55 @@ static void names(void)
     CHECK_EQ(format_of_word("segy"), -1);
 }
 
-static void plan_of(struct plan *plan, struct array given, uint32_t axis, enum scand_dtype output)
+static void partition_of(struct partition *partition, struct array given, uint32_t axis, enum scand_dtype output)
 {
-    memset(plan, 0xff, sizeof(*plan));
-    plan_make(plan, &given, axis, output);
+    memset(partition, 0xff, sizeof(*partition));
+    partition_make(partition, &given, axis, output);
 }
 
 static void plans(void)
 {
-    struct plan plan;
+    struct partition partition;
     struct array cube = {.format = FORMAT_NPY, .rank = 3, .shape = {2, 3, 5}};
-    plan_of(&plan, cube, 2, SCAND_DTYPE_F32);
-    CHECK(plan.records == 6 && plan.length == 5 && plan.inner == 1 && plan.in_place);
-    CHECK_EQ(plan.input.record_bytes, 20);
-    plan_of(&plan, cube, 1, SCAND_DTYPE_F64);
-    CHECK(plan.records == 2 && plan.length == 3 && plan.inner == 5 && !plan.in_place);
-    CHECK(plan.input.strides[1] == 20 && plan.output.strides[1] == 40 && plan.output.record_bytes == 120);
-    CHECK_EQ(plan_output_offset(&plan, 2), 4096);
-    CHECK_EQ(plan_buffer_bytes(&plan, 2), 4096 + 240);
+    partition_of(&partition, cube, 2, SCAND_DTYPE_F32);
+    CHECK(partition.records == 6 && partition.length == 5 && partition.inner == 1 && partition.in_place);
+    CHECK_EQ(partition.input.record_bytes, 20);
+    partition_of(&partition, cube, 1, SCAND_DTYPE_F64);
+    CHECK(partition.records == 2 && partition.length == 3 && partition.inner == 5 && !partition.in_place);
+    CHECK(partition.input.strides[1] == 20 && partition.output.strides[1] == 40 &&
+          partition.output.record_bytes == 120);
+    CHECK_EQ(partition_output_offset(&partition, 2), 4096);
+    CHECK_EQ(partition_buffer_bytes(&partition, 2), 4096 + 240);
     cube.fortran = true;
-    plan_of(&plan, cube, 0, SCAND_DTYPE_F32);
-    CHECK(plan.records == 15 && plan.length == 2 && plan.inner == 1);
-    plan_of(&plan, cube, 2, SCAND_DTYPE_F32);
-    CHECK(plan.records == 1 && plan.length == 5 && plan.inner == 6 && plan.input.strides[1] == 24);
+    partition_of(&partition, cube, 0, SCAND_DTYPE_F32);
+    CHECK(partition.records == 15 && partition.length == 2 && partition.inner == 1);
+    partition_of(&partition, cube, 2, SCAND_DTYPE_F32);
+    CHECK(partition.records == 1 && partition.length == 5 && partition.inner == 6 && partition.input.strides[1] == 24);
     struct array gather = {.format = FORMAT_SU, .rank = 2, .shape = {7, 10}, .trace_header_bytes = 240};
-    plan_of(&plan, gather, 1, SCAND_DTYPE_F32);
-    CHECK(plan.records == 7 && plan.length == 10 && plan.inner == 1 && plan.input.offset == 240);
-    CHECK(plan.input.strides[0] == 280 && plan.input.strides[1] == 4 && plan.output.record_bytes == 280);
-    plan_of(&plan, gather, 0, SCAND_DTYPE_F32);
-    CHECK(plan.records == 1 && plan.length == 7 && plan.inner == 10 && plan.input.strides[1] == 280);
-    CHECK_EQ(plan.input.record_bytes, 1960);
+    partition_of(&partition, gather, 1, SCAND_DTYPE_F32);
+    CHECK(partition.records == 7 && partition.length == 10 && partition.inner == 1 && partition.input.offset == 240);
+    CHECK(partition.input.strides[0] == 280 && partition.input.strides[1] == 4 && partition.output.record_bytes == 280);
+    partition_of(&partition, gather, 0, SCAND_DTYPE_F32);
+    CHECK(partition.records == 1 && partition.length == 7 && partition.inner == 10 &&
+          partition.input.strides[1] == 280);
+    CHECK_EQ(partition.input.record_bytes, 1960);
 }
 
 /* Pieces stay within their size, but for one record that does not fit it. */
 static void pieces_bounded(void)
 {
-    struct plan plan;
+    struct partition partition;
     struct array rows = {.format = FORMAT_RAW, .rank = 2, .shape = {UINT64_C(1) << 30, 1000}};
-    plan_of(&plan, rows, 1, SCAND_DTYPE_F32);
-    CHECK_EQ(plan_piece_records(&plan), PIECE_BYTES / 4000);
-    plan_of(&plan, rows, 1, SCAND_DTYPE_F64);
-    CHECK_EQ(plan_piece_records(&plan), PIECE_BYTES / 12000);
+    partition_of(&partition, rows, 1, SCAND_DTYPE_F32);
+    CHECK_EQ(partition_batch_records(&partition), BATCH_BYTES / 4000);
+    partition_of(&partition, rows, 1, SCAND_DTYPE_F64);
+    CHECK_EQ(partition_batch_records(&partition), BATCH_BYTES / 12000);
     rows.shape[0] = 5;
-    plan_of(&plan, rows, 1, SCAND_DTYPE_F32);
-    CHECK_EQ(plan_piece_records(&plan), 5);
+    partition_of(&partition, rows, 1, SCAND_DTYPE_F32);
+    CHECK_EQ(partition_batch_records(&partition), 5);
     rows.shape[1] = UINT64_C(1) << 32;
-    plan_of(&plan, rows, 1, SCAND_DTYPE_F32);
-    CHECK_EQ(plan_piece_records(&plan), 1);
+    partition_of(&partition, rows, 1, SCAND_DTYPE_F32);
+    CHECK_EQ(partition_batch_records(&partition), 1);
 }
 
 static const struct test tests[] = {

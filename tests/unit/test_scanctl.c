@@ -19,7 +19,7 @@
 #include "protocol/text.h"
 #include "tests/check.h"
 
-static struct fault fault;
+static struct error error;
 static struct scan_options options;
 
 /* Parses a command line, its words separated by spaces; returns the exit code. */
@@ -33,8 +33,8 @@ static int parse(const char *line)
         words[count++] = word;
     words[count] = NULL;
     options = (struct scan_options){.output_path = NULL};
-    fault = (struct fault){.exit_code = 0};
-    return scan_options_parse(count, words, &options, &fault);
+    error = (struct error){.exit_code = 0};
+    return scan_options_parse(count, words, &options, &error);
 }
 
 static void options_defaults(void)
@@ -55,7 +55,7 @@ static void options_of_steps(void)
     CHECK_EQ(parse("in -o out --then backward,forward,demean --then op=affine,coefficient=-0.5,accumulator=f2 "
                    "--then backward,op=max,kind=exclusive,intermediate=f32 --output-dtype f64"),
              0);
-    CHECK_EQ(scan_options_types(&options, &array, &fault), 0);
+    CHECK_EQ(scan_options_types(&options, &array, &error), 0);
     const struct scand_step *then = options.scan.then;
     REQUIRE(options.scan.then_count == 3);
     CHECK(then[0].pass_count == 2 && then[0].passes[0] == SCAND_PASS_BACKWARD && then[0].demean);
@@ -80,7 +80,7 @@ static void options_of_steps(void)
         char line[128];
         snprintf(line, sizeof(line), "in -o out --then %s", wrong[i][0]);
         CHECK_EQ(parse(line), EX_USAGE);
-        CHECK_CONTAINS(fault.text, wrong[i][1]);
+        CHECK_CONTAINS(error.text, wrong[i][1]);
     }
     CHECK_EQ(parse("in -o out --then op=max --then op=max --then op=max --then op=max --then op=max --then op=max "
                    "--then op=max --then op=max"),
@@ -89,7 +89,7 @@ static void options_of_steps(void)
     CHECK_EQ(parse("in -o out --then op=max --then op=max --then op=max --then op=max --then op=max --then op=max "
                    "--then op=max --then op=max --then op=max"),
              EX_USAGE);
-    CHECK_CONTAINS(fault.text, "--then is there more than 8 times");
+    CHECK_CONTAINS(error.text, "--then is there more than 8 times");
 }
 
 /* What is left out depends on the samples. */
@@ -107,26 +107,26 @@ static void options_types(void)
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
         struct array array = {.format = FORMAT_RAW, .dtype = list[i].samples};
         CHECK_EQ(parse("in -o out"), 0);
-        CHECK_EQ(scan_options_types(&options, &array, &fault), 0);
+        CHECK_EQ(scan_options_types(&options, &array, &error), 0);
         CHECK_EQ(options.output_dtype, list[i].output);
         CHECK_EQ(options.scan.intermediate, SCAND_INTERMEDIATE_AUTO);
         CHECK_EQ(options.scan.accumulator, list[i].accumulator);
         CHECK_EQ(parse("in -o out --accumulator f2 --intermediate f32 --output-dtype bf16"), 0);
-        CHECK_EQ(scan_options_types(&options, &array, &fault), 0);
+        CHECK_EQ(scan_options_types(&options, &array, &error), 0);
         CHECK(options.output_dtype == SCAND_DTYPE_BF16 && options.scan.intermediate == SCAND_INTERMEDIATE_F32);
         CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F2);
     }
     struct array floats = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_F32};
     CHECK_EQ(parse("in -o out --algorithm kogge-stone"), 0);
     CHECK(strcmp(options.scan.algorithm, "kogge-stone") == 0);
-    CHECK_EQ(scan_options_types(&options, &floats, &fault), 0);
+    CHECK_EQ(scan_options_types(&options, &floats, &error), 0);
     CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F32);
     CHECK_EQ(parse("in -o out --algorithm warp-v0 --accumulator f64"), 0);
-    CHECK_EQ(scan_options_types(&options, &floats, &fault), 0);
+    CHECK_EQ(scan_options_types(&options, &floats, &error), 0);
     CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F64);
     CHECK_EQ(parse("in.npy -o out.npy --output-dtype ibm32"), 0);
-    CHECK_EQ(scan_options_types(&options, &(struct array){.format = FORMAT_NPY}, &fault), EX_USAGE);
-    CHECK_CONTAINS(fault.text, "--output-dtype is ibm32, which .npy files cannot hold");
+    CHECK_EQ(scan_options_types(&options, &(struct array){.format = FORMAT_NPY}, &error), EX_USAGE);
+    CHECK_CONTAINS(error.text, "--output-dtype is ibm32, which .npy files cannot hold");
     CHECK_EQ(parse("in -o out --dtype i16be"), 0);
     CHECK_EQ(options.hints.dtype, SCAND_DTYPE_I16BE);
 }
@@ -145,10 +145,10 @@ static void options_given(void)
     CHECK(options.hints.rank == 3 && options.hints.shape[2] == 5 && options.hints.byte_order == BYTE_ORDER_BIG);
     CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.input_path, "-"));
     uint32_t axis;
-    CHECK_EQ(axis_resolve(options.axis, options.input_path, 3, &axis, &fault), 0);
+    CHECK_EQ(axis_resolve(options.axis, options.input_path, 3, &axis, &error), 0);
     CHECK_EQ(axis, 1);
-    CHECK_EQ(axis_resolve(options.axis, options.input_path, 1, &axis, &fault), EX_USAGE);
-    CHECK_CONTAINS(fault.text, "it may be -1 to 0");
+    CHECK_EQ(axis_resolve(options.axis, options.input_path, 1, &axis, &error), EX_USAGE);
+    CHECK_CONTAINS(error.text, "it may be -1 to 0");
     static const char *const pairs[] = {
         "a.npy -o b.out",           "a.npy -o b", "a.npy -o -", "a -o b.raw", "a.b -o c.d", "a.npy -o c/b.NPY",
         "a.su --format raw -o b.su"};
@@ -207,7 +207,7 @@ static void options_wrong(void)
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         CHECK_EQ(parse(lines[i][0]), EX_USAGE);
-        CHECK_CONTAINS(fault.text, lines[i][1]);
+        CHECK_CONTAINS(error.text, lines[i][1]);
     }
 }
 
@@ -251,21 +251,21 @@ static void output_whole_or_not(void)
     struct stat status;
     mode_t mask = umask(027);
     const char *path = in_folder("out");
-    CHECK_EQ(output_open(&output, path, &fault), 0);
-    CHECK_EQ(output_write(&output, "abc", 3, &fault), 0);
+    CHECK_EQ(output_open(&output, path, &error), 0);
+    CHECK_EQ(output_write(&output, "abc", 3, &error), 0);
     CHECK(access(path, F_OK));
-    CHECK_EQ(output_commit(&output, &fault), 0);
+    CHECK_EQ(output_commit(&output, &error), 0);
     CHECK(file_is(path, "abc"));
     CHECK(!stat(path, &status) && (status.st_mode & 0777) == 0640);
     CHECK(!chmod(path, 0604));
-    CHECK_EQ(output_open(&output, path, &fault), 0); /* replaces it, and keeps its permissions */
-    CHECK_EQ(output_write(&output, "defg", 4, &fault), 0);
+    CHECK_EQ(output_open(&output, path, &error), 0); /* replaces it, and keeps its permissions */
+    CHECK_EQ(output_write(&output, "defg", 4, &error), 0);
     CHECK(file_is(path, "abc"));
-    CHECK_EQ(output_commit(&output, &fault), 0);
+    CHECK_EQ(output_commit(&output, &error), 0);
     CHECK(file_is(path, "defg"));
     CHECK(!stat(path, &status) && (status.st_mode & 0777) == 0604);
-    CHECK_EQ(output_open(&output, path, &fault), 0);
-    CHECK_EQ(output_write(&output, "hij", 3, &fault), 0);
+    CHECK_EQ(output_open(&output, path, &error), 0);
+    CHECK_EQ(output_write(&output, "hij", 3, &error), 0);
     output_discard(&output);
     CHECK(file_is(path, "defg"));
     CHECK_EQ(folder_empty(), 1);
@@ -279,9 +279,9 @@ static void output_through_links(void)
     strcpy(target, in_folder("target"));
     CHECK(!symlink("target", in_folder("link")));
     fclose(fopen(target, "w"));
-    CHECK_EQ(output_open(&output, in_folder("link"), &fault), 0);
-    CHECK_EQ(output_write(&output, "abc", 3, &fault), 0);
-    CHECK_EQ(output_commit(&output, &fault), 0);
+    CHECK_EQ(output_open(&output, in_folder("link"), &error), 0);
+    CHECK_EQ(output_write(&output, "abc", 3, &error), 0);
+    CHECK_EQ(output_commit(&output, &error), 0);
     CHECK(file_is(target, "abc"));
     struct stat status;
     CHECK(!lstat(in_folder("link"), &status) && S_ISLNK(status.st_mode));
@@ -291,13 +291,13 @@ static void output_through_links(void)
 static void output_refused(void)
 {
     struct output output;
-    CHECK_EQ(output_open(&output, in_folder("no/out"), &fault), EX_CANTCREAT);
-    CHECK_CONTAINS(fault.text, "No such file or directory");
-    CHECK_EQ(output_open(&output, folder, &fault), EX_CANTCREAT);
-    CHECK_CONTAINS(fault.text, "Is a directory");
-    CHECK_EQ(output_open(&output, "/dev/full", &fault), 0);
-    CHECK_EQ(output_write(&output, "abc", 3, &fault), EX_IOERR);
-    CHECK_CONTAINS(fault.text, "No space left on device; free some space");
+    CHECK_EQ(output_open(&output, in_folder("no/out"), &error), EX_CANTCREAT);
+    CHECK_CONTAINS(error.text, "No such file or directory");
+    CHECK_EQ(output_open(&output, folder, &error), EX_CANTCREAT);
+    CHECK_CONTAINS(error.text, "Is a directory");
+    CHECK_EQ(output_open(&output, "/dev/full", &error), 0);
+    CHECK_EQ(output_write(&output, "abc", 3, &error), EX_IOERR);
+    CHECK_CONTAINS(error.text, "No space left on device; free some space");
     output_discard(&output);
     CHECK(!access("/dev/full", F_OK));
 }
@@ -311,7 +311,7 @@ static void output_signals(void)
         if (!child) {
             struct output output;
             signal(kinds[i], SIG_DFL);
-            if (output_open(&output, in_folder("out"), &fault) || output_write(&output, "abc", 3, &fault))
+            if (output_open(&output, in_folder("out"), &error) || output_write(&output, "abc", 3, &error))
                 _exit(1);
             raise(kinds[i]);
             _exit(2);
@@ -419,15 +419,15 @@ static void bounds_hold_and_are_tight(void)
             single += low[j] == high[j];
     }
     CHECK(single > TRACES * SAMPLES * 98 / 100);
-    CHECK_EQ(bounds_check(&demo, &fault), 0);
+    CHECK_EQ(bounds_check(&demo, &error), 0);
     /* One unit in the last place of one sample, of which only one value is right. */
     REQUIRE(low[7] == high[7]);
     out[4 * SAMPLES + 7] = nextafterf(low[7], INFINITY);
-    CHECK_EQ(bounds_check(&demo, &fault), 1);
-    CHECK_CONTAINS(fault.text, "trace 4, sample 7 ");
+    CHECK_EQ(bounds_check(&demo, &error), 1);
+    CHECK_CONTAINS(error.text, "trace 4, sample 7 ");
     out[3 * SAMPLES + 1999] = NAN;
-    CHECK_EQ(bounds_check(&demo, &fault), 1);
-    CHECK_CONTAINS(fault.text, "trace 3, sample 1999 ");
+    CHECK_EQ(bounds_check(&demo, &error), 1);
+    CHECK_CONTAINS(error.text, "trace 3, sample 1999 ");
 }
 
 static void count_rows(void *context, uint64_t first, uint64_t count)
@@ -442,7 +442,7 @@ static void rows_shared_once(void)
     unsigned char seen[1001];
     for (uint64_t rows = 0; rows < 1001; rows = rows * 3 + 1) {
         memset(seen, 0, sizeof(seen));
-        share_rows(rows, count_rows, seen);
+        parallel_rows(rows, count_rows, seen);
         for (uint64_t i = 0; i < 1001; i++)
             CHECK_EQ(seen[i], i < rows);
     }

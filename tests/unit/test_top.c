@@ -20,9 +20,10 @@ static FILE *text_begin(void)
     return open_memstream(&text, &text_size);
 }
 
-static struct look look_of(uint64_t uptime_us, uint64_t busy_us, struct scand_client_info *clients, size_t count)
+static struct snapshot snapshot_of(uint64_t uptime_us, uint64_t busy_us, struct scand_client_info *clients,
+                                   size_t count)
 {
-    return (struct look){
+    return (struct snapshot){
         .counters = {{"uptime_us", uptime_us, "", 0},
                      {"device_busy_us", busy_us, "", 1},
                      {"upload_bytes", 3 * busy_us, "", 1},
@@ -39,7 +40,7 @@ static struct look look_of(uint64_t uptime_us, uint64_t busy_us, struct scand_cl
     };
 }
 
-static const char *top_of(const struct look *before, const struct look *now, size_t lines)
+static const char *top_of(const struct snapshot *before, const struct snapshot *now, size_t lines)
 {
     FILE *file = text_begin();
     top_text(file, "scand 1", before, now, lines);
@@ -52,7 +53,7 @@ static void rates_are_between_two_looks(void)
     struct scand_client_info old[] = {{.client = 1, .device_busy_us = 100}, {.client = 3, .device_busy_us = 500}};
     struct scand_client_info new[] = {{.client = 2, .name = "newcomer", .device_busy_us = 400000},
                                       {.client = 3, .name = "known", .device_busy_us = 500500, .samples_scanned = 10}};
-    struct look before = look_of(7000000, 1000000, old, 2), now = look_of(9000000, 2000000, new, 2);
+    struct snapshot before = snapshot_of(7000000, 1000000, old, 2), now = snapshot_of(9000000, 2000000, new, 2);
     top_of(&before, &now, 10);
     CHECK_CONTAINS(text, "busy  50.0 %");
     CHECK_CONTAINS(text, "upload 1.4 MiB/s");
@@ -66,7 +67,7 @@ static void rates_are_between_two_looks(void)
 static void devices_are_told_apart(void)
 {
     struct scand_client_info old = {.client = 1}, new = {.client = 1, .device_busy_us = 1600000};
-    struct look before = look_of(7000000, 1000000, &old, 1), now = look_of(9000000, 3000000, &new, 1);
+    struct snapshot before = snapshot_of(7000000, 1000000, &old, 1), now = snapshot_of(9000000, 3000000, &new, 1);
     before.device_count = now.device_count = 2;
     before.devices[1] = (struct scand_device){.name = "another", .backend = "cpu", .busy_us = 500000};
     now.devices[1] = (struct scand_device){.name = "another", .backend = "cpu", .busy_us = 700000, .chunks_open = 3};
@@ -83,12 +84,12 @@ static void devices_are_told_apart(void)
     CHECK_CONTAINS(text, "scand_device_chunks_open{device=\"1\",backend=\"cpu\",name=\"another\"} 3\n");
 }
 
-/* The earlier look was at another worker. */
+/* The earlier snapshot was at another worker. */
 static void rates_after_a_restart(void)
 {
     struct scand_client_info old = {.client = 1, .device_busy_us = 900000};
     struct scand_client_info new = {.client = 1, .device_busy_us = 100000, .name = "again"};
-    struct look before = look_of(9000000, 8000000, &old, 1), now = look_of(1000000, 250000, &new, 1);
+    struct snapshot before = snapshot_of(9000000, 8000000, &old, 1), now = snapshot_of(1000000, 250000, &new, 1);
     top_of(&before, &now, 10);
     CHECK_CONTAINS(text, "busy  25.0 %");
     CHECK_CONTAINS(text, " 10.0 %");
@@ -101,16 +102,16 @@ static void long_lists_are_cut(void)
                                      {.job = 12, .rows = 4},
                                      {.job = 13, .rows = 4, .rows_done = 3, .state = SCAND_JOB_STATE_RUNNING},
                                      {.job = 14, .rows = 0, .state = SCAND_JOB_STATE_STOPPING}};
-    struct look look = look_of(1, 1, clients, 5);
-    look.jobs = jobs;
-    look.job_count = 4;
-    top_of(&look, &look, 2);
+    struct snapshot snapshot = snapshot_of(1, 1, clients, 5);
+    snapshot.jobs = jobs;
+    snapshot.job_count = 4;
+    top_of(&snapshot, &snapshot, 2);
     CHECK_CONTAINS(text, "and 3 more");
     CHECK_CONTAINS(text, "      13 root         running  [###############     ]  75 %");
     CHECK_CONTAINS(text, "stopping [####################] 100 %");
     CHECK_CONTAINS(text, "and 2 more");
     CHECK(!strstr(text, "queued   ["));
-    CHECK_CONTAINS(top_of(&look, &look, 9), "      11 root         queued   [                    ]   0 %");
+    CHECK_CONTAINS(top_of(&snapshot, &snapshot, 9), "      11 root         queued   [                    ]   0 %");
     CHECK(!strstr(text, "more"));
 }
 

@@ -1,6 +1,6 @@
 /*
  * The commands. Each gets its words (argv[0] is "scanctl" and its name) and the options that stood before it, and
- * returns 0 or an exit code with *fault filled.
+ * returns 0 or an exit code with *error filled.
  */
 #ifndef SCANCTL_COMMANDS_H
 #define SCANCTL_COMMANDS_H
@@ -26,7 +26,7 @@
     X(demo, "[OPTION...]", "scan a synthetic shot gather and check the result")
 
 #define X(NAME, ARGUMENTS, TEXT) \
-    int command_##NAME(int argc, char **argv, struct common_options *common, struct fault *fault);
+    int command_##NAME(int argc, char **argv, struct common_options *common, struct error *error);
 COMMANDS(X)
 #undef X
 

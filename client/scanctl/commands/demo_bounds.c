@@ -80,17 +80,16 @@ static void check_rows(void *context, uint64_t first, uint64_t count)
     free(low);
 }
 
-int bounds_check(const struct demo *demo, struct fault *fault)
+int bounds_check(const struct demo *demo, struct error *error)
 {
     struct checking checking = {.demo = demo, .lock = PTHREAD_MUTEX_INITIALIZER};
-    share_rows(demo->traces, check_rows, &checking);
+    parallel_rows(demo->traces, check_rows, &checking);
     if (checking.out_of_memory)
-        return fault_set(fault, EX_TEMPFAIL, "out of memory while checking the result; give fewer --samples");
+        return fail(error, EX_TEMPFAIL, "out of memory while checking the result; give fewer --samples");
     if (!checking.wrong)
         return 0;
-    return fault_set(fault, 1,
-                     "the result is wrong: trace %" PRIu64 ", sample %" PRIu64
-                     " (from 0) is %.9g, where sums in any order give %.9g to %.9g; please report this",
-                     checking.trace, checking.sample, (double)checking.found, (double)checking.low,
-                     (double)checking.high);
+    return fail(error, 1,
+                "the result is wrong: trace %" PRIu64 ", sample %" PRIu64
+                " (from 0) is %.9g, where sums in any order give %.9g to %.9g; please report this",
+                checking.trace, checking.sample, (double)checking.found, (double)checking.low, (double)checking.high);
 }

@@ -10,8 +10,8 @@
 
 #include "client/scanctl/commands/demo_run.h"
 
-/* Returns 0, or 1 with *fault naming the first sample that no order of sums could have given. */
-int bounds_check(const struct demo *demo, struct fault *fault);
+/* Returns 0, or 1 with *error naming the first sample that no order of sums could have given. */
+int bounds_check(const struct demo *demo, struct error *error);
 
 /* Sets low and high, `samples` f32 each, for one trace. They may not overlap it. */
 void bounds_make(const float *trace, uint64_t samples, float *low, float *high);

@@ -43,10 +43,10 @@ static void events_make(const struct gather *gather, struct event *events)
 {
     for (uint64_t i = 0; i < EVENTS; i++) {
         uint64_t bits = random_bits(gather->seed * EVENTS + i + 1);
-        double share = ((double)i + 0.5 + 0.4 * random_unit((uint32_t)bits)) / EVENTS;
-        events[i].time = share * (double)gather->samples;
-        events[i].slowness = 2.0 * (double)gather->samples / (double)gather->traces / (1 + 3 * share);
-        events[i].amplitude = random_unit((uint32_t)(bits >> 32)) / (float)(0.25 + share);
+        double fraction = ((double)i + 0.5 + 0.4 * random_unit((uint32_t)bits)) / EVENTS;
+        events[i].time = fraction * (double)gather->samples;
+        events[i].slowness = 2.0 * (double)gather->samples / (double)gather->traces / (1 + 3 * fraction);
+        events[i].amplitude = random_unit((uint32_t)(bits >> 32)) / (float)(0.25 + fraction);
     }
 }
 

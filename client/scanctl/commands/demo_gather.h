@@ -1,6 +1,6 @@
 /*
  * A synthetic shot gather: reflections of a Ricker wavelet on hyperbolas over noise, with a small offset per trace, as
- * marine data have. The same seed makes the same bits, whatever the pieces and threads.
+ * marine data have. The same seed makes the same bits, however traces are shared out among threads.
  */
 #ifndef SCANCTL_GATHER_H
 #define SCANCTL_GATHER_H

@@ -35,7 +35,7 @@ static const char demo_help[] =
     "      --json         print the outcome as one JSON object\n"
     "      --socket PATH  the daemon's socket\n";
 
-static int option_handle(void *context, int option, const char *argument, struct fault *fault)
+static int option_handle(void *context, int option, const char *argument, struct error *error)
 {
     struct gather *gather = context;
     const char *name = option == OPTION_TRACES ? "traces" : option == OPTION_SAMPLES ? "samples" : "seed";
@@ -43,8 +43,8 @@ static int option_handle(void *context, int option, const char *argument, struct
                        : option == OPTION_SAMPLES ? &gather->samples
                                                   : &gather->seed;
     if (!parse_unsigned(argument, number) || (option != OPTION_SEED && (!*number || *number > INT32_MAX)))
-        return fault_set(fault, EX_USAGE, "--%s is \"%s\"; it may be a whole number from %s", name, argument,
-                         option == OPTION_SEED ? "0 on" : "1 to 2147483647");
+        return fail(error, EX_USAGE, "--%s is \"%s\"; it may be a whole number from %s", name, argument,
+                    option == OPTION_SEED ? "0 on" : "1 to 2147483647");
     return 0;
 }
 
@@ -64,7 +64,7 @@ static int demo_buffers_apart(struct demo_run *run)
 }
 
 /* Both arrays in one buffer: two programs at once, each with one of its two, would wait for each other. */
-static int demo_buffers(struct demo_run *run, struct fault *fault)
+static int demo_buffers(struct demo_run *run, struct error *error)
 {
     run->output_offset = (run->bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
     int status = remote_buffer(run->daemon, run->output_offset + run->bytes, &run->input);
@@ -73,7 +73,7 @@ static int demo_buffers(struct demo_run *run, struct fault *fault)
         status = demo_buffers_apart(run);
     char bytes[GROUPED_BYTES], doing[80];
     snprintf(doing, sizeof(doing), "making room for two arrays of %s bytes", grouped(run->bytes, bytes));
-    return status ? remote_fault(run->daemon, status, doing, fault) : 0;
+    return status ? remote_error(run->daemon, status, doing, error) : 0;
 }
 
 static char *demo_output(const struct demo_run *run)
@@ -81,7 +81,7 @@ static char *demo_output(const struct demo_run *run)
     return (char *)scand_buffer_data(run->output) + run->output_offset;
 }
 
-static int demo_scan(struct demo_run *run, struct fault *fault)
+static int demo_scan(struct demo_run *run, struct error *error)
 {
     struct task task = {.daemon = run->daemon};
     struct scand_tensor tensor = {
@@ -101,18 +101,18 @@ static int demo_scan(struct demo_run *run, struct fault *fault)
     task.scan.input.buffer = run->input;
     task.scan.output.buffer = run->output;
     task.scan.output.offset = run->output_offset;
-    int result = task_start(&task, fault);
-    return result ? result : task_finish(&task, &run->times, NULL, fault);
+    int result = task_start(&task, error);
+    return result ? result : task_finish(&task, &run->times, NULL, error);
 }
 
 /* A warm-up job, then the one that counts, into memory that is wrong everywhere before. */
-static int demo_jobs(struct demo_run *run, struct fault *fault)
+static int demo_jobs(struct demo_run *run, struct error *error)
 {
-    int result = demo_scan(run, fault);
+    int result = demo_scan(run, error);
     if (result)
         return result;
     memset(demo_output(run), 0xff, run->bytes);
-    return demo_scan(run, fault);
+    return demo_scan(run, error);
 }
 
 static void report_text(const struct demo_run *run, const struct scand_device *device)
@@ -152,15 +152,15 @@ static void report_json(const struct demo_run *run, const struct scand_device *d
     putchar('\n');
 }
 
-static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struct fault *fault)
+static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struct error *error)
 {
     uint64_t begun_us = clock_now_us();
-    int result = demo_buffers(run, fault);
+    int result = demo_buffers(run, error);
     if (result)
         return result;
-    share_rows(run->gather.traces, fill_rows, run);
+    parallel_rows(run->gather.traces, fill_rows, run);
     run->made_us = clock_now_us() - begun_us;
-    result = demo_jobs(run, fault);
+    result = demo_jobs(run, error);
     if (result)
         return result;
     struct demo demo = {
@@ -170,7 +170,7 @@ static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struc
         .output = (const float *)demo_output(run),
     };
     begun_us = clock_now_us();
-    result = check(&demo, fault);
+    result = check(&demo, error);
     run->checked_us = clock_now_us() - begun_us;
     if (result)
         return result;
@@ -180,7 +180,7 @@ static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struc
 }
 
 int demo_command(int argc, char **argv, struct common_options *common, demo_check *check, const char *outcome,
-                 struct fault *fault)
+                 struct error *error)
 {
     static const struct option table[] = {
         {"traces", required_argument, NULL, OPTION_TRACES},
@@ -190,20 +190,20 @@ int demo_command(int argc, char **argv, struct common_options *common, demo_chec
         {0},
     };
     struct demo_run run = {.gather = {.traces = 10000, .samples = 10000, .seed = 1}, .outcome = outcome};
-    int result = options_parse(argc, argv, ":", table, option_handle, &run.gather, common, fault);
+    int result = options_parse(argc, argv, ":", table, option_handle, &run.gather, common, error);
     if (!result && common->help) {
         printf(demo_help, argv[0]);
         return 0;
     }
     if (!result && optind < argc)
-        result = fault_set(fault, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
-                           argv[0], argv[0]);
+        result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
+                      argv[0], argv[0]);
     if (!result)
-        result = remote_open(common->socket_path, &run.daemon, fault);
+        result = remote_open(common->socket_path, &run.daemon, error);
     if (result)
         return result;
     run.bytes = run.gather.traces * run.gather.samples * sizeof(float); /* below 2^64: both are below 2^31 */
-    result = demo_run(&run, common->json, check, fault);
+    result = demo_run(&run, common->json, check, error);
     scand_disconnect(run.daemon);
     return result;
 }

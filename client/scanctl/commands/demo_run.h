@@ -12,12 +12,12 @@ struct demo {
     const float *input, *output; /* traces x samples each */
 };
 
-/* Returns 0, or 1 with *fault saying where the result is wrong. */
-typedef int demo_check(const struct demo *demo, struct fault *fault);
+/* Returns 0, or 1 with *error saying where the result is wrong. */
+typedef int demo_check(const struct demo *demo, struct error *error);
 
 /* Parses argv (argv[0] names the caller) and runs. `outcome` is said of a result that passes the check, as
- * in "identical to the reference". Returns 0, 1 for a wrong result, or another exit code with *fault filled. */
+ * in "identical to the reference". Returns 0, 1 for a wrong result, or another exit code with *error filled. */
 int demo_command(int argc, char **argv, struct common_options *common, demo_check *check, const char *outcome,
-                 struct fault *fault);
+                 struct error *error);
 
 #endif

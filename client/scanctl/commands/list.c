@@ -7,42 +7,43 @@
 
 #define USE_BYTES (2 * GROUPED_BYTES)
 
-static int ask_jobs(struct scand *daemon, bool json, struct fault *fault)
+static int query_jobs(struct scand *daemon, bool json, struct error *error)
 {
-    struct look look = {.job_count = 0};
+    struct snapshot snapshot = {.job_count = 0};
     struct json out = {.file = stdout};
-    int result = look_at_jobs(&look, daemon, fault);
+    int result = snapshot_jobs(&snapshot, daemon, error);
     if (!result && json) {
-        jobs_json(&out, NULL, &look);
+        jobs_json(&out, NULL, &snapshot);
         putchar('\n');
     } else if (!result) {
         jobs_heading(stdout);
-        for (size_t i = 0; i < look.job_count; i++)
-            jobs_line(stdout, &look.jobs[i]);
+        for (size_t i = 0; i < snapshot.job_count; i++)
+            jobs_line(stdout, &snapshot.jobs[i]);
     }
-    look_free(&look);
+    snapshot_free(&snapshot);
     return result;
 }
 
-static void clients_json(const struct look *look)
+static void clients_json(const struct snapshot *snapshot)
 {
     struct json json = {.file = stdout};
     json_open(&json, NULL, '[');
-    for (size_t i = 0; i < look->client_count; i++) {
+    for (size_t i = 0; i < snapshot->client_count; i++) {
         json_open(&json, NULL, '{');
-        client_members(&json, &look->clients[i]);
+        client_members(&json, &snapshot->clients[i]);
         json_close(&json, '}');
     }
     json_close(&json, ']');
     putchar('\n');
 }
 
-static void clients_table(const struct look *look)
+static void clients_table(const struct snapshot *snapshot)
 {
     char user[USER_BYTES], host[GROUPED_BYTES], device[GROUPED_BYTES], busy[GROUPED_BYTES], samples[GROUPED_BYTES];
     printf("%8s %-12s %8s %7s %10s %10s %6s %7s %9s %10s %17s  %s\n", "client", "user", "pid", "buffers", "host",
            "device", "queued", "running", "done", "busy", "samples", "program");
-    for (const struct scand_client_info *client = look->clients; client < look->clients + look->client_count; client++)
+    for (const struct scand_client_info *client = snapshot->clients;
+         client < snapshot->clients + snapshot->client_count; client++)
         printf("%8" PRIu64 " %-12s %8" PRIu32 " %7" PRIu64 " %10s %10s %6" PRIu64 " %7" PRIu64 " %9" PRIu64
                " %10s %17s  %s\n",
                client->client, user_name(client->user, user), client->pid, client->buffers,
@@ -76,47 +77,48 @@ static void user_line(const struct scand_client_info *client)
            use_of_bytes(client->user_device_bytes, client->quota_device_bytes, device));
 }
 
-static bool is_first_of_user(const struct look *look, const struct scand_client_info *client)
+static bool is_first_of_user(const struct snapshot *snapshot, const struct scand_client_info *client)
 {
-    for (const struct scand_client_info *other = look->clients; other < client; other++)
+    for (const struct scand_client_info *other = snapshot->clients; other < client; other++)
         if (other->user == client->user)
             return false;
     return true;
 }
 
 /* Each user once, beside its quotas. Who has a connection has one at least, unless the daemon does not say. */
-static void users_table(const struct look *look)
+static void users_table(const struct snapshot *snapshot)
 {
-    if (look->client_count == 0 || look->clients[0].user_connections == 0)
+    if (snapshot->client_count == 0 || snapshot->clients[0].user_connections == 0)
         return;
     printf("\n%-12s %16s %16s %24s %24s\n", "user", "connections", "jobs", "host memory", "device memory");
-    for (const struct scand_client_info *client = look->clients; client < look->clients + look->client_count; client++)
-        if (is_first_of_user(look, client))
+    for (const struct scand_client_info *client = snapshot->clients;
+         client < snapshot->clients + snapshot->client_count; client++)
+        if (is_first_of_user(snapshot, client))
             user_line(client);
 }
 
-static void clients_text(const struct look *look)
+static void clients_text(const struct snapshot *snapshot)
 {
-    clients_table(look);
-    users_table(look);
+    clients_table(snapshot);
+    users_table(snapshot);
 }
 
-static int ask_clients(struct scand *daemon, bool json, struct fault *fault)
+static int query_clients(struct scand *daemon, bool json, struct error *error)
 {
-    struct look look = {.client_count = 0};
-    int result = look_at_clients(&look, daemon, fault);
+    struct snapshot snapshot = {.client_count = 0};
+    int result = snapshot_clients(&snapshot, daemon, error);
     if (!result)
-        (json ? clients_json : clients_text)(&look);
-    look_free(&look);
+        (json ? clients_json : clients_text)(&snapshot);
+    snapshot_free(&snapshot);
     return result;
 }
 
-int command_jobs(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_jobs(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return ask(argc, argv, common, ask_jobs, fault);
+    return query_run(argc, argv, common, query_jobs, error);
 }
 
-int command_clients(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_clients(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return ask(argc, argv, common, ask_clients, fault);
+    return query_run(argc, argv, common, query_clients, error);
 }

@@ -13,37 +13,36 @@
 #define JOBS_AT_ONCE       32 /* that are asked for */
 #define WAIT_TIMEOUT_S_MAX UINT64_C(1000000000)
 
-static int number_parse(const char *command, const char *text, uint64_t *number, struct fault *fault)
+static int number_parse(const char *command, const char *text, uint64_t *number, struct error *error)
 {
     if (parse_unsigned(text, number) && *number)
         return 0;
-    return fault_set(fault, EX_USAGE,
-                     "\"%s\" is no job; give the number of one, from 1 on; see scanctl jobs, %s --help", text, command);
+    return fail(error, EX_USAGE, "\"%s\" is no job; give the number of one, from 1 on; see scanctl jobs, %s --help",
+                text, command);
 }
 
-int command_cancel(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_cancel(int argc, char **argv, struct common_options *common, struct error *error)
 {
     static const struct option table[] = {COMMON_OPTIONS, {0}};
     struct scand *daemon;
     uint64_t number;
-    int result = options_parse(argc, argv, ":", table, NULL, NULL, common, fault);
+    int result = options_parse(argc, argv, ":", table, NULL, NULL, common, error);
     if (!result && common->help) {
         help_print(argv[0]);
         return 0;
     }
     if (!result && optind != argc - 1)
-        result =
-            fault_set(fault, EX_USAGE, "%s takes the number of one job, and got %d words; see scanctl jobs, %s --help",
+        result = fail(error, EX_USAGE, "%s takes the number of one job, and got %d words; see scanctl jobs, %s --help",
                       argv[0], argc - optind, argv[0]);
     if (!result)
-        result = number_parse(argv[0], argv[optind], &number, fault);
+        result = number_parse(argv[0], argv[optind], &number, error);
     if (!result)
-        result = remote_open(common->socket_path, &daemon, fault);
+        result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
     int status = scand_cancel_job(daemon, number);
     if (status)
-        result = remote_fault(daemon, status, "cancelling the job", fault);
+        result = remote_error(daemon, status, "cancelling the job", error);
     scand_disconnect(daemon);
     return result;
 }
@@ -54,33 +53,34 @@ struct waiting {
     uint64_t timeout_s; /* 0: none */
 };
 
-static int wait_option_handle(void *context, int option, const char *argument, struct fault *fault)
+static int wait_option_handle(void *context, int option, const char *argument, struct error *error)
 {
     struct waiting *waiting = context;
     (void)option;
     if (parse_unsigned(argument, &waiting->timeout_s) && waiting->timeout_s && waiting->timeout_s <= WAIT_TIMEOUT_S_MAX)
         return 0;
-    return fault_set(fault, EX_USAGE, "--timeout is \"%s\"; it may be 1 to %" PRIu64 " seconds", argument,
-                     WAIT_TIMEOUT_S_MAX);
+    return fail(error, EX_USAGE, "--timeout is \"%s\"; it may be 1 to %" PRIu64 " seconds", argument,
+                WAIT_TIMEOUT_S_MAX);
 }
 
 /* Fails for a number that no job has had yet: nobody would know that it was mistyped. */
-static int check_number(struct scand *daemon, uint64_t job, struct fault *fault)
+static int check_number(struct scand *daemon, uint64_t job, struct error *error)
 {
-    struct look look = {.counter_count = 0};
-    int status = scand_stats(daemon, look.counters, sizeof(*look.counters), COUNTERS_MAX, &look.counter_count);
+    struct snapshot snapshot = {.counter_count = 0};
+    int status =
+        scand_stats(daemon, snapshot.counters, sizeof(*snapshot.counters), COUNTERS_MAX, &snapshot.counter_count);
     if (status)
-        return remote_fault(daemon, status, "looking at the daemon", fault);
-    uint64_t last = look_counter(&look, "jobs_submitted");
+        return remote_error(daemon, status, "looking at the daemon", error);
+    uint64_t last = snapshot_counter(&snapshot, "jobs_submitted");
     if (job <= last)
         return 0;
-    return fault_set(
-        fault, EX_USAGE,
-        "no job has the number %" PRIu64 " yet; the last is %" PRIu64 "; scanctl jobs lists those that run", job, last);
+    return fail(error, EX_USAGE,
+                "no job has the number %" PRIu64 " yet; the last is %" PRIu64 "; scanctl jobs lists those that run",
+                job, last);
 }
 
 /* The number of a job that is waited for and still there, or 0. */
-static int find_open(struct scand *daemon, const struct waiting *waiting, uint64_t *open, struct fault *fault)
+static int find_open(struct scand *daemon, const struct waiting *waiting, uint64_t *open, struct error *error)
 {
     struct scand_job_info jobs[JOBS_AT_ONCE];
     uint64_t from = waiting->job;
@@ -89,7 +89,7 @@ static int find_open(struct scand *daemon, const struct waiting *waiting, uint64
     do {
         int status = scand_jobs(daemon, from, jobs, sizeof(*jobs), waiting->job ? 1 : JOBS_AT_ONCE, &count, &from);
         if (status)
-            return remote_fault(daemon, status, "waiting", fault);
+            return remote_error(daemon, status, "waiting", error);
         for (size_t i = 0; i < count && !*open; i++)
             if (waiting->job ? jobs[i].job == waiting->job : jobs[i].user == geteuid())
                 *open = jobs[i].job;
@@ -97,55 +97,54 @@ static int find_open(struct scand *daemon, const struct waiting *waiting, uint64
     return 0;
 }
 
-static int wait_for(struct scand *daemon, const struct waiting *waiting, struct fault *fault)
+static int wait_for(struct scand *daemon, const struct waiting *waiting, struct error *error)
 {
     const struct timespec pause = {.tv_nsec = WAIT_PAUSE_MS * 1000000L};
     uint64_t begun_us = clock_now_us(), open;
-    int result = waiting->job ? check_number(daemon, waiting->job, fault) : 0;
-    while (!result && !(result = find_open(daemon, waiting, &open, fault)) && open) {
+    int result = waiting->job ? check_number(daemon, waiting->job, error) : 0;
+    while (!result && !(result = find_open(daemon, waiting, &open, error)) && open) {
         if (waiting->timeout_s && clock_now_us() - begun_us >= waiting->timeout_s * 1000000)
-            return fault_set(fault, EX_TEMPFAIL,
-                             "job %" PRIu64 " has not ended within %" PRIu64
-                             " s; wait longer, or stop it with scanctl cancel %" PRIu64,
-                             open, waiting->timeout_s, open);
+            return fail(error, EX_TEMPFAIL,
+                        "job %" PRIu64 " has not ended within %" PRIu64
+                        " s; wait longer, or stop it with scanctl cancel %" PRIu64,
+                        open, waiting->timeout_s, open);
         nanosleep(&pause, NULL);
     }
     return result;
 }
 
-int command_wait(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_wait(int argc, char **argv, struct common_options *common, struct error *error)
 {
     static const struct option table[] = {{"timeout", required_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {0}};
     struct waiting waiting = {.job = 0};
     struct scand *daemon;
-    int result = options_parse(argc, argv, ":", table, wait_option_handle, &waiting, common, fault);
+    int result = options_parse(argc, argv, ":", table, wait_option_handle, &waiting, common, error);
     if (!result && common->help) {
         help_print(argv[0]);
         return 0;
     }
     if (!result && optind < argc - 1)
-        result =
-            fault_set(fault, EX_USAGE, "\"%s\" is too much: %s takes the number of one job, or none; see %s --help",
+        result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes the number of one job, or none; see %s --help",
                       argv[optind + 1], argv[0], argv[0]);
     if (!result && optind < argc)
-        result = number_parse(argv[0], argv[optind], &waiting.job, fault);
+        result = number_parse(argv[0], argv[optind], &waiting.job, error);
     if (!result)
-        result = remote_open(common->socket_path, &daemon, fault);
+        result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
-    result = wait_for(daemon, &waiting, fault);
+    result = wait_for(daemon, &waiting, error);
     scand_disconnect(daemon);
     return result;
 }
 
-static int ask_drain(struct scand *daemon, bool json, struct fault *fault)
+static int query_drain(struct scand *daemon, bool json, struct error *error)
 {
     int status = scand_drain(daemon);
     (void)json; /* nothing is printed */
-    return status ? remote_fault(daemon, status, "drain", fault) : 0;
+    return status ? remote_error(daemon, status, "drain", error) : 0;
 }
 
-int command_drain(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_drain(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return ask(argc, argv, common, ask_drain, fault);
+    return query_run(argc, argv, common, query_drain, error);
 }

@@ -51,29 +51,29 @@ enum {
 // clang-format on
 
 /* Handles one of a command's own options: its value as in its table, and its argument. */
-typedef int option_handler(void *context, int option, const char *argument, struct fault *fault);
+typedef int option_handler(void *context, int option, const char *argument, struct error *error);
 
 /* Goes through argv from its second word; argv[0] is the program, and command, for messages: "scanctl scan". optind is
  * then the first word that is no option. EX_USAGE for unknown ones. */
 int options_parse(int argc, char **argv, const char *short_options, const struct option *table, option_handler *handler,
-                  void *context, struct common_options *common, struct fault *fault);
+                  void *context, struct common_options *common, struct error *error);
 /* For commands without options of their own, which take no words either. */
-int options_parse_common(int argc, char **argv, struct common_options *common, struct fault *fault);
+int options_parse_common(int argc, char **argv, struct common_options *common, struct error *error);
 
 /* What both parse: a word out of a list of types.h, how urgent it is, a file of offsets, an axis, and what is said of a
  * file. */
 int word_parse(const char *option, enum scand_list list, const char *word, size_t length, int *out,
-               struct fault *fault);
-int priority_parse(enum scand_priority *priority, const char *word, struct fault *fault);
-int deadline_parse(uint32_t *deadline_ms, const char *text, struct fault *fault);
-int offsets_parse(const char **path, const char *argument, struct fault *fault);
-int axis_parse(int64_t *axis, const char *text, struct fault *fault);
-int file_option_parse(struct array_hints *hints, int option, const char *argument, struct fault *fault);
+               struct error *error);
+int priority_parse(enum scand_priority *priority, const char *word, struct error *error);
+int deadline_parse(uint32_t *deadline_ms, const char *text, struct error *error);
+int offsets_parse(const char **path, const char *argument, struct error *error);
+int axis_parse(int64_t *axis, const char *text, struct error *error);
+int file_option_parse(struct array_hints *hints, int option, const char *argument, struct error *error);
 /* `option` is what messages call it. */
-int coefficient_parse(const char *option, double *coefficient, const char *text, struct fault *fault);
+int coefficient_parse(const char *option, double *coefficient, const char *text, struct error *error);
 /* The format of the file at `path` where none was given. */
-int format_guess(struct array_hints *hints, const char *path, struct fault *fault);
+int format_guess(struct array_hints *hints, const char *path, struct error *error);
 /* The axis counted from 0, once the rank of the array at `path` is known. */
-int axis_resolve(int64_t axis, const char *path, uint32_t rank, uint32_t *out, struct fault *fault);
+int axis_resolve(int64_t axis, const char *path, uint32_t rank, uint32_t *out, struct error *error);
 
 #endif

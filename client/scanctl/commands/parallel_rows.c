@@ -4,25 +4,25 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#define THREADS_MAX 64
-#define ROWS_TAKEN  16 /* at a time: slow cores take fewer */
+#define THREADS_MAX  64
+#define ROWS_AT_ONCE 16 /* slow cores take fewer */
 
-struct sharing {
-    share_work *work;
+struct parallel {
+    row_work *work;
     void *context;
     uint64_t rows;
     _Atomic uint64_t next;
 };
 
-static void *sharing_run(void *argument)
+static void *parallel_run(void *argument)
 {
-    struct sharing *sharing = argument;
+    struct parallel *parallel = argument;
     for (;;) {
-        uint64_t first = atomic_fetch_add(&sharing->next, ROWS_TAKEN);
-        if (first >= sharing->rows)
+        uint64_t first = atomic_fetch_add(&parallel->next, ROWS_AT_ONCE);
+        if (first >= parallel->rows)
             return NULL;
-        uint64_t left = sharing->rows - first;
-        sharing->work(sharing->context, first, left < ROWS_TAKEN ? left : ROWS_TAKEN);
+        uint64_t left = parallel->rows - first;
+        parallel->work(parallel->context, first, left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE);
     }
 }
 
@@ -33,14 +33,14 @@ static int cores(void)
     return count < THREADS_MAX ? count : THREADS_MAX;
 }
 
-void share_rows(uint64_t rows, share_work *work, void *context)
+void parallel_rows(uint64_t rows, row_work *work, void *context)
 {
-    struct sharing sharing = {.work = work, .context = context, .rows = rows};
+    struct parallel parallel = {.work = work, .context = context, .rows = rows};
     pthread_t threads[THREADS_MAX];
     int started = 0, wanted = cores() - 1;
-    while (started < wanted && !pthread_create(&threads[started], NULL, sharing_run, &sharing))
+    while (started < wanted && !pthread_create(&threads[started], NULL, parallel_run, &parallel))
         started++;
-    sharing_run(&sharing);
+    parallel_run(&parallel);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
 }

@@ -8,30 +8,30 @@
 #include "client/scanctl/commands/query.h"
 #include "client/scanctl/stream/remote.h"
 
-int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault)
+int query_run(int argc, char **argv, struct common_options *common, query *put, struct error *error)
 {
     struct scand *daemon;
-    int result = options_parse_common(argc, argv, common, fault);
+    int result = options_parse_common(argc, argv, common, error);
     if (result)
         return result;
     if (common->help) {
         help_print(argv[0]);
         return 0;
     }
-    result = remote_open(common->socket_path, &daemon, fault);
+    result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
-    result = put(daemon, common->json, fault);
+    result = put(daemon, common->json, error);
     scand_disconnect(daemon);
     return result;
 }
 
-static int ask_ping(struct scand *daemon, bool json, struct fault *fault)
+static int query_ping(struct scand *daemon, bool json, struct error *error)
 {
     uint64_t round_trip_us;
     int status = scand_ping(daemon, &round_trip_us);
     if (status)
-        return remote_fault(daemon, status, "ping", fault);
+        return remote_error(daemon, status, "ping", error);
     if (json) {
         struct json out = {.file = stdout};
         json_open(&out, NULL, '{');
@@ -94,13 +94,13 @@ static void devices_table(const struct scand_device *devices, size_t count)
                rate_text(devices[i].bytes_per_s, rate), devices[i].name);
 }
 
-static int ask_devices(struct scand *daemon, bool json, struct fault *fault)
+static int query_devices(struct scand *daemon, bool json, struct error *error)
 {
     struct scand_device devices[DEVICES_MAX];
     size_t count;
     int status = scand_devices(daemon, devices, sizeof(*devices), DEVICES_MAX, &count);
     if (status)
-        return remote_fault(daemon, status, "devices", fault);
+        return remote_error(daemon, status, "devices", error);
     if (json) {
         struct json out = {.file = stdout};
         devices_json(&out, devices, count);
@@ -152,13 +152,13 @@ static void kernels_table(const struct scand_kernel *kernels, size_t count)
     }
 }
 
-static int ask_kernels(struct scand *daemon, bool json, struct fault *fault)
+static int query_kernels(struct scand *daemon, bool json, struct error *error)
 {
     struct scand_kernel kernels[KERNELS_MAX];
     size_t count;
     int status = scand_kernels(daemon, kernels, sizeof(*kernels), KERNELS_MAX, &count);
     if (status)
-        return remote_fault(daemon, status, "kernels", fault);
+        return remote_error(daemon, status, "kernels", error);
     if (json)
         kernels_json(kernels, count);
     else
@@ -166,14 +166,14 @@ static int ask_kernels(struct scand *daemon, bool json, struct fault *fault)
     return 0;
 }
 
-static int ask_stats(struct scand *daemon, bool json, struct fault *fault)
+static int query_stats(struct scand *daemon, bool json, struct error *error)
 {
     struct scand_counter counters[COUNTERS_MAX];
     struct json out = {.file = stdout};
     size_t count;
     int status = scand_stats(daemon, counters, sizeof(*counters), COUNTERS_MAX, &count);
     if (status)
-        return remote_fault(daemon, status, "stats", fault);
+        return remote_error(daemon, status, "stats", error);
     if (json)
         json_open(&out, NULL, '{');
     for (size_t i = 0; i < count; i++) {
@@ -189,22 +189,22 @@ static int ask_stats(struct scand *daemon, bool json, struct fault *fault)
     return 0;
 }
 
-int command_ping(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_ping(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return ask(argc, argv, common, ask_ping, fault);
+    return query_run(argc, argv, common, query_ping, error);
 }
 
-int command_devices(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_devices(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return ask(argc, argv, common, ask_devices, fault);
+    return query_run(argc, argv, common, query_devices, error);
 }
 
-int command_kernels(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_kernels(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return ask(argc, argv, common, ask_kernels, fault);
+    return query_run(argc, argv, common, query_kernels, error);
 }
 
-int command_stats(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_stats(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return ask(argc, argv, common, ask_stats, fault);
+    return query_run(argc, argv, common, query_stats, error);
 }

@@ -1,6 +1,6 @@
 /* What the commands that ask the daemon share. */
-#ifndef SCANCTL_ASK_H
-#define SCANCTL_ASK_H
+#ifndef SCANCTL_QUERY_H
+#define SCANCTL_QUERY_H
 
 #include "client/scanctl/commands/commands.h"
 #include "client/scanctl/ui/text.h"
@@ -14,10 +14,10 @@
 #define EVENTS_MAX   4096
 
 /* Asks, and prints the answer. */
-typedef int question(struct scand *daemon, bool json, struct fault *fault);
+typedef int query(struct scand *daemon, bool json, struct error *error);
 
 /* A command without options of its own: the options, a connection, the question. */
-int ask(int argc, char **argv, struct common_options *common, question *put, struct fault *fault);
+int query_run(int argc, char **argv, struct common_options *common, query *put, struct error *error);
 
 /* The members of a device's object. */
 void device_members(struct json *json, const struct scand_device *device);

@@ -22,15 +22,15 @@ static const struct option reduce_table[] = {
     {0},
 };
 
-static int reduction_parse(enum scand_reduction *reduction, const char *argument, struct fault *fault)
+static int reduction_parse(enum scand_reduction *reduction, const char *argument, struct error *error)
 {
-    int word = 0, result = word_parse("op", SCAND_LIST_REDUCTION, argument, strlen(argument), &word, fault);
+    int word = 0, result = word_parse("op", SCAND_LIST_REDUCTION, argument, strlen(argument), &word, error);
     if (!result)
         *reduction = (enum scand_reduction)word;
     return result;
 }
 
-static int option_handle(void *context, int option, const char *argument, struct fault *fault)
+static int option_handle(void *context, int option, const char *argument, struct error *error)
 {
     struct reduce_options *options = context;
     int word = 0, result;
@@ -39,76 +39,76 @@ static int option_handle(void *context, int option, const char *argument, struct
         options->output_path = argument;
         return 0;
     case OPTION_OP:
-        return reduction_parse(&options->reduce.reduction, argument, fault);
+        return reduction_parse(&options->reduce.reduction, argument, error);
     case OPTION_ALGORITHM:
         if (!*argument)
-            return fault_set(fault, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
+            return fail(error, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
         options->reduce.algorithm = argument;
         return 0;
     case OPTION_PRIORITY:
-        return priority_parse(&options->reduce.priority, argument, fault);
+        return priority_parse(&options->reduce.priority, argument, error);
     case OPTION_DEADLINE:
-        return deadline_parse(&options->reduce.deadline_ms, argument, fault);
+        return deadline_parse(&options->reduce.deadline_ms, argument, error);
     case OPTION_OFFSETS:
-        return offsets_parse(&options->offsets_path, argument, fault);
+        return offsets_parse(&options->offsets_path, argument, error);
     case OPTION_AXIS:
-        return axis_parse(&options->axis, argument, fault);
+        return axis_parse(&options->axis, argument, error);
     case OPTION_OUTPUT_DTYPE:
-        result = word_parse("output-dtype", SCAND_LIST_DTYPE, argument, strlen(argument), &word, fault);
+        result = word_parse("output-dtype", SCAND_LIST_DTYPE, argument, strlen(argument), &word, error);
         options->output_dtype = (enum scand_dtype)word;
         return result;
     default:
-        return file_option_parse(&options->hints, option, argument, fault);
+        return file_option_parse(&options->hints, option, argument, error);
     }
 }
 
 /* Results have no traces: they are .npy, or raw where the name says so. */
-static int output_check(struct reduce_options *options, struct fault *fault)
+static int output_check(struct reduce_options *options, struct error *error)
 {
     int promised = options->output_path ? format_of_extension(options->output_path) : -1;
     options->output_format = promised < 0 ? FORMAT_NPY : (enum format)promised;
     if (promised == FORMAT_SU)
-        return fault_set(fault, EX_USAGE,
-                         "-o is \"%s\", but the results are numbers without traces; give a name that ends in .npy or "
-                         ".raw",
-                         options->output_path);
+        return fail(error, EX_USAGE,
+                    "-o is \"%s\", but the results are numbers without traces; give a name that ends in .npy or "
+                    ".raw",
+                    options->output_path);
     if (options->output_path && !strcmp(options->output_path, "-") && options->common.json)
-        return fault_set(fault, EX_USAGE,
-                         "--json and -o - would both write to standard output; give -o FILE, or leave out -o");
+        return fail(error, EX_USAGE,
+                    "--json and -o - would both write to standard output; give -o FILE, or leave out -o");
     return 0;
 }
 
 /* What can be said of the words before any file is opened. */
-static int reduce_options_check(struct reduce_options *options, int words, struct fault *fault)
+static int reduce_options_check(struct reduce_options *options, int words, struct error *error)
 {
     if (words < 1)
-        return fault_set(fault, EX_USAGE, "no input; give one file, or - for standard input");
+        return fail(error, EX_USAGE, "no input; give one file, or - for standard input");
     if (words > 1)
-        return fault_set(fault, EX_USAGE, "%d inputs; give one file, or - for standard input", words);
+        return fail(error, EX_USAGE, "%d inputs; give one file, or - for standard input", words);
     if (options->reduce.reduction == SCAND_REDUCTION_NONE)
-        return fault_set(fault, EX_USAGE, "no --op; give --op sum, min, max, mean, rms or norm");
+        return fail(error, EX_USAGE, "no --op; give --op sum, min, max, mean, rms or norm");
     if (!*options->input_path || (options->output_path && !*options->output_path))
-        return fault_set(fault, EX_USAGE, "the %s is \"\"; give a file, or - for standard %s",
-                         *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
-    int result = format_guess(&options->hints, options->input_path, fault);
+        return fail(error, EX_USAGE, "the %s is \"\"; give a file, or - for standard %s",
+                    *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
+    int result = format_guess(&options->hints, options->input_path, error);
     if (!result)
-        result = output_check(options, fault);
+        result = output_check(options, error);
     if (!result && options->hints.has_dtype && options->hints.format != FORMAT_RAW)
-        return fault_set(fault, EX_USAGE, "--dtype is for raw samples; %s says its own type: leave it out",
-                         options->input_path);
+        return fail(error, EX_USAGE, "--dtype is for raw samples; %s says its own type: leave it out",
+                    options->input_path);
     return result;
 }
 
-int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct fault *fault)
+int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct error *error)
 {
     options->output_dtype = TYPE_LEFT_OUT;
     options->hints = (struct array_hints){.format = FORMAT_COUNT};
     options->axis = -1;
-    int result = options_parse(argc, argv, ":o:", reduce_table, option_handle, options, &options->common, fault);
+    int result = options_parse(argc, argv, ":o:", reduce_table, option_handle, options, &options->common, error);
     if (result || options->common.help)
         return result;
     options->input_path = optind < argc ? argv[optind] : NULL;
-    return reduce_options_check(options, argc - optind, fault);
+    return reduce_options_check(options, argc - optind, error);
 }
 
 /* Of integers the sum takes 64 bits, and what is one of them their own. */
@@ -122,15 +122,15 @@ static enum scand_dtype usual_output(const struct array *array, enum scand_reduc
     return class == SCAND_CLASS_SIGNED ? SCAND_DTYPE_I64 : SCAND_DTYPE_U64;
 }
 
-int reduce_options_types(struct reduce_options *options, const struct array *array, struct fault *fault)
+int reduce_options_types(struct reduce_options *options, const struct array *array, struct error *error)
 {
     if (options->output_dtype == TYPE_LEFT_OUT)
         options->output_dtype = usual_output(array, options->reduce.reduction);
     if (options->output_path)
-        return array_check_result(&(struct array){.format = options->output_format}, options->output_dtype, fault);
-    if (printer_takes(options->output_dtype))
+        return array_check_result(&(struct array){.format = options->output_format}, options->output_dtype, error);
+    if (printer_can_print(options->output_dtype))
         return 0;
-    return fault_set(fault, EX_USAGE,
-                     "--output-dtype is %s, which is not printed; give -o FILE, or one of f32, f64, i32, i64, u32, u64",
-                     scand_word(SCAND_LIST_DTYPE, options->output_dtype));
+    return fail(error, EX_USAGE,
+                "--output-dtype is %s, which is not printed; give -o FILE, or one of f32, f64, i32, i64, u32, u64",
+                scand_word(SCAND_LIST_DTYPE, options->output_dtype));
 }

@@ -19,9 +19,9 @@ struct reduce_options {
 };
 
 /* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
-int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct fault *fault);
+int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct error *error);
 /* Fills in the types that were left out, once the array's is known: the results'. EX_USAGE where they cannot be
  * written, or printed. */
-int reduce_options_types(struct reduce_options *options, const struct array *array, struct fault *fault);
+int reduce_options_types(struct reduce_options *options, const struct array *array, struct error *error);
 
 #endif

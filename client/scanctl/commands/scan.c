@@ -13,19 +13,19 @@ struct run {
     struct scan_options *options;
     struct scand_scan scan;
     struct array array;
-    struct plan plan;
+    struct partition partition;
     struct ragged ragged; /* with --offsets */
     struct input input;
     struct output output;
     struct input coefficients_input; /* where there is a path of it */
     struct array coefficients;
-    struct pieces pieces;
+    struct stream stream;
     uint64_t elapsed_us;
 };
 
 static void report_bytes(struct json *json, const struct run *run)
 {
-    uint64_t samples = run->plan.records * run->plan.inner * run->plan.length;
+    uint64_t samples = run->partition.records * run->partition.inner * run->partition.length;
     uint64_t input_bytes = samples * array_sample_bytes(&run->array);
     uint64_t output_bytes = samples * scand_dtype_bytes(run->options->output_dtype);
     json_unsigned(json, "input_bytes", input_bytes);
@@ -38,13 +38,13 @@ static void report(struct run *run, const struct scand_device *device)
 {
     struct json json = {.file = stdout};
     const struct scand_scan *scan = &run->scan;
-    const struct scand_times *times = &run->pieces.times;
+    const struct scand_times *times = &run->stream.times;
     bool ragged = run->options->offsets_path;
     json_open(&json, NULL, '{');
     json_text(&json, "input", run->options->input_path);
     json_text(&json, "output", run->options->output_path);
-    json_unsigned(&json, "rows", ragged ? run->ragged.rows : run->plan.records * run->plan.inner);
-    json_unsigned(&json, "samples", ragged ? run->ragged.longest : run->plan.length);
+    json_unsigned(&json, "rows", ragged ? run->ragged.rows : run->partition.records * run->partition.inner);
+    json_unsigned(&json, "samples", ragged ? run->ragged.longest : run->partition.length);
     json_open(&json, "passes", '[');
     for (uint32_t i = 0; i < scan->pass_count; i++)
         json_text(&json, NULL, scand_word(SCAND_LIST_PASS, scan->passes[i]));
@@ -63,7 +63,7 @@ static void report(struct run *run, const struct scand_device *device)
     json_text(&json, "device", device->name);
     json_text(&json, "backend", device->backend);
     report_bytes(&json, run);
-    json_unsigned(&json, "jobs", run->pieces.job_count);
+    json_unsigned(&json, "jobs", run->stream.job_count);
     json_unsigned(&json, "queued_us", times->queued_us);
     json_unsigned(&json, "upload_us", times->upload_us);
     json_unsigned(&json, "kernel_us", times->kernel_us);
@@ -74,20 +74,20 @@ static void report(struct run *run, const struct scand_device *device)
 }
 
 /* An array without samples has a result without samples: no job is needed. */
-static int run_samples(struct run *run, struct scand *daemon, uint32_t axis, struct fault *fault)
+static int run_samples(struct run *run, struct scand *daemon, uint32_t axis, struct error *error)
 {
     if (!array_sample_count(&run->array))
-        return input_expect_end(&run->input, fault);
+        return input_expect_end(&run->input, error);
     if (run->options->offsets_path)
-        plan_make_ragged(&run->plan, &run->array, run->ragged.longest, run->options->output_dtype);
+        partition_make_ragged(&run->partition, &run->array, run->ragged.longest, run->options->output_dtype);
     else
-        plan_make(&run->plan, &run->array, axis, run->options->output_dtype);
+        partition_make(&run->partition, &run->array, axis, run->options->output_dtype);
     if (run->options->coefficients_path)
-        plan_add_coefficients(&run->plan, &run->coefficients, axis);
-    run->pieces = (struct pieces){
+        partition_add_coefficients(&run->partition, &run->coefficients, axis);
+    run->stream = (struct stream){
         .daemon = daemon,
         .array = &run->array,
-        .plan = &run->plan,
+        .partition = &run->partition,
         .ragged = run->options->offsets_path ? &run->ragged : NULL,
         .scan = &run->scan,
         .input = &run->input,
@@ -95,46 +95,60 @@ static int run_samples(struct run *run, struct scand *daemon, uint32_t axis, str
         .coefficients = &run->coefficients,
         .coefficients_input = &run->coefficients_input,
     };
-    return pieces_run(&run->pieces, fault);
+    return stream_run(&run->stream, error);
 }
 
-static int run_output(struct run *run, struct scand *daemon, uint32_t axis, struct fault *fault)
+static int run_output(struct run *run, struct scand *daemon, uint32_t axis, struct error *error)
 {
-    int result = output_open(&run->output, run->options->output_path, fault);
+    int result = output_open(&run->output, run->options->output_path, error);
     if (result)
         return result;
-    result = array_write_header(&run->array, run->options->output_dtype, &run->output, fault);
+    result = array_write_header(&run->array, run->options->output_dtype, &run->output, error);
     if (!result)
-        result = run_samples(run, daemon, axis, fault);
+        result = run_samples(run, daemon, axis, error);
     if (result)
         output_discard(&run->output);
     else
-        result = output_commit(&run->output, fault);
+        result = output_commit(&run->output, error);
     return result;
 }
 
-static int run_input(struct run *run, struct fault *fault)
+/* Reads all that comes before samples, so that what is wrong is found before the daemon is asked for anything. */
+static int headers_read(struct run *run, uint32_t *axis, struct error *error)
+{
+    struct scan_options *options = run->options;
+    int result = array_read_header(&run->array, &run->input, &options->hints, error);
+    if (result)
+        return result;
+    result = scan_options_types(options, &run->array, error);
+    if (result)
+        return result;
+    run->scan = options->scan;
+    if (options->coefficients_path) {
+        result = coefficients_read_header(&run->coefficients, &run->coefficients_input, &run->array, &options->hints,
+                                          options->input_path, error);
+        if (result)
+            return result;
+    }
+    result = axis_resolve(options->axis, options->input_path, run->array.rank, axis, error);
+    if (result || !options->offsets_path)
+        return result;
+    return ragged_read(&run->ragged, options->offsets_path, &run->array, error);
+}
+
+static int run_input(struct run *run, struct error *error)
 {
     struct scan_options *options = run->options;
     struct scand *daemon;
     uint32_t axis;
     uint64_t begun_us = clock_now_us();
-    int result = array_read_header(&run->array, &run->input, &options->hints, fault);
-    if (!result)
-        result = scan_options_types(options, &run->array, fault);
-    run->scan = options->scan;
-    if (!result && options->coefficients_path)
-        result = coefficients_read_header(&run->coefficients, &run->coefficients_input, &run->array, &options->hints,
-                                          options->input_path, fault);
-    if (!result)
-        result = axis_resolve(options->axis, options->input_path, run->array.rank, &axis, fault);
-    if (!result && options->offsets_path)
-        result = ragged_read(&run->ragged, options->offsets_path, &run->array, fault);
-    if (!result)
-        result = remote_open(options->common.socket_path, &daemon, fault);
+    int result = headers_read(run, &axis, error);
     if (result)
         return result;
-    result = run_output(run, daemon, axis, fault);
+    result = remote_open(options->common.socket_path, &daemon, error);
+    if (result)
+        return result;
+    result = run_output(run, daemon, axis, error);
     run->elapsed_us = clock_now_us() - begun_us;
     if (!result && options->common.json) {
         struct scand_device device = remote_device(daemon);
@@ -144,10 +158,10 @@ static int run_input(struct run *run, struct fault *fault)
     return result;
 }
 
-int command_scan(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_scan(int argc, char **argv, struct common_options *common, struct error *error)
 {
     struct scan_options options = {.common = *common};
-    int result = scan_options_parse(argc, argv, &options, fault);
+    int result = scan_options_parse(argc, argv, &options, error);
     if (result)
         return result;
     if (options.common.help) {
@@ -155,13 +169,13 @@ int command_scan(int argc, char **argv, struct common_options *common, struct fa
         return 0;
     }
     struct run run = {.options = &options};
-    result = input_open(&run.input, options.input_path, fault);
+    result = input_open(&run.input, options.input_path, error);
     if (result)
         return result;
     if (options.coefficients_path)
-        result = input_open(&run.coefficients_input, options.coefficients_path, fault);
+        result = input_open(&run.coefficients_input, options.coefficients_path, error);
     if (!result) {
-        result = run_input(&run, fault);
+        result = run_input(&run, error);
         if (options.coefficients_path)
             input_close(&run.coefficients_input);
     }

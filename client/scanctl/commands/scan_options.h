@@ -20,12 +20,12 @@ struct scan_options {
 };
 
 /* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
-int scan_options_parse(int argc, char **argv, struct scan_options *options, struct fault *fault);
+int scan_options_parse(int argc, char **argv, struct scan_options *options, struct error *error);
 /* Fills in the types that were left out, once the array's is known: the result's and the accumulator, which is shown.
  * The daemon has the same rule for the others. EX_USAGE where the array's format cannot hold the result. */
-int scan_options_types(struct scan_options *options, const struct array *array, struct fault *fault);
+int scan_options_types(struct scan_options *options, const struct array *array, struct error *error);
 
 /* Adds a further step, "forward,backward,op=max". Its types may be left out, until scan_options_types. */
-int then_parse(struct scan_options *options, const char *text, struct fault *fault);
+int then_parse(struct scan_options *options, const char *text, struct error *error);
 
 #endif

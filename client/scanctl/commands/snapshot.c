@@ -7,50 +7,52 @@
 
 #include "client/scanctl/stream/remote.h"
 
-int look_at_jobs(struct look *look, struct scand *daemon, struct fault *fault)
+int snapshot_jobs(struct snapshot *snapshot, struct scand *daemon, struct error *error)
 {
     uint64_t next;
-    look->jobs = calloc(JOBS_MAX, sizeof look->jobs[0]);
-    if (!look->jobs)
-        return fault_set(fault, EX_OSERR, "out of memory for the list of jobs");
-    int status = scand_jobs(daemon, 0, look->jobs, sizeof(*look->jobs), JOBS_MAX, &look->job_count, &next);
-    return status ? remote_fault(daemon, status, "listing jobs", fault) : 0;
+    snapshot->jobs = calloc(JOBS_MAX, sizeof snapshot->jobs[0]);
+    if (!snapshot->jobs)
+        return fail(error, EX_OSERR, "out of memory for the list of jobs");
+    int status = scand_jobs(daemon, 0, snapshot->jobs, sizeof(*snapshot->jobs), JOBS_MAX, &snapshot->job_count, &next);
+    return status ? remote_error(daemon, status, "listing jobs", error) : 0;
 }
 
-int look_at_clients(struct look *look, struct scand *daemon, struct fault *fault)
+int snapshot_clients(struct snapshot *snapshot, struct scand *daemon, struct error *error)
 {
     uint64_t next;
-    look->clients = calloc(CLIENTS_MAX, sizeof look->clients[0]);
-    if (!look->clients)
-        return fault_set(fault, EX_OSERR, "out of memory for the list of connections");
+    snapshot->clients = calloc(CLIENTS_MAX, sizeof snapshot->clients[0]);
+    if (!snapshot->clients)
+        return fail(error, EX_OSERR, "out of memory for the list of connections");
+    int status = scand_clients(daemon, 0, snapshot->clients, sizeof(*snapshot->clients), CLIENTS_MAX,
+                               &snapshot->client_count, &next);
+    return status ? remote_error(daemon, status, "listing connections", error) : 0;
+}
+
+int snapshot_all(struct snapshot *snapshot, struct scand *daemon, struct error *error)
+{
     int status =
-        scand_clients(daemon, 0, look->clients, sizeof(*look->clients), CLIENTS_MAX, &look->client_count, &next);
-    return status ? remote_fault(daemon, status, "listing connections", fault) : 0;
-}
-
-int look_at_all(struct look *look, struct scand *daemon, struct fault *fault)
-{
-    int status = scand_stats(daemon, look->counters, sizeof(*look->counters), COUNTERS_MAX, &look->counter_count);
+        scand_stats(daemon, snapshot->counters, sizeof(*snapshot->counters), COUNTERS_MAX, &snapshot->counter_count);
     if (!status)
-        status = scand_devices(daemon, look->devices, sizeof(*look->devices), DEVICES_MAX, &look->device_count);
+        status =
+            scand_devices(daemon, snapshot->devices, sizeof(*snapshot->devices), DEVICES_MAX, &snapshot->device_count);
     if (status)
-        return remote_fault(daemon, status, "looking at the daemon", fault);
-    int result = look_at_clients(look, daemon, fault);
-    return result ? result : look_at_jobs(look, daemon, fault);
+        return remote_error(daemon, status, "looking at the daemon", error);
+    int result = snapshot_clients(snapshot, daemon, error);
+    return result ? result : snapshot_jobs(snapshot, daemon, error);
 }
 
-void look_free(struct look *look)
+void snapshot_free(struct snapshot *snapshot)
 {
-    free(look->clients);
-    free(look->jobs);
-    *look = (struct look){.client_count = 0};
+    free(snapshot->clients);
+    free(snapshot->jobs);
+    *snapshot = (struct snapshot){.client_count = 0};
 }
 
-uint64_t look_counter(const struct look *look, const char *name)
+uint64_t snapshot_counter(const struct snapshot *snapshot, const char *name)
 {
-    for (size_t i = 0; i < look->counter_count; i++)
-        if (!strcmp(look->counters[i].name, name))
-            return look->counters[i].value;
+    for (size_t i = 0; i < snapshot->counter_count; i++)
+        if (!strcmp(snapshot->counters[i].name, name))
+            return snapshot->counters[i].value;
     return 0;
 }
 
@@ -80,10 +82,10 @@ void jobs_line(FILE *file, const struct scand_job_info *job)
             job->operation[0] ? job->operation : "-", job->name[0] ? job->name : "-");
 }
 
-void jobs_json(struct json *json, const char *key, const struct look *look)
+void jobs_json(struct json *json, const char *key, const struct snapshot *snapshot)
 {
     json_open(json, key, '[');
-    for (const struct scand_job_info *job = look->jobs; job < look->jobs + look->job_count; job++) {
+    for (const struct scand_job_info *job = snapshot->jobs; job < snapshot->jobs + snapshot->job_count; job++) {
         json_open(json, NULL, '{');
         json_unsigned(json, "job", job->job);
         json_unsigned(json, "client", job->client);

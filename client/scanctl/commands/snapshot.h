@@ -1,12 +1,12 @@
 /*
  * What the daemon does at a moment: its counters, devices, connections and jobs, as tables and as JSON.
  */
-#ifndef SCANCTL_LOOK_H
-#define SCANCTL_LOOK_H
+#ifndef SCANCTL_SNAPSHOT_H
+#define SCANCTL_SNAPSHOT_H
 
 #include "client/scanctl/commands/query.h"
 
-struct look {
+struct snapshot {
     struct scand_counter counters[COUNTERS_MAX];
     struct scand_device devices[DEVICES_MAX];
     struct scand_client_info *clients; /* in the order of their numbers */
@@ -14,19 +14,19 @@ struct look {
     size_t counter_count, device_count, client_count, job_count;
 };
 
-/* Each fills its part of *look, which began as {0}; look_free frees it, in either case. */
-int look_at_jobs(struct look *look, struct scand *daemon, struct fault *fault);
-int look_at_clients(struct look *look, struct scand *daemon, struct fault *fault);
-int look_at_all(struct look *look, struct scand *daemon, struct fault *fault);
-void look_free(struct look *look);
+/* Each fills its part of *snapshot, which began as {0}; snapshot_free frees it, in either case. */
+int snapshot_jobs(struct snapshot *snapshot, struct scand *daemon, struct error *error);
+int snapshot_clients(struct snapshot *snapshot, struct scand *daemon, struct error *error);
+int snapshot_all(struct snapshot *snapshot, struct scand *daemon, struct error *error);
+void snapshot_free(struct snapshot *snapshot);
 
 /* A counter's value; 0 where the daemon has none of that name. */
-uint64_t look_counter(const struct look *look, const char *name);
+uint64_t snapshot_counter(const struct snapshot *snapshot, const char *name);
 
 /* As they are listed: the heading, and a line for each. */
 void jobs_heading(FILE *file);
 void jobs_line(FILE *file, const struct scand_job_info *job);
-void jobs_json(struct json *json, const char *key, const struct look *look);
+void jobs_json(struct json *json, const char *key, const struct snapshot *snapshot);
 
 /* The members of a connection's object. */
 void client_members(struct json *json, const struct scand_client_info *client);

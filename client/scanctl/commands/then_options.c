@@ -25,64 +25,63 @@ static const char *value_of(const char *part, const char *prefix)
     return strncmp(part, prefix, length) ? NULL : part + length;
 }
 
-static int pass_parse(struct scand_step *step, const char *part, struct fault *fault)
+static int pass_parse(struct scand_step *step, const char *part, struct error *error)
 {
     int pass = scand_word_find(SCAND_LIST_PASS, part);
     if (pass < 0)
-        return fault_set(fault, EX_USAGE,
-                         "--then has \"%s\"; a step is made of forward, backward, demean, kind=, op=, coefficient=, "
-                         "accumulator= and intermediate=, as in --then backward,op=max",
-                         part);
+        return fail(error, EX_USAGE,
+                    "--then has \"%s\"; a step is made of forward, backward, demean, kind=, op=, coefficient=, "
+                    "accumulator= and intermediate=, as in --then backward,op=max",
+                    part);
     if (step->pass_count == SCAND_PASSES_MAX)
-        return fault_set(fault, EX_USAGE, "--then has more than %d passes; give another --then for more",
-                         SCAND_PASSES_MAX);
+        return fail(error, EX_USAGE, "--then has more than %d passes; give another --then for more", SCAND_PASSES_MAX);
     step->passes[step->pass_count++] = (enum scand_pass)pass;
     return 0;
 }
 
-static int part_parse(struct scand_step *step, const char *part, struct fault *fault)
+static int part_parse(struct scand_step *step, const char *part, struct error *error)
 {
     const char *value = value_of(part, "coefficient=");
     if (value)
-        return coefficient_parse("then coefficient", &step->coefficient, value, fault);
+        return coefficient_parse("then coefficient", &step->coefficient, value, error);
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         int word;
         value = value_of(part, settings[i].name);
         if (!value)
             continue;
-        int result = word_parse(settings[i].option, settings[i].list, value, strlen(value), &word, fault);
+        int result = word_parse(settings[i].option, settings[i].list, value, strlen(value), &word, error);
         if (!result)
             memcpy((char *)step + settings[i].offset, &word, sizeof(word));
         return result;
     }
     if (strcmp(part, "demean"))
-        return pass_parse(step, part, fault);
+        return pass_parse(step, part, error);
     step->demean = 1;
     return 0;
 }
 
-static int step_check(const struct scand_step *step, const char *text, struct fault *fault)
+static int step_check(const struct scand_step *step, const char *text, struct error *error)
 {
     bool affine = step->op == SCAND_OPERATOR_AFFINE;
     if (affine == (step->coefficient != 0))
         return 0;
-    return fault_set(fault, EX_USAGE, "--then is \"%s\"; %s", text,
-                     affine ? "op=affine needs a coefficient, as in op=affine,coefficient=0.99"
-                            : "coefficient= is for op=affine");
+    return fail(error, EX_USAGE, "--then is \"%s\"; %s", text,
+                affine ? "op=affine needs a coefficient, as in op=affine,coefficient=0.99"
+                       : "coefficient= is for op=affine");
 }
 
-int then_parse(struct scan_options *options, const char *text, struct fault *fault)
+int then_parse(struct scan_options *options, const char *text, struct error *error)
 {
     struct scand_scan *scan = &options->scan;
     struct scand_step step = {0};
     char part[64];
     if (scan->then_count == SCAND_STEPS_MAX)
-        return fault_set(fault, EX_USAGE, "--then is there more than %d times; scan the result with another command",
-                         SCAND_STEPS_MAX);
+        return fail(error, EX_USAGE, "--then is there more than %d times; scan the result with another command",
+                    SCAND_STEPS_MAX);
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         snprintf(part, sizeof(part), "%.*s", (int)length, at);
-        int result = part_parse(&step, part, fault);
+        int result = part_parse(&step, part, error);
         if (result)
             return result;
         at += length;
@@ -94,5 +93,5 @@ int then_parse(struct scan_options *options, const char *text, struct fault *fau
     options->then_text[scan->then_count] = text;
     options->then[scan->then_count++] = step;
     scan->then = options->then;
-    return step_check(&step, text, fault);
+    return step_check(&step, text, error);
 }

@@ -5,50 +5,50 @@
 
 #define BAR_CELLS 20
 
-static bool is_same_worker(const struct look *before, const struct look *now)
+static bool is_same_worker(const struct snapshot *before, const struct snapshot *now)
 {
-    return look_counter(before, "uptime_us") <= look_counter(now, "uptime_us");
+    return snapshot_counter(before, "uptime_us") <= snapshot_counter(now, "uptime_us");
 }
 
-/* Since the earlier look; since its beginning where the worker is another one now. */
-static uint64_t grown(const struct look *before, const struct look *now, const char *name)
+/* Since the earlier snapshot; since its beginning where the worker is another one now. */
+static uint64_t grown(const struct snapshot *before, const struct snapshot *now, const char *name)
 {
-    uint64_t old = is_same_worker(before, now) ? look_counter(before, name) : 0, new = look_counter(now, name);
+    uint64_t old = is_same_worker(before, now) ? snapshot_counter(before, name) : 0, new = snapshot_counter(now, name);
     return new > old ? new - old : 0;
 }
 
-static double per_second(const struct look *before, const struct look *now, const char *name)
+static double per_second(const struct snapshot *before, const struct snapshot *now, const char *name)
 {
     uint64_t passed_us = grown(before, now, "uptime_us");
     return passed_us ? (double)grown(before, now, name) * 1e6 / (double)passed_us : 0;
 }
 
-/* A connection and what it had of all devices between the looks, in percent of the time. */
-struct share {
+/* A connection and what it had of all devices between the snapshots, in percent of the time. */
+struct rate {
     const struct scand_client_info *client;
     double device, samples_per_s;
 };
 
-static int share_compare(const void *a, const void *b)
+static int rate_compare(const void *a, const void *b)
 {
-    const struct share *left = a, *right = b;
+    const struct rate *left = a, *right = b;
     if (left->device != right->device)
         return left->device < right->device ? 1 : -1;
     return left->client->client < right->client->client ? -1 : 1;
 }
 
-static size_t device_count(const struct look *look)
+static size_t device_count(const struct snapshot *snapshot)
 {
-    return look->device_count > 0 ? look->device_count : 1;
+    return snapshot->device_count > 0 ? snapshot->device_count : 1;
 }
 
-/* Both looks have their connections in the order of their numbers. NULL without memory. */
-static struct share *shares_of(const struct look *before, const struct look *now)
+/* Both snapshots have their connections in the order of their numbers. NULL without memory. */
+static struct rate *rates_of(const struct snapshot *before, const struct snapshot *now)
 {
-    struct share *shares = calloc(now->client_count + 1, sizeof *shares);
+    struct rate *rates = calloc(now->client_count + 1, sizeof *rates);
     uint64_t passed_us = grown(before, now, "uptime_us");
     size_t old = 0;
-    for (size_t i = 0; shares && i < now->client_count; i++) {
+    for (size_t i = 0; rates && i < now->client_count; i++) {
         const struct scand_client_info *client = &now->clients[i];
         while (old < before->client_count && before->clients[old].client < client->client)
             old++;
@@ -56,28 +56,28 @@ static struct share *shares_of(const struct look *before, const struct look *now
                      before->clients[old].device_busy_us <= client->device_busy_us;
         uint64_t busy_us = client->device_busy_us - (known ? before->clients[old].device_busy_us : 0);
         uint64_t samples = client->samples_scanned - (known ? before->clients[old].samples_scanned : 0);
-        shares[i].client = client;
-        shares[i].device = passed_us ? percent(busy_us, passed_us * device_count(now)) : 0;
-        shares[i].samples_per_s = passed_us ? (double)samples * 1e6 / (double)passed_us : 0;
+        rates[i].client = client;
+        rates[i].device = passed_us ? percent(busy_us, passed_us * device_count(now)) : 0;
+        rates[i].samples_per_s = passed_us ? (double)samples * 1e6 / (double)passed_us : 0;
     }
-    if (shares)
-        qsort(shares, now->client_count, sizeof *shares, share_compare);
-    return shares;
+    if (rates)
+        qsort(rates, now->client_count, sizeof *rates, rate_compare);
+    return rates;
 }
 
 /* Of all devices together. */
-static double devices_busy(const struct look *before, const struct look *now)
+static double devices_busy(const struct snapshot *before, const struct snapshot *now)
 {
     return per_second(before, now, "device_busy_us") / 1e4 / (double)device_count(now);
 }
 
-/* What a device has done between the looks. */
+/* What a device has done between the snapshots. */
 struct pace {
     double busy; /* in percent of the time */
     uint64_t upload_bytes_per_s, download_bytes_per_s;
 };
 
-static struct pace pace_of(const struct look *before, const struct look *now, size_t i)
+static struct pace pace_of(const struct snapshot *before, const struct snapshot *now, size_t i)
 {
     static const struct scand_device none;
     bool known = is_same_worker(before, now) && i < before->device_count;
@@ -93,7 +93,7 @@ static struct pace pace_of(const struct look *before, const struct look *now, si
     };
 }
 
-static void device_lines(FILE *file, const struct look *before, const struct look *now)
+static void device_lines(FILE *file, const struct snapshot *before, const struct snapshot *now)
 {
     char used[GROUPED_BYTES], limit[GROUPED_BYTES], up[GROUPED_BYTES], down[GROUPED_BYTES];
     for (size_t i = 0; i < now->device_count; i++) {
@@ -106,14 +106,14 @@ static void device_lines(FILE *file, const struct look *before, const struct loo
     }
 }
 
-static void job_counts(FILE *file, const struct look *before, const struct look *now)
+static void job_counts(FILE *file, const struct snapshot *before, const struct snapshot *now)
 {
     char done[GROUPED_BYTES], samples[GROUPED_BYTES];
-    fprintf(file,
-            "jobs %" PRIu64 " open  %s done  %" PRIu64 " failed  %" PRIu64 " cancelled  %.1f jobs/s  %s samples/s\n",
-            look_counter(now, "jobs_open"), grouped(look_counter(now, "jobs_done"), done),
-            look_counter(now, "jobs_failed"), look_counter(now, "jobs_cancelled"), per_second(before, now, "jobs_done"),
-            grouped((uint64_t)per_second(before, now, "samples_scanned"), samples));
+    fprintf(
+        file, "jobs %" PRIu64 " open  %s done  %" PRIu64 " failed  %" PRIu64 " cancelled  %.1f jobs/s  %s samples/s\n",
+        snapshot_counter(now, "jobs_open"), grouped(snapshot_counter(now, "jobs_done"), done),
+        snapshot_counter(now, "jobs_failed"), snapshot_counter(now, "jobs_cancelled"),
+        per_second(before, now, "jobs_done"), grouped((uint64_t)per_second(before, now, "samples_scanned"), samples));
 }
 
 static void left_out(FILE *file, size_t count, size_t lines)
@@ -122,18 +122,18 @@ static void left_out(FILE *file, size_t count, size_t lines)
         fprintf(file, "%8s and %zu more\n", "", count - lines);
 }
 
-static void client_lines(FILE *file, const struct share *shares, size_t count, size_t lines)
+static void client_lines(FILE *file, const struct rate *rates, size_t count, size_t lines)
 {
     char user[USER_BYTES], host[GROUPED_BYTES], device[GROUPED_BYTES], samples[GROUPED_BYTES];
     fprintf(file, "\n%8s %-12s %8s %7s %6s %7s %9s %10s %10s %15s  %s\n", "client", "user", "pid", "device", "queued",
             "running", "done", "host", "resident", "samples/s", "program");
     for (size_t i = 0; i < count && i < lines; i++) {
-        const struct scand_client_info *client = shares[i].client;
+        const struct scand_client_info *client = rates[i].client;
         fprintf(file,
                 "%8" PRIu64 " %-12s %8" PRIu32 " %5.1f %% %6" PRIu64 " %7" PRIu64 " %9" PRIu64 " %10s %10s %15s  %s\n",
-                client->client, user_name(client->user, user), client->pid, shares[i].device, client->jobs_queued,
+                client->client, user_name(client->user, user), client->pid, rates[i].device, client->jobs_queued,
                 client->jobs_running, client->jobs_done, binary_size(client->host_bytes, host),
-                binary_size(client->device_bytes, device), grouped((uint64_t)shares[i].samples_per_s, samples),
+                binary_size(client->device_bytes, device), grouped((uint64_t)rates[i].samples_per_s, samples),
                 client->name[0] ? client->name : "-");
     }
     left_out(file, count, lines);
@@ -142,17 +142,17 @@ static void client_lines(FILE *file, const struct share *shares, size_t count, s
 static void job_line(FILE *file, const struct scand_job_info *job)
 {
     char user[USER_BYTES], age[GROUPED_BYTES];
-    double share = percent(job->rows_done, job->rows);
+    double done = percent(job->rows_done, job->rows);
     fprintf(file, "%8" PRIu64 " %-12s %-8s [", job->job, user_name(job->user, user),
             scand_word(SCAND_LIST_JOB_STATE, job->state));
     for (int cell = 0; cell < BAR_CELLS; cell++)
-        fputc((cell + 1) * 100 <= share * BAR_CELLS ? '#' : ' ', file);
-    fprintf(file, "] %3.0f %% %10s  %-32s %s\n", share, duration(job->age_us, age),
+        fputc((cell + 1) * 100 <= done * BAR_CELLS ? '#' : ' ', file);
+    fprintf(file, "] %3.0f %% %10s  %-32s %s\n", done, duration(job->age_us, age),
             job->operation[0] ? job->operation : "-", job->name[0] ? job->name : "-");
 }
 
 /* Those that run first, each in the order of their numbers. */
-static void job_lines(FILE *file, const struct look *now, size_t lines)
+static void job_lines(FILE *file, const struct snapshot *now, size_t lines)
 {
     size_t shown = 0;
     fprintf(file, "\n%8s %-12s %-8s %-28s %10s  %-32s %s\n", "job", "user", "state", "progress", "age", "operation",
@@ -166,19 +166,19 @@ static void job_lines(FILE *file, const struct look *now, size_t lines)
     left_out(file, now->job_count, lines);
 }
 
-void top_text(FILE *file, const char *server, const struct look *before, const struct look *now, size_t lines)
+void top_text(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now, size_t lines)
 {
     char uptime[GROUPED_BYTES];
-    struct share *shares = shares_of(before, now);
-    fprintf(file, "%s  up %s\n", server, duration(look_counter(now, "uptime_us"), uptime));
+    struct rate *rates = rates_of(before, now);
+    fprintf(file, "%s  up %s\n", server, duration(snapshot_counter(now, "uptime_us"), uptime));
     device_lines(file, before, now);
     job_counts(file, before, now);
-    client_lines(file, shares, shares ? now->client_count : 0, lines);
+    client_lines(file, rates, rates ? now->client_count : 0, lines);
     job_lines(file, now, lines);
-    free(shares);
+    free(rates);
 }
 
-static void paces_json(struct json *json, const struct look *before, const struct look *now)
+static void paces_json(struct json *json, const struct snapshot *before, const struct snapshot *now)
 {
     json_open(json, "devices", '[');
     for (size_t i = 0; i < now->device_count; i++) {
@@ -193,39 +193,39 @@ static void paces_json(struct json *json, const struct look *before, const struc
     json_close(json, ']');
 }
 
-static void shares_json(struct json *json, const struct share *shares, size_t count)
+static void shares_json(struct json *json, const struct rate *rates, size_t count)
 {
     json_open(json, "clients", '[');
     for (size_t i = 0; i < count; i++) {
         json_open(json, NULL, '{');
-        client_members(json, shares[i].client);
-        json_real(json, "device_percent", shares[i].device);
-        json_real(json, "samples_per_s", shares[i].samples_per_s);
+        client_members(json, rates[i].client);
+        json_real(json, "device_percent", rates[i].device);
+        json_real(json, "samples_per_s", rates[i].samples_per_s);
         json_close(json, '}');
     }
     json_close(json, ']');
 }
 
-void top_json(FILE *file, const char *server, const struct look *before, const struct look *now)
+void top_json(FILE *file, const char *server, const struct snapshot *before, const struct snapshot *now)
 {
     struct json json = {.file = file};
-    struct share *shares = shares_of(before, now);
+    struct rate *rates = rates_of(before, now);
     json_open(&json, NULL, '{');
     json_text(&json, "server", server);
-    json_unsigned(&json, "uptime_us", look_counter(now, "uptime_us"));
+    json_unsigned(&json, "uptime_us", snapshot_counter(now, "uptime_us"));
     json_unsigned(&json, "measured_us", grown(before, now, "uptime_us"));
     json_real(&json, "busy_percent", devices_busy(before, now));
-    json_unsigned(&json, "chunks_open", look_counter(now, "chunks_open"));
+    json_unsigned(&json, "chunks_open", snapshot_counter(now, "chunks_open"));
     json_real(&json, "upload_bytes_per_s", per_second(before, now, "upload_bytes"));
     json_real(&json, "download_bytes_per_s", per_second(before, now, "download_bytes"));
     json_real(&json, "samples_per_s", per_second(before, now, "samples_scanned"));
     json_real(&json, "jobs_per_s", per_second(before, now, "jobs_done"));
-    json_unsigned(&json, "jobs_open", look_counter(now, "jobs_open"));
-    json_unsigned(&json, "jobs_done", look_counter(now, "jobs_done"));
+    json_unsigned(&json, "jobs_open", snapshot_counter(now, "jobs_open"));
+    json_unsigned(&json, "jobs_done", snapshot_counter(now, "jobs_done"));
     paces_json(&json, before, now);
-    shares_json(&json, shares, shares ? now->client_count : 0);
+    shares_json(&json, rates, rates ? now->client_count : 0);
     jobs_json(&json, "jobs", now);
     json_close(&json, '}');
     fputc('\n', file);
-    free(shares);
+    free(rates);
 }

@@ -8,22 +8,22 @@
 #include "client/scanctl/ui/chrome_trace.h"
 
 /* One form, which is JSON, asked for or not. */
-static int ask_trace(struct scand *daemon, bool json, struct fault *fault)
+static int query_trace(struct scand *daemon, bool json, struct error *error)
 {
     struct scand_event *events = calloc(EVENTS_MAX, sizeof *events);
     size_t count;
     uint64_t next;
     (void)json;
     if (!events)
-        return fault_set(fault, EX_OSERR, "out of memory for the trace");
+        return fail(error, EX_OSERR, "out of memory for the trace");
     int status = scand_trace(daemon, 0, events, sizeof(*events), EVENTS_MAX, &count, &next);
     if (!status)
-        trace_print(stdout, events, count);
+        chrome_trace_print(stdout, events, count);
     free(events);
-    return status ? remote_fault(daemon, status, "trace", fault) : 0;
+    return status ? remote_error(daemon, status, "trace", error) : 0;
 }
 
-int command_trace(int argc, char **argv, struct common_options *common, struct fault *fault)
+int command_trace(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    return ask(argc, argv, common, ask_trace, fault);
+    return query_run(argc, argv, common, query_trace, error);
 }

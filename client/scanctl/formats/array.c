@@ -7,7 +7,7 @@
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/ui/text.h"
 
-int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct fault *fault)
+int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct error *error)
 {
     /* No dimension counts as less than one here, so that the strides of an empty array can be computed as well. */
     uint64_t bytes = SAMPLE_BYTES_MAX;
@@ -16,9 +16,8 @@ int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, c
         overflow = overflow || __builtin_mul_overflow(bytes, shape[i] ? shape[i] : 1, &bytes);
     if (overflow || bytes > INT64_MAX / 2) {
         char text[128];
-        return fault_set(fault, EX_DATAERR,
-                         "%s: its shape, %s, is more than this machine can address; give the true shape", name,
-                         shape_text(rank, shape, text, sizeof(text)));
+        return fail(error, EX_DATAERR, "%s: its shape, %s, is more than this machine can address; give the true shape",
+                    name, shape_text(rank, shape, text, sizeof(text)));
     }
     array->rank = rank;
     memcpy(array->shape, shape, rank * sizeof(*shape));
@@ -51,18 +50,18 @@ uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes)
     return array->trace_header_bytes + array->shape[array->rank - 1] * sample_bytes;
 }
 
-int array_check_size(const struct array *array, const struct input *input, struct fault *fault)
+int array_check_size(const struct array *array, const struct input *input, struct error *error)
 {
     uint64_t expected = array->header_bytes + array_sample_count(array) * array_sample_bytes(array);
     char shape[128];
     if (!input->sized || input->size_bytes == expected)
         return 0;
     shape_text(array->rank, array->shape, shape, sizeof(shape));
-    return fault_set(fault, EX_DATAERR,
-                     "%s: is %" PRIu64 " bytes, but a header of %" PRIu64 " and %s samples of %" PRIu64
-                     " bytes make %" PRIu64 "; the file is %s: make it again",
-                     input->name, input->size_bytes, array->header_bytes, shape, array_sample_bytes(array), expected,
-                     input->size_bytes < expected ? "cut short" : "too long");
+    return fail(error, EX_DATAERR,
+                "%s: is %" PRIu64 " bytes, but a header of %" PRIu64 " and %s samples of %" PRIu64
+                " bytes make %" PRIu64 "; the file is %s: make it again",
+                input->name, input->size_bytes, array->header_bytes, shape, array_sample_bytes(array), expected,
+                input->size_bytes < expected ? "cut short" : "too long");
 }
 
 static void swap_samples(void *samples, uint64_t size_bytes, uint64_t sample_bytes)

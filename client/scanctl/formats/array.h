@@ -53,7 +53,7 @@ struct array_hints {
 };
 
 /* Sets rank and shape. EX_DATAERR, naming `name`, where the array is too large to be addressed. */
-int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct fault *fault);
+int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct error *error);
 uint64_t array_sample_count(const struct array *array);
 uint64_t array_sample_bytes(const struct array *array); /* of one */
 /* dtypes whose samples are big-endian on every machine. */
@@ -61,7 +61,7 @@ bool is_big_endian(enum scand_dtype dtype);
 /* Bytes that may be moved and swapped by themselves: an SU trace, or one sample. */
 uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes);
 /* Checks the input's size against the array's, where it is known. */
-int array_check_size(const struct array *array, const struct input *input, struct fault *fault);
+int array_check_size(const struct array *array, const struct input *input, struct error *error);
 /* Swaps whole units of a dtype in place, between the file's byte order and that of the dtype; trace headers stay. */
 void array_swap(const struct array *array, void *units, uint64_t size_bytes, enum scand_dtype dtype);
 

@@ -11,44 +11,44 @@ static bool same_shape(const struct array *a, const struct array *b)
 }
 
 static int check_fit(const struct array *array, const struct array *samples, const char *name, const char *samples_name,
-                     struct fault *fault)
+                     struct error *error)
 {
     char shape[128], expected[128];
     if (!same_shape(array, samples))
-        return fault_set(fault, EX_DATAERR, "%s: holds %s coefficients, but %s holds %s samples; give one for each",
-                         name, shape_text(array->rank, array->shape, shape, sizeof(shape)), samples_name,
-                         shape_text(samples->rank, samples->shape, expected, sizeof(expected)));
+        return fail(error, EX_DATAERR, "%s: holds %s coefficients, but %s holds %s samples; give one for each", name,
+                    shape_text(array->rank, array->shape, shape, sizeof(shape)), samples_name,
+                    shape_text(samples->rank, samples->shape, expected, sizeof(expected)));
     if (array->rank > 1 && array->fortran != samples->fortran)
-        return fault_set(fault, EX_DATAERR, "%s: is in %s order, but %s is in %s order; save one like the other", name,
-                         array->fortran ? "Fortran" : "C", samples_name, samples->fortran ? "Fortran" : "C");
+        return fail(error, EX_DATAERR, "%s: is in %s order, but %s is in %s order; save one like the other", name,
+                    array->fortran ? "Fortran" : "C", samples_name, samples->fortran ? "Fortran" : "C");
     if (scand_dtype_class(array->dtype) != scand_dtype_class(samples->dtype))
-        return fault_set(fault, EX_DATAERR,
-                         "%s: holds coefficients of type %s, but %s holds samples of type %s; convert them to %s", name,
-                         scand_word(SCAND_LIST_DTYPE, array->dtype), samples_name,
-                         scand_word(SCAND_LIST_DTYPE, samples->dtype), scand_word(SCAND_LIST_DTYPE, samples->dtype));
+        return fail(error, EX_DATAERR,
+                    "%s: holds coefficients of type %s, but %s holds samples of type %s; convert them to %s", name,
+                    scand_word(SCAND_LIST_DTYPE, array->dtype), samples_name,
+                    scand_word(SCAND_LIST_DTYPE, samples->dtype), scand_word(SCAND_LIST_DTYPE, samples->dtype));
     return 0;
 }
 
 /* Raw coefficients lie as the samples do, without headers between them. */
-static int raw_header(struct array *array, struct input *input, const struct array *samples, struct fault *fault)
+static int raw_header(struct array *array, struct input *input, const struct array *samples, struct error *error)
 {
     *array = *samples;
     array->format = FORMAT_RAW;
     array->header_bytes = array->trace_header_bytes = 0;
     array->swapped = samples->format == FORMAT_RAW && samples->swapped;
-    return array_check_size(array, input, fault);
+    return array_check_size(array, input, error);
 }
 
 int coefficients_read_header(struct array *array, struct input *input, const struct array *samples,
-                             const struct array_hints *hints, const char *samples_name, struct fault *fault)
+                             const struct array_hints *hints, const char *samples_name, struct error *error)
 {
     int form = format_of_extension(input->name), result;
     struct array_hints own = {.format = form < 0 ? FORMAT_RAW : (enum format)form};
     if (own.format == FORMAT_SU)
         own.byte_order = hints->byte_order;
     if (own.format == FORMAT_RAW)
-        result = raw_header(array, input, samples, fault);
+        result = raw_header(array, input, samples, error);
     else
-        result = array_read_header(array, input, &own, fault);
-    return result ? result : check_fit(array, samples, input->name, samples_name, fault);
+        result = array_read_header(array, input, &own, error);
+    return result ? result : check_fit(array, samples, input->name, samples_name, error);
 }

@@ -6,9 +6,9 @@
 
 #include "client/scanctl/formats/array.h"
 
-int raw_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault);
-int npy_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault);
-int su_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault);
+int raw_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
+int npy_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
+int su_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
 
 /* How .npy calls the type, without byte order, "f4"; NULL where it cannot hold it. */
 const char *npy_type(enum scand_dtype dtype);
@@ -18,6 +18,6 @@ size_t npy_format_header(const struct array *array, enum scand_dtype dtype, char
 
 /* EX_DATAERR where one of `count` SU traces, the first being number `first`, has another number of samples. */
 int su_check_traces(const struct array *array, const void *traces, uint64_t count, uint64_t first, const char *name,
-                    struct fault *fault);
+                    struct error *error);
 
 #endif

@@ -19,16 +19,16 @@ struct input {
 };
 
 /* Opens a file, or standard input for "-". Close with input_close. */
-int input_open(struct input *input, const char *path, struct fault *fault);
+int input_open(struct input *input, const char *path, struct error *error);
 void input_close(struct input *input);
 
 /* Reads exactly size_bytes; EX_DATAERR where the input ends before. `what` says what the bytes are. */
-int input_read(struct input *input, void *data, uint64_t size_bytes, const char *what, struct fault *fault);
+int input_read(struct input *input, void *data, uint64_t size_bytes, const char *what, struct error *error);
 /* Reads size_bytes at an offset of a sized input and leaves the position alone. */
-int input_peek(const struct input *input, void *data, size_t size_bytes, uint64_t offset, struct fault *fault);
+int input_peek(const struct input *input, void *data, size_t size_bytes, uint64_t offset, struct error *error);
 /* Goes to an offset of a sized input, to read from there. */
-int input_seek(struct input *input, uint64_t offset, struct fault *fault);
+int input_seek(struct input *input, uint64_t offset, struct error *error);
 /* EX_DATAERR unless everything has been read. */
-int input_expect_end(struct input *input, struct fault *fault);
+int input_expect_end(struct input *input, struct error *error);
 
 #endif

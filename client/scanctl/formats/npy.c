@@ -190,92 +190,91 @@ static const char *npy_advice(char kind)
 }
 
 /* Sets *array from what the header says, or refuses what cannot be scanned. */
-static int npy_accept(struct array *array, const struct npy_header *header, const char *name, struct fault *fault)
+static int npy_accept(struct array *array, const struct npy_header *header, const char *name, struct error *error)
 {
     if (!npy_dtype(header->descr, &array->dtype))
-        return fault_set(fault, EX_DATAERR,
-                         "%s: has dtype '%s'; f2, f4, f8, i4, i8, u4 and u8 ('<' or '>') and '>i2' can be scanned: %s",
-                         name, header->descr, npy_advice(header->descr[0] ? header->descr[1] : 0));
+        return fail(error, EX_DATAERR,
+                    "%s: has dtype '%s'; f2, f4, f8, i4, i8, u4 and u8 ('<' or '>') and '>i2' can be scanned: %s", name,
+                    header->descr, npy_advice(header->descr[0] ? header->descr[1] : 0));
     if (!header->rank)
-        return fault_set(fault, EX_DATAERR, "%s: has rank 0, a single number; arrays of rank 1 to %d can be scanned",
-                         name, SCAND_RANK_MAX);
+        return fail(error, EX_DATAERR, "%s: has rank 0, a single number; arrays of rank 1 to %d can be scanned", name,
+                    SCAND_RANK_MAX);
     if (header->rank > SCAND_RANK_MAX)
-        return fault_set(fault, EX_DATAERR,
-                         "%s: has rank %" PRIu32
-                         "; arrays of rank 1 to %d can be scanned: join axes with NumPy's reshape",
-                         name, header->rank, SCAND_RANK_MAX);
+        return fail(error, EX_DATAERR,
+                    "%s: has rank %" PRIu32 "; arrays of rank 1 to %d can be scanned: join axes with NumPy's reshape",
+                    name, header->rank, SCAND_RANK_MAX);
     array->format = FORMAT_NPY;
     array->fortran = header->fortran;
     array->swapped = (*header->descr == '<') != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-    return array_set_shape(array, header->rank, header->shape, name, fault);
+    return array_set_shape(array, header->rank, header->shape, name, error);
 }
 
-static int npy_parse(struct array *array, const char *text, size_t length, const char *name, struct fault *fault)
+static int npy_parse(struct array *array, const char *text, size_t length, const char *name, struct error *error)
 {
     struct cursor cursor = {.start = text, .at = text, .end = text + length};
     struct npy_header header = {.rank = 0};
     const bool whole = parse_dict(&cursor, &header);
     if (header.structured)
-        return fault_set(fault, EX_DATAERR, "%s: has a dtype of several fields; %s", name, npy_advice('V'));
+        return fail(error, EX_DATAERR, "%s: has a dtype of several fields; %s", name, npy_advice('V'));
     if (!whole)
-        return fault_set(
-            fault, EX_DATAERR,
+        return fail(
+            error, EX_DATAERR,
             "%s: its .npy header makes no sense at its character %td; it has to be a dict of descr (a simple dtype), "
             "fortran_order and shape: save it again with numpy.save",
             name, cursor.at - cursor.start);
     if (!header.has_descr || !header.has_fortran || !header.has_shape)
-        return fault_set(fault, EX_DATAERR, "%s: its .npy header has no '%s'; save it again with numpy.save", name,
-                         !header.has_descr     ? "descr"
-                         : !header.has_fortran ? "fortran_order"
-                                               : "shape");
-    return npy_accept(array, &header, name, fault);
+        return fail(error, EX_DATAERR, "%s: its .npy header has no '%s'; save it again with numpy.save", name,
+                    !header.has_descr     ? "descr"
+                    : !header.has_fortran ? "fortran_order"
+                                          : "shape");
+    return npy_accept(array, &header, name, error);
 }
 
 /* Magic, version and length: sets *length to that of the text which follows. */
-static int npy_read_prefix(struct input *input, uint64_t *length, struct fault *fault)
+static int npy_read_prefix(struct input *input, uint64_t *length, struct error *error)
 {
     unsigned char prefix[NPY_PREFIX_BYTES], size[4] = {0};
-    int result = input_read(input, prefix, sizeof(prefix), "the .npy header", fault);
+    int result = input_read(input, prefix, sizeof(prefix), "the .npy header", error);
     if (result)
         return result;
     if (memcmp(prefix, NPY_MAGIC, NPY_MAGIC_BYTES))
-        return fault_set(fault, EX_DATAERR,
-                         "%s: is no .npy file, as it does not begin with \\x93NUMPY; give --format raw or su if "
-                         "it is one of those",
-                         input->name);
+        return fail(error, EX_DATAERR,
+                    "%s: is no .npy file, as it does not begin with \\x93NUMPY; give --format raw or su if "
+                    "it is one of those",
+                    input->name);
     unsigned major = prefix[NPY_MAGIC_BYTES], minor = prefix[NPY_MAGIC_BYTES + 1];
     if (major < 1 || major > 3 || minor)
-        return fault_set(fault, EX_DATAERR, "%s: is .npy version %u.%u; 1.0, 2.0 and 3.0 can be read", input->name,
-                         major, minor);
-    result = input_read(input, size, major == 1 ? 2 : 4, "the .npy header", fault);
+        return fail(error, EX_DATAERR, "%s: is .npy version %u.%u; 1.0, 2.0 and 3.0 can be read", input->name, major,
+                    minor);
+    result = input_read(input, size, major == 1 ? 2 : 4, "the .npy header", error);
     if (result)
         return result;
     *length = size[0] | (uint64_t)size[1] << 8 | (uint64_t)size[2] << 16 | (uint64_t)size[3] << 24;
     if (*length > NPY_HEADER_MAX)
-        return fault_set(fault, EX_DATAERR,
-                         "%s: says that its .npy header has %" PRIu64 " bytes; at most %d are read: the file is "
-                         "damaged",
-                         input->name, *length, NPY_HEADER_MAX);
+        return fail(error, EX_DATAERR,
+                    "%s: says that its .npy header has %" PRIu64 " bytes; at most %d are read: the file is "
+                    "damaged",
+                    input->name, *length, NPY_HEADER_MAX);
     return 0;
 }
 
-int npy_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct fault *fault)
+int npy_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error)
 {
     char text[NPY_HEADER_MAX];
     uint64_t length = 0;
     if (hints->rank || hints->byte_order != BYTE_ORDER_UNKNOWN)
-        return fault_set(fault, EX_USAGE, "%s: an .npy file says its own shape and byte order; leave out %s",
-                         input->name, hints->rank ? "--shape" : "--byte-order");
+        return fail(error, EX_USAGE, "%s: an .npy file says its own shape and byte order; leave out %s", input->name,
+                    hints->rank ? "--shape" : "--byte-order");
     *array = (struct array){.format = FORMAT_NPY};
-    int result = npy_read_prefix(input, &length, fault);
+    int result = npy_read_prefix(input, &length, error);
     if (!result)
-        result = input_read(input, text, length, "the .npy header", fault);
+        result = input_read(input, text, length, "the .npy header", error);
     if (!result)
-        result = npy_parse(array, text, length, input->name, fault);
+        result = npy_parse(array, text, length, input->name, error);
     if (result)
         return result;
     array->header_bytes = input->position;
-    return array_check_size(array, input, fault);
+    return array_check_size(array, input, error);
 }
 
 size_t npy_format_header(const struct array *array, enum scand_dtype dtype, char *out)

@@ -98,22 +98,21 @@ static void output_free(struct output *output)
     *output = (struct output){.fd = -1};
 }
 
-static int fault_cannot_create(struct output *output, int error, struct fault *fault)
+static int error_cannot_create(struct output *output, int code, struct error *error)
 {
-    int exit_code = error == ENOSPC || error == EDQUOT ? EX_IOERR : EX_CANTCREAT;
-    fault_set(fault, exit_code,
-              "%s: cannot be created: %s; give a name in a folder that exists and that you may write to", output->name,
-              strerror(error));
+    int exit_code = code == ENOSPC || code == EDQUOT ? EX_IOERR : EX_CANTCREAT;
+    fail(error, exit_code, "%s: cannot be created: %s; give a name in a folder that exists and that you may write to",
+         output->name, strerror(code));
     output_free(output);
     return exit_code;
 }
 
-int output_open(struct output *output, const char *path, struct fault *fault)
+int output_open(struct output *output, const char *path, struct error *error)
 {
     struct stat status;
     if (!strcmp(path, "-") && isatty(STDOUT_FILENO))
-        return fault_set(fault, EX_USAGE,
-                         "standard output is a terminal, and samples are binary; redirect it, or give -o FILE");
+        return fail(error, EX_USAGE,
+                    "standard output is a terminal, and samples are binary; redirect it, or give -o FILE");
     if (!strcmp(path, "-")) {
         *output = (struct output){.fd = STDOUT_FILENO, .name = "standard output"};
         return 0;
@@ -122,21 +121,21 @@ int output_open(struct output *output, const char *path, struct fault *fault)
     bool exists = !stat(path, &status);
     if (exists && !S_ISREG(status.st_mode)) {
         output->fd = open(path, O_WRONLY | O_CLOEXEC); /* a device or a pipe; a folder fails with EISDIR */
-        return output->fd < 0 ? fault_cannot_create(output, errno, fault) : 0;
+        return output->fd < 0 ? error_cannot_create(output, errno, error) : 0;
     }
     if (exists && access(path, W_OK)) /* a file that may not be written is not to be replaced either */
-        return fault_cannot_create(output, errno, fault);
+        return error_cannot_create(output, errno, error);
     output->target = target_of(path);
     int result = output->target ? temporary_open(output) : -ENOMEM;
     if (result)
-        return fault_cannot_create(output, -result, fault);
+        return error_cannot_create(output, -result, error);
     /* Owner and permissions of the file that it replaces, as far as they may be set. */
     if (exists && !fchown(output->fd, status.st_uid, status.st_gid))
         fchmod(output->fd, status.st_mode & 0777);
     return 0;
 }
 
-int output_write(struct output *output, const void *data, uint64_t size_bytes, struct fault *fault)
+int output_write(struct output *output, const void *data, uint64_t size_bytes, struct error *error)
 {
     for (uint64_t done = 0; done < size_bytes;) {
         uint64_t left = size_bytes - done;
@@ -144,26 +143,26 @@ int output_write(struct output *output, const void *data, uint64_t size_bytes, s
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
-            return fault_set(fault, EX_IOERR, "%s: writing fails after %" PRIu64 " bytes: %s%s", output->name,
-                             output->written_bytes, strerror(errno),
-                             errno == ENOSPC || errno == EDQUOT ? "; free some space or write elsewhere" : "");
+            return fail(error, EX_IOERR, "%s: writing fails after %" PRIu64 " bytes: %s%s", output->name,
+                        output->written_bytes, strerror(errno),
+                        errno == ENOSPC || errno == EDQUOT ? "; free some space or write elsewhere" : "");
         done += (uint64_t)count;
         output->written_bytes += (uint64_t)count;
     }
     return 0;
 }
 
-int output_commit(struct output *output, struct fault *fault)
+int output_commit(struct output *output, struct error *error)
 {
     int result = 0;
     /* Some file systems tell of a full disk only now. */
     if (output->fd > STDOUT_FILENO && close(output->fd) && errno != EINTR)
-        result = fault_set(fault, EX_IOERR, "%s: writing fails at its end: %s", output->name, strerror(errno));
+        result = fail(error, EX_IOERR, "%s: writing fails at its end: %s", output->name, strerror(errno));
     output->fd = -1;
     sigset_t before;
     signals_block(&before);
     if (!result && output->target && rename(output->temporary, output->target))
-        result = fault_set(fault, EX_CANTCREAT, "%s: cannot be given its name: %s", output->name, strerror(errno));
+        result = fail(error, EX_CANTCREAT, "%s: cannot be given its name: %s", output->name, strerror(errno));
     if (result && output->temporary)
         unlink(output->temporary);
     signal_path[0] = '\0';

@@ -19,10 +19,10 @@ struct output {
 };
 
 /* Opens a file, or standard output for "-". End with output_commit or output_discard, which both free it. */
-int output_open(struct output *output, const char *path, struct fault *fault);
-int output_write(struct output *output, const void *data, uint64_t size_bytes, struct fault *fault);
+int output_open(struct output *output, const char *path, struct error *error);
+int output_write(struct output *output, const void *data, uint64_t size_bytes, struct error *error);
 /* Gives the file its name, in place of one that was there. On failure the file is discarded. */
-int output_commit(struct output *output, struct fault *fault);
+int output_commit(struct output *output, struct error *error);
 /* Removes the file. */
 void output_discard(struct output *output);
 

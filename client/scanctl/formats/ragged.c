@@ -12,7 +12,7 @@ static bool is_integer(enum scand_dtype dtype)
     return scand_dtype_class(dtype) == SCAND_CLASS_SIGNED || scand_dtype_class(dtype) == SCAND_CLASS_UNSIGNED;
 }
 
-static int header_read(struct array *counts, struct input *input, struct fault *fault)
+static int header_read(struct array *counts, struct input *input, struct error *error)
 {
     struct array_hints hints = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_I64};
     if (format_of_extension(input->name) == FORMAT_NPY)
@@ -21,15 +21,14 @@ static int header_read(struct array *counts, struct input *input, struct fault *
         hints.rank = 1;
         hints.shape[0] = input->size_bytes / sizeof(int64_t);
     }
-    int result = array_read_header(counts, input, &hints, fault);
+    int result = array_read_header(counts, input, &hints, error);
     if (result)
         return result;
     if (counts->rank != 1 || !is_integer(counts->dtype) || counts->shape[0] == 0)
-        return fault_set(fault, EX_DATAERR,
-                         "%s: has rank %" PRIu32 ", dtype %s and %" PRIu64
-                         " elements; offsets are one or more i32, i64, u32 or u64 in one dimension",
-                         input->name, counts->rank, scand_word(SCAND_LIST_DTYPE, counts->dtype),
-                         array_sample_count(counts));
+        return fail(error, EX_DATAERR,
+                    "%s: has rank %" PRIu32 ", dtype %s and %" PRIu64
+                    " elements; offsets are one or more i32, i64, u32 or u64 in one dimension",
+                    input->name, counts->rank, scand_word(SCAND_LIST_DTYPE, counts->dtype), array_sample_count(counts));
     return 0;
 }
 
@@ -48,20 +47,20 @@ static uint64_t number_at(enum scand_dtype dtype, const unsigned char *from, uin
     return dtype == SCAND_DTYPE_I32 ? (uint64_t)(int64_t)signed_half : half;
 }
 
-static int offsets_check(struct ragged *ragged, const char *name, uint64_t samples, struct fault *fault)
+static int offsets_check(struct ragged *ragged, const char *name, uint64_t samples, struct error *error)
 {
     const uint64_t *offsets = ragged->offsets;
     if (offsets[0] != 0 || offsets[ragged->rows] != samples)
-        return fault_set(fault, EX_DATAERR,
-                         "%s: begins with %" PRId64 " and ends with %" PRId64
-                         "; it must begin with 0 and end with %" PRIu64 ", the samples of the input",
-                         name, (int64_t)offsets[0], (int64_t)offsets[ragged->rows], samples);
+        return fail(error, EX_DATAERR,
+                    "%s: begins with %" PRId64 " and ends with %" PRId64 "; it must begin with 0 and end with %" PRIu64
+                    ", the samples of the input",
+                    name, (int64_t)offsets[0], (int64_t)offsets[ragged->rows], samples);
     for (uint64_t row = 0; row < ragged->rows; row++) {
         if (offsets[row + 1] < offsets[row] || offsets[row + 1] > samples)
-            return fault_set(fault, EX_DATAERR,
-                             "%s: offset %" PRIu64 " (from 0) is %" PRId64 "; it must be from %" PRIu64
-                             ", the one before it, to %" PRIu64 ", the samples of the input",
-                             name, row + 1, (int64_t)offsets[row + 1], offsets[row], samples);
+            return fail(error, EX_DATAERR,
+                        "%s: offset %" PRIu64 " (from 0) is %" PRId64 "; it must be from %" PRIu64
+                        ", the one before it, to %" PRIu64 ", the samples of the input",
+                        name, row + 1, (int64_t)offsets[row + 1], offsets[row], samples);
         if (offsets[row + 1] - offsets[row] > ragged->longest)
             ragged->longest = offsets[row + 1] - offsets[row];
     }
@@ -69,11 +68,11 @@ static int offsets_check(struct ragged *ragged, const char *name, uint64_t sampl
 }
 
 /* Numbers of 4 bytes are read into the upper half of the array, and widened from there. */
-static int offsets_read(struct ragged *ragged, const struct array *counts, struct input *input, struct fault *fault)
+static int offsets_read(struct ragged *ragged, const struct array *counts, struct input *input, struct error *error)
 {
     uint64_t bytes = scand_dtype_bytes(counts->dtype), count = counts->shape[0];
     unsigned char *from = (unsigned char *)ragged->offsets + count * (sizeof(uint64_t) - bytes);
-    int result = input_read(input, from, count * bytes, "offsets", fault);
+    int result = input_read(input, from, count * bytes, "offsets", error);
     if (result)
         return result;
     array_swap(counts, from, count * bytes, counts->dtype);
@@ -82,28 +81,28 @@ static int offsets_read(struct ragged *ragged, const struct array *counts, struc
     return 0;
 }
 
-int ragged_read(struct ragged *ragged, const char *path, const struct array *array, struct fault *fault)
+int ragged_read(struct ragged *ragged, const char *path, const struct array *array, struct error *error)
 {
     struct input input;
     struct array counts;
     if (array->rank != 1)
-        return fault_set(fault, EX_USAGE,
-                         "--offsets is for an input of one dimension, and this has %" PRIu32
-                         "; give --shape, or join its axes",
-                         array->rank);
-    int result = input_open(&input, path, fault);
+        return fail(error, EX_USAGE,
+                    "--offsets is for an input of one dimension, and this has %" PRIu32
+                    "; give --shape, or join its axes",
+                    array->rank);
+    int result = input_open(&input, path, error);
     if (result)
         return result;
-    result = header_read(&counts, &input, fault);
+    result = header_read(&counts, &input, error);
     if (!result) {
         *ragged = (struct ragged){.offsets = malloc(counts.shape[0] * sizeof(uint64_t)), .rows = counts.shape[0] - 1};
         if (!ragged->offsets)
-            result = fault_set(fault, EX_TEMPFAIL, "%s: out of memory for %" PRIu64 " offsets", path, counts.shape[0]);
+            result = fail(error, EX_TEMPFAIL, "%s: out of memory for %" PRIu64 " offsets", path, counts.shape[0]);
     }
     if (!result)
-        result = offsets_read(ragged, &counts, &input, fault);
+        result = offsets_read(ragged, &counts, &input, error);
     if (!result)
-        result = offsets_check(ragged, path, array->shape[0], fault);
+        result = offsets_check(ragged, path, array->shape[0], error);
     input_close(&input);
     return result;
 }
@@ -114,7 +113,7 @@ void ragged_free(struct ragged *ragged)
     *ragged = (struct ragged){.offsets = NULL};
 }
 
-uint64_t ragged_take(const struct ragged *ragged, uint64_t row, uint64_t samples)
+uint64_t ragged_pick(const struct ragged *ragged, uint64_t row, uint64_t samples)
 {
     const uint64_t *offsets = ragged->offsets + row;
     uint64_t left = ragged->rows - row, count = 1;
@@ -123,7 +122,7 @@ uint64_t ragged_take(const struct ragged *ragged, uint64_t row, uint64_t samples
     return count;
 }
 
-uint64_t ragged_take_max(const struct ragged *ragged)
+uint64_t ragged_pick_max(const struct ragged *ragged)
 {
     return ragged->rows < SCAND_RAGGED_ROWS_MAX ? ragged->rows : SCAND_RAGGED_ROWS_MAX;
 }

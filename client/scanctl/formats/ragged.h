@@ -17,12 +17,12 @@ struct ragged {
  * Reads a file of offsets whole, .npy of integers or raw ones of 64 bits in this machine's byte order, for the rows of
  * `array`. EX_DATAERR where they are no rows of it, EX_USAGE where it cannot have such. Free with ragged_free.
  */
-int ragged_read(struct ragged *ragged, const char *path, const struct array *array, struct fault *fault);
+int ragged_read(struct ragged *ragged, const char *path, const struct array *array, struct error *error);
 void ragged_free(struct ragged *ragged);
 
 /* How many rows from `row` on are for one job: of at most `samples` samples, but at least one. */
-uint64_t ragged_take(const struct ragged *ragged, uint64_t row, uint64_t samples);
-/* The most rows that ragged_take returns. */
-uint64_t ragged_take_max(const struct ragged *ragged);
+uint64_t ragged_pick(const struct ragged *ragged, uint64_t row, uint64_t samples);
+/* The most rows that ragged_pick returns. */
+uint64_t ragged_pick_max(const struct ragged *ragged);
 
 #endif

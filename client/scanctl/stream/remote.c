@@ -8,19 +8,19 @@
 #define RETRY_DEFAULT_MS 100
 #define RETRY_MAX_MS     2000
 
-int remote_open(const char *socket_path, struct scand **daemon, struct fault *fault)
+int remote_open(const char *socket_path, struct scand **daemon, struct error *error)
 {
     int status = scand_connect(socket_path, "scanctl", daemon);
     if (!status)
         return 0;
-    return fault_set(fault, scand_status_exit_code(status), "%s", scand_connect_message());
+    return fail(error, scand_status_exit_code(status), "%s", scand_connect_message());
 }
 
-int remote_fault(const struct scand *daemon, int status, const char *doing, struct fault *fault)
+int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error)
 {
     const char *message = scand_message(daemon);
-    return fault_set(fault, scand_status_exit_code(status), "%s failed (%s): %s", doing, scand_status_word(status),
-                     message && *message ? message : scand_status_text(status));
+    return fail(error, scand_status_exit_code(status), "%s failed (%s): %s", doing, scand_status_word(status),
+                message && *message ? message : scand_status_text(status));
 }
 
 struct scand_device remote_device(struct scand *daemon)
@@ -76,28 +76,28 @@ static const char *task_word(const struct task *task)
     return task->reduce ? "the reduction" : "the scan";
 }
 
-int task_start(struct task *task, struct fault *fault)
+int task_start(struct task *task, struct error *error)
 {
     int status;
     do
         status = task_submit(task);
     while (status == SCAND_BUSY && patience_wait(&task->patience, task->daemon));
-    return status ? remote_fault(task->daemon, status, task_word(task), fault) : 0;
+    return status ? remote_error(task->daemon, status, task_word(task), error) : 0;
 }
 
-int task_finish(struct task *task, struct scand_times *times, bool *lost, struct fault *fault)
+int task_finish(struct task *task, struct scand_times *times, bool *lost, struct error *error)
 {
     for (;;) {
         int status = scand_wait(task->job, -1, times);
         if (lost)
             *lost = status == SCAND_LOST;
         int again = status == SCAND_BUSY && patience_wait(&task->patience, task->daemon);
-        int result = status && !again ? remote_fault(task->daemon, status, task_word(task), fault) : 0;
+        int result = status && !again ? remote_error(task->daemon, status, task_word(task), error) : 0;
         scand_job_release(task->job);
         task->job = NULL;
         if (!again)
             return result;
-        result = task_start(task, fault);
+        result = task_start(task, error);
         if (result)
             return result;
     }

@@ -1,5 +1,5 @@
 /*
- * The daemon as scanctl's commands use it: failures become faults, and a busy daemon is asked again for a while.
+ * The daemon as scanctl's commands use it: failures become errors, and a busy daemon is asked again for a while.
  */
 #ifndef SCANCTL_REMOTE_H
 #define SCANCTL_REMOTE_H
@@ -12,9 +12,9 @@
 
 #define BUSY_PATIENCE_MS 30000 /* for how long a busy daemon is asked again */
 
-int remote_open(const char *socket_path, struct scand **daemon, struct fault *fault);
-/* Fills *fault from the call that has just failed; `doing` is what was being done: "the scan". */
-int remote_fault(const struct scand *daemon, int status, const char *doing, struct fault *fault);
+int remote_open(const char *socket_path, struct scand **daemon, struct error *error);
+/* Fills *error from the call that has just failed; `doing` is what was being done: "the scan". */
+int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error);
 /* The daemon's first device, or one without a name where it tells none. */
 struct scand_device remote_device(struct scand *daemon);
 
@@ -41,8 +41,8 @@ struct task {
     struct scand_job *job; /* NULL when none runs */
 };
 
-int task_start(struct task *task, struct fault *fault);
+int task_start(struct task *task, struct error *error);
 /* Sets *lost (unless NULL) to whether the daemon lost the job, whose memory may then be half written. */
-int task_finish(struct task *task, struct scand_times *times, bool *lost, struct fault *fault);
+int task_finish(struct task *task, struct scand_times *times, bool *lost, struct error *error);
 
 #endif

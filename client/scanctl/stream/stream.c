@@ -20,16 +20,16 @@ static uint64_t block_bytes(const struct array *array, uint64_t sample_bytes)
 
 /* Reads records of an array; their samples are then in this machine's byte order. */
 static int records_read(const struct array *array, const struct side *side, uint64_t count, struct input *input,
-                        char *data, struct fault *fault)
+                        char *data, struct error *error)
 {
     uint64_t size_bytes = count * side->record_bytes, block = block_bytes(array, side->sample_bytes);
     uint64_t unit_bytes = array_unit_bytes(array, side->sample_bytes);
     for (uint64_t done = 0; done < size_bytes; done += block) {
         uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
         uint64_t units_before = (input->position - array->header_bytes) / unit_bytes;
-        int result = input_read(input, data + done, bytes, "samples", fault);
+        int result = input_read(input, data + done, bytes, "samples", error);
         if (!result && array->trace_header_bytes)
-            result = su_check_traces(array, data + done, bytes / unit_bytes, units_before, input->name, fault);
+            result = su_check_traces(array, data + done, bytes / unit_bytes, units_before, input->name, error);
         if (result)
             return result;
         array_swap(array, data + done, bytes, side->dtype);
@@ -37,167 +37,176 @@ static int records_read(const struct array *array, const struct side *side, uint
     return 0;
 }
 
-static int piece_read(struct pieces *pieces, const struct slot *slot, struct fault *fault)
+static int batch_read(struct stream *stream, const struct slot *slot, struct error *error)
 {
-    const struct plan *plan = pieces->plan;
+    const struct partition *partition = stream->partition;
     char *data = scand_buffer_data(slot->buffer);
-    int result = records_read(pieces->array, &plan->input, slot->count, pieces->input, data, fault);
-    if (result || !plan->has_coefficients)
+    int result = records_read(stream->array, &partition->input, slot->count, stream->input, data, error);
+    if (result || !partition->has_coefficients)
         return result;
-    return records_read(pieces->coefficients, &plan->coefficients, slot->count, pieces->coefficients_input,
-                        data + plan_coefficients_offset(plan, pieces->records), fault);
+    return records_read(stream->coefficients, &partition->coefficients, slot->count, stream->coefficients_input,
+                        data + partition_coefficients_offset(partition, stream->records), error);
 }
 
 /* Records of the output: rows that differ in length have one result each. */
-static uint64_t piece_results(const struct pieces *pieces, const struct slot *slot)
+static uint64_t batch_results(const struct stream *stream, const struct slot *slot)
 {
-    return pieces->ragged && pieces->reduce ? slot->rows : slot->count;
+    return stream->ragged && stream->reduce ? slot->rows : slot->count;
 }
 
-/* Writes a piece's result; swaps it in the buffer, which is not needed any more. */
-static int piece_write(struct pieces *pieces, const struct slot *slot, struct fault *fault)
+/* Writes a batch's result; swaps it in the buffer, which is not needed any more. */
+static int batch_write(struct stream *stream, const struct slot *slot, struct error *error)
 {
-    const struct side *side = &pieces->plan->output;
-    const struct array *result_array = pieces->result ? pieces->result : pieces->array;
-    uint64_t size_bytes = piece_results(pieces, slot) * side->record_bytes,
+    const struct side *side = &stream->partition->output;
+    const struct array *result_array = stream->result ? stream->result : stream->array;
+    uint64_t size_bytes = batch_results(stream, slot) * side->record_bytes,
              block = block_bytes(result_array, side->sample_bytes);
-    char *data = (char *)scand_buffer_data(slot->buffer) + plan_output_offset(pieces->plan, pieces->records);
-    if (pieces->printer) {
-        printer_put(pieces->printer, side->dtype, data, size_bytes / side->sample_bytes);
+    char *data = (char *)scand_buffer_data(slot->buffer) + partition_output_offset(stream->partition, stream->records);
+    if (stream->printer) {
+        printer_put(stream->printer, side->dtype, data, size_bytes / side->sample_bytes);
         return 0;
     }
     for (uint64_t done = 0; done < size_bytes; done += block) {
         uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
         array_swap(result_array, data + done, bytes, side->dtype);
-        int result = output_write(pieces->output, data + done, bytes, fault);
+        int result = output_write(stream->output, data + done, bytes, error);
         if (result)
             return result;
     }
     return 0;
 }
 
-static void piece_progress(void *context, uint64_t rows_done, uint64_t rows)
+static void batch_progress(void *context, uint64_t rows_done, uint64_t rows)
 {
-    struct pieces *pieces = context;
+    struct stream *stream = context;
     (void)rows;
-    progress_update(&pieces->progress, pieces->rows_done + rows_done);
+    progress_update(&stream->progress, stream->rows_done + rows_done);
 }
 
 /* Tells a job on ragged rows where they lie. */
-static void piece_offsets(const struct pieces *pieces, const struct slot *slot, struct scand_scan *scan)
+static void batch_offsets(const struct stream *stream, const struct slot *slot, struct scand_scan *scan)
 {
     uint64_t *offsets = scand_buffer_data(slot->offsets);
-    const uint64_t *from = pieces->ragged->offsets + slot->first_row;
+    const uint64_t *from = stream->ragged->offsets + slot->first_row;
     for (uint64_t i = 0; i <= slot->rows; i++)
         offsets[i] = from[i] - from[0];
     scan->offsets =
         (struct scand_tensor){.buffer = slot->offsets, .dtype = SCAND_DTYPE_U64, .rank = 1, .shape = {slot->rows + 1}};
     scand_tensor_pack(&scan->offsets);
-    scan->output.shape[0] = piece_results(pieces, slot);
+    scan->output.shape[0] = batch_results(stream, slot);
 }
 
 /* Submits what is in the slot's buffer. */
-static int piece_submit(struct pieces *pieces, struct slot *slot, struct fault *fault)
+static int batch_submit(struct stream *stream, struct slot *slot, struct error *error)
 {
     slot->tries++;
-    slot->task = (struct task){.daemon = pieces->daemon, .reduce = pieces->reduce, .context = pieces};
-    if (pieces->scan)
-        slot->task.scan = *pieces->scan;
-    slot->task.progress = pieces->progress.wanted ? piece_progress : NULL;
-    plan_tensors(pieces->plan, slot->buffer, pieces->records, slot->count, &slot->task.scan);
-    if (pieces->ragged)
-        piece_offsets(pieces, slot, &slot->task.scan);
-    return task_start(&slot->task, fault);
+    slot->task = (struct task){.daemon = stream->daemon, .reduce = stream->reduce, .context = stream};
+    if (stream->scan)
+        slot->task.scan = *stream->scan;
+    slot->task.progress = stream->progress.wanted ? batch_progress : NULL;
+    partition_tensors(stream->partition, slot->buffer, stream->records, slot->count, &slot->task.scan);
+    if (stream->ragged)
+        batch_offsets(stream, slot, &slot->task.scan);
+    return task_start(&slot->task, error);
 }
 
 /* The next records, or ragged rows. */
-static void piece_take(struct pieces *pieces, struct slot *slot, uint64_t first)
+static void batch_pick(struct stream *stream, struct slot *slot, uint64_t first)
 {
-    const struct ragged *ragged = pieces->ragged;
-    uint64_t left = pieces->plan->records - first;
+    const struct ragged *ragged = stream->ragged;
+    uint64_t left = stream->partition->records - first;
     slot->first = first;
-    slot->first_row = pieces->rows_begun;
-    slot->count = left < pieces->records ? left : pieces->records;
-    slot->rows = slot->count * pieces->plan->inner;
+    slot->first_row = stream->rows_begun;
+    slot->count = left < stream->records ? left : stream->records;
+    slot->rows = slot->count * stream->partition->inner;
     if (ragged) {
-        slot->rows = ragged_take(ragged, slot->first_row, pieces->records);
+        slot->rows = ragged_pick(ragged, slot->first_row, stream->records);
         slot->count = ragged->offsets[slot->first_row + slot->rows] - ragged->offsets[slot->first_row];
     }
-    pieces->rows_begun += slot->rows;
+    stream->rows_begun += slot->rows;
 }
 
-static int piece_start(struct pieces *pieces, struct slot *slot, uint64_t first, struct fault *fault)
+static int inputs_expect_end(struct stream *stream, struct error *error)
 {
-    bool has_coefficients = pieces->plan->has_coefficients;
-    piece_take(pieces, slot, first);
-    if (!slot->count && !pieces->reduce) { /* rows without samples, where those are all that comes out */
-        pieces->rows_done += slot->rows;
+    int result = input_expect_end(stream->input, error);
+    if (result || !stream->partition->has_coefficients)
+        return result;
+    return input_expect_end(stream->coefficients_input, error);
+}
+
+static int batch_start(struct stream *stream, struct slot *slot, uint64_t first, struct error *error)
+{
+    bool has_coefficients = stream->partition->has_coefficients;
+    batch_pick(stream, slot, first);
+    if (!slot->count && !stream->reduce) { /* rows without samples, where those are all that comes out */
+        stream->rows_done += slot->rows;
         slot->rows = 0;
         return 0;
     }
-    slot->position = pieces->input->position;
-    slot->coefficients_position = has_coefficients ? pieces->coefficients_input->position : 0;
+    slot->position = stream->input->position;
+    slot->coefficients_position = has_coefficients ? stream->coefficients_input->position : 0;
     slot->tries = 0;
-    int result = piece_read(pieces, slot, fault);
-    bool last = first + slot->count == pieces->plan->records;
-    if (!result && last)
-        result = input_expect_end(pieces->input, fault);
-    if (!result && last && has_coefficients)
-        result = input_expect_end(pieces->coefficients_input, fault);
-    return result ? result : piece_submit(pieces, slot, fault);
+    int result = batch_read(stream, slot, error);
+    if (result)
+        return result;
+    if (first + slot->count == stream->partition->records)
+        result = inputs_expect_end(stream, error);
+    return result ? result : batch_submit(stream, slot, error);
 }
 
-static int inputs_seek(struct pieces *pieces, uint64_t position, uint64_t coefficients_position, struct fault *fault)
+static int inputs_seek(struct stream *stream, uint64_t position, uint64_t coefficients_position, struct error *error)
 {
-    int result = input_seek(pieces->input, position, fault);
-    if (!result && pieces->plan->has_coefficients)
-        result = input_seek(pieces->coefficients_input, coefficients_position, fault);
-    return result;
+    int result = input_seek(stream->input, position, error);
+    if (result || !stream->partition->has_coefficients)
+        return result;
+    return input_seek(stream->coefficients_input, coefficients_position, error);
 }
 
-/* Reads and submits the piece again; the inputs then stand where they stood. */
-static int piece_repeat(struct pieces *pieces, struct slot *slot, struct fault *fault)
+/* Reads and submits the batch again; the inputs then stand where they stood. */
+static int batch_repeat(struct stream *stream, struct slot *slot, struct error *error)
 {
-    uint64_t position = pieces->input->position;
-    uint64_t coefficients_position = pieces->plan->has_coefficients ? pieces->coefficients_input->position : 0;
-    int result = inputs_seek(pieces, slot->position, slot->coefficients_position, fault);
-    if (!result)
-        result = piece_read(pieces, slot, fault);
-    if (!result)
-        result = inputs_seek(pieces, position, coefficients_position, fault);
-    return result ? result : piece_submit(pieces, slot, fault);
+    uint64_t position = stream->input->position;
+    uint64_t coefficients_position = stream->partition->has_coefficients ? stream->coefficients_input->position : 0;
+    int result = inputs_seek(stream, slot->position, slot->coefficients_position, error);
+    if (result)
+        return result;
+    result = batch_read(stream, slot, error);
+    if (result)
+        return result;
+    result = inputs_seek(stream, position, coefficients_position, error);
+    return result ? result : batch_submit(stream, slot, error);
 }
 
-/* Whether a piece can be read a second time. */
-static bool is_repeatable(const struct pieces *pieces)
+/* Whether a batch can be read a second time. */
+static bool is_repeatable(const struct stream *stream)
 {
-    return pieces->input->sized && (!pieces->plan->has_coefficients || pieces->coefficients_input->sized);
+    return stream->input->sized && (!stream->partition->has_coefficients || stream->coefficients_input->sized);
 }
 
-static int fault_lost(const struct pieces *pieces, const struct slot *slot, struct fault *fault)
+static int error_lost(const struct stream *stream, const struct slot *slot, struct error *error)
 {
-    if (!is_repeatable(pieces))
-        return fault_set(fault, EX_TEMPFAIL,
-                         "%s: the daemon was restarted in the middle of a piece, which cannot be read again from a "
-                         "pipe; run it again, or give a file",
-                         pieces->input->sized ? pieces->coefficients_input->name : pieces->input->name);
-    return fault_set(fault, EX_TEMPFAIL,
-                     "%s: the daemon was restarted each of the %" PRIu32
-                     " times that it scanned the piece from byte %" PRIu64 " on; its log says why; try again later",
-                     pieces->input->name, slot->tries, slot->position);
+    if (!is_repeatable(stream))
+        return fail(error, EX_TEMPFAIL,
+                    "%s: the daemon was restarted in the middle of a piece, which cannot be read again from a "
+                    "pipe; run it again, or give a file",
+                    stream->input->sized ? stream->coefficients_input->name : stream->input->name);
+    return fail(error, EX_TEMPFAIL,
+                "%s: the daemon was restarted each of the %" PRIu32
+                " times that it scanned the piece from byte %" PRIu64 " on; its log says why; try again later",
+                stream->input->name, slot->tries, slot->position);
 }
 
-/* Waits for the piece's job. One that is lost in place is repeated here; the library repeats all others. */
-static int piece_wait(struct pieces *pieces, struct slot *slot, struct scand_times *times, struct fault *fault)
+/* Waits for the batch's job. One that is lost in place is repeated here; the library repeats all others. */
+static int batch_wait(struct stream *stream, struct slot *slot, struct scand_times *times, struct error *error)
 {
     for (;;) {
         bool lost;
-        int result = task_finish(&slot->task, times, &lost, fault);
-        if (!lost || !pieces->plan->in_place)
+        int result = task_finish(&slot->task, times, &lost, error);
+        if (!lost || !stream->partition->in_place)
             return result;
-        if (!is_repeatable(pieces) || slot->tries >= LOST_TRIES_MAX)
-            return fault_lost(pieces, slot, fault);
-        result = piece_repeat(pieces, slot, fault);
+        if (!is_repeatable(stream) || slot->tries >= LOST_TRIES_MAX)
+            return error_lost(stream, slot, error);
+        result = batch_repeat(stream, slot, error);
         if (result)
             return result;
     }
@@ -212,21 +221,21 @@ static void times_add(struct scand_times *sum, const struct scand_times *times)
     sum->total_us += times->total_us;
 }
 
-static int piece_finish(struct pieces *pieces, struct slot *slot, struct fault *fault)
+static int batch_finish(struct stream *stream, struct slot *slot, struct error *error)
 {
     struct scand_times times = {0};
     if (!slot->rows)
         return 0;
-    int result = piece_wait(pieces, slot, &times, fault);
+    int result = batch_wait(stream, slot, &times, error);
     if (!result)
-        result = piece_write(pieces, slot, fault);
+        result = batch_write(stream, slot, error);
     if (result)
         return result;
-    times_add(&pieces->times, &times);
-    pieces->job_count++;
-    pieces->rows_done += slot->rows;
+    times_add(&stream->times, &times);
+    stream->job_count++;
+    stream->rows_done += slot->rows;
     slot->rows = 0;
-    progress_update(&pieces->progress, pieces->rows_done);
+    progress_update(&stream->progress, stream->rows_done);
     return 0;
 }
 
@@ -236,102 +245,105 @@ static int is_shortage(int status)
     return status == SCAND_BUSY || status == SCAND_QUOTA || status == SCAND_NO_MEMORY || status == SCAND_INVALID;
 }
 
-static int first_buffer_fault(const struct pieces *pieces, int status, struct fault *fault)
+static int first_buffer_error(const struct stream *stream, int status, struct error *error)
 {
     char bytes[GROUPED_BYTES];
-    const char *message = scand_message(pieces->daemon);
-    grouped(plan_buffer_bytes(pieces->plan, pieces->plan->least), bytes);
-    return fault_set(
-        fault, scand_status_exit_code(status),
+    const char *message = scand_message(stream->daemon);
+    grouped(partition_buffer_bytes(stream->partition, stream->partition->least), bytes);
+    return fail(
+        error, scand_status_exit_code(status),
         "%s: %s along this axis needs %s bytes of memory at once, which the daemon does not give or take (%s): %s%s",
-        pieces->input->name, pieces->plan->records == 1 ? "the whole array" : "one row", bytes,
-        scand_status_word(status), message, pieces->plan->inner > 1 ? "; scan along the densest axis instead" : "");
+        stream->input->name, stream->partition->records == 1 ? "the whole array" : "one row", bytes,
+        scand_status_word(status), message,
+        stream->partition->inner > 1 ? "; scan along the densest axis instead" : "");
 }
 
 /* Memory of this program's: slower at first, as the daemon has yet to pin it, but not bounded by the daemon's pool. */
-static int own_buffer_create(struct pieces *pieces, uint64_t bytes, struct scand_buffer **buffer)
+static int own_buffer_create(struct stream *stream, uint64_t bytes, struct scand_buffer **buffer)
 {
     int status = SCAND_NO_MEMORY, fd = memfd_create("scanctl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return status;
     if (ftruncate(fd, (off_t)bytes) == 0)
-        status = scand_buffer_import(pieces->daemon, fd, bytes, buffer);
+        status = scand_buffer_import(stream->daemon, fd, bytes, buffer);
     close(fd);
     return status;
 }
 
 /* Creates the buffers: as large as wanted, or as the daemon can spare now; a second one where there is use for it. What
- * is too large for its pool, and cannot be in pieces, is this program's own. */
-static int buffers_create(struct pieces *pieces, struct fault *fault)
+ * is too large for its pool, and cannot be in batches, is this program's own. */
+static int buffers_create(struct stream *stream, struct error *error)
 {
     int status;
-    pieces->records = plan_piece_records(pieces->plan);
+    stream->records = partition_batch_records(stream->partition);
     for (;;) {
-        uint64_t bytes = plan_buffer_bytes(pieces->plan, pieces->records);
-        status = scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[0].buffer);
+        uint64_t bytes = partition_buffer_bytes(stream->partition, stream->records);
+        status = scand_buffer_create(stream->daemon, SCAND_PLACE_HOST, bytes, &stream->slots[0].buffer);
         if (!is_shortage(status))
             break;
-        if (pieces->records == pieces->plan->least)
+        if (stream->records == stream->partition->least)
             break;
-        pieces->records = pieces->records / 2 < pieces->plan->least ? pieces->plan->least : pieces->records / 2;
+        stream->records =
+            stream->records / 2 < stream->partition->least ? stream->partition->least : stream->records / 2;
     }
     if (status == SCAND_BUSY)
-        status =
-            remote_buffer(pieces->daemon, plan_buffer_bytes(pieces->plan, pieces->records), &pieces->slots[0].buffer);
+        status = remote_buffer(stream->daemon, partition_buffer_bytes(stream->partition, stream->records),
+                               &stream->slots[0].buffer);
     if (status == SCAND_QUOTA)
-        status = own_buffer_create(pieces, plan_buffer_bytes(pieces->plan, pieces->records), &pieces->slots[0].buffer);
+        status = own_buffer_create(stream, partition_buffer_bytes(stream->partition, stream->records),
+                                   &stream->slots[0].buffer);
     if (status)
-        return first_buffer_fault(pieces, status, fault);
-    pieces->slot_count = 1;
-    uint64_t bytes = plan_buffer_bytes(pieces->plan, pieces->records);
-    if ((pieces->records < pieces->plan->records || pieces->plan->results) &&
-        !scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, &pieces->slots[1].buffer))
-        pieces->slot_count = SLOTS;
+        return first_buffer_error(stream, status, error);
+    stream->slot_count = 1;
+    uint64_t bytes = partition_buffer_bytes(stream->partition, stream->records);
+    if ((stream->records < stream->partition->records || stream->partition->results) &&
+        !scand_buffer_create(stream->daemon, SCAND_PLACE_HOST, bytes, &stream->slots[1].buffer))
+        stream->slot_count = SLOTS;
     return 0;
 }
 
-/* Where there is no room beside a second piece, one after the other has to do. */
-static int offsets_create(struct pieces *pieces, struct fault *fault)
+/* Where there is no room beside a second batch, one after the other has to do. */
+static int offsets_create(struct stream *stream, struct error *error)
 {
-    uint64_t bytes = (ragged_take_max(pieces->ragged) + 1) * sizeof(uint64_t);
-    for (uint32_t i = 0; i < pieces->slot_count;) {
-        struct scand_buffer **offsets = &pieces->slots[i].offsets;
-        int status = pieces->slot_count > 1 ? scand_buffer_create(pieces->daemon, SCAND_PLACE_HOST, bytes, offsets)
-                                            : remote_buffer(pieces->daemon, bytes, offsets);
+    uint64_t bytes = (ragged_pick_max(stream->ragged) + 1) * sizeof(uint64_t);
+    for (uint32_t i = 0; i < stream->slot_count;) {
+        struct scand_buffer **offsets = &stream->slots[i].offsets;
+        int status = stream->slot_count > 1 ? scand_buffer_create(stream->daemon, SCAND_PLACE_HOST, bytes, offsets)
+                                            : remote_buffer(stream->daemon, bytes, offsets);
         if (!status)
             i++;
-        else if (pieces->slot_count > 1)
-            scand_buffer_release(pieces->slots[--pieces->slot_count].buffer);
+        else if (stream->slot_count > 1)
+            scand_buffer_release(stream->slots[--stream->slot_count].buffer);
         else
-            return remote_fault(pieces->daemon, status, "making room for offsets", fault);
+            return remote_error(stream->daemon, status, "making room for offsets", error);
     }
     return 0;
 }
 
 /* Ragged rows without samples may come after the last sample. */
-static bool is_more(const struct pieces *pieces, uint64_t first)
+static bool is_more(const struct stream *stream, uint64_t first)
 {
-    return pieces->ragged ? pieces->rows_begun < pieces->ragged->rows : first < pieces->plan->records;
+    return stream->ragged ? stream->rows_begun < stream->ragged->rows : first < stream->partition->records;
 }
 
-int pieces_run(struct pieces *pieces, struct fault *fault)
+int stream_run(struct stream *stream, struct error *error)
 {
-    uint64_t first = 0, piece = 0;
-    int result = buffers_create(pieces, fault);
-    if (!result && pieces->ragged)
-        result = offsets_create(pieces, fault);
-    progress_begin(&pieces->progress,
-                   pieces->ragged ? pieces->ragged->rows : pieces->plan->records * pieces->plan->inner);
-    while (!result && is_more(pieces, first)) {
-        struct slot *slot = &pieces->slots[piece % pieces->slot_count];
-        result = piece_finish(pieces, slot, fault);
+    uint64_t first = 0, batch = 0;
+    int result = buffers_create(stream, error);
+    if (!result && stream->ragged)
+        result = offsets_create(stream, error);
+    progress_begin(&stream->progress,
+                   stream->ragged ? stream->ragged->rows : stream->partition->records * stream->partition->inner);
+    while (!result && is_more(stream, first)) {
+        struct slot *slot = &stream->slots[batch % stream->slot_count];
+        result = batch_finish(stream, slot, error);
         if (!result)
-            result = piece_start(pieces, slot, first, fault);
+            result = batch_start(stream, slot, first, error);
         first += slot->count;
-        piece++;
+        batch++;
     }
-    for (uint32_t i = 0; !result && i < pieces->slot_count; i++)
-        result = piece_finish(pieces, &pieces->slots[(piece + i) % pieces->slot_count], fault);
-    progress_end(&pieces->progress);
+    for (uint32_t i = 0; !result && i < stream->slot_count; i++)
+        result = batch_finish(stream, &stream->slots[(batch + i) % stream->slot_count], error);
+    progress_end(&stream->progress);
     return result;
 }

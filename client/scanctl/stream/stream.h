@@ -1,11 +1,11 @@
 /*
  * The work of `scanctl scan` and `scanctl reduce`: records go from the input through the daemon to the output in
- * pieces, so that a file of any size is scanned in bounded memory. While the daemon scans one piece, the one before is
- * written and the next one read. A piece that the daemon lost, half written, is read again from a file and submitted
+ * batches, so that a file of any size is scanned in bounded memory. While the daemon scans one batch, the one before is
+ * written and the next one read. A batch that the daemon lost, half written, is read again from a file and submitted
  * again.
  */
-#ifndef SCANCTL_PIECES_H
-#define SCANCTL_PIECES_H
+#ifndef SCANCTL_STREAM_H
+#define SCANCTL_STREAM_H
 
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/formats/output.h"
@@ -16,25 +16,25 @@
 #include "client/scanctl/ui/progress.h"
 
 #define SLOTS          2
-#define LOST_TRIES_MAX 3 /* submissions of a piece: one that ended three workers will end a fourth */
+#define LOST_TRIES_MAX 3 /* submissions of a batch: one that ended three workers will end a fourth */
 
-/* A buffer of the daemon, and the piece in it. */
+/* A buffer of the daemon, and the batch in it. */
 struct slot {
     struct scand_buffer *buffer;
     uint64_t first, count; /* records */
-    uint64_t position;     /* of the piece in the input */
+    uint64_t position;     /* of the batch in the input */
     uint64_t coefficients_position;
     uint32_t tries;               /* submissions */
     uint64_t first_row, rows;     /* rows 0: nothing to be finished */
-    struct scand_buffer *offsets; /* of ragged rows, counted from the piece's first sample */
+    struct scand_buffer *offsets; /* of ragged rows, counted from the batch's first sample */
     struct task task;
 };
 
-struct pieces {
+struct stream {
     /* Set by the caller. */
     struct scand *daemon;
     const struct array *array;
-    const struct plan *plan;
+    const struct partition *partition;
     const struct ragged *ragged;       /* NULL: rows of one length */
     const struct scand_scan *scan;     /* but for tensors and axis */
     const struct scand_reduce *reduce; /* NULL: the scan */
@@ -42,10 +42,10 @@ struct pieces {
     struct input *input;
     struct output *output;
     struct printer *printer;          /* NULL: into the output; else the results as text */
-    const struct array *coefficients; /* where the plan has some */
+    const struct array *coefficients; /* where the partition has some */
     struct input *coefficients_input;
-    /* Set by pieces_run. */
-    uint64_t records; /* per piece */
+    /* Set by stream_run. */
+    uint64_t records; /* per batch */
     uint32_t slot_count;
     struct slot slots[SLOTS];
     struct progress progress;
@@ -56,6 +56,6 @@ struct pieces {
 
 /* Reads from the inputs' positions to their ends, scans, and writes what follows the output's header. Buffers and jobs
  * that are left after a failure end with the connection. */
-int pieces_run(struct pieces *pieces, struct fault *fault);
+int stream_run(struct stream *stream, struct error *error);
 
 #endif

@@ -84,7 +84,7 @@ static void job_print(struct json *json, const struct scand_event *job)
     event_print(json, "running", job->client, job->job, started_us, job->end_us);
 }
 
-void trace_print(FILE *file, const struct scand_event *events, size_t count)
+void chrome_trace_print(FILE *file, const struct scand_event *events, size_t count)
 {
     struct json json = {.file = file};
     json_open(&json, NULL, '{');

@@ -5,13 +5,13 @@
 
 #include "client/scanctl/ui/utf8.h"
 
-int fault_set(struct fault *fault, int exit_code, const char *format, ...)
+int fail(struct error *error, int exit_code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(fault->text, sizeof(fault->text), format, arguments);
+    vsnprintf(error->text, sizeof(error->text), format, arguments);
     va_end(arguments);
-    utf8_clean(fault->text); /* it may quote a file */
-    fault->exit_code = exit_code;
+    utf8_clean(error->text); /* it may quote a file */
+    error->exit_code = exit_code;
     return exit_code;
 }

@@ -7,7 +7,7 @@
 
 #define NUMBER_BYTES 32
 
-bool printer_takes(enum scand_dtype dtype)
+bool printer_can_print(enum scand_dtype dtype)
 {
     return dtype == SCAND_DTYPE_F32 || dtype == SCAND_DTYPE_F64 || dtype == SCAND_DTYPE_I32 ||
            dtype == SCAND_DTYPE_I64 || dtype == SCAND_DTYPE_U32 || dtype == SCAND_DTYPE_U64;

@@ -14,7 +14,7 @@ struct printer {
 };
 
 /* Whether numbers of this dtype can be printed: f32, f64 and integers in this machine's byte order. */
-bool printer_takes(enum scand_dtype dtype);
+bool printer_can_print(enum scand_dtype dtype);
 /* Prints `count` numbers. Not finite ones are null in JSON. */
 void printer_put(struct printer *printer, enum scand_dtype dtype, const void *numbers, uint64_t count);
 

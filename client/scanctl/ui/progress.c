@@ -20,12 +20,12 @@ void progress_update(struct progress *progress, uint64_t done)
     if (!progress->wanted || now - progress->begun_us < PROGRESS_AFTER_US ||
         now - progress->drawn_us < PROGRESS_EVERY_US)
         return;
-    double share = (double)done / (double)progress->total;
-    int filled = share < 1 ? (int)(share * PROGRESS_WIDTH) : PROGRESS_WIDTH;
+    double fraction = (double)done / (double)progress->total;
+    int filled = fraction < 1 ? (int)(fraction * PROGRESS_WIDTH) : PROGRESS_WIDTH;
     fprintf(stderr, "\r[");
     for (int i = 0; i < PROGRESS_WIDTH; i++)
         fputc(i < filled ? '#' : ' ', stderr);
-    fprintf(stderr, "] %3.0f %%", share < 1 ? 100 * share : 100);
+    fprintf(stderr, "] %3.0f %%", fraction < 1 ? 100 * fraction : 100);
     progress->drawn_us = now;
     progress->shown = true;
 }

@@ -18,10 +18,10 @@ static volatile sig_atomic_t is_open;
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
-static void tell(const char *codes, size_t length)
+static void codes_write(const char *codes, size_t length)
 {
-    ssize_t told = write(STDOUT_FILENO, codes, length);
-    (void)told; /* a terminal that is gone needs nothing */
+    ssize_t written = write(STDOUT_FILENO, codes, length);
+    (void)written; /* a terminal that is gone needs nothing */
 }
 
 /* Keys come at once and are not shown; those that send signals still do. */
@@ -30,12 +30,12 @@ static void enter(void)
     struct termios raw = before;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-    tell(ENTER, sizeof ENTER - 1);
+    codes_write(ENTER, sizeof ENTER - 1);
 }
 
 static void leave(void)
 {
-    tell(LEAVE, sizeof LEAVE - 1);
+    codes_write(LEAVE, sizeof LEAVE - 1);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
 }
 
@@ -63,11 +63,10 @@ static void signals_set(void (*handler)(int))
     }
 }
 
-int screen_open(struct fault *fault)
+int screen_open(struct error *error)
 {
     if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
-        return fault_set(fault, EX_USAGE,
-                         "standard input and output are not a terminal; see scanctl top --once, or --json");
+        return fail(error, EX_USAGE, "standard input and output are not a terminal; see scanctl top --once, or --json");
     is_open = true;
     signals_set(on_signal);
     enter();

@@ -8,7 +8,7 @@
 #include "client/scanctl/ui/error.h"
 
 /* EX_USAGE where input or output is no terminal. */
-int screen_open(struct fault *fault);
+int screen_open(struct error *error);
 void screen_close(void);
 /* Columns and lines, or 80 x 24 where they are not known. */
 void screen_size(unsigned *columns, unsigned *lines);
