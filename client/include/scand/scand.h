@@ -92,7 +92,7 @@ struct scand_client_info {
     uint64_t rows_scanned, samples_scanned;
     uint64_t device_busy_us; /* its share of the time for which the device had work */
     /* What its user has on all connections, and may have; zeros where a daemon does not say. Host memory counts in
-     * whole pieces of the daemon's pool. */
+     * whole segments of the daemon's pool. */
     uint64_t user_host_bytes, quota_host_bytes;
     uint64_t user_device_bytes, quota_device_bytes;
     uint64_t user_jobs, quota_jobs;

@@ -17,12 +17,12 @@ struct scand_device {
     uint64_t memory_bytes;                 /* of the device, in all */
     uint64_t memory_limit_bytes;           /* that this daemon may take of it */
     uint64_t memory_used_bytes;            /* that it has taken now */
-    uint64_t chunk_bytes;                  /* rows are moved and scanned in pieces of about this size */
+    uint64_t chunk_bytes;                  /* rows are moved and scanned in chunks of about this size */
     uint64_t busy_us;                      /* for which it had work, since the daemon began */
-    uint64_t chunks_open;                  /* pieces that it has now */
+    uint64_t chunks_open;                  /* chunks that it has now */
     uint64_t upload_bytes, download_bytes; /* of samples from and to host memory, since the daemon began */
-    uint64_t chunks;                       /* pieces that it has at most; 0: the daemon does not say */
-    uint64_t bytes_per_s;                  /* that were measured each way with such pieces; 0: not measured */
+    uint64_t chunks;                       /* chunks that it has at most; 0: the daemon does not say */
+    uint64_t bytes_per_s;                  /* that were measured each way with such chunks; 0: not measured */
 };
 
 /* A counter of the daemon since it began, by its name. The unit comes last: jobs_done, pool_bytes, uptime_us. */

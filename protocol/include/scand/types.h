@@ -114,7 +114,7 @@ extern "C" {
     X(RUNNING, "running")    \
     X(STOPPING, "stopping")
 
-/* What the daemon's trace tells of: a job from its arrival to its reply; a piece of one while the device had it. */
+/* What the daemon's trace tells of: a job from its arrival to its reply; a chunk of one while the device had it. */
 #define SCAND_EVENTS(X) \
     X(JOB, "job")       \
     X(CHUNK, "chunk")
