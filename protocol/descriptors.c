@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,4 +22,13 @@ void descriptors_close_inherited(void)
     /* A kernel before 5.9. */
     for (int fd = STDERR_FILENO + 1; fd < most; fd++)
         close(fd);
+}
+
+void descriptors_raise_limit(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files))
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
 }

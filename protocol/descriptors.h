@@ -1,4 +1,4 @@
-/* The standard descriptors, and those that a program was started with besides. */
+/* The standard descriptors, those that a program was started with besides, and how many there may be. */
 #ifndef PROTOCOL_DESCRIPTORS_H
 #define PROTOCOL_DESCRIPTORS_H
 
@@ -10,5 +10,8 @@ int descriptors_occupy(void);
 /* Closes all from 3 on, which nobody here knows: as long as a daemon has them, who waits for the end of a pipe waits
  * for the daemon's. */
 void descriptors_close_inherited(void);
+
+/* Raises how many the process may have to what is allowed, where it can. */
+void descriptors_raise_limit(void);
 
 #endif

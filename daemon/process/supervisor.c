@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -17,6 +16,7 @@
 
 #include "daemon/net/metrics_http.h"
 #include "log.h"
+#include "protocol/descriptors.h"
 #include "protocol/status.h"
 #include "worker.h"
 
@@ -154,16 +154,6 @@ static int supervise(struct supervisor *self)
     }
 }
 
-/* Up to what is allowed: every client needs a descriptor, and those that wait to be sent count too. */
-static void raise_open_files(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files))
-        return;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-}
-
 static void block_signals(struct supervisor *self)
 {
     sigemptyset(&self->signals);
@@ -198,7 +188,7 @@ int supervisor_run(struct options *options, int ready_fd)
     struct supervisor self = {.options = options, .ready_fd = ready_fd};
     struct error error;
     block_signals(&self);
-    raise_open_files();
+    descriptors_raise_limit(); /* every client needs one, and those that wait to be sent count too */
     self.shared_page = shared_page_create();
     if (!self.shared_page) {
         log_error("no memory to share with workers: %s", strerror(errno));

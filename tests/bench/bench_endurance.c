@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "protocol/descriptors.h"
 #include "protocol/limits.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/visits.h"
@@ -381,16 +381,6 @@ static int start(struct endurance *self, const char *scand)
     return self->worker ? 0 : visit_fail("the daemon's worker", "it is not in /proc");
 }
 
-/* Each of many at once needs two descriptors here. */
-static void raise_open_files(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files))
-        return;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-}
-
 static bool parse_count(const char *text, uint64_t most, uint64_t *out)
 {
     char *end;
@@ -445,7 +435,7 @@ int bench_endurance(const char *scand, int argc, char **argv)
     struct endurance self = {.connections = 10000, .crowd = 1000, .jobs = 1000000, .idle_s = 10, .device = "cpu"};
     if (!parse(&self, argc, argv))
         return 64;
-    raise_open_files();
+    descriptors_raise_limit(); /* each of many connections at once needs two */
     int r = start(&self, scand);
     if (!r)
         r = run_all(&self);

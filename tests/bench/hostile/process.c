@@ -1,4 +1,5 @@
 #include "tests/bench/hostile/process.h"
+#include "protocol/descriptors.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,19 +14,10 @@
 
 #define NICER 10
 
-static void raise_open_files(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files))
-        return;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-}
-
 /* PR_SET_PDEATHSIG is forgotten when a process changes its user. */
 static int become(unsigned user)
 {
-    raise_open_files();
+    descriptors_raise_limit();
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     if (geteuid() == 0 && user != PROCESS_SELF && client_become(user))
         return 1;
