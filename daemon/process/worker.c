@@ -52,9 +52,10 @@ struct worker {
     struct shared_page *shared_page;
 };
 
-/* The threads that make the pool's segments share them out by one index. */
+/* The threads that make the pool's segments, or free them, share them out by one index. */
 struct fill {
     struct pool *pool;
+    int (*step)(struct pool *pool, size_t index);
     size_t next;
     int status;
 };
@@ -64,16 +65,16 @@ static void *fill_thread(void *argument)
     struct fill *fill = argument;
     size_t i;
     while ((i = __atomic_fetch_add(&fill->next, 1, __ATOMIC_RELAXED)) < pool_ready_count(fill->pool)) {
-        int r = pool_make(fill->pool, i);
+        int r = fill->step(fill->pool, i);
         if (r)
             __atomic_store_n(&fill->status, r, __ATOMIC_RELAXED);
     }
     return NULL;
 }
 
-static int fill_pool(struct pool *pool)
+static int for_all_segments(struct pool *pool, int (*step)(struct pool *pool, size_t index))
 {
-    struct fill fill = {.pool = pool};
+    struct fill fill = {.pool = pool, .step = step};
     pthread_t threads[FILL_THREADS_MAX];
     long started = 0, wanted = sysconf(_SC_NPROCESSORS_ONLN) - 1;
     while (started < wanted && started < FILL_THREADS_MAX &&
@@ -83,6 +84,24 @@ static int fill_pool(struct pool *pool)
     for (long i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     return fill.status;
+}
+
+static int fill_pool(struct pool *pool)
+{
+    return for_all_segments(pool, pool_make);
+}
+
+static int unmake(struct pool *pool, size_t index)
+{
+    pool_unmake(pool, index);
+    return 0;
+}
+
+/* The system takes a third of a second for the pages of a GiB, and drivers some more to unpin them. */
+static void free_pool(struct pool *pool)
+{
+    for_all_segments(pool, unmake);
+    pool_finish(pool);
 }
 
 static uint64_t ops_now_us(void *context)
@@ -474,7 +493,7 @@ int worker_run(const struct options *options, int listen_fd, int metrics_fd, int
     (void)told; /* after a restart nobody waits for it any more */
     run(&worker);
     stop_loop(&worker);
-    pool_finish(&worker.pool);
+    free_pool(&worker.pool);
     device_set_close(&worker.devices);
     return EX_OK;
 }

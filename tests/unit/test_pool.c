@@ -110,6 +110,24 @@ static void what_is_ready(void)
     pool_end();
 }
 
+/* Each of what was made beforehand can be freed by itself, once, before the rest is. */
+static void what_was_ready_is_freed(void)
+{
+    pool_begin(3);
+    const size_t count = pool_ready_count(&pool);
+    for (size_t i = 0; i < count; i++)
+        CHECK_EQ(pool_make(&pool, i), 0);
+    uint64_t attached_bytes = manual.attached_bytes;
+    pool_unmake(&pool, count - 1);
+    pool_unmake(&pool, count - 1);
+    CHECK_EQ(manual.attached_bytes, attached_bytes - LARGE);
+    CHECK_EQ(pool_ready_count(&pool), count);
+    for (size_t i = 0; i < count; i++)
+        pool_unmake(&pool, i);
+    CHECK_EQ(manual.attached_bytes, 0);
+    pool_end();
+}
+
 static void segments_are_sealed_and_attached(void)
 {
     pool_begin(1);
@@ -436,6 +454,7 @@ static const struct test tests[] = {
     TEST(addresses_run_out),
     TEST(segments_are_sealed_and_attached),
     TEST(what_is_ready),
+    TEST(what_was_ready_is_freed),
     TEST(a_buffer_costs_at_most_twice_its_size),
     TEST(full_or_too_small),
     TEST(as_long_as_a_message),

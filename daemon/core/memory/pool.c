@@ -165,7 +165,8 @@ size_t pool_ready_count(const struct pool *pool)
     return count;
 }
 
-int pool_make(struct pool *pool, size_t index)
+/* Of those that are made beforehand. */
+static struct segment *ready_segment(struct pool *pool, size_t index)
 {
     unsigned c = 0;
     for (; c < LARGE; c++) {
@@ -174,16 +175,27 @@ int pool_make(struct pool *pool, size_t index)
             break;
         index -= count;
     }
-    struct segment *segment = &pool->classes[c].segments[index];
+    return &pool->classes[c].segments[index];
+}
+
+int pool_make(struct pool *pool, size_t index)
+{
+    struct segment *segment = ready_segment(pool, index);
+    const uint64_t size_bytes = pool->classes[segment->class].segment_bytes;
     int r;
     while ((r = segment_make(pool, segment)) > 0)
         ;
     if (r)
         return r;
     /* Several threads fill a new pool. */
-    __atomic_fetch_add(&pool->made_bytes, pool->classes[c].segment_bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&pool->made_bytes, size_bytes, __ATOMIC_RELAXED);
     __atomic_fetch_add(&pool->made_small, is_small(segment), __ATOMIC_RELAXED);
     return 0;
+}
+
+void pool_unmake(struct pool *pool, size_t index)
+{
+    segment_drop(pool, ready_segment(pool, index));
 }
 
 void pool_finish(struct pool *pool)

@@ -11,8 +11,8 @@
  * A client that gave memory back may still have it mapped. So a segment goes again only to the user who had it; before
  * another user gets it, its memfd is replaced by a new one, and the pages of the old one are freed if it was released.
  *
- * Called from the loop's thread, but for pool_make and pool_renew, which helpers may run on segments that nobody else
- * uses.
+ * Called from the loop's thread, but for pool_make, pool_unmake and pool_renew, which others may run on segments that
+ * nobody else uses.
  */
 #ifndef DAEMON_POOL_H
 #define DAEMON_POOL_H
@@ -74,6 +74,8 @@ void pool_limit_files(struct pool *pool, uint64_t most);
 size_t pool_ready_count(const struct pool *pool);
 /* Makes the one of those with this index: faulted in, sealed, pinned. Returns 0 or -errno. */
 int pool_make(struct pool *pool, size_t index);
+/* Frees that one, for the end: several threads may, each other ones. Nobody uses the pool any more. */
+void pool_unmake(struct pool *pool, size_t index);
 void pool_finish(struct pool *pool);
 uint64_t pool_size_bytes(const struct pool *pool);
 /* The largest buffer that a user who is alone can have. */
