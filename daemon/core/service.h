@@ -40,16 +40,16 @@ struct service_ops {
     void (*wake)(void *context, uint64_t at_us);
 };
 
-/* So that one look tells, nearly always, that no job has a request's msgid. */
+/* Remainders of msgids that are counted: nearly always one look tells that no job has a request's msgid. */
 #define CLIENT_MSGIDS 256
 static_assert(LIMIT_CLIENT_JOBS <= UINT16_MAX, "a count of a client's jobs");
 
-/* What has been done for a client. */
+/* Counters of a client. */
 struct client_counters {
     uint64_t jobs_done, rows_scanned, samples_scanned, device_busy_ns;
 };
 
-/* What a device has had to do. */
+/* Counters of a device. */
 struct device_counters {
     struct device_time device_time;
     uint64_t upload_bytes, download_bytes;
@@ -57,35 +57,35 @@ struct device_counters {
 
 struct client {
     struct service *service;
-    uint64_t number; /* among all connections of the daemon */
-    pid_t pid;       /* of the process that connected; 0: unknown */
+    uint64_t number; /* a number of its own among all connections of the daemon */
+    pid_t pid;       /* the process that connected; 0: unknown */
     uint64_t opened_us;
     struct client_counters counters;
     struct connection *connection; /* NULL once the client is gone */
     void *peer;                    /* its end at the loop (net/peer.h) */
     struct user *user;             /* held */
-    char name[LIMIT_NAME_BYTES];   /* as it calls itself */
-    bool admitted;                 /* within its user's quota and share of connections */
-    bool greeted;                  /* hello was accepted */
-    bool strict;                   /* and asked for errors where fields are not known */
-    unsigned waiting_fds;          /* descriptors that have come and were not taken */
-    uint64_t unread_bytes;         /* of its answers that are not sent */
-    bool failed;                   /* broke the protocol: nothing more is read from it */
-    bool paused;                   /* does not read its answers: what it asked for waits until it has */
-    unsigned holds;                /* of the connection, jobs and work */
+    char name[LIMIT_NAME_BYTES];   /* the name that the client gives itself */
+    bool admitted;         /* the connection is within its user's quota, and one of those that are free for it */
+    bool greeted;          /* hello was accepted */
+    bool strict;           /* hello asked for errors about unknown fields */
+    unsigned waiting_fds;  /* descriptors that have come and were not taken */
+    uint64_t unread_bytes; /* of answers that have not been sent */
+    bool failed;           /* the client broke the protocol: nothing more is read from it */
+    bool paused;           /* the client does not read its answers: its requests wait until it does */
+    unsigned holds;        /* how many the connection, jobs and work have */
     struct buffer *buffers;
-    struct device *home; /* where its latest device buffer went; NULL: it has made none */
-    size_t buffer_count; /* with those that are being made, or waited for */
-    unsigned waits;      /* how many of them are waited for */
+    struct device *home; /* where the latest device buffer went; NULL: there is none */
+    size_t buffer_count; /* buffers, with those that are being made or waited for */
+    unsigned waits;      /* buffers that are waited for */
     uint64_t last_buffer_id;
-    struct job *jobs; /* all that have not ended, by member peer */
+    struct job *jobs; /* all jobs that have not ended, by member peer */
     size_t job_count;
-    uint16_t jobs_by_msgid[CLIENT_MSGIDS];   /* how many of them have a msgid with this remainder */
+    uint16_t jobs_by_msgid[CLIENT_MSGIDS];   /* jobs whose msgid has this remainder */
     uint64_t offsets_bytes;                  /* that its jobs have */
-    struct reading *readings, *last_reading; /* of their offsets, in the order of submission */
+    struct reading *readings, *last_reading; /* copies of offsets under way, in the order of submission */
     struct turn_client turn;
-    bool stale, stale_unsent; /* some of its buffers are stale (stale.h), and it may have yet to be told why */
-    unsigned failing_batches; /* with failures in them that it will be told at their end */
+    bool stale, stale_unsent; /* some buffers are stale (stale.h), and the client may have yet to be told why */
+    unsigned failing_batches; /* batches with failures, of which the client is told at their end */
     struct lane lane;
     struct client *next;
 };
@@ -95,14 +95,14 @@ struct service {
     void *context;
     const struct device_set *devices;
     struct pool *pool;
-    uid_t owner; /* who may drain, besides root */
+    uid_t owner; /* the user who may drain the daemon, besides root */
     bool draining;
     struct scheduler scheduler;
     struct helpers helpers;
-    struct ring *waiting; /* users with requests for memory that wait: whose turn it is */
+    struct ring *waiting; /* users with requests that wait for memory: whose turn it is */
     bool serving_waiting;
-    struct stock maps;      /* of the process, for imports */
-    uint64_t wake_us;       /* no deadline of a queued job, or a request that waits, is before that */
+    struct stock maps;      /* memory maps of the process, for imports */
+    uint64_t wake_us;       /* the time before which no queued job and no request that waits has its deadline */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
     unsigned waiting_fds;  /* that all clients have */
@@ -117,9 +117,9 @@ struct service {
     struct event_log event_log;
 };
 
-/* What has been counted for good since the daemon began. */
+/* Counters that outlive a worker: sums since the daemon began. */
 struct service_totals {
-    struct msg_stats_result stats; /* 0 where it says how much there is now */
+    struct msg_stats_result stats; /* 0 for counters of what there is now */
     struct msg_histograms_result histograms;
     struct {
         uint64_t busy_us, upload_bytes, download_bytes;

@@ -38,12 +38,12 @@ enum quota {
 
 struct grant {
     uint64_t most[QUOTA_COUNT];
-    unsigned weight; /* of the user's share of devices; at least 1 */
+    unsigned weight; /* the weight of the user's device time among others'; at least 1 */
 };
 
-/* What is granted to whom. */
+/* Quotas and weights, for all users and for some. */
 struct grants {
-    struct grant standard; /* to everybody else */
+    struct grant standard; /* quotas of all users without their own */
     struct {
         uid_t uid;
         struct grant grant;
@@ -53,30 +53,30 @@ struct grants {
 
 /* A user's requests for memory that wait until some is free; all zeros is none. */
 struct waiting_queue {
-    struct ring ring; /* first; among the users who have some */
+    struct ring ring; /* first; among the users with requests that wait */
     struct waiting *first, *last;
 };
 
 struct user {
     uid_t uid;
-    unsigned holds; /* of its clients and buffers; 0: the slot is free */
+    unsigned holds; /* how many its clients and buffers have; 0: the slot is free */
     uint64_t most[QUOTA_COUNT], used[QUOTA_COUNT];
-    unsigned connections;  /* that are open, those beyond the quota too */
-    unsigned waiting_fds;  /* descriptors that have come with messages that wait */
-    uint64_t unread_bytes; /* of answers that are not sent */
+    unsigned connections;  /* open connections, with those beyond the quota */
+    unsigned waiting_fds;  /* descriptors that came with messages that wait */
+    uint64_t unread_bytes; /* answers that have not been sent */
     unsigned unadmitted;   /* connections beyond the quota that wait to be told so */
-    uint64_t maps;         /* that its imports take */
+    uint64_t maps;         /* memory maps of its imports */
     struct pool_account pool;
-    uint64_t offsets_bytes; /* that its jobs have */
-    struct fair_user fair;  /* of devices */
-    struct turn_user turn;  /* of the loop */
+    uint64_t offsets_bytes; /* offsets of its jobs */
+    struct fair_user fair;  /* its place among the users of devices */
+    struct turn_user turn;  /* its place among the users of the loop */
     struct waiting_queue waiting;
-    struct work_queue work; /* that helpers do for it */
+    struct work_queue work; /* slow work that helpers do for it */
 };
 
 struct user_table {
     struct grants grants;
-    uid_t owner; /* of the daemon; root, unless somebody sets it */
+    uid_t owner; /* the daemon's owner; root, unless somebody sets it */
     struct user slots[LIMIT_USERS];
 };
 
@@ -85,20 +85,20 @@ void users_init(struct user_table *table);
 /* Changes what is granted, at once. Nobody loses what is above a new quota, but gets no more. */
 void users_configure(struct user_table *table, const struct grants *grants);
 
-/* Whether it is root or the daemon's owner. */
+/* True for root and the daemon's owner. */
 bool user_manages(const struct user_table *table, uid_t uid);
 /* The user with that uid, if it is there; NULL: it is not. */
 struct user *user_find(struct user_table *table, uid_t uid);
 /* The user with that uid, held once more; NULL when there are LIMIT_USERS others, the last LIMIT_USERS_KEPT of which
- * can only be users who manage. Who comes back while no other has taken its slot has the accounts of device time that
- * it had: going away for a moment settles nothing. */
+ * can only be users who manage. A user who comes back while no other has its slot has the accounts of device time of
+ * before: going away for a moment settles nothing. */
 struct user *user_acquire(struct user_table *table, uid_t uid);
 void user_hold(struct user *user);
 void user_unhold(struct user *user);
 
-/* 0 when the user may have that much more, else -EDQUOT and *error, which begins with what was asked for. */
+/* Checks a request: 0 when the user may have that much more, else -EDQUOT and *error, which begins with `request`. */
 int user_check(const struct user *user, enum quota quota, uint64_t more, const char *request, struct error *error);
-/* Counts what the user has got, or given back. */
+/* Count an amount that the user has got, or given back. */
 void user_add(struct user *user, enum quota quota, uint64_t amount);
 void user_subtract(struct user *user, enum quota quota, uint64_t amount);
 

@@ -27,45 +27,46 @@ struct lane;
 
 struct job {
     struct client *client; /* held; who gets the reply, if still there */
-    uint32_t msgid;        /* its id among the client's, */
-    uint32_t index;        /* with its place in a batch, from 1 on; 0: it came alone */
-    struct batch *batch;   /* that it came with, which gets its outcome; NULL: it came alone */
-    uint64_t number;       /* its id among all jobs of the daemon */
+    uint32_t msgid;        /* the job's id among its client's */
+    uint32_t index;        /* the job's place in a batch, from 1 on; 0: it came alone */
+    struct batch *batch;   /* the batch that gets the outcome; NULL: the job came alone */
+    uint64_t number;       /* the job's id among all jobs of the daemon */
     bool wants_progress, wants_ending;
     bool after_failure; /* runs although its input is stale */
     enum job_state state;
     struct scan_rows rows;
-    struct scan_rule *then; /* further scans of the output, its own; NULL: none */
+    struct scan_rule *then; /* further scans of the output, owned; NULL: none */
     uint32_t then_count;
     struct buffer *input, *output, *coefficients; /* held; coefficients may be NULL */
     struct extent input_extent, output_extent, coefficient_extent;
-    uint64_t *offsets;               /* of ragged rows, its own, once they are read; else NULL */
-    struct reading *reading;         /* reads them; NULL: nobody does. Until then the rows are one, of all samples */
-    const struct buffer *offsets_in; /* they are to be read from there, from offsets_extent; else NULL */
+    uint64_t *offsets;       /* offsets of ragged rows, owned, once they are read; else NULL */
+    struct reading *reading; /* the copying of offsets; NULL: none. Until its end the rows are one, of all samples */
+    const struct buffer *offsets_in; /* the buffer from which offsets are read, at offsets_extent; else NULL */
     struct extent offsets_extent;
     struct job *next, *before; /* in a list of its lane, which is looked through for what its operands conflict with */
-    uint64_t order;            /* among those of its lane */
-    struct lane *lane;         /* once it is queued */
+    uint64_t order;            /* a number among the jobs of its lane */
+    struct lane *lane;         /* the lane in which it is queued, or NULL */
     bool queued;               /* the scheduler's: in its lane's queue, else among its active jobs */
     uint64_t chunk_rows;       /* rows per chunk */
-    uint64_t chunk_samples;    /* per chunk of ragged rows, but at least a row */
-    uint64_t sample_bytes;     /* moved for each sample, or as many as take as long as computing it */
-    uint64_t long_bytes;       /* of a row: more make it a long one; 0: none is */
-    uint64_t next_row;         /* the first not handed out; or, while that is a long one, not done */
+    uint64_t chunk_samples;    /* samples per chunk of ragged rows, but at least a row */
+    uint64_t sample_bytes;     /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
+                                  compute */
+    uint64_t long_bytes;       /* bytes beyond which a row is a long one; 0: no row is */
+    uint64_t next_row;         /* the first row not handed out, or, if it is a long one, not done */
     uint64_t rows_done;
     unsigned in_flight;         /* chunks with the device */
     bool small;                 /* the scheduler's: may take a small slot */
-    bool long_out;              /* a long row is with a device. Between two times there, */
-    void *rest;                 /* what it goes on with, */
-    struct device *rest_device; /* on the same device; */
-    uint64_t long_us;           /* and what it has taken so far */
+    bool long_out;              /* a long row is with a device */
+    void *rest;                 /* the state of a long row between two times with a device, */
+    struct device *rest_device; /* the device of that state, */
+    uint64_t long_us;           /* and the time that the row has taken so far */
     struct error outcome;       /* code 0: nothing has gone wrong */
     uint64_t arrived_us, started_us;
-    uint64_t deadline_us; /* by which it must have started; UINT64_MAX: it has time */
+    uint64_t deadline_us; /* the time by which it must have started; UINT64_MAX: any */
     struct msg_job_submit_result times;
     enum scand_priority priority;
-    int rank;                       /* of its class; 0 is the most urgent */
-    struct job *peer, *peer_before; /* among its client's */
+    int rank;                       /* the rank of its class; 0 is the most urgent */
+    struct job *peer, *peer_before; /* in the list of its client's jobs */
 };
 
 /* How rows are cut into chunks: of about so many bytes, as samples count (work_per_byte of device_info). Rows of more

@@ -14,41 +14,42 @@
 #include "pool.h"
 #include "protocol/status.h"
 
-/* SHARED: device memory that other processes may be given. FOREIGN: another process's. */
+/* EXPORTABLE: device memory that can be given to other processes. FOREIGN: device memory of another process. */
 enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_DEVICE, BUFFER_EXPORTABLE, BUFFER_FOREIGN };
 
 struct buffer {
     enum buffer_source source;
-    struct span span;  /* base is NULL until it is prepared */
+    struct span span;  /* the memory; base is NULL until it is prepared */
     struct user *user; /* held */
-    uint64_t id;       /* among its client's */
-    unsigned holds;    /* the client's, jobs' and a helper's */
+    uint64_t id;       /* a number among the buffers of its client */
+    unsigned holds;    /* how many the client, jobs and helpers have */
     struct buffer *next;
 
     struct extent stale;  /* bytes that a failed job was to write (stale.h); empty: none */
-    uint64_t stale_until; /* for jobs before this position of the client's messages; UINT64_MAX: it is not told yet */
+    uint64_t stale_until; /* the position in the client's messages up to which jobs fail; UINT64_MAX: the client is not
+                             told yet */
 
-    struct device *device;      /* of device memory: whose it is, of BUFFER_FOREIGN once it is prepared; else NULL */
+    struct device *device;      /* the device of device memory (of BUFFER_FOREIGN once it is prepared), else NULL */
     struct pool_run run;        /* of BUFFER_POOL */
     int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
     size_t fd_count;
-    uint64_t maps;              /* of memory, that count for its user */
-    bool checked;               /* the descriptors have been */
-    uint64_t filled_bytes;      /* of which it is known that they have pages */
-    uint64_t promised_bytes;    /* of pages that are still to be made */
-    uint64_t unmapped_bytes;    /* while it is dismantled */
-    uint64_t segment_bytes;     /* of each descriptor */
-    uint64_t pinned_bytes;      /* that its user's quota of pinned memory has for it; 0: it is staged */
-    struct pin_units pin_units; /* of the mapping, once it is prepared, unless its quota was too small */
-    unsigned pinners;           /* helpers that pin them, each with a hold */
-    struct files files;         /* of host memory, where its client may have the same memory as another buffer */
-    bool aliased;               /* another buffer of its client's is the same memory, in part, or has been */
+    uint64_t maps;              /* memory maps that count for its user */
+    bool checked;               /* the descriptors have been checked */
+    uint64_t filled_bytes;      /* bytes from the beginning that are known to have pages */
+    uint64_t promised_bytes;    /* pages that are still to be made */
+    uint64_t unmapped_bytes;    /* bytes that are unmapped already, while it is dismantled */
+    uint64_t segment_bytes;     /* the size of each descriptor's memory */
+    uint64_t pinned_bytes;      /* bytes that count for its user's quota of pinned memory; 0: the buffer is staged */
+    struct pin_units pin_units; /* the units of the mapping, once it is prepared, unless the quota was too small */
+    unsigned pinners;           /* helpers that pin units, each with a hold */
+    struct files files; /* the files of host memory, where its client may have the same memory as another buffer */
+    bool aliased;       /* another buffer of its client's is the same memory, in part, or has been */
 
     enum scand_sharing sharing;       /* of BUFFER_EXPORTABLE */
-    struct exported_memory *exported; /* of both, once it is prepared */
+    struct exported_memory *exported; /* the memory of BUFFER_EXPORTABLE and BUFFER_FOREIGN, once it is prepared */
     bool exporting;                   /* a helper makes a ticket for it */
-    struct export_ticket ticket;      /* of BUFFER_FOREIGN; its descriptor until it is prepared */
-    uint64_t offset;                  /* into the ticket's allocation */
+    struct export_ticket ticket;      /* the ticket of BUFFER_FOREIGN; its descriptor until it is prepared */
+    uint64_t offset;                  /* from the beginning of the ticket's allocation */
 };
 
 /* Each returns 0 and a buffer with one hold, its caller's, or -errno and *error. buffer_prepare must follow. */
@@ -63,7 +64,7 @@ int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, u
 int buffer_create_foreign(const struct export_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
                           struct buffer **out, struct error *error);
 
-/* What it takes of its user's quota: of the pool whole segments, of memory of other processes nothing. */
+/* Bytes that count for its user's quota: whole segments of the pool, and nothing for memory of other processes. */
 uint64_t buffer_cost_bytes(const struct buffer *buffer);
 
 /* Marks the buffers of a list that are, in part, the memory of a new, prepared one, and this one. 0 or -ENOMEM. */
@@ -85,16 +86,16 @@ bool buffer_dismantles_fast(const struct buffer *buffer);
  * of whose pages are freed at once if nobody else has it. */
 bool buffer_lasts(const struct buffer *buffer);
 
-/* Does a unit of some milliseconds of what makes the memory ready for jobs, but of what is imported only the first
- * unit is pinned. 1: more is left, call it again. 0, or -errno and *error: that was all. Dismantle in any case. */
+/* Makes the memory ready for jobs, a unit of some milliseconds at a time; of imported memory only the first pin unit is
+ * pinned. 1: more is left, call it again. 0, or -errno and *error: that was all. Dismantle in any case. */
 int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error);
-/* Likewise; true while more is left. */
+/* Undoes that, a unit at a time; true while more is left. */
 bool buffer_dismantle(struct buffer *buffer, struct pool *pool);
 /* Pins a unit that was begun, on a helper thread, while the others are in use. 0 or -errno. */
 int buffer_pin(const struct buffer *buffer, size_t unit, const struct device_set *devices);
-/* True when these bytes can be worked on now; else they are pinned before others, if any are to be. */
+/* True when jobs can work on these bytes now; else they are the next to be pinned, if any are. */
 bool buffer_is_ready(struct buffer *buffer, struct extent extent);
-/* True while not all bytes can be. */
+/* True while some bytes have yet to be pinned. */
 static inline bool buffer_is_partial(const struct buffer *buffer)
 {
     return buffer->pin_units.left > 0 && !buffer->span.staged;

@@ -27,14 +27,14 @@
 
 struct segment {
     int fd;               /* -1: not made, or making it failed */
-    bool pinned;          /* it has all its pages, and the device knows it */
+    bool pinned;          /* it has all its pages, and the device has pinned them */
     bool released;        /* its last user has said that it is done with it */
-    bool taken;           /* by a run, or to be dropped for one */
-    unsigned char class;  /* which it is of */
-    uid_t user;           /* who had it last; POOL_NOBODY: nobody */
-    uint64_t paged_bytes; /* that have pages of ours, while it is made */
+    bool taken;           /* a run has it, or is to drop it */
+    unsigned char class;  /* the index of its class */
+    uid_t user;           /* the user who had it last; POOL_NOBODY: nobody */
+    uint64_t paged_bytes; /* bytes that have pages, while it is made */
     struct file file;     /* its memfd; the index says nothing */
-    struct segment *next; /* of those that a run drops */
+    struct segment *next; /* in the list of segments that a run drops */
 };
 
 #define POOL_NOBODY ((uid_t)-1)
@@ -51,9 +51,9 @@ struct pool_class {
 struct pool {
     const struct device_set *devices;
     struct pool_class classes[POOL_CLASSES]; /* by size */
-    uint64_t made_bytes;                     /* of segments that have memory, or are about to */
-    uint64_t made_small;                     /* how many of them are not of the largest class */
-    struct stock bytes, files;               /* taken, of the pool and of LIMIT_POOL_FILES small segments */
+    uint64_t made_bytes;                     /* memory of all segments that exist, or are being made */
+    uint64_t made_small;                     /* how many of those are not of the largest class */
+    struct stock bytes, files;               /* memory of the pool, and small segments (LIMIT_POOL_FILES), in use */
     struct page_budget page_budget;          /* for pages of imported memory */
 };
 
@@ -61,18 +61,19 @@ struct pool {
 struct pool_run {
     struct pool_class *class;
     size_t first, count;
-    struct segment *dropped; /* by next: free segments that have to go for it first */
-    bool settled;            /* those are back, or gone */
+    struct segment *dropped; /* by next: free segments that the run replaces */
+    bool settled;            /* the dropped segments are back, or gone */
     bool released;           /* the user has said that it is done with it */
 };
 
 /* Reserves addresses for about size_bytes (0: none). Returns 0 or -ENOMEM. Then make every segment. */
 int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes);
-/* At most so many small segments from now on, but not fewer than are made beforehand; LIMIT_POOL_FILES before. */
+/* Bounds small segments from now on, but not to fewer than are made beforehand; the bound is LIMIT_POOL_FILES before.
+ */
 void pool_limit_files(struct pool *pool, uint64_t most);
 /* Segments that are made beforehand: all large ones, and some small ones. */
 size_t pool_ready_count(const struct pool *pool);
-/* Makes the one of those with this index: faulted in, sealed, pinned. Returns 0 or -errno. */
+/* Makes the segment with this index among them: faulted in, sealed, pinned. Returns 0 or -errno. */
 int pool_make(struct pool *pool, size_t index);
 /* Frees that one, for the end: several threads may, each other ones. Nobody uses the pool any more. */
 void pool_unmake(struct pool *pool, size_t index);
@@ -82,11 +83,11 @@ uint64_t pool_size_bytes(const struct pool *pool);
 uint64_t pool_largest_bytes(const struct pool *pool);
 /* Segments that there can be at a time, which is how many descriptors and memory maps they take. */
 uint64_t pool_segments_most(const struct pool *pool);
-/* What a buffer of size_bytes takes. */
+/* Bytes of segments for a buffer of size_bytes. */
 uint64_t pool_cost_bytes(const struct pool *pool, uint64_t size_bytes);
 
-/* Takes a run for size_bytes. Returns 0; -EAGAIN when none is free now; -EDQUOT when there could never be one; -EBUSY
- * when the user has what it may (stock.h), which *account counts. */
+/* Reserves a run for size_bytes. Returns 0; -EAGAIN when none is free now; -EDQUOT when there could never be one;
+ * -EBUSY when the user has what it may (stock.h), which *account counts. */
 int pool_reserve(struct pool *pool, uint64_t size_bytes, uid_t user, struct pool_account *account,
                  struct pool_run *run);
 /* True when a segment of the run was another user's or is missing: pool_renew must come before anyone sees it. */

@@ -26,16 +26,17 @@ struct job;
 
 struct fair_user {
     struct ring ring;  /* first; among the users with a queue */
-    struct ring *turn; /* of its lanes with a queue; NULL: it stands in no ring itself */
+    struct ring *turn; /* whose turn it is of its lanes with a queue; NULL: the user stands in no ring */
     uint64_t weight;   /* from 1 */
-    /* For each device: the time had of all devices, divided by the weight. What users are compared by there. */
+    /* Device time had, on all devices, divided by the weight: users are compared by it, on each device by its own. */
     uint64_t account_ns[LIMIT_DEVICES];
-    uint64_t queued_bytes;                      /* of rows not handed out, or, long ones, not done */
-    struct job *long_job[SCAND_PRIORITY_COUNT]; /* of each class that has a long row out, or left off; NULL: none */
-    struct rate rate;                           /* of its own chunks */
+    uint64_t queued_bytes; /* bytes of rows that are not handed out, or, of long ones, not done */
+    struct job
+        *long_job[SCAND_PRIORITY_COUNT]; /* the job of each class that has a long row out, or left off; NULL: none */
+    struct rate rate;                    /* the rate of its own chunks */
 };
 
-/* Behind all others. */
+/* Joins a ring behind all others. */
 static inline void ring_join(struct ring **turn, struct ring *node)
 {
     struct ring *first = *turn ? *turn : node, *last = *turn ? first->previous : node;

@@ -18,18 +18,19 @@
 
 #include "fair_queue.h"
 
-/* Something slow, in units. Whoever defers it keeps it, and its queue's user, until `done`. */
+/* Slow work, in units. The caller who defers it keeps it, and the user of its queue, until `done`. */
 struct work {
-    bool (*run)(struct work *work);       /* a unit, on a helper thread; true: more is left */
-    void (*done)(struct work *work);      /* after the last one, on the service's thread */
-    bool (*is_wanted)(struct work *work); /* between units, likewise; false: no more of them. NULL: always wanted */
+    bool (*run)(struct work *work);       /* does a unit, on a helper thread; true: more is left */
+    void (*done)(struct work *work);      /* comes after the last unit, on the service's thread */
+    bool (*is_wanted)(struct work *work); /* is asked between units, on the service's thread; false: no more of them.
+                                             NULL: always wanted */
     bool lasts;                           /* a unit of it may take much longer than others do, and cannot be cut */
-    bool more;                            /* the helpers': what run has said */
-    struct work_queue *queue;             /* the helpers': its user's */
+    bool more;                            /* the helpers': the result of run */
+    struct work_queue *queue;             /* the helpers': the queue of its user */
     struct work *next;                    /* the helpers' */
 };
 
-/* A user's. All zeros is empty. */
+/* The work of a user. All zeros is empty. */
 struct work_queue {
     struct ring ring; /* first; among the queues with work that waits */
     struct work *first, *last;

@@ -51,7 +51,7 @@ struct lane {
     struct ring ring; /* first; among the user's lanes with a queue */
     struct fair_user *user;
     struct job_list queue[SCAND_PRIORITY_COUNT]; /* with rows to hand out, by class, oldest first */
-    struct job_list active;                      /* started and not ended, without rows to hand out */
+    struct job_list active;                      /* jobs that have started and not ended, without rows to hand out */
     uint64_t last_order;
 };
 
@@ -61,19 +61,19 @@ struct station {
     struct chunk chunks[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS];
     struct chunk *free, *free_small;
     unsigned out;             /* chunks in flight */
-    uint64_t out_bytes;       /* to be moved for them, */
+    uint64_t out_bytes;       /* bytes to be moved for them, */
     uint64_t small_out_bytes; /* and of that, for those in small slots */
     struct rate rate;         /* of its chunks */
     uint64_t level_ns, highest_ns;
 };
 
 struct scheduler {
-    struct ring *turn;                      /* of the users with a queue */
+    struct ring *turn;                      /* whose turn it is of the users with a queue */
     struct rate rate;                       /* of all chunks, for users and devices that have none yet */
     struct station stations[LIMIT_DEVICES]; /* by the device's number */
     unsigned station_count;
-    uint64_t small_bytes; /* of a small job, wherever it may run */
-    bool small_ragged;    /* its rows may be ragged */
+    uint64_t small_bytes; /* the size of a small job, at most, wherever it may run */
+    bool small_ragged;    /* rows of a small job may be ragged */
     unsigned small_count; /* small jobs queued */
 };
 
@@ -92,7 +92,8 @@ void scheduler_remove(struct scheduler *scheduler, struct job *job);
 struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
 /* Tells devices that nobody wants what a job's chunks that are out make. */
 void scheduler_drop(struct scheduler *scheduler, const struct job *job);
-/* Takes a chunk back, which its job has, for its user's account and for reuse. Its job must still be there. */
+/* Returns a chunk that its job has taken back: settles its user's account, and can be used again. The job must exist.
+ */
 void scheduler_return(struct scheduler *scheduler, struct chunk *chunk);
 
 /* Estimates of how long the devices will be busy with all that is queued, and with what is queued for a user, others
