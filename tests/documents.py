@@ -2,7 +2,7 @@
 """Checks the project's Markdown files: what they name exists, and lines fit a screen.
 
 - A link to a file, and to a heading of one, leads there.
-- A name of a source file in `backticks` exists: beside the document, below its folder, or from the top.
+- A name of a source file in `backticks` exists: beside the document, below its folder, from the top, or as programs include it.
 - Lines have at most 160 columns; ARCHITECTURE.md has at most 150 lines of at most 100.
 """
 import pathlib
@@ -51,7 +51,9 @@ def name_is_wrong(document, name, places):
         return False
     folder = pathlib.PurePosixPath(document).parent.as_posix() + "/"
     return not any(
-        place == name or place.endswith("/" + name) and (folder == "./" or place.startswith(folder) or "/" not in name)
+        place == name
+        or place.endswith("/include/" + name)
+        or place.endswith("/" + name) and (folder == "./" or place.startswith(folder) or "/" not in name)
         for place in places
     )
 
