@@ -16,7 +16,6 @@
 #include "kernels/cuda/kernels/ragged.h"
 #include "kernels/cuda/kernels/reduce.h"
 #include "kernels/cuda/kernels/thread_per_row.h"
-#include "kernels/cuda/kernels/together.h"
 #include "kernels/cuda/kernels/warp_per_row.h"
 #include "kernels/cuda/kernels/warp_per_rows.h"
 #include "kernels/cuda/launch.h"
@@ -83,8 +82,6 @@ int scan_cuda_init(void)
         error = scan_affine_load(device->base.shared_max);
     if (!error)
         error = scan_reduce_load(&device->base);
-    if (!error)
-        error = scan_together_load(&device->base);
     if (!error)
         error = scan_general_load(device->base.shared_max);
     return error ? error : scan_carries_load_sums();
@@ -162,21 +159,17 @@ static cudaError_t ragged_run(struct device *device, enum select_path path, cons
 
 int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
 {
-    struct device *device;
-    if (device_current(&device))
+    switch (select_together_of(rows, count)) {
+    case SELECT_ALONE:
         return 0;
-    switch (select_together_of(rows, count, &device->base)) {
-    case SELECT_SUMS:
-        return 1;
     case SELECT_SCANS:
-        return 2 + scan_general_number(&rows->rule);
+        return 1 + scan_general_number(&rows->rule);
     case SELECT_AFFINES:
-        return 2 + SCAN_GENERALS + scan_affine_number(rows);
+        return 1 + SCAN_GENERALS + scan_affine_number(rows);
     case SELECT_REDUCTIONS:
-        return 2 + SCAN_GENERALS + SCAN_AFFINES + scan_reduce_number(&rows->rule);
-    default:
-        return 0;
+        return 1 + SCAN_GENERALS + SCAN_AFFINES + scan_reduce_number(&rows->rule);
     }
+    return 0;
 }
 
 int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUstream_st *stream)
@@ -185,18 +178,17 @@ int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUs
     cudaError_t error = device_current(&device);
     if (error)
         return error;
-    switch (select_together_of(parts->rows, parts->count, &device->base)) {
-    case SELECT_SUMS:
-        return scan_together(parts, count, stream);
+    switch (select_together_of(parts->rows, parts->count)) {
+    case SELECT_ALONE:
+        break;
     case SELECT_SCANS:
         return scan_general_together(&device->base, parts, count, stream);
     case SELECT_AFFINES:
         return scan_affine_together(&device->base, parts, count, stream);
     case SELECT_REDUCTIONS:
         return scan_reduce_together(parts, count, stream);
-    default:
-        return cudaErrorInvalidValue;
     }
+    return cudaErrorInvalidValue;
 }
 
 const char *scan_cuda_path(const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -227,40 +219,40 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
     const cudaStream_t stream = call->stream;
     switch (path) {
     case SELECT_REDUCE_RAGGED:
-    case SELECT_REDUCE_SHORT:
+    case SELECT_REDUCE_WARP_PER_ROWS:
     case SELECT_REDUCE:
     case SELECT_REDUCE_TOTALS:
     case SELECT_REDUCE_EMPTY:
         return scan_reduce(base, path, call->rows, call->first, call->count, call->range, workspace, stream);
     case SELECT_RAGGED:
     case SELECT_RAGGED_AFFINE:
-    case SELECT_RAGGED_GENERAL:
+    case SELECT_RAGGED_ANY_LAYOUT:
         return ragged_run(device, path, call->rows, call->first, call->count, workspace, stream);
     case SELECT_AFFINE:
         return scan_affine(base, call->rows, call->first, call->count, call->range, workspace, stream);
-    case SELECT_LANES_AHEAD:
-    case SELECT_LANES:
-        return scan_lanes(base, &device->lanes, rule, plan, path == SELECT_LANES_AHEAD, stream);
-    case SELECT_SHORT:
+    case SELECT_THREAD_PER_ROW_PREFETCH:
+    case SELECT_THREAD_PER_ROW:
+        return scan_lanes(base, &device->lanes, rule, plan, path == SELECT_THREAD_PER_ROW_PREFETCH, stream);
+    case SELECT_WARP_PER_ROWS:
         return scan_short(base, &device->shorts, rule, plan, stream);
-    case SELECT_FEW:
+    case SELECT_WARP_PER_ROW:
         return scan_few(base, &device->few, rule, plan, stream);
-    case SELECT_BOXES:
+    case SELECT_COLUMNS_TMA:
         return scan_boxes(&device->boxes, rule, plan, workspace, stream);
-    case SELECT_WALK:
+    case SELECT_COLUMNS_STREAMING:
         return scan_walk(&device->walk, rule, plan, workspace, stream);
-    case SELECT_COLUMNS:
+    case SELECT_COLUMNS_SHARED:
         return scan_columns(&device->columns, rule, plan, workspace, stream);
-    case SELECT_CLUSTER:
+    case SELECT_CLUSTER_PER_ROW:
         return scan_cluster(&device->cluster, rule, plan, stream);
-    case SELECT_LONG_ONE_LAUNCH:
-    case SELECT_LONG_THREE_LAUNCHES:
-        return scan_long(base, &device->longer, rule, plan, path == SELECT_LONG_THREE_LAUNCHES, workspace, stream);
-    case SELECT_TUNED_ALIGNED:
-    case SELECT_TUNED:
-    case SELECT_TOTALS_FIRST:
+    case SELECT_GRID_PER_ROW_ONE_LAUNCH:
+    case SELECT_GRID_PER_ROW_THREE_LAUNCHES:
+        return scan_long(base, &device->longer, rule, plan, path == SELECT_GRID_PER_ROW_THREE_LAUNCHES, workspace,
+                         stream);
+    case SELECT_BLOCK_PER_ROW:
+    case SELECT_BLOCK_PER_ROW_SPINE:
         return tuned_run(device, rule, *plan, call->range, workspace, stream);
-    default: /* SELECT_GENERAL_AHEAD and SELECT_GENERAL */
+    default: /* SELECT_ANY_LAYOUT_PREFETCH and SELECT_ANY_LAYOUT */
         return scan_general(base, rule, plan, NULL, call->range, workspace, stream);
     }
 }

@@ -22,7 +22,7 @@ struct bench_row {
     char name[40];
     char shape[40];      /* rows x samples, and what is not usual about them */
     char accumulator[8]; /* what sums are kept in */
-    char kernel[24];     /* of the default path: which kernel it chose (kernels/cuda/select/select.h) */
+    char kernel[32];     /* of the default path: which kernel it chose (kernels/cuda/select/select.h) */
     char against[56];    /* what the share is of; "" for a row that others are measured against */
     double milliseconds; /* median */
     double share;

@@ -32,7 +32,7 @@ static void print_cell(FILE *to, const char *format, int width, bool known, doub
 
 void bench_print_text(const struct bench_table *table, FILE *to)
 {
-    fprintf(to, "%-34s %-32s %-5s %9s  %6s  %6s  %9s  %8s  %6s  %-19s  %s\n", "what", "rows x samples", "sums", "ms",
+    fprintf(to, "%-34s %-32s %-5s %9s  %6s  %6s  %9s  %8s  %6s  %-27s  %s\n", "what", "rows x samples", "sums", "ms",
             "share", "target", "worst ulp", "rounded", "again", "kernel", "share of");
     for (const struct bench_row *row = table->rows; row < table->rows + table->count; row++) {
         fprintf(to, "%-34s %-32s %-5s %9.3f", row->name, row->shape, row->accumulator, row->milliseconds);
@@ -40,7 +40,7 @@ void bench_print_text(const struct bench_table *table, FILE *to)
         print_cell(to, "%.2f", 6, row->target > 0, row->target);
         print_cell(to, "%.3g", 9, row->checked > 0, row->worst_ulps);
         print_cell(to, "%.6f", 8, row->checked > 0, rounded_share(row));
-        fprintf(to, "  %6s  %-19s  %s\n", sameness_words[row->same], row->kernel, row->against);
+        fprintf(to, "  %6s  %-27s  %s\n", sameness_words[row->same], row->kernel, row->against);
     }
 }
 

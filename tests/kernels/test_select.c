@@ -112,15 +112,15 @@ static void check_path(int line, struct rows r, const struct select_device *devi
 static void reductions(void)
 {
     PATH(REDUCE_EMPTY, .what = REDUCE, .length = 0);
-    PATH(REDUCE_SHORT, .what = REDUCE, .length = 1);
-    PATH(REDUCE_SHORT, .what = REDUCE, .length = 256);
+    PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 1);
+    PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 256);
     PATH(REDUCE, .what = REDUCE, .length = 256, .gap = 4);
     PATH(REDUCE, .what = REDUCE, .length = 256, .columns = true);
     PATH(REDUCE, .what = REDUCE, .length = 257);
     PATH(REDUCE, .what = REDUCE, .length = 16384);
     PATH(REDUCE_TOTALS, .what = REDUCE, .length = 16385);
-    PATH(REDUCE_SHORT, .what = REDUCE, .length = 100, .input = IBM, .output = F64);
-    PATH(REDUCE_SHORT, .what = REDUCE, .length = 100, .input = F16, .output = F64);
+    PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 100, .input = IBM, .output = F64);
+    PATH(REDUCE_WARP_PER_ROWS, .what = REDUCE, .length = 100, .input = F16, .output = F64);
     PATH(REDUCE, .what = REDUCE, .length = 100, .input = F16, .input_at = 1);
     PATH(REDUCE_RAGGED, .what = REDUCE, .length = 1000000, .ragged = true);
 }
@@ -129,14 +129,14 @@ static void ragged_rows(void)
 {
     PATH(RAGGED, .ragged = true, .length = 1000000);
     PATH(RAGGED, .ragged = true, .length = 10, .wide = true);
-    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .accumulator = IN_F64, .wide = true);
-    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .accumulator = IN_F2, .wide = true);
-    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .op = MAX);
-    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .output = F64);
-    PATH(RAGGED_GENERAL, .ragged = true, .length = 10, .input_at = 2);
+    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .accumulator = IN_F64, .wide = true);
+    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .accumulator = IN_F2, .wide = true);
+    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .op = MAX);
+    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .output = F64);
+    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .input_at = 2);
     PATH(RAGGED_AFFINE, .ragged = true, .length = 10, .what = SCAN_AFFINE);
-    ON(t4, RAGGED_GENERAL, .ragged = true, .length = 10);
-    ON(no_cooperation, RAGGED_GENERAL, .ragged = true, .length = 10);
+    ON(t4, RAGGED_ANY_LAYOUT, .ragged = true, .length = 10);
+    ON(no_cooperation, RAGGED_ANY_LAYOUT, .ragged = true, .length = 10);
     ON(rtx4090, RAGGED, .ragged = true, .length = 10);
     ON(rtx5090, RAGGED, .ragged = true, .length = 10);
     ON(a100, RAGGED, .ragged = true, .length = 10);
@@ -144,158 +144,157 @@ static void ragged_rows(void)
 
 static void short_rows(void)
 {
-    PATH(LANES_AHEAD, .length = 1);
-    PATH(LANES_AHEAD, .length = 6);
-    PATH(SHORT, .length = 7);
-    PATH(SHORT, .length = 17);
-    PATH(LANES_AHEAD, .length = 17, .accumulator = IN_F64);
-    PATH(SHORT, .length = 20, .accumulator = IN_F64);
-    PATH(LANES, .length = 35, .accumulator = IN_F64);
-    PATH(SHORT, .length = 36, .accumulator = IN_F64);
-    PATH(SHORT, .length = 65, .accumulator = IN_F64);
-    PATH(LANES_AHEAD, .length = 31, .accumulator = IN_F2);
-    PATH(SHORT, .length = 32, .accumulator = IN_F2);
-    PATH(LANES, .length = 33, .accumulator = IN_F2);
-    PATH(LANES, .length = 63, .accumulator = IN_F2);
-    PATH(SHORT, .length = 65, .accumulator = IN_F2);
-    PATH(LANES, .length = 63, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(SHORT, .length = 512);
-    PATH(SHORT, .length = 511, .accumulator = IN_F64, .wide = true);
-    PATH(FEW, .length = 513);
-    PATH(SHORT, .length = 256, .accumulator = IN_F2);
-    PATH(FEW, .length = 257, .accumulator = IN_F2);
-    PATH(FEW, .length = 1536);
-    PATH(TUNED, .length = 1537);
-    PATH(SHORT, .length = 5, .input_at = 4);
-    PATH(LANES_AHEAD, .length = 5, .input_at = 4, .output_at = 4);
-    PATH(SHORT, .length = 17, .accumulator = IN_F64, .wide = true);
-    PATH(LANES_AHEAD, .length = 17, .accumulator = IN_F64, .wide = true, .one_pass = true);
-    PATH(LANES_AHEAD, .length = 5, .wide = true);
-    PATH(TUNED, .length = 31, .accumulator = IN_F2, .wide = true);
-    PATH(FEW, .length = 31, .gap = 4);
-    PATH(FEW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
-    PATH(FEW, .length = 31, .input = IBM);
-    PATH(FEW, .length = 1000, .gap = 240, .input = IBM, .output = IBM, .accumulator = IN_F2);
-    PATH(TUNED, .length = 1000, .accumulator = IN_F2, .wide = true, .input_at = 4);
-    PATH(TUNED, .length = 1000, .input_at = 1);
-    PATH(TUNED, .length = 31, .output = F64);
-    ON(t4, FEW, .length = 1536);
+    PATH(THREAD_PER_ROW_PREFETCH, .length = 1);
+    PATH(THREAD_PER_ROW_PREFETCH, .length = 6);
+    PATH(WARP_PER_ROWS, .length = 7);
+    PATH(WARP_PER_ROWS, .length = 17);
+    PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64);
+    PATH(WARP_PER_ROWS, .length = 35, .accumulator = IN_F64);
+    PATH(WARP_PER_ROWS, .length = 65, .accumulator = IN_F64);
+    PATH(THREAD_PER_ROW_PREFETCH, .length = 31, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS, .length = 32, .accumulator = IN_F2);
+    PATH(THREAD_PER_ROW, .length = 33, .accumulator = IN_F2);
+    PATH(THREAD_PER_ROW, .length = 63, .accumulator = IN_F2);
+    PATH(WARP_PER_ROWS, .length = 65, .accumulator = IN_F2);
+    PATH(THREAD_PER_ROW, .length = 63, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(WARP_PER_ROWS, .length = 512);
+    PATH(WARP_PER_ROWS, .length = 511, .accumulator = IN_F64, .wide = true);
+    PATH(WARP_PER_ROW, .length = 513);
+    PATH(WARP_PER_ROWS, .length = 256, .accumulator = IN_F2);
+    PATH(WARP_PER_ROW, .length = 257, .accumulator = IN_F2);
+    PATH(WARP_PER_ROW, .length = 1536);
+    PATH(BLOCK_PER_ROW, .length = 1537);
+    PATH(WARP_PER_ROWS, .length = 5, .input_at = 4);
+    PATH(THREAD_PER_ROW_PREFETCH, .length = 5, .input_at = 4, .output_at = 4);
+    PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true);
+    PATH(WARP_PER_ROWS, .length = 17, .accumulator = IN_F64, .wide = true, .one_pass = true);
+    PATH(THREAD_PER_ROW_PREFETCH, .length = 5, .wide = true);
+    PATH(BLOCK_PER_ROW, .length = 31, .accumulator = IN_F2, .wide = true);
+    PATH(WARP_PER_ROW, .length = 31, .gap = 4);
+    PATH(WARP_PER_ROW, .length = 31, .gap = 8, .accumulator = IN_F64, .wide = true);
+    PATH(WARP_PER_ROW, .length = 31, .input = IBM);
+    PATH(WARP_PER_ROW, .length = 1000, .gap = 240, .input = IBM, .output = IBM, .accumulator = IN_F2);
+    PATH(BLOCK_PER_ROW, .length = 1000, .accumulator = IN_F2, .wide = true, .input_at = 4);
+    PATH(BLOCK_PER_ROW, .length = 1000, .input_at = 1);
+    PATH(BLOCK_PER_ROW, .length = 31, .output = F64);
+    ON(t4, WARP_PER_ROW, .length = 1536);
 }
 
 static void rows_of_a_block(void)
 {
-    PATH(TUNED_ALIGNED, .length = 10000);
-    PATH(TUNED_ALIGNED, .length = 10000, .input = IBM, .output = F64, .accumulator = IN_F2, .gap = 240);
-    PATH(TUNED, .length = 10000, .output_at = 4);
-    PATH(TUNED, .length = 10007);
-    PATH(TUNED, .length = 10000, .input_at = 1);
-    PATH(TUNED_ALIGNED, .length = 16384);
-    ON(t4, TUNED_ALIGNED, .length = 14848);
-    ON(t4, GENERAL, .length = 14849);
-    ON(t4, GENERAL, .length = 16384);
-    ON(rtx3090, TUNED_ALIGNED, .length = 16384);
+    PATH(BLOCK_PER_ROW, .length = 10000);
+    PATH(BLOCK_PER_ROW, .length = 10000, .input = IBM, .output = F64, .accumulator = IN_F2, .gap = 240);
+    PATH(BLOCK_PER_ROW, .length = 10000, .output_at = 4);
+    PATH(BLOCK_PER_ROW, .length = 10007);
+    PATH(BLOCK_PER_ROW, .length = 10000, .input_at = 1);
+    PATH(BLOCK_PER_ROW, .length = 16384);
+    ON(t4, BLOCK_PER_ROW, .length = 14848);
+    ON(t4, ANY_LAYOUT, .length = 14849);
+    ON(t4, ANY_LAYOUT, .length = 16384);
+    ON(rtx3090, BLOCK_PER_ROW, .length = 16384);
 }
 
 static void rows_of_blocks(void)
 {
     const uint64_t most = 132 * 16384;
-    PATH(CLUSTER, .length = 16385);
-    PATH(CLUSTER, .length = 262144, .wide = true);
-    PATH(CLUSTER, .length = 100001, .gap = 240, .input = IBM, .input_at = 4, .one_pass = true);
-    PATH(CLUSTER, .length = 61440, .accumulator = IN_F64, .wide = true);
-    PATH(CLUSTER, .length = 61440, .accumulator = IN_F2);
-    PATH(LONG_ONE_LAUNCH, .length = 262145);
-    PATH(LONG_ONE_LAUNCH, .length = 61441, .accumulator = IN_F64);
-    PATH(LONG_ONE_LAUNCH, .length = 16385, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
-    PATH(TOTALS_FIRST, .length = 61440, .accumulator = IN_F2, .wide = true);
-    PATH(LONG_ONE_LAUNCH, .length = 16385, .output = F64);
-    PATH(LONG_ONE_LAUNCH, .length = 16385, .input_at = 1);
-    PATH(LONG_ONE_LAUNCH, .length = 16385, .gap = UINT64_C(1) << 30);
-    ON(no_clusters, LONG_ONE_LAUNCH, .length = 16385);
-    PATH(LONG_ONE_LAUNCH, .length = most, .one_pass = true);
-    PATH(LONG_THREE_LAUNCHES, .length = most + 1);
-    PATH(LONG_ONE_LAUNCH, .length = most + 1, .one_pass = true);
-    PATH(LONG_ONE_LAUNCH, .length = most, .wide = true);
-    PATH(TOTALS_FIRST, .length = most, .wide = true, .accumulator = IN_F64);
-    PATH(TOTALS_FIRST, .length = most, .wide = true, .accumulator = IN_F2);
-    PATH(LONG_ONE_LAUNCH, .length = most, .wide = true, .accumulator = IN_F2, .one_pass = true);
-    ON(b200, LONG_ONE_LAUNCH, .length = 148 * 16384);
-    ON(b200, LONG_THREE_LAUNCHES, .length = 148 * 16384 + 1);
-    ON(no_cooperation, CLUSTER, .length = 16385);
-    ON(no_cooperation, TOTALS_FIRST, .length = 262145);
-    ON(a100, TOTALS_FIRST, .length = 16385);
-    ON(rtx5090, TOTALS_FIRST, .length = 16385);
-    ON(t4, GENERAL, .length = 16385);
+    PATH(CLUSTER_PER_ROW, .length = 16385);
+    PATH(CLUSTER_PER_ROW, .length = 262144, .wide = true);
+    PATH(CLUSTER_PER_ROW, .length = 100001, .gap = 240, .input = IBM, .input_at = 4, .one_pass = true);
+    PATH(CLUSTER_PER_ROW, .length = 61440, .accumulator = IN_F64, .wide = true);
+    PATH(CLUSTER_PER_ROW, .length = 61440, .accumulator = IN_F2);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 262145);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 61441, .accumulator = IN_F64);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .accumulator = IN_F64, .kind = SCAND_KIND_EXCLUSIVE);
+    PATH(BLOCK_PER_ROW_SPINE, .length = 61440, .accumulator = IN_F2, .wide = true);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .output = F64);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .input_at = 1);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 16385, .gap = UINT64_C(1) << 30);
+    ON(no_clusters, GRID_PER_ROW_ONE_LAUNCH, .length = 16385);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = most, .one_pass = true);
+    PATH(GRID_PER_ROW_THREE_LAUNCHES, .length = most + 1);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = most + 1, .one_pass = true);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = most, .wide = true);
+    PATH(BLOCK_PER_ROW_SPINE, .length = most, .wide = true, .accumulator = IN_F64);
+    PATH(BLOCK_PER_ROW_SPINE, .length = most, .wide = true, .accumulator = IN_F2);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = most, .wide = true, .accumulator = IN_F2, .one_pass = true);
+    ON(b200, GRID_PER_ROW_ONE_LAUNCH, .length = 148 * 16384);
+    ON(b200, GRID_PER_ROW_THREE_LAUNCHES, .length = 148 * 16384 + 1);
+    ON(no_cooperation, CLUSTER_PER_ROW, .length = 16385);
+    ON(no_cooperation, BLOCK_PER_ROW_SPINE, .length = 262145);
+    ON(a100, BLOCK_PER_ROW_SPINE, .length = 16385);
+    ON(rtx5090, BLOCK_PER_ROW_SPINE, .length = 16385);
+    ON(t4, ANY_LAYOUT, .length = 16385);
 }
 
 static void columns(void)
 {
-    PATH(COLUMNS, .length = 2, .columns = true);
-    PATH(COLUMNS, .length = 10000, .columns = true, .input = IBM, .output = F64, .accumulator = IN_F2);
-    PATH(TUNED, .length = 10000, .columns = true, .input_at = 1);
-    PATH(TUNED, .length = 10000, .columns = true, .accumulator = IN_F64, .wide = true);
-    PATH(GENERAL, .length = 10000, .columns = true, .op = MAX);
+    PATH(COLUMNS_SHARED, .length = 2, .columns = true);
+    PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .input = IBM, .output = F64, .accumulator = IN_F2);
+    PATH(BLOCK_PER_ROW, .length = 10000, .columns = true, .input_at = 1);
+    PATH(BLOCK_PER_ROW, .length = 10000, .columns = true, .accumulator = IN_F64, .wide = true);
+    PATH(ANY_LAYOUT, .length = 10000, .columns = true, .op = MAX);
     /* As many tiles as there are thread blocks: three on each processor, or as many as its shared memory holds. */
-    PATH(COLUMNS, .length = 3 * 132 * 512, .columns = true);
-    PATH(LONG_ONE_LAUNCH, .length = 3 * 132 * 512 + 1, .columns = true);
-    ON(a100, COLUMNS, .length = 2 * 108 * 512, .columns = true);
-    ON(a100, TOTALS_FIRST, .length = 2 * 108 * 512 + 1, .columns = true);
-    ON(rtx4090, COLUMNS, .length = 128 * 512, .columns = true);
-    ON(rtx4090, TOTALS_FIRST, .length = 128 * 512 + 1, .columns = true);
-    ON(t4, TUNED, .length = 2, .columns = true);
-    ON(no_cooperation, TUNED, .length = 2, .columns = true);
+    PATH(COLUMNS_SHARED, .length = 3 * 132 * 512, .columns = true);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 3 * 132 * 512 + 1, .columns = true);
+    ON(a100, COLUMNS_SHARED, .length = 2 * 108 * 512, .columns = true);
+    ON(a100, BLOCK_PER_ROW_SPINE, .length = 2 * 108 * 512 + 1, .columns = true);
+    ON(rtx4090, COLUMNS_SHARED, .length = 128 * 512, .columns = true);
+    ON(rtx4090, BLOCK_PER_ROW_SPINE, .length = 128 * 512 + 1, .columns = true);
+    ON(t4, BLOCK_PER_ROW, .length = 2, .columns = true);
+    ON(no_cooperation, BLOCK_PER_ROW, .length = 2, .columns = true);
 }
 
 static void many_columns(void)
 {
-    PATH(COLUMNS, .length = 10000, .columns = true, .one_pass = true);
-    PATH(BOXES, .length = 10000, .columns = true, .many = true);
-    PATH(BOXES, .length = 10000, .columns = true, .many = true, .one_pass = true);
-    PATH(BOXES, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM, .output_at = 16);
-    PATH(COLUMNS, .length = 3584, .columns = true, .many = true);
-    PATH(BOXES, .length = 3585, .columns = true, .many = true);
-    PATH(COLUMNS, .length = 511, .columns = true, .many = true, .one_pass = true);
-    PATH(BOXES, .length = 16384, .columns = true, .many = true);
-    PATH(COLUMNS, .length = 16385, .columns = true, .many = true);
-    PATH(BOXES, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64);
-    PATH(TUNED, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64, .wide = true);
-    PATH(COLUMNS, .length = 10000, .columns = true, .many = true, .output = F64);
-    PATH(COLUMNS, .length = 10000, .columns = true, .many = true, .output_at = 4);
-    PATH(BOXES, .length = 1537, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
-    PATH(WALK, .length = 1536, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
-    PATH(WALK, .length = 10000, .columns = true, .many = true, .one_pass = true, .input_at = 4);
-    PATH(WALK, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM, .output = F64);
-    PATH(WALK, .length = 524288, .columns = true, .many = true, .one_pass = true);
-    PATH(LONG_ONE_LAUNCH, .length = 524289, .columns = true, .many = true, .one_pass = true);
-    ON(a100, WALK, .length = 10000, .columns = true, .many = true, .one_pass = true);
-    ON(b200, BOXES, .length = 10000, .columns = true, .many = true);
-    ON(b200, BOXES, .length = 10000, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F2);
-    ON(b200, COLUMNS, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
-    ON(rtx4090, COLUMNS, .length = 10000, .columns = true, .many = true, .one_pass = true);
-    ON(t4, TUNED, .length = 10000, .columns = true, .many = true, .one_pass = true);
-    ON(no_cooperation, BOXES, .length = 10000, .columns = true, .many = true, .one_pass = true);
-    ON(no_cooperation, TUNED, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
+    PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .one_pass = true);
+    PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true);
+    PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    PATH(COLUMNS_TMA, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM, .output_at = 16);
+    PATH(COLUMNS_SHARED, .length = 3584, .columns = true, .many = true);
+    PATH(COLUMNS_TMA, .length = 3585, .columns = true, .many = true);
+    PATH(COLUMNS_SHARED, .length = 511, .columns = true, .many = true, .one_pass = true);
+    PATH(COLUMNS_TMA, .length = 16384, .columns = true, .many = true);
+    PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true);
+    PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64);
+    PATH(BLOCK_PER_ROW, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64, .wide = true);
+    PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .output = F64);
+    PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .output_at = 4);
+    PATH(COLUMNS_TMA, .length = 1537, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
+    PATH(COLUMNS_STREAMING, .length = 1536, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
+    PATH(COLUMNS_STREAMING, .length = 10000, .columns = true, .many = true, .one_pass = true, .input_at = 4);
+    PATH(COLUMNS_STREAMING, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM,
+         .output = F64);
+    PATH(COLUMNS_STREAMING, .length = 524288, .columns = true, .many = true, .one_pass = true);
+    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 524289, .columns = true, .many = true, .one_pass = true);
+    ON(a100, COLUMNS_STREAMING, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(b200, COLUMNS_TMA, .length = 10000, .columns = true, .many = true);
+    ON(b200, COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F2);
+    ON(b200, COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
+    ON(rtx4090, COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(t4, BLOCK_PER_ROW, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(no_cooperation, COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(no_cooperation, BLOCK_PER_ROW, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
 }
 
 static void all_else(void)
 {
     PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
-    PATH(GENERAL_AHEAD, .length = 10, .op = MAX);
-    PATH(GENERAL_AHEAD, .length = 10, .kind = HALF);
-    PATH(GENERAL_AHEAD, .length = 10, .demean = true);
-    PATH(GENERAL_AHEAD, .length = 10, .output = F16);
-    PATH(GENERAL_AHEAD, .length = 1000000, .input = I32, .output = I32);
-    PATH(GENERAL, .length = 10, .op = MAX, .columns = true);
-    PATH(GENERAL, .length = 10, .input = F16, .input_at = 1);
-    PATH(GENERAL, .length = 10, .input = F16, .output_at = 2);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .op = MAX);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = HALF);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .demean = true);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 10, .output = F16);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 1000000, .input = I32, .output = I32);
+    PATH(ANY_LAYOUT, .length = 10, .op = MAX, .columns = true);
+    PATH(ANY_LAYOUT, .length = 10, .input = F16, .input_at = 1);
+    PATH(ANY_LAYOUT, .length = 10, .input = F16, .output_at = 2);
     /* 5,248 bytes for each warp and 1,024: as many tiles. */
-    PATH(GENERAL_AHEAD, .length = 16384, .input = F64, .output = F64);
-    ON(a100, GENERAL_AHEAD, .length = 31 * 512, .input = F64, .output = F64);
-    ON(a100, GENERAL, .length = 31 * 512 + 1, .input = F64, .output = F64);
-    ON(rtx4090, GENERAL_AHEAD, .length = 19 * 512, .input = F64, .output = F64);
-    ON(rtx4090, GENERAL, .length = 19 * 512 + 1, .input = F64, .output = F64);
-    ON(t4, GENERAL_AHEAD, .length = 12 * 512, .input = F64, .output = F64);
-    ON(t4, GENERAL, .length = 12 * 512 + 1, .input = F64, .output = F64);
+    PATH(ANY_LAYOUT_PREFETCH, .length = 16384, .input = F64, .output = F64);
+    ON(a100, ANY_LAYOUT_PREFETCH, .length = 31 * 512, .input = F64, .output = F64);
+    ON(a100, ANY_LAYOUT, .length = 31 * 512 + 1, .input = F64, .output = F64);
+    ON(rtx4090, ANY_LAYOUT_PREFETCH, .length = 19 * 512, .input = F64, .output = F64);
+    ON(rtx4090, ANY_LAYOUT, .length = 19 * 512 + 1, .input = F64, .output = F64);
+    ON(t4, ANY_LAYOUT_PREFETCH, .length = 12 * 512, .input = F64, .output = F64);
+    ON(t4, ANY_LAYOUT, .length = 12 * 512 + 1, .input = F64, .output = F64);
 }
 
 static void check_ranges(int line, struct rows r, const struct select_device *device, enum select_path expected)
@@ -315,16 +314,16 @@ static void check_ranges(int line, struct rows r, const struct select_device *de
 static void rows_by_ranges(void)
 {
     const uint64_t length = UINT64_C(1) << 33;
-    RANGES(h200, TOTALS_FIRST, .length = length);
-    RANGES(h200, TOTALS_FIRST, .length = 16385, .one_pass = true, .accumulator = IN_F2, .output = F64);
-    RANGES(h200, TOTALS_FIRST, .length = 16385, .columns = true);
-    RANGES(a100, TOTALS_FIRST, .length = length);
-    RANGES(t4, GENERAL, .length = length);
+    RANGES(h200, BLOCK_PER_ROW_SPINE, .length = length);
+    RANGES(h200, BLOCK_PER_ROW_SPINE, .length = 16385, .one_pass = true, .accumulator = IN_F2, .output = F64);
+    RANGES(h200, BLOCK_PER_ROW_SPINE, .length = 16385, .columns = true);
+    RANGES(a100, BLOCK_PER_ROW_SPINE, .length = length);
+    RANGES(t4, ANY_LAYOUT, .length = length);
     RANGES(h200, AFFINE, .length = length, .what = SCAN_AFFINE);
     RANGES(h200, REDUCE_TOTALS, .length = length, .what = REDUCE);
     RANGES(t4, REDUCE_TOTALS, .length = 16385, .what = REDUCE, .input = F16);
-    RANGES(h200, GENERAL_AHEAD, .length = length, .op = MAX);
-    RANGES(h200, GENERAL, .length = length, .op = MAX, .columns = true);
+    RANGES(h200, ANY_LAYOUT_PREFETCH, .length = length, .op = MAX);
+    RANGES(h200, ANY_LAYOUT, .length = length, .op = MAX, .columns = true);
 }
 
 /* What does not fit the shared memory of a thread block is not chosen, nor what its architecture cannot do. */
@@ -335,14 +334,14 @@ static void shared_memory(void)
         for (uint64_t tiles = 1; tiles <= 200; tiles++) {
             const struct rows even = {.length = tiles * 512}, ragged = {.length = tiles * 512, .ragged = true};
             const enum select_path path = path_from(even, all[i], 0);
-            const int left =
-                all[i]->shared_max - (path == SELECT_LONG_ONE_LAUNCH                         ? 230400
-                                      : path == SELECT_CLUSTER                               ? SELECT_CLUSTER_BYTES
-                                      : path == SELECT_TOTALS_FIRST                          ? 32 * 2176 + 640
-                                      : path == SELECT_TUNED || path == SELECT_TUNED_ALIGNED ? (int)tiles * 2176 + 640
-                                                                                             : 0);
+            const int left = all[i]->shared_max - (path == SELECT_GRID_PER_ROW_ONE_LAUNCH ? 230400
+                                                   : path == SELECT_CLUSTER_PER_ROW       ? SELECT_CLUSTER_BYTES
+                                                   : path == SELECT_BLOCK_PER_ROW_SPINE   ? 32 * 2176 + 640
+                                                   : path == SELECT_BLOCK_PER_ROW         ? (int)tiles * 2176 + 640
+                                                                                          : 0);
             CHECK(left >= 0);
-            CHECK(path_from(ragged, all[i], 0) == SELECT_RAGGED_GENERAL || all[i]->shared_max >= SELECT_RAGGED_BYTES);
+            CHECK(path_from(ragged, all[i], 0) == SELECT_RAGGED_ANY_LAYOUT ||
+                  all[i]->shared_max >= SELECT_RAGGED_BYTES);
         }
 }
 
@@ -357,19 +356,19 @@ static void code_of_older_devices(void)
     }
 }
 
-static enum select_together together_of(struct rows r, uint64_t count, const struct select_device *device)
+static enum select_together together_of(struct rows r, uint64_t count)
 {
     const struct scan_rows rows = rows_of(r);
-    return select_together_of(&rows, count, device);
+    return select_together_of(&rows, count);
 }
 
-#define TOGETHER(WITH, ...) CHECK_EQ(together_of((struct rows){__VA_ARGS__}, 64, &h200), SELECT_##WITH)
+#define TOGETHER(WITH, ...) CHECK_EQ(together_of((struct rows){__VA_ARGS__}, 64), SELECT_##WITH)
 
 static void small_jobs(void)
 {
-    TOGETHER(SUMS, .length = 1);
-    TOGETHER(SUMS, .length = 16384, .accumulator = IN_F2, .wide = true, .output = F64);
-    TOGETHER(SUMS, .length = 1000, .input = IBM, .input_at = 1, .columns = true, .kind = SCAND_KIND_EXCLUSIVE);
+    TOGETHER(SCANS, .length = 1);
+    TOGETHER(SCANS, .length = 16384, .accumulator = IN_F2, .wide = true, .output = F64);
+    TOGETHER(SCANS, .length = 1000, .input = IBM, .input_at = 1, .columns = true, .kind = SCAND_KIND_EXCLUSIVE);
     TOGETHER(SCANS, .length = 1000, .kind = HALF);
     TOGETHER(SCANS, .length = 1000, .op = MAX);
     TOGETHER(SCANS, .length = 1000, .input = F16);
@@ -383,9 +382,7 @@ static void small_jobs(void)
     TOGETHER(ALONE, .length = 16385);
     TOGETHER(ALONE, .length = 16385, .what = REDUCE);
     TOGETHER(ALONE, .length = 1000, .ragged = true);
-    CHECK_EQ(together_of((struct rows){.length = 1000}, 65, &h200), SELECT_ALONE);
-    CHECK_EQ(together_of((struct rows){.length = 14848}, 1, &t4), SELECT_SUMS);
-    CHECK_EQ(together_of((struct rows){.length = 14849}, 1, &t4), SELECT_SCANS); /* which need less shared memory */
+    CHECK_EQ(together_of((struct rows){.length = 1000}, 65), SELECT_ALONE);
 }
 
 /* Paths as they are tried on a device that has no room for the first `full`. */
@@ -434,18 +431,18 @@ static void check_tries(int line, struct rows r, const enum select_path *expecte
 /* Where the device has no room for what the table says, the next row goes, but never another computation's. */
 static void no_room(void)
 {
-    TRIES(((struct rows){.length = 5}), SELECT_LANES_AHEAD, SELECT_SHORT, SELECT_LANES, SELECT_FEW, SELECT_TUNED,
-          SELECT_GENERAL_AHEAD);
-    TRIES(((struct rows){.length = 1024}), SELECT_FEW, SELECT_TUNED_ALIGNED, SELECT_TUNED, SELECT_GENERAL_AHEAD);
-    TRIES(((struct rows){.length = 20000}), SELECT_CLUSTER, SELECT_LONG_ONE_LAUNCH, SELECT_LONG_THREE_LAUNCHES,
-          SELECT_TOTALS_FIRST, SELECT_GENERAL_AHEAD);
-    TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_BOXES, SELECT_WALK,
-          SELECT_COLUMNS, SELECT_TUNED, SELECT_GENERAL);
-    TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_GENERAL);
+    TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW_PREFETCH, SELECT_WARP_PER_ROWS, SELECT_THREAD_PER_ROW,
+          SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH);
+    TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH);
+    TRIES(((struct rows){.length = 20000}), SELECT_CLUSTER_PER_ROW, SELECT_GRID_PER_ROW_ONE_LAUNCH,
+          SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_LAYOUT_PREFETCH);
+    TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_COLUMNS_TMA,
+          SELECT_COLUMNS_STREAMING, SELECT_COLUMNS_SHARED, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_RAGGED_AFFINE);
     TRIES(((struct rows){.length = 10, .what = SCAN_AFFINE}), SELECT_AFFINE);
-    TRIES(((struct rows){.length = 10, .what = REDUCE}), SELECT_REDUCE_SHORT);
-    TRIES(((struct rows){.length = 1000, .input = F64, .output = F64}), SELECT_GENERAL_AHEAD);
+    TRIES(((struct rows){.length = 10, .what = REDUCE}), SELECT_REDUCE_WARP_PER_ROWS);
+    TRIES(((struct rows){.length = 1000, .input = F64, .output = F64}), SELECT_ANY_LAYOUT_PREFETCH);
 }
 
 /* Which rows a call scans is no matter, nor where in memory slots begin. */

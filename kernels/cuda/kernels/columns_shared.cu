@@ -5,7 +5,8 @@
 #define STRIPS_TOGETHER 4 /* whose tiles take turns: one strip alone took up to 5 % longer on an H200 */
 
 static_assert(SCAN_STRIP == WARP, "a lane takes a column");
-static_assert(COLUMNS_SHARED_ALL + 1024 <= SELECT_COLUMNS_BYTES && COLUMNS_RESIDENT == SELECT_COLUMNS_RESIDENT,
+static_assert(COLUMNS_SHARED_ALL + 1024 <= SELECT_COLUMNS_SHARED_BYTES &&
+                  COLUMNS_RESIDENT == SELECT_COLUMNS_SHARED_RESIDENT,
               "as many thread blocks as select.c takes for granted, of which each has a KiB that it cannot use");
 
 /* By output and accumulator. Where the results are f64 of f2, the last pass keeps both words. */
@@ -23,7 +24,7 @@ static int kernel_of(const struct scan_rule *rule)
 cudaError_t scan_columns_load(struct scan_columns_device *columns, const struct scan_device *device)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < SCAN_COLUMNS && !error && device->shared_max >= SELECT_COLUMNS_BYTES; i++) {
+    for (int i = 0; i < SCAN_COLUMNS && !error && device->shared_max >= SELECT_COLUMNS_SHARED_BYTES; i++) {
         int resident = 0;
         error = scan_kernel_load_resident(kernels[i], COLUMNS_THREADS, COLUMNS_SHARED, &resident);
         columns->grid[i] = resident * device->processors;

@@ -4,7 +4,8 @@
 
 #define SUMS 3
 
-static_assert(sizeof(walk_room<sum_f64>) <= SELECT_WALK_BYTES && WALK_RESIDENT == SELECT_WALK_RESIDENT,
+static_assert(sizeof(walk_room<sum_f64>) <= SELECT_COLUMNS_STREAMING_BYTES &&
+                  WALK_RESIDENT == SELECT_COLUMNS_STREAMING_RESIDENT,
               "what select.c takes for granted");
 
 /* By output and accumulator. Where the results are f64 of f2, the pass keeps both words. */
@@ -30,7 +31,7 @@ cudaError_t scan_walk_load(struct scan_walk_device *walk, const struct scan_devi
 {
     cudaError_t error = cudaSuccess;
     walk->processors = (uint64_t)device->processors;
-    for (int i = 0; i < SCAN_WALKS && !error && device->shared_max >= SELECT_WALK_BYTES; i++)
+    for (int i = 0; i < SCAN_WALKS && !error && device->shared_max >= SELECT_COLUMNS_STREAMING_BYTES; i++)
         error = scan_kernel_load_resident(kernels[i], WALK_WARPS * WARP, shared_bytes(i), &walk->resident[i]);
     return error;
 }

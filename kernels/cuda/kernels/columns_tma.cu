@@ -3,8 +3,8 @@
 #include "kernels/cuda/kernels/columns_tma.cuh"
 
 static_assert(BOXES_COLUMNS == SCAN_BOX, "what plan.c counts");
-static_assert(sizeof(boxes_room<sum_f64>) <= SELECT_BOXES_BYTES &&
-                  sizeof(boxes_totals_room<sum_f64>) <= SELECT_BOXES_BYTES,
+static_assert(sizeof(boxes_room<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES &&
+                  sizeof(boxes_totals_room<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES,
               "what select.c takes for granted");
 
 /* Of an accumulator. */
@@ -23,7 +23,7 @@ static const struct kernels list[] = {kernels_by<sum_f32>(), kernels_by<sum_f64>
 
 cudaError_t scan_boxes_load(struct scan_boxes_device *boxes, const struct scan_device *device)
 {
-    if (device->code < 90 || device->shared_max < SELECT_BOXES_BYTES)
+    if (device->code < 90 || device->shared_max < SELECT_COLUMNS_TMA_BYTES)
         return cudaSuccess;
     cudaError_t error = scan_encode_find(&boxes->encode);
     for (const struct kernels &kernels : list) {

@@ -227,7 +227,7 @@ static cudaError_t even_run(const struct scan_device *device, enum select_path p
         return finish_run(reducer, &plan, count, stream);
     if (range)
         scan_plan_take(&plan.scan, range);
-    if (path == SELECT_REDUCE_SHORT)
+    if (path == SELECT_REDUCE_WARP_PER_ROWS)
         return short_run(device, reducer, &plan, stream);
     if (path != SELECT_REDUCE_EMPTY)
         error = teams_run(device, reducer, &plan, rows->length, stream);

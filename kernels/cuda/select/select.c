@@ -19,7 +19,6 @@ enum fact {
     SLOTS = 1 << 7,           /* contiguous and aligned to the type, on both sides */
     PACKED_IN = 1 << 8,       /* the same, row right after row, of the input; */
     PACKED = 1 << 9,          /* on both sides */
-    ALIGNED = 1 << 10,        /* every row begins with a slot of 16 bytes, on both sides */
     IN_STEP = 1 << 11,        /* the first sample and the first result are equally far into a slot */
     PART_LEAF = 1 << 12,      /* the last leaf of a row is not full */
     FLOAT_BETWEEN = 1 << 13,  /* what a pass leaves for another one, if any, is an f32 or a sum of f32 */
@@ -38,8 +37,6 @@ enum fact {
     F32_SUMS = 1 << 26,       /* the accumulator f32 */
     THREE_TILES = 1 << 27,    /* sums that short rows' kernel has registers for: in f32, or inclusive in f64 */
     CLUSTERS = 1 << 28,       /* device, rule and input are what clusters need */
-    F64_SUMS = 1 << 29,       /* the accumulator f64 */
-    THIN_END = 1 << 30,       /* the last leaf of several has at most three samples */
 };
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. */
@@ -75,80 +72,76 @@ static const struct row {
     uint32_t facts;
     uint64_t longest[ARCHITECTURES]; /* samples of a row */
 } table[] = {
-    /*   path                 facts; the longest row on                                     7.5    8.0    8.6    8.9    9.0   10.0   12.0 */
+    /*   path                        facts; the longest row on                                                   7.5     8.0     8.6     8.9     9.0    10.0    12.0 */
 
     /* Those longer than an order block one by one. */
-    PATH(REDUCE_RAGGED,       REDUCED | RAGGED_ROWS,                                        ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(REDUCE_RAGGED,                REDUCED | RAGGED_ROWS,                                                        ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Lanes hold leaves of several rows: of 64 samples 0.89. From half a tile on a warp holds one row either way. */
-    PATH(REDUCE_SHORT,        REDUCED | SAMPLES | PACKED_IN,                                256,   256,   256,   256,   256,   256,   256),
+    PATH(REDUCE_WARP_PER_ROWS,         REDUCED | SAMPLES | PACKED_IN,                                                256,    256,    256,    256,    256,    256,    256),
     /* Of 1,000 samples 0.88, of 10,000 0.945. */
-    PATH(REDUCE,              REDUCED | SAMPLES,                                          16384, 16384, 16384, 16384, 16384, 16384, 16384),
+    PATH(REDUCE,                       REDUCED | SAMPLES,                                                          16384,  16384,  16384,  16384,  16384,  16384,  16384),
     /* Of 1,000,000 samples 0.97. */
-    PATH(REDUCE_TOTALS,       REDUCED | SAMPLES,                                            ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
-    PATH(REDUCE_EMPTY,        REDUCED,                                                      ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(REDUCE_TOTALS,                REDUCED | SAMPLES,                                                            ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
+    PATH(REDUCE_EMPTY,                 REDUCED,                                                                      ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Of 1,000 samples by Pareto's law 0.77 / 0.63 / 0.40. A thread block needs 71 KiB of shared memory. */
-    PATH(RAGGED,              FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | TOGETHER,    NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
-    PATH(RAGGED_AFFINE,       RAGGED_ROWS | AFFINE_MAPS,                                    ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
-    PATH(RAGGED_GENERAL,      RAGGED_ROWS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(RAGGED,                       FEW_ROWS | SUMS | F32 | SLOTS | FLOAT_BETWEEN | TOGETHER,                    NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
+    PATH(RAGGED_AFFINE,                RAGGED_ROWS | AFFINE_MAPS,                                                    ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
+    PATH(RAGGED_ANY_LAYOUT,            RAGGED_ROWS,                                                                  ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Of 10,000 samples 0.90 / 0.65 / 0.28 with one coefficient and contiguous, where it fetches ahead; with one for each sample 1.00 / 0.80
      * / 0.38 of the three transfers that these take at least, as for any layout 0.15 / 0.12 / 0.11; along axis 0 0.07.
      * Of 57,001 samples with one coefficient 0.40 / 0.28 / 0.11, with one for each sample 0.52 / 0.34 / 0.13. */
-    PATH(AFFINE,              AFFINE_MAPS,                                                  ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(AFFINE,                       AFFINE_MAPS,                                                                  ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Of 3 samples 0.53 / 0.48 / 0.49, as SHORT 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as SHORT 0.59 / 0.43 / 0.23. */
-    PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,      6,     6,     6,     6,     6,     6,     6),
-    /* In f64, of 17 samples 0.77, as SHORT 0.66; of 33 0.85, as SHORT 0.80. */
-    PATH(LANES_AHEAD,         SUMS | F32 | PACKED | THIN_END | IN_STEP | FLOAT_BETWEEN | F64_SUMS, 32,    32,    32,    32,    32,    32,    32),
-    PATH(LANES,               SUMS | F32 | PACKED | THIN_END | IN_STEP | FLOAT_BETWEEN | F64_SUMS, 64,    64,    64,    64,    64,    64,    64),
-    /* Of 8 samples 0.96 / 0.83, as LANES_AHEAD 0.90 / 0.80; of 24 0.97 / 0.97, as LANES_AHEAD 0.91 / 0.89; of 50 0.97 / 0.91, as LANES
-     * 0.88 / 0.86; of 128 0.98 / 0.97; of 300 0.97 / 0.96, as FEW 0.90 / 0.72; of 500 0.97 / 0.96, as FEW 0.96 / 0.90. */
-    PATH(SHORT,               SUMS | F32 | PACKED | THREE_TILES,                            512,   512,   512,   512,   512,   512,   512),
-    /* The others are sums in f2 and exclusive ones in f64. In f2, of 8 samples 0.86, as SHORT 0.42; of 24 0.87, as SHORT 0.60. Of whole
-     * leaves SHORT is ahead: of 32 0.88. Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
-    PATH(LANES_AHEAD,         SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     32,    32,    32,    32,    32,    32,    32),
-    /* Of 33 samples 0.67, as SHORT 0.39; of 50 0.66, as SHORT 0.52. */
-    PATH(LANES,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,     64,    64,    64,    64,    64,    64,    64),
-    /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as FEW 0.42 / 0.55; of 300 0.39 / 0.61, as FEW
+    /* Of 3 samples 0.53 / 0.48 / 0.49, as WARP_PER_ROWS 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as WARP_PER_ROWS 0.59 / 0.43 / 0.23. */
+    PATH(THREAD_PER_ROW_PREFETCH,      SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,                      6,      6,      6,      6,      6,      6,      6),
+    /* Of 8 samples 0.96 / 0.83, as THREAD_PER_ROW_PREFETCH 0.90 / 0.80; of 24 0.97 / 0.97, as THREAD_PER_ROW_PREFETCH 0.91 / 0.89; of 50 0.97 / 0.91, as THREAD_PER_ROW
+     * 0.88 / 0.86; of 128 0.98 / 0.97; of 300 0.97 / 0.96, as WARP_PER_ROW 0.90 / 0.72; of 500 0.97 / 0.96, as WARP_PER_ROW 0.96 / 0.90. */
+    PATH(WARP_PER_ROWS,                SUMS | F32 | PACKED | THREE_TILES,                                            512,    512,    512,    512,    512,    512,    512),
+    /* The others are sums in f2 and exclusive ones in f64. In f2, of 8 samples 0.86, as WARP_PER_ROWS 0.42; of 24 0.87, as WARP_PER_ROWS 0.60. Of whole
+     * leaves WARP_PER_ROWS is ahead: of 32 0.88. Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
+    PATH(THREAD_PER_ROW_PREFETCH,      SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,                     32,     32,     32,     32,     32,     32,     32),
+    /* Of 33 samples 0.67, as WARP_PER_ROWS 0.39; of 50 0.66, as WARP_PER_ROWS 0.52. */
+    PATH(THREAD_PER_ROW,               SUMS | F32 | PACKED | PART_LEAF | IN_STEP | FLOAT_BETWEEN,                     64,     64,     64,     64,     64,     64,     64),
+    /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as WARP_PER_ROW 0.42 / 0.55; of 300 0.39 / 0.61, as WARP_PER_ROW
      * 0.45 / 0.62. */
-    PATH(SHORT,               SUMS | F32 | PACKED | DOUBLE_BETWEEN,                         256,   256,   256,   256,   256,   256,   256),
-    /* Of 500 samples after headers 0.90 / 0.86 / 0.70, as TUNED 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.92 / 0.71, as TUNED 0.82 / 0.77 / 0.56.
+    PATH(WARP_PER_ROWS,                SUMS | F32 | PACKED | DOUBLE_BETWEEN,                                         256,    256,    256,    256,    256,    256,    256),
+    /* Of 500 samples after headers 0.90 / 0.86 / 0.70, as BLOCK_PER_ROW 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.92 / 0.71, as BLOCK_PER_ROW 0.82 / 0.77 / 0.56.
      * A lane's registers hold its leaves of no more than three tiles. */
-    PATH(FEW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,           1536,  1536,  1536,  1536,  1536,  1536,  1536),
+    PATH(WARP_PER_ROW,                 SUMS | NARROW | SLOTS | ONE_AXIS | DOUBLE_BETWEEN,                           1536,   1536,   1536,   1536,   1536,   1536,   1536),
 
-    /* 10,000 x 10,000 along axis 0: one pass 0.87 / 0.79 / 0.78, as WALK 0.80 / 0.69 / 0.67; both 0.59 / 0.44 / 0.40, as COLUMNS
+    /* 10,000 x 10,000 along axis 0: one pass 0.87 / 0.79 / 0.78, as COLUMNS_STREAMING 0.80 / 0.69 / 0.67; both 0.59 / 0.44 / 0.40, as COLUMNS_SHARED
      * 0.48 / 0.38 / 0.31. */
-    PATH(BOXES,               SUMS | COLUMNS | NARROW | FLOAT_BETWEEN | MAPS,              NONE,  NONE,  NONE,  NONE, 16384, 16384,  NONE),
-    /* One pass over 10,000 x 10,000 along axis 0 0.80 / 0.69 / 0.67, as COLUMNS 0.65 / 0.60 / 0.55. A column has 32 order blocks. */
-    PATH(WALK,                SUMS | COLUMNS | ONE_PASS | TOGETHER | WIDE,                 NONE, 524288, 524288, 524288, 524288, 524288, 524288),
-    /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as TUNED 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
-    PATH(COLUMNS,             SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,          NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(COLUMNS_TMA,                  SUMS | COLUMNS | NARROW | FLOAT_BETWEEN | MAPS,                              NONE,   NONE,   NONE,   NONE,  16384,  16384,   NONE),
+    /* One pass over 10,000 x 10,000 along axis 0 0.80 / 0.69 / 0.67, as COLUMNS_SHARED 0.65 / 0.60 / 0.55. A column has 32 order blocks. */
+    PATH(COLUMNS_STREAMING,            SUMS | COLUMNS | ONE_PASS | TOGETHER | WIDE,                                 NONE, 524288, 524288, 524288, 524288, 524288, 524288),
+    /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as BLOCK_PER_ROW 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
+    PATH(COLUMNS_SHARED,               SUMS | COLUMNS | FLOAT_BETWEEN | TOGETHER | STRIPS,                          NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Of 10,000 samples 0.97 / 0.96 / 0.82. On 7.5 there is shared memory for 29 warps, which need 2,176 bytes each. */
-    PATH(TUNED_ALIGNED,       SUMS | ALIGNED,                                             14848, 16384, 16384, 16384, 16384, 16384, 16384),
-    /* Of 10,007 samples after headers 0.94 / 0.91 / 0.76. */
-    PATH(TUNED,               SUMS,                                                       14848, 16384, 16384, 16384, 16384, 16384, 16384),
+    /* Of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
+     * need 2,176 bytes each. */
+    PATH(BLOCK_PER_ROW,                SUMS,                                                                       14848,  16384,  16384,  16384,  16384,  16384,  16384),
 
-    /* Of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as LONG_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
+    /* Of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as GRID_PER_ROW_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
      * thread block needs 215 KiB of shared memory. */
-    PATH(CLUSTER,             SUMS | NARROW | SLOTS | F32_SUMS | CLUSTERS,                 NONE,  NONE,  NONE,  NONE, 262144, NONE,  NONE),
-    /* Of 33,333 samples in f64 and f2 0.69 / 0.48, of 57,001 0.71 / 0.58, of 60,000 0.78 / 0.59; as LONG_ONE_LAUNCH 0.48 / 0.33 of
+    PATH(CLUSTER_PER_ROW,              SUMS | NARROW | SLOTS | F32_SUMS | CLUSTERS,                                 NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
+    /* Of 33,333 samples in f64 and f2 0.69 / 0.48, of 57,001 0.71 / 0.58, of 60,000 0.78 / 0.59; as GRID_PER_ROW_ONE_LAUNCH 0.48 / 0.33 of
      * 33,333 and 0.62 / 0.44 of 57,001. Of 65,536 it is 0.70 / 0.60 and 0.80 / 0.59, of 100,000 0.66 / 0.50 and 0.73 / 0.54. */
-    PATH(CLUSTER,             SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | CLUSTERS,           NONE,  NONE,  NONE,  NONE,  61440, NONE,  NONE),
-    /* Of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as TOTALS_FIRST 0.41 / 0.32 / 0.30. A thread block needs
+    PATH(CLUSTER_PER_ROW,              SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | CLUSTERS,                           NONE,   NONE,   NONE,   NONE,  61440,   NONE,   NONE),
+    /* Of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as BLOCK_PER_ROW_SPINE 0.41 / 0.32 / 0.30. A thread block needs
      * 225 KiB of shared memory. */
-    PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | FITS | BLOCKS,             NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
+    PATH(GRID_PER_ROW_ONE_LAUNCH,      SUMS | FLOAT_BETWEEN | TOGETHER | FITS | BLOCKS,                             NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
     /* A row of 10^9 0.90 / 0.79 / 0.54 of the three transfers that it takes at least. */
-    PATH(LONG_THREE_LAUNCHES, SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES | BLOCKS,       NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    /* One pass over a row of 10^9 0.93 / 0.90 / 0.91, as TOTALS_FIRST 0.66 / 0.62 in f32 and f64. */
-    PATH(LONG_ONE_LAUNCH,     SUMS | FLOAT_BETWEEN | TOGETHER | BLOCKS,                    NONE,  NONE,  NONE,  NONE,   ANY,   ANY,  NONE),
-    PATH(TOTALS_FIRST,        SUMS | BLOCKS,                                               NONE,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(GRID_PER_ROW_THREE_LAUNCHES,  SUMS | FLOAT_BETWEEN | TOGETHER | TWO_PASSES | BLOCKS,                       NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
+    /* One pass over a row of 10^9 0.93 / 0.90 / 0.91, as BLOCK_PER_ROW_SPINE 0.66 / 0.62 in f32 and f64. */
+    PATH(GRID_PER_ROW_ONE_LAUNCH,      SUMS | FLOAT_BETWEEN | TOGETHER | BLOCKS,                                    NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),
+    PATH(BLOCK_PER_ROW_SPINE,          SUMS | BLOCKS,                                                               NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* f16 of 10,000 samples 0.80 / 0.53, f64 0.86; as GENERAL 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
-    PATH(GENERAL_AHEAD,       AHEAD,                                                        ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    /* f16 of 10,000 samples 0.80 / 0.53, f64 0.86; as ANY_LAYOUT 0.08 and 0.27. What it needs of shared memory goes by dtypes. */
+    PATH(ANY_LAYOUT_PREFETCH,          AHEAD,                                                                        ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Any layout of any dtype, in 36 KiB of shared memory at most, which every device has. */
-    PATH(GENERAL,             0,                                                            ANY,   ANY,   ANY,   ANY,   ANY,   ANY,   ANY),
+    PATH(ANY_LAYOUT,                   0,                                                                            ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 };
 // clang-format on
 
@@ -164,8 +157,7 @@ bool select_is_sum(const struct scan_rule *rule)
 }
 
 /* More rows are worth a launch of a kernel of their own, which is faster. */
-enum select_together select_together_of(const struct scan_rows *rows, uint64_t count,
-                                        const struct select_device *device)
+enum select_together select_together_of(const struct scan_rows *rows, uint64_t count)
 {
     const struct scan_rule *rule = &rows->rule;
     const bool small =
@@ -176,10 +168,7 @@ enum select_together select_together_of(const struct scan_rows *rows, uint64_t c
         return SELECT_AFFINES;
     if (rule->operation == SCAND_OPERATION_REDUCE)
         return SELECT_REDUCTIONS;
-    return select_is_sum(rule) &&
-                   scan_warps(rows->length) * SELECT_TOGETHER_BYTES + SELECT_DECLARED_BYTES <= device->shared_max
-               ? SELECT_SUMS
-               : SELECT_SCANS;
+    return SELECT_SCANS;
 }
 
 bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max)
@@ -206,7 +195,6 @@ static uint32_t facts_of_rule(const struct scan_rule *rule)
     facts |= !wide || rule->accumulator != SCAND_ACCUMULATOR_F2 ? DOUBLE_BETWEEN : 0;
     facts |= rule->output != SCAND_DTYPE_F64 ? NARROW : 0;
     facts |= rule->accumulator == SCAND_ACCUMULATOR_F32 ? F32_SUMS : 0;
-    facts |= rule->accumulator == SCAND_ACCUMULATOR_F64 ? F64_SUMS : 0;
     facts |= short_has_three_tiles(rule) ? THREE_TILES : 0;
     return facts | (rule->pass_count > 1 ? TWO_PASSES : ONE_PASS);
 }
@@ -221,30 +209,28 @@ static uint32_t facts_of_layout(const struct scan_plan *plan)
     facts |= plan->outer_rank == 1 ? ONE_AXIS : 0;
     facts |= packed_in ? PACKED_IN : 0;
     facts |= packed_in && packed_out ? PACKED : 0;
-    facts |= scan_plan_is_aligned(plan) ? ALIGNED : 0;
     facts |= scan_plan_is_columns(plan) ? COLUMNS : 0;
     facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % SLOT_BYTES == 0 ? IN_STEP : 0;
-    facts |= plan->length > ORDER_LEAF && (plan->length - 1) % ORDER_LEAF < 3 ? THIN_END : 0;
     return facts | (plan->length % ORDER_LEAF != 0 ? PART_LEAF : 0);
 }
 
 static bool strips_fit(const struct scan_plan *plan, const struct select_device *device)
 {
-    const int room = device->shared_max / SELECT_COLUMNS_BYTES;
-    const int resident = room < SELECT_COLUMNS_RESIDENT ? room : SELECT_COLUMNS_RESIDENT;
+    const int room = device->shared_max / SELECT_COLUMNS_SHARED_BYTES;
+    const int resident = room < SELECT_COLUMNS_SHARED_RESIDENT ? room : SELECT_COLUMNS_SHARED_RESIDENT;
     const uint64_t tiles = scan_tiles(plan->length);
     return tiles <= (uint64_t)(device->processors * resident) && scan_plan_strips(plan) * tiles < STRIPS_MAX;
 }
 
 /* In one pass by f32 columns may be as they like. Else tiles are to be full, but for a quarter, and two passes are
- * slower than COLUMNS where a column is one tile. */
+ * slower than COLUMNS_SHARED where a column is one tile. */
 static bool boxes_fit(const struct scan_rule *rule, const struct scan_plan *plan, const struct select_device *device)
 {
     const bool two = plan->pass_count > 1, wide = rule->accumulator != SCAND_ACCUMULATOR_F32;
     const uint64_t tiles = scan_tiles(plan->length), items = scan_plan_boxes(plan) * tiles;
     const uint64_t least = (two ? BOXES_MANY : wide ? BOXES_WIDE : BOXES_MIN) * (uint64_t)device->processors;
     const bool full = plan->length >= tiles * ORDER_TILE / 4 * 3;
-    return device->shared_max >= SELECT_BOXES_BYTES && scan_plan_has_maps(plan) && items >= least &&
+    return device->shared_max >= SELECT_COLUMNS_TMA_BYTES && scan_plan_has_maps(plan) && items >= least &&
            items < STRIPS_MAX && plan->length >= ORDER_TILE && (full || !(two || wide)) && (tiles > 1 || !two);
 }
 
@@ -253,8 +239,9 @@ static bool is_wide(const struct scan_plan *plan, const struct select_device *de
 {
     const uint64_t strips = plan->items / plan->blocks / SCAN_STRIP;
     const int64_t in = plan->input.stride, out = plan->output.stride;
-    return device->shared_max >= SELECT_WALK_BYTES && strips >= SELECT_WALK_RESIDENT * (uint64_t)device->processors &&
-           plan->length >= ORDER_TILE && plan->outer_shape[plan->outer_rank - 1] >= WIDE_MIN &&
+    return device->shared_max >= SELECT_COLUMNS_STREAMING_BYTES &&
+           strips >= SELECT_COLUMNS_STREAMING_RESIDENT * (uint64_t)device->processors && plan->length >= ORDER_TILE &&
+           plan->outer_shape[plan->outer_rank - 1] >= WIDE_MIN &&
            (strips + 1) * scan_tiles(plan->length) < STRIPS_MAX && in == (int32_t)in && out == (int32_t)out &&
            in > INT32_MIN && out > INT32_MIN;
 }
@@ -296,16 +283,16 @@ static int architecture_of(int capability)
 static bool is_last(enum select_path path)
 {
     switch (path) {
-    case SELECT_REDUCE_SHORT:
+    case SELECT_REDUCE_WARP_PER_ROWS:
     case SELECT_REDUCE:
     case SELECT_REDUCE_TOTALS:
     case SELECT_REDUCE_EMPTY:
     case SELECT_REDUCE_RAGGED:
     case SELECT_RAGGED_AFFINE:
-    case SELECT_RAGGED_GENERAL:
+    case SELECT_RAGGED_ANY_LAYOUT:
     case SELECT_AFFINE:
-    case SELECT_GENERAL_AHEAD: /* which goes on without fetching ahead by itself */
-    case SELECT_GENERAL:
+    case SELECT_ANY_LAYOUT_PREFETCH: /* which goes on without fetching ahead by itself */
+    case SELECT_ANY_LAYOUT:
         return true;
     default:
         return false;
@@ -353,7 +340,7 @@ static int path_take(enum select_path path, void *taken)
 enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
                                 const struct select_device *device)
 {
-    enum select_path path = SELECT_GENERAL;
+    enum select_path path = SELECT_ANY_LAYOUT;
     select_run(rows, plan, device, path_take, &path);
     return path;
 }
@@ -361,8 +348,8 @@ enum select_path select_path_of(const struct scan_rows *rows, const struct scan_
 /* Paths whose launches are of totals, carries and values, each by itself. */
 static bool takes_ranges(enum select_path path)
 {
-    return path == SELECT_REDUCE_TOTALS || path == SELECT_AFFINE || path == SELECT_TOTALS_FIRST ||
-           path == SELECT_GENERAL_AHEAD || path == SELECT_GENERAL;
+    return path == SELECT_REDUCE_TOTALS || path == SELECT_AFFINE || path == SELECT_BLOCK_PER_ROW_SPINE ||
+           path == SELECT_ANY_LAYOUT_PREFETCH || path == SELECT_ANY_LAYOUT;
 }
 
 enum select_path select_path_of_ranges(const struct scan_rows *rows, const struct scan_plan *plan,
