@@ -1,6 +1,7 @@
 #include "kernels/cuda/launch.h"
 
 #include "kernels/cuda/exchange/work_queue.h"
+#include "kernels/cuda/select/plan.h"
 
 #define WARPS_SHARED_OUT 4 /* of thread blocks from which on progress is worth an atomic operation */
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "kernels/cuda/scan_cuda.h"
-#include "kernels/cuda/select/select.h"
+#include "kernels/cuda/select/device.h"
 #include "kernels/cuda/streams.h"
 
 #define SCAN_GRID_MAX 65535 /* thread blocks of a launch that has no reason for more */
@@ -17,7 +17,7 @@
 /* What a launcher answers where the device holds none of its thread blocks, or not all that have to be resident. It has
  * written nothing of the output then. */
 #define SCAN_NO_ROOM cudaErrorCooperativeLaunchTooLarge
-static_assert(SCAN_NO_ROOM == SELECT_NO_ROOM, "as select.c knows it");
+static_assert(SCAN_NO_ROOM == SELECT_NO_ROOM, "the same number");
 
 struct shares;
 

@@ -21,6 +21,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/select/plan.h"
 #include "kernels/cuda/select/ranges.h"
+#include "kernels/cuda/select/select.h"
 #include "kernels/order1/order.h"
 
 #define DEVICES_MAX 64

@@ -10,6 +10,7 @@
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/any_layout.cuh"
 #include "kernels/cuda/select/plan.h"
+#include "kernels/cuda/select/select.h"
 
 struct general {
     const void *kernels[2]; /* general_kernel, general_ahead_kernel */

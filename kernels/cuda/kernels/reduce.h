@@ -7,6 +7,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan_cuda.h"
 #include "kernels/cuda/select/ranges.h"
+#include "kernels/cuda/select/select.h"
 #include "kernels/scan.h"
 
 /* Loads the kernels on the current device. */

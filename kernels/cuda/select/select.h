@@ -9,6 +9,7 @@
 #ifndef KERNELS_CUDA_SELECT_SELECT_H
 #define KERNELS_CUDA_SELECT_SELECT_H
 
+#include "kernels/cuda/select/device.h"
 #include "kernels/cuda/select/plan.h"
 
 #ifdef __cplusplus
@@ -59,16 +60,6 @@ extern "C" {
 enum select_path { SELECT_PATHS(X) SELECT_PATH_COUNT };
 #undef X
 
-/* What the choice goes by, of a device. */
-struct select_device {
-    int capability; /* compute capability, 90 for 9.0; 75 or more */
-    int code;       /* that for which the kernels were compiled that it runs: at most its own, less where PTX is */
-    int processors;
-    int shared_max;   /* bytes of shared memory that a thread block may have */
-    bool cooperative; /* launches of which all thread blocks are resident at once */
-    bool clusters;    /* of as many thread blocks as rows may take (cuda/kernels/cluster_per_row.cuh) */
-};
-
 /* `plan`: of these rows. They have samples, unless they are reduced. */
 enum select_path select_path_of(const struct scan_rows *rows, const struct scan_plan *plan,
                                 const struct select_device *device);
@@ -82,7 +73,6 @@ const char *select_word(enum select_path path);
  * SELECT_NO_ROOM, by that of the next one that fits, as long as there is one: the device has no room for the path's
  * thread blocks, whatever the table says, and the output is as it was. Returns what the last one answered.
  */
-#define SELECT_NO_ROOM 720 /* as cudaErrorCooperativeLaunchTooLarge */
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                int (*run)(enum select_path path, void *context), void *context);
 
@@ -102,27 +92,6 @@ enum select_together select_together_of(const struct scan_rows *rows, uint64_t c
 
 /* Whether the general kernel fetches ahead. */
 bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max);
-
-/* Slots of shared memory that a warp of it has then, for words of so many bytes; thread blocks declare some more. */
-#define SELECT_AHEAD_SLOTS(INPUT, OUTPUT) (32 * (INPUT) + 8 + ((OUTPUT) == 8 ? 64 : 32 * (OUTPUT)))
-#define SELECT_DECLARED_BYTES             1024
-
-/* Shared memory that a thread block costs which takes columns, and how many of them a processor has at most. */
-#define SELECT_COLUMNS_SHARED_BYTES    77440
-#define SELECT_COLUMNS_SHARED_RESIDENT 3
-
-/* Shared memory of a thread block that takes ragged rows (cuda/kernels/ragged.cuh). */
-#define SELECT_RAGGED_BYTES 73728
-
-/* Shared memory of a thread block that takes boxes of columns (cuda/kernels/columns_tma.cuh). */
-#define SELECT_COLUMNS_TMA_BYTES 230400
-
-/* The same of one of a cluster (cuda/kernels/cluster_per_row.cuh), at most. */
-#define SELECT_CLUSTER_BYTES 220160
-
-/* The same of one that walks along columns (cuda/kernels/columns_streaming.cuh). */
-#define SELECT_COLUMNS_STREAMING_BYTES    104448
-#define SELECT_COLUMNS_STREAMING_RESIDENT 2
 
 #ifdef __cplusplus
 }
