@@ -19,6 +19,7 @@
 #include "kernels/cuda/kernels/warp_per_row.h"
 #include "kernels/cuda/kernels/warp_per_rows.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/scan_cuda_by.h"
 #include "kernels/cuda/select/plan.h"
 #include "kernels/cuda/select/ranges.h"
 #include "kernels/cuda/select/select.h"
@@ -136,28 +137,6 @@ static cudaError_t tuned_run(struct device *device, const struct scan_rule *rule
                              [&] { return scan_tuned_launch(&device->base, &device->tuned, rule, &plan, stream); });
 }
 
-/* Ragged rows: each of at most an order block is an item of one launch, or of the ragged kernels', which have a limit
- * of their own. Longer ones are scanned one by one. */
-static cudaError_t ragged_run(struct device *device, enum select_path path, const struct scan_rows *rows,
-                              uint64_t first, uint64_t count, void *workspace, cudaStream_t stream)
-{
-    const uint64_t longest = path == SELECT_RAGGED ? scan_ragged_length_max(&device->ragged) : ORDER_BLOCK;
-    struct scan_rows shorter = *rows;
-    shorter.length = scan_least(rows->length, longest);
-    const struct scan_plan plan = scan_plan_of(&shorter, first, count);
-    cudaError_t error =
-        path == SELECT_RAGGED ? scan_ragged(&device->ragged, rows, first, count, workspace, stream)
-        : path == SELECT_RAGGED_AFFINE
-            ? scan_affine(&device->base, &shorter, first, count, NULL, workspace, stream)
-            : scan_general(&device->base, &rows->rule, &plan, rows->device_offsets + first, NULL, workspace, stream);
-    for (uint64_t r = first; r < first + count && rows->length > longest && !error; r++) {
-        const struct scan_rows row = scan_rows_joined(rows, r, 1);
-        if (row.length > longest)
-            error = (cudaError_t)scan_cuda(&row, 0, 1, workspace, stream);
-    }
-    return error;
-}
-
 int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
 {
     switch (select_together_of(rows, count)) {
@@ -183,9 +162,9 @@ int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUs
     case SELECT_ALONE:
         break;
     case SELECT_SCANS:
-        return scan_general_together(&device->base, parts, count, stream);
+        return scan_general_together(parts, count, stream);
     case SELECT_AFFINES:
-        return scan_affine_together(&device->base, parts, count, stream);
+        return scan_affine_together(parts, count, stream);
     case SELECT_REDUCTIONS:
         return scan_reduce_together(parts, count, stream);
     }
@@ -210,6 +189,51 @@ struct call {
     cudaStream_t stream;
 };
 
+/* Of the kernels that are for ragged rows as well as for others: rows of at most an order block, each an item. */
+static cudaError_t shorter_run(enum select_path path, const struct call *call)
+{
+    struct scan_device *base = &call->device->base;
+    const struct scan_rows *rows = call->rows;
+    struct scan_rows shorter = *rows;
+    shorter.length = scan_least(rows->length, ORDER_BLOCK);
+    if (path == SELECT_RAGGED_AFFINE_PREFETCH || path == SELECT_RAGGED_AFFINE)
+        return scan_affine(base, path, &shorter, call->first, call->count, NULL, call->workspace, call->stream);
+    struct scan_plan plan = scan_plan_of(&shorter, call->first, call->count);
+    plan.ahead = path == SELECT_RAGGED_ANY_LAYOUT_PREFETCH;
+    return scan_general(base, &rows->rule, &plan, rows->device_offsets + call->first, NULL, call->workspace,
+                        call->stream);
+}
+
+/* Ragged rows of up to `longest` samples have been queued. The others are scanned one by one. */
+static cudaError_t longer_run(const struct call *call, uint64_t longest)
+{
+    cudaError_t error = cudaSuccess;
+    for (uint64_t r = call->first; r < call->first + call->count && call->rows->length > longest && !error; r++) {
+        const struct scan_rows row = scan_rows_joined(call->rows, r, 1);
+        if (row.length > longest)
+            error = (cudaError_t)scan_cuda(&row, 0, 1, call->workspace, call->stream);
+    }
+    return error;
+}
+
+static cudaError_t ragged_run(enum select_path path, const struct call *call)
+{
+    const struct scan_ragged_device *ragged = &call->device->ragged;
+    const bool tiles = path == SELECT_RAGGED;
+    const cudaError_t error =
+        tiles ? scan_ragged(ragged, call->rows, call->first, call->count, call->workspace, call->stream)
+              : shorter_run(path, call);
+    return error ? error : longer_run(call, tiles ? scan_ragged_length_max(ragged) : ORDER_BLOCK);
+}
+
+static cudaError_t any_layout_run(bool ahead, const struct call *call)
+{
+    struct scan_plan plan = call->plan;
+    plan.ahead = ahead;
+    return scan_general(&call->device->base, &call->rows->rule, &plan, NULL, call->range, call->workspace,
+                        call->stream);
+}
+
 static cudaError_t path_run(enum select_path path, const struct call *call)
 {
     struct device *device = call->device;
@@ -226,11 +250,15 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
     case SELECT_REDUCE_EMPTY:
         return scan_reduce(base, path, call->rows, call->first, call->count, call->range, workspace, stream);
     case SELECT_RAGGED:
+    case SELECT_RAGGED_AFFINE_PREFETCH:
     case SELECT_RAGGED_AFFINE:
+    case SELECT_RAGGED_ANY_LAYOUT_PREFETCH:
     case SELECT_RAGGED_ANY_LAYOUT:
-        return ragged_run(device, path, call->rows, call->first, call->count, workspace, stream);
+        return ragged_run(path, call);
+    case SELECT_AFFINE_GRID:
+    case SELECT_AFFINE_PREFETCH:
     case SELECT_AFFINE:
-        return scan_affine(base, call->rows, call->first, call->count, call->range, workspace, stream);
+        return scan_affine(base, path, call->rows, call->first, call->count, call->range, workspace, stream);
     case SELECT_THREAD_PER_ROW_PREFETCH:
     case SELECT_THREAD_PER_ROW:
         return scan_lanes(base, &device->lanes, rule, plan, path == SELECT_THREAD_PER_ROW_PREFETCH, stream);
@@ -238,6 +266,9 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
         return scan_short(base, &device->shorts, rule, plan, stream);
     case SELECT_WARP_PER_ROW:
         return scan_few(base, &device->few, rule, plan, stream);
+    case SELECT_BLOCK_PER_ROW:
+    case SELECT_BLOCK_PER_ROW_SPINE:
+        return tuned_run(device, rule, *plan, call->range, workspace, stream);
     case SELECT_COLUMNS_TMA:
         return scan_boxes(&device->boxes, rule, plan, workspace, stream);
     case SELECT_COLUMNS_STREAMING:
@@ -250,12 +281,13 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
     case SELECT_GRID_PER_ROW_THREE_LAUNCHES:
         return scan_long(base, &device->longer, rule, plan, path == SELECT_GRID_PER_ROW_THREE_LAUNCHES, workspace,
                          stream);
-    case SELECT_BLOCK_PER_ROW:
-    case SELECT_BLOCK_PER_ROW_SPINE:
-        return tuned_run(device, rule, *plan, call->range, workspace, stream);
-    default: /* SELECT_ANY_LAYOUT_PREFETCH and SELECT_ANY_LAYOUT */
-        return scan_general(base, rule, plan, NULL, call->range, workspace, stream);
+    case SELECT_ANY_LAYOUT_PREFETCH:
+    case SELECT_ANY_LAYOUT:
+        return any_layout_run(path == SELECT_ANY_LAYOUT_PREFETCH, call);
+    case SELECT_PATH_COUNT:
+        break;
     }
+    return cudaErrorInvalidValue;
 }
 
 static int path_try(enum select_path path, void *call)
@@ -263,19 +295,56 @@ static int path_try(enum select_path path, void *call)
     return path_run(path, (const struct call *)call);
 }
 
+static bool is_nothing(const struct scan_rows *rows, uint64_t count)
+{
+    return count == 0 || (rows->length == 0 && rows->rule.operation != SCAND_OPERATION_REDUCE);
+}
+
+/* cudaErrorInitializationError: no scan_cuda_init. */
+static cudaError_t call_init(struct call *call)
+{
+    const cudaError_t error = device_current(&call->device);
+    return error || call->device->base.processors > 0 ? error : cudaErrorInitializationError;
+}
+
 int scan_cuda(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace, struct CUstream_st *stream)
 {
-    if (count == 0 || (rows->length == 0 && rows->rule.operation != SCAND_OPERATION_REDUCE))
+    if (is_nothing(rows, count))
         return cudaSuccess;
     struct call call = {NULL, rows, first, count, NULL, scan_plan_of(rows, first, count), workspace, stream};
-    const cudaError_t error = device_current(&call.device);
+    const cudaError_t error = call_init(&call);
     if (error)
         return error;
-    const struct scan_device *base = &call.device->base;
-    if (base->processors == 0)
-        return cudaErrorInitializationError; /* no scan_cuda_init */
-    const int result = select_run(rows, &call.plan, base, path_try, &call);
+    const int result = select_run(rows, &call.plan, &call.device->base, path_try, &call);
     return result == SCAN_NO_ROOM ? cudaErrorNotSupported : result;
+}
+
+int scan_cuda_by(const struct scan_choice *choice, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                 void *workspace, struct CUstream_st *stream)
+{
+    if (is_nothing(rows, count))
+        return cudaSuccess;
+    struct call call = {NULL, rows, first, count, NULL, scan_plan_of(rows, first, count), workspace, stream};
+    const cudaError_t error = call_init(&call);
+    if (error)
+        return error;
+    const struct select_device *base = &call.device->base;
+    const struct select_device device = choice->capability ? select_device_as(base, choice->capability) : *base;
+    return choice->path == SCAN_BY_TABLE ? select_run(rows, &call.plan, &device, path_try, &call)
+                                         : select_run_path(choice->path, rows, &call.plan, &device, path_try, &call);
+}
+
+static int path_none(enum select_path, void *)
+{
+    return cudaSuccess;
+}
+
+bool scan_cuda_can(enum select_path path, const struct scan_rows *rows, uint64_t first, uint64_t count)
+{
+    struct device *device;
+    const struct scan_plan plan = scan_plan_of(rows, first, count);
+    return !is_nothing(rows, count) && !device_current(&device) &&
+           select_run_path(path, rows, &plan, &device->base, path_none, NULL) == cudaSuccess;
 }
 
 /* A ragged row as one of those that are not. */
@@ -310,8 +379,9 @@ int scan_cuda_range(const struct scan_rows *rows, uint64_t row, uint64_t blocks,
     const uint64_t first = rows->offsets ? 0 : row;
     const struct scan_range range = ranges_at(&rows->rule, alone.length, blocks, number);
     struct call call = {NULL, &alone, first, 1, &range, scan_plan_of(&alone, first, 1), workspace, stream};
-    const cudaError_t error = device_current(&call.device);
+    const cudaError_t error = call_init(&call);
     if (error)
         return error;
-    return path_run(select_path_of_ranges(&alone, &call.plan, &call.device->base), &call);
+    const int result = select_run_ranges(&alone, &call.plan, &call.device->base, path_try, &call);
+    return result == SCAN_NO_ROOM ? cudaErrorNotSupported : result;
 }

@@ -34,4 +34,9 @@ extern const size_t cpu_implementation_count;
 extern const struct implementation cuda_implementations[];
 extern const size_t cuda_implementation_count;
 
+/* Likewise: "paths": every path that can take the rows, one after the other; "capability_80" and others: by the paths
+ * that a device of that compute capability chooses. */
+extern const struct implementation cuda_choices[];
+extern const size_t cuda_choice_count;
+
 #endif

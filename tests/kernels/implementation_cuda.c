@@ -1,11 +1,12 @@
 /* The CUDA kernels, on copies of the memory: in device memory, in mapped pinned host memory, in small parts that share
- * launches, by ranges, and on two streams. */
+ * launches, by ranges, and on two streams; by every path that can take the rows; by those that other devices choose. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/cuda/scan_cuda.h"
+#include "kernels/cuda/scan_cuda_by.h"
 #include "kernels/order1/order.h"
 #include "tests/kernels/implementation.h"
 
@@ -253,6 +254,77 @@ static int run_streams(const struct scan_rows *rows, uint64_t first, uint64_t co
         fprintf(stderr, "CUDA: %s\n", e != cudaSuccess ? cudaGetErrorString(e) : "two streams came to different bits");
     return same ? 0 : -1;
 }
+
+/* How scan_chosen scans. */
+static struct scan_choice choice;
+
+static cudaError_t scan_chosen(const struct scan_rows *rows, uint64_t first, uint64_t count, void *workspace)
+{
+    return (cudaError_t)scan_cuda_by(&choice, rows, first, count, workspace, NULL);
+}
+
+/* The output after all paths so far, and as it was before. */
+struct outputs {
+    void *before, *first;
+    unsigned paths;
+};
+
+/* A path's output, which is to be that of the paths before. One that the device has no room for leaves it alone. */
+static cudaError_t path_check(enum select_path path, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                              const struct scan_memory *memory, struct outputs *outputs)
+{
+    memcpy(memory->output, outputs->before, memory->output_bytes);
+    choice = (struct scan_choice){.path = path};
+    const cudaError_t e = (cudaError_t)run(rows, first, count, memory, false, scan_chosen);
+    if (e == SELECT_NO_ROOM)
+        return cudaSuccess;
+    if (e == cudaSuccess && outputs->paths++ == 0)
+        memcpy(outputs->first, memory->output, memory->output_bytes);
+    if (e == cudaSuccess && memcmp(outputs->first, memory->output, memory->output_bytes) == 0)
+        return e;
+    fprintf(stderr, "the path %s failed, or came to other bits than the first one\n", select_word(path));
+    return e == cudaSuccess ? cudaErrorUnknown : e;
+}
+
+/* By one path after the other; the reference is compared with the first. */
+static int run_paths(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory)
+{
+    struct outputs outputs = {malloc(memory->output_bytes), malloc(memory->output_bytes), 0};
+    const bool nothing = count == 0 || (rows->length == 0 && rows->rule.operation == SCAND_OPERATION_SCAN);
+    cudaError_t e = outputs.before && outputs.first ? cudaSuccess : cudaErrorMemoryAllocation;
+    if (e == cudaSuccess)
+        memcpy(outputs.before, memory->output, memory->output_bytes);
+    for (int path = 0; path < SELECT_PATH_COUNT && e == cudaSuccess; path++)
+        if (scan_cuda_can((enum select_path)path, rows, first, count))
+            e = path_check((enum select_path)path, rows, first, count, memory, &outputs);
+    if (e == cudaSuccess && outputs.paths > 0)
+        memcpy(memory->output, outputs.first, memory->output_bytes);
+    free(outputs.before);
+    free(outputs.first);
+    return e == cudaSuccess && outputs.paths == 0 && !nothing ? -1 : (int)e;
+}
+
+static int run_as(int capability, const struct scan_rows *rows, uint64_t first, uint64_t count,
+                  const struct scan_memory *memory)
+{
+    choice = (struct scan_choice){.path = SCAN_BY_TABLE, .capability = capability};
+    return run(rows, first, count, memory, false, scan_chosen);
+}
+
+#define CAPABILITIES(X) X(75) X(80) X(86) X(120)
+#define X(NUMBER)                                                                            \
+    static int run_as_##NUMBER(const struct scan_rows *rows, uint64_t first, uint64_t count, \
+                               const struct scan_memory *memory)                             \
+    {                                                                                        \
+        return run_as(NUMBER, rows, first, count, memory);                                   \
+    }
+CAPABILITIES(X)
+#undef X
+
+#define X(NUMBER) {"capability_" #NUMBER, available, run_as_##NUMBER},
+const struct implementation cuda_choices[] = {{"paths", available, run_paths}, CAPABILITIES(X)};
+#undef X
+const size_t cuda_choice_count = sizeof(cuda_choices) / sizeof(cuda_choices[0]);
 
 const struct implementation cuda_implementations[] = {
     {"cuda", available, run_device},   {"cuda-mapped", available, run_mapped}, {"together", available, run_together},

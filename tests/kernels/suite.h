@@ -27,6 +27,9 @@ static unsigned implementations_find(const char *name, const struct implementati
     for (size_t i = 0; i < cuda_implementation_count && count < IMPLEMENTATIONS_MAX; i++)
         if (strncmp(cuda_implementations[i].name, name, strlen(name)) == 0 && cuda_implementations[i].available())
             found[count++] = &cuda_implementations[i];
+    for (size_t i = 0; i < cuda_choice_count && count < IMPLEMENTATIONS_MAX; i++)
+        if (strncmp(cuda_choices[i].name, name, strlen(name)) == 0 && cuda_choices[i].available())
+            found[count++] = &cuda_choices[i];
 #endif
     return count;
 }

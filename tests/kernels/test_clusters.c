@@ -66,9 +66,12 @@ static void few_clusters(const struct implementation *implementation)
 SUITE(cuda, cluster_borders)
 SUITE(cuda, cluster_turns)
 SUITE(cuda, few_clusters)
+SUITE(paths, cluster_borders)
+SUITE(capability, cluster_borders)
 
-static const struct test tests[] = {TEST(cuda_cluster_borders), TEST(cuda_cluster_turns), TEST(cuda_few_clusters),
-                                    TEST_END};
+static const struct test tests[] = {TEST(cuda_cluster_borders),       TEST(cuda_cluster_turns),
+                                    TEST(cuda_few_clusters),          TEST(paths_cluster_borders),
+                                    TEST(capability_cluster_borders), TEST_END};
 
 int main(int argc, char **argv)
 {

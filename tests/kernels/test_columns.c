@@ -123,11 +123,15 @@ SUITE(cuda, many_columns)
 SUITE(cuda, long_columns)
 SUITE(cuda, boxed_columns)
 SUITE(cuda, more_boxed_columns)
+SUITE(paths, many_columns)
+SUITE(paths, boxed_columns)
+SUITE(paths, more_boxed_columns)
 SUITE(cuda, few_many_columns)
 
-static const struct test tests[] = {TEST(cuda_many_columns),     TEST(cuda_long_columns),
-                                    TEST(cuda_boxed_columns),    TEST(cuda_more_boxed_columns),
-                                    TEST(cuda_few_many_columns), TEST_END};
+static const struct test tests[] = {
+    TEST(cuda_many_columns),       TEST(cuda_long_columns),        TEST(cuda_boxed_columns),
+    TEST(cuda_more_boxed_columns), TEST(cuda_few_many_columns),    TEST(paths_many_columns),
+    TEST(paths_boxed_columns),     TEST(paths_more_boxed_columns), TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -687,9 +687,11 @@ static void small(const struct implementation *implementation)
     TEST(NAME##_affine_lengths), TEST(NAME##_affine_long_rows), TEST(NAME##_affine_dtypes), \
         TEST(NAME##_affine_layouts), TEST(NAME##_affine_ragged),
 
-#define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(turns_1) X(turns_3) X(cuda)
-#define ARITHMETICS(X) X(avx512) X(avx2) X(portable) X(cuda) X(together)
-#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(turns_1) X(turns_3) X(cuda) X(together)
+/* By the path that is best for the rows; by every path that can take them; by what other devices choose. */
+#define GPUS(X)        X(cuda) X(paths) X(capability)
+#define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(turns_1) X(turns_3) GPUS(X)
+#define ARITHMETICS(X) X(avx512) X(avx2) X(portable) GPUS(X) X(together)
+#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(turns_1) X(turns_3) GPUS(X) X(together)
 
 /* What small scans of a shared launch can differ in, besides arithmetic. */
 #define TOGETHER_SUITES(NAME)         \
@@ -708,12 +710,19 @@ ARITHMETICS(ARITHMETIC_SUITES)
 AFFINES(AFFINE_SUITES)
 TOGETHER_SUITES(together)
 
-SUITE(cuda, small)
-SUITE(cuda, columns)
-SUITE(cuda, few_columns)
-SUITE(cuda, ragged_small)
-SUITE(cuda, many_rows)
-SUITE(cuda, longer_rows)
+/* What the kernels of a GPU part their work by. */
+#define GPU_SUITES(NAME)      \
+    SUITE(NAME, small)        \
+    SUITE(NAME, columns)      \
+    SUITE(NAME, few_columns)  \
+    SUITE(NAME, ragged_small) \
+    SUITE(NAME, many_rows)    \
+    SUITE(NAME, longer_rows)
+#define GPU_TESTS(NAME)                                                                            \
+    TEST(NAME##_small), TEST(NAME##_columns), TEST(NAME##_few_columns), TEST(NAME##_ragged_small), \
+        TEST(NAME##_many_rows), TEST(NAME##_longer_rows),
+
+GPUS(GPU_SUITES)
 
 static void cuda_longer_rows_at_once(void)
 {
@@ -732,16 +741,8 @@ static void cuda_ragged_at_once(void)
 }
 
 static const struct test tests[] = {DRIVERS(DRIVER_TESTS) ARITHMETICS(ARITHMETIC_TESTS) AFFINES(AFFINE_TESTS)
-                                        TOGETHER_TESTS(together) TEST(cuda_small),
-                                    TEST(cuda_many_rows),
-                                    TEST(cuda_columns),
-                                    TEST(cuda_few_columns),
-                                    TEST(cuda_columns_at_once),
-                                    TEST(cuda_ragged_small),
-                                    TEST(cuda_ragged_at_once),
-                                    TEST(cuda_longer_rows),
-                                    TEST(cuda_longer_rows_at_once),
-                                    TEST_END};
+                                        TOGETHER_TESTS(together) GPUS(GPU_TESTS) TEST(cuda_columns_at_once),
+                                    TEST(cuda_ragged_at_once), TEST(cuda_longer_rows_at_once), TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -282,7 +282,8 @@ static void reference_order(void)
 #define TESTS(NAME)                                                                                \
     TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_many_rows), \
         TEST(NAME##_dtypes), TEST(NAME##_layouts), TEST(NAME##_ragged), TEST(NAME##_small),
-#define IMPLEMENTATIONS(X) X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(turns_1) X(turns_3) X(cuda) X(together)
+#define IMPLEMENTATIONS(X) \
+    X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(turns_1) X(turns_3) X(cuda) X(paths) X(together)
 
 IMPLEMENTATIONS(SUITES)
 SUITE(cuda, longest_rows)

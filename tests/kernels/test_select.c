@@ -129,14 +129,15 @@ static void ragged_rows(void)
 {
     PATH(RAGGED, .ragged = true, .length = 1000000);
     PATH(RAGGED, .ragged = true, .length = 10, .wide = true);
-    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .accumulator = IN_F64, .wide = true);
-    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .accumulator = IN_F2, .wide = true);
-    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .op = MAX);
-    PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .output = F64);
+    PATH(RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .accumulator = IN_F64, .wide = true);
+    PATH(RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .accumulator = IN_F2, .wide = true);
+    PATH(RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .op = MAX);
+    PATH(RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10, .output = F64);
     PATH(RAGGED_ANY_LAYOUT, .ragged = true, .length = 10, .input_at = 2);
-    PATH(RAGGED_AFFINE, .ragged = true, .length = 10, .what = SCAN_AFFINE);
-    ON(t4, RAGGED_ANY_LAYOUT, .ragged = true, .length = 10);
-    ON(no_cooperation, RAGGED_ANY_LAYOUT, .ragged = true, .length = 10);
+    PATH(RAGGED_AFFINE_PREFETCH, .ragged = true, .length = 10, .what = SCAN_AFFINE);
+    PATH(RAGGED_AFFINE, .ragged = true, .length = 10, .what = SCAN_AFFINE, .input_at = 1);
+    ON(t4, RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10);
+    ON(no_cooperation, RAGGED_ANY_LAYOUT_PREFETCH, .ragged = true, .length = 10);
     ON(rtx4090, RAGGED, .ragged = true, .length = 10);
     ON(rtx5090, RAGGED, .ragged = true, .length = 10);
     ON(a100, RAGGED, .ragged = true, .length = 10);
@@ -278,7 +279,10 @@ static void many_columns(void)
 
 static void all_else(void)
 {
-    PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
+    PATH(AFFINE_PREFETCH, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
+    PATH(AFFINE_GRID, .length = 16385, .what = SCAN_AFFINE);
+    PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true);
+    ON(no_cooperation, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .op = MAX);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = HALF);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .demean = true);
@@ -319,7 +323,7 @@ static void rows_by_ranges(void)
     RANGES(h200, BLOCK_PER_ROW_SPINE, .length = 16385, .columns = true);
     RANGES(a100, BLOCK_PER_ROW_SPINE, .length = length);
     RANGES(t4, ANY_LAYOUT, .length = length);
-    RANGES(h200, AFFINE, .length = length, .what = SCAN_AFFINE);
+    RANGES(h200, AFFINE_PREFETCH, .length = length, .what = SCAN_AFFINE);
     RANGES(h200, REDUCE_TOTALS, .length = length, .what = REDUCE);
     RANGES(t4, REDUCE_TOTALS, .length = 16385, .what = REDUCE, .input = F16);
     RANGES(h200, ANY_LAYOUT_PREFETCH, .length = length, .op = MAX);
@@ -340,8 +344,7 @@ static void shared_memory(void)
                                                    : path == SELECT_BLOCK_PER_ROW         ? (int)tiles * 2176 + 640
                                                                                           : 0);
             CHECK(left >= 0);
-            CHECK(path_from(ragged, all[i], 0) == SELECT_RAGGED_ANY_LAYOUT ||
-                  all[i]->shared_max >= SELECT_RAGGED_BYTES);
+            CHECK(path_from(ragged, all[i], 0) != SELECT_RAGGED || all[i]->shared_max >= SELECT_RAGGED_BYTES);
         }
 }
 
@@ -352,7 +355,7 @@ static void code_of_older_devices(void)
     for (uint64_t length = 1; length <= 1 << 20; length += length / 64 + 1) {
         const struct rows rows = {.length = length}, ragged = {.length = length, .ragged = true};
         CHECK_EQ(path_from(rows, &old_code, 0), path_from(rows, &t4, 0));
-        CHECK_EQ(path_from(ragged, &old_code, 0), path_from(ragged, &t4, 0));
+        CHECK(path_from(ragged, &old_code, 0) != SELECT_RAGGED);
     }
 }
 
@@ -432,17 +435,128 @@ static void check_tries(int line, struct rows r, const enum select_path *expecte
 static void no_room(void)
 {
     TRIES(((struct rows){.length = 5}), SELECT_THREAD_PER_ROW_PREFETCH, SELECT_WARP_PER_ROWS, SELECT_THREAD_PER_ROW,
-          SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH);
-    TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH);
+          SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 1024}), SELECT_WARP_PER_ROW, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT_PREFETCH,
+          SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 20000}), SELECT_CLUSTER_PER_ROW, SELECT_GRID_PER_ROW_ONE_LAUNCH,
-          SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_LAYOUT_PREFETCH);
+          SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_LAYOUT_PREFETCH,
+          SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_COLUMNS_TMA,
           SELECT_COLUMNS_STREAMING, SELECT_COLUMNS_SHARED, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT);
-    TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_ANY_LAYOUT);
-    TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_RAGGED_AFFINE);
-    TRIES(((struct rows){.length = 10, .what = SCAN_AFFINE}), SELECT_AFFINE);
-    TRIES(((struct rows){.length = 10, .what = REDUCE}), SELECT_REDUCE_WARP_PER_ROWS);
-    TRIES(((struct rows){.length = 1000, .input = F64, .output = F64}), SELECT_ANY_LAYOUT_PREFETCH);
+    TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_ANY_LAYOUT_PREFETCH,
+          SELECT_RAGGED_ANY_LAYOUT);
+    TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_RAGGED_AFFINE_PREFETCH,
+          SELECT_RAGGED_AFFINE);
+    TRIES(((struct rows){.length = 16385, .what = SCAN_AFFINE}), SELECT_AFFINE_GRID, SELECT_AFFINE_PREFETCH,
+          SELECT_AFFINE);
+    TRIES(((struct rows){.length = 10, .what = REDUCE}), SELECT_REDUCE_WARP_PER_ROWS, SELECT_REDUCE);
+    TRIES(((struct rows){.length = 20000, .what = REDUCE}), SELECT_REDUCE_TOTALS);
+    TRIES(((struct rows){.length = 1000, .input = F64, .output = F64}), SELECT_ANY_LAYOUT_PREFETCH, SELECT_ANY_LAYOUT);
+}
+
+static int take_path(enum select_path path, void *context)
+{
+    *(enum select_path *)context = path;
+    return 42;
+}
+
+/* The answer to rows that are forced to take a path; what runs then is that path alone. */
+static int forced(enum select_path path, struct rows r, const struct select_device *device)
+{
+    const struct scan_rows rows = rows_of(r);
+    const struct scan_plan plan = scan_plan_of(&rows, 0, r.many ? 2 * 132 * 32 : 100);
+    enum select_path taken = SELECT_PATH_COUNT;
+    const int result = select_run_path(path, &rows, &plan, device, take_path, &taken);
+    CHECK(taken == (result == 42 ? path : SELECT_PATH_COUNT));
+    return result;
+}
+
+#define FORCED(PATH, ...) CHECK_EQ(forced(SELECT_##PATH, (struct rows){__VA_ARGS__}, &h200), 42)
+#define UNFIT(PATH, ...)  CHECK_EQ(forced(SELECT_##PATH, (struct rows){__VA_ARGS__}, &h200), SELECT_UNFIT)
+
+/* A path that is slow for rows can be forced; one whose kernel cannot scan them is refused. */
+static void forced_paths(void)
+{
+    FORCED(THREAD_PER_ROW, .length = 16);
+    FORCED(THREAD_PER_ROW, .length = 64);
+    UNFIT(THREAD_PER_ROW, .length = 65);
+    UNFIT(THREAD_PER_ROW, .length = 16, .input_at = 4);
+    FORCED(WARP_PER_ROWS, .length = 512, .accumulator = IN_F2);
+    UNFIT(WARP_PER_ROWS, .length = 513);
+    UNFIT(WARP_PER_ROWS, .length = 16, .gap = 4);
+    FORCED(WARP_PER_ROW, .length = 1);
+    UNFIT(WARP_PER_ROW, .length = 1537);
+    FORCED(BLOCK_PER_ROW, .length = 1);
+    UNFIT(BLOCK_PER_ROW, .length = 16385);
+    UNFIT(BLOCK_PER_ROW, .length = 1, .op = MAX);
+    UNFIT(BLOCK_PER_ROW, .length = 1, .what = REDUCE);
+    UNFIT(BLOCK_PER_ROW, .length = 1, .ragged = true);
+    FORCED(BLOCK_PER_ROW_SPINE, .length = 16385);
+    UNFIT(BLOCK_PER_ROW_SPINE, .length = 16384);
+    FORCED(CLUSTER_PER_ROW, .length = 81920, .accumulator = IN_F64);
+    UNFIT(CLUSTER_PER_ROW, .length = 81921, .accumulator = IN_F64);
+    UNFIT(CLUSTER_PER_ROW, .length = 262145);
+    FORCED(GRID_PER_ROW_THREE_LAUNCHES, .length = 16385);
+    UNFIT(GRID_PER_ROW_THREE_LAUNCHES, .length = 16385, .one_pass = true);
+    FORCED(GRID_PER_ROW_ONE_LAUNCH, .length = 132 * 16384);
+    UNFIT(GRID_PER_ROW_ONE_LAUNCH, .length = 132 * 16384 + 1);
+    FORCED(COLUMNS_TMA, .length = 512, .columns = true);
+    UNFIT(COLUMNS_TMA, .length = 512, .columns = true, .output_at = 4);
+    FORCED(COLUMNS_STREAMING, .length = 512, .columns = true, .one_pass = true);
+    UNFIT(COLUMNS_STREAMING, .length = 512, .columns = true);
+    FORCED(COLUMNS_SHARED, .length = 512, .columns = true);
+    UNFIT(COLUMNS_SHARED, .length = 512);
+    FORCED(ANY_LAYOUT, .length = 100000, .columns = true);
+    UNFIT(ANY_LAYOUT_PREFETCH, .length = 100, .columns = true);
+    UNFIT(ANY_LAYOUT, .length = 100, .what = SCAN_AFFINE);
+    UNFIT(ANY_LAYOUT, .length = 100, .ragged = true);
+    FORCED(RAGGED_ANY_LAYOUT, .length = 100, .ragged = true);
+    UNFIT(RAGGED, .length = 100);
+    UNFIT(AFFINE, .length = 100);
+    FORCED(REDUCE_WARP_PER_ROWS, .length = 512, .what = REDUCE);
+    UNFIT(REDUCE_WARP_PER_ROWS, .length = 513, .what = REDUCE);
+    UNFIT(REDUCE_TOTALS, .length = 16384, .what = REDUCE);
+    UNFIT(REDUCE_EMPTY, .length = 1, .what = REDUCE);
+    UNFIT(REDUCE, .length = 100);
+}
+
+/* Every path that the table chooses can also be forced, by whatever device. */
+static void choices_can_be_forced(void)
+{
+    static const struct select_device *const all[] = {&t4, &a100, &orin, &rtx3090, &rtx4090, &h200, &b200, &rtx5090};
+    for (size_t i = 0; i < COUNT(all); i++)
+        for (uint64_t length = 1; length < 600000; length += length / 7 + 1)
+            for (unsigned bits = 0; bits < 64; bits++) {
+                const struct rows r = {.length = length,
+                                       .accumulator = (enum accumulator)(bits % 3),
+                                       .columns = bits & 4,
+                                       .many = bits & 8,
+                                       .one_pass = bits & 16,
+                                       .input_at = bits & 32 ? 4 : 0};
+                CHECK_EQ(forced(path_from(r, all[i], 0), r, all[i]), 42);
+            }
+}
+
+#define AS(CAPABILITY, PATH, ...)                                             \
+    do {                                                                      \
+        const struct select_device as = select_device_as(&h200, CAPABILITY);  \
+        check_path(__LINE__, (struct rows){__VA_ARGS__}, &as, SELECT_##PATH); \
+    } while (0)
+
+/* A device chooses as one of another capability would, as far as it has what that takes. */
+static void other_capabilities(void)
+{
+    AS(80, BLOCK_PER_ROW_SPINE, .length = 100000);
+    AS(86, BLOCK_PER_ROW_SPINE, .length = 100000);
+    AS(120, BLOCK_PER_ROW_SPINE, .length = 100000);
+    AS(100, GRID_PER_ROW_ONE_LAUNCH, .length = 100000);
+    AS(90, CLUSTER_PER_ROW, .length = 100000);
+    AS(75, ANY_LAYOUT, .length = 100000);
+    AS(80, COLUMNS_SHARED, .length = 10000, .columns = true, .many = true);
+    AS(86, ANY_LAYOUT, .length = 16384, .input = F64, .output = F64);
+    const struct select_device as = select_device_as(&rtx4090, 90);
+    CHECK_EQ(as.shared_max, rtx4090.shared_max);
+    CHECK(!as.clusters);
 }
 
 /* Which rows a call scans is no matter, nor where in memory slots begin. */
@@ -490,6 +604,9 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(shared_memory),
                                     TEST(code_of_older_devices),
                                     TEST(no_room),
+                                    TEST(forced_paths),
+                                    TEST(choices_can_be_forced),
+                                    TEST(other_capabilities),
                                     TEST(the_same_for_all_rows),
                                     TEST(every_path_is_reached),
                                     TEST_END};

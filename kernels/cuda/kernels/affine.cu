@@ -85,27 +85,11 @@ cudaError_t scan_affine_load(int shared_max)
     return error;
 }
 
-/* The coefficients as the rows of an input. */
-static struct scan_rows coefficient_rows(const struct scan_rows *rows)
+static struct general_plan general_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead)
 {
-    struct scan_rows coefficients = *rows;
-    coefficients.rule.input = coefficients.rule.output = rows->rule.coefficients;
-    coefficients.rule.demean = false;
-    coefficients.input = rows->coefficients;
-    coefficients.output = (void *)rows->coefficients;
-    coefficients.input_stride = coefficients.output_stride = rows->coefficient_stride;
-    for (uint32_t axis = 0; axis < rows->outer_rank; axis++) {
-        coefficients.input_outer_strides[axis] = rows->coefficient_outer_strides[axis];
-        coefficients.output_outer_strides[axis] = rows->coefficient_outer_strides[axis];
-    }
-    return coefficients;
-}
-
-static struct general_plan general_plan_of(const struct scan_device *device, const struct scan_rows *rows,
-                                           uint64_t first, uint64_t count)
-{
-    const struct scan_plan scan = scan_plan_of(rows, first, count);
-    return scan_general_plan_of(device, &rows->rule, &scan, rows->offsets ? rows->device_offsets + first : NULL);
+    struct scan_plan scan = scan_plan_of(rows, first, count);
+    scan.ahead = ahead;
+    return scan_general_plan_of(&rows->rule, &scan, rows->offsets ? rows->device_offsets + first : NULL);
 }
 
 static int most_of(int a, int b)
@@ -113,49 +97,34 @@ static int most_of(int a, int b)
     return a > b ? a : b;
 }
 
-/* Plans, and whether rows are contiguous. Then samples' room has slots for coefficients and results, too. */
+/* Plans. Where a kernel prefetches, samples' room has slots for coefficients and results, too. */
 
-static bool plan_make(const struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead,
                       struct affine_one_plan *plan)
 {
-    plan->samples = general_plan_of(device, rows, first, count);
+    plan->samples = general_plan_of(rows, first, count, ahead);
     plan->coefficient = rows->rule.coefficient;
     plan->whole = codec_is_integer(rows->rule.input) ? (uint64_t)(int64_t)rows->rule.coefficient : 0;
-    return plan->samples.scan.ahead;
+    if (!ahead)
+        plan->samples.scan.room = GENERAL_ROOM(general_widest(plan->samples));
 }
 
-static bool plan_make(const struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
+static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead,
                       struct affine_each_plan *plan)
 {
-    const struct scan_rows coefficients = coefficient_rows(rows);
-    plan->samples = general_plan_of(device, rows, first, count);
-    plan->coefficients = general_plan_of(device, &coefficients, first, count);
-    const struct scan_side *side = &plan->coefficients.scan.input;
+    const struct scan_rows coefficients = select_coefficient_rows(rows);
+    plan->samples = general_plan_of(rows, first, count, ahead);
+    plan->coefficients = general_plan_of(&coefficients, first, count, ahead);
     const int read = scan_affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].slots;
     const int stage = WORDS_STAGE(plan->samples.output_bytes);
     plan->samples.scan.room = WORDS_SLOTS(plan->samples.input_bytes) +
                               most_of(most_of(WORDS_SLOTS(plan->coefficients.input_bytes), read), stage);
-    return plan->samples.scan.ahead &&
-           (side->access == ACCESS_SLOTS || (side->access == ACCESS_STRIDED && side->stride == 0));
-}
-
-/* For the kernel for any layout. */
-
-static void plan_for_any(struct affine_one_plan *plan)
-{
-    plan->samples.scan.ahead = false;
-    plan->samples.scan.room = GENERAL_ROOM(general_widest(plan->samples));
-}
-
-static void plan_for_any(struct affine_each_plan *plan)
-{
-    plan->samples.scan.ahead = false;
-    plan->samples.scan.room = GENERAL_ROOM(most_of(general_widest(plan->samples), plan->coefficients.input_bytes));
+    if (!ahead)
+        plan->samples.scan.room = GENERAL_ROOM(most_of(general_widest(plan->samples), plan->coefficients.input_bytes));
 }
 
 template <class Plan>
-static cudaError_t launch_parts(const struct scan_device *device, const struct scan_part *first, unsigned count,
-                                cudaStream_t stream)
+static cudaError_t launch_parts(const struct scan_part *first, unsigned count, cudaStream_t stream)
 {
     struct part_list<Plan> parts;
     uint32_t blocks = 0;
@@ -163,8 +132,7 @@ static cudaError_t launch_parts(const struct scan_device *device, const struct s
     for (unsigned i = 0; i < count; i++) {
         Plan *plan = &parts.plans[i];
         *plan = {};
-        plan_make(device, first[i].rows, first[i].first, first[i].count, plan);
-        plan_for_any(plan);
+        plan_make(first[i].rows, first[i].first, first[i].count, false, plan);
         parts.ends[i] = blocks += (uint32_t)first[i].count;
         warps = most_of(scan_warps(first[i].rows->length), warps);
         room = most_of(plan->samples.scan.room, room);
@@ -174,20 +142,17 @@ static cudaError_t launch_parts(const struct scan_device *device, const struct s
                               (size_t)warps * room * SLOT_BYTES, stream);
 }
 
-template <class Plan>
-static cudaError_t together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
-                            cudaStream_t stream)
+template <class Plan> static cudaError_t together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
     return scan_parts_each(parts, count, part_list<Plan>::most, [&](const struct scan_part *first, unsigned taken) {
-        return launch_parts<Plan>(device, first, taken, stream);
+        return launch_parts<Plan>(first, taken, stream);
     });
 }
 
-cudaError_t scan_affine_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
-                                 cudaStream_t stream)
+cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
-    return parts->rows->coefficients ? together<struct affine_each_plan>(device, parts, count, stream)
-                                     : together<struct affine_one_plan>(device, parts, count, stream);
+    return parts->rows->coefficients ? together<struct affine_each_plan>(parts, count, stream)
+                                     : together<struct affine_one_plan>(parts, count, stream);
 }
 
 /* Coefficients are those of the samples' items. */
@@ -225,78 +190,83 @@ static cudaError_t launch(struct scan_device *device, int number, Plan *plan, in
     return scan_kernel_launch(kernel_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
 }
 
-/* How many thread blocks fit a processor, of those that fetch ahead, or else of the others. */
-template <class Plan> static cudaError_t resident_of(int number, Plan *plan, int *resident)
+static cudaError_t resident_of(const void *kernel, int warps, const struct scan_plan *scan, int *resident)
 {
-    struct scan_plan *scan = &plan->samples.scan;
-    const int warps = scan_warps(scan->length);
-    cudaError_t error = cudaSuccess;
     *resident = 0;
-    if (scan->ahead)
-        error = scan_kernel_resident(ahead_of(number), warps * WARP, (size_t)warps * scan->room * SLOT_BYTES, resident);
-    if (error || *resident > 0)
-        return error;
-    plan_for_any(plan);
-    error = scan_kernel_resident(kernel_of(number), warps * WARP, (size_t)warps * scan->room * SLOT_BYTES, resident);
-    return error || *resident > 0 ? error : cudaErrorNotSupported;
+    return kernel ? scan_kernel_resident(kernel, warps * WARP, (size_t)warps * scan->room * SLOT_BYTES, resident)
+                  : cudaSuccess;
 }
 
-/* Rows of several order blocks at once, if all of a row's fit the device together: else blocks would wait for others
- * that never start. Sets `*launched`, or leaves it. */
+/* The thread blocks that rows can be given; 0 where the device has no room for those that a path needs. All of a row's
+ * are resident together where they wait for one another. */
+static cudaError_t room_find(const struct scan_device *device, enum select_path path, int number,
+                             const struct scan_plan *scan, int *resident)
+{
+    if (path != SELECT_AFFINE_GRID)
+        return resident_of(scan->ahead ? ahead_of(number) : kernel_of(number), scan_warps(scan->length), scan,
+                           resident);
+    cudaError_t error = resident_of(long_of(number), ORDER_FAN, scan, resident);
+    if (scan->blocks > (uint64_t)device->processors * *resident)
+        *resident = 0;
+    return error;
+}
+
+/* Rows of several order blocks at once. */
 template <class Plan>
 static cudaError_t launch_long(const struct scan_device *device, int number, const struct scan_carries *carries,
-                               Plan *plan, void *workspace, cudaStream_t stream, bool *launched)
+                               Plan *plan, int resident, void *workspace, cudaStream_t stream)
 {
     const struct scan_plan *scan = &plan->samples.scan;
-    const void *kernel = long_of(number);
-    const size_t shared_bytes = (size_t)ORDER_FAN * scan->room * SLOT_BYTES;
     const uint64_t record_bytes = scan->items / scan->blocks * scan->sums_per_row * 2 * carries->sum_bytes;
-    int resident = 0;
-    cudaError_t error = scan_kernel_resident(kernel, ORDER_FAN * WARP, shared_bytes, &resident);
-    const uint64_t most = (uint64_t)device->processors * resident;
-    if (error || scan->blocks > most)
-        return error;
+    const uint64_t grid = scan_least((uint64_t)device->processors * resident, scan->items);
     for (int pass = 0; pass < scan->pass_count; pass++)
         plan->records.passes[pass] = (record *)((char *)workspace + pass * record_bytes);
-    error = scan_cleared(cudaMemsetAsync(workspace, 0, scan->pass_count * record_bytes, stream));
+    cudaError_t error = scan_cleared(cudaMemsetAsync(workspace, 0, scan->pass_count * record_bytes, stream));
     void *arguments[] = {plan};
-    if (!error)
-        error = scan_launched(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)scan_least(most, scan->items)),
-                                                          dim3(ORDER_FAN * WARP), arguments, shared_bytes, stream));
-    *launched = error != SCAN_NO_ROOM;
-    return *launched ? error : cudaSuccess;
+    return error ? error
+                 : scan_launched(cudaLaunchCooperativeKernel(long_of(number), dim3((unsigned)grid),
+                                                             dim3(ORDER_FAN * WARP), arguments,
+                                                             (size_t)ORDER_FAN * scan->room * SLOT_BYTES, stream));
+}
+
+static bool path_prefetches(enum select_path path)
+{
+    return path != SELECT_AFFINE && path != SELECT_RAGGED_AFFINE;
 }
 
 template <class Plan>
-static cudaError_t scan_by(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                           const struct scan_range *range, void *workspace, cudaStream_t stream)
+static cudaError_t scan_by(struct scan_device *device, enum select_path path, const struct scan_rows *rows,
+                           uint64_t first, uint64_t count, const struct scan_range *range, void *workspace,
+                           cudaStream_t stream)
 {
     const int number = scan_affine_number(rows);
     Plan plan = {};
     struct scan_plan *scan = &plan.samples.scan;
-    scan->ahead = plan_make(device, rows, first, count, &plan);
+    plan_make(rows, first, count, path_prefetches(path), &plan);
     int resident;
-    cudaError_t error = resident_of(number, &plan, &resident);
-    if (rows->rule.demean && scan->blocks > 1 && !error) {
+    cudaError_t error = room_find(device, path, number, scan, &resident);
+    if (error || resident == 0)
+        return error ? error : SCAN_NO_ROOM;
+    if (rows->rule.demean && scan->blocks > 1) {
         double *totals = (double *)workspace;
         if (!range || range_is_mean(range))
             error = scan_general_totals(device, &rows->rule, scan, totals, range, stream);
         plan.samples.totals = totals;
         workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
     }
-    const struct scan_carries *carries = carries_of(&rows->rule);
-    bool launched = range && range_is_mean(range);
-    if (!range && scan->ahead && scan->blocks > 1 && long_of(number) && device->cooperative && !error)
-        error = launch_long(device, number, carries, &plan, workspace, stream, &launched);
-    if (error || launched)
+    if (error || (range && range_is_mean(range)))
         return error;
+    const struct scan_carries *carries = carries_of(&rows->rule);
+    if (path == SELECT_AFFINE_GRID)
+        return launch_long(device, number, carries, &plan, resident, workspace, stream);
     return scan_with_carries(carries, scan, workspace, range, stream,
                              [&] { return launch(device, number, &plan, resident, stream); });
 }
 
-cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                        const struct scan_range *range, void *workspace, cudaStream_t stream)
+cudaError_t scan_affine(struct scan_device *device, enum select_path path, const struct scan_rows *rows, uint64_t first,
+                        uint64_t count, const struct scan_range *range, void *workspace, cudaStream_t stream)
 {
-    return rows->coefficients ? scan_by<struct affine_each_plan>(device, rows, first, count, range, workspace, stream)
-                              : scan_by<struct affine_one_plan>(device, rows, first, count, range, workspace, stream);
+    return rows->coefficients
+               ? scan_by<struct affine_each_plan>(device, path, rows, first, count, range, workspace, stream)
+               : scan_by<struct affine_one_plan>(device, path, rows, first, count, range, workspace, stream);
 }

@@ -7,6 +7,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan_cuda.h"
 #include "kernels/cuda/select/ranges.h"
+#include "kernels/cuda/select/select.h"
 #include "kernels/scan.h"
 
 /* Loads the kernels on the current device. */
@@ -32,19 +33,19 @@ extern const void *const scan_affine_longs[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE
 int scan_affine_number(const struct scan_rows *rows);
 
 /* Queues scans that select_together_of calls affine and that take the same such kernel, which needs no workspace. */
-cudaError_t scan_affine_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
-                                 cudaStream_t stream);
+cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
 
 /* Bytes of what is kept of an order block for each pass: a record (cuda/exchange/tile_state.cuh), or a sum of half its
  * size. */
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
 
 /*
- * Queues the scan of rows first <= r < first + count; of ragged ones, which have device_offsets, those of at most an
- * order block, and `length` is one at most; with `range` that range of one row. The workspace has pass_count x count x
- * sums_per_row x sum_bytes where rows have several order blocks, and before that, to take means away, as many doubles.
+ * Queues the scan of rows first <= r < first + count by one of the paths for that; of ragged ones, which have
+ * device_offsets, those of at most an order block, and `length` is one at most; with `range` that range of one row. The
+ * workspace has pass_count x count x sums_per_row x sum_bytes where rows have several order blocks, and before that, to
+ * take means away, as many doubles.
  */
-cudaError_t scan_affine(struct scan_device *device, const struct scan_rows *rows, uint64_t first, uint64_t count,
-                        const struct scan_range *range, void *workspace, cudaStream_t stream);
+cudaError_t scan_affine(struct scan_device *device, enum select_path path, const struct scan_rows *rows, uint64_t first,
+                        uint64_t count, const struct scan_range *range, void *workspace, cudaStream_t stream);
 
 #endif

@@ -10,7 +10,6 @@
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/any_layout.cuh"
 #include "kernels/cuda/select/plan.h"
-#include "kernels/cuda/select/select.h"
 
 struct general {
     const void *kernels[2]; /* general_kernel, general_ahead_kernel */
@@ -94,8 +93,8 @@ static int room_of(const struct general_plan *plan)
                             : GENERAL_ROOM(general_widest(*plan));
 }
 
-struct general_plan scan_general_plan_of(const struct scan_device *device, const struct scan_rule *rule,
-                                         const struct scan_plan *scan, const uint64_t *offsets)
+struct general_plan scan_general_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
+                                         const uint64_t *offsets)
 {
     struct general_plan plan = {};
     bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
@@ -111,7 +110,6 @@ struct general_plan scan_general_plan_of(const struct scan_device *device, const
     plan.zero = codec_is_integer(rule->input) ? operator_identity_whole(rule->op, rule->input) ^ plan.flip : 0;
     plan.offsets = offsets;
     plan.demean = rule->demean;
-    plan.scan.ahead = select_general_is_ahead(rule, scan, device->shared_max);
     plan.scan.room = room_of(&plan);
     return plan;
 }
@@ -125,12 +123,6 @@ static cudaError_t launch(struct scan_device *device, const struct general *gene
     const size_t shared_bytes = (size_t)warps * scan->room * SLOT_BYTES;
     int resident = 0;
     cudaError_t error = scan_kernel_resident(kernel, warps * WARP, shared_bytes, &resident);
-    if (!error && resident == 0 && scan->ahead) {
-        /* Without what is fetched ahead a thread block takes less. */
-        scan->ahead = false;
-        scan->room = room_of(plan);
-        return launch(device, general, plan, stream);
-    }
     if (error || resident == 0)
         return error ? error : SCAN_NO_ROOM;
     uint64_t grid;
@@ -146,8 +138,7 @@ static cudaError_t launch(struct scan_device *device, const struct general *gene
     return scan_kernel_launch(kernel, grid, warps * WARP, arguments, shared_bytes, stream);
 }
 
-static cudaError_t launch_parts(const struct scan_device *device, const struct scan_part *first, unsigned count,
-                                cudaStream_t stream)
+static cudaError_t launch_parts(const struct scan_part *first, unsigned count, cudaStream_t stream)
 {
     struct part_list<struct general_plan> parts;
     uint32_t blocks = 0;
@@ -156,9 +147,7 @@ static cudaError_t launch_parts(const struct scan_device *device, const struct s
         const struct scan_rows *rows = first[i].rows;
         const struct scan_plan scan = scan_plan_of(rows, first[i].first, first[i].count);
         struct general_plan *plan = &parts.plans[i];
-        *plan = scan_general_plan_of(device, &rows->rule, &scan, NULL);
-        plan->scan.ahead = false;
-        plan->scan.room = room_of(plan);
+        *plan = scan_general_plan_of(&rows->rule, &scan, NULL);
         parts.ends[i] = blocks += (uint32_t)first[i].count;
         warps = scan_warps(rows->length) > warps ? scan_warps(rows->length) : warps;
         room = plan->scan.room > room ? plan->scan.room : room;
@@ -168,12 +157,11 @@ static cudaError_t launch_parts(const struct scan_device *device, const struct s
                               (size_t)warps * room * SLOT_BYTES, stream);
 }
 
-cudaError_t scan_general_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
-                                  cudaStream_t stream)
+cudaError_t scan_general_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
     return scan_parts_each(
         parts, count, part_list<struct general_plan>::most,
-        [&](const struct scan_part *first, unsigned taken) { return launch_parts(device, first, taken, stream); });
+        [&](const struct scan_part *first, unsigned taken) { return launch_parts(first, taken, stream); });
 }
 
 /* Of the rows' blocks first, and then of the levels above; or one range of that. */
@@ -201,14 +189,14 @@ static cudaError_t totals_make(struct scan_device *device, struct general_plan p
 cudaError_t scan_general_totals(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
                                 double *totals, const struct scan_range *range, cudaStream_t stream)
 {
-    return totals_make(device, scan_general_plan_of(device, rule, scan, NULL), totals, range, stream);
+    return totals_make(device, scan_general_plan_of(rule, scan, NULL), totals, range, stream);
 }
 
 cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rule, const struct scan_plan *scan,
                          const uint64_t *offsets, const struct scan_range *range, void *workspace, cudaStream_t stream)
 {
     const struct general *general = general_of(rule);
-    struct general_plan plan = scan_general_plan_of(device, rule, scan, offsets);
+    struct general_plan plan = scan_general_plan_of(rule, scan, offsets);
     cudaError_t error = cudaSuccess;
     if (rule->demean && scan->blocks > 1) {
         double *totals = (double *)workspace;

@@ -17,8 +17,7 @@ cudaError_t scan_general_load(int shared_max);
 int scan_general_number(const struct scan_rule *rule);
 
 /* Queues scans that select_together_of calls general ones and that take the same kernel, which needs no workspace. */
-cudaError_t scan_general_together(const struct scan_device *device, const struct scan_part *parts, unsigned count,
-                                  cudaStream_t stream);
+cudaError_t scan_general_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
 
 /* Bytes of what is kept of an order block for each pass. */
 uint64_t scan_general_sum_bytes(const struct scan_rule *rule);
@@ -31,8 +30,8 @@ cudaError_t scan_general(struct scan_device *device, const struct scan_rule *rul
 
 /* What kernels that read and write as the general ones do get (cuda/warp/any_leaf.cuh). */
 struct general_plan;
-struct general_plan scan_general_plan_of(const struct scan_device *device, const struct scan_rule *rule,
-                                         const struct scan_plan *scan, const uint64_t *offsets);
+struct general_plan scan_general_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
+                                         const uint64_t *offsets);
 
 /* Queues the totals of rows, which are not ragged, forward in f64: the last of sums_per_row each, after those of the
  * levels below; or a range of that. */

@@ -3,8 +3,8 @@
  * (select.c), which has every limit and where it was measured. Plain C without CUDA, so that it is tested anywhere.
  * Bits never depend on it, only speed.
  *
- * A kernel for more rows is a path here, a row of the table, a case in scan_cuda.cu and a line of its test. Its
- * launcher answers SELECT_NO_ROOM where the device holds none of its thread blocks.
+ * A further kernel is a path here, with what it needs, a row of the table, a case in scan_cuda.cu and a line of its
+ * test. Its launcher answers SELECT_NO_ROOM where the device has no room for its thread blocks.
  */
 #ifndef KERNELS_CUDA_SELECT_SELECT_H
 #define KERNELS_CUDA_SELECT_SELECT_H
@@ -26,9 +26,13 @@ extern "C" {
     X(REDUCE_RAGGED, "reduce-ragged")                              \
     /* Ragged rows (cuda/kernels/ragged.cuh). */                   \
     X(RAGGED, "ragged")                                            \
+    X(RAGGED_AFFINE_PREFETCH, "ragged-affine-prefetch")            \
     X(RAGGED_AFFINE, "ragged-affine")                              \
+    X(RAGGED_ANY_LAYOUT_PREFETCH, "ragged-any-layout-prefetch")    \
     X(RAGGED_ANY_LAYOUT, "ragged-any-layout")                      \
     /* cuda/kernels/affine.cuh. */                                 \
+    X(AFFINE_GRID, "affine-grid")                                  \
+    X(AFFINE_PREFETCH, "affine-prefetch")                          \
     X(AFFINE, "affine")                                            \
     /* A lane takes a row (cuda/kernels/thread_per_row.cuh). */    \
     X(THREAD_PER_ROW_PREFETCH, "thread-per-row-prefetch")          \
@@ -75,6 +79,19 @@ const char *select_word(enum select_path path);
  */
 int select_run(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
                int (*run)(enum select_path path, void *context), void *context);
+/* The same for one row that is scanned by ranges. */
+int select_run_ranges(const struct scan_rows *rows, const struct scan_plan *plan, const struct select_device *device,
+                      int (*run)(enum select_path path, void *context), void *context);
+
+/* The same by one path, be it slow for these rows: for tests and benchmarks. SELECT_UNFIT: its kernel cannot scan such
+ * rows, and run was not called. */
+#define SELECT_UNFIT 9 /* cudaErrorInvalidConfiguration */
+int select_run_path(enum select_path path, const struct scan_rows *rows, const struct scan_plan *plan,
+                    const struct select_device *device, int (*run)(enum select_path path, void *context),
+                    void *context);
+
+/* The device as if it were of another compute capability, as far as it can be: it chooses as that one would. */
+struct select_device select_device_as(const struct select_device *device, int capability);
 
 /* Whether the kernels for sums of f32 samples know a rule: of 4-byte forms into such or f64. */
 bool select_is_sum(const struct scan_rule *rule);
@@ -90,8 +107,11 @@ enum select_together select_together_of(const struct scan_rows *rows, uint64_t c
 
 #define SELECT_TOGETHER_ROWS 64 /* a thread block each */
 
-/* Whether the general kernel fetches ahead. */
-bool select_general_is_ahead(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max);
+/* The coefficients of affine rows as the rows of an input. */
+struct scan_rows select_coefficient_rows(const struct scan_rows *rows);
+
+/* Whether the any_layout kernel can prefetch: samples are contiguous and a thread block has room for them. */
+bool select_any_layout_prefetches(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max);
 
 #ifdef __cplusplus
 }
