@@ -9,7 +9,7 @@
 
 #include "tests/server.h"
 
-#define BENCH_ROWS_MAX    512
+#define BENCH_ROWS_MAX    1024
 #define BENCH_DEVICES_MAX 8
 
 enum bench_sameness { BENCH_NOT_COMPARED, BENCH_SAME, BENCH_DIFFERENT };
@@ -52,6 +52,7 @@ double bench_now_ms(void);
 int bench_cpu(struct bench_table *table);
 int bench_shapes(struct bench_table *table);         /* a part of bench_cpu; it prints the error */
 int bench_kernels(struct bench_table *table);        /* CUDA: all of the kernels' figures */
+int bench_paths(struct bench_table *table);          /* CUDA: the kernels that were chosen among */
 int bench_variants(struct bench_table *table);       /* CUDA: the tutorials' variants, long rows too */
 int bench_reduce(struct bench_table *table);         /* CUDA: their reductions */
 int bench_row_reductions(struct bench_table *table); /* CUDA: those of bench_kernels */

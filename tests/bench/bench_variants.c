@@ -46,7 +46,7 @@ static int variant_measure(struct job_memory *memory, enum variant_id id, uint64
 #undef X
     int error = 0;
     for (enum scand_accumulator a = 0; a < SCAND_ACCUMULATOR_COUNT && !error; a++) {
-        struct job job = {.rows = rows_of(length, a), .variant = (int)id, .copies = 1};
+        struct job job = {.rows = rows_of(length, a), .variant = (int)id, .path = SCAN_BY_TABLE, .copies = 1};
         struct bench_row row = {0};
         snprintf(row.name, sizeof row.name, "%s fb", variant_list[id].name);
         snprintf(row.shape, sizeof row.shape, "%llu x %llu", (unsigned long long)job.rows.row_count,

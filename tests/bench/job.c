@@ -3,9 +3,9 @@
 #include <cuda_runtime.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/scan_cuda.h"
 #include "kernels/order1/dtypes.h"
 #include "kernels/tutorial/scan/variants.h"
 #include "tests/bench/samples.h"
@@ -94,7 +94,8 @@ static int launch_start(void *argument, cudaStream_t stream)
 {
     const struct launch *launch = argument;
     if (launch->job->variant == JOB_DEFAULT_PATH)
-        return scan_cuda(&launch->rows, 0, launch->rows.row_count, launch->workspace, stream);
+        return scan_cuda_by(&(struct scan_choice){.path = launch->job->path}, &launch->rows, 0, launch->rows.row_count,
+                            launch->workspace, stream);
     struct variant_scan scan = variant_scan_of(launch);
     return variant_run((enum variant_id)launch->job->variant, &scan, launch->workspace, stream);
 }
@@ -119,10 +120,11 @@ static int sameness_find(struct job_memory *memory, struct launch *launch, enum 
     return error;
 }
 
-static bool has_exact_sums(const struct scan_rule *rule)
+static bool has_exact_sums(const struct job *job)
 {
-    return rule->op == SCAND_OPERATOR_SUM && rule->kind == SCAND_KIND_INCLUSIVE && !rule->demean &&
-           !codec_is_integer(rule->input);
+    const struct scan_rule *rule = &job->rows.rule;
+    return job->path == SCAN_BY_TABLE && rule->op == SCAND_OPERATOR_SUM && rule->kind == SCAND_KIND_INCLUSIVE &&
+           !rule->demean && !codec_is_integer(rule->input);
 }
 
 static struct samples_side input_of(const struct scan_rows *rows)
@@ -236,12 +238,14 @@ int job_measure(struct job_memory *memory, const struct job *job, struct bench_r
     launch.rows.output = memory->output + job->offset;
     int error = launch_prepare(&launch, memory->region_bytes);
     if (job->variant == JOB_DEFAULT_PATH)
-        snprintf(row.kernel, sizeof row.kernel, "%s", scan_cuda_path(&launch.rows, 0, launch.rows.row_count));
+        snprintf(row.kernel, sizeof row.kernel, "%s",
+                 job->path == SCAN_BY_TABLE ? scan_cuda_path(&launch.rows, 0, launch.rows.row_count)
+                                            : select_word(job->path));
     if (!error)
         error = stopwatch_median(&memory->stopwatch, launch_start, &launch, &row.milliseconds);
     if (!error)
         error = sameness_find(memory, &launch, &row.same);
-    if (!error && has_exact_sums(&job->rows.rule))
+    if (!error && has_exact_sums(job))
         error = (launch.rows.offsets ? ragged_check : rows_check)(&launch.rows, &exact);
     cudaFree(launch.workspace);
     cudaFree(launch.offsets);
@@ -257,6 +261,56 @@ int job_measure(struct job_memory *memory, const struct job *job, struct bench_r
     if (!error)
         bench_add(table, &row);
     return error;
+}
+
+bool job_can(const struct job_memory *memory, const struct job *job)
+{
+    struct scan_rows rows = job->rows;
+    rows.input = memory->input + job->offset;
+    rows.output = memory->output + job->offset;
+    rows.coefficients = job->has_coefficients ? memory->input : NULL;
+    return scan_cuda_can(job->path, &rows, 0, rows.row_count);
+}
+
+static const char *accumulator_word(enum scand_accumulator accumulator)
+{
+#define X(NAME, WORD) WORD,
+    static const char *const words[] = {SCAND_ACCUMULATORS(X)};
+#undef X
+    return words[accumulator];
+}
+
+int job_case_measure(const struct bench_case *c, job_measurer *measure, struct bench_table *table)
+{
+    struct job_memory memory;
+    struct case_offsets offsets;
+    struct bench_row row = {0};
+    case_name(c, row.name);
+    case_shape(c, row.shape);
+    int error = job_memory_init(&memory, c->dtype, case_region_bytes(c), case_sample_bytes(c), table);
+    if (error == -ENOSPC) {
+        fprintf(stderr, "scand-bench: %s, %s is left out: the device has no memory for three times %.1f GB\n", row.name,
+                row.shape, (double)case_region_bytes(c) / 1e9);
+        return 0;
+    }
+    if (error)
+        return job_fail(row.shape, error);
+    error = case_offsets_make(c, &offsets);
+    for (int i = 0; i < CASE_ACCUMULATORS && !error; i++) {
+        struct job job = {.rows = case_rows(c, i, &offsets),
+                          .variant = JOB_DEFAULT_PATH,
+                          .path = SCAN_BY_TABLE,
+                          .offset = c->gap_bytes,
+                          .has_coefficients = c->layout == CASE_COEFFICIENTS,
+                          .copies = c->copies};
+        row.target = c->targets[i];
+        snprintf(row.accumulator, sizeof row.accumulator, "%s", accumulator_word(job.rows.rule.accumulator));
+        if (c->targets[i] != CASE_LEFT_OUT)
+            error = measure(&memory, &job, row, table);
+    }
+    free(offsets.starts);
+    job_memory_finish(&memory);
+    return job_fail(row.shape, error);
 }
 
 int job_fail(const char *what, int error)

@@ -6,8 +6,10 @@
 #ifndef TESTS_BENCH_JOB_H
 #define TESTS_BENCH_JOB_H
 
+#include "kernels/cuda/scan_cuda_by.h"
 #include "kernels/scan.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/cases.h"
 #include "tests/bench/stopwatch.h"
 
 /* Memory of the jobs of one shape: an input of noise, two outputs, and how long a copy takes there. */
@@ -28,7 +30,8 @@ void job_memory_finish(struct job_memory *memory);
 
 struct job {
     struct scan_rows rows; /* without addresses */
-    int variant;           /* an enum variant_id, or JOB_DEFAULT_PATH */
+    int variant;           /* an enum variant_id, or JOB_DEFAULT_PATH, and then: */
+    enum select_path path; /* SCAN_BY_TABLE, or a forced one, whose sums are not compared with exact ones */
     uint64_t offset;       /* of sample 0 of row 0 in all regions */
     bool has_coefficients; /* of noise, and where samples are in a region of their own */
     double copies;         /* that the least work takes as long as */
@@ -36,6 +39,14 @@ struct job {
 
 /* Fills what a row of the table has of measurements, and appends it; its names, shape and target are given. */
 int job_measure(struct job_memory *memory, const struct job *job, struct bench_row row, struct bench_table *table);
+
+/* Whether a forced path can scan the job's rows. */
+bool job_can(const struct job_memory *memory, const struct job *job);
+
+/* A case with each accumulator, by job_measure or what calls that. */
+typedef int job_measurer(struct job_memory *memory, const struct job *job, struct bench_row row,
+                         struct bench_table *table);
+int job_case_measure(const struct bench_case *c, job_measurer *measure, struct bench_table *table);
 
 /* Says on stderr what did not go well; returns whether there was anything. */
 int job_fail(const char *what, int error);

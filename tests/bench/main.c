@@ -1,7 +1,7 @@
 /*
- * scand-bench [kernels|cpu|service|devices|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures and prints
- * one table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds that were
- * measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
+ * scand-bench [kernels|paths|cpu|service|devices|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures and
+ * prints one table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds that
+ * were measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
  * service:PART is one part of service, say service:idle.
  * scand-bench endurance [OPTION]...: see bench_endurance.c.
  * scand-bench hostile [OPTION]... [ATTACK]...: see hostile/bench_hostile.c.
@@ -110,6 +110,11 @@ static int measure_kernels(struct run *run)
     return bench_kernels(&run->table);
 }
 
+static int measure_paths(struct run *run)
+{
+    return bench_paths(&run->table);
+}
+
 static int measure_variants(struct run *run)
 {
     return bench_variants(&run->table);
@@ -139,8 +144,8 @@ static const struct benchmark {
     int (*measure)(struct run *run);
 } benchmarks[] = {
 #ifdef SCAND_HAVE_CUDA
-    {"kernels", true, measure_kernels}, {"variants", false, measure_variants}, {"reduce", false, measure_reduce},
-    {"banks", false, measure_banks},    {"devices", false, measure_devices},
+    {"kernels", true, measure_kernels}, {"paths", false, measure_paths},    {"variants", false, measure_variants},
+    {"reduce", false, measure_reduce},  {"banks", false, measure_banks},    {"devices", false, measure_devices},
 #endif
     {"cpu", true, measure_cpu},         {"service", true, measure_service},
 };
