@@ -13,6 +13,7 @@
 #include "kernels/order1/dtypes.h"
 #include "kernels/order1/f2.h"
 #include "kernels/order1/operators.h"
+#include "kernels/order1/squares.h"
 #include "kernels/scan.h"
 
 /* Operations must round to their own type, not to a wider one as on the x87. */
@@ -40,6 +41,7 @@ union sum {
     double f64;
     struct f2 f2;
     uint64_t exact;
+    struct squares squares;
     struct {
         union number term, factor;
     } map;
@@ -50,6 +52,7 @@ struct arithmetic {
     enum scand_operator op;
     enum scand_accumulator accumulator; /* not AUTO */
     bool is_signed;                     /* how max and min compare integers */
+    bool squares;                       /* sums of F64 are of squares, and have a range */
 };
 
 /* max and min change no value: they work in the type of the samples, whatever the accumulator. */
@@ -57,7 +60,8 @@ static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
 {
     assert(rule->accumulator != SCAND_ACCUMULATOR_AUTO);
     enum scand_class class = codec_class(rule->input);
-    struct arithmetic arithmetic = {rule->op, rule->accumulator, class == SCAND_CLASS_SIGNED};
+    struct arithmetic arithmetic = {rule->op, rule->accumulator, class == SCAND_CLASS_SIGNED,
+                                    reduce_squares(rule->reduction)};
     if (codec_is_integer(rule->input))
         arithmetic.accumulator = SCAND_ACCUMULATOR_EXACT;
     else if (rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN)
@@ -66,7 +70,7 @@ static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
 }
 
 /* Of the total that a mean is computed from. */
-static const struct arithmetic arithmetic_of_mean = {SCAND_OPERATOR_SUM, SCAND_ACCUMULATOR_F64, false};
+static const struct arithmetic arithmetic_of_mean = {SCAND_OPERATOR_SUM, SCAND_ACCUMULATOR_F64, false, false};
 
 /* Flipping the sign bits makes unsigned comparisons of signed ones, and sums do not need it. */
 static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t right)
@@ -156,6 +160,8 @@ static inline union sum sum_add(struct arithmetic a, union sum left, union sum r
         left.exact = exact_add(a, left.exact, right.exact);
     else if (a.accumulator == SCAND_ACCUMULATOR_F32)
         left.f32 = OPERATOR_APPLY(a.op, left.f32, right.f32);
+    else if (a.squares)
+        left.squares = squares_add(left.squares, right.squares);
     else if (a.accumulator == SCAND_ACCUMULATOR_F64)
         left.f64 = OPERATOR_APPLY(a.op, left.f64, right.f64);
     else

@@ -31,7 +31,9 @@ void reduce_store(const struct scan_rows *rows, uint64_t row, const union sum *t
         codec_encode_integer(rule->output, value.whole, output);
         return;
     }
-    double result = reduce_finish(rule->reduction, value.real, rows->length);
+    double result = total && reduce_squares(rule->reduction)
+                        ? reduce_finish_squares(rule->reduction, total->squares, rows->length)
+                        : reduce_finish(rule->reduction, value.real, rows->length);
     if (codec_class(rule->output) == SCAND_CLASS_F64)
         codec_encode_f64(rule->output, result, output);
     else

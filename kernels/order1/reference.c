@@ -119,19 +119,38 @@ static void row_run(const struct scan_rule *rule, union sample *row, const union
     }
 }
 
+/* The squares of a leaf's samples, which are multiplied by `factor`. */
+static double leaf_squares(const struct pass *pass, uint64_t leaf, double factor)
+{
+    double sum = 0;
+    for (uint64_t j = 0; j < leaf_length(pass, leaf); j++) {
+        double sample = pass->row[leaf_at(pass, leaf, j)].real * factor;
+        sum += sample * sample;
+    }
+    return sum;
+}
+
+/* Returns the number of leaves. */
+static uint64_t pass_squares(const struct pass *pass, union sum *leaves)
+{
+    uint64_t leaf_count = (pass->length + ORDER_LEAF - 1) / ORDER_LEAF;
+    for (uint64_t leaf = 0; leaf < leaf_count; leaf++) {
+        int range = squares_range(leaf_squares(pass, leaf, 1.0));
+        leaves[leaf].squares = (struct squares){leaf_squares(pass, leaf, squares_factor(range)), range};
+    }
+    return leaf_count;
+}
+
 /* The total of a row, from which its reduction is made. */
 static union sum row_total(const struct scan_rule *rule, union sample *row, uint64_t length, union sum *leaves)
 {
-    bool squares = reduce_squares(rule->reduction);
     struct pass pass = {
         .arithmetic = arithmetic_of(rule),
-        .wide = squares || codec_class(rule->input) == SCAND_CLASS_F64,
+        .wide = codec_class(rule->input) == SCAND_CLASS_F64,
         .row = row,
         .length = length,
     };
-    for (uint64_t i = 0; squares && i < length; i++)
-        row[i].real = row[i].real * row[i].real;
-    uint64_t leaf_count = pass_totals(&pass, leaves);
+    uint64_t leaf_count = reduce_squares(rule->reduction) ? pass_squares(&pass, leaves) : pass_totals(&pass, leaves);
     return tree_total(pass.arithmetic, leaves, leaf_count);
 }
 

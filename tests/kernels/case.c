@@ -165,9 +165,24 @@ static struct scan_rows rows_of(const struct scan_case *c, const struct array *i
     return rows;
 }
 
+static double f64_sample(enum fill fill, uint64_t *random)
+{
+    uint64_t dice = random_next(random), sign = dice & UINT64_C(1) << 63;
+    if (fill == FILL_F64_RANGE)
+        return codec_f64_of_bits((dice & UINT64_C(0x800fffffffffffff)) | random_next(random) % 0x7ff << 52);
+    if (fill == FILL_F64_DENORMALS)
+        return codec_f64_of_bits(sign | (dice & UINT64_C(0xfffffffffffff)) >> random_next(random) % 52);
+    double scale = dice % 3001 == 0 ? 0x1p1000 : dice % 301 == 0 ? 1 : dice % 31 == 0 ? 0x1p-1060 : 0x1p-560;
+    return scale * (double)noise(random);
+}
+
 /* A sample of any dtype; some are any bytes at all. */
 static void sample_write(enum scand_dtype dtype, enum fill fill, uint64_t *random, unsigned char *to)
 {
+    if (dtype == SCAND_DTYPE_F64 && fill >= FILL_COUNT) {
+        codec_encode_f64(dtype, f64_sample(fill, random), to);
+        return;
+    }
     float sample = fill_sample(fill, random);
     if (dtype == SCAND_DTYPE_F32)
         memcpy(to, &sample, sizeof(sample));
@@ -205,7 +220,7 @@ static void layout_print(const char *what, const struct layout *layout)
 static void case_print(const struct scan_case *c)
 {
 #define X(NAME) #NAME,
-    static const char *const fills[] = {FILLS(X)};
+    static const char *const fills[] = {FILLS(X) FILLS_F64(X)};
 #undef X
 #define X(NAME, WORD, ...) WORD,
     static const char *const kinds[] = {SCAND_KINDS(X)}, *const accumulators[] = {SCAND_ACCUMULATORS(X)};

@@ -33,8 +33,14 @@ struct layout {
     X(SPREAD)   /* noise, a bit wider: sums of f2 come close to rounding, or round */       \
     X(STEPS)    /* few values, so that many are equal */
 
+/* For f64 samples alone; others are noise. */
+#define FILLS_F64(X)                                                                 \
+    X(F64_RANGE)    /* exponents from all over the range, those of denormals, too */ \
+    X(F64_OUTLIERS) /* tiny, a few usual ones, very few huge ones */                 \
+    X(F64_DENORMALS)
+
 #define X(NAME) FILL_##NAME,
-enum fill { FILLS(X) FILL_COUNT };
+enum fill { FILLS(X) FILL_COUNT, FILL_BEFORE_F64 = FILL_COUNT - 1, FILLS_F64(X) FILL_END };
 #undef X
 
 struct scan_case {

@@ -1,6 +1,7 @@
 /*
  * Reductions by every implementation against the reference, bit by bit; the reference against sums that are exact.
  */
+#include <float.h>
 #include <math.h>
 
 #include "kernels/order1/dtypes.h"
@@ -185,6 +186,31 @@ static void layouts(const struct implementation *implementation)
                 }
 }
 
+/* Squares beyond the range of f64, at the borders of leaves, tiles and blocks, in rows, columns and ragged rows. */
+static void squares(const struct implementation *implementation)
+{
+    static const uint64_t list[] = {1,   15,  16,   17,    31,    33,    100,           511,
+                                    512, 513, 1025, 10007, 16384, 16385, 16384 * 33 + 5};
+    for (size_t i = 0; i < COUNT(list); i++)
+        for (enum fill fill = FILL_COUNT; fill < FILL_END; fill++)
+            for (enum scand_reduction op = SCAND_REDUCTION_RMS; op <= SCAND_REDUCTION_NORM; op++) {
+                uint64_t rows = 1 + 4000 / list[i];
+                struct scan_case c = case_of(rows, list[i], op, SCAND_DTYPE_F64, SCAND_DTYPE_F64);
+                uint64_t offsets[] = {3, 3 + list[i], 3 + list[i], 4 + list[i], 4 + 2 * list[i]};
+                struct scan_case ragged = c;
+                c.fill = ragged.fill = fill;
+                check(implementation, &c);
+                c.input = layout_list[(i + fill) % COUNT(layout_list)];
+                check(implementation, &c);
+                ragged.rank = 1;
+                ragged.axis = 0;
+                ragged.shape[0] = offsets[4];
+                ragged.offsets = offsets;
+                ragged.row_count = 4;
+                check(implementation, &ragged);
+            }
+}
+
 /* A few of each, for tools that take a thousand times as long. */
 static void small(const struct implementation *implementation)
 {
@@ -246,6 +272,54 @@ static void reference_nothing(void)
     CHECK(reference_of(SCAND_REDUCTION_NORM, NULL, 0) == 0);
 }
 
+static double reference_f64(enum scand_reduction reduction, const double *samples, uint64_t length)
+{
+    double result = 12345;
+    struct scan_rows rows = {.rule = reduce_rule(reduction, SCAND_DTYPE_F64, SCAND_DTYPE_F64),
+                             .length = length,
+                             .row_count = 1,
+                             .input_stride = sizeof(double),
+                             .input = samples,
+                             .output = &result};
+    CHECK_EQ(scan_reference(&rows, 0, 1), 0);
+    return result;
+}
+
+/* Of any finite samples, against a type with a wider range. */
+static void reference_range(void)
+{
+    static double samples[20000];
+    uint64_t random = seed;
+    if (LDBL_MAX_EXP <= 4 * DBL_MAX_EXP)
+        SKIP("long double has no wider range here");
+    for (int times = 0; times < 3000; times++) {
+        const uint64_t length = 1 + random_next(&random) % (times % 100 ? 600 : COUNT(samples));
+        const int from = (int)(random_next(&random) % 2098) - 1074, width = 1 + (int)(random_next(&random) % 300);
+        long double total = 0;
+        for (uint64_t i = 0; i < length; i++) {
+            int exponent = from + (int)(random_next(&random) % (unsigned)width);
+            samples[i] = ldexp((double)random_next(&random) * 0x1p-64, exponent < 1024 ? exponent : 1024);
+            total += (long double)samples[i] * samples[i];
+        }
+        const long double norm = sqrtl(total), rms = sqrtl(total / length), least = 0x1p-1074L;
+        const double got_norm = reference_f64(SCAND_REDUCTION_NORM, samples, length);
+        CHECK(fabsl(reference_f64(SCAND_REDUCTION_RMS, samples, length) - rms) <= rms * 0x1p-47L + least);
+        CHECK(norm > DBL_MAX ? got_norm >= DBL_MAX : fabsl(got_norm - norm) <= norm * 0x1p-47L + least);
+    }
+}
+
+static void reference_ends(void)
+{
+    const double huge[] = {DBL_MAX, 0, 5e-324, -1}, tiny[] = {3e-320, 4e-320, 0}, infinite[] = {1, -INFINITY, 1e300};
+    const double usual[] = {3, 4e-200, 4, -1e-300}, nan[] = {INFINITY, NAN, 1e300};
+    CHECK(reference_f64(SCAND_REDUCTION_NORM, huge, 4) == DBL_MAX);
+    CHECK(reference_f64(SCAND_REDUCTION_RMS, huge, 4) == DBL_MAX / 2);
+    CHECK(reference_f64(SCAND_REDUCTION_NORM, tiny, 3) == 5e-320);
+    CHECK(reference_f64(SCAND_REDUCTION_NORM, usual, 4) == 5);
+    CHECK(reference_f64(SCAND_REDUCTION_NORM, infinite, 3) == (double)INFINITY);
+    CHECK(isnan(reference_f64(SCAND_REDUCTION_NORM, nan, 3)));
+}
+
 static double serial_sum(const float *samples, int count)
 {
     double sum = (double)samples[0];
@@ -278,10 +352,11 @@ static void reference_order(void)
     SUITE(NAME, dtypes)     \
     SUITE(NAME, layouts)    \
     SUITE(NAME, ragged)     \
+    SUITE(NAME, squares)    \
     SUITE(NAME, small)
 #define TESTS(NAME)                                                                                \
     TEST(NAME##_lengths), TEST(NAME##_short_rows), TEST(NAME##_long_rows), TEST(NAME##_many_rows), \
-        TEST(NAME##_dtypes), TEST(NAME##_layouts), TEST(NAME##_ragged), TEST(NAME##_small),
+        TEST(NAME##_dtypes), TEST(NAME##_layouts), TEST(NAME##_ragged), TEST(NAME##_squares), TEST(NAME##_small),
 #define IMPLEMENTATIONS(X) \
     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(turns_1) X(turns_3) X(cuda) X(paths) X(together)
 
@@ -299,12 +374,21 @@ BY_RANGES(longest_rows)
 BY_RANGES(dtypes)
 BY_RANGES(layouts)
 BY_RANGES(ragged)
+BY_RANGES(squares)
 
-static const struct test tests[] = {TEST(reference_values),         TEST(reference_nothing),
-                                    TEST(reference_order),          IMPLEMENTATIONS(TESTS) TEST(cuda_longest_rows),
-                                    TEST(cuda_long_rows_by_ranges), TEST(cuda_longest_rows_by_ranges),
-                                    TEST(cuda_dtypes_by_ranges),    TEST(cuda_layouts_by_ranges),
-                                    TEST(cuda_ragged_by_ranges),    TEST_END};
+static const struct test tests[] = {TEST(reference_values),
+                                    TEST(reference_nothing),
+                                    TEST(reference_order),
+                                    TEST(reference_range),
+                                    TEST(reference_ends),
+                                    IMPLEMENTATIONS(TESTS) TEST(cuda_longest_rows),
+                                    TEST(cuda_long_rows_by_ranges),
+                                    TEST(cuda_longest_rows_by_ranges),
+                                    TEST(cuda_dtypes_by_ranges),
+                                    TEST(cuda_layouts_by_ranges),
+                                    TEST(cuda_ragged_by_ranges),
+                                    TEST(cuda_squares_by_ranges),
+                                    TEST_END};
 
 int main(int argc, char **argv)
 {

@@ -239,6 +239,21 @@ INLINE f64_vector f64_reverse(f64_vector vector)
 #define F64_SELECT(WHERE, A, B) \
     ((f64_vector)(((i64_vector)(A) & (i64_vector)(WHERE)) | ((i64_vector)(B) & ~(i64_vector)(WHERE))))
 
+/* Whether a comparison is true in any lane. */
+INLINE bool f64_any(i64_vector where)
+{
+#if CPU_VECTOR_BYTES == 64 && defined(__AVX512DQ__)
+    return _mm512_movepi64_mask((__m512i)where) != 0;
+#elif CPU_VECTOR_BYTES == 32 && defined(__AVX__)
+    return !_mm256_testz_si256((__m256i)where, (__m256i)where);
+#else
+    int64_t any = 0;
+    for (int i = 0; i < F64_LANES; i++)
+        any |= where[i];
+    return any != 0;
+#endif
+}
+
 /* a in the lanes lane >= start, b in the others. */
 INLINE f32_vector f32_from_lane(int start, f32_vector a, f32_vector b)
 {

@@ -41,15 +41,15 @@ template <class Sum, int Bytes, class Total = Sum> static constexpr struct reduc
 }
 
 /* Sums of floats are kept in f64; max and min work in the type of the samples. */
+using total_f64 = general_real<double, SCAND_OPERATOR_SUM>;
 enum { REDUCER_SUM, REDUCER_MAX, REDUCER_MIN, REDUCER_SQUARES };
 #define WHOLES(BYTES)                                                                                               \
     reducer_by<general_whole<SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<general_whole<SCAND_OPERATOR_MAX>, BYTES>(), \
         reducer_by<general_whole<SCAND_OPERATOR_MIN>, BYTES>()
-#define REALS(T, BYTES)                                            \
+#define REALS(T, BYTES, SQUARES, TOTAL)                            \
     reducer_by<general_real<double, SCAND_OPERATOR_SUM>, BYTES>(), \
         reducer_by<general_real<T, SCAND_OPERATOR_MAX>, BYTES>(),  \
-        reducer_by<general_real<T, SCAND_OPERATOR_MIN>, BYTES>(),  \
-        reducer_by<sum_squares, BYTES, general_real<double, SCAND_OPERATOR_SUM>>()
+        reducer_by<general_real<T, SCAND_OPERATOR_MIN>, BYTES>(), reducer_by<SQUARES, BYTES, TOTAL>()
 
 enum {
     REDUCERS_F32 = 0,
@@ -59,9 +59,9 @@ enum {
     REDUCERS_WHOLE_8 = 15,
     REDUCERS_I32BE = 18, /* but sums, which are in f64 anyway, and of squares: those of f32 */
 };
-static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4),
-                                                       REALS(float, 2),
-                                                       REALS(double, 8),
+static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4, sum_squares, total_f64),
+                                                       REALS(float, 2, sum_squares, total_f64),
+                                                       REALS(double, 8, sum_squares_f64, sum_squares_f64),
                                                        WHOLES(4),
                                                        WHOLES(8),
                                                        reducer_by<general_real<double, SCAND_OPERATOR_MAX>, 4>(),
@@ -114,7 +114,7 @@ cudaError_t scan_reduce_load(const struct scan_device *device)
 /* Rows of several order blocks are made of the totals of those. */
 uint64_t scan_reduce_workspace_bytes(const struct scan_rows *rows, uint64_t count)
 {
-    return rows->length > ORDER_BLOCK ? scan_sums(rows->length, count) * sizeof(uint64_t) : 0;
+    return rows->length > ORDER_BLOCK ? scan_sums(rows->length, count) * reducer_of(&rows->rule)->total_bytes : 0;
 }
 
 static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count, void *totals)

@@ -9,6 +9,8 @@
 #ifndef KERNELS_CUDA_KERNELS_REDUCE_CUH
 #define KERNELS_CUDA_KERNELS_REDUCE_CUH
 
+#include <type_traits>
+
 #include "kernels/cuda/exchange/batch.cuh"
 #include "kernels/cuda/exchange/spine.cuh"
 #include "kernels/cuda/lane/any_accumulator.cuh"
@@ -44,7 +46,7 @@ struct reduce_plan {
     const uint64_t *offsets; /* of ragged rows: each is an item; or NULL */
 };
 
-/* Squares of samples; those of f32 are exact. */
+/* Squares of samples of up to 4 bytes: those of f32 are exact, and all stay in the range of f64. */
 struct sum_squares : general_real<double, SCAND_OPERATOR_SUM> {
     DEVICE sample from_f32(float x)
     {
@@ -55,6 +57,98 @@ struct sum_squares : general_real<double, SCAND_OPERATOR_SUM> {
         return x * x;
     }
 };
+
+/* Squares of f64 samples (squares.h); samples are kept as they are. */
+struct sum_squares_f64 {
+    using sum = struct squares;
+    using sample = double;
+    static const bool has_identity = true, is_real = true;
+
+    DEVICE sample from_f64(double x)
+    {
+        return x;
+    }
+    DEVICE sum add(sum left, sum right)
+    {
+        return squares_add(left, right);
+    }
+    DEVICE sum identity()
+    {
+        return {0.0, -1};
+    }
+    DEVICE sample absent()
+    {
+        return 0.0;
+    }
+    DEVICE sum zero()
+    {
+        return identity();
+    }
+};
+
+/* Squares travel as other sums do. */
+
+DEVICE void pin(struct squares &x)
+{
+    pin(x.sum);
+}
+
+template <bool Backward> DEVICE bool lane_before(struct squares value, struct squares *before, int distance, int last)
+{
+    unsigned range;
+    lane_before<Backward>((unsigned)value.range, &range, distance, last);
+    before->range = (int)range;
+    return lane_before<Backward>(value.sum, &before->sum, distance, last);
+}
+
+template <class T> DEVICE T sum_of_lane(T sum, int lane)
+{
+    return __shfl_sync(~0u, sum, lane);
+}
+
+DEVICE struct squares sum_of_lane(struct squares sum, int lane)
+{
+    return {__shfl_sync(~0u, sum.sum, lane), __shfl_sync(~0u, sum.range, lane)};
+}
+
+template <class T> DEVICE T sum_of_lane_before(T sum, int distance)
+{
+    return __shfl_up_sync(~0u, sum, distance);
+}
+
+DEVICE struct squares sum_of_lane_before(struct squares sum, int distance)
+{
+    return {__shfl_up_sync(~0u, sum.sum, distance), __shfl_up_sync(~0u, sum.range, distance)};
+}
+
+/* Whether those of all lanes are zeros or in the middle of the range: then they are added up as doubles are, as no zero
+ * changes a sum. */
+DEVICE bool squares_are_usual(struct squares sum)
+{
+    return __all_sync(~0u, sum.range == 0 || sum.sum == 0);
+}
+
+DEVICE struct squares usual_squares(double sum)
+{
+    return {sum, sum == 0 ? -1 : 0};
+}
+
+DEVICE struct squares leaf_squares(const double x[ORDER_LEAF])
+{
+    struct squares total = {0.0, 0};
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        total.sum += x[i] * x[i];
+    total.range = squares_range(total.sum);
+    if (total.range == 0)
+        return total;
+    const double factor = squares_factor(total.range);
+    total.sum = 0.0;
+#pragma unroll
+    for (int i = 0; i < ORDER_LEAF; i++)
+        total.sum += (x[i] * factor) * (x[i] * factor);
+    return total;
+}
 
 /* Of 2, 4 or 8 bytes. */
 DEVICE void result_store(char *to, uint64_t bits, uint32_t bytes, bool aligned)
@@ -77,7 +171,11 @@ DEVICE void reduce_write(const struct reduce_plan &plan, uint64_t row, uint64_t 
     if constexpr (!Sum::is_real) {
         bits = length ? total ^ plan.flip : plan.empty;
     } else {
-        double result = reduce_finish(plan.reduction, (double)total, length);
+        double result;
+        if constexpr (std::is_same<Sum, sum_squares_f64>::value)
+            result = reduce_finish_squares(plan.reduction, total, length);
+        else
+            result = reduce_finish(plan.reduction, (double)total, length);
         if (codec_class(plan.output) == SCAND_CLASS_F64)
             bits = codec_encoded_f64(plan.output, result);
         else
@@ -135,7 +233,10 @@ DEVICE typename Sum::sum reduce_leaf(const struct reduce_plan &plan, const uint3
         for (int i = 0; i < ORDER_LEAF; i++)
             if (i >= there)
                 x[i] = Sum::absent();
-    return leaf_total<Sum, false, false>(x, ORDER_LEAF - 1);
+    if constexpr (std::is_same<Sum, sum_squares_f64>::value)
+        return leaf_squares(x);
+    else
+        return leaf_total<Sum, false, false>(x, ORDER_LEAF - 1);
 }
 
 /*
@@ -145,15 +246,18 @@ DEVICE typename Sum::sum reduce_leaf(const struct reduce_plan &plan, const uint3
  */
 template <class Sum> DEVICE typename Sum::sum reduce_group(typename Sum::sum total, int last)
 {
+    if constexpr (std::is_same<Sum, sum_squares_f64>::value)
+        if (squares_are_usual(total))
+            return usual_squares(reduce_group<general_real<double, SCAND_OPERATOR_SUM>>(total.sum, last));
     if (last == WARP - 1) {
 #pragma unroll
         for (int distance = 1; distance < ORDER_FAN; distance *= 2)
-            total = Sum::add(__shfl_up_sync(~0u, total, distance), total);
+            total = Sum::add(sum_of_lane_before(total, distance), total);
     } else {
         const int lane = lane_index();
 #pragma unroll 1
         for (int distance = 1; distance <= last; distance *= 2) {
-            typename Sum::sum before = __shfl_up_sync(~0u, total, distance);
+            typename Sum::sum before = sum_of_lane_before(total, distance);
             if (lane >= distance)
                 total = Sum::add(before, total);
         }
@@ -241,7 +345,7 @@ DEVICE typename Sum::sum step_reduce(const struct reduce_plan &plan, struct redu
     uint32_t words[4 * Bytes];
     leaf_get<Bytes>(stage, lane, plan.scan.input.access == ACCESS_SLOTS ? bytes_into_slot(step.source) : 0, words);
     typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, count - lane * ORDER_LEAF);
-    return __shfl_sync(~0u, reduce_group<Sum>(total, last), last);
+    return sum_of_lane(reduce_group<Sum>(total, last), last);
 }
 
 /* An order block's result, or its total, from those of its tiles, one in each lane. */
@@ -366,6 +470,16 @@ template <int Bytes> DEVICE void stretch_get(uint4 *stage, int first, bool whole
     }
 }
 
+/* Prefixes of the leaves of each row. */
+template <class Sum> DEVICE typename Sum::sum short_total(typename Sum::sum total, int number, int leaves)
+{
+    if constexpr (std::is_same<Sum, sum_squares_f64>::value)
+        if (squares_are_usual(total))
+            return usual_squares(
+                short_scan<general_real<double, SCAND_OPERATOR_SUM>, false>(total.sum, number, leaves));
+    return short_scan<Sum, false>(total, number, leaves);
+}
+
 template <class Sum, int Bytes>
 __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
     reduce_short_kernel(const __grid_constant__ struct reduce_plan plan)
@@ -390,7 +504,7 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
         stretch_get<Bytes>(stages + stage * WORDS_SLOTS(Bytes), shift / Bytes + leaf.first, whole_slots, words);
         __syncwarp();
         typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, leaf.samples);
-        short_scans<Sum, 1, false>(&total, &leaf.number, rows.leaves);
+        total = short_total<Sum>(total, leaf.number, rows.leaves);
         if (leaf.samples > 0 && leaf.number == rows.leaves - 1)
             reduce_write<Sum>(plan, plan.scan.first_row + turn * rows.rows_at_once + lane_index() / rows.leaves,
                               (uint64_t)rows.length, total);
