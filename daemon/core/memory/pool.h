@@ -68,8 +68,7 @@ struct pool_run {
 
 /* Reserves addresses for about size_bytes (0: none). Returns 0 or -ENOMEM. Then make every segment. */
 int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes);
-/* Bounds small segments from now on, but not to fewer than are made beforehand; the bound is LIMIT_POOL_FILES before.
- */
+/* Bounds small segments, instead of by LIMIT_POOL_FILES, but not to fewer than are made beforehand. */
 void pool_limit_files(struct pool *pool, uint64_t most);
 /* Segments that are made beforehand: all large ones, and some small ones. */
 size_t pool_ready_count(const struct pool *pool);

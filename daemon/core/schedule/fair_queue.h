@@ -30,10 +30,9 @@ struct fair_user {
     uint64_t weight;   /* from 1 */
     /* Device time had, on all devices, divided by the weight: users are compared by it, on each device by its own. */
     uint64_t account_ns[LIMIT_DEVICES];
-    uint64_t queued_bytes; /* bytes of rows that are not handed out, or, of long ones, not done */
-    struct job
-        *long_job[SCAND_PRIORITY_COUNT]; /* the job of each class that has a long row out, or left off; NULL: none */
-    struct rate rate;                    /* the rate of its own chunks */
+    uint64_t queued_bytes;                      /* bytes of rows that are not handed out, or, of long ones, not done */
+    struct job *long_job[SCAND_PRIORITY_COUNT]; /* by class, the job with a long row out or left off; NULL: none */
+    struct rate rate;                           /* the rate of its own chunks */
 };
 
 /* Joins a ring behind all others. */

@@ -92,8 +92,7 @@ void scheduler_remove(struct scheduler *scheduler, struct job *job);
 struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
 /* Tells devices that nobody wants what a job's chunks that are out make. */
 void scheduler_drop(struct scheduler *scheduler, const struct job *job);
-/* Returns a chunk that its job has taken back: settles its user's account, and can be used again. The job must exist.
- */
+/* Returns a chunk that its job, which must exist, has taken back: its user's account is settled. */
 void scheduler_return(struct scheduler *scheduler, struct chunk *chunk);
 
 /* Estimates of how long the devices will be busy with all that is queued, and with what is queued for a user, others
