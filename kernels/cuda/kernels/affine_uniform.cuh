@@ -22,18 +22,22 @@ template <class T> struct affine_powers {
     int length; /* of the order block that the last ones are for, or 0 */
 };
 
-/* By one warp. The network multiplies as it joins maps (affine_accumulator.cuh). */
+/* Factors as the network multiplies them where it joins maps (affine_accumulator.cuh). All members exist. */
+template <class T> struct affine_product {
+    using sum = T;
+    static const bool has_identity = true;
+
+    DEVICE sum add(sum left, sum right)
+    {
+        return affine_mul(right, left);
+    }
+};
+
+/* By one warp. */
 template <class T> DEVICE void affine_factors_make(affine_factors<T> *factors, T first, T other)
 {
     const int lane = lane_index();
-    T factor = lane == 0 ? first : other;
-#pragma unroll
-    for (int distance = 1; distance < WARP; distance *= 2) {
-        T before;
-        if (lane_before<false>(factor, &before, distance, WARP - 1))
-            factor = affine_mul(factor, before);
-    }
-    factors->prefix[lane] = factor;
+    factors->prefix[lane] = group_scan<affine_product<T>, false>(lane == 0 ? first : other, WARP - 1);
     __syncwarp();
 }
 

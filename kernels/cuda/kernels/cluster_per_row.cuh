@@ -149,15 +149,8 @@ DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int
         sums->tile[t] = end.partial ? leaf_total<Sum, Backward, Backward>(leaves.tile[t].x, end.last)
                                     : leaf_total<Sum, Backward, false>(leaves.tile[t].x, ORDER_LEAF - 1);
     }
-#pragma unroll
-    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
-#pragma unroll
-        for (int t = 0; t < CLUSTER_TILES; t++) {
-            typename Sum::sum before;
-            const int last = group_last<Sum>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF));
-            const bool there = lane_before<Backward>(sums->tile[t], &before, distance, last);
-            sums->tile[t] = sum_choose<Sum>(there, Sum::add(before, sums->tile[t]), sums->tile[t]);
-        }
+    kogge_stone<Sum, Backward, CLUSTER_TILES>(
+        sums->tile, [&](int t) { return group_last<Sum>((int)((samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF)); });
 }
 
 /* Tells a total to all thread blocks. */
@@ -167,18 +160,6 @@ template <class Sum> DEVICE void cluster_tell(const struct cluster_place<Sum> &p
     if (rank < cluster_size())
         cluster_store_sum(cluster_address(smem_address(place.totals + tile), rank),
                           cluster_address(smem_address(place.told), rank), total);
-}
-
-/* As group_scan, of the first `members` lanes and in no more steps than these need. */
-template <class Sum, bool Backward> DEVICE typename Sum::sum cluster_scan(typename Sum::sum total, int members)
-{
-#pragma unroll 1
-    for (int distance = 1; distance < members; distance *= 2) {
-        typename Sum::sum before;
-        const bool there = lane_before<Backward>(total, &before, distance, members - 1);
-        total = sum_choose<Sum>(there, Sum::add(before, total), total);
-    }
-    return total;
 }
 
 /* What the warp of order block `block` makes of all totals: the carries into those of its tiles that are here. */
@@ -194,7 +175,7 @@ DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shar
     carry<Sum> before = group_before<Sum, Backward>(sum, last);
     gate_arrive(&shared->summed);
     gate_wait(&shared->summed, place.number % 2);
-    sum = lane_value(cluster_scan<Sum, Backward>(shared->blocks[lane], blocks), Backward ? block + 1 : block - 1);
+    sum = lane_value(group_scan_rolled<Sum, Backward>(shared->blocks[lane], blocks), Backward ? block + 1 : block - 1);
     if (block != (Backward ? blocks - 1 : 0))
         before = carry_join<Sum>({sum, true}, before);
     const int here = tile - cluster_rank() * plan.block_tiles;

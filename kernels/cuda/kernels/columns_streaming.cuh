@@ -19,6 +19,7 @@
 #include "kernels/cuda/exchange/tile_state.cuh"
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/item.cuh"
+#include "kernels/cuda/warp/kogge_stone.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
 #define WALK_WARPS    8                        /* of a thread block: leaves of a group */
@@ -189,12 +190,9 @@ template <class Sum> DEVICE typename Sum::sum walk_prefix(walk_room<Sum> *room, 
 #pragma unroll
     for (int i = 0; i < WALK_WARPS; i++)
         sums[i] = room->totals[(turn * WALK_WARPS + position - i) % (WALK_TOTALS * WALK_WARPS)][walk_lane()];
-#pragma unroll
-    for (int distance = 1; distance < WALK_WARPS; distance *= 2)
-#pragma unroll
-        for (int i = 0; i < WALK_WARPS; i += 2 * distance)
-            sums[i] = sum_choose<Sum>(position - i >= distance, Sum::add(sums[i + distance], sums[i]), sums[i]);
-    return walk_push<Sum>(&room->groups[warp], (unsigned)position / WALK_WARPS, sums[0]);
+    const typename Sum::sum last =
+        kogge_stone_one<Sum, WALK_WARPS, true>(sums, [&](int i, int further) { return position - i >= further; });
+    return walk_push<Sum>(&room->groups[warp], (unsigned)position / WALK_WARPS, last);
 }
 
 template <class Sum> DEVICE carry<Sum> walk_nothing()
@@ -235,13 +233,8 @@ DEVICE typename Sum::sum walk_seen(const struct walk_plan &plan, record *records
             sums[i] = record_there<Sum>(seen[i])
                           ? record_sum<Sum>(seen[i])
                           : record_await<Sum>(walk_record<Sum>(plan, records, n - first - i, strip));
-#pragma unroll
-    for (int distance = 1; distance < WALK_SHARE; distance *= 2)
-#pragma unroll
-        for (int i = 0; i < WALK_SHARE; i += 2 * distance)
-            if (before - first - i >= distance)
-                sums[i] = Sum::add(sums[i + distance], sums[i]);
-    return sums[0];
+    return kogge_stone_one<Sum, WALK_SHARE, false>(sums,
+                                                   [&](int i, int further) { return before - first - i >= further; });
 }
 
 template <class Sum>
@@ -261,13 +254,8 @@ DEVICE typename Sum::sum walk_told_all(const typename Sum::sum shares[WALK_WARPS
 #pragma unroll
     for (int i = 0; i < WALK_WARPS; i++)
         sums[i] = shares[i][walk_lane()];
-#pragma unroll
-    for (int distance = 1; distance < WALK_WARPS; distance *= 2)
-#pragma unroll
-        for (int i = 0; i < WALK_WARPS; i += 2 * distance)
-            if (before - i * WALK_SHARE >= distance * WALK_SHARE)
-                sums[i] = Sum::add(sums[i + distance], sums[i]);
-    return sums[0];
+    return kogge_stone_one<Sum, WALK_WARPS, false>(
+        sums, [&](int i, int further) { return before - i * WALK_SHARE >= further * WALK_SHARE; });
 }
 
 /* Where a tile is among those of the column. */

@@ -256,11 +256,8 @@ DEVICE void boxes_outside(const struct boxes_plan &plan, const struct boxes_item
                                                  : record_await<Sum>(boxes_record<Sum>(plan, item, pass, warp, i));
     }
     __syncwarp();
-#pragma unroll
-    for (int distance = 1; distance < BOXES_SEEN; distance *= 2)
-#pragma unroll
-        for (int i = 0; i < BOXES_SEEN; i += 2 * distance)
-            sums[i] = sum_choose<Sum>(i + distance < met_here, Sum::add(sums[i + distance], sums[i]), sums[i]);
+    kogge_stone_one<Sum, BOXES_SEEN, true>(sums, [&](int i, int further) { return i + further < met_here; });
+    /* The further steps go across lanes, of which each has several members. */
 #pragma unroll
     for (int distance = BOXES_SEEN; distance < ORDER_FAN; distance *= 2) {
         typename Sum::sum before;

@@ -114,7 +114,7 @@ DEVICE void stretch_sums(struct held_leaf<typename Sum::sample> leaves[STRETCH_T
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++)
         sums[t] = leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
-    few_scan<Sum, STRETCH_TILES, Backward>(sums, WARP - 1);
+    kogge_stone<Sum, Backward, STRETCH_TILES>(sums, [](int) { return WARP - 1; });
 }
 
 /* Tells the totals of this warp's tiles. `totals` are those of the row. */

@@ -54,7 +54,7 @@ DEVICE void few_prefixes(const struct held_leaf<typename Sum::sample> leaves[Row
 #pragma unroll
         for (int t = 0; t < Rows * Tiles; t++)
             sums[t] = leaf_total<Sum, Backward, false>(leaves[t].x, ORDER_LEAF - 1);
-        few_scans<Sum, Rows, Tiles, Backward>(sums, last);
+        kogge_stone<Sum, Backward, Rows * Tiles>(sums, [&](int t) { return t % Tiles == Tiles - 1 ? last : WARP - 1; });
     } else {
         const struct leaf_end full = {false, ORDER_LEAF - 1};
         float most;

@@ -16,20 +16,65 @@ template <class Sum> DEVICE int group_last(int members)
     return Sum::has_identity ? WARP - 1 : members - 1;
 }
 
-/* Kogge-Stone over the members of a group, one per lane: totals to inclusive prefixes. `Few`: steps that reach beyond
- * the last member are left out, for groups that are often small. */
-template <class Sum, bool Backward, bool Few = false>
-DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
+/*
+ * The network over `Count` groups side by side, a member of each per lane: totals to inclusive prefixes. While one
+ * group waits for a shuffle, there are the others' instructions. last(t) is the last member of group t. `Few`: of one
+ * group that is often small, steps that reach beyond the last member are left out.
+ */
+template <class Sum, bool Backward, int Count, bool Few = false, class Last>
+DEVICE void kogge_stone(typename Sum::sum sums[Count], Last last)
 {
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
-        typename Sum::sum before;
-        if (Few && distance > last)
+        if (Few && distance > last(0))
             break;
-        bool there = lane_before<Backward>(total, &before, distance, last);
+#pragma unroll
+        for (int t = 0; t < Count; t++) {
+            typename Sum::sum before;
+            const bool there = lane_before<Backward>(sums[t], &before, distance, last(t));
+            sums[t] = sum_choose<Sum>(there, Sum::add(before, sums[t]), sums[t]);
+        }
+    }
+}
+
+/* The same of one group. */
+template <class Sum, bool Backward, bool Few = false>
+DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
+{
+    kogge_stone<Sum, Backward, 1, Few>(&total, [&](int) { return last; });
+    return total;
+}
+
+/* The same in a loop, of as many steps as the first `members` lanes need: each step is there once. */
+template <class Sum, bool Backward> DEVICE typename Sum::sum group_scan_rolled(typename Sum::sum total, int members)
+{
+#pragma unroll 1
+    for (int distance = 1; distance < members; distance *= 2) {
+        typename Sum::sum before;
+        const bool there = lane_before<Backward>(total, &before, distance, members - 1);
         total = sum_choose<Sum>(there, Sum::add(before, total), total);
     }
     return total;
+}
+
+/*
+ * The way through the network to one member's prefix alone, from the totals of up to `Count` members in registers:
+ * sums[0] is that member's, sums[i] that of the i-th before it. exists(i, further): whether there is the one
+ * that is so much further from the i-th. `Choose`: by selecting, not by branching.
+ */
+template <class Sum, int Count, bool Choose, class Exists>
+DEVICE typename Sum::sum kogge_stone_one(typename Sum::sum sums[Count], Exists exists)
+{
+#pragma unroll
+    for (int distance = 1; distance < Count; distance *= 2)
+#pragma unroll
+        for (int i = 0; i < Count; i += 2 * distance) {
+            if (Choose)
+                sums[i] = sum_choose<Sum>(exists(i, distance), Sum::add(sums[i + distance], sums[i]), sums[i]);
+            else if (exists(i, distance))
+                sums[i] = Sum::add(sums[i + distance], sums[i]);
+        }
+    return sums[0];
 }
 
 /* What a group's members meet before them in the group, from inclusive prefixes. */
@@ -40,49 +85,20 @@ template <class Sum, bool Backward> DEVICE carry<Sum> group_before(typename Sum:
     return carry_of<Sum>(before, there);
 }
 
-/* Kogge-Stone over the leaves of some tiles side by side, a leaf of each per lane: totals to inclusive prefixes. False,
- * for all lanes, if they may be inexact. */
+/* The network over the leaves of some tiles side by side, in f2 by way of f64. False, for all lanes, if prefixes may be
+ * inexact. */
 template <int Tiles, bool Backward>
 DEVICE bool exact_scan(double sums[Tiles], struct exact_range range, struct f2 prefixes[Tiles])
 {
     const float limit = exact_limit(range.least);
     bool exact = range.most * EXACT_MARGIN <= limit;
-#pragma unroll
-    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
-#pragma unroll
-        for (int t = 0; t < Tiles; t++) {
-            double before;
-            const bool there = lane_before<Backward>(sums[t], &before, distance, ORDER_FAN - 1);
-            sums[t] = there ? sums[t] + before : sums[t];
-        }
+    kogge_stone<sum_f64, Backward, Tiles>(sums, [](int) { return WARP - 1; });
 #pragma unroll
     for (int t = 0; t < Tiles; t++) {
         prefixes[t] = exact_f2(sums[t]);
         exact &= fabsf(prefixes[t].high) <= limit;
     }
     return __all_sync(~0u, exact);
-}
-
-/* Kogge-Stone over the leaves of all tiles side by side: totals to inclusive prefixes. `last` is a row's last leaf, or
- * lane. */
-template <class Sum, int Rows, int Tiles, bool Backward>
-DEVICE void few_scans(typename Sum::sum sums[Rows * Tiles], int last)
-{
-#pragma unroll
-    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
-#pragma unroll
-        for (int t = 0; t < Rows * Tiles; t++) {
-            typename Sum::sum before;
-            const bool last_tile = t % Tiles == Tiles - 1;
-            bool there = lane_before<Backward>(sums[t], &before, distance, last_tile ? last : WARP - 1);
-            sums[t] = sum_choose<Sum>(there, Sum::add(before, sums[t]), sums[t]);
-        }
-}
-
-/* The same of one row. */
-template <class Sum, int Tiles, bool Backward> DEVICE void few_scan(typename Sum::sum sums[Tiles], int last)
-{
-    few_scans<Sum, 1, Tiles, Backward>(sums, last);
 }
 
 /* What the leaf has that a pass meets `distance` leaves before this lane's of a tile, be it in this or in the tile
@@ -101,7 +117,9 @@ DEVICE T short_before(const T values[Tiles], int tile, int lane, int distance)
     return value;
 }
 
-/* Kogge-Stone over the leaves of each row: totals to inclusive prefixes. `positions`: leaves of the row met earlier. */
+/* The network over several rows in the lanes of some tiles, a segmented scan: rows begin in any lane, and may go on in
+ * the next tile, so that a lane's position in its row tells what it joins. `positions`: leaves of the row met earlier.
+ */
 template <class Sum, int Tiles, bool Backward>
 DEVICE void short_scans(typename Sum::sum sums[Tiles], const int positions[Tiles], int leaves)
 {
@@ -130,7 +148,8 @@ DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int l
     return total;
 }
 
-/* The sum over this lane and those before it. */
+/* The integers of this lane and those before it, added up: no order is promised, and lane numbers take the place of the
+ * shuffle's predicate. */
 DEVICE int lanes_upto(int value)
 {
 #pragma unroll
