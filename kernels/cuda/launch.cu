@@ -26,7 +26,7 @@ int scan_sum_number(const struct scan_rule *rule)
 
 /* In the memory of each device, for each of its streams. */
 static __device__ struct scan_progress stream_progress[STREAMS_MAX];
-static __device__ struct shares stream_shares[STREAMS_MAX];
+static __device__ struct work_queue stream_queues[STREAMS_MAX];
 
 #ifdef __CUDA_ARCH__
 static __device__ const int code_capability = __CUDA_ARCH__ / 10;
@@ -57,7 +57,7 @@ cudaError_t scan_device_find(struct scan_device *device)
     if (!error)
         error = cudaGetSymbolAddress((void **)&device->progress, stream_progress);
     if (!error)
-        error = cudaGetSymbolAddress((void **)&device->shares, stream_shares);
+        error = cudaGetSymbolAddress((void **)&device->queues, stream_queues);
     return scan_cleared(error);
 }
 
@@ -108,12 +108,12 @@ cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uin
     return plan->ranged ? cudaSuccess : scan_progress_of(device, warps, stream, &plan->progress);
 }
 
-cudaError_t scan_shares_of(struct scan_device *device, cudaStream_t stream, struct shares **shares)
+cudaError_t scan_work_queue_of(struct scan_device *device, cudaStream_t stream, struct work_queue **queue)
 {
     int number;
     cudaError_t error = stream_number(device, stream, &number);
     if (!error)
-        *shares = &device->shares[number];
+        *queue = &device->queues[number];
     return error;
 }
 

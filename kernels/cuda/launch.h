@@ -19,12 +19,12 @@
 #define SCAN_NO_ROOM cudaErrorCooperativeLaunchTooLarge
 static_assert(SCAN_NO_ROOM == SELECT_NO_ROOM, "the same number");
 
-struct shares;
+struct work_queue;
 
 /* What scan_device_find finds out about the current device, and the streams of its launches. */
 struct scan_device : select_device {
     struct scan_progress *progress; /* in its memory */
-    struct shares *shares;          /* likewise */
+    struct work_queue *queues;      /* likewise */
     struct streams streams;
 };
 
@@ -49,9 +49,9 @@ cudaError_t scan_grid_of(struct scan_device *device, struct scan_plan *plan, uin
                          cudaStream_t stream, uint64_t *grid);
 
 /* What the warps of a stream's next launch share out its work by (cuda/exchange/work_queue.cuh). */
-cudaError_t scan_shares_of(struct scan_device *device, cudaStream_t stream, struct shares **shares);
+cudaError_t scan_work_queue_of(struct scan_device *device, cudaStream_t stream, struct work_queue **queue);
 
-/* How many thread blocks a processor holds; 0 where it has too little shared memory. */
+/* How many thread blocks an SM holds; 0 where it has too little shared memory. */
 cudaError_t scan_kernel_resident(const void *kernel, int threads, size_t shared_bytes, int *resident);
 
 /* Load a kernel; one that always has so many threads and bytes of dynamic shared memory, and find how many are
@@ -66,13 +66,13 @@ cudaError_t scan_kernel_share(const void *kernel, size_t shared_bytes);
 cudaError_t scan_kernel_launch(const void *kernel, uint64_t grid, int threads, void **arguments, size_t shared_bytes,
                                cudaStream_t stream);
 
-/* Thread blocks of `warps`, each of which takes so many rows at a time. `resident`: of a processor. */
+/* Thread blocks of `warps`, each of which takes so many rows at a time. `resident`: of an SM. */
 cudaError_t scan_rows_launch(const struct scan_device *device, const void *kernel, void *plan, uint64_t rows, int warps,
                              int at_once, int resident, size_t shared_bytes, cudaStream_t stream);
 
-/* Has launch(parts, count) take as many parts at a time as it can. */
+/* Has launch(parts, count) take as many jobs at a time as it can. */
 template <class Launch>
-static cudaError_t scan_parts_each(const struct scan_part *parts, unsigned count, unsigned most, Launch launch)
+static cudaError_t scan_batches_each(const struct scan_part *parts, unsigned count, unsigned most, Launch launch)
 {
     cudaError_t error = cudaSuccess;
     for (unsigned i = 0; i < count && !error; i += most)
@@ -88,7 +88,7 @@ static inline cudaError_t scan_cleared(cudaError_t error)
     return error;
 }
 
-/* For other launches: a thread block that asks for more than a processor has is one for which there is no room. */
+/* For other launches: a thread block that asks for more than an SM has is one for which there is no room. */
 static inline cudaError_t scan_launched(cudaError_t error)
 {
     return scan_cleared(error) == cudaErrorLaunchOutOfResources ? SCAN_NO_ROOM : error;

@@ -10,7 +10,7 @@
 
 #define DEVICE static __device__ __forceinline__
 
-/* Whether the processors have an engine that copies in bulk. */
+/* Whether the SMs have an engine that copies in bulk. */
 #if __CUDA_ARCH__ >= 900
 #define HAS_BULK true
 #else

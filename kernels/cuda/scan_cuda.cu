@@ -30,15 +30,15 @@
 /* What scan_cuda_init finds out about a device. */
 struct device {
     struct scan_device base;
-    struct scan_tuned_device tuned;
-    struct scan_lanes_device lanes;
-    struct scan_short_device shorts;
-    struct scan_few_device few;
+    struct scan_block_per_row_device block_per_row;
+    struct scan_thread_per_row_device thread_per_row;
+    struct scan_warp_per_rows_device warp_per_rows;
+    struct scan_warp_per_row_device warp_per_row;
     struct scan_cluster_device cluster;
-    struct scan_long_device longer;
+    struct scan_grid_per_row_device grid_per_row;
     struct scan_columns_device columns;
-    struct scan_boxes_device boxes;
-    struct scan_walk_device walk;
+    struct scan_columns_tma_device columns_tma;
+    struct scan_columns_streaming_device columns_streaming;
     struct scan_ragged_device ragged;
 };
 static struct device devices[DEVICES_MAX];
@@ -61,39 +61,39 @@ int scan_cuda_init(void)
     if (!error)
         error = scan_device_find(&device->base);
     if (!error)
-        error = scan_tuned_load(&device->tuned, device->base.shared_max);
+        error = scan_block_per_row_load(&device->block_per_row, device->base.shared_max);
     if (!error)
-        error = scan_lanes_load(&device->lanes, device->base.shared_max);
+        error = scan_thread_per_row_load(&device->thread_per_row, device->base.shared_max);
     if (!error)
-        error = scan_short_load(&device->shorts);
+        error = scan_warp_per_rows_load(&device->warp_per_rows);
     if (!error)
-        error = scan_few_load(&device->few);
+        error = scan_warp_per_row_load(&device->warp_per_row);
     if (!error)
         error = scan_ragged_load(&device->ragged, &device->base);
     if (!error)
         error = scan_cluster_load(&device->cluster, &device->base);
     if (!error)
-        error = scan_long_load(&device->base, &device->longer);
+        error = scan_grid_per_row_load(&device->base, &device->grid_per_row);
     if (!error)
         error = scan_columns_load(&device->columns, &device->base);
     if (!error)
-        error = scan_boxes_load(&device->boxes, &device->base);
+        error = scan_columns_tma_load(&device->columns_tma, &device->base);
     if (!error)
-        error = scan_walk_load(&device->walk, &device->base);
+        error = scan_columns_streaming_load(&device->columns_streaming, &device->base);
     if (!error)
         error = scan_affine_load(device->base.shared_max);
     if (!error)
         error = scan_reduce_load(&device->base);
     if (!error)
-        error = scan_general_load(device->base.shared_max);
-    return error ? error : scan_carries_load_sums();
+        error = scan_any_layout_load(device->base.shared_max);
+    return error ? error : scan_spine_load_sums();
 }
 
 static uint64_t sum_bytes_of(const struct scan_rule *rule)
 {
     return rule->op == SCAND_OPERATOR_AFFINE ? scan_affine_sum_bytes(rule)
-           : select_is_sum(rule)             ? scan_carries_of(rule->accumulator)->sum_bytes
-                                             : scan_general_sum_bytes(rule);
+           : select_is_sum(rule)             ? scan_spine_of(rule->accumulator)->sum_bytes
+                                             : scan_any_layout_sum_bytes(rule);
 }
 
 static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t count)
@@ -105,18 +105,18 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     if (rule->operation == SCAND_OPERATION_REDUCE)
         return scan_reduce_workspace_bytes(rows, count);
     if (scan_blocks(rows->length) > 1)
-        bytes += select_is_sum(rule) ? scan_long_workspace_bytes(rule, sums, sum_bytes_of(rule))
+        bytes += select_is_sum(rule) ? scan_grid_per_row_workspace_bytes(rule, sums, sum_bytes_of(rule))
                                      : rule->pass_count * sums * sum_bytes_of(rule);
     if (rule->demean)
         bytes += sums * sizeof(double);
     if (select_is_sum(rule)) {
         const struct scan_plan plan = scan_plan_of(rows, 0, count);
         const uint64_t columns = scan_columns_workspace_bytes(rule, &plan);
-        const uint64_t boxes = scan_boxes_workspace_bytes(rule, &plan);
-        const uint64_t walk = scan_walk_workspace_bytes(rule, &plan);
+        const uint64_t tma = scan_columns_tma_workspace_bytes(rule, &plan);
+        const uint64_t streaming = scan_columns_streaming_workspace_bytes(rule, &plan);
         bytes = columns > bytes ? columns : bytes;
-        bytes = boxes > bytes ? boxes : bytes;
-        bytes = walk > bytes ? walk : bytes;
+        bytes = tma > bytes ? tma : bytes;
+        bytes = streaming > bytes ? streaming : bytes;
     }
     return bytes;
 }
@@ -130,11 +130,12 @@ uint64_t scan_cuda_workspace_bytes(const struct scan_rows *rows, uint64_t count)
     return alone > together ? alone : together;
 }
 
-static cudaError_t tuned_run(struct device *device, const struct scan_rule *rule, struct scan_plan plan,
-                             const struct scan_range *range, void *workspace, cudaStream_t stream)
+static cudaError_t block_per_row_run(struct device *device, const struct scan_rule *rule, struct scan_plan plan,
+                                     const struct scan_range *range, void *workspace, cudaStream_t stream)
 {
-    return scan_with_carries(scan_carries_of(rule->accumulator), &plan, workspace, range, stream,
-                             [&] { return scan_tuned_launch(&device->base, &device->tuned, rule, &plan, stream); });
+    return scan_with_spine(scan_spine_of(rule->accumulator), &plan, workspace, range, stream, [&] {
+        return scan_block_per_row(&device->base, &device->block_per_row, rule, &plan, stream);
+    });
 }
 
 int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
@@ -143,11 +144,11 @@ int scan_cuda_group(const struct scan_rows *rows, uint64_t count)
     case SELECT_ALONE:
         return 0;
     case SELECT_SCANS:
-        return 1 + scan_general_number(&rows->rule);
+        return 1 + scan_any_layout_number(&rows->rule);
     case SELECT_AFFINES:
-        return 1 + SCAN_GENERALS + scan_affine_number(rows);
+        return 1 + ANY_LAYOUT_KERNELS + scan_affine_number(rows);
     case SELECT_REDUCTIONS:
-        return 1 + SCAN_GENERALS + SCAN_AFFINES + scan_reduce_number(&rows->rule);
+        return 1 + ANY_LAYOUT_KERNELS + SCAN_AFFINES + scan_reduce_number(&rows->rule);
     }
     return 0;
 }
@@ -162,7 +163,7 @@ int scan_cuda_together(const struct scan_part *parts, unsigned count, struct CUs
     case SELECT_ALONE:
         break;
     case SELECT_SCANS:
-        return scan_general_together(parts, count, stream);
+        return scan_any_layout_together(parts, count, stream);
     case SELECT_AFFINES:
         return scan_affine_together(parts, count, stream);
     case SELECT_REDUCTIONS:
@@ -200,8 +201,8 @@ static cudaError_t shorter_run(enum select_path path, const struct call *call)
         return scan_affine(base, path, &shorter, call->first, call->count, NULL, call->workspace, call->stream);
     struct scan_plan plan = scan_plan_of(&shorter, call->first, call->count);
     plan.ahead = path == SELECT_RAGGED_ANY_LAYOUT_PREFETCH;
-    return scan_general(base, &rows->rule, &plan, rows->device_offsets + call->first, NULL, call->workspace,
-                        call->stream);
+    return scan_any_layout(base, &rows->rule, &plan, rows->device_offsets + call->first, NULL, call->workspace,
+                           call->stream);
 }
 
 /* Ragged rows of up to `longest` samples have been queued. The others are scanned one by one. */
@@ -230,8 +231,8 @@ static cudaError_t any_layout_run(bool ahead, const struct call *call)
 {
     struct scan_plan plan = call->plan;
     plan.ahead = ahead;
-    return scan_general(&call->device->base, &call->rows->rule, &plan, NULL, call->range, call->workspace,
-                        call->stream);
+    return scan_any_layout(&call->device->base, &call->rows->rule, &plan, NULL, call->range, call->workspace,
+                           call->stream);
 }
 
 static cudaError_t path_run(enum select_path path, const struct call *call)
@@ -261,26 +262,27 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
         return scan_affine(base, path, call->rows, call->first, call->count, call->range, workspace, stream);
     case SELECT_THREAD_PER_ROW_PREFETCH:
     case SELECT_THREAD_PER_ROW:
-        return scan_lanes(base, &device->lanes, rule, plan, path == SELECT_THREAD_PER_ROW_PREFETCH, stream);
+        return scan_thread_per_row(base, &device->thread_per_row, rule, plan, path == SELECT_THREAD_PER_ROW_PREFETCH,
+                                   stream);
     case SELECT_WARP_PER_ROWS:
-        return scan_short(base, &device->shorts, rule, plan, stream);
+        return scan_warp_per_rows(base, &device->warp_per_rows, rule, plan, stream);
     case SELECT_WARP_PER_ROW:
-        return scan_few(base, &device->few, rule, plan, stream);
+        return scan_warp_per_row(base, &device->warp_per_row, rule, plan, stream);
     case SELECT_BLOCK_PER_ROW:
     case SELECT_BLOCK_PER_ROW_SPINE:
-        return tuned_run(device, rule, *plan, call->range, workspace, stream);
+        return block_per_row_run(device, rule, *plan, call->range, workspace, stream);
     case SELECT_COLUMNS_TMA:
-        return scan_boxes(&device->boxes, rule, plan, workspace, stream);
+        return scan_columns_tma(&device->columns_tma, rule, plan, workspace, stream);
     case SELECT_COLUMNS_STREAMING:
-        return scan_walk(&device->walk, rule, plan, workspace, stream);
+        return scan_columns_streaming(&device->columns_streaming, rule, plan, workspace, stream);
     case SELECT_COLUMNS_SHARED:
         return scan_columns(&device->columns, rule, plan, workspace, stream);
     case SELECT_CLUSTER_PER_ROW:
         return scan_cluster(&device->cluster, rule, plan, stream);
     case SELECT_GRID_PER_ROW_ONE_LAUNCH:
     case SELECT_GRID_PER_ROW_THREE_LAUNCHES:
-        return scan_long(base, &device->longer, rule, plan, path == SELECT_GRID_PER_ROW_THREE_LAUNCHES, workspace,
-                         stream);
+        return scan_grid_per_row(base, &device->grid_per_row, rule, plan, path == SELECT_GRID_PER_ROW_THREE_LAUNCHES,
+                                 workspace, stream);
     case SELECT_ANY_LAYOUT_PREFETCH:
     case SELECT_ANY_LAYOUT:
         return any_layout_run(path == SELECT_ANY_LAYOUT_PREFETCH, call);

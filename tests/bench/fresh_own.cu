@@ -16,7 +16,7 @@ struct own {
     float *host, *chunks[STREAMS];
     cudaStream_t streams[STREAMS];
     scan_device device;
-    scan_tuned_device tuned;
+    scan_block_per_row_device block_per_row;
 };
 
 static cudaError_t own_init(own *self)
@@ -30,7 +30,7 @@ static cudaError_t own_init(own *self)
     }
     if (!error)
         error = scan_device_find(&self->device);
-    return error ? error : scan_tuned_load(&self->tuned, self->device.shared_max);
+    return error ? error : scan_block_per_row_load(&self->block_per_row, self->device.shared_max);
 }
 
 static cudaError_t own_chunk(own *self, uint64_t first, uint64_t count, int slot)
@@ -42,7 +42,7 @@ static cudaError_t own_chunk(own *self, uint64_t first, uint64_t count, int slot
     scan_plan plan = scan_plan_of(&rows, 0, count);
     cudaError_t error = cudaMemcpyAsync(chunk, host, bytes, cudaMemcpyHostToDevice, stream);
     if (!error)
-        error = scan_tuned_launch(&self->device, &self->tuned, &rows.rule, &plan, stream);
+        error = scan_block_per_row(&self->device, &self->block_per_row, &rows.rule, &plan, stream);
     return error ? error : cudaMemcpyAsync(host, chunk, bytes, cudaMemcpyDeviceToHost, stream);
 }
 

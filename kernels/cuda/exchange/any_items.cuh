@@ -9,14 +9,14 @@
 #include "kernels/cuda/lane/any_accumulator.cuh"
 #include "kernels/cuda/warp/any_leaf.cuh"
 
-/* Where warps tell each other their totals; a pass and the making of a mean take turns. */
-template <class Sum> union general_shared {
+/* Where warps exchange totals; a pass and the making of a mean take turns. */
+template <class Sum> union any_shared {
     tile_sums<Sum> pass;
-    tile_sums<general_total<double>> mean;
+    tile_sums<any_total<double>> mean;
 };
 
 /* What a mean has to do with other blocks: nothing. Its total is all that is wanted. */
-struct general_mean_outside {
+struct any_mean_outside {
     double *total;
 
     __device__ __forceinline__ bool total_wanted() const
@@ -44,8 +44,8 @@ struct general_mean_outside {
 /* The mean of the row whose samples these are: of totals that there are, or else of all of its samples, which are those
  * of one order block then. */
 template <class Sum, class T>
-DEVICE double general_mean(const struct general_plan &plan, const struct scan_item *item, int warp,
-                           general_shared<Sum> *shared, T x[ORDER_LEAF])
+DEVICE double any_mean(const struct any_plan &plan, const struct scan_item *item, int warp, any_shared<Sum> *shared,
+                       T x[ORDER_LEAF])
 {
     __shared__ double block_total;
     const double *total = &block_total;
@@ -53,46 +53,46 @@ DEVICE double general_mean(const struct general_plan &plan, const struct scan_it
         uint64_t row = item->sum / plan.scan.sums_per_row;
         total = &plan.totals[(row + 1) * plan.scan.sums_per_row - 1];
     } else {
-        struct general_mean_outside outside = {&block_total};
-        block_pass<general_total<T>, false, SCAND_KIND_INCLUSIVE>(
-            x, item->length, warp, (tile_sums<general_total<T>> *)&shared->mean, outside);
+        struct any_mean_outside outside = {&block_total};
+        block_pass<any_total<T>, false, SCAND_KIND_INCLUSIVE>(x, item->length, warp,
+                                                              (tile_sums<any_total<T>> *)&shared->mean, outside);
     }
     return *total / (double)(plan.totals ? plan.scan.length : (uint64_t)item->length);
 }
 
 /* Takes the mean of the row from f32 or f64 samples, if that is wanted. */
 template <class Sum, class T>
-DEVICE void general_demean(const struct general_plan &plan, const struct scan_item *item, int warp,
-                           general_shared<Sum> *shared, T x[ORDER_LEAF])
+DEVICE void any_demean(const struct any_plan &plan, const struct scan_item *item, int warp, any_shared<Sum> *shared,
+                       T x[ORDER_LEAF])
 {
     if (!plan.demean)
         return;
-    const double mean = general_mean<Sum>(plan, item, warp, shared, x);
+    const double mean = any_mean<Sum>(plan, item, warp, shared, x);
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         x[i] = (T)((double)x[i] - mean);
 }
 
 /* The samples of this lane's leaf. Its tile is free then, and the next one is on its way. */
-template <class Sum, enum general_fetching Fetching, bool Tight = false>
-DEVICE void general_read(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                         int warp, uint4 *tile, general_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
+template <class Sum, enum any_fetching Fetching, bool Tight = false>
+DEVICE void any_read(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next, int warp,
+                     uint4 *tile, any_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
 {
     if constexpr (!Sum::is_real) {
-        general_samples<Fetching, Tight>(plan, item, next, warp, tile, x);
+        any_samples<Fetching, Tight>(plan, item, next, warp, tile, x);
     } else if (sizeof(typename Sum::sample) == 8 && plan.wide[0]) {
         double reals[ORDER_LEAF];
-        general_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
-        general_demean<Sum>(plan, item, warp, shared, reals);
+        any_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
+        any_demean<Sum>(plan, item, warp, shared, reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f64(reals[i]);
     } else {
         float reals[ORDER_LEAF];
-        general_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
+        any_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
         if (Tight && Fetching == FETCH_AHEAD && std::is_same<typename Sum::sample, double>::value)
             leaf_pin(reals); /* else the forms of samples are told apart where they are doubles, and spilled */
-        general_demean<Sum>(plan, item, warp, shared, reals);
+        any_demean<Sum>(plan, item, warp, shared, reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f32(reals[i]);
@@ -101,8 +101,8 @@ DEVICE void general_read(const struct general_plan &plan, const struct scan_item
 
 /* What scan_outside knows, and the kind. The index of the pass is made a new one for each use, so that addresses are
  * computed anew: kept for the next use, they would be spilled. */
-template <class Sum> struct general_outside {
-    const struct general_plan &plan;
+template <class Sum> struct any_outside {
+    const struct any_plan &plan;
     const struct scan_item *item;
     int pass;
 
@@ -139,7 +139,7 @@ template <class Sum> struct general_outside {
 
 /* As scan_item_at, but where there is no more work, the length is -1: ragged rows may be empty. Those of more than an
  * order block are not for this kernel: they are left out, as empty ones are. */
-DEVICE struct scan_item general_item_at(const struct general_plan &plan, uint64_t index)
+DEVICE struct scan_item any_item_at(const struct any_plan &plan, uint64_t index)
 {
     struct scan_item item = {};
     if (index >= plan.scan.items) {

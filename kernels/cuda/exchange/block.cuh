@@ -11,7 +11,7 @@
 #include "kernels/cuda/warp/item.cuh"
 #include "kernels/cuda/warp/tile_prefixes.cuh"
 
-/* Where the tiles of an order block tell each other their totals, and the carries into them. */
+/* Where the tiles of an order block have their totals, and the carries into them. */
 template <class Sum> struct tile_sums {
     typename Sum::sum totals[ORDER_FAN], carries[ORDER_FAN];
 };
@@ -20,12 +20,12 @@ template <class Sum> struct tile_sums {
  * The first warp turns the totals of the tiles into the carries into them. If every warp did that for itself, they
  * would meet once, but it takes longer.
  */
-template <class Sum, bool Backward, bool Few = false, class Outside>
+template <class Sum, bool Backward, bool Early = false, class Outside>
 DEVICE void tiles_scan(tile_sums<Sum> *shared, int tiles, Outside outside)
 {
     int tile = lane_index(), last = tiles - 1;
     typename Sum::sum sum = shared->totals[tile];
-    sum = group_scan<Sum, Backward, Few>(sum, last);
+    sum = group_scan<Sum, Backward, Early>(sum, last);
     if (outside.total_wanted() && tile == (Backward ? 0 : last))
         *outside.sum() = sum;
     carry<Sum> before = group_before<Sum, Backward>(sum, last);
@@ -45,7 +45,7 @@ DEVICE void block_pass(typename Sum::sample x[ORDER_LEAF], int length, int warp,
 {
     int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
-    if (samples < ORDER_TILE && (Sum::has_identity || sum_is_exact<Sum>))
+    if (samples < ORDER_TILE && (Sum::has_identity || sum_by_f64<Sum>))
         leaf_fill<Sum>(x, samples);
     struct leaf_end end = leaf_end_of<Sum, Backward>(samples);
     float most;

@@ -1,5 +1,5 @@
 /*
- * How the thread blocks of a cluster tell each other sums: by stores into each other's shared memory, counted at
+ * How the thread blocks of a cluster send each other sums: by stores into each other's shared memory, counted at
  * mbarriers there.
  */
 #ifndef KERNELS_CUDA_EXCHANGE_CLUSTER_CUH
@@ -8,38 +8,34 @@
 #include "kernels/cuda/exchange/mbarrier.cuh"
 #include "kernels/order1/f2.h"
 
-/* Store a sum in any thread block's shared memory, and count its bytes at the gate there. */
-DEVICE void cluster_store_sum(unsigned address, unsigned told, float sum)
+/* Store a sum in any thread block's shared memory, and count its bytes at the mbarrier there. */
+DEVICE void cluster_store_sum(unsigned address, unsigned barrier, float sum)
 {
-    cluster_store(address, (uint32_t)__float_as_uint(sum), told);
+    cluster_store(address, (uint32_t)__float_as_uint(sum), barrier);
 }
 
-DEVICE void cluster_store_sum(unsigned address, unsigned told, double sum)
+DEVICE void cluster_store_sum(unsigned address, unsigned barrier, double sum)
 {
-    cluster_store(address, (uint64_t)__double_as_longlong(sum), told);
+    cluster_store(address, (uint64_t)__double_as_longlong(sum), barrier);
 }
 
-DEVICE void cluster_store_sum(unsigned address, unsigned told, struct f2 sum)
+DEVICE void cluster_store_sum(unsigned address, unsigned barrier, struct f2 sum)
 {
-    cluster_store_sum(address, told, __hiloint2double((int)__float_as_uint(sum.low), (int)__float_as_uint(sum.high)));
+    cluster_store_sum(address, barrier,
+                      __hiloint2double((int)__float_as_uint(sum.low), (int)__float_as_uint(sum.high)));
 }
 
-/* A gate that opens when so many bytes have come as are announced each time. By one thread. */
-DEVICE void cluster_gate_init(gate *gate)
+/* An mbarrier that opens when so many bytes have come as are announced each time. By one thread. */
+DEVICE void mbarrier_init_cluster(mbarrier *barrier)
 {
-    mbarrier_init(smem_address(gate), 1);
+    mbarrier_init(smem_address(barrier), 1);
     fence_mbarrier_init();
 }
 
-DEVICE void cluster_announce(gate *gate, int bytes)
+/* As mbarrier_wait, where they come from other thread blocks. */
+DEVICE void mbarrier_wait_cluster(mbarrier *barrier, int parity)
 {
-    mbarrier_arrive_expect(smem_address(gate), bytes);
-}
-
-/* As gate_wait, where they come from other thread blocks. */
-DEVICE void cluster_wait(gate *gate, int parity)
-{
-    while (!mbarrier_try_wait_cluster(smem_address(gate), parity))
+    while (!mbarrier_try_wait_cluster(smem_address(barrier), parity))
         ;
 }
 

@@ -10,16 +10,16 @@
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
 /* Where a member of a level stands in its group. */
-struct tree_place {
+struct lookback_position {
     unsigned first; /* member of the group */
     int position, count;
     int met;      /* members that a pass meets before it */
     int distance; /* of this lane's member, that many places before it; in 1 to `met` where it is met */
 };
 
-template <bool Backward> DEVICE struct tree_place tree_place_of(unsigned members, unsigned index)
+template <bool Backward> DEVICE struct lookback_position lookback_position_of(unsigned members, unsigned index)
 {
-    struct tree_place place;
+    struct lookback_position place;
     place.position = (int)(index % ORDER_FAN);
     place.first = index - place.position;
     place.count = (int)min(members - place.first, (unsigned)ORDER_FAN);
@@ -29,7 +29,7 @@ template <bool Backward> DEVICE struct tree_place tree_place_of(unsigned members
 }
 
 /* Whether a member is the last of its group that a pass meets. */
-template <bool Backward> DEVICE bool tree_completes(const struct tree_place &place)
+template <bool Backward> DEVICE bool lookback_completes(const struct lookback_position &place)
 {
     return place.position == (Backward ? 0 : place.count - 1);
 }
@@ -37,7 +37,8 @@ template <bool Backward> DEVICE bool tree_completes(const struct tree_place &pla
 /* From the sums of a group's members that are met before `place`, and the one there: returns the prefix, in all lanes;
  * `total` becomes that of the group if the place completes it. */
 template <class Sum, bool Backward>
-DEVICE typename Sum::sum tree_prefix(const struct tree_place &place, typename Sum::sum sum, typename Sum::sum *total)
+DEVICE typename Sum::sum lookback_prefix(const struct lookback_position &place, typename Sum::sum sum,
+                                         typename Sum::sum *total)
 {
     const int last = group_last<Sum>(place.count);
     sum = group_scan<Sum, Backward>(sum, last);
@@ -46,41 +47,41 @@ DEVICE typename Sum::sum tree_prefix(const struct tree_place &place, typename Su
 }
 
 /* What thread blocks remember of the carry into a group of groups. */
-template <class Sum> struct tree_memory {
-    const record *records;
+template <class Sum> struct lookback_memory {
+    const tile_state *states;
     unsigned index;
     carry<Sum> carry;
 };
 
 /*
- * The carry into member `index` of `members`, in all lanes, level by level. `records` are those of the members, then of
- * all groups of these, and so on. Its total is put, if known, and so is that of whatever it completes. Prefixes are
- * found innermost first, and added outermost first.
+ * The carry into member `index` of `members`, in all lanes, level by level. `states` are those of the members,
+ * then of all groups of these, and so on. Its total is put, if known, and so is that of whatever it completes. Prefixes
+ * are found innermost first, and added outermost first.
  */
 template <class Sum, bool Backward>
-DEVICE carry<Sum> tree_carry(record *records, unsigned members, unsigned index, typename Sum::sum total,
-                             bool known = true)
+DEVICE carry<Sum> lookback_carry(tile_state *states, unsigned members, unsigned index, typename Sum::sum total,
+                                 bool known = true)
 {
     const int lane = lane_index();
     typename Sum::sum prefix = total; /* lane l: that of level l */
     unsigned present = 0;             /* bit l: whether there is one */
     int level = 0;
     for (;; level++) {
-        const struct tree_place place = tree_place_of<Backward>(members, index);
+        const struct lookback_position place = lookback_position_of<Backward>(members, index);
         if (known && lane == place.position)
-            record_put<Sum>(records + index * record_words<Sum>(), total);
+            tile_state_publish<Sum>(states + index * tile_state_words<Sum>(), total);
         typename Sum::sum sum = lane == place.position ? total : Sum::identity();
         if (place.distance > 0 && place.distance <= place.met)
-            sum = record_await<Sum>(records + (place.first + lane) * record_words<Sum>());
+            sum = tile_state_await<Sum>(states + (place.first + lane) * tile_state_words<Sum>());
         __syncwarp();
-        sum = tree_prefix<Sum, Backward>(place, sum, &total);
+        sum = lookback_prefix<Sum, Backward>(place, sum, &total);
         if (lane == level)
             prefix = sum;
         present |= (unsigned)(place.met > 0) << level;
         if (members <= ORDER_FAN)
             break;
-        known = known && tree_completes<Backward>(place);
-        records += (uint64_t)members * record_words<Sum>();
+        known = known && lookback_completes<Backward>(place);
+        states += (uint64_t)members * tile_state_words<Sum>();
         members = (members + ORDER_FAN - 1) / ORDER_FAN;
         index /= ORDER_FAN;
     }
@@ -92,75 +93,78 @@ DEVICE carry<Sum> tree_carry(record *records, unsigned members, unsigned index, 
 
 /*
  * Groups right before the one that an order block is in whose totals are made from those of their blocks. Those further
- * away have a record of their own, put by whoever completes them, but only after that waited for others: too late for
- * groups that are under way at the same time.
+ * away have a tile state of their own, put by whoever completes them, but only after that waited for others: too late
+ * for groups that are under way at the same time.
  */
-#define TREE_NEAR     2
-#define TREE_PAUSE_NS 32 /* between looks */
+#define LOOKBACK_NEAR     2
+#define LOOKBACK_PAUSE_NS 32 /* between polls */
 
-/* What a look at the lowest two levels found: at blocks of the same group, of groups near, and at groups further away.
+/* What a poll of the lowest two levels found: at blocks of the same group, of groups near, and at groups further away.
  */
-template <class Sum> struct tree_seen {
-    record_seen<Sum> own, near[TREE_NEAR], far;
+template <class Sum> struct lookback_polled {
+    tile_state_polled<Sum> own, near[LOOKBACK_NEAR], far;
 };
 
 /* The first block of the n-th group before `group`, n = 0, 1, ... */
-template <bool Backward> DEVICE unsigned tree_near_first(unsigned group, int n)
+template <bool Backward> DEVICE unsigned lookback_near_first(unsigned group, int n)
 {
     return (Backward ? group + n + 1 : group - n - 1) * ORDER_FAN;
 }
 
-DEVICE int tree_near_count(unsigned members, unsigned first)
+DEVICE int lookback_near_count(unsigned members, unsigned first)
 {
     return (int)min(members - first, (unsigned)ORDER_FAN);
 }
 
-/* Looks at all records at once, until all are there: one way to memory and back. */
+/* Polls all tile states at once, until all are there: one way to memory and back. */
 template <class Sum, bool Backward>
-DEVICE tree_seen<Sum> tree_await(const record *records, unsigned members, const struct tree_place &block,
-                                 const struct tree_place &group, int near)
+DEVICE lookback_polled<Sum> lookback_poll(const tile_state *states, unsigned members,
+                                          const struct lookback_position &block, const struct lookback_position &group,
+                                          int near)
 {
     const int lane = lane_index();
-    const record *own = records + (block.first + lane) * record_words<Sum>();
-    const record *far = records + (members + group.first + lane) * record_words<Sum>();
-    tree_seen<Sum> seen;
-    seen.own = record_unseen<Sum>(block.distance > 0 && block.distance <= block.met);
-    seen.far = record_unseen<Sum>(group.distance > near && group.distance <= group.met);
+    const tile_state *own = states + (block.first + lane) * tile_state_words<Sum>();
+    const tile_state *far = states + (members + group.first + lane) * tile_state_words<Sum>();
+    lookback_polled<Sum> polled;
+    polled.own = tile_state_unpolled<Sum>(block.distance > 0 && block.distance <= block.met);
+    polled.far = tile_state_unpolled<Sum>(group.distance > near && group.distance <= group.met);
 #pragma unroll
-    for (int n = 0; n < TREE_NEAR; n++)
-        seen.near[n] = record_unseen<Sum>(
-            n < near && lane < tree_near_count(members, tree_near_first<Backward>(group.first + group.position, n)));
+    for (int n = 0; n < LOOKBACK_NEAR; n++)
+        polled.near[n] = tile_state_unpolled<Sum>(
+            n < near &&
+            lane < lookback_near_count(members, lookback_near_first<Backward>(group.first + group.position, n)));
     for (;;) {
-        record_look_again<Sum>(own, &seen.own);
-        record_look_again<Sum>(far, &seen.far);
-        bool there = record_there(seen.own);
+        tile_state_poll_again<Sum>(own, &polled.own);
+        tile_state_poll_again<Sum>(far, &polled.far);
+        bool there = tile_state_is_published(polled.own);
 #pragma unroll
-        for (int n = 0; n < TREE_NEAR; n++)
-            record_look_again<Sum>(records + (tree_near_first<Backward>(group.first + group.position, n) + lane) *
-                                                 record_words<Sum>(),
-                                   &seen.near[n]);
+        for (int n = 0; n < LOOKBACK_NEAR; n++)
+            tile_state_poll_again<Sum>(states +
+                                           (lookback_near_first<Backward>(group.first + group.position, n) + lane) *
+                                               tile_state_words<Sum>(),
+                                       &polled.near[n]);
 #pragma unroll
-        for (int n = 0; n < TREE_NEAR; n++)
-            there &= record_there(seen.near[n]);
-        if (__all_sync(~0u, there && record_there(seen.far)))
-            return seen;
-        __nanosleep(TREE_PAUSE_NS);
+        for (int n = 0; n < LOOKBACK_NEAR; n++)
+            there &= tile_state_is_published(polled.near[n]);
+        if (__all_sync(~0u, there && tile_state_is_published(polled.far)))
+            return polled;
+        __nanosleep(LOOKBACK_PAUSE_NS);
     }
 }
 
 /* The sums of the groups before one, in the lanes that stand for them. */
 template <class Sum, bool Backward>
-DEVICE typename Sum::sum tree_groups(unsigned members, const struct tree_place &group, int near,
-                                     const tree_seen<Sum> &seen)
+DEVICE typename Sum::sum lookback_groups(unsigned members, const struct lookback_position &group, int near,
+                                         const lookback_polled<Sum> &polled)
 {
     typename Sum::sum sum =
-        group.distance > near && group.distance <= group.met ? record_sum<Sum>(seen.far) : Sum::identity();
+        group.distance > near && group.distance <= group.met ? tile_state_sum<Sum>(polled.far) : Sum::identity();
 #pragma unroll
-    for (int n = 0; n < TREE_NEAR; n++)
+    for (int n = 0; n < LOOKBACK_NEAR; n++)
         if (n < near) {
-            const unsigned first = tree_near_first<Backward>(group.first + group.position, n);
-            const int count = tree_near_count(members, first);
-            typename Sum::sum total = lane_index() < count ? record_sum<Sum>(seen.near[n]) : Sum::identity();
+            const unsigned first = lookback_near_first<Backward>(group.first + group.position, n);
+            const int count = lookback_near_count(members, first);
+            typename Sum::sum total = lane_index() < count ? tile_state_sum<Sum>(polled.near[n]) : Sum::identity();
             total = group_scan<Sum, Backward>(total, group_last<Sum>(count));
             total = lane_get(total, Backward ? 0 : count - 1);
             if (group.distance == n + 1)
@@ -174,39 +178,39 @@ DEVICE typename Sum::sum tree_groups(unsigned members, const struct tree_place &
  * and what is above them is remembered.
  */
 template <class Sum, bool Backward>
-DEVICE carry<Sum> tree_carry_near(record *records, unsigned members, unsigned index, typename Sum::sum total,
-                                  tree_memory<Sum> *memory)
+DEVICE carry<Sum> lookback_carry_near(tile_state *states, unsigned members, unsigned index, typename Sum::sum total,
+                                      lookback_memory<Sum> *memory)
 {
     const int lane = lane_index();
     const unsigned groups = (members + ORDER_FAN - 1) / ORDER_FAN;
-    const struct tree_place block = tree_place_of<Backward>(members, index);
-    const struct tree_place group = tree_place_of<Backward>(groups, index / ORDER_FAN);
-    const int near = min(group.met, TREE_NEAR);
-    const tree_seen<Sum> seen = tree_await<Sum, Backward>(records, members, block, group, near);
+    const struct lookback_position block = lookback_position_of<Backward>(members, index);
+    const struct lookback_position group = lookback_position_of<Backward>(groups, index / ORDER_FAN);
+    const int near = min(group.met, LOOKBACK_NEAR);
+    const lookback_polled<Sum> polled = lookback_poll<Sum, Backward>(states, members, block, group, near);
     typename Sum::sum sum =
-        block.distance > 0 && block.distance <= block.met ? record_sum<Sum>(seen.own) : Sum::identity();
+        block.distance > 0 && block.distance <= block.met ? tile_state_sum<Sum>(polled.own) : Sum::identity();
     if (lane == block.position)
         sum = total;
-    const carry<Sum> inner = carry_of<Sum>(tree_prefix<Sum, Backward>(block, sum, &total), block.met > 0);
+    const carry<Sum> inner = carry_of<Sum>(lookback_prefix<Sum, Backward>(block, sum, &total), block.met > 0);
     if (groups == 1)
         return inner;
 
-    const bool completes = tree_completes<Backward>(block),
-               completes_group = completes && tree_completes<Backward>(group);
-    records += (uint64_t)members * record_words<Sum>();
+    const bool completes = lookback_completes<Backward>(block),
+               completes_group = completes && lookback_completes<Backward>(group);
+    states += (uint64_t)members * tile_state_words<Sum>();
     if (completes && lane == 0)
-        record_put<Sum>(records + index / ORDER_FAN * record_words<Sum>(), total);
-    sum = tree_groups<Sum, Backward>(members, group, near, seen);
+        tile_state_publish<Sum>(states + index / ORDER_FAN * tile_state_words<Sum>(), total);
+    sum = lookback_groups<Sum, Backward>(members, group, near, polled);
     if (lane == group.position)
         sum = total;
-    carry<Sum> outer = carry_of<Sum>(tree_prefix<Sum, Backward>(group, sum, &total), group.met > 0);
+    carry<Sum> outer = carry_of<Sum>(lookback_prefix<Sum, Backward>(group, sum, &total), group.met > 0);
     if (groups > ORDER_FAN) {
-        records += (uint64_t)groups * record_words<Sum>();
+        states += (uint64_t)groups * tile_state_words<Sum>();
         index /= ORDER_FAN * ORDER_FAN;
-        if (completes_group || memory->records != records || memory->index != index)
-            *memory = {records, index,
-                       tree_carry<Sum, Backward>(records, (groups + ORDER_FAN - 1) / ORDER_FAN, index, total,
-                                                 completes_group)};
+        if (completes_group || memory->states != states || memory->index != index)
+            *memory = {states, index,
+                       lookback_carry<Sum, Backward>(states, (groups + ORDER_FAN - 1) / ORDER_FAN, index, total,
+                                                     completes_group)};
         outer = carry_join<Sum>(memory->carry, outer);
     }
     return carry_join<Sum>(outer, inner);

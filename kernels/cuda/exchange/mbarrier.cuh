@@ -7,39 +7,39 @@
 #include "kernels/cuda/lane/lane.cuh"
 
 /* A barrier in shared memory that some warps arrive at and others wait for. */
-typedef unsigned long long gate;
+typedef unsigned long long mbarrier;
 
 /* It opens whenever `warps` have arrived. */
-DEVICE void gate_init(gate *gate, int warps)
+DEVICE void mbarrier_init_warps(mbarrier *barrier, int warps)
 {
-    mbarrier_init(smem_address(gate), warps * WARP);
+    mbarrier_init(smem_address(barrier), warps * WARP);
 }
 
 /* By all lanes, each for itself: compute-sanitizer does not see that one which arrives after a __syncwarp speaks for
  * the others, and it takes no longer. */
-DEVICE void gate_arrive(gate *gate)
+DEVICE void mbarrier_arrive(mbarrier *barrier)
 {
-    mbarrier_arrive(smem_address(gate));
+    mbarrier_arrive(smem_address(barrier));
 }
 
 /* Returns when it has opened for the n-th time, n = 0, 1, ..., where parity is n % 2. */
-DEVICE void gate_wait(gate *gate, int parity)
+DEVICE void mbarrier_wait(mbarrier *barrier, int parity)
 {
-    while (!mbarrier_try_wait(smem_address(gate), parity))
+    while (!mbarrier_try_wait(smem_address(barrier), parity))
         ;
 }
 
-/* A gate that opens when the copy engine has brought what one thread announces. By one lane. */
-DEVICE void boxes_gate_init(gate *gate)
+/* An mbarrier that opens when TMA has brought what one thread announces. By one lane. */
+DEVICE void mbarrier_init_tx(mbarrier *barrier)
 {
-    mbarrier_init(smem_address(gate), 1);
+    mbarrier_init(smem_address(barrier), 1);
     fence_mbarrier_init();
     fence_proxy_async();
 }
 
-DEVICE void boxes_announce(gate *gate, int bytes)
+DEVICE void mbarrier_expect(mbarrier *barrier, int bytes)
 {
-    mbarrier_arrive_expect(smem_address(gate), bytes);
+    mbarrier_arrive_expect(smem_address(barrier), bytes);
 }
 
 #endif

@@ -4,32 +4,32 @@
 
 #define SUMS 3
 
-static const struct scan_carries carries_of_sums[SUMS] = {scan_carries_by<sum_f32>(), scan_carries_by<sum_f64>(),
-                                                          scan_carries_by<sum_f2>()};
+static const struct scan_spine spines_of_sums[SUMS] = {scan_spine_by<sum_f32>(), scan_spine_by<sum_f64>(),
+                                                       scan_spine_by<sum_f2>()};
 
-const struct scan_carries *scan_carries_of(enum scand_accumulator accumulator)
+const struct scan_spine *scan_spine_of(enum scand_accumulator accumulator)
 {
-    return &carries_of_sums[accumulator == SCAND_ACCUMULATOR_F32 ? 0 : accumulator == SCAND_ACCUMULATOR_F64 ? 1 : 2];
+    return &spines_of_sums[accumulator == SCAND_ACCUMULATOR_F32 ? 0 : accumulator == SCAND_ACCUMULATOR_F64 ? 1 : 2];
 }
 
-cudaError_t scan_carries_load(const struct scan_carries *carries)
+cudaError_t scan_spine_load(const struct scan_spine *spine)
 {
     cudaError_t error = cudaSuccess;
     for (int backward = 0; backward < 2 && !error; backward++) {
-        error = scan_kernel_load(carries->kernels[backward]);
+        error = scan_kernel_load(spine->kernels[backward]);
         if (!error)
-            error = scan_kernel_load(carries->ups[backward]);
+            error = scan_kernel_load(spine->ups[backward]);
         if (!error)
-            error = scan_kernel_load(carries->downs[backward]);
+            error = scan_kernel_load(spine->downs[backward]);
     }
     return error;
 }
 
-cudaError_t scan_carries_load_sums(void)
+cudaError_t scan_spine_load_sums(void)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < SUMS && !error; i++)
-        error = scan_carries_load(&carries_of_sums[i]);
+        error = scan_spine_load(&spines_of_sums[i]);
     return error;
 }
 
@@ -37,22 +37,22 @@ cudaError_t scan_level_launch(const void *kernel, void *level, uint64_t sums_per
                               cudaStream_t stream)
 {
     void *arguments[] = {&level, &sums_per_row, &members};
-    const uint64_t blocks = (members + CARRIES_LEVEL_THREADS - 1) / CARRIES_LEVEL_THREADS;
+    const uint64_t blocks = (members + SPINE_LEVEL_THREADS - 1) / SPINE_LEVEL_THREADS;
     return scan_launched(cudaLaunchKernel(kernel, dim3((unsigned)scan_least(blocks, SCAN_GRID_MAX), (unsigned)rows),
-                                          dim3(CARRIES_LEVEL_THREADS), arguments, 0, stream));
+                                          dim3(SPINE_LEVEL_THREADS), arguments, 0, stream));
 }
 
-cudaError_t scan_carries_launch(const struct scan_carries *carries, bool backward, void *sums, uint64_t sums_per_row,
-                                uint64_t rows, uint64_t blocks, cudaStream_t stream)
+cudaError_t scan_spine_launch(const struct scan_spine *spine, bool backward, void *sums, uint64_t sums_per_row,
+                              uint64_t rows, uint64_t blocks, cudaStream_t stream)
 {
     if (scan_level_is_alone(blocks, rows)) {
         void *arguments[] = {&sums, &sums_per_row, &rows, &blocks};
-        return scan_kernel_launch(carries->kernels[backward], scan_least(rows, SCAN_GRID_MAX), CARRIES_THREADS,
-                                  arguments, 0, stream);
+        return scan_kernel_launch(spine->kernels[backward], scan_least(rows, SCAN_GRID_MAX), SPINE_THREADS, arguments,
+                                  0, stream);
     }
-    void *const groups = (char *)sums + blocks * carries->sum_bytes;
-    cudaError_t error = scan_level_launch(carries->ups[backward], sums, sums_per_row, rows, blocks, stream);
+    void *const groups = (char *)sums + blocks * spine->sum_bytes;
+    cudaError_t error = scan_level_launch(spine->ups[backward], sums, sums_per_row, rows, blocks, stream);
     if (!error)
-        error = scan_carries_launch(carries, backward, groups, sums_per_row, rows, scan_groups(blocks), stream);
-    return error ? error : scan_level_launch(carries->downs[backward], sums, sums_per_row, rows, blocks, stream);
+        error = scan_spine_launch(spine, backward, groups, sums_per_row, rows, scan_groups(blocks), stream);
+    return error ? error : scan_level_launch(spine->downs[backward], sums, sums_per_row, rows, blocks, stream);
 }

@@ -12,8 +12,8 @@
 #include "kernels/cuda/lane/accumulator.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
-#define CARRIES_THREADS       1024 /* of a thread block that goes through all levels */
-#define CARRIES_LEVEL_THREADS 256  /* of one of several that share one level */
+#define SPINE_THREADS       1024 /* of a thread block that goes through all levels */
+#define SPINE_LEVEL_THREADS 256  /* of one of several that share one level */
 
 /* One level: totals to exclusive prefixes, and the groups' totals to `totals`. By one of so many threads. */
 template <class Sum, bool Backward>
@@ -60,7 +60,7 @@ template <class T> DEVICE T *level_at(T *sums, uint64_t *members, int depth)
 
 /* One thread block per row at a time. */
 template <class Sum, bool Backward>
-__global__ void carries_kernel(typename Sum::sum *sums, uint64_t sums_per_row, uint64_t rows, uint64_t blocks)
+__global__ void spine_kernel(typename Sum::sum *sums, uint64_t sums_per_row, uint64_t rows, uint64_t blocks)
 {
     for (uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
         typename Sum::sum *bottom = sums + row * sums_per_row;
@@ -96,25 +96,25 @@ DEVICE uint64_t level_threads(void)
 }
 
 template <class Sum, bool Backward>
-__global__ void carries_up_kernel(typename Sum::sum *level, uint64_t sums_per_row, uint64_t members)
+__global__ void spine_up_kernel(typename Sum::sum *level, uint64_t sums_per_row, uint64_t members)
 {
     level += blockIdx.y * sums_per_row;
     level_up<Sum, Backward>(level, members, level + members, level_thread(), level_threads());
 }
 
 template <class Sum, bool Backward>
-__global__ void carries_down_kernel(typename Sum::sum *level, uint64_t sums_per_row, uint64_t members)
+__global__ void spine_down_kernel(typename Sum::sum *level, uint64_t sums_per_row, uint64_t members)
 {
     level += blockIdx.y * sums_per_row;
     level_down<Sum, Backward>(level, members, level + members, level_thread(), level_threads());
 }
 
 /* The kernels of sums of a kind. */
-template <class Sum> constexpr struct scan_carries scan_carries_by(void)
+template <class Sum> constexpr struct scan_spine scan_spine_by(void)
 {
-    return {{(const void *)carries_kernel<Sum, false>, (const void *)carries_kernel<Sum, true>},
-            {(const void *)carries_up_kernel<Sum, false>, (const void *)carries_up_kernel<Sum, true>},
-            {(const void *)carries_down_kernel<Sum, false>, (const void *)carries_down_kernel<Sum, true>},
+    return {{(const void *)spine_kernel<Sum, false>, (const void *)spine_kernel<Sum, true>},
+            {(const void *)spine_up_kernel<Sum, false>, (const void *)spine_up_kernel<Sum, true>},
+            {(const void *)spine_down_kernel<Sum, false>, (const void *)spine_down_kernel<Sum, true>},
             sizeof(typename Sum::sum)};
 }
 

@@ -1,6 +1,6 @@
 /*
  * How warps share out a launch's work among themselves. All begin with two items each, then take whichever is next,
- * because processors differ in speed: dealt out evenly, 10^8 samples in rows of 1,536 take 5 % longer on an H200.
+ * because SMs differ in speed: dealt out evenly, 10^8 samples in rows of 1,536 take 5 % longer on an H200.
  * There, atomic operations on one address take 2 ns each, as long as a row of 1,000 samples, hence several counters.
  */
 #ifndef KERNELS_CUDA_EXCHANGE_WORK_QUEUE_CUH
@@ -12,41 +12,41 @@
 #include "kernels/cuda/lane/lane.cuh"
 #include "kernels/cuda/select/plan.h"
 
-/* Fewer than SHARES are used if there are fewer thread blocks. */
-DEVICE unsigned shares_used()
+/* Fewer than WORK_QUEUE_COUNTERS are used if there are fewer thread blocks. */
+DEVICE unsigned work_queue_used()
 {
-    return min(gridDim.x, SHARES);
+    return min(gridDim.x, WORK_QUEUE_COUNTERS);
 }
 
-/* Of a launch whose warps number `warps` in a thread block: the first item of one, which is followed by shares_stride
- * later ones for the others. */
-DEVICE uint64_t shares_first(int warps, int warp)
+/* Of a launch whose warps number `warps` in a thread block: the first item of one, which is followed by
+ * work_queue_stride later ones for the others. */
+DEVICE uint64_t work_queue_first(int warps, int warp)
 {
     return (uint64_t)blockIdx.x * warps + warp;
 }
 
-DEVICE uint64_t shares_stride(int warps)
+DEVICE uint64_t work_queue_stride(int warps)
 {
     return (uint64_t)gridDim.x * warps;
 }
 
-/* Begins to take an item: lane 0 knows the outcome once it is there, all know the item from shares_taken. */
-DEVICE unsigned long long shares_take(struct shares *shares)
+/* Begins to take an item: lane 0 knows the outcome once it is there, all know the item from work_queue_taken. */
+DEVICE unsigned long long work_queue_take(struct work_queue *queue)
 {
-    return lane_index() == 0 ? atomicAdd(&shares->counters[blockIdx.x % shares_used()].taken, 1) : 0;
+    return lane_index() == 0 ? atomicAdd(&queue->counters[blockIdx.x % work_queue_used()].taken, 1) : 0;
 }
 
-DEVICE uint64_t shares_taken(unsigned long long outcome, int warps)
+DEVICE uint64_t work_queue_taken(unsigned long long outcome, int warps)
 {
     const uint64_t number = __shfl_sync(~0u, outcome, 0);
-    return 2 * shares_stride(warps) + number * shares_used() + blockIdx.x % shares_used();
+    return 2 * work_queue_stride(warps) + number * work_queue_used() + blockIdx.x % work_queue_used();
 }
 
 /* A warp has taken its last item. */
-DEVICE void shares_finish(struct shares *shares, int warps)
+DEVICE void work_queue_finish(struct work_queue *queue, int warps)
 {
-    const unsigned used = shares_used(), number = blockIdx.x % used;
-    struct shares_counter *counter = &shares->counters[number];
+    const unsigned used = work_queue_used(), number = blockIdx.x % used;
+    struct work_queue_counter *counter = &queue->counters[number];
     if (lane_index() == 0 && atomicAdd(&counter->finished, 1) == (gridDim.x - number + used - 1) / used * warps - 1) {
         counter->taken = 0;
         counter->finished = 0;
@@ -54,31 +54,31 @@ DEVICE void shares_finish(struct shares *shares, int warps)
 }
 
 /*
- * In turn t a thread block computes item t, fetches t + 1, and finds out about t + ITEMS_AHEAD, at which others look in
- * a later turn, when they have met.
+ * In iteration t a thread block computes item t, fetches t + 1, and finds out about t + ITEMS_AHEAD, at which others
+ * look in a later iteration, when they have met.
  */
 #define ITEMS       4
 #define ITEMS_AHEAD 3
 
 /*
  * Which item a thread block does beyond those that all begin with. Order blocks go to whoever is ready, because
- * processors differ in speed; the short ones of short rows are too many for that, and more than this can number.
+ * SMs differ in speed; the short ones of short rows are too many for that, and more than this can number.
  */
 DEVICE unsigned scan_take_number(const struct scan_plan &plan)
 {
     return plan.progress ? (unsigned)atomicAdd(&plan.progress->taken, 1) : 0;
 }
 
-/* The index of that item, in the `turn`th turn of this thread block. */
-DEVICE uint64_t scan_taken(const struct scan_plan &plan, unsigned number, uint64_t turn)
+/* The index of that item, in turn `iteration` of this thread block. */
+DEVICE uint64_t scan_taken(const struct scan_plan &plan, unsigned number, uint64_t iteration)
 {
     uint64_t first = (uint64_t)ITEMS_AHEAD * gridDim.x;
-    return first + (plan.progress ? number : turn * gridDim.x + blockIdx.x);
+    return first + (plan.progress ? number : iteration * gridDim.x + blockIdx.x);
 }
 
-DEVICE uint64_t scan_take(const struct scan_plan &plan, uint64_t turn)
+DEVICE uint64_t scan_take(const struct scan_plan &plan, uint64_t iteration)
 {
-    return scan_taken(plan, scan_take_number(plan), turn);
+    return scan_taken(plan, scan_take_number(plan), iteration);
 }
 
 /* Leaves the progress as it was found. Every thread block has taken its last item when the last one finishes. */

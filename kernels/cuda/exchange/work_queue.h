@@ -11,16 +11,16 @@ struct scan_progress {
     unsigned int finished;    /* thread blocks */
 };
 
-#define SHARES 8 /* counters of a launch; each has every eighth item, and every eighth thread block */
+#define WORK_QUEUE_COUNTERS 8 /* counters of a launch; each has every eighth item, and every eighth thread block */
 
 /* Aligned to lines of their own. */
-struct alignas(64) shares_counter {
+struct alignas(64) work_queue_counter {
     unsigned long long taken; /* items beyond those that warps begin with */
     unsigned int finished;    /* warps */
 };
 
-struct shares {
-    struct shares_counter counters[SHARES];
+struct work_queue {
+    struct work_queue_counter counters[WORK_QUEUE_COUNTERS];
 };
 
 #endif

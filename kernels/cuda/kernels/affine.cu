@@ -18,9 +18,9 @@ static const void *const kernels[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS] 
     {ONE(uint64_t), NULL, EACH(uint64_t, uint64_t)},
 };
 
-static const struct scan_carries all_carries[] = {
-    scan_carries_by<affine_sum<float>>(), scan_carries_by<affine_sum<double>>(),
-    scan_carries_by<affine_sum<struct f2>>(), scan_carries_by<affine_sum<uint64_t>>()};
+static const struct scan_spine all_spines[] = {scan_spine_by<affine_sum<float>>(), scan_spine_by<affine_sum<double>>(),
+                                               scan_spine_by<affine_sum<struct f2>>(),
+                                               scan_spine_by<affine_sum<uint64_t>>()};
 
 static int accumulator_number(const struct scan_rule *rule)
 {
@@ -40,9 +40,9 @@ int scan_affine_number(const struct scan_rows *rows)
     return accumulator_number(&rows->rule) * SCAN_AFFINE_FACTORS + factors;
 }
 
-static const struct scan_carries *carries_of(const struct scan_rule *rule)
+static const struct scan_spine *carries_of(const struct scan_rule *rule)
 {
-    return &all_carries[accumulator_number(rule)];
+    return &all_spines[accumulator_number(rule)];
 }
 
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule)
@@ -81,15 +81,15 @@ cudaError_t scan_affine_load(int shared_max)
             error = scan_kernel_load_most(long_of(i), shared_max, &shared_bytes);
     }
     for (int i = 0; i < SCAN_AFFINE_ACCUMULATORS && !error; i++)
-        error = scan_carries_load(&all_carries[i]);
+        error = scan_spine_load(&all_spines[i]);
     return error;
 }
 
-static struct general_plan general_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead)
+static struct any_plan any_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead)
 {
     struct scan_plan scan = scan_plan_of(rows, first, count);
     scan.ahead = ahead;
-    return scan_general_plan_of(&rows->rule, &scan, rows->offsets ? rows->device_offsets + first : NULL);
+    return scan_any_layout_plan_of(&rows->rule, &scan, rows->offsets ? rows->device_offsets + first : NULL);
 }
 
 static int most_of(int a, int b)
@@ -97,55 +97,55 @@ static int most_of(int a, int b)
     return a > b ? a : b;
 }
 
-/* Plans. Where a kernel prefetches, samples' room has slots for coefficients and results, too. */
+/* Plans. Where a kernel prefetches, samples' shared memory has vectors for coefficients and results, too. */
 
 static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead,
                       struct affine_one_plan *plan)
 {
-    plan->samples = general_plan_of(rows, first, count, ahead);
+    plan->samples = any_plan_of(rows, first, count, ahead);
     plan->coefficient = rows->rule.coefficient;
     plan->whole = codec_is_integer(rows->rule.input) ? (uint64_t)(int64_t)rows->rule.coefficient : 0;
     if (!ahead)
-        plan->samples.scan.room = GENERAL_ROOM(general_widest(plan->samples));
+        plan->samples.scan.smem = ANY_ROOM(any_widest(plan->samples));
 }
 
 static void plan_make(const struct scan_rows *rows, uint64_t first, uint64_t count, bool ahead,
                       struct affine_each_plan *plan)
 {
     const struct scan_rows coefficients = select_coefficient_rows(rows);
-    plan->samples = general_plan_of(rows, first, count, ahead);
-    plan->coefficients = general_plan_of(&coefficients, first, count, ahead);
-    const int read = scan_affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].slots;
+    plan->samples = any_plan_of(rows, first, count, ahead);
+    plan->coefficients = any_plan_of(&coefficients, first, count, ahead);
+    const int read = scan_affine_eaches[accumulator_number(&rows->rule)][is_wide(&rows->rule)].vectors;
     const int stage = WORDS_STAGE(plan->samples.output_bytes);
-    plan->samples.scan.room = WORDS_SLOTS(plan->samples.input_bytes) +
-                              most_of(most_of(WORDS_SLOTS(plan->coefficients.input_bytes), read), stage);
+    plan->samples.scan.smem = WORDS_VECTORS(plan->samples.input_bytes) +
+                              most_of(most_of(WORDS_VECTORS(plan->coefficients.input_bytes), read), stage);
     if (!ahead)
-        plan->samples.scan.room = GENERAL_ROOM(most_of(general_widest(plan->samples), plan->coefficients.input_bytes));
+        plan->samples.scan.smem = ANY_ROOM(most_of(any_widest(plan->samples), plan->coefficients.input_bytes));
 }
 
 template <class Plan>
-static cudaError_t launch_parts(const struct scan_part *first, unsigned count, cudaStream_t stream)
+static cudaError_t launch_batch(const struct scan_part *first, unsigned count, cudaStream_t stream)
 {
-    struct part_list<Plan> parts;
+    struct batch<Plan> batch;
     uint32_t blocks = 0;
-    int warps = 1, room = 0;
+    int warps = 1, smem = 0;
     for (unsigned i = 0; i < count; i++) {
-        Plan *plan = &parts.plans[i];
+        Plan *plan = &batch.plans[i];
         *plan = {};
         plan_make(first[i].rows, first[i].first, first[i].count, false, plan);
-        parts.ends[i] = blocks += (uint32_t)first[i].count;
+        batch.ends[i] = blocks += (uint32_t)first[i].count;
         warps = most_of(scan_warps(first[i].rows->length), warps);
-        room = most_of(plan->samples.scan.room, room);
+        smem = most_of(plan->samples.scan.smem, smem);
     }
-    void *arguments[] = {&parts};
+    void *arguments[] = {&batch};
     return scan_kernel_launch(kernel_of(scan_affine_number(first->rows)), blocks, warps * WARP, arguments,
-                              (size_t)warps * room * SLOT_BYTES, stream);
+                              (size_t)warps * smem * VEC16_BYTES, stream);
 }
 
 template <class Plan> static cudaError_t together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
-    return scan_parts_each(parts, count, part_list<Plan>::most, [&](const struct scan_part *first, unsigned taken) {
-        return launch_parts<Plan>(first, taken, stream);
+    return scan_batches_each(parts, count, batch<Plan>::most, [&](const struct scan_part *first, unsigned taken) {
+        return launch_batch<Plan>(first, taken, stream);
     });
 }
 
@@ -167,13 +167,13 @@ static void plan_follow(struct affine_each_plan *plan)
     plan->coefficients.scan.items = plan->samples.scan.items;
 }
 
-/* By kernels of which `resident` thread blocks fit a processor. */
+/* By kernels of which `resident` thread blocks fit an SM. */
 template <class Plan>
 static cudaError_t launch(struct scan_device *device, int number, Plan *plan, int resident, cudaStream_t stream)
 {
     struct scan_plan *scan = &plan->samples.scan;
     const int warps = scan_warps(scan->length);
-    const size_t shared_bytes = (size_t)warps * scan->room * SLOT_BYTES;
+    const size_t shared_bytes = (size_t)warps * scan->smem * VEC16_BYTES;
     uint64_t grid;
     cudaError_t error = scan_grid_of(device, scan, (uint64_t)device->processors * resident, warps, stream, &grid);
     if (error)
@@ -183,17 +183,17 @@ static cudaError_t launch(struct scan_device *device, int number, Plan *plan, in
         void *arguments[] = {plan};
         return scan_kernel_launch(ahead_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
     }
-    struct part_list<Plan> parts;
-    parts.ends[0] = (uint32_t)grid;
-    parts.plans[0] = *plan;
-    void *arguments[] = {&parts};
+    struct batch<Plan> batch;
+    batch.ends[0] = (uint32_t)grid;
+    batch.plans[0] = *plan;
+    void *arguments[] = {&batch};
     return scan_kernel_launch(kernel_of(number), grid, warps * WARP, arguments, shared_bytes, stream);
 }
 
 static cudaError_t resident_of(const void *kernel, int warps, const struct scan_plan *scan, int *resident)
 {
     *resident = 0;
-    return kernel ? scan_kernel_resident(kernel, warps * WARP, (size_t)warps * scan->room * SLOT_BYTES, resident)
+    return kernel ? scan_kernel_resident(kernel, warps * WARP, (size_t)warps * scan->smem * VEC16_BYTES, resident)
                   : cudaSuccess;
 }
 
@@ -213,20 +213,20 @@ static cudaError_t room_find(const struct scan_device *device, enum select_path 
 
 /* Rows of several order blocks at once. */
 template <class Plan>
-static cudaError_t launch_long(const struct scan_device *device, int number, const struct scan_carries *carries,
-                               Plan *plan, int resident, void *workspace, cudaStream_t stream)
+static cudaError_t launch_long(const struct scan_device *device, int number, const struct scan_spine *spine, Plan *plan,
+                               int resident, void *workspace, cudaStream_t stream)
 {
     const struct scan_plan *scan = &plan->samples.scan;
-    const uint64_t record_bytes = scan->items / scan->blocks * scan->sums_per_row * 2 * carries->sum_bytes;
+    const uint64_t state_bytes = scan->items / scan->blocks * scan->sums_per_row * 2 * spine->sum_bytes;
     const uint64_t grid = scan_least((uint64_t)device->processors * resident, scan->items);
     for (int pass = 0; pass < scan->pass_count; pass++)
-        plan->records.passes[pass] = (record *)((char *)workspace + pass * record_bytes);
-    cudaError_t error = scan_cleared(cudaMemsetAsync(workspace, 0, scan->pass_count * record_bytes, stream));
+        plan->states.passes[pass] = (tile_state *)((char *)workspace + pass * state_bytes);
+    cudaError_t error = scan_cleared(cudaMemsetAsync(workspace, 0, scan->pass_count * state_bytes, stream));
     void *arguments[] = {plan};
     return error ? error
                  : scan_launched(cudaLaunchCooperativeKernel(long_of(number), dim3((unsigned)grid),
                                                              dim3(ORDER_FAN * WARP), arguments,
-                                                             (size_t)ORDER_FAN * scan->room * SLOT_BYTES, stream));
+                                                             (size_t)ORDER_FAN * scan->smem * VEC16_BYTES, stream));
 }
 
 static bool path_prefetches(enum select_path path)
@@ -250,17 +250,17 @@ static cudaError_t scan_by(struct scan_device *device, enum select_path path, co
     if (rows->rule.demean && scan->blocks > 1) {
         double *totals = (double *)workspace;
         if (!range || range_is_mean(range))
-            error = scan_general_totals(device, &rows->rule, scan, totals, range, stream);
+            error = scan_any_layout_totals(device, &rows->rule, scan, totals, range, stream);
         plan.samples.totals = totals;
         workspace = totals + scan->items / scan->blocks * scan->sums_per_row;
     }
     if (error || (range && range_is_mean(range)))
         return error;
-    const struct scan_carries *carries = carries_of(&rows->rule);
+    const struct scan_spine *spine = carries_of(&rows->rule);
     if (path == SELECT_AFFINE_GRID)
-        return launch_long(device, number, carries, &plan, resident, workspace, stream);
-    return scan_with_carries(carries, scan, workspace, range, stream,
-                             [&] { return launch(device, number, &plan, resident, stream); });
+        return launch_long(device, number, spine, &plan, resident, workspace, stream);
+    return scan_with_spine(spine, scan, workspace, range, stream,
+                           [&] { return launch(device, number, &plan, resident, stream); });
 }
 
 cudaError_t scan_affine(struct scan_device *device, enum select_path path, const struct scan_rows *rows, uint64_t first,

@@ -1,5 +1,5 @@
 /*
- * The affine recurrence over rows of any dtype and layout, in the manner of the general kernel and by the same order
+ * The affine recurrence over rows of any dtype and layout, in the manner of the any_layout kernel and by the same order
  * (block.cuh). Coefficients, where each sample has its own, are a second stream of samples, which travels like the
  * first one and lies in registers as long.
  */
@@ -14,36 +14,36 @@
 #include "kernels/cuda/exchange/work_queue.cuh"
 #include "kernels/cuda/lane/affine_leaf.cuh"
 
-/* Where rows have several order blocks and one launch does it all: per pass a tree of records for each row
+/* Where rows have several order blocks and one launch does it all: per pass a tree of tile states for each row
  * (tile_state.cuh), all zero before. All thread blocks are resident then, and take items in turns. */
-struct affine_records {
-    record *passes[SCAND_PASSES_MAX];
+struct affine_states {
+    tile_state *passes[SCAND_PASSES_MAX];
 };
 
 /* One coefficient for all samples. */
 struct affine_one_plan {
-    struct general_plan samples;
-    struct affine_records records;
+    struct any_plan samples;
+    struct affine_states states;
     double coefficient;
     uint64_t whole; /* with integers this */
 };
 
 /* One for each sample, in a tensor that has the place of an input. */
 struct affine_each_plan {
-    struct general_plan samples;
-    struct affine_records records;
-    struct general_plan coefficients;
+    struct any_plan samples;
+    struct affine_states states;
+    struct any_plan coefficients;
 };
 
 /* How samples of type T come, go, and are rounded between passes: as those of sums. */
 template <class T> struct affine_samples {
-    using sum = general_real<T, SCAND_OPERATOR_SUM>;
+    using sum = any_real<T, SCAND_OPERATOR_SUM>;
 };
 template <> struct affine_samples<struct f2> {
-    using sum = general_f2<SCAND_OPERATOR_SUM, true>;
+    using sum = any_f2<SCAND_OPERATOR_SUM, true>;
 };
 template <> struct affine_samples<uint64_t> {
-    using sum = general_whole<SCAND_OPERATOR_SUM>;
+    using sum = any_whole<SCAND_OPERATOR_SUM>;
 };
 
 template <class T> DEVICE T affine_factor(const struct affine_one_plan &plan)
@@ -69,7 +69,7 @@ template <class T> struct affine_one : affine_same<T> {
 
     DEVICE struct affine_item item_at(const plan &plan, uint64_t index)
     {
-        return {general_item_at(plan.samples, index), {}};
+        return {any_item_at(plan.samples, index), {}};
     }
     __device__ __forceinline__ void read(const plan &plan, const struct affine_item *, int, uint4 *)
     {
@@ -88,11 +88,11 @@ template <class T, class Read> struct affine_each {
 
     DEVICE struct affine_item item_at(const plan &plan, uint64_t index)
     {
-        return {general_item_at(plan.samples, index), general_item_at(plan.coefficients, index)};
+        return {any_item_at(plan.samples, index), any_item_at(plan.coefficients, index)};
     }
     __device__ __forceinline__ void read(const plan &plan, const struct affine_item *item, int warp, uint4 *stage)
     {
-        general_samples<FETCH_NOW, true>(plan.coefficients, &item->coefficients, NULL, warp, stage, numbers);
+        any_samples<FETCH_NOW, true>(plan.coefficients, &item->coefficients, NULL, warp, stage, numbers);
     }
     template <bool Backward> __device__ __forceinline__ const affine_each &leaf() const
     {
@@ -107,36 +107,36 @@ template <class T, class Read> struct affine_each {
 /* The carry into an order block, of which nothing is before the first. Apart, as it has no registers in the middle of a
  * kernel. */
 template <class T, bool Backward>
-static __device__ __noinline__ affine_map<T> affine_tell(record *records, unsigned blocks, unsigned block,
-                                                         affine_map<T> total)
+static __device__ __noinline__ affine_map<T> affine_lookback(tile_state *states, unsigned blocks, unsigned block,
+                                                             affine_map<T> total)
 {
-    return tree_carry<affine_sum<T>, Backward>(records, blocks, block, total).sum;
+    return lookback_carry<affine_sum<T>, Backward>(states, blocks, block, total).sum;
 }
 
 /* The map of all that a pass meets before an order block, whose own is `total` in lane `from`; by a warp. */
 template <class T, bool Backward>
-DEVICE affine_map<T> affine_await(const struct scan_plan &plan, const struct scan_item *item, record *records,
+DEVICE affine_map<T> affine_await(const struct scan_plan &plan, const struct scan_item *item, tile_state *states,
                                   affine_map<T> total, int from)
 {
     const uint64_t row = item->sum / plan.sums_per_row, first = row * plan.sums_per_row;
-    return affine_tell<T, Backward>(records + first * record_words<affine_sum<T>>(), (unsigned)plan.blocks,
-                                    (unsigned)(item->sum - first), lane_get(total, from));
+    return affine_lookback<T, Backward>(states + first * tile_state_words<affine_sum<T>>(), (unsigned)plan.blocks,
+                                        (unsigned)(item->sum - first), lane_get(total, from));
 }
 
 /* By the first warp: as tiles_scan, for rows whose other blocks are under way as well. */
 template <class T, bool Backward>
-DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles,
-                              const general_outside<affine_sum<T>> &outside, record *records)
+DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles, const any_outside<affine_sum<T>> &outside,
+                              tile_state *states)
 {
     using Sum = affine_sum<T>;
-    if (!records) {
+    if (!states) {
         tiles_scan<Sum, Backward, true>(shared, tiles, outside);
         return;
     }
     const int tile = lane_index(), last = tiles - 1;
     const affine_map<T> sum = group_scan<Sum, Backward>(shared->totals[tile], last);
     const affine_map<T> outer =
-        affine_await<T, Backward>(outside.plan.scan, outside.item, records, sum, Backward ? 0 : last);
+        affine_await<T, Backward>(outside.plan.scan, outside.item, states, sum, Backward ? 0 : last);
     carry<Sum> before = group_before<Sum, Backward>(sum, last);
     if (outside.present())
         before = carry_join<Sum>({outer, true}, before);
@@ -146,8 +146,7 @@ DEVICE void affine_tiles_scan(tile_sums<affine_sum<T>> *shared, int tiles,
 /* As block_pass. */
 template <class T, bool Backward, class Factors>
 DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int warp, bool exclusive,
-                        tile_sums<affine_sum<T>> *shared, const general_outside<affine_sum<T>> &outside,
-                        record *records)
+                        tile_sums<affine_sum<T>> *shared, const any_outside<affine_sum<T>> &outside, tile_state *states)
 {
     using Sum = affine_sum<T>;
     const int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
@@ -162,7 +161,7 @@ DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int
     const carry<Sum> inner = group_before<Sum, Backward>(sum, leaves - 1);
     __syncthreads();
     if (warp == 0)
-        affine_tiles_scan<T, Backward>(shared, tiles, outside, records);
+        affine_tiles_scan<T, Backward>(shared, tiles, outside, states);
     __syncthreads();
     if (outside.total_wanted())
         return;
@@ -177,19 +176,18 @@ DEVICE void affine_pass(T x[ORDER_LEAF], const Factors &factors, int length, int
 
 /* Returns whether there are results: no total was wanted. */
 template <bool Long, class T, class Factors>
-DEVICE bool affine_passes(const struct general_plan &plan, const struct affine_records &records,
-                          const struct scan_item *item, int warp, tile_sums<affine_sum<T>> *shared, T x[ORDER_LEAF],
-                          const Factors &factors)
+DEVICE bool affine_passes(const struct any_plan &plan, const struct affine_states &states, const struct scan_item *item,
+                          int warp, tile_sums<affine_sum<T>> *shared, T x[ORDER_LEAF], const Factors &factors)
 {
     const bool exclusive = plan.kind == SCAND_KIND_EXCLUSIVE;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
-        const general_outside<affine_sum<T>> outside = {plan, item, pass};
-        record *told = Long ? records.passes[pass] : NULL;
+        const any_outside<affine_sum<T>> outside = {plan, item, pass};
+        tile_state *published = Long ? states.passes[pass] : NULL;
         if (plan.scan.backward[pass])
-            affine_pass<T, true>(x, factors, item->length, warp, exclusive, shared, outside, told);
+            affine_pass<T, true>(x, factors, item->length, warp, exclusive, shared, outside, published);
         else
-            affine_pass<T, false>(x, factors, item->length, warp, exclusive, shared, outside, told);
+            affine_pass<T, false>(x, factors, item->length, warp, exclusive, shared, outside, published);
         if (pass == plan.scan.totals_pass)
             return false;
         if (pass + 1 == plan.scan.pass_count)
@@ -198,34 +196,34 @@ DEVICE bool affine_passes(const struct general_plan &plan, const struct affine_r
     }
 }
 
-/* Where warps tell each other their totals; a pass and the making of a mean take turns. */
+/* Where warps exchange totals; a pass and the making of a mean take turns. */
 template <class T> union affine_shared {
     tile_sums<affine_sum<T>> pass;
-    general_shared<typename affine_samples<T>::sum> mean;
+    any_shared<typename affine_samples<T>::sum> mean;
 };
 
-/* A thread block takes one item after another, from one on. Shared memory: scan.room slots for each warp. */
+/* A thread block takes one item after another, from one on. Shared memory: scan.smem vectors for each warp. */
 template <class T, class Factors>
-__global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct part_list<typename Factors::plan> parts)
+__global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct batch<typename Factors::plan> batch)
 {
     using Sum = typename affine_samples<T>::sum;
     extern __shared__ __align__(128) uint4 affine_stages[];
     __shared__ struct affine_item item;
     __shared__ affine_shared<T> shared;
-    const int number = part_number(parts), warp = warp_index();
-    const typename Factors::plan &plan = parts.plans[number];
-    const struct general_plan &samples = plan.samples;
-    uint4 *stage = affine_stages + warp * samples.scan.room;
-    for (uint64_t index = blockIdx.x - part_begin(parts, number); index < samples.scan.items; index += gridDim.x) {
+    const int number = batch_job(batch), warp = warp_index();
+    const typename Factors::plan &plan = batch.plans[number];
+    const struct any_plan &samples = plan.samples;
+    uint4 *stage = affine_stages + warp * samples.scan.smem;
+    for (uint64_t index = blockIdx.x - batch_begin(batch, number); index < samples.scan.items; index += gridDim.x) {
         if (threadIdx.x == 0)
             item = Factors::item_at(plan, index);
         __syncthreads();
         T x[ORDER_LEAF];
         Factors factors;
-        general_read<Sum, FETCH_NOW, true>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
+        any_read<Sum, FETCH_NOW, true>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
         factors.read(plan, &item, warp, stage);
         if (affine_passes<false>(samples, {}, &item.samples, warp, &shared.pass, x, factors))
-            general_write<Sum, false, true>(samples, &item.samples, warp, stage, x);
+            any_write<Sum, false, true>(samples, &item.samples, warp, stage, x);
         __syncthreads();
     }
 }

@@ -15,7 +15,7 @@ cudaError_t scan_affine_load(int shared_max);
 
 /* Kernels are by accumulator, f32, f64, f2 and exact, and by how coefficients are held: one for all samples; narrow;
  * wide. An accumulator's are never narrow, or never wide, where there is none. Those for contiguous rows are in files
- * of their own (affine_uniform.cu, affine_varying.cu); the latter with the slots of shared memory that a
+ * of their own (affine_uniform.cu, affine_varying.cu); the latter with the vectors of shared memory that a
  * warp's coefficients take when they have been read. So are those for rows of several order blocks in one launch
  * (affine_grid.cu). */
 #define SCAN_AFFINE_ACCUMULATORS 4
@@ -23,7 +23,7 @@ cudaError_t scan_affine_load(int shared_max);
 #define SCAN_AFFINES             (SCAN_AFFINE_ACCUMULATORS * SCAN_AFFINE_FACTORS)
 struct scan_affine_each {
     const void *kernel;
-    int slots;
+    int vectors;
 };
 extern const void *const scan_affine_ones[SCAN_AFFINE_ACCUMULATORS];
 extern const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS - 1];
@@ -35,8 +35,8 @@ int scan_affine_number(const struct scan_rows *rows);
 /* Queues scans that select_together_of calls affine and that take the same such kernel, which needs no workspace. */
 cudaError_t scan_affine_together(const struct scan_part *parts, unsigned count, cudaStream_t stream);
 
-/* Bytes of what is kept of an order block for each pass: a record (cuda/exchange/tile_state.cuh), or a sum of half its
- * size. */
+/* Bytes of what is kept of an order block for each pass: a tile state (cuda/exchange/tile_state.cuh), or a sum of half
+ * its size. */
 uint64_t scan_affine_sum_bytes(const struct scan_rule *rule);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * The affine recurrence over contiguous rows with one coefficient for all samples: in the manner of the general kernel,
- * and by the same order (block.cuh).
+ * The affine recurrence over contiguous rows with one coefficient for all samples: in the manner of the any_layout
+ * kernel, and by the same order (block.cuh).
  *
  * What a map multiplies by depends only on how many samples it stands for. So the factors that the network meets are
  * the same in every tile, but where a backward pass begins with less than a leaf or a tile: they are made once and lie
@@ -22,22 +22,19 @@ template <class T> struct affine_powers {
     int length; /* of the order block that the last ones are for, or 0 */
 };
 
-/* Factors as the network multiplies them where it joins maps (affine_accumulator.cuh). All members exist. */
-template <class T> struct affine_product {
-    using sum = T;
-    static const bool has_identity = true;
-
-    DEVICE sum add(sum left, sum right)
-    {
-        return affine_mul(right, left);
-    }
-};
-
-/* By one warp. */
+/* By one warp. The network multiplies as it joins maps (affine_accumulator.cuh). It is written out here: as an instance
+ * of kogge_stone the compiler makes eight instructions more of it in f2. */
 template <class T> DEVICE void affine_factors_make(affine_factors<T> *factors, T first, T other)
 {
     const int lane = lane_index();
-    factors->prefix[lane] = group_scan<affine_product<T>, false>(lane == 0 ? first : other, WARP - 1);
+    T factor = lane == 0 ? first : other;
+#pragma unroll
+    for (int distance = 1; distance < WARP; distance *= 2) {
+        T before;
+        if (lane_before<false>(factor, &before, distance, WARP - 1))
+            factor = affine_mul(factor, before);
+    }
+    factors->prefix[lane] = factor;
     __syncwarp();
 }
 
@@ -81,12 +78,12 @@ template <bool Backward> DEVICE int affine_position(int last)
 /* The network over terms. What joins those before it at some distance stands for as many members, which are full: only
  * the first one of all may not be. (By its position a lane only asks for no factor before it needs one: all five would
  * not fit the registers.) */
-template <class T, bool Backward, bool Few> DEVICE T affine_scan(T term, const affine_factors<T> *full, int last)
+template <class T, bool Backward, bool Early> DEVICE T affine_scan(T term, const affine_factors<T> *full, int last)
 {
 #pragma unroll
     for (int distance = 1; distance < WARP; distance *= 2) {
         T before;
-        if (Few && distance > last)
+        if (Early && distance > last)
             break;
         const bool there = lane_before<Backward>(term, &before, distance, last);
         const T factor = full->prefix[min(affine_position<Backward>(last), distance - 1)];
@@ -113,7 +110,7 @@ DEVICE carry<affine_term<T>> affine_carry(T inclusive, const affine_factors<T> *
 /* By the first warp: the totals of tiles become the carries into them. */
 template <class T, bool Backward>
 DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers, int tiles,
-                         const general_outside<affine_sum<T>> &outside, record *records)
+                         const any_outside<affine_sum<T>> &outside, tile_state *states)
 {
     const int tile = lane_index(), last = tiles - 1;
     const affine_factors<T> *factors = Backward ? &powers->last_tiles : &powers->tiles;
@@ -122,10 +119,9 @@ DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, con
     if (outside.total_wanted() && tile == (Backward ? 0 : last))
         *outside.sum() = {term, factors->prefix[affine_position<Backward>(last)]};
     carry<affine_term<T>> outer = {T{}, outside.present()};
-    if (records) {
+    if (states) {
         const affine_map<T> total = {term, factors->prefix[affine_position<Backward>(last)]};
-        outer.sum =
-            affine_await<T, Backward>(outside.plan.scan, outside.item, records, total, Backward ? 0 : last).term;
+        outer.sum = affine_await<T, Backward>(outside.plan.scan, outside.item, states, total, Backward ? 0 : last).term;
     } else if (outer.present) {
         outer.sum = outside.sum()->term;
     }
@@ -136,7 +132,7 @@ DEVICE void affine_tiles(tile_sums<typename affine_samples<T>::sum> *shared, con
 template <class T, bool Backward>
 DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, bool exclusive,
                               tile_sums<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,
-                              const general_outside<affine_sum<T>> &outside, record *records)
+                              const any_outside<affine_sum<T>> &outside, tile_state *states)
 {
     const int samples = tile_samples(length, warp), leaves = (samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     const int tiles = (length + ORDER_TILE - 1u) / ORDER_TILE;
@@ -152,7 +148,7 @@ DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, b
         shared->totals[warp] = term;
     __syncthreads();
     if (warp == 0)
-        affine_tiles<T, Backward>(shared, powers, tiles, outside, records);
+        affine_tiles<T, Backward>(shared, powers, tiles, outside, states);
     __syncthreads();
     if (outside.total_wanted())
         return;
@@ -168,19 +164,21 @@ DEVICE void affine_ahead_pass(T x[ORDER_LEAF], T factor, int length, int warp, b
 /* Returns whether there are results: no total was wanted. */
 template <class T, bool Long>
 DEVICE bool affine_ahead_passes(const struct affine_one_plan &plan, const struct scan_item *item, int warp, T factor,
-                                general_shared<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,
+                                any_shared<typename affine_samples<T>::sum> *shared, const affine_powers<T> *powers,
                                 T x[ORDER_LEAF])
 {
     const struct scan_plan &scan = plan.samples.scan;
     const bool exclusive = plan.samples.kind == SCAND_KIND_EXCLUSIVE;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
-        const general_outside<affine_sum<T>> outside = {plan.samples, item, pass};
-        record *told = Long ? plan.records.passes[pass] : NULL;
+        const any_outside<affine_sum<T>> outside = {plan.samples, item, pass};
+        tile_state *published = Long ? plan.states.passes[pass] : NULL;
         if (scan.backward[pass])
-            affine_ahead_pass<T, true>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside, told);
+            affine_ahead_pass<T, true>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside,
+                                       published);
         else
-            affine_ahead_pass<T, false>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside, told);
+            affine_ahead_pass<T, false>(x, factor, item->length, warp, exclusive, &shared->pass, powers, outside,
+                                        published);
         if (pass == scan.totals_pass)
             return false;
         if (pass + 1 == scan.pass_count)
@@ -189,8 +187,8 @@ DEVICE bool affine_ahead_passes(const struct affine_one_plan &plan, const struct
     }
 }
 
-/* Takes items as general_kernel does, with the same shared memory. `Long`: rows have several order blocks, and records:
- * a processor holds one thread block of 32 warps at most. */
+/* Takes items as any_layout_kernel does, with the same shared memory. `Long`: rows have several order blocks, and tile
+ * states: an SM holds one thread block of 32 warps at most. */
 template <class T, bool Long>
 __global__ void REGISTERS((Long ? 64 : affine_samples<T>::sum::registers))
     affine_ahead_kernel(const __grid_constant__ struct affine_one_plan plan)
@@ -198,37 +196,37 @@ __global__ void REGISTERS((Long ? 64 : affine_samples<T>::sum::registers))
     using Sum = typename affine_samples<T>::sum;
     extern __shared__ __align__(128) uint4 affine_ahead_tiles[];
     __shared__ struct scan_item items[ITEMS];
-    __shared__ general_shared<Sum> shared;
+    __shared__ any_shared<Sum> shared;
     __shared__ affine_powers<T> powers;
     __shared__ uint64_t taken;
-    const struct general_plan &general = plan.samples;
+    const struct any_plan &general = plan.samples;
     if (threadIdx.x < ITEMS_AHEAD)
-        items[threadIdx.x] = general_item_at(general, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
+        items[threadIdx.x] = any_item_at(general, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
     const int warp = warp_index();
     if (warp == 0)
         affine_powers_make(&powers, affine_factor<T>(plan));
     __syncthreads();
-    uint4 *tile = affine_ahead_tiles + warp * general.scan.room;
-    general_fetch_first(general, &items[0], warp, tile);
+    uint4 *tile = affine_ahead_tiles + warp * general.scan.smem;
+    any_fetch_first(general, &items[0], warp, tile);
 
-    for (unsigned turn = 0; items[turn % ITEMS].length >= 0; turn++) {
-        const int number = warp_uniform(turn % ITEMS);
+    for (unsigned iteration = 0; items[iteration % ITEMS].length >= 0; iteration++) {
+        const int number = warp_uniform(iteration % ITEMS);
         const struct scan_item *item = &items[number], *next = &items[(number + 1) % ITEMS];
         T x[ORDER_LEAF];
         if (warp == 0 && lane_index() == 0)
-            taken = scan_take(general.scan, turn); /* while the samples are on their way */
+            taken = scan_take(general.scan, iteration); /* while the samples are on their way */
         if (item->length != powers.length) {
             __syncthreads(); /* nobody looks at the old ones any more */
             if (warp == 0)
                 affine_powers_make_last(&powers, affine_factor<T>(plan), item->length);
             __syncthreads();
         }
-        general_read<Sum, FETCH_AHEAD, true>(general, item, next, warp, tile, &shared, x);
+        any_read<Sum, FETCH_AHEAD, true>(general, item, next, warp, tile, &shared, x);
         __syncwarp();
         if (affine_ahead_passes<T, Long>(plan, item, warp, affine_factor<T>(plan), &shared, &powers, x))
-            general_write<Sum, true, true>(general, item, warp, tile + WORDS_SLOTS(general.input_bytes), x);
+            any_write<Sum, true, true>(general, item, warp, tile + WORDS_VECTORS(general.input_bytes), x);
         if (warp == 0 && lane_index() == 0)
-            items[(turn + ITEMS_AHEAD) % ITEMS] = general_item_at(general, taken);
+            items[(iteration + ITEMS_AHEAD) % ITEMS] = any_item_at(general, taken);
     }
     if (general.scan.progress && threadIdx.x == 0)
         scan_finish(general.scan.progress);

@@ -7,7 +7,7 @@
 
 template <class T, class Read> static constexpr struct scan_affine_each each()
 {
-    return {(const void *)affine_each_kernel<T, Read, false>, affine_factors_of<T, Read>::slots};
+    return {(const void *)affine_each_kernel<T, Read, false>, affine_factors_of<T, Read>::vectors};
 }
 
 const struct scan_affine_each scan_affine_eaches[SCAN_AFFINE_ACCUMULATORS][SCAN_AFFINE_FACTORS - 1] = {

@@ -1,7 +1,7 @@
 /*
  * The affine recurrence over contiguous rows with a coefficient for each sample, or one for each row: in the manner of
- * the general kernel, and by the same order (block.cuh). Coefficients are fetched while the item before is computed, as
- * samples are.
+ * the any_layout kernel, and by the same order (block.cuh). Coefficients are fetched while the item before is computed,
+ * as samples are.
  */
 #ifndef KERNELS_CUDA_KERNELS_AFFINE_VARYING_CUH
 #define KERNELS_CUDA_KERNELS_AFFINE_VARYING_CUH
@@ -10,19 +10,19 @@
 
 /* A single coefficient, which is aligned. */
 
-DEVICE void affine_load(const struct general_plan &plan, const char *from, float *number)
+DEVICE void affine_load(const struct any_plan &plan, const char *from, float *number)
 {
     const uint32_t bits = plan.input_bytes == 2 ? *(const uint16_t *)from : *(const uint32_t *)from;
     *number = codec_decode_f32(plan.input, &bits);
 }
 
-DEVICE void affine_load(const struct general_plan &plan, const char *from, double *number)
+DEVICE void affine_load(const struct any_plan &plan, const char *from, double *number)
 {
     const uint64_t bits = plan.input_bytes == 4 ? *(const uint32_t *)from : *(const uint64_t *)from;
     *number = codec_decode_f64(plan.input, &bits);
 }
 
-DEVICE void affine_load(const struct general_plan &plan, const char *from, uint64_t *number)
+DEVICE void affine_load(const struct any_plan &plan, const char *from, uint64_t *number)
 {
     const uint64_t bits = plan.input_bytes == 4 ? *(const uint32_t *)from : *(const uint64_t *)from;
     *number = codec_decode_integer(plan.input, &bits);
@@ -31,7 +31,7 @@ DEVICE void affine_load(const struct general_plan &plan, const char *from, uint6
 /* Where a row has a single coefficient, their item has no length: nothing is fetched. */
 DEVICE struct affine_item affine_item_ahead(const struct affine_each_plan &plan, uint64_t index)
 {
-    struct affine_item item = {general_item_at(plan.samples, index), general_item_at(plan.coefficients, index)};
+    struct affine_item item = {any_item_at(plan.samples, index), any_item_at(plan.coefficients, index)};
     if (plan.coefficients.scan.input.stride == 0)
         item.coefficients.length = 0;
     return item;
@@ -43,7 +43,7 @@ DEVICE void affine_read(const struct affine_each_plan &plan, const struct affine
                         Read numbers[ORDER_LEAF])
 {
     if (plan.coefficients.scan.input.stride != 0) {
-        general_samples<FETCH_APART, true>(plan.coefficients, &item->coefficients, NULL, warp, tile, numbers);
+        any_samples<FETCH_APART, true>(plan.coefficients, &item->coefficients, NULL, warp, tile, numbers);
         return;
     }
     affine_load(plan.coefficients, item->coefficients.input, &numbers[0]);
@@ -54,7 +54,7 @@ DEVICE void affine_read(const struct affine_each_plan &plan, const struct affine
 
 /* Coefficients in registers. */
 template <class T, class Read> struct affine_held : affine_each<T, Read> {
-    static const int slots = 0;
+    static const int vectors = 0;
 
     __device__ __forceinline__ affine_held(const struct affine_each_plan &plan, const struct affine_item *item,
                                            int warp, uint4 *tile)
@@ -63,24 +63,24 @@ template <class T, class Read> struct affine_held : affine_each<T, Read> {
     }
 };
 
-/* Coefficients in shared memory, where there are no registers for them. A lane looks at a slot of its leaf at a time,
- * from one end to the other. Leaves are a slot apart, so that lanes meet all banks. */
+/* Coefficients in shared memory, where there are no registers for them. A lane looks at a vector of its leaf at a time,
+ * from one end to the other. Leaves are a vector apart, so that lanes meet all banks. */
 template <class T, class Read, bool Backward> struct affine_staged_leaf {
     uint32_t place;
     mutable uint32_t words[4];
     __device__ __forceinline__ T at(int i) const
     {
-        const int per_slot = SLOT_BYTES / sizeof(Read);
-        if (i % per_slot == (Backward ? per_slot - 1 : 0))
-            slot_get(place + i / per_slot * SLOT_BYTES, words);
+        const int per_vector = VEC16_BYTES / sizeof(Read);
+        if (i % per_vector == (Backward ? per_vector - 1 : 0))
+            vec16_get(place + i / per_vector * VEC16_BYTES, words);
         Read number;
-        memcpy(&number, &words[i % per_slot * (sizeof(Read) / 4)], sizeof(Read));
+        memcpy(&number, &words[i % per_vector * (sizeof(Read) / 4)], sizeof(Read));
         return number_of<T>(number);
     }
 };
 
 template <class T, class Read> struct affine_staged {
-    static const int slots = WARP * (sizeof(Read) + 1);
+    static const int vectors = WARP * (sizeof(Read) + 1);
     uint32_t place;
 
     __device__ __forceinline__ affine_staged(const struct affine_each_plan &plan, const struct affine_item *item,
@@ -91,10 +91,10 @@ template <class T, class Read> struct affine_staged {
         uint32_t words[ORDER_LEAF * sizeof(Read) / 4];
         memcpy(words, numbers, sizeof(words));
         __syncwarp();
-        place = slot_address(tile + lane_index() * (sizeof(Read) + 1));
+        place = vec16_address(tile + lane_index() * (sizeof(Read) + 1));
 #pragma unroll
         for (int j = 0; j < (int)sizeof(Read); j++)
-            slot_put(place + j * SLOT_BYTES, words[4 * j], words[4 * j + 1], words[4 * j + 2], words[4 * j + 3]);
+            vec16_put(place + j * VEC16_BYTES, words[4 * j], words[4 * j + 1], words[4 * j + 2], words[4 * j + 3]);
     }
     template <bool Backward> __device__ __forceinline__ affine_staged_leaf<T, Read, Backward> leaf() const
     {
@@ -106,12 +106,12 @@ template <class T, class Read>
 using affine_factors_of =
     typename std::conditional<std::is_same<T, float>::value, affine_held<T, Read>, affine_staged<T, Read>>::type;
 
-/* With 48 registers a processor holds two thread blocks of 20 warps: f2 takes 0.78 ms on an H200 for 10,000 x 10,000
+/* With 48 registers an SM holds two thread blocks of 20 warps: f2 takes 0.78 ms on an H200 for 10,000 x 10,000
  * instead of 0.88 with 64, though it spills some. Of 32 warps it holds one at most. */
 template <bool Long> constexpr int affine_each_registers = Long ? 64 : 48;
 
-/* Takes items as general_kernel does. Results pass through the place of coefficients, so that these are fetched when
- * the item before has been written. `Long`: rows have several order blocks, and records. */
+/* Takes items as any_layout_kernel does. Results pass through the place of coefficients, so that these are fetched when
+ * the item before has been written. `Long`: rows have several order blocks, and tile states. */
 template <class T, class Read, bool Long>
 __global__ void REGISTERS(affine_each_registers<Long>)
     affine_each_kernel(const __grid_constant__ struct affine_each_plan plan)
@@ -122,30 +122,30 @@ __global__ void REGISTERS(affine_each_registers<Long>)
     __shared__ struct affine_item items[ITEMS];
     __shared__ affine_shared<T> shared;
     __shared__ uint64_t taken;
-    const struct general_plan &samples = plan.samples;
+    const struct any_plan &samples = plan.samples;
     if (threadIdx.x < ITEMS_AHEAD)
         items[threadIdx.x] = affine_item_ahead(plan, blockIdx.x + (uint64_t)threadIdx.x * gridDim.x);
     __syncthreads();
     const int warp = warp_index();
-    uint4 *tile = affine_tiles + warp * samples.scan.room, *second = tile + WORDS_SLOTS(samples.input_bytes);
-    general_fetch_first(samples, &items[0].samples, warp, tile);
-    general_fetch_first(plan.coefficients, &items[0].coefficients, warp, second);
+    uint4 *tile = affine_tiles + warp * samples.scan.smem, *second = tile + WORDS_VECTORS(samples.input_bytes);
+    any_fetch_first(samples, &items[0].samples, warp, tile);
+    any_fetch_first(plan.coefficients, &items[0].coefficients, warp, second);
 
-    for (unsigned turn = 0; items[turn % ITEMS].samples.length >= 0; turn++) {
-        const int number = warp_uniform(turn % ITEMS);
+    for (unsigned iteration = 0; items[iteration % ITEMS].samples.length >= 0; iteration++) {
+        const int number = warp_uniform(iteration % ITEMS);
         const struct affine_item *item = &items[number], *next = &items[(number + 1) % ITEMS];
         T x[ORDER_LEAF];
         if (warp == 0 && lane_index() == 0)
-            taken = scan_take(samples.scan, turn); /* while the samples are on their way */
+            taken = scan_take(samples.scan, iteration); /* while the samples are on their way */
         const Factors factors(plan, item, warp, second);
-        general_read<Sum, FETCH_AHEAD, true>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
-        const bool results = affine_passes<Long>(samples, plan.records, &item->samples, warp, &shared.pass, x, factors);
+        any_read<Sum, FETCH_AHEAD, true>(samples, &item->samples, &next->samples, warp, tile, &shared.mean, x);
+        const bool results = affine_passes<Long>(samples, plan.states, &item->samples, warp, &shared.pass, x, factors);
         __syncwarp(); /* nobody looks at coefficients any more */
         if (results)
-            general_write<Sum, true, true>(samples, &item->samples, warp, second, x);
-        general_fetch_first(plan.coefficients, &next->coefficients, warp, second);
+            any_write<Sum, true, true>(samples, &item->samples, warp, second, x);
+        any_fetch_first(plan.coefficients, &next->coefficients, warp, second);
         if (warp == 0 && lane_index() == 0)
-            items[(turn + ITEMS_AHEAD) % ITEMS] = affine_item_ahead(plan, taken);
+            items[(iteration + ITEMS_AHEAD) % ITEMS] = affine_item_ahead(plan, taken);
     }
     if (samples.scan.progress && threadIdx.x == 0)
         scan_finish(samples.scan.progress);

@@ -18,33 +18,35 @@
 enum variant { SCAN_VARIANTS(X) VARIANT_COUNT };
 #undef X
 
-/* Inclusive ones, then exclusive ones, and both again for rows that all begin with a slot. */
-static_assert(SCAN_TUNEDS == 4 * VARIANT_COUNT, "one for each variant, kind and alignment");
-#define X(NAME, FIRST, LATER, OUT)           (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
-#define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, false>,
-#define X_ALIGNED(NAME, FIRST, LATER, OUT)   (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, true>,
+/* Inclusive ones, then exclusive ones, and both again for rows that all begin with a vector. */
+static_assert(BLOCK_PER_ROW_KERNELS == 4 * VARIANT_COUNT, "one for each variant, kind and alignment");
+#define X(NAME, FIRST, LATER, OUT) (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, false>,
+#define X_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
+    (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, false>,
+#define X_ALIGNED(NAME, FIRST, LATER, OUT) \
+    (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_INCLUSIVE, true>,
 #define X_ALIGNED_EXCLUSIVE(NAME, FIRST, LATER, OUT) \
-    (const void *)scan_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, true>,
-static const void *const scan_kernels[SCAN_TUNEDS] = {SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE)
-                                                          SCAN_VARIANTS(X_ALIGNED) SCAN_VARIANTS(X_ALIGNED_EXCLUSIVE)};
+    (const void *)block_per_row_kernel<FIRST, LATER, OUT, SCAND_KIND_EXCLUSIVE, true>,
+static const void *const scan_kernels[BLOCK_PER_ROW_KERNELS] = {
+    SCAN_VARIANTS(X) SCAN_VARIANTS(X_EXCLUSIVE) SCAN_VARIANTS(X_ALIGNED) SCAN_VARIANTS(X_ALIGNED_EXCLUSIVE)};
 #undef X
 
-#define X(NAME, FIRST, LATER, OUT) FIRST::stage_slots,
-static const int stage_slots[VARIANT_COUNT] = {SCAN_VARIANTS(X)};
+#define X(NAME, FIRST, LATER, OUT) FIRST::stage_vectors,
+static const int stage_vectors[VARIANT_COUNT] = {SCAN_VARIANTS(X)};
 #undef X
 
-/* Slots of shared memory that a warp has. */
+/* Vectors of shared memory that a warp has. */
 static int room_of(int number, bool ahead)
 {
-    return TILE_ROOM + (ahead ? stage_slots[number % VARIANT_COUNT] : 0);
+    return TILE_SMEM + (ahead ? stage_vectors[number % VARIANT_COUNT] : 0);
 }
 
 static size_t shared_bytes(int number, int warps, bool ahead)
 {
-    return (size_t)warps * room_of(number, ahead) * SLOT_BYTES;
+    return (size_t)warps * room_of(number, ahead) * VEC16_BYTES;
 }
 
-static cudaError_t kernel_load(struct scan_tuned_device *tuned, int number, int shared_max)
+static cudaError_t kernel_load(struct scan_block_per_row_device *block_per_row, int number, int shared_max)
 {
     const void *kernel = scan_kernels[number];
     size_t shared_most = 0;
@@ -54,16 +56,16 @@ static cudaError_t kernel_load(struct scan_tuned_device *tuned, int number, int 
             int blocks = 0;
             if (shared_bytes(number, warps, ahead) <= shared_most)
                 error = scan_kernel_resident(kernel, warps * WARP, shared_bytes(number, warps, ahead), &blocks);
-            tuned->resident[number][ahead][warps] = (uint8_t)blocks;
+            block_per_row->resident[number][ahead][warps] = (uint8_t)blocks;
         }
     return error;
 }
 
-cudaError_t scan_tuned_load(struct scan_tuned_device *tuned, int shared_max)
+cudaError_t scan_block_per_row_load(struct scan_block_per_row_device *block_per_row, int shared_max)
 {
     cudaError_t error = cudaSuccess;
-    for (int number = 0; number < SCAN_TUNEDS && !error; number++)
-        error = kernel_load(tuned, number, shared_max);
+    for (int number = 0; number < BLOCK_PER_ROW_KERNELS && !error; number++)
+        error = kernel_load(block_per_row, number, shared_max);
     return error;
 }
 
@@ -97,14 +99,14 @@ static int kernel_of(const struct scan_rule *rule, bool aligned)
     return (int)variant_of(rule) + ((rule->kind == SCAND_KIND_EXCLUSIVE) + 2 * aligned) * VARIANT_COUNT;
 }
 
-cudaError_t scan_tuned_launch(struct scan_device *device, const struct scan_tuned_device *tuned,
-                              const struct scan_rule *rule, struct scan_plan *plan, cudaStream_t stream)
+cudaError_t scan_block_per_row(struct scan_device *device, const struct scan_block_per_row_device *block_per_row,
+                               const struct scan_rule *rule, struct scan_plan *plan, cudaStream_t stream)
 {
     const int number = kernel_of(rule, scan_plan_is_aligned(plan)), warps = scan_warps(plan->length);
     /* Fetching ahead, unless its shared memory costs thread blocks, which can compute while others fetch. */
-    const int with = tuned->resident[number][1][warps], without = tuned->resident[number][0][warps];
+    const int with = block_per_row->resident[number][1][warps], without = block_per_row->resident[number][0][warps];
     plan->ahead = with >= without;
-    plan->room = room_of(number, plan->ahead);
+    plan->smem = room_of(number, plan->ahead);
     plan->bulk = plan->ahead && warps >= BULK_WARPS && is_ieee(plan->output_form);
     const uint64_t resident = (uint64_t)device->processors * (plan->ahead ? with : without);
     uint64_t grid;

@@ -43,7 +43,7 @@ DEVICE void scan_passes(const struct scan_plan &plan, const struct scan_item *it
 
 template <class First, class Later, class Out, int Kind, bool Aligned>
 __global__ void REGISTERS((scan_registers<First, Out, Aligned>))
-    scan_kernel(const __grid_constant__ struct scan_plan plan)
+    block_per_row_kernel(const __grid_constant__ struct scan_plan plan)
 {
     extern __shared__ uint4 tiles[];
     __shared__ struct scan_item items[ITEMS];
@@ -53,11 +53,11 @@ __global__ void REGISTERS((scan_registers<First, Out, Aligned>))
     __syncthreads();
     const bool lines = !Aligned && First::has_identity; /* f2 has no instructions to spare, aligned rows need it less */
     const int warp = warp_index();
-    uint4 *tile = tiles + warp * plan.room;
+    uint4 *tile = tiles + warp * plan.smem;
     scan_fetch<Aligned, lines>(plan, &items[0], warp, tile);
 
-    for (unsigned turn = 0; items[turn % ITEMS].length > 0; turn++) {
-        const struct scan_item *item = &items[turn % ITEMS], *next = &items[(turn + 1) % ITEMS];
+    for (unsigned iteration = 0; items[iteration % ITEMS].length > 0; iteration++) {
+        const struct scan_item *item = &items[iteration % ITEMS], *next = &items[(iteration + 1) % ITEMS];
         float samples[ORDER_LEAF];
         typename First::sample x[ORDER_LEAF];
         scan_read<Aligned, lines>(plan, item, tile, samples);
@@ -76,11 +76,11 @@ __global__ void REGISTERS((scan_registers<First, Out, Aligned>))
         bool first_thread = warp == 0 && lane_index() == 0;
         unsigned taken = first_thread ? scan_take_number(plan) : 0; /* in one register, until it is known */
         if (plan.totals_pass < 0)
-            scan_write<First, Out, Aligned>(plan, item, warp, tile + (plan.ahead ? TILE_ROOM : 0), x);
+            scan_write<First, Out, Aligned>(plan, item, warp, tile + (plan.ahead ? TILE_SMEM : 0), x);
         if (!plan.ahead)
             scan_fetch<Aligned, lines>(plan, next, warp, tile);
         if (first_thread)
-            items[(turn + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, scan_taken(plan, taken, turn));
+            items[(iteration + ITEMS_AHEAD) % ITEMS] = scan_item_at(plan, scan_taken(plan, taken, iteration));
     }
     if (scan_has_bulk<First, Out, Aligned>)
         bulk_await<true>();

@@ -8,15 +8,15 @@ struct cluster_variant {
     size_t warp_bytes, sum_bytes;
 };
 
-static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * SLOT_BYTES) + sizeof(struct cluster_shared<sum_f32>) +
-                      CLUSTER_PLACES * CLUSTER_SIZE_MAX * CLUSTER_WARPS * CLUSTER_TILES * sizeof(float) <=
+static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * VEC16_BYTES) + sizeof(struct cluster_shared<sum_f32>) +
+                      CLUSTER_EXCHANGES * CLUSTER_SIZE_MAX * CLUSTER_WARPS * CLUSTER_TILES * sizeof(float) <=
                   SELECT_CLUSTER_BYTES,
               "what select.c takes for granted");
 
-#define VARIANT(SUM, KIND)                                                                                          \
-    {                                                                                                               \
-        (const void *)cluster_kernel<SUM, KIND>, cluster_warps<SUM>, CLUSTER_BUFFER + SUM::stage_slots *SLOT_BYTES, \
-            sizeof(typename SUM::sum)                                                                               \
+#define VARIANT(SUM, KIND)                                                                                             \
+    {                                                                                                                  \
+        (const void *)cluster_kernel<SUM, KIND>, cluster_warps<SUM>, CLUSTER_BUFFER + SUM::stage_vectors *VEC16_BYTES, \
+            sizeof(typename SUM::sum)                                                                                  \
     }
 #define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
 
@@ -29,13 +29,13 @@ struct cluster_shape {
     int size, warps; /* of a cluster; of a thread block */
 };
 
-/* Clusters as small as can be, since groups of processors that are no multiple of their size leave some idle: of thread
- * blocks that have a processor each an H200 holds 66 of 2 at a time, 39 of 3, 30 of 4, 22 of 5, 17 of 6, and 15 of 7
+/* Clusters as small as can be, since groups of SMs that are no multiple of their size leave some idle: of thread
+ * blocks that have an SM each an H200 holds 66 of 2 at a time, 39 of 3, 30 of 4, 22 of 5, 17 of 6, and 15 of 7
  * or 8. */
 static struct cluster_shape shape_of(const struct cluster_variant *variant, int tiles)
 {
     const int most = variant->warps * CLUSTER_TILES, least = tiles > most ? (tiles + most - 1) / most : 2;
-    const bool alone = variant->warps > CLUSTER_WARPS / 2; /* on a processor */
+    const bool alone = variant->warps > CLUSTER_WARPS / 2; /* on an SM */
     const int size = least > 5 && alone ? CLUSTER_SIZE_MAX : least, each = size * CLUSTER_TILES;
     return {size, (tiles + each - 1) / each};
 }
@@ -44,7 +44,7 @@ static struct cluster_shape shape_of(const struct cluster_variant *variant, int 
 static size_t shared_bytes(const struct cluster_variant *variant, struct cluster_shape shape)
 {
     const int blocks = (shape.size * shape.warps * CLUSTER_TILES + ORDER_FAN - 1) / ORDER_FAN;
-    return shape.warps * variant->warp_bytes + CLUSTER_PLACES * blocks * ORDER_FAN * variant->sum_bytes;
+    return shape.warps * variant->warp_bytes + CLUSTER_EXCHANGES * blocks * ORDER_FAN * variant->sum_bytes;
 }
 
 static cudaLaunchConfig_t config_of(const struct cluster_variant *variant, struct cluster_shape shape,

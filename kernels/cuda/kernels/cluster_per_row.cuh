@@ -2,15 +2,15 @@
  * Rows of several order blocks, each in the registers of the thread blocks of a cluster: as in block_per_row.cuh a lane
  * holds a leaf of each of its warp's tiles from the load to the store, and the next row is on its way meanwhile.
  *
- * In each pass every warp tells the totals of its tiles to all thread blocks of the cluster, by stores into their
+ * In each pass every warp sends the totals of its tiles to all thread blocks of the cluster, by stores into their
  * shared memory that are counted as they arrive. When all of a row have, a warp of every thread block for each order
  * block of the row makes carries of them. So a pass waits once, and nobody for an answer.
  *
- * There are places for the totals of two passes, which take turns: who tells a total has had those of the pass before
- * from everyone, so everyone has read those of the one before that.
+ * There is shared memory for the totals of two passes, which take turns: who sends a total has had those of the pass
+ * before from everyone, so everyone has read those of the one before that.
  *
- * The copy engine brings the samples, as its requests do not keep a warp's other ones waiting. It sees the input as
- * lines of a leaf, from an address that begins one, and has their slots change places as slot_place says.
+ * TMA brings the samples, as its requests do not keep a warp's other ones waiting. It sees the input as
+ * lines of a leaf, from an address that begins one, and has their vectors change places as swizzle says.
  */
 #ifndef KERNELS_CUDA_KERNELS_CLUSTER_PER_ROW_CUH
 #define KERNELS_CUDA_KERNELS_CLUSTER_PER_ROW_CUH
@@ -24,15 +24,15 @@
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/item_io.cuh"
 
-#define CLUSTER_PLACES 2
-#define CLUSTER_TILES  2 /* of a warp: they have more to do at a time than one */
+#define CLUSTER_EXCHANGES 2
+#define CLUSTER_TILES     2 /* of a warp: they have more to do at a time than one */
 
-/* As many as two tiles need. Of warps with as many as in f64 a processor has twenty, better in two thread blocks. */
+/* As many as two tiles need. Of warps with as many as in f64 an SM has twenty, better in two thread blocks. */
 template <class Sum> constexpr int cluster_registers = sizeof(typename Sum::sample) == 8 ? 96 : 64;
 template <class Sum> constexpr int cluster_warps = sizeof(typename Sum::sample) == 8 ? 10 : CLUSTER_WARPS;
 
-/* Lines that the copy engine brings for a warp: leaves may begin in the middle of them. What they take in shared
- * memory, where slots change places by address. */
+/* Lines that TMA brings for a warp: leaves may begin in the middle of them. What they take in shared
+ * memory, where vectors change places by address. */
 #define CLUSTER_LINES     (CLUSTER_TILES * ORDER_FAN + 1)
 #define CLUSTER_LINE      (ORDER_LEAF * 4) /* bytes */
 #define CLUSTER_ALIGNMENT (8 * CLUSTER_LINE)
@@ -47,17 +47,17 @@ struct cluster_plan {
 };
 
 template <class Sum> struct cluster_shared {
-    gate arrived[CLUSTER_WARPS]; /* a warp's samples */
-    gate told[CLUSTER_PLACES];   /* the totals of all tiles of a row */
-    gate summed;                 /* and of its order blocks, which are: */
+    mbarrier arrived[CLUSTER_WARPS];       /* a warp's samples */
+    mbarrier published[CLUSTER_EXCHANGES]; /* the totals of all tiles of a row */
+    mbarrier summed;                       /* and of its order blocks, which are: */
     typename Sum::sum blocks[ORDER_FAN];
-    typename Sum::sum carries[CLUSTER_PLACES][CLUSTER_WARPS * CLUSTER_TILES];
+    typename Sum::sum carries[CLUSTER_EXCHANGES][CLUSTER_WARPS * CLUSTER_TILES];
     struct scan_item items[ITEMS];
 };
 
 /* What the exchange of one pass needs. */
-template <class Sum> struct cluster_place {
-    gate *told;
+template <class Sum> struct cluster_exchange {
+    mbarrier *published;
     typename Sum::sum *totals, *carries;
     int number; /* of the exchange */
 };
@@ -93,13 +93,13 @@ DEVICE int cluster_tile(int warp, int t)
 /* Starts the copy of a warp's tiles of an item, when all lanes have read what was in their place. */
 template <class Sum>
 DEVICE void cluster_fetch(const struct cluster_plan &plan, const struct scan_item *item, int warp, uint4 *buffer,
-                          gate *arrived)
+                          mbarrier *arrived)
 {
     const int first = cluster_tile(warp, 0);
     if (tile_samples(item->length, first) == 0 || lane_index() > 0)
         return;
     const int line = (int)((item->input + first * ORDER_TILE * 4 - plan.origin) / CLUSTER_LINE);
-    cluster_announce(arrived, CLUSTER_LINES * CLUSTER_LINE);
+    mbarrier_expect(arrived, CLUSTER_LINES * CLUSTER_LINE);
     tma_load_2d(smem_address(buffer), &plan.map, 0, line, smem_address(arrived));
 }
 
@@ -107,11 +107,11 @@ template <class Sum>
 DEVICE void cluster_read(const struct cluster_plan &plan, const struct scan_item *item, const uint4 *buffer,
                          struct cluster_leaves<Sum> *leaves)
 {
-    const int slot = (int)((uintptr_t)item->input / SLOT_BYTES % (ORDER_LEAF / 4)) + ORDER_LEAF / 4 * lane_index();
+    const int vec16 = (int)((uintptr_t)item->input / VEC16_BYTES % (ORDER_LEAF / 4)) + ORDER_LEAF / 4 * lane_index();
     float x[CLUSTER_TILES][ORDER_LEAF];
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++)
-        leaf_read_at(buffer, slot + t * TILE_SLOTS, shift_of<float>(item->input), x[t]);
+        leaf_read_at(buffer, vec16 + t * TILE_VECTORS, shift_of<float>(item->input), x[t]);
     __syncwarp();
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
@@ -129,16 +129,16 @@ DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int
                              struct cluster_sums<Sum> *sums)
 {
     *most = INFINITY;
-    if constexpr (sum_is_exact<Sum>) {
-        struct exact_range range = {~0u, 0.0f};
+    if constexpr (sum_by_f64<Sum>) {
+        struct by_f64_range range = {~0u, 0.0f};
         double totals[CLUSTER_TILES];
         bool alone = false; /* a sample */
 #pragma unroll
         for (int t = 0; t < CLUSTER_TILES; t++) {
             alone |= Backward && samples[t] % ORDER_LEAF == 1;
-            totals[t] = exact_total(leaves.tile[t].x, &range);
+            totals[t] = by_f64_total(leaves.tile[t].x, &range);
         }
-        if (!alone && exact_scan<CLUSTER_TILES, Backward>(totals, range, sums->tile)) {
+        if (!alone && by_f64_scan<CLUSTER_TILES, Backward>(totals, range, sums->tile)) {
             *most = range.most;
             return;
         }
@@ -154,18 +154,19 @@ DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int
 }
 
 /* Tells a total to all thread blocks. */
-template <class Sum> DEVICE void cluster_tell(const struct cluster_place<Sum> &place, int tile, typename Sum::sum total)
+template <class Sum>
+DEVICE void cluster_publish(const struct cluster_exchange<Sum> &place, int tile, typename Sum::sum total)
 {
     const int rank = lane_index();
     if (rank < cluster_size())
         cluster_store_sum(cluster_address(smem_address(place.totals + tile), rank),
-                          cluster_address(smem_address(place.told), rank), total);
+                          cluster_address(smem_address(place.published), rank), total);
 }
 
 /* What the warp of order block `block` makes of all totals: the carries into those of its tiles that are here. */
 template <class Sum, bool Backward>
 DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
-                            const struct cluster_place<Sum> &place, int block)
+                            const struct cluster_exchange<Sum> &place, int block)
 {
     const int lane = lane_index(), tile = block * ORDER_FAN + lane, blocks = (int)plan.scan.blocks;
     const int last = min(plan.tiles - block * ORDER_FAN, ORDER_FAN) - 1;
@@ -173,8 +174,8 @@ DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shar
     if (lane == (Backward ? 0 : last))
         shared->blocks[block] = sum;
     carry<Sum> before = group_before<Sum, Backward>(sum, last);
-    gate_arrive(&shared->summed);
-    gate_wait(&shared->summed, place.number % 2);
+    mbarrier_arrive(&shared->summed);
+    mbarrier_wait(&shared->summed, place.number % 2);
     sum = lane_value(group_scan_rolled<Sum, Backward>(shared->blocks[lane], blocks), Backward ? block + 1 : block - 1);
     if (block != (Backward ? blocks - 1 : 0))
         before = carry_join<Sum>({sum, true}, before);
@@ -186,7 +187,7 @@ DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shar
 /* One pass over this thread block's part of a row. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
-                         const struct scan_item *item, int warp, const struct cluster_place<Sum> &place,
+                         const struct scan_item *item, int warp, const struct cluster_exchange<Sum> &place,
                          struct cluster_leaves<Sum> *leaves)
 {
     const int first = cluster_rank() * plan.block_tiles;
@@ -196,7 +197,7 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
         samples[t] = tile_samples(item->length, cluster_tile(warp, t));
-        if (samples[t] < ORDER_TILE && (Sum::has_identity || sum_is_exact<Sum>))
+        if (samples[t] < ORDER_TILE && (Sum::has_identity || sum_by_f64<Sum>))
             leaf_fill<Sum>(leaves->tile[t].x, samples[t]);
     }
     cluster_prefixes<Sum, Backward>(*leaves, samples, &most, &sums);
@@ -206,13 +207,13 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<
         const int there = (samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF;
         const typename Sum::sum total = lane_value(sums.tile[t], Backward ? 0 : there - 1);
         if (samples[t] > 0)
-            cluster_tell<Sum>(place, first + cluster_tile(warp, t), total);
+            cluster_publish<Sum>(place, first + cluster_tile(warp, t), total);
         before[t] = group_before<Sum, Backward>(sums.tile[t], group_last<Sum>(there));
     }
     if (warp < (int)plan.scan.blocks) {
-        cluster_wait(place.told, place.number / CLUSTER_PLACES % 2);
+        mbarrier_wait_cluster(place.published, place.number / CLUSTER_EXCHANGES % 2);
         if (warp == 0 && lane_index() == 0)
-            cluster_announce(place.told, plan.tiles * (int)sizeof(typename Sum::sum));
+            mbarrier_expect(place.published, plan.tiles * (int)sizeof(typename Sum::sum));
         cluster_carries<Sum, Backward>(plan, shared, place, warp);
     }
     __syncthreads();
@@ -233,14 +234,14 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<
 
 template <class Sum, int Kind>
 DEVICE void cluster_passes(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
-                           const struct scan_item *item, int warp, unsigned turn, typename Sum::sum *totals,
+                           const struct scan_item *item, int warp, unsigned iteration, typename Sum::sum *totals,
                            struct cluster_leaves<Sum> *leaves)
 {
 #pragma unroll 1
     for (int pass = 0;; pass++) {
-        const unsigned number = turn * plan.scan.pass_count + pass, at = number % CLUSTER_PLACES;
-        const struct cluster_place<Sum> place = {
-            &shared->told[at], totals + at *(int)plan.scan.blocks *ORDER_FAN, shared->carries[at], (int)number
+        const unsigned number = iteration * plan.scan.pass_count + pass, at = number % CLUSTER_EXCHANGES;
+        const struct cluster_exchange<Sum> place = {
+            &shared->published[at], totals + at *(int)plan.scan.blocks *ORDER_FAN, shared->carries[at], (int)number
         };
         if (plan.scan.backward[pass])
             cluster_pass<Sum, true, Kind>(plan, shared, item, warp, place, leaves);
@@ -254,7 +255,7 @@ DEVICE void cluster_passes(const struct cluster_plan &plan, struct cluster_share
     }
 }
 
-/* Before the first turn. When the cluster has met, the gates are known to all its thread blocks. */
+/* Before the first iteration. When the cluster has met, the mbarriers are known to all its thread blocks. */
 template <class Sum>
 DEVICE void cluster_begin(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared, int warp)
 {
@@ -262,15 +263,15 @@ DEVICE void cluster_begin(const struct cluster_plan &plan, struct cluster_shared
     if (thread < ITEMS_AHEAD)
         shared->items[thread] =
             cluster_item_at(plan, (blockIdx.x + (uint64_t)thread * gridDim.x) / (unsigned)cluster_size());
-    if (thread < CLUSTER_PLACES)
-        cluster_gate_init(&shared->told[thread]);
+    if (thread < CLUSTER_EXCHANGES)
+        mbarrier_init_cluster(&shared->published[thread]);
     if (thread == 0)
-        gate_init(&shared->summed, (int)plan.scan.blocks);
+        mbarrier_init_warps(&shared->summed, (int)plan.scan.blocks);
     if (lane_index() == 0)
-        cluster_gate_init(&shared->arrived[warp]);
+        mbarrier_init_cluster(&shared->arrived[warp]);
     __syncthreads();
-    if (thread < CLUSTER_PLACES)
-        cluster_announce(&shared->told[thread], plan.tiles * (int)sizeof(typename Sum::sum));
+    if (thread < CLUSTER_EXCHANGES)
+        mbarrier_expect(&shared->published[thread], plan.tiles * (int)sizeof(typename Sum::sum));
     cluster_sync();
 }
 
@@ -281,26 +282,26 @@ __global__ void REGISTERS((cluster_registers<Sum>)) cluster_kernel(const __grid_
     extern __shared__ __align__(CLUSTER_ALIGNMENT) uint4 buffers[];
     __shared__ struct cluster_shared<Sum> shared;
     const int warp = warp_index(), warps = (int)blockDim.x / WARP;
-    uint4 *buffer = buffers + warp * (CLUSTER_BUFFER / SLOT_BYTES);
-    uint4 *stages = buffers + warps * (CLUSTER_BUFFER / SLOT_BYTES), *stage = stages + warp * Sum::stage_slots;
-    typename Sum::sum *totals = (typename Sum::sum *)(stages + warps * Sum::stage_slots);
+    uint4 *buffer = buffers + warp * (CLUSTER_BUFFER / VEC16_BYTES);
+    uint4 *stages = buffers + warps * (CLUSTER_BUFFER / VEC16_BYTES), *stage = stages + warp * Sum::stage_vectors;
+    typename Sum::sum *totals = (typename Sum::sum *)(stages + warps * Sum::stage_vectors);
     cluster_begin<Sum>(plan, &shared, warp);
     cluster_fetch<Sum>(plan, &shared.items[0], warp, buffer, &shared.arrived[warp]);
 
-    for (unsigned turn = 0; shared.items[turn % ITEMS].length > 0; turn++) {
-        const struct scan_item *item = &shared.items[turn % ITEMS];
+    for (unsigned iteration = 0; shared.items[iteration % ITEMS].length > 0; iteration++) {
+        const struct scan_item *item = &shared.items[iteration % ITEMS];
         struct cluster_leaves<Sum> leaves;
         if (tile_samples(item->length, cluster_tile(warp, 0)) > 0)
-            gate_wait(&shared.arrived[warp], turn % 2);
+            mbarrier_wait(&shared.arrived[warp], iteration % 2);
         cluster_read<Sum>(plan, item, buffer, &leaves);
-        cluster_fetch<Sum>(plan, &shared.items[(turn + 1) % ITEMS], warp, buffer, &shared.arrived[warp]);
-        cluster_passes<Sum, Kind>(plan, &shared, item, warp, turn, totals, &leaves);
+        cluster_fetch<Sum>(plan, &shared.items[(iteration + 1) % ITEMS], warp, buffer, &shared.arrived[warp]);
+        cluster_passes<Sum, Kind>(plan, &shared, item, warp, iteration, totals, &leaves);
 #pragma unroll
         for (int t = 0; t < CLUSTER_TILES; t++)
             scan_write<Sum, float, false>(plan.scan, item, cluster_tile(warp, t), stage, leaves.tile[t].x);
         if (threadIdx.x == 0)
-            shared.items[(turn + ITEMS_AHEAD) % ITEMS] = cluster_item_at(
-                plan, (blockIdx.x + (uint64_t)(turn + ITEMS_AHEAD) * gridDim.x) / (unsigned)cluster_size());
+            shared.items[(iteration + ITEMS_AHEAD) % ITEMS] = cluster_item_at(
+                plan, (blockIdx.x + (uint64_t)(iteration + ITEMS_AHEAD) * gridDim.x) / (unsigned)cluster_size());
     }
 #endif
 }

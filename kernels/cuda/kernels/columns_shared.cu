@@ -37,26 +37,26 @@ static uint64_t rows_of(const struct scan_plan *plan)
     return plan->items / plan->blocks;
 }
 
-static uint64_t record_bytes(const struct scan_rule *rule, const struct scan_plan *plan, uint64_t strips)
+static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan, uint64_t strips)
 {
     const uint64_t words = rule->accumulator == SCAND_ACCUMULATOR_F32 ? 1 : 2;
     return scan_tiles(plan->length) > 1
-               ? strips * WARP * scan_tree_sums(scan_tiles(plan->length)) * words * sizeof(record)
+               ? strips * WARP * scan_tree_sums(scan_tiles(plan->length)) * words * sizeof(tile_state)
                : 0;
 }
 
 uint64_t scan_columns_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    return scan_plan_is_columns(plan) ? rule->pass_count * record_bytes(rule, plan, scan_plan_strips(plan)) : 0;
+    return scan_plan_is_columns(plan) ? rule->pass_count * state_bytes(rule, plan, scan_plan_strips(plan)) : 0;
 }
 
-/* Whether strips begin with a slot in all their samples. */
+/* Whether strips begin with a vector in all their samples. */
 static bool begins_slots(const struct scan_plan *plan, const struct scan_side *side)
 {
     uint64_t places = (uint64_t)(uintptr_t)side->base | (uint64_t)side->stride;
     for (int axis = 0; axis < plan->outer_rank - 1; axis++)
         places |= (uint64_t)side->outer_strides[axis];
-    return places % SLOT_BYTES == 0;
+    return places % VEC16_BYTES == 0;
 }
 
 /* Which strips there are. Those of a single axis begin with the first row. */
@@ -96,17 +96,17 @@ cudaError_t scan_columns(const struct scan_columns_device *columns, const struct
     const unsigned grid = (unsigned)columns->grid[kernel_of(rule)];
     plan.scan = *scan;
     plan_strips(&plan);
-    const uint64_t bytes = record_bytes(rule, scan, plan.strips);
+    const uint64_t bytes = state_bytes(rule, scan, plan.strips);
     plan.tiles = (unsigned)scan_tiles(scan->length);
     plan.strips_at_once =
         scan->length < ORDER_TILE ? (unsigned)(ORDER_FAN / ((scan->length + ORDER_LEAF - 1) / ORDER_LEAF)) : 1;
     plan.items = plan.tiles * ((plan.strips + plan.strips_at_once - 1) / plan.strips_at_once);
     plan.together = strips_together(&plan, grid);
     plan.exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
-    plan.slots = begins_slots(&plan.scan, &plan.scan.input);
-    plan.records_per_column = scan_tree_sums(plan.tiles);
+    plan.vectors = begins_slots(&plan.scan, &plan.scan.input);
+    plan.states_per_column = scan_tree_sums(plan.tiles);
     for (uint32_t pass = 0; pass < rule->pass_count; pass++)
-        plan.records[pass] = (record *)((char *)workspace + pass * bytes);
+        plan.states[pass] = (tile_state *)((char *)workspace + pass * bytes);
     if (plan.tiles > grid)
         return SCAN_NO_ROOM;
     void *arguments[] = {&plan};

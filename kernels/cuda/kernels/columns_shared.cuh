@@ -5,21 +5,22 @@
  * A strip is 32 columns, a lane each, so that a warp moves 128 bytes that lie together and no sample changes lanes. An
  * item is a tile of a strip, 512 samples of 32 columns, and stays in the shared memory of one thread block from its
  * only read to its only write: in place between passes, because a leaf of a column belongs to one lane all the time.
- * (A column of 10,000 samples has 20 tiles. Strips as narrow as one processor could hold, 5 columns, would use half of
- * every sector. A cluster of thread blocks that held a strip was no faster but for two passes by f32: its parts wait
- * for each other as well.) Short columns share an item, as many strips of them as there is room for leaves.
+ * (A column of 10,000 samples has 20 tiles. Strips as narrow as one SM could hold, 5 columns, would use half of
+ * every sector. A cluster of thread blocks that held a strip was no faster but for two passes by f32: its thread blocks
+ * wait for each other as well.) Short columns share an item, as many strips of them as there is room for leaves.
  *
  * Lanes change places only for the network: a warp takes some columns and turns the totals of their leaves, one per
- * lane, into carries. It tells the tile's totals to the other thread blocks of the strip in device memory, and has
- * theirs from there (records, tile_state.cuh). There leaves and tiles are counted in the order in which the pass meets
- * them: a backward pass is then the same as a forward one, what is missing is at the end, and nobody listens to that.
+ * lane, into carries. It publishes the tile's totals for the other thread blocks of the strip in device memory, and has
+ * theirs from there (tile states, tile_state.cuh). There leaves and tiles are counted in the order in which the pass
+ * meets them: a backward pass is then the same as a forward one, what is missing is at the end, and nobody listens to
+ * that.
  *
  * Thread block b takes the items b, b + grid, b + 2 grid, ..., and has the next one on its way to shared memory, leaf
  * by leaf, as soon as the results of the present one are in registers. All thread blocks are resident (a cooperative
  * launch). In one pass first come the first tiles of all strips, then the second ones: memory is met row by row, totals
- * have been told long before they are wanted, and nobody waits for a tile that comes later. In two passes, strips that
- * take turns have no more tiles than there are thread blocks. So nobody waits for ever, either: the tiles of the first
- * unfinished strips are in different thread blocks, which reach them without waiting for later ones.
+ * have been published long before they are wanted, and nobody waits for a tile that comes later. In two passes, strips
+ * that take turns have no more tiles than there are thread blocks. So nobody waits for ever, either: the tiles of the
+ * first unfinished strips are in different thread blocks, which reach them without waiting for later ones.
  */
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_SHARED_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_SHARED_CUH
@@ -32,7 +33,7 @@
 #include "kernels/cuda/warp/tile_io.cuh"
 
 #define COLUMNS_WARPS      8
-#define COLUMNS_SHARE      (ORDER_FAN / COLUMNS_WARPS) /* leaves, and columns, of a warp */
+#define COLUMNS_PER_WARP   (ORDER_FAN / COLUMNS_WARPS) /* leaves, and columns, of a warp */
 #define COLUMNS_THREADS    (COLUMNS_WARPS * WARP)
 #define COLUMNS_LINE       (WARP + 1)                     /* sums: no bank conflicts along columns nor along leaves */
 #define COLUMNS_LEAF       (ORDER_LEAF * WARP)            /* samples of all columns */
@@ -40,7 +41,7 @@
 #define COLUMNS_SHARED     (COLUMNS_TILE + ORDER_FAN * COLUMNS_LINE * 8)
 #define COLUMNS_ITEMS      3 /* that are known at once: one that some warps still write, the next two */
 #define COLUMNS_SHARED_ALL (COLUMNS_SHARED + COLUMNS_ITEMS * (int)sizeof(struct columns_item))
-#define COLUMNS_RESIDENT   3 /* thread blocks of a processor, where its shared memory suffices */
+#define COLUMNS_RESIDENT   3 /* thread blocks of an SM, where its shared memory suffices */
 
 /* What one launch does. */
 struct columns_plan {
@@ -49,13 +50,13 @@ struct columns_plan {
     uint64_t first, end;   /* rows */
     uint64_t first_strip;  /* strips are counted from that of row 0 */
     unsigned strips, items;
-    unsigned strips_per_axis;          /* along the innermost outer axis */
-    unsigned tiles;                    /* of a column */
-    unsigned strips_at_once;           /* in an item; 1 where columns have several tiles */
-    unsigned together;                 /* strips whose tiles take turns */
-    bool exclusive, slots;             /* slots: all strips begin with a slot */
-    record *records[SCAND_PASSES_MAX]; /* per pass a tree of records for each column, all zero before */
-    uint64_t records_per_column;
+    unsigned strips_per_axis;             /* along the innermost outer axis */
+    unsigned tiles;                       /* of a column */
+    unsigned strips_at_once;              /* in an item; 1 where columns have several tiles */
+    unsigned together;                    /* strips whose tiles take turns */
+    bool exclusive, vectors;              /* vectors: all strips begin with a vector */
+    tile_state *states[SCAND_PASSES_MAX]; /* per pass a tree of tile states for each column, all zero before */
+    uint64_t states_per_column;
 };
 
 struct columns_strip {
@@ -125,12 +126,12 @@ struct columns_leaf {
     int samples;  /* at most 0 where there is none */
 };
 
-/* That of slot `slot` of an item. */
-DEVICE struct columns_leaf columns_leaf_at(const struct columns_plan &plan, const struct columns_item *item, int slot)
+/* That of vector `vector` of an item. */
+DEVICE struct columns_leaf columns_leaf_at(const struct columns_plan &plan, const struct columns_item *item, int vec16)
 {
-    struct columns_leaf leaf = {item->strips, slot, 0};
+    struct columns_leaf leaf = {item->strips, vec16, 0};
     if (plan.strips_at_once > 1) {
-        const int leaves = (unsigned)(plan.scan.length + ORDER_LEAF - 1) / ORDER_LEAF, strip = slot / leaves;
+        const int leaves = (unsigned)(plan.scan.length + ORDER_LEAF - 1) / ORDER_LEAF, strip = vec16 / leaves;
         if (strip >= (int)plan.strips_at_once)
             return leaf;
         leaf.strip += strip;
@@ -146,19 +147,19 @@ DEVICE bool columns_there(const struct columns_strip *strip)
 }
 
 /* Starts the copy of a leaf. */
-DEVICE void columns_fetch(const struct columns_plan &plan, const struct columns_item *item, int slot, float *target)
+DEVICE void columns_fetch(const struct columns_plan &plan, const struct columns_item *item, int vec16, float *target)
 {
-    const struct columns_leaf leaf = columns_leaf_at(plan, item, slot);
+    const struct columns_leaf leaf = columns_leaf_at(plan, item, vec16);
     const int lane = lane_index();
     const int64_t stride = plan.scan.input.stride;
     const char *source = leaf.strip->input + leaf.position * ORDER_LEAF * stride;
-    if (plan.slots && leaf.strip->begin == 0 && leaf.strip->end == WARP) {
-        source = settled(source + lane / 8 * stride + lane % 8 * SLOT_BYTES);
+    if (plan.vectors && leaf.strip->begin == 0 && leaf.strip->end == WARP) {
+        source = settled(source + lane / 8 * stride + lane % 8 * VEC16_BYTES);
         target += lane * 4;
 #pragma unroll
         for (int j = 0; j < ORDER_LEAF; j += 4, source += 4 * stride)
             if (j + lane / 8 < leaf.samples)
-                __pipeline_memcpy_async(target + j * WARP, source, SLOT_BYTES);
+                __pipeline_memcpy_async(target + j * WARP, source, VEC16_BYTES);
     } else if (columns_there(leaf.strip)) {
         source = settled(source + lane * 4);
 #pragma unroll 4
@@ -243,27 +244,28 @@ DEVICE void columns_values_of(const struct columns_plan &plan, int pass, typenam
             x[i] = i == (backward ? samples - 1 : 0) ? Sum::value(Sum::zero()) : x[i];
 }
 
-/* What a warp finds in the records of its columns, all of them at once. */
+/* What a warp finds in the tile states of its columns, all of them at once. */
 template <class Sum>
-DEVICE void records_await(record *const records[COLUMNS_SHARE], unsigned member, typename Sum::sum sums[COLUMNS_SHARE])
+DEVICE void tile_states_await(tile_state *const states[COLUMNS_PER_WARP], unsigned member,
+                              typename Sum::sum sums[COLUMNS_PER_WARP])
 {
-    const int words = record_words<Sum>();
-    unsigned long long found[COLUMNS_SHARE][words], marks;
+    const int words = tile_state_words<Sum>();
+    unsigned long long found[COLUMNS_PER_WARP][words], marks;
     do {
-        marks = RECORD_MARK;
+        marks = TILE_STATE_PUBLISHED;
 #pragma unroll
-        for (int k = 0; k < COLUMNS_SHARE; k++)
+        for (int k = 0; k < COLUMNS_PER_WARP; k++)
 #pragma unroll
             for (int i = 0; i < words; i++)
-                found[k][i] = load_relaxed(records[k] + member * words + i);
+                found[k][i] = load_relaxed(states[k] + member * words + i);
 #pragma unroll
-        for (int k = 0; k < COLUMNS_SHARE; k++)
+        for (int k = 0; k < COLUMNS_PER_WARP; k++)
 #pragma unroll
             for (int i = 0; i < words; i++)
                 marks &= found[k][i];
     } while (!marks);
 #pragma unroll
-    for (int k = 0; k < COLUMNS_SHARE; k++) {
+    for (int k = 0; k < COLUMNS_PER_WARP; k++) {
         unsigned bits[words];
 #pragma unroll
         for (int i = 0; i < words; i++)
@@ -273,26 +275,26 @@ DEVICE void records_await(record *const records[COLUMNS_SHARE], unsigned member,
 }
 
 /*
- * Puts the tile's totals in a warp's columns, and makes the carries into the tile: what tree_carry does for one row. At
- * each level a lane stands for a member of the group. Prefixes are found innermost first and added outermost first.
- * Only one warp asks again and again for the other tiles' totals, those of one column, until all are there: were it all
- * warps, for all columns, they would keep what they wait for from coming.
+ * Puts the tile's totals in a warp's columns, and makes the carries into the tile: what lookback_carry does for one
+ * row. At each level a lane stands for a member of the group. Prefixes are found innermost first and added outermost
+ * first. Only one warp asks again and again for the other tiles' totals, those of one column, until all are there: were
+ * it all warps, for all columns, they would keep what they wait for from coming.
  */
 template <class Sum>
-DEVICE void columns_outside(const struct columns_plan &plan, const struct columns_item *item, int pass, int warp,
-                            typename Sum::sum totals[COLUMNS_SHARE], carry<Sum> outside[COLUMNS_SHARE])
+DEVICE void columns_lookback(const struct columns_plan &plan, const struct columns_item *item, int pass, int warp,
+                             typename Sum::sum totals[COLUMNS_PER_WARP], carry<Sum> outside[COLUMNS_PER_WARP])
 {
-    const int lane = lane_index(), words = record_words<Sum>();
+    const int lane = lane_index(), words = tile_state_words<Sum>();
     const bool backward = plan.scan.backward[pass];
-    typename Sum::sum prefixes[COLUMNS_SHARE]; /* lane l: that of level l */
-    record *records[COLUMNS_SHARE];
+    typename Sum::sum prefixes[COLUMNS_PER_WARP]; /* lane l: that of level l */
+    tile_state *states[COLUMNS_PER_WARP];
     unsigned members = plan.tiles, index = item->tile, present = 0;
     bool known = true;
     int level = 0;
 #pragma unroll
-    for (int k = 0; k < COLUMNS_SHARE; k++) {
+    for (int k = 0; k < COLUMNS_PER_WARP; k++) {
         const uint64_t column = (uint64_t)item->strip * WARP + warp + k * COLUMNS_WARPS;
-        records[k] = plan.records[pass] + column * plan.records_per_column * words;
+        states[k] = plan.states[pass] + column * plan.states_per_column * words;
         prefixes[k] = totals[k];
     }
     for (;; level++) {
@@ -300,31 +302,31 @@ DEVICE void columns_outside(const struct columns_plan &plan, const struct column
         const int count = (int)min(members - first, (unsigned)ORDER_FAN);
         const int position = backward ? count - 1 - (int)(index - first) : (int)(index - first);
         const unsigned member = first + (backward ? count - 1 - lane : lane);
-        typename Sum::sum sums[COLUMNS_SHARE];
+        typename Sum::sum sums[COLUMNS_PER_WARP];
 #pragma unroll
-        for (int k = 0; k < COLUMNS_SHARE; k++) {
+        for (int k = 0; k < COLUMNS_PER_WARP; k++) {
             sums[k] = totals[k];
             if (known && lane == position)
-                record_put<Sum>(records[k] + member * words, totals[k]);
+                tile_state_publish<Sum>(states[k] + member * words, totals[k]);
         }
         if (level == 0) {
             if (warp == 0 && lane < position)
-                record_await<Sum>(records[0] + member * words);
+                tile_state_await<Sum>(states[0] + member * words);
             __syncthreads();
         }
         if (lane < position)
-            records_await<Sum>(records, member, sums);
+            tile_states_await<Sum>(states, member, sums);
         __syncwarp();
         present |= (unsigned)(position > 0) << level;
         known = known && position == count - 1;
 #pragma unroll
-        for (int k = 0; k < COLUMNS_SHARE; k++) {
+        for (int k = 0; k < COLUMNS_PER_WARP; k++) {
             sums[k] = group_scan<Sum, false>(sums[k], ORDER_FAN - 1);
             typename Sum::sum before = lane_get(sums[k], max(position - 1, 0));
             if (lane == level)
                 prefixes[k] = before;
             totals[k] = lane_get(sums[k], position);
-            records[k] += (uint64_t)members * words;
+            states[k] += (uint64_t)members * words;
         }
         if (members <= ORDER_FAN)
             break;
@@ -332,7 +334,7 @@ DEVICE void columns_outside(const struct columns_plan &plan, const struct column
         index /= ORDER_FAN;
     }
 #pragma unroll
-    for (int k = 0; k < COLUMNS_SHARE; k++) {
+    for (int k = 0; k < COLUMNS_PER_WARP; k++) {
         outside[k] = carry_of<Sum>(totals[k], false);
         for (int l = level; l >= 0; l--)
             outside[k] = carry_join<Sum>(outside[k], carry_of<Sum>(lane_get(prefixes[k], l), present >> l & 1));
@@ -346,29 +348,29 @@ DEVICE void columns_carries(const struct columns_plan &plan, const struct column
 {
     const int leaves = (item->samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     const int lane = lane_index(), strip = lane / leaves, position = lane - strip * leaves;
-    const int slot = strip * leaves + (plan.scan.backward[pass] ? leaves - 1 - position : position);
-    typename Sum::sum *const place = sums + min(slot, ORDER_FAN - 1) * COLUMNS_LINE + warp;
-    typename Sum::sum prefixes[COLUMNS_SHARE];
-    carry<Sum> outside[COLUMNS_SHARE];
+    const int vec16 = strip * leaves + (plan.scan.backward[pass] ? leaves - 1 - position : position);
+    typename Sum::sum *const place = sums + min(vec16, ORDER_FAN - 1) * COLUMNS_LINE + warp;
+    typename Sum::sum prefixes[COLUMNS_PER_WARP];
+    carry<Sum> outside[COLUMNS_PER_WARP];
 #pragma unroll
-    for (int k = 0; k < COLUMNS_SHARE; k++) {
-        prefixes[k] = short_scan<Sum, false>(place[k * COLUMNS_WARPS], position, leaves);
+    for (int k = 0; k < COLUMNS_PER_WARP; k++) {
+        prefixes[k] = segmented_scan<Sum, false>(place[k * COLUMNS_WARPS], position, leaves);
         outside[k] = carry_of<Sum>(prefixes[k], false);
     }
     if (plan.tiles > 1) {
-        typename Sum::sum totals[COLUMNS_SHARE];
+        typename Sum::sum totals[COLUMNS_PER_WARP];
 #pragma unroll
-        for (int k = 0; k < COLUMNS_SHARE; k++)
+        for (int k = 0; k < COLUMNS_PER_WARP; k++)
             totals[k] = lane_get(prefixes[k], leaves - 1);
-        columns_outside<Sum>(plan, item, pass, warp, totals, outside);
+        columns_lookback<Sum>(plan, item, pass, warp, totals, outside);
     }
     __syncwarp();
 #pragma unroll
-    for (int k = 0; k < COLUMNS_SHARE; k++) {
+    for (int k = 0; k < COLUMNS_PER_WARP; k++) {
         typename Sum::sum before;
         lane_before<false>(prefixes[k], &before, 1, WARP - 1);
         typename Sum::sum carry = carry_join<Sum>(outside[k], carry_of<Sum>(before, position > 0)).sum;
-        if (slot < ORDER_FAN)
+        if (vec16 < ORDER_FAN)
             place[k * COLUMNS_WARPS] = carry;
     }
 }
@@ -404,16 +406,16 @@ template <class Sum>
 DEVICE void columns_totals(const struct columns_plan &plan, const struct columns_item *item, int warp,
                            const float *tile, typename Sum::sum *sums)
 {
-    COLUMNS_EACH(slot, warp)
+    COLUMNS_EACH(vec16, warp)
     {
-        const struct columns_leaf leaf = columns_leaf_at(plan, item, slot);
+        const struct columns_leaf leaf = columns_leaf_at(plan, item, vec16);
         typename Sum::sample x[ORDER_LEAF];
         if (leaf.samples <= 0)
             return;
         float raw[ORDER_LEAF];
-        columns_read(tile + slot * COLUMNS_LEAF, raw);
+        columns_read(tile + vec16 * COLUMNS_LEAF, raw);
         columns_decode<Sum>(raw, leaf.samples, plan.scan.input_form, x);
-        sums[slot * COLUMNS_LINE + lane_index()] = columns_total_of<Sum>(plan, 0, x, leaf.samples);
+        sums[vec16 * COLUMNS_LINE + lane_index()] = columns_total_of<Sum>(plan, 0, x, leaf.samples);
     }
 }
 
@@ -431,11 +433,11 @@ template <class Sum>
 DEVICE void columns_between(const struct columns_plan &plan, const struct columns_item *item, int warp, float *tile,
                             typename Sum::sum *sums)
 {
-    COLUMNS_EACH(slot, warp)
+    COLUMNS_EACH(vec16, warp)
     {
-        const struct columns_leaf leaf = columns_leaf_at(plan, item, slot);
-        float *const place = tile + slot * COLUMNS_LEAF;
-        typename Sum::sum *const sum = &sums[slot * COLUMNS_LINE + lane_index()];
+        const struct columns_leaf leaf = columns_leaf_at(plan, item, vec16);
+        float *const place = tile + vec16 * COLUMNS_LEAF;
+        typename Sum::sum *const sum = &sums[vec16 * COLUMNS_LINE + lane_index()];
         typename Sum::sample x[ORDER_LEAF];
         if (leaf.samples <= 0)
             return;
@@ -457,21 +459,21 @@ DEVICE void columns_finish(const struct columns_plan &plan, const struct columns
                            const struct columns_item *next, int warp, float *tile, const typename Sum::sum *sums)
 {
     const int pass = plan.scan.pass_count - 1;
-    COLUMNS_EACH(slot, warp)
+    COLUMNS_EACH(vec16, warp)
     {
-        const struct columns_leaf leaf = columns_leaf_at(plan, item, slot);
-        float *const place = tile + slot * COLUMNS_LEAF;
+        const struct columns_leaf leaf = columns_leaf_at(plan, item, vec16);
+        float *const place = tile + vec16 * COLUMNS_LEAF;
         float raw[ORDER_LEAF];
         columns_read(place, raw);
         leaf_pin(raw);
         __syncwarp();
-        columns_fetch(plan, next, slot, place);
+        columns_fetch(plan, next, vec16, place);
         if (leaf.samples > 0) {
             typename Sum::sample x[ORDER_LEAF];
             columns_decode<Sum>(raw, leaf.samples, pass == 0 ? plan.scan.input_form : SCAND_DTYPE_F32, x);
             Out results[ORDER_LEAF];
             columns_values_of<Sum>(plan, pass, x, leaf.samples, columns_first(plan, item, pass, leaf),
-                                   sums[slot * COLUMNS_LINE + lane_index()]);
+                                   sums[vec16 * COLUMNS_LINE + lane_index()]);
             leaf_results<Sum, Out>(x, results);
             leaf_encode(plan.scan.output_form, results);
             columns_write<Out>(plan, leaf, results);
@@ -494,8 +496,8 @@ __global__ void __launch_bounds__(COLUMNS_THREADS, COLUMNS_RESIDENT)
     if (warp == 0)
         columns_find(plan, number, &items[0]);
     __syncthreads();
-    COLUMNS_EACH(slot, warp)
-    columns_fetch(plan, &items[0], slot, tile + slot * COLUMNS_LEAF);
+    COLUMNS_EACH(vec16, warp)
+    columns_fetch(plan, &items[0], vec16, tile + vec16 * COLUMNS_LEAF);
     __pipeline_commit();
     for (int at = 0; items[at].samples > 0;) {
         const struct columns_item *item = &items[at];

@@ -5,13 +5,13 @@
  * A strip is 32 columns, a lane each. An item is a tile of a strip, and items are taken in the order in which the pass
  * meets rows: the first tiles of all strips, then the second ones. So the whole device reads and writes about the same
  * rows at any time, as a copy of rows does, and the totals of the tiles before an item's have long been made by others;
- * they are told in device memory (records, tile_state.cuh). All thread blocks are resident (a cooperative launch) and
- * take their items in order, so that none waits for one that cannot come.
+ * they are published in device memory (tile states, tile_state.cuh). All thread blocks are resident (a cooperative
+ * launch) and take their items in order, so that none waits for one that cannot come.
  *
- * A thread block walks through an item some leaves at a time: a group, of which each warp has a leaf. A prefix is made
- * of the totals of this group and the last one, in shared memory, and of sums that the warp remembers. The leaves ahead
- * are on their way to a ring in shared memory. While the values of a group are made, so are the totals of the next one:
- * chains of additions side by side.
+ * A thread block streams through an item some leaves at a time: a group, of which each warp has a leaf. A prefix is
+ * made of the totals of this group and the last one, in shared memory, and of sums that the warp remembers. The leaves
+ * ahead are on their way to a ring in shared memory. While the values of a group are made, so are the totals of the
+ * next one: chains of additions side by side.
  */
 #ifndef KERNELS_CUDA_KERNELS_COLUMNS_STREAMING_CUH
 #define KERNELS_CUDA_KERNELS_COLUMNS_STREAMING_CUH
@@ -22,159 +22,164 @@
 #include "kernels/cuda/warp/kogge_stone.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define WALK_WARPS    8                        /* of a thread block: leaves of a group */
-#define WALK_RESIDENT 2                        /* thread blocks of a processor */
-#define WALK_RING     4                        /* groups that are in shared memory or on their way there */
-#define WALK_SHARE    (ORDER_FAN / WALK_WARPS) /* members of a group of tiles or blocks that a warp asks for */
-#define WALK_TOTALS   4 /* groups whose totals are known: those of one are written while two are read */
+#define STREAMING_WARPS    8 /* of a thread block: leaves of a group */
+#define STREAMING_RESIDENT 2 /* thread blocks of an SM */
+#define STREAMING_RING     4 /* groups that are in shared memory or on their way there */
+#define STREAMING_PER_WARP \
+    (ORDER_FAN / STREAMING_WARPS) /* members of a group of tiles or blocks that a warp asks for */
+#define STREAMING_TOTALS 4        /* groups whose totals are known: those of one are written while two are read */
 
 /* What one launch does. */
-struct walk_plan {
+struct streaming_plan {
     struct scan_plan scan; /* of it: sides, axes, first row, forms */
     uint64_t rows;
     unsigned strips, items;
     unsigned tiles, leaves; /* of a column */
     int last;               /* samples of its last leaf */
     bool backward, exclusive;
-    record *tile_records;  /* the totals of tiles: by tile and column, in the order in which they are met; */
-    record *block_records; /* and of order blocks; all zero before */
+    tile_state *tile_states;  /* the totals of tiles: by tile and column, in the order in which they are met; */
+    tile_state *block_states; /* and of order blocks; all zero before */
 };
 
 /* A leaf of the ring: samples in the order in which they are met. */
-struct walk_slot {
+struct streaming_slot {
     float samples[ORDER_LEAF][WARP];
 };
 
 /* Sums of one level that a network of `Fan` members still needs, for each of its steps. */
-template <class Sum, int Fan> struct walk_history {
+template <class Sum, int Fan> struct streaming_history {
     typename Sum::sum sums[Fan - 1][WARP];
 };
 
 /* The shared memory of a thread block. */
-template <class Sum> struct walk_room {
-    walk_slot ring[WALK_WARPS][WALK_RING];
-    typename Sum::sum totals[WALK_TOTALS * WALK_WARPS][WARP]; /* of leaves, by position */
-    walk_history<Sum, ORDER_FAN / WALK_WARPS> groups[WALK_WARPS];
-    typename Sum::sum told[3][WALK_WARPS][WARP]; /* by others: of tiles, of order blocks; of tiles for a total */
+template <class Sum> struct streaming_smem {
+    streaming_slot ring[STREAMING_WARPS][STREAMING_RING];
+    typename Sum::sum totals[STREAMING_TOTALS * STREAMING_WARPS][WARP]; /* of leaves, by position */
+    streaming_history<Sum, ORDER_FAN / STREAMING_WARPS> groups[STREAMING_WARPS];
+    typename Sum::sum published[3][STREAMING_WARPS]
+                               [WARP]; /* by others: of tiles, of order blocks; of tiles for a total */
 };
 
 /* Where a thread block is on one side. */
-struct walk_place {
-    char *column;                      /* sample 0 of this lane's; or where it copies slots of the first leaf */
+struct streaming_position {
+    char *column;                      /* sample 0 of this lane's; or where it copies vectors of the first leaf */
     unsigned item, tile, strip, group; /* tile, group: in the order in which they are met */
     bool there;                        /* whether this lane has a column */
-    bool slots;                        /* whether those of all lanes lie side by side in slots that are theirs alone */
+    bool vectors; /* whether those of all lanes lie side by side in vectors that are theirs alone */
 };
 
 /* A leaf of the group that a thread block is at. */
-struct walk_leaf {
+struct streaming_leaf {
     int number;  /* in the column */
     int samples; /* 0 where there is none */
 };
 
 /* Unlike lane_index, read once. */
-DEVICE int walk_lane()
+DEVICE int streaming_lane()
 {
     return (int)threadIdx.x % WARP;
 }
 
 /* How many leaves the n-th tile has that is met. */
-DEVICE int walk_tile_leaves(const struct walk_plan &plan, unsigned n)
+DEVICE int streaming_tile_leaves(const struct streaming_plan &plan, unsigned n)
 {
     return n == (plan.backward ? 0 : plan.tiles - 1) ? (int)(plan.leaves - (plan.tiles - 1) * ORDER_FAN) : ORDER_FAN;
 }
 
-DEVICE struct walk_leaf walk_leaf_at(const struct walk_plan &plan, const struct walk_place &place, int warp)
+DEVICE struct streaming_leaf streaming_leaf_at(const struct streaming_plan &plan,
+                                               const struct streaming_position &place, int warp)
 {
-    const int count = walk_tile_leaves(plan, place.tile), position = (int)place.group * WALK_WARPS + warp;
+    const int count = streaming_tile_leaves(plan, place.tile), position = (int)place.group * STREAMING_WARPS + warp;
     const int tile = (int)(plan.backward ? plan.tiles - 1 - place.tile : place.tile);
-    struct walk_leaf leaf = {tile * ORDER_FAN + (plan.backward ? count - 1 - position : position), 0};
+    struct streaming_leaf leaf = {tile * ORDER_FAN + (plan.backward ? count - 1 - position : position), 0};
     if (position < count)
         leaf.samples = leaf.number == (int)plan.leaves - 1 ? plan.last : ORDER_LEAF;
     return leaf;
 }
 
-DEVICE struct walk_place walk_start(const struct walk_plan &plan, const struct scan_side &side, unsigned item)
+DEVICE struct streaming_position streaming_start(const struct streaming_plan &plan, const struct scan_side &side,
+                                                 unsigned item)
 {
-    struct walk_place place = {side.base, item, item / plan.strips, item % plan.strips, 0, false, false};
-    const uint64_t row = (uint64_t)place.strip * WARP + walk_lane();
+    struct streaming_position place = {side.base, item, item / plan.strips, item % plan.strips, 0, false, false};
+    const uint64_t row = (uint64_t)place.strip * WARP + streaming_lane();
     place.there = item < plan.items && row < plan.rows;
     if (place.there)
         place.column = side_at(plan.scan, side, plan.scan.first_row + row, 0);
     return place;
 }
 
-/* The same on the input's side, where lanes copy slots, if they can, of every fourth sample of all columns. */
-DEVICE struct walk_place walk_start_ahead(const struct walk_plan &plan, unsigned item)
+/* The same on the input's side, where lanes copy vectors, if they can, of every fourth sample of all columns. */
+DEVICE struct streaming_position streaming_start_ahead(const struct streaming_plan &plan, unsigned item)
 {
     const struct scan_side &side = plan.scan.input;
-    struct walk_place place = walk_start(plan, side, item);
-    const int lane = walk_lane();
+    struct streaming_position place = streaming_start(plan, side, item);
+    const int lane = streaming_lane();
     const uint64_t first = __shfl_sync(~0u, (unsigned long long)(uintptr_t)place.column, 0);
-    place.slots = __all_sync(~0u, place.there && (uintptr_t)place.column == first + lane * 4 &&
-                                      (first | side.stride) % SLOT_BYTES == 0);
-    if (place.slots)
+    place.vectors = __all_sync(~0u, place.there && (uintptr_t)place.column == first + lane * 4 &&
+                                        (first | side.stride) % VEC16_BYTES == 0);
+    if (place.vectors)
         place.column =
-            (char *)(uintptr_t)first + lane % 8 * SLOT_BYTES + lane / 8 * (plan.backward ? -side.stride : side.stride);
+            (char *)(uintptr_t)first + lane % 8 * VEC16_BYTES + lane / 8 * (plan.backward ? -side.stride : side.stride);
     return place;
 }
 
 /* To the group that follows; false where that is the next item's. */
-DEVICE bool walk_on(const struct walk_plan &plan, struct walk_place *place)
+DEVICE bool streaming_advance(const struct streaming_plan &plan, struct streaming_position *place)
 {
-    return (int)(++place->group * WALK_WARPS) < walk_tile_leaves(plan, place->tile);
+    return (int)(++place->group * STREAMING_WARPS) < streaming_tile_leaves(plan, place->tile);
 }
 
-DEVICE char *walk_steps(char *address, int steps, int64_t stride)
+DEVICE char *streaming_steps(char *address, int steps, int64_t stride)
 {
     return address_after(address, steps, (int)stride);
 }
 
 /* Starts the copy of 4 or 16 bytes to an address in shared memory. */
-template <int Bytes> DEVICE void walk_copy(unsigned target, const char *source)
+template <int Bytes> DEVICE void streaming_copy(unsigned target, const char *source)
 {
-    if (Bytes == SLOT_BYTES)
+    if (Bytes == VEC16_BYTES)
         cp_async_16(target, source);
     else
         cp_async_4(target, source);
 }
 
 /* The address of the sample of a leaf that is met first. */
-DEVICE char *walk_first(const struct walk_plan &plan, const struct walk_place &place, struct walk_leaf leaf,
-                        int64_t stride)
+DEVICE char *streaming_first(const struct streaming_plan &plan, const struct streaming_position &place,
+                             struct streaming_leaf leaf, int64_t stride)
 {
-    return walk_steps(place.column, leaf.number * ORDER_LEAF + (plan.backward ? leaf.samples - 1 : 0), stride);
+    return streaming_steps(place.column, leaf.number * ORDER_LEAF + (plan.backward ? leaf.samples - 1 : 0), stride);
 }
 
 /* Starts the copy of a leaf. */
-DEVICE void walk_fetch(const struct walk_plan &plan, const struct walk_place &place, struct walk_leaf leaf,
-                       unsigned slot)
+DEVICE void streaming_fetch(const struct streaming_plan &plan, const struct streaming_position &place,
+                            struct streaming_leaf leaf, unsigned vec16)
 {
-    const int lane = walk_lane();
+    const int lane = streaming_lane();
     const int64_t step = plan.backward ? -plan.scan.input.stride : plan.scan.input.stride;
-    char *const source = walk_first(plan, place, leaf, plan.scan.input.stride);
+    char *const source = streaming_first(plan, place, leaf, plan.scan.input.stride);
     const bool full = leaf.samples == ORDER_LEAF;
-    if (place.slots) {
+    if (place.vectors) {
         const int end = leaf.samples - lane / 8;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i += 4)
             if (full || i < end)
-                walk_copy<SLOT_BYTES>(slot + i * WARP * 4 + lane * SLOT_BYTES, walk_steps(source, i, step));
+                streaming_copy<VEC16_BYTES>(vec16 + i * WARP * 4 + lane * VEC16_BYTES,
+                                            streaming_steps(source, i, step));
     } else if (place.there) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             if (full || i < leaf.samples)
-                walk_copy<4>(slot + (i * WARP + lane) * 4, walk_steps(source, i, step));
+                streaming_copy<4>(vec16 + (i * WARP + lane) * 4, streaming_steps(source, i, step));
     }
 }
 
 /* Takes the n-th member of a group, n = 0, 1, ..., and returns its inclusive prefix. */
 template <class Sum, int Fan>
-DEVICE typename Sum::sum walk_push(walk_history<Sum, Fan> *history, unsigned n, typename Sum::sum sum)
+DEVICE typename Sum::sum streaming_push(streaming_history<Sum, Fan> *history, unsigned n, typename Sum::sum sum)
 {
 #pragma unroll
     for (unsigned distance = 1; distance < Fan; distance *= 2) {
-        typename Sum::sum *const place = &history->sums[distance - 1 + n % distance][walk_lane()];
+        typename Sum::sum *const place = &history->sums[distance - 1 + n % distance][streaming_lane()];
         const typename Sum::sum before = *place;
         *place = sum;
         sum = sum_choose<Sum>(n >= distance, Sum::add(before, sum), sum);
@@ -182,164 +187,172 @@ DEVICE typename Sum::sum walk_push(walk_history<Sum, Fan> *history, unsigned n, 
     return sum;
 }
 
-/* The inclusive prefix of leaf `position` of a tile whose first group's totals are those of turn `turn`. The steps of
- * the network that stay among the last WALK_WARPS leaves are made anew; longer ones lead to leaves of the same warp. */
-template <class Sum> DEVICE typename Sum::sum walk_prefix(walk_room<Sum> *room, int warp, unsigned turn, int position)
+/* The inclusive prefix of leaf `position` of a tile whose first group's totals are those of iteration `iteration`. The
+ * steps of the network that stay among the last STREAMING_WARPS leaves are made anew; longer ones lead to leaves of the
+ * same warp. */
+template <class Sum>
+DEVICE typename Sum::sum streaming_prefix(streaming_smem<Sum> *smem, int warp, unsigned iteration, int position)
 {
-    typename Sum::sum sums[WALK_WARPS];
+    typename Sum::sum sums[STREAMING_WARPS];
 #pragma unroll
-    for (int i = 0; i < WALK_WARPS; i++)
-        sums[i] = room->totals[(turn * WALK_WARPS + position - i) % (WALK_TOTALS * WALK_WARPS)][walk_lane()];
+    for (int i = 0; i < STREAMING_WARPS; i++)
+        sums[i] = smem->totals[(iteration * STREAMING_WARPS + position - i) % (STREAMING_TOTALS * STREAMING_WARPS)]
+                              [streaming_lane()];
     const typename Sum::sum last =
-        kogge_stone_one<Sum, WALK_WARPS, true>(sums, [&](int i, int further) { return position - i >= further; });
-    return walk_push<Sum>(&room->groups[warp], (unsigned)position / WALK_WARPS, last);
+        kogge_stone_one<Sum, STREAMING_WARPS, true>(sums, [&](int i, int further) { return position - i >= further; });
+    return streaming_push<Sum>(&smem->groups[warp], (unsigned)position / STREAMING_WARPS, last);
 }
 
-template <class Sum> DEVICE carry<Sum> walk_nothing()
+template <class Sum> DEVICE carry<Sum> streaming_nothing()
 {
     return carry_of<Sum>(Sum::zero(), false);
 }
 
-/* The record of this lane's column for a tile or block, by what number it is met. */
+/* The tile state of this lane's column for a tile or block, by what number it is met. */
 template <class Sum>
-DEVICE record *walk_record(const struct walk_plan &plan, record *records, unsigned n, unsigned strip)
+DEVICE tile_state *streaming_state(const struct streaming_plan &plan, tile_state *states, unsigned n, unsigned strip)
 {
-    return records + (((uint64_t)n * plan.strips + strip) * WARP + walk_lane()) * record_words<Sum>();
+    return states + (((uint64_t)n * plan.strips + strip) * WARP + streaming_lane()) * tile_state_words<Sum>();
 }
 
-/* A look at the records of a share of a group: of the n-th member that is met of a level, of which `before` are met
- * earlier in its group, those WALK_SHARE x share and more before it. */
+/* A poll of a warp's tile states of a group: of the n-th member that is met of a level, of which `before` are met
+ * earlier in its group, those STREAMING_PER_WARP x share and more before it. */
 template <class Sum>
-DEVICE void walk_look(const struct walk_plan &plan, record *records, unsigned n, int before, unsigned strip, int share,
-                      record_seen<Sum> seen[WALK_SHARE])
+DEVICE void streaming_poll(const struct streaming_plan &plan, tile_state *states, unsigned n, int before,
+                           unsigned strip, int share, tile_state_polled<Sum> polled[STREAMING_PER_WARP])
 {
-    const int first = share * WALK_SHARE;
+    const int first = share * STREAMING_PER_WARP;
 #pragma unroll
-    for (int i = 0; i < WALK_SHARE; i++)
+    for (int i = 0; i < STREAMING_PER_WARP; i++)
         if (first + i <= before)
-            seen[i] = record_look<Sum>(walk_record<Sum>(plan, records, n - first - i, strip));
+            polled[i] = tile_state_poll<Sum>(streaming_state<Sum>(plan, states, n - first - i, strip));
 }
 
-/* That share of the way through the network to the inclusive prefix of the n-th member, from what the look found. */
+/* That part of the way through the network to the inclusive prefix of the n-th member, from what the poll found. */
 template <class Sum>
-DEVICE typename Sum::sum walk_seen(const struct walk_plan &plan, record *records, unsigned n, int before,
-                                   unsigned strip, int share, const record_seen<Sum> seen[WALK_SHARE])
+DEVICE typename Sum::sum streaming_lookback_polled(const struct streaming_plan &plan, tile_state *states, unsigned n,
+                                                   int before, unsigned strip, int share,
+                                                   const tile_state_polled<Sum> polled[STREAMING_PER_WARP])
 {
-    const int first = share * WALK_SHARE;
-    typename Sum::sum sums[WALK_SHARE] = {};
+    const int first = share * STREAMING_PER_WARP;
+    typename Sum::sum sums[STREAMING_PER_WARP] = {};
 #pragma unroll
-    for (int i = 0; i < WALK_SHARE; i++)
+    for (int i = 0; i < STREAMING_PER_WARP; i++)
         if (first + i <= before)
-            sums[i] = record_there<Sum>(seen[i])
-                          ? record_sum<Sum>(seen[i])
-                          : record_await<Sum>(walk_record<Sum>(plan, records, n - first - i, strip));
-    return kogge_stone_one<Sum, WALK_SHARE, false>(sums,
-                                                   [&](int i, int further) { return before - first - i >= further; });
+            sums[i] = tile_state_is_published<Sum>(polled[i])
+                          ? tile_state_sum<Sum>(polled[i])
+                          : tile_state_await<Sum>(streaming_state<Sum>(plan, states, n - first - i, strip));
+    return kogge_stone_one<Sum, STREAMING_PER_WARP, false>(
+        sums, [&](int i, int further) { return before - first - i >= further; });
 }
 
 template <class Sum>
-DEVICE typename Sum::sum walk_told(const struct walk_plan &plan, record *records, unsigned n, int before,
-                                   unsigned strip, int share)
+DEVICE typename Sum::sum streaming_lookback(const struct streaming_plan &plan, tile_state *states, unsigned n,
+                                            int before, unsigned strip, int share)
 {
-    record_seen<Sum> seen[WALK_SHARE];
-    walk_look<Sum>(plan, records, n, before, strip, share, seen);
-    return walk_seen<Sum>(plan, records, n, before, strip, share, seen);
+    tile_state_polled<Sum> polled[STREAMING_PER_WARP];
+    streaming_poll<Sum>(plan, states, n, before, strip, share, polled);
+    return streaming_lookback_polled<Sum>(plan, states, n, before, strip, share, polled);
 }
 
-/* The rest of the way, from all shares. */
+/* The rest of the way, from all warps. */
 template <class Sum>
-DEVICE typename Sum::sum walk_told_all(const typename Sum::sum shares[WALK_WARPS][WARP], int before)
+DEVICE typename Sum::sum streaming_lookback_all(const typename Sum::sum sums_of_warps[STREAMING_WARPS][WARP],
+                                                int before)
 {
-    typename Sum::sum sums[WALK_WARPS];
+    typename Sum::sum sums[STREAMING_WARPS];
 #pragma unroll
-    for (int i = 0; i < WALK_WARPS; i++)
-        sums[i] = shares[i][walk_lane()];
-    return kogge_stone_one<Sum, WALK_WARPS, false>(
-        sums, [&](int i, int further) { return before - i * WALK_SHARE >= further * WALK_SHARE; });
+    for (int i = 0; i < STREAMING_WARPS; i++)
+        sums[i] = sums_of_warps[i][streaming_lane()];
+    return kogge_stone_one<Sum, STREAMING_WARPS, false>(
+        sums, [&](int i, int further) { return before - i * STREAMING_PER_WARP >= further * STREAMING_PER_WARP; });
 }
 
 /* Where a tile is among those of the column. */
-struct walk_tile {
+struct streaming_tile {
     unsigned block; /* that it lies in, in the order in which blocks are met */
     int before;     /* tiles of it that are met earlier */
     bool ends;      /* whether it is the last one of it that is met */
 };
 
-DEVICE struct walk_tile walk_tile_at(const struct walk_plan &plan, unsigned n)
+DEVICE struct streaming_tile streaming_tile_at(const struct streaming_plan &plan, unsigned n)
 {
     /* Blocks are full but for the last one. */
     const unsigned short_by = plan.backward ? (ORDER_FAN - plan.tiles % ORDER_FAN) % ORDER_FAN : 0;
-    struct walk_tile tile = {(n + short_by) / ORDER_FAN, (int)((n + short_by) % ORDER_FAN), false};
+    struct streaming_tile tile = {(n + short_by) / ORDER_FAN, (int)((n + short_by) % ORDER_FAN), false};
     tile.ends = tile.before == ORDER_FAN - 1;
     if (tile.block == 0)
         tile.before -= (int)short_by;
     return tile;
 }
 
-/* Whether a warp asks for totals a turn before it needs them. Sums in f64 leave no registers for that. */
-template <class Sum> constexpr bool walk_looks_ahead = sizeof(typename Sum::sample) == 4;
+/* Whether a warp asks for totals an iteration before it needs them. Sums in f64 leave no registers for that. */
+template <class Sum> constexpr bool streaming_polls_ahead = sizeof(typename Sum::sample) == 4;
 
 /* The carry into an item. Each warp asks for a share of the totals before it. */
 template <class Sum>
-DEVICE carry<Sum> walk_tile_carry(const struct walk_plan &plan, walk_room<Sum> *room, const struct walk_place &place,
-                                  int warp, const record_seen<Sum> seen[WALK_SHARE])
+DEVICE carry<Sum> streaming_tile_carry(const struct streaming_plan &plan, streaming_smem<Sum> *smem,
+                                       const struct streaming_position &place, int warp,
+                                       const tile_state_polled<Sum> polled[STREAMING_PER_WARP])
 {
-    carry<Sum> carry = walk_nothing<Sum>();
+    carry<Sum> carry = streaming_nothing<Sum>();
     if (place.tile == 0)
         return carry;
-    const struct walk_tile tile = walk_tile_at(plan, place.tile);
+    const struct streaming_tile tile = streaming_tile_at(plan, place.tile);
     const int blocks = (int)tile.block;
     if (tile.before > 0)
-        room->told[0][warp][walk_lane()] =
-            walk_looks_ahead<Sum>
-                ? walk_seen<Sum>(plan, plan.tile_records, place.tile - 1, tile.before - 1, place.strip, warp, seen)
-                : walk_told<Sum>(plan, plan.tile_records, place.tile - 1, tile.before - 1, place.strip, warp);
+        smem->published[0][warp][streaming_lane()] =
+            streaming_polls_ahead<Sum>
+                ? streaming_lookback_polled<Sum>(plan, plan.tile_states, place.tile - 1, tile.before - 1, place.strip,
+                                                 warp, polled)
+                : streaming_lookback<Sum>(plan, plan.tile_states, place.tile - 1, tile.before - 1, place.strip, warp);
     if (blocks > 0)
-        room->told[1][warp][walk_lane()] =
-            walk_told<Sum>(plan, plan.block_records, blocks - 1, blocks - 1, place.strip, warp);
+        smem->published[1][warp][streaming_lane()] =
+            streaming_lookback<Sum>(plan, plan.block_states, blocks - 1, blocks - 1, place.strip, warp);
     __syncthreads();
     if (blocks > 0)
-        carry = {walk_told_all<Sum>(room->told[1], blocks - 1), true};
+        carry = {streaming_lookback_all<Sum>(smem->published[1], blocks - 1), true};
     if (tile.before > 0)
-        carry = carry_join<Sum>(carry, {walk_told_all<Sum>(room->told[0], tile.before - 1), true});
+        carry = carry_join<Sum>(carry, {streaming_lookback_all<Sum>(smem->published[0], tile.before - 1), true});
     return carry;
 }
 
 /* Tells others the total of a tile, and of the block that it completes. */
 template <class Sum>
-DEVICE void walk_tell(const struct walk_plan &plan, walk_room<Sum> *room, const struct walk_place &place,
-                      typename Sum::sum total)
+DEVICE void streaming_publish(const struct streaming_plan &plan, streaming_smem<Sum> *smem,
+                              const struct streaming_position &place, typename Sum::sum total)
 {
-    const struct walk_tile tile = walk_tile_at(plan, place.tile);
-    record_put<Sum>(walk_record<Sum>(plan, plan.tile_records, place.tile, place.strip), total);
+    const struct streaming_tile tile = streaming_tile_at(plan, place.tile);
+    tile_state_publish<Sum>(streaming_state<Sum>(plan, plan.tile_states, place.tile, place.strip), total);
     if (!tile.ends)
         return;
 #pragma unroll 1
-    for (int share = 0; share < WALK_WARPS; share++)
-        room->told[2][share][walk_lane()] =
-            walk_told<Sum>(plan, plan.tile_records, place.tile, tile.before, place.strip, share);
-    record_put<Sum>(walk_record<Sum>(plan, plan.block_records, tile.block, place.strip),
-                    walk_told_all<Sum>(room->told[2], tile.before));
+    for (int share = 0; share < STREAMING_WARPS; share++)
+        smem->published[2][share][streaming_lane()] =
+            streaming_lookback<Sum>(plan, plan.tile_states, place.tile, tile.before, place.strip, share);
+    tile_state_publish<Sum>(streaming_state<Sum>(plan, plan.block_states, tile.block, place.strip),
+                            streaming_lookback_all<Sum>(smem->published[2], tile.before));
 }
 
 /* The carry into a warp's leaf, once the totals of the group are known; `tile` is that into the item. */
 template <class Sum>
-DEVICE carry<Sum> walk_carry(const struct walk_plan &plan, walk_room<Sum> *room, carry<Sum> *tile,
-                             const struct walk_place &place, int warp, unsigned turn,
-                             const record_seen<Sum> seen[WALK_SHARE])
+DEVICE carry<Sum> streaming_carry(const struct streaming_plan &plan, streaming_smem<Sum> *smem, carry<Sum> *tile,
+                                  const struct streaming_position &place, int warp, unsigned iteration,
+                                  const tile_state_polled<Sum> polled[STREAMING_PER_WARP])
 {
-    const int position = (int)place.group * WALK_WARPS + warp, leaves = walk_tile_leaves(plan, place.tile);
-    const bool ends = place.tile + 1 < plan.tiles && (int)(place.group + 1) * WALK_WARPS >= leaves;
-    carry<Sum> into = walk_nothing<Sum>();
+    const int position = (int)place.group * STREAMING_WARPS + warp, leaves = streaming_tile_leaves(plan, place.tile);
+    const bool ends = place.tile + 1 < plan.tiles && (int)(place.group + 1) * STREAMING_WARPS >= leaves;
+    carry<Sum> into = streaming_nothing<Sum>();
     typename Sum::sum sum = Sum::zero();
     if (position > 0)
-        sum = walk_prefix<Sum>(room, warp, turn - place.group, position - 1);
+        sum = streaming_prefix<Sum>(smem, warp, iteration - place.group, position - 1);
     if (ends && position == leaves)
-        walk_tell<Sum>(plan, room, place, sum);
-    else if (ends && warp == 0 && leaves % WALK_WARPS == 0)
-        walk_tell<Sum>(plan, room, place, walk_prefix<Sum>(room, warp, turn - place.group, leaves - 1));
+        streaming_publish<Sum>(plan, smem, place, sum);
+    else if (ends && warp == 0 && leaves % STREAMING_WARPS == 0)
+        streaming_publish<Sum>(plan, smem, place,
+                               streaming_prefix<Sum>(smem, warp, iteration - place.group, leaves - 1));
     if (place.group == 0)
-        *tile = walk_tile_carry<Sum>(plan, room, place, warp, seen);
+        *tile = streaming_tile_carry<Sum>(plan, smem, place, warp, polled);
     into = *tile;
     if (position > 0)
         into = carry_join<Sum>(into, {sum, true});
@@ -348,7 +361,7 @@ DEVICE carry<Sum> walk_carry(const struct walk_plan &plan, walk_room<Sum> *room,
 
 /* The total of the first `samples` of a leaf. */
 template <class Sum, bool Partial>
-DEVICE typename Sum::sum walk_total(const typename Sum::sample x[ORDER_LEAF], int samples)
+DEVICE typename Sum::sum streaming_total(const typename Sum::sample x[ORDER_LEAF], int samples)
 {
     typename Sum::sum sum = Sum::first(x[0]);
 #pragma unroll
@@ -359,8 +372,8 @@ DEVICE typename Sum::sum walk_total(const typename Sum::sample x[ORDER_LEAF], in
 
 /* Replaces samples by their values; `first`: the pass begins with this leaf. */
 template <class Sum, class Last, class Out>
-DEVICE void walk_values(const typename Sum::sample x[ORDER_LEAF], typename Sum::sum carry, bool first, bool exclusive,
-                        Out values[ORDER_LEAF])
+DEVICE void streaming_values(const typename Sum::sample x[ORDER_LEAF], typename Sum::sum carry, bool first,
+                             bool exclusive, Out values[ORDER_LEAF])
 {
     typename Sum::sum sum = carry;
 #pragma unroll
@@ -374,7 +387,7 @@ DEVICE void walk_values(const typename Sum::sample x[ORDER_LEAF], typename Sum::
     }
 }
 
-template <class Out> DEVICE void walk_put(char *target, Out result)
+template <class Out> DEVICE void streaming_put(char *target, Out result)
 {
     __builtin_assume(__isGlobal(target));
     *(Out *)target = result;
@@ -382,11 +395,11 @@ template <class Out> DEVICE void walk_put(char *target, Out result)
 
 /* Writes this lane's results of a leaf. */
 template <class Out>
-DEVICE void walk_write(const struct walk_plan &plan, const struct walk_place &place, struct walk_leaf leaf,
-                       Out results[ORDER_LEAF])
+DEVICE void streaming_write(const struct streaming_plan &plan, const struct streaming_position &place,
+                            struct streaming_leaf leaf, Out results[ORDER_LEAF])
 {
     const int64_t step = plan.backward ? -plan.scan.output.stride : plan.scan.output.stride;
-    char *const target = walk_first(plan, place, leaf, plan.scan.output.stride);
+    char *const target = streaming_first(plan, place, leaf, plan.scan.output.stride);
     if (results[0] != results[0] || results[ORDER_LEAF - 1] != results[ORDER_LEAF - 1])
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -397,80 +410,81 @@ DEVICE void walk_write(const struct walk_plan &plan, const struct walk_place &pl
     if (leaf.samples == ORDER_LEAF) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            walk_put(walk_steps(target, i, step), results[i]);
+            streaming_put(streaming_steps(target, i, step), results[i]);
     } else {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             if (i < leaf.samples)
-                walk_put(walk_steps(target, i, step), results[i]);
+                streaming_put(streaming_steps(target, i, step), results[i]);
     }
 }
 
 /* Sum is what is summed up in, Last the same, or one of the same size, for results. */
 template <class Sum, class Last, class Out>
-__global__ void __launch_bounds__(WALK_WARPS *WARP, WALK_RESIDENT)
-    walk_kernel(const __grid_constant__ struct walk_plan plan)
+__global__ void __launch_bounds__(STREAMING_WARPS *WARP, STREAMING_RESIDENT)
+    streaming_kernel(const __grid_constant__ struct streaming_plan plan)
 {
-    extern __shared__ uint4 walk_rooms[];
-    walk_room<Sum> *const room = (walk_room<Sum> *)walk_rooms;
+    extern __shared__ uint4 streaming_smem_bytes[];
+    streaming_smem<Sum> *const smem = (streaming_smem<Sum> *)streaming_smem_bytes;
     const int warp = warp_index();
-    const unsigned ring = (unsigned)__cvta_generic_to_shared(room->ring[warp]);
-    struct walk_place ahead = walk_start_ahead(plan, blockIdx.x);
-    struct walk_place next = walk_start(plan, plan.scan.output, blockIdx.x), place = next;
-    struct walk_leaf leaf = {};
-    carry<Sum> tile = walk_nothing<Sum>(), into = tile;
+    const unsigned ring = (unsigned)__cvta_generic_to_shared(smem->ring[warp]);
+    struct streaming_position ahead = streaming_start_ahead(plan, blockIdx.x);
+    struct streaming_position next = streaming_start(plan, plan.scan.output, blockIdx.x), place = next;
+    struct streaming_leaf leaf = {};
+    carry<Sum> tile = streaming_nothing<Sum>(), into = tile;
     typename Sum::sample x[ORDER_LEAF] = {};
     int slot_in = 0, slot_out = 0;
-    /* In each turn a group's copy is started, the totals made of one that has come, and the values of the one before,
-     * which is at `place`. The first turns, below 0, only fetch. */
-    for (int turn = 1 - WALK_RING;; turn++) {
-        if (turn >= 0)
-            __pipeline_wait_prior(WALK_RING - 2);
+    /* In each iteration a group's copy is started, the totals made of one that has come, and the values of the one
+     * before, which is at `place`. The first iterations, below 0, only fetch. */
+    for (int iteration = 1 - STREAMING_RING;; iteration++) {
+        if (iteration >= 0)
+            __pipeline_wait_prior(STREAMING_RING - 2);
         __syncwarp();
         if (ahead.item < plan.items) {
-            walk_fetch(plan, ahead, walk_leaf_at(plan, ahead, warp), ring + slot_in * (unsigned)sizeof(walk_slot));
-            if (!walk_on(plan, &ahead))
-                ahead = walk_start_ahead(plan, ahead.item + gridDim.x);
+            streaming_fetch(plan, ahead, streaming_leaf_at(plan, ahead, warp),
+                            ring + slot_in * (unsigned)sizeof(streaming_slot));
+            if (!streaming_advance(plan, &ahead))
+                ahead = streaming_start_ahead(plan, ahead.item + gridDim.x);
         }
         __pipeline_commit();
-        slot_in = slot_in == WALK_RING - 1 ? 0 : slot_in + 1;
-        if (turn < 0)
+        slot_in = slot_in == STREAMING_RING - 1 ? 0 : slot_in + 1;
+        if (iteration < 0)
             continue;
 
-        record_seen<Sum> seen[WALK_SHARE];
-        if (walk_looks_ahead<Sum> && next.group == 0 && next.tile > 0 && next.item < plan.items)
-            walk_look<Sum>(plan, plan.tile_records, next.tile - 1, walk_tile_at(plan, next.tile).before - 1, next.strip,
-                           warp, seen);
-        const walk_slot *const slot = &room->ring[warp][slot_out];
-        const struct walk_leaf leaf_next = walk_leaf_at(plan, next, warp);
+        tile_state_polled<Sum> polled[STREAMING_PER_WARP];
+        if (streaming_polls_ahead<Sum> && next.group == 0 && next.tile > 0 && next.item < plan.items)
+            streaming_poll<Sum>(plan, plan.tile_states, next.tile - 1, streaming_tile_at(plan, next.tile).before - 1,
+                                next.strip, warp, polled);
+        const streaming_slot *const vec16 = &smem->ring[warp][slot_out];
+        const struct streaming_leaf leaf_next = streaming_leaf_at(plan, next, warp);
         float raw[ORDER_LEAF];
         typename Sum::sample x_next[ORDER_LEAF];
-        slot_out = slot_out == WALK_RING - 1 ? 0 : slot_out + 1;
+        slot_out = slot_out == STREAMING_RING - 1 ? 0 : slot_out + 1;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            raw[i] = slot->samples[i][walk_lane()];
+            raw[i] = vec16->samples[i][streaming_lane()];
         leaf_decode(plan.scan.input_form, raw);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x_next[i] = Sum::from_f32(raw[i]);
-        typename Sum::sum total = walk_total<Sum, false>(x_next, ORDER_LEAF);
+        typename Sum::sum total = streaming_total<Sum, false>(x_next, ORDER_LEAF);
         const bool first = leaf.number == (plan.backward ? (int)plan.leaves - 1 : 0);
         Out results[ORDER_LEAF];
-        walk_values<Sum, Last, Out>(x, into.sum, first, plan.exclusive, results);
+        streaming_values<Sum, Last, Out>(x, into.sum, first, plan.exclusive, results);
         pin(total); /* else it would be made after the results are written */
         if (leaf.samples > 0)
-            walk_write<Out>(plan, place, leaf, results);
+            streaming_write<Out>(plan, place, leaf, results);
         if (next.item >= plan.items)
             return;
         if (leaf_next.samples < ORDER_LEAF)
-            total = walk_total<Sum, true>(x_next, leaf_next.samples);
-        room->totals[turn % WALK_TOTALS * WALK_WARPS + warp][walk_lane()] = total;
+            total = streaming_total<Sum, true>(x_next, leaf_next.samples);
+        smem->totals[iteration % STREAMING_TOTALS * STREAMING_WARPS + warp][streaming_lane()] = total;
         __syncthreads();
-        into = walk_carry<Sum>(plan, room, &tile, next, warp, (unsigned)turn, seen);
+        into = streaming_carry<Sum>(plan, smem, &tile, next, warp, (unsigned)iteration, polled);
         place = next;
         leaf = leaf_next;
-        if (!walk_on(plan, &next))
-            next = walk_start(plan, plan.scan.output, next.item + gridDim.x);
+        if (!streaming_advance(plan, &next))
+            next = streaming_start(plan, plan.scan.output, next.item + gridDim.x);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = x_next[i];

@@ -2,9 +2,9 @@
 
 #include "kernels/cuda/kernels/columns_tma.cuh"
 
-static_assert(BOXES_COLUMNS == SCAN_BOX, "what plan.c counts");
-static_assert(sizeof(boxes_room<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES &&
-                  sizeof(boxes_totals_room<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES,
+static_assert(TMA_COLUMNS == SCAN_BOX, "what plan.c counts");
+static_assert(sizeof(tma_smem<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES &&
+                  sizeof(tma_totals_smem<sum_f64>) <= SELECT_COLUMNS_TMA_BYTES,
               "what select.c takes for granted");
 
 /* Of an accumulator. */
@@ -15,17 +15,17 @@ struct kernels {
 
 template <class Sum> static constexpr struct kernels kernels_by()
 {
-    return {(const void *)boxes_totals_kernel<Sum>, (const void *)boxes_kernel<Sum>, sizeof(boxes_totals_room<Sum>),
-            sizeof(boxes_room<Sum>)};
+    return {(const void *)tma_totals_kernel<Sum>, (const void *)tma_kernel<Sum>, sizeof(tma_totals_smem<Sum>),
+            sizeof(tma_smem<Sum>)};
 }
 
 static const struct kernels list[] = {kernels_by<sum_f32>(), kernels_by<sum_f64>(), kernels_by<sum_f2>()};
 
-cudaError_t scan_boxes_load(struct scan_boxes_device *boxes, const struct scan_device *device)
+cudaError_t scan_columns_tma_load(struct scan_columns_tma_device *tma, const struct scan_device *device)
 {
     if (device->code < 90 || device->shared_max < SELECT_COLUMNS_TMA_BYTES)
         return cudaSuccess;
-    cudaError_t error = scan_encode_find(&boxes->encode);
+    cudaError_t error = scan_encode_find(&tma->encode);
     for (const struct kernels &kernels : list) {
         if (!error)
             error = scan_kernel_share(kernels.totals, kernels.totals_bytes);
@@ -33,46 +33,46 @@ cudaError_t scan_boxes_load(struct scan_boxes_device *boxes, const struct scan_d
             error = scan_kernel_share(kernels.values, kernels.values_bytes);
     }
     if (!error)
-        boxes->processors = device->processors;
+        tma->processors = device->processors;
     return error;
 }
 
 /* Of one pass. */
-static uint64_t record_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
+static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
     const uint64_t words = rule->accumulator == SCAND_ACCUMULATOR_F32 ? 1 : 2;
-    return scan_plan_boxes(plan) * BOXES_COLUMNS * scan_tiles(plan->length) * words * sizeof(record);
+    return scan_plan_boxes(plan) * TMA_COLUMNS * scan_tiles(plan->length) * words * sizeof(tile_state);
 }
 
-uint64_t scan_boxes_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
+uint64_t scan_columns_tma_workspace_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
     return scan_plan_is_columns(plan) && plan->length <= ORDER_BLOCK
-               ? rule->pass_count * record_bytes(rule, plan) + sizeof(unsigned)
+               ? rule->pass_count * state_bytes(rule, plan) + sizeof(unsigned)
                : 0;
 }
 
 /* The map of one side by {columns, samples, next axis, outermost one}, the latter of one where there are fewer. */
-static cudaError_t map_side(const struct scan_boxes_device *boxes, const struct scan_plan *scan,
+static cudaError_t map_side(const struct scan_columns_tma_device *tma, const struct scan_plan *scan,
                             const struct scan_side *side, CUtensorMap *map)
 {
     const int planes = scan->outer_rank - 1; /* axes */
     const cuuint64_t stride = (cuuint64_t)side->stride;
     cuuint64_t shape[] = {scan_plan_columns(scan), scan->length, 1, 1}, strides[] = {stride, stride, stride};
-    const cuuint32_t box[] = {BOXES_COLUMNS, ORDER_LEAF, 1, 1}, steps[] = {1, 1, 1, 1};
+    const cuuint32_t box[] = {TMA_COLUMNS, ORDER_LEAF, 1, 1}, steps[] = {1, 1, 1, 1};
     for (int i = 0; i < planes; i++) {
         shape[2 + i] = scan->outer_shape[planes - 1 - i];
         strides[1 + i] = strides[2] = (cuuint64_t)side->outer_strides[planes - 1 - i];
     }
-    const CUresult result = ((decltype(&cuTensorMapEncodeTiled))boxes->encode)(
+    const CUresult result = ((decltype(&cuTensorMapEncodeTiled))tma->encode)(
         map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, side->base + (planes == 0 ? scan->first_row * sizeof(float) : 0),
         shape, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
         CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return (cudaError_t)result; /* driver and runtime number their errors alike */
 }
 
-static struct boxes_plan plan_of(const struct scan_rule *rule, const struct scan_plan *scan, void *workspace)
+static struct tma_plan plan_of(const struct scan_rule *rule, const struct scan_plan *scan, void *workspace)
 {
-    struct boxes_plan plan = {};
+    struct tma_plan plan = {};
     const uint64_t columns = scan_plan_columns(scan);
     const bool planes = scan->outer_rank > 1;
     plan.input_form = scan->input_form;
@@ -80,7 +80,7 @@ static struct boxes_plan plan_of(const struct scan_rule *rule, const struct scan
     plan.strips = (unsigned)scan_plan_boxes(scan);
     plan.tiles = (unsigned)scan_tiles(scan->length);
     plan.items = plan.strips * plan.tiles;
-    plan.strips_per_plane = (unsigned)((columns + BOXES_COLUMNS - 1) / BOXES_COLUMNS);
+    plan.strips_per_plane = (unsigned)((columns + TMA_COLUMNS - 1) / TMA_COLUMNS);
     plan.first_plane = planes ? (unsigned)(scan->first_row / columns) : 0;
     plan.planes = planes ? (unsigned)scan->outer_shape[scan->outer_rank - 2] : 1;
     plan.last = (int)(scan->length - (plan.tiles - 1) * (uint64_t)ORDER_TILE);
@@ -88,16 +88,16 @@ static struct boxes_plan plan_of(const struct scan_rule *rule, const struct scan
     plan.exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
     for (int pass = 0; pass < plan.pass_count; pass++) {
         plan.backward[pass] = scan->backward[pass];
-        plan.records[pass] = (record *)((char *)workspace + pass * record_bytes(rule, scan));
+        plan.states[pass] = (tile_state *)((char *)workspace + pass * state_bytes(rule, scan));
     }
-    plan.taken = (unsigned *)((char *)workspace + plan.pass_count * record_bytes(rule, scan));
+    plan.taken = (unsigned *)((char *)workspace + plan.pass_count * state_bytes(rule, scan));
     return plan;
 }
 
 /* Two launches are one after the other, but the second may begin when all thread blocks of the first one have. */
 static cudaError_t launch(const struct kernels *kernels, dim3 grid, bool two, void **arguments, cudaStream_t stream)
 {
-    const dim3 block(BOXES_THREADS);
+    const dim3 block(TMA_THREADS);
     cudaLaunchAttribute early = {cudaLaunchAttributeProgrammaticStreamSerialization};
     early.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t values = {grid, block, kernels->values_bytes, stream, &early, two};
@@ -107,21 +107,21 @@ static cudaError_t launch(const struct kernels *kernels, dim3 grid, bool two, vo
     return error ? error : cudaLaunchKernelExC(&values, kernels->values, arguments);
 }
 
-cudaError_t scan_boxes(const struct scan_boxes_device *boxes, const struct scan_rule *rule,
-                       const struct scan_plan *scan, void *workspace, cudaStream_t stream)
+cudaError_t scan_columns_tma(const struct scan_columns_tma_device *tma, const struct scan_rule *rule,
+                             const struct scan_plan *scan, void *workspace, cudaStream_t stream)
 {
-    struct boxes_plan plan = plan_of(rule, scan, workspace);
+    struct tma_plan plan = plan_of(rule, scan, workspace);
     CUtensorMap input, output;
     void *arguments[] = {&plan, &input, &output};
-    if (boxes->processors == 0)
+    if (tma->processors == 0)
         return SCAN_NO_ROOM;
-    const dim3 grid((unsigned)scan_least((uint64_t)boxes->processors, plan.items));
-    cudaError_t error = map_side(boxes, scan, &scan->input, &input);
+    const dim3 grid((unsigned)scan_least((uint64_t)tma->processors, plan.items));
+    cudaError_t error = map_side(tma, scan, &scan->input, &input);
     if (!error)
-        error = map_side(boxes, scan, &scan->output, &output);
+        error = map_side(tma, scan, &scan->output, &output);
     if (!error)
         error =
-            cudaMemsetAsync(plan.records[plan.pass_count - 1], 0, record_bytes(rule, scan) + sizeof(unsigned), stream);
+            cudaMemsetAsync(plan.states[plan.pass_count - 1], 0, state_bytes(rule, scan) + sizeof(unsigned), stream);
     if (!error)
         error = launch(&list[rule->accumulator - SCAND_ACCUMULATOR_F32], grid, plan.pass_count > 1, arguments, stream);
     return scan_launched(error);

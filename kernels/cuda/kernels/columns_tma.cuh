@@ -1,6 +1,6 @@
 /*
  * Scans along an axis that is not the innermost one: sums of f32 samples, and 4-byte forms, of columns that lie side by
- * side in memory where tensor maps can describe them, of an order block at most. The copy engine moves boxes then,
+ * side in memory where tensor maps can describe them, of an order block at most. TMA moves tiles of tensors then,
  * twice as wide as what a warp would move (columns_shared.cuh, columns_streaming.cuh).
  *
  * A strip is 64 columns, two to a lane, and an item a tile of a strip. A thread block holds an item in registers, two
@@ -10,8 +10,8 @@
  *
  * Items come in the order in which the last pass meets rows: the first tiles of all strips, then the second ones, as in
  * a copy of rows. A thread block takes the next one that none has taken: so nobody waits but for one that works, and
- * those near memory do more than others. What a tile needs of the tiles before was told long before it is wanted
- * (records, tile_state.cuh), and is asked for ahead.
+ * those near memory do more than others. What a tile needs of the tiles before was published long before it is wanted
+ * (tile states, tile_state.cuh), and is asked for ahead.
  *
  * Of two passes the first one's carries are wanted at once, too. A launch before finds all its totals: it reads as fast
  * as memory can, and to wait for each other in one launch took longer than to read twice. While its last thread blocks
@@ -28,21 +28,21 @@
 #include "kernels/cuda/lane/shuffle.cuh"
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
-#define BOXES_LANE    2                                /* columns of a lane */
-#define BOXES_COLUMNS (BOXES_LANE * WARP)              /* of a strip */
-#define BOXES_WARPS   16                               /* of a thread block */
-#define BOXES_THREADS (BOXES_WARPS * WARP)             /* all of a processor */
-#define BOXES_LEAVES  (ORDER_FAN / BOXES_WARPS)        /* of a warp */
-#define BOXES_SHARE   (BOXES_COLUMNS / BOXES_WARPS)    /* columns whose networks are a warp's */
-#define BOXES_SEEN    (ORDER_FAN * BOXES_SHARE / WARP) /* tiles that a lane asks for */
-#define BOXES_LINE    (BOXES_COLUMNS + 1)              /* sums: no bank conflicts along columns nor along leaves */
-#define BOXES_RING    3                                /* leaves of a warp on their way where only totals are wanted */
+#define TMA_LANE     2                                 /* columns of a lane */
+#define TMA_COLUMNS  (TMA_LANE * WARP)                 /* of a strip */
+#define TMA_WARPS    16                                /* of a thread block */
+#define TMA_THREADS  (TMA_WARPS * WARP)                /* all of an SM */
+#define TMA_LEAVES   (ORDER_FAN / TMA_WARPS)           /* of a warp */
+#define TMA_PER_WARP (TMA_COLUMNS / TMA_WARPS)         /* columns whose networks are a warp's */
+#define TMA_POLLED   (ORDER_FAN * TMA_PER_WARP / WARP) /* tiles that a lane asks for */
+#define TMA_LINE     (TMA_COLUMNS + 1)                 /* sums: no bank conflicts along columns nor along leaves */
+#define TMA_RING     3                                 /* leaves of a warp on their way where only totals are wanted */
 
-/* A leaf of all columns of a strip: what a box holds. */
-typedef float boxes_leaf[ORDER_LEAF][BOXES_COLUMNS];
+/* A leaf of all columns of a strip: what a TMA tile holds. */
+typedef float tma_leaf[ORDER_LEAF][TMA_COLUMNS];
 
 /* A tile of a strip. */
-struct boxes_item {
+struct tma_item {
     unsigned strip, tile;
     int column, plane, outer; /* where the strip begins in the tensor */
     int samples, leaves;      /* of a column in this tile */
@@ -51,19 +51,19 @@ struct boxes_item {
 /* Starts the copy of a leaf of an item; zeros stand for what is not there. By one lane. `Once`: the L2 cache need not
  * keep it. */
 template <bool Once>
-DEVICE void boxes_load(const CUtensorMap &map, const struct boxes_item &item, int leaf, boxes_leaf *box, gate *gate)
+DEVICE void tma_load(const CUtensorMap &map, const struct tma_item &item, int leaf, tma_leaf *target, mbarrier *barrier)
 {
     const int sample = (int)item.tile * ORDER_TILE + leaf * ORDER_LEAF;
     if (Once)
-        tma_load_4d(smem_address(box), &map, item.column, sample, item.plane, item.outer, smem_address(gate),
+        tma_load_4d(smem_address(target), &map, item.column, sample, item.plane, item.outer, smem_address(barrier),
                     policy_evict_first());
     else
-        tma_load_4d(smem_address(box), &map, item.column, sample, item.plane, item.outer, smem_address(gate));
+        tma_load_4d(smem_address(target), &map, item.column, sample, item.plane, item.outer, smem_address(barrier));
 }
 
 /* Starts the copy of the results of a leaf, without what is not there. By one lane, once all lanes have written. */
 template <bool Once>
-DEVICE void boxes_store(const CUtensorMap &map, const struct boxes_item &item, int leaf, const boxes_leaf *stage)
+DEVICE void tma_store(const CUtensorMap &map, const struct tma_item &item, int leaf, const tma_leaf *stage)
 {
     const int sample = (int)item.tile * ORDER_TILE + leaf * ORDER_LEAF;
     if (Once)
@@ -74,7 +74,7 @@ DEVICE void boxes_store(const CUtensorMap &map, const struct boxes_item &item, i
 }
 
 /* What one launch does. */
-struct boxes_plan {
+struct tma_plan {
     enum scand_dtype input_form, output_form;
     unsigned strips, tiles, items;
     unsigned strips_per_plane;
@@ -82,42 +82,42 @@ struct boxes_plan {
     int last;                     /* samples of a column's last tile */
     int pass_count;
     bool backward[SCAND_PASSES_MAX], exclusive;
-    unsigned *taken;                   /* items, 0 before */
-    record *records[SCAND_PASSES_MAX]; /* totals of tiles; of the last pass all zero before */
+    unsigned *taken;                      /* items, 0 before */
+    tile_state *states[SCAND_PASSES_MAX]; /* totals of tiles; of the last pass all zero before */
 };
 
 /* A sum in shared memory: aligned, it moves in one instruction. */
-template <class Sum> struct alignas(sizeof(typename Sum::sum)) boxes_sum {
+template <class Sum> struct alignas(sizeof(typename Sum::sum)) tma_sum {
     typename Sum::sum sum;
 };
 
 /* Totals of leaves, then carries into them. */
-template <class Sum> using boxes_line = boxes_sum<Sum>[BOXES_LINE];
+template <class Sum> using tma_line = tma_sum<Sum>[TMA_LINE];
 
 /* The shared memory of a thread block. */
-template <class Sum> struct boxes_room {
-    boxes_leaf boxes[BOXES_WARPS][BOXES_LEAVES];
-    boxes_leaf stages[BOXES_WARPS];
-    boxes_line<Sum> sums[ORDER_FAN];
-    gate gates[BOXES_WARPS]; /* a warp's boxes are there */
-    unsigned next;           /* item */
+template <class Sum> struct tma_smem {
+    tma_leaf samples[TMA_WARPS][TMA_LEAVES];
+    tma_leaf stages[TMA_WARPS];
+    tma_line<Sum> sums[ORDER_FAN];
+    mbarrier mbarriers[TMA_WARPS]; /* a warp's samples are there */
+    unsigned next;                 /* item */
 };
 
 /* The same where only totals are wanted. */
-template <class Sum> struct boxes_totals_room {
-    boxes_leaf ring[BOXES_WARPS][BOXES_RING];
-    boxes_line<Sum> sums[2][ORDER_FAN]; /* of items that take turns */
-    gate gates[BOXES_WARPS][BOXES_RING];
+template <class Sum> struct tma_totals_smem {
+    tma_leaf ring[TMA_WARPS][TMA_RING];
+    tma_line<Sum> sums[2][ORDER_FAN]; /* of items that take turns */
+    mbarrier mbarriers[TMA_WARPS][TMA_RING];
 };
 
-DEVICE struct boxes_item boxes_item_at(const struct boxes_plan &plan, unsigned number)
+DEVICE struct tma_item tma_item_at(const struct tma_plan &plan, unsigned number)
 {
-    struct boxes_item item;
+    struct tma_item item;
     const unsigned row = number / plan.strips;
     item.strip = number - row * plan.strips;
     item.tile = plan.backward[plan.pass_count - 1] ? plan.tiles - 1 - row : row;
     const unsigned plane = item.strip / plan.strips_per_plane;
-    item.column = (int)(item.strip - plane * plan.strips_per_plane) * BOXES_COLUMNS;
+    item.column = (int)(item.strip - plane * plan.strips_per_plane) * TMA_COLUMNS;
     item.plane = (int)((plan.first_plane + plane) % plan.planes);
     item.outer = (int)((plan.first_plane + plane) / plan.planes);
     item.samples = item.tile == plan.tiles - 1 ? plan.last : ORDER_TILE;
@@ -126,44 +126,43 @@ DEVICE struct boxes_item boxes_item_at(const struct boxes_plan &plan, unsigned n
 }
 
 /* How many samples a leaf of an item has; 0 where there is none. */
-DEVICE int boxes_samples(const struct boxes_item &item, int leaf)
+DEVICE int tma_samples(const struct tma_item &item, int leaf)
 {
     return min(max(item.samples - leaf * ORDER_LEAF, 0), ORDER_LEAF);
 }
 
-DEVICE void boxes_pair(const float row[BOXES_COLUMNS], float x[BOXES_LANE][ORDER_LEAF], int i)
+DEVICE void tma_pair(const float row[TMA_COLUMNS], float x[TMA_LANE][ORDER_LEAF], int i)
 {
-    const float2 pair = *(const float2 *)&row[lane_index() * BOXES_LANE];
+    const float2 pair = *(const float2 *)&row[lane_index() * TMA_LANE];
     x[0][i] = pair.x;
     x[1][i] = pair.y;
 }
 
 /* This lane's columns of a leaf, in the order in which the first pass meets samples. */
 template <class Sum>
-DEVICE void boxes_read(const struct boxes_plan &plan, const boxes_leaf *leaf, int samples,
-                       float x[BOXES_LANE][ORDER_LEAF])
+DEVICE void tma_read(const struct tma_plan &plan, const tma_leaf *leaf, int samples, float x[TMA_LANE][ORDER_LEAF])
 {
     if (plan.backward[0]) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            boxes_pair((*leaf)[max(samples - 1 - i, 0)], x, i);
+            tma_pair((*leaf)[max(samples - 1 - i, 0)], x, i);
     } else {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            boxes_pair((*leaf)[i], x, i);
+            tma_pair((*leaf)[i], x, i);
     }
 #pragma unroll
-    for (int c = 0; c < BOXES_LANE; c++) {
+    for (int c = 0; c < TMA_LANE; c++) {
         leaf_decode(plan.input_form, x[c]);
-        boxes_fill<Sum>(x[c], samples);
+        column_fill<Sum>(x[c], samples);
     }
 }
 
 /* Results, as they are written. */
-DEVICE void boxes_write(const struct boxes_plan &plan, boxes_leaf *leaf, int samples, float x[BOXES_LANE][ORDER_LEAF])
+DEVICE void tma_write(const struct tma_plan &plan, tma_leaf *leaf, int samples, float x[TMA_LANE][ORDER_LEAF])
 {
 #pragma unroll
-    for (int c = 0; c < BOXES_LANE; c++) {
+    for (int c = 0; c < TMA_LANE; c++) {
         if (x[c][0] != x[c][0] || x[c][ORDER_LEAF - 1] != x[c][ORDER_LEAF - 1]) /* what was added to NaN is NaN */
 #pragma unroll
             for (int i = 0; i < ORDER_LEAF; i++)
@@ -173,119 +172,120 @@ DEVICE void boxes_write(const struct boxes_plan &plan, boxes_leaf *leaf, int sam
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         if (i < samples)
-            *(float2 *)&(*leaf)[plan.backward[0] ? samples - 1 - i : i][lane_index() * BOXES_LANE] = {x[0][i], x[1][i]};
+            *(float2 *)&(*leaf)[plan.backward[0] ? samples - 1 - i : i][lane_index() * TMA_LANE] = {x[0][i], x[1][i]};
 }
 
 /* Where the totals of a tile in a warp's columns are: next to those of the next tile. */
 template <class Sum>
-DEVICE record *boxes_records(const struct boxes_plan &plan, const struct boxes_item &item, int pass, unsigned tile,
-                             int warp)
+DEVICE tile_state *tma_states(const struct tma_plan &plan, const struct tma_item &item, int pass, unsigned tile,
+                              int warp)
 {
-    const uint64_t number = ((uint64_t)item.strip * BOXES_WARPS + warp) * plan.tiles + tile;
-    return plan.records[pass] + number * BOXES_SHARE * record_words<Sum>();
+    const uint64_t number = ((uint64_t)item.strip * TMA_WARPS + warp) * plan.tiles + tile;
+    return plan.states[pass] + number * TMA_PER_WARP * tile_state_words<Sum>();
 }
 
 /* How many tiles a pass meets before an item's. */
-DEVICE int boxes_met(const struct boxes_plan &plan, const struct boxes_item &item, int pass)
+DEVICE int tma_met(const struct tma_plan &plan, const struct tma_item &item, int pass)
 {
     return (int)(plan.backward[pass] ? plan.tiles - 1 - item.tile : item.tile);
 }
 
 /* Tells the totals of a tile. By one lane. */
-template <class Sum> DEVICE void boxes_tell(record *records, const typename Sum::sum totals[BOXES_SHARE])
+template <class Sum> DEVICE void tma_publish(tile_state *states, const typename Sum::sum totals[TMA_PER_WARP])
 {
-    const int words = record_words<Sum>();
-    unsigned bits[BOXES_SHARE * words];
+    const int words = tile_state_words<Sum>();
+    unsigned bits[TMA_PER_WARP * words];
     memcpy(bits, totals, sizeof(bits));
 #pragma unroll
-    for (int i = 0; i < BOXES_SHARE * words; i += 2)
-        store_relaxed_v2(records + i, RECORD_MARK | bits[i], RECORD_MARK | bits[i + 1]);
+    for (int i = 0; i < TMA_PER_WARP * words; i += 2)
+        store_relaxed_v2(states + i, TILE_STATE_PUBLISHED | bits[i], TILE_STATE_PUBLISHED | bits[i + 1]);
 }
 
-/* A record in one word, or in two that lie in one slot. */
-template <class Sum> DEVICE record_seen<Sum> boxes_record_look(const record *record)
+/* A tile state in one word, or in two that lie in one vector. */
+template <class Sum> DEVICE tile_state_polled<Sum> tma_state_poll(const tile_state *state)
 {
-    record_seen<Sum> seen;
-    if constexpr (record_words<Sum>() == 2)
-        load_relaxed_v2(record, seen.words);
+    tile_state_polled<Sum> polled;
+    if constexpr (tile_state_words<Sum>() == 2)
+        load_relaxed_v2(state, polled.words);
     else
-        seen = record_look<Sum>(record);
-    return seen;
+        polled = tile_state_poll<Sum>(state);
+    return polled;
 }
 
 /* Of the tiles that a pass meets before an item's, counted from the last one, a lane stands for some in one column. */
-DEVICE int boxes_lane_tile()
+DEVICE int tma_lane_tile()
 {
-    return lane_index() / BOXES_SHARE * BOXES_SEEN;
+    return lane_index() / TMA_PER_WARP * TMA_POLLED;
 }
 
-/* The record of the n-th one of them. */
+/* The tile state of the n-th one of them. */
 template <class Sum>
-DEVICE record *boxes_record(const struct boxes_plan &plan, const struct boxes_item &item, int pass, int warp, int n)
+DEVICE tile_state *tma_state(const struct tma_plan &plan, const struct tma_item &item, int pass, int warp, int n)
 {
-    const unsigned back = boxes_lane_tile() + n + 1;
+    const unsigned back = tma_lane_tile() + n + 1;
     const unsigned tile = plan.backward[pass] ? item.tile + back : item.tile - back;
-    return boxes_records<Sum>(plan, item, pass, tile, warp) + lane_index() % BOXES_SHARE * record_words<Sum>();
+    return tma_states<Sum>(plan, item, pass, tile, warp) + lane_index() % TMA_PER_WARP * tile_state_words<Sum>();
 }
 
 /* Asks for the totals of the tiles before an item's, in a warp's columns. */
 template <class Sum>
-DEVICE void boxes_look(const struct boxes_plan &plan, const struct boxes_item &item, int pass, int warp,
-                       record_seen<Sum> seen[BOXES_SEEN])
+DEVICE void tma_poll(const struct tma_plan &plan, const struct tma_item &item, int pass, int warp,
+                     tile_state_polled<Sum> polled[TMA_POLLED])
 {
-    const int met = boxes_met(plan, item, pass) - boxes_lane_tile();
+    const int met = tma_met(plan, item, pass) - tma_lane_tile();
 #pragma unroll
-    for (int i = 0; i < BOXES_SEEN; i++)
+    for (int i = 0; i < TMA_POLLED; i++)
         if (i < met)
-            seen[i] = boxes_record_look<Sum>(boxes_record<Sum>(plan, item, pass, warp, i));
+            polled[i] = tma_state_poll<Sum>(tma_state<Sum>(plan, item, pass, warp, i));
 }
 
-/* The carries into the tile, from what was seen, and what was told since: the way through the network to the prefix of
- * the tile before. */
+/* The carries into the tile, from what was polled, and what was published since: the way through the network to the
+ * prefix of the tile before. */
 template <class Sum>
-DEVICE void boxes_outside(const struct boxes_plan &plan, const struct boxes_item &item, int pass, int warp,
-                          const record_seen<Sum> seen[BOXES_SEEN], carry<Sum> outside[BOXES_SHARE])
+DEVICE void tma_lookback(const struct tma_plan &plan, const struct tma_item &item, int pass, int warp,
+                         const tile_state_polled<Sum> polled[TMA_POLLED], carry<Sum> outside[TMA_PER_WARP])
 {
-    const int met = boxes_met(plan, item, pass), met_here = met - boxes_lane_tile();
-    typename Sum::sum sums[BOXES_SEEN];
+    const int met = tma_met(plan, item, pass), met_here = met - tma_lane_tile();
+    typename Sum::sum sums[TMA_POLLED];
 #pragma unroll
-    for (int i = 0; i < BOXES_SEEN; i++) {
+    for (int i = 0; i < TMA_POLLED; i++) {
         sums[i] = Sum::identity();
         if (i < met_here)
-            sums[i] = record_there<Sum>(seen[i]) ? record_sum<Sum>(seen[i])
-                                                 : record_await<Sum>(boxes_record<Sum>(plan, item, pass, warp, i));
+            sums[i] = tile_state_is_published<Sum>(polled[i])
+                          ? tile_state_sum<Sum>(polled[i])
+                          : tile_state_await<Sum>(tma_state<Sum>(plan, item, pass, warp, i));
     }
     __syncwarp();
-    kogge_stone_one<Sum, BOXES_SEEN, true>(sums, [&](int i, int further) { return i + further < met_here; });
+    kogge_stone_one<Sum, TMA_POLLED, true>(sums, [&](int i, int further) { return i + further < met_here; });
     /* The further steps go across lanes, of which each has several members. */
 #pragma unroll
-    for (int distance = BOXES_SEEN; distance < ORDER_FAN; distance *= 2) {
+    for (int distance = TMA_POLLED; distance < ORDER_FAN; distance *= 2) {
         typename Sum::sum before;
-        lane_before<true>(sums[0], &before, distance / BOXES_SEEN * BOXES_SHARE, WARP - 1);
+        lane_before<true>(sums[0], &before, distance / TMA_POLLED * TMA_PER_WARP, WARP - 1);
         sums[0] = sum_choose<Sum>(distance < met_here, Sum::add(before, sums[0]), sums[0]);
     }
 #pragma unroll
-    for (int k = 0; k < BOXES_SHARE; k++)
+    for (int k = 0; k < TMA_PER_WARP; k++)
         outside[k] = carry_of<Sum>(lane_get(sums[0], k), met > 0);
 }
 
 /* The totals of all leaves are there: the inclusive prefixes in a warp's columns, a leaf to a lane, in the order in
- * which the pass meets them; and the tile's totals are told. */
+ * which the pass meets them; and the tile's totals are published. */
 template <class Sum>
-DEVICE void boxes_prefixes(const struct boxes_plan &plan, const struct boxes_item &item, int pass, bool tells, int warp,
-                           const boxes_sum<Sum> *line, typename Sum::sum prefixes[BOXES_SHARE])
+DEVICE void tma_prefixes(const struct tma_plan &plan, const struct tma_item &item, int pass, bool publishes, int warp,
+                         const tma_sum<Sum> *line, typename Sum::sum prefixes[TMA_PER_WARP])
 {
 #pragma unroll
-    for (int k = 0; k < BOXES_SHARE; k++)
-        prefixes[k] = group_scan<Sum, false>(line[warp * BOXES_SHARE + k].sum, ORDER_FAN - 1);
-    if (tells && lane_index() == item.leaves - 1)
-        boxes_tell<Sum>(boxes_records<Sum>(plan, item, pass, item.tile, warp), prefixes);
+    for (int k = 0; k < TMA_PER_WARP; k++)
+        prefixes[k] = group_scan<Sum, false>(line[warp * TMA_PER_WARP + k].sum, ORDER_FAN - 1);
+    if (publishes && lane_index() == item.leaves - 1)
+        tma_publish<Sum>(tma_states<Sum>(plan, item, pass, item.tile, warp), prefixes);
 }
 
 /* The line of sums of the leaf that a lane stands for. */
 template <class Sum>
-DEVICE boxes_sum<Sum> *boxes_line_of(const struct boxes_plan &plan, const struct boxes_item &item, int pass,
-                                     boxes_line<Sum> sums[ORDER_FAN])
+DEVICE tma_sum<Sum> *tma_line_of(const struct tma_plan &plan, const struct tma_item &item, int pass,
+                                 tma_line<Sum> sums[ORDER_FAN])
 {
     const int leaf = plan.backward[pass] ? item.leaves - 1 - lane_index() : lane_index();
     return sums[leaf & (ORDER_FAN - 1)];
@@ -293,189 +293,188 @@ DEVICE boxes_sum<Sum> *boxes_line_of(const struct boxes_plan &plan, const struct
 
 /* Totals of leaves become carries into them. */
 template <class Sum>
-DEVICE void boxes_carries(const struct boxes_plan &plan, const struct boxes_item &item, int pass, int warp,
-                          record_seen<Sum> seen[BOXES_SEEN], boxes_line<Sum> sums[ORDER_FAN])
+DEVICE void tma_carries(const struct tma_plan &plan, const struct tma_item &item, int pass, int warp,
+                        tile_state_polled<Sum> polled[TMA_POLLED], tma_line<Sum> sums[ORDER_FAN])
 {
-    boxes_sum<Sum> *const line = boxes_line_of<Sum>(plan, item, pass, sums);
-    typename Sum::sum prefixes[BOXES_SHARE];
-    carry<Sum> outside[BOXES_SHARE];
-    const bool tells = pass == plan.pass_count - 1 && boxes_met(plan, item, pass) < (int)plan.tiles - 1;
-    boxes_prefixes<Sum>(plan, item, pass, tells, warp, line, prefixes);
-    boxes_outside<Sum>(plan, item, pass, warp, seen, outside);
+    tma_sum<Sum> *const line = tma_line_of<Sum>(plan, item, pass, sums);
+    typename Sum::sum prefixes[TMA_PER_WARP];
+    carry<Sum> outside[TMA_PER_WARP];
+    const bool publishes = pass == plan.pass_count - 1 && tma_met(plan, item, pass) < (int)plan.tiles - 1;
+    tma_prefixes<Sum>(plan, item, pass, publishes, warp, line, prefixes);
+    tma_lookback<Sum>(plan, item, pass, warp, polled, outside);
     __syncwarp();
 #pragma unroll
-    for (int k = 0; k < BOXES_SHARE; k++) {
+    for (int k = 0; k < TMA_PER_WARP; k++) {
         typename Sum::sum before;
         const bool there = lane_before<false>(prefixes[k], &before, 1, WARP - 1);
-        line[warp * BOXES_SHARE + k].sum = carry_join<Sum>(outside[k], carry_of<Sum>(before, there)).sum;
+        line[warp * TMA_PER_WARP + k].sum = carry_join<Sum>(outside[k], carry_of<Sum>(before, there)).sum;
     }
 }
 
 /* Whether a pass over a column begins with this leaf. */
-DEVICE bool boxes_first(const struct boxes_plan &plan, const struct boxes_item &item, int pass, int leaf)
+DEVICE bool tma_first(const struct tma_plan &plan, const struct tma_item &item, int pass, int leaf)
 {
-    return boxes_met(plan, item, pass) == 0 && leaf == (plan.backward[pass] ? item.leaves - 1 : 0);
+    return tma_met(plan, item, pass) == 0 && leaf == (plan.backward[pass] ? item.leaves - 1 : 0);
 }
 
-/* Whether the L2 cache does better to keep records than samples: those of 8-byte sums lie in so many lines. */
-template <class Sum> constexpr bool boxes_once = sizeof(typename Sum::sum) > sizeof(float);
+/* Whether the L2 cache does better to keep tile states than samples: those of 8-byte sums lie in so many lines. */
+template <class Sum> constexpr bool tma_once = sizeof(typename Sum::sum) > sizeof(float);
 
 /* What a thread holds of an item. */
-struct boxes_held {
-    float x[BOXES_LEAVES][BOXES_LANE][ORDER_LEAF];
+struct tma_held {
+    float x[TMA_LEAVES][TMA_LANE][ORDER_LEAF];
 };
 
 /* What is done to a warp's leaves one by one is done to the first one, and then they take turns: without an identity a
  * leaf takes so many instructions that they should be there only once. */
-template <class Sum> constexpr int boxes_unrolled = Sum::has_identity ? BOXES_LEAVES : 1;
+template <class Sum> constexpr int tma_unrolled = Sum::has_identity ? TMA_LEAVES : 1;
 
 /* The first leaf becomes the last one. */
-DEVICE void boxes_turn(struct boxes_held *held)
+DEVICE void tma_rotate(struct tma_held *held)
 {
 #pragma unroll
-    for (int c = 0; c < BOXES_LANE; c++)
+    for (int c = 0; c < TMA_LANE; c++)
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++) {
             const float first = held->x[0][c][i];
 #pragma unroll
-            for (int l = 1; l < BOXES_LEAVES; l++)
+            for (int l = 1; l < TMA_LEAVES; l++)
                 held->x[l - 1][c][i] = held->x[l][c][i];
-            held->x[BOXES_LEAVES - 1][c][i] = first;
+            held->x[TMA_LEAVES - 1][c][i] = first;
         }
 }
 
 /* The totals of the first pass. */
 template <class Sum>
-DEVICE void boxes_totals(const struct boxes_item &item, int warp, struct boxes_held *held,
-                         boxes_line<Sum> sums[ORDER_FAN])
+DEVICE void tma_totals(const struct tma_item &item, int warp, struct tma_held *held, tma_line<Sum> sums[ORDER_FAN])
 {
-#pragma unroll(boxes_unrolled <Sum>)
-    for (int l = 0; l < BOXES_LEAVES; l++) {
-        const int leaf = warp * BOXES_LEAVES + l, samples = boxes_samples(item, leaf);
+#pragma unroll(tma_unrolled <Sum>)
+    for (int l = 0; l < TMA_LEAVES; l++) {
+        const int leaf = warp * TMA_LEAVES + l, samples = tma_samples(item, leaf);
 #pragma unroll
-        for (int c = 0; c < BOXES_LANE; c++)
-            sums[leaf][lane_index() * BOXES_LANE + c].sum = boxes_total<Sum, false>(held->x[0][c], samples);
-        boxes_turn(held);
+        for (int c = 0; c < TMA_LANE; c++)
+            sums[leaf][lane_index() * TMA_LANE + c].sum = column_total<Sum, false>(held->x[0][c], samples);
+        tma_rotate(held);
     }
 }
 
 /* The values of the first of two passes, and the totals of the second one. */
 template <class Sum>
-DEVICE void boxes_between(const struct boxes_plan &plan, const struct boxes_item &item, int warp,
-                          struct boxes_held *held, boxes_line<Sum> sums[ORDER_FAN])
+DEVICE void tma_between(const struct tma_plan &plan, const struct tma_item &item, int warp, struct tma_held *held,
+                        tma_line<Sum> sums[ORDER_FAN])
 {
     const bool reverse = plan.backward[0] != plan.backward[1];
-#pragma unroll(boxes_unrolled <Sum>)
-    for (int l = 0; l < BOXES_LEAVES; l++) {
-        const int leaf = warp * BOXES_LEAVES + l, samples = boxes_samples(item, leaf);
-        boxes_sum<Sum> *const pair = &sums[leaf][lane_index() * BOXES_LANE];
+#pragma unroll(tma_unrolled <Sum>)
+    for (int l = 0; l < TMA_LEAVES; l++) {
+        const int leaf = warp * TMA_LEAVES + l, samples = tma_samples(item, leaf);
+        tma_sum<Sum> *const pair = &sums[leaf][lane_index() * TMA_LANE];
 #pragma unroll
-        for (int c = 0; c < BOXES_LANE; c++) {
+        for (int c = 0; c < TMA_LANE; c++) {
             float *const x = held->x[0][c];
-            boxes_values<Sum, false>(x, samples, pair[c].sum, boxes_first(plan, item, 0, leaf), plan.exclusive);
-            boxes_fill<Sum>(x, samples);
-            pair[c].sum = reverse ? boxes_total<Sum, true>(x, samples) : boxes_total<Sum, false>(x, samples);
+            column_values<Sum, false>(x, samples, pair[c].sum, tma_first(plan, item, 0, leaf), plan.exclusive);
+            column_fill<Sum>(x, samples);
+            pair[c].sum = reverse ? column_total<Sum, true>(x, samples) : column_total<Sum, false>(x, samples);
         }
-        boxes_turn(held);
+        tma_rotate(held);
     }
 }
 
 /* The values of the last pass, on their way out. */
 template <class Sum>
-DEVICE void boxes_finish(const struct boxes_plan &plan, const struct boxes_item &item, int warp,
-                         const CUtensorMap &output, struct boxes_held *held, boxes_room<Sum> *room)
+DEVICE void tma_finish(const struct tma_plan &plan, const struct tma_item &item, int warp, const CUtensorMap &output,
+                       struct tma_held *held, tma_smem<Sum> *smem)
 {
     const int pass = plan.pass_count - 1;
     const bool reverse = plan.backward[0] != plan.backward[pass];
-#pragma unroll(boxes_unrolled <Sum>)
-    for (int l = 0; l < BOXES_LEAVES; l++) {
-        const int leaf = warp * BOXES_LEAVES + l, samples = boxes_samples(item, leaf);
-        const bool first = boxes_first(plan, item, pass, leaf);
+#pragma unroll(tma_unrolled <Sum>)
+    for (int l = 0; l < TMA_LEAVES; l++) {
+        const int leaf = warp * TMA_LEAVES + l, samples = tma_samples(item, leaf);
+        const bool first = tma_first(plan, item, pass, leaf);
 #pragma unroll
-        for (int c = 0; c < BOXES_LANE; c++) {
-            const typename Sum::sum carry = room->sums[leaf][lane_index() * BOXES_LANE + c].sum;
+        for (int c = 0; c < TMA_LANE; c++) {
+            const typename Sum::sum carry = smem->sums[leaf][lane_index() * TMA_LANE + c].sum;
             if (reverse)
-                boxes_values<Sum, true>(held->x[0][c], samples, carry, first, plan.exclusive);
+                column_values<Sum, true>(held->x[0][c], samples, carry, first, plan.exclusive);
             else
-                boxes_values<Sum, false>(held->x[0][c], samples, carry, first, plan.exclusive);
+                column_values<Sum, false>(held->x[0][c], samples, carry, first, plan.exclusive);
         }
         if (lane_index() == 0)
             bulk_wait_read();
         __syncwarp();
-        boxes_write(plan, &room->stages[warp], samples, held->x[0]);
+        tma_write(plan, &smem->stages[warp], samples, held->x[0]);
         fence_proxy_async_shared();
         __syncwarp();
         if (lane_index() == 0 && samples > 0)
-            boxes_store<boxes_once<Sum>>(output, item, leaf, &room->stages[warp]);
-        boxes_turn(held);
+            tma_store<tma_once<Sum>>(output, item, leaf, &smem->stages[warp]);
+        tma_rotate(held);
     }
 }
 
 /* Starts the copy of a warp's leaves of an item. By one lane. */
 template <class Sum>
-DEVICE void boxes_fetch(const CUtensorMap &input, const struct boxes_item &item, int warp, boxes_room<Sum> *room)
+DEVICE void tma_fetch(const CUtensorMap &input, const struct tma_item &item, int warp, tma_smem<Sum> *smem)
 {
-    boxes_announce(&room->gates[warp], sizeof(room->boxes[warp]));
+    mbarrier_expect(&smem->mbarriers[warp], sizeof(smem->samples[warp]));
 #pragma unroll
-    for (int l = 0; l < BOXES_LEAVES; l++)
-        boxes_load<boxes_once<Sum>>(input, item, warp * BOXES_LEAVES + l, &room->boxes[warp][l], &room->gates[warp]);
+    for (int l = 0; l < TMA_LEAVES; l++)
+        tma_load<tma_once<Sum>>(input, item, warp * TMA_LEAVES + l, &smem->samples[warp][l], &smem->mbarriers[warp]);
 }
 
 /* The number of the next item that no thread block has taken. */
-template <class Sum> DEVICE unsigned boxes_take(const struct boxes_plan &plan, boxes_room<Sum> *room)
+template <class Sum> DEVICE unsigned tma_take(const struct tma_plan &plan, tma_smem<Sum> *smem)
 {
     __syncthreads();
     if (threadIdx.x == 0)
-        room->next = atomicAdd(plan.taken, 1);
+        smem->next = atomicAdd(plan.taken, 1);
     __syncthreads();
-    return room->next;
+    return smem->next;
 }
 
 template <class Sum>
-__global__ void __launch_bounds__(BOXES_THREADS, 1)
-    boxes_kernel(const __grid_constant__ struct boxes_plan plan, const __grid_constant__ CUtensorMap input,
-                 const __grid_constant__ CUtensorMap output)
+__global__ void __launch_bounds__(TMA_THREADS, 1)
+    tma_kernel(const __grid_constant__ struct tma_plan plan, const __grid_constant__ CUtensorMap input,
+               const __grid_constant__ CUtensorMap output)
 {
-    extern __shared__ __align__(128) char boxes_rooms[];
-    boxes_room<Sum> *const room = (boxes_room<Sum> *)boxes_rooms;
+    extern __shared__ __align__(128) char tma_smem_bytes[];
+    tma_smem<Sum> *const smem = (tma_smem<Sum> *)tma_smem_bytes;
     const int warp = warp_index();
     if (lane_index() == 0)
-        boxes_gate_init(&room->gates[warp]);
-    unsigned number = boxes_take(plan, room);
+        mbarrier_init_tx(&smem->mbarriers[warp]);
+    unsigned number = tma_take(plan, smem);
     if (lane_index() == 0 && number < plan.items)
-        boxes_fetch<Sum>(input, boxes_item_at(plan, number), warp, room);
-    boxes_take(plan, room);
+        tma_fetch<Sum>(input, tma_item_at(plan, number), warp, smem);
+    tma_take(plan, smem);
     grid_wait_for_last();
     for (int parity = 0; number < plan.items; parity ^= 1) {
-        const struct boxes_item item = boxes_item_at(plan, number);
-        struct boxes_held held;
-        record_seen<Sum> seen[BOXES_SEEN];
-        boxes_look<Sum>(plan, item, 0, warp, seen);
-        gate_wait(&room->gates[warp], parity);
+        const struct tma_item item = tma_item_at(plan, number);
+        struct tma_held held;
+        tile_state_polled<Sum> polled[TMA_POLLED];
+        tma_poll<Sum>(plan, item, 0, warp, polled);
+        mbarrier_wait(&smem->mbarriers[warp], parity);
 #pragma unroll
-        for (int l = 0; l < BOXES_LEAVES; l++)
-            boxes_read<Sum>(plan, &room->boxes[warp][l], boxes_samples(item, warp * BOXES_LEAVES + l), held.x[l]);
+        for (int l = 0; l < TMA_LEAVES; l++)
+            tma_read<Sum>(plan, &smem->samples[warp][l], tma_samples(item, warp * TMA_LEAVES + l), held.x[l]);
         __syncwarp();
-        number = room->next;
+        number = smem->next;
         if (lane_index() == 0 && number < plan.items)
-            boxes_fetch<Sum>(input, boxes_item_at(plan, number), warp, room);
-        boxes_totals<Sum>(item, warp, &held, room->sums);
+            tma_fetch<Sum>(input, tma_item_at(plan, number), warp, smem);
+        tma_totals<Sum>(item, warp, &held, smem->sums);
         unsigned taken = 0;
         if (threadIdx.x == 0)
             taken = atomicAdd(plan.taken, 1);
 #pragma unroll 1
         for (int pass = 0;;) {
             __syncthreads();
-            boxes_carries<Sum>(plan, item, pass, warp, seen, room->sums);
+            tma_carries<Sum>(plan, item, pass, warp, polled, smem->sums);
             if (threadIdx.x == 0)
-                room->next = taken;
+                smem->next = taken;
             __syncthreads();
             if (++pass == plan.pass_count)
                 break;
-            boxes_look<Sum>(plan, item, pass, warp, seen);
-            boxes_between<Sum>(plan, item, warp, &held, room->sums);
+            tma_poll<Sum>(plan, item, pass, warp, polled);
+            tma_between<Sum>(plan, item, warp, &held, smem->sums);
         }
-        boxes_finish<Sum>(plan, item, warp, output, &held, room);
+        tma_finish<Sum>(plan, item, warp, output, &held, smem);
     }
     if (lane_index() == 0)
         bulk_wait_read();
@@ -484,49 +483,48 @@ __global__ void __launch_bounds__(BOXES_THREADS, 1)
 /* The totals of all tiles by the first of two passes. What the other launch wants first is read last, and still in the
  * L2 cache then. */
 template <class Sum>
-__global__ void __launch_bounds__(BOXES_THREADS, 1)
-    boxes_totals_kernel(const __grid_constant__ struct boxes_plan plan, const __grid_constant__ CUtensorMap input)
+__global__ void __launch_bounds__(TMA_THREADS, 1)
+    tma_totals_kernel(const __grid_constant__ struct tma_plan plan, const __grid_constant__ CUtensorMap input)
 {
-    extern __shared__ __align__(128) char boxes_rooms[];
-    boxes_totals_room<Sum> *const room = (boxes_totals_room<Sum> *)boxes_rooms;
+    extern __shared__ __align__(128) char tma_smem_bytes[];
+    tma_totals_smem<Sum> *const smem = (tma_totals_smem<Sum> *)tma_smem_bytes;
     const int warp = warp_index();
     unsigned ahead = 0; /* leaves of a warp, counted through all items */
     grid_let_next_begin();
-    auto fetch = [&](unsigned n, int slot) {
-        const unsigned number = blockIdx.x + n / BOXES_LEAVES * gridDim.x;
+    auto fetch = [&](unsigned n, int vec16) {
+        const unsigned number = blockIdx.x + n / TMA_LEAVES * gridDim.x;
         if (lane_index() != 0 || number >= plan.items)
             return;
-        boxes_announce(&room->gates[warp][slot], sizeof(boxes_leaf));
-        boxes_load<false>(input, boxes_item_at(plan, plan.items - 1 - number),
-                          warp + (int)(n % BOXES_LEAVES) * BOXES_WARPS, &room->ring[warp][slot],
-                          &room->gates[warp][slot]);
+        mbarrier_expect(&smem->mbarriers[warp][vec16], sizeof(tma_leaf));
+        tma_load<false>(input, tma_item_at(plan, plan.items - 1 - number), warp + (int)(n % TMA_LEAVES) * TMA_WARPS,
+                        &smem->ring[warp][vec16], &smem->mbarriers[warp][vec16]);
     };
     if (lane_index() == 0)
-        for (int slot = 0; slot < BOXES_RING; slot++)
-            boxes_gate_init(&room->gates[warp][slot]);
-    for (; ahead < BOXES_RING; ahead++)
+        for (int vec16 = 0; vec16 < TMA_RING; vec16++)
+            mbarrier_init_tx(&smem->mbarriers[warp][vec16]);
+    for (; ahead < TMA_RING; ahead++)
         fetch(ahead, (int)ahead);
     __syncwarp();
-    int slot = 0, parity = 0, turn = 0;
-    for (unsigned number = blockIdx.x; number < plan.items; number += gridDim.x, turn ^= 1) {
-        const struct boxes_item item = boxes_item_at(plan, plan.items - 1 - number);
+    int vec16 = 0, parity = 0, iteration = 0;
+    for (unsigned number = blockIdx.x; number < plan.items; number += gridDim.x, iteration ^= 1) {
+        const struct tma_item item = tma_item_at(plan, plan.items - 1 - number);
 #pragma unroll 1
-        for (int l = 0; l < BOXES_LEAVES; l++) {
-            const int leaf = warp + l * BOXES_WARPS, samples = boxes_samples(item, leaf);
-            float x[BOXES_LANE][ORDER_LEAF];
-            gate_wait(&room->gates[warp][slot], parity);
-            boxes_read<Sum>(plan, &room->ring[warp][slot], samples, x);
+        for (int l = 0; l < TMA_LEAVES; l++) {
+            const int leaf = warp + l * TMA_WARPS, samples = tma_samples(item, leaf);
+            float x[TMA_LANE][ORDER_LEAF];
+            mbarrier_wait(&smem->mbarriers[warp][vec16], parity);
+            tma_read<Sum>(plan, &smem->ring[warp][vec16], samples, x);
             __syncwarp();
-            fetch(ahead++, slot);
+            fetch(ahead++, vec16);
 #pragma unroll
-            for (int c = 0; c < BOXES_LANE; c++)
-                room->sums[turn][leaf][lane_index() * BOXES_LANE + c].sum = boxes_total<Sum, false>(x[c], samples);
-            slot = slot == BOXES_RING - 1 ? 0 : slot + 1;
-            parity ^= slot == 0;
+            for (int c = 0; c < TMA_LANE; c++)
+                smem->sums[iteration][leaf][lane_index() * TMA_LANE + c].sum = column_total<Sum, false>(x[c], samples);
+            vec16 = vec16 == TMA_RING - 1 ? 0 : vec16 + 1;
+            parity ^= vec16 == 0;
         }
         __syncthreads();
-        typename Sum::sum prefixes[BOXES_SHARE];
-        boxes_prefixes<Sum>(plan, item, 0, true, warp, boxes_line_of<Sum>(plan, item, 0, room->sums[turn]), prefixes);
+        typename Sum::sum prefixes[TMA_PER_WARP];
+        tma_prefixes<Sum>(plan, item, 0, true, warp, tma_line_of<Sum>(plan, item, 0, smem->sums[iteration]), prefixes);
     }
 }
 

@@ -1,7 +1,7 @@
 /*
  * The sums that two passes over very long rows need before there are values: the carries into blocks in the first pass,
  * and the blocks' totals in the second. As in grid_per_row.cuh, which has all but this, but nothing is written: samples
- * come twice as fast, and items wait for each other twice as often. In turn t a warp that computes
+ * come twice as fast, and items wait for each other twice as often. In iteration t a warp that computes
  *
  *   - makes the values of item t - 1, and from them its total in the second pass;
  *   - takes the samples of item t to registers, and sends for those of item t + 3;
@@ -12,102 +12,110 @@
 
 #include "kernels/cuda/kernels/grid_per_row.cuh"
 
-#define LONG_SUMS_WAITING \
-    2 /* warps that wait for others, in turns; one tells, and one stores totals of the second pass */
-#define LONG_SUMS_THREADS ((LONG_WARPS + LONG_SUMS_WAITING + 2) * WARP)
+#define GRID_PER_ROW_SUMS_WAITING \
+    2 /* warps that wait for others, in turns; one publishes, and one stores totals of the second pass */
+#define GRID_PER_ROW_SUMS_THREADS ((GRID_PER_ROW_WARPS + GRID_PER_ROW_SUMS_WAITING + 2) * WARP)
 
 /* What values are rounded in: f64 ones stay f64, as conversions are scarce. */
-template <class Sum> struct long_wide {
+template <class Sum> struct grid_per_row_wide {
     using type = Sum;
 };
-template <> struct long_wide<sum_f64_narrow> {
+template <> struct grid_per_row_wide<sum_f64_narrow> {
     using type = sum_f64;
 };
 
 /* The total of a tile in the second pass. */
 template <class Sum, int Kind>
-DEVICE void long_sums_second(const struct scan_plan &plan, struct long_shared<Sum> *shared, int number, int tile,
-                             const float x[ORDER_LEAF], typename Sum::sum before)
+DEVICE void grid_per_row_sums_second(const struct scan_plan &plan, struct grid_per_row_shared<Sum> *shared, int number,
+                                     int tile, const float x[ORDER_LEAF], typename Sum::sum before)
 {
-    using Wide = typename long_wide<Sum>::type;
-    const struct long_item *item = &shared->items[number % LONG_ITEMS];
+    using Wide = typename grid_per_row_wide<Sum>::type;
+    const struct grid_per_row_item *item = &shared->items[number % GRID_PER_ROW_ITEMS];
     typename Wide::sample values[ORDER_LEAF];
 #pragma unroll
     for (int k = 0; k < ORDER_LEAF; k++)
         values[k] = Wide::from_f32(x[k]);
-    long_values_of<Wide, Kind>(plan, 0, values, item, tile, shared->tiles[0][number % LONG_GATES].carries, before);
+    grid_per_row_values_of<Wide, Kind>(plan, 0, values, item, tile,
+                                       shared->tiles[0][number % GRID_PER_ROW_MBARRIERS].carries, before);
     leaf_between_passes<Wide>(values, true);
-    long_total_of<Wide>(plan, 1, values, item->length, tile, shared->tiles[1][number % LONG_GATES].totals);
+    grid_per_row_total_of<Wide>(plan, 1, values, item->length, tile,
+                                shared->tiles[1][number % GRID_PER_ROW_MBARRIERS].totals);
 }
 
 /* What a warp that computes does. */
 template <class Sum, int Kind, bool Aligned>
-DEVICE void long_sums(const struct scan_plan &plan, struct long_shared<Sum> *shared, int warp, uint4 *buffers)
+DEVICE void grid_per_row_sums(const struct scan_plan &plan, struct grid_per_row_shared<Sum> *shared, int warp,
+                              uint4 *buffers)
 {
-    typename Sum::sum *const befores = (typename Sum::sum *)(buffers + LONG_BUFFERS * LONG_BUFFER);
-    typename Sum::sum before[LONG_TILES];
-    float x[LONG_TILES][ORDER_LEAF]; /* of item t - 1 */
-    long_begin<Sum, Aligned>(plan, shared, warp, buffers, befores);
+    typename Sum::sum *const befores = (typename Sum::sum *)(buffers + GRID_PER_ROW_BUFFERS * GRID_PER_ROW_BUFFER);
+    typename Sum::sum before[GRID_PER_ROW_TILES];
+    float x[GRID_PER_ROW_TILES][ORDER_LEAF]; /* of item t - 1 */
+    grid_per_row_begin<Sum, Aligned>(plan, shared, warp, buffers, befores);
 #pragma unroll 1
-    for (int turn = 0, at = 0;; turn++, at = long_next(at)) {
-        uint4 *buffer = buffers + at * LONG_BUFFER;
-        if (turn > 0) {
-            gate_wait(&shared->carries[0][(turn - 1) % LONG_GATES], (turn - 1) / LONG_GATES % 2);
-            if (turn > 2) /* then nobody needs the totals any more that others follow here */
-                gate_wait(&shared->carries[1][(turn - 3) % LONG_GATES], (turn - 3) / LONG_GATES % 2);
+    for (int iteration = 0, at = 0;; iteration++, at = grid_per_row_next(at)) {
+        uint4 *buffer = buffers + at * GRID_PER_ROW_BUFFER;
+        if (iteration > 0) {
+            mbarrier_wait(&shared->carries[0][(iteration - 1) % GRID_PER_ROW_MBARRIERS],
+                          (iteration - 1) / GRID_PER_ROW_MBARRIERS % 2);
+            if (iteration > 2) /* then nobody needs the totals any more that others follow here */
+                mbarrier_wait(&shared->carries[1][(iteration - 3) % GRID_PER_ROW_MBARRIERS],
+                              (iteration - 3) / GRID_PER_ROW_MBARRIERS % 2);
 #pragma unroll
-            for (int i = 0; i < LONG_TILES; i++)
-                long_sums_second<Sum, Kind>(plan, shared, turn - 1, long_tile(warp, i), x[i], before[i]);
-            gate_arrive(&shared->totals[1][(turn - 1) % LONG_GATES]);
+            for (int i = 0; i < GRID_PER_ROW_TILES; i++)
+                grid_per_row_sums_second<Sum, Kind>(plan, shared, iteration - 1, grid_per_row_tile(warp, i), x[i],
+                                                    before[i]);
+            mbarrier_arrive(&shared->totals[1][(iteration - 1) % GRID_PER_ROW_MBARRIERS]);
         }
-        if (!long_there(shared, turn))
+        if (!grid_per_row_there(shared, iteration))
             return;
 #pragma unroll
-        for (int i = 0; i < LONG_TILES; i++) {
-            leaf_read(buffer + long_tile(warp, i) * TILE_ROOM, x[i]);
-            before[i] = *long_before(befores, turn, long_tile(warp, i));
+        for (int i = 0; i < GRID_PER_ROW_TILES; i++) {
+            leaf_read(buffer + grid_per_row_tile(warp, i) * TILE_SMEM, x[i]);
+            before[i] = *grid_per_row_before(befores, iteration, grid_per_row_tile(warp, i));
         }
         __syncwarp();
-        long_fetch<Aligned>(plan, &shared->items[(turn + 3) % LONG_ITEMS], warp, buffer);
+        grid_per_row_fetch<Aligned>(plan, &shared->items[(iteration + 3) % GRID_PER_ROW_ITEMS], warp, buffer);
         __pipeline_wait_prior(1); /* the next item's may be on their way */
-        if (long_there(shared, turn + 2))
-            long_first<Sum, Aligned>(plan, shared, turn + 2, warp, buffers + long_last(at) * LONG_BUFFER, befores);
+        if (grid_per_row_there(shared, iteration + 2))
+            grid_per_row_first<Sum, Aligned>(plan, shared, iteration + 2, warp,
+                                             buffers + grid_per_row_last(at) * GRID_PER_ROW_BUFFER, befores);
     }
 }
 
 /* What the warp does that stores the totals of items in the second pass. */
 template <class Sum, bool Backward>
-DEVICE void long_sums_store(const struct long_plan &plan, struct long_shared<Sum> *shared)
+DEVICE void grid_per_row_sums_store(const struct grid_per_row_plan &plan, struct grid_per_row_shared<Sum> *shared)
 {
-    for (int number = 0; long_there(shared, number); number++) {
-        const struct long_item *item = &shared->items[number % LONG_ITEMS];
-        gate_wait(&shared->totals[1][number % LONG_GATES], number / LONG_GATES % 2);
+    for (int number = 0; grid_per_row_there(shared, number); number++) {
+        const struct grid_per_row_item *item = &shared->items[number % GRID_PER_ROW_ITEMS];
+        mbarrier_wait(&shared->totals[1][number % GRID_PER_ROW_MBARRIERS], number / GRID_PER_ROW_MBARRIERS % 2);
         typename Sum::sum total;
-        long_prefixes<Sum, Backward>(item, &shared->tiles[1][number % LONG_GATES], &total);
+        grid_per_row_prefixes<Sum, Backward>(item, &shared->tiles[1][number % GRID_PER_ROW_MBARRIERS], &total);
         if (lane_index() == 0)
-            *long_stored<Sum>(plan, item, 1) = total;
-        gate_arrive(&shared->carries[1][number % LONG_GATES]);
+            *grid_per_row_stored<Sum>(plan, item, 1) = total;
+        mbarrier_arrive(&shared->carries[1][number % GRID_PER_ROW_MBARRIERS]);
     }
 }
 
 template <class Sum, int Kind, bool Aligned>
-__global__ void __launch_bounds__(LONG_SUMS_THREADS, 1) long_sums_kernel(const __grid_constant__ struct long_plan plan)
+__global__ void __launch_bounds__(GRID_PER_ROW_SUMS_THREADS, 1)
+    grid_per_row_sums_kernel(const __grid_constant__ struct grid_per_row_plan plan)
 {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ uint4 buffers[];
-    __shared__ struct long_shared<Sum> shared;
-    long_init<Sum>(plan, &shared);
-    const int warp = warp_index(), server = warp - LONG_WARPS;
+    __shared__ struct grid_per_row_shared<Sum> shared;
+    grid_per_row_init<Sum>(plan, &shared);
+    const int warp = warp_index(), server = warp - GRID_PER_ROW_WARPS;
     if (server < 0)
-        long_sums<Sum, Kind, Aligned>(plan.scan, &shared, warp, buffers);
-    else if (server <= LONG_SUMS_WAITING && plan.scan.backward[0])
-        long_serve<Sum, true, LONG_SUMS_WAITING>(plan, &shared, 0, server);
-    else if (server <= LONG_SUMS_WAITING)
-        long_serve<Sum, false, LONG_SUMS_WAITING>(plan, &shared, 0, server);
+        grid_per_row_sums<Sum, Kind, Aligned>(plan.scan, &shared, warp, buffers);
+    else if (server <= GRID_PER_ROW_SUMS_WAITING && plan.scan.backward[0])
+        grid_per_row_serve<Sum, true, GRID_PER_ROW_SUMS_WAITING>(plan, &shared, 0, server);
+    else if (server <= GRID_PER_ROW_SUMS_WAITING)
+        grid_per_row_serve<Sum, false, GRID_PER_ROW_SUMS_WAITING>(plan, &shared, 0, server);
     else if (plan.scan.backward[1])
-        long_sums_store<Sum, true>(plan, &shared);
+        grid_per_row_sums_store<Sum, true>(plan, &shared);
     else
-        long_sums_store<Sum, false>(plan, &shared);
+        grid_per_row_sums_store<Sum, false>(plan, &shared);
 #endif
 }
 

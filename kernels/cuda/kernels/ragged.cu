@@ -20,21 +20,21 @@ static size_t sum_bytes(const struct scan_rule *rule)
     return rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(float) : sizeof(double);
 }
 
-/* Where the parts of the workspace begin, which lie one after the other. */
-struct parts {
-    uint64_t longs_at, records_at, records_bytes; /* of one pass */
+/* Where the regions of the workspace begin, which lie one after the other. */
+struct regions {
+    uint64_t longs_at, states_at, states_bytes; /* of one pass */
     uint64_t items_at[RAGGED_CLASSES], size_bytes;
 };
 
 /* A long row has more than an order block, so at most twice as many items as whole ones. */
-static struct parts parts_of(const struct scan_rows *rows)
+static struct regions regions_of(const struct scan_rows *rows)
 {
     const uint64_t samples = rows->offsets[rows->row_count] - rows->offsets[0];
     const uint64_t longs = rows->length > ORDER_BLOCK ? samples / ORDER_BLOCK : 0;
-    struct parts parts = {RAGGED_CLASSES * sizeof(struct ragged_counts)};
-    parts.records_at = parts.longs_at + longs * sizeof(struct ragged_long);
-    parts.records_bytes = 2 * longs * RAGGED_RECORDS * sizeof(record);
-    parts.size_bytes = (parts.records_at + SCAND_PASSES_MAX * parts.records_bytes + 15) / 16 * 16;
+    struct regions regions = {RAGGED_CLASSES * sizeof(struct ragged_counts)};
+    regions.states_at = regions.longs_at + longs * sizeof(struct ragged_long);
+    regions.states_bytes = 2 * longs * RAGGED_STATES * sizeof(tile_state);
+    regions.size_bytes = (regions.states_at + SCAND_PASSES_MAX * regions.states_bytes + 15) / 16 * 16;
     for (int kind = RAGGED_ALONE; kind < RAGGED_CLASSES; kind++) {
         /* All rows of a class have more samples than so many. */
         const uint64_t more_than =
@@ -42,10 +42,10 @@ static struct parts parts_of(const struct scan_rows *rows)
         const uint64_t items = kind == RAGGED_LONG   ? 2 * longs
                                : kind == RAGGED_TILE ? rows->row_count
                                                      : samples / more_than;
-        parts.items_at[kind] = parts.size_bytes;
-        parts.size_bytes += items * sizeof(struct ragged_item);
+        regions.items_at[kind] = regions.size_bytes;
+        regions.size_bytes += items * sizeof(struct ragged_item);
     }
-    return parts;
+    return regions;
 }
 
 cudaError_t scan_ragged_load(struct scan_ragged_device *ragged, const struct scan_device *device)
@@ -64,33 +64,33 @@ uint64_t scan_ragged_length_max(const struct scan_ragged_device *device)
 
 uint64_t scan_ragged_workspace_bytes(const struct scan_rows *rows)
 {
-    return parts_of(rows).size_bytes;
+    return regions_of(rows).size_bytes;
 }
 
 static struct ragged_plan plan_of(const struct scan_ragged_device *device, const struct scan_rows *rows, uint64_t first,
                                   uint64_t count, void *workspace)
 {
     const struct scan_rule *rule = &rows->rule;
-    const struct parts parts = parts_of(rows);
+    const struct regions regions = regions_of(rows);
     char *base = (char *)workspace;
     struct ragged_plan plan = {};
     plan.input = (const char *)rows->input;
     plan.whole_bytes = rows->offsets[rows->row_count] * sizeof(float);
-    plan.whole_bytes -= scan_least(plan.whole_bytes, (uintptr_t)(plan.input + plan.whole_bytes) % SLOT_BYTES);
+    plan.whole_bytes -= scan_least(plan.whole_bytes, (uintptr_t)(plan.input + plan.whole_bytes) % VEC16_BYTES);
     plan.output = (char *)rows->output;
     plan.offsets = rows->device_offsets + first;
     plan.rows = count;
     plan.pass_count = (int)rule->pass_count;
     for (int pass = 0; pass < plan.pass_count; pass++) {
         plan.backward[pass] = rule->passes[pass] == SCAND_PASS_BACKWARD;
-        plan.records[pass] = (record *)(base + parts.records_at + pass * parts.records_bytes);
+        plan.states[pass] = (tile_state *)(base + regions.states_at + pass * regions.states_bytes);
     }
     plan.alone_max = ragged_alone_max(sum_bytes(rule));
     plan.length_max = scan_ragged_length_max(device);
     plan.counts = (struct ragged_counts *)base;
-    plan.longs = (struct ragged_long *)(base + parts.longs_at);
+    plan.longs = (struct ragged_long *)(base + regions.longs_at);
     for (int kind = 0; kind < RAGGED_CLASSES; kind++)
-        plan.items[kind] = (struct ragged_item *)(base + parts.items_at[kind]);
+        plan.items[kind] = (struct ragged_item *)(base + regions.items_at[kind]);
     return plan;
 }
 

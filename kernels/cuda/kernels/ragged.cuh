@@ -35,7 +35,7 @@ DEVICE void ragged_tile_pass(const struct ragged_leaf &leaf, int nth, int tiles,
     const typename Sum::sum inclusive = ragged_prefix<Sum, Backward>(x, leaf);
     typename Sum::sum outer = Sum::identity();
     if (nth > 0)
-        outer = lane_get(short_scan<Sum, false>(*totals, lane_index(), RAGGED_TILES), nth - 1);
+        outer = lane_get(segmented_scan<Sum, false>(*totals, lane_index(), RAGGED_TILES), nth - 1);
     if (nth + 1 < tiles) {
         const typename Sum::sum total = lane_get(inclusive, Backward ? 0 : leaf.leaves - 1);
         if (lane_index() == nth)
@@ -45,14 +45,14 @@ DEVICE void ragged_tile_pass(const struct ragged_leaf &leaf, int nth, int tiles,
 }
 
 /* Where a warp has tile `tile` of an item whose first is tile `at` of its room. */
-DEVICE uint4 *ragged_slots(uint4 *room, int at, int tile)
+DEVICE uint4 *ragged_slots(uint4 *smem, int at, int tile)
 {
-    return room + (at + tile) % RAGGED_TILES * TILE_ROOM;
+    return smem + (at + tile) % RAGGED_TILES * TILE_SMEM;
 }
 
 template <class Sum, int Kind>
 DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged_item &item,
-                             const struct ragged_leaf &group, uint4 *room, int at)
+                             const struct ragged_leaf &group, uint4 *smem, int at)
 {
     const int tiles = ragged_tiles(item.samples);
     const bool together = item.number > 1;
@@ -65,10 +65,10 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
 #pragma unroll 1
         for (int nth = 0; nth < tiles; nth++) {
             const int tile = backward ? tiles - 1 - nth : nth;
-            uint4 *slots = ragged_slots(room, at, tile);
+            uint4 *vectors = ragged_slots(smem, at, tile);
             const struct ragged_leaf leaf = together ? group : ragged_leaf_of(tile_samples(item.samples, tile));
             if (tile != held)
-                ragged_read<Sum>(plan, item, pass, slots, leaf, together, x);
+                ragged_read<Sum>(plan, item, pass, vectors, leaf, together, x);
             __syncwarp();
             if (backward)
                 ragged_tile_pass<Sum, true, Kind>(leaf, nth, tiles, &totals, x);
@@ -76,13 +76,13 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
                 ragged_tile_pass<Sum, false, Kind>(leaf, nth, tiles, &totals, x);
             const bool stays = !last_pass && nth + 1 == tiles && tile == (plan.backward[1] ? tiles - 1 : 0);
             if (last_pass) {
-                ragged_write<Sum>(plan, item, tile, slots, leaf, together, x);
+                ragged_write<Sum>(plan, item, tile, vectors, leaf, together, x);
             } else if (stays) {
                 leaf_between_passes<Sum>(x, true);
                 leaf_absent<Sum>(leaf.samples, x);
                 held = tile;
             } else {
-                ragged_keep<Sum>(slots, x);
+                ragged_keep<Sum>(vectors, x);
             }
         }
     }
@@ -125,27 +125,27 @@ DEVICE struct ragged_item ragged_loaded(uint4 words)
     return item;
 }
 
-DEVICE void ragged_item_fetch(const struct ragged_plan &plan, const struct ragged_item &item, uint4 *room, int at)
+DEVICE void ragged_item_fetch(const struct ragged_plan &plan, const struct ragged_item &item, uint4 *smem, int at)
 {
     for (int tile = 0; tile < ragged_tiles(item.samples); tile++)
-        ragged_fetch(plan, item, tile, ragged_slots(room, at, tile));
+        ragged_fetch(plan, item, tile, ragged_slots(smem, at, tile));
     __pipeline_commit();
 }
 
 /* Samples of the next item are on their way while one is scanned, if there is room. */
-template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan &plan, uint4 *room)
+template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan &plan, uint4 *smem)
 {
     const unsigned alone = plan.counts[RAGGED_ALONE].made;
     struct ragged_queue queue = {0, 0, alone, alone + plan.counts[RAGGED_TILE].made};
     struct ragged_item item = ragged_loaded(ragged_load(plan, &queue)), next = ragged_loaded(ragged_load(plan, &queue));
     int at = 0;
-    ragged_item_fetch(plan, item, room, at);
+    ragged_item_fetch(plan, item, smem, at);
     while (item.samples > 0) {
         const int tiles = ragged_tiles(item.samples), next_at = (at + tiles) % RAGGED_TILES;
         const bool early = tiles + ragged_tiles(next.samples) <= RAGGED_TILES;
         struct ragged_leaf group = {};
         if (early)
-            ragged_item_fetch(plan, next, room, next_at);
+            ragged_item_fetch(plan, next, smem, next_at);
         const uint4 after = ragged_load(plan, &queue);
         if (item.number > 1)
             group = ragged_leaf_among(plan, item);
@@ -154,9 +154,9 @@ template <class Sum, int Kind> DEVICE void ragged_alone(const struct ragged_plan
         else
             __pipeline_wait_prior(0);
         __syncwarp();
-        ragged_item_scan<Sum, Kind>(plan, item, group, room, at);
+        ragged_item_scan<Sum, Kind>(plan, item, group, smem, at);
         if (!early)
-            ragged_item_fetch(plan, next, room, next_at);
+            ragged_item_fetch(plan, next, smem, next_at);
         item = next;
         next = ragged_loaded(after);
         at = next_at;
@@ -192,8 +192,8 @@ DEVICE carry<Sum> ragged_outer(const struct ragged_plan &plan, const struct ragg
             lane_index() < ragged_tiles(item.samples) ? totals[lane_index()] : Sum::identity(),
             group_last<Sum>(ragged_tiles(item.samples)));
         const carry<Sum> outer =
-            tree_carry<Sum, Backward>(plan.records[pass] + (uint64_t)row.item * RAGGED_RECORDS, row.blocks, item.number,
-                                      lane_get(total, Backward ? 0 : ragged_tiles(item.samples) - 1));
+            lookback_carry<Sum, Backward>(plan.states[pass] + (uint64_t)row.item * RAGGED_STATES, row.blocks,
+                                          item.number, lane_get(total, Backward ? 0 : ragged_tiles(item.samples) - 1));
         if (lane_index() == 0)
             shared->outer = outer.sum;
     }
@@ -204,7 +204,7 @@ DEVICE carry<Sum> ragged_outer(const struct ragged_plan &plan, const struct ragg
 /* Tile i of a warp is tile member + i * size of the item. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged_item &item, int pass, bool is_long,
-                             struct ragged_team team, uint4 *room, typename Sum::sum *totals,
+                             struct ragged_team team, uint4 *smem, typename Sum::sum *totals,
                              ragged_shared<Sum> *shared)
 {
     const int lane = lane_index(), tiles = ragged_tiles(item.samples);
@@ -214,7 +214,7 @@ DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged
     for (int i = 0; team.member + i * team.size < tiles; i++) {
         const int tile = team.member + i * team.size;
         const struct ragged_leaf leaf = ragged_leaf_of(tile_samples(item.samples, tile));
-        ragged_read<Sum>(plan, item, pass, ragged_slots(room, 0, i), leaf, false, x);
+        ragged_read<Sum>(plan, item, pass, ragged_slots(smem, 0, i), leaf, false, x);
         const typename Sum::sum sum = ragged_prefix<Sum, Backward>(x, leaf);
         if (lane == (Backward ? 0 : leaf.leaves - 1))
             totals[tile] = sum;
@@ -237,20 +237,20 @@ DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged
     for (int i = 0; team.member + i * team.size < tiles; i++) {
         const int tile = team.member + i * team.size;
         const struct ragged_leaf leaf = ragged_leaf_of(tile_samples(item.samples, tile));
-        uint4 *slots = ragged_slots(room, 0, i);
+        uint4 *vectors = ragged_slots(smem, 0, i);
         typename Sum::sum prefix = inclusive[0];
 #pragma unroll
         for (int k = 1; k < RAGGED_TILES; k++)
             if (k == i)
                 prefix = inclusive[k];
-        ragged_read<Sum>(plan, item, pass, slots, leaf, false, x);
+        ragged_read<Sum>(plan, item, pass, vectors, leaf, false, x);
         __syncwarp();
         ragged_values<Sum, Backward, Kind>(x, leaf, prefix, !outside && tile == (Backward ? tiles - 1 : 0),
                                            lane_get(carry.sum, tile));
         if (pass + 1 == plan.pass_count)
-            ragged_write<Sum>(plan, item, tile, slots, leaf, false, x);
+            ragged_write<Sum>(plan, item, tile, vectors, leaf, false, x);
         else
-            ragged_keep<Sum>(slots, x);
+            ragged_keep<Sum>(vectors, x);
     }
 }
 
@@ -259,7 +259,7 @@ DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged
  * may have an item of a long row that others wait for while it waits itself.
  */
 template <class Sum, int Kind>
-DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uint4 *room, ragged_shared<Sum> *shared)
+DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uint4 *smem, ragged_shared<Sum> *shared)
 {
     const bool is_long = kind == RAGGED_LONG;
     const int size = min(1 << kind, RAGGED_WARPS);
@@ -274,26 +274,26 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
         ragged_meet(team);
     else
         __syncthreads();
-    for (unsigned turn = 0, meetings = 0; items[turn % 2].samples > 0; turn++) {
-        const struct ragged_item item = items[turn % 2];
+    for (unsigned iteration = 0, meetings = 0; items[iteration % 2].samples > 0; iteration++) {
+        const struct ragged_item item = items[iteration % 2];
         for (int i = 0; team.member + i * size < ragged_tiles(item.samples); i++)
-            ragged_fetch(plan, item, team.member + i * size, ragged_slots(room, 0, i));
+            ragged_fetch(plan, item, team.member + i * size, ragged_slots(smem, 0, i));
         __pipeline_commit();
         if (taker && !is_long)
-            items[(turn + 1) % 2] = ragged_take(plan, kind);
+            items[(iteration + 1) % 2] = ragged_take(plan, kind);
         __pipeline_wait_prior(0);
         __syncwarp();
 #pragma unroll 1
         for (int pass = 0; pass < plan.pass_count; pass++, meetings++) {
             typename Sum::sum *totals = shared->totals[meetings % 2] + team.number * size * RAGGED_TILES;
             if (plan.backward[pass])
-                ragged_team_pass<Sum, true, Kind>(plan, item, pass, is_long, team, room, totals, shared);
+                ragged_team_pass<Sum, true, Kind>(plan, item, pass, is_long, team, smem, totals, shared);
             else
-                ragged_team_pass<Sum, false, Kind>(plan, item, pass, is_long, team, room, totals, shared);
+                ragged_team_pass<Sum, false, Kind>(plan, item, pass, is_long, team, smem, totals, shared);
         }
         if (is_long) {
             if (taker)
-                items[(turn + 1) % 2] = ragged_take(plan, kind);
+                items[(iteration + 1) % 2] = ragged_take(plan, kind);
             ragged_meet(team);
         }
     }
@@ -312,13 +312,13 @@ template <class Sum, int Kind>
 __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
     ragged_kernel(const __grid_constant__ struct ragged_plan plan)
 {
-    extern __shared__ __align__(128) uint4 rooms[];
+    extern __shared__ __align__(128) uint4 smem_of_all[];
     __shared__ ragged_shared<Sum> shared;
     const int warp = warp_index();
-    uint4 *room = rooms + warp * RAGGED_ROOM;
+    uint4 *smem = smem_of_all + warp * RAGGED_ROOM;
     if constexpr (ragged_in_registers(sizeof(typename Sum::sum))) {
         __shared__ rows_shared<Sum> rows;
-        room = warp_uniform(room);
+        smem = warp_uniform(smem);
         rows_begin(warp, &rows);
         ragged_items_make(plan, rows.items[warp]);
         const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
@@ -333,15 +333,15 @@ __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
             }
             const int kind = n < 0 ? RAGGED_ALONE : ragged_class_of(n);
             if (kind > RAGGED_EIGHT)
-                ragged_teams<Sum, Kind>(plan, kind, warp, room, &shared);
+                ragged_teams<Sum, Kind>(plan, kind, warp, smem, &shared);
             else
-                ragged_rows<Sum, Kind>(plan, kind, n < 0, warp, room, &rows);
+                ragged_rows<Sum, Kind>(plan, kind, n < 0, warp, smem, &rows);
         }
     } else {
 #pragma unroll 1
         for (int kind = RAGGED_LONG; kind > RAGGED_ALONE; kind--)
-            ragged_teams<Sum, Kind>(plan, kind, warp, room, &shared);
-        ragged_alone<Sum, Kind>(plan, room);
+            ragged_teams<Sum, Kind>(plan, kind, warp, smem, &shared);
+        ragged_alone<Sum, Kind>(plan, smem);
     }
 }
 

@@ -10,7 +10,7 @@
 /* What scan_ragged_load finds out about a device. */
 struct scan_ragged_device {
     int processors;
-    int resident[SCAN_SUMS]; /* thread blocks per processor */
+    int resident[SCAN_SUMS]; /* thread blocks per SM */
 };
 
 /* Loads the kernels on the current device, if it has the shared memory that they need. */

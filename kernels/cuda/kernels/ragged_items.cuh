@@ -12,9 +12,9 @@
 
 #define RAGGED_WARPS    8                          /* of a thread block */
 #define RAGGED_TILES    (ORDER_FAN / RAGGED_WARPS) /* that a warp has room for */
-#define RAGGED_ROOM     (RAGGED_TILES * TILE_ROOM) /* slots of it */
-#define RAGGED_SHARED   ((size_t)RAGGED_WARPS * RAGGED_ROOM * SLOT_BYTES)
-#define RAGGED_BLOCKS   3  /* on a processor, if there is shared memory for them */
+#define RAGGED_ROOM     (RAGGED_TILES * TILE_SMEM) /* vectors of it */
+#define RAGGED_SHARED   ((size_t)RAGGED_WARPS * RAGGED_ROOM * VEC16_BYTES)
+#define RAGGED_BLOCKS   3  /* on an SM, if there is shared memory for them */
 #define RAGGED_AHEAD    4u /* items that a warp takes at a time */
 #define STRETCH_TILES   2  /* that a warp has registers for, if sums have 4 bytes */
 #define STRETCH_SAMPLES (STRETCH_TILES * ORDER_TILE)
@@ -75,7 +75,7 @@ struct __align__(128) ragged_counts
 
 struct ragged_plan {
     const char *input;    /* sample 0 of the line */
-    uint64_t whole_bytes; /* of the input, up to the last slot, unless that is there to its end */
+    uint64_t whole_bytes; /* of the input, up to the last vector, unless that is there to its end */
     char *output;
     const uint64_t *offsets; /* rows + 1 */
     uint64_t rows;
@@ -86,10 +86,10 @@ struct ragged_plan {
     struct ragged_counts *counts; /* of each class */
     struct ragged_item *items[RAGGED_CLASSES];
     struct ragged_long *longs;
-    record *records[SCAND_PASSES_MAX]; /* of long rows, RAGGED_RECORDS for each item */
+    tile_state *states[SCAND_PASSES_MAX]; /* of long rows, RAGGED_STATES for each item */
 };
 
-#define RAGGED_RECORDS 4 /* words: a tree over n > 1 items has less than 2 n sums, of 2 words at most */
+#define RAGGED_STATES 4 /* words: a tree over n > 1 items has less than 2 n sums, of 2 words at most */
 
 DEVICE int ragged_leaves(int samples)
 {
@@ -114,7 +114,7 @@ struct ragged_row {
 DEVICE void ragged_group(struct ragged_row *row, uint64_t end, bool is_short)
 {
     const int lane = lane_index(), leaves = is_short ? ragged_leaves((int)(end - row->item.first)) : WARP + 1;
-    const int upto = lanes_upto(leaves), most = upto - leaves + WARP;
+    const int upto = sum_upto_lane(leaves), most = upto - leaves + WARP;
     int next = 0; /* where a group that begins here would end */
 #pragma unroll
     for (int step = WARP / 2; step > 0; step /= 2)
@@ -179,8 +179,8 @@ DEVICE void ragged_long_make(const struct ragged_plan &plan, uint64_t first, uin
             first + before, index, (uint16_t)min(length - before, (uint64_t)ORDER_BLOCK), (uint16_t)block};
     }
     for (int pass = 0; pass < plan.pass_count; pass++)
-        for (unsigned word = lane; word < blocks * RAGGED_RECORDS; word += WARP)
-            plan.records[pass][item * RAGGED_RECORDS + word] = 0;
+        for (unsigned word = lane; word < blocks * RAGGED_STATES; word += WARP)
+            plan.states[pass][item * RAGGED_STATES + word] = 0;
 }
 
 /* Puts the items of a thread block's rows in their places, by one atomic operation for each class. */

@@ -16,10 +16,10 @@
 /* Several short rows side by side in a tile, by one warp. */
 template <class Sum, int Kind>
 DEVICE void rows_group_scan(const struct ragged_plan &plan, const struct ragged_item &item,
-                            const struct ragged_leaf &leaf, uint4 *slots)
+                            const struct ragged_leaf &leaf, uint4 *vectors)
 {
     typename Sum::sample x[ORDER_LEAF];
-    ragged_read<Sum>(plan, item, 0, slots, leaf, true, x);
+    ragged_read<Sum>(plan, item, 0, vectors, leaf, true, x);
     __syncwarp();
 #pragma unroll 1
     for (int left = plan.pass_count;; left--) {
@@ -32,7 +32,7 @@ DEVICE void rows_group_scan(const struct ragged_plan &plan, const struct ragged_
         leaf_between_passes<Sum>(x, true);
         leaf_absent<Sum>(leaf.samples, x);
     }
-    ragged_write<Sum>(plan, item, 0, slots, leaf, true, x);
+    ragged_write<Sum>(plan, item, 0, vectors, leaf, true, x);
 }
 
 /* What a warp has to know of an item, in registers that the lanes share. When it was read in shared memory wherever it
@@ -73,7 +73,7 @@ DEVICE bool rows_are_group(const struct rows_item &item)
 
 /*
  * Items of a class. Those for teams of several warps, of which each has to know, are dealt out. A warp alone takes some
- * at a time, first those of RAGGED_ALONE, then those of RAGGED_TILE, and fewer towards the end, as processors differ in
+ * at a time, first those of RAGGED_ALONE, then those of RAGGED_TILE, and fewer towards the end, as SMs differ in
  * speed. What does not change is in shared memory, for want of registers.
  */
 struct rows_list {
@@ -101,7 +101,7 @@ DEVICE struct rows_list rows_list_of(const struct ragged_plan &plan, int kind)
     return list;
 }
 
-/* Where a warp is in it. It asks for items a turn before it needs them. */
+/* Where a warp is in it. It asks for items an iteration before it needs them. */
 struct rows_queue {
     unsigned at, end;
     unsigned pending, ahead; /* what it has asked for: lane 0 will know where they begin, and how many they are */
@@ -135,8 +135,8 @@ DEVICE void rows_queue_fetch(const struct ragged_plan &plan, const struct rows_l
         queue->end = queue->at + queue->ahead;
     }
     if (lane_index() == 0)
-        slot_fetch((uint4 *)item, (const char *)(list->items[queue->at >= list->count] + queue->at),
-                   queue->at < list->made ? SLOT_BYTES : 0);
+        vec16_fetch((uint4 *)item, (const char *)(list->items[queue->at >= list->count] + queue->at),
+                    queue->at < list->made ? VEC16_BYTES : 0);
     queue->at += list->stride;
     if (queue->at == queue->end)
         rows_queue_ask(plan, list, queue);
@@ -155,24 +155,24 @@ DEVICE void rows_queue_begin(const struct ragged_plan &plan, const struct rows_l
 
 /* `known`: of the item. */
 DEVICE void rows_fetch(const struct ragged_plan &plan, const struct rows_item &known, const struct ragged_item *item,
-                       int member, uint4 *slots)
+                       int member, uint4 *vectors)
 {
     if (rows_are_group(known))
-        ragged_fetch(plan, *item, 0, slots);
+        ragged_fetch(plan, *item, 0, vectors);
     else
-        stretch_fetch(plan, rows_stretch(known, member), slots);
+        stretch_fetch(plan, rows_stretch(known, member), vectors);
 }
 
 /* A warp's share of an item whose samples have arrived. */
 template <class Sum, int Kind>
 DEVICE void rows_scan(const struct ragged_plan &plan, const struct rows_item &known, const struct ragged_item *item,
-                      struct ragged_team team, uint4 *slots, typename Sum::sum (*totals)[STRETCH_TOTALS],
+                      struct ragged_team team, uint4 *vectors, typename Sum::sum (*totals)[STRETCH_TOTALS],
                       unsigned meetings)
 {
     if (rows_are_group(known))
-        rows_group_scan<Sum, Kind>(plan, *item, ragged_leaf_among(plan, *item), slots);
+        rows_group_scan<Sum, Kind>(plan, *item, ragged_leaf_among(plan, *item), vectors);
     else
-        stretch_scan<Sum, Kind>(plan, rows_stretch(known, team.member), known.samples, team, slots, totals, meetings);
+        stretch_scan<Sum, Kind>(plan, rows_stretch(known, team.member), known.samples, team, vectors, totals, meetings);
 }
 
 /* What a thread block shares: of teams by their number, of warps by theirs, of classes for teams of up to 8 warps. */
@@ -194,11 +194,11 @@ template <class Sum> DEVICE void rows_begin(int warp, rows_shared<Sum> *shared)
 }
 
 /*
- * Items of one class by teams of 2^kind warps, or a warp's own ones, that are there. In turn t a warp scans item t, the
- * samples of t + 1 and item t + 3 itself are on their way, to be there in the next turn.
+ * Items of one class by teams of 2^kind warps, or a warp's own ones, that are there. In iteration t a warp scans item
+ * t, the samples of t + 1 and item t + 3 itself are on their way, to be there in the next iteration.
  */
 template <class Sum, int Kind>
-DEVICE void ragged_rows(const struct ragged_plan &plan, int kind, bool own, int warp, uint4 *room,
+DEVICE void ragged_rows(const struct ragged_plan &plan, int kind, bool own, int warp, uint4 *smem,
                         rows_shared<Sum> *shared)
 {
     const struct rows_list *list = own ? &shared->none : &shared->lists[kind];
@@ -209,22 +209,23 @@ DEVICE void ragged_rows(const struct ragged_plan &plan, int kind, bool own, int 
         queue = rows_queue_of(plan, list, kind, warp);
         rows_queue_begin(plan, list, &queue, items);
     }
-    rows_fetch(plan, rows_item_of(&items[0]), &items[0], team.member, room);
+    rows_fetch(plan, rows_item_of(&items[0]), &items[0], team.member, smem);
     __pipeline_commit();
 #pragma unroll 1
-    for (unsigned turn = 0;; turn++) {
-        const struct rows_item item = rows_item_of(&items[turn % ROWS_ITEMS]),
-                               next = rows_item_of(&items[(turn + 1) % ROWS_ITEMS]);
+    for (unsigned iteration = 0;; iteration++) {
+        const struct rows_item item = rows_item_of(&items[iteration % ROWS_ITEMS]),
+                               next = rows_item_of(&items[(iteration + 1) % ROWS_ITEMS]);
         if (item.samples == 0)
             break;
-        rows_fetch(plan, next, &items[(turn + 1) % ROWS_ITEMS], team.member, room + (turn + 1) % 2 * STRETCH_ROOM);
+        rows_fetch(plan, next, &items[(iteration + 1) % ROWS_ITEMS], team.member,
+                   smem + (iteration + 1) % 2 * STRETCH_ROOM);
         __pipeline_commit();
-        rows_queue_fetch(plan, list, &queue, &items[(turn + 3) % ROWS_ITEMS]);
+        rows_queue_fetch(plan, list, &queue, &items[(iteration + 3) % ROWS_ITEMS]);
         __pipeline_commit();
         __pipeline_wait_prior(2);
         __syncwarp();
-        rows_scan<Sum, Kind>(plan, item, &items[turn % ROWS_ITEMS], team, room + turn % 2 * STRETCH_ROOM,
-                             shared->totals[team.number % RAGGED_WARPS], turn * plan.pass_count);
+        rows_scan<Sum, Kind>(plan, item, &items[iteration % ROWS_ITEMS], team, smem + iteration % 2 * STRETCH_ROOM,
+                             shared->totals[team.number % RAGGED_WARPS], iteration * plan.pass_count);
     }
     __pipeline_wait_prior(0);
     __syncwarp();

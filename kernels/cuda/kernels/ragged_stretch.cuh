@@ -10,9 +10,9 @@
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/tile_prefixes.cuh"
 
-#define STRETCH_ROOM   (RAGGED_ROOM / 2)              /* slots of it, as the samples of another one come meanwhile */
+#define STRETCH_ROOM   (RAGGED_ROOM / 2)              /* vectors of it, as the samples of another one come meanwhile */
 #define STRETCH_TOTALS (STRETCH_TILES * RAGGED_WARPS) /* of the tiles of a row */
-static_assert(STRETCH_ROOM >= STRETCH_TILES * TILE_ROOM, "the room of a warp is for two stretches");
+static_assert(STRETCH_ROOM >= STRETCH_TILES * TILE_SMEM, "the smem of a warp is for two stretches");
 
 /* Which warps of a thread block work on an item together, and which of them this is. */
 struct ragged_team {
@@ -40,50 +40,50 @@ struct stretch {
     bool apart;
 };
 
-/* Tiles lie TILE_ROOM slots apart in shared memory, each as in device memory from the start of a line on. */
+/* Tiles lie TILE_SMEM vectors apart in shared memory, each as in device memory from the start of a line on. */
 
 /* As settled, of an address in shared memory. */
-DEVICE uint4 *settled_slot(const uint4 *slot)
+DEVICE uint4 *settled_slot(const uint4 *vec16)
 {
-    unsigned address = smem_address(slot);
+    unsigned address = smem_address(vec16);
     pin(address);
     return (uint4 *)__cvta_shared_to_generic(address);
 }
 
-/* The slot that a lane moves, in the line that a tile begins in and in every fourth one after it. */
+/* The vector that a lane moves, in the line that a tile begins in and in every fourth one after it. */
 DEVICE char *stretch_slot(const char *tile)
 {
-    return settled((char *)((uintptr_t)tile & -(uintptr_t)(LINE_SLOTS * SLOT_BYTES)) + lane_index() * SLOT_BYTES);
+    return settled((char *)((uintptr_t)tile & -(uintptr_t)(LINE_VECTORS * VEC16_BYTES)) + lane_index() * VEC16_BYTES);
 }
 
-/* Starts to fetch a tile to where `to` is this lane's slot, and with it what comes after it in its last slot. */
+/* Starts to fetch a tile to where `to` is this lane's vector, and with it what comes after it in its last vector. */
 DEVICE void stretch_fetch_tile(uint4 *to, const char *source, int samples)
 {
-    const int lane = lane_index(), first = slots_in_line(source);
+    const int lane = lane_index(), first = vectors_in_line(source);
     const int end = samples > 0 ? (4u * first + shift_of<float>(source) + samples + 3) / 4 : 0;
     const char *from = stretch_slot(source);
 #pragma unroll
-    for (int k = 0; k <= TILE_SLOTS; k += WARP)
+    for (int k = 0; k <= TILE_VECTORS; k += WARP)
         if ((k > 0 || lane >= first) && k + lane < end)
-            __pipeline_memcpy_async(to + k, from + k * SLOT_BYTES, SLOT_BYTES);
+            __pipeline_memcpy_async(to + k, from + k * VEC16_BYTES, VEC16_BYTES);
 }
 
-/* But no slot is read that all of memory may end in. */
-DEVICE void stretch_fetch(const struct ragged_plan &plan, const struct stretch &stretch, uint4 *slots)
+/* But no vector is read that all of memory may end in. */
+DEVICE void stretch_fetch(const struct ragged_plan &plan, const struct stretch &stretch, uint4 *vectors)
 {
     static_assert(STRETCH_TILES == 2, "one of them is the last");
     const int last = stretch.samples[1] > 0;
     const uint64_t end =
         (last ? stretch.at[1] : stretch.at[0]) + (last ? stretch.samples[1] : stretch.samples[0]) * sizeof(float);
     if (end <= plan.whole_bytes || stretch.samples[0] == 0) {
-        uint4 *to = settled_slot(slots + slot_place<float>(lane_index()));
+        uint4 *to = settled_slot(vectors + swizzle<float>(lane_index()));
 #pragma unroll
         for (int t = 0; t < STRETCH_TILES; t++)
-            stretch_fetch_tile(to + t * TILE_ROOM, plan.input + stretch.at[t], stretch.samples[t]);
+            stretch_fetch_tile(to + t * TILE_SMEM, plan.input + stretch.at[t], stretch.samples[t]);
     } else {
 #pragma unroll 1
         for (int t = 0; t <= last; t++)
-            fetch_lines<1>(slots + t * TILE_ROOM, plan.input + (t == 0 ? stretch.at[0] : stretch.at[1]),
+            fetch_lines<1>(vectors + t * TILE_SMEM, plan.input + (t == 0 ? stretch.at[0] : stretch.at[1]),
                            t == 0 ? stretch.samples[0] : stretch.samples[1]);
     }
 }
@@ -119,8 +119,8 @@ DEVICE void stretch_sums(struct held_leaf<typename Sum::sample> leaves[STRETCH_T
 
 /* Tells the totals of this warp's tiles. `totals` are those of the row. */
 template <class Sum, bool Backward>
-DEVICE void stretch_tell(const typename Sum::sum sums[STRETCH_TILES], const struct stretch &stretch,
-                         struct ragged_team team, typename Sum::sum *totals)
+DEVICE void stretch_publish(const typename Sum::sum sums[STRETCH_TILES], const struct stretch &stretch,
+                            struct ragged_team team, typename Sum::sum *totals)
 {
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++)
@@ -162,7 +162,7 @@ template <class Sum, bool Backward>
 DEVICE void stretch_carries(const typename Sum::sum sums[STRETCH_TILES], const struct stretch &stretch, int row_samples,
                             struct ragged_team team, typename Sum::sum *totals, carry<Sum> carries[STRETCH_TILES])
 {
-    stretch_tell<Sum, Backward>(sums, stretch, team, totals);
+    stretch_publish<Sum, Backward>(sums, stretch, team, totals);
     ragged_meet(team);
     const int tiles = ragged_tiles(row_samples);
     typename Sum::sum sum = lane_index() < tiles ? totals[lane_index()] : Sum::identity();
@@ -189,14 +189,14 @@ DEVICE void stretch_pass(struct held_leaf<typename Sum::sample> leaves[STRETCH_T
     stretch_values<Sum, Backward, Kind>(leaves, stretch, sums, carries);
 }
 
-/* A leaf that begins `shift` samples after the start of slot `first`: as leaf_read_at, but rows begin anywhere, so
+/* A leaf that begins `shift` samples after the start of vector `first`: as leaf_read_at, but rows begin anywhere, so
  * without branches. */
-DEVICE void stretch_leaf_read(const uint4 *slots, int first, int shift, float x[ORDER_LEAF])
+DEVICE void stretch_leaf_read(const uint4 *vectors, int first, int shift, float x[ORDER_LEAF])
 {
     float from[ORDER_LEAF + 4], half[ORDER_LEAF + 1];
 #pragma unroll
     for (int j = 0; j <= ORDER_LEAF / 4; j++)
-        slot_get(&slots[slot_place<float>(first + j)], &from[4 * j]);
+        vec16_get(&vectors[swizzle<float>(first + j)], &from[4 * j]);
 #pragma unroll
     for (int i = 0; i <= ORDER_LEAF; i++)
         half[i] = shift & 2 ? from[i + 2] : from[i];
@@ -207,15 +207,15 @@ DEVICE void stretch_leaf_read(const uint4 *slots, int first, int shift, float x[
 
 /* Reads this lane's leaves. Their place is free then. */
 template <class Sum>
-DEVICE void stretch_read(const struct stretch &stretch, const char *input, const uint4 *slots,
+DEVICE void stretch_read(const struct stretch &stretch, const char *input, const uint4 *vectors,
                          struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES])
 {
-    slots = settled_slot(slots);
+    vectors = settled_slot(vectors);
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++) {
         const char *source = input + stretch.at[t];
         float samples[ORDER_LEAF];
-        stretch_leaf_read(slots + t * TILE_ROOM, slots_in_line(source) + ORDER_LEAF / 4 * lane_index(),
+        stretch_leaf_read(vectors + t * TILE_SMEM, vectors_in_line(source) + ORDER_LEAF / 4 * lane_index(),
                           shift_of<float>(source), samples);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -224,11 +224,11 @@ DEVICE void stretch_read(const struct stretch &stretch, const char *input, const
     __syncwarp();
 }
 
-/* The way back: moves results up to where they lie in slots, into the next lane's leaf at the end. */
-DEVICE void stretch_leaf_write(uint4 *slots, const char *target, float x[ORDER_LEAF])
+/* The way back: moves results up to where they lie in vectors, into the next lane's leaf at the end. */
+DEVICE void stretch_leaf_write(uint4 *vectors, const char *target, float x[ORDER_LEAF])
 {
-    const int lane = lane_index(), shift = shift_of<float>(target), first = slots_in_line(target);
-    float before[3], *beyond = (float *)(slots + slot_place<float>(first + TILE_SLOTS)) + shift - 3;
+    const int lane = lane_index(), shift = shift_of<float>(target), first = vectors_in_line(target);
+    float before[3], *beyond = (float *)(vectors + swizzle<float>(first + TILE_VECTORS)) + shift - 3;
 #pragma unroll
     for (int i = 0; i < 3; i++) {
         const float last = x[ORDER_LEAF - 3 + i];
@@ -245,24 +245,24 @@ DEVICE void stretch_leaf_write(uint4 *slots, const char *target, float x[ORDER_L
         x[i] = shift & 1 ? (i < 1 ? before[2] : x[i - 1]) : x[i];
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF / 4; j++)
-        slot_put(&slots[slot_place<float>(first + ORDER_LEAF / 4 * lane + j)], &x[4 * j]);
+        vec16_put(&vectors[swizzle<float>(first + ORDER_LEAF / 4 * lane + j)], &x[4 * j]);
 }
 
-/* Writes a tile's slots but for those that it shares with others. `from`: this lane's. */
+/* Writes a tile's vectors but for those that it shares with others. `from`: this lane's. */
 DEVICE void stretch_drain_tile(const uint4 *from, char *target, int samples)
 {
-    const int lane = lane_index(), first = slots_in_line(target), shift = shift_of<float>(target);
+    const int lane = lane_index(), first = vectors_in_line(target), shift = shift_of<float>(target);
     const int begin = first + (shift > 0), end = (unsigned)(4 * first + shift + samples) / 4;
     char *to = stretch_slot(target);
     __builtin_assume(__isGlobal(to));
 #pragma unroll
-    for (int k = 0; k <= TILE_SLOTS; k += WARP)
+    for (int k = 0; k <= TILE_VECTORS; k += WARP)
         if ((k > 0 || lane >= begin) && k + lane < end)
-            *(uint4 *)(to + k * SLOT_BYTES) = from[k];
+            *(uint4 *)(to + k * VEC16_BYTES) = from[k];
 }
 
 /* Writes those, sample by sample: 4 lanes for either end of a tile. */
-DEVICE void stretch_edges(const struct stretch &stretch, char *output, const uint4 *slots)
+DEVICE void stretch_edges(const struct stretch &stretch, char *output, const uint4 *vectors)
 {
     static_assert(STRETCH_TILES == 2, "8 lanes for each");
     const unsigned lane = lane_index(), tile = lane / 8;
@@ -271,26 +271,26 @@ DEVICE void stretch_edges(const struct stretch &stretch, char *output, const uin
     const unsigned k = (lane & 4 ? end & ~3u : 0) + lane % 4;
     if (tile < STRETCH_TILES && k >= shift && k < end && (lane & 4 ? k >= 4 || shift == 0 : shift > 0))
         *(float *)(target + ((int)k - (int)shift) * 4) =
-            *staged_sample<float>(slots + tile * TILE_ROOM, 4 * slots_in_line(target) + k);
+            *staged_sample<float>(vectors + tile * TILE_SMEM, 4 * vectors_in_line(target) + k);
 }
 
 template <class Sum>
-DEVICE void stretch_write(const struct stretch &stretch, char *output, uint4 *slots,
+DEVICE void stretch_write(const struct stretch &stretch, char *output, uint4 *vectors,
                           const struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES])
 {
-    slots = settled_slot(slots);
+    vectors = settled_slot(vectors);
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++) {
         float results[ORDER_LEAF];
         leaf_results<Sum, float>(leaves[t].x, results);
-        stretch_leaf_write(slots + t * TILE_ROOM, output + stretch.at[t], results);
+        stretch_leaf_write(vectors + t * TILE_SMEM, output + stretch.at[t], results);
     }
     __syncwarp();
-    const uint4 *from = settled_slot(slots + slot_place<float>(lane_index()));
+    const uint4 *from = settled_slot(vectors + swizzle<float>(lane_index()));
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++)
-        stretch_drain_tile(from + t * TILE_ROOM, output + stretch.at[t], stretch.samples[t]);
-    stretch_edges(stretch, output, slots);
+        stretch_drain_tile(from + t * TILE_SMEM, output + stretch.at[t], stretch.samples[t]);
+    stretch_edges(stretch, output, vectors);
     __syncwarp();
 }
 
@@ -301,11 +301,11 @@ DEVICE void stretch_write(const struct stretch &stretch, char *output, uint4 *sl
  */
 template <class Sum, int Kind>
 DEVICE void stretch_scan(const struct ragged_plan &plan, const struct stretch &stretch, int row_samples,
-                         struct ragged_team team, uint4 *slots, typename Sum::sum (*totals)[STRETCH_TOTALS],
+                         struct ragged_team team, uint4 *vectors, typename Sum::sum (*totals)[STRETCH_TOTALS],
                          unsigned meetings)
 {
     struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES];
-    stretch_read<Sum>(stretch, plan.input, slots, leaves);
+    stretch_read<Sum>(stretch, plan.input, vectors, leaves);
 #pragma unroll 1
     for (int left = plan.pass_count;; left--, meetings++) {
         if (plan.backward[plan.pass_count - left])
@@ -318,7 +318,7 @@ DEVICE void stretch_scan(const struct ragged_plan &plan, const struct stretch &s
         for (int t = 0; t < STRETCH_TILES; t++)
             leaf_between_passes<Sum>(leaves[t].x, true);
     }
-    stretch_write<Sum>(stretch, plan.output, slots, leaves);
+    stretch_write<Sum>(stretch, plan.output, vectors, leaves);
 }
 
 #endif

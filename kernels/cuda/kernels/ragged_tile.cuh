@@ -29,7 +29,7 @@ DEVICE struct ragged_leaf ragged_leaf_among(const struct ragged_plan &plan, cons
     const uint64_t row = min((uint64_t)item.row + min(lane, (int)item.number), plan.rows);
     const uint64_t begin = plan.offsets[row];
     const int length = lane < item.number && row < plan.rows ? (int)(plan.offsets[row + 1] - begin) : 0;
-    const int upto = lanes_upto(ragged_leaves(length));
+    const int upto = sum_upto_lane(ragged_leaves(length));
     int own = 0; /* the first row that ends after this lane's leaf */
 #pragma unroll
     for (int step = WARP / 2; step > 0; step /= 2)
@@ -83,13 +83,13 @@ template <class Sum, bool Backward> DEVICE bool ragged_partial(const struct ragg
 
 /* As ragged_prefix, if that is exact: the same for all lanes. */
 template <bool Backward>
-DEVICE bool ragged_prefix_exact(const float x[ORDER_LEAF], const struct ragged_leaf &leaf, struct f2 *prefix)
+DEVICE bool ragged_prefix_by_f64(const float x[ORDER_LEAF], const struct ragged_leaf &leaf, struct f2 *prefix)
 {
-    struct exact_range range = {~0u, 0.0f};
-    const double total = exact_total(x, &range);
-    const float limit = exact_limit(range.least);
-    *prefix = exact_f2(short_scan<sum_f64, Backward>(total, ragged_position<Backward>(leaf), WARP));
-    return __all_sync(~0u, range.most * EXACT_MARGIN <= limit && fabsf(prefix->high) <= limit &&
+    struct by_f64_range range = {~0u, 0.0f};
+    const double total = by_f64_total(x, &range);
+    const float limit = by_f64_limit(range.least);
+    *prefix = by_f64_f2(segmented_scan<sum_f64, Backward>(total, ragged_position<Backward>(leaf), WARP));
+    return __all_sync(~0u, range.most * BY_F64_MARGIN <= limit && fabsf(prefix->high) <= limit &&
                                !(Backward && leaf.samples == 1));
 }
 
@@ -97,15 +97,15 @@ DEVICE bool ragged_prefix_exact(const float x[ORDER_LEAF], const struct ragged_l
 template <class Sum, bool Backward>
 DEVICE typename Sum::sum ragged_prefix(const typename Sum::sample x[ORDER_LEAF], const struct ragged_leaf &leaf)
 {
-    if constexpr (sum_is_exact<Sum>) {
+    if constexpr (sum_by_f64<Sum>) {
         typename Sum::sum prefix;
-        if (ragged_prefix_exact<Backward>(x, leaf, &prefix))
+        if (ragged_prefix_by_f64<Backward>(x, leaf, &prefix))
             return prefix;
     }
     typename Sum::sum total = ragged_partial<Sum, Backward>(leaf)
                                   ? leaf_total<Sum, Backward, Backward>(x, leaf.samples - 1)
                                   : leaf_total<Sum, Backward, false>(x, ORDER_LEAF - 1);
-    return short_scan<Sum, Backward>(total, ragged_position<Backward>(leaf), WARP);
+    return segmented_scan<Sum, Backward>(total, ragged_position<Backward>(leaf), WARP);
 }
 
 /* What an exclusive pass leaves of the sample that it meets first, if this leaf has it. A loop over indexes would have
@@ -140,30 +140,30 @@ DEVICE void ragged_values(typename Sum::sample x[ORDER_LEAF], const struct ragge
 
 /* Rows in shared memory. Between passes values lie, in f32, where the samples were. */
 
-DEVICE void ragged_fetch(const struct ragged_plan &plan, const struct ragged_item &item, int tile, uint4 *slots)
+DEVICE void ragged_fetch(const struct ragged_plan &plan, const struct ragged_item &item, int tile, uint4 *vectors)
 {
     const char *source = plan.input + (item.first + (uint64_t)tile * ORDER_TILE) * sizeof(float);
-    fetch_slots(slots, source, shift_of<float>(source), tile_samples(item.samples, tile));
+    fetch_vectors(vectors, source, shift_of<float>(source), tile_samples(item.samples, tile));
 }
 
 template <class Sum>
-DEVICE void ragged_read(const struct ragged_plan &plan, const struct ragged_item &item, int pass, uint4 *slots,
+DEVICE void ragged_read(const struct ragged_plan &plan, const struct ragged_item &item, int pass, uint4 *vectors,
                         const struct ragged_leaf &leaf, bool together, typename Sum::sample x[ORDER_LEAF])
 {
     const int shift = shift_of<float>(plan.input + item.first * sizeof(float));
     float samples[ORDER_LEAF];
     if (pass > 0)
-        leaf_read<false>(slots, samples);
+        leaf_read<false>(vectors, samples);
     else if (together)
-        short_read(slots, shift + leaf.first, false, samples);
+        packed_read(vectors, shift + leaf.first, false, samples);
     else
-        leaf_read<false>(slots, shift, samples);
+        leaf_read<false>(vectors, shift, samples);
     ragged_decode<Sum>(samples, leaf.samples, x);
 }
 
 /* When all lanes have read the tile. */
 template <class Sum>
-DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_item &item, int tile, uint4 *slots,
+DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_item &item, int tile, uint4 *vectors,
                          const struct ragged_leaf &leaf, bool together, const typename Sum::sample x[ORDER_LEAF])
 {
     char *target = plan.output + (item.first + (uint64_t)tile * ORDER_TILE) * sizeof(float);
@@ -171,24 +171,24 @@ DEVICE void ragged_write(const struct ragged_plan &plan, const struct ragged_ite
     float results[ORDER_LEAF];
     leaf_results<Sum, float>(x, results);
     if (together) {
-        short_write(slots, shift + leaf.first, leaf.samples, false, results);
+        packed_write(vectors, shift + leaf.first, leaf.samples, false, results);
         __syncwarp();
-        stretch_drain(slots, target, shift, item.samples);
+        packed_drain(vectors, target, shift, item.samples);
         __syncwarp();
     } else {
-        const struct scan_side contiguous = {.access = ACCESS_SLOTS};
-        tile_write<float, TILE_SLOTS, false, false, false>(slots, target, contiguous, tile_samples(item.samples, tile),
-                                                           0, results);
+        const struct scan_side contiguous = {.access = ACCESS_VEC16};
+        tile_write<float, TILE_VECTORS, false, false, false>(vectors, target, contiguous,
+                                                             tile_samples(item.samples, tile), 0, results);
     }
 }
 
-template <class Sum> DEVICE void ragged_keep(uint4 *slots, const typename Sum::sample x[ORDER_LEAF])
+template <class Sum> DEVICE void ragged_keep(uint4 *vectors, const typename Sum::sample x[ORDER_LEAF])
 {
     float values[ORDER_LEAF];
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         values[i] = Sum::as_f32(x[i]);
-    leaf_write<false>(slots, lane_index(), values);
+    leaf_write<false>(vectors, lane_index(), values);
 }
 
 #endif

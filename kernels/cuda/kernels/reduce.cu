@@ -7,19 +7,19 @@
 #define TEAM_TILES   4   /* of a row for each warp of a team, at least */
 #define FINISH_BLOCK 256 /* threads, where each makes a result */
 
-/* Thread blocks are many and leave after a little work, so that processors share it out by themselves: 10,000 x 10,000
+/* Thread blocks are many and leave after a little work, so that SMs share it out by themselves: 10,000 x 10,000
  * took 0.098 ms on an H200, and 0.101 with one round of thread blocks that stay. Only of short rows does each take
  * some, to fetch one while it adds up another. */
 #define STEPS_ALONE  4 /* tiles of a row for each warp, from which on its thread block takes no other */
 #define STEPS        8 /* tiles that a warp takes else */
 #define SHORT_TURNS  4 /* that a warp takes */
-#define BLOCKS_EACH  4 /* of thread blocks for a processor there are at least so many, if there is work for them */
+#define BLOCKS_EACH  4 /* of thread blocks for an SM there are at least so many, if there is work for them */
 #define GRID_LARGEST INT32_MAX
 
 /* A kernel that reads words of so many bytes, its fellows for long rows, for short ones and for several reductions, and
  * what makes results of their totals; of very many, level by level first. */
 struct reducer {
-    const void *kernel, *long_kernel, *short_kernel, *together_kernel, *up, *finisher;
+    const void *kernel, *long_kernel, *warp_per_rows_kernel, *together_kernel, *up, *finisher;
     int bytes, warps;
     uint64_t total_bytes;
     size_t shared_bytes, long_shared_bytes;
@@ -31,7 +31,7 @@ template <class Sum, int Bytes, class Total = Sum> static constexpr struct reduc
             (const void *)reduce_kernel<Sum, Bytes, REDUCE_STAGES_LONG>,
             (const void *)reduce_short_kernel<Sum, Bytes>,
             (const void *)reduce_together_kernel<Sum, Bytes>,
-            (const void *)carries_up_kernel<Total, false>,
+            (const void *)spine_up_kernel<Total, false>,
             (const void *)reduce_finish_kernel<Total>,
             Bytes,
             REDUCE_WARPS(Bytes),
@@ -41,15 +41,14 @@ template <class Sum, int Bytes, class Total = Sum> static constexpr struct reduc
 }
 
 /* Sums of floats are kept in f64; max and min work in the type of the samples. */
-using total_f64 = general_real<double, SCAND_OPERATOR_SUM>;
+using total_f64 = any_real<double, SCAND_OPERATOR_SUM>;
 enum { REDUCER_SUM, REDUCER_MAX, REDUCER_MIN, REDUCER_SQUARES };
-#define WHOLES(BYTES)                                                                                               \
-    reducer_by<general_whole<SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<general_whole<SCAND_OPERATOR_MAX>, BYTES>(), \
-        reducer_by<general_whole<SCAND_OPERATOR_MIN>, BYTES>()
-#define REALS(T, BYTES, SQUARES, TOTAL)                            \
-    reducer_by<general_real<double, SCAND_OPERATOR_SUM>, BYTES>(), \
-        reducer_by<general_real<T, SCAND_OPERATOR_MAX>, BYTES>(),  \
-        reducer_by<general_real<T, SCAND_OPERATOR_MIN>, BYTES>(), reducer_by<SQUARES, BYTES, TOTAL>()
+#define WHOLES(BYTES)                                                                                       \
+    reducer_by<any_whole<SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<any_whole<SCAND_OPERATOR_MAX>, BYTES>(), \
+        reducer_by<any_whole<SCAND_OPERATOR_MIN>, BYTES>()
+#define REALS(T, BYTES, SQUARES, TOTAL)                                                                              \
+    reducer_by<any_real<double, SCAND_OPERATOR_SUM>, BYTES>(), reducer_by<any_real<T, SCAND_OPERATOR_MAX>, BYTES>(), \
+        reducer_by<any_real<T, SCAND_OPERATOR_MIN>, BYTES>(), reducer_by<SQUARES, BYTES, TOTAL>()
 
 enum {
     REDUCERS_F32 = 0,
@@ -64,8 +63,8 @@ static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4, sum_squar
                                                        REALS(double, 8, sum_squares_f64, sum_squares_f64),
                                                        WHOLES(4),
                                                        WHOLES(8),
-                                                       reducer_by<general_real<double, SCAND_OPERATOR_MAX>, 4>(),
-                                                       reducer_by<general_real<double, SCAND_OPERATOR_MIN>, 4>()};
+                                                       reducer_by<any_real<double, SCAND_OPERATOR_MAX>, 4>(),
+                                                       reducer_by<any_real<double, SCAND_OPERATOR_MIN>, 4>()};
 
 int scan_reduce_number(const struct scan_rule *rule)
 {
@@ -100,7 +99,7 @@ cudaError_t scan_reduce_load(const struct scan_device *device)
         if (!error && has_room(device, &reducers[i]))
             error = scan_kernel_share(reducers[i].long_kernel, reducers[i].long_shared_bytes);
         if (!error)
-            error = scan_kernel_share(reducers[i].short_kernel, reducers[i].shared_bytes);
+            error = scan_kernel_share(reducers[i].warp_per_rows_kernel, reducers[i].shared_bytes);
         if (!error)
             error = scan_kernel_share(reducers[i].together_kernel, reducers[i].shared_bytes);
         if (!error)
@@ -153,17 +152,18 @@ static uint64_t grid_of(const struct scan_device *device, uint64_t items, uint64
 static cudaError_t short_run(const struct scan_device *device, const struct reducer *reducer, struct reduce_plan *plan,
                              cudaStream_t stream)
 {
-    struct short_plan *rows = &plan->rows_at_once;
+    struct packed_rows *rows = &plan->rows_at_once;
     rows->input = plan->scan.input.base + plan->scan.first_row * plan->scan.length * (uint64_t)reducer->bytes;
     rows->rows = plan->scan.items;
     rows->length = (int)plan->scan.length;
     rows->leaves = (rows->length + ORDER_LEAF - 1) / ORDER_LEAF;
-    rows->leaf_share = SHORT_LEAF_SHARE(rows->leaves);
+    rows->inverse = PACKED_INVERSE(rows->leaves);
     rows->rows_at_once = ORDER_FAN / rows->leaves;
-    uint64_t turns = parts_of(rows->rows, (uint64_t)rows->rows_at_once);
+    uint64_t iterations = parts_of(rows->rows, (uint64_t)rows->rows_at_once);
     void *arguments[] = {plan};
-    return scan_kernel_launch(reducer->short_kernel, grid_of(device, turns, (uint64_t)reducer->warps, SHORT_TURNS),
-                              reducer->warps * WARP, arguments, reducer->shared_bytes, stream);
+    return scan_kernel_launch(reducer->warp_per_rows_kernel,
+                              grid_of(device, iterations, (uint64_t)reducer->warps, SHORT_TURNS), reducer->warps * WARP,
+                              arguments, reducer->shared_bytes, stream);
 }
 
 /* A row, or an order block of one, is for a warp; for more of them, where it is long enough for each. */
@@ -207,7 +207,7 @@ static cudaError_t finish_run(const struct reducer *reducer, struct reduce_plan 
         plan->members = scan_groups(plan->members);
     }
     if (plan->scan.blocks > 1) {
-        threads = scan_least(parts_of(plan->members, WARP) * WARP, CARRIES_THREADS);
+        threads = scan_least(parts_of(plan->members, WARP) * WARP, SPINE_THREADS);
         grid = count;
     }
     void *arguments[] = {plan, &count};
@@ -253,27 +253,27 @@ static cudaError_t ragged_run(const struct scan_device *device, const struct sca
     return error;
 }
 
-static cudaError_t launch_parts(const struct scan_part *first, unsigned count, cudaStream_t stream)
+static cudaError_t launch_batch(const struct scan_part *first, unsigned count, cudaStream_t stream)
 {
     const struct reducer *reducer = reducer_of(&first->rows->rule);
-    struct part_list<struct reduce_plan> parts;
+    struct batch<struct reduce_plan> batch;
     uint32_t blocks = 0;
     for (unsigned i = 0; i < count; i++) {
-        struct reduce_plan *plan = &parts.plans[i];
+        struct reduce_plan *plan = &batch.plans[i];
         *plan = plan_of(first[i].rows, first[i].first, first[i].count, NULL);
         plan->team = team_of(reducer, tiles_of(first[i].rows->length));
-        parts.ends[i] = blocks += (uint32_t)parts_of(first[i].count, (uint64_t)(reducer->warps / plan->team));
+        batch.ends[i] = blocks += (uint32_t)parts_of(first[i].count, (uint64_t)(reducer->warps / plan->team));
     }
-    void *arguments[] = {&parts};
+    void *arguments[] = {&batch};
     return scan_kernel_launch(reducer->together_kernel, blocks, reducer->warps * WARP, arguments, reducer->shared_bytes,
                               stream);
 }
 
 cudaError_t scan_reduce_together(const struct scan_part *parts, unsigned count, cudaStream_t stream)
 {
-    return scan_parts_each(
-        parts, count, part_list<struct reduce_plan>::most,
-        [&](const struct scan_part *first, unsigned taken) { return launch_parts(first, taken, stream); });
+    return scan_batches_each(
+        parts, count, batch<struct reduce_plan>::most,
+        [&](const struct scan_part *first, unsigned taken) { return launch_batch(first, taken, stream); });
 }
 
 cudaError_t scan_reduce(const struct scan_device *device, enum select_path path, const struct scan_rows *rows,

@@ -30,11 +30,11 @@
 /* Of a thread block, and the bytes of their tiles. With REDUCE_STAGES any GPU has room for them. */
 #define REDUCE_WARPS(BYTES)          ((BYTES) == 8 ? 4 : 8)
 #define REDUCE_TOTALS_BYTES          (8 * 2 * ORDER_FAN * 8) /* for teams */
-#define REDUCE_SHARED(BYTES, STAGES) (REDUCE_WARPS(BYTES) * (STAGES)*WORDS_SLOTS(BYTES) * SLOT_BYTES)
+#define REDUCE_SHARED(BYTES, STAGES) (REDUCE_WARPS(BYTES) * (STAGES)*WORDS_VECTORS(BYTES) * VEC16_BYTES)
 
 struct reduce_plan {
     struct scan_plan scan; /* rows and their order blocks */
-    struct short_plan rows_at_once;
+    struct packed_rows rows_at_once;
     enum scand_reduction reduction;
     enum scand_dtype output;
     bool output_aligned;
@@ -47,7 +47,7 @@ struct reduce_plan {
 };
 
 /* Squares of samples of up to 4 bytes: those of f32 are exact, and all stay in the range of f64. */
-struct sum_squares : general_real<double, SCAND_OPERATOR_SUM> {
+struct sum_squares : any_real<double, SCAND_OPERATOR_SUM> {
     DEVICE sample from_f32(float x)
     {
         return (double)x * (double)x;
@@ -209,7 +209,7 @@ DEVICE void leaf_samples(const struct reduce_plan &plan, const uint32_t words[4 
     } else {
         float reals[ORDER_LEAF];
         if constexpr (Bytes == 2) {
-            halves_decode(form, words, reals);
+            convert16_decode(form, words, reals);
         } else {
 #pragma unroll
             for (int i = 0; i < ORDER_LEAF; i++)
@@ -248,7 +248,7 @@ template <class Sum> DEVICE typename Sum::sum reduce_group(typename Sum::sum tot
 {
     if constexpr (std::is_same<Sum, sum_squares_f64>::value)
         if (squares_are_usual(total))
-            return usual_squares(reduce_group<general_real<double, SCAND_OPERATOR_SUM>>(total.sum, last));
+            return usual_squares(reduce_group<any_real<double, SCAND_OPERATOR_SUM>>(total.sum, last));
     if (last == WARP - 1) {
 #pragma unroll
         for (int distance = 1; distance < ORDER_FAN; distance *= 2)
@@ -343,7 +343,7 @@ DEVICE typename Sum::sum step_reduce(const struct reduce_plan &plan, struct redu
 {
     const int lane = lane_index(), count = min(step.left, ORDER_TILE), last = (count - 1) / ORDER_LEAF;
     uint32_t words[4 * Bytes];
-    leaf_get<Bytes>(stage, lane, plan.scan.input.access == ACCESS_SLOTS ? bytes_into_slot(step.source) : 0, words);
+    leaf_get<Bytes>(stage, lane, plan.scan.input.access == ACCESS_VEC16 ? bytes_into_vec16(step.source) : 0, words);
     typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, count - lane * ORDER_LEAF);
     return sum_of_lane(reduce_group<Sum>(total, last), last);
 }
@@ -385,24 +385,24 @@ DEVICE void reduce_items(const struct reduce_plan &plan, unsigned block, unsigne
     extern __shared__ __align__(128) uint4 reduce_stages[];
     __shared__ typename Sum::sum totals[REDUCE_WARPS(Bytes)][2][ORDER_FAN];
     const struct reduce_team team = reduce_team_of(plan);
-    uint4 *stages = reduce_stages + warp_index() * Stages * WORDS_SLOTS(Bytes);
+    uint4 *stages = reduce_stages + warp_index() * Stages * WORDS_VECTORS(Bytes);
     struct reduce_step steps[Stages]; /* the one to be added up, and those on their way */
     steps[0] = step_into(plan, team, block + (uint64_t)team.number * blocks);
     step_fetch<Bytes>(plan, steps[0], stages);
 #pragma unroll
     for (int i = 1; i < Stages - 1; i++) {
         steps[i] = step_after(plan, team, steps[i - 1]);
-        step_fetch<Bytes>(plan, steps[i], stages + i * WORDS_SLOTS(Bytes));
+        step_fetch<Bytes>(plan, steps[i], stages + i * WORDS_VECTORS(Bytes));
     }
     typename Sum::sum tile = Sum::zero();
     for (int stage = 0, side = 0; steps[0].item < plan.scan.items; stage = stage + 1 < Stages ? stage + 1 : 0) {
         const struct reduce_step step = steps[0];
         steps[Stages - 1] = step_after(plan, team, steps[Stages - 2]);
-        step_fetch<Bytes>(plan, steps[Stages - 1], stages + (stage ? stage - 1 : Stages - 1) * WORDS_SLOTS(Bytes));
+        step_fetch<Bytes>(plan, steps[Stages - 1], stages + (stage ? stage - 1 : Stages - 1) * WORDS_VECTORS(Bytes));
         __pipeline_wait_prior(Stages - 1);
         __syncwarp();
         if (step.left > 0) {
-            typename Sum::sum total = step_reduce<Sum, Bytes>(plan, step, stages + stage * WORDS_SLOTS(Bytes));
+            typename Sum::sum total = step_reduce<Sum, Bytes>(plan, step, stages + stage * WORDS_VECTORS(Bytes));
             tile = lane_index() == step.tile ? total : tile;
         }
         __syncwarp();
@@ -429,37 +429,37 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
 /* A part has as many thread blocks as it takes for each team to have one item. */
 template <class Sum, int Bytes>
 __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
-    reduce_together_kernel(const __grid_constant__ struct part_list<struct reduce_plan> parts)
+    reduce_together_kernel(const __grid_constant__ struct batch<struct reduce_plan> batch)
 {
-    const int number = part_number(parts);
-    const unsigned begin = part_begin(parts, number);
-    reduce_items<Sum, Bytes, REDUCE_STAGES>(parts.plans[number], blockIdx.x - begin, parts.ends[number] - begin);
+    const int number = batch_job(batch);
+    const unsigned begin = batch_begin(batch, number);
+    reduce_items<Sum, Bytes, REDUCE_STAGES>(batch.plans[number], blockIdx.x - begin, batch.ends[number] - begin);
 }
 
-/* Short rows, one right after the other: a warp's, those of a turn, are one stretch. */
-template <int Bytes> DEVICE const char *stretch_at(const struct short_plan &rows, uint64_t turn)
+/* Short rows, one right after the other: a warp's, those of an iteration, are one stretch. */
+template <int Bytes> DEVICE const char *stretch_at(const struct packed_rows &rows, uint64_t iteration)
 {
-    return rows.input + turn * rows.rows_at_once * rows.length * Bytes;
+    return rows.input + iteration * rows.rows_at_once * rows.length * Bytes;
 }
 
-template <int Bytes> DEVICE void stretch_fetch(const struct short_plan &rows, uint64_t turn, uint4 *stage)
+template <int Bytes> DEVICE void stretch_fetch(const struct packed_rows &rows, uint64_t iteration, uint4 *stage)
 {
-    const int samples = short_rows(rows, turn) * rows.length;
+    const int samples = packed_count(rows, iteration) * rows.length;
     if (samples > 0)
-        words_fetch_slots<Bytes>(stage, stretch_at<Bytes>(rows, turn), samples);
+        words_fetch_vectors<Bytes>(stage, stretch_at<Bytes>(rows, iteration), samples);
     __pipeline_commit();
 }
 
-/* The words of the leaf that begins with word `first` of a stage. `whole_slots`: all leaves begin with a slot. */
-template <int Bytes> DEVICE void stretch_get(uint4 *stage, int first, bool whole_slots, uint32_t words[4 * Bytes])
+/* The words of the leaf that begins with word `first` of a stage. `whole_vectors`: all leaves begin with a vector. */
+template <int Bytes> DEVICE void stretch_get(uint4 *stage, int first, bool whole_vectors, uint32_t words[4 * Bytes])
 {
-    if (whole_slots) {
+    if (whole_vectors) {
 #pragma unroll
         for (int j = 0; j < Bytes; j++)
-            slot_get(slot_address(stage + word_place(first * Bytes / SLOT_BYTES + j, Bytes)), &words[4 * j]);
+            vec16_get(vec16_address(stage + swizzle_words(first * Bytes / VEC16_BYTES + j, Bytes)), &words[4 * j]);
     } else if constexpr (Bytes == 2) {
 #pragma unroll
-        for (int i = 0; i < HALVES; i++) {
+        for (int i = 0; i < WORDS16; i++) {
             uint32_t low = *(const uint16_t *)staged_word(stage, first + 2 * i, 2);
             words[i] = low | (uint32_t) * (const uint16_t *)staged_word(stage, first + 2 * i + 1, 2) << 16;
         }
@@ -476,8 +476,8 @@ template <class Sum> DEVICE typename Sum::sum short_total(typename Sum::sum tota
     if constexpr (std::is_same<Sum, sum_squares_f64>::value)
         if (squares_are_usual(total))
             return usual_squares(
-                short_scan<general_real<double, SCAND_OPERATOR_SUM>, false>(total.sum, number, leaves));
-    return short_scan<Sum, false>(total, number, leaves);
+                segmented_scan<any_real<double, SCAND_OPERATOR_SUM>, false>(total.sum, number, leaves));
+    return segmented_scan<Sum, false>(total, number, leaves);
 }
 
 template <class Sum, int Bytes>
@@ -485,28 +485,29 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
     reduce_short_kernel(const __grid_constant__ struct reduce_plan plan)
 {
     extern __shared__ __align__(128) uint4 reduce_stages[];
-    const struct short_plan &rows = plan.rows_at_once;
+    const struct packed_rows &rows = plan.rows_at_once;
     const int warp = warp_index();
     const uint64_t stride = (uint64_t)gridDim.x * REDUCE_WARPS(Bytes);
-    uint4 *stages = reduce_stages + warp * REDUCE_STAGES * WORDS_SLOTS(Bytes);
-    uint64_t turn = blockIdx.x + (uint64_t)warp * gridDim.x;
+    uint4 *stages = reduce_stages + warp * REDUCE_STAGES * WORDS_VECTORS(Bytes);
+    uint64_t iteration = blockIdx.x + (uint64_t)warp * gridDim.x;
     for (int i = 0; i < REDUCE_STAGES - 1; i++)
-        stretch_fetch<Bytes>(rows, turn + i * stride, stages + i * WORDS_SLOTS(Bytes));
-    for (int stage = 0; short_rows(rows, turn) > 0; turn += stride, stage = stage + 1 < REDUCE_STAGES ? stage + 1 : 0) {
-        const struct short_leaf leaf = short_leaf_of(rows, 0, short_rows(rows, turn));
-        const int shift = bytes_into_slot(stretch_at<Bytes>(rows, turn));
-        const bool whole_slots = (shift | rows.length * Bytes) % SLOT_BYTES == 0;
+        stretch_fetch<Bytes>(rows, iteration + i * stride, stages + i * WORDS_VECTORS(Bytes));
+    for (int stage = 0; packed_count(rows, iteration) > 0;
+         iteration += stride, stage = stage + 1 < REDUCE_STAGES ? stage + 1 : 0) {
+        const struct packed_leaf leaf = packed_leaf_of(rows, 0, packed_count(rows, iteration));
+        const int shift = bytes_into_vec16(stretch_at<Bytes>(rows, iteration));
+        const bool whole_vectors = (shift | rows.length * Bytes) % VEC16_BYTES == 0;
         uint32_t words[4 * Bytes];
-        stretch_fetch<Bytes>(rows, turn + (REDUCE_STAGES - 1) * stride,
-                             stages + (stage ? stage - 1 : REDUCE_STAGES - 1) * WORDS_SLOTS(Bytes));
+        stretch_fetch<Bytes>(rows, iteration + (REDUCE_STAGES - 1) * stride,
+                             stages + (stage ? stage - 1 : REDUCE_STAGES - 1) * WORDS_VECTORS(Bytes));
         __pipeline_wait_prior(REDUCE_STAGES - 1);
         __syncwarp();
-        stretch_get<Bytes>(stages + stage * WORDS_SLOTS(Bytes), shift / Bytes + leaf.first, whole_slots, words);
+        stretch_get<Bytes>(stages + stage * WORDS_VECTORS(Bytes), shift / Bytes + leaf.first, whole_vectors, words);
         __syncwarp();
         typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, leaf.samples);
         total = short_total<Sum>(total, leaf.number, rows.leaves);
         if (leaf.samples > 0 && leaf.number == rows.leaves - 1)
-            reduce_write<Sum>(plan, plan.scan.first_row + turn * rows.rows_at_once + lane_index() / rows.leaves,
+            reduce_write<Sum>(plan, plan.scan.first_row + iteration * rows.rows_at_once + lane_index() / rows.leaves,
                               (uint64_t)rows.length, total);
     }
 }

@@ -11,61 +11,63 @@
 #include "kernels/cuda/warp/packed_rows.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define SHORT_WARPS 8 /* of a thread block */
+#define THREAD_PER_ROW_WARPS 8 /* of a thread block */
 
-/* Rows of a warp's turn: 2 of the shortest for a lane, so that there is as much to do as there is to be found out. */
-#define LANES_ROWS(LENGTH) ((LENGTH) <= ORDER_LEAF ? 2 * WARP : WARP)
+/* Rows of a warp's iteration: 2 of the shortest for a lane, so that there is as much to do as there is to be found out.
+ */
+#define THREAD_PER_ROW_ROWS(LENGTH) ((LENGTH) <= ORDER_LEAF ? 2 * WARP : WARP)
 
-/* Slots of shared memory for them, which begin within a slot. */
-#define LANES_ROOM(LENGTH) (((LANES_ROWS(LENGTH) * (LENGTH) + 3 + 3) / 4 + 7) / 8 * 8)
+/* Vectors of shared memory for them, which begin within a vector. */
+#define THREAD_PER_ROW_ROOM(LENGTH) (((THREAD_PER_ROW_ROWS(LENGTH) * (LENGTH) + 3 + 3) / 4 + 7) / 8 * 8)
 
-/* Where the rows of a turn lie. */
-struct lanes_stretch {
-    char *slots; /* in device memory, from the one on that they begin in */
-    int shift;   /* samples before the first */
-    int count;   /* samples */
+/* Where the rows of an iteration lie. */
+struct thread_per_row_stretch {
+    char *vectors; /* in device memory, from the one on that they begin in */
+    int shift;     /* samples before the first */
+    int count;     /* samples */
 };
 
-DEVICE struct lanes_stretch lanes_stretch_of(const struct short_plan &plan, const char *base, uint64_t turn)
+DEVICE struct thread_per_row_stretch thread_per_row_stretch_of(const struct packed_rows &plan, const char *base,
+                                                               uint64_t iteration)
 {
-    const char *first = base + short_offset(plan, turn);
+    const char *first = base + packed_offset(plan, iteration);
     const int shift = shift_of<float>(first);
-    return {(char *)first - shift * 4, shift, short_rows(plan, turn) * plan.length};
+    return {(char *)first - shift * 4, shift, packed_count(plan, iteration) * plan.length};
 }
 
-DEVICE void lanes_fetch(const struct short_plan &plan, uint64_t turn, uint4 *tile)
+DEVICE void thread_per_row_fetch(const struct packed_rows &plan, uint64_t iteration, uint4 *tile)
 {
-    const struct lanes_stretch stretch = lanes_stretch_of(plan, plan.input, turn);
+    const struct thread_per_row_stretch stretch = thread_per_row_stretch_of(plan, plan.input, iteration);
     const int end = stretch.count > 0 ? stretch.shift + stretch.count : 0, lane = lane_index();
 #pragma unroll 4
     for (int k = lane; k < end / 4; k += WARP)
-        __pipeline_memcpy_async(tile + k, stretch.slots + k * SLOT_BYTES, SLOT_BYTES);
+        __pipeline_memcpy_async(tile + k, stretch.vectors + k * VEC16_BYTES, VEC16_BYTES);
     if (end % 4 > 0 && lane == 0)
-        slot_fetch(tile + end / 4, stretch.slots + end / 4 * SLOT_BYTES, end % 4 * 4);
+        vec16_fetch(tile + end / 4, stretch.vectors + end / 4 * VEC16_BYTES, end % 4 * 4);
     __pipeline_commit();
 }
 
-DEVICE void lanes_drain(const uint4 *tile, struct lanes_stretch stretch)
+DEVICE void thread_per_row_drain(const uint4 *tile, struct thread_per_row_stretch stretch)
 {
     const int end = (unsigned)(stretch.shift + stretch.count) / 4, begin = stretch.shift > 0;
-    __builtin_assume(__isGlobal(stretch.slots));
+    __builtin_assume(__isGlobal(stretch.vectors));
 #pragma unroll 4
     for (int k = begin + lane_index(); k < end; k += WARP)
-        *(uint4 *)(stretch.slots + k * SLOT_BYTES) = tile[k];
+        *(uint4 *)(stretch.vectors + k * VEC16_BYTES) = tile[k];
     if (stretch.shift > 0 || (stretch.shift + stretch.count) % 4 > 0)
-        stretch_drain_edges((float *)stretch.slots, stretch.shift, stretch.count, (const float *)tile,
-                            (const float *)(tile + end));
+        packed_drain_edges((float *)stretch.vectors, stretch.shift, stretch.count, (const float *)tile,
+                           (const float *)(tile + end));
 }
 
 /* A leaf of `samples` samples. What x has beyond them is not said. */
-DEVICE void lane_read(const float *leaf, int samples, bool whole_slots, float x[ORDER_LEAF])
+DEVICE void lane_read(const float *leaf, int samples, bool whole_vectors, float x[ORDER_LEAF])
 {
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF; j += 4) {
         if (j >= samples)
             break;
-        if (whole_slots)
-            slot_get((const uint4 *)(leaf + j), &x[j]);
+        if (whole_vectors)
+            vec16_get((const uint4 *)(leaf + j), &x[j]);
         else
 #pragma unroll
             for (int i = j; i < j + 4; i++)
@@ -73,14 +75,14 @@ DEVICE void lane_read(const float *leaf, int samples, bool whole_slots, float x[
     }
 }
 
-DEVICE void lane_write(float *leaf, int samples, bool whole_slots, const float x[ORDER_LEAF])
+DEVICE void lane_write(float *leaf, int samples, bool whole_vectors, const float x[ORDER_LEAF])
 {
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF; j += 4) {
         if (j >= samples)
             break;
-        if (whole_slots) {
-            slot_put((uint4 *)(leaf + j), &x[j]);
+        if (whole_vectors) {
+            vec16_put((uint4 *)(leaf + j), &x[j]);
         } else {
 #pragma unroll
             for (int i = j; i < j + 4; i++)
@@ -137,7 +139,7 @@ template <class Sum> DEVICE void lane_quiet_nan(float x[ORDER_LEAF], typename Su
 
 /* One pass over a row. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void lane_pass(const struct short_plan &plan, float *row, bool whole_slots)
+DEVICE void lane_pass(const struct packed_rows &plan, float *row, bool whole_vectors)
 {
     typename Sum::sum sum = {}, totals[2] = {}, total = {};
 #pragma unroll 1
@@ -146,7 +148,7 @@ DEVICE void lane_pass(const struct short_plan &plan, float *row, bool whole_slot
         const int samples = min(plan.length - leaf * ORDER_LEAF, ORDER_LEAF);
         float *begin = row + leaf * ORDER_LEAF;
         float x[ORDER_LEAF];
-        lane_read(begin, samples, whole_slots, x);
+        lane_read(begin, samples, whole_vectors, x);
         if (met == 0)
             lane_leaf<Sum, Backward, Kind, true, false>(x, samples, sum, total);
         else if (met + 1 < plan.leaves)
@@ -154,7 +156,7 @@ DEVICE void lane_pass(const struct short_plan &plan, float *row, bool whole_slot
         else
             lane_leaf<Sum, Backward, Kind, false, false>(x, samples, sum, total);
         lane_quiet_nan<Sum>(x, sum);
-        lane_write(begin, samples, whole_slots, x);
+        lane_write(begin, samples, whole_vectors, x);
         /* The carry into the next leaf, from the Kogge-Stone network over up to three totals. */
         if (met == 0) {
             totals[0] = sum;
@@ -167,15 +169,15 @@ DEVICE void lane_pass(const struct short_plan &plan, float *row, bool whole_slot
     }
 }
 
-/* All passes over a row that is a leaf of so many slots. */
+/* All passes over a row that is a leaf of so many vectors. */
 template <class Sum, int Kind, int Slots>
-DEVICE void lane_row(const struct short_plan &plan, float *row, bool whole_slots)
+DEVICE void lane_row(const struct packed_rows &plan, float *row, bool whole_vectors)
 {
     const int samples = plan.length;
     float x[ORDER_LEAF];
     typename Sum::sum sum = {}, total = {};
     __builtin_assume(samples > 4 * (Slots - 1) && samples <= 4 * Slots);
-    lane_read(row, samples, whole_slots, x);
+    lane_read(row, samples, whole_vectors, x);
 #pragma unroll 1
     for (int pass = 0; pass < plan.pass_count; pass++)
         if (plan.backward[pass])
@@ -183,62 +185,63 @@ DEVICE void lane_row(const struct short_plan &plan, float *row, bool whole_slots
         else
             lane_leaf<Sum, false, Kind, true, false>(x, samples, sum, total);
     lane_quiet_nan<Sum>(x, sum);
-    lane_write(row, samples, whole_slots, x);
+    lane_write(row, samples, whole_vectors, x);
 }
 
 /* All passes over a row. `Leaf`: it is one, and stays in registers. */
 template <class Sum, int Kind, bool Leaf>
-DEVICE void lane_passes(const struct short_plan &plan, float *row, bool whole_slots)
+DEVICE void lane_passes(const struct packed_rows &plan, float *row, bool whole_vectors)
 {
     if constexpr (Leaf) {
         if (plan.length <= 4)
-            lane_row<Sum, Kind, 1>(plan, row, whole_slots);
+            lane_row<Sum, Kind, 1>(plan, row, whole_vectors);
         else if (plan.length <= 8)
-            lane_row<Sum, Kind, 2>(plan, row, whole_slots);
+            lane_row<Sum, Kind, 2>(plan, row, whole_vectors);
         else if (plan.length <= 12)
-            lane_row<Sum, Kind, 3>(plan, row, whole_slots);
+            lane_row<Sum, Kind, 3>(plan, row, whole_vectors);
         else
-            lane_row<Sum, Kind, 4>(plan, row, whole_slots);
+            lane_row<Sum, Kind, 4>(plan, row, whole_vectors);
     } else {
 #pragma unroll 1
         for (int pass = 0; pass < plan.pass_count; pass++)
             if (plan.backward[pass])
-                lane_pass<Sum, true, Kind>(plan, row, whole_slots);
+                lane_pass<Sum, true, Kind>(plan, row, whole_vectors);
             else
-                lane_pass<Sum, false, Kind>(plan, row, whole_slots);
+                lane_pass<Sum, false, Kind>(plan, row, whole_vectors);
     }
 }
 
 /* As many as suffice without spilling any. */
-template <bool Leaf> constexpr int lanes_registers = Leaf ? 56 : 48;
+template <bool Leaf> constexpr int thread_per_row_registers = Leaf ? 56 : 48;
 
 template <class Sum, int Kind, bool Leaf>
-__global__ void REGISTERS(lanes_registers<Leaf>) lanes_kernel(const __grid_constant__ struct short_plan plan)
+__global__ void REGISTERS(thread_per_row_registers<Leaf>)
+    thread_per_row_kernel(const __grid_constant__ struct packed_rows plan)
 {
-    extern __shared__ uint4 lanes_tiles[];
-    const int warp = warp_index(), room = LANES_ROOM(plan.length);
-    const uint64_t stride = (uint64_t)gridDim.x * SHORT_WARPS;
-    uint4 *tile = lanes_tiles + (1 + plan.ahead) * warp * room, *other = tile + plan.ahead * room;
-    uint64_t turn = (uint64_t)blockIdx.x * SHORT_WARPS + warp;
-    lanes_fetch(plan, turn, tile);
-    for (; short_rows(plan, turn) > 0; turn += stride) {
+    extern __shared__ uint4 thread_per_row_tiles[];
+    const int warp = warp_index(), smem = THREAD_PER_ROW_ROOM(plan.length);
+    const uint64_t stride = (uint64_t)gridDim.x * THREAD_PER_ROW_WARPS;
+    uint4 *tile = thread_per_row_tiles + (1 + plan.ahead) * warp * smem, *other = tile + plan.ahead * smem;
+    uint64_t iteration = (uint64_t)blockIdx.x * THREAD_PER_ROW_WARPS + warp;
+    thread_per_row_fetch(plan, iteration, tile);
+    for (; packed_count(plan, iteration) > 0; iteration += stride) {
         if (plan.ahead) {
-            lanes_fetch(plan, turn + stride, other);
+            thread_per_row_fetch(plan, iteration + stride, other);
             __pipeline_wait_prior(1);
         } else {
             __pipeline_wait_prior(0);
         }
         __syncwarp();
-        const struct lanes_stretch stretch = lanes_stretch_of(plan, plan.output, turn);
-        const bool whole_slots = (stretch.shift | plan.length) % 4 == 0;
+        const struct thread_per_row_stretch stretch = thread_per_row_stretch_of(plan, plan.output, iteration);
+        const bool whole_vectors = (stretch.shift | plan.length) % 4 == 0;
 #pragma unroll 1
         for (int row = lane_index(); row < plan.rows_at_once; row += WARP)
-            lane_passes<Sum, Kind, Leaf>(plan, (float *)tile + stretch.shift + row * plan.length, whole_slots);
+            lane_passes<Sum, Kind, Leaf>(plan, (float *)tile + stretch.shift + row * plan.length, whole_vectors);
         __syncwarp();
-        lanes_drain(tile, stretch);
+        thread_per_row_drain(tile, stretch);
         __syncwarp();
         if (!plan.ahead)
-            lanes_fetch(plan, turn + stride, tile);
+            thread_per_row_fetch(plan, iteration + stride, tile);
         uint4 *done = tile;
         tile = other;
         other = done;

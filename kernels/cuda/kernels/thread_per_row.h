@@ -9,19 +9,20 @@
 #include "kernels/order1/order.h"
 #include "kernels/scan.h"
 
-#define LANES_LENGTH_MAX (4 * ORDER_LEAF)
+#define THREAD_PER_ROW_LENGTH_MAX (4 * ORDER_LEAF)
 
-/* What scan_lanes_load finds out about a device. */
-struct scan_lanes_device {
-    uint8_t resident[SCAN_SUMS][2][LANES_LENGTH_MAX + 1]; /* thread blocks per processor, by whether they fetch ahead
+/* What scan_thread_per_row_load finds out about a device. */
+struct scan_thread_per_row_device {
+    uint8_t resident[SCAN_SUMS][2][THREAD_PER_ROW_LENGTH_MAX + 1]; /* thread blocks per SM, by whether they fetch ahead
                                                              and the rows' length */
 };
 
 /* Loads the kernels on the current device. */
-cudaError_t scan_lanes_load(struct scan_lanes_device *lanes, int shared_max);
+cudaError_t scan_thread_per_row_load(struct scan_thread_per_row_device *thread_per_row, int shared_max);
 
 /* Queues the scan; warps may fetch the next rows ahead. */
-cudaError_t scan_lanes(const struct scan_device *device, const struct scan_lanes_device *lanes,
-                       const struct scan_rule *rule, const struct scan_plan *plan, bool ahead, cudaStream_t stream);
+cudaError_t scan_thread_per_row(const struct scan_device *device,
+                                const struct scan_thread_per_row_device *thread_per_row, const struct scan_rule *rule,
+                                const struct scan_plan *plan, bool ahead, cudaStream_t stream);
 
 #endif

@@ -7,18 +7,18 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 
-#define FEW_TILES_MAX 3
+#define WARP_PER_ROW_TILES_MAX 3
 
-/* What scan_few_load finds out about a device: thread blocks per processor. */
-struct scan_few_device {
-    int resident[FEW_TILES_MAX][SCAN_SUMS];
+/* What scan_warp_per_row_load finds out about a device: thread blocks per SM. */
+struct scan_warp_per_row_device {
+    int resident[WARP_PER_ROW_TILES_MAX][SCAN_SUMS];
 };
 
 /* Loads the kernels on the current device. */
-cudaError_t scan_few_load(struct scan_few_device *few);
+cudaError_t scan_warp_per_row_load(struct scan_warp_per_row_device *warp_per_row);
 
 /* Queues the scan. */
-cudaError_t scan_few(struct scan_device *device, const struct scan_few_device *few, const struct scan_rule *rule,
-                     const struct scan_plan *plan, cudaStream_t stream);
+cudaError_t scan_warp_per_row(struct scan_device *device, const struct scan_warp_per_row_device *warp_per_row,
+                              const struct scan_rule *rule, const struct scan_plan *plan, cudaStream_t stream);
 
 #endif

@@ -3,37 +3,37 @@
 #include "kernels/cuda/kernels/warp_per_rows.cuh"
 #include "kernels/cuda/select/plan.h"
 
-struct short_variant {
+struct warp_per_rows_variant {
     const void *kernel;
     int tiles; /* that a warp takes at once */
 };
 
-#define VARIANT(SUM, KIND)                                            \
-    {                                                                 \
-        (const void *)short_kernel<SUM, KIND>, short_tiles<SUM, KIND> \
+#define VARIANT(SUM, KIND)                                                            \
+    {                                                                                 \
+        (const void *)warp_per_rows_kernel<SUM, KIND>, warp_per_rows_tiles<SUM, KIND> \
     }
 #define BY_KIND(SUM) VARIANT(SUM, SCAND_KIND_INCLUSIVE), VARIANT(SUM, SCAND_KIND_EXCLUSIVE)
-static const struct short_variant variants[SCAN_SUMS] = {BY_KIND(sum_f32), BY_KIND(sum_f64), BY_KIND(sum_f2)};
+static const struct warp_per_rows_variant variants[SCAN_SUMS] = {BY_KIND(sum_f32), BY_KIND(sum_f64), BY_KIND(sum_f2)};
 
-cudaError_t scan_short_load(struct scan_short_device *shorts)
+cudaError_t scan_warp_per_rows_load(struct scan_warp_per_rows_device *warp_per_rows)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < SCAN_SUMS && !error; i++)
-        error = scan_kernel_load_resident(variants[i].kernel, STRETCH_WARPS * WARP, SHORT_BYTES(variants[i].tiles),
-                                          &shorts->resident[i]);
+        error = scan_kernel_load_resident(variants[i].kernel, WARP_PER_ROWS_WARPS * WARP,
+                                          WARP_PER_ROWS_BYTES(variants[i].tiles), &warp_per_rows->resident[i]);
     return error;
 }
 
-cudaError_t scan_short(struct scan_device *device, const struct scan_short_device *shorts, const struct scan_rule *rule,
-                       const struct scan_plan *scan, cudaStream_t stream)
+cudaError_t scan_warp_per_rows(struct scan_device *device, const struct scan_warp_per_rows_device *warp_per_rows,
+                               const struct scan_rule *rule, const struct scan_plan *scan, cudaStream_t stream)
 {
     const int number = scan_sum_number(rule);
-    struct short_plan plan = short_plan_of(scan);
+    struct packed_rows plan = packed_rows_of(scan);
     const int tiles = variants[number].tiles;
     plan.rows_at_once = tiles * ORDER_FAN / plan.leaves;
-    cudaError_t error = scan_shares_of(device, stream, &plan.shares);
+    cudaError_t error = scan_work_queue_of(device, stream, &plan.queue);
     if (error)
         return error;
-    return scan_rows_launch(device, variants[number].kernel, &plan, plan.rows, STRETCH_WARPS, plan.rows_at_once,
-                            shorts->resident[number], SHORT_BYTES(tiles), stream);
+    return scan_rows_launch(device, variants[number].kernel, &plan, plan.rows, WARP_PER_ROWS_WARPS, plan.rows_at_once,
+                            warp_per_rows->resident[number], WARP_PER_ROWS_BYTES(tiles), stream);
 }

@@ -16,48 +16,49 @@
 #include "kernels/cuda/warp/packed_rows.cuh"
 #include "kernels/cuda/warp/tile_io.cuh"
 
-#define STRETCH_WARPS 4 /* of a thread block */
+#define WARP_PER_ROWS_WARPS 4 /* of a thread block */
 
 /* Whether stretches lie in shared memory from the start of a line on. f2 has no instructions to spare. */
-template <class Sum> constexpr bool short_has_lines = Sum::has_identity;
+template <class Sum> constexpr bool warp_per_rows_has_lines = Sum::has_identity;
 
 /* Samples before a stretch there. */
-template <class Sum> DEVICE int short_shift(const char *stretch)
+template <class Sum> DEVICE int warp_per_rows_shift(const char *stretch)
 {
-    return short_has_lines<Sum> ? word_in_line(stretch) : shift_of<float>(stretch);
+    return warp_per_rows_has_lines<Sum> ? word_in_line(stretch) : shift_of<float>(stretch);
 }
 
-/* Starts the copies of the stretch of a warp's turn. */
-template <class Sum, int Tiles> DEVICE void short_fetch(const struct short_plan &plan, uint64_t turn, uint4 *slots)
+/* Starts the copies of the stretch of a warp's iteration. */
+template <class Sum, int Tiles>
+DEVICE void warp_per_rows_fetch(const struct packed_rows &plan, uint64_t iteration, uint4 *vectors)
 {
-    const int samples = short_rows(plan, turn) * plan.length;
-    const char *source = plan.input + short_offset(plan, turn);
-    if (samples > 0 && short_has_lines<Sum>)
-        fetch_lines<Tiles, 0>(slots, source, samples);
+    const int samples = packed_count(plan, iteration) * plan.length;
+    const char *source = plan.input + packed_offset(plan, iteration);
+    if (samples > 0 && warp_per_rows_has_lines<Sum>)
+        fetch_lines<Tiles, 0>(vectors, source, samples);
     else if (samples > 0)
-        fetch_slots(slots, source, shift_of<float>(source), samples);
+        fetch_vectors(vectors, source, shift_of<float>(source), samples);
     __pipeline_commit();
 }
 
 template <class Sum, int Tiles>
-DEVICE void short_drain(const struct short_plan &plan, uint64_t turn, const uint4 *slots)
+DEVICE void warp_per_rows_drain(const struct packed_rows &plan, uint64_t iteration, const uint4 *vectors)
 {
-    const int samples = short_rows(plan, turn) * plan.length;
-    char *target = plan.output + short_offset(plan, turn);
-    if (short_has_lines<Sum>)
-        drain_lines<Tiles, 0>(slots, target, samples);
+    const int samples = packed_count(plan, iteration) * plan.length;
+    char *target = plan.output + packed_offset(plan, iteration);
+    if (warp_per_rows_has_lines<Sum>)
+        drain_lines<Tiles, 0>(vectors, target, samples);
     else
-        stretch_drain(slots, target, shift_of<float>(target), samples);
+        packed_drain(vectors, target, shift_of<float>(target), samples);
 }
 
-/* A leaf that begins anywhere, in each lane differently. It is moved there from the slots that it lies in. */
-DEVICE void short_read_across(const uint4 *slots, int first, float x[ORDER_LEAF])
+/* A leaf that begins anywhere, in each lane differently. It is moved there from the vectors that it lies in. */
+DEVICE void warp_per_rows_read_across(const uint4 *vectors, int first, float x[ORDER_LEAF])
 {
     const bool by_one = first & 1, by_two = first & 2;
     float from[ORDER_LEAF + 4];
 #pragma unroll
     for (int j = 0; j <= ORDER_LEAF / 4; j++)
-        slot_get(&slots[slot_place<float>(first / 4 + j)], &from[4 * j]);
+        vec16_get(&vectors[swizzle<float>(first / 4 + j)], &from[4 * j]);
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF + 2; i++)
         from[i] = by_one ? from[i + 1] : from[i];
@@ -66,9 +67,9 @@ DEVICE void short_read_across(const uint4 *slots, int first, float x[ORDER_LEAF]
         x[i] = by_two ? from[i + 2] : from[i];
 }
 
-/* First all lanes write whole slots, also those in which the next leaf begins, but not their first ones. Of these they
- * write their samples then. */
-DEVICE void short_write_across(uint4 *slots, int first, int samples, const float x[ORDER_LEAF])
+/* First all lanes write whole vectors, also those in which the next leaf begins, but not their first ones. Of these
+ * they write their samples then. */
+DEVICE void warp_per_rows_write_across(uint4 *vectors, int first, int samples, const float x[ORDER_LEAF])
 {
     const bool by_one = first & 1, by_two = first & 2;
     const int begin = first % 4, end = begin + samples, last = ORDER_LEAF - 1;
@@ -82,53 +83,53 @@ DEVICE void short_write_across(uint4 *slots, int first, int samples, const float
 #pragma unroll
     for (int j = 1; j <= ORDER_LEAF / 4; j++)
         if (4 * j < end)
-            slot_put(&slots[slot_place<float>(first / 4 + j)], &to[4 * j]);
+            vec16_put(&vectors[swizzle<float>(first / 4 + j)], &to[4 * j]);
     __syncwarp();
-    float *slot = (float *)&slots[slot_place<float>(first / 4)];
+    float *vec16 = (float *)&vectors[swizzle<float>(first / 4)];
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if (i >= begin && i < end)
-            slot[i] = to[i];
+            vec16[i] = to[i];
 }
 
-DEVICE void stretch_read(uint4 *slots, int first, bool whole_slots, float x[ORDER_LEAF])
+DEVICE void stretch_read(uint4 *vectors, int first, bool whole_vectors, float x[ORDER_LEAF])
 {
-    if (whole_slots)
-        short_read(slots, first, true, x);
+    if (whole_vectors)
+        packed_read(vectors, first, true, x);
     else
-        short_read_across(slots, first, x);
+        warp_per_rows_read_across(vectors, first, x);
 }
 
-DEVICE void stretch_write(uint4 *slots, int first, int samples, bool whole_slots, const float x[ORDER_LEAF])
+DEVICE void stretch_write(uint4 *vectors, int first, int samples, bool whole_vectors, const float x[ORDER_LEAF])
 {
-    if (whole_slots)
-        short_write(slots, first, samples, true, x);
+    if (whole_vectors)
+        packed_write(vectors, first, samples, true, x);
     else
-        short_write_across(slots, first, samples, x);
+        warp_per_rows_write_across(vectors, first, samples, x);
 }
 
 /* Whether a pass begins with leaves that are not full, and must know. */
-template <class Sum, bool Backward> DEVICE bool short_is_partial(const struct short_plan &plan)
+template <class Sum, bool Backward> DEVICE bool warp_per_rows_is_partial(const struct packed_rows &plan)
 {
     return !Sum::has_identity && Backward && plan.length % ORDER_LEAF != 0;
 }
 
-/* As short_prefixes, if that is exact: the same for all lanes. */
+/* As warp_per_rows_prefixes, if that is exact: the same for all lanes. */
 template <int Tiles, bool Backward>
-DEVICE bool short_prefixes_exact(const struct held_leaf<float> stretch[Tiles], const int positions[Tiles], int leaves,
-                                 struct f2 prefixes[Tiles])
+DEVICE bool warp_per_rows_prefixes_by_f64(const struct held_leaf<float> stretch[Tiles], const int positions[Tiles],
+                                          int leaves, struct f2 prefixes[Tiles])
 {
-    struct exact_range range = {~0u, 0.0f};
+    struct by_f64_range range = {~0u, 0.0f};
     double sums[Tiles];
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
-        sums[t] = exact_total(stretch[t].x, &range);
-    const float limit = exact_limit(range.least);
-    bool exact = range.most * EXACT_MARGIN <= limit;
-    short_scans<sum_f64, Tiles, Backward>(sums, positions, leaves);
+        sums[t] = by_f64_total(stretch[t].x, &range);
+    const float limit = by_f64_limit(range.least);
+    bool exact = range.most * BY_F64_MARGIN <= limit;
+    segmented_scans<sum_f64, Tiles, Backward>(sums, positions, leaves);
 #pragma unroll
     for (int t = 0; t < Tiles; t++) {
-        prefixes[t] = exact_f2(sums[t]);
+        prefixes[t] = by_f64_f2(sums[t]);
         exact &= fabsf(prefixes[t].high) <= limit;
     }
     return __all_sync(~0u, exact);
@@ -136,25 +137,26 @@ DEVICE bool short_prefixes_exact(const struct held_leaf<float> stretch[Tiles], c
 
 /* The inclusive prefixes of the totals of each row's leaves, of which the last one has samples up to `last`. */
 template <class Sum, int Tiles, bool Backward>
-DEVICE void short_prefixes(const struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan,
-                           const int positions[Tiles], const int lasts[Tiles], typename Sum::sum sums[Tiles])
+DEVICE void warp_per_rows_prefixes(const struct held_leaf<typename Sum::sample> stretch[Tiles],
+                                   const struct packed_rows &plan, const int positions[Tiles], const int lasts[Tiles],
+                                   typename Sum::sum sums[Tiles])
 {
-    if constexpr (sum_is_exact<Sum>)
+    if constexpr (sum_by_f64<Sum>)
         if ((!Backward || plan.length % ORDER_LEAF != 1) &&
-            short_prefixes_exact<Tiles, Backward>(stretch, positions, plan.leaves, sums))
+            warp_per_rows_prefixes_by_f64<Tiles, Backward>(stretch, positions, plan.leaves, sums))
             return;
-    const bool partial = short_is_partial<Sum, Backward>(plan);
+    const bool partial = warp_per_rows_is_partial<Sum, Backward>(plan);
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
         sums[t] = partial ? leaf_total<Sum, Backward, Backward>(stretch[t].x, lasts[t])
                           : leaf_total<Sum, Backward, false>(stretch[t].x, lasts[t]);
-    short_scans<Sum, Tiles, Backward>(sums, positions, plan.leaves);
+    segmented_scans<Sum, Tiles, Backward>(sums, positions, plan.leaves);
 }
 
 /* Replaces the samples of a leaf, to which `sum` is the carry. */
 template <class Sum, bool Backward, int Kind>
-DEVICE void short_values(typename Sum::sample x[ORDER_LEAF], typename Sum::sum sum, bool partial, int position,
-                         int last)
+DEVICE void warp_per_rows_values(typename Sum::sample x[ORDER_LEAF], typename Sum::sum sum, bool partial, int position,
+                                 int last)
 {
     carry<Sum> carry = carry_of<Sum>(sum, position > 0);
     if (partial)
@@ -170,7 +172,7 @@ DEVICE void short_values(typename Sum::sample x[ORDER_LEAF], typename Sum::sum s
 
 /* Makes absent what last leaves lack. */
 template <class Sum, int Tiles>
-DEVICE void short_fill(struct held_leaf<typename Sum::sample> stretch[Tiles], const int lasts[Tiles], int end)
+DEVICE void warp_per_rows_fill(struct held_leaf<typename Sum::sample> stretch[Tiles], const int lasts[Tiles], int end)
 {
 #pragma unroll
     for (int i = ORDER_LEAF - 1; i > 0; i--) {
@@ -183,8 +185,8 @@ DEVICE void short_fill(struct held_leaf<typename Sum::sample> stretch[Tiles], co
 }
 
 template <class Sum, int Tiles, bool Backward, int Kind>
-DEVICE void short_pass(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan,
-                       const int numbers[Tiles])
+DEVICE void warp_per_rows_pass(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct packed_rows &plan,
+                               const int numbers[Tiles])
 {
     const int end = plan.length % ORDER_LEAF;
     int positions[Tiles], lasts[Tiles];
@@ -194,29 +196,30 @@ DEVICE void short_pass(struct held_leaf<typename Sum::sample> stretch[Tiles], co
         lasts[t] = end > 0 && numbers[t] == plan.leaves - 1 ? end - 1 : ORDER_LEAF - 1;
     }
     /* Forward, nobody listens to them. */
-    if (Backward && end > 0 && (Sum::has_identity || sum_is_exact<Sum>))
-        short_fill<Sum, Tiles>(stretch, lasts, end);
+    if (Backward && end > 0 && (Sum::has_identity || sum_by_f64<Sum>))
+        warp_per_rows_fill<Sum, Tiles>(stretch, lasts, end);
     typename Sum::sum sums[Tiles];
-    short_prefixes<Sum, Tiles, Backward>(stretch, plan, positions, lasts, sums);
+    warp_per_rows_prefixes<Sum, Tiles, Backward>(stretch, plan, positions, lasts, sums);
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
-        short_values<Sum, Backward, Kind>(stretch[t].x, short_before<Tiles, Backward>(sums, t, lane_index(), 1),
-                                          short_is_partial<Sum, Backward>(plan), positions[t], lasts[t]);
+        warp_per_rows_values<Sum, Backward, Kind>(
+            stretch[t].x, segment_before<Tiles, Backward>(sums, t, lane_index(), 1),
+            warp_per_rows_is_partial<Sum, Backward>(plan), positions[t], lasts[t]);
 }
 
 template <class Sum, int Tiles, int Kind>
-DEVICE void short_passes(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct short_plan &plan)
+DEVICE void warp_per_rows_passes(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct packed_rows &plan)
 {
     int numbers[Tiles];
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
-        numbers[t] = short_leaf_of(plan, t, 0).number;
+        numbers[t] = packed_leaf_of(plan, t, 0).number;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (plan.backward[pass])
-            short_pass<Sum, Tiles, true, Kind>(stretch, plan, numbers);
+            warp_per_rows_pass<Sum, Tiles, true, Kind>(stretch, plan, numbers);
         else
-            short_pass<Sum, Tiles, false, Kind>(stretch, plan, numbers);
+            warp_per_rows_pass<Sum, Tiles, false, Kind>(stretch, plan, numbers);
         if (pass + 1 == plan.pass_count)
             return;
 #pragma unroll
@@ -228,41 +231,42 @@ DEVICE void short_passes(struct held_leaf<typename Sum::sample> stretch[Tiles], 
 /* Tiles of a stretch, as many as registers suffice for. f2 has instructions enough, and more than the cache holds if
  * there are two. */
 template <class Sum, int Kind>
-constexpr int short_tiles = !Sum::has_identity                                                  ? 1
-                            : Kind == SCAND_KIND_EXCLUSIVE && sizeof(typename Sum::sample) == 8 ? 1
-                                                                                                : 3;
+constexpr int warp_per_rows_tiles = !Sum::has_identity                                                  ? 1
+                                    : Kind == SCAND_KIND_EXCLUSIVE && sizeof(typename Sum::sample) == 8 ? 1
+                                                                                                        : 3;
 
 /* Shared memory of a thread block. */
-#define SHORT_BYTES(TILES) (STRETCH_WARPS * 2 * LINES_ROOM(TILES) * SLOT_BYTES)
+#define WARP_PER_ROWS_BYTES(TILES) (WARP_PER_ROWS_WARPS * 2 * LINES_SMEM(TILES) * VEC16_BYTES)
 
-/* With 128 a processor holds 16 warps, as many as its shared memory suffices for with three tiles; with 64 32. */
+/* With 128 an SM holds 16 warps, as many as its shared memory suffices for with three tiles; with 64 32. */
 template <class Sum, int Tiles>
-constexpr int short_registers = Tiles > 1                           ? 128
-                                : sizeof(typename Sum::sample) == 8 ? 80
-                                                                    : 64;
+constexpr int warp_per_rows_registers = Tiles > 1                           ? 128
+                                        : sizeof(typename Sum::sample) == 8 ? 80
+                                                                            : 64;
 
 template <class Sum, int Kind>
-__global__ void REGISTERS((short_registers<Sum, short_tiles<Sum, Kind>>))
-    short_kernel(const __grid_constant__ struct short_plan plan)
+__global__ void REGISTERS((warp_per_rows_registers<Sum, warp_per_rows_tiles<Sum, Kind>>))
+    warp_per_rows_kernel(const __grid_constant__ struct packed_rows plan)
 {
-    extern __shared__ uint4 short_slots[];
-    const int count = short_tiles<Sum, Kind>, warp = warp_index(), room = LINES_ROOM(count);
-    uint4 *slots = short_slots + 2 * warp * room, *other = slots + room;
-    uint64_t turn = shares_first(STRETCH_WARPS, warp), next = turn + shares_stride(STRETCH_WARPS);
-    short_fetch<Sum, count>(plan, turn, slots);
+    extern __shared__ uint4 warp_per_rows_slots[];
+    const int count = warp_per_rows_tiles<Sum, Kind>, warp = warp_index(), smem = LINES_SMEM(count);
+    uint4 *vectors = warp_per_rows_slots + 2 * warp * smem, *other = vectors + smem;
+    uint64_t iteration = work_queue_first(WARP_PER_ROWS_WARPS, warp),
+             next = iteration + work_queue_stride(WARP_PER_ROWS_WARPS);
+    warp_per_rows_fetch<Sum, count>(plan, iteration, vectors);
 #pragma unroll 1
-    while (short_rows(plan, turn) > 0) {
-        const unsigned long long taken = shares_take(plan.shares);
-        short_fetch<Sum, count>(plan, next, other);
+    while (packed_count(plan, iteration) > 0) {
+        const unsigned long long taken = work_queue_take(plan.queue);
+        warp_per_rows_fetch<Sum, count>(plan, next, other);
         __pipeline_wait_prior(1);
         __syncwarp();
         struct held_leaf<float> samples[count];
         struct held_leaf<typename Sum::sample> stretch[count];
-        int first = short_shift<Sum>(plan.input + short_offset(plan, turn));
+        int first = warp_per_rows_shift<Sum>(plan.input + packed_offset(plan, iteration));
 #pragma unroll
         for (int t = 0; t < count; t++)
-            stretch_read(slots, first + short_leaf_of(plan, t, plan.rows_at_once).first, (first | plan.length) % 4 == 0,
-                         samples[t].x);
+            stretch_read(vectors, first + packed_leaf_of(plan, t, plan.rows_at_once).first,
+                         (first | plan.length) % 4 == 0, samples[t].x);
         __syncwarp();
 #pragma unroll
         for (int t = 0; t < count; t++) {
@@ -271,24 +275,24 @@ __global__ void REGISTERS((short_registers<Sum, short_tiles<Sum, Kind>>))
             for (int i = 0; i < ORDER_LEAF; i++)
                 stretch[t].x[i] = Sum::from_f32(samples[t].x[i]);
         }
-        short_passes<Sum, count, Kind>(stretch, plan);
-        first = short_shift<Sum>(plan.output + short_offset(plan, turn));
+        warp_per_rows_passes<Sum, count, Kind>(stretch, plan);
+        first = warp_per_rows_shift<Sum>(plan.output + packed_offset(plan, iteration));
 #pragma unroll
         for (int t = 0; t < count; t++) {
-            const struct short_leaf leaf = short_leaf_of(plan, t, plan.rows_at_once);
+            const struct packed_leaf leaf = packed_leaf_of(plan, t, plan.rows_at_once);
             leaf_results<Sum, float>(stretch[t].x, samples[t].x);
-            stretch_write(slots, first + leaf.first, leaf.samples, (first | plan.length) % 4 == 0, samples[t].x);
+            stretch_write(vectors, first + leaf.first, leaf.samples, (first | plan.length) % 4 == 0, samples[t].x);
         }
         __syncwarp();
-        short_drain<Sum, count>(plan, turn, slots);
+        warp_per_rows_drain<Sum, count>(plan, iteration, vectors);
         __syncwarp();
-        uint4 *done = slots;
-        slots = other;
+        uint4 *done = vectors;
+        vectors = other;
         other = done;
-        turn = next;
-        next = shares_taken(taken, STRETCH_WARPS);
+        iteration = next;
+        next = work_queue_taken(taken, WARP_PER_ROWS_WARPS);
     }
-    shares_finish(plan.shares, STRETCH_WARPS);
+    work_queue_finish(plan.queue, WARP_PER_ROWS_WARPS);
 }
 
 #endif

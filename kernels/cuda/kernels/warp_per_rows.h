@@ -8,16 +8,16 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/scan.h"
 
-/* What scan_short_load finds out about a device. */
-struct scan_short_device {
-    int resident[SCAN_SUMS]; /* thread blocks per processor */
+/* What scan_warp_per_rows_load finds out about a device. */
+struct scan_warp_per_rows_device {
+    int resident[SCAN_SUMS]; /* thread blocks per SM */
 };
 
 /* Loads the kernels on the current device. */
-cudaError_t scan_short_load(struct scan_short_device *shorts);
+cudaError_t scan_warp_per_rows_load(struct scan_warp_per_rows_device *warp_per_rows);
 
 /* Queues the scan. */
-cudaError_t scan_short(struct scan_device *device, const struct scan_short_device *shorts, const struct scan_rule *rule,
-                       const struct scan_plan *plan, cudaStream_t stream);
+cudaError_t scan_warp_per_rows(struct scan_device *device, const struct scan_warp_per_rows_device *warp_per_rows,
+                               const struct scan_rule *rule, const struct scan_plan *plan, cudaStream_t stream);
 
 #endif

@@ -7,11 +7,11 @@
  *   -0: +0 would make a +0 of a -0. f2 has none: an addition alters -0 and infinities);
  * - value: what a pass leaves of a sum in place of a sample; between_passes: that, rounded to the intermediate type;
  * - as_f32 and as_f64: what is written;
- * - registers of a thread and stage_slots of a warp, which results pass through (tile_io.cuh): with 64 instead of 128
- *   slots three thread blocks of f2 that fetch ahead fit a processor, and 10,000 x 10,000 takes 0.288 ms instead of
+ * - registers of a thread and stage_vectors of a warp, which results pass through (tile_io.cuh): with 64 instead of 128
+ *   vectors three thread blocks of f2 that fetch ahead fit an SM, and 10,000 x 10,000 takes 0.288 ms instead of
  *   0.291 on an H200. f64 cannot have a third for want of registers; f32 can, but gets slower, from 0.96 of a copy to
  *   0.91;
- * - where sum_is_exact, add_smaller: as add_sample, for samples no further from 0 than the sum.
+ * - where sum_by_f64, add_smaller: as add_sample, for samples no further from 0 than the sum.
  */
 #ifndef KERNELS_CUDA_LANE_ACCUMULATOR_CUH
 #define KERNELS_CUDA_LANE_ACCUMULATOR_CUH
@@ -31,7 +31,7 @@ struct sum_f32 {
     using sum = float;
     using sample = float;
     static const int registers = 40;
-    static const int stage_slots = 128;
+    static const int stage_vectors = 128;
     static const bool has_identity = true;
 
     DEVICE sample from_f32(float x)
@@ -85,7 +85,7 @@ struct sum_f64 {
     using sum = double;
     using sample = double;
     static const int registers = 48;
-    static const int stage_slots = 128;
+    static const int stage_vectors = 128;
     static const bool has_identity = true;
 
     DEVICE sample from_f32(float x)
@@ -139,7 +139,7 @@ struct sum_f2 {
     using sum = struct f2;
     using sample = float;
     static const int registers = 32;
-    static const int stage_slots = 64;
+    static const int stage_vectors = 64;
     static const bool has_identity = false;
 
     DEVICE sample from_f32(float x)
@@ -194,7 +194,7 @@ struct sum_f2_pair {
     using sum = struct f2;
     using sample = struct f2;
     static const int registers = 64;
-    static const int stage_slots = 128;
+    static const int stage_vectors = 128;
     static const bool has_identity = false;
 
     DEVICE sample from_f32(float x)
@@ -252,8 +252,8 @@ struct sum_f2_wide : sum_f2_pair {
 };
 
 /* Whether totals of a tile may be made as f2_by_f64.cuh says. */
-template <class Sum> constexpr bool sum_is_exact = false;
-template <> constexpr bool sum_is_exact<sum_f2> = true;
+template <class Sum> constexpr bool sum_by_f64 = false;
+template <> constexpr bool sum_by_f64<sum_f2> = true;
 
 /* What is written. Hardware differs in which NaN it makes, so there is only one. */
 template <class Sum> DEVICE void result_of(typename Sum::sample x, float *result)

@@ -1,10 +1,10 @@
 /*
- * What the general kernel keeps: the results of any operator, as accumulator.cuh has sums of f32 samples, under the
+ * What the any_layout kernel keeps: the results of any operator, as accumulator.cuh has sums of f32 samples, under the
  * same names and called sums too. Besides
  *
  * - from_f32 and from_f64: a sample from what the codec made of its bytes;
  * - has_half and less_half: a sum less half of its last sample;
- * - registers of a thread: the most with which a processor holds two thread blocks of 20 warps. With 32 it would hold
+ * - registers of a thread: the most with which an SM holds two thread blocks of 20 warps. With 32 it would hold
  *   three of f32, but prod of 10,000 x 10,000 takes 0.256 ms instead of 0.213 on an H200.
  */
 #ifndef KERNELS_CUDA_LANE_ANY_ACCUMULATOR_CUH
@@ -16,7 +16,7 @@
 #include "kernels/order1/operators.h"
 
 /* Floats and doubles. */
-template <class T, scand_operator Op> struct general_real {
+template <class T, scand_operator Op> struct any_real {
     using sum = T;
     using sample = T;
     static const int registers = 48;
@@ -80,7 +80,7 @@ template <class T, scand_operator Op> struct general_real {
 };
 
 /* The total that a mean is computed from: in f64, of f32 or f64 samples as they are. */
-template <class T> struct general_total {
+template <class T> struct any_total {
     using sum = double;
     using sample = T;
     static const bool has_identity = true, has_half = false;
@@ -117,7 +117,7 @@ template <class T> struct general_total {
 
 /* Integers of 64 bits that wrap. Where signed ones are compared, their sign bits are flipped as long as they are here.
  */
-template <enum scand_operator Op> struct general_whole {
+template <enum scand_operator Op> struct any_whole {
     using sum = uint64_t;
     using sample = uint64_t;
     static const int registers = 48;
@@ -158,7 +158,7 @@ template <enum scand_operator Op> struct general_whole {
 };
 
 /* Double-words. `Wide`: so are samples; else only their high words are more than 0. */
-template <enum scand_operator Op, bool Wide> struct general_f2 {
+template <enum scand_operator Op, bool Wide> struct any_f2 {
     using sum = struct f2;
     using sample = struct f2;
     static const int registers = 64;

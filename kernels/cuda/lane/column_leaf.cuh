@@ -10,14 +10,14 @@
 #include "kernels/cuda/lane/convert32.cuh"
 
 /* Whether sums must be told which samples a leaf lacks; else what is absent changes none. */
-template <class Sum> DEVICE bool boxes_partial(int samples)
+template <class Sum> DEVICE bool column_partial(int samples)
 {
     return !Sum::has_identity && samples < ORDER_LEAF;
 }
 
 /* The total of a leaf of samples; Reverse: from the last one to the first one. */
 template <class Sum, bool Reverse, bool Partial>
-DEVICE typename Sum::sum boxes_total_of(float x[ORDER_LEAF], int samples)
+DEVICE typename Sum::sum column_total_of(float x[ORDER_LEAF], int samples)
 {
     leaf_pin(x);
     typename Sum::sum sum = Sum::first(Sum::from_f32(x[Reverse ? ORDER_LEAF - 1 : 0]));
@@ -33,14 +33,14 @@ DEVICE typename Sum::sum boxes_total_of(float x[ORDER_LEAF], int samples)
     return sum;
 }
 
-template <class Sum, bool Reverse> DEVICE typename Sum::sum boxes_total(float x[ORDER_LEAF], int samples)
+template <class Sum, bool Reverse> DEVICE typename Sum::sum column_total(float x[ORDER_LEAF], int samples)
 {
-    return boxes_partial<Sum>(samples) ? boxes_total_of<Sum, Reverse, !Sum::has_identity>(x, samples)
-                                       : boxes_total_of<Sum, Reverse, false>(x, samples);
+    return column_partial<Sum>(samples) ? column_total_of<Sum, Reverse, !Sum::has_identity>(x, samples)
+                                        : column_total_of<Sum, Reverse, false>(x, samples);
 }
 
 /* Inclusive values become exclusive ones: each goes one place further, behind the one that the pass begins with. */
-template <bool Reverse> DEVICE void boxes_shift(float x[ORDER_LEAF], int samples, float begin)
+template <bool Reverse> DEVICE void column_shift(float x[ORDER_LEAF], int samples, float begin)
 {
 #pragma unroll
     for (int i = ORDER_LEAF - 1; i > 0; i--)
@@ -53,7 +53,7 @@ template <bool Reverse> DEVICE void boxes_shift(float x[ORDER_LEAF], int samples
 /* Replaces samples of a leaf, of which `samples` are there, by their values. `first`: the pass begins with this leaf.
  */
 template <class Sum, bool Reverse, bool Partial>
-DEVICE void boxes_values_of(float x[ORDER_LEAF], int samples, typename Sum::sum carry, bool first, bool exclusive)
+DEVICE void column_values_of(float x[ORDER_LEAF], int samples, typename Sum::sum carry, bool first, bool exclusive)
 {
     typename Sum::sum sum = carry;
     leaf_pin(x);
@@ -68,20 +68,20 @@ DEVICE void boxes_values_of(float x[ORDER_LEAF], int samples, typename Sum::sum 
         x[k] = Sum::as_f32(Sum::value(sum));
     }
     if (exclusive)
-        boxes_shift<Reverse>(x, samples, Sum::as_f32(Sum::value(first ? Sum::zero() : carry)));
+        column_shift<Reverse>(x, samples, Sum::as_f32(Sum::value(first ? Sum::zero() : carry)));
 }
 
 template <class Sum, bool Reverse>
-DEVICE void boxes_values(float x[ORDER_LEAF], int samples, typename Sum::sum carry, bool first, bool exclusive)
+DEVICE void column_values(float x[ORDER_LEAF], int samples, typename Sum::sum carry, bool first, bool exclusive)
 {
-    if (Reverse && boxes_partial<Sum>(samples))
-        boxes_values_of<Sum, Reverse, Reverse && !Sum::has_identity>(x, samples, carry, first, exclusive);
+    if (Reverse && column_partial<Sum>(samples))
+        column_values_of<Sum, Reverse, Reverse && !Sum::has_identity>(x, samples, carry, first, exclusive);
     else
-        boxes_values_of<Sum, Reverse, false>(x, samples, carry, first, exclusive);
+        column_values_of<Sum, Reverse, false>(x, samples, carry, first, exclusive);
 }
 
 /* Makes absent what a leaf lacks. */
-template <class Sum> DEVICE void boxes_fill(float x[ORDER_LEAF], int samples)
+template <class Sum> DEVICE void column_fill(float x[ORDER_LEAF], int samples)
 {
     if (Sum::has_identity && samples < ORDER_LEAF)
 #pragma unroll

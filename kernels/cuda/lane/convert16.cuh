@@ -8,7 +8,7 @@
 #include "kernels/cuda/lane/lane.cuh"
 #include "kernels/order1/dtypes.h"
 
-#define HALVES (ORDER_LEAF / 2) /* words */
+#define WORDS16 (ORDER_LEAF / 2) /* words */
 
 /* Bytes, as many as bits of 1.5 x 2^23 or 2^23 as an f32 leave free, in the last places of a number: exact both ways.
  */
@@ -64,29 +64,29 @@ DEVICE uint32_t i16be_encode(const float x[2])
     return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x4501);
 }
 
-DEVICE void halves_decode(enum scand_dtype form, const uint32_t words[HALVES], float x[ORDER_LEAF])
+DEVICE void convert16_decode(enum scand_dtype form, const uint32_t words[WORDS16], float x[ORDER_LEAF])
 {
     if (form == SCAND_DTYPE_F16) {
 #pragma unroll
-        for (int i = 0; i < HALVES; i++)
+        for (int i = 0; i < WORDS16; i++)
             f16_decode(words[i], &x[2 * i]);
     } else if (form == SCAND_DTYPE_BF16) {
 #pragma unroll
-        for (int i = 0; i < HALVES; i++)
+        for (int i = 0; i < WORDS16; i++)
             bf16_decode(words[i], &x[2 * i]);
     } else {
 #pragma unroll
-        for (int i = 0; i < HALVES; i++)
+        for (int i = 0; i < WORDS16; i++)
             i16be_decode(words[i], &x[2 * i]);
     }
 }
 
 /* What NaN are written as. */
-DEVICE void halves_encode_nan(enum scand_dtype form, const float x[ORDER_LEAF], uint32_t words[HALVES])
+DEVICE void convert16_encode_nan(enum scand_dtype form, const float x[ORDER_LEAF], uint32_t words[WORDS16])
 {
     const uint32_t nan = form == SCAND_DTYPE_F16 ? 0x7e00 : form == SCAND_DTYPE_BF16 ? 0x7fc0 : 0;
 #pragma unroll
-    for (int i = 0; i < HALVES; i++) {
+    for (int i = 0; i < WORDS16; i++) {
         if (x[2 * i] != x[2 * i])
             words[i] = __byte_perm(words[i], nan, 0x3254);
         if (x[2 * i + 1] != x[2 * i + 1])
@@ -94,23 +94,23 @@ DEVICE void halves_encode_nan(enum scand_dtype form, const float x[ORDER_LEAF], 
     }
 }
 
-DEVICE void halves_encode(enum scand_dtype form, const float x[ORDER_LEAF], bool nan, uint32_t words[HALVES])
+DEVICE void convert16_encode(enum scand_dtype form, const float x[ORDER_LEAF], bool nan, uint32_t words[WORDS16])
 {
     if (form == SCAND_DTYPE_F16) {
 #pragma unroll
-        for (int i = 0; i < HALVES; i++)
+        for (int i = 0; i < WORDS16; i++)
             words[i] = f16_encode(&x[2 * i]);
     } else if (form == SCAND_DTYPE_BF16) {
 #pragma unroll
-        for (int i = 0; i < HALVES; i++)
+        for (int i = 0; i < WORDS16; i++)
             words[i] = bf16_encode(&x[2 * i]);
     } else {
 #pragma unroll
-        for (int i = 0; i < HALVES; i++)
+        for (int i = 0; i < WORDS16; i++)
             words[i] = i16be_encode(&x[2 * i]);
     }
     if (nan)
-        halves_encode_nan(form, x, words);
+        convert16_encode_nan(form, x, words);
 }
 
 #endif

@@ -66,7 +66,7 @@ template <bool Whole = false> DEVICE void leaf_encode(enum scand_dtype form, flo
 }
 
 /* Functions of their own have registers for it, of which 32 leave none in the middle of a kernel. They also have
- * samples in registers that slots of 16 bytes are loaded into and stored from: without them each is moved twice. */
+ * samples in registers that vectors of 16 bytes are loaded into and stored from: without them each is moved twice. */
 struct leaf_words {
     float x[ORDER_LEAF];
 };

@@ -5,7 +5,7 @@
  * f64 holds them all, and so does f2: its high word is a sum rounded to f32, which leaves no more than 2^21 q to the
  * low word. Whatever f2.h adds of such words on the way to the next sum is a multiple of q too, and below 2^24 q unless
  * it is a high word, so an f32 holds it. Hence both come to the same sum, with one addition or with 10 to 20, and the
- * words of f2 are those of exact_f2.
+ * words of f2 are those of by_f64_f2.
  *
  * The last place of the least sample that is not 0 serves as q. Sums inside a leaf are no more than those of
  * magnitudes, sums of leaves no more than two prefixes: where neither of these exceeds 2^44 q, the condition holds.
@@ -19,17 +19,17 @@
 #include "kernels/order1/order.h"
 
 /* What a lane knows of samples. */
-struct exact_range {
+struct by_f64_range {
     unsigned least; /* magnitude: twice its bits, less 1, which is the largest number for 0 */
     float most;     /* the sum of magnitudes in a leaf, or more, but for rounding */
 };
 
 /* More than rounding takes from a sum of ORDER_LEAF magnitudes, and from as many sums that add up to one. */
-#define EXACT_MARGIN 1.0001f
+#define BY_F64_MARGIN 1.0001f
 
 /* The sum of a leaf, and its range joined to `range`. Order is of no account. Magnitudes add up where their maximum
  * would do: floating-point units have more room than those of integers. */
-DEVICE double exact_total(const float x[ORDER_LEAF], struct exact_range *range)
+DEVICE double by_f64_total(const float x[ORDER_LEAF], struct by_f64_range *range)
 {
     double total = 0.0;
     float magnitudes = 0.0f;
@@ -47,7 +47,7 @@ DEVICE double exact_total(const float x[ORDER_LEAF], struct exact_range *range)
 
 /* What no prefix may exceed, nor the magnitudes of a leaf: at most 2^44 times the last place of the least
  * sample of all lanes, and far from infinity. */
-DEVICE float exact_limit(unsigned least)
+DEVICE float by_f64_limit(unsigned least)
 {
 #if __CUDA_ARCH__ >= 800
     return fminf(__uint_as_float(__reduce_min_sync(~0u, least) >> 1) * 0x1p20f, 0x1p120f);
@@ -56,7 +56,7 @@ DEVICE float exact_limit(unsigned least)
 #endif
 }
 
-DEVICE struct f2 exact_f2(double sum)
+DEVICE struct f2 by_f64_f2(double sum)
 {
     const float high = (float)sum;
     return {high, (float)(sum - high)};

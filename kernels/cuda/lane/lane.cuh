@@ -9,7 +9,7 @@
 #include "kernels/order1/order.h"
 
 /*
- * Registers per thread decide how many thread blocks a processor holds, of which some compute while others wait. Its
+ * Registers per thread decide how many thread blocks an SM holds, of which some compute while others wait. Its
  * 65,536 suffice for 3 blocks of 20 warps, rows of 10,240 samples, with 32, and for 2 with 40 or 48.
  */
 #if CUDART_VERSION >= 12040

@@ -107,8 +107,8 @@ DEVICE void leaf_values(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, in
 template <class Sum, bool Backward, int Kind>
 DEVICE void leaf_values_of(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry, float most, int kind)
 {
-    if constexpr (sum_is_exact<Sum> && Kind != KIND_ANY)
-        if (__all_sync(~0u, carry.present && fabsf(carry.sum.high) >= most * EXACT_MARGIN)) {
+    if constexpr (sum_by_f64<Sum> && Kind != KIND_ANY)
+        if (__all_sync(~0u, carry.present && fabsf(carry.sum.high) >= most * BY_F64_MARGIN)) {
             leaf_values<Sum, Backward, Kind, false, true>(x, carry, ORDER_LEAF - 1);
             return;
         }

@@ -20,12 +20,12 @@ struct select_device {
 /* A launcher's answer where the device has no room for its thread blocks. Nothing of the output is written then. */
 #define SELECT_NO_ROOM 720 /* cudaErrorCooperativeLaunchTooLarge */
 
-/* Slots of shared memory that a warp of the any_layout kernel has where it prefetches, for samples and results of so
+/* Vectors of shared memory that a warp of the any_layout kernel has where it prefetches, for samples and results of so
  * many bytes; and bytes that a thread block declares besides. */
 #define SELECT_AHEAD_SLOTS(INPUT, OUTPUT) (32 * (INPUT) + 8 + ((OUTPUT) == 8 ? 64 : 32 * (OUTPUT)))
 #define SELECT_DECLARED_BYTES             1024
 
-/* Shared memory of a thread block of other kernels, at most, and how many of them a processor has. */
+/* Shared memory of a thread block of other kernels, at most, and how many of them an SM has. */
 #define SELECT_COLUMNS_SHARED_BYTES       77440
 #define SELECT_COLUMNS_SHARED_RESIDENT    3
 #define SELECT_COLUMNS_STREAMING_BYTES    104448

@@ -72,7 +72,7 @@ static enum scan_access access_of(const struct scan_plan *plan, const struct sca
         return ACCESS_BYTES;
     if (side->stride != size)
         return ACCESS_STRIDED;
-    return ACCESS_SLOTS;
+    return ACCESS_VEC16;
 }
 
 static bool side_is_aligned(const struct scan_plan *plan, const struct scan_side *side)
@@ -80,7 +80,7 @@ static bool side_is_aligned(const struct scan_plan *plan, const struct scan_side
     uintptr_t places = (uintptr_t)side->base;
     for (int axis = 0; axis < plan->outer_rank; axis++)
         places |= (uintptr_t)side->outer_strides[axis];
-    return side->access == ACCESS_SLOTS && places % SLOT_BYTES == 0;
+    return side->access == ACCESS_VEC16 && places % VEC16_BYTES == 0;
 }
 
 bool scan_plan_is_aligned(const struct scan_plan *plan)
@@ -90,7 +90,7 @@ bool scan_plan_is_aligned(const struct scan_plan *plan)
 
 bool scan_side_is_packed(const struct scan_plan *plan, const struct scan_side *side, int64_t size)
 {
-    return plan->outer_rank == 1 && side->access == ACCESS_SLOTS &&
+    return plan->outer_rank == 1 && side->access == ACCESS_VEC16 &&
            side->outer_strides[0] == (int64_t)plan->length * size;
 }
 
@@ -126,12 +126,12 @@ uint64_t scan_plan_columns(const struct scan_plan *plan)
 }
 
 /* Whether a tensor map can say where the samples are: all strides but that from column to column are multiples of a
- * slot and of the next smaller one. */
+ * vector and of the next smaller one. */
 static bool side_has_map(const struct scan_plan *plan, const struct scan_side *side)
 {
     const uint64_t first = plan->outer_rank == 1 ? plan->first_row * sizeof(float) : 0;
     int64_t stride = side->stride;
-    if (((uintptr_t)side->base + first) % SLOT_BYTES != 0 || stride <= 0 || stride % SLOT_BYTES != 0)
+    if (((uintptr_t)side->base + first) % VEC16_BYTES != 0 || stride <= 0 || stride % VEC16_BYTES != 0)
         return false;
     for (int axis = plan->outer_rank - 2; axis >= 0; axis--) {
         if (side->outer_strides[axis] <= 0 || side->outer_strides[axis] % stride != 0)
@@ -141,12 +141,12 @@ static bool side_has_map(const struct scan_plan *plan, const struct scan_side *s
     return (uint64_t)stride < MAP_STRIDES_MAX;
 }
 
-/* The copy engine stores whole slots. */
+/* The copy engine stores whole vectors. */
 bool scan_plan_has_maps(const struct scan_plan *plan)
 {
     const uint64_t columns = scan_plan_columns(plan), count = plan->items / plan->blocks;
     const bool planes = plan->outer_rank == 1 || (plan->first_row % columns == 0 && count % columns == 0);
-    return scan_plan_is_columns(plan) && planes && columns % (SLOT_BYTES / sizeof(float)) == 0 &&
+    return scan_plan_is_columns(plan) && planes && columns % (VEC16_BYTES / sizeof(float)) == 0 &&
            columns <= INT32_MAX && codec_bytes(plan->input_form) == sizeof(float) &&
            codec_bytes(plan->output_form) == sizeof(float) && side_has_map(plan, &plan->input) &&
            side_has_map(plan, &plan->output);

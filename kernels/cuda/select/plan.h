@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-#define WARP       32 /* lanes, of a leaf each: ORDER_FAN */
-#define SLOT_BYTES 16 /* that lanes move at once */
+#define WARP        32 /* lanes, of a leaf each: ORDER_FAN */
+#define VEC16_BYTES 16 /* that lanes move at once */
 
 enum scan_access {
-    ACCESS_SLOTS,   /* contiguous and aligned to the type: a slot at a time */
+    ACCESS_VEC16,   /* contiguous and aligned to the type: a vector at a time */
     ACCESS_STRIDED, /* aligned to the type, at any stride */
     ACCESS_BYTES,   /* anything else */
 };
@@ -46,7 +46,7 @@ struct scan_plan {
     enum scand_dtype input_form, output_form;
     bool bulk;  /* where the kernel has it, results are copied in bulk: needs ahead */
     bool ahead; /* fetch the next item while one is computed; results have other shared memory then */
-    int room;   /* slots of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
+    int smem;   /* vectors of shared memory that each warp has: a tile and then, to fetch ahead, the stage of results */
 
     /* Where a row has several blocks: per pass an array of sums for every row, of its blocks' totals until they become
      * carries. With totals_pass >= 0 this launch stores the totals of that pass and writes no results. */
@@ -58,7 +58,7 @@ struct scan_plan {
 /* Rows first <= r < first + count. */
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count);
 
-/* Whether all rows begin with a slot, on both sides. */
+/* Whether all rows begin with a vector, on both sides. */
 bool scan_plan_is_aligned(const struct scan_plan *plan);
 
 /* Whether rows of samples of `size` bytes lie one right after the other. */

@@ -5,9 +5,9 @@
 #include "kernels/order1/order.h"
 #include "protocol/limits.h"
 
-/* What a launch takes for a sample. On an H200, with 132 processors: sums of f32 and reductions of contiguous samples 1
+/* What a launch takes for a sample. On an H200, with 132 SMs: sums of f32 and reductions of contiguous samples 1
  * to 4 ps, what the general and the affine kernels do up to 10, at other strides up to 4 times as much. Others are
- * taken to be as fast in each processor. */
+ * taken to be as fast in each SM. */
 #define PROCESSORS     132
 #define SUM_PS         3
 #define GENERAL_PS     10
@@ -71,7 +71,7 @@ static uint64_t sample_ps(const struct scan_rows *rows, bool mapped, int process
     const struct scan_rule *rule = &rows->rule;
     const bool reduces = rule->operation == SCAND_OPERATION_REDUCE;
     const struct scan_plan plan = scan_plan_of(rows, 0, 1);
-    const bool dense = plan.input.access == ACCESS_SLOTS && (reduces || plan.output.access == ACCESS_SLOTS);
+    const bool dense = plan.input.access == ACCESS_VEC16 && (reduces || plan.output.access == ACCESS_VEC16);
     uint64_t ps = (reduces || select_is_sum(rule) ? SUM_PS : GENERAL_PS) * (dense ? 1 : STRIDED_TIMES);
     ps = parts_of(ps * PROCESSORS, (uint64_t)processors);
     if (mapped)

@@ -38,7 +38,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define BLOCKS         FACT(25) /* a row has several order blocks */
 #define PREFETCH       FACT(26) /* select_any_layout_prefetches */
 #define COOPERATIVE    FACT(27) /* the device can launch thread blocks that are all resident at once */
-#define ONE_READ       FACT(28) /* one pass, or a thread block on each processor for each order block of a row */
+#define ONE_READ       FACT(28) /* one pass, or a thread block on each SM for each order block of a row */
 #define CLUSTERS       FACT(29) /* device, rule and input are what clusters need */
 #define COLUMNS        FACT(30) /* rows are columns side by side, on both sides */
 #define STRIPS         FACT(31) /* columns of no more tiles than thread blocks of columns_shared are resident */
@@ -57,7 +57,7 @@ static const struct {
 #define STRIPS_MAX    (UINT64_C(1) << 26) /* whose numbers are 32 bits */
 #define LINES_MAX     (UINT64_C(1) << 30) /* likewise, of leaves that the input lies in */
 #define WIDE_SUMS_MAX 81920               /* samples of a row that a cluster holds with sums of 8 bytes */
-#define BOXES_MIN     1                   /* tiles of boxes for each processor; */
+#define BOXES_MIN     1                   /* tiles of boxes for each SM; */
 #define BOXES_WIDE    4                   /* of sums of 8 bytes; */
 #define BOXES_MANY    8                   /* in two passes, which read twice */
 #define WIDE_MIN      1024                /* columns side by side: strips that lie in two planes are slower */
@@ -170,7 +170,7 @@ static const struct row {
     PATH(COLUMNS_TMA,                  BOXES,          NONE,   NONE,   NONE,   NONE,  16384,  16384,   NONE),
     /* One pass over 10,000 x 10,000 along axis 0 0.80 / 0.69 / 0.67, as COLUMNS_SHARED 0.65 / 0.60 / 0.55. A column has 32 order blocks. */
     PATH(COLUMNS_STREAMING,            WIDE,           NONE, 524288, 524288, 524288, 524288, 524288, 524288),
-    /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as BLOCK_PER_ROW 0.07 / 0.07 / 0.04. How long they may be goes by processors. */
+    /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as BLOCK_PER_ROW 0.07 / 0.07 / 0.04. How long they may be goes by SMs. */
     PATH(COLUMNS_SHARED,               0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
@@ -227,8 +227,8 @@ enum select_together select_together_of(const struct scan_rows *rows, uint64_t c
 bool select_any_layout_prefetches(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max)
 {
     const int slots = SELECT_AHEAD_SLOTS((int)codec_bytes(rule->input), (int)codec_bytes(rule->output));
-    return plan->input.access == ACCESS_SLOTS && plan->output.access == ACCESS_SLOTS &&
-           scan_warps(plan->length) * slots * SLOT_BYTES + SELECT_DECLARED_BYTES <= shared_max;
+    return plan->input.access == ACCESS_VEC16 && plan->output.access == ACCESS_VEC16 &&
+           scan_warps(plan->length) * slots * VEC16_BYTES + SELECT_DECLARED_BYTES <= shared_max;
 }
 
 static bool short_has_three_tiles(const struct scan_rule *rule)
@@ -258,11 +258,11 @@ static uint64_t facts_of_layout(const struct scan_plan *plan)
     const bool packed_out = scan_side_is_packed(plan, &plan->output, codec_bytes(plan->output_form));
     uint64_t facts = plan->length > 0 ? SAMPLES : EMPTY;
     facts |= plan->blocks > 1 ? BLOCKS : 0;
-    facts |= plan->input.access == ACCESS_SLOTS && plan->output.access == ACCESS_SLOTS ? SLOTS : 0;
+    facts |= plan->input.access == ACCESS_VEC16 && plan->output.access == ACCESS_VEC16 ? SLOTS : 0;
     facts |= plan->outer_rank == 1 ? ONE_AXIS : 0;
     facts |= packed_in ? PACKED_IN : 0;
     facts |= packed_in && packed_out ? PACKED : 0;
-    facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % SLOT_BYTES == 0 ? IN_STEP : 0;
+    facts |= ((uintptr_t)plan->input.base ^ (uintptr_t)plan->output.base) % VEC16_BYTES == 0 ? IN_STEP : 0;
     return facts | (plan->length % ORDER_LEAF != 0 ? PART_LEAF : 0);
 }
 
@@ -349,7 +349,7 @@ static bool has_factors(const struct scan_rows *rows)
         return true;
     const struct scan_rows coefficients = select_coefficient_rows(rows);
     const struct scan_plan plan = scan_plan_of(&coefficients, 0, 1);
-    return plan.input.access == ACCESS_SLOTS || (plan.input.access == ACCESS_STRIDED && plan.input.stride == 0);
+    return plan.input.access == ACCESS_VEC16 || (plan.input.access == ACCESS_STRIDED && plan.input.stride == 0);
 }
 
 /* Exclusive passes in f64 spill so many registers that they take twice as long. Lines of a leaf that the input lies in

@@ -1,7 +1,7 @@
 /*
- * How a lane of the general kernel comes by the samples of its leaf, and where its results go: words of 2, 4 or 8 bytes
- * travel (tile_words.cuh), of which it makes samples when it has them in registers. What the samples are is asked once
- * for a leaf, by all lanes alike.
+ * How a lane of the any_layout kernel comes by the samples of its leaf, and where its results go: words of 2, 4 or 8
+ * bytes travel (tile_words.cuh), of which it makes samples when it has them in registers. What the samples are is asked
+ * once for a leaf, by all lanes alike.
  *
  * `Ahead`: both sides are contiguous and the item's words were fetched while the one before was computed. Else they are
  * fetched when they are needed, at any stride and alignment.
@@ -15,15 +15,15 @@
 #include "kernels/cuda/warp/tile_words.cuh"
 
 /* Where nothing is fetched ahead, a tile passes through shared memory so many leaves at a time: any GPU has that much.
- * The slots that a warp needs, by the bytes of the widest word. */
-#define GENERAL_LEAVES       8
-#define GENERAL_ROOM(WIDEST) (GENERAL_LEAVES * (WIDEST) + 8)
+ * The vectors that a warp needs, by the bytes of the widest word. */
+#define ANY_LEAVES       8
+#define ANY_ROOM(WIDEST) (ANY_LEAVES * (WIDEST) + 8)
 
 /* When words are fetched: as they are needed; or before, and the next item's when they have been read; or before, by
  * the kernel. */
-enum general_fetching { FETCH_NOW, FETCH_AHEAD, FETCH_APART };
+enum any_fetching { FETCH_NOW, FETCH_AHEAD, FETCH_APART };
 
-struct general_plan {
+struct any_plan {
     struct scan_plan scan; /* whose tile is the whole room where nothing is fetched ahead */
     enum scand_dtype input, output;
     int input_bytes, output_bytes; /* of a sample */
@@ -36,50 +36,50 @@ struct general_plan {
     const double *totals; /* of the rows that have several blocks, last of sums_per_row each, to demean them */
 };
 
-static inline int general_widest(const struct general_plan &plan)
+static inline int any_widest(const struct any_plan &plan)
 {
     return plan.input_bytes > plan.output_bytes ? plan.input_bytes : plan.output_bytes;
 }
 
 /* Starts the copy of a warp's tile of an item that comes later. */
-template <int Bytes> DEVICE void general_fetch(const struct scan_item *item, int warp, uint4 *tile)
+template <int Bytes> DEVICE void any_fetch(const struct scan_item *item, int warp, uint4 *tile)
 {
     int count = tile_samples(item->length, warp);
     if (count > 0)
-        words_fetch_slots<Bytes>(tile, item->input + warp * ORDER_TILE * Bytes, count);
+        words_fetch_vectors<Bytes>(tile, item->input + warp * ORDER_TILE * Bytes, count);
     __pipeline_commit();
 }
 
-DEVICE void general_fetch_first(const struct general_plan &plan, const struct scan_item *item, int warp, uint4 *tile)
+DEVICE void any_fetch_first(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *tile)
 {
     if (plan.input_bytes == 2)
-        general_fetch<2>(item, warp, tile);
+        any_fetch<2>(item, warp, tile);
     else if (plan.input_bytes == 4)
-        general_fetch<4>(item, warp, tile);
+        any_fetch<4>(item, warp, tile);
     else
-        general_fetch<8>(item, warp, tile);
+        any_fetch<8>(item, warp, tile);
 }
 
 /* The words of this lane's leaf, of a tile that was fetched. */
-template <int Bytes, enum general_fetching Fetching>
-DEVICE void general_words_fetched(const struct scan_item *item, const struct scan_item *next, int warp, uint4 *tile,
-                                  uint32_t words[4 * Bytes])
+template <int Bytes, enum any_fetching Fetching>
+DEVICE void any_words_fetched(const struct scan_item *item, const struct scan_item *next, int warp, uint4 *tile,
+                              uint32_t words[4 * Bytes])
 {
     __pipeline_wait_prior(0);
     __syncwarp();
-    leaf_get<Bytes>(tile, lane_index(), bytes_into_slot(item->input), words);
+    leaf_get<Bytes>(tile, lane_index(), bytes_into_vec16(item->input), words);
     __syncwarp();
     if (Fetching == FETCH_AHEAD)
-        general_fetch<Bytes>(next, warp, tile);
+        any_fetch<Bytes>(next, warp, tile);
 }
 
 /* The same of one that was not: some leaves at a time. */
 template <int Bytes>
-DEVICE void general_words_now(const struct general_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
-                              uint32_t words[4 * Bytes])
+DEVICE void any_words_now(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
+                          uint32_t words[4 * Bytes])
 {
-    const int leaves = GENERAL_LEAVES;
-    const int shift = plan.scan.input.access == ACCESS_SLOTS ? bytes_into_slot(item->input) : 0;
+    const int leaves = ANY_LEAVES;
+    const int shift = plan.scan.input.access == ACCESS_VEC16 ? bytes_into_vec16(item->input) : 0;
 #pragma unroll 1
     for (int first = 0; first < WARP; first += leaves) {
         int lane = lane_index(), begin = warp * ORDER_TILE + first * ORDER_LEAF;
@@ -95,14 +95,14 @@ DEVICE void general_words_now(const struct general_plan &plan, const struct scan
     }
 }
 
-template <int Bytes, enum general_fetching Fetching>
-DEVICE void general_words(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                          int warp, uint4 *tile, uint32_t words[4 * Bytes])
+template <int Bytes, enum any_fetching Fetching>
+DEVICE void any_words(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next, int warp,
+                      uint4 *tile, uint32_t words[4 * Bytes])
 {
     if constexpr (Fetching != FETCH_NOW)
-        general_words_fetched<Bytes, Fetching>(item, next, warp, tile, words);
+        any_words_fetched<Bytes, Fetching>(item, next, warp, tile, words);
     else
-        general_words_now<Bytes>(plan, item, warp, tile, words);
+        any_words_now<Bytes>(plan, item, warp, tile, words);
 }
 
 /* Samples of i32be, which few have, from the words of this lane's leaf, and a value of f64 as one of them. Functions of
@@ -111,14 +111,13 @@ struct leaf_reals {
     double x[ORDER_LEAF];
 };
 
-template <enum general_fetching Fetching>
-static __device__ __noinline__ struct leaf_reals general_i32be(const struct general_plan &plan,
-                                                               const struct scan_item *item,
-                                                               const struct scan_item *next, int warp, uint4 *tile)
+template <enum any_fetching Fetching>
+static __device__ __noinline__ struct leaf_reals any_i32be(const struct any_plan &plan, const struct scan_item *item,
+                                                           const struct scan_item *next, int warp, uint4 *tile)
 {
     struct leaf_reals leaf;
     uint32_t words[ORDER_LEAF];
-    general_words<4, Fetching>(plan, item, next, warp, tile, words);
+    any_words<4, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         leaf.x[i] = codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]);
@@ -131,17 +130,17 @@ static __device__ __noinline__ uint32_t i32be_apart(double value)
 }
 
 /* Samples of class f32 and f64 from the words of this lane's leaf. `Tight`: for a kernel without registers to spare. */
-template <enum general_fetching Fetching, bool Tight = false>
-DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                            int warp, uint4 *tile, float x[ORDER_LEAF])
+template <enum any_fetching Fetching, bool Tight = false>
+DEVICE void any_samples(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next,
+                        int warp, uint4 *tile, float x[ORDER_LEAF])
 {
     if (plan.input_bytes == 2) {
-        uint32_t words[HALVES];
-        general_words<2, Fetching>(plan, item, next, warp, tile, words);
-        halves_decode(plan.input, words, x);
+        uint32_t words[WORDS16];
+        any_words<2, Fetching>(plan, item, next, warp, tile, words);
+        convert16_decode(plan.input, words, x);
     } else {
         uint32_t words[ORDER_LEAF];
-        general_words<4, Fetching>(plan, item, next, warp, tile, words);
+        any_words<4, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = __uint_as_float(words[i]);
@@ -149,43 +148,43 @@ DEVICE void general_samples(const struct general_plan &plan, const struct scan_i
     }
 }
 
-template <enum general_fetching Fetching, bool Tight = false>
-DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                            int warp, uint4 *tile, double x[ORDER_LEAF])
+template <enum any_fetching Fetching, bool Tight = false>
+DEVICE void any_samples(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next,
+                        int warp, uint4 *tile, double x[ORDER_LEAF])
 {
     if (plan.input_bytes == 8) {
         uint32_t words[2 * ORDER_LEAF];
-        general_words<8, Fetching>(plan, item, next, warp, tile, words);
+        any_words<8, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = __hiloint2double((int)words[2 * i + 1], (int)words[2 * i]);
     } else if constexpr (Tight) {
-        const struct leaf_reals leaf = general_i32be<Fetching>(plan, item, next, warp, tile);
+        const struct leaf_reals leaf = any_i32be<Fetching>(plan, item, next, warp, tile);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = leaf.x[i];
     } else {
         uint32_t words[ORDER_LEAF];
-        general_words<4, Fetching>(plan, item, next, warp, tile, words);
+        any_words<4, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]);
     }
 }
 
-template <enum general_fetching Fetching, bool Tight = false>
-DEVICE void general_samples(const struct general_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                            int warp, uint4 *tile, uint64_t x[ORDER_LEAF])
+template <enum any_fetching Fetching, bool Tight = false>
+DEVICE void any_samples(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next,
+                        int warp, uint4 *tile, uint64_t x[ORDER_LEAF])
 {
     if (plan.input_bytes == 8) {
         uint32_t words[2 * ORDER_LEAF];
-        general_words<8, Fetching>(plan, item, next, warp, tile, words);
+        any_words<8, Fetching>(plan, item, next, warp, tile, words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = ((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) ^ plan.flip;
     } else {
         uint32_t words[ORDER_LEAF];
-        general_words<4, Fetching>(plan, item, next, warp, tile, words);
+        any_words<4, Fetching>(plan, item, next, warp, tile, words);
         const uint32_t sign = codec_class(plan.input) == SCAND_CLASS_SIGNED ? ~0u : 0;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -195,12 +194,12 @@ DEVICE void general_samples(const struct general_plan &plan, const struct scan_i
 
 /* Writes a tile, of which `word` makes the words of this lane's leaf. */
 template <int Bytes, class Word>
-DEVICE void general_put_ahead(const struct scan_item *item, int warp, uint4 *stage, Word word)
+DEVICE void any_put_ahead(const struct scan_item *item, int warp, uint4 *stage, Word word)
 {
     char *target = item->output + warp * ORDER_TILE * Bytes;
     int count = tile_samples(item->length, warp);
     if constexpr (Bytes == 8) {
-        if (bytes_into_slot(target) != 0)
+        if (bytes_into_vec16(target) != 0)
             words_write_quarters<false, true>(stage, target, count, word);
         else if (count < ORDER_TILE)
             words_write_quarters<false, false>(stage, target, count, word);
@@ -210,25 +209,24 @@ DEVICE void general_put_ahead(const struct scan_item *item, int warp, uint4 *sta
         leaf_put<Bytes>(stage, lane_index(), word);
         __syncwarp();
         if (count > 0)
-            words_drain_slots<Bytes, WARP * Bytes>(stage, target, count);
+            words_drain_vectors<Bytes, WARP * Bytes>(stage, target, count);
         __syncwarp();
     }
 }
 
 /* The same to anywhere, some leaves at a time. */
 template <int Bytes, class Word>
-DEVICE void general_put_now(const struct scan_side &side, const struct scan_item *item, int warp, uint4 *stage,
-                            Word word)
+DEVICE void any_put_now(const struct scan_side &side, const struct scan_item *item, int warp, uint4 *stage, Word word)
 {
 #pragma unroll 1
-    for (int first = 0; first < WARP; first += GENERAL_LEAVES) {
+    for (int first = 0; first < WARP; first += ANY_LEAVES) {
         int lane = lane_index(), begin = warp * ORDER_TILE + first * ORDER_LEAF;
-        int count = min(item->length - begin, GENERAL_LEAVES * ORDER_LEAF);
-        if (lane >= first && lane < first + GENERAL_LEAVES)
+        int count = min(item->length - begin, ANY_LEAVES * ORDER_LEAF);
+        if (lane >= first && lane < first + ANY_LEAVES)
             leaf_put<Bytes>(stage, lane - first, word);
         __syncwarp();
-        if (count > 0 && side.access == ACCESS_SLOTS)
-            words_drain_slots<Bytes, GENERAL_LEAVES * Bytes>(stage, item->output + begin * Bytes, count);
+        if (count > 0 && side.access == ACCESS_VEC16)
+            words_drain_vectors<Bytes, ANY_LEAVES * Bytes>(stage, item->output + begin * Bytes, count);
         else if (count > 0)
             words_drain_strided<Bytes>(stage, item->output + begin * side.stride, side.stride, count,
                                        side.access == ACCESS_STRIDED);
@@ -237,19 +235,18 @@ DEVICE void general_put_now(const struct scan_side &side, const struct scan_item
 }
 
 template <int Bytes, bool Ahead, class Word>
-DEVICE void general_put(const struct general_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
-                        Word word)
+DEVICE void any_put(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage, Word word)
 {
     if constexpr (Ahead)
-        general_put_ahead<Bytes>(item, warp, stage, word);
+        any_put_ahead<Bytes>(item, warp, stage, word);
     else
-        general_put_now<Bytes>(plan.scan.output, item, warp, stage, word);
+        any_put_now<Bytes>(plan.scan.output, item, warp, stage, word);
 }
 
 /* What is written of values. A NaN makes all that follows it in a leaf NaN, but for the kind half, where it may be of
  * that value alone. Returns whether there are any, which are quiet ones then. */
 template <class Sum, class Out>
-DEVICE bool general_results(const typename Sum::sample x[ORDER_LEAF], bool half, Out results[ORDER_LEAF])
+DEVICE bool any_results(const typename Sum::sample x[ORDER_LEAF], bool half, Out results[ORDER_LEAF])
 {
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
@@ -268,49 +265,48 @@ DEVICE bool general_results(const typename Sum::sample x[ORDER_LEAF], bool half,
 
 /* Results of class f32. */
 template <bool Ahead>
-DEVICE void general_write_f32(const struct general_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
-                              float results[ORDER_LEAF], bool nan)
+DEVICE void any_write_f32(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
+                          float results[ORDER_LEAF], bool nan)
 {
     if (plan.output_bytes == 2) {
-        uint32_t words[HALVES];
-        halves_encode(plan.output, results, nan, words);
-        general_put<2, Ahead>(plan, item, warp, stage, [&](int i) { return words[i]; });
+        uint32_t words[WORDS16];
+        convert16_encode(plan.output, results, nan, words);
+        any_put<2, Ahead>(plan, item, warp, stage, [&](int i) { return words[i]; });
     } else {
         leaf_encode(plan.output, results);
-        general_put<4, Ahead>(plan, item, warp, stage, [&](int i) { return __float_as_uint(results[i]); });
+        any_put<4, Ahead>(plan, item, warp, stage, [&](int i) { return __float_as_uint(results[i]); });
     }
 }
 
 template <class Sum, bool Ahead, bool Tight = false>
-DEVICE void general_write(const struct general_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
-                          const typename Sum::sample x[ORDER_LEAF])
+DEVICE void any_write(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
+                      const typename Sum::sample x[ORDER_LEAF])
 {
     const bool half = Sum::has_half && plan.kind == SCAND_KIND_HALF;
     if constexpr (!Sum::is_real) {
         const uint32_t flip = (uint32_t)(plan.flip >> 32);
         if (plan.output_bytes == 8)
-            general_put<8, Ahead>(plan, item, warp, stage, [&](int i) {
-                return i % 2 ? (uint32_t)(x[i / 2] >> 32) ^ flip : (uint32_t)x[i / 2];
-            });
+            any_put<8, Ahead>(plan, item, warp, stage,
+                              [&](int i) { return i % 2 ? (uint32_t)(x[i / 2] >> 32) ^ flip : (uint32_t)x[i / 2]; });
         else
-            general_put<4, Ahead>(plan, item, warp, stage, [&](int i) { return (uint32_t)x[i]; });
+            any_put<4, Ahead>(plan, item, warp, stage, [&](int i) { return (uint32_t)x[i]; });
     } else if (plan.output_bytes == 8) {
         double results[ORDER_LEAF];
-        general_results<Sum>(x, half, results);
-        general_put<8, Ahead>(plan, item, warp, stage, [&](int i) {
+        any_results<Sum>(x, half, results);
+        any_put<8, Ahead>(plan, item, warp, stage, [&](int i) {
             return (uint32_t)(i % 2 ? __double2hiint(results[i / 2]) : __double2loint(results[i / 2]));
         });
     } else if (plan.output == SCAND_DTYPE_I32BE) {
         /* One after the other: there are no registers for f64 beside the sums, and a NaN is a 0 here. */
-        general_put<4, Ahead>(plan, item, warp, stage, [&](int i) {
+        any_put<4, Ahead>(plan, item, warp, stage, [&](int i) {
             double result;
             result_of<Sum>(x[i], &result);
             return Tight ? i32be_apart(result) : (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, result);
         });
     } else {
         float results[ORDER_LEAF];
-        bool nan = general_results<Sum>(x, half, results);
-        general_write_f32<Ahead>(plan, item, warp, stage, results, nan);
+        bool nan = any_results<Sum>(x, half, results);
+        any_write_f32<Ahead>(plan, item, warp, stage, results, nan);
     }
 }
 

@@ -13,11 +13,11 @@ template <bool Aligned, bool Lines>
 DEVICE void scan_fetch(const struct scan_plan &plan, const struct scan_item *item, int warp, uint4 *tile)
 {
     const int count = tile_samples(item->length, warp);
-    /* Within a row, no last slot is shared with others. */
-    if (!Aligned && !Lines && plan.input.access == ACCESS_SLOTS &&
-        (warp + 1) * ORDER_TILE + SLOT_BYTES / 4 <= item->length)
-        fetch_slots_inside(tile, item->input + warp * ORDER_TILE * 4, shift_of<float>(item->input));
-    else if (!Lines || plan.input.access != ACCESS_SLOTS)
+    /* Within a row, no last vector is shared with others. */
+    if (!Aligned && !Lines && plan.input.access == ACCESS_VEC16 &&
+        (warp + 1) * ORDER_TILE + VEC16_BYTES / 4 <= item->length)
+        fetch_vectors_inside(tile, item->input + warp * ORDER_TILE * 4, shift_of<float>(item->input));
+    else if (!Lines || plan.input.access != ACCESS_VEC16)
         tile_fetch<Aligned>(tile, item->input, plan.input, item->length, warp);
     else if (count > 0)
         fetch_lines<1>(tile, item->input + warp * ORDER_TILE * 4, count);
@@ -33,11 +33,11 @@ DEVICE void scan_read(const struct scan_plan &plan, const struct scan_item *item
     __syncwarp();
     if (Aligned)
         leaf_read(tile, samples);
-    else if (Lines && plan.input.access == ACCESS_SLOTS)
-        leaf_read_at(tile, slots_in_line(item->input) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(item->input),
+    else if (Lines && plan.input.access == ACCESS_VEC16)
+        leaf_read_at(tile, vectors_in_line(item->input) + ORDER_LEAF / 4 * lane_index(), shift_of<float>(item->input),
                      samples);
     else
-        leaf_read<true, true>(tile, plan.input.access == ACCESS_SLOTS ? shift_of<float>(item->input) : 0, samples);
+        leaf_read<true, true>(tile, plan.input.access == ACCESS_VEC16 ? shift_of<float>(item->input) : 0, samples);
     __syncwarp();
 }
 
@@ -69,7 +69,7 @@ DEVICE void scan_write(const struct scan_plan &plan, const struct scan_item *ite
             tile_write_bulk(stage, item->output, item->length, warp, results);
             return;
         }
-    tile_write<Out, Sum::stage_slots, Aligned, scan_registers<Sum, Out, Aligned> == 32>(
+    tile_write<Out, Sum::stage_vectors, Aligned, scan_registers<Sum, Out, Aligned> == 32>(
         stage, item->output, plan.output, item->length, warp, results);
 }
 

@@ -18,15 +18,15 @@ template <class Sum> DEVICE int group_last(int members)
 
 /*
  * The network over `Count` groups side by side, a member of each per lane: totals to inclusive prefixes. While one
- * group waits for a shuffle, there are the others' instructions. last(t) is the last member of group t. `Few`: of one
+ * group waits for a shuffle, there are the others' instructions. last(t) is the last member of group t. `Early`: of one
  * group that is often small, steps that reach beyond the last member are left out.
  */
-template <class Sum, bool Backward, int Count, bool Few = false, class Last>
+template <class Sum, bool Backward, int Count, bool Early = false, class Last>
 DEVICE void kogge_stone(typename Sum::sum sums[Count], Last last)
 {
 #pragma unroll
     for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
-        if (Few && distance > last(0))
+        if (Early && distance > last(0))
             break;
 #pragma unroll
         for (int t = 0; t < Count; t++) {
@@ -38,10 +38,10 @@ DEVICE void kogge_stone(typename Sum::sum sums[Count], Last last)
 }
 
 /* The same of one group. */
-template <class Sum, bool Backward, bool Few = false>
+template <class Sum, bool Backward, bool Early = false>
 DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
 {
-    kogge_stone<Sum, Backward, 1, Few>(&total, [&](int) { return last; });
+    kogge_stone<Sum, Backward, 1, Early>(&total, [&](int) { return last; });
     return total;
 }
 
@@ -88,14 +88,14 @@ template <class Sum, bool Backward> DEVICE carry<Sum> group_before(typename Sum:
 /* The network over the leaves of some tiles side by side, in f2 by way of f64. False, for all lanes, if prefixes may be
  * inexact. */
 template <int Tiles, bool Backward>
-DEVICE bool exact_scan(double sums[Tiles], struct exact_range range, struct f2 prefixes[Tiles])
+DEVICE bool by_f64_scan(double sums[Tiles], struct by_f64_range range, struct f2 prefixes[Tiles])
 {
-    const float limit = exact_limit(range.least);
-    bool exact = range.most * EXACT_MARGIN <= limit;
+    const float limit = by_f64_limit(range.least);
+    bool exact = range.most * BY_F64_MARGIN <= limit;
     kogge_stone<sum_f64, Backward, Tiles>(sums, [](int) { return WARP - 1; });
 #pragma unroll
     for (int t = 0; t < Tiles; t++) {
-        prefixes[t] = exact_f2(sums[t]);
+        prefixes[t] = by_f64_f2(sums[t]);
         exact &= fabsf(prefixes[t].high) <= limit;
     }
     return __all_sync(~0u, exact);
@@ -104,7 +104,7 @@ DEVICE bool exact_scan(double sums[Tiles], struct exact_range range, struct f2 p
 /* What the leaf has that a pass meets `distance` leaves before this lane's of a tile, be it in this or in the tile
  * before; of the first leaves that it meets, anything. */
 template <int Tiles, bool Backward, class T>
-DEVICE T short_before(const T values[Tiles], int tile, int lane, int distance)
+DEVICE T segment_before(const T values[Tiles], int tile, int lane, int distance)
 {
     const int other = Backward ? tile + 1 : tile - 1;
     T value = values[tile];
@@ -121,7 +121,7 @@ DEVICE T short_before(const T values[Tiles], int tile, int lane, int distance)
  * the next tile, so that a lane's position in its row tells what it joins. `positions`: leaves of the row met earlier.
  */
 template <class Sum, int Tiles, bool Backward>
-DEVICE void short_scans(typename Sum::sum sums[Tiles], const int positions[Tiles], int leaves)
+DEVICE void segmented_scans(typename Sum::sum sums[Tiles], const int positions[Tiles], int leaves)
 {
     const int lane = lane_index();
 #pragma unroll
@@ -131,7 +131,7 @@ DEVICE void short_scans(typename Sum::sum sums[Tiles], const int positions[Tiles
 #pragma unroll
         for (int i = 0; i < Tiles; i++) {
             const int t = Backward ? i : Tiles - 1 - i;
-            const typename Sum::sum before = short_before<Tiles, Backward>(sums, t, lane, distance);
+            const typename Sum::sum before = segment_before<Tiles, Backward>(sums, t, lane, distance);
             if (!Sum::has_identity)
                 sums[t] = sum_choose<Sum>(positions[t] >= distance, Sum::add(before, sums[t]), sums[t]);
             else if (positions[t] >= distance)
@@ -142,15 +142,15 @@ DEVICE void short_scans(typename Sum::sum sums[Tiles], const int positions[Tiles
 
 /* The same of a leaf in each lane. */
 template <class Sum, bool Backward>
-DEVICE typename Sum::sum short_scan(typename Sum::sum total, int position, int leaves)
+DEVICE typename Sum::sum segmented_scan(typename Sum::sum total, int position, int leaves)
 {
-    short_scans<Sum, 1, Backward>(&total, &position, leaves);
+    segmented_scans<Sum, 1, Backward>(&total, &position, leaves);
     return total;
 }
 
 /* The integers of this lane and those before it, added up: no order is promised, and lane numbers take the place of the
  * shuffle's predicate. */
-DEVICE int lanes_upto(int value)
+DEVICE int sum_upto_lane(int value)
 {
 #pragma unroll
     for (int distance = 1; distance < WARP; distance *= 2) {

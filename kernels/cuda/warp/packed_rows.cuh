@@ -8,17 +8,17 @@
 #include "kernels/cuda/warp/packed_rows.h"
 
 /* A lane's leaf. */
-struct short_leaf {
+struct packed_leaf {
     int first;   /* its first sample in the stretch */
     int number;  /* in its row */
     int samples; /* 0 to 16 */
 };
 
 /* The one in a tile of a stretch. Where there are no rows left it begins as the first one does. */
-DEVICE struct short_leaf short_leaf_of(const struct short_plan &plan, int tile, int rows)
+DEVICE struct packed_leaf packed_leaf_of(const struct packed_rows &plan, int tile, int rows)
 {
-    const int index = tile * WARP + lane_index(), row = index * plan.leaf_share >> 16;
-    struct short_leaf leaf = {0, index - row * plan.leaves, 0};
+    const int index = tile * WARP + lane_index(), row = index * plan.inverse >> 16;
+    struct packed_leaf leaf = {0, index - row * plan.leaves, 0};
     if (row < rows) {
         leaf.first = row * plan.length + leaf.number * ORDER_LEAF;
         leaf.samples = min(plan.length - leaf.number * ORDER_LEAF, ORDER_LEAF);
@@ -26,16 +26,16 @@ DEVICE struct short_leaf short_leaf_of(const struct short_plan &plan, int tile, 
     return leaf;
 }
 
-/* The rows that a warp's turn begins with are turn * rows_at_once. */
-DEVICE int short_rows(const struct short_plan &plan, uint64_t turn)
+/* The rows that a warp's iteration begins with are iteration * rows_at_once. */
+DEVICE int packed_count(const struct packed_rows &plan, uint64_t iteration)
 {
-    uint64_t first = turn * plan.rows_at_once;
+    uint64_t first = iteration * plan.rows_at_once;
     return first < plan.rows ? (int)min(plan.rows - first, (uint64_t)plan.rows_at_once) : 0;
 }
 
-DEVICE uint64_t short_offset(const struct short_plan &plan, uint64_t turn)
+DEVICE uint64_t packed_offset(const struct packed_rows &plan, uint64_t iteration)
 {
-    return turn * plan.rows_at_once * plan.length * sizeof(float);
+    return iteration * plan.rows_at_once * plan.length * sizeof(float);
 }
 
 #endif

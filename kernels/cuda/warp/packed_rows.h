@@ -10,36 +10,36 @@
 #include "kernels/cuda/select/plan.h"
 #include "kernels/order1/order.h"
 
-struct shares;
+struct work_queue;
 
-struct short_plan {
+struct packed_rows {
     const char *input;
     char *output;
     uint64_t rows;
     int length, leaves; /* of a row */
     int rows_at_once;   /* by a warp */
-    int leaf_share;     /* SHORT_LEAF_SHARE, which spares divisions */
+    int inverse;        /* PACKED_INVERSE, which spares divisions */
     int pass_count;
     bool backward[SCAND_PASSES_MAX];
     bool intermediate_f32;
-    struct shares *shares; /* not of thread_per_row.cuh */
-    bool ahead;            /* of thread_per_row.cuh: fetch the next rows while some are computed */
+    struct work_queue *queue; /* not of thread_per_row.cuh */
+    bool ahead;               /* of thread_per_row.cuh: fetch the next rows while some are computed */
 };
 
 /* Times a number of a few tiles' leaves, this is 2^16 times the number of its row, or a bit more. */
-#define SHORT_LEAF_SHARE(LEAVES) ((1 << 16) / (LEAVES) + 1)
+#define PACKED_INVERSE(LEAVES) ((1 << 16) / (LEAVES) + 1)
 
 /* The rows of a plan. */
-static inline struct short_plan short_plan_of(const struct scan_plan *scan)
+static inline struct packed_rows packed_rows_of(const struct scan_plan *scan)
 {
-    struct short_plan plan = {};
+    struct packed_rows plan = {};
     uint64_t offset = scan->first_row * scan->length * sizeof(float);
     plan.input = scan->input.base + offset;
     plan.output = scan->output.base + offset;
     plan.rows = scan->items;
     plan.length = (int)scan->length;
     plan.leaves = (plan.length + ORDER_LEAF - 1) / ORDER_LEAF;
-    plan.leaf_share = SHORT_LEAF_SHARE(plan.leaves);
+    plan.inverse = PACKED_INVERSE(plan.leaves);
     plan.pass_count = scan->pass_count;
     memcpy(plan.backward, scan->backward, sizeof(plan.backward));
     plan.intermediate_f32 = scan->intermediate_f32;

@@ -2,10 +2,10 @@
  * Where samples lie, and how a warp moves its tile between device memory and its lanes' registers.
  *
  * Neighbouring lanes should touch neighbouring addresses, 16 aligned bytes at a time, but a lane holds 16 consecutive
- * samples, which may begin anywhere. So a tile passes through shared memory in slots of 16 bytes, those that it lies in
- * in device memory, its first sample `shift` samples from the start of the first one. Lanes shift samples to and from
- * each other's slots: alignment decides how samples travel, never which lane holds them. Slots are permuted so that
- * both ways of going through them, lane after lane and leaf after leaf, meet every bank equally often.
+ * samples, which may begin anywhere. So a tile passes through shared memory in vectors of 16 bytes, those that it lies
+ * in in device memory, its first sample `shift` samples from the start of the first one. Lanes shift samples to and
+ * from each other's vectors: alignment decides how samples travel, never which lane holds them. Vectors are permuted so
+ * that both ways of going through them, lane after lane and leaf after leaf, meet every bank equally often.
  */
 #ifndef KERNELS_CUDA_WARP_TILE_IO_CUH
 #define KERNELS_CUDA_WARP_TILE_IO_CUH
@@ -20,39 +20,39 @@
 #include "kernels/cuda/select/plan.h"
 
 /*
- * A tile in shared memory: slots of f32 samples, as many more as it takes where they do not begin with a line of device
- * memory, hence again multiples of 128 bytes: tiles that begin elsewhere take 10 % longer.
+ * A tile in shared memory: vectors of f32 samples, as many more as it takes where they do not begin with a line of
+ * device memory, hence again multiples of 128 bytes: tiles that begin elsewhere take 10 % longer.
  */
-#define TILE_SLOTS (ORDER_TILE * 4 / SLOT_BYTES)
-#define TILE_ROOM  (TILE_SLOTS + LINE_SLOTS)
-#define LINE_SLOTS 8 /* of a line of device memory, 128 bytes */
+#define TILE_VECTORS (ORDER_TILE * 4 / VEC16_BYTES)
+#define TILE_SMEM    (TILE_VECTORS + LINE_VECTORS)
+#define LINE_VECTORS 8 /* of a line of device memory, 128 bytes */
 
 /*
- * Where a slot of results of type T, or of f32 samples, lies in a tile. The slots of a leaf, 4 of f32 or 8 of f64,
- * change places with each other, differently in neighbouring leaves. The pattern repeats after PERIOD slots.
+ * Where a vector of results of type T, or of f32 samples, lies in a tile. The vectors of a leaf, 4 of f32 or 8 of f64,
+ * change places with each other, differently in neighbouring leaves. The pattern repeats after SWIZZLE_PERIOD vectors.
  */
-#define PERIOD(T) (8 * (int)sizeof(T))
+#define SWIZZLE_PERIOD(T) (8 * (int)sizeof(T))
 
-template <class T> DEVICE int slot_place(int slot)
+template <class T> DEVICE int swizzle(int vec16)
 {
-    return slot ^ ((slot >> 3) & (sizeof(T) - 1));
+    return vec16 ^ ((vec16 >> 3) & (sizeof(T) - 1));
 }
 
 /* Sample `index` of a tile in shared memory. */
 template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
 {
-    const unsigned per_slot = SLOT_BYTES / sizeof(T);
-    return (T *)(tile + slot_place<T>(index / per_slot)) + index % per_slot;
+    const unsigned per_vector = VEC16_BYTES / sizeof(T);
+    return (T *)(tile + swizzle<T>(index / per_vector)) + index % per_vector;
 }
 
 /*
- * Where the first slot of a leaf lies in a tile, in bytes. Those after it lie where the bits of their distance are the
- * other way round. The compiler must not know what this is made of: it would add the tile to each of them. But unless
- * `Settled` it may, as registers are scarce in ragged rows: it spills some of their loops'.
+ * Where the first vector of a leaf lies in a tile, in bytes. Those after it lie where the bits of their distance are
+ * the other way round. The compiler must not know what this is made of: it would add the tile to each of them. But
+ * unless `Settled` it may, as registers are scarce in ragged rows: it spills some of their loops'.
  */
-template <class T, bool Settled> DEVICE unsigned leaf_place(int leaf)
+template <class T, bool Settled> DEVICE unsigned leaf_swizzle(int leaf)
 {
-    unsigned place = slot_place<T>(ORDER_LEAF * (int)sizeof(T) / SLOT_BYTES * leaf) * SLOT_BYTES;
+    unsigned place = swizzle<T>(ORDER_LEAF * (int)sizeof(T) / VEC16_BYTES * leaf) * VEC16_BYTES;
     if (Settled)
         pin(place);
     return place;
@@ -64,100 +64,100 @@ template <class T> DEVICE void sample_copy_bytes(char *target, const char *sourc
         target[i] = source[i];
 }
 
-/* Samples from the start of a slot to `address`. */
+/* Samples from the start of a vector to `address`. */
 template <class T> DEVICE int shift_of(const char *address)
 {
-    return (int)((uintptr_t)address % SLOT_BYTES / sizeof(T));
+    return (int)((uintptr_t)address % VEC16_BYTES / sizeof(T));
 }
 
-/* Starts the copy of the first `size` bytes of a slot; the others become zeros. */
-DEVICE void slot_fetch(uint4 *slot, const char *source, int size)
+/* Starts the copy of the first `size` bytes of a vector; the others become zeros. */
+DEVICE void vec16_fetch(uint4 *vec16, const char *source, int size)
 {
 #if __CUDA_ARCH__ >= 800
-    cp_async_16_zfill(smem_address(slot), source, size);
+    cp_async_16_zfill(smem_address(vec16), source, size);
 #else
-    __pipeline_memcpy_async(slot, source, SLOT_BYTES, SLOT_BYTES - size);
+    __pipeline_memcpy_async(vec16, source, VEC16_BYTES, VEC16_BYTES - size);
 #endif
 }
 
 /*
- * Starts copies of the slots that `count` samples lie in. Those of the first slot that come before are read as well,
- * those of the last that come after are not.
+ * Starts copies of the vectors that `count` samples lie in. Those of the first vector that come before are read as
+ * well, those of the last that come after are not.
  */
-DEVICE void fetch_slots(uint4 *tile, const char *source, int shift, int count)
+DEVICE void fetch_vectors(uint4 *tile, const char *source, int shift, int count)
 {
     int lane = lane_index(), end = shift + count;
-    source = settled(source - shift * 4 + lane * SLOT_BYTES);
-    uint4 *slot = tile + slot_place<float>(lane);
+    source = settled(source - shift * 4 + lane * VEC16_BYTES);
+    uint4 *vec16 = tile + swizzle<float>(lane);
     if (count == ORDER_TILE) {
 #pragma unroll
-        for (int k = 0; k < TILE_SLOTS; k += PERIOD(float))
-            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+        for (int k = 0; k < TILE_VECTORS; k += SWIZZLE_PERIOD(float))
+            __pipeline_memcpy_async(vec16 + k, source + k * VEC16_BYTES, VEC16_BYTES);
     } else {
 #pragma unroll
-        for (int k = 0; k < TILE_SLOTS; k += PERIOD(float))
+        for (int k = 0; k < TILE_VECTORS; k += SWIZZLE_PERIOD(float))
             if (k + lane < end / 4)
-                __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+                __pipeline_memcpy_async(vec16 + k, source + k * VEC16_BYTES, VEC16_BYTES);
     }
     if (end % 4 != 0 && lane == end / 4 % WARP) {
         int last = end / 4;
-        slot_fetch(tile + slot_place<float>(last), source + (last - lane) * SLOT_BYTES, end % 4 * 4);
+        vec16_fetch(tile + swizzle<float>(last), source + (last - lane) * VEC16_BYTES, end % 4 * 4);
     }
 }
 
-/* The same of a whole tile that begins within a slot, where that in which it ends is full as well. */
-DEVICE void fetch_slots_inside(uint4 *tile, const char *source, int shift)
+/* The same of a whole tile that begins within a vector, where that in which it ends is full as well. */
+DEVICE void fetch_vectors_inside(uint4 *tile, const char *source, int shift)
 {
     const int lane = lane_index();
-    source = settled(source - shift * 4 + lane * SLOT_BYTES);
-    uint4 *slot = tile + slot_place<float>(lane);
+    source = settled(source - shift * 4 + lane * VEC16_BYTES);
+    uint4 *vec16 = tile + swizzle<float>(lane);
 #pragma unroll
-    for (int k = 0; k <= TILE_SLOTS; k += PERIOD(float))
-        if (k < TILE_SLOTS || lane == 0)
-            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+    for (int k = 0; k <= TILE_VECTORS; k += SWIZZLE_PERIOD(float))
+        if (k < TILE_VECTORS || lane == 0)
+            __pipeline_memcpy_async(vec16 + k, source + k * VEC16_BYTES, VEC16_BYTES);
 }
 
-/* Slots from the start of a line to the one that `address` lies in. */
-DEVICE int slots_in_line(const char *address)
+/* Vectors from the start of a line to the one that `address` lies in. */
+DEVICE int vectors_in_line(const char *address)
 {
-    return (int)((uintptr_t)address / SLOT_BYTES % LINE_SLOTS);
+    return (int)((uintptr_t)address / VEC16_BYTES % LINE_VECTORS);
 }
 
 /* Samples from the start of a line to `address`. */
 DEVICE int word_in_line(const char *address)
 {
-    return (int)((uintptr_t)address / sizeof(float) % (LINE_SLOTS * SLOT_BYTES / sizeof(float)));
+    return (int)((uintptr_t)address / sizeof(float) % (LINE_VECTORS * VEC16_BYTES / sizeof(float)));
 }
 
-/* Which slots of a stretch that begins with a line some samples lie in. */
-struct line_slots {
+/* Which vectors of a stretch that begins with a line some samples lie in. */
+struct line_vectors {
     int first;
     int end;  /* after those that are full to their last sample */
     int rest; /* samples in that one */
 };
 
-DEVICE struct line_slots line_slots_of(const char *samples, int count)
+DEVICE struct line_vectors line_vectors_of(const char *samples, int count)
 {
-    const int first = slots_in_line(samples), end = 4 * first + shift_of<float>(samples) + count;
+    const int first = vectors_in_line(samples), end = 4 * first + shift_of<float>(samples) + count;
     return {first, end / 4, end % 4};
 }
 
 /*
- * Starts copies of the slots that `count` samples lie in, at least Full tiles and at most Tiles, from the start of a
+ * Starts copies of the vectors that `count` samples lie in, at least Full tiles and at most Tiles, from the start of a
  * line on: requests that meet lines in the middle take one line more each.
  */
 template <int Tiles, int Full = Tiles - 1> DEVICE void fetch_lines(uint4 *tile, const char *source, int count)
 {
-    const struct line_slots at = line_slots_of(source, count);
+    const struct line_vectors at = line_vectors_of(source, count);
     const int lane = lane_index();
-    source = settled(source - shift_of<float>(source) * 4 + (lane - at.first) * SLOT_BYTES);
-    uint4 *slot = tile + slot_place<float>(lane);
+    source = settled(source - shift_of<float>(source) * 4 + (lane - at.first) * VEC16_BYTES);
+    uint4 *vec16 = tile + swizzle<float>(lane);
 #pragma unroll
-    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
-        if ((k > 0 || lane >= at.first) && (k + WARP <= Full * TILE_SLOTS || k + lane < at.end))
-            __pipeline_memcpy_async(slot + k, source + k * SLOT_BYTES, SLOT_BYTES);
+    for (int k = 0; k <= Tiles * TILE_VECTORS; k += WARP)
+        if ((k > 0 || lane >= at.first) && (k + WARP <= Full * TILE_VECTORS || k + lane < at.end))
+            __pipeline_memcpy_async(vec16 + k, source + k * VEC16_BYTES, VEC16_BYTES);
     if (at.rest > 0 && lane == at.end % WARP)
-        slot_fetch(tile + slot_place<float>(at.end), source + (at.end - lane) * SLOT_BYTES, at.rest * 4);
+        vec16_fetch(tile + swizzle<float>(at.end), source + (at.end - lane) * VEC16_BYTES, at.rest * 4);
 }
 
 DEVICE void fetch_strided(uint4 *tile, const char *source, int64_t stride, int count, bool aligned)
@@ -172,7 +172,8 @@ DEVICE void fetch_strided(uint4 *tile, const char *source, int64_t stride, int c
             sample_copy_bytes<float>((char *)staged_sample<float>(tile, k), source);
 }
 
-/* Starts the copy of this warp's tile of an order block of `length` samples. `Aligned`: all rows begin with a slot. */
+/* Starts the copy of this warp's tile of an order block of `length` samples. `Aligned`: all rows begin with a vector.
+ */
 template <bool Aligned>
 DEVICE void tile_fetch(uint4 *tile, const char *source, const struct scan_side &side, int length, int warp)
 {
@@ -180,36 +181,36 @@ DEVICE void tile_fetch(uint4 *tile, const char *source, const struct scan_side &
     if (count == 0)
         return;
     if (Aligned)
-        fetch_slots(tile, source + first * 4, 0, count);
-    else if (side.access == ACCESS_SLOTS)
-        fetch_slots(tile, source + first * 4, shift_of<float>(source), count);
+        fetch_vectors(tile, source + first * 4, 0, count);
+    else if (side.access == ACCESS_VEC16)
+        fetch_vectors(tile, source + first * 4, shift_of<float>(source), count);
     else
         fetch_strided(tile, source + first * side.stride, side.stride, count, side.access == ACCESS_STRIDED);
 }
 
-DEVICE void slot_get(const uint4 *slot, float x[4])
+DEVICE void vec16_get(const uint4 *vec16, float x[4])
 {
-    uint4 words = *slot;
+    uint4 words = *vec16;
     x[0] = __uint_as_float(words.x);
     x[1] = __uint_as_float(words.y);
     x[2] = __uint_as_float(words.z);
     x[3] = __uint_as_float(words.w);
 }
 
-template <class T> DEVICE void slot_put(uint4 *slot, const T x[])
+template <class T> DEVICE void vec16_put(uint4 *vec16, const T x[])
 {
     uint4 words;
     memcpy(&words, x, sizeof(words));
-    *slot = words;
+    *vec16 = words;
 }
 
-/* The samples of this lane's leaf, where rows begin with a slot. */
+/* The samples of this lane's leaf, where rows begin with a vector. */
 template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
 {
-    const unsigned place = leaf_place<float, Settled>(lane_index());
+    const unsigned place = leaf_swizzle<float, Settled>(lane_index());
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        slot_get((const uint4 *)((const char *)tile + (place ^ j * SLOT_BYTES)), &x[4 * j]);
+        vec16_get((const uint4 *)((const char *)tile + (place ^ j * VEC16_BYTES)), &x[4 * j]);
 }
 
 /* Moves samples `By` places down; those beyond the leaf follow. `Apart`: on a way of its own, where the compiler would
@@ -229,7 +230,7 @@ DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
 {
     float from[ORDER_LEAF + 4];
     leaf_read<Settled>(tile, from);
-    slot_get(&tile[slot_place<float>(4 * lane_index() + 4)], &from[ORDER_LEAF]);
+    vec16_get(&tile[swizzle<float>(4 * lane_index() + 4)], &from[ORDER_LEAF]);
     if (shift == 0)
         leaf_shift_down<0, Apart>(from, x);
     else if (shift == 1)
@@ -240,18 +241,18 @@ DEVICE void leaf_read(const uint4 *tile, int shift, float x[ORDER_LEAF])
         leaf_shift_down<3, Apart>(from, x);
 }
 
-/* A leaf that begins `shift` samples after the start of slot `first`. */
-DEVICE void leaf_read_at(const uint4 *slots, int first, int shift, float x[ORDER_LEAF])
+/* A leaf that begins `shift` samples after the start of vector `first`. */
+DEVICE void leaf_read_at(const uint4 *vectors, int first, int shift, float x[ORDER_LEAF])
 {
     float from[ORDER_LEAF + 4];
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF / 4; j++)
-        slot_get(&slots[slot_place<float>(first + j)], &from[4 * j]);
+        vec16_get(&vectors[swizzle<float>(first + j)], &from[4 * j]);
     if (shift == 0) {
         leaf_shift_down<0>(from, x);
         return;
     }
-    slot_get(&slots[slot_place<float>(first + ORDER_LEAF / 4)], &from[ORDER_LEAF]);
+    vec16_get(&vectors[swizzle<float>(first + ORDER_LEAF / 4)], &from[ORDER_LEAF]);
     if (shift == 1)
         leaf_shift_down<1>(from, x);
     else if (shift == 2)
@@ -261,8 +262,8 @@ DEVICE void leaf_read_at(const uint4 *slots, int first, int shift, float x[ORDER
 }
 
 /*
- * Moves results `By` places up, into the next lane's leaf at the end, so that slots hold what they hold in device
- * memory. The slots that others write to as well, those before the first of `count` results and after the last of the
+ * Moves results `By` places up, into the next lane's leaf at the end, so that vectors hold what they hold in device
+ * memory. The vectors that others write to as well, those before the first of `count` results and after the last of the
  * tile, stay as they are: results in them are written to `target` one by one.
  */
 template <int By, class T> DEVICE void leaf_shift_up(T x[ORDER_LEAF], T *target, int count)
@@ -270,7 +271,7 @@ template <int By, class T> DEVICE void leaf_shift_up(T x[ORDER_LEAF], T *target,
     T before[By];
     int lane = lane_index();
 #pragma unroll
-    for (int i = 0; i < SLOT_BYTES / (int)sizeof(T) - By; i++)
+    for (int i = 0; i < VEC16_BYTES / (int)sizeof(T) - By; i++)
         if (lane == 0 && i < count)
             target[i] = x[i];
 #pragma unroll
@@ -298,40 +299,40 @@ template <class T> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target,
 
 template <bool Settled = true, class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
 {
-    const int per_slot = SLOT_BYTES / sizeof(T), slots = ORDER_LEAF / per_slot;
-    const unsigned place = leaf_place<T, Settled>(leaf);
+    const int per_vector = VEC16_BYTES / sizeof(T), vectors = ORDER_LEAF / per_vector;
+    const unsigned place = leaf_swizzle<T, Settled>(leaf);
 #pragma unroll
-    for (int j = 0; j < slots; j++)
-        slot_put((uint4 *)((char *)tile + (place ^ j * SLOT_BYTES)), &x[per_slot * j]);
+    for (int j = 0; j < vectors; j++)
+        vec16_put((uint4 *)((char *)tile + (place ^ j * VEC16_BYTES)), &x[per_vector * j]);
 }
 
-/* Writes slots `begin`, 0 or 1, to `end` of a stage of `Slots` slots to device memory, where slot 0 has its place at
- * `target`, and the first `rest` results of slot `end` one by one. */
-template <class T, int Slots> DEVICE void drain_slots(const uint4 *stage, char *target, int begin, int end, int rest)
+/* Writes vectors `begin`, 0 or 1, to `end` of a stage of `Slots` vectors to device memory, where vector 0 has its place
+ * at `target`, and the first `rest` results of vector `end` one by one. */
+template <class T, int Slots> DEVICE void drain_vectors(const uint4 *stage, char *target, int begin, int end, int rest)
 {
     int lane = lane_index();
-    char *slot = settled(target + lane * SLOT_BYTES);
-    __builtin_assume(__isGlobal(slot));
+    char *vec16 = settled(target + lane * VEC16_BYTES);
+    __builtin_assume(__isGlobal(vec16));
 #pragma unroll
-    for (int j = 0; j < PERIOD(T); j += WARP) {
-        const uint4 *source = stage + slot_place<T>(j + lane);
+    for (int j = 0; j < SWIZZLE_PERIOD(T); j += WARP) {
+        const uint4 *source = stage + swizzle<T>(j + lane);
 #pragma unroll
-        for (int k = 0; k < Slots; k += PERIOD(T))
+        for (int k = 0; k < Slots; k += SWIZZLE_PERIOD(T))
             if (j + k + lane < end && (j + k > 0 || lane >= begin))
-                *(uint4 *)(slot + (j + k) * SLOT_BYTES) = source[k];
+                *(uint4 *)(vec16 + (j + k) * VEC16_BYTES) = source[k];
     }
     if (rest > 0 && end >= begin && end < Slots && lane < rest) {
-        T *last = (T *)(target + end * SLOT_BYTES);
+        T *last = (T *)(target + end * VEC16_BYTES);
         __builtin_assume(__isGlobal(last));
-        last[lane] = ((const T *)(stage + slot_place<T>(end)))[lane];
+        last[lane] = ((const T *)(stage + swizzle<T>(end)))[lane];
     }
 }
 
-/* Where word `index` of a stage lies, in bytes, `lines` before word index + 32 lines: see slot_place. */
+/* Where word `index` of a stage lies, in bytes, `lines` before word index + 32 lines: see swizzle. */
 DEVICE int stage_word(int index, int lines)
 {
     int place = (4 * index) ^ (((index >> 1) + 16 * lines) & 0x30);
-    pin(place); /* as in leaf_place */
+    pin(place); /* as in leaf_swizzle */
     return place;
 }
 
@@ -342,7 +343,8 @@ DEVICE int stage_word(int index, int lines)
  */
 template <int Slots> DEVICE void drain_words(const uint4 *stage, char *target, int count)
 {
-    const int lines = Slots / LINE_SLOTS, line = LINE_SLOTS * SLOT_BYTES, period = PERIOD(float) / LINE_SLOTS;
+    const int lines = Slots / LINE_VECTORS, line = LINE_VECTORS * VEC16_BYTES,
+              period = SWIZZLE_PERIOD(float) / LINE_VECTORS;
     const int first = lane_index() - (int)((uintptr_t)target % line / 4);
     const char *from = (const char *)stage;
     __builtin_assume(__isGlobal(target));
@@ -379,13 +381,13 @@ template <class T> DEVICE void drain_strided(uint4 *stage, char *target, int64_t
             sample_copy_bytes<T>(target, (const char *)staged_sample<T>(stage, k));
 }
 
-/* Writes a warp's tile of an order block of `length` samples by way of `Slots` slots, as many leaves at a time as fit.
- * `Words`: in words, if they do not begin with a slot; else results move between lanes for that. */
+/* Writes a warp's tile of an order block of `length` samples by way of `Slots` vectors, as many leaves at a time as
+ * fit. `Words`: in words, if they do not begin with a vector; else results move between lanes for that. */
 template <class T, int Slots, bool Aligned, bool Words = false, bool Settled = true>
 DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side, int length, int warp, T x[ORDER_LEAF])
 {
-    const int per_slot = SLOT_BYTES / sizeof(T), results = Slots * per_slot, leaves = results / ORDER_LEAF;
-    const bool contiguous = Aligned || side.access == ACCESS_SLOTS;
+    const int per_vector = VEC16_BYTES / sizeof(T), results = Slots * per_vector, leaves = results / ORDER_LEAF;
+    const bool contiguous = Aligned || side.access == ACCESS_VEC16;
     const bool words = Words && !Aligned;
     const int count = tile_samples(length, warp), shift = Aligned || words || !contiguous ? 0 : shift_of<T>(target);
     if (contiguous)
@@ -401,9 +403,9 @@ DEVICE void tile_write(uint4 *stage, char *target, const struct scan_side &side,
         if (words && contiguous)
             drain_words<Slots>(stage, target + round * results * (int)sizeof(T), count - round * results);
         else if (contiguous)
-            drain_slots<T, Slots>(stage, target + (round * results - shift) * (int)sizeof(T),
-                                  !Aligned && round == 0 && shift > 0, (int)(end / per_slot) - round * Slots,
-                                  end % per_slot);
+            drain_vectors<T, Slots>(stage, target + (round * results - shift) * (int)sizeof(T),
+                                    !Aligned && round == 0 && shift > 0, (int)(end / per_vector) - round * Slots,
+                                    end % per_vector);
         else
             drain_strided<T>(stage, target + (warp * ORDER_TILE + round * results) * side.stride, side.stride,
                              min(count - round * results, results), side.access == ACCESS_STRIDED);
@@ -422,79 +424,79 @@ template <bool Done> DEVICE void bulk_await()
 }
 
 /*
- * As tile_write, of f32 results that begin with a slot: the engine writes them, from a stage that has them in order and
- * is not to be touched until bulk_await.
+ * As tile_write, of f32 results that begin with a vector: the engine writes them, from a stage that has them in order
+ * and is not to be touched until bulk_await.
  */
 DEVICE void tile_write_bulk(uint4 *stage, char *target, int length, int warp, const float x[ORDER_LEAF])
 {
-    const int count = tile_samples(length, warp), slots = count / 4, lane = lane_index();
+    const int count = tile_samples(length, warp), vectors = count / 4, lane = lane_index();
     target += warp * ORDER_TILE * (int)sizeof(float);
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF / 4; j++)
-        slot_put(&stage[ORDER_LEAF / 4 * lane + j], &x[4 * j]);
+        vec16_put(&stage[ORDER_LEAF / 4 * lane + j], &x[4 * j]);
 #if HAS_BULK
     fence_proxy_async_shared();
     __syncwarp();
-    if (lane == 0 && slots > 0) {
-        bulk_store(target, smem_address(stage), slots * SLOT_BYTES);
+    if (lane == 0 && vectors > 0) {
+        bulk_store(target, smem_address(stage), vectors * VEC16_BYTES);
         bulk_commit();
     }
 #endif
     if (lane < count % 4)
-        ((float *)target)[4 * slots + lane] = ((const float *)stage)[4 * slots + lane];
+        ((float *)target)[4 * vectors + lane] = ((const float *)stage)[4 * vectors + lane];
 }
 
-/* Writes the results of a stretch in slots that it begins or ends in the middle of, which are those of others too. */
-DEVICE void stretch_drain_edges(float *slots, int shift, int count, const float *first, const float *last)
+/* Writes the results of a stretch in vectors that it begins or ends in the middle of, which are those of others too. */
+DEVICE void packed_drain_edges(float *vectors, int shift, int count, const float *first, const float *last)
 {
     const int lane = lane_index(), begin = shift > 0, end = (unsigned)(shift + count) / 4;
     const bool head = begin > 0 && lane < 4, tail = lane >= 4 && lane < 8 && end >= begin;
     const int k = head ? lane : end * 4 + lane - 4;
     if ((head || tail) && k >= shift && k < shift + count)
-        slots[k] = head ? first[lane] : last[lane - 4];
+        vectors[k] = head ? first[lane] : last[lane - 4];
 }
 
 /* Writes a stretch of `count` results, the first of them `shift` results from the start of the tile. */
-DEVICE void stretch_drain(const uint4 *tile, char *target, int shift, int count)
+DEVICE void packed_drain(const uint4 *tile, char *target, int shift, int count)
 {
     const int end = (unsigned)(shift + count) / 4;
     target -= shift * 4;
-    drain_slots<float, TILE_SLOTS>(tile, target, shift > 0, end, 0);
+    drain_vectors<float, TILE_VECTORS>(tile, target, shift > 0, end, 0);
     if (shift > 0 || (shift + count) % 4 > 0)
-        stretch_drain_edges((float *)target, shift, count, (const float *)tile,
-                            (const float *)(tile + slot_place<float>(end)));
+        packed_drain_edges((float *)target, shift, count, (const float *)tile,
+                           (const float *)(tile + swizzle<float>(end)));
 }
 
-/* Writes the slots of at least Full tiles and at most Tiles from the start of a line on; those that are shared with
+/* Writes the vectors of at least Full tiles and at most Tiles from the start of a line on; those that are shared with
  * others sample by sample. */
-template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *slots, char *target, int count)
+template <int Tiles, int Full> DEVICE void drain_lines(const uint4 *vectors, char *target, int count)
 {
-    const struct line_slots at = line_slots_of(target, count);
+    const struct line_vectors at = line_vectors_of(target, count);
     const int lane = lane_index(), shift = shift_of<float>(target), begin = at.first + (shift > 0);
-    char *line = target - shift * 4 - at.first * SLOT_BYTES;
-    char *slot = settled(line + lane * SLOT_BYTES);
-    const uint4 *source = slots + slot_place<float>(lane);
-    __builtin_assume(__isGlobal(slot));
+    char *line = target - shift * 4 - at.first * VEC16_BYTES;
+    char *vec16 = settled(line + lane * VEC16_BYTES);
+    const uint4 *source = vectors + swizzle<float>(lane);
+    __builtin_assume(__isGlobal(vec16));
 #pragma unroll
-    for (int k = 0; k <= Tiles * TILE_SLOTS; k += WARP)
-        if ((k > 0 || lane >= begin) && (k + WARP <= Full * TILE_SLOTS || k + lane < at.end))
-            *(uint4 *)(slot + k * SLOT_BYTES) = source[k];
+    for (int k = 0; k <= Tiles * TILE_VECTORS; k += WARP)
+        if ((k > 0 || lane >= begin) && (k + WARP <= Full * TILE_VECTORS || k + lane < at.end))
+            *(uint4 *)(vec16 + k * VEC16_BYTES) = source[k];
     if (shift > 0 || at.rest > 0)
-        stretch_drain_edges((float *)(line + at.first * SLOT_BYTES), shift, count,
-                            (const float *)(slots + slot_place<float>(at.first)),
-                            (const float *)(slots + slot_place<float>(at.end)));
+        packed_drain_edges((float *)(line + at.first * VEC16_BYTES), shift, count,
+                           (const float *)(vectors + swizzle<float>(at.first)),
+                           (const float *)(vectors + swizzle<float>(at.end)));
 }
 
-/* Slots for Tiles tiles from the start of the line that they begin in, and for as many again. */
-#define LINES_ROOM(TILES) ((TILES)*TILE_SLOTS + 2 * LINE_SLOTS)
+/* Vectors for Tiles tiles from the start of the line that they begin in, and for as many again. */
+#define LINES_SMEM(TILES) ((TILES)*TILE_VECTORS + 2 * LINE_VECTORS)
 
-/* `whole_slots`: all leaves begin with a slot. */
-DEVICE void short_read(uint4 *tile, int first, bool whole_slots, float x[ORDER_LEAF])
+/* `whole_vectors`: all leaves begin with a vector. */
+DEVICE void packed_read(uint4 *tile, int first, bool whole_vectors, float x[ORDER_LEAF])
 {
-    if (whole_slots) {
+    if (whole_vectors) {
 #pragma unroll
         for (int j = 0; j < ORDER_LEAF / 4; j++)
-            slot_get(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
+            vec16_get(&tile[swizzle<float>(first / 4 + j)], &x[4 * j]);
     } else {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -502,13 +504,13 @@ DEVICE void short_read(uint4 *tile, int first, bool whole_slots, float x[ORDER_L
     }
 }
 
-DEVICE void short_write(uint4 *tile, int first, int samples, bool whole_slots, const float x[ORDER_LEAF])
+DEVICE void packed_write(uint4 *tile, int first, int samples, bool whole_vectors, const float x[ORDER_LEAF])
 {
-    if (whole_slots) {
+    if (whole_vectors) {
 #pragma unroll
         for (int j = 0; j < ORDER_LEAF / 4; j++)
             if (4 * j < samples)
-                slot_put(&tile[slot_place<float>(first / 4 + j)], &x[4 * j]);
+                vec16_put(&tile[swizzle<float>(first / 4 + j)], &x[4 * j]);
     } else {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -517,9 +519,9 @@ DEVICE void short_write(uint4 *tile, int first, int samples, bool whole_slots, c
     }
 }
 
-/* Moves results one place up, as often as it takes for slots to hold what they hold in device memory. Those that leave
- * the last leaf go to `beyond`. */
-template <int Tiles> DEVICE void few_shift_up(struct held_leaf<float> leaves[Tiles], int shift, float *beyond)
+/* Moves results one place up, as often as it takes for vectors to hold what they hold in device memory. Those that
+ * leave the last leaf go to `beyond`. */
+template <int Tiles> DEVICE void tiles_shift_up(struct held_leaf<float> leaves[Tiles], int shift, float *beyond)
 {
     const int lane = lane_index();
 #pragma unroll 1
@@ -543,18 +545,18 @@ template <int Tiles> DEVICE void few_shift_up(struct held_leaf<float> leaves[Til
 
 /* Moves the results. */
 template <int Tiles>
-DEVICE void few_write(uint4 *slots, char *target, int length, struct held_leaf<float> leaves[Tiles])
+DEVICE void tiles_write(uint4 *vectors, char *target, int length, struct held_leaf<float> leaves[Tiles])
 {
-    const int shift = shift_of<float>(target), first = slots_in_line(target) + ORDER_LEAF / 4 * lane_index();
-    few_shift_up<Tiles>(leaves, shift,
-                        (float *)(slots + slot_place<float>(slots_in_line(target) + Tiles * TILE_SLOTS)));
+    const int shift = shift_of<float>(target), first = vectors_in_line(target) + ORDER_LEAF / 4 * lane_index();
+    tiles_shift_up<Tiles>(leaves, shift,
+                          (float *)(vectors + swizzle<float>(vectors_in_line(target) + Tiles * TILE_VECTORS)));
 #pragma unroll
     for (int j = 0; j < ORDER_LEAF / 4; j++)
 #pragma unroll
         for (int t = 0; t < Tiles; t++)
-            slot_put(&slots[slot_place<float>(first + j) + t * TILE_SLOTS], &leaves[t].x[4 * j]);
+            vec16_put(&vectors[swizzle<float>(first + j) + t * TILE_VECTORS], &leaves[t].x[4 * j]);
     __syncwarp();
-    drain_lines<Tiles, Tiles - 1>(slots, target, length);
+    drain_lines<Tiles, Tiles - 1>(vectors, target, length);
     __syncwarp();
 }
 

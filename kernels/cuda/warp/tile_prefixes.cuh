@@ -8,12 +8,12 @@
 #include "kernels/cuda/warp/kogge_stone.cuh"
 
 /* As tile_prefixes, if that is exact: the same for all lanes. */
-template <bool Backward> DEVICE bool tile_prefixes_exact(const float x[ORDER_LEAF], struct f2 *prefix, float *most)
+template <bool Backward> DEVICE bool tile_prefixes_by_f64(const float x[ORDER_LEAF], struct f2 *prefix, float *most)
 {
-    struct exact_range range = {~0u, 0.0f};
-    double sum = exact_total(x, &range);
+    struct by_f64_range range = {~0u, 0.0f};
+    double sum = by_f64_total(x, &range);
     *most = range.most;
-    return exact_scan<1, Backward>(&sum, range, prefix);
+    return by_f64_scan<1, Backward>(&sum, range, prefix);
 }
 
 /* The inclusive prefixes of the totals of a tile's leaves, of which the last one has `samples` % 16. What lies beyond
@@ -23,8 +23,8 @@ DEVICE typename Sum::sum tile_prefixes(const typename Sum::sample x[ORDER_LEAF],
                                        float *most)
 {
     typename Sum::sum sum;
-    if constexpr (sum_is_exact<Sum>)
-        if ((!Backward || samples % ORDER_LEAF != 1) && tile_prefixes_exact<Backward>(x, &sum, most))
+    if constexpr (sum_by_f64<Sum>)
+        if ((!Backward || samples % ORDER_LEAF != 1) && tile_prefixes_by_f64<Backward>(x, &sum, most))
             return sum;
     *most = INFINITY;
     sum =

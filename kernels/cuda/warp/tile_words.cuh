@@ -1,44 +1,44 @@
 /*
  * Samples of 2, 4 or 8 bytes on their way between device memory and the lanes that hold a leaf each, as raw words: what
- * they mean is no matter here. As in tile_io.cuh a tile passes through shared memory in the slots that it lies in, and
- * alignment decides how samples travel, not which lane holds them. A leaf of words of so many bytes fills as many
- * slots.
+ * they mean is no matter here. As in tile_io.cuh a tile passes through shared memory in the vectors that it lies in,
+ * and alignment decides how samples travel, not which lane holds them. A leaf of words of so many bytes fills as many
+ * vectors.
  */
 #ifndef KERNELS_CUDA_WARP_TILE_WORDS_CUH
 #define KERNELS_CUDA_WARP_TILE_WORDS_CUH
 
 #include "kernels/cuda/warp/tile_io.cuh"
 
-/* Slots of a tile of words: room for one more, where they do not begin with a slot, and to the next 128 bytes. */
-#define WORDS_SLOTS(BYTES) (WARP * (BYTES) + 8)
+/* Vectors of a tile of words: room for one more, where they do not begin with a vector, and to the next 128 bytes. */
+#define WORDS_VECTORS(BYTES) (WARP * (BYTES) + 8)
 
 /* Where results pass through: all of a tile, or a quarter of one of 8-byte words, where with more of it only one thread
- * block would fit a processor. */
+ * block would fit an SM. */
 #define WORDS_STAGE(BYTES) ((BYTES) == 8 ? 64 : WARP * (BYTES))
 
-/* Where a slot lies: those of a leaf change places, so that leaf after leaf, too, they meet all banks (slot_place). */
-DEVICE int word_place(int slot, int bytes)
+/* Where a vector lies: those of a leaf change places, so that leaf after leaf, too, they meet all banks (swizzle). */
+DEVICE int swizzle_words(int vec16, int bytes)
 {
-    return slot ^ ((slot >> 3) & (bytes - 1));
+    return vec16 ^ ((vec16 >> 3) & (bytes - 1));
 }
 
 DEVICE char *staged_word(uint4 *tile, int index, int bytes)
 {
     int offset = index * bytes;
-    return (char *)(tile + word_place(offset / SLOT_BYTES, bytes)) + offset % SLOT_BYTES;
+    return (char *)(tile + swizzle_words(offset / VEC16_BYTES, bytes)) + offset % VEC16_BYTES;
 }
 
 /*
- * Of slots that a warp goes through lane after lane, those of one lane: every 32nd from `lane` on, at constant
+ * Of vectors that a warp goes through lane after lane, those of one lane: every 32nd from `lane` on, at constant
  * distances from each other, but that those of 8-byte words change places by twos. `lane` may be -1, for what lies
- * before slot 0.
+ * before vector 0.
  */
-template <int Bytes> struct lane_slots {
+template <int Bytes> struct lane_vectors {
     uint4 *even, *odd;
 
-    __device__ __forceinline__ lane_slots(uint4 *tile, int lane)
+    __device__ __forceinline__ lane_vectors(uint4 *tile, int lane)
     {
-        int place = word_place(lane & (WARP - 1), Bytes), flip = Bytes == 8 ? 4 : 0;
+        int place = swizzle_words(lane & (WARP - 1), Bytes), flip = Bytes == 8 ? 4 : 0;
         even = lane >= 0 ? tile + place : tile - WARP + (place ^ flip);
         odd = lane >= 0 ? tile + (place ^ flip) : tile - WARP + place;
     }
@@ -61,24 +61,24 @@ DEVICE void word_copy(char *target, const char *source, int bytes, bool aligned)
         *(uint64_t *)target = *(const uint64_t *)source;
 }
 
-/* Bytes from the start of a slot to `address`. */
-DEVICE int bytes_into_slot(const char *address)
+/* Bytes from the start of a vector to `address`. */
+DEVICE int bytes_into_vec16(const char *address)
 {
-    return (int)((uintptr_t)address % SLOT_BYTES);
+    return (int)((uintptr_t)address % VEC16_BYTES);
 }
 
-/* Starts copies of the slots that `count` words of a tile lie in, as fetch_slots does. */
-template <int Bytes> DEVICE void words_fetch_slots(uint4 *tile, const char *source, int count)
+/* Starts copies of the vectors that `count` words of a tile lie in, as fetch_vectors does. */
+template <int Bytes> DEVICE void words_fetch_vectors(uint4 *tile, const char *source, int count)
 {
-    int lane = lane_index(), shift = bytes_into_slot(source), end = shift + count * Bytes, last = end / SLOT_BYTES;
-    const lane_slots<Bytes> slots(tile, lane);
-    source = settled(source - shift + lane * SLOT_BYTES);
+    int lane = lane_index(), shift = bytes_into_vec16(source), end = shift + count * Bytes, last = end / VEC16_BYTES;
+    const lane_vectors<Bytes> vectors(tile, lane);
+    source = settled(source - shift + lane * VEC16_BYTES);
 #pragma unroll
     for (int k = 0; k < WARP * Bytes; k += WARP)
         if (k + lane < last)
-            __pipeline_memcpy_async(slots.at(k), source + k * SLOT_BYTES, SLOT_BYTES);
-    if (end % SLOT_BYTES != 0 && lane == last % WARP)
-        slot_fetch(tile + word_place(last, Bytes), source + (last - lane) * SLOT_BYTES, end % SLOT_BYTES);
+            __pipeline_memcpy_async(vectors.at(k), source + k * VEC16_BYTES, VEC16_BYTES);
+    if (end % VEC16_BYTES != 0 && lane == last % WARP)
+        vec16_fetch(tile + swizzle_words(last, Bytes), source + (last - lane) * VEC16_BYTES, end % VEC16_BYTES);
 }
 
 template <int Bytes>
@@ -100,28 +100,28 @@ DEVICE void words_fetch_strided(uint4 *tile, const char *source, int64_t stride,
 template <int Bytes>
 DEVICE void words_fetch(uint4 *tile, const char *source, const struct scan_side &side, int first, int count)
 {
-    if (side.access == ACCESS_SLOTS)
-        words_fetch_slots<Bytes>(tile, source + first * Bytes, count);
+    if (side.access == ACCESS_VEC16)
+        words_fetch_vectors<Bytes>(tile, source + first * Bytes, count);
     else
         words_fetch_strided<Bytes>(tile, source + first * side.stride, side.stride, count,
                                    side.access == ACCESS_STRIDED);
 }
 
 /*
- * Slots by their address in shared memory. Tiles begin with 128 bytes, so that the address of a leaf's slot j is that
- * of its slot 0 with some bits flipped: a single operation.
+ * Vectors by their address in shared memory. Tiles begin with 128 bytes, so that the address of a leaf's vector j is
+ * that of its vector 0 with some bits flipped: a single operation.
  */
-DEVICE uint32_t slot_address(const uint4 *slot)
+DEVICE uint32_t vec16_address(const uint4 *vec16)
 {
-    return smem_address(slot);
+    return smem_address(vec16);
 }
 
-DEVICE void slot_get(uint32_t address, uint32_t words[4])
+DEVICE void vec16_get(uint32_t address, uint32_t words[4])
 {
     load_shared_v4(address, words);
 }
 
-DEVICE void slot_put(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+DEVICE void vec16_put(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     store_shared_v4(address, a, b, c, d);
 }
@@ -143,7 +143,7 @@ template <int Count> DEVICE void words_shift_down(uint32_t words[Count + 4], int
             words[i] = __funnelshift_r(words[i], words[i + 1], 16);
 }
 
-/* The words of 32 bits that make up leaf `leaf` of a tile, which begins `shift` bytes from the start of a slot. */
+/* The words of 32 bits that make up leaf `leaf` of a tile, which begins `shift` bytes from the start of a vector. */
 template <int Bytes> DEVICE void leaf_get(uint4 *tile, int leaf, int shift, uint32_t words[4 * Bytes])
 {
     const int count = 4 * Bytes;
@@ -156,13 +156,13 @@ template <int Bytes> DEVICE void leaf_get(uint4 *tile, int leaf, int shift, uint
         }
         return;
     }
-    const uint32_t first = slot_address(tile + word_place(Bytes * leaf, Bytes));
+    const uint32_t first = vec16_address(tile + swizzle_words(Bytes * leaf, Bytes));
     uint32_t all[count + 4];
 #pragma unroll
     for (int j = 0; j < Bytes; j++)
-        slot_get(first ^ j * SLOT_BYTES, &all[4 * j]);
+        vec16_get(first ^ j * VEC16_BYTES, &all[4 * j]);
     if (Bytes < 8 && shift != 0) {
-        slot_get(slot_address(tile + word_place(Bytes * leaf + Bytes, Bytes)), &all[count]);
+        vec16_get(vec16_address(tile + swizzle_words(Bytes * leaf + Bytes, Bytes)), &all[count]);
         words_shift_down<count>(all, Bytes == 4 ? shift & 12 : shift);
     }
 #pragma unroll
@@ -173,47 +173,47 @@ template <int Bytes> DEVICE void leaf_get(uint4 *tile, int leaf, int shift, uint
 /* The other way; `word` makes them. */
 template <int Bytes, class Word> DEVICE void leaf_put(uint4 *stage, int leaf, Word word)
 {
-    const uint32_t first = slot_address(stage + word_place(Bytes * leaf, Bytes));
+    const uint32_t first = vec16_address(stage + swizzle_words(Bytes * leaf, Bytes));
 #pragma unroll
     for (int j = 0; j < Bytes; j++)
-        slot_put(first ^ j * SLOT_BYTES, word(4 * j), word(4 * j + 1), word(4 * j + 2), word(4 * j + 3));
+        vec16_put(first ^ j * VEC16_BYTES, word(4 * j), word(4 * j + 1), word(4 * j + 2), word(4 * j + 3));
 }
 
-/* The 16 bytes that end `shift` bytes into a slot; `before` is the one before it. */
-DEVICE uint4 slot_ending(uint4 before, uint4 slot, int shift)
+/* The 16 bytes that end `shift` bytes into a vector; `before` is the one before it. */
+DEVICE uint4 vec16_ending(uint4 before, uint4 vec16, int shift)
 {
-    uint32_t words[8] = {before.x, before.y, before.z, before.w, slot.x, slot.y, slot.z, slot.w};
-    words_shift_down<4>(words, SLOT_BYTES - shift);
+    uint32_t words[8] = {before.x, before.y, before.z, before.w, vec16.x, vec16.y, vec16.z, vec16.w};
+    words_shift_down<4>(words, VEC16_BYTES - shift);
     return {words[0], words[1], words[2], words[3]};
 }
 
 /*
- * Writes `count` words that are staged in `Slots` slots to device memory. Those in slots of others too, the first and
- * the last perhaps, go one by one.
+ * Writes `count` words that are staged in `Slots` vectors to device memory. Those in vectors of others too, the first
+ * and the last perhaps, go one by one.
  */
-template <int Bytes, int Slots> DEVICE void words_drain_slots(uint4 *stage, char *target, int count)
+template <int Bytes, int Slots> DEVICE void words_drain_vectors(uint4 *stage, char *target, int count)
 {
-    const int per_slot = SLOT_BYTES / Bytes;
-    int lane = lane_index(), shift = bytes_into_slot(target), end = shift + count * Bytes, last = end / SLOT_BYTES;
-    char *to = settled(target - shift + lane * SLOT_BYTES);
+    const int per_vector = VEC16_BYTES / Bytes;
+    int lane = lane_index(), shift = bytes_into_vec16(target), end = shift + count * Bytes, last = end / VEC16_BYTES;
+    char *to = settled(target - shift + lane * VEC16_BYTES);
     __builtin_assume(__isGlobal(to));
-    const lane_slots<Bytes> slots(stage, lane), before(stage, lane - 1);
+    const lane_vectors<Bytes> vectors(stage, lane), before(stage, lane - 1);
     if (shift == 0) {
 #pragma unroll
         for (int k = 0; k < Slots; k += WARP)
             if (k + lane < last)
-                *(uint4 *)(to + k * SLOT_BYTES) = *slots.at(k);
+                *(uint4 *)(to + k * VEC16_BYTES) = *vectors.at(k);
     } else {
 #pragma unroll
         for (int k = 0; k < Slots; k += WARP)
             if (k + lane > 0 && k + lane < last)
-                *(uint4 *)(to + k * SLOT_BYTES) = slot_ending(*before.at(k), *slots.at(k), shift);
+                *(uint4 *)(to + k * VEC16_BYTES) = vec16_ending(*before.at(k), *vectors.at(k), shift);
     }
-    if (end % SLOT_BYTES == 0 && shift == 0)
+    if (end % VEC16_BYTES == 0 && shift == 0)
         return;
-    int head = shift ? per_slot - shift / Bytes : 0, tail = max(last * per_slot - shift / Bytes, head);
-    int k = lane < per_slot ? lane : tail + lane - per_slot;
-    if (k < (lane < per_slot ? min(head, count) : count))
+    int head = shift ? per_vector - shift / Bytes : 0, tail = max(last * per_vector - shift / Bytes, head);
+    int k = lane < per_vector ? lane : tail + lane - per_vector;
+    if (k < (lane < per_vector ? min(head, count) : count))
         word_copy(target + k * Bytes, staged_word(stage, k, Bytes), Bytes, true);
 }
 
@@ -230,15 +230,15 @@ DEVICE void words_drain_strided(uint4 *stage, char *target, int64_t stride, int 
 /*
  * Writes `count` words of 8 bytes, whose halves `word` makes, by way of a quarter of the room that they take. Every
  * lane stages a quarter of its leaf at a time, 32 bytes, which is what memory is written in. `Whole`: they are a whole
- * tile. `Shifted`: they begin in the middle of a slot; then a lane takes over the last word of the lane before, and
+ * tile. `Shifted`: they begin in the middle of a vector; then a lane takes over the last word of the lane before, and
  * leaves its own last one to the next.
  */
 template <bool Whole, bool Shifted, class Word>
 DEVICE void words_write_quarters(uint4 *stage, char *target, int count, Word word)
 {
     const int lane = lane_index(), first = lane / 2 * ORDER_LEAF + lane % 2 * 2, rest = count + Shifted - first;
-    const uint32_t slot = slot_address(stage + word_place(2 * lane, 2));
-    const lane_slots<2> slots(stage, lane);
+    const uint32_t vec16 = vec16_address(stage + swizzle_words(2 * lane, 2));
+    const lane_vectors<2> vectors(stage, lane);
     const uint32_t low = Shifted ? __shfl_up_sync(~0u, word(2 * ORDER_LEAF - 2), 1) : 0;
     const uint32_t high = Shifted ? __shfl_up_sync(~0u, word(2 * ORDER_LEAF - 1), 1) : 0;
     char *to = settled(target + (first - Shifted) * 8);
@@ -246,13 +246,13 @@ DEVICE void words_write_quarters(uint4 *stage, char *target, int count, Word wor
     auto shifted = [&](int i) { return !Shifted ? word(i) : i >= 2 ? word(i - 2) : i ? high : low; };
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i += 4) {
-        slot_put(slot, shifted(2 * i), shifted(2 * i + 1), shifted(2 * i + 2), shifted(2 * i + 3));
-        slot_put(slot ^ SLOT_BYTES, shifted(2 * i + 4), shifted(2 * i + 5), shifted(2 * i + 6), shifted(2 * i + 7));
+        vec16_put(vec16, shifted(2 * i), shifted(2 * i + 1), shifted(2 * i + 2), shifted(2 * i + 3));
+        vec16_put(vec16 ^ VEC16_BYTES, shifted(2 * i + 4), shifted(2 * i + 5), shifted(2 * i + 6), shifted(2 * i + 7));
         __syncwarp();
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int k = i + half * ORDER_TILE / 2;
-            uint4 pair = *slots.at(half * WARP);
+            uint4 pair = *vectors.at(half * WARP);
             bool is_first = Shifted && first + k == 0;
             if (Whole || (rest > k + 1 && !is_first))
                 *(uint4 *)(to + k * 8) = pair;
