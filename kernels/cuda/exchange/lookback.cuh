@@ -19,31 +19,31 @@ struct lookback_position {
 
 template <bool Backward> DEVICE struct lookback_position lookback_position_of(unsigned members, unsigned index)
 {
-    struct lookback_position place;
-    place.position = (int)(index % ORDER_FAN);
-    place.first = index - place.position;
-    place.count = (int)min(members - place.first, (unsigned)ORDER_FAN);
-    place.met = Backward ? place.count - 1 - place.position : place.position;
-    place.distance = Backward ? lane_index() - place.position : place.position - lane_index();
-    return place;
+    struct lookback_position at;
+    at.position = (int)(index % ORDER_FAN);
+    at.first = index - at.position;
+    at.count = (int)min(members - at.first, (unsigned)ORDER_FAN);
+    at.met = Backward ? at.count - 1 - at.position : at.position;
+    at.distance = Backward ? lane_index() - at.position : at.position - lane_index();
+    return at;
 }
 
 /* Whether a member is the last of its group that a pass meets. */
-template <bool Backward> DEVICE bool lookback_completes(const struct lookback_position &place)
+template <bool Backward> DEVICE bool lookback_completes(const struct lookback_position &at)
 {
-    return place.position == (Backward ? 0 : place.count - 1);
+    return at.position == (Backward ? 0 : at.count - 1);
 }
 
-/* From the sums of a group's members that are met before `place`, and the one there: returns the prefix, in all lanes;
- * `total` becomes that of the group if the place completes it. */
+/* From the sums of a group's members that are met before `at`, and the one there: returns the prefix, in all lanes;
+ * `total` becomes that of the group if that member completes it. */
 template <class Sum, bool Backward>
-DEVICE typename Sum::sum lookback_prefix(const struct lookback_position &place, typename Sum::sum sum,
+DEVICE typename Sum::sum lookback_prefix(const struct lookback_position &at, typename Sum::sum sum,
                                          typename Sum::sum *total)
 {
-    const int last = group_last<Sum>(place.count);
+    const int last = group_last<Sum>(at.count);
     sum = group_scan<Sum, Backward>(sum, last);
-    *total = lane_get(sum, place.position);
-    return lane_get(group_before<Sum, Backward>(sum, last).sum, place.position);
+    *total = lane_get(sum, at.position);
+    return lane_get(group_before<Sum, Backward>(sum, last).sum, at.position);
 }
 
 /* What thread blocks remember of the carry into a group of groups. */
@@ -67,20 +67,20 @@ DEVICE carry<Sum> lookback_carry(tile_state *states, unsigned members, unsigned 
     unsigned present = 0;             /* bit l: whether there is one */
     int level = 0;
     for (;; level++) {
-        const struct lookback_position place = lookback_position_of<Backward>(members, index);
-        if (known && lane == place.position)
+        const struct lookback_position at = lookback_position_of<Backward>(members, index);
+        if (known && lane == at.position)
             tile_state_publish<Sum>(states + index * tile_state_words<Sum>(), total);
-        typename Sum::sum sum = lane == place.position ? total : Sum::identity();
-        if (place.distance > 0 && place.distance <= place.met)
-            sum = tile_state_await<Sum>(states + (place.first + lane) * tile_state_words<Sum>());
+        typename Sum::sum sum = lane == at.position ? total : Sum::identity();
+        if (at.distance > 0 && at.distance <= at.met)
+            sum = tile_state_await<Sum>(states + (at.first + lane) * tile_state_words<Sum>());
         __syncwarp();
-        sum = lookback_prefix<Sum, Backward>(place, sum, &total);
+        sum = lookback_prefix<Sum, Backward>(at, sum, &total);
         if (lane == level)
             prefix = sum;
-        present |= (unsigned)(place.met > 0) << level;
+        present |= (unsigned)(at.met > 0) << level;
         if (members <= ORDER_FAN)
             break;
-        known = known && lookback_completes<Backward>(place);
+        known = known && lookback_completes<Backward>(at);
         states += (uint64_t)members * tile_state_words<Sum>();
         members = (members + ORDER_FAN - 1) / ORDER_FAN;
         index /= ORDER_FAN;

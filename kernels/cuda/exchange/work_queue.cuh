@@ -69,7 +69,7 @@ DEVICE unsigned scan_take_number(const struct scan_plan &plan)
     return plan.progress ? (unsigned)atomicAdd(&plan.progress->taken, 1) : 0;
 }
 
-/* The index of that item, in turn `iteration` of this thread block. */
+/* The index of that item, in iteration `iteration` of this thread block. */
 DEVICE uint64_t scan_taken(const struct scan_plan &plan, unsigned number, uint64_t iteration)
 {
     uint64_t first = (uint64_t)ITEMS_AHEAD * gridDim.x;

@@ -66,13 +66,13 @@ template <class T, class Read> struct affine_held : affine_each<T, Read> {
 /* Coefficients in shared memory, where there are no registers for them. A lane looks at a vector of its leaf at a time,
  * from one end to the other. Leaves are a vector apart, so that lanes meet all banks. */
 template <class T, class Read, bool Backward> struct affine_staged_leaf {
-    uint32_t place;
+    uint32_t address;
     mutable uint32_t words[4];
     __device__ __forceinline__ T at(int i) const
     {
         const int per_vector = VEC16_BYTES / sizeof(Read);
         if (i % per_vector == (Backward ? per_vector - 1 : 0))
-            vec16_get(place + i / per_vector * VEC16_BYTES, words);
+            vec16_get(address + i / per_vector * VEC16_BYTES, words);
         Read number;
         memcpy(&number, &words[i % per_vector * (sizeof(Read) / 4)], sizeof(Read));
         return number_of<T>(number);
@@ -81,7 +81,7 @@ template <class T, class Read, bool Backward> struct affine_staged_leaf {
 
 template <class T, class Read> struct affine_staged {
     static const int vectors = WARP * (sizeof(Read) + 1);
-    uint32_t place;
+    uint32_t address;
 
     __device__ __forceinline__ affine_staged(const struct affine_each_plan &plan, const struct affine_item *item,
                                              int warp, uint4 *tile)
@@ -91,14 +91,14 @@ template <class T, class Read> struct affine_staged {
         uint32_t words[ORDER_LEAF * sizeof(Read) / 4];
         memcpy(words, numbers, sizeof(words));
         __syncwarp();
-        place = vec16_address(tile + lane_index() * (sizeof(Read) + 1));
+        address = vec16_address(tile + lane_index() * (sizeof(Read) + 1));
 #pragma unroll
         for (int j = 0; j < (int)sizeof(Read); j++)
-            vec16_put(place + j * VEC16_BYTES, words[4 * j], words[4 * j + 1], words[4 * j + 2], words[4 * j + 3]);
+            vec16_put(address + j * VEC16_BYTES, words[4 * j], words[4 * j + 1], words[4 * j + 2], words[4 * j + 3]);
     }
     template <bool Backward> __device__ __forceinline__ affine_staged_leaf<T, Read, Backward> leaf() const
     {
-        return {place, {}};
+        return {address, {}};
     }
 };
 

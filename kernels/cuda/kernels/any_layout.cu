@@ -82,14 +82,15 @@ cudaError_t scan_any_layout_load(int shared_max)
     return error;
 }
 
-static_assert(SELECT_AHEAD_SLOTS(2, 4) == WORDS_VECTORS(2) + WORDS_STAGE(4) &&
-                  SELECT_AHEAD_SLOTS(8, 8) == WORDS_VECTORS(8) + WORDS_STAGE(8),
+static_assert(SELECT_PREFETCH_VECTORS(2, 4) == WORDS_VECTORS(2) + WORDS_STAGE(4) &&
+                  SELECT_PREFETCH_VECTORS(8, 8) == WORDS_VECTORS(8) + WORDS_STAGE(8),
               "what select.c takes for the shared memory of a warp");
 
 /* Vectors of shared memory that a warp has. */
-static int room_of(const struct any_plan *plan)
+static int smem_of(const struct any_plan *plan)
 {
-    return plan->scan.ahead ? SELECT_AHEAD_SLOTS(plan->input_bytes, plan->output_bytes) : ANY_ROOM(any_widest(*plan));
+    return plan->scan.ahead ? SELECT_PREFETCH_VECTORS(plan->input_bytes, plan->output_bytes)
+                            : ANY_SMEM(any_widest(*plan));
 }
 
 struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const struct scan_plan *scan,
@@ -109,7 +110,7 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
     plan.zero = codec_is_integer(rule->input) ? operator_identity_whole(rule->op, rule->input) ^ plan.flip : 0;
     plan.offsets = offsets;
     plan.demean = rule->demean;
-    plan.scan.smem = room_of(&plan);
+    plan.scan.smem = smem_of(&plan);
     return plan;
 }
 

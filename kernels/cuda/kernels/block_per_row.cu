@@ -36,14 +36,14 @@ static const int stage_vectors[VARIANT_COUNT] = {SCAN_VARIANTS(X)};
 #undef X
 
 /* Vectors of shared memory that a warp has. */
-static int room_of(int number, bool ahead)
+static int smem_of(int number, bool ahead)
 {
     return TILE_SMEM + (ahead ? stage_vectors[number % VARIANT_COUNT] : 0);
 }
 
 static size_t shared_bytes(int number, int warps, bool ahead)
 {
-    return (size_t)warps * room_of(number, ahead) * VEC16_BYTES;
+    return (size_t)warps * smem_of(number, ahead) * VEC16_BYTES;
 }
 
 static cudaError_t kernel_load(struct scan_block_per_row_device *block_per_row, int number, int shared_max)
@@ -106,7 +106,7 @@ cudaError_t scan_block_per_row(struct scan_device *device, const struct scan_blo
     /* Fetching ahead, unless its shared memory costs thread blocks, which can compute while others fetch. */
     const int with = block_per_row->resident[number][1][warps], without = block_per_row->resident[number][0][warps];
     plan->ahead = with >= without;
-    plan->smem = room_of(number, plan->ahead);
+    plan->smem = smem_of(number, plan->ahead);
     plan->bulk = plan->ahead && warps >= BULK_WARPS && is_ieee(plan->output_form);
     const uint64_t resident = (uint64_t)device->processors * (plan->ahead ? with : without);
     uint64_t grid;

@@ -155,39 +155,39 @@ DEVICE void cluster_prefixes(const struct cluster_leaves<Sum> &leaves, const int
 
 /* Tells a total to all thread blocks. */
 template <class Sum>
-DEVICE void cluster_publish(const struct cluster_exchange<Sum> &place, int tile, typename Sum::sum total)
+DEVICE void cluster_publish(const struct cluster_exchange<Sum> &exchange, int tile, typename Sum::sum total)
 {
     const int rank = lane_index();
     if (rank < cluster_size())
-        cluster_store_sum(cluster_address(smem_address(place.totals + tile), rank),
-                          cluster_address(smem_address(place.published), rank), total);
+        cluster_store_sum(cluster_address(smem_address(exchange.totals + tile), rank),
+                          cluster_address(smem_address(exchange.published), rank), total);
 }
 
 /* What the warp of order block `block` makes of all totals: the carries into those of its tiles that are here. */
 template <class Sum, bool Backward>
 DEVICE void cluster_carries(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
-                            const struct cluster_exchange<Sum> &place, int block)
+                            const struct cluster_exchange<Sum> &exchange, int block)
 {
     const int lane = lane_index(), tile = block * ORDER_FAN + lane, blocks = (int)plan.scan.blocks;
     const int last = min(plan.tiles - block * ORDER_FAN, ORDER_FAN) - 1;
-    typename Sum::sum sum = group_scan<Sum, Backward>(place.totals[tile], last);
+    typename Sum::sum sum = group_scan<Sum, Backward>(exchange.totals[tile], last);
     if (lane == (Backward ? 0 : last))
         shared->blocks[block] = sum;
     carry<Sum> before = group_before<Sum, Backward>(sum, last);
     mbarrier_arrive(&shared->summed);
-    mbarrier_wait(&shared->summed, place.number % 2);
+    mbarrier_wait(&shared->summed, exchange.number % 2);
     sum = lane_value(group_scan_rolled<Sum, Backward>(shared->blocks[lane], blocks), Backward ? block + 1 : block - 1);
     if (block != (Backward ? blocks - 1 : 0))
         before = carry_join<Sum>({sum, true}, before);
     const int here = tile - cluster_rank() * plan.block_tiles;
     if (here >= 0 && here < plan.block_tiles)
-        place.carries[here] = before.sum;
+        exchange.carries[here] = before.sum;
 }
 
 /* One pass over this thread block's part of a row. */
 template <class Sum, bool Backward, int Kind>
 DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<Sum> *shared,
-                         const struct scan_item *item, int warp, const struct cluster_exchange<Sum> &place,
+                         const struct scan_item *item, int warp, const struct cluster_exchange<Sum> &exchange,
                          struct cluster_leaves<Sum> *leaves)
 {
     const int first = cluster_rank() * plan.block_tiles;
@@ -207,21 +207,21 @@ DEVICE void cluster_pass(const struct cluster_plan &plan, struct cluster_shared<
         const int there = (samples[t] + ORDER_LEAF - 1u) / ORDER_LEAF;
         const typename Sum::sum total = lane_value(sums.tile[t], Backward ? 0 : there - 1);
         if (samples[t] > 0)
-            cluster_publish<Sum>(place, first + cluster_tile(warp, t), total);
+            cluster_publish<Sum>(exchange, first + cluster_tile(warp, t), total);
         before[t] = group_before<Sum, Backward>(sums.tile[t], group_last<Sum>(there));
     }
     if (warp < (int)plan.scan.blocks) {
-        mbarrier_wait_cluster(place.published, place.number / CLUSTER_EXCHANGES % 2);
+        mbarrier_wait_cluster(exchange.published, exchange.number / CLUSTER_EXCHANGES % 2);
         if (warp == 0 && lane_index() == 0)
-            mbarrier_expect(place.published, plan.tiles * (int)sizeof(typename Sum::sum));
-        cluster_carries<Sum, Backward>(plan, shared, place, warp);
+            mbarrier_expect(exchange.published, plan.tiles * (int)sizeof(typename Sum::sum));
+        cluster_carries<Sum, Backward>(plan, shared, exchange, warp);
     }
     __syncthreads();
 #pragma unroll
     for (int t = 0; t < CLUSTER_TILES; t++) {
         const int tile = cluster_tile(warp, t);
         const bool start = first + tile == (Backward ? plan.tiles - 1 : 0);
-        const carry<Sum> leaf = carry_join<Sum>({place.carries[tile], Sum::has_identity || !start}, before[t]);
+        const carry<Sum> leaf = carry_join<Sum>({exchange.carries[tile], Sum::has_identity || !start}, before[t]);
         const struct leaf_end end = leaf_end_of<Sum, Backward>(samples[t]);
         if (end.partial)
             leaf_values<Sum, Backward, Kind, Backward>(leaves->tile[t].x, leaf, end.last, Kind);
@@ -240,13 +240,13 @@ DEVICE void cluster_passes(const struct cluster_plan &plan, struct cluster_share
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         const unsigned number = iteration * plan.scan.pass_count + pass, at = number % CLUSTER_EXCHANGES;
-        const struct cluster_exchange<Sum> place = {
+        const struct cluster_exchange<Sum> exchange = {
             &shared->published[at], totals + at *(int)plan.scan.blocks *ORDER_FAN, shared->carries[at], (int)number
         };
         if (plan.scan.backward[pass])
-            cluster_pass<Sum, true, Kind>(plan, shared, item, warp, place, leaves);
+            cluster_pass<Sum, true, Kind>(plan, shared, item, warp, exchange, leaves);
         else
-            cluster_pass<Sum, false, Kind>(plan, shared, item, warp, place, leaves);
+            cluster_pass<Sum, false, Kind>(plan, shared, item, warp, exchange, leaves);
         if (pass + 1 == plan.scan.pass_count)
             return;
 #pragma unroll

@@ -349,12 +349,12 @@ DEVICE void columns_carries(const struct columns_plan &plan, const struct column
     const int leaves = (item->samples + ORDER_LEAF - 1u) / ORDER_LEAF;
     const int lane = lane_index(), strip = lane / leaves, position = lane - strip * leaves;
     const int vec16 = strip * leaves + (plan.scan.backward[pass] ? leaves - 1 - position : position);
-    typename Sum::sum *const place = sums + min(vec16, ORDER_FAN - 1) * COLUMNS_LINE + warp;
+    typename Sum::sum *const stored = sums + min(vec16, ORDER_FAN - 1) * COLUMNS_LINE + warp;
     typename Sum::sum prefixes[COLUMNS_PER_WARP];
     carry<Sum> outside[COLUMNS_PER_WARP];
 #pragma unroll
     for (int k = 0; k < COLUMNS_PER_WARP; k++) {
-        prefixes[k] = segmented_scan<Sum, false>(place[k * COLUMNS_WARPS], position, leaves);
+        prefixes[k] = segmented_scan<Sum, false>(stored[k * COLUMNS_WARPS], position, leaves);
         outside[k] = carry_of<Sum>(prefixes[k], false);
     }
     if (plan.tiles > 1) {
@@ -371,7 +371,7 @@ DEVICE void columns_carries(const struct columns_plan &plan, const struct column
         lane_before<false>(prefixes[k], &before, 1, WARP - 1);
         typename Sum::sum carry = carry_join<Sum>(outside[k], carry_of<Sum>(before, position > 0)).sum;
         if (vec16 < ORDER_FAN)
-            place[k * COLUMNS_WARPS] = carry;
+            stored[k * COLUMNS_WARPS] = carry;
     }
 }
 
@@ -436,18 +436,18 @@ DEVICE void columns_between(const struct columns_plan &plan, const struct column
     COLUMNS_EACH(vec16, warp)
     {
         const struct columns_leaf leaf = columns_leaf_at(plan, item, vec16);
-        float *const place = tile + vec16 * COLUMNS_LEAF;
+        float *const stored = tile + vec16 * COLUMNS_LEAF;
         typename Sum::sum *const sum = &sums[vec16 * COLUMNS_LINE + lane_index()];
         typename Sum::sample x[ORDER_LEAF];
         if (leaf.samples <= 0)
             return;
         float raw[ORDER_LEAF];
-        columns_read(place, raw);
+        columns_read(stored, raw);
         columns_decode<Sum>(raw, leaf.samples, plan.scan.input_form, x);
         columns_values_of<Sum>(plan, 0, x, leaf.samples, columns_first(plan, item, 0, leaf), *sum);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
-            place[i * WARP + lane_index()] = raw[i] = Sum::as_f32(x[i]);
+            stored[i * WARP + lane_index()] = raw[i] = Sum::as_f32(x[i]);
         columns_decode<Sum>(raw, leaf.samples, SCAND_DTYPE_F32, x);
         *sum = columns_total_of<Sum>(plan, 1, x, leaf.samples);
     }
@@ -462,12 +462,12 @@ DEVICE void columns_finish(const struct columns_plan &plan, const struct columns
     COLUMNS_EACH(vec16, warp)
     {
         const struct columns_leaf leaf = columns_leaf_at(plan, item, vec16);
-        float *const place = tile + vec16 * COLUMNS_LEAF;
+        float *const stored = tile + vec16 * COLUMNS_LEAF;
         float raw[ORDER_LEAF];
-        columns_read(place, raw);
+        columns_read(stored, raw);
         leaf_pin(raw);
         __syncwarp();
-        columns_fetch(plan, next, vec16, place);
+        columns_fetch(plan, next, vec16, stored);
         if (leaf.samples > 0) {
             typename Sum::sample x[ORDER_LEAF];
             columns_decode<Sum>(raw, leaf.samples, pass == 0 ? plan.scan.input_form : SCAND_DTYPE_F32, x);

@@ -42,7 +42,7 @@ struct streaming_plan {
 };
 
 /* A leaf of the ring: samples in the order in which they are met. */
-struct streaming_slot {
+struct streaming_ring_leaf {
     float samples[ORDER_LEAF][WARP];
 };
 
@@ -53,7 +53,7 @@ template <class Sum, int Fan> struct streaming_history {
 
 /* The shared memory of a thread block. */
 template <class Sum> struct streaming_smem {
-    streaming_slot ring[STREAMING_WARPS][STREAMING_RING];
+    streaming_ring_leaf ring[STREAMING_WARPS][STREAMING_RING];
     typename Sum::sum totals[STREAMING_TOTALS * STREAMING_WARPS][WARP]; /* of leaves, by position */
     streaming_history<Sum, ORDER_FAN / STREAMING_WARPS> groups[STREAMING_WARPS];
     typename Sum::sum published[3][STREAMING_WARPS]
@@ -86,11 +86,11 @@ DEVICE int streaming_tile_leaves(const struct streaming_plan &plan, unsigned n)
     return n == (plan.backward ? 0 : plan.tiles - 1) ? (int)(plan.leaves - (plan.tiles - 1) * ORDER_FAN) : ORDER_FAN;
 }
 
-DEVICE struct streaming_leaf streaming_leaf_at(const struct streaming_plan &plan,
-                                               const struct streaming_position &place, int warp)
+DEVICE struct streaming_leaf streaming_leaf_at(const struct streaming_plan &plan, const struct streaming_position &at,
+                                               int warp)
 {
-    const int count = streaming_tile_leaves(plan, place.tile), position = (int)place.group * STREAMING_WARPS + warp;
-    const int tile = (int)(plan.backward ? plan.tiles - 1 - place.tile : place.tile);
+    const int count = streaming_tile_leaves(plan, at.tile), position = (int)at.group * STREAMING_WARPS + warp;
+    const int tile = (int)(plan.backward ? plan.tiles - 1 - at.tile : at.tile);
     struct streaming_leaf leaf = {tile * ORDER_FAN + (plan.backward ? count - 1 - position : position), 0};
     if (position < count)
         leaf.samples = leaf.number == (int)plan.leaves - 1 ? plan.last : ORDER_LEAF;
@@ -100,33 +100,33 @@ DEVICE struct streaming_leaf streaming_leaf_at(const struct streaming_plan &plan
 DEVICE struct streaming_position streaming_start(const struct streaming_plan &plan, const struct scan_side &side,
                                                  unsigned item)
 {
-    struct streaming_position place = {side.base, item, item / plan.strips, item % plan.strips, 0, false, false};
-    const uint64_t row = (uint64_t)place.strip * WARP + streaming_lane();
-    place.there = item < plan.items && row < plan.rows;
-    if (place.there)
-        place.column = side_at(plan.scan, side, plan.scan.first_row + row, 0);
-    return place;
+    struct streaming_position at = {side.base, item, item / plan.strips, item % plan.strips, 0, false, false};
+    const uint64_t row = (uint64_t)at.strip * WARP + streaming_lane();
+    at.there = item < plan.items && row < plan.rows;
+    if (at.there)
+        at.column = side_at(plan.scan, side, plan.scan.first_row + row, 0);
+    return at;
 }
 
 /* The same on the input's side, where lanes copy vectors, if they can, of every fourth sample of all columns. */
 DEVICE struct streaming_position streaming_start_ahead(const struct streaming_plan &plan, unsigned item)
 {
     const struct scan_side &side = plan.scan.input;
-    struct streaming_position place = streaming_start(plan, side, item);
+    struct streaming_position at = streaming_start(plan, side, item);
     const int lane = streaming_lane();
-    const uint64_t first = __shfl_sync(~0u, (unsigned long long)(uintptr_t)place.column, 0);
-    place.vectors = __all_sync(~0u, place.there && (uintptr_t)place.column == first + lane * 4 &&
-                                        (first | side.stride) % VEC16_BYTES == 0);
-    if (place.vectors)
-        place.column =
+    const uint64_t first = __shfl_sync(~0u, (unsigned long long)(uintptr_t)at.column, 0);
+    at.vectors = __all_sync(~0u, at.there && (uintptr_t)at.column == first + lane * 4 &&
+                                     (first | side.stride) % VEC16_BYTES == 0);
+    if (at.vectors)
+        at.column =
             (char *)(uintptr_t)first + lane % 8 * VEC16_BYTES + lane / 8 * (plan.backward ? -side.stride : side.stride);
-    return place;
+    return at;
 }
 
 /* To the group that follows; false where that is the next item's. */
-DEVICE bool streaming_advance(const struct streaming_plan &plan, struct streaming_position *place)
+DEVICE bool streaming_advance(const struct streaming_plan &plan, struct streaming_position *at)
 {
-    return (int)(++place->group * STREAMING_WARPS) < streaming_tile_leaves(plan, place->tile);
+    return (int)(++at->group * STREAMING_WARPS) < streaming_tile_leaves(plan, at->tile);
 }
 
 DEVICE char *streaming_steps(char *address, int steps, int64_t stride)
@@ -144,28 +144,28 @@ template <int Bytes> DEVICE void streaming_copy(unsigned target, const char *sou
 }
 
 /* The address of the sample of a leaf that is met first. */
-DEVICE char *streaming_first(const struct streaming_plan &plan, const struct streaming_position &place,
+DEVICE char *streaming_first(const struct streaming_plan &plan, const struct streaming_position &at,
                              struct streaming_leaf leaf, int64_t stride)
 {
-    return streaming_steps(place.column, leaf.number * ORDER_LEAF + (plan.backward ? leaf.samples - 1 : 0), stride);
+    return streaming_steps(at.column, leaf.number * ORDER_LEAF + (plan.backward ? leaf.samples - 1 : 0), stride);
 }
 
 /* Starts the copy of a leaf. */
-DEVICE void streaming_fetch(const struct streaming_plan &plan, const struct streaming_position &place,
+DEVICE void streaming_fetch(const struct streaming_plan &plan, const struct streaming_position &at,
                             struct streaming_leaf leaf, unsigned vec16)
 {
     const int lane = streaming_lane();
     const int64_t step = plan.backward ? -plan.scan.input.stride : plan.scan.input.stride;
-    char *const source = streaming_first(plan, place, leaf, plan.scan.input.stride);
+    char *const source = streaming_first(plan, at, leaf, plan.scan.input.stride);
     const bool full = leaf.samples == ORDER_LEAF;
-    if (place.vectors) {
+    if (at.vectors) {
         const int end = leaf.samples - lane / 8;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i += 4)
             if (full || i < end)
                 streaming_copy<VEC16_BYTES>(vec16 + i * WARP * 4 + lane * VEC16_BYTES,
                                             streaming_steps(source, i, step));
-    } else if (place.there) {
+    } else if (at.there) {
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             if (full || i < leaf.samples)
@@ -179,9 +179,9 @@ DEVICE typename Sum::sum streaming_push(streaming_history<Sum, Fan> *history, un
 {
 #pragma unroll
     for (unsigned distance = 1; distance < Fan; distance *= 2) {
-        typename Sum::sum *const place = &history->sums[distance - 1 + n % distance][streaming_lane()];
-        const typename Sum::sum before = *place;
-        *place = sum;
+        typename Sum::sum *const at = &history->sums[distance - 1 + n % distance][streaming_lane()];
+        const typename Sum::sum before = *at;
+        *at = sum;
         sum = sum_choose<Sum>(n >= distance, Sum::add(before, sum), sum);
     }
     return sum;
@@ -292,23 +292,23 @@ template <class Sum> constexpr bool streaming_polls_ahead = sizeof(typename Sum:
 /* The carry into an item. Each warp asks for a share of the totals before it. */
 template <class Sum>
 DEVICE carry<Sum> streaming_tile_carry(const struct streaming_plan &plan, streaming_smem<Sum> *smem,
-                                       const struct streaming_position &place, int warp,
+                                       const struct streaming_position &at, int warp,
                                        const tile_state_polled<Sum> polled[STREAMING_PER_WARP])
 {
     carry<Sum> carry = streaming_nothing<Sum>();
-    if (place.tile == 0)
+    if (at.tile == 0)
         return carry;
-    const struct streaming_tile tile = streaming_tile_at(plan, place.tile);
+    const struct streaming_tile tile = streaming_tile_at(plan, at.tile);
     const int blocks = (int)tile.block;
     if (tile.before > 0)
         smem->published[0][warp][streaming_lane()] =
             streaming_polls_ahead<Sum>
-                ? streaming_lookback_polled<Sum>(plan, plan.tile_states, place.tile - 1, tile.before - 1, place.strip,
-                                                 warp, polled)
-                : streaming_lookback<Sum>(plan, plan.tile_states, place.tile - 1, tile.before - 1, place.strip, warp);
+                ? streaming_lookback_polled<Sum>(plan, plan.tile_states, at.tile - 1, tile.before - 1, at.strip, warp,
+                                                 polled)
+                : streaming_lookback<Sum>(plan, plan.tile_states, at.tile - 1, tile.before - 1, at.strip, warp);
     if (blocks > 0)
         smem->published[1][warp][streaming_lane()] =
-            streaming_lookback<Sum>(plan, plan.block_states, blocks - 1, blocks - 1, place.strip, warp);
+            streaming_lookback<Sum>(plan, plan.block_states, blocks - 1, blocks - 1, at.strip, warp);
     __syncthreads();
     if (blocks > 0)
         carry = {streaming_lookback_all<Sum>(smem->published[1], blocks - 1), true};
@@ -320,39 +320,38 @@ DEVICE carry<Sum> streaming_tile_carry(const struct streaming_plan &plan, stream
 /* Tells others the total of a tile, and of the block that it completes. */
 template <class Sum>
 DEVICE void streaming_publish(const struct streaming_plan &plan, streaming_smem<Sum> *smem,
-                              const struct streaming_position &place, typename Sum::sum total)
+                              const struct streaming_position &at, typename Sum::sum total)
 {
-    const struct streaming_tile tile = streaming_tile_at(plan, place.tile);
-    tile_state_publish<Sum>(streaming_state<Sum>(plan, plan.tile_states, place.tile, place.strip), total);
+    const struct streaming_tile tile = streaming_tile_at(plan, at.tile);
+    tile_state_publish<Sum>(streaming_state<Sum>(plan, plan.tile_states, at.tile, at.strip), total);
     if (!tile.ends)
         return;
 #pragma unroll 1
     for (int share = 0; share < STREAMING_WARPS; share++)
         smem->published[2][share][streaming_lane()] =
-            streaming_lookback<Sum>(plan, plan.tile_states, place.tile, tile.before, place.strip, share);
-    tile_state_publish<Sum>(streaming_state<Sum>(plan, plan.block_states, tile.block, place.strip),
+            streaming_lookback<Sum>(plan, plan.tile_states, at.tile, tile.before, at.strip, share);
+    tile_state_publish<Sum>(streaming_state<Sum>(plan, plan.block_states, tile.block, at.strip),
                             streaming_lookback_all<Sum>(smem->published[2], tile.before));
 }
 
 /* The carry into a warp's leaf, once the totals of the group are known; `tile` is that into the item. */
 template <class Sum>
 DEVICE carry<Sum> streaming_carry(const struct streaming_plan &plan, streaming_smem<Sum> *smem, carry<Sum> *tile,
-                                  const struct streaming_position &place, int warp, unsigned iteration,
+                                  const struct streaming_position &at, int warp, unsigned iteration,
                                   const tile_state_polled<Sum> polled[STREAMING_PER_WARP])
 {
-    const int position = (int)place.group * STREAMING_WARPS + warp, leaves = streaming_tile_leaves(plan, place.tile);
-    const bool ends = place.tile + 1 < plan.tiles && (int)(place.group + 1) * STREAMING_WARPS >= leaves;
+    const int position = (int)at.group * STREAMING_WARPS + warp, leaves = streaming_tile_leaves(plan, at.tile);
+    const bool ends = at.tile + 1 < plan.tiles && (int)(at.group + 1) * STREAMING_WARPS >= leaves;
     carry<Sum> into = streaming_nothing<Sum>();
     typename Sum::sum sum = Sum::zero();
     if (position > 0)
-        sum = streaming_prefix<Sum>(smem, warp, iteration - place.group, position - 1);
+        sum = streaming_prefix<Sum>(smem, warp, iteration - at.group, position - 1);
     if (ends && position == leaves)
-        streaming_publish<Sum>(plan, smem, place, sum);
+        streaming_publish<Sum>(plan, smem, at, sum);
     else if (ends && warp == 0 && leaves % STREAMING_WARPS == 0)
-        streaming_publish<Sum>(plan, smem, place,
-                               streaming_prefix<Sum>(smem, warp, iteration - place.group, leaves - 1));
-    if (place.group == 0)
-        *tile = streaming_tile_carry<Sum>(plan, smem, place, warp, polled);
+        streaming_publish<Sum>(plan, smem, at, streaming_prefix<Sum>(smem, warp, iteration - at.group, leaves - 1));
+    if (at.group == 0)
+        *tile = streaming_tile_carry<Sum>(plan, smem, at, warp, polled);
     into = *tile;
     if (position > 0)
         into = carry_join<Sum>(into, {sum, true});
@@ -395,17 +394,17 @@ template <class Out> DEVICE void streaming_put(char *target, Out result)
 
 /* Writes this lane's results of a leaf. */
 template <class Out>
-DEVICE void streaming_write(const struct streaming_plan &plan, const struct streaming_position &place,
+DEVICE void streaming_write(const struct streaming_plan &plan, const struct streaming_position &at,
                             struct streaming_leaf leaf, Out results[ORDER_LEAF])
 {
     const int64_t step = plan.backward ? -plan.scan.output.stride : plan.scan.output.stride;
-    char *const target = streaming_first(plan, place, leaf, plan.scan.output.stride);
+    char *const target = streaming_first(plan, at, leaf, plan.scan.output.stride);
     if (results[0] != results[0] || results[ORDER_LEAF - 1] != results[ORDER_LEAF - 1])
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             quiet_nan(&results[i]);
     leaf_encode(plan.scan.output_form, results);
-    if (!place.there)
+    if (!at.there)
         return;
     if (leaf.samples == ORDER_LEAF) {
 #pragma unroll
@@ -429,25 +428,25 @@ __global__ void __launch_bounds__(STREAMING_WARPS *WARP, STREAMING_RESIDENT)
     const int warp = warp_index();
     const unsigned ring = (unsigned)__cvta_generic_to_shared(smem->ring[warp]);
     struct streaming_position ahead = streaming_start_ahead(plan, blockIdx.x);
-    struct streaming_position next = streaming_start(plan, plan.scan.output, blockIdx.x), place = next;
+    struct streaming_position next = streaming_start(plan, plan.scan.output, blockIdx.x), at = next;
     struct streaming_leaf leaf = {};
     carry<Sum> tile = streaming_nothing<Sum>(), into = tile;
     typename Sum::sample x[ORDER_LEAF] = {};
-    int slot_in = 0, slot_out = 0;
+    int ring_in = 0, ring_out = 0;
     /* In each iteration a group's copy is started, the totals made of one that has come, and the values of the one
-     * before, which is at `place`. The first iterations, below 0, only fetch. */
+     * before, which is at `at`. The first iterations, below 0, only fetch. */
     for (int iteration = 1 - STREAMING_RING;; iteration++) {
         if (iteration >= 0)
             __pipeline_wait_prior(STREAMING_RING - 2);
         __syncwarp();
         if (ahead.item < plan.items) {
             streaming_fetch(plan, ahead, streaming_leaf_at(plan, ahead, warp),
-                            ring + slot_in * (unsigned)sizeof(streaming_slot));
+                            ring + ring_in * (unsigned)sizeof(streaming_ring_leaf));
             if (!streaming_advance(plan, &ahead))
                 ahead = streaming_start_ahead(plan, ahead.item + gridDim.x);
         }
         __pipeline_commit();
-        slot_in = slot_in == STREAMING_RING - 1 ? 0 : slot_in + 1;
+        ring_in = ring_in == STREAMING_RING - 1 ? 0 : ring_in + 1;
         if (iteration < 0)
             continue;
 
@@ -455,11 +454,11 @@ __global__ void __launch_bounds__(STREAMING_WARPS *WARP, STREAMING_RESIDENT)
         if (streaming_polls_ahead<Sum> && next.group == 0 && next.tile > 0 && next.item < plan.items)
             streaming_poll<Sum>(plan, plan.tile_states, next.tile - 1, streaming_tile_at(plan, next.tile).before - 1,
                                 next.strip, warp, polled);
-        const streaming_slot *const vec16 = &smem->ring[warp][slot_out];
+        const streaming_ring_leaf *const vec16 = &smem->ring[warp][ring_out];
         const struct streaming_leaf leaf_next = streaming_leaf_at(plan, next, warp);
         float raw[ORDER_LEAF];
         typename Sum::sample x_next[ORDER_LEAF];
-        slot_out = slot_out == STREAMING_RING - 1 ? 0 : slot_out + 1;
+        ring_out = ring_out == STREAMING_RING - 1 ? 0 : ring_out + 1;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             raw[i] = vec16->samples[i][streaming_lane()];
@@ -473,7 +472,7 @@ __global__ void __launch_bounds__(STREAMING_WARPS *WARP, STREAMING_RESIDENT)
         streaming_values<Sum, Last, Out>(x, into.sum, first, plan.exclusive, results);
         pin(total); /* else it would be made after the results are written */
         if (leaf.samples > 0)
-            streaming_write<Out>(plan, place, leaf, results);
+            streaming_write<Out>(plan, at, leaf, results);
         if (next.item >= plan.items)
             return;
         if (leaf_next.samples < ORDER_LEAF)
@@ -481,7 +480,7 @@ __global__ void __launch_bounds__(STREAMING_WARPS *WARP, STREAMING_RESIDENT)
         smem->totals[iteration % STREAMING_TOTALS * STREAMING_WARPS + warp][streaming_lane()] = total;
         __syncthreads();
         into = streaming_carry<Sum>(plan, smem, &tile, next, warp, (unsigned)iteration, polled);
-        place = next;
+        at = next;
         leaf = leaf_next;
         if (!streaming_advance(plan, &next))
             next = streaming_start(plan, plan.scan.output, next.item + gridDim.x);

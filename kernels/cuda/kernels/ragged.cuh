@@ -45,7 +45,7 @@ DEVICE void ragged_tile_pass(const struct ragged_leaf &leaf, int nth, int tiles,
 }
 
 /* Where a warp has tile `tile` of an item whose first is tile `at` of its room. */
-DEVICE uint4 *ragged_slots(uint4 *smem, int at, int tile)
+DEVICE uint4 *ragged_tile_at(uint4 *smem, int at, int tile)
 {
     return smem + (at + tile) % RAGGED_TILES * TILE_SMEM;
 }
@@ -65,7 +65,7 @@ DEVICE void ragged_item_scan(const struct ragged_plan &plan, const struct ragged
 #pragma unroll 1
         for (int nth = 0; nth < tiles; nth++) {
             const int tile = backward ? tiles - 1 - nth : nth;
-            uint4 *vectors = ragged_slots(smem, at, tile);
+            uint4 *vectors = ragged_tile_at(smem, at, tile);
             const struct ragged_leaf leaf = together ? group : ragged_leaf_of(tile_samples(item.samples, tile));
             if (tile != held)
                 ragged_read<Sum>(plan, item, pass, vectors, leaf, together, x);
@@ -128,7 +128,7 @@ DEVICE struct ragged_item ragged_loaded(uint4 words)
 DEVICE void ragged_item_fetch(const struct ragged_plan &plan, const struct ragged_item &item, uint4 *smem, int at)
 {
     for (int tile = 0; tile < ragged_tiles(item.samples); tile++)
-        ragged_fetch(plan, item, tile, ragged_slots(smem, at, tile));
+        ragged_fetch(plan, item, tile, ragged_tile_at(smem, at, tile));
     __pipeline_commit();
 }
 
@@ -214,7 +214,7 @@ DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged
     for (int i = 0; team.member + i * team.size < tiles; i++) {
         const int tile = team.member + i * team.size;
         const struct ragged_leaf leaf = ragged_leaf_of(tile_samples(item.samples, tile));
-        ragged_read<Sum>(plan, item, pass, ragged_slots(smem, 0, i), leaf, false, x);
+        ragged_read<Sum>(plan, item, pass, ragged_tile_at(smem, 0, i), leaf, false, x);
         const typename Sum::sum sum = ragged_prefix<Sum, Backward>(x, leaf);
         if (lane == (Backward ? 0 : leaf.leaves - 1))
             totals[tile] = sum;
@@ -237,7 +237,7 @@ DEVICE void ragged_team_pass(const struct ragged_plan &plan, const struct ragged
     for (int i = 0; team.member + i * team.size < tiles; i++) {
         const int tile = team.member + i * team.size;
         const struct ragged_leaf leaf = ragged_leaf_of(tile_samples(item.samples, tile));
-        uint4 *vectors = ragged_slots(smem, 0, i);
+        uint4 *vectors = ragged_tile_at(smem, 0, i);
         typename Sum::sum prefix = inclusive[0];
 #pragma unroll
         for (int k = 1; k < RAGGED_TILES; k++)
@@ -277,7 +277,7 @@ DEVICE void ragged_teams(const struct ragged_plan &plan, int kind, int warp, uin
     for (unsigned iteration = 0, meetings = 0; items[iteration % 2].samples > 0; iteration++) {
         const struct ragged_item item = items[iteration % 2];
         for (int i = 0; team.member + i * size < ragged_tiles(item.samples); i++)
-            ragged_fetch(plan, item, team.member + i * size, ragged_slots(smem, 0, i));
+            ragged_fetch(plan, item, team.member + i * size, ragged_tile_at(smem, 0, i));
         __pipeline_commit();
         if (taker && !is_long)
             items[(iteration + 1) % 2] = ragged_take(plan, kind);
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(RAGGED_WARPS *WARP, RAGGED_BLOCKS)
     extern __shared__ __align__(128) uint4 smem_of_all[];
     __shared__ ragged_shared<Sum> shared;
     const int warp = warp_index();
-    uint4 *smem = smem_of_all + warp * RAGGED_ROOM;
+    uint4 *smem = smem_of_all + warp * RAGGED_SMEM;
     if constexpr (ragged_in_registers(sizeof(typename Sum::sum))) {
         __shared__ rows_shared<Sum> rows;
         smem = warp_uniform(smem);

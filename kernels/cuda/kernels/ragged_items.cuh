@@ -12,8 +12,8 @@
 
 #define RAGGED_WARPS    8                          /* of a thread block */
 #define RAGGED_TILES    (ORDER_FAN / RAGGED_WARPS) /* that a warp has room for */
-#define RAGGED_ROOM     (RAGGED_TILES * TILE_SMEM) /* vectors of it */
-#define RAGGED_SHARED   ((size_t)RAGGED_WARPS * RAGGED_ROOM * VEC16_BYTES)
+#define RAGGED_SMEM     (RAGGED_TILES * TILE_SMEM) /* vectors of it */
+#define RAGGED_SHARED   ((size_t)RAGGED_WARPS * RAGGED_SMEM * VEC16_BYTES)
 #define RAGGED_BLOCKS   3  /* on an SM, if there is shared memory for them */
 #define RAGGED_AHEAD    4u /* items that a warp takes at a time */
 #define STRETCH_TILES   2  /* that a warp has registers for, if sums have 4 bytes */
@@ -185,7 +185,7 @@ DEVICE void ragged_long_make(const struct ragged_plan &plan, uint64_t first, uin
 
 /* Puts the items of a thread block's rows in their places, by one atomic operation for each class. */
 DEVICE void ragged_items_put(const struct ragged_plan &plan, const struct ragged_row &row,
-                             unsigned places[RAGGED_WARPS][RAGGED_CLASSES])
+                             unsigned offsets[RAGGED_WARPS][RAGGED_CLASSES])
 {
     const int lane = lane_index(), warp = (int)threadIdx.x / WARP;
     unsigned same = 0;
@@ -193,24 +193,24 @@ DEVICE void ragged_items_put(const struct ragged_plan &plan, const struct ragged
     for (int kind = 0; kind < RAGGED_CLASSES; kind++) {
         const unsigned lanes = __ballot_sync(~0u, row.kind == kind && kind != RAGGED_LONG);
         if (lane == kind)
-            places[warp][kind] = __popc(lanes);
+            offsets[warp][kind] = __popc(lanes);
         same = row.kind == kind ? lanes : same;
     }
     __syncthreads();
     if (threadIdx.x < RAGGED_CLASSES) {
         unsigned count = 0;
         for (int i = 0; i < RAGGED_WARPS; i++)
-            count += places[i][lane];
-        unsigned place = count > 0 ? atomicAdd(&plan.counts[lane].made, count) : 0;
+            count += offsets[i][lane];
+        unsigned offset = count > 0 ? atomicAdd(&plan.counts[lane].made, count) : 0;
         for (int i = 0; i < RAGGED_WARPS; i++) {
-            count = places[i][lane];
-            places[i][lane] = place;
-            place += count;
+            count = offsets[i][lane];
+            offsets[i][lane] = offset;
+            offset += count;
         }
     }
     __syncthreads();
     if (same)
-        plan.items[row.kind][places[warp][row.kind] + __popc(same & ((1u << lane) - 1))] = row.item;
+        plan.items[row.kind][offsets[warp][row.kind] + __popc(same & ((1u << lane) - 1))] = row.item;
 }
 
 /* Keeps the first items for a warp alone for the one that has made them, which begins with them at once. */
@@ -228,7 +228,7 @@ DEVICE void ragged_keep_own(struct ragged_row *row, struct ragged_item own[RAGGE
  * samples. */
 DEVICE void ragged_items_make(const struct ragged_plan &plan, struct ragged_item *own)
 {
-    __shared__ unsigned places[RAGGED_WARPS][RAGGED_CLASSES];
+    __shared__ unsigned offsets[RAGGED_WARPS][RAGGED_CLASSES];
     for (uint64_t batch = (uint64_t)blockIdx.x * RAGGED_THREADS; batch < plan.rows;
          batch += (uint64_t)gridDim.x * RAGGED_THREADS) {
         const uint64_t number = min(batch + threadIdx.x, plan.rows), end = plan.offsets[min(number + 1, plan.rows)];
@@ -245,7 +245,7 @@ DEVICE void ragged_items_make(const struct ragged_plan &plan, struct ragged_item
             if (batch < (uint64_t)gridDim.x * RAGGED_THREADS)
                 ragged_keep_own(&row, own);
         }
-        ragged_items_put(plan, row, places);
+        ragged_items_put(plan, row, offsets);
         for (unsigned longs = __ballot_sync(~0u, row.kind == RAGGED_LONG); longs != 0; longs &= longs - 1) {
             const int lane = __ffs((int)longs) - 1;
             ragged_long_make(plan, __shfl_sync(~0u, first, lane), __shfl_sync(~0u, length, lane));

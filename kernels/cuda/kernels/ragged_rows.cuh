@@ -218,13 +218,13 @@ DEVICE void ragged_rows(const struct ragged_plan &plan, int kind, bool own, int 
         if (item.samples == 0)
             break;
         rows_fetch(plan, next, &items[(iteration + 1) % ROWS_ITEMS], team.member,
-                   smem + (iteration + 1) % 2 * STRETCH_ROOM);
+                   smem + (iteration + 1) % 2 * STRETCH_SMEM);
         __pipeline_commit();
         rows_queue_fetch(plan, list, &queue, &items[(iteration + 3) % ROWS_ITEMS]);
         __pipeline_commit();
         __pipeline_wait_prior(2);
         __syncwarp();
-        rows_scan<Sum, Kind>(plan, item, &items[iteration % ROWS_ITEMS], team, smem + iteration % 2 * STRETCH_ROOM,
+        rows_scan<Sum, Kind>(plan, item, &items[iteration % ROWS_ITEMS], team, smem + iteration % 2 * STRETCH_SMEM,
                              shared->totals[team.number % RAGGED_WARPS], iteration * plan.pass_count);
     }
     __pipeline_wait_prior(0);

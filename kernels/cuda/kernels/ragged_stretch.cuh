@@ -10,9 +10,9 @@
 #include "kernels/cuda/lane/convert32.cuh"
 #include "kernels/cuda/warp/tile_prefixes.cuh"
 
-#define STRETCH_ROOM   (RAGGED_ROOM / 2)              /* vectors of it, as the samples of another one come meanwhile */
+#define STRETCH_SMEM   (RAGGED_SMEM / 2)              /* vectors of it, as the samples of another one come meanwhile */
 #define STRETCH_TOTALS (STRETCH_TILES * RAGGED_WARPS) /* of the tiles of a row */
-static_assert(STRETCH_ROOM >= STRETCH_TILES * TILE_SMEM, "the smem of a warp is for two stretches");
+static_assert(STRETCH_SMEM >= STRETCH_TILES * TILE_SMEM, "the smem of a warp is for two stretches");
 
 /* Which warps of a thread block work on an item together, and which of them this is. */
 struct ragged_team {
@@ -43,7 +43,7 @@ struct stretch {
 /* Tiles lie TILE_SMEM vectors apart in shared memory, each as in device memory from the start of a line on. */
 
 /* As settled, of an address in shared memory. */
-DEVICE uint4 *settled_slot(const uint4 *vec16)
+DEVICE uint4 *settled_vec16(const uint4 *vec16)
 {
     unsigned address = smem_address(vec16);
     pin(address);
@@ -51,7 +51,7 @@ DEVICE uint4 *settled_slot(const uint4 *vec16)
 }
 
 /* The vector that a lane moves, in the line that a tile begins in and in every fourth one after it. */
-DEVICE char *stretch_slot(const char *tile)
+DEVICE char *stretch_vec16(const char *tile)
 {
     return settled((char *)((uintptr_t)tile & -(uintptr_t)(LINE_VECTORS * VEC16_BYTES)) + lane_index() * VEC16_BYTES);
 }
@@ -61,7 +61,7 @@ DEVICE void stretch_fetch_tile(uint4 *to, const char *source, int samples)
 {
     const int lane = lane_index(), first = vectors_in_line(source);
     const int end = samples > 0 ? (4u * first + shift_of<float>(source) + samples + 3) / 4 : 0;
-    const char *from = stretch_slot(source);
+    const char *from = stretch_vec16(source);
 #pragma unroll
     for (int k = 0; k <= TILE_VECTORS; k += WARP)
         if ((k > 0 || lane >= first) && k + lane < end)
@@ -76,7 +76,7 @@ DEVICE void stretch_fetch(const struct ragged_plan &plan, const struct stretch &
     const uint64_t end =
         (last ? stretch.at[1] : stretch.at[0]) + (last ? stretch.samples[1] : stretch.samples[0]) * sizeof(float);
     if (end <= plan.whole_bytes || stretch.samples[0] == 0) {
-        uint4 *to = settled_slot(vectors + swizzle<float>(lane_index()));
+        uint4 *to = settled_vec16(vectors + swizzle<float>(lane_index()));
 #pragma unroll
         for (int t = 0; t < STRETCH_TILES; t++)
             stretch_fetch_tile(to + t * TILE_SMEM, plan.input + stretch.at[t], stretch.samples[t]);
@@ -210,7 +210,7 @@ template <class Sum>
 DEVICE void stretch_read(const struct stretch &stretch, const char *input, const uint4 *vectors,
                          struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES])
 {
-    vectors = settled_slot(vectors);
+    vectors = settled_vec16(vectors);
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++) {
         const char *source = input + stretch.at[t];
@@ -253,7 +253,7 @@ DEVICE void stretch_drain_tile(const uint4 *from, char *target, int samples)
 {
     const int lane = lane_index(), first = vectors_in_line(target), shift = shift_of<float>(target);
     const int begin = first + (shift > 0), end = (unsigned)(4 * first + shift + samples) / 4;
-    char *to = stretch_slot(target);
+    char *to = stretch_vec16(target);
     __builtin_assume(__isGlobal(to));
 #pragma unroll
     for (int k = 0; k <= TILE_VECTORS; k += WARP)
@@ -278,7 +278,7 @@ template <class Sum>
 DEVICE void stretch_write(const struct stretch &stretch, char *output, uint4 *vectors,
                           const struct held_leaf<typename Sum::sample> leaves[STRETCH_TILES])
 {
-    vectors = settled_slot(vectors);
+    vectors = settled_vec16(vectors);
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++) {
         float results[ORDER_LEAF];
@@ -286,7 +286,7 @@ DEVICE void stretch_write(const struct stretch &stretch, char *output, uint4 *ve
         stretch_leaf_write(vectors + t * TILE_SMEM, output + stretch.at[t], results);
     }
     __syncwarp();
-    const uint4 *from = settled_slot(vectors + swizzle<float>(lane_index()));
+    const uint4 *from = settled_vec16(vectors + swizzle<float>(lane_index()));
 #pragma unroll
     for (int t = 0; t < STRETCH_TILES; t++)
         stretch_drain_tile(from + t * TILE_SMEM, output + stretch.at[t], stretch.samples[t]);

@@ -437,21 +437,21 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
 }
 
 /* Short rows, one right after the other: a warp's, those of an iteration, are one stretch. */
-template <int Bytes> DEVICE const char *stretch_at(const struct packed_rows &rows, uint64_t iteration)
+template <int Bytes> DEVICE const char *packed_at(const struct packed_rows &rows, uint64_t iteration)
 {
     return rows.input + iteration * rows.rows_at_once * rows.length * Bytes;
 }
 
-template <int Bytes> DEVICE void stretch_fetch(const struct packed_rows &rows, uint64_t iteration, uint4 *stage)
+template <int Bytes> DEVICE void packed_fetch(const struct packed_rows &rows, uint64_t iteration, uint4 *stage)
 {
     const int samples = packed_count(rows, iteration) * rows.length;
     if (samples > 0)
-        words_fetch_vectors<Bytes>(stage, stretch_at<Bytes>(rows, iteration), samples);
+        words_fetch_vectors<Bytes>(stage, packed_at<Bytes>(rows, iteration), samples);
     __pipeline_commit();
 }
 
 /* The words of the leaf that begins with word `first` of a stage. `whole_vectors`: all leaves begin with a vector. */
-template <int Bytes> DEVICE void stretch_get(uint4 *stage, int first, bool whole_vectors, uint32_t words[4 * Bytes])
+template <int Bytes> DEVICE void packed_get(uint4 *stage, int first, bool whole_vectors, uint32_t words[4 * Bytes])
 {
     if (whole_vectors) {
 #pragma unroll
@@ -491,18 +491,18 @@ __global__ void __launch_bounds__(REDUCE_WARPS(Bytes) * WARP)
     uint4 *stages = reduce_stages + warp * REDUCE_STAGES * WORDS_VECTORS(Bytes);
     uint64_t iteration = blockIdx.x + (uint64_t)warp * gridDim.x;
     for (int i = 0; i < REDUCE_STAGES - 1; i++)
-        stretch_fetch<Bytes>(rows, iteration + i * stride, stages + i * WORDS_VECTORS(Bytes));
+        packed_fetch<Bytes>(rows, iteration + i * stride, stages + i * WORDS_VECTORS(Bytes));
     for (int stage = 0; packed_count(rows, iteration) > 0;
          iteration += stride, stage = stage + 1 < REDUCE_STAGES ? stage + 1 : 0) {
         const struct packed_leaf leaf = packed_leaf_of(rows, 0, packed_count(rows, iteration));
-        const int shift = bytes_into_vec16(stretch_at<Bytes>(rows, iteration));
+        const int shift = bytes_into_vec16(packed_at<Bytes>(rows, iteration));
         const bool whole_vectors = (shift | rows.length * Bytes) % VEC16_BYTES == 0;
         uint32_t words[4 * Bytes];
-        stretch_fetch<Bytes>(rows, iteration + (REDUCE_STAGES - 1) * stride,
-                             stages + (stage ? stage - 1 : REDUCE_STAGES - 1) * WORDS_VECTORS(Bytes));
+        packed_fetch<Bytes>(rows, iteration + (REDUCE_STAGES - 1) * stride,
+                            stages + (stage ? stage - 1 : REDUCE_STAGES - 1) * WORDS_VECTORS(Bytes));
         __pipeline_wait_prior(REDUCE_STAGES - 1);
         __syncwarp();
-        stretch_get<Bytes>(stages + stage * WORDS_VECTORS(Bytes), shift / Bytes + leaf.first, whole_vectors, words);
+        packed_get<Bytes>(stages + stage * WORDS_VECTORS(Bytes), shift / Bytes + leaf.first, whole_vectors, words);
         __syncwarp();
         typename Sum::sum total = reduce_leaf<Sum, Bytes>(plan, words, leaf.samples);
         total = short_total<Sum>(total, leaf.number, rows.leaves);

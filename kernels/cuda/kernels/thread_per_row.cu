@@ -19,7 +19,7 @@ static const void *thread_per_row_kernel_of(int number, int length)
 
 static size_t thread_per_row_bytes(int length, bool ahead)
 {
-    return (size_t)THREAD_PER_ROW_WARPS * (1 + ahead) * THREAD_PER_ROW_ROOM(length) * VEC16_BYTES;
+    return (size_t)THREAD_PER_ROW_WARPS * (1 + ahead) * THREAD_PER_ROW_SMEM(length) * VEC16_BYTES;
 }
 
 static cudaError_t thread_per_row_load(struct scan_thread_per_row_device *thread_per_row, int number, int shared_max)

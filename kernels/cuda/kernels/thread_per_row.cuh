@@ -18,17 +18,17 @@
 #define THREAD_PER_ROW_ROWS(LENGTH) ((LENGTH) <= ORDER_LEAF ? 2 * WARP : WARP)
 
 /* Vectors of shared memory for them, which begin within a vector. */
-#define THREAD_PER_ROW_ROOM(LENGTH) (((THREAD_PER_ROW_ROWS(LENGTH) * (LENGTH) + 3 + 3) / 4 + 7) / 8 * 8)
+#define THREAD_PER_ROW_SMEM(LENGTH) (((THREAD_PER_ROW_ROWS(LENGTH) * (LENGTH) + 3 + 3) / 4 + 7) / 8 * 8)
 
 /* Where the rows of an iteration lie. */
-struct thread_per_row_stretch {
+struct thread_per_row_span {
     char *vectors; /* in device memory, from the one on that they begin in */
     int shift;     /* samples before the first */
     int count;     /* samples */
 };
 
-DEVICE struct thread_per_row_stretch thread_per_row_stretch_of(const struct packed_rows &plan, const char *base,
-                                                               uint64_t iteration)
+DEVICE struct thread_per_row_span thread_per_row_span_of(const struct packed_rows &plan, const char *base,
+                                                         uint64_t iteration)
 {
     const char *first = base + packed_offset(plan, iteration);
     const int shift = shift_of<float>(first);
@@ -37,25 +37,25 @@ DEVICE struct thread_per_row_stretch thread_per_row_stretch_of(const struct pack
 
 DEVICE void thread_per_row_fetch(const struct packed_rows &plan, uint64_t iteration, uint4 *tile)
 {
-    const struct thread_per_row_stretch stretch = thread_per_row_stretch_of(plan, plan.input, iteration);
-    const int end = stretch.count > 0 ? stretch.shift + stretch.count : 0, lane = lane_index();
+    const struct thread_per_row_span span = thread_per_row_span_of(plan, plan.input, iteration);
+    const int end = span.count > 0 ? span.shift + span.count : 0, lane = lane_index();
 #pragma unroll 4
     for (int k = lane; k < end / 4; k += WARP)
-        __pipeline_memcpy_async(tile + k, stretch.vectors + k * VEC16_BYTES, VEC16_BYTES);
+        __pipeline_memcpy_async(tile + k, span.vectors + k * VEC16_BYTES, VEC16_BYTES);
     if (end % 4 > 0 && lane == 0)
-        vec16_fetch(tile + end / 4, stretch.vectors + end / 4 * VEC16_BYTES, end % 4 * 4);
+        vec16_fetch(tile + end / 4, span.vectors + end / 4 * VEC16_BYTES, end % 4 * 4);
     __pipeline_commit();
 }
 
-DEVICE void thread_per_row_drain(const uint4 *tile, struct thread_per_row_stretch stretch)
+DEVICE void thread_per_row_drain(const uint4 *tile, struct thread_per_row_span span)
 {
-    const int end = (unsigned)(stretch.shift + stretch.count) / 4, begin = stretch.shift > 0;
-    __builtin_assume(__isGlobal(stretch.vectors));
+    const int end = (unsigned)(span.shift + span.count) / 4, begin = span.shift > 0;
+    __builtin_assume(__isGlobal(span.vectors));
 #pragma unroll 4
     for (int k = begin + lane_index(); k < end; k += WARP)
-        *(uint4 *)(stretch.vectors + k * VEC16_BYTES) = tile[k];
-    if (stretch.shift > 0 || (stretch.shift + stretch.count) % 4 > 0)
-        packed_drain_edges((float *)stretch.vectors, stretch.shift, stretch.count, (const float *)tile,
+        *(uint4 *)(span.vectors + k * VEC16_BYTES) = tile[k];
+    if (span.shift > 0 || (span.shift + span.count) % 4 > 0)
+        packed_drain_edges((float *)span.vectors, span.shift, span.count, (const float *)tile,
                            (const float *)(tile + end));
 }
 
@@ -219,7 +219,7 @@ __global__ void REGISTERS(thread_per_row_registers<Leaf>)
     thread_per_row_kernel(const __grid_constant__ struct packed_rows plan)
 {
     extern __shared__ uint4 thread_per_row_tiles[];
-    const int warp = warp_index(), smem = THREAD_PER_ROW_ROOM(plan.length);
+    const int warp = warp_index(), smem = THREAD_PER_ROW_SMEM(plan.length);
     const uint64_t stride = (uint64_t)gridDim.x * THREAD_PER_ROW_WARPS;
     uint4 *tile = thread_per_row_tiles + (1 + plan.ahead) * warp * smem, *other = tile + plan.ahead * smem;
     uint64_t iteration = (uint64_t)blockIdx.x * THREAD_PER_ROW_WARPS + warp;
@@ -232,13 +232,13 @@ __global__ void REGISTERS(thread_per_row_registers<Leaf>)
             __pipeline_wait_prior(0);
         }
         __syncwarp();
-        const struct thread_per_row_stretch stretch = thread_per_row_stretch_of(plan, plan.output, iteration);
-        const bool whole_vectors = (stretch.shift | plan.length) % 4 == 0;
+        const struct thread_per_row_span span = thread_per_row_span_of(plan, plan.output, iteration);
+        const bool whole_vectors = (span.shift | plan.length) % 4 == 0;
 #pragma unroll 1
         for (int row = lane_index(); row < plan.rows_at_once; row += WARP)
-            lane_passes<Sum, Kind, Leaf>(plan, (float *)tile + stretch.shift + row * plan.length, whole_vectors);
+            lane_passes<Sum, Kind, Leaf>(plan, (float *)tile + span.shift + row * plan.length, whole_vectors);
         __syncwarp();
-        thread_per_row_drain(tile, stretch);
+        thread_per_row_drain(tile, span);
         __syncwarp();
         if (!plan.ahead)
             thread_per_row_fetch(plan, iteration + stride, tile);

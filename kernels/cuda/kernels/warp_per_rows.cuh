@@ -22,9 +22,9 @@
 template <class Sum> constexpr bool warp_per_rows_has_lines = Sum::has_identity;
 
 /* Samples before a stretch there. */
-template <class Sum> DEVICE int warp_per_rows_shift(const char *stretch)
+template <class Sum> DEVICE int warp_per_rows_shift(const char *leaves_held)
 {
-    return warp_per_rows_has_lines<Sum> ? word_in_line(stretch) : shift_of<float>(stretch);
+    return warp_per_rows_has_lines<Sum> ? word_in_line(leaves_held) : shift_of<float>(leaves_held);
 }
 
 /* Starts the copies of the stretch of a warp's iteration. */
@@ -92,7 +92,7 @@ DEVICE void warp_per_rows_write_across(uint4 *vectors, int first, int samples, c
             vec16[i] = to[i];
 }
 
-DEVICE void stretch_read(uint4 *vectors, int first, bool whole_vectors, float x[ORDER_LEAF])
+DEVICE void warp_per_rows_read(uint4 *vectors, int first, bool whole_vectors, float x[ORDER_LEAF])
 {
     if (whole_vectors)
         packed_read(vectors, first, true, x);
@@ -100,7 +100,7 @@ DEVICE void stretch_read(uint4 *vectors, int first, bool whole_vectors, float x[
         warp_per_rows_read_across(vectors, first, x);
 }
 
-DEVICE void stretch_write(uint4 *vectors, int first, int samples, bool whole_vectors, const float x[ORDER_LEAF])
+DEVICE void warp_per_rows_write(uint4 *vectors, int first, int samples, bool whole_vectors, const float x[ORDER_LEAF])
 {
     if (whole_vectors)
         packed_write(vectors, first, samples, true, x);
@@ -116,14 +116,14 @@ template <class Sum, bool Backward> DEVICE bool warp_per_rows_is_partial(const s
 
 /* As warp_per_rows_prefixes, if that is exact: the same for all lanes. */
 template <int Tiles, bool Backward>
-DEVICE bool warp_per_rows_prefixes_by_f64(const struct held_leaf<float> stretch[Tiles], const int positions[Tiles],
+DEVICE bool warp_per_rows_prefixes_by_f64(const struct held_leaf<float> leaves_held[Tiles], const int positions[Tiles],
                                           int leaves, struct f2 prefixes[Tiles])
 {
     struct by_f64_range range = {~0u, 0.0f};
     double sums[Tiles];
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
-        sums[t] = by_f64_total(stretch[t].x, &range);
+        sums[t] = by_f64_total(leaves_held[t].x, &range);
     const float limit = by_f64_limit(range.least);
     bool exact = range.most * BY_F64_MARGIN <= limit;
     segmented_scans<sum_f64, Tiles, Backward>(sums, positions, leaves);
@@ -137,19 +137,19 @@ DEVICE bool warp_per_rows_prefixes_by_f64(const struct held_leaf<float> stretch[
 
 /* The inclusive prefixes of the totals of each row's leaves, of which the last one has samples up to `last`. */
 template <class Sum, int Tiles, bool Backward>
-DEVICE void warp_per_rows_prefixes(const struct held_leaf<typename Sum::sample> stretch[Tiles],
+DEVICE void warp_per_rows_prefixes(const struct held_leaf<typename Sum::sample> leaves_held[Tiles],
                                    const struct packed_rows &plan, const int positions[Tiles], const int lasts[Tiles],
                                    typename Sum::sum sums[Tiles])
 {
     if constexpr (sum_by_f64<Sum>)
         if ((!Backward || plan.length % ORDER_LEAF != 1) &&
-            warp_per_rows_prefixes_by_f64<Tiles, Backward>(stretch, positions, plan.leaves, sums))
+            warp_per_rows_prefixes_by_f64<Tiles, Backward>(leaves_held, positions, plan.leaves, sums))
             return;
     const bool partial = warp_per_rows_is_partial<Sum, Backward>(plan);
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
-        sums[t] = partial ? leaf_total<Sum, Backward, Backward>(stretch[t].x, lasts[t])
-                          : leaf_total<Sum, Backward, false>(stretch[t].x, lasts[t]);
+        sums[t] = partial ? leaf_total<Sum, Backward, Backward>(leaves_held[t].x, lasts[t])
+                          : leaf_total<Sum, Backward, false>(leaves_held[t].x, lasts[t]);
     segmented_scans<Sum, Tiles, Backward>(sums, positions, plan.leaves);
 }
 
@@ -172,7 +172,8 @@ DEVICE void warp_per_rows_values(typename Sum::sample x[ORDER_LEAF], typename Su
 
 /* Makes absent what last leaves lack. */
 template <class Sum, int Tiles>
-DEVICE void warp_per_rows_fill(struct held_leaf<typename Sum::sample> stretch[Tiles], const int lasts[Tiles], int end)
+DEVICE void warp_per_rows_fill(struct held_leaf<typename Sum::sample> leaves_held[Tiles], const int lasts[Tiles],
+                               int end)
 {
 #pragma unroll
     for (int i = ORDER_LEAF - 1; i > 0; i--) {
@@ -180,13 +181,13 @@ DEVICE void warp_per_rows_fill(struct held_leaf<typename Sum::sample> stretch[Ti
             break;
 #pragma unroll
         for (int t = 0; t < Tiles; t++)
-            stretch[t].x[i] = i > lasts[t] ? Sum::absent() : stretch[t].x[i];
+            leaves_held[t].x[i] = i > lasts[t] ? Sum::absent() : leaves_held[t].x[i];
     }
 }
 
 template <class Sum, int Tiles, bool Backward, int Kind>
-DEVICE void warp_per_rows_pass(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct packed_rows &plan,
-                               const int numbers[Tiles])
+DEVICE void warp_per_rows_pass(struct held_leaf<typename Sum::sample> leaves_held[Tiles],
+                               const struct packed_rows &plan, const int numbers[Tiles])
 {
     const int end = plan.length % ORDER_LEAF;
     int positions[Tiles], lasts[Tiles];
@@ -197,18 +198,19 @@ DEVICE void warp_per_rows_pass(struct held_leaf<typename Sum::sample> stretch[Ti
     }
     /* Forward, nobody listens to them. */
     if (Backward && end > 0 && (Sum::has_identity || sum_by_f64<Sum>))
-        warp_per_rows_fill<Sum, Tiles>(stretch, lasts, end);
+        warp_per_rows_fill<Sum, Tiles>(leaves_held, lasts, end);
     typename Sum::sum sums[Tiles];
-    warp_per_rows_prefixes<Sum, Tiles, Backward>(stretch, plan, positions, lasts, sums);
+    warp_per_rows_prefixes<Sum, Tiles, Backward>(leaves_held, plan, positions, lasts, sums);
 #pragma unroll
     for (int t = 0; t < Tiles; t++)
         warp_per_rows_values<Sum, Backward, Kind>(
-            stretch[t].x, segment_before<Tiles, Backward>(sums, t, lane_index(), 1),
+            leaves_held[t].x, segment_before<Tiles, Backward>(sums, t, lane_index(), 1),
             warp_per_rows_is_partial<Sum, Backward>(plan), positions[t], lasts[t]);
 }
 
 template <class Sum, int Tiles, int Kind>
-DEVICE void warp_per_rows_passes(struct held_leaf<typename Sum::sample> stretch[Tiles], const struct packed_rows &plan)
+DEVICE void warp_per_rows_passes(struct held_leaf<typename Sum::sample> leaves_held[Tiles],
+                                 const struct packed_rows &plan)
 {
     int numbers[Tiles];
 #pragma unroll
@@ -217,14 +219,14 @@ DEVICE void warp_per_rows_passes(struct held_leaf<typename Sum::sample> stretch[
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         if (plan.backward[pass])
-            warp_per_rows_pass<Sum, Tiles, true, Kind>(stretch, plan, numbers);
+            warp_per_rows_pass<Sum, Tiles, true, Kind>(leaves_held, plan, numbers);
         else
-            warp_per_rows_pass<Sum, Tiles, false, Kind>(stretch, plan, numbers);
+            warp_per_rows_pass<Sum, Tiles, false, Kind>(leaves_held, plan, numbers);
         if (pass + 1 == plan.pass_count)
             return;
 #pragma unroll
         for (int t = 0; t < Tiles; t++)
-            leaf_between_passes<Sum>(stretch[t].x, plan.intermediate_f32);
+            leaf_between_passes<Sum>(leaves_held[t].x, plan.intermediate_f32);
     }
 }
 
@@ -248,9 +250,9 @@ template <class Sum, int Kind>
 __global__ void REGISTERS((warp_per_rows_registers<Sum, warp_per_rows_tiles<Sum, Kind>>))
     warp_per_rows_kernel(const __grid_constant__ struct packed_rows plan)
 {
-    extern __shared__ uint4 warp_per_rows_slots[];
+    extern __shared__ uint4 warp_per_rows_vectors[];
     const int count = warp_per_rows_tiles<Sum, Kind>, warp = warp_index(), smem = LINES_SMEM(count);
-    uint4 *vectors = warp_per_rows_slots + 2 * warp * smem, *other = vectors + smem;
+    uint4 *vectors = warp_per_rows_vectors + 2 * warp * smem, *other = vectors + smem;
     uint64_t iteration = work_queue_first(WARP_PER_ROWS_WARPS, warp),
              next = iteration + work_queue_stride(WARP_PER_ROWS_WARPS);
     warp_per_rows_fetch<Sum, count>(plan, iteration, vectors);
@@ -261,27 +263,28 @@ __global__ void REGISTERS((warp_per_rows_registers<Sum, warp_per_rows_tiles<Sum,
         __pipeline_wait_prior(1);
         __syncwarp();
         struct held_leaf<float> samples[count];
-        struct held_leaf<typename Sum::sample> stretch[count];
+        struct held_leaf<typename Sum::sample> leaves_held[count];
         int first = warp_per_rows_shift<Sum>(plan.input + packed_offset(plan, iteration));
 #pragma unroll
         for (int t = 0; t < count; t++)
-            stretch_read(vectors, first + packed_leaf_of(plan, t, plan.rows_at_once).first,
-                         (first | plan.length) % 4 == 0, samples[t].x);
+            warp_per_rows_read(vectors, first + packed_leaf_of(plan, t, plan.rows_at_once).first,
+                               (first | plan.length) % 4 == 0, samples[t].x);
         __syncwarp();
 #pragma unroll
         for (int t = 0; t < count; t++) {
             leaf_pin(samples[t].x);
 #pragma unroll
             for (int i = 0; i < ORDER_LEAF; i++)
-                stretch[t].x[i] = Sum::from_f32(samples[t].x[i]);
+                leaves_held[t].x[i] = Sum::from_f32(samples[t].x[i]);
         }
-        warp_per_rows_passes<Sum, count, Kind>(stretch, plan);
+        warp_per_rows_passes<Sum, count, Kind>(leaves_held, plan);
         first = warp_per_rows_shift<Sum>(plan.output + packed_offset(plan, iteration));
 #pragma unroll
         for (int t = 0; t < count; t++) {
             const struct packed_leaf leaf = packed_leaf_of(plan, t, plan.rows_at_once);
-            leaf_results<Sum, float>(stretch[t].x, samples[t].x);
-            stretch_write(vectors, first + leaf.first, leaf.samples, (first | plan.length) % 4 == 0, samples[t].x);
+            leaf_results<Sum, float>(leaves_held[t].x, samples[t].x);
+            warp_per_rows_write(vectors, first + leaf.first, leaf.samples, (first | plan.length) % 4 == 0,
+                                samples[t].x);
         }
         __syncwarp();
         warp_per_rows_drain<Sum, count>(plan, iteration, vectors);

@@ -22,8 +22,8 @@ struct select_device {
 
 /* Vectors of shared memory that a warp of the any_layout kernel has where it prefetches, for samples and results of so
  * many bytes; and bytes that a thread block declares besides. */
-#define SELECT_AHEAD_SLOTS(INPUT, OUTPUT) (32 * (INPUT) + 8 + ((OUTPUT) == 8 ? 64 : 32 * (OUTPUT)))
-#define SELECT_DECLARED_BYTES             1024
+#define SELECT_PREFETCH_VECTORS(INPUT, OUTPUT) (32 * (INPUT) + 8 + ((OUTPUT) == 8 ? 64 : 32 * (OUTPUT)))
+#define SELECT_DECLARED_BYTES                  1024
 
 /* Shared memory of a thread block of other kernels, at most, and how many of them an SM has. */
 #define SELECT_COLUMNS_SHARED_BYTES       77440

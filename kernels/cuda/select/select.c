@@ -226,7 +226,7 @@ enum select_together select_together_of(const struct scan_rows *rows, uint64_t c
 
 bool select_any_layout_prefetches(const struct scan_rule *rule, const struct scan_plan *plan, int shared_max)
 {
-    const int slots = SELECT_AHEAD_SLOTS((int)codec_bytes(rule->input), (int)codec_bytes(rule->output));
+    const int slots = SELECT_PREFETCH_VECTORS((int)codec_bytes(rule->input), (int)codec_bytes(rule->output));
     return plan->input.access == ACCESS_VEC16 && plan->output.access == ACCESS_VEC16 &&
            scan_warps(plan->length) * slots * VEC16_BYTES + SELECT_DECLARED_BYTES <= shared_max;
 }

@@ -17,7 +17,7 @@
 /* Where nothing is fetched ahead, a tile passes through shared memory so many leaves at a time: any GPU has that much.
  * The vectors that a warp needs, by the bytes of the widest word. */
 #define ANY_LEAVES       8
-#define ANY_ROOM(WIDEST) (ANY_LEAVES * (WIDEST) + 8)
+#define ANY_SMEM(WIDEST) (ANY_LEAVES * (WIDEST) + 8)
 
 /* When words are fetched: as they are needed; or before, and the next item's when they have been read; or before, by
  * the kernel. */

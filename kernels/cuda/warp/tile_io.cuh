@@ -52,10 +52,10 @@ template <class T> DEVICE T *staged_sample(const uint4 *tile, unsigned index)
  */
 template <class T, bool Settled> DEVICE unsigned leaf_swizzle(int leaf)
 {
-    unsigned place = swizzle<T>(ORDER_LEAF * (int)sizeof(T) / VEC16_BYTES * leaf) * VEC16_BYTES;
+    unsigned offset = swizzle<T>(ORDER_LEAF * (int)sizeof(T) / VEC16_BYTES * leaf) * VEC16_BYTES;
     if (Settled)
-        pin(place);
-    return place;
+        pin(offset);
+    return offset;
 }
 
 template <class T> DEVICE void sample_copy_bytes(char *target, const char *source)
@@ -207,10 +207,10 @@ template <class T> DEVICE void vec16_put(uint4 *vec16, const T x[])
 /* The samples of this lane's leaf, where rows begin with a vector. */
 template <bool Settled = true> DEVICE void leaf_read(const uint4 *tile, float x[ORDER_LEAF])
 {
-    const unsigned place = leaf_swizzle<float, Settled>(lane_index());
+    const unsigned offset = leaf_swizzle<float, Settled>(lane_index());
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        vec16_get((const uint4 *)((const char *)tile + (place ^ j * VEC16_BYTES)), &x[4 * j]);
+        vec16_get((const uint4 *)((const char *)tile + (offset ^ j * VEC16_BYTES)), &x[4 * j]);
 }
 
 /* Moves samples `By` places down; those beyond the leaf follow. `Apart`: on a way of its own, where the compiler would
@@ -300,10 +300,10 @@ template <class T> DEVICE void leaf_align(T x[ORDER_LEAF], int shift, T *target,
 template <bool Settled = true, class T> DEVICE void leaf_write(uint4 *tile, int leaf, const T x[ORDER_LEAF])
 {
     const int per_vector = VEC16_BYTES / sizeof(T), vectors = ORDER_LEAF / per_vector;
-    const unsigned place = leaf_swizzle<T, Settled>(leaf);
+    const unsigned offset = leaf_swizzle<T, Settled>(leaf);
 #pragma unroll
     for (int j = 0; j < vectors; j++)
-        vec16_put((uint4 *)((char *)tile + (place ^ j * VEC16_BYTES)), &x[per_vector * j]);
+        vec16_put((uint4 *)((char *)tile + (offset ^ j * VEC16_BYTES)), &x[per_vector * j]);
 }
 
 /* Writes vectors `begin`, 0 or 1, to `end` of a stage of `Slots` vectors to device memory, where vector 0 has its place
@@ -331,9 +331,9 @@ template <class T, int Slots> DEVICE void drain_vectors(const uint4 *stage, char
 /* Where word `index` of a stage lies, in bytes, `lines` before word index + 32 lines: see swizzle. */
 DEVICE int stage_word(int index, int lines)
 {
-    int place = (4 * index) ^ (((index >> 1) + 16 * lines) & 0x30);
-    pin(place); /* as in leaf_swizzle */
-    return place;
+    int offset = (4 * index) ^ (((index >> 1) + 16 * lines) & 0x30);
+    pin(offset); /* as in leaf_swizzle */
+    return offset;
 }
 
 /*

@@ -38,9 +38,9 @@ template <int Bytes> struct lane_vectors {
 
     __device__ __forceinline__ lane_vectors(uint4 *tile, int lane)
     {
-        int place = swizzle_words(lane & (WARP - 1), Bytes), flip = Bytes == 8 ? 4 : 0;
-        even = lane >= 0 ? tile + place : tile - WARP + (place ^ flip);
-        odd = lane >= 0 ? tile + (place ^ flip) : tile - WARP + place;
+        int offset = swizzle_words(lane & (WARP - 1), Bytes), flip = Bytes == 8 ? 4 : 0;
+        even = lane >= 0 ? tile + offset : tile - WARP + (offset ^ flip);
+        odd = lane >= 0 ? tile + (offset ^ flip) : tile - WARP + offset;
     }
     __device__ __forceinline__ uint4 *at(int k) const
     {
