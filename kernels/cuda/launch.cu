@@ -13,15 +13,10 @@
 
 int scan_sum_number(const struct scan_rule *rule)
 {
-    int exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
-    switch (rule->accumulator) {
-    case SCAND_ACCUMULATOR_F32:
-        return exclusive;
-    case SCAND_ACCUMULATOR_F64:
-        return 2 + exclusive;
-    default:
-        return rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64 ? -1 : 4 + exclusive;
-    }
+    const bool wide = rule->pass_count > 1 && rule->intermediate == SCAND_DTYPE_F64;
+    if (wide && rule->accumulator == SCAND_ACCUMULATOR_F2)
+        return -1;
+    return 2 * scan_float_number(rule->accumulator) + (rule->kind == SCAND_KIND_EXCLUSIVE);
 }
 
 /* In the memory of each device, for each of its streams. */

@@ -11,6 +11,7 @@
 #include "kernels/cuda/scan_cuda.h"
 #include "kernels/cuda/select/device.h"
 #include "kernels/cuda/streams.h"
+#include "kernels/order1/dtypes.h"
 
 #define SCAN_GRID_MAX 65535 /* thread blocks of a launch that has no reason for more */
 
@@ -92,6 +93,24 @@ static inline cudaError_t scan_cleared(cudaError_t error)
 static inline cudaError_t scan_launched(cudaError_t error)
 {
     return scan_cleared(error) == cudaErrorLaunchOutOfResources ? SCAN_NO_ROOM : error;
+}
+
+/* Kernels of floats are in the order f32, f64, f2 of their accumulators. */
+static inline int scan_float_number(enum scand_accumulator accumulator)
+{
+    switch (accumulator) {
+    case SCAND_ACCUMULATOR_F32:
+        return 0;
+    case SCAND_ACCUMULATOR_F64:
+        return 1;
+    case SCAND_ACCUMULATOR_F2:
+        return 2;
+    case SCAND_ACCUMULATOR_AUTO: /* no rule of rows has it */
+    case SCAND_ACCUMULATOR_EXACT:
+    case SCAND_ACCUMULATOR_COUNT:
+        break;
+    }
+    return 0;
 }
 
 static inline uint64_t scan_least(uint64_t a, uint64_t b)

@@ -84,14 +84,23 @@ static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t ri
 static inline union number number_of(enum scand_accumulator accumulator, union sample sample, bool wide)
 {
     union number number = {0};
-    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+    switch (accumulator) {
+    case SCAND_ACCUMULATOR_EXACT:
         number.exact = sample.whole;
-    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        break;
+    case SCAND_ACCUMULATOR_F32:
         number.f32 = (float)sample.real;
-    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        break;
+    case SCAND_ACCUMULATOR_F64:
         number.f64 = sample.real;
-    else
+        break;
+    case SCAND_ACCUMULATOR_F2:
         number.f2 = wide ? f2_from_f64(sample.real) : f2_from_f32((float)sample.real);
+        break;
+    case SCAND_ACCUMULATOR_AUTO: /* asserted */
+    case SCAND_ACCUMULATOR_COUNT:
+        break;
+    }
     return number;
 }
 
@@ -118,27 +127,45 @@ static inline union number coefficient_number(const struct scan_rule *rule, enum
 static inline union number number_map(enum scand_accumulator accumulator, union number factor, union number y,
                                       union number term)
 {
-    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+    switch (accumulator) {
+    case SCAND_ACCUMULATOR_EXACT:
         y.exact = factor.exact * y.exact + term.exact;
-    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        break;
+    case SCAND_ACCUMULATOR_F32:
         y.f32 = factor.f32 * y.f32 + term.f32;
-    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        break;
+    case SCAND_ACCUMULATOR_F64:
         y.f64 = factor.f64 * y.f64 + term.f64;
-    else
+        break;
+    case SCAND_ACCUMULATOR_F2:
         y.f2 = f2_add(f2_mul(factor.f2, y.f2), term.f2);
+        break;
+    case SCAND_ACCUMULATOR_AUTO: /* asserted */
+    case SCAND_ACCUMULATOR_COUNT:
+        break;
+    }
     return y;
 }
 
 static inline union number number_mul(enum scand_accumulator accumulator, union number left, union number right)
 {
-    if (accumulator == SCAND_ACCUMULATOR_EXACT)
+    switch (accumulator) {
+    case SCAND_ACCUMULATOR_EXACT:
         left.exact *= right.exact;
-    else if (accumulator == SCAND_ACCUMULATOR_F32)
+        break;
+    case SCAND_ACCUMULATOR_F32:
         left.f32 *= right.f32;
-    else if (accumulator == SCAND_ACCUMULATOR_F64)
+        break;
+    case SCAND_ACCUMULATOR_F64:
         left.f64 *= right.f64;
-    else
+        break;
+    case SCAND_ACCUMULATOR_F2:
         left.f2 = f2_mul(left.f2, right.f2);
+        break;
+    case SCAND_ACCUMULATOR_AUTO: /* asserted */
+    case SCAND_ACCUMULATOR_COUNT:
+        break;
+    }
     return left;
 }
 
@@ -155,17 +182,28 @@ static inline union sum sum_compose(enum scand_accumulator accumulator, union su
 static inline union sum sum_add(struct arithmetic a, union sum left, union sum right)
 {
     if (a.op == SCAND_OPERATOR_AFFINE)
-        left = sum_compose(a.accumulator, left, right);
-    else if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
-        left.exact = exact_add(a, left.exact, right.exact);
-    else if (a.accumulator == SCAND_ACCUMULATOR_F32)
-        left.f32 = OPERATOR_APPLY(a.op, left.f32, right.f32);
-    else if (a.squares)
+        return sum_compose(a.accumulator, left, right);
+    if (a.squares) {
         left.squares = squares_add(left.squares, right.squares);
-    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
+        return left;
+    }
+    switch (a.accumulator) {
+    case SCAND_ACCUMULATOR_EXACT:
+        left.exact = exact_add(a, left.exact, right.exact);
+        break;
+    case SCAND_ACCUMULATOR_F32:
+        left.f32 = OPERATOR_APPLY(a.op, left.f32, right.f32);
+        break;
+    case SCAND_ACCUMULATOR_F64:
         left.f64 = OPERATOR_APPLY(a.op, left.f64, right.f64);
-    else
+        break;
+    case SCAND_ACCUMULATOR_F2: /* max and min have the accumulator of their samples */
         left.f2 = a.op == SCAND_OPERATOR_SUM ? f2_add(left.f2, right.f2) : f2_mul(left.f2, right.f2);
+        break;
+    case SCAND_ACCUMULATOR_AUTO: /* asserted */
+    case SCAND_ACCUMULATOR_COUNT:
+        break;
+    }
     return left;
 }
 
@@ -197,16 +235,42 @@ static inline union sum sum_less_half(struct arithmetic a, union sum sum, union 
 /* The value of a sum: a float is rounded to f64 where wide, else to f32. */
 static inline union sample sum_value(struct arithmetic a, union sum sum, bool wide)
 {
-    union sample value;
-    if (a.accumulator == SCAND_ACCUMULATOR_EXACT)
+    union sample value = {0};
+    switch (a.accumulator) {
+    case SCAND_ACCUMULATOR_EXACT:
         value.whole = sum.exact;
-    else if (a.accumulator == SCAND_ACCUMULATOR_F32)
+        break;
+    case SCAND_ACCUMULATOR_F32:
         value.real = (double)sum.f32;
-    else if (a.accumulator == SCAND_ACCUMULATOR_F64)
+        break;
+    case SCAND_ACCUMULATOR_F64:
         value.real = wide ? sum.f64 : (double)(float)sum.f64;
-    else
+        break;
+    case SCAND_ACCUMULATOR_F2:
         value.real = wide ? f2_to_f64(sum.f2) : (double)sum.f2.high;
+        break;
+    case SCAND_ACCUMULATOR_AUTO: /* asserted */
+    case SCAND_ACCUMULATOR_COUNT:
+        break;
+    }
     return value;
+}
+
+static inline double operator_identity_real(enum scand_operator op)
+{
+    switch (op) {
+    case SCAND_OPERATOR_PROD:
+        return 1;
+    case SCAND_OPERATOR_MAX:
+        return -(double)INFINITY;
+    case SCAND_OPERATOR_MIN:
+        return (double)INFINITY;
+    case SCAND_OPERATOR_SUM:
+    case SCAND_OPERATOR_AFFINE:
+    case SCAND_OPERATOR_COUNT:
+        break;
+    }
+    return 0;
 }
 
 /* What an exclusive scan begins with: the operator's value for no samples. */
@@ -217,10 +281,7 @@ static inline union sample operator_identity(const struct scan_rule *rule)
     if (codec_is_integer(rule->input)) {
         identity.whole = operator_identity_whole(op, rule->input);
     } else {
-        identity.real = op == SCAND_OPERATOR_PROD  ? 1.0
-                        : op == SCAND_OPERATOR_MAX ? -(double)INFINITY
-                        : op == SCAND_OPERATOR_MIN ? (double)INFINITY
-                                                   : 0.0;
+        identity.real = operator_identity_real(op);
     }
     return identity;
 }

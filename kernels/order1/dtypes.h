@@ -11,11 +11,16 @@
 #ifndef KERNELS_ORDER1_DTYPES_H
 #define KERNELS_ORDER1_DTYPES_H
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include <scand/types.h>
+
+/* A switch over dtypes, operators, accumulators and the like names all of them, here and in what includes this: one
+ * that is added later does not compile until each has a case. */
+#pragma GCC diagnostic error "-Wswitch"
 
 #ifdef __CUDACC__
 #define CODEC_INLINE static __host__ __device__ __forceinline__
@@ -238,9 +243,17 @@ CODEC_INLINE float codec_decode_f32(enum scand_dtype dtype, const void *from)
         return (float)(int16_t)codec_big16(codec_load16(from));
     case SCAND_DTYPE_IBM32:
         return codec_decode_ibm32(codec_big32(codec_load32(from)));
-    default:
-        return codec_f32_of_bits(codec_load32(from));
+    case SCAND_DTYPE_F32:
+    case SCAND_DTYPE_F64:
+    case SCAND_DTYPE_I32:
+    case SCAND_DTYPE_I64:
+    case SCAND_DTYPE_U32:
+    case SCAND_DTYPE_U64:
+    case SCAND_DTYPE_I32BE:
+    case SCAND_DTYPE_COUNT:
+        break; /* not of class f32 */
     }
+    return codec_f32_of_bits(codec_load32(from));
 }
 
 CODEC_INLINE uint32_t codec_one_nan_f32(float x)
@@ -262,9 +275,17 @@ CODEC_INLINE uint32_t codec_encoded_f32(enum scand_dtype dtype, float x)
         return codec_big16((uint16_t)codec_encode_i16(x));
     case SCAND_DTYPE_IBM32:
         return codec_big32(codec_encode_ibm32(x));
-    default:
-        return codec_one_nan_f32(x);
+    case SCAND_DTYPE_F32:
+    case SCAND_DTYPE_F64:
+    case SCAND_DTYPE_I32:
+    case SCAND_DTYPE_I64:
+    case SCAND_DTYPE_U32:
+    case SCAND_DTYPE_U64:
+    case SCAND_DTYPE_I32BE:
+    case SCAND_DTYPE_COUNT:
+        break; /* not of class f32 */
     }
+    return codec_one_nan_f32(x);
 }
 
 CODEC_INLINE void codec_encode_f32(enum scand_dtype dtype, float x, void *to)
@@ -280,16 +301,46 @@ CODEC_INLINE void codec_encode_f32(enum scand_dtype dtype, float x, void *to)
 /* A sample of class f64. */
 CODEC_INLINE double codec_decode_f64(enum scand_dtype dtype, const void *from)
 {
-    if (dtype == SCAND_DTYPE_I32BE)
+    switch (dtype) {
+    case SCAND_DTYPE_I32BE:
         return (double)(int32_t)codec_big32(codec_load32(from));
+    case SCAND_DTYPE_F64:
+    case SCAND_DTYPE_F32:
+    case SCAND_DTYPE_F16:
+    case SCAND_DTYPE_BF16:
+    case SCAND_DTYPE_I32:
+    case SCAND_DTYPE_I64:
+    case SCAND_DTYPE_U32:
+    case SCAND_DTYPE_U64:
+    case SCAND_DTYPE_F32BE:
+    case SCAND_DTYPE_I16BE:
+    case SCAND_DTYPE_IBM32:
+    case SCAND_DTYPE_COUNT:
+        break; /* not of class f64 */
+    }
     return codec_f64_of_bits(codec_load64(from));
 }
 
 /* The bits, in this machine's byte order, that a value of class f64 is written as. */
 CODEC_INLINE uint64_t codec_encoded_f64(enum scand_dtype dtype, double x)
 {
-    if (dtype == SCAND_DTYPE_I32BE)
+    switch (dtype) {
+    case SCAND_DTYPE_I32BE:
         return codec_big32((uint32_t)codec_encode_i32(x));
+    case SCAND_DTYPE_F64:
+    case SCAND_DTYPE_F32:
+    case SCAND_DTYPE_F16:
+    case SCAND_DTYPE_BF16:
+    case SCAND_DTYPE_I32:
+    case SCAND_DTYPE_I64:
+    case SCAND_DTYPE_U32:
+    case SCAND_DTYPE_U64:
+    case SCAND_DTYPE_F32BE:
+    case SCAND_DTYPE_I16BE:
+    case SCAND_DTYPE_IBM32:
+    case SCAND_DTYPE_COUNT:
+        break; /* not of class f64 */
+    }
     return x != x ? UINT64_C(0x7ff8000000000000) : codec_bits_f64(x);
 }
 
@@ -302,6 +353,13 @@ CODEC_INLINE void codec_encode_f64(enum scand_dtype dtype, double x, void *to)
     else
         memcpy(to, &bits, sizeof(bits));
 }
+
+#define X(NAME, WORD, BYTES, CLASS)                                                                                 \
+    static_assert(SCAND_CLASS_##CLASS == SCAND_CLASS_F32 || SCAND_CLASS_##CLASS == SCAND_CLASS_F64 || BYTES == 4 || \
+                      BYTES == 8,                                                                                   \
+                  "an integer of other sizes is loaded and stored here");
+SCAND_DTYPES(X)
+#undef X
 
 CODEC_INLINE uint64_t codec_decode_integer(enum scand_dtype dtype, const void *from)
 {

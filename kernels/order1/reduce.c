@@ -5,6 +5,24 @@
 
 #include "kernels/order1/accumulator.h"
 
+static enum scand_operator operator_of(enum scand_reduction reduction)
+{
+    switch (reduction) {
+    case SCAND_REDUCTION_MIN:
+        return SCAND_OPERATOR_MIN;
+    case SCAND_REDUCTION_MAX:
+        return SCAND_OPERATOR_MAX;
+    case SCAND_REDUCTION_NONE: /* a scan has its own */
+    case SCAND_REDUCTION_SUM:
+    case SCAND_REDUCTION_MEAN:
+    case SCAND_REDUCTION_RMS:
+    case SCAND_REDUCTION_NORM:
+    case SCAND_REDUCTION_COUNT:
+        break;
+    }
+    return SCAND_OPERATOR_SUM;
+}
+
 struct scan_rule reduce_rule(enum scand_reduction reduction, enum scand_dtype input, enum scand_dtype output)
 {
     struct scan_rule rule = {
@@ -12,9 +30,7 @@ struct scan_rule reduce_rule(enum scand_reduction reduction, enum scand_dtype in
         .reduction = reduction,
         .passes = {SCAND_PASS_FORWARD},
         .pass_count = 1,
-        .op = reduction == SCAND_REDUCTION_MIN   ? SCAND_OPERATOR_MIN
-              : reduction == SCAND_REDUCTION_MAX ? SCAND_OPERATOR_MAX
-                                                 : SCAND_OPERATOR_SUM,
+        .op = operator_of(reduction),
         .accumulator = codec_is_integer(input) ? SCAND_ACCUMULATOR_EXACT : SCAND_ACCUMULATOR_F64,
         .input = input,
         .output = output,

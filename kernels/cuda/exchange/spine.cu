@@ -9,7 +9,7 @@ static const struct scan_spine spines_of_sums[SUMS] = {scan_spine_by<sum_f32>(),
 
 const struct scan_spine *scan_spine_of(enum scand_accumulator accumulator)
 {
-    return &spines_of_sums[accumulator == SCAND_ACCUMULATOR_F32 ? 0 : accumulator == SCAND_ACCUMULATOR_F64 ? 1 : 2];
+    return &spines_of_sums[scan_float_number(accumulator)];
 }
 
 cudaError_t scan_spine_load(const struct scan_spine *spine)

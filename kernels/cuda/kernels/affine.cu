@@ -26,7 +26,7 @@ static int accumulator_number(const struct scan_rule *rule)
 {
     if (codec_is_integer(rule->input))
         return 3;
-    return rule->accumulator == SCAND_ACCUMULATOR_F32 ? 0 : rule->accumulator == SCAND_ACCUMULATOR_F64 ? 1 : 2;
+    return scan_float_number(rule->accumulator);
 }
 
 static bool is_wide(const struct scan_rule *rule)

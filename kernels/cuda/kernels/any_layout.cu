@@ -39,6 +39,9 @@ static const struct any_layout any_layouts[ANY_LAYOUT_KERNELS] = {
     any_by<any_f2<SCAND_OPERATOR_PROD, false>, any_f2<SCAND_OPERATOR_PROD, true>>(),
 };
 
+static_assert(SCAND_OPERATOR_COUNT == 5 && SCAND_OPERATOR_AFFINE == 4,
+              "a further operator is in OPERATORS, in the order of the vocabulary, and in lane/any_accumulator.cuh");
+
 /* max and min change no value: they work in the type of the samples, whatever the accumulator. */
 int scan_any_layout_number(const struct scan_rule *rule)
 {

@@ -18,7 +18,7 @@ static const void *const kernels[SCAN_COLUMNS] = {
 
 static int kernel_of(const struct scan_rule *rule)
 {
-    return 3 * (rule->output == SCAND_DTYPE_F64) + (int)(rule->accumulator - SCAND_ACCUMULATOR_F32);
+    return 3 * (rule->output == SCAND_DTYPE_F64) + scan_float_number(rule->accumulator);
 }
 
 cudaError_t scan_columns_load(struct scan_columns_device *columns, const struct scan_device *device)

@@ -20,7 +20,7 @@ static const void *const kernels[COLUMNS_STREAMING_KERNELS] = {
 
 static int kernel_of(const struct scan_rule *rule)
 {
-    return SUMS * (rule->output == SCAND_DTYPE_F64) + (int)(rule->accumulator - SCAND_ACCUMULATOR_F32);
+    return SUMS * (rule->output == SCAND_DTYPE_F64) + scan_float_number(rule->accumulator);
 }
 
 static size_t shared_bytes(int kernel)

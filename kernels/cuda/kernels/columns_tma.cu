@@ -123,6 +123,6 @@ cudaError_t scan_columns_tma(const struct scan_columns_tma_device *tma, const st
         error =
             cudaMemsetAsync(plan.states[plan.pass_count - 1], 0, state_bytes(rule, scan) + sizeof(unsigned), stream);
     if (!error)
-        error = launch(&list[rule->accumulator - SCAND_ACCUMULATOR_F32], grid, plan.pass_count > 1, arguments, stream);
+        error = launch(&list[scan_float_number(rule->accumulator)], grid, plan.pass_count > 1, arguments, stream);
     return scan_launched(error);
 }

@@ -35,7 +35,7 @@ static const void *const grid_per_row_sums_kernels[GRID_PER_ROW_SUMS_KERNELS] = 
 /* Which of grid_per_row_sums_kernels; of grid_per_row_kernels where the output is f32. */
 static int kernel_of(const struct scan_rule *rule, bool aligned)
 {
-    const int accumulator = (int)(rule->accumulator - SCAND_ACCUMULATOR_F32);
+    const int accumulator = scan_float_number(rule->accumulator);
     return (accumulator * GRID_PER_ROW_KINDS + (rule->kind == SCAND_KIND_EXCLUSIVE)) * 2 + aligned;
 }
 

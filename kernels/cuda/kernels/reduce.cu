@@ -66,13 +66,29 @@ static const struct reducer reducers[SCAN_REDUCERS] = {REALS(float, 4, sum_squar
                                                        reducer_by<any_real<double, SCAND_OPERATOR_MAX>, 4>(),
                                                        reducer_by<any_real<double, SCAND_OPERATOR_MIN>, 4>()};
 
+static int which_of(enum scand_reduction reduction)
+{
+    switch (reduction) {
+    case SCAND_REDUCTION_MAX:
+        return REDUCER_MAX;
+    case SCAND_REDUCTION_MIN:
+        return REDUCER_MIN;
+    case SCAND_REDUCTION_RMS:
+    case SCAND_REDUCTION_NORM:
+        return REDUCER_SQUARES;
+    case SCAND_REDUCTION_NONE: /* a scan */
+    case SCAND_REDUCTION_SUM:
+    case SCAND_REDUCTION_MEAN:
+    case SCAND_REDUCTION_COUNT:
+        break;
+    }
+    return REDUCER_SUM;
+}
+
 int scan_reduce_number(const struct scan_rule *rule)
 {
     const uint32_t bytes = codec_bytes(rule->input);
-    int which = rule->op == SCAND_OPERATOR_MAX    ? REDUCER_MAX
-                : rule->op == SCAND_OPERATOR_MIN  ? REDUCER_MIN
-                : reduce_squares(rule->reduction) ? REDUCER_SQUARES
-                                                  : REDUCER_SUM;
+    const int which = which_of(rule->reduction);
     if (codec_is_integer(rule->input))
         return which + (bytes == 8 ? REDUCERS_WHOLE_8 : REDUCERS_WHOLE_4);
     if (rule->input == SCAND_DTYPE_I32BE && (which == REDUCER_MAX || which == REDUCER_MIN))

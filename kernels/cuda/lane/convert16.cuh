@@ -64,6 +64,14 @@ DEVICE uint32_t i16be_encode(const float x[2])
     return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x4501);
 }
 
+/* A further form of 2 bytes has its lines in the functions below. */
+#define X(NAME, WORD, BYTES, CLASS)                                                                                \
+    static_assert(BYTES != 2 || SCAND_DTYPE_##NAME == SCAND_DTYPE_F16 || SCAND_DTYPE_##NAME == SCAND_DTYPE_BF16 || \
+                      SCAND_DTYPE_##NAME == SCAND_DTYPE_I16BE,                                                     \
+                  "leaves of " WORD " are converted here");
+SCAND_DTYPES(X)
+#undef X
+
 DEVICE void convert16_decode(enum scand_dtype form, const uint32_t words[WORDS16], float x[ORDER_LEAF])
 {
     if (form == SCAND_DTYPE_F16) {

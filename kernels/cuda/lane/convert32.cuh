@@ -19,6 +19,14 @@ template <class Sample> DEVICE void leaf_pin(Sample x[ORDER_LEAF])
         pin(x[i]);
 }
 
+/* A further form of 4 bytes has its lines in leaf_decode and leaf_encode. */
+#define X(NAME, WORD, BYTES, CLASS)                                                                                \
+    static_assert(BYTES != 4 || SCAND_CLASS_##CLASS != SCAND_CLASS_F32 || SCAND_DTYPE_##NAME == SCAND_DTYPE_F32 || \
+                      SCAND_DTYPE_##NAME == SCAND_DTYPE_F32BE || SCAND_DTYPE_##NAME == SCAND_DTYPE_IBM32,          \
+                  "leaves of " WORD " are converted here");
+SCAND_DTYPES(X)
+#undef X
+
 /* Samples as a file has them become f32. */
 DEVICE void leaf_decode(enum scand_dtype form, float x[ORDER_LEAF])
 {
