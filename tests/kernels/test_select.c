@@ -2,6 +2,7 @@
  * Which kernel scans rows: the choice on either side of every limit and for every condition of the table, and that each
  * path can be reached.
  */
+#include "kernels/cuda/select/instance.h"
 #include "kernels/cuda/select/select.h"
 #include "tests/check.h"
 
@@ -559,6 +560,53 @@ static void other_capabilities(void)
     CHECK(!as.clusters);
 }
 
+static void check_cluster(int tiles, int warps_max, int size, int warps)
+{
+    const struct instance_cluster cluster = instance_cluster_of(tiles, 2, warps_max, 8);
+    CHECK_EQ(cluster.size, size);
+    CHECK_EQ(cluster.warps, warps);
+    CHECK(cluster.size * cluster.warps * 2 >= tiles);
+}
+
+/* Clusters of two thread blocks until a row is too long for them; of five or more that have an SM each, eight. */
+static void clusters(void)
+{
+    check_cluster(33, 32, 2, 9);
+    check_cluster(128, 32, 2, 32);
+    check_cluster(129, 32, 3, 22);
+    check_cluster(320, 32, 5, 32);
+    check_cluster(321, 32, 8, 21);
+    check_cluster(512, 32, 8, 32);
+    check_cluster(120, 10, 6, 10);
+    check_cluster(160, 10, 8, 10);
+}
+
+static struct scan_plan plan_by(struct rows r)
+{
+    const struct scan_rows rows = rows_of(r);
+    return scan_plan_of(&rows, 0, 100);
+}
+
+static void bulk_copies(void)
+{
+    struct scan_plan long_enough = plan_by((struct rows){.length = 16 * 512 + 1});
+    struct scan_plan too_short = plan_by((struct rows){.length = 16 * 512});
+    struct scan_plan ibm = plan_by((struct rows){.length = 16 * 512 + 1, .input = IBM, .output = IBM});
+    CHECK(!instance_copies_in_bulk(&long_enough));
+    long_enough.ahead = too_short.ahead = ibm.ahead = true;
+    CHECK(instance_copies_in_bulk(&long_enough));
+    CHECK(!instance_copies_in_bulk(&too_short));
+    CHECK(!instance_copies_in_bulk(&ibm));
+}
+
+static void strips_in_turns(void)
+{
+    CHECK_EQ(instance_strips_together(1, 100, 100, 20, 132), 100);
+    CHECK_EQ(instance_strips_together(1, 101, 100, 20, 132), 4);
+    CHECK_EQ(instance_strips_together(2, 100, 100, 20, 132), 4);
+    CHECK_EQ(instance_strips_together(2, 100, 100, 60, 132), 2);
+}
+
 /* Which rows a call scans is no matter, nor where in memory slots begin. */
 static void the_same_for_all_rows(void)
 {
@@ -604,6 +652,9 @@ static const struct test tests[] = {TEST(reductions),
                                     TEST(shared_memory),
                                     TEST(code_of_older_devices),
                                     TEST(no_room),
+                                    TEST(clusters),
+                                    TEST(bulk_copies),
+                                    TEST(strips_in_turns),
                                     TEST(forced_paths),
                                     TEST(choices_can_be_forced),
                                     TEST(other_capabilities),

@@ -1,6 +1,7 @@
 #include "kernels/cuda/kernels/block_per_row.h"
 
 #include "kernels/cuda/kernels/block_per_row.cuh"
+#include "kernels/cuda/select/instance.h"
 #include "kernels/cuda/select/plan.h"
 
 /* One kernel for what a sum is kept in and what is written.
@@ -88,16 +89,6 @@ static enum variant variant_of(const struct scan_rule *rule)
     return VARIANT_COUNT;
 }
 
-/* Tiles of rows from which on copies in bulk are faster: on an H200 10,000 samples in f32 reach 0.97 of a copy so,
- * instead of 0.96, but 4,096 0.96 instead of 0.97, and IBM floats, whose warps have no time to meet the same banks,
- * 0.85 instead of 0.90. */
-#define BULK_WARPS 17
-
-static bool is_ieee(enum scand_dtype form)
-{
-    return form == SCAND_DTYPE_F32 || form == SCAND_DTYPE_F32BE;
-}
-
 /* Which of scan_kernels. */
 static int kernel_of(const struct scan_rule *rule, bool aligned)
 {
@@ -108,11 +99,10 @@ cudaError_t scan_block_per_row(struct scan_device *device, const struct scan_blo
                                const struct scan_rule *rule, struct scan_plan *plan, cudaStream_t stream)
 {
     const int number = kernel_of(rule, scan_plan_is_aligned(plan)), warps = scan_warps(plan->length);
-    /* Fetching ahead, unless its shared memory costs thread blocks, which can compute while others fetch. */
     const int with = block_per_row->resident[number][1][warps], without = block_per_row->resident[number][0][warps];
-    plan->ahead = with >= without;
+    plan->ahead = instance_prefetches(with, without);
     plan->smem = smem_of(number, plan->ahead);
-    plan->bulk = plan->ahead && warps >= BULK_WARPS && is_ieee(plan->output_form);
+    plan->bulk = instance_copies_in_bulk(plan);
     const uint64_t resident = (uint64_t)device->processors * (plan->ahead ? with : without);
     uint64_t grid;
     if (resident == 0)

@@ -1,6 +1,7 @@
 #include "kernels/cuda/kernels/cluster_per_row.h"
 
 #include "kernels/cuda/kernels/cluster_per_row.cuh"
+#include "kernels/cuda/select/instance.h"
 
 struct cluster_variant {
     const void *kernel;
@@ -24,30 +25,14 @@ static_assert(CLUSTER_WARPS * (CLUSTER_BUFFER + 128 * VEC16_BYTES) + sizeof(stru
 static const struct cluster_variant variants[SCAN_SUMS] = {
     BY_KIND(sum_f32), VARIANT(sum_f64, SCAND_KIND_INCLUSIVE), {}, BY_KIND(sum_f2)};
 
-/* How rows of a length are shared out. */
-struct cluster_shape {
-    int size, warps; /* of a cluster; of a thread block */
-};
-
-/* Clusters as small as can be, since groups of SMs that are no multiple of their size leave some idle: of thread
- * blocks that have an SM each an H200 holds 66 of 2 at a time, 39 of 3, 30 of 4, 22 of 5, 17 of 6, and 15 of 7
- * or 8. */
-static struct cluster_shape shape_of(const struct cluster_variant *variant, int tiles)
-{
-    const int most = variant->warps * CLUSTER_TILES, least = tiles > most ? (tiles + most - 1) / most : 2;
-    const bool alone = variant->warps > CLUSTER_WARPS / 2; /* on an SM */
-    const int size = least > 5 && alone ? CLUSTER_SIZE_MAX : least, each = size * CLUSTER_TILES;
-    return {size, (tiles + each - 1) / each};
-}
-
 /* For the longest rows that clusters of such thread blocks can take. */
-static size_t shared_bytes(const struct cluster_variant *variant, struct cluster_shape shape)
+static size_t shared_bytes(const struct cluster_variant *variant, struct instance_cluster shape)
 {
     const int blocks = (shape.size * shape.warps * CLUSTER_TILES + ORDER_FAN - 1) / ORDER_FAN;
     return shape.warps * variant->warp_bytes + CLUSTER_EXCHANGES * blocks * ORDER_FAN * variant->sum_bytes;
 }
 
-static cudaLaunchConfig_t config_of(const struct cluster_variant *variant, struct cluster_shape shape,
+static cudaLaunchConfig_t config_of(const struct cluster_variant *variant, struct instance_cluster shape,
                                     uint64_t clusters, cudaLaunchAttribute *attribute)
 {
     cudaLaunchConfig_t config = {};
@@ -62,7 +47,7 @@ static cudaLaunchConfig_t config_of(const struct cluster_variant *variant, struc
 }
 
 /* Asked for when it is needed for the first time: these are many numbers, of which few ever are. */
-static cudaError_t resident_find(struct scan_cluster_device *cluster, int number, struct cluster_shape shape,
+static cudaError_t resident_find(struct scan_cluster_device *cluster, int number, struct instance_cluster shape,
                                  int *resident)
 {
     int16_t *known = &cluster->resident[number][shape.size][shape.warps];
@@ -121,7 +106,8 @@ cudaError_t scan_cluster(struct scan_cluster_device *cluster, const struct scan_
     plan.scan = *scan;
     plan.scan.items = scan->items / scan->blocks; /* rows */
     plan.tiles = (int)scan_tiles(scan->length);
-    const struct cluster_shape shape = shape_of(variant, plan.tiles);
+    const struct instance_cluster shape =
+        instance_cluster_of(plan.tiles, CLUSTER_TILES, variant->warps, CLUSTER_SIZE_MAX);
     plan.block_tiles = shape.warps * CLUSTER_TILES;
     int resident;
     cudaError_t error = resident_find(cluster, number, shape, &resident);

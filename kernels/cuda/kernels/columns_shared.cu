@@ -1,8 +1,7 @@
 #include "kernels/cuda/kernels/columns_shared.h"
 
 #include "kernels/cuda/kernels/columns_shared.cuh"
-
-#define STRIPS_TOGETHER 4 /* whose tiles take turns: one strip alone took up to 5 % longer on an H200 */
+#include "kernels/cuda/select/instance.h"
 
 static_assert(SCAN_STRIP == WARP, "a lane takes a column");
 static_assert(COLUMNS_SHARED_ALL + 1024 <= SELECT_COLUMNS_SHARED_BYTES &&
@@ -81,14 +80,6 @@ static void plan_strips(struct columns_plan *plan)
     plan->strips = (unsigned)(end + 1 - plan->first_strip);
 }
 
-/* In one pass those of a plane all take turns; of several planes that took up to 13 % longer on an H200. */
-static unsigned strips_together(const struct columns_plan *plan, unsigned grid)
-{
-    if (plan->scan.pass_count == 1 && plan->strips <= plan->strips_per_axis)
-        return plan->strips;
-    return grid / plan->tiles < STRIPS_TOGETHER ? grid / plan->tiles : STRIPS_TOGETHER;
-}
-
 cudaError_t scan_columns(const struct scan_columns_device *columns, const struct scan_rule *rule,
                          const struct scan_plan *scan, void *workspace, cudaStream_t stream)
 {
@@ -101,7 +92,7 @@ cudaError_t scan_columns(const struct scan_columns_device *columns, const struct
     plan.strips_at_once =
         scan->length < ORDER_TILE ? (unsigned)(ORDER_FAN / ((scan->length + ORDER_LEAF - 1) / ORDER_LEAF)) : 1;
     plan.items = plan.tiles * ((plan.strips + plan.strips_at_once - 1) / plan.strips_at_once);
-    plan.together = strips_together(&plan, grid);
+    plan.together = instance_strips_together(scan->pass_count, plan.strips, plan.strips_per_axis, plan.tiles, grid);
     plan.exclusive = rule->kind == SCAND_KIND_EXCLUSIVE;
     plan.vectors = begins_slots(&plan.scan, &plan.scan.input);
     plan.states_per_column = scan_tree_sums(plan.tiles);

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/exchange/spine.h"
 #include "kernels/cuda/kernels/grid_per_row_sums.cuh"
+#include "kernels/cuda/select/instance.h"
 
 /* By accumulator, kind and alignment; of results also by output, `Last` being the sum that they are made from, and by
  * passes, one or two. */
@@ -61,16 +62,10 @@ uint64_t scan_grid_per_row_workspace_bytes(const struct scan_rule *rule, uint64_
     return 2 * rule->pass_count * sums * sum_bytes;
 }
 
-/* Whether there is nothing to decode or encode. */
-static bool is_native(const struct scan_rule *rule)
-{
-    return rule->input == SCAND_DTYPE_F32 && (rule->output == SCAND_DTYPE_F32 || rule->output == SCAND_DTYPE_F64);
-}
-
 /* The kernel for the plan's step, and its threads. */
 static const void *kernel_for(const struct scan_rule *rule, const struct grid_per_row_plan *plan, int *threads)
 {
-    const bool aligned = scan_plan_is_aligned(&plan->scan) && is_native(rule);
+    const bool aligned = instance_is_aligned(rule, &plan->scan);
     const int passes = plan->scan.pass_count;
     int number = kernel_of(rule, aligned);
     *threads = plan->step == GRID_PER_ROW_SUMS ? GRID_PER_ROW_SUMS_THREADS : GRID_PER_ROW_THREADS(passes);
