@@ -10,11 +10,12 @@
 #include "kernels/scan.h"
 
 #define CPU_CACHE_LINE 64
-#define CPU_STRIP_ROWS                                                                             \
+#define CPU_GROUP_ROWS                                                                             \
     16 /* rows gathered together, so that neighbours in memory share the cache lines that are read \
         */
-#define CPU_LINE_BYTES        (ORDER_BLOCK * sizeof(double) + 3 * CPU_CACHE_LINE) /* not a power of two: sets of the cache */
-#define CPU_BUNDLE_LINE_BYTES (ORDER_TILE * sizeof(double) + 3 * CPU_CACHE_LINE)
+#define CPU_STAGING_BYTES \
+    (ORDER_BLOCK * sizeof(double) + 3 * CPU_CACHE_LINE) /* not a power of two: sets of the cache */
+#define CPU_INTERLEAVED_STAGING_BYTES (ORDER_TILE * sizeof(double) + 3 * CPU_CACHE_LINE)
 
 /* One sum of floats for each member of a group. */
 struct sums {
@@ -87,8 +88,8 @@ struct cpu_ahead {
     bool near;        /* into the nearest cache */
 };
 
-/* What a thread needs while it scans. Of a row alone, a tile of the order is a tile here. Of a bundle of rows, a leaf
- * of each is one. */
+/* What a thread needs while it scans. Of a single row, a tile of the order is a tile here. Of a set of interleaved
+ * rows, a leaf of each is one. */
 struct cpu_scratch {
     struct narrow_tile narrow[CPU_LEAVES];
     struct wide_tile wide[CPU_LEAVES];
@@ -104,13 +105,16 @@ struct cpu_scratch {
         float f32[ORDER_TILE];
         double f64[ORDER_TILE];
     } edge;
-    _Alignas(CPU_CACHE_LINE) char lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* rows whose samples are not contiguous */
+    /* Rows whose samples are not contiguous. */
+    _Alignas(CPU_CACHE_LINE) char staging[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
     /* What a walk makes of them where it is wider or narrower: some samples are yet to be read. */
-    _Alignas(CPU_CACHE_LINE) char results[CPU_STRIP_ROWS][CPU_LINE_BYTES];
-    _Alignas(CPU_CACHE_LINE) char factor_lines[CPU_STRIP_ROWS][CPU_LINE_BYTES]; /* the same of their coefficients */
-    /* The same of a bundle; results apart, as they need not be as wide as samples, of which some are yet to be read. */
-    _Alignas(CPU_CACHE_LINE) char bundle_lines[ORDER_FAN][CPU_BUNDLE_LINE_BYTES];
-    _Alignas(CPU_CACHE_LINE) char bundle_results[ORDER_FAN][CPU_BUNDLE_LINE_BYTES];
+    _Alignas(CPU_CACHE_LINE) char results[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
+    /* The same of their coefficients. */
+    _Alignas(CPU_CACHE_LINE) char factor_staging[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
+    /* The same of a set of interleaved rows; results apart, as they need not be as wide as samples, of which some are
+     * yet to be read. */
+    _Alignas(CPU_CACHE_LINE) char interleaved_staging[ORDER_FAN][CPU_INTERLEAVED_STAGING_BYTES];
+    _Alignas(CPU_CACHE_LINE) char interleaved_results[ORDER_FAN][CPU_INTERLEAVED_STAGING_BYTES];
 };
 
 /*
@@ -170,7 +174,7 @@ static inline bool cpu_is_direct(const struct scan_rule *rule)
  * before. Rows have up to ORDER_TILE samples or, if both sides are across, ORDER_BLOCK, or CPU_LANES_LENGTH if the rule
  * is direct, too. The first ORDER_FAN rows are given, or the first one where both sides are across; the next ORDER_FAN
  * lie a step further, and so on. */
-struct cpu_bundle {
+struct cpu_interleaved {
     const struct scan_rule *rule; /* neither a reduction nor affine, and without demean */
     uint64_t length, count;
     bool input_across, output_across;
@@ -185,17 +189,18 @@ struct cpu_build {
     void (*block_run)(struct cpu_scratch *scratch, struct cpu_block *block);
     /* Only the total of a block, forward: as the rule's reduction needs it, or, of a scan, the mean. */
     void (*block_total)(struct cpu_scratch *scratch, struct cpu_block *block);
-    void (*bundle_run)(struct cpu_scratch *scratch, const struct cpu_bundle *bundle);
-    /* Decodes samples of any dtype, `stride` bytes apart, into a line: f32, or 8 bytes for other classes. And back. */
-    void (*line_decode)(enum scand_dtype dtype, void *line, const char *from, int64_t stride, uint64_t count);
-    void (*line_encode)(enum scand_dtype dtype, const void *line, char *to, int64_t stride, uint64_t count);
-    /* Moves CPU_STRIP_ROWS rows of f32 that lie side by side, `stride` bytes from sample to sample, to or from the
-     * lines. Returns how many samples of each it has moved; there may be fewer than a vector left. */
-    uint64_t (*strip_gather)(struct cpu_scratch *scratch, const char *from, int64_t stride, uint64_t length);
-    uint64_t (*strip_scatter)(char (*lines)[CPU_LINE_BYTES], char *to, int64_t stride, uint64_t length);
+    void (*interleaved_run)(struct cpu_scratch *scratch, const struct cpu_interleaved *interleaved);
+    /* Decodes samples of any dtype, `stride` bytes apart, into a staging line: f32, or 8 bytes for other classes. And
+     * back. */
+    void (*staging_decode)(enum scand_dtype dtype, void *staged, const char *from, int64_t stride, uint64_t count);
+    void (*staging_encode)(enum scand_dtype dtype, const void *staged, char *to, int64_t stride, uint64_t count);
+    /* Moves CPU_GROUP_ROWS rows of f32 that lie side by side, `stride` bytes from sample to sample, to or from the
+     * staging lines. Returns how many samples of each it has moved; there may be fewer than a vector left. */
+    uint64_t (*staging_gather)(struct cpu_scratch *scratch, const char *from, int64_t stride, uint64_t length);
+    uint64_t (*staging_scatter)(char (*staging)[CPU_STAGING_BYTES], char *to, int64_t stride, uint64_t length);
     /* Moves two rows whose words of 4 or 8 bytes take turns in memory. */
-    void (*pair_gather)(char *const lines[2], const char *from, uint64_t length, uint32_t word);
-    void (*pair_scatter)(char *to, char *const lines[2], uint64_t length, uint32_t word);
+    void (*pair_gather)(char *const staging[2], const char *from, uint64_t length, uint32_t word);
+    void (*pair_scatter)(char *to, char *const staging[2], uint64_t length, uint32_t word);
 };
 extern const struct cpu_build cpu_build_avx512, cpu_build_avx2, cpu_build_portable;
 

@@ -2,11 +2,12 @@
  * The driver of the CPU path. Rows are cut into blocks of order 1, which a build for the processor's instruction set
  * scans.
  *
- * Rows of contiguous f32 or 8-byte samples are worked on where they lie. Others go in strips of up to CPU_STRIP_ROWS
- * rows: a block of each is gathered into a line of the scratch memory, some samples of each row in turn, and scattered
- * the same way. Other dtypes are decoded and encoded on that way.
+ * Rows of contiguous f32 or 8-byte samples are worked on where they lie. Others go in row groups of up to
+ * CPU_GROUP_ROWS rows: a block of each is gathered into a staging line of the scratch memory, some samples of each row
+ * in turn, and scattered the same way. Other dtypes are decoded and encoded on that way.
  *
- * Short rows and columns go in strips of ORDER_FAN rows or more, each a bundle that a build scans side by side.
+ * Short rows and columns go in row groups of ORDER_FAN rows or more, each a set of interleaved rows that a build scans
+ * side by side.
  *
  * A row that is reduced, or of which the mean is taken, is visited once for its total. A row of several blocks that a
  * thread has for itself is walked along once for each pass, which leaves its values in the output. Where the output
@@ -18,9 +19,9 @@
  * that begin there; stretches of short rows are shorter, for rows take time to begin; a row that is more than a
  * thread's share is scanned by all of them.
  *
- * A scan can be left off and go on later: between items that threads take, and between the blocks of a strip that all
- * threads scan, as they do a row of several blocks that is given alone. What is carried from block to block stays as it
- * is meanwhile, so bits do not depend on where that happens.
+ * A scan can be left off and go on later: between items that threads take, and between the blocks of a row group that
+ * all threads scan, as they do a row of several blocks that is given alone. What is carried from block to block stays
+ * as it is meanwhile, so bits do not depend on where that happens.
  */
 #include <errno.h>
 #include <limits.h>
@@ -35,19 +36,19 @@
 #define AFFINE_COST     16  /* of other operators' samples; what waits for the end of an item waits no longer for it */
 #define RAGGED_ROW_COST 256 /* samples that are scanned while a ragged row begins: some 0.2 us */
 
-static struct strip strip_of(const struct scan *scan, uint64_t index, unsigned worker)
+static struct row_group row_group_of(const struct scan *scan, uint64_t index, unsigned worker)
 {
-    uint64_t rest = scan->count - index * scan->strip_rows;
-    struct strip strip = {.first = scan->first + index * scan->strip_rows,
-                          .count = rest < scan->strip_rows ? rest : scan->strip_rows};
+    uint64_t rest = scan->count - index * scan->group_rows;
+    struct row_group row_group = {.first = scan->first + index * scan->group_rows,
+                                  .count = rest < scan->group_rows ? rest : scan->group_rows};
     if (scan->sums) {
         union sum *sums = scan->sums + worker * scan->worker_sums;
         for (uint32_t pass = 0; pass < scan->rows->rule.pass_count;
-             pass++, sums += scan->strip_rows * scan->block_count)
-            strip.carries[pass] = sums;
-        strip.workspace = sums;
+             pass++, sums += scan->group_rows * scan->block_count)
+            row_group.carries[pass] = sums;
+        row_group.workspace = sums;
     }
-    return strip;
+    return row_group;
 }
 
 /* Whether the turn goes on, for the calling thread and all others. */
@@ -70,65 +71,66 @@ static void run_all(struct scan *scan, cpu_work *work, void *context)
         work(context, 0);
 }
 
-/* One visit of all blocks of a strip by all threads. */
+/* One visit of all blocks of a row group by all threads. */
 struct visit {
     struct scan *scan;
-    const struct strip *strip;
+    const struct row_group *row_group;
     struct steps steps;
 };
 
-#define ALL_WORKERS UINT_MAX /* in the place of the one that has a strip for itself */
+#define ALL_WORKERS UINT_MAX /* in the place of the one that has a row group for itself */
 
-/* Work for a thread: blocks of one strip, until none is left. */
+/* Work for a thread: blocks of one row group, until none is left. */
 static void blocks_work(void *context, unsigned worker)
 {
     struct visit *visit = context;
     uint64_t b;
     while ((b = atomic_fetch_add(&visit->scan->next, 1)) < visit->scan->block_count) {
-        strip_visit(visit->scan, scratch_of(visit->scan, worker), visit->strip, b, visit->steps);
+        row_group_visit(visit->scan, scratch_of(visit->scan, worker), visit->row_group, b, visit->steps);
         if (!goes_on(visit->scan))
             return;
     }
 }
 
 /* True when all blocks have been visited. */
-static bool strip_visit_all(struct scan *scan, const struct strip *strip, uint32_t known, unsigned worker)
+static bool row_group_visit_all(struct scan *scan, const struct row_group *row_group, uint32_t known, unsigned worker)
 {
     const struct steps steps = {0, known, scan->rows->rule.pass_count, NULL};
-    struct visit visit = {scan, strip, steps};
+    struct visit visit = {scan, row_group, steps};
     if (worker == ALL_WORKERS) {
         run_all(scan, blocks_work, &visit);
         return atomic_load(&scan->next) >= scan->block_count;
     }
     for (uint64_t b = 0; b < scan->block_count; b++)
-        strip_visit(scan, scratch_of(scan, worker), strip, b, steps);
+        row_group_visit(scan, scratch_of(scan, worker), row_group, b, steps);
     return true;
 }
 
 /* Each pass in its order: a carry depends on totals of blocks that have been met. What it leaves is stored in the
  * output, which the next one reads. For all workers there is only one. True when it has been along all passes. */
-static bool strip_walk(struct scan *scan, struct strip *strip, unsigned worker)
+static bool row_group_walk(struct scan *scan, struct row_group *row_group, unsigned worker)
 {
     const struct scan_rule *rule = &scan->rows->rule;
     const union sum identity = sum_first(arithmetic_of(rule), operator_identity(rule), false);
     struct cpu_scratch *scratch = scratch_of(scan, worker == ALL_WORKERS ? 0 : worker);
-    union sum own[CPU_STRIP_ROWS], *carries = worker == ALL_WORKERS ? scan->walk : own;
+    union sum own[CPU_GROUP_ROWS], *carries = worker == ALL_WORKERS ? scan->walk : own;
     const uint64_t blocks = scan->block_count * rule->pass_count;
-    while (strip->walked < blocks) {
-        uint32_t pass = (uint32_t)(strip->walked / scan->block_count);
-        uint64_t i = strip->walked % scan->block_count;
+    while (row_group->walked < blocks) {
+        uint32_t pass = (uint32_t)(row_group->walked / scan->block_count);
+        uint64_t i = row_group->walked % scan->block_count;
         uint64_t b = rule->passes[pass] == SCAND_PASS_BACKWARD ? scan->block_count - 1 - i : i;
-        for (uint64_t r = 0; i == 0 && r < strip->count; r++)
+        for (uint64_t r = 0; i == 0 && r < row_group->count; r++)
             carries[r] = identity;
-        strip_visit(scan, scratch, strip, b, (struct steps){pass, pass + 1, pass + 1, carries});
-        strip->walked++;
+        row_group_visit(scan, scratch, row_group, b, (struct steps){pass, pass + 1, pass + 1, carries});
+        row_group->walked++;
         if (worker == ALL_WORKERS && !goes_on(scan))
             break;
     }
-    return strip->walked == blocks;
+    return row_group->walked == blocks;
 }
 
-/* What is done with a strip: a visit for the total, walks along the passes or a visit for each, a visit for the values.
+/* What is done with a row group: a visit for the total, walks along the passes or a visit for each, a visit for the
+ * values.
  */
 static uint32_t phase_count(const struct scan *scan)
 {
@@ -137,42 +139,44 @@ static uint32_t phase_count(const struct scan *scan)
     return scan->walked ? 2 : scan->rows->rule.pass_count + 2;
 }
 
-/* True when the strip's phase is over, which many rules have no need of. */
-static bool phase_run(struct scan *scan, struct strip *strip, unsigned worker)
+/* True when the row group's phase is over, which many rules have no need of. */
+static bool phase_run(struct scan *scan, struct row_group *row_group, unsigned worker)
 {
-    const uint32_t known = strip->phase - 1, pass_count = scan->rows->rule.pass_count;
-    if (strip->phase == 0)
-        return !(scan->rows->rule.demean || is_reduction(scan)) || strip_visit_all(scan, strip, FOR_TOTAL, worker);
+    const uint32_t known = row_group->phase - 1, pass_count = scan->rows->rule.pass_count;
+    if (row_group->phase == 0)
+        return !(scan->rows->rule.demean || is_reduction(scan)) ||
+               row_group_visit_all(scan, row_group, FOR_TOTAL, worker);
     if (scan->walked)
-        return strip_walk(scan, strip, worker);
-    return (scan->block_count == 1 && known < pass_count) || strip_visit_all(scan, strip, known, worker);
+        return row_group_walk(scan, row_group, worker);
+    return (scan->block_count == 1 && known < pass_count) || row_group_visit_all(scan, row_group, known, worker);
 }
 
 /* From totals to what the next phase needs, or to results. */
-static void phase_close(const struct scan *scan, struct strip *strip)
+static void phase_close(const struct scan *scan, struct row_group *row_group)
 {
-    if (strip->phase == 0 && is_reduction(scan))
-        strip_reduce(scan, strip);
-    else if (strip->phase == 0 && scan->rows->rule.demean)
-        strip_means(scan, strip);
-    else if (strip->phase > 0 && !scan->walked && strip->phase <= scan->rows->rule.pass_count && scan->block_count > 1)
-        strip_carries(scan, strip, strip->phase - 1);
+    if (row_group->phase == 0 && is_reduction(scan))
+        row_group_reduce(scan, row_group);
+    else if (row_group->phase == 0 && scan->rows->rule.demean)
+        row_group_means(scan, row_group);
+    else if (row_group->phase > 0 && !scan->walked && row_group->phase <= scan->rows->rule.pass_count &&
+             scan->block_count > 1)
+        row_group_carries(scan, row_group, row_group->phase - 1);
 }
 
-/* True when the strip is done, as it always is with a worker of its own. */
-static bool strip_work(struct scan *scan, struct strip *strip, unsigned worker)
+/* True when the row group is done, as it always is with a worker of its own. */
+static bool row_group_work(struct scan *scan, struct row_group *row_group, unsigned worker)
 {
     const uint32_t phases = phase_count(scan);
-    if (scan->bundled) {
-        strip_bundles(scan, strip, worker);
+    if (scan->interleaved) {
+        row_group_interleaved(scan, row_group, worker);
         return true;
     }
-    while (phase_run(scan, strip, worker)) {
-        phase_close(scan, strip);
-        strip->phase++;
+    while (phase_run(scan, row_group, worker)) {
+        phase_close(scan, row_group);
+        row_group->phase++;
         if (worker == ALL_WORKERS)
             atomic_store(&scan->next, 0);
-        if (strip->phase == phases)
+        if (row_group->phase == phases)
             return true;
         if (worker == ALL_WORKERS && atomic_load(&scan->left_off))
             return false;
@@ -180,15 +184,15 @@ static bool strip_work(struct scan *scan, struct strip *strip, unsigned worker)
     return false;
 }
 
-/* Work for a thread: strips, until none is left. */
-static void strips_work(void *context, unsigned worker)
+/* Work for a thread: row groups, until none is left. */
+static void row_groups_work(void *context, unsigned worker)
 {
     struct scan *scan = context;
     uint64_t item;
-    while ((item = atomic_fetch_add(&scan->next, scan->item_strips)) < scan->strip_count) {
-        for (uint64_t s = item; s < item + scan->item_strips && s < scan->strip_count; s++) {
-            struct strip strip = strip_of(scan, s, worker);
-            strip_work(scan, &strip, worker);
+    while ((item = atomic_fetch_add(&scan->next, scan->item_groups)) < scan->group_count) {
+        for (uint64_t s = item; s < item + scan->item_groups && s < scan->group_count; s++) {
+            struct row_group row_group = row_group_of(scan, s, worker);
+            row_group_work(scan, &row_group, worker);
         }
         if (!goes_on(scan))
             return;
@@ -198,42 +202,42 @@ static void strips_work(void *context, unsigned worker)
 /* What a walk keeps in the scratch memory, which others use between its turns. */
 static uint64_t lanes_bytes(const struct scan *scan)
 {
-    uint64_t rows = scan->count < scan->strip_rows ? scan->count : scan->strip_rows;
+    uint64_t rows = scan->count < scan->group_rows ? scan->count : scan->group_rows;
     return scan->by_blocks && scan->walked && scan->over ? rows * CPU_LANES_BYTES(1) : 0;
 }
 
-/* True when all strips are done. */
+/* True when all row groups are done. */
 static bool scan_by_blocks(struct scan *scan)
 {
     if (scan->lanes)
         memcpy(scratch_of(scan, 0)->lanes, scan->lanes, lanes_bytes(scan));
-    while (scan->at_strip < scan->strip_count) {
-        if (scan->strip.count == 0)
-            scan->strip = strip_of(scan, scan->at_strip, 0);
-        if (!strip_work(scan, &scan->strip, ALL_WORKERS))
+    while (scan->at_group < scan->group_count) {
+        if (scan->row_group.count == 0)
+            scan->row_group = row_group_of(scan, scan->at_group, 0);
+        if (!row_group_work(scan, &scan->row_group, ALL_WORKERS))
             break;
-        scan->at_strip++;
-        scan->strip.count = 0;
+        scan->at_group++;
+        scan->row_group.count = 0;
         if (!goes_on(scan))
             break;
     }
     if (scan->lanes)
         memcpy(scan->lanes, scratch_of(scan, 0)->lanes, lanes_bytes(scan));
-    return scan->at_strip == scan->strip_count;
+    return scan->at_group == scan->group_count;
 }
 
-/* Whether strips are for a thread each. */
-static bool has_strips(const struct scan *scan)
+/* Whether row groups are for a thread each. */
+static bool has_groups(const struct scan *scan)
 {
-    return worker_count(scan) == 1 || scan->block_count == 1 || scan->bundled ||
-           scan->strip_count >= worker_count(scan);
+    return worker_count(scan) == 1 || scan->block_count == 1 || scan->interleaved ||
+           scan->group_count >= worker_count(scan);
 }
 
 /* A row of several blocks by one thread, where the output can hold what passes leave. */
 static bool is_walked(const struct scan *scan)
 {
     const struct scan_rule *rule = &scan->rows->rule;
-    return scan->block_count > 1 && scan->rows->length <= CPU_LANES_LENGTH && has_strips(scan) && !is_reduction(scan) &&
+    return scan->block_count > 1 && scan->rows->length <= CPU_LANES_LENGTH && has_groups(scan) && !is_reduction(scan) &&
            rule->op != SCAND_OPERATOR_AFFINE && cpu_is_direct(rule);
 }
 
@@ -243,17 +247,17 @@ static void scan_plan(struct scan *scan)
     scan->block_count = (rows->length + ORDER_BLOCK - 1) / ORDER_BLOCK;
     bool contiguous =
         input_contiguous(rows) && (is_reduction(scan) || output_contiguous(rows)) && !coefficients_gathered(rows);
-    scan->bundled = is_bundled(scan);
-    scan->paired = !scan->bundled && is_paired(scan);
-    scan->strip_rows = scan->bundled ? bundle_rows_max(scan) : contiguous ? 1 : CPU_STRIP_ROWS;
-    scan->strip_count = (scan->count + scan->strip_rows - 1) / scan->strip_rows;
-    uint64_t strip_samples = scan->strip_rows * rows->length;
+    scan->interleaved = is_interleaved(scan);
+    scan->paired = !scan->interleaved && is_paired(scan);
+    scan->group_rows = scan->interleaved ? interleaved_rows_max(scan) : contiguous ? 1 : CPU_GROUP_ROWS;
+    scan->group_count = (scan->count + scan->group_rows - 1) / scan->group_rows;
+    uint64_t row_group_samples = scan->group_rows * rows->length;
     scan->item_samples = rows->rule.op == SCAND_OPERATOR_AFFINE ? CPU_ITEM_SAMPLES / AFFINE_COST : CPU_ITEM_SAMPLES;
-    scan->item_strips = strip_samples < scan->item_samples ? scan->item_samples / strip_samples : 1;
+    scan->item_groups = row_group_samples < scan->item_samples ? scan->item_samples / row_group_samples : 1;
     scan->walked = is_walked(scan);
-    scan->by_blocks = !has_strips(scan) || (scan->strip_count == 1 && scan->block_count > 1 && !scan->bundled);
+    scan->by_blocks = !has_groups(scan) || (scan->group_count == 1 && scan->block_count > 1 && !scan->interleaved);
     scan->worker_sums =
-        rows->rule.pass_count * scan->strip_rows * scan->block_count + tree_workspace(scan->block_count);
+        rows->rule.pass_count * scan->group_rows * scan->block_count + tree_workspace(scan->block_count);
 }
 
 static int scan_allocate(struct scan *scan)
@@ -271,11 +275,11 @@ static bool scan_share_out(struct scan *scan)
 {
     if (scan->by_blocks)
         return scan_by_blocks(scan);
-    if (scan->strip_count > scan->item_strips)
-        run_all(scan, strips_work, scan);
+    if (scan->group_count > scan->item_groups)
+        run_all(scan, row_groups_work, scan);
     else
-        strips_work(scan, 0);
-    return atomic_load(&scan->next) >= scan->strip_count;
+        row_groups_work(scan, 0);
+    return atomic_load(&scan->next) >= scan->group_count;
 }
 
 static uint64_t ragged_length(const struct scan *scan, uint64_t row)
@@ -286,9 +290,9 @@ static uint64_t ragged_length(const struct scan *scan, uint64_t row)
 /* A ragged row by one thread, or, with the pool, by all. The sums suffice for the longest. */
 static void ragged_scan(const struct scan *ragged, uint64_t row, struct cpu_pool *pool, unsigned worker)
 {
-    struct scan_rows alone = scan_rows_joined(ragged->rows, row, 1);
-    struct scan scan = {.rows = &alone, .build = ragged->build, .pool = pool, .count = 1};
-    if (alone.length == 0)
+    struct scan_rows single = scan_rows_joined(ragged->rows, row, 1);
+    struct scan scan = {.rows = &single, .build = ragged->build, .pool = pool, .count = 1};
+    if (single.length == 0)
         return;
     scan.scratch = scratch_of(ragged, worker);
     scan.sums = ragged->sums ? ragged->sums + worker * ragged->worker_sums : NULL;
@@ -337,8 +341,8 @@ static void ragged_store_empty(const struct scan *scan)
 {
     for (uint64_t r = scan->first; r < scan->first + scan->count && is_reduction(scan); r++)
         if (ragged_length(scan, r) == 0) {
-            const struct scan_rows alone = scan_rows_joined(scan->rows, r, 1);
-            reduce_store(&alone, 0, NULL);
+            const struct scan_rows single = scan_rows_joined(scan->rows, r, 1);
+            reduce_store(&single, 0, NULL);
         }
 }
 
@@ -382,8 +386,8 @@ static void empty_run(const struct scan *scan)
 static int scan_begin(struct scan *scan)
 {
     if (scan->rows->offsets && scan->count == 1) {
-        scan->alone = scan_rows_joined(scan->rows, scan->first, 1);
-        scan->rows = &scan->alone;
+        scan->single = scan_rows_joined(scan->rows, scan->first, 1);
+        scan->rows = &scan->single;
         scan->first = 0;
     }
     if (scan->rows->length == 0 || scan->count == 0)

@@ -1,6 +1,6 @@
 /*
- * What the parts of the CPU path's driver share: a scan, and the strips of rows that it is cut into. driver.c shares
- * them out among threads, staging.c moves and scans them block by block, interleaved.c side by side.
+ * What the parts of the CPU path's driver share: a scan, and the row groups that it is cut into. driver.c
+ * shares them out among threads, staging.c moves and scans them block by block, interleaved.c side by side.
  */
 #ifndef KERNELS_CPU_DRIVER_H
 #define KERNELS_CPU_DRIVER_H
@@ -14,9 +14,9 @@
 #define CPU_ITEM_SAMPLES 65536 /* of the short rows that a thread takes at once */
 
 /* Some rows, and the carries into their blocks: [pass][row][block]. Of one that all threads scan, how far they are. */
-struct strip {
+struct row_group {
     uint64_t first, count;
-    double means[CPU_STRIP_ROWS]; /* for demean */
+    double means[CPU_GROUP_ROWS]; /* for demean */
     union sum *carries[SCAND_PASSES_MAX];
     union sum *workspace;
     uint32_t phase;  /* visits that are over */
@@ -24,8 +24,8 @@ struct strip {
 };
 
 /*
- * A scan, and how far it is. A turn of it (scan_run) takes parts - items of short rows, or blocks of one strip that all
- * threads scan - until none is left, or `over` says so; each thread takes one at least.
+ * A scan, and how far it is. A turn of it (scan_run) takes parts - items of short rows, or blocks of one row group that
+ * all threads scan - until none is left, or `over` says so; each thread takes one at least.
  */
 struct scan {
     const struct scan_rows *rows;
@@ -34,25 +34,25 @@ struct scan {
     struct cpu_scratch *scratch; /* of the calling thread */
     uint64_t first, count;
     uint64_t block_count; /* of a row */
-    uint64_t strip_rows, strip_count;
-    bool bundled;    /* strips are bundles */
-    bool paired;     /* the samples of every two rows take turns in memory */
-    bool by_blocks;  /* all threads scan one strip after another */
-    bool walked;     /* a thread goes along rows of several blocks, pass after pass */
-    union sum *sums; /* worker_sums for each worker; NULL for rows of one block that keep their mean */
+    uint64_t group_rows, group_count;
+    bool interleaved; /* row groups are sets of interleaved rows */
+    bool paired;      /* the samples of every two rows take turns in memory */
+    bool by_blocks;   /* all threads scan one row group after another */
+    bool walked;      /* a thread goes along rows of several blocks, pass after pass */
+    union sum *sums;  /* worker_sums for each worker; NULL for rows of one block that keep their mean */
     uint64_t worker_sums;
     atomic_uint_least64_t next; /* item to be taken */
-    uint64_t item_samples, item_strips;
-    uint64_t share;         /* of ragged rows: samples of the longest that one thread scans */
-    uint64_t longer;        /* and the first of the others that has not been scanned */
-    struct scan_rows alone; /* the only row, of ragged ones */
-    cpu_over *over;         /* or NULL: a single turn */
+    uint64_t item_samples, item_groups;
+    uint64_t share;          /* of ragged rows: samples of the longest that one thread scans */
+    uint64_t longer;         /* and the first of the others that has not been scanned */
+    struct scan_rows single; /* the only row, of ragged ones */
+    cpu_over *over;          /* or NULL: a single turn */
     void *context;
     atomic_bool left_off; /* `over` has said so in this turn */
     bool begun;
-    uint64_t at_strip; /* by blocks: that is being scanned, */
-    struct strip strip;
-    union sum walk[CPU_STRIP_ROWS]; /* and, where it is walked, the carries into what is met next of each row, */
+    uint64_t at_group; /* by blocks: that is being scanned, */
+    struct row_group row_group;
+    union sum walk[CPU_GROUP_ROWS]; /* and, where it is walked, the carries into what is met next of each row, */
     char *lanes;                    /* and between turns what the scratch memory keeps of them */
 };
 
@@ -99,31 +99,31 @@ static inline unsigned worker_count(const struct scan *scan)
 /* What a visit does with blocks: passes from `first` to before `end`, as cpu_block has it. */
 struct steps {
     uint32_t first, known, end;
-    union sum *walk; /* into what is met next of each of the strip's rows, if they are walked along; else NULL */
+    union sum *walk; /* into what is met next of each of the row group's rows, if they are walked along; else NULL */
 };
 
 #define FOR_TOTAL UINT32_MAX
 
-/* Visits block b of the strip's rows: for its total in pass `known`, or, with all known before `end`, for the values;
- * or, where `known` is FOR_TOTAL, for that of the row. A walk's visit does both for its pass. */
-void strip_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct strip *strip, uint64_t b,
-                 struct steps steps);
+/* Visits block b of the row group's rows: for its total in pass `known`, or, with all known before `end`, for the
+ * values; or, where `known` is FOR_TOTAL, for that of the row. A walk's visit does both for its pass. */
+void row_group_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct row_group *row_group,
+                     uint64_t b, struct steps steps);
 /* What a visit for totals leaves, to: carries into the blocks in that pass; results; means. */
-void strip_carries(const struct scan *scan, const struct strip *strip, uint32_t pass);
-void strip_reduce(const struct scan *scan, const struct strip *strip);
-void strip_means(const struct scan *scan, struct strip *strip);
-/* Whether coefficients must pass through a line. */
+void row_group_carries(const struct scan *scan, const struct row_group *row_group, uint32_t pass);
+void row_group_reduce(const struct scan *scan, const struct row_group *row_group);
+void row_group_means(const struct scan *scan, struct row_group *row_group);
+/* Whether coefficients must pass through a staging line. */
 bool coefficients_gathered(const struct scan_rows *rows);
 
 /* interleaved.c */
 
 /* Whether there are rows enough to go side by side, and they are short, or columns. */
-bool is_bundled(const struct scan *scan);
+bool is_interleaved(const struct scan *scan);
 /* Rows that are two columns on both sides, of the same words: every two from the first on. */
 bool is_paired(const struct scan *scan);
-/* Rows that go into a bundle at most: those that a thread takes at once; of columns about as many as give each thread
- * some of them, and whole vectors. */
-uint64_t bundle_rows_max(const struct scan *scan);
-void strip_bundles(const struct scan *scan, const struct strip *strip, unsigned worker);
+/* Rows that go into a set of interleaved rows at most: those that a thread takes at once; of columns about as many as
+ * give each thread some of them, and whole vectors. */
+uint64_t interleaved_rows_max(const struct scan *scan);
+void row_group_interleaved(const struct scan *scan, const struct row_group *row_group, unsigned worker);
 
 #endif

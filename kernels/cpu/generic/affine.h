@@ -13,43 +13,43 @@ typedef double f64_affine_type;
 typedef struct f2 f2_affine_type;
 typedef uint64_t exact_affine_type;
 
-/* A float or double of a line (cpu.h), less the mean of its row. */
-CODEC_INLINE float affine_read_f32(const void *line, uint64_t at, const double *mean)
+/* A float or double of a staging line (cpu.h), less the mean of its row. */
+CODEC_INLINE float affine_read_f32(const void *staged, uint64_t at, const double *mean)
 {
-    float x = codec_f32_of_bits(codec_load32((const char *)line + at * sizeof(float)));
+    float x = codec_f32_of_bits(codec_load32((const char *)staged + at * sizeof(float)));
     return mean ? (float)((double)x - *mean) : x;
 }
 
-CODEC_INLINE double affine_read_f64(const void *line, uint64_t at, const double *mean)
+CODEC_INLINE double affine_read_f64(const void *staged, uint64_t at, const double *mean)
 {
-    double x = codec_decode_f64(SCAND_DTYPE_F64, (const char *)line + at * sizeof(double));
+    double x = codec_decode_f64(SCAND_DTYPE_F64, (const char *)staged + at * sizeof(double));
     return mean ? x - *mean : x;
 }
 
-CODEC_INLINE void affine_write_f32(void *line, uint64_t at, float value)
+CODEC_INLINE void affine_write_f32(void *staged, uint64_t at, float value)
 {
-    codec_encode_f32(SCAND_DTYPE_F32, value, (char *)line + at * sizeof(float));
+    codec_encode_f32(SCAND_DTYPE_F32, value, (char *)staged + at * sizeof(float));
 }
 
-CODEC_INLINE void affine_write_f64(void *line, uint64_t at, double value)
+CODEC_INLINE void affine_write_f64(void *staged, uint64_t at, double value)
 {
-    codec_encode_f64(SCAND_DTYPE_F64, value, (char *)line + at * sizeof(double));
+    codec_encode_f64(SCAND_DTYPE_F64, value, (char *)staged + at * sizeof(double));
 }
 
 /* f32: samples are never f64. */
 
-CODEC_INLINE float f32_affine_read(enum scand_dtype dtype, const void *line, uint64_t at, const double *mean)
+CODEC_INLINE float f32_affine_read(enum scand_dtype dtype, const void *staged, uint64_t at, const double *mean)
 {
     (void)dtype;
-    return affine_read_f32(line, at, mean);
+    return affine_read_f32(staged, at, mean);
 }
 
-CODEC_INLINE void f32_affine_write(enum scand_dtype dtype, void *line, uint64_t at, float value)
+CODEC_INLINE void f32_affine_write(enum scand_dtype dtype, void *staged, uint64_t at, float value)
 {
     if (codec_class(dtype) == SCAND_CLASS_F64)
-        affine_write_f64(line, at, (double)value);
+        affine_write_f64(staged, at, (double)value);
     else
-        affine_write_f32(line, at, value);
+        affine_write_f32(staged, at, value);
 }
 
 CODEC_INLINE float f32_affine_mul(float left, float right)
@@ -70,19 +70,19 @@ CODEC_INLINE float f32_affine_round(float value, bool to_f32)
 
 /* f64 */
 
-CODEC_INLINE double f64_affine_read(enum scand_dtype dtype, const void *line, uint64_t at, const double *mean)
+CODEC_INLINE double f64_affine_read(enum scand_dtype dtype, const void *staged, uint64_t at, const double *mean)
 {
     if (codec_class(dtype) == SCAND_CLASS_F64)
-        return affine_read_f64(line, at, mean);
-    return (double)affine_read_f32(line, at, mean);
+        return affine_read_f64(staged, at, mean);
+    return (double)affine_read_f32(staged, at, mean);
 }
 
-CODEC_INLINE void f64_affine_write(enum scand_dtype dtype, void *line, uint64_t at, double value)
+CODEC_INLINE void f64_affine_write(enum scand_dtype dtype, void *staged, uint64_t at, double value)
 {
     if (codec_class(dtype) == SCAND_CLASS_F64)
-        affine_write_f64(line, at, value);
+        affine_write_f64(staged, at, value);
     else
-        affine_write_f32(line, at, (float)value);
+        affine_write_f32(staged, at, (float)value);
 }
 
 CODEC_INLINE double f64_affine_mul(double left, double right)
@@ -102,19 +102,19 @@ CODEC_INLINE double f64_affine_round(double value, bool to_f32)
 
 /* f2 */
 
-CODEC_INLINE struct f2 f2_affine_read(enum scand_dtype dtype, const void *line, uint64_t at, const double *mean)
+CODEC_INLINE struct f2 f2_affine_read(enum scand_dtype dtype, const void *staged, uint64_t at, const double *mean)
 {
     if (codec_class(dtype) == SCAND_CLASS_F64)
-        return f2_from_f64(affine_read_f64(line, at, mean));
-    return f2_from_f32(affine_read_f32(line, at, mean));
+        return f2_from_f64(affine_read_f64(staged, at, mean));
+    return f2_from_f32(affine_read_f32(staged, at, mean));
 }
 
-CODEC_INLINE void f2_affine_write(enum scand_dtype dtype, void *line, uint64_t at, struct f2 value)
+CODEC_INLINE void f2_affine_write(enum scand_dtype dtype, void *staged, uint64_t at, struct f2 value)
 {
     if (codec_class(dtype) == SCAND_CLASS_F64)
-        affine_write_f64(line, at, f2_to_f64(value));
+        affine_write_f64(staged, at, f2_to_f64(value));
     else
-        affine_write_f32(line, at, value.high);
+        affine_write_f32(staged, at, value.high);
 }
 
 CODEC_INLINE struct f2 f2_affine_mul(struct f2 left, struct f2 right)
@@ -135,16 +135,16 @@ CODEC_INLINE struct f2 f2_affine_round(struct f2 value, bool to_f32)
 
 /* exact */
 
-CODEC_INLINE uint64_t exact_affine_read(enum scand_dtype dtype, const void *line, uint64_t at, const double *mean)
+CODEC_INLINE uint64_t exact_affine_read(enum scand_dtype dtype, const void *staged, uint64_t at, const double *mean)
 {
     (void)dtype, (void)mean;
-    return codec_load64((const char *)line + at * sizeof(uint64_t));
+    return codec_load64((const char *)staged + at * sizeof(uint64_t));
 }
 
-CODEC_INLINE void exact_affine_write(enum scand_dtype dtype, void *line, uint64_t at, uint64_t value)
+CODEC_INLINE void exact_affine_write(enum scand_dtype dtype, void *staged, uint64_t at, uint64_t value)
 {
     (void)dtype;
-    memcpy((char *)line + at * sizeof(uint64_t), &value, sizeof(value));
+    memcpy((char *)staged + at * sizeof(uint64_t), &value, sizeof(value));
 }
 
 CODEC_INLINE uint64_t exact_affine_mul(uint64_t left, uint64_t right)
