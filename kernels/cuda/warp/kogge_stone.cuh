@@ -16,44 +16,48 @@ template <class Sum> DEVICE int group_last(int members)
     return Sum::has_identity ? WARP - 1 : members - 1;
 }
 
-/*
- * The network over `Count` groups side by side, a member of each per lane: totals to inclusive prefixes. While one
- * group waits for a shuffle, there are the others' instructions. last(t) is the last member of group t. `Early`: of one
- * group that is often small, steps that reach beyond the last member are left out.
+/* One step of the network: a member of a group joins what the one `distance` before it has. `last` is the last member.
  */
-template <class Sum, bool Backward, int Count, bool Early = false, class Last>
-DEVICE void kogge_stone(typename Sum::sum sums[Count], Last last)
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum kogge_stone_step(typename Sum::sum total, int distance, int last)
 {
-#pragma unroll
-    for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
-        if (Early && distance > last(0))
-            break;
-#pragma unroll
-        for (int t = 0; t < Count; t++) {
-            typename Sum::sum before;
-            const bool there = lane_before<Backward>(sums[t], &before, distance, last(t));
-            sums[t] = sum_choose<Sum>(there, Sum::add(before, sums[t]), sums[t]);
-        }
-    }
+    typename Sum::sum before;
+    bool there = lane_before<Backward>(total, &before, distance, last);
+    return sum_choose<Sum>(there, Sum::add(before, total), total);
 }
 
-/* The same of one group. */
+/* The network over the members of a group, one per lane: totals to inclusive prefixes. `Early`: steps that reach beyond
+ * the last member are left out, for groups that are often small. */
 template <class Sum, bool Backward, bool Early = false>
 DEVICE typename Sum::sum group_scan(typename Sum::sum total, int last)
 {
-    kogge_stone<Sum, Backward, 1, Early>(&total, [&](int) { return last; });
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2) {
+        if (Early && distance > last)
+            break;
+        total = kogge_stone_step<Sum, Backward>(total, distance, last);
+    }
     return total;
+}
+
+/* The same over `Count` groups side by side: while one waits for a shuffle, there are the others' instructions. last(t)
+ * is the last member of group t. */
+template <class Sum, bool Backward, int Count, class Last>
+DEVICE void kogge_stone(typename Sum::sum sums[Count], Last last)
+{
+#pragma unroll
+    for (int distance = 1; distance < ORDER_FAN; distance *= 2)
+#pragma unroll
+        for (int t = 0; t < Count; t++)
+            sums[t] = kogge_stone_step<Sum, Backward>(sums[t], distance, last(t));
 }
 
 /* The same in a loop, of as many steps as the first `members` lanes need: each step is there once. */
 template <class Sum, bool Backward> DEVICE typename Sum::sum group_scan_rolled(typename Sum::sum total, int members)
 {
 #pragma unroll 1
-    for (int distance = 1; distance < members; distance *= 2) {
-        typename Sum::sum before;
-        const bool there = lane_before<Backward>(total, &before, distance, members - 1);
-        total = sum_choose<Sum>(there, Sum::add(before, total), total);
-    }
+    for (int distance = 1; distance < members; distance *= 2)
+        total = kogge_stone_step<Sum, Backward>(total, distance, members - 1);
     return total;
 }
 
