@@ -20,17 +20,26 @@
 #define REST_WORDS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), DETAIL##_MAX, &DETAIL
 #define REST_MAP(S, NAME, DETAIL)   0, 0, &msg_##DETAIL##_type
 #define REST_MAPS(S, NAME, DETAIL)  offsetof(struct msg_##S, NAME##_count), DETAIL##_MAX, &msg_##DETAIL##_type
+#define REST_TEXTS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
+#define REST_STEPS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), DETAIL, NULL
+#define REST_ITEMS(S, NAME, DETAIL) offsetof(struct msg_##S, NAME##_count), UINT32_MAX, &msg_##DETAIL##_type
 #define IS_REQUIRED true
 #define IS_OPTIONAL false
-#define ROW(S, NAME, KIND, PRESENCE, DETAIL) \
+#define ROW(S, NAME, KIND, PRESENCE, DETAIL, ...) \
     {#NAME, FIELD_##KIND, IS_##PRESENCE, offsetof(struct msg_##S, NAME), REST_##KIND(S, NAME, DETAIL)},
-#define X(NAME, FIELDS)                                                                                     \
+#define X(NAME, FIELDS, ...)                                                                                \
     static const struct field NAME##_rows[] = {FIELDS(ROW, NAME){0}}; /* C has no empty arrays */           \
     const struct map_type msg_##NAME##_type = {#NAME, NAME##_rows, sizeof NAME##_rows / sizeof NAME##_rows[0] - 1, \
                                                sizeof(struct msg_##NAME)};                                  \
     static_assert(sizeof NAME##_rows / sizeof NAME##_rows[0] <= 64, "a reader notes the fields it has seen in 64 bits");
 MAPS_LIST(X)
 #undef X
+
+const struct map_type *const step_types[OPERATION_COUNT] = {
+#define X(NAME, ...) &msg_##NAME##_type,
+    OPERATIONS(X)
+#undef X
+};
 
 static const char *const method_names[METHOD_COUNT] = {
 #define X(HANDLER, METHOD, PARAMS, RESULT) METHOD,
@@ -96,6 +105,12 @@ static int put_word(msgpack_packer *packer, const struct words *words, uint32_t 
 
 static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from);
 
+static int put_step(msgpack_packer *packer, const union msg_step *step)
+{
+    assert(step->operation < OPERATION_COUNT);
+    return put_map(packer, step_types[step->operation], step);
+}
+
 static int put_item(msgpack_packer *packer, const struct field *field, const void *items, uint32_t i)
 {
     switch (field->kind) {
@@ -105,8 +120,12 @@ static int put_item(msgpack_packer *packer, const struct field *field, const voi
         return msgpack_pack_int64(packer, ((const int64_t *)items)[i]);
     case FIELD_WORDS:
         return put_word(packer, field->of, ((const uint32_t *)items)[i]);
+    case FIELD_TEXTS:
+        return put_text(packer, ((const char(*)[LIMIT_NAME_BYTES])items)[i]);
+    case FIELD_STEPS:
+        return put_step(packer, (const union msg_step *)items + i);
     default:
-        assert(field->kind == FIELD_MAPS);
+        assert(field->kind == FIELD_MAPS || field->kind == FIELD_ITEMS);
         return put_map(packer, field->of, member(items, i * ((const struct map_type *)field->of)->size_bytes));
     }
 }
@@ -130,6 +149,9 @@ static int put_value(msgpack_packer *packer, const struct field *field, const vo
         return put_bytes(packer, value, count_get(field, from));
     case FIELD_MAP:
         return put_map(packer, field->of, value);
+    case FIELD_ITEMS:
+        value = *(const void *const *)value;
+        break;
     default:
         break;
     }

@@ -6,8 +6,8 @@
  *   response     [1, msgid, nil, result]  or  [1, msgid, failure, nil]
  *   notification [2, method, [params]]
  *
- * Unknown fields are ignored, so that later versions can add some, unless the reader is strict; a missing required one,
- * a duplicate, a wrong type or a value out of range is an error that names the field.
+ * Unknown fields are ignored, so that later versions can add some, unless the reader is strict, as it always is with
+ * job.run; a missing required one, a duplicate, a wrong type or a value out of range is an error that names the field.
  */
 #ifndef PROTOCOL_CODEC_H
 #define PROTOCOL_CODEC_H
@@ -31,7 +31,10 @@ struct field {
         FIELD_I64S,
         FIELD_WORDS,
         FIELD_MAP,
-        FIELD_MAPS
+        FIELD_MAPS,
+        FIELD_TEXTS,
+        FIELD_STEPS,
+        FIELD_ITEMS
     } kind;
     bool required;
     size_t offset;       /* of the member */
@@ -47,9 +50,12 @@ struct map_type {
     size_t size_bytes; /* of its struct */
 };
 
-#define X(NAME, FIELDS) extern const struct map_type msg_##NAME##_type;
+#define X(NAME, ...) extern const struct map_type msg_##NAME##_type;
 MAPS_LIST(X)
 #undef X
+
+/* The types of steps, by enum operation_id; the first field of each says which it is. */
+extern const struct map_type *const step_types[OPERATION_COUNT];
 
 const char *method_name(enum method method);
 
@@ -88,6 +94,10 @@ int message_open(struct message *message, const uint8_t *bytes, size_t size, str
  * type. Returns 0, or -EINVAL and *error, which names the field; *out is then untouched.
  */
 int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error);
+/* Reads item `index` of a list of maps, by its field's name, out of params or a result: 1, 0 when there are no more
+ * items, or no such list, or -EINVAL and *error. */
+int message_read_item(const struct message *message, const char *name, uint32_t index, const struct map_type *type,
+                      void *out, struct error *error);
 void message_close(struct message *message);
 
 /* The msgid of a request that walk() has refused, from its beginning, so that the refusal can be answered. */

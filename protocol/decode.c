@@ -178,12 +178,13 @@ void message_close(struct message *message)
  * them: that takes longer than reading. */
 struct reader {
     const char *what; /* the method */
-    struct step {
+    struct place {
         const char *name; /* of a field; NULL: a list's item */
         uint32_t index;
-    } steps[LIMIT_MESSAGE_DEPTH];
+    } places[LIMIT_MESSAGE_DEPTH];
     unsigned depth;
-    bool strict; /* about fields that are not known */
+    bool strict; /* about fields that are not known, */
+    bool asked;  /* since hello asked for it */
     struct error *error;
 };
 
@@ -192,11 +193,11 @@ static const char *reader_path(const struct reader *reader, char out[PATH_BYTES]
     size_t length = 0;
     out[0] = '\0';
     for (unsigned i = 0; i < reader->depth && length < PATH_BYTES; i++) {
-        const struct step *step = &reader->steps[i];
-        if (step->name)
-            length += (size_t)snprintf(out + length, PATH_BYTES - length, "%s%s", i ? "." : "", step->name);
+        const struct place *place = &reader->places[i];
+        if (place->name)
+            length += (size_t)snprintf(out + length, PATH_BYTES - length, "%s%s", i ? "." : "", place->name);
         else
-            length += (size_t)snprintf(out + length, PATH_BYTES - length, "[%" PRIu32 "]", step->index);
+            length += (size_t)snprintf(out + length, PATH_BYTES - length, "[%" PRIu32 "]", place->index);
     }
     return out;
 }
@@ -217,7 +218,7 @@ static int reader_fail(const struct reader *reader, const char *format, ...)
 static void reader_enter(struct reader *reader, const char *name, uint32_t index)
 {
     assert(reader->depth < LIMIT_MESSAGE_DEPTH); /* walk() has looked */
-    reader->steps[reader->depth++] = (struct step){name, index};
+    reader->places[reader->depth++] = (struct place){name, index};
 }
 
 static void reader_leave(struct reader *reader)
@@ -324,6 +325,31 @@ static int read_bytes(const struct reader *reader, const msgpack_object *object,
 
 static int read_map(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out);
 
+/* The value that a map has under this key; NULL: none. */
+static const msgpack_object *pair_find(const msgpack_object *map, const char *key)
+{
+    for (uint32_t i = 0; i < map->via.map.size; i++)
+        if (text_is(&map->via.map.ptr[i].key, key))
+            return &map->via.map.ptr[i].val;
+    return NULL;
+}
+
+/* The operation decides which fields there are, so it is looked for first. */
+static int read_step(struct reader *reader, const msgpack_object *object, union msg_step *out)
+{
+    const struct field *field = &step_types[0]->fields[0];
+    uint32_t operation;
+    if (object->type != MSGPACK_OBJECT_MAP)
+        return reader_fail(reader, "is %s; expected: a map", type_name(object));
+    const msgpack_object *value = pair_find(object, field->name);
+    reader_enter(reader, field->name, 0);
+    int code = value ? read_word(reader, value, field->of, &operation) : reader_fail(reader, "is missing");
+    if (code)
+        return code;
+    reader_leave(reader);
+    return read_map(reader, object, step_types[operation], out);
+}
+
 static int read_item(struct reader *reader, const msgpack_object *object, const struct field *field, void *items,
                      uint32_t i)
 {
@@ -334,6 +360,10 @@ static int read_item(struct reader *reader, const msgpack_object *object, const 
         return read_i64(reader, object, (int64_t *)items + i);
     case FIELD_WORDS:
         return read_word(reader, object, field->of, (uint32_t *)items + i);
+    case FIELD_TEXTS:
+        return read_text(reader, object, LIMIT_NAME_BYTES - 1, ((char(*)[LIMIT_NAME_BYTES])items)[i]);
+    case FIELD_STEPS:
+        return read_step(reader, object, (union msg_step *)items + i);
     default:
         assert(field->kind == FIELD_MAPS);
         return read_map(reader, object, field->of,
@@ -379,6 +409,8 @@ static int read_value(struct reader *reader, const msgpack_object *object, const
         return read_bytes(reader, object, field, out);
     case FIELD_MAP:
         return read_map(reader, object, field->of, value);
+    case FIELD_ITEMS:
+        return 0;
     default:
         return read_list(reader, object, field, out);
     }
@@ -396,11 +428,54 @@ static size_t row_find(const struct map_type *type, const msgpack_object *key, s
     return type->field_count;
 }
 
-static int unknown_field(struct reader *reader, const msgpack_object *key)
+/* The names of a map's fields from the `first` on. */
+static const char *fields_join(const struct map_type *type, size_t first, char *out, size_t size)
 {
-    char name[LIMIT_NAME_BYTES];
-    reader_enter(reader, text_show(name, sizeof name, key->via.str.ptr, key->via.str.size), 0);
-    return reader_fail(reader, "is not known, and hello asked to be strict; look for a slip, or leave it out");
+    size_t used = 0;
+    for (size_t i = first; i < type->field_count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > first ? ", " : "", type->fields[i].name);
+    return out;
+}
+
+/* A value as somebody has written it, in few words. */
+static const char *value_show(const msgpack_object *object, char *out, size_t size)
+{
+    char text[33];
+    if (object->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
+        snprintf(out, size, "%" PRIu64, object->via.u64);
+    else if (object->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
+        snprintf(out, size, "%" PRId64, object->via.i64);
+    else if (object->type == MSGPACK_OBJECT_FLOAT32 || object->type == MSGPACK_OBJECT_FLOAT64)
+        snprintf(out, size, "%.17g", object->via.f64);
+    else if (object->type == MSGPACK_OBJECT_STR)
+        snprintf(out, size, "\"%s\"", text_show(text, sizeof text, object->via.str.ptr, object->via.str.size));
+    else
+        snprintf(out, size, "%s", type_name(object));
+    return out;
+}
+
+/* The operation whose steps have this type; NULL: it is that of another map. */
+static const char *operation_of(const struct map_type *type)
+{
+    for (size_t i = 0; i < OPERATION_COUNT; i++)
+        if (step_types[i] == type)
+            return step_words.words[i];
+    return NULL;
+}
+
+static int unknown_field(struct reader *reader, const msgpack_object_kv *pair, const struct map_type *type)
+{
+    char name[LIMIT_NAME_BYTES], value[48], names[160];
+    const char *operation = operation_of(type);
+    reader_enter(reader, text_show(name, sizeof name, pair->key.via.str.ptr, pair->key.via.str.size), 0);
+    if (operation)
+        return reader_fail(reader, "is %s, but operation \"%s\" has no such parameter; it takes: %s",
+                           value_show(&pair->val, value, sizeof value), operation,
+                           fields_join(type, 1, names, sizeof names));
+    if (reader->asked)
+        return reader_fail(reader, "is not known, and hello asked to be strict; look for a slip, or leave it out");
+    return reader_fail(reader, "is %s, but there is no such field; there are: %s",
+                       value_show(&pair->val, value, sizeof value), fields_join(type, 0, names, sizeof names));
 }
 
 /* Reads one pair, notes its row's bit in *seen, and the row after it as that of the next one. */
@@ -413,7 +488,7 @@ static int read_pair(struct reader *reader, const msgpack_object_kv *pair, const
                          reader->depth ? " of " : "", reader_path(reader, path), type_name(&pair->key));
     size_t row = row_find(type, &pair->key, *expected);
     if (row == type->field_count)
-        return reader->strict ? unknown_field(reader, &pair->key) : 0;
+        return reader->strict ? unknown_field(reader, pair, type) : 0;
     *expected = row + 1;
     reader_enter(reader, type->fields[row].name, 0);
     if (*seen >> row & 1)
@@ -447,24 +522,56 @@ static int read_map(struct reader *reader, const msgpack_object *object, const s
 
 /* Room for any of the structs. */
 union any_map {
-#define X(NAME, FIELDS) struct msg_##NAME NAME;
+#define X(NAME, ...) struct msg_##NAME NAME;
     MAPS_LIST(X)
 #undef X
 };
+
+/* Of a chain of steps nobody wants one that was done without a parameter, and whoever sends it is no older than it. */
+static bool is_always_strict(const struct message *message)
+{
+    return message->kind == MESSAGE_REQUEST && message->method == METHOD_job_run;
+}
+
+static struct reader reader_of(const struct message *message, struct error *error)
+{
+    return (struct reader){.what = message->kind == MESSAGE_RESPONSE ? "response" : method_name(message->method),
+                           .strict = message->strict || is_always_strict(message),
+                           .asked = message->strict && !is_always_strict(message),
+                           .error = error};
+}
+
+/* Reads aside first, so that *out stays as it is when a field is wrong. */
+static int read_aside(struct reader *reader, const msgpack_object *object, const struct map_type *type, void *out)
+{
+    union any_map map;
+    memset(&map, 0, type->size_bytes);
+    int code = read_map(reader, object, type, &map);
+    if (!code)
+        memcpy(out, &map, type->size_bytes);
+    return code;
+}
 
 int message_read(const struct message *message, const struct map_type *type, void *out, struct error *error)
 {
     static const msgpack_object empty = {.type = MSGPACK_OBJECT_MAP};
     const struct content *content = message->content;
-    struct reader reader = {.error = error, .strict = message->strict};
-    reader.what = message->kind == MESSAGE_RESPONSE ? "response" : method_name(message->method);
-    /* Read aside first, so that *out stays as it is when a field is wrong. */
-    union any_map map;
-    memset(&map, 0, type->size_bytes);
-    int code = read_map(&reader, content->map ? content->map : &empty, type, &map);
-    if (!code)
-        memcpy(out, &map, type->size_bytes);
-    return code;
+    struct reader reader = reader_of(message, error);
+    return read_aside(&reader, content->map ? content->map : &empty, type, out);
+}
+
+int message_read_item(const struct message *message, const char *name, uint32_t index, const struct map_type *type,
+                      void *out, struct error *error)
+{
+    const struct content *content = message->content;
+    const msgpack_object *list = content->map ? pair_find(content->map, name) : NULL;
+    if (!list || list->type != MSGPACK_OBJECT_ARRAY || index >= list->via.array.size)
+        return 0;
+    struct reader reader = reader_of(message, error);
+    reader_enter(&reader, name, 0);
+    reader_enter(&reader, NULL, index);
+    int code = read_aside(&reader, &list->via.array.ptr[index], type, out);
+    return code ? code : 1;
 }
 
 void failure_to_error(const struct msg_failure *failure, struct error *error)

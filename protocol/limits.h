@@ -24,8 +24,12 @@
 #define LIMIT_ERROR_BYTES      512      /* an error's message */
 #define LIMIT_MAPS             32       /* in one list: devices, kernels, a page of jobs or clients */
 #define LIMIT_BATCH_JOBS       32       /* in one message */
-#define LIMIT_BUCKETS          24       /* of a histogram */
-#define LIMIT_TRACE            4096     /* ended jobs and chunks that the daemon remembers */
+#define LIMIT_STEPS            (1 + SCAND_STEPS_MAX) /* of a job */
+#define LIMIT_PARAMETERS       12                    /* of an operation */
+#define LIMIT_PARAMETER_WORDS  16                    /* that one of them may have */
+#define LIMIT_OPERANDS         4                     /* of an operation, beside what the step before it has left */
+#define LIMIT_BUCKETS          24                    /* of a histogram */
+#define LIMIT_TRACE            4096                  /* ended jobs and chunks that the daemon remembers */
 
 /* The daemon. */
 #define LIMIT_TURN_US           32  /* of the loop, for one client's messages, before it looks at the others */

@@ -14,11 +14,16 @@
  *   WORDS list of 1 to DETAIL_MAX words        members as above; detail: its struct words
  *   MAP   a nested struct                      detail: the struct's name
  *   MAPS  list of up to DETAIL_MAX structs     members as above; detail: the struct's name
- * Optional fields left out are zero.
+ *   TEXTS list of 1 to detail texts            members: NAME[detail][LIMIT_NAME_BYTES], NAME_count
+ *   STEPS list of 1 to detail steps            members: NAME[detail], NAME_count; each is a union msg_step
+ *   ITEMS list of any length of structs        members: *NAME, NAME_count, for the sender alone; message_read leaves
+ *                                              them zero, and message_read_item reads them; detail: the struct's name
+ * Optional fields left out are zero. Rows may have further columns, which are for others.
  */
 #ifndef PROTOCOL_MESSAGES_H
 #define PROTOCOL_MESSAGES_H
 
+#include "operations.h"
 #include "status.h"
 
 #define PROTOCOL_VERSION 1 /* versions that this build speaks: from 1 to this one */
@@ -32,7 +37,9 @@
 #define job_row_MAX           LIMIT_MAPS
 #define client_row_MAX        LIMIT_MAPS
 #define trace_event_MAX       LIMIT_MAPS
-#define step_MAX              SCAND_STEPS_MAX
+#define then_step_MAX         SCAND_STEPS_MAX
+#define parameter_MAX         LIMIT_PARAMETERS
+#define operand_MAX           LIMIT_OPERANDS
 #define job_submit_params_MAX LIMIT_BATCH_JOBS
 #define job_outcome_MAX       LIMIT_BATCH_JOBS
 
@@ -71,7 +78,8 @@
     X(S, version, U64,  REQUIRED, UINT32_MAX)                  \
     X(S, server,  TEXT, REQUIRED, 0)                           \
     X(S, limits,  MAP,  REQUIRED, limits)                      \
-    X(S, devices, MAPS, REQUIRED, device)
+    X(S, devices, MAPS, REQUIRED, device)                      \
+    X(S, operations, ITEMS, OPTIONAL, operation)
 
 #define BUFFER_CREATE_PARAMS(X, S)                             \
     X(S, size,    U64,   REQUIRED, UINT64_MAX)                 \
@@ -120,15 +128,8 @@
     X(S, shape,   U64S, REQUIRED, SCAND_RANK_MAX)              \
     X(S, strides, I64S, REQUIRED, SCAND_RANK_MAX)
 
-/* A further scan of a job: of what the one before it has left in the output. */
-#define STEP_FIELDS(X, S)                                      \
-    X(S, passes,       WORDS, REQUIRED, pass_words)            \
-    X(S, kind,         WORD,  OPTIONAL, kind_words)            \
-    X(S, op,           WORD,  OPTIONAL, operator_words)        \
-    X(S, accumulator,  WORD,  OPTIONAL, accumulator_words)     \
-    X(S, intermediate, WORD,  OPTIONAL, intermediate_words)    \
-    X(S, demean,       U64,   OPTIONAL, 1)                     \
-    X(S, coefficient,  F64,   OPTIONAL, 0)
+/* A further scan of a job.submit: of what the one before it has left in the output. */
+#define THEN_STEP_FIELDS(X, S) SCAN_PARAMETERS(X, S)
 
 #define JOB_SUBMIT_PARAMS(X, S)                                \
     X(S, input,        MAP,   REQUIRED, tensor)                \
@@ -149,7 +150,20 @@
     X(S, reduction,    WORD,  OPTIONAL, reduction_words)       \
     X(S, priority,     WORD,  OPTIONAL, priority_words)        \
     X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)     \
-    X(S, then,         MAPS,  OPTIONAL, step)                  \
+    X(S, then,         MAPS,  OPTIONAL, then_step)             \
+    X(S, ending,       U64,   OPTIONAL, 1)                     \
+    X(S, after_failure, U64,  OPTIONAL, 1)
+
+#define JOB_RUN_PARAMS(X, S)                                   \
+    X(S, input,        MAP,   REQUIRED, tensor)                \
+    X(S, output,       MAP,   REQUIRED, tensor)                \
+    X(S, axis,         U64,   REQUIRED, SCAND_RANK_MAX - 1)    \
+    X(S, steps,        STEPS, REQUIRED, LIMIT_STEPS)           \
+    X(S, offsets,      MAP,   OPTIONAL, tensor)                \
+    X(S, algorithm,    TEXT,  OPTIONAL, 0)                     \
+    X(S, priority,     WORD,  OPTIONAL, priority_words)        \
+    X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)     \
+    X(S, progress,     U64,   OPTIONAL, 1)                     \
     X(S, ending,       U64,   OPTIONAL, 1)                     \
     X(S, after_failure, U64,  OPTIONAL, 1)
 
@@ -191,6 +205,29 @@
     X(S, repeatable,   U64,   REQUIRED, 1)                     \
     X(S, operation,    WORD,  OPTIONAL, operation_words)       \
     X(S, reductions,   WORDS, OPTIONAL, reduction_words)
+
+/* What a step may do, from the list in operations.h. Words are texts here: a reader may be older than some of them. */
+#define PARAMETER_FIELDS(X, S)                                 \
+    X(S, name,     TEXT,  REQUIRED, 0)                         \
+    X(S, kind,     TEXT,  REQUIRED, 0)                         \
+    X(S, required, U64,   OPTIONAL, 1)                         \
+    X(S, words,    TEXTS, OPTIONAL, LIMIT_PARAMETER_WORDS)     \
+    X(S, most,     U64,   OPTIONAL, UINT64_MAX)                \
+    X(S, line,     PROSE, REQUIRED, 0)
+
+#define OPERAND_FIELDS(X, S)                                   \
+    X(S, name,     TEXT,  REQUIRED, 0)                         \
+    X(S, access,   TEXT,  REQUIRED, 0)                         \
+    X(S, follows,  TEXT,  REQUIRED, 0)                         \
+    X(S, class,    TEXT,  REQUIRED, 0)                         \
+    X(S, required, U64,   OPTIONAL, 1)                         \
+    X(S, line,     PROSE, REQUIRED, 0)
+
+#define OPERATION_FIELDS(X, S)                                 \
+    X(S, name,       TEXT,  REQUIRED, 0)                       \
+    X(S, line,       PROSE, REQUIRED, 0)                       \
+    X(S, parameters, MAPS,  REQUIRED, parameter)               \
+    X(S, operands,   MAPS,  REQUIRED, operand)
 
 #define KERNELS_RESULT(X, S) X(S, kernels, MAPS, REQUIRED, kernel)
 
@@ -328,15 +365,20 @@
 
 #define NOTHING_FIELDS(X, S)
 
-/* Every map, innermost first: X(struct, fields). */
-#define MAPS_LIST(X)                                  \
+/* Every map, innermost first: X(struct, fields), and of steps further columns. Those of steps follow the first. */
+#define FIRST_MAPS(X)                                 \
     X(nothing, NOTHING_FIELDS)                        \
     X(failure, FAILURE_FIELDS)                        \
     X(limits, LIMITS_FIELDS)                          \
     X(device, DEVICE_FIELDS)                          \
     X(kernel, KERNEL_FIELDS)                          \
     X(tensor, TENSOR_FIELDS)                          \
-    X(step, STEP_FIELDS)                              \
+    X(then_step, THEN_STEP_FIELDS)                    \
+    X(parameter, PARAMETER_FIELDS)                    \
+    X(operand, OPERAND_FIELDS)                        \
+    X(operation, OPERATION_FIELDS)
+
+#define LAST_MAPS(X)                                  \
     X(hello_params, HELLO_PARAMS)                     \
     X(hello_result, HELLO_RESULT)                     \
     X(buffer_create_params, BUFFER_CREATE_PARAMS)     \
@@ -348,6 +390,7 @@
     X(buffer_id, BUFFER_FIELDS)                       \
     X(job_submit_params, JOB_SUBMIT_PARAMS)           \
     X(job_submit_result, JOB_SUBMIT_RESULT)           \
+    X(job_run_params, JOB_RUN_PARAMS)                 \
     X(job_batch_params, JOB_BATCH_PARAMS)             \
     X(job_outcome, JOB_OUTCOME)                       \
     X(job_batch_result, JOB_BATCH_RESULT)             \
@@ -366,6 +409,8 @@
     X(job_number, JOB_NUMBER)                         \
     X(trace_event, TRACE_EVENT)                       \
     X(trace_result, TRACE_RESULT)
+
+#define MAPS_LIST(X) FIRST_MAPS(X) OPERATIONS(X) LAST_MAPS(X)
 
 /* Every request: X(handler, method, params, result). A method without its handler is a link error in the daemon. */
 #define METHODS(X)                                                                   \
@@ -387,7 +432,8 @@
     X(server_trace,   "server.trace",   page_params,          trace_result)          \
     X(buffer_import_device, "buffer.import_device", buffer_import_device_params, buffer_import_device_result) \
     X(buffer_export,  "buffer.export",  buffer_id,            buffer_export_result)  \
-    X(job_batch,      "job.batch",      job_batch_params,     job_batch_result)
+    X(job_batch,      "job.batch",      job_batch_params,     job_batch_result)      \
+    X(job_run,        "job.run",        job_run_params,       job_submit_result)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X)                              \
@@ -416,13 +462,32 @@ enum method {
 #define MEMBER_WORDS(NAME, DETAIL) uint32_t NAME[DETAIL##_MAX]; uint32_t NAME##_count;
 #define MEMBER_MAP(NAME, DETAIL)   struct msg_##DETAIL NAME;
 #define MEMBER_MAPS(NAME, DETAIL)  struct msg_##DETAIL NAME[DETAIL##_MAX]; uint32_t NAME##_count;
-#define MEMBER(S, NAME, KIND, PRESENCE, DETAIL) MEMBER_##KIND(NAME, DETAIL)
+#define MEMBER_TEXTS(NAME, DETAIL) char NAME[DETAIL][LIMIT_NAME_BYTES]; uint32_t NAME##_count;
+#define MEMBER_STEPS(NAME, DETAIL) union msg_step NAME[DETAIL]; uint32_t NAME##_count;
+#define MEMBER_ITEMS(NAME, DETAIL) const struct msg_##DETAIL *NAME; uint32_t NAME##_count;
+#define MEMBER(S, NAME, KIND, PRESENCE, DETAIL, ...) MEMBER_##KIND(NAME, DETAIL)
 // clang-format on
+#define X(NAME, FIELDS, ...) \
+    struct msg_##NAME {      \
+        FIELDS(MEMBER, NAME) \
+    };
+FIRST_MAPS(X)
+OPERATIONS(X)
+#undef X
+
+/* A step of a job: the struct of its operation. */
+union msg_step {
+    uint32_t operation; /* an enum operation_id, with which each begins */
+#define X(NAME, ...) struct msg_##NAME NAME;
+    OPERATIONS(X)
+#undef X
+};
+
 #define X(NAME, FIELDS)      \
     struct msg_##NAME {      \
         FIELDS(MEMBER, NAME) \
     };
-MAPS_LIST(X)
+LAST_MAPS(X)
 #undef X
 
 #endif

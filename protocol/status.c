@@ -1,9 +1,11 @@
 #include "status.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "operations.h"
 #include "text.h"
 
 int error_set(struct error *error, int code, const char *format, ...)
@@ -94,6 +96,20 @@ WORDS(sharing, "sharing", SCAND_SHARINGS, WORD2)
 WORDS(job_state, "job state", SCAND_JOB_STATES, WORD2)
 WORDS(event, "event", SCAND_EVENTS, WORD2)
 WORDS(priority, "priority word", SCAND_PRIORITIES, WORD3)
+
+WORDS(access, "access", OPERAND_ACCESSES, WORD2)
+WORDS(follows, "way to follow rows", OPERAND_FOLLOWS, WORD2)
+WORDS(class, "class", OPERAND_CLASSES, WORD2)
+
+static const char *const step_list[] = {
+#define X(NAME, FIELDS, WORD, LINE) WORD,
+    OPERATIONS(X)
+#undef X
+};
+const struct words step_words = {"operation", step_list, OPERATION_COUNT};
+
+static_assert(SCAND_REDUCTION_NONE == 0, "the reductions of steps are those behind it");
+const struct words row_reduction_words = {"reduction", reduction_list + 1, SCAND_REDUCTION_COUNT - 1};
 
 int words_find(const struct words *words, const char *word, size_t length)
 {

@@ -37,6 +37,9 @@ struct words {
 
 extern const struct words operation_words, reduction_words, dtype_words, accumulator_words, intermediate_words,
     kind_words, operator_words, pass_words, place_words, sharing_words, job_state_words, event_words, priority_words;
+/* Of steps: operations, and reductions but none. */
+extern const struct words step_words, row_reduction_words;
+extern const struct words access_words, follows_words, class_words;
 
 /* The enumerator that a word of `length` bytes stands for, or -1. */
 int words_find(const struct words *words, const char *word, size_t length);

@@ -199,15 +199,15 @@ static void offsets_prepare(struct scand_job *job, const struct scand_tensor *of
     job->offsets_extent = extent_of(offsets);
 }
 
-static void step_params(struct msg_step *params, const struct scand_step *step)
+static void step_params(struct msg_then_step *params, const struct scand_step *step)
 {
-    *params = (struct msg_step){.passes_count = step->pass_count,
-                                .kind = step->kind,
-                                .op = step->op,
-                                .accumulator = step->accumulator,
-                                .intermediate = step->intermediate,
-                                .demean = step->demean != 0,
-                                .coefficient = step->coefficient};
+    *params = (struct msg_then_step){.passes_count = step->pass_count,
+                                     .kind = step->kind,
+                                     .op = step->op,
+                                     .accumulator = step->accumulator,
+                                     .intermediate = step->intermediate,
+                                     .demean = step->demean != 0,
+                                     .coefficient = step->coefficient};
     for (uint32_t i = 0; i < step->pass_count; i++)
         params->passes[i] = step->passes[i];
 }

@@ -10,6 +10,7 @@
 #include "daemon/core/memory/waiting.h"
 #include "daemon/core/schedule/pump.h"
 #include "loop.h"
+#include "protocol/describe.h"
 #include "replies.h"
 
 void service_init(struct service *service, const struct service_ops *ops, void *context,
@@ -25,6 +26,8 @@ void service_init(struct service *service, const struct service_ops *ops, void *
     service->stats.pool_bytes = pool_size_bytes(pool);
     service->began_us = ops->now_us(context);
     histograms_init(&service->histograms);
+    for (int i = 0; i < OPERATION_COUNT; i++)
+        operation_describe(i, &service->operations[i]);
 }
 
 void service_limit_maps(struct service *service, uint64_t most)

@@ -115,6 +115,7 @@ struct service {
     struct msg_histograms_result histograms;
     struct device_counters device_counters[LIMIT_DEVICES]; /* by the device's number */
     struct event_log event_log;
+    struct msg_operation operations[OPERATION_COUNT]; /* what hello tells of them */
 };
 
 /* Counters that outlive a worker: sums since the daemon began. */

@@ -14,14 +14,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static const struct map_type *const types[] = {
-#define X(NAME, FIELDS) &msg_##NAME##_type,
+#define X(NAME, ...) &msg_##NAME##_type,
     MAPS_LIST(X)
 #undef X
 };
 
 /* Room for any of the structs. */
 union any {
-#define X(NAME, FIELDS) struct msg_##NAME NAME;
+#define X(NAME, ...) struct msg_##NAME NAME;
     MAPS_LIST(X)
 #undef X
 };
@@ -72,6 +72,9 @@ static void check_message(const uint8_t *bytes, size_t size)
         check_error(read, &error);
         if (read == 0)
             check_again(types[i], &map);
+        read = message_read_item(&message, "operations", 0, types[i], &map, &error);
+        assert(read == 0 || read == 1 || read == -EINVAL);
+        check_error(read < 0 ? read : 0, &error);
     }
     message_close(&message);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "protocol/codec.h"
+#include "protocol/describe.h"
 #include "tests/check.h"
 
 #define ROUNDS 120000
@@ -20,7 +21,7 @@ struct input {
     size_t size;
 };
 
-static struct input inputs[2 * METHOD_COUNT + 11];
+static struct input inputs[2 * METHOD_COUNT + 11 + OPERATION_COUNT];
 static size_t input_count;
 static struct input current;
 
@@ -67,6 +68,25 @@ static void add_submit(void)
     add(&out);
 }
 
+/* A job of one step, for each operation. */
+static void add_runs(void)
+{
+    static const struct msg_tensor tensor = {1, 240, SCAND_DTYPE_F32, {100, 1000, 7}, 3, {4240, 4, -40000}, 3};
+    for (uint32_t operation = 0; operation < OPERATION_COUNT; operation++) {
+        struct msg_job_run_params run = {.input = tensor, .output = tensor, .axis = 1, .steps_count = 2};
+        const struct map_type *type = step_types[operation];
+        run.steps[0].operation = run.steps[1].operation = operation;
+        for (size_t i = 1; i < type->field_count; i++)
+            if (type->fields[i].kind == FIELD_MAP)
+                memcpy((char *)&run.steps[1] + type->fields[i].offset, &tensor, sizeof tensor);
+            else
+                memset((char *)&run.steps[1] + type->fields[i].offset, 1, 1);
+        struct encoded out = next_room();
+        encode_request(&out, 9, METHOD_job_run, &msg_job_run_params_type, &run);
+        add(&out);
+    }
+}
+
 static void add_import_device(void)
 {
     const struct msg_buffer_import_device_params params = {
@@ -79,7 +99,10 @@ static void add_import_device(void)
 static void add_hello(void)
 {
     const struct msg_hello_params params = {1, 3, "somebody", 0};
-    struct msg_hello_result result = {.version = 1, .server = "scand", .devices_count = 2};
+    static struct msg_operation operation;
+    operation_describe(OPERATION_scan, &operation);
+    struct msg_hello_result result = {
+        .version = 1, .server = "scand", .devices_count = 2, .operations = &operation, .operations_count = 1};
     strcpy(result.devices[0].name, "one");
     strcpy(result.devices[1].backend, "cpu");
     result.limits.row_samples = LIMIT_ROW_SAMPLES;
@@ -111,7 +134,7 @@ static void add_batch(void)
 
 /* Room for any of the structs. */
 union any {
-#define X(NAME, FIELDS) struct msg_##NAME NAME;
+#define X(NAME, ...) struct msg_##NAME NAME;
     MAPS_LIST(X)
 #undef X
 };
@@ -139,6 +162,7 @@ static void inputs_make(void)
     encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress);
     add(&out);
     add_submit();
+    add_runs();
     add_batch();
     add_import_device();
     add_hello();

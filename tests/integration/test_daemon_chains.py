@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Jobs of several steps: every byte is what separate jobs leave, each scanning in place what the one before has written.
+"""Jobs of several steps: every byte is what separate jobs leave, each scanning in place what the one before has written,
+and job.run does the same as job.submit.
 
     test_daemon_chains.py SCAND [unittest's arguments]
 """
@@ -30,6 +31,16 @@ INTEGER_STEPS = [
 ]
 
 
+PARAMETERS = ("passes", "kind", "op", "accumulator", "intermediate", "demean", "coefficient", "coefficients")
+
+
+def run_of(job, then):
+    """The same as a job.run: the job's own scan is the first step."""
+    steps = [{name: job[name] for name in PARAMETERS if name in job}, *then]
+    rest = {name: value for name, value in job.items() if name not in PARAMETERS}
+    return {**rest, "steps": [{"operation": "scan", **step} for step in steps]}
+
+
 class ChainsTest(DaemonTest):
     def check(self, client, job, then, *memories):
         """Compares every byte of the buffers, which are filled, after separate jobs and after the chain."""
@@ -40,11 +51,12 @@ class ChainsTest(DaemonTest):
         for step in then:
             client.call("job.submit", {**rest, **step})
         expected = [memory.read() for memory in memories]
-        for memory, data in zip(memories, before):
-            memory.write(data)
-        client.call("job.submit", {**job, "then": then})
-        for memory, data in zip(memories, expected):
-            self.assertTrue(memory.read() == data)
+        for method, params in ("job.submit", {**job, "then": then}), ("job.run", run_of(job, then)):
+            for memory, data in zip(memories, before):
+                memory.write(data)
+            client.call(method, params)
+            for memory, data in zip(memories, expected):
+                self.assertTrue(memory.read() == data, method)
 
     def fill(self, memory, dtype="f32"):
         noise = random.Random(memory.size)

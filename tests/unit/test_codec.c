@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "protocol/describe.h"
 #include "tests/unit/bytes.h"
 
 static uint8_t out_bytes[LIMIT_MESSAGE_BYTES];
@@ -21,6 +22,15 @@ static void check_bytes(const struct encoded *out, const void *expected, size_t 
 /*
  * Round trips.
  */
+
+static void fill(const struct map_type *type, void *out, uint64_t *seed);
+
+static void fill_step(union msg_step *step, uint64_t *seed)
+{
+    uint32_t operation = (uint32_t)(random_next(seed) % OPERATION_COUNT);
+    fill(step_types[operation], step, seed);
+    step->operation = operation;
+}
 
 /* Fills every member of a struct with valid values, by its table. */
 static void fill(const struct map_type *type, void *out, uint64_t *seed)
@@ -57,12 +67,18 @@ static void fill(const struct map_type *type, void *out, uint64_t *seed)
         case FIELD_MAP:
             fill(inner, at, seed);
             break;
+        case FIELD_ITEMS: /* what is sent from elsewhere is not read into it */
+            break;
         default:
             for (uint32_t j = 0; j < count; j++) {
                 if (field->kind == FIELD_U64S || field->kind == FIELD_I64S)
                     ((uint64_t *)at)[j] = random_next(seed) << random_next(seed) % 64 >> random_next(seed) % 64;
                 else if (field->kind == FIELD_WORDS)
                     ((uint32_t *)at)[j] = (uint32_t)(random_next(seed) % words->count);
+                else if (field->kind == FIELD_TEXTS)
+                    memset(at + j * LIMIT_NAME_BYTES, 'a', random_next(seed) % LIMIT_NAME_BYTES);
+                else if (field->kind == FIELD_STEPS)
+                    fill_step((union msg_step *)at + j, seed);
                 else
                     fill(inner, at + j * inner->size_bytes, seed);
             }
@@ -97,7 +113,7 @@ static void check_round_trip(const struct encoded *out, const struct map_type *t
 static void every_type_in_every_message(void)
 {
     static const struct map_type *const types[] = {
-#define X(NAME, FIELDS) &msg_##NAME##_type,
+#define X(NAME, ...) &msg_##NAME##_type,
         MAPS_LIST(X)
 #undef X
     };
@@ -543,14 +559,14 @@ static void the_largest_batch_fits_a_message(void)
         tensor.shape[i] = UINT64_MAX;
         tensor.strides[i] = INT64_MIN;
     }
-    struct msg_step step = {.passes = {SCAND_PASS_BACKWARD, SCAND_PASS_BACKWARD},
-                            .passes_count = SCAND_PASSES_MAX,
-                            .kind = SCAND_KIND_EXCLUSIVE,
-                            .op = SCAND_OPERATOR_AFFINE,
-                            .accumulator = SCAND_ACCUMULATOR_EXACT,
-                            .intermediate = SCAND_INTERMEDIATE_AUTO + 1,
-                            .demean = 1,
-                            .coefficient = 0.1};
+    struct msg_then_step step = {.passes = {SCAND_PASS_BACKWARD, SCAND_PASS_BACKWARD},
+                                 .passes_count = SCAND_PASSES_MAX,
+                                 .kind = SCAND_KIND_EXCLUSIVE,
+                                 .op = SCAND_OPERATOR_AFFINE,
+                                 .accumulator = SCAND_ACCUMULATOR_EXACT,
+                                 .intermediate = SCAND_INTERMEDIATE_AUTO + 1,
+                                 .demean = 1,
+                                 .coefficient = 0.1};
     struct msg_job_submit_params job = {.input = tensor,
                                         .output = tensor,
                                         .axis = SCAND_RANK_MAX - 1,
@@ -580,6 +596,71 @@ static void the_largest_batch_fits_a_message(void)
     CHECK_EQ(encode_request(&out, UINT32_MAX, METHOD_job_batch, &msg_job_batch_params_type, &batch), 0);
 }
 
+/* A list that is sent from where it lies is read item by item. */
+static void items_are_read_one_by_one(void)
+{
+    static struct msg_hello_result sent, got;
+    static struct msg_operation operations[OPERATION_COUNT], item;
+    struct encoded out = room();
+    struct message message;
+    struct error error;
+    uint8_t *copy;
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++)
+        operation_describe(i, &operations[i]);
+    sent.operations = operations;
+    sent.operations_count = OPERATION_COUNT;
+    REQUIRE(encode_result(&out, 1, &msg_hello_result_type, &sent) == 0);
+    REQUIRE(open_copy(&message, out.bytes, out.size, &copy, &error) == 0);
+    CHECK_EQ(message_read(&message, &msg_hello_result_type, &got, &error), 0);
+    CHECK(!got.operations && got.operations_count == 0);
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++) {
+        CHECK_EQ(message_read_item(&message, "operations", i, &msg_operation_type, &item, &error), 1);
+        CHECK(memcmp(&item, &operations[i], sizeof item) == 0);
+    }
+    CHECK_EQ(message_read_item(&message, "operations", OPERATION_COUNT, &msg_operation_type, &item, &error), 0);
+    CHECK_EQ(message_read_item(&message, "operation", 0, &msg_operation_type, &item, &error), 0);
+    CHECK_EQ(message_read_item(&message, "operations", 0, &msg_tensor_type, &item, &error), -EINVAL);
+    CHECK_CONTAINS(error.message, "response: field \"operations[0].buffer\" is missing");
+    message_close(&message);
+    free(copy);
+}
+
+/* The answer to hello, of a daemon with as many devices as there may be. */
+static void hello_fits_a_message(void)
+{
+    static struct msg_hello_result hello;
+    static struct msg_operation operations[OPERATION_COUNT];
+    struct encoded out = room();
+    fill(&msg_hello_result_type, &hello, &(uint64_t){1});
+    for (hello.devices_count = 0; hello.devices_count < LIMIT_MAPS; hello.devices_count++) {
+        struct msg_device *device = &hello.devices[hello.devices_count];
+        memset(device, 0xff, sizeof *device);
+        memset(device->name, 'a', sizeof device->name);
+        memset(device->backend, 'a', sizeof device->backend);
+        device->name[sizeof device->name - 1] = device->backend[sizeof device->backend - 1] = '\0';
+    }
+    for (uint32_t i = 0; i < OPERATION_COUNT; i++)
+        operation_describe(i, &operations[i]);
+    hello.operations = operations;
+    hello.operations_count = OPERATION_COUNT;
+    CHECK_EQ(encode_result(&out, UINT32_MAX, &msg_hello_result_type, &hello), 0);
+}
+
+/* The longest job, each of its steps with all that any operation takes. */
+static void the_longest_job_fits_a_message(void)
+{
+    static struct msg_job_run_params job;
+    uint64_t seed = random_seed();
+    for (int round = 0; round < 50; round++) {
+        struct encoded out = room();
+        memset(&job, 0, sizeof job);
+        fill(&msg_job_run_params_type, &job, &seed);
+        for (job.steps_count = 0; job.steps_count < LIMIT_STEPS; job.steps_count++)
+            fill_step(&job.steps[job.steps_count], &seed);
+        CHECK_EQ(encode_request(&out, UINT32_MAX, METHOD_job_run, &msg_job_run_params_type, &job), 0);
+    }
+}
+
 static const struct test tests[] = {
     TEST(every_type_in_every_message),
     TEST(failures_round_trip),
@@ -601,6 +682,9 @@ static const struct test tests[] = {
     TEST(whole_numbers_as_floating_ones),
     TEST(errors_in_responses),
     TEST(the_largest_batch_fits_a_message),
+    TEST(items_are_read_one_by_one),
+    TEST(hello_fits_a_message),
+    TEST(the_longest_job_fits_a_message),
     TEST_END,
 };
 

@@ -185,6 +185,39 @@ static void maps_in_maps(void)
     FIELD(job_submit, job_submit_params, "\x81\xa5input" GOOD, "job.submit: field \"output\" is missing");
 }
 
+#define RUN(STEPS) "\x84\xa5input" GOOD "\xa6output" GOOD "\xa4" "axis\x00\xa5steps" STEPS
+#define SCAN       "\x82\xa9operation\xa4scan\xa6passes\x91\xa7" "forward"
+#define SUMS       "\xa9operation\xa6reduce\xa9reduction\xa3sum"
+
+/* What a step may have goes by its operation; a field that is not known is never ignored. */
+static void steps(void)
+{
+    FIELD(job_run, job_run_params, RUN("\x91" SCAN), NULL);
+    FIELD(job_run, job_run_params, RUN("\x92" SCAN "\x82" SUMS), NULL);
+    FIELD(job_run, job_run_params, RUN("\x90"), "job.run: field \"steps\" has 0 items; allowed: 1 to 9");
+    FIELD(job_run, job_run_params, RUN("\x9a" SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN SCAN),
+          "job.run: field \"steps\" has 10 items; allowed: 1 to 9");
+    FIELD(job_run, job_run_params, RUN("\x91\x05"), "job.run: field \"steps[0]\" is an integer; expected: a map");
+    FIELD(job_run, job_run_params, RUN("\x92" SCAN "\x80"), "job.run: field \"steps[1].operation\" is missing");
+    FIELD(job_run, job_run_params, RUN("\x91\x81\xa9operation\xa4" "fold"),
+          "job.run: field \"steps[0].operation\" is \"fold\"; allowed: scan, reduce");
+    FIELD(job_run, job_run_params, RUN("\x91\x81\xa9operation\xa4scan"),
+          "job.run: field \"steps[0].passes\" is missing");
+    FIELD(job_run, job_run_params, RUN("\x91\x83" SUMS "\xa9operation\xa6reduce"),
+          "job.run: field \"steps[0].operation\" is there twice");
+    FIELD(job_run, job_run_params, RUN("\x92" SCAN "\x83" SUMS "\xa6" "demean\x01"),
+          "job.run: field \"steps[1].demean\" is 1, but operation \"reduce\" has no such parameter; it takes: reduction");
+    FIELD(job_run, job_run_params, RUN("\x91\x83" SUMS "\xa1x\xa4half"),
+          "job.run: field \"steps[0].x\" is \"half\", but operation \"reduce\" has no such parameter; it takes: reduction");
+    FIELD(job_run, job_run_params, RUN("\x91\x82\xa9operation\xa6reduce\xa9reduction\xa4none"),
+          "job.run: field \"steps[0].reduction\" is \"none\"; allowed: sum, min, max, mean, rms, norm");
+    FIELD(job_run, job_run_params, "\x81\xa6passes\x91\xa7" "forward",
+          "job.run: field \"passes\" is a list, but there is no such field; there are: input, output, axis, steps, "
+          "offsets, algorithm, priority, deadline_ms, progress, ending, after_failure");
+    FIELD(job_run, job_run_params, "\x81\xa5input\x81\xa6offzet\xff",
+          "job.run: field \"input.offzet\" is -1, but there is no such field; there are: buffer, offset, dtype, shape, strides");
+}
+
 static void lists(void)
 {
 #define WITH(SHAPE, STRIDES) SUBMIT(TENSOR("\xa3" "f32", SHAPE, STRIDES), "\xa4" "axis\x00")
@@ -225,8 +258,9 @@ static void lists_of_maps(void)
 // clang-format on
 
 static const struct test tests[] = {
-    TEST(numbers), TEST(floating_numbers), TEST(keys),  TEST(texts),         TEST(binary_data),
-    TEST(words),   TEST(maps_in_maps),     TEST(lists), TEST(lists_of_maps), TEST_END,
+    TEST(numbers), TEST(floating_numbers), TEST(keys),  TEST(texts), TEST(binary_data),
+    TEST(words),   TEST(maps_in_maps),     TEST(steps), TEST(lists), TEST(lists_of_maps),
+    TEST_END,
 };
 
 int main(int argc, char **argv)

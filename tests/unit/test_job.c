@@ -117,7 +117,7 @@ static void plan_counts_work(void)
     CHECK_EQ(plan_in(&job, &params, &chunks), 0);
     CHECK_EQ(job.chunk_rows, 8); /* 2 passes of 4 take as long as 4 bytes */
     params.then_count = 2;
-    params.then[0] = params.then[1] = (struct msg_step){.passes_count = 2, .accumulator = SCAND_ACCUMULATOR_F2};
+    params.then[0] = params.then[1] = (struct msg_then_step){.passes_count = 2, .accumulator = SCAND_ACCUMULATOR_F2};
     CHECK_EQ(plan_in(chain, &params, &chunks), 0);
     CHECK_EQ(chain->sample_bytes, 12);
     CHECK_EQ(chain->chunk_rows, 2);
@@ -230,8 +230,9 @@ static void plan_with_steps(void)
     struct chunk chunk;
     REQUIRE(job);
     params.then_count = 2;
-    params.then[0] = (struct msg_step){.passes = {SCAND_PASS_BACKWARD}, .passes_count = 1};
-    params.then[1] = (struct msg_step){.passes = {SCAND_PASS_FORWARD}, .passes_count = 1, .op = SCAND_OPERATOR_MAX};
+    params.then[0] = (struct msg_then_step){.passes = {SCAND_PASS_BACKWARD}, .passes_count = 1};
+    params.then[1] =
+        (struct msg_then_step){.passes = {SCAND_PASS_FORWARD}, .passes_count = 1, .op = SCAND_OPERATOR_MAX};
     CHECK_EQ(plan(job, &params, 800), 0);
     job_next_chunk(job, &chunk, 0);
     CHECK(chunk.then_count == 2 && chunk.then == job->then);

@@ -236,11 +236,11 @@ static const char *step_refused(const struct msg_job_submit_params *params)
 static void steps(void)
 {
     struct msg_job_submit_params params = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F64);
-    struct msg_step *step = &params.then[1];
-    *step = (struct msg_step){.passes = {SCAND_PASS_BACKWARD, SCAND_PASS_FORWARD},
-                              .passes_count = 2,
-                              .kind = SCAND_KIND_EXCLUSIVE,
-                              .demean = 1};
+    struct msg_then_step *step = &params.then[1];
+    *step = (struct msg_then_step){.passes = {SCAND_PASS_BACKWARD, SCAND_PASS_FORWARD},
+                                   .passes_count = 2,
+                                   .kind = SCAND_KIND_EXCLUSIVE,
+                                   .demean = 1};
     params.then_count = 2;
     CHECK_EQ(operation_check_step(&params, 1, &rule, &error), 0);
     CHECK(rule.input == SCAND_DTYPE_F64 && rule.output == SCAND_DTYPE_F64 && rule.accumulator == SCAND_ACCUMULATOR_F64);
@@ -251,7 +251,7 @@ static void steps(void)
     CHECK_CONTAINS(step_refused(&params),
                    "job.submit: \"then[1].accumulator\" is \"f32\"; allowed with \"output.dtype\" "
                    "\"f64\": auto, f64, f2");
-    *step = (struct msg_step){.passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5};
+    *step = (struct msg_then_step){.passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5};
     CHECK_EQ(operation_check_step(&params, 1, &rule, &error), 0);
     CHECK(rule.op == SCAND_OPERATOR_AFFINE && rule.coefficient == 0.5);
     params.coefficients = (struct msg_tensor){.shape_count = 1, .strides_count = 1}; /* those of the first step */
@@ -264,20 +264,20 @@ static void steps(void)
 static void steps_refused(void)
 {
     struct msg_job_submit_params params = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32);
-    struct msg_step *step = &params.then[1];
+    struct msg_then_step *step = &params.then[1];
     params.then_count = 2;
-    *step = (struct msg_step){.passes_count = 1, .kind = SCAND_KIND_HALF, .op = SCAND_OPERATOR_MAX};
+    *step = (struct msg_then_step){.passes_count = 1, .kind = SCAND_KIND_HALF, .op = SCAND_OPERATOR_MAX};
     CHECK_CONTAINS(step_refused(&params), "\"then[1].kind\" is \"half\", which is for \"op\" \"sum\"");
-    *step = (struct msg_step){.passes_count = 1, .coefficient = 2};
+    *step = (struct msg_then_step){.passes_count = 1, .coefficient = 2};
     CHECK_CONTAINS(step_refused(&params), "\"then[1].coefficient\" is for \"op\" \"affine\", but \"op\" is \"sum\"");
     params.output.dtype = SCAND_DTYPE_U64;
-    *step = (struct msg_step){.passes_count = 1, .demean = 1};
+    *step = (struct msg_then_step){.passes_count = 1, .demean = 1};
     CHECK_CONTAINS(step_refused(&params), "\"then[1].demean\" is 1, but \"output.dtype\" \"u64\" is of integers");
-    *step = (struct msg_step){.passes_count = 1, .kind = SCAND_KIND_HALF};
+    *step = (struct msg_then_step){.passes_count = 1, .kind = SCAND_KIND_HALF};
     CHECK_CONTAINS(step_refused(&params), "\"then[1].kind\" is \"half\", but \"output.dtype\" \"u64\" is of integers");
-    *step = (struct msg_step){.passes_count = 1, .intermediate = SCAND_INTERMEDIATE_F64};
+    *step = (struct msg_then_step){.passes_count = 1, .intermediate = SCAND_INTERMEDIATE_F64};
     CHECK_CONTAINS(step_refused(&params), "\"then[1].intermediate\" is \"f64\", but \"output.dtype\" \"u64\"");
-    *step = (struct msg_step){.passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5};
+    *step = (struct msg_then_step){.passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5};
     CHECK_CONTAINS(step_refused(&params),
                    "\"then[1].coefficient\" is 0.5, but \"output.dtype\" \"u64\" is of integers");
     params.operation = SCAND_OPERATION_REDUCE;

@@ -36,6 +36,8 @@ int handle_hello(struct call *call, const struct msg_hello_params *params)
                    .row_samples = LIMIT_ROW_SAMPLES,
                    .job_steps = SCAND_STEPS_MAX,
                    .batch_jobs = LIMIT_BATCH_JOBS},
+        .operations = call->service->operations,
+        .operations_count = OPERATION_COUNT,
     };
     result.devices_count = service_describe_devices(call->service, result.devices);
     reply_result(client, call->msgid, &msg_hello_result_type, &result);

@@ -32,7 +32,7 @@ struct request {
     const char *samples; /* the field that says of what dtype its samples are */
     bool by_name;        /* `algorithm` names it */
     enum scand_dtype input, output;
-    struct msg_step step;
+    struct msg_then_step step;
     const struct msg_tensor *coefficients; /* NULL: it can have none */
 };
 
@@ -169,7 +169,7 @@ static int check_demean(const struct request *request, struct error *error)
 
 static int request_check(const struct request *request, struct scan_rule *rule, struct error *error)
 {
-    const struct msg_step *step = &request->step;
+    const struct msg_then_step *step = &request->step;
     int r;
     if ((r = check_accumulator(request, error)) || (r = check_intermediate(request, error)) ||
         (r = check_kind(request, error)) || (r = check_coefficients(request, error)) ||

@@ -40,11 +40,11 @@ static void chain(struct msg_job_submit_params *params, uint32_t op)
     params->coefficient = op == SCAND_OPERATOR_AFFINE ? 0.5 : 0;
     params->then_count = SCAND_STEPS_MAX;
     for (uint32_t i = 0; i < SCAND_STEPS_MAX; i++)
-        params->then[i] = (struct msg_step){.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-                                            .passes_count = 2,
-                                            .op = op,
-                                            .accumulator = SCAND_ACCUMULATOR_F2,
-                                            .coefficient = params->coefficient};
+        params->then[i] = (struct msg_then_step){.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+                                                 .passes_count = 2,
+                                                 .op = op,
+                                                 .accumulator = SCAND_ACCUMULATOR_F2,
+                                                 .coefficient = params->coefficient};
 }
 
 static bool chain_rows(struct attacker *self, struct line *line, struct msg_job_submit_params *params, uint32_t op,

@@ -1,0 +1,68 @@
+/*
+ * What a step of a job may do: one list of operations, and one of fields for each. The message of a step, its encoder
+ * and decoder, what hello tells and the table of PROTOCOL.md come from here.
+ *
+ * A field is a row as in messages.h and has, from the sixth column on, a line of help and, of an operand (a tensor,
+ * MAP), how it is used: its access, what it follows, and of which class its dtype is.
+ */
+#ifndef PROTOCOL_OPERATIONS_H
+#define PROTOCOL_OPERATIONS_H
+
+/* What is done with an operand. */
+#define OPERAND_ACCESSES(X) \
+    X(READ, "read")         \
+    X(WRITE, "write")
+
+/* Which part of an operand some rows of a job need. samples: an element for each of their samples. rows: one for each
+ * row. job: all of it, whichever rows they are. */
+#define OPERAND_FOLLOWS(X) \
+    X(SAMPLES, "samples")  \
+    X(ROWS, "rows")        \
+    X(JOB, "job")
+
+/* Which dtypes an operand may have. input: those of the class of the step's input. */
+#define OPERAND_CLASSES(X) X(INPUT, "input")
+
+// clang-format off
+/* Each step says first which operation it is. */
+#define STEP_OPERATION(X, S) X(S, operation, WORD, REQUIRED, step_words, "which operation it is")
+
+#define SCAN_PARAMETERS(X, S)                                                                                          \
+    X(S, passes,       WORDS, REQUIRED, pass_words,         "directions along the row, in this order")                 \
+    X(S, kind,         WORD,  OPTIONAL, kind_words,         "whether a sample is part of its own result")              \
+    X(S, op,           WORD,  OPTIONAL, operator_words,     "what joins the samples")                                  \
+    X(S, accumulator,  WORD,  OPTIONAL, accumulator_words,  "what sums and products are kept in")                      \
+    X(S, intermediate, WORD,  OPTIONAL, intermediate_words, "what values are rounded to between two passes")           \
+    X(S, demean,       U64,   OPTIONAL, 1,                  "1: each row's mean is taken from its samples first")      \
+    X(S, coefficient,  F64,   OPTIONAL, 0,                  "with affine: one coefficient for all samples")
+
+#define SCAN_STEP(X, S)                                                                                                \
+    STEP_OPERATION(X, S)                                                                                               \
+    SCAN_PARAMETERS(X, S)                                                                                              \
+    X(S, coefficients, MAP,   OPTIONAL, tensor,             "with affine: a coefficient for each sample",              \
+      ACCESS_READ, FOLLOWS_SAMPLES, CLASS_INPUT)
+
+#define REDUCE_STEP(X, S)                                                                                              \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, reduction,    WORD,  REQUIRED, row_reduction_words, "what each row becomes")
+
+/* Every operation: X(name, fields, word, line). */
+#define OPERATIONS(X)                                                                                                  \
+    X(scan,   SCAN_STEP,   "scan",   "running sums, products, maxima, minima or recurrences along rows")               \
+    X(reduce, REDUCE_STEP, "reduce", "each row to one number")
+// clang-format on
+
+#define X(NAME, FIELDS, WORD, LINE) OPERATION_##NAME,
+enum operation_id { OPERATIONS(X) OPERATION_COUNT };
+#undef X
+#define X(NAME, WORD) ACCESS_##NAME,
+enum access { OPERAND_ACCESSES(X) };
+#undef X
+#define X(NAME, WORD) FOLLOWS_##NAME,
+enum follows { OPERAND_FOLLOWS(X) };
+#undef X
+#define X(NAME, WORD) CLASS_##NAME,
+enum operand_class { OPERAND_CLASSES(X) };
+#undef X
+
+#endif
