@@ -14,6 +14,8 @@
 struct shared_page {
     atomic_bool draining; /* set by a worker once it takes no more jobs */
     unsigned starts;      /* of workers; the supervisor's */
+    /* Why a worker ends, if it knows, with a zero behind it; the supervisor tells the service manager. */
+    char cause[LIMIT_ERROR_BYTES];
     /* The worker's. The next one reads what it had counted; whatever else is in it means nothing by then. */
     struct service service;
     atomic_uint version;                              /* of the grants; odd while they are written */

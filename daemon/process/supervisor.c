@@ -1,47 +1,56 @@
 #include "supervisor.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #endif
 
+#include "channel.h"
 #include "daemon/net/metrics_http.h"
 #include "log.h"
+#include "notify.h"
+#include "protocol/clock.h"
 #include "protocol/descriptors.h"
 #include "protocol/status.h"
 #include "worker.h"
 
-/* A worker that lives shorter than this counts as a quick failure; after so many in a row the supervisor gives up. */
-#define QUICK_S            10
-#define QUICK_FAILURES_MAX 5
+/* A worker that ends sooner than this after it began to serve, or before, has failed: the next one comes at once, then
+ * after a pause that doubles with each failure in a row. Short, since whoever makes workers end again and again must
+ * not get long pauses for it that others wait through. */
+#ifndef QUICK_MS
+#define QUICK_MS 2000
+#endif
+#ifndef PAUSE_FIRST_MS
+#define PAUSE_FIRST_MS 50
+#endif
+#ifndef PAUSE_MOST_MS
+#define PAUSE_MOST_MS 60000
+#endif
 
 struct supervisor {
     struct options *options;
-    int listen_fd, metrics_fd, ready_fd;
+    int listen_fd, metrics_fd, ready_fd, signal_fd;
     struct socket_file file;
-    pid_t worker;
-    time_t started;
-    bool stopping; /* told to end */
-    struct shared_page *shared_page;
-    unsigned quick_failures;
+    struct channel channel; /* to the worker */
+    pid_t worker;           /* 0: none runs, the next one comes at start_ms */
+    uint64_t start_ms;
+    uint64_t ready_ms; /* when the worker began to serve; 0: not yet */
+    bool served;       /* a worker has begun to serve */
+    unsigned failures; /* in a row */
+    bool stopping;     /* told to end */
     sigset_t signals;
+    struct shared_page *shared_page;
 };
-
-static time_t now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
 
 /* Otherwise LeakSanitizer looks at exit, which a worker does not pass: it ends without what libraries do there. */
 static void check_leaks(void)
@@ -51,25 +60,108 @@ static void check_leaks(void)
 #endif
 }
 
-/* The child is a plain copy: the supervisor has neither threads nor a CUDA context that a fork could harm. */
-static int start_worker(struct supervisor *self)
+/*
+ * The beginning of a worker.
+ */
+
+static uint64_t pause_ms(unsigned failures)
 {
-    pid_t parent = getpid();
-    self->started = now_s();
-    self->shared_page->starts++;
-    self->worker = fork();
-    if (self->worker < 0)
-        return -errno;
-    if (self->worker > 0)
+    uint64_t ms = PAUSE_FIRST_MS;
+    if (failures <= 1)
         return 0;
+    for (unsigned i = 2; i < failures && ms < PAUSE_MOST_MS; i++)
+        ms *= 2;
+    return ms < PAUSE_MOST_MS ? ms : PAUSE_MOST_MS;
+}
+
+/* Another worker is to follow, now or after a pause. `why` is what the worker has said itself, or "". */
+static void plan_start(struct supervisor *self, const char *cause, const char *why)
+{
+    char when[48] = "";
+    self->failures++;
+    uint64_t pause = pause_ms(self->failures);
+    self->start_ms = clock_ms() + pause;
+    if (pause > 0)
+        snprintf(when, sizeof when, " in %.2f s", (double)pause / 1000);
+    log_error("%s; starting another%s", cause, when);
+    notify_send("STATUS=%s%s%s; starting another%s", cause, *why ? ": " : "", why, when);
+}
+
+/* In the child, a plain copy: the supervisor has neither threads nor a CUDA context that a fork could harm. */
+static void run_worker(struct supervisor *self, pid_t parent)
+{
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EX_SOFTWARE);
     signal(SIGHUP, SIG_IGN); /* until the worker looks for it */
     sigprocmask(SIG_UNBLOCK, &self->signals, NULL);
-    int code = worker_run(self->options, self->listen_fd, self->metrics_fd, self->ready_fd, self->shared_page);
+    close(self->channel.supervisor_fd);
+    close(self->signal_fd);
+    if (self->ready_fd >= 0)
+        close(self->ready_fd);
+    const struct worker_ends ends = {self->listen_fd, self->metrics_fd, self->channel.worker_fd};
+    int code = worker_run(self->options, &ends, self->shared_page);
     check_leaks();
     _exit(code);
+}
+
+static int fork_worker(struct supervisor *self)
+{
+    pid_t parent = getpid();
+    int r = channel_open(&self->channel);
+    if (r)
+        return r;
+    pid_t worker = fork();
+    if (worker == 0)
+        run_worker(self, parent);
+    if (worker < 0) {
+        r = -errno;
+        channel_close(&self->channel);
+        return r;
+    }
+    close(self->channel.worker_fd);
+    self->channel.worker_fd = -1;
+    self->worker = worker;
+    return 0;
+}
+
+static void start_worker(struct supervisor *self)
+{
+    char cause[128];
+    self->ready_ms = 0;
+    self->shared_page->starts++;
+    self->shared_page->cause[0] = '\0';
+    int r = fork_worker(self);
+    if (!r)
+        return;
+    snprintf(cause, sizeof cause, "could not start a worker: %s", strerror(-r));
+    plan_start(self, cause, "");
+}
+
+/*
+ * Its life, and its end.
+ */
+
+static void worker_is_ready(struct supervisor *self)
+{
+    ssize_t told;
+    self->ready_ms = clock_ms();
+    self->served = true;
+    notify_send("READY=1\nSTATUS=serving at %s", self->options->socket);
+    if (self->ready_fd < 0)
+        return;
+    told = write(self->ready_fd, "", 1);
+    (void)told; /* whoever started the daemon may have gone */
+    close(self->ready_fd);
+    self->ready_fd = -1;
+}
+
+static void hear_worker(struct supervisor *self)
+{
+    struct channel_message message;
+    while (channel_receive(self->channel.supervisor_fd, &message))
+        if (message.word == CHANNEL_READY)
+            worker_is_ready(self);
 }
 
 static void describe_end(int status, char *text, size_t size)
@@ -86,13 +178,24 @@ static bool was_starting(int status)
     return WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
 }
 
-/* The worker has ended: -1 when another one runs, else the supervisor's own exit code. */
+/* Drained; or the settings ask for what cannot be had, as far as the first worker can tell. What a later one cannot
+ * have may be there again in a while. */
+static bool is_end(const struct supervisor *self, int status)
+{
+    if (!WIFEXITED(status))
+        return false;
+    return WEXITSTATUS(status) == EX_OK || (WEXITSTATUS(status) == EX_UNAVAILABLE && !self->served);
+}
+
+/* The worker has ended: -1 when another one is to follow, else the supervisor's own exit code. */
 static int after_worker(struct supervisor *self, int status)
 {
-    char end[64];
+    char end[64], cause[128];
+    hear_worker(self);
+    channel_close(&self->channel);
+    self->worker = 0;
     describe_end(status, end, sizeof end);
-    bool quick = now_s() - self->started < QUICK_S;
-    if (WIFEXITED(status) && WEXITSTATUS(status) != WORKER_LOST)
+    if (is_end(self, status))
         return WEXITSTATUS(status);
     if (self->stopping && was_starting(status)) {
         log_info("stopped before it was ready");
@@ -103,24 +206,25 @@ static int after_worker(struct supervisor *self, int status)
         log_error("the worker ended by %s before it was drained; jobs that it had are lost", end);
         return EX_OK;
     }
-    self->quick_failures = quick ? self->quick_failures + 1 : 0;
-    if (self->quick_failures > QUICK_FAILURES_MAX) {
-        log_error("the worker ended again by %s, %d times within %d s of its start: giving up", end,
-                  QUICK_FAILURES_MAX + 1, QUICK_S);
-        return EX_SOFTWARE;
-    }
-    log_error("the worker ended by %s; starting another", end);
-    int r = start_worker(self);
-    if (r)
-        log_error("could not start a worker: %s", strerror(-r));
-    return r ? EX_OSERR : -1;
+    if (self->ready_ms > 0 && clock_ms() - self->ready_ms >= QUICK_MS)
+        self->failures = 0;
+    snprintf(cause, sizeof cause, "the worker ended by %s", end);
+    plan_start(self, cause, self->shared_page->cause);
+    return -1;
 }
 
-/* First a request to drain, then the end. */
-static void stop_worker(struct supervisor *self)
+/* First a request to drain, then the end. A stopped process hears the first only when it goes on. */
+static int stop(struct supervisor *self)
 {
+    if (!self->worker) {
+        log_info("stopped while no worker ran");
+        return EX_OK;
+    }
     kill(self->worker, self->stopping ? SIGKILL : SIGTERM);
+    kill(self->worker, SIGCONT);
     self->stopping = true;
+    notify_send("STOPPING=1");
+    return -1;
 }
 
 /* Here and not in the worker: looking up users may take long, and the next worker has to know, too. */
@@ -132,37 +236,75 @@ static void reload(struct supervisor *self)
         return;
     }
     shared_page_give_grants(self->shared_page, &self->options->grants);
-    kill(self->worker, SIGHUP);
+    if (self->worker)
+        kill(self->worker, SIGHUP);
     log_info("settings were read again: quotas and weights of %zu users and of all others",
              self->options->grants.own_count);
 }
 
-static int supervise(struct supervisor *self)
+/* -1 to go on, or an exit code. */
+static int obey(struct supervisor *self, const struct signalfd_siginfo *signal)
 {
-    for (;;) {
-        siginfo_t info = {0};
-        int status, code = -1, number = sigwaitinfo(&self->signals, &info);
-        bool hung_up = number == SIGHUP && info.si_code == SI_KERNEL; /* the terminal is gone */
-        if (number == SIGTERM || number == SIGINT || hung_up)
-            stop_worker(self);
-        else if (number == SIGHUP)
-            reload(self);
-        while (code < 0 && waitpid(self->worker, &status, WNOHANG) == self->worker)
-            code = after_worker(self, status);
-        if (code >= 0)
-            return code;
-    }
+    const bool hung_up = signal->ssi_signo == SIGHUP && signal->ssi_code == SI_KERNEL; /* the terminal is gone */
+    int status;
+    if (signal->ssi_signo == SIGTERM || signal->ssi_signo == SIGINT || hung_up)
+        return stop(self);
+    if (signal->ssi_signo == SIGHUP)
+        reload(self);
+    else if (self->worker && waitpid(self->worker, &status, WNOHANG) == self->worker)
+        return after_worker(self, status);
+    return -1;
 }
 
-static void block_signals(struct supervisor *self)
+static int obey_all(struct supervisor *self)
 {
+    struct signalfd_siginfo signal;
+    int code = -1;
+    while (code < 0 && read(self->signal_fd, &signal, sizeof signal) == sizeof signal)
+        code = obey(self, &signal);
+    return code;
+}
+
+/* Until there is something to do. */
+static void rest(const struct supervisor *self)
+{
+    struct pollfd fds[] = {{.fd = self->signal_fd, .events = POLLIN},
+                           {.fd = self->channel.supervisor_fd, .events = POLLIN}};
+    uint64_t now_ms = clock_ms();
+    int timeout_ms = -1;
+    if (!self->worker)
+        timeout_ms = self->start_ms > now_ms ? (int)(self->start_ms - now_ms) : 0;
+    poll(fds, 2, timeout_ms);
+}
+
+static int supervise(struct supervisor *self)
+{
+    int code = -1;
+    while (code < 0) {
+        if (!self->worker && clock_ms() >= self->start_ms)
+            start_worker(self);
+        rest(self);
+        if (self->worker)
+            hear_worker(self);
+        code = obey_all(self);
+    }
+    return code;
+}
+
+/*
+ * Its own beginning.
+ */
+
+static int catch_signals(struct supervisor *self)
+{
+    static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
     sigemptyset(&self->signals);
-    sigaddset(&self->signals, SIGTERM);
-    sigaddset(&self->signals, SIGINT);
-    sigaddset(&self->signals, SIGHUP);
-    sigaddset(&self->signals, SIGCHLD);
+    for (size_t i = 0; i < sizeof caught / sizeof caught[0]; i++)
+        sigaddset(&self->signals, caught[i]);
     sigprocmask(SIG_BLOCK, &self->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    self->signal_fd = signalfd(-1, &self->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    return self->signal_fd < 0 ? -errno : 0;
 }
 
 /* Sockets outlive workers, and clients wait there for the next one. 0, or -errno with *error. */
@@ -185,27 +327,26 @@ static int open_sockets(struct supervisor *self, struct error *error)
 
 int supervisor_run(struct options *options, int ready_fd)
 {
-    struct supervisor self = {.options = options, .ready_fd = ready_fd};
+    struct supervisor self = {.options = options, .ready_fd = ready_fd, .channel = {-1, -1}};
     struct error error;
-    block_signals(&self);
+    int r = catch_signals(&self);
     descriptors_raise_limit(); /* every client needs one, and those that wait to be sent count too */
     self.shared_page = shared_page_create();
-    if (!self.shared_page) {
-        log_error("no memory to share with workers: %s", strerror(errno));
+    if (!self.shared_page)
+        r = -errno;
+    if (r) {
+        log_error("no descriptor or no memory for the supervisor: %s", strerror(-r));
         return EX_OSERR;
     }
     shared_page_give_grants(self.shared_page, &options->grants);
 
     /* Before CUDA starts, so that early clients wait instead of failing. */
-    int r = open_sockets(&self, &error);
+    r = open_sockets(&self, &error);
     if (r) {
         log_error("%s", error.message);
         return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
     }
-    r = start_worker(&self);
-    if (r)
-        log_error("could not start a worker: %s", strerror(-r));
-    int code = r ? EX_OSERR : supervise(&self);
+    int code = supervise(&self);
     socket_remove(options->socket, &self.file);
     return code;
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "channel.h"
 #include "daemon/device/device_thread.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/metrics_http.h"
@@ -217,10 +218,17 @@ static void chunks_completed(void *context)
         listener_wake(&worker->listener);
 }
 
+/* Says why this worker ends. */
+static void give_cause(struct worker *worker, const char *cause)
+{
+    log_error("%s", cause);
+    snprintf(worker->shared_page->cause, sizeof worker->shared_page->cause, "%s", cause);
+}
+
 /* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
 static void end_lost(struct worker *worker)
 {
-    log_error("the device is lost; this worker ends");
+    give_cause(worker, "the device is lost; this worker ends");
     listener_flush(&worker->listener, LIMIT_LOST_MS);
     _exit(WORKER_LOST);
 }
@@ -469,28 +477,27 @@ static void log_ready(const struct options *options, const struct device_set *de
         log_info("ready at %s on %s (%s)", options->socket, first->name, first->backend);
 }
 
-int worker_run(const struct options *options, int listen_fd, int metrics_fd, int ready_fd,
-               struct shared_page *shared_page)
+int worker_run(const struct options *options, const struct worker_ends *ends, struct shared_page *shared_page)
 {
     static struct worker worker; /* it outlives this function, as its signal handlers do */
     struct error error;
     mallopt(M_MMAP_THRESHOLD, MIB(4)); /* and that stays: larger blocks are never parts of a heap that all share */
-    worker.metrics_fd = metrics_fd;
+    worker.metrics_fd = ends->metrics_fd;
     worker.shared_page = shared_page;
     worker.service = &shared_page->service;
     if (prepare(&worker, options, &error)) {
-        log_error("%s", error.message);
+        give_cause(&worker, error.message);
         return EX_UNAVAILABLE;
     }
     begin_service(&worker);
-    int r = start_loop(&worker, listen_fd);
+    int r = start_loop(&worker, ends->listen_fd);
     if (r) {
-        log_error("could not start the loop: %s", strerror(-r));
+        error_set(&error, r, "could not start the loop: %s", strerror(-r));
+        give_cause(&worker, error.message);
         return EX_OSERR;
     }
     log_ready(options, &worker.devices);
-    ssize_t told = write(ready_fd, "", 1);
-    (void)told; /* after a restart nobody waits for it any more */
+    channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_READY});
     run(&worker);
     stop_loop(&worker);
     free_pool(&worker.pool);
