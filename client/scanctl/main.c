@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,25 +11,19 @@
 
 #include "client/scanctl/commands/commands.h"
 
-#define X(NAME, ARGUMENTS, TEXT) {#NAME, "scanctl " #NAME, ARGUMENTS, TEXT, command_##NAME},
-static const struct command {
-    const char *name, *full_name, *arguments, *text;
-    int (*run)(int argc, char **argv, struct common_options *common, struct error *error);
-} commands[] = {COMMANDS(X)};
-#undef X
-#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
-
-static void usage(void)
+static void usage(FILE *file)
 {
-    printf("usage: scanctl [--socket PATH] COMMAND [OPTION...]\n\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-8s %-32s %s\n", commands[i].name, commands[i].arguments, commands[i].text);
-    printf(
+    const struct command *command;
+    fprintf(file, "usage: scanctl [--socket PATH] COMMAND [OPTION...]\n\n");
+    for (size_t i = 0; (command = command_at(i)); i++)
+        fprintf(file, "  %-10s %-32s %s\n", command->name, command->arguments, command->text);
+    fprintf(
+        file,
         "\n"
         "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock where that is\n"
         "                 there, else /run/scand/scand.sock\n"
-        "  --version      print the version\n"
-        "  --help         print this; after a command's name, that command's help\n\n"
+        "  --version, -V  print the version\n"
+        "  --help, -h     print this; after a command's name, that command's help\n\n"
         "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "
         "or device,\n"
         "73 output cannot be created, 74 reading or writing failed, 75 try again, 77 not permitted, 130 cancelled.\n");
@@ -37,24 +32,36 @@ static void usage(void)
 static int error_no_command(const char *word, struct error *error)
 {
     char names[256] = "";
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++) {
         strcat(names, i ? ", " : "");
-        strcat(names, commands[i].name);
+        strcat(names, command->name);
     }
-    if (!word)
-        return fail(error, EX_USAGE, "no command; give one of %s; see scanctl --help", names);
     return fail(error, EX_USAGE, "unknown command \"%s\"; give one of %s; see scanctl --help", word, names);
+}
+
+/* Without any words a command that needs some says what it does, as programs of Seismic Unix do. */
+static bool is_question(int argc, const struct command *command)
+{
+    return argc == 1 && (command->options == scan_options || command->options == reduce_options);
 }
 
 static int command_run(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    for (size_t i = 0; argc > 0 && i < COMMAND_COUNT; i++) {
-        if (strcmp(argv[0], commands[i].name))
+#define X(NAME, OPTIONS, ARGUMENTS, TEXT) command_##NAME,
+    static int (*const runs[])(int, char **, struct common_options *, struct error *) = {COMMANDS(X)};
+#undef X
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++) {
+        if (strcmp(argv[0], command->name))
             continue;
-        argv[0] = (char *)commands[i].full_name;
-        return commands[i].run(argc, argv, common, error);
+        argv[0] = (char *)command->full_name;
+        int result = is_question(argc, command) ? EX_USAGE : runs[i](argc, argv, common, error);
+        if (is_question(argc, command) || (!result && common->help))
+            help_print(command, result ? stderr : stdout);
+        return result;
     }
-    return error_no_command(argc > 0 ? argv[0] : NULL, error);
+    return error_no_command(argv[0], error);
 }
 
 static int version_handle(void *context, int option, const char *argument, struct error *error)
@@ -66,18 +73,22 @@ static int version_handle(void *context, int option, const char *argument, struc
 
 static int scanctl(int argc, char **argv, struct error *error)
 {
-    static const struct option table[] = {{"version", no_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {0}};
+    static const struct option_row table[] = {
+        {"version", OPTION_OWN, 'V', NULL, VALUE_FREE, "print the version"}, COMMON_OPTIONS, {0}};
     struct common_options common = {.socket_path = NULL};
     bool version = false;
     argv[0] = (char *)"scanctl";
-    int result = options_parse(argc, argv, "+:", table, version_handle, &version, &common, error);
+    int result = options_parse(argc, argv, true, table, version_handle, &version, &common, error);
     if (result)
         return result;
     if (version)
         printf("scanctl %s\n", SCANCTL_VERSION);
     else if (common.help)
-        usage();
-    else
+        usage(stdout);
+    else if (optind >= argc) {
+        usage(stderr);
+        return EX_USAGE;
+    } else
         return command_run(argc - optind, argv + optind, &common, error);
     return 0;
 }
@@ -100,7 +111,7 @@ int main(int argc, char **argv)
     int result = argc < 1 ? EX_USAGE : scanctl(argc, argv, &error);
     if (!result && (fflush(stdout) || ferror(stdout)))
         result = fail(&error, EX_IOERR, "standard output: writing fails: %s", strerror(errno));
-    if (result)
+    if (result && error.text[0])
         fprintf(stderr, "scanctl: %s\n", error.text);
     return result;
 }

@@ -111,6 +111,8 @@ int main(int argc, char **argv)
     if (argc > 0)
         argv[0] = (char *)"scand-demo";
     int result = demo_command(argc, argv, &common, reference_check, "identical to the reference", &error);
+    if (!result && common.help)
+        demo_help("scand-demo");
     if (result)
         fprintf(stderr, "scand-demo: %s\n", error.text);
     return result;

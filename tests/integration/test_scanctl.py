@@ -387,7 +387,7 @@ class Results(ScanctlTest):
             ("no --op; give --op sum, min, max, mean, rms or norm", (given,)),
             ('--op is "median"; it may be sum, min, max', ("--op", "median", given)),
             ("no input", ("--op", "sum")),
-            ("numbers without traces; give a name that ends in .npy or .raw", ("--op", "sum", given, "-o", "x.su")),
+            ("numbers without headers of traces; give a name that ends in .npy or .raw", ("--op", "sum", given, "-o", "x.su")),
             ("--json and -o - would both", ("--op", "sum", given, "-o", "-", "--json")),
             ("--output-dtype is f16, which is not printed", ("--op", "sum", given, "--shape", 6, "--output-dtype", "f16")),
             ("--axis is 1, but .* has rank 1", ("--op", "sum", given, "--shape", 6, "--axis", 1)),
@@ -412,7 +412,7 @@ class Results(ScanctlTest):
         self.assertEqual(out, npy_header((3, 1000)) + sums)
         self.fail_with(65, "ends after 11996 bytes", "scan", "--shape", "3,1000", "-", "-o", "-", input=packed(values[1:]))
         self.fail_with(65, "goes on after", "scan", "--shape", "2,1000", "-", "-o", "-", input=packed(values))
-        self.fail_with(64, "regular file", "scan", "--format", "su", "-", "-o", "-", input=b"")
+        self.fail_with(65, "is 0 bytes, less than an SU trace", "scan", "--format", "su", "-", "-o", "-", input=b"")
 
     def test_big_raw(self):
         values = [1.0, 2.0, 3.0, -7.0]

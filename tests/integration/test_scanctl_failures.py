@@ -23,10 +23,9 @@ class Failures(ScanctlTest):
 
     def test_usage(self):
         for words, message in (
-            ((), "no command; give one of scan, reduce, ping, devices, kernels, stats, jobs, clients, top"),
-            (("frob",), 'unknown command "frob"'),
+            (("frob",), 'unknown command "frob"; give one of scan, reduce, ping, devices, kernels, stats, jobs, clients, top'),
             (("--frob",), "--frob is unknown"),
-            (("scan",), "no input"),
+            (("scan", "-d"), "no input"),
             (("scan", self.good), "no output"),
             (("scan", self.good, "-o", ""), 'the output is ""; give a file'),
             (("scan", "", "-o", self.out), 'the input is ""; give a file'),
@@ -63,6 +62,13 @@ class Failures(ScanctlTest):
         self.fail_with(65, "fortran.npy: is in Fortran order, but .*in.raw is in C order", *affine, "--coefficients", fortran)
         stdin = ("scan", "-", *affine[2:], "--coefficients", "-")
         self.fail_with(64, "input and --coefficients are both standard input", *stdin, input=b"")
+
+    def test_words_missing(self):
+        """Without any words scanctl, and what reads files, say what they do."""
+        for words, message in (((), "usage: scanctl "), (("scan",), "usage: scanctl scan "), (("reduce",), "usage: scanctl reduce ")):
+            result = run(*words)
+            self.assertEqual((result.returncode, result.stdout), (64, b""))
+            self.assertTrue(result.stderr.decode().startswith(message), result.stderr)
 
     def test_help_and_version(self):
         self.assertRegex(self.succeed("--version").decode(), r"\Ascanctl \d+\.\d+\.\d+\n\Z")
@@ -130,9 +136,9 @@ class Failures(ScanctlTest):
         text = "trace 4 .* has 99 samples, the first 100"
         self.fail_with(65, text, "scan", path, "-o", self.out, "--byte-order", "big")
         self.fail_with(65, "is 0 bytes", "scan", self.write("none.su", b""), "-o", self.out)
-        self.fail_with(64, "no regular file from its beginning on.*<FILE", "scan", "--format", "su", "-", "-o", self.out, input=su_file(rows, True))
-        text = "f64, but SU files hold f32"
-        self.fail_with(64, text, "scan", path, "-o", self.out, "--output-dtype", "f64")
+        whole = self.write("whole.su", su_file(rows, True))
+        self.fail_with(64, "f64, but SU files hold f32", "scan", whole, "-o", self.out, "--output-dtype", "f64")
+        self.fail_with(64, "says its own shape and type; leave out --shape, or give --format raw", "scan", whole, "-o", self.out, "--shape", "5")
 
     def test_no_daemon(self):
         words = ("scan", self.good, "-o", self.out, "--shape", 100)
@@ -156,7 +162,7 @@ class Failures(ScanctlTest):
     def test_output_refused(self):
         words = ("scan", self.good, "--shape", 100, "-o")
         self.fail_with(73, "No such file or directory", *words, self.path("no/out"))
-        self.fail_with(73, "Is a directory", *words, self.folder)
+        self.fail_with(73, "Is a directory", "reduce", "--op", "sum", *words[1:], self.folder)
         self.fail_with(74, "No space left on device; free some space", *words, "/dev/full")
 
     def test_standard_output_full(self):

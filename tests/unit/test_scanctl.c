@@ -21,6 +21,9 @@
 
 static struct error error;
 static struct scan_options options;
+/* What scan_options_types makes of them. */
+static struct scand_scan typed;
+static enum scand_dtype output_dtype;
 
 /* Parses a command line, its words separated by spaces; returns the exit code. */
 static int parse(const char *line)
@@ -43,10 +46,10 @@ static void options_defaults(void)
     CHECK_EQ(options.scan.pass_count, 1);
     CHECK_EQ(options.scan.passes[0], SCAND_PASS_FORWARD);
     CHECK_EQ(options.scan.kind, SCAND_KIND_INCLUSIVE);
-    CHECK_EQ(options.axis, -1);
+    CHECK_EQ(options.files.axis, -1);
     CHECK(options.scan.algorithm == NULL);
-    CHECK_EQ(options.hints.format, FORMAT_SU);
-    CHECK_EQ(options.hints.rank, 0);
+    CHECK_EQ(options.files.hints.format, FORMAT_COUNT);
+    CHECK_EQ(options.files.hints.rank, 0);
 }
 
 static void options_of_steps(void)
@@ -55,7 +58,7 @@ static void options_of_steps(void)
     CHECK_EQ(parse("in -o out --then backward,forward,demean --then op=affine,coefficient=-0.5,accumulator=f2 "
                    "--then backward,op=max,kind=exclusive,intermediate=f32 --output-dtype f64"),
              0);
-    CHECK_EQ(scan_options_types(&options, &array, &error), 0);
+    CHECK_EQ(scan_options_types(&options, &array, &typed, &output_dtype, &error), 0);
     const struct scand_step *then = options.scan.then;
     REQUIRE(options.scan.then_count == 3);
     CHECK(then[0].pass_count == 2 && then[0].passes[0] == SCAND_PASS_BACKWARD && then[0].demean);
@@ -107,28 +110,29 @@ static void options_types(void)
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
         struct array array = {.format = FORMAT_RAW, .dtype = list[i].samples};
         CHECK_EQ(parse("in -o out"), 0);
-        CHECK_EQ(scan_options_types(&options, &array, &error), 0);
-        CHECK_EQ(options.output_dtype, list[i].output);
-        CHECK_EQ(options.scan.intermediate, SCAND_INTERMEDIATE_AUTO);
-        CHECK_EQ(options.scan.accumulator, list[i].accumulator);
+        CHECK_EQ(scan_options_types(&options, &array, &typed, &output_dtype, &error), 0);
+        CHECK_EQ(output_dtype, list[i].output);
+        CHECK_EQ(typed.intermediate, SCAND_INTERMEDIATE_AUTO);
+        CHECK_EQ(typed.accumulator, list[i].accumulator);
         CHECK_EQ(parse("in -o out --accumulator f2 --intermediate f32 --output-dtype bf16"), 0);
-        CHECK_EQ(scan_options_types(&options, &array, &error), 0);
-        CHECK(options.output_dtype == SCAND_DTYPE_BF16 && options.scan.intermediate == SCAND_INTERMEDIATE_F32);
-        CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F2);
+        CHECK_EQ(scan_options_types(&options, &array, &typed, &output_dtype, &error), 0);
+        CHECK(output_dtype == SCAND_DTYPE_BF16 && typed.intermediate == SCAND_INTERMEDIATE_F32);
+        CHECK_EQ(typed.accumulator, SCAND_ACCUMULATOR_F2);
     }
     struct array floats = {.format = FORMAT_RAW, .dtype = SCAND_DTYPE_F32};
     CHECK_EQ(parse("in -o out --algorithm kogge-stone"), 0);
     CHECK(strcmp(options.scan.algorithm, "kogge-stone") == 0);
-    CHECK_EQ(scan_options_types(&options, &floats, &error), 0);
-    CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F32);
+    CHECK_EQ(scan_options_types(&options, &floats, &typed, &output_dtype, &error), 0);
+    CHECK_EQ(typed.accumulator, SCAND_ACCUMULATOR_F32);
     CHECK_EQ(parse("in -o out --algorithm warp-v0 --accumulator f64"), 0);
-    CHECK_EQ(scan_options_types(&options, &floats, &error), 0);
-    CHECK_EQ(options.scan.accumulator, SCAND_ACCUMULATOR_F64);
+    CHECK_EQ(scan_options_types(&options, &floats, &typed, &output_dtype, &error), 0);
+    CHECK_EQ(typed.accumulator, SCAND_ACCUMULATOR_F64);
     CHECK_EQ(parse("in.npy -o out.npy --output-dtype ibm32"), 0);
-    CHECK_EQ(scan_options_types(&options, &(struct array){.format = FORMAT_NPY}, &error), EX_USAGE);
+    CHECK_EQ(scan_options_types(&options, &(struct array){.format = FORMAT_NPY}, &typed, &output_dtype, &error),
+             EX_USAGE);
     CHECK_CONTAINS(error.text, "--output-dtype is ibm32, which .npy files cannot hold");
     CHECK_EQ(parse("in -o out --dtype i16be"), 0);
-    CHECK_EQ(options.hints.dtype, SCAND_DTYPE_I16BE);
+    CHECK_EQ(options.files.hints.dtype, SCAND_DTYPE_I16BE);
 }
 
 static void options_given(void)
@@ -142,12 +146,13 @@ static void options_given(void)
     CHECK_EQ(options.scan.op, SCAND_OPERATOR_MAX);
     CHECK_EQ(options.scan.demean, 1);
     CHECK(options.scan.intermediate == SCAND_INTERMEDIATE_F64 && options.output_dtype == SCAND_DTYPE_F64);
-    CHECK(options.hints.rank == 3 && options.hints.shape[2] == 5 && options.hints.byte_order == BYTE_ORDER_BIG);
-    CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.input_path, "-"));
+    CHECK(options.files.hints.rank == 3 && options.files.hints.shape[2] == 5 &&
+          options.files.hints.byte_order == BYTE_ORDER_BIG);
+    CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.inputs[0], "-"));
     uint32_t axis;
-    CHECK_EQ(axis_resolve(options.axis, options.input_path, 3, &axis, &error), 0);
+    CHECK_EQ(axis_resolve(options.files.axis, options.inputs[0], 3, &axis, &error), 0);
     CHECK_EQ(axis, 1);
-    CHECK_EQ(axis_resolve(options.axis, options.input_path, 1, &axis, &error), EX_USAGE);
+    CHECK_EQ(axis_resolve(options.files.axis, options.inputs[0], 1, &axis, &error), EX_USAGE);
     CHECK_CONTAINS(error.text, "it may be -1 to 0");
     static const char *const pairs[] = {
         "a.npy -o b.out",           "a.npy -o b", "a.npy -o -", "a -o b.raw", "a.b -o c.d", "a.npy -o c/b.NPY",
@@ -163,13 +168,15 @@ static void options_wrong(void)
     static const char *const lines[][2] = {
         {"", "no input"},
         {"in", "no output"},
-        {"a b -o c", "2 inputs"},
+        {"a b -o c", "2 inputs and -o is \"c\"; give a folder that exists, as in -o c/"},
+        {"a/x.su b/x.su -o c/", "a/x.su and b/x.su would both be written to c/"},
+        {"a - -o c/", "standard input has no name"},
         {"in -o", "-o needs a value"},
         {"in -o out --axis", "--axis needs a value"},
         {"in -o out --frobnicate", "--frobnicate is unknown"},
         {"in -o out --frobnicate=1", "--frobnicate=1 is unknown"},
         {"in -o out --json=1", "--json=1 is unknown, short for several options, or takes no value"},
-        {"in -o out -x", "unknown option -x"},
+        {"in -o out -y", "unknown option -y"},
         {"in -o out --passes up", "--passes is \"up\"; it may be forward, backward"},
         {"in -o out --passes forward,", "--passes is \"\""},
         {"in -o out --passes forward,forward,forward", "one or 2 passes"},
@@ -187,7 +194,6 @@ static void options_wrong(void)
         {"in -o out --intermediate f16", "--intermediate is \"f16\"; it may be auto, f64, f32"},
         {"in -o out --output-dtype f4", "it may be f32, f64"},
         {"in -o out --dtype f8", "--dtype is \"f8\"; it may be f32, f64, f16"},
-        {"in.npy -o out.npy --dtype f32", "--dtype is for raw samples"},
         {"in -o out --axis x", "--axis is \"x\""},
         {"in -o out --axis 5", "--axis is \"5\""},
         {"in -o out --axis --1", "--axis is \"--1\""},
@@ -196,13 +202,13 @@ static void options_wrong(void)
         {"in -o out --shape 1,2,3,4,5", "one to 4 whole numbers"},
         {"in -o out --shape 99999999999999999999999999", "--shape is"},
         {"in -o out --shape 3x4", "--shape is"},
-        {"in -o out --format segy", "it may be raw, npy, su"},
+        {"in -o out --format sega", "it may be raw, npy, su, segy"},
         {"in -o out --byte-order middle", "it may be little, big"},
-        {"in.su -o out --output-dtype f64", "SU files hold f32"},
-        {"line.SGY -o out --shape 4", "line.SGY: .sgy files cannot be scanned; convert it"},
-        {"in.npy -o out.su", "-o is \"out.su\", but the result has the form of its input, which is npy; give a name"},
-        {"in.raw -o out.NPY --shape 4", "which is raw; give a name that ends in .raw"},
-        {"in -o out.raw --format su", "which is su"},
+        {"in -o out --shape 3,-1", "--shape is \"3,-1\""},
+        {"in -o out --header-bytes 67108865", "--header-bytes is \"67108865\"; it may be 0 to 67108864 bytes"},
+        {"in -o out --trace-header-bytes -1", "--trace-header-bytes is \"-1\"; it may be 0 to 65536 bytes"},
+        {"in -o out --offset x", "--offset is \"x\"; it may be 0 to"},
+        {"in -o out --output-format iee", "--output-format is \"iee\"; it may be same, ieee"},
         {"in -o - --json", "both write to standard output"},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {

@@ -1,36 +1,49 @@
 /*
  * The commands. Each gets its words (argv[0] is "scanctl" and its name) and the options that stood before it, and
- * returns 0 or an exit code with *error filled.
+ * returns 0 or an exit code with *error filled. Where common->help is set after that, its help is what was asked for.
  */
 #ifndef SCANCTL_COMMANDS_H
 #define SCANCTL_COMMANDS_H
 
+#include <stdio.h>
+
 #include "client/scanctl/commands/options.h"
 
-/*  name       arguments                    what it does */
-#define COMMANDS(X)                                                                       \
-    X(scan, "[OPTION...] IN -o OUT", "scan the rows of a file")                           \
-    X(reduce, "--op OP [OPTION...] IN [-o OUT]", "reduce each row of a file to a number") \
-    X(ping, "[--json]", "measure a round trip to the daemon")                             \
-    X(devices, "[--json]", "list the daemon's devices")                                   \
-    X(kernels, "[--json]", "list what --algorithm may name")                              \
-    X(stats, "[--json]", "print the daemon's counters")                                   \
-    X(jobs, "[--json]", "list the jobs that wait or run")                                 \
-    X(clients, "[--json]", "list the programs that are connected")                        \
-    X(top, "[--once] [--json]", "watch devices, programs and jobs")                       \
-    X(metrics, "", "print counters and times for Prometheus")                             \
-    X(trace, "", "print what became of the latest jobs, for Chrome's viewer")             \
-    X(cancel, "JOB", "stop a job, by its number")                                         \
-    X(wait, "[--timeout S] [JOB]", "wait until a job, or all of yours, have ended")       \
-    X(drain, "", "finish all jobs, then stop the daemon")                                 \
-    X(demo, "[OPTION...]", "scan a synthetic shot gather and check the result")
+/*  name        its options           arguments                    what it does */
+#define COMMANDS(X)                                                                                       \
+    X(scan, scan_options, "[OPTION...] IN... -o OUT", "scan the rows of files")                           \
+    X(reduce, reduce_options, "--op OP [OPTION...] IN [-o OUT]", "reduce each row of a file to a number") \
+    X(ping, common_options, "[--json]", "measure a round trip to the daemon")                             \
+    X(devices, common_options, "[--json]", "list the daemon's devices")                                   \
+    X(kernels, common_options, "[--json]", "list what --algorithm may name")                              \
+    X(stats, common_options, "[--json]", "print the daemon's counters")                                   \
+    X(jobs, common_options, "[--json]", "list the jobs that wait or run")                                 \
+    X(clients, common_options, "[--json]", "list the programs that are connected")                        \
+    X(top, top_options, "[--once] [--json]", "watch devices, programs and jobs")                          \
+    X(metrics, common_options, "", "print counters and times for Prometheus")                             \
+    X(trace, common_options, "", "print what became of the latest jobs, for Chrome's viewer")             \
+    X(cancel, common_options, "JOB", "stop a job, by its number")                                         \
+    X(wait, wait_options, "[--timeout S] [JOB]", "wait until a job, or all of yours, have ended")         \
+    X(drain, common_options, "", "finish all jobs, then stop the daemon")                                 \
+    X(demo, demo_options, "[OPTION...]", "scan a synthetic shot gather and check the result")             \
+    X(completion, common_options, "bash | zsh | fish", "print a script that completes words for a shell")
 
-#define X(NAME, ARGUMENTS, TEXT) \
-    int command_##NAME(int argc, char **argv, struct common_options *common, struct error *error);
+#define X(NAME, OPTIONS, ARGUMENTS, TEXT)                                                          \
+    int command_##NAME(int argc, char **argv, struct common_options *common, struct error *error); \
+    extern const struct option_row OPTIONS[];
 COMMANDS(X)
 #undef X
 
-/* Prints the help of a command, "scanctl scan" or another. */
-void help_print(const char *command);
+/* A command's row, but for its function. */
+struct command {
+    const char *name, *full_name;
+    const struct option_row *options;
+    const char *arguments, *text;
+};
+/* The i-th of all, or NULL. */
+const struct command *command_at(size_t i);
+
+/* Prints the help of a command. */
+void help_print(const struct command *command, FILE *file);
 
 #endif

@@ -1,5 +1,6 @@
 #include "client/scanctl/commands/demo_run.h"
 
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,15 +26,13 @@ struct demo_run {
     const char *outcome;
 };
 
-static const char demo_help[] =
-    "usage: %s [OPTION...]\n"
-    "Makes a synthetic shot gather, scans it forward and backward with f64 accumulation, and checks the result.\n"
-    "\n"
-    "      --traces N     [10000]\n"
-    "      --samples N    per trace [10000]\n"
-    "      --seed N       of the gather [1]\n"
-    "      --json         print the outcome as one JSON object\n"
-    "      --socket PATH  the daemon's socket\n";
+const struct option_row demo_options[] = {
+    {"traces", OPTION_TRACES, 0, "N", VALUE_FREE, "[10000]"},
+    {"samples", OPTION_SAMPLES, 0, "N", VALUE_FREE, "per trace [10000]"},
+    {"seed", OPTION_SEED, 0, "N", VALUE_FREE, "of the gather [1]"},
+    COMMON_OPTIONS,
+    {0},
+};
 
 static int option_handle(void *context, int option, const char *argument, struct error *error)
 {
@@ -179,22 +178,22 @@ static int demo_run(struct demo_run *run, bool as_json, demo_check *check, struc
     return 0;
 }
 
+void demo_help(const char *name)
+{
+    printf("usage: %s [OPTION...]\n"
+           "Makes a synthetic shot gather, scans it forward and backward with f64 accumulation, and checks the "
+           "result.\n\n",
+           name);
+    options_print(demo_options, stdout);
+}
+
 int demo_command(int argc, char **argv, struct common_options *common, demo_check *check, const char *outcome,
                  struct error *error)
 {
-    static const struct option table[] = {
-        {"traces", required_argument, NULL, OPTION_TRACES},
-        {"samples", required_argument, NULL, OPTION_SAMPLES},
-        {"seed", required_argument, NULL, OPTION_SEED},
-        COMMON_OPTIONS,
-        {0},
-    };
     struct demo_run run = {.gather = {.traces = 10000, .samples = 10000, .seed = 1}, .outcome = outcome};
-    int result = options_parse(argc, argv, ":", table, option_handle, &run.gather, common, error);
-    if (!result && common->help) {
-        printf(demo_help, argv[0]);
+    int result = options_parse(argc, argv, false, demo_options, option_handle, &run.gather, common, error);
+    if (!result && common->help)
         return 0;
-    }
     if (!result && optind < argc)
         result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
                       argv[0], argv[0]);

@@ -15,8 +15,13 @@ struct demo {
 /* Returns 0, or 1 with *error saying where the result is wrong. */
 typedef int demo_check(const struct demo *demo, struct error *error);
 
+/* The options of the demonstration, and its help for a program of another name. */
+extern const struct option_row demo_options[];
+void demo_help(const char *name);
+
 /* Parses argv (argv[0] names the caller) and runs. `outcome` is said of a result that passes the check, as
- * in "identical to the reference". Returns 0, 1 for a wrong result, or another exit code with *error filled. */
+ * in "identical to the reference". Returns 0, 1 for a wrong result, or another exit code with *error filled.
+ * Where common->help is set after that, the help is what was asked for. */
 int demo_command(int argc, char **argv, struct common_options *common, demo_check *check, const char *outcome,
                  struct error *error);
 

@@ -1,6 +1,7 @@
 /*
  * cancel, wait, drain: what may be done about jobs and the daemon.
  */
+#include <getopt.h>
 #include <inttypes.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,14 +24,11 @@ static int number_parse(const char *command, const char *text, uint64_t *number,
 
 int command_cancel(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    static const struct option table[] = {COMMON_OPTIONS, {0}};
     struct scand *daemon;
     uint64_t number;
-    int result = options_parse(argc, argv, ":", table, NULL, NULL, common, error);
-    if (!result && common->help) {
-        help_print(argv[0]);
+    int result = options_parse(argc, argv, false, common_options, NULL, NULL, common, error);
+    if (!result && common->help)
         return 0;
-    }
     if (!result && optind != argc - 1)
         result = fail(error, EX_USAGE, "%s takes the number of one job, and got %d words; see scanctl jobs, %s --help",
                       argv[0], argc - optind, argv[0]);
@@ -113,16 +111,19 @@ static int wait_for(struct scand *daemon, const struct waiting *waiting, struct 
     return result;
 }
 
+const struct option_row wait_options[] = {
+    {"timeout", OPTION_OWN, 0, "S", VALUE_FREE, "give up after so many seconds, with exit code 75"},
+    QUIET_OPTIONS,
+    {0},
+};
+
 int command_wait(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    static const struct option table[] = {{"timeout", required_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {0}};
     struct waiting waiting = {.job = 0};
     struct scand *daemon;
-    int result = options_parse(argc, argv, ":", table, wait_option_handle, &waiting, common, error);
-    if (!result && common->help) {
-        help_print(argv[0]);
+    int result = options_parse(argc, argv, false, wait_options, wait_option_handle, &waiting, common, error);
+    if (!result && common->help)
         return 0;
-    }
     if (!result && optind < argc - 1)
         result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes the number of one job, or none; see %s --help",
                       argv[optind + 1], argv[0], argv[0]);

@@ -1,19 +1,44 @@
 #include "client/scanctl/commands/options.h"
 
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/stat.h>
 
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/ui/text.h"
 
-#define WORD_BYTES 32 /* of the longest word of any list, at least */
+#define TEXT_COLUMN 28 /* of the help, where what an option does begins */
+#define WORD_BYTES  32 /* of the longest word of any list, at least */
+
+const struct option_row common_options[] = {COMMON_OPTIONS, {0}};
+
+/* A table as getopt wants it. */
+struct getopt_table {
+    struct option options[OPTIONS_MAX + 1];
+    char letters[2 * OPTIONS_MAX + 3];
+};
+
+static void getopt_table_make(struct getopt_table *out, const struct option_row *table, bool stops)
+{
+    size_t length = (size_t)snprintf(out->letters, sizeof(out->letters), stops ? "+:" : ":");
+    memset(out->options, 0, sizeof(out->options));
+    for (size_t i = 0; table[i].name && i < OPTIONS_MAX; i++) {
+        const struct option_row *row = &table[i];
+        out->options[i] = (struct option){row->name, row->argument ? required_argument : no_argument, NULL, row->id};
+        if (row->letter)
+            length += (size_t)snprintf(out->letters + length, sizeof(out->letters) - length, "%c%s", row->letter,
+                                       row->argument ? ":" : "");
+    }
+}
 
 static int option_error(char **argv, int found, struct error *error)
 {
     const char *word = optind > 0 ? argv[optind - 1] : "";
+    if (found == ':' && optopt > ' ' && optopt < OPTION_SOCKET)
+        return fail(error, EX_USAGE, "-%c needs a value after it; see %s --help", optopt, argv[0]);
     if (found == ':')
         return fail(error, EX_USAGE, "%s needs a value after it; see %s --help", word, argv[0]);
     if (optopt > ' ' && optopt < OPTION_SOCKET)
@@ -22,58 +47,72 @@ static int option_error(char **argv, int found, struct error *error)
                 argv[0]);
 }
 
-static const struct option *option_find(const struct option *table, int option)
+/* The row of what getopt returns: a letter, or an id. */
+static const struct option_row *option_find(const struct option_row *table, int option)
 {
-    while (table->name && table->val != option)
+    while (table->name && table->id != option && table->letter != option)
         table++;
     return table;
 }
 
 /* An option that takes a value, and has had one: only steps add up. */
-static bool is_repeated(const struct option *table, int option, uint64_t *seen)
+static bool is_repeated(const struct option_row *table, const struct option_row *row, uint64_t *seen)
 {
-    const struct option *row = option_find(table, option);
     const uint64_t bit = UINT64_C(1) << (row - table);
     const bool before = *seen & bit;
     *seen |= bit;
-    return before && row->has_arg == required_argument && option != OPTION_THEN;
+    return before && row->argument && row->id != OPTION_THEN;
 }
 
-int options_parse(int argc, char **argv, const char *short_options, const struct option *table, option_handler *handler,
+int options_parse(int argc, char **argv, bool stops, const struct option_row *table, option_handler *handler,
                   void *context, struct common_options *common, struct error *error)
 {
-    int option;
+    int option, result = 0;
+    struct getopt_table getopt_table;
+    getopt_table_make(&getopt_table, table, stops);
     optind = 0; /* glibc: begin again */
     opterr = 0;
-    uint64_t seen = 0; /* a bit for each option of the table that is the command's own */
-    while ((option = getopt_long(argc, argv, short_options, table, NULL)) != -1) {
-        int result = 0;
+    uint64_t seen = 0; /* a bit for each row */
+    while (!result && (option = getopt_long(argc, argv, getopt_table.letters, getopt_table.options, NULL)) != -1) {
         if (option == '?' || option == ':')
-            result = option_error(argv, option, error);
-        else if (option == OPTION_SOCKET)
+            return option_error(argv, option, error);
+        const struct option_row *row = option_find(table, option);
+        if (row->id == OPTION_SOCKET)
             common->socket_path = optarg;
-        else if (option == OPTION_JSON)
+        else if (row->id == OPTION_JSON)
             common->json = true;
-        else if (option == OPTION_HELP)
+        else if (row->id == OPTION_HELP)
             common->help = true;
-        else if (is_repeated(table, option, &seen))
-            result = fail(error, EX_USAGE, "--%s is given twice; give it once", option_find(table, option)->name);
+        else if (is_repeated(table, row, &seen))
+            result = fail(error, EX_USAGE, "--%s is given twice; give it once", row->name);
         else
-            result = handler(context, option, optarg, error);
-        if (result)
-            return result;
+            result = handler(context, row->id, optarg, error);
     }
-    return 0;
+    return result;
 }
 
 int options_parse_common(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    static const struct option table[] = {COMMON_OPTIONS, {0}};
-    int result = options_parse(argc, argv, ":", table, NULL, NULL, common, error);
+    int result = options_parse(argc, argv, false, common_options, NULL, NULL, common, error);
     if (!result && !common->help && optind < argc)
         return fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind], argv[0],
                     argv[0]);
     return result;
+}
+
+void options_print(const struct option_row *table, FILE *file)
+{
+    for (; table->name; table++) {
+        int used = table->letter ? fprintf(file, "  -%c, --%s", table->letter, table->name)
+                                 : fprintf(file, "      --%s", table->name);
+        if (table->argument)
+            used += fprintf(file, " %s", table->argument);
+        for (const char *line = table->text; *line; used = 0) {
+            size_t length = strcspn(line, "\n");
+            fprintf(file, "%*s %.*s\n", used < TEXT_COLUMN ? TEXT_COLUMN - used : 0, "", (int)length, line);
+            line += length + (line[length] == '\n');
+        }
+    }
 }
 
 /* The first word that may be given: "none" of a reduction is for scans. */
@@ -121,26 +160,38 @@ int deadline_parse(uint32_t *deadline_ms, const char *text, struct error *error)
     return 0;
 }
 
-static int shape_parse(struct array_hints *hints, const char *list, struct error *error)
+/* One dimension; the first one may be -1, for as many as there are. */
+static bool dimension_parse(struct array_hints *hints, const char *text, size_t length)
 {
     char number[24];
+    uint64_t size = 0;
+    snprintf(number, sizeof(number), "%.*s", (int)length, text);
+    if (hints->rank == 0 && !strcmp(number, "-1"))
+        hints->open_ended = true;
+    else if (length >= sizeof(number) || !parse_unsigned(number, &size) || !size)
+        return false;
+    hints->shape[hints->rank++] = size;
+    return true;
+}
+
+static int shape_parse(struct array_hints *hints, const char *list, struct error *error)
+{
     hints->rank = 0;
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");
-        uint64_t size = 0;
-        snprintf(number, sizeof(number), "%.*s", (int)length, at);
-        if (hints->rank == SCAND_RANK_MAX || length >= sizeof(number) || !parse_unsigned(number, &size) || !size)
-            return fail(error, EX_USAGE,
-                        "--shape is \"%s\"; it may be one to %d whole numbers from 1 on, as in --shape 60,1000", list,
-                        SCAND_RANK_MAX);
-        hints->shape[hints->rank++] = size;
+        if (hints->rank == SCAND_RANK_MAX || !dimension_parse(hints, at, length))
+            return fail(
+                error, EX_USAGE,
+                "--shape is \"%s\"; it may be one to %d whole numbers from 1 on, as in --shape 60,1000, the first of "
+                "them -1 for as many as there are",
+                list, SCAND_RANK_MAX);
         at += length;
         if (!*at)
             return 0;
     }
 }
 
-int axis_parse(int64_t *axis, const char *text, struct error *error)
+static int axis_parse(int64_t *axis, const char *text, struct error *error)
 {
     uint64_t number;
     bool negative = text[0] == '-';
@@ -163,7 +214,7 @@ int coefficient_parse(const char *option, double *coefficient, const char *text,
     return 0;
 }
 
-int offsets_parse(const char **path, const char *argument, struct error *error)
+static int offsets_parse(const char **path, const char *argument, struct error *error)
 {
     if (!*argument || !strcmp(argument, "-"))
         return fail(error, EX_USAGE, "--offsets is \"%s\"; give a file, .npy or raw integers of 64 bits", argument);
@@ -171,24 +222,18 @@ int offsets_parse(const char **path, const char *argument, struct error *error)
     return 0;
 }
 
-int file_option_parse(struct array_hints *hints, int option, const char *argument, struct error *error)
+static int format_parse(struct array_hints *hints, const char *argument, struct error *error)
 {
-    int format, dtype = 0;
-    if (option == OPTION_SHAPE)
-        return shape_parse(hints, argument, error);
-    if (option == OPTION_DTYPE) {
-        int result = word_parse("dtype", SCAND_LIST_DTYPE, argument, strlen(argument), &dtype, error);
-        hints->dtype = (enum scand_dtype)dtype;
-        hints->has_dtype = true;
-        return result;
-    }
-    if (option == OPTION_FORMAT) {
-        format = format_of_word(argument);
-        if (format < 0)
-            return fail(error, EX_USAGE, "--format is \"%s\"; it may be raw, npy, su", argument);
-        hints->format = (enum format)format;
-        return 0;
-    }
+    char words[FORMATS_TEXT_BYTES];
+    int format = format_of_word(argument);
+    if (format < 0)
+        return fail(error, EX_USAGE, "--format is \"%s\"; it may be %s", argument, formats_text(words));
+    hints->format = (enum format)format;
+    return 0;
+}
+
+static int byte_order_parse(struct array_hints *hints, const char *argument, struct error *error)
+{
     bool big = !strcmp(argument, "big");
     if (!big && strcmp(argument, "little"))
         return fail(error, EX_USAGE, "--byte-order is \"%s\"; it may be little, big", argument);
@@ -196,23 +241,68 @@ int file_option_parse(struct array_hints *hints, int option, const char *argumen
     return 0;
 }
 
-/* Files of a known form are not taken for raw samples: sums of those are nonsense. */
-int format_guess(struct array_hints *hints, const char *path, struct error *error)
+/* Bytes that a raw file has beside its samples. */
+static int place_parse(struct array_hints *hints, const char *option, uint64_t *bytes, uint64_t most,
+                       const char *argument, struct error *error)
 {
-    static const char *const others[] = {".sgy", ".segy", ".rsf", ".npz"};
-    const char *dot = strrchr(path, '.');
-    if (hints->format != FORMAT_COUNT)
+    hints->has_places = true;
+    if (parse_unsigned(argument, bytes) && *bytes <= most)
         return 0;
-    for (size_t i = 0; dot && i < sizeof(others) / sizeof(others[0]); i++)
-        if (!strcasecmp(dot, others[i]))
-            return fail(
-                error, EX_USAGE,
-                "%s: %s files cannot be scanned; convert it to .npy or SU, or give --format raw, npy or su if it "
-                "is one of those",
-                path, others[i]);
-    int format = format_of_extension(path);
-    hints->format = format < 0 ? FORMAT_RAW : (enum format)format;
-    return 0;
+    return fail(error, EX_USAGE, "--%s is \"%s\"; it may be 0 to %" PRIu64 " bytes", option, argument, most);
+}
+
+int file_option_parse(struct file_options *options, int option, const char *argument, struct error *error)
+{
+    struct array_hints *hints = &options->hints;
+    int dtype = 0, result;
+    switch (option) {
+    case OPTION_AXIS:
+        return axis_parse(&options->axis, argument, error);
+    case OPTION_OFFSETS:
+        return offsets_parse(&options->offsets_path, argument, error);
+    case OPTION_SHAPE:
+        return shape_parse(hints, argument, error);
+    case OPTION_FORMAT:
+        return format_parse(hints, argument, error);
+    case OPTION_BYTE_ORDER:
+        return byte_order_parse(hints, argument, error);
+    case OPTION_OFFSET:
+        return place_parse(hints, "offset", &hints->skip_bytes, INT64_MAX / 2, argument, error);
+    case OPTION_HEADER_BYTES:
+        return place_parse(hints, "header-bytes", &hints->header_bytes, PASSED_BYTES_MAX, argument, error);
+    case OPTION_TRACE_HEADER_BYTES:
+        return place_parse(hints, "trace-header-bytes", &hints->trace_header_bytes, TRACE_HEADER_BYTES_MAX, argument,
+                           error);
+    default:
+        result = word_parse("dtype", SCAND_LIST_DTYPE, argument, strlen(argument), &dtype, error);
+        hints->dtype = (enum scand_dtype)dtype;
+        hints->has_dtype = true;
+        return result;
+    }
+}
+
+bool path_is_folder(const char *path)
+{
+    struct stat status;
+    size_t length = strlen(path);
+    return (length && path[length - 1] == '/') || (!stat(path, &status) && S_ISDIR(status.st_mode));
+}
+
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int path_in_folder(const char *folder, const char *path, char **out, struct error *error)
+{
+    size_t length = strlen(folder);
+    if (!path_is_folder(folder))
+        return 0;
+    if (asprintf(out, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", path_name(path)) >= 0)
+        return 0;
+    *out = NULL;
+    return fail(error, EX_TEMPFAIL, "%s: out of memory for the name of a file in it", folder);
 }
 
 int axis_resolve(int64_t axis, const char *path, uint32_t rank, uint32_t *out, struct error *error)

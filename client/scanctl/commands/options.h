@@ -4,7 +4,7 @@
 #ifndef SCANCTL_OPTIONS_H
 #define SCANCTL_OPTIONS_H
 
-#include <getopt.h>
+#include <stdio.h>
 
 #include <scand/scand.h>
 
@@ -19,9 +19,9 @@ struct common_options {
 
 #define TYPE_LEFT_OUT SCAND_DTYPE_COUNT
 
-/* Long options that every command takes; their values are over those of any character. */
+/* What the values of options lie above: those of any character, and of errors. */
 enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
-/* Those of scan and reduce. */
+/* Those of the commands that work on files. */
 enum {
     OPTION_PASSES = OPTION_OWN,
     OPTION_ALGORITHM,
@@ -32,47 +32,103 @@ enum {
     OPTION_COEFFICIENT,
     OPTION_COEFFICIENTS,
     OPTION_INTERMEDIATE,
+    OPTION_OUTPUT,
     OPTION_OUTPUT_DTYPE,
+    OPTION_OUTPUT_FORMAT,
     OPTION_DTYPE,
     OPTION_AXIS,
     OPTION_SHAPE,
     OPTION_FORMAT,
     OPTION_BYTE_ORDER,
+    OPTION_OFFSET,
+    OPTION_HEADER_BYTES,
+    OPTION_TRACE_HEADER_BYTES,
     OPTION_OFFSETS,
     OPTION_PRIORITY,
     OPTION_DEADLINE,
     OPTION_THEN,
+    OPTION_PROGRESS,
 };
+
+/* What the value of an option may be, for completion: one of these, or the number of a list, enum scand_list. */
+enum { VALUE_FREE = -1, VALUE_FILE = -2, VALUE_FORMAT = -3, VALUE_BYTE_ORDER = -4, VALUE_OUTPUT_FORMAT = -5 };
+
+/* An option, as getopt, the help and completion know it. A table of them ends with a row of zeros. */
+struct option_row {
+    const char *name;     /* --NAME */
+    int id;               /* for the handler */
+    char letter;          /* -L; 0: none */
+    const char *argument; /* what the help calls its value; NULL: it has none */
+    int values;
+    const char *text; /* of the help; its lines are broken */
+};
+#define OPTIONS_MAX 48 /* rows of a table */
+
 // clang-format off
-#define COMMON_OPTIONS                                  \
-    {"socket", required_argument, NULL, OPTION_SOCKET}, \
-    {"json", no_argument, NULL, OPTION_JSON},           \
-    {"help", no_argument, NULL, OPTION_HELP}
+/* Of commands that print nothing, and of all others. */
+#define QUIET_OPTIONS                                                                                                \
+    {"socket", OPTION_SOCKET, 0, "PATH", VALUE_FILE, "the daemon's socket"},                                         \
+    {"help", OPTION_HELP, 'h', NULL, VALUE_FREE, "print this"}
+#define COMMON_OPTIONS {"json", OPTION_JSON, 'j', NULL, VALUE_FREE, "print one JSON object"}, QUIET_OPTIONS
+/* Options of the commands that work on files, but for those that say what is computed. */
+#define FILE_OPTIONS                                                                                                 \
+    {"axis", OPTION_AXIS, 'x', "N", VALUE_FREE,                                                                      \
+     "the axis of the rows, from 0; negative ones count from the last [-1]"},                                        \
+    {"offsets", OPTION_OFFSETS, 0, "FILE", VALUE_FILE,                                                               \
+     "rows of differing lengths along an IN of one dimension: row r is the samples from the\n"                       \
+     "r-th offset up to the next one; .npy of integers, or raw ones of 64 bits"},                                    \
+    {"format", OPTION_FORMAT, 'f', "FORM", VALUE_FORMAT, "the form of IN [by its name, else by its first bytes]"},   \
+    {"shape", OPTION_SHAPE, 's', "A,B,...", VALUE_FREE,                                                              \
+     "of raw samples, the last axis dense; -1 for A: as many as there are"},                                         \
+    {"dtype", OPTION_DTYPE, 't', "TYPE", SCAND_LIST_DTYPE, "of raw samples [f32]"},                                  \
+    {"byte-order", OPTION_BYTE_ORDER, 0, "ORDER", VALUE_BYTE_ORDER,                                                  \
+     "of raw and SU samples: little | big [raw: this machine's; SU: found out]"},                                    \
+    {"offset", OPTION_OFFSET, 0, "N", VALUE_FREE, "bytes of a raw file that are skipped [0]"},                       \
+    {"header-bytes", OPTION_HEADER_BYTES, 0, "N", VALUE_FREE,                                                        \
+     "bytes after these that are passed on untouched [0]"},                                                          \
+    {"trace-header-bytes", OPTION_TRACE_HEADER_BYTES, 0, "N", VALUE_FREE,                                            \
+     "bytes before each row of a raw file, passed on likewise [0]"},                                                 \
+    {"priority", OPTION_PRIORITY, 0, "CLASS", SCAND_LIST_PRIORITY, "which of your own jobs go first [normal]"},      \
+    {"deadline", OPTION_DEADLINE, 0, "MS", VALUE_FREE,                                                               \
+     "give up, with exit code 75, when a job could not start within so many milliseconds"}
 // clang-format on
 
-/* Handles one of a command's own options: its value as in its table, and its argument. */
+/* What the command line says of files. */
+struct file_options {
+    struct array_hints hints;
+    const char *coefficients_path; /* NULL: none */
+    const char *offsets_path;      /* NULL: rows of one length */
+    int64_t axis;                  /* negative ones count from the end */
+    bool converts;                 /* the result has a form of its own, not that of its input */
+};
+
+/* Handles one of a command's own options: its id, and its argument. */
 typedef int option_handler(void *context, int option, const char *argument, struct error *error);
 
 /* Goes through argv from its second word; argv[0] is the program, and command, for messages: "scanctl scan". optind is
- * then the first word that is no option. EX_USAGE for unknown ones. */
-int options_parse(int argc, char **argv, const char *short_options, const struct option *table, option_handler *handler,
+ * then the first word that is no option; with `stops` that is the first such word there is, else they are put last.
+ * EX_USAGE for unknown ones. */
+int options_parse(int argc, char **argv, bool stops, const struct option_row *table, option_handler *handler,
                   void *context, struct common_options *common, struct error *error);
 /* For commands without options of their own, which take no words either. */
 int options_parse_common(int argc, char **argv, struct common_options *common, struct error *error);
 
-/* What both parse: a word out of a list of types.h, how urgent it is, a file of offsets, an axis, and what is said of a
- * file. */
+/* Prints what the options of a table do, a line or more for each. */
+void options_print(const struct option_row *table, FILE *file);
+
+/* What several commands parse: a word out of a list of types.h, how urgent it is, and the options on files. */
 int word_parse(const char *option, enum scand_list list, const char *word, size_t length, int *out,
                struct error *error);
 int priority_parse(enum scand_priority *priority, const char *word, struct error *error);
 int deadline_parse(uint32_t *deadline_ms, const char *text, struct error *error);
-int offsets_parse(const char **path, const char *argument, struct error *error);
-int axis_parse(int64_t *axis, const char *text, struct error *error);
-int file_option_parse(struct array_hints *hints, int option, const char *argument, struct error *error);
+int file_option_parse(struct file_options *options, int option, const char *argument, struct error *error);
 /* `option` is what messages call it. */
 int coefficient_parse(const char *option, double *coefficient, const char *text, struct error *error);
-/* The format of the file at `path` where none was given. */
-int format_guess(struct array_hints *hints, const char *path, struct error *error);
+/* Whether a path is that of a folder, or is meant to be; and its part after the last slash. */
+bool path_is_folder(const char *path);
+const char *path_name(const char *path);
+/* Where `folder` is one, sets *out to the path in it that has the last name of `path`, to be freed; else leaves it. */
+int path_in_folder(const char *folder, const char *path, char **out, struct error *error);
 /* The axis counted from 0, once the rank of the array at `path` is known. */
 int axis_resolve(int64_t axis, const char *path, uint32_t rank, uint32_t *out, struct error *error);
 

@@ -14,10 +14,8 @@ int query_run(int argc, char **argv, struct common_options *common, query *put, 
     int result = options_parse_common(argc, argv, common, error);
     if (result)
         return result;
-    if (common->help) {
-        help_print(argv[0]);
+    if (common->help)
         return 0;
-    }
     result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;

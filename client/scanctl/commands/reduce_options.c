@@ -1,26 +1,24 @@
 #include "client/scanctl/commands/reduce_options.h"
 
+#include <getopt.h>
 #include <string.h>
 
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/ui/printer.h"
 
-static const struct option reduce_table[] = {
-    {"op", required_argument, NULL, OPTION_OP},
-    {"algorithm", required_argument, NULL, OPTION_ALGORITHM},
-    {"output-dtype", required_argument, NULL, OPTION_OUTPUT_DTYPE},
-    {"dtype", required_argument, NULL, OPTION_DTYPE},
-    {"axis", required_argument, NULL, OPTION_AXIS},
-    {"shape", required_argument, NULL, OPTION_SHAPE},
-    {"format", required_argument, NULL, OPTION_FORMAT},
-    {"byte-order", required_argument, NULL, OPTION_BYTE_ORDER},
-    {"offsets", required_argument, NULL, OPTION_OFFSETS},
-    {"priority", required_argument, NULL, OPTION_PRIORITY},
-    {"deadline", required_argument, NULL, OPTION_DEADLINE},
-    {"output", required_argument, NULL, 'o'},
+// clang-format off
+const struct option_row reduce_options[] = {
+    {"op", OPTION_OP, 0, "OP", SCAND_LIST_REDUCTION, "sum | min | max | mean | rms | norm; sums are kept in f64"},
+    {"output", OPTION_OUTPUT, 'o', "OUT", VALUE_FILE, "the results' file, or - for standard output"},
+    {"algorithm", OPTION_ALGORITHM, 0, "NAME", VALUE_FREE,
+     "a reduction of the tutorials, see scanctl kernels: f32 along the last axis"},
+    {"output-dtype", OPTION_OUTPUT_DTYPE, 'T', "TYPE", SCAND_LIST_DTYPE,
+     "the results' [f64; integers: sums in 64 bits, min and max as IN]"},
+    FILE_OPTIONS,
     COMMON_OPTIONS,
     {0},
 };
+// clang-format on
 
 static int reduction_parse(enum scand_reduction *reduction, const char *argument, struct error *error)
 {
@@ -35,7 +33,7 @@ static int option_handle(void *context, int option, const char *argument, struct
     struct reduce_options *options = context;
     int word = 0, result;
     switch (option) {
-    case 'o':
+    case OPTION_OUTPUT:
         options->output_path = argument;
         return 0;
     case OPTION_OP:
@@ -44,21 +42,18 @@ static int option_handle(void *context, int option, const char *argument, struct
         if (!*argument)
             return fail(error, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
         options->reduce.algorithm = argument;
+        options->files.hints.native = true;
         return 0;
     case OPTION_PRIORITY:
         return priority_parse(&options->reduce.priority, argument, error);
     case OPTION_DEADLINE:
         return deadline_parse(&options->reduce.deadline_ms, argument, error);
-    case OPTION_OFFSETS:
-        return offsets_parse(&options->offsets_path, argument, error);
-    case OPTION_AXIS:
-        return axis_parse(&options->axis, argument, error);
     case OPTION_OUTPUT_DTYPE:
         result = word_parse("output-dtype", SCAND_LIST_DTYPE, argument, strlen(argument), &word, error);
         options->output_dtype = (enum scand_dtype)word;
         return result;
     default:
-        return file_option_parse(&options->hints, option, argument, error);
+        return file_option_parse(&options->files, option, argument, error);
     }
 }
 
@@ -67,11 +62,12 @@ static int output_check(struct reduce_options *options, struct error *error)
 {
     int promised = options->output_path ? format_of_extension(options->output_path) : -1;
     options->output_format = promised < 0 ? FORMAT_NPY : (enum format)promised;
-    if (promised == FORMAT_SU)
-        return fail(error, EX_USAGE,
-                    "-o is \"%s\", but the results are numbers without traces; give a name that ends in .npy or "
-                    ".raw",
-                    options->output_path);
+    if (options->output_format != FORMAT_NPY && options->output_format != FORMAT_RAW)
+        return fail(
+            error, EX_USAGE,
+            "-o is \"%s\", but the results are numbers without headers of traces; give a name that ends in .npy or "
+            ".raw",
+            options->output_path);
     if (options->output_path && !strcmp(options->output_path, "-") && options->common.json)
         return fail(error, EX_USAGE,
                     "--json and -o - would both write to standard output; give -o FILE, or leave out -o");
@@ -90,21 +86,14 @@ static int reduce_options_check(struct reduce_options *options, int words, struc
     if (!*options->input_path || (options->output_path && !*options->output_path))
         return fail(error, EX_USAGE, "the %s is \"\"; give a file, or - for standard %s",
                     *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
-    int result = format_guess(&options->hints, options->input_path, error);
-    if (!result)
-        result = output_check(options, error);
-    if (!result && options->hints.has_dtype && options->hints.format != FORMAT_RAW)
-        return fail(error, EX_USAGE, "--dtype is for raw samples; %s says its own type: leave it out",
-                    options->input_path);
-    return result;
+    return output_check(options, error);
 }
 
 int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct error *error)
 {
     options->output_dtype = TYPE_LEFT_OUT;
-    options->hints = (struct array_hints){.format = FORMAT_COUNT};
-    options->axis = -1;
-    int result = options_parse(argc, argv, ":o:", reduce_table, option_handle, options, &options->common, error);
+    options->files = (struct file_options){.hints = {.format = FORMAT_COUNT}, .axis = -1, .converts = true};
+    int result = options_parse(argc, argv, false, reduce_options, option_handle, options, &options->common, error);
     if (result || options->common.help)
         return result;
     options->input_path = optind < argc ? argv[optind] : NULL;
@@ -127,7 +116,7 @@ int reduce_options_types(struct reduce_options *options, const struct array *arr
     if (options->output_dtype == TYPE_LEFT_OUT)
         options->output_dtype = usual_output(array, options->reduce.reduction);
     if (options->output_path)
-        return array_check_result(&(struct array){.format = options->output_format}, options->output_dtype, error);
+        return array_check_result(options->output_format, options->output_dtype, error);
     if (printer_can_print(options->output_dtype))
         return 0;
     return fail(error, EX_USAGE,

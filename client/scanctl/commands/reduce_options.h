@@ -4,18 +4,16 @@
 #ifndef SCANCTL_REDUCE_OPTIONS_H
 #define SCANCTL_REDUCE_OPTIONS_H
 
-#include "client/scanctl/commands/options.h"
+#include "client/scanctl/commands/commands.h"
 
 struct reduce_options {
     struct common_options common;
+    struct file_options files;
     const char *input_path;
-    const char *output_path;  /* NULL: the results are printed */
-    const char *offsets_path; /* NULL: rows of one length */
-    struct array_hints hints;
+    const char *output_path;       /* NULL: the results are printed */
     struct scand_reduce reduce;    /* but for its tensors and axis */
     enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
     enum format output_format;
-    int64_t axis; /* negative ones count from the end */
 };
 
 /* *options holds zero but for `common`. With common.help set, nothing else has been checked. */

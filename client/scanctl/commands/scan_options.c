@@ -1,33 +1,40 @@
 #include "client/scanctl/commands/scan_options.h"
 
+#include <getopt.h>
 #include <string.h>
 
 #include "client/scanctl/formats/file.h"
 
-static const struct option scan_table[] = {
-    {"passes", required_argument, NULL, OPTION_PASSES},
-    {"algorithm", required_argument, NULL, OPTION_ALGORITHM},
-    {"accumulator", required_argument, NULL, OPTION_ACCUMULATOR},
-    {"kind", required_argument, NULL, OPTION_KIND},
-    {"op", required_argument, NULL, OPTION_OP},
-    {"demean", no_argument, NULL, OPTION_DEMEAN},
-    {"coefficient", required_argument, NULL, OPTION_COEFFICIENT},
-    {"coefficients", required_argument, NULL, OPTION_COEFFICIENTS},
-    {"intermediate", required_argument, NULL, OPTION_INTERMEDIATE},
-    {"output-dtype", required_argument, NULL, OPTION_OUTPUT_DTYPE},
-    {"dtype", required_argument, NULL, OPTION_DTYPE},
-    {"axis", required_argument, NULL, OPTION_AXIS},
-    {"shape", required_argument, NULL, OPTION_SHAPE},
-    {"format", required_argument, NULL, OPTION_FORMAT},
-    {"byte-order", required_argument, NULL, OPTION_BYTE_ORDER},
-    {"offsets", required_argument, NULL, OPTION_OFFSETS},
-    {"priority", required_argument, NULL, OPTION_PRIORITY},
-    {"deadline", required_argument, NULL, OPTION_DEADLINE},
-    {"then", required_argument, NULL, OPTION_THEN},
-    {"output", required_argument, NULL, 'o'},
+// clang-format off
+const struct option_row scan_options[] = {
+    {"output", OPTION_OUTPUT, 'o', "OUT", VALUE_FILE, "the result's file; of several IN, or where it ends in /, a folder"},
+    {"passes", OPTION_PASSES, 'p', "LIST", SCAND_LIST_PASS,
+     "forward, backward, or two of them in order: forward,backward [forward]"},
+    {"kind", OPTION_KIND, 'k', "KIND", SCAND_LIST_KIND, "inclusive | exclusive | half [inclusive]"},
+    {"demean", OPTION_DEMEAN, 'd', NULL, VALUE_FREE, "first take each row's mean from its samples"},
+    {"op", OPTION_OP, 0, "OPERATOR", SCAND_LIST_OPERATOR, "sum | prod | max | min | affine [sum]"},
+    {"coefficient", OPTION_COEFFICIENT, 0, "A", VALUE_FREE, "of affine, y[i] = A y[i-1] + x[i]: a number, not 0"},
+    {"coefficients", OPTION_COEFFICIENTS, 0, "FILE", VALUE_FILE,
+     "of affine, one for each sample: a file of its own form, or raw samples of IN's type,\nin IN's shape"},
+    {"accumulator", OPTION_ACCUMULATOR, 'a', "TYPE", SCAND_LIST_ACCUMULATOR,
+     "what sums are kept in: f32 | f64 | f2 | exact [f64; integers: exact;\nwith --algorithm: f32]"},
+    {"algorithm", OPTION_ALGORITHM, 0, "NAME", VALUE_FREE,
+     "a scan of the tutorials, see scanctl kernels: inclusive sums of f32 along the last axis"},
+    {"intermediate", OPTION_INTERMEDIATE, 'i', "TYPE", SCAND_LIST_INTERMEDIATE,
+     "what values are rounded to between two passes: f64 | f32 [f64 samples: f64; else f32]"},
+    {"output-dtype", OPTION_OUTPUT_DTYPE, 'T', "TYPE", SCAND_LIST_DTYPE,
+     "the result's, as for --dtype [f32; f64 and integers: as IN; SEG-Y: as IN]"},
+    {"output-format", OPTION_OUTPUT_FORMAT, 0, "FORM", VALUE_OUTPUT_FORMAT,
+     "of SEG-Y: same | ieee, IEEE floats in place of IN's code [same]"},
+    {"then", OPTION_THEN, 0, "STEP", VALUE_FREE,
+     "scan the result again, in place, while it is on the device; up to 8 times. A step is made\n"
+     "of words as above: --then forward,backward,demean --then backward,op=max,kind=exclusive,\n"
+     "also accumulator=, intermediate=, coefficient= [forward]"},
+    FILE_OPTIONS,
     COMMON_OPTIONS,
     {0},
 };
+// clang-format on
 
 static int passes_parse(struct scand_scan *scan, const char *list, struct error *error)
 {
@@ -46,6 +53,14 @@ static int passes_parse(struct scand_scan *scan, const char *list, struct error 
     }
 }
 
+static int output_format_parse(struct scan_options *options, const char *argument, struct error *error)
+{
+    options->ieee = !strcmp(argument, "ieee");
+    if (options->ieee || !strcmp(argument, "same"))
+        return 0;
+    return fail(error, EX_USAGE, "--output-format is \"%s\"; it may be same, ieee", argument);
+}
+
 static int option_handle(void *context, int option, const char *argument, struct error *error)
 {
     struct scan_options *options = context;
@@ -53,7 +68,7 @@ static int option_handle(void *context, int option, const char *argument, struct
     size_t length = argument ? strlen(argument) : 0;
     int word = 0, result;
     switch (option) {
-    case 'o':
+    case OPTION_OUTPUT:
         options->output_path = argument;
         return 0;
     case OPTION_PASSES:
@@ -62,9 +77,8 @@ static int option_handle(void *context, int option, const char *argument, struct
         if (!*argument)
             return fail(error, EX_USAGE, "--algorithm is \"\"; see scanctl kernels for those that exist");
         scan->algorithm = argument;
+        options->files.hints.native = true;
         return 0;
-    case OPTION_AXIS:
-        return axis_parse(&options->axis, argument, error);
     case OPTION_ACCUMULATOR:
         result = word_parse("accumulator", SCAND_LIST_ACCUMULATOR, argument, length, &word, error);
         scan->accumulator = (enum scand_accumulator)word;
@@ -79,10 +93,10 @@ static int option_handle(void *context, int option, const char *argument, struct
     case OPTION_COEFFICIENT:
         return coefficient_parse("coefficient", &scan->coefficient, argument, error);
     case OPTION_COEFFICIENTS:
-        options->coefficients_path = argument;
+        options->files.coefficients_path = argument;
         return 0;
-    case OPTION_OFFSETS:
-        return offsets_parse(&options->offsets_path, argument, error);
+    case OPTION_OUTPUT_FORMAT:
+        return output_format_parse(options, argument, error);
     case OPTION_PRIORITY:
         return priority_parse(&scan->priority, argument, error);
     case OPTION_DEADLINE:
@@ -102,66 +116,62 @@ static int option_handle(void *context, int option, const char *argument, struct
         options->output_dtype = (enum scand_dtype)word;
         return result;
     default:
-        return file_option_parse(&options->hints, option, argument, error);
+        return file_option_parse(&options->files, option, argument, error);
     }
-}
-
-/* A name that promises another form than the result has: nothing is converted. */
-static int output_name_check(const struct scan_options *options, struct error *error)
-{
-    int form = (int)options->hints.format, promised = format_of_extension(options->output_path);
-    if (promised < 0 || promised == form || promised == format_of_extension(options->input_path))
-        return 0;
-    return fail(error, EX_USAGE,
-                "-o is \"%s\", but the result has the form of its input, which is %s; give a name that ends in "
-                ".%s, or convert the input first",
-                options->output_path, format_word(options->hints.format), format_word(options->hints.format));
 }
 
 static int coefficients_check(const struct scan_options *options, struct error *error)
 {
     bool affine = options->scan.op == SCAND_OPERATOR_AFFINE, one = options->scan.coefficient != 0;
-    if (!affine && (one || options->coefficients_path))
+    if (!affine && (one || options->files.coefficients_path))
         return fail(error, EX_USAGE, "%s is for --op affine, but --op is %s; leave it out, or give --op affine",
                     one ? "--coefficient" : "--coefficients", scand_word(SCAND_LIST_OPERATOR, options->scan.op));
-    if (affine && one && options->coefficients_path)
+    if (affine && one && options->files.coefficients_path)
         return fail(error, EX_USAGE, "--coefficient and --coefficients are both there; give one of them");
-    if (affine && !one && !options->coefficients_path)
+    if (affine && !one && !options->files.coefficients_path)
         return fail(error, EX_USAGE,
                     "--op affine needs coefficients; give --coefficient NUMBER, or --coefficients FILE with one "
                     "for each sample");
-    if (options->coefficients_path && !strcmp(options->coefficients_path, "-") && !strcmp(options->input_path, "-"))
+    if (options->files.coefficients_path && !strcmp(options->files.coefficients_path, "-") &&
+        !strcmp(options->inputs[0], "-"))
         return fail(error, EX_USAGE, "input and --coefficients are both standard input; give a file for one");
     return 0;
 }
 
-/* What can be said of the words before any file is opened. */
-static int scan_options_check(struct scan_options *options, int words, struct error *error)
+/* Several files go to a folder, each under its own name. */
+static int inputs_check(const struct scan_options *options, struct error *error)
 {
-    if (words < 1)
-        return fail(error, EX_USAGE, "no input; give one file, or - for standard input");
-    if (words > 1)
-        return fail(error, EX_USAGE, "%d inputs; give one file, or - for standard input", words);
+    const char *path = options->output_path;
+    bool folder = path_is_folder(path);
+    if (options->input_count > 1 && !folder)
+        return fail(error, EX_USAGE, "%d inputs and -o is \"%s\"; give a folder that exists, as in -o %s/",
+                    options->input_count, path, strcmp(path, "-") ? path : "results");
+    for (int i = 0; i < options->input_count; i++) {
+        if (!*options->inputs[i])
+            return fail(error, EX_USAGE, "the input is \"\"; give a file, or - for standard input");
+        if (folder && !strcmp(options->inputs[i], "-"))
+            return fail(error, EX_USAGE, "-o is the folder \"%s\", and standard input has no name; give -o FILE", path);
+        for (int j = 0; folder && j < i; j++)
+            if (!strcmp(path_name(options->inputs[i]), path_name(options->inputs[j])))
+                return fail(error, EX_USAGE, "%s and %s would both be written to %s; give them to two commands",
+                            options->inputs[j], options->inputs[i], path);
+    }
+    return 0;
+}
+
+/* What can be said of the words before any file is opened. */
+static int scan_options_check(const struct scan_options *options, struct error *error)
+{
+    if (options->input_count < 1)
+        return fail(error, EX_USAGE, "no input; give files, or - for standard input");
     if (!options->output_path)
         return fail(error, EX_USAGE, "no output; give -o FILE, or -o - for standard output");
-    if (!*options->input_path || !*options->output_path)
-        return fail(error, EX_USAGE, "the %s is \"\"; give a file, or - for standard %s",
-                    *options->input_path ? "output" : "input", *options->input_path ? "output" : "input");
+    if (!*options->output_path)
+        return fail(error, EX_USAGE, "the output is \"\"; give a file, or - for standard output");
     if (!strcmp(options->output_path, "-") && options->common.json)
         return fail(error, EX_USAGE, "--json and -o - would both write to standard output; give -o FILE");
-    int result = format_guess(&options->hints, options->input_path, error);
-    if (!result)
-        result = output_name_check(options, error);
-    if (!result)
-        result = coefficients_check(options, error);
-    if (result)
-        return result;
-    if (options->hints.has_dtype && options->hints.format != FORMAT_RAW)
-        return fail(error, EX_USAGE, "--dtype is for raw samples; %s says its own type: leave it out",
-                    options->input_path);
-    if (options->hints.format == FORMAT_SU && options->output_dtype != TYPE_LEFT_OUT)
-        return array_check_result(&(struct array){.format = FORMAT_SU}, options->output_dtype, error);
-    return 0;
+    int result = inputs_check(options, error);
+    return result ? result : coefficients_check(options, error);
 }
 
 int scan_options_parse(int argc, char **argv, struct scan_options *options, struct error *error)
@@ -171,23 +181,58 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
         .passes = {SCAND_PASS_FORWARD},
     };
     options->output_dtype = TYPE_LEFT_OUT;
-    options->hints = (struct array_hints){.format = FORMAT_COUNT};
-    options->axis = -1;
-    int result = options_parse(argc, argv, ":o:", scan_table, option_handle, options, &options->common, error);
+    options->files = (struct file_options){.hints = {.format = FORMAT_COUNT}, .axis = -1};
+    int result = options_parse(argc, argv, false, scan_options, option_handle, options, &options->common, error);
     if (result || options->common.help)
         return result;
-    options->input_path = optind < argc ? argv[optind] : NULL;
-    return scan_options_check(options, argc - optind, error);
+    options->inputs = argv + optind;
+    options->input_count = argc - optind;
+    return scan_options_check(options, error);
 }
 
-int scan_options_types(struct scan_options *options, const struct array *array, struct error *error)
+/* SEG-Y keeps its format code, other forms the class of their samples. */
+static enum scand_dtype usual_output(const struct array *array)
+{
+    if (array->format == FORMAT_SEGY || array->format == FORMAT_SU)
+        return array->dtype;
+    switch (scand_dtype_class(array->dtype)) {
+    case SCAND_CLASS_F32:
+        return SCAND_DTYPE_F32;
+    case SCAND_CLASS_F64:
+        return SCAND_DTYPE_F64;
+    default:
+        return array->dtype;
+    }
+}
+
+/* The IEEE float that SEG-Y samples are written as. */
+static int ieee_output(const struct scan_options *options, const struct array *array, enum scand_dtype *output,
+                       struct error *error)
 {
     enum scand_class class = scand_dtype_class(array->dtype);
-    struct scand_scan *scan = &options->scan;
-    if (options->output_dtype == TYPE_LEFT_OUT)
-        options->output_dtype = class == SCAND_CLASS_F32   ? SCAND_DTYPE_F32
-                                : class == SCAND_CLASS_F64 ? SCAND_DTYPE_F64
-                                                           : array->dtype;
+    if (options->output_dtype != TYPE_LEFT_OUT)
+        return fail(error, EX_USAGE, "--output-format ieee and --output-dtype are both there; give one of them");
+    if (array->format != FORMAT_SEGY)
+        return fail(error, EX_USAGE,
+                    "--output-format is ieee, which is for SEG-Y; leave it out, or give --output-dtype f32");
+    if (class != SCAND_CLASS_F32 && class != SCAND_CLASS_F64)
+        return fail(
+            error, EX_USAGE,
+            "--output-format is ieee, but samples of type %s are scanned as integers of 64 bits, which is exact; "
+            "leave it out",
+            scand_word(SCAND_LIST_DTYPE, array->dtype));
+    *output = array->dtype == SCAND_DTYPE_F64                                       ? SCAND_DTYPE_F64
+              : array->byte_order == BYTE_ORDER_BIG && !options->files.hints.native ? SCAND_DTYPE_F32BE
+                                                                                    : SCAND_DTYPE_F32;
+    return 0;
+}
+
+int scan_options_types(const struct scan_options *options, const struct array *array, struct scand_scan *scan,
+                       enum scand_dtype *output, struct error *error)
+{
+    *scan = options->scan;
+    *output = options->output_dtype == TYPE_LEFT_OUT ? usual_output(array) : options->output_dtype;
+    int result = options->ieee ? ieee_output(options, array, output, error) : 0;
     scan->accumulator = scand_accumulator_of(scan->accumulator, array->dtype, scan->algorithm);
-    return array_check_result(array, options->output_dtype, error);
+    return result ? result : array_check_result(array->format, *output, error);
 }

@@ -4,26 +4,27 @@
 #ifndef SCANCTL_SCAN_OPTIONS_H
 #define SCANCTL_SCAN_OPTIONS_H
 
-#include "client/scanctl/commands/options.h"
+#include "client/scanctl/commands/commands.h"
 
 struct scan_options {
     struct common_options common;
-    const char *input_path, *output_path;
-    const char *coefficients_path; /* NULL: none */
-    const char *offsets_path;      /* NULL: rows of one length */
-    struct array_hints hints;
-    struct scand_scan scan; /* but for its tensors and axis */
+    struct file_options files;
+    char **inputs; /* input_count paths */
+    int input_count;
+    const char *output_path; /* or a folder */
+    struct scand_scan scan;  /* but for its tensors and axis */
     struct scand_step then[SCAND_STEPS_MAX];
     const char *then_text[SCAND_STEPS_MAX]; /* as they were given */
     enum scand_dtype output_dtype;          /* or TYPE_LEFT_OUT */
-    int64_t axis;                           /* negative ones count from the end */
+    bool ieee;                              /* SEG-Y is written with IEEE floats */
 };
 
 /* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
 int scan_options_parse(int argc, char **argv, struct scan_options *options, struct error *error);
-/* Fills in the types that were left out, once the array's is known: the result's and the accumulator, which is shown.
- * The daemon has the same rule for the others. EX_USAGE where the array's format cannot hold the result. */
-int scan_options_types(struct scan_options *options, const struct array *array, struct error *error);
+/* The types of a scan of this array where they were left out: *output, the result's, and the accumulator, which is
+ * shown. The daemon has the same rule for the others. EX_USAGE where the array's format cannot hold the result. */
+int scan_options_types(const struct scan_options *options, const struct array *array, struct scand_scan *scan,
+                       enum scand_dtype *output, struct error *error);
 
 /* Adds a further step, "forward,backward,op=max". Its types may be left out, until scan_options_types. */
 int then_parse(struct scan_options *options, const char *text, struct error *error);

@@ -1,6 +1,7 @@
 /*
  * top: the daemon at work, looked at once a second.
  */
+#include <getopt.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -86,17 +87,17 @@ static int top_watch(struct scand *daemon, struct snapshot snapshots[2], struct 
     return result;
 }
 
+const struct option_row top_options[] = {
+    {"once", OPTION_ONCE, 0, NULL, VALUE_FREE, "print one screen as text"}, COMMON_OPTIONS, {0}};
+
 int command_top(int argc, char **argv, struct common_options *common, struct error *error)
 {
-    static const struct option table[] = {{"once", no_argument, NULL, OPTION_ONCE}, COMMON_OPTIONS, {0}};
     struct snapshot snapshots[2] = {0};
     struct scand *daemon;
     bool once = false;
-    int result = options_parse(argc, argv, ":", table, once_handle, &once, common, error);
-    if (!result && common->help) {
-        help_print(argv[0]);
+    int result = options_parse(argc, argv, false, top_options, once_handle, &once, common, error);
+    if (!result && common->help)
         return 0;
-    }
     if (!result && optind < argc)
         result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
                       argv[0], argv[0]);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/scanctl/formats/input.h"
@@ -10,7 +11,7 @@
 int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct error *error)
 {
     /* No dimension counts as less than one here, so that the strides of an empty array can be computed as well. */
-    uint64_t bytes = SAMPLE_BYTES_MAX;
+    uint64_t bytes = SAMPLE_BYTES_MAX + array->trace_header_bytes;
     bool overflow = false;
     for (uint32_t i = 0; i < rank; i++)
         overflow = overflow || __builtin_mul_overflow(bytes, shape[i] ? shape[i] : 1, &bytes);
@@ -43,6 +44,51 @@ bool is_big_endian(enum scand_dtype dtype)
            dtype == SCAND_DTYPE_IBM32;
 }
 
+enum byte_order byte_order_of(enum scand_dtype dtype)
+{
+    return is_big_endian(dtype) || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE;
+}
+
+bool array_is_swapped(const struct array *array, enum scand_dtype dtype)
+{
+    return array->byte_order != BYTE_ORDER_UNKNOWN && array->byte_order != byte_order_of(dtype);
+}
+
+struct array array_result(const struct array *array, enum scand_dtype dtype)
+{
+    struct array result = *array;
+    /* Who asks for big-endian samples by name gets them, but where a file's form has one byte order for everything. */
+    if (is_big_endian(dtype) && !array->trace_header_bytes)
+        result.byte_order = BYTE_ORDER_UNKNOWN;
+    result.dtype = dtype;
+    return result;
+}
+
+void array_free(struct array *array)
+{
+    free(array->passed.bytes);
+    array->passed = (struct passed){.bytes = NULL};
+}
+
+int array_pass(struct array *array, struct input *input, uint64_t size_bytes, struct error *error)
+{
+    struct passed *passed = &array->passed;
+    if (size_bytes > PASSED_BYTES_MAX - passed->size_bytes)
+        return fail(error, EX_DATAERR,
+                    "%s: has %" PRIu64 " bytes of headers before its samples, and at most %" PRIu64
+                    " are passed on; cut some away",
+                    input->name, passed->size_bytes + size_bytes, PASSED_BYTES_MAX);
+    unsigned char *bytes = realloc(passed->bytes, passed->size_bytes + size_bytes + 1);
+    if (!bytes)
+        return fail(error, EX_TEMPFAIL, "%s: out of memory for %" PRIu64 " bytes of headers", input->name,
+                    passed->size_bytes + size_bytes);
+    passed->bytes = bytes;
+    int result = input_read(input, bytes + passed->size_bytes, size_bytes, "headers", error);
+    if (!result)
+        passed->size_bytes += size_bytes;
+    return result;
+}
+
 uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes)
 {
     if (!array->trace_header_bytes)
@@ -52,7 +98,9 @@ uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes)
 
 int array_check_size(const struct array *array, const struct input *input, struct error *error)
 {
-    uint64_t expected = array->header_bytes + array_sample_count(array) * array_sample_bytes(array);
+    uint64_t samples = array_sample_count(array), rows = array->shape[0];
+    uint64_t expected = array->header_bytes + samples * array_sample_bytes(array) +
+                        (array->trace_header_bytes ? rows * array->trace_header_bytes : 0) + array->trailer_bytes;
     char shape[128];
     if (!input->sized || input->size_bytes == expected)
         return 0;
@@ -90,7 +138,7 @@ static void swap_samples(void *samples, uint64_t size_bytes, uint64_t sample_byt
 void array_swap(const struct array *array, void *units, uint64_t size_bytes, enum scand_dtype dtype)
 {
     uint64_t sample_bytes = scand_dtype_bytes(dtype);
-    if (!array->swapped || is_big_endian(dtype))
+    if (!array_is_swapped(array, dtype))
         return;
     if (!array->trace_header_bytes) {
         swap_samples(units, size_bytes, sample_bytes);

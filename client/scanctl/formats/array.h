@@ -1,6 +1,6 @@
 /*
- * The arrays that files hold, in three forms: raw samples, NumPy's .npy, and Seismic Unix, whose samples are f32. A
- * scan's result is written in the form, order and byte order of its input.
+ * The arrays that files hold, whatever their form. A scan's result is written in the form, order and byte order of its
+ * input, with the headers of its input.
  */
 #ifndef SCANCTL_ARRAY_H
 #define SCANCTL_ARRAY_H
@@ -13,56 +13,77 @@
 
 struct input;
 
-/* The second column is the word on the command line and the file name's extension. */
-#define FORMATS(X) \
-    X(RAW, "raw")  \
-    X(NPY, "npy")  \
-    X(SU, "su")
+/* The second column is the word on the command line and the file name's extension, the third another extension. A row
+ * stands for a file NAME.c with NAME_form, see forms.h. */
+#define FORMATS(X)     \
+    X(RAW, raw, "raw") \
+    X(NPY, npy, "npy") \
+    X(SU, su, "su")    \
+    X(SEGY, segy, "sgy")
 
-#define X(NAME, WORD) FORMAT_##NAME,
+#define X(NAME, WORD, OTHER) FORMAT_##NAME,
 enum format { FORMATS(X) FORMAT_COUNT };
 #undef X
 
 enum byte_order { BYTE_ORDER_UNKNOWN, BYTE_ORDER_LITTLE, BYTE_ORDER_BIG };
 
-#define SU_HEADER_BYTES  240
-#define NPY_HEADER_MAX   65536 /* longer ones are refused; NumPy itself refuses more than 10,000 */
-#define SU_SAMPLE_BYTES  4
-#define SAMPLE_BYTES_MAX 8
+#define NPY_HEADER_MAX         65536 /* longer ones are refused; NumPy itself refuses more than 10,000 */
+#define SAMPLE_BYTES_MAX       8
+#define TRACE_HEADER_BYTES_MAX 65536
+#define PASSED_BYTES_MAX       (UINT64_C(64) << 20) /* of a header that is passed on, which is kept in memory */
 
 struct array {
     enum format format;
     enum scand_dtype dtype;
     uint32_t rank; /* 1 to SCAND_RANK_MAX */
     uint64_t shape[SCAND_RANK_MAX];
-    bool fortran;                /* the first axis is the dense one, not the last */
-    bool swapped;                /* the byte order is the one that this machine does not use; big-endian dtypes have
-                                    their own */
-    uint64_t header_bytes;       /* before everything else */
-    uint64_t trace_header_bytes; /* before each row: SU_HEADER_BYTES in SU, else 0 */
+    bool open_ended;            /* a pipe that does not say how many rows it brings: shape[0] is 0 until it has ended */
+    bool fortran;               /* the first axis is the dense one, not the last */
+    enum byte_order byte_order; /* of the samples in the file; unknown: each dtype has its own */
+    uint64_t header_bytes;      /* of the file before its samples or traces */
+    uint64_t trace_header_bytes; /* before each row; then the rank is 2 */
+    uint64_t trailer_bytes;      /* after the last row */
+    uint64_t told_ns;            /* of SU and SEG-Y: the number of samples that the header of each trace says */
+    struct passed {              /* what stands before the samples of the result as it does here; array_free */
+        unsigned char *bytes;
+        uint64_t size_bytes;
+    } passed;
 };
 
 /* What the command line says about a file. */
 struct array_hints {
-    enum format format;
+    enum format format; /* FORMAT_COUNT: nothing */
     enum byte_order byte_order;
     enum scand_dtype dtype; /* of raw samples */
     bool has_dtype;         /* it was given */
-    uint32_t rank;          /* 0: no shape was given */
+    bool native;   /* f32 samples are to be in this machine's byte order, as kernels of the tutorials need them */
+    uint32_t rank; /* 0: no shape was given */
     uint64_t shape[SCAND_RANK_MAX];
+    bool open_ended; /* shape[0] is what the file's size, or a pipe's end, makes it */
+    bool has_places; /* one of the next three was given, for raw samples */
+    uint64_t skip_bytes, header_bytes, trace_header_bytes;
 };
 
 /* Sets rank and shape. EX_DATAERR, naming `name`, where the array is too large to be addressed. */
 int array_set_shape(struct array *array, uint32_t rank, const uint64_t *shape, const char *name, struct error *error);
 uint64_t array_sample_count(const struct array *array);
 uint64_t array_sample_bytes(const struct array *array); /* of one */
+/* The array of a scan's result, with the input's shape, form and headers, which stay the input's. */
+struct array array_result(const struct array *array, enum scand_dtype dtype);
+void array_free(struct array *array);
+/* Reads that many bytes, which come after what was passed on before, to be passed on as well. */
+int array_pass(struct array *array, struct input *input, uint64_t size_bytes, struct error *error);
 /* dtypes whose samples are big-endian on every machine. */
 bool is_big_endian(enum scand_dtype dtype);
-/* Bytes that may be moved and swapped by themselves: an SU trace, or one sample. */
+enum byte_order byte_order_of(enum scand_dtype dtype);
+/* Whether samples of the dtype lie in the file in another byte order than the dtype's. */
+bool array_is_swapped(const struct array *array, enum scand_dtype dtype);
+/* Bytes that may be moved and swapped by themselves: a trace, or one sample. */
 uint64_t array_unit_bytes(const struct array *array, uint64_t sample_bytes);
 /* Checks the input's size against the array's, where it is known. */
 int array_check_size(const struct array *array, const struct input *input, struct error *error);
-/* Swaps whole units of a dtype in place, between the file's byte order and that of the dtype; trace headers stay. */
+/* Swaps whole units of a dtype in place, between the file's byte order and that of the dtype; headers of traces stay.
+ */
 void array_swap(const struct array *array, void *units, uint64_t size_bytes, enum scand_dtype dtype);
 
 /* "60 x 1,000", for messages. Returns out. */

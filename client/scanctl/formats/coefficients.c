@@ -29,13 +29,29 @@ static int check_fit(const struct array *array, const struct array *samples, con
     return 0;
 }
 
+/* What samples are while they are scanned, in place of a form of files. */
+static enum scand_dtype plain_dtype(enum scand_dtype dtype)
+{
+    switch (scand_dtype_class(dtype)) {
+    case SCAND_CLASS_F32:
+        return SCAND_DTYPE_F32;
+    case SCAND_CLASS_F64:
+        return SCAND_DTYPE_F64;
+    default:
+        return dtype;
+    }
+}
+
 /* Raw coefficients lie as the samples do, without headers between them. */
 static int raw_header(struct array *array, struct input *input, const struct array *samples, struct error *error)
 {
-    *array = *samples;
-    array->format = FORMAT_RAW;
-    array->header_bytes = array->trace_header_bytes = 0;
-    array->swapped = samples->format == FORMAT_RAW && samples->swapped;
+    *array = (struct array){.format = FORMAT_RAW, .dtype = samples->dtype, .fortran = samples->fortran};
+    memcpy(array->shape, samples->shape, sizeof(array->shape));
+    array->rank = samples->rank;
+    if (samples->format == FORMAT_RAW)
+        array->byte_order = samples->byte_order;
+    else if (samples->trace_header_bytes)
+        array->dtype = plain_dtype(samples->dtype);
     return array_check_size(array, input, error);
 }
 
@@ -43,7 +59,13 @@ int coefficients_read_header(struct array *array, struct input *input, const str
                              const struct array_hints *hints, const char *samples_name, struct error *error)
 {
     int form = format_of_extension(input->name), result;
-    struct array_hints own = {.format = form < 0 ? FORMAT_RAW : (enum format)form};
+    struct array_hints own = {.format = form < 0 ? FORMAT_RAW : (enum format)form, .native = hints->native};
+    if (samples->open_ended)
+        return fail(
+            error, EX_USAGE,
+            "%s: does not say how many rows it brings, so --coefficients cannot be of its shape; give a file in place "
+            "of a pipe",
+            samples_name);
     if (own.format == FORMAT_SU)
         own.byte_order = hints->byte_order;
     if (own.format == FORMAT_RAW)

@@ -1,63 +1,143 @@
 #include "client/scanctl/formats/file.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "client/scanctl/formats/forms.h"
+#include "client/scanctl/formats/input.h"
 #include "client/scanctl/formats/output.h"
 
-#define X(NAME, WORD) WORD,
-static const char *const format_words[] = {FORMATS(X)};
+#define COPY_BYTES 65536
+
+#define X(NAME, WORD, OTHER) {#WORD, OTHER, &WORD##_form},
+static const struct row {
+    const char *word, *other;
+    const struct form *form;
+} rows[] = {FORMATS(X)};
 #undef X
+
+const struct form *form_of(enum format format)
+{
+    return rows[format].form;
+}
 
 int format_of_word(const char *word)
 {
     for (int i = 0; i < FORMAT_COUNT; i++)
-        if (!strcasecmp(word, format_words[i]))
+        if (!strcasecmp(word, rows[i].word))
             return i;
     return -1;
 }
 
-int format_of_extension(const char *path)
+static const char *extension_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(slash ? slash : path, '.');
-    return dot ? format_of_word(dot + 1) : -1;
+    return dot ? dot + 1 : "";
+}
+
+int format_of_extension(const char *path)
+{
+    const char *extension = extension_of(path);
+    for (int i = 0; i < FORMAT_COUNT; i++)
+        if (!strcasecmp(extension, rows[i].word) || !strcasecmp(extension, rows[i].other))
+            return i;
+    return -1;
 }
 
 const char *format_word(enum format format)
 {
-    return format_words[format];
+    return rows[format].word;
+}
+
+const char *formats_text(char *out)
+{
+    size_t used = 0;
+    for (int i = 0; i < FORMAT_COUNT && used < FORMATS_TEXT_BYTES; i++)
+        used += (size_t)snprintf(out + used, FORMATS_TEXT_BYTES - used, "%s%s", i ? ", " : "", rows[i].word);
+    return out;
+}
+
+/* The most telling forms come first: SU has nothing but one number that makes sense. */
+static enum format format_of_bytes(const unsigned char *bytes, uint64_t size_bytes)
+{
+    if (npy_is_likely(bytes, size_bytes))
+        return FORMAT_NPY;
+    if (segy_is_likely(bytes, size_bytes))
+        return FORMAT_SEGY;
+    return su_is_likely(bytes, size_bytes) ? FORMAT_SU : FORMAT_RAW;
+}
+
+int format_find(struct input *input, const struct array_hints *hints, enum format *format, struct error *error)
+{
+    const unsigned char *bytes;
+    uint64_t size_bytes;
+    int named = hints->format != FORMAT_COUNT ? (int)hints->format : format_of_extension(input->name);
+    if (named < 0 && !strcasecmp(extension_of(input->name), "npz"))
+        return fail(error, EX_USAGE,
+                    "%s: .npz files hold several arrays; save the one to be scanned with numpy.save, as .npy",
+                    input->name);
+    if (named < 0 && (hints->rank || hints->has_places)) /* which raw samples alone need */
+        named = FORMAT_RAW;
+    *format = (enum format)named;
+    if (named >= 0)
+        return 0;
+    int result = input_look(input, LIKELY_BYTES, &bytes, &size_bytes, error);
+    if (!result)
+        *format = format_of_bytes(bytes, size_bytes);
+    return result;
+}
+
+/* Of the forms that say their own shape. */
+static int hints_check(const struct array_hints *hints, const char *name, struct error *error)
+{
+    const char *option = hints->has_places  ? "--offset, --header-bytes and --trace-header-bytes"
+                         : hints->rank      ? "--shape"
+                         : hints->has_dtype ? "--dtype"
+                                            : NULL;
+    if (!option || hints->format == FORMAT_RAW)
+        return 0;
+    return fail(error, EX_USAGE,
+                "%s: a file of the form %s says its own shape and type; leave out %s, or give --format raw", name,
+                format_word(hints->format), option);
 }
 
 int array_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error)
 {
-    static int (*const readers[])(struct array *, struct input *, const struct array_hints *, struct error *) = {
-        [FORMAT_RAW] = raw_read_header,
-        [FORMAT_NPY] = npy_read_header,
-        [FORMAT_SU] = su_read_header,
-    };
-    return readers[hints->format](array, input, hints, error);
+    *array = (struct array){.format = hints->format};
+    int result = hints_check(hints, input->name, error);
+    if (!result)
+        result = form_of(hints->format)->read_header(array, input, hints, error);
+    if (result)
+        array_free(array);
+    return result;
 }
 
-int array_write_header(const struct array *array, enum scand_dtype dtype, struct output *output, struct error *error)
+int array_write_header(const struct array *result, struct output *output, struct error *error)
 {
-    char header[NPY_WRITTEN_MAX];
-    if (array->format != FORMAT_NPY)
-        return 0;
-    return output_write(output, header, npy_format_header(array, dtype, header), error);
+    const struct form *form = form_of(result->format);
+    if (form->write_header)
+        return form->write_header(result, output, error);
+    return output_write(output, result->passed.bytes, result->passed.size_bytes, error);
 }
 
-int array_check_result(const struct array *array, enum scand_dtype dtype, struct error *error)
+int array_copy_trailer(const struct array *array, struct input *input, struct output *output, struct error *error)
 {
-    if (array->format == FORMAT_SU && dtype != SCAND_DTYPE_F32)
-        return fail(error, EX_USAGE,
-                    "--output-dtype is %s, but SU files hold f32; leave it out, or convert to .npy first",
-                    scand_word(SCAND_LIST_DTYPE, dtype));
-    if (array->format == FORMAT_NPY && !npy_type(dtype))
-        return fail(error, EX_USAGE,
-                    "--output-dtype is %s, which .npy files cannot hold; it may be f16, f32, f64, i32, i64, u32, "
-                    "u64, f32be, i16be or i32be",
-                    scand_word(SCAND_LIST_DTYPE, dtype));
-    return 0;
+    unsigned char bytes[COPY_BYTES];
+    int result = 0;
+    for (uint64_t left = array->trailer_bytes; left && !result;) {
+        uint64_t size = left < sizeof(bytes) ? left : sizeof(bytes);
+        result = input_read(input, bytes, size, "what follows the traces", error);
+        if (!result)
+            result = output_write(output, bytes, size, error);
+        left -= size;
+    }
+    return result;
+}
+
+int array_check_result(enum format format, enum scand_dtype dtype, struct error *error)
+{
+    const struct form *form = form_of(format);
+    return form->check_result ? form->check_result(dtype, error) : 0;
 }

@@ -1,23 +1,52 @@
 /*
- * What is particular to each form of files. Readers read what comes before the samples, as array_read_header does.
+ * What is particular to each form of files: a row of FORMATS is a struct form in a file of its own.
  */
 #ifndef SCANCTL_FORMS_H
 #define SCANCTL_FORMS_H
 
 #include "client/scanctl/formats/array.h"
 
-int raw_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
-int npy_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
-int su_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
+struct output;
+
+struct form {
+    /* Reads what comes before the samples, as array_read_header does. */
+    int (*read_header)(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
+    /* Writes what comes before the samples of a result. NULL: what was passed on, as it is. */
+    int (*write_header)(const struct array *result, struct output *output, struct error *error);
+    /* EX_DATAERR where one of `count` traces, the first being number `first` from 0, has another number of samples.
+     * NULL: rows say nothing of themselves. */
+    int (*check_traces)(const struct array *array, const void *traces, uint64_t count, uint64_t first, const char *name,
+                        struct error *error);
+    /* EX_USAGE where a file of this form cannot hold results of the dtype. NULL: any dtype. */
+    int (*check_result)(enum scand_dtype dtype, struct error *error);
+};
+
+#define X(NAME, WORD, OTHER) extern const struct form WORD##_form;
+FORMATS(X)
+#undef X
+
+const struct form *form_of(enum format format);
 
 /* How .npy calls the type, without byte order, "f4"; NULL where it cannot hold it. */
 const char *npy_type(enum scand_dtype dtype);
-/* An .npy header into `out`, of at least NPY_WRITTEN_MAX bytes; returns its length. */
-#define NPY_WRITTEN_MAX 256
-size_t npy_format_header(const struct array *array, enum scand_dtype dtype, char *out);
 
-/* EX_DATAERR where one of `count` SU traces, the first being number `first`, has another number of samples. */
-int su_check_traces(const struct array *array, const void *traces, uint64_t count, uint64_t first, const char *name,
-                    struct error *error);
+/* The headers of traces, which SU has of SEG-Y: bytes 115 and 116, counted from 1, are ns, the number of samples. */
+#define TRACE_HEADER_BYTES 240
+#define TRACE_NS_MAX       65535
+uint64_t trace_ns(const unsigned char *header, enum byte_order order);
+/* EX_DATAERR where a trace's ns is not what array->told_ns says, nor, if that is allowed, 0. */
+int traces_check(const struct array *array, const unsigned char *traces, uint64_t count, uint64_t first,
+                 bool allow_zero, const char *name, struct error *error);
+/* Numbers in headers. */
+uint16_t number16(const unsigned char *bytes, enum byte_order order);
+uint32_t number32(const unsigned char *bytes, enum byte_order order);
+uint64_t number64(const unsigned char *bytes, enum byte_order order);
+
+/* Whether bytes with which a file begins are those of a form. There are LIKELY_BYTES of them, fewer of a shorter file:
+ * an SU trace and the next one's header, however long. */
+#define LIKELY_BYTES (2 * TRACE_HEADER_BYTES + (uint64_t)TRACE_NS_MAX * sizeof(float))
+bool npy_is_likely(const unsigned char *bytes, uint64_t size_bytes);
+bool segy_is_likely(const unsigned char *bytes, uint64_t size_bytes);
+bool su_is_likely(const unsigned char *bytes, uint64_t size_bytes);
 
 #endif

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* One read call never moves more than this: the kernel's own bound is a page short of 2 GiB. */
 #define READ_MAX_BYTES (UINT64_C(1) << 30)
+#define SKIP_BYTES     65536 /* of a pipe, at a time */
 
 int input_open(struct input *input, const char *path, struct error *error)
 {
@@ -35,6 +37,8 @@ void input_close(struct input *input)
     if (input->fd > STDIN_FILENO)
         close(input->fd);
     input->fd = -1;
+    free(input->ahead);
+    input->ahead = NULL;
 }
 
 /* One read. Returns the number of bytes, 0 at the end, or -errno. */
@@ -47,23 +51,83 @@ static ssize_t input_read_some(const struct input *input, void *data, uint64_t s
     return count < 0 ? -errno : count;
 }
 
-int input_read(struct input *input, void *data, uint64_t size_bytes, const char *what, struct error *error)
+/* Moves what was looked at. Returns how much. */
+static uint64_t ahead_take(struct input *input, void *data, uint64_t size_bytes)
 {
-    uint64_t done = 0;
-    while (done < size_bytes) {
-        ssize_t count = input_read_some(input, (char *)data + done, size_bytes - done);
+    uint64_t left = input->ahead_bytes - input->ahead_at;
+    uint64_t count = left < size_bytes ? left : size_bytes;
+    if (!count)
+        return 0;
+    memcpy(data, input->ahead + input->ahead_at, count);
+    input->ahead_at += count;
+    return count;
+}
+
+static int error_reading(const struct input *input, uint64_t position, int code, struct error *error)
+{
+    return fail(error, EX_IOERR, "%s: reading fails at byte %" PRIu64 ": %s", input->name, position, strerror(code));
+}
+
+int input_read_most(struct input *input, void *data, uint64_t *size_bytes, struct error *error)
+{
+    uint64_t wanted = *size_bytes, done = ahead_take(input, data, wanted);
+    input->position += done;
+    while (done < wanted) {
+        ssize_t count = input_read_some(input, (char *)data + done, wanted - done);
         if (count < 0)
-            return fail(error, EX_IOERR, "%s: reading fails at byte %" PRIu64 ": %s", input->name, input->position,
-                        strerror((int)-count));
+            return error_reading(input, input->position, (int)-count, error);
         if (!count)
-            return fail(error, EX_DATAERR,
-                        "%s: ends after %" PRIu64 " bytes, where %" PRIu64
-                        " more bytes of %s are due; the file is cut short",
-                        input->name, input->position, size_bytes - done, what);
+            break;
         done += (uint64_t)count;
         input->position += (uint64_t)count;
     }
+    *size_bytes = done;
     return 0;
+}
+
+int input_read(struct input *input, void *data, uint64_t size_bytes, const char *what, struct error *error)
+{
+    uint64_t done = size_bytes;
+    int result = input_read_most(input, data, &done, error);
+    if (result || done == size_bytes)
+        return result;
+    return fail(error, EX_DATAERR,
+                "%s: ends after %" PRIu64 " bytes, where %" PRIu64 " more bytes of %s are due; the file is cut short",
+                input->name, input->position, size_bytes - done, what);
+}
+
+/* Makes room for so many bytes to be looked at, the first of them in front. */
+static int ahead_reserve(struct input *input, uint64_t size_bytes, struct error *error)
+{
+    uint64_t left = input->ahead_bytes - input->ahead_at;
+    if (left)
+        memmove(input->ahead, input->ahead + input->ahead_at, left);
+    input->ahead_at = 0;
+    input->ahead_bytes = left;
+    unsigned char *larger = realloc(input->ahead, size_bytes);
+    if (!larger)
+        return fail(error, EX_TEMPFAIL, "%s: out of memory for %" PRIu64 " bytes of it", input->name, size_bytes);
+    input->ahead = larger;
+    return 0;
+}
+
+int input_look(struct input *input, uint64_t size_bytes, const unsigned char **bytes, uint64_t *available,
+               struct error *error)
+{
+    int result = 0;
+    if (input->ahead_bytes - input->ahead_at < size_bytes)
+        result = ahead_reserve(input, size_bytes, error);
+    while (!result && input->ahead_bytes - input->ahead_at < size_bytes) {
+        ssize_t count = input_read_some(input, input->ahead + input->ahead_bytes, size_bytes - input->ahead_bytes);
+        if (count < 0)
+            result = error_reading(input, input->position + input->ahead_bytes, (int)-count, error);
+        if (count <= 0)
+            break;
+        input->ahead_bytes += (uint64_t)count;
+    }
+    *bytes = input->ahead + input->ahead_at;
+    *available = input->ahead_bytes - input->ahead_at;
+    return result;
 }
 
 int input_peek(const struct input *input, void *data, size_t size_bytes, uint64_t offset, struct error *error)
@@ -73,7 +137,7 @@ int input_peek(const struct input *input, void *data, size_t size_bytes, uint64_
         count = pread(input->fd, data, size_bytes, (off_t)offset);
     while (count < 0 && errno == EINTR);
     if (count < 0)
-        return fail(error, EX_IOERR, "%s: reading fails at byte %" PRIu64 ": %s", input->name, offset, strerror(errno));
+        return error_reading(input, offset, errno, error);
     if ((size_t)count < size_bytes)
         return fail(error, EX_DATAERR, "%s: ends before byte %" PRIu64 "; the file is cut short", input->name,
                     offset + size_bytes);
@@ -85,21 +149,34 @@ int input_seek(struct input *input, uint64_t offset, struct error *error)
     if (lseek(input->fd, (off_t)offset, SEEK_SET) < 0)
         return fail(error, EX_IOERR, "%s: going to byte %" PRIu64 " fails: %s", input->name, offset, strerror(errno));
     input->position = offset;
+    input->ahead_at = input->ahead_bytes = 0;
     return 0;
+}
+
+int input_skip(struct input *input, uint64_t size_bytes, struct error *error)
+{
+    char bytes[SKIP_BYTES];
+    int result = 0;
+    if (input->sized && size_bytes <= input->size_bytes - input->position)
+        return input_seek(input, input->position + size_bytes, error);
+    for (uint64_t left = size_bytes; left && !result;) {
+        uint64_t count = left < sizeof(bytes) ? left : sizeof(bytes);
+        result = input_read(input, bytes, count, "what is skipped", error);
+        left -= count;
+    }
+    return result;
 }
 
 int input_expect_end(struct input *input, struct error *error)
 {
     char byte;
+    uint64_t count = 1, position = input->position;
     if (input->sized)
         return 0; /* its size was compared before */
-    ssize_t count = input_read_some(input, &byte, 1);
-    if (count < 0)
-        return fail(error, EX_IOERR, "%s: reading fails at byte %" PRIu64 ": %s", input->name, input->position,
-                    strerror((int)-count));
-    if (count)
+    int result = input_read_most(input, &byte, &count, error);
+    if (!result && count)
         return fail(error, EX_DATAERR,
                     "%s: goes on after the %" PRIu64 " bytes that its shape needs; give the shape of all of it",
-                    input->name, input->position);
-    return 0;
+                    input->name, position);
+    return result;
 }

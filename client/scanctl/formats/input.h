@@ -16,6 +16,9 @@ struct input {
     bool sized;          /* a regular file: its size is known, and input_peek and input_seek work */
     uint64_t size_bytes; /* of a sized input */
     uint64_t position;   /* of the next byte to be read */
+    /* What input_look has read, and input_read has not yet passed on. */
+    unsigned char *ahead;
+    uint64_t ahead_at, ahead_bytes;
 };
 
 /* Opens a file, or standard input for "-". Close with input_close. */
@@ -24,10 +27,17 @@ void input_close(struct input *input);
 
 /* Reads exactly size_bytes; EX_DATAERR where the input ends before. `what` says what the bytes are. */
 int input_read(struct input *input, void *data, uint64_t size_bytes, const char *what, struct error *error);
+/* Reads size_bytes, or fewer where the input ends before; *size_bytes is then how many. */
+int input_read_most(struct input *input, void *data, uint64_t *size_bytes, struct error *error);
+/* The next size_bytes, or as many as there are, which the next input_read returns again. They are there until then. */
+int input_look(struct input *input, uint64_t size_bytes, const unsigned char **bytes, uint64_t *available,
+               struct error *error);
 /* Reads size_bytes at an offset of a sized input and leaves the position alone. */
 int input_peek(const struct input *input, void *data, size_t size_bytes, uint64_t offset, struct error *error);
 /* Goes to an offset of a sized input, to read from there. */
 int input_seek(struct input *input, uint64_t offset, struct error *error);
+/* Goes past the next size_bytes; EX_DATAERR where the input ends before. */
+int input_skip(struct input *input, uint64_t size_bytes, struct error *error);
 /* EX_DATAERR unless everything has been read. */
 int input_expect_end(struct input *input, struct error *error);
 

@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "client/scanctl/formats/input.h"
+#include "client/scanctl/formats/output.h"
 
 #define NPY_MAGIC        "\x93NUMPY"
 #define NPY_MAGIC_BYTES  6
-#define NPY_PREFIX_BYTES 8  /* magic and version */
-#define NPY_ALIGN        64 /* of the samples in files that are written */
-#define NPY_RANK_PARSED  32 /* NumPy's own limit, so that too high a rank can be told from nonsense */
+#define NPY_PREFIX_BYTES 8   /* magic and version */
+#define NPY_ALIGN        64  /* of the samples in files that are written */
+#define NPY_WRITTEN_MAX  256 /* of headers */
+#define NPY_RANK_PARSED  32  /* NumPy's own limit, so that too high a rank can be told from nonsense */
 
 /* Where the parser stands in the text. */
 struct cursor {
@@ -143,7 +145,7 @@ static bool parse_dict(struct cursor *cursor, struct npy_header *header)
     return cursor->at == cursor->end;
 }
 
-/* What .npy and the daemon call the same. What only big-endian files hold comes after the rest. */
+/* What .npy and the daemon call the same. Of two dtypes of one type, the first is read. */
 static const struct {
     char type[3];
     enum scand_dtype dtype;
@@ -165,7 +167,7 @@ static bool npy_dtype(const char *descr, enum scand_dtype *dtype)
 {
     for (size_t i = 0; i < sizeof(npy_types) / sizeof(npy_types[0]); i++) {
         *dtype = npy_types[i].dtype;
-        if (!strcmp(descr + 1, npy_types[i].type) && (*descr == '>' || (*descr == '<' && !is_big_endian(*dtype))))
+        if (!strcmp(descr + 1, npy_types[i].type) && (*descr == '>' || *descr == '<'))
             return true;
     }
     return false;
@@ -194,7 +196,7 @@ static int npy_accept(struct array *array, const struct npy_header *header, cons
 {
     if (!npy_dtype(header->descr, &array->dtype))
         return fail(error, EX_DATAERR,
-                    "%s: has dtype '%s'; f2, f4, f8, i4, i8, u4 and u8 ('<' or '>') and '>i2' can be scanned: %s", name,
+                    "%s: has dtype '%s'; f2, f4, f8, i2, i4, i8, u4 and u8 ('<' or '>') can be scanned: %s", name,
                     header->descr, npy_advice(header->descr[0] ? header->descr[1] : 0));
     if (!header->rank)
         return fail(error, EX_DATAERR, "%s: has rank 0, a single number; arrays of rank 1 to %d can be scanned", name,
@@ -203,9 +205,8 @@ static int npy_accept(struct array *array, const struct npy_header *header, cons
         return fail(error, EX_DATAERR,
                     "%s: has rank %" PRIu32 "; arrays of rank 1 to %d can be scanned: join axes with NumPy's reshape",
                     name, header->rank, SCAND_RANK_MAX);
-    array->format = FORMAT_NPY;
     array->fortran = header->fortran;
-    array->swapped = (*header->descr == '<') != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+    array->byte_order = *header->descr == '<' ? BYTE_ORDER_LITTLE : BYTE_ORDER_BIG;
     return array_set_shape(array, header->rank, header->shape, name, error);
 }
 
@@ -258,14 +259,13 @@ static int npy_read_prefix(struct input *input, uint64_t *length, struct error *
     return 0;
 }
 
-int npy_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error)
+static int npy_read_header(struct array *array, struct input *input, const struct array_hints *hints,
+                           struct error *error)
 {
     char text[NPY_HEADER_MAX];
     uint64_t length = 0;
-    if (hints->rank || hints->byte_order != BYTE_ORDER_UNKNOWN)
-        return fail(error, EX_USAGE, "%s: an .npy file says its own shape and byte order; leave out %s", input->name,
-                    hints->rank ? "--shape" : "--byte-order");
-    *array = (struct array){.format = FORMAT_NPY};
+    if (hints->byte_order != BYTE_ORDER_UNKNOWN)
+        return fail(error, EX_USAGE, "%s: an .npy file says its own byte order; leave out --byte-order", input->name);
     int result = npy_read_prefix(input, &length, error);
     if (!result)
         result = input_read(input, text, length, "the .npy header", error);
@@ -277,17 +277,19 @@ int npy_read_header(struct array *array, struct input *input, const struct array
     return array_check_size(array, input, error);
 }
 
-size_t npy_format_header(const struct array *array, enum scand_dtype dtype, char *out)
+static int npy_write_header(const struct array *result, struct output *output, struct error *error)
 {
-    bool little = (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) != array->swapped && !is_big_endian(dtype);
+    char out[NPY_WRITTEN_MAX];
+    enum byte_order order =
+        result->byte_order == BYTE_ORDER_UNKNOWN ? byte_order_of(result->dtype) : result->byte_order;
     size_t length = NPY_PREFIX_BYTES + 2;
-    length +=
-        (size_t)snprintf(out + length, NPY_WRITTEN_MAX - length, "{'descr': '%c%s', 'fortran_order': %s, 'shape': (",
-                         little ? '<' : '>', npy_type(dtype), array->fortran ? "True" : "False");
-    for (uint32_t i = 0; i < array->rank; i++)
-        length += (size_t)snprintf(out + length, NPY_WRITTEN_MAX - length, "%s%" PRIu64 "%s", i ? ", " : "",
-                                   array->shape[i], array->rank == 1 ? "," : "");
-    length += (size_t)snprintf(out + length, NPY_WRITTEN_MAX - length, "), }");
+    length += (size_t)snprintf(out + length, sizeof(out) - length, "{'descr': '%c%s', 'fortran_order': %s, 'shape': (",
+                               order == BYTE_ORDER_LITTLE ? '<' : '>', npy_type(result->dtype),
+                               result->fortran ? "True" : "False");
+    for (uint32_t i = 0; i < result->rank; i++)
+        length += (size_t)snprintf(out + length, sizeof(out) - length, "%s%" PRIu64 "%s", i ? ", " : "",
+                                   result->shape[i], result->rank == 1 ? "," : "");
+    length += (size_t)snprintf(out + length, sizeof(out) - length, "), }");
     while ((length + 1) % NPY_ALIGN)
         out[length++] = ' ';
     out[length++] = '\n';
@@ -295,5 +297,24 @@ size_t npy_format_header(const struct array *array, enum scand_dtype dtype, char
     memcpy(out, NPY_MAGIC "\x01", NPY_PREFIX_BYTES); /* and the string's end, the minor version */
     out[NPY_PREFIX_BYTES] = (char)(text_length & 0xff);
     out[NPY_PREFIX_BYTES + 1] = (char)(text_length >> 8);
-    return length;
+    return output_write(output, out, length, error);
 }
+
+static int npy_check_result(enum scand_dtype dtype, struct error *error)
+{
+    if (npy_type(dtype))
+        return 0;
+    return fail(
+        error, EX_USAGE,
+        "--output-dtype is %s, which .npy files cannot hold; it may be f16, f32, f64, i32, i64, u32, u64, f32be, "
+        "i16be or i32be",
+        scand_word(SCAND_LIST_DTYPE, dtype));
+}
+
+bool npy_is_likely(const unsigned char *bytes, uint64_t size_bytes)
+{
+    return size_bytes >= NPY_MAGIC_BYTES && !memcmp(bytes, NPY_MAGIC, NPY_MAGIC_BYTES);
+}
+
+const struct form npy_form = {
+    .read_header = npy_read_header, .write_header = npy_write_header, .check_result = npy_check_result};

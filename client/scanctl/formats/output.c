@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define NAME_TRIES      100
+#define EXIT_PIPE       (128 + SIGPIPE) /* as a shell says of who is ended by the signal */
 #define WRITE_MAX_BYTES (UINT64_C(1) << 30)
 
 /* What a signal has to remove. Set and cleared while the signals are blocked. */
@@ -142,6 +143,8 @@ int output_write(struct output *output, const void *data, uint64_t size_bytes, s
         ssize_t count = write(output->fd, (const char *)data + done, left < WRITE_MAX_BYTES ? left : WRITE_MAX_BYTES);
         if (count < 0 && errno == EINTR)
             continue;
+        if (count < 0 && errno == EPIPE)
+            return fail(error, EXIT_PIPE, "%s", ""); /* nobody reads any more, as with any filter */
         if (count < 0)
             return fail(error, EX_IOERR, "%s: writing fails after %" PRIu64 " bytes: %s%s", output->name,
                         output->written_bytes, strerror(errno),

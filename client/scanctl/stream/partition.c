@@ -21,31 +21,41 @@ static void side_set(struct side *side, const struct partition *partition, enum 
     side->strides[2] = (int64_t)sample_bytes;
 }
 
-/* Traces with headers between them: along a trace, a record is a trace; across traces, the one record is the file. */
-static void partition_traces(struct partition *partition, const struct array *array, uint32_t axis)
+/* A side whose rows have headers before them. */
+static void side_set_traces(struct side *side, const struct partition *partition, const struct array *array,
+                            enum scand_dtype dtype, bool along)
 {
-    uint64_t trace_bytes = array_unit_bytes(array, SU_SAMPLE_BYTES);
+    uint64_t sample_bytes = scand_dtype_bytes(dtype), trace_bytes = array_unit_bytes(array, sample_bytes);
+    side_set(side, partition, dtype, along ? sample_bytes : trace_bytes);
+    side->offset = array->trace_header_bytes;
+    if (along) {
+        side->record_bytes = trace_bytes;
+        side->strides[0] = (int64_t)trace_bytes;
+    }
+}
+
+/* Traces with headers between them: along a trace, a record is a trace; across traces, the one record is the file. */
+static void partition_traces(struct partition *partition, const struct array *array, uint32_t axis,
+                             enum scand_dtype output)
+{
     bool along = axis == 1;
     *partition = (struct partition){
         .records = along ? array->shape[0] : 1,
         .length = array->shape[axis],
         .inner = along ? 1 : array->shape[1],
         .least = 1,
-        .in_place = true,
+        .in_place = scand_dtype_bytes(output) == array_sample_bytes(array),
     };
-    side_set(&partition->input, partition, array->dtype, along ? SU_SAMPLE_BYTES : trace_bytes);
-    partition->input.offset = array->trace_header_bytes;
-    if (along) {
-        partition->input.record_bytes = trace_bytes;
-        partition->input.strides[0] = (int64_t)trace_bytes;
-    }
-    partition->output = partition->input;
+    side_set_traces(&partition->input, partition, array, array->dtype, along);
+    side_set_traces(&partition->output, partition, array, output, along);
 }
 
 void partition_make(struct partition *partition, const struct array *array, uint32_t axis, enum scand_dtype output)
 {
     if (array->trace_header_bytes) {
-        partition_traces(partition, array, axis);
+        partition_traces(partition, array, axis, output);
+        if (array->open_ended)
+            partition->records = UINT64_MAX;
         return;
     }
     uint64_t input_bytes = array_sample_bytes(array), output_bytes = scand_dtype_bytes(output);
@@ -56,6 +66,8 @@ void partition_make(struct partition *partition, const struct array *array, uint
         partition->records *= dimension(array, i);
     for (uint32_t i = place + 1; i < array->rank; i++)
         partition->inner *= dimension(array, i);
+    if (array->open_ended)
+        partition->records = UINT64_MAX;
     side_set(&partition->input, partition, array->dtype, partition->inner * input_bytes);
     side_set(&partition->output, partition, output, partition->inner * output_bytes);
 }

@@ -24,7 +24,7 @@ struct side {
 };
 
 struct partition {
-    uint64_t records, length, inner;
+    uint64_t records, length, inner; /* records: UINT64_MAX of an open-ended array */
     bool in_place, has_coefficients;
     bool ragged;      /* rows differ in length: records are samples, and each batch has rows of its own */
     uint64_t least;   /* records that a batch must be able to hold */
@@ -35,7 +35,7 @@ struct partition {
 /* The partition of a reduction: the output has one position on the axis. */
 void partition_make_reduce(struct partition *partition, const struct array *array, uint32_t axis,
                            enum scand_dtype output);
-/* axis counts from 0. The array holds at least one sample; the output dtype is F32 for SU. */
+/* axis counts from 0. The array holds at least one sample, or is open-ended and axis is not 0. */
 void partition_make(struct partition *partition, const struct array *array, uint32_t axis, enum scand_dtype output);
 
 /* The same for ragged rows, the longest of which has so many samples. */

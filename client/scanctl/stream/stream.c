@@ -1,6 +1,7 @@
 #include "client/scanctl/stream/stream.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,33 +19,70 @@ static uint64_t block_bytes(const struct array *array, uint64_t sample_bytes)
     return unit_bytes * (units ? units : 1);
 }
 
-/* Reads records of an array; their samples are then in this machine's byte order. */
-static int records_read(const struct array *array, const struct side *side, uint64_t count, struct input *input,
+/* Says where in a row a pipe ends. `bytes` of the record have come. */
+static int error_cut(const struct array *array, const struct side *side, const struct input *input, uint64_t record,
+                     uint64_t bytes, struct error *error)
+{
+    if (bytes < array->trace_header_bytes)
+        return fail(error, EX_DATAERR,
+                    "%s: ends after %" PRIu64 " bytes, in the header of row %" PRIu64 " (counted from 1), %" PRIu64
+                    " of its %" PRIu64 " bytes in; it is cut short",
+                    input->name, input->position, record + 1, bytes, array->trace_header_bytes);
+    return fail(error, EX_DATAERR,
+                "%s: ends after %" PRIu64 " bytes, in row %" PRIu64 " (counted from 1), which needs %" PRIu64
+                " bytes more of %" PRIu64 "; it is cut short",
+                input->name, input->position, record + 1, side->record_bytes - bytes, side->record_bytes);
+}
+
+/* Checks and swaps some whole units that have been read; `before` units came before them. */
+static int units_accept(const struct array *array, const struct side *side, char *units, uint64_t size_bytes,
+                        uint64_t before, const char *name, struct error *error)
+{
+    const struct form *form = form_of(array->format);
+    uint64_t count = size_bytes / array_unit_bytes(array, side->sample_bytes);
+    int result = 0;
+    if (form->check_traces)
+        result = form->check_traces(array, units, count, before, name, error);
+    if (!result)
+        array_swap(array, units, size_bytes, side->dtype);
+    return result;
+}
+
+/* Reads records of an array; their samples are then in the byte order of the dtype. Of an open-ended one *count becomes
+ * how many there still were. */
+static int records_read(const struct array *array, const struct side *side, uint64_t *count, struct input *input,
                         char *data, struct error *error)
 {
-    uint64_t size_bytes = count * side->record_bytes, block = block_bytes(array, side->sample_bytes);
-    uint64_t unit_bytes = array_unit_bytes(array, side->sample_bytes);
-    for (uint64_t done = 0; done < size_bytes; done += block) {
-        uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
+    uint64_t size_bytes = *count * side->record_bytes, block = block_bytes(array, side->sample_bytes);
+    uint64_t unit_bytes = array_unit_bytes(array, side->sample_bytes), done = 0;
+    while (done < size_bytes) {
+        uint64_t bytes = block < size_bytes - done ? block : size_bytes - done, read = bytes;
         uint64_t units_before = (input->position - array->header_bytes) / unit_bytes;
-        int result = input_read(input, data + done, bytes, "samples", error);
-        if (!result && array->trace_header_bytes)
-            result = su_check_traces(array, data + done, bytes / unit_bytes, units_before, input->name, error);
+        int result = array->open_ended ? input_read_most(input, data + done, &read, error)
+                                       : input_read(input, data + done, read, "samples", error);
+        if (!result)
+            result = units_accept(array, side, data + done, read - read % unit_bytes, units_before, input->name, error);
         if (result)
             return result;
-        array_swap(array, data + done, bytes, side->dtype);
+        done += read;
+        if (read < bytes)
+            break;
     }
+    *count = done / side->record_bytes;
+    if (done % side->record_bytes)
+        return error_cut(array, side, input, (input->position - array->header_bytes) / side->record_bytes,
+                         done % side->record_bytes, error);
     return 0;
 }
 
-static int batch_read(struct stream *stream, const struct slot *slot, struct error *error)
+static int batch_read(struct stream *stream, struct slot *slot, struct error *error)
 {
     const struct partition *partition = stream->partition;
     char *data = scand_buffer_data(slot->buffer);
-    int result = records_read(stream->array, &partition->input, slot->count, stream->input, data, error);
+    int result = records_read(stream->array, &partition->input, &slot->count, stream->input, data, error);
     if (result || !partition->has_coefficients)
         return result;
-    return records_read(stream->coefficients, &partition->coefficients, slot->count, stream->coefficients_input,
+    return records_read(stream->coefficients, &partition->coefficients, &slot->count, stream->coefficients_input,
                         data + partition_coefficients_offset(partition, stream->records), error);
 }
 
@@ -54,18 +92,36 @@ static uint64_t batch_results(const struct stream *stream, const struct slot *sl
     return stream->ragged && stream->reduce ? slot->rows : slot->count;
 }
 
+/* Gives a result that lies beside its input the headers of its rows. */
+static void headers_copy(const struct stream *stream, const struct slot *slot)
+{
+    const struct partition *partition = stream->partition;
+    const struct array *array = stream->array;
+    const char *from = scand_buffer_data(slot->buffer);
+    char *to = (char *)scand_buffer_data(slot->buffer) + partition_output_offset(partition, stream->records);
+    uint64_t from_bytes = array_unit_bytes(array, partition->input.sample_bytes);
+    uint64_t to_bytes = array_unit_bytes(array, partition->output.sample_bytes);
+    uint64_t traces = slot->count * partition->input.record_bytes / from_bytes;
+    for (uint64_t i = 0; i < traces; i++)
+        memcpy(to + i * to_bytes, from + i * from_bytes, array->trace_header_bytes);
+}
+
 /* Writes a batch's result; swaps it in the buffer, which is not needed any more. */
 static int batch_write(struct stream *stream, const struct slot *slot, struct error *error)
 {
     const struct side *side = &stream->partition->output;
-    const struct array *result_array = stream->result ? stream->result : stream->array;
-    uint64_t size_bytes = batch_results(stream, slot) * side->record_bytes,
-             block = block_bytes(result_array, side->sample_bytes);
+    const struct array *result_array = stream->result;
+    uint64_t size_bytes = batch_results(stream, slot) * side->record_bytes;
     char *data = (char *)scand_buffer_data(slot->buffer) + partition_output_offset(stream->partition, stream->records);
     if (stream->printer) {
         printer_put(stream->printer, side->dtype, data, size_bytes / side->sample_bytes);
         return 0;
     }
+    if (result_array->trace_header_bytes && !stream->partition->in_place)
+        headers_copy(stream, slot);
+    /* What is not swapped is written at once. */
+    uint64_t block =
+        array_is_swapped(result_array, side->dtype) ? block_bytes(result_array, side->sample_bytes) : size_bytes;
     for (uint64_t done = 0; done < size_bytes; done += block) {
         uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
         array_swap(result_array, data + done, bytes, side->dtype);
@@ -126,9 +182,20 @@ static void batch_pick(struct stream *stream, struct slot *slot, uint64_t first)
     stream->rows_begun += slot->rows;
 }
 
+/* A batch that an open-ended input has not filled is its last. */
+static void batch_shrink(struct stream *stream, struct slot *slot, uint64_t wanted)
+{
+    if (slot->count == wanted)
+        return;
+    uint64_t rows = slot->count * stream->partition->inner;
+    stream->rows_begun -= slot->rows - rows;
+    slot->rows = rows;
+    stream->ended = true;
+}
+
 static int inputs_expect_end(struct stream *stream, struct error *error)
 {
-    int result = input_expect_end(stream->input, error);
+    int result = stream->array->trailer_bytes ? 0 : input_expect_end(stream->input, error);
     if (result || !stream->partition->has_coefficients)
         return result;
     return input_expect_end(stream->coefficients_input, error);
@@ -146,9 +213,13 @@ static int batch_start(struct stream *stream, struct slot *slot, uint64_t first,
     slot->position = stream->input->position;
     slot->coefficients_position = has_coefficients ? stream->coefficients_input->position : 0;
     slot->tries = 0;
+    uint64_t wanted = slot->count;
     int result = batch_read(stream, slot, error);
     if (result)
         return result;
+    batch_shrink(stream, slot, wanted);
+    if (!slot->count && stream->ended)
+        return 0;
     if (first + slot->count == stream->partition->records)
         result = inputs_expect_end(stream, error);
     return result ? result : batch_submit(stream, slot, error);
@@ -323,7 +394,9 @@ static int offsets_create(struct stream *stream, struct error *error)
 /* Ragged rows without samples may come after the last sample. */
 static bool is_more(const struct stream *stream, uint64_t first)
 {
-    return stream->ragged ? stream->rows_begun < stream->ragged->rows : first < stream->partition->records;
+    if (stream->ragged)
+        return stream->rows_begun < stream->ragged->rows;
+    return !stream->ended && first < stream->partition->records;
 }
 
 int stream_run(struct stream *stream, struct error *error)
@@ -332,8 +405,10 @@ int stream_run(struct stream *stream, struct error *error)
     int result = buffers_create(stream, error);
     if (!result && stream->ragged)
         result = offsets_create(stream, error);
-    progress_begin(&stream->progress,
-                   stream->ragged ? stream->ragged->rows : stream->partition->records * stream->partition->inner);
+    progress_begin(&stream->progress, stream->ragged ? stream->ragged->rows
+                                      : stream->array->open_ended
+                                          ? 0
+                                          : stream->partition->records * stream->partition->inner);
     while (!result && is_more(stream, first)) {
         struct slot *slot = &stream->slots[batch % stream->slot_count];
         result = batch_finish(stream, slot, error);

@@ -38,7 +38,7 @@ struct stream {
     const struct ragged *ragged;       /* NULL: rows of one length */
     const struct scand_scan *scan;     /* but for tensors and axis */
     const struct scand_reduce *reduce; /* NULL: the scan */
-    const struct array *result;        /* as it is written; NULL: as the array */
+    const struct array *result;        /* as it is written */
     struct input *input;
     struct output *output;
     struct printer *printer;          /* NULL: into the output; else the results as text */
@@ -50,6 +50,7 @@ struct stream {
     struct slot slots[SLOTS];
     struct progress progress;
     uint64_t rows_begun, rows_done;
+    bool ended;               /* an open-ended input has */
     uint64_t job_count;       /* that were done */
     struct scand_times times; /* of all jobs, added up */
 };

@@ -1,6 +1,7 @@
 /*
  * Why a command fails: its exit code (sysexits.h) and a line for the user that names what was wrong, the value, what is
- * allowed and what to do next. Functions of scanctl that can fail return 0, or the exit code after filling *error.
+ * allowed and what to do next; the line is empty where there is nothing to say. Functions of scanctl that can fail
+ * return 0, or the exit code after filling *error.
  */
 #ifndef SCANCTL_ERROR_H
 #define SCANCTL_ERROR_H

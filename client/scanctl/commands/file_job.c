@@ -1,0 +1,178 @@
+#include "client/scanctl/commands/file_job.h"
+
+#include "client/scanctl/formats/coefficients.h"
+#include "client/scanctl/formats/file.h"
+#include "client/scanctl/ui/clock.h"
+#include "client/scanctl/ui/text.h"
+
+/* A name that promises another form than the result has: nothing is converted. */
+static int output_name_check(const struct file_job *job, struct error *error)
+{
+    enum format form = job->hints.format;
+    int promised = job->output_path && !job->options->converts ? format_of_extension(job->output_path) : -1;
+    if (promised < 0 || promised == (int)form || promised == format_of_extension(job->input_path))
+        return 0;
+    return fail(error, EX_USAGE,
+                "-o is \"%s\", but the result has the form of its input, which is %s; give a name that ends in .%s, or "
+                "convert the input first",
+                job->output_path, format_word(form), format_word(form));
+}
+
+/* What cannot be done with a pipe that says nothing of its length. */
+static int open_ended_check(const struct file_job *job, struct error *error)
+{
+    const char *obstacle = job->options->offsets_path ? "--offsets needs its samples"
+                           : job->axis == 0           ? "axis 0 counts its rows"
+                                                      : NULL;
+    if (!job->array.open_ended || !obstacle)
+        return 0;
+    return fail(error, EX_USAGE, "%s: does not say how many rows it brings, and %s; give a file in place of a pipe",
+                job->input.name, obstacle);
+}
+
+static int headers_read(struct file_job *job, struct error *error)
+{
+    const struct file_options *options = job->options;
+    int result = format_find(&job->input, &options->hints, &job->hints.format, error);
+    if (!result)
+        result = output_name_check(job, error);
+    if (!result)
+        result = array_read_header(&job->array, &job->input, &job->hints, error);
+    if (!result)
+        result = axis_resolve(options->axis, job->input_path, job->array.rank, &job->axis, error);
+    if (!result)
+        result = open_ended_check(job, error);
+    if (!result && options->offsets_path)
+        result = ragged_read(&job->ragged, options->offsets_path, &job->array, error);
+    if (result || !options->coefficients_path)
+        return result;
+    result = input_open(&job->coefficients_input, options->coefficients_path, error);
+    if (result)
+        return result;
+    return coefficients_read_header(&job->coefficients, &job->coefficients_input, &job->array, &job->hints,
+                                    job->input_path, error);
+}
+
+int file_job_open(struct file_job *job, const struct file_options *options, const char *input_path,
+                  const char *output_path, struct error *error)
+{
+    *job = (struct file_job){.options = options,
+                             .input_path = input_path,
+                             .output_path = output_path,
+                             .hints = options->hints,
+                             .input = {.fd = -1},
+                             .coefficients_input = {.fd = -1}};
+    int result = input_open(&job->input, input_path, error);
+    return result ? result : headers_read(job, error);
+}
+
+void file_job_close(struct file_job *job)
+{
+    input_close(&job->input);
+    input_close(&job->coefficients_input);
+    array_free(&job->array);
+    array_free(&job->coefficients);
+    ragged_free(&job->ragged);
+}
+
+static void partition_choose(struct file_job *job)
+{
+    struct partition *partition = &job->partition;
+    const struct ragged *ragged = &job->ragged;
+    enum scand_dtype output = job->result.dtype;
+    if (job->options->offsets_path && job->reduce)
+        partition_make_ragged_reduce(partition, &job->array, ragged->longest, ragged_pick_max(ragged), output);
+    else if (job->options->offsets_path)
+        partition_make_ragged(partition, &job->array, ragged->longest, output);
+    else if (job->reduce)
+        partition_make_reduce(partition, &job->array, job->axis, output);
+    else
+        partition_make(partition, &job->array, job->axis, output);
+    if (job->options->coefficients_path)
+        partition_add_coefficients(partition, &job->coefficients, job->axis);
+}
+
+/* Whether there is anything to compute: rows without samples have results in a reduction alone. */
+static bool is_empty(const struct file_job *job)
+{
+    return !job->array.open_ended && !array_sample_count(&job->array) && !(job->reduce && job->ragged.rows);
+}
+
+static int run_samples(struct file_job *job, struct scand *daemon, struct error *error)
+{
+    const struct file_options *options = job->options;
+    if (is_empty(job))
+        return input_expect_end(&job->input, error);
+    partition_choose(job);
+    job->stream = (struct stream){
+        .daemon = daemon,
+        .array = &job->array,
+        .partition = &job->partition,
+        .ragged = options->offsets_path ? &job->ragged : NULL,
+        .scan = job->scan,
+        .reduce = job->reduce,
+        .result = &job->result,
+        .input = &job->input,
+        .output = &job->output,
+        .printer = job->printer,
+        .coefficients = &job->coefficients,
+        .coefficients_input = &job->coefficients_input,
+    };
+    int result = stream_run(&job->stream, error);
+    job->rows = job->stream.rows_done;
+    job->samples = options->offsets_path ? job->ragged.longest : job->partition.length;
+    return result;
+}
+
+static int run_output(struct file_job *job, struct scand *daemon, struct error *error)
+{
+    int result = output_open(&job->output, job->output_path, error);
+    if (result)
+        return result;
+    result = array_write_header(&job->result, &job->output, error);
+    if (!result)
+        result = run_samples(job, daemon, error);
+    if (!result && job->result.trailer_bytes)
+        result = array_copy_trailer(&job->array, &job->input, &job->output, error);
+    if (result)
+        output_discard(&job->output);
+    else
+        result = output_commit(&job->output, error);
+    return result;
+}
+
+int file_job_run(struct file_job *job, struct scand *daemon, struct error *error)
+{
+    uint64_t begun_us = clock_now_us();
+    int result = job->printer ? run_samples(job, daemon, error) : run_output(job, daemon, error);
+    job->elapsed_us = clock_now_us() - begun_us;
+    return result;
+}
+
+void file_job_report_rows(const struct file_job *job, struct json *json)
+{
+    json_unsigned(json, "rows", job->rows);
+    json_unsigned(json, "samples", job->samples);
+}
+
+void file_job_report_times(const struct file_job *job, const struct scand_device *device, bool output,
+                           struct json *json)
+{
+    const struct scand_times *times = &job->stream.times;
+    uint64_t samples = job->options->offsets_path ? array_sample_count(&job->array) : job->rows * job->samples;
+    uint64_t input_bytes = samples * array_sample_bytes(&job->array);
+    uint64_t output_bytes = output ? samples * array_sample_bytes(&job->result) : 0;
+    json_text(json, "device", device->name);
+    json_text(json, "backend", device->backend);
+    json_unsigned(json, "input_bytes", input_bytes);
+    if (output)
+        json_unsigned(json, "output_bytes", output_bytes);
+    json_real(json, "seconds", (double)job->elapsed_us / 1e6);
+    json_real(json, "gb_per_s", gigabytes_per_second(input_bytes + output_bytes, job->elapsed_us));
+    json_unsigned(json, "jobs", job->stream.job_count);
+    json_unsigned(json, "queued_us", times->queued_us);
+    json_unsigned(json, "upload_us", times->upload_us);
+    json_unsigned(json, "kernel_us", times->kernel_us);
+    json_unsigned(json, "download_us", times->download_us);
+    json_unsigned(json, "total_us", times->total_us);
+}

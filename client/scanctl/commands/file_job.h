@@ -1,0 +1,45 @@
+/*
+ * A file on its way through the daemon, for every command that reads one and writes another: the command line's words
+ * about files, then all that comes before samples, then the samples. A command says what is computed.
+ */
+#ifndef SCANCTL_FILE_JOB_H
+#define SCANCTL_FILE_JOB_H
+
+#include "client/scanctl/commands/options.h"
+#include "client/scanctl/stream/stream.h"
+
+struct file_job {
+    /* Set by file_job_open. */
+    const struct file_options *options;
+    const char *input_path, *output_path; /* output_path NULL: nothing is written */
+    struct array_hints hints;             /* the options', with the format that was found */
+    struct input input, coefficients_input;
+    struct array array, coefficients;
+    struct ragged ragged; /* with --offsets */
+    uint32_t axis;
+    /* Set by the command before file_job_run. */
+    struct array result;
+    const struct scand_scan *scan;     /* but for tensors and axis */
+    const struct scand_reduce *reduce; /* NULL: the scan */
+    struct printer *printer;           /* NULL: the results go to output_path */
+    /* Set by file_job_run. */
+    struct partition partition;
+    struct output output;
+    struct stream stream;
+    uint64_t rows, samples, elapsed_us;
+};
+
+/* Opens the files and reads all that comes before samples, so that what is wrong is found before the daemon is asked
+ * for anything. End with file_job_close, also after a failure. */
+int file_job_open(struct file_job *job, const struct file_options *options, const char *input_path,
+                  const char *output_path, struct error *error);
+/* Computes and writes the result. */
+int file_job_run(struct file_job *job, struct scand *daemon, struct error *error);
+void file_job_close(struct file_job *job);
+
+/* Members of a report: how many rows of how many samples there were, and what the jobs took. */
+void file_job_report_rows(const struct file_job *job, struct json *json);
+void file_job_report_times(const struct file_job *job, const struct scand_device *device, bool output,
+                           struct json *json);
+
+#endif

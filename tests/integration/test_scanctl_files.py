@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""scanctl and files of all forms: SEG-Y, pipes between processes, places in raw files, several files in one command.
+scanctl_rig.py says how to call it.
+"""
+
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+
+import scanctl_rig
+from forms import f32, floats, npy_header, pack_dtype, packed, scanned, su_file, unpack_dtype
+from scanctl_rig import ScanctlTest, run
+
+PASSES = ("forward", "backward")
+# Format codes of SEG-Y as dtypes, and the struct code of those that have one.
+CODES = {1: "ibm32", 2: "i32be", 3: "i16be", 5: "f32be", 6: ">d", 9: ">q", 10: ">I", 12: ">Q"}
+
+
+def segy_samples(code, values, big):
+    """Samples of one trace: numbers that each code holds exactly."""
+    word = CODES[code]
+    data = pack_dtype(word, values) if word in ("ibm32", "i32be", "i16be", "f32be") else struct.pack(f">{len(values)}{word[1]}", *values)
+    width = len(data) // len(values)
+    return data if big else b"".join(data[i : i + width][::-1] for i in range(0, len(data), width))
+
+
+def segy_values(code, data, big):
+    word = CODES[code]
+    width = {"ibm32": 4, "i32be": 4, "i16be": 2, "f32be": 4}.get(word) or struct.calcsize(word)
+    if not big:
+        data = b"".join(data[i : i + width][::-1] for i in range(0, len(data), width))
+    return unpack_dtype(word, data) if word[0] != ">" else [v for (v,) in struct.iter_unpack(word, data)]
+
+
+def segy_file(rows, code=1, big=True, revision=1, extended=0, said_extended=None, trace_headers=0, trailers=0, seed=1):
+    """Random headers but for what is said, so that a changed byte is seen."""
+    generator = random.Random(seed)
+    order = "big" if big else "little"
+    head = bytearray(b"C" + generator.randbytes(3599))
+    head[3216:3600] = bytes(384)
+    for at, value, size in ((3220, len(rows[0]), 2), (3224, code, 2), (3500, revision << 8, 2), (3506, trace_headers, 2), (3526, trailers, 4)):
+        head[at : at + size] = value.to_bytes(size, order)
+    head[3504:3506] = (extended if said_extended is None else said_extended).to_bytes(2, order, signed=True)
+    out = bytes(head)
+    for i in range(extended):
+        out += (b"((SEG: EndText))" if i == extended - 1 else b"").ljust(3200, b"x")
+    for row in rows:
+        header = bytearray(generator.randbytes(240 * (1 + trace_headers)))
+        header[114:116] = len(row).to_bytes(2, order)
+        out += bytes(header) + segy_samples(code, row, big)
+    return out + generator.randbytes(3200 * trailers)
+
+
+class SegY(ScanctlTest):
+    ROWS = [[(i * 7 + j * 3) % 11 for j in range(50)] for i in range(9)]
+
+    def check(self, code, big, words=(), out_code=None, **options):
+        """Traces are the sums; everything else is as it was."""
+        given = segy_file(self.ROWS, code, big, **options)
+        self.write("in.sgy", given)
+        self.succeed("scan", self.path("in.sgy"), "-o", self.path("out.sgy"), *words)
+        sums = [scanned(row, ("forward",)) for row in self.ROWS]
+        self.assertEqual(self.read("out.sgy"), segy_file(sums, out_code or code, big, **options))
+
+    def test_codes(self):
+        for code in CODES:
+            for big in (True, False):
+                with self.subTest(code=code, big=big):
+                    self.check(code, big)
+
+    def test_as_ieee(self):
+        for code in (1, 2, 3, 5):
+            for big in (True, False):
+                with self.subTest(code=code, big=big):
+                    self.check(code, big, ("--output-format", "ieee"), out_code=5)
+        self.check(6, True, ("--output-format", "ieee"), out_code=6)
+        self.check(3, False, ("--output-dtype", "f64"), out_code=6)
+        path = self.write("ints.sgy", segy_file([[1, 2]], 9))
+        words = ("scan", path, "-o", self.path("out.sgy"), "--output-format", "ieee")
+        self.fail_with(64, "samples of type i64 are scanned as integers of 64 bits", *words)
+        self.fail_with(64, "which is for SEG-Y", "scan", self.write("a.su", su_file([[1.0]], True)), "-o", self.path("b.su"), *words[4:])
+
+    def test_headers(self):
+        for big in (True, False):
+            self.check(1, big, extended=3)
+            self.check(5, big, extended=2, said_extended=-1)
+            self.check(1, big, revision=2, trace_headers=1, trailers=2)
+            self.check(3, big, ("--output-format", "ieee"), out_code=5, revision=2, trace_headers=1, trailers=2)
+            self.check(2, big, revision=0)
+
+    def test_across_traces(self):
+        given = segy_file(self.ROWS)
+        self.write("in.sgy", given)
+        for words, width in (((), 4), (("--output-dtype", "f64"), 8)):
+            self.succeed("scan", self.path("in.sgy"), "-o", self.path("out.sgy"), "--axis", 0, *words)
+            out, columns = self.read("out.sgy"), [scanned(list(column), ("forward",)) for column in zip(*self.ROWS)]
+            trace = 240 + 50 * width
+            for i, row in enumerate(zip(*columns)):
+                found = out[3600 + i * trace :][:trace]
+                self.assertEqual(found[:240], given[3600 + i * 440 :][:240])
+                self.assertEqual(segy_values(1 if width == 4 else 6, found[240:], True), list(row))
+
+    def test_algorithm(self):
+        """Kernels of the tutorials have f32 alone: scanctl swaps bytes for them."""
+        kernels = self.succeed("kernels").decode()
+        if "serial-cpu" not in kernels:
+            self.skipTest("no tutorials in this build")
+        self.check(5, True, ("--algorithm", "serial-cpu"))
+
+    def test_cut(self):
+        given = segy_file(self.ROWS)
+        for size, message in (
+            (3599, "cut short"),
+            (3700, "ends 100 bytes into the header of its first trace, which has 240"),
+            (3600 + 440 * 3 + 100, "no whole number of them: 50 samples of 4 bytes and 240 bytes of header make 440, which leaves 100"),
+            (3600 + 440 * 4 - 1, "which leaves 439; the file is cut short"),
+        ):
+            path = self.write("cut.sgy", given[:size])
+            self.fail_with(65, message, "scan", path, "-o", self.path("out.sgy"))
+        words = ("scan", "--format", "segy", "-", "-o", "-")
+        self.fail_with(65, "in the header of row 4 .*, 100 of its 240 bytes in", *words, input=given[: 3600 + 440 * 3 + 100])
+        self.fail_with(65, "in row 4 .*, which needs 1 bytes more of 440", *words, input=given[: 3600 + 440 * 4 - 1])
+
+    def test_traces_that_differ(self):
+        given = bytearray(segy_file(self.ROWS))
+        given[3600 + 440 * 5 + 115] = 49
+        path = self.write("in.sgy", given)
+        self.fail_with(65, "trace 6 .* has 49 samples, the first 50", "scan", path, "-o", self.path("out.sgy"))
+
+
+class Pipes(ScanctlTest):
+    ROWS = [[i + j % 5 for j in range(300)] for i in range(40)]
+
+    def streamed(self, data, *words):
+        """Through a pipe that brings a few bytes at a time."""
+        command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "-", "-o", "-", *words]
+        with open(self.path("data"), "wb") as file:
+            file.write(data)
+        source = subprocess.Popen(["dd", "if=" + self.path("data"), "bs=777", "status=none"], stdout=subprocess.PIPE)
+        middle = subprocess.Popen(command, stdin=source.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        last = subprocess.Popen(["cat"], stdin=middle.stdout, stdout=subprocess.PIPE)
+        source.stdout.close()
+        middle.stdout.close()
+        out = last.communicate(timeout=60)[0]
+        self.assertEqual((middle.wait(60), middle.stderr.read()), (0, b""))
+        middle.stderr.close()
+        self.assertEqual((source.wait(60), last.returncode), (0, 0))
+        return out
+
+    def test_forms_are_found(self):
+        """Each form through a pipe is what it is through a file, with no word about its form."""
+        for name, data in (
+            ("a.su", su_file(self.ROWS, True)),
+            ("b.su", su_file(self.ROWS, False)),
+            ("c.sgy", segy_file(self.ROWS, 1)),
+            ("d.segy", segy_file(self.ROWS, 5, big=False, extended=2, said_extended=-1)),
+            ("e.sgy", b"\xc3" + segy_file(self.ROWS, 3)[1:]),
+            ("f.npy", npy_header((40, 300)) + packed(sum(self.ROWS, []))),
+        ):
+            with self.subTest(name=name):
+                path = self.write(name, data)
+                self.succeed("scan", path, "-o", self.path("out." + name.split(".")[1]), "-p", "backward")
+                expected = self.read("out." + name.split(".")[1])
+                self.assertEqual(self.streamed(data, "-p", "backward"), expected)
+                unnamed = self.write("unnamed", data)
+                self.succeed("scan", unnamed, "-o", self.path("out"), "-p", "backward")
+                self.assertEqual(self.read("out"), expected)
+
+    def test_many_batches(self):
+        """More than one buffer, of a length that nothing says: the pool of 64 MiB leaves less than that for a buffer."""
+        row = [float(j % 7 - 3) for j in range(16000)]
+        trace = su_file([row], True)
+        expected = trace[:240] + packed(scanned(row, PASSES), big=True)
+        command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "-p", "forward,backward", "-", "-o", "-"]
+        with open(self.path("out"), "wb") as out:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out)
+            for _ in range(1500):
+                process.stdin.write(trace)
+            process.stdin.close()
+            self.assertEqual(process.wait(120), 0)
+        with open(self.path("out"), "rb") as out:
+            for i in range(1500):
+                self.assertEqual(out.read(len(trace)) == expected, True, i)
+            self.assertEqual(out.read(1), b"")
+
+    def test_one_trace(self):
+        for big in (True, False):
+            data = su_file([[1.0, 2.0, 3.0]], big)
+            self.assertEqual(self.streamed(data), data[:240] + packed([1.0, 3.0, 6.0], big=big))
+
+    def test_reduce(self):
+        out = self.succeed("reduce", "--op", "max", "-", input=su_file(self.ROWS, True))
+        self.assertEqual([float(line) for line in out.split()], [max(row) for row in self.ROWS])
+        self.fail_with(64, "does not say how many rows it brings", "reduce", "--op", "max", "-", "-o", self.path("x.npy"), input=su_file(self.ROWS, True))
+        self.succeed("reduce", "--op", "max", "-", "-o", self.path("x.raw"), input=su_file(self.ROWS, True))
+        self.assertEqual(floats(self.read("x.raw"), "d"), [max(row) for row in self.ROWS])
+
+    def test_refused(self):
+        data, words = su_file(self.ROWS, True), ("scan", "-", "-o", "-")
+        self.fail_with(64, "does not say how many rows it brings, and axis 0 counts its rows", *words, "--axis", 0, input=data)
+        self.fail_with(65, "ends after 1000 bytes, in row 1 .*, which needs 440 bytes more of 1440", *words, "--format", "su", "--byte-order", "big", input=data[:1000])
+        self.fail_with(65, "in the header of row 3", *words, input=data[: 2 * 1440 + 17])
+        self.fail_with(64, "unknown shape; give --shape ROWS,SAMPLES, or --shape -1,SAMPLES", *words, input=b"no form that is known")
+        mixed = bytearray(data)
+        mixed[5 * 1440 + 115] ^= 1
+        self.fail_with(65, "trace 6 .* has 301 samples, the first 300", *words, input=bytes(mixed))
+
+    def test_nobody_reads(self):
+        """A closed pipe ends scanctl as it ends other filters: without a word."""
+        data = su_file(self.ROWS, True) * 200
+        shell = f"'{scanctl_rig.ARGUMENTS.scanctl}' --socket '{scanctl_rig.DAEMON.socket}' scan - -o - | head -c 100 >/dev/null; echo ${{PIPESTATUS[0]}}"
+        for ignored in ("", "trap '' PIPE; "):
+            result = subprocess.run(["bash", "-c", ignored + shell], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual((result.stdout, result.stderr), (b"141\n", b""))
+
+
+class Raw(ScanctlTest):
+    ROWS = [[float(i * j % 5) for j in range(20)] for i in range(30)]
+
+    def test_places(self):
+        """Skipped bytes are gone; headers of the file and of rows are passed on."""
+        generator = random.Random(2)
+        skipped, header = generator.randbytes(13), generator.randbytes(101)
+        headers = [generator.randbytes(60) for _ in self.ROWS]
+        data = header + b"".join(h + packed(row) for h, row in zip(headers, self.ROWS))
+        places = ("--offset", 13, "--header-bytes", 101, "--trace-header-bytes", 60)
+        for dtype, code in (("f32", "f"), ("f64", "d")):
+            expected = header + b"".join(h + packed(scanned(row, PASSES), code) for h, row in zip(headers, self.ROWS))
+            words = ("-p", "forward,backward", "--output-dtype", dtype, *places)
+            path = self.write("in.raw", skipped + data)
+            for shape in ("30,20", "-1,20"):
+                self.succeed("scan", path, "-o", self.path("out.raw"), "--shape", shape, *words)
+                self.assertEqual(self.read("out.raw"), expected)
+                self.assertEqual(self.succeed("scan", "-", "-o", "-", "--shape", shape, *words, input=skipped + data), expected)
+
+    def test_open_shape(self):
+        data = packed(sum(self.ROWS, []))
+        expected = packed(sum((scanned(row, ("forward",)) for row in self.ROWS), []))
+        path = self.write("in.raw", data)
+        self.succeed("scan", path, "-o", self.path("out.raw"), "--shape", "-1,20")
+        self.assertEqual(self.read("out.raw"), expected)
+        self.assertEqual(self.succeed("scan", "-", "-o", "-", "--shape", "-1,20", input=data), expected)
+        self.assertEqual(self.succeed("scan", "-", "-o", "-", "--shape", "-1,20", input=b""), b"")
+        self.succeed("scan", path, "-o", self.path("flat.raw"), "--shape", "-1")
+        self.assertEqual(floats(self.read("flat.raw")), scanned(sum(self.ROWS, []), ("forward",)))
+
+    def test_refused(self):
+        path = self.write("in.raw", bytes(1001))
+        words = ("scan", path, "-o", self.path("out.raw"), "--shape")
+        self.fail_with(65, "has 1001 bytes after the 0 of its header, which is no whole number of rows of 40 bytes", *words, "-1,10")
+        self.fail_with(65, "is 1001 bytes, less than the 2000 that --offset and --header-bytes put", *words, "-1,10", "--offset", 2000)
+        self.fail_with(64, "headers of traces need two, as in --shape -1,1000", *words, "2,5,25", "--trace-header-bytes", 4)
+        self.fail_with(65, "is 1001 bytes, but a header of 1 and 10 x 10 samples of 4 bytes make 441", *words, "10,10", "--header-bytes", 1, "--trace-header-bytes", 4)
+        data = bytes(1000)
+        self.fail_with(64, "does not say how many rows it brings, and axis 0", "scan", "-", "-o", "-", "--shape", "-1", input=data)
+        self.fail_with(65, "in row 26 .*, which needs 20 bytes more of 40", "scan", "-", "-o", "-", "--shape", "-1,10", input=data + bytes(20))
+        self.fail_with(65, "4 more bytes of what is skipped are due|more bytes", "scan", "-", "-o", "-", "--shape", "-1,10", "--offset", 1004, input=data)
+        self.fail_with(64, "says its own shape and type; leave out --offset", "scan", self.write("a.su", su_file([[1.0]], True)), "-o", "-", "--offset", 4)
+
+
+class SeveralFiles(ScanctlTest):
+    def test_into_a_folder(self):
+        os.mkdir(self.path("results"))
+        rows = [[1.0, 2.0], [3.0, 4.0]]
+        names = ["a.su", "b.su", "c.sgy", "d.npy"]
+        for name, data in zip(names, (su_file(rows, True), su_file(rows, False), segy_file(rows), npy_header((2, 2)) + packed(sum(rows, [])))):
+            self.write(name, data)
+        inputs = [self.path(name) for name in names]
+        out = self.succeed("scan", *inputs, "-o", self.path("results"), "--json")
+        self.assertEqual(len(out.splitlines()), 4)
+        self.assertEqual(sorted(os.listdir(self.path("results"))), names)
+        for name in names:
+            self.succeed("scan", self.path(name), "-o", self.path("alone." + name.split(".")[1]))
+            self.assertEqual(self.read("results/" + name), self.read("alone." + name.split(".")[1]))
+
+    def test_one_is_wrong(self):
+        os.mkdir(self.path("results"))
+        good, bad = self.write("a.su", su_file([[1.0]], True)), self.write("b.su", b"x")
+        self.fail_with(65, "b.su: is 1 bytes", "scan", good, bad, "-o", self.path("results") + "/")
+        self.assertEqual(os.listdir(self.path("results")), ["a.su"])
+        self.fail_with(73, "none/a.su: cannot be created", "scan", good, "-o", self.path("none") + "/")
+        self.fail_with(64, "2 inputs and -o is .* give a folder that exists", "scan", good, bad, "-o", self.path("none"))
+
+
+class Completion(ScanctlTest):
+    def commands(self):
+        return re.findall(r"(?m)^  ([a-z]+) ", self.succeed("--help").decode())
+
+    def test_every_option(self):
+        scripts = {shell: self.succeed("completion", shell).decode() for shell in ("bash", "zsh", "fish")}
+        self.assertIn("scan", self.commands())
+        for command in self.commands():
+            options = re.findall(r"--([a-z-]+)", self.succeed(command, "--help").decode().split("\n\n", 1)[1])
+            for option in set(options) - {"socket"}:
+                self.assertRegex(scripts["bash"], rf"(?m)^    {command}\) words='.*--{option}\b")
+                self.assertRegex(scripts["zsh"].split(f"    {command})\n")[1].split(";;")[0], rf"--{option}\b")
+                self.assertRegex(scripts["fish"], rf"(?m)from {command}' -l {option}\b")
+        self.fail_with(64, 'got "csh"; give bash, zsh or fish', "completion", "csh")
+
+    def completed(self, *words):
+        script = self.succeed("completion", "bash").decode()
+        line = " ".join(f"'{word}'" for word in words)
+        script += f"\nCOMP_WORDS=(scanctl {line}); COMP_CWORD={len(words)}; _scanctl; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        result = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(result.stderr, b"")
+        return result.stdout.decode().split()
+
+    def test_in_bash(self):
+        self.assertEqual(self.completed("sc"), ["scan"])
+        self.assertEqual(self.completed("scan", "--acc"), ["--accumulator"])
+        self.assertEqual(self.completed("scan", "-p", "b"), ["backward"])
+        self.assertEqual(self.completed("--socket", "x", "reduce", "--op", "m"), ["min", "max", "mean"])
+        self.assertEqual(self.completed("scan", "--format", ""), ["raw", "npy", "su", "segy"])
+        path = self.write("gather.su", b"")
+        self.assertEqual(self.completed("scan", path[:-3]), [path])
+
+    def test_syntax(self):
+        for shell in ("bash", "zsh", "fish"):
+            if not shutil.which(shell):
+                continue
+            result = subprocess.run([shell, "-n"], input=self.succeed("completion", shell), stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual((result.returncode, result.stderr), (0, b""), shell)
+
+
+class RealSegY(ScanctlTest):
+    def check(self, name, ns, code, big):
+        path = os.path.join(scanctl_rig.ARGUMENTS.data, name)
+        if not os.path.exists(path):
+            self.skipTest("no " + name + " in the data folder")
+        with open(path, "rb") as file:
+            given = file.read()
+        trace = 240 + 4 * ns
+        for words, written in (((), code), (("--output-format", "ieee"), 5)):
+            self.succeed("scan", path, "-o", self.path("out.sgy"), "-p", "forward,backward", *words)
+            out = self.read("out.sgy")
+            self.assertEqual(len(out), len(given))
+            self.assertEqual(out[3224:3226], written.to_bytes(2, "big" if big else "little"))
+            self.assertEqual((out[:3224], out[3226:3600]), (given[:3224], given[3226:3600]))
+            for at in range(3600, len(given), trace):
+                self.assertEqual(out[at : at + 240], given[at : at + 240])
+            for at in range(3600, len(given), trace * 37):
+                row = segy_values(code, given[at + 240 : at + trace], big)
+                found = segy_values(written, out[at + 240 : at + trace], big)
+                self.assert_near(found, scanned(row, PASSES, between=f32), 2e-6 if written == 1 else 3e-7)
+        out = self.path("pipe")
+        with open(path, "rb") as file, open(out, "wb") as result:
+            cat = subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE)
+            command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "-", "-o", "-"]
+            scan = subprocess.run([*command, "-p", "forward,backward", "--output-format", "ieee"], stdin=cat.stdout, stdout=result, timeout=60)
+            cat.stdout.close()
+            self.assertEqual((cat.wait(60), scan.returncode), (0, 0))
+        self.assertEqual(self.read("pipe"), self.read("out.sgy"))
+
+    def test_ibm_rev1(self):
+        self.check("viking_small.segy", 600, 1, True)
+
+    def test_ibm(self):
+        self.check("ibm_msb.sgy", 75, 1, True)
+
+    def test_ieee_big(self):
+        self.check("ieee_msb.sgy", 75, 5, True)
+
+    def test_ieee_little(self):
+        self.check("ieee_lsb.sgy", 75, 5, False)
+
+
+if __name__ == "__main__":
+    scanctl_rig.main()
