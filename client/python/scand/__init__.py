@@ -1,0 +1,60 @@
+"""Scans and reductions of NumPy arrays by the scand daemon: cumulative sums, products, extremes and recurrences of
+many rows at once, on the machine's GPU or its processor, with the same bits."""
+
+from .client import Client, default_client
+from .errors import (
+    BusyError,
+    DeadlineError,
+    ForbiddenError,
+    InvalidError,
+    LostError,
+    OutOfMemoryError,
+    ScandError,
+    StaleError,
+    UnavailableError,
+    UnsupportedError,
+)
+from .functions import (
+    cumsum,
+    cumulative_sum,
+    cumulative_trapezoid,
+    lfilter,
+    maximum_accumulate,
+    reduce,
+    scan,
+    submit,
+    submit_many,
+    submit_reduce,
+)
+from .jobs import Job
+from .memory import asarray, empty, is_shared, trim
+
+__all__ = [
+    "BusyError",
+    "Client",
+    "DeadlineError",
+    "ForbiddenError",
+    "InvalidError",
+    "Job",
+    "LostError",
+    "OutOfMemoryError",
+    "ScandError",
+    "StaleError",
+    "UnavailableError",
+    "UnsupportedError",
+    "asarray",
+    "cumsum",
+    "cumulative_sum",
+    "cumulative_trapezoid",
+    "default_client",
+    "empty",
+    "is_shared",
+    "lfilter",
+    "maximum_accumulate",
+    "reduce",
+    "scan",
+    "submit",
+    "submit_many",
+    "submit_reduce",
+    "trim",
+]

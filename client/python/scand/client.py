@@ -1,0 +1,374 @@
+"""The client of this process, which all its threads share.
+
+libscand's connections are used by one thread at a time, so a client has a lock. Nobody holds that while waiting: one
+thread polls the connection, and tells the others when something has come.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+import weakref
+from typing import Any, Callable, Iterator, Optional, Sequence
+
+from ._ffi import ffi
+from ._library import lib, string
+from .connection import BUSY, Connection, Order
+from .errors import ScandError, error_of
+from .memory import AnyArray, Span, retire_block_of
+from .watch import Watcher
+
+FLIGHTS_MOST = 192  # of the 256 jobs that the daemon takes of a connection
+QUICK_MS = 1  # for which a thread waits for its job in libscand, before others have their turns
+LOOK_S = 60.0  # between two looks at nothing in particular
+
+# After these the daemon is done with the job's memory. After others it may still write there.
+_SETTLED = frozenset((
+    lib.SCAND_OK, lib.SCAND_INVALID, lib.SCAND_TOO_LARGE, lib.SCAND_NOT_FOUND, lib.SCAND_BUSY, lib.SCAND_QUOTA,
+    lib.SCAND_NO_MEMORY, lib.SCAND_CANCELLED, lib.SCAND_DRAINING, lib.SCAND_DEVICE, lib.SCAND_LOST,
+    lib.SCAND_UNSUPPORTED, lib.SCAND_DEADLINE, lib.SCAND_STALE,
+))
+
+
+class Flight:
+    """A job under way. It keeps the arrays that it works on. `reads` and `writes` are arrays of the program's, which
+    it may give to other jobs, too; not those that are made for this job alone. Flights of one group are parts of one
+    whole, and do not meet."""
+
+    __slots__ = (
+        "order", "arrays", "reads", "writes", "group", "handle", "status", "message", "retry_at", "give_up_at", "cancelled",
+    )
+
+    def __init__(
+        self, order: Order, arrays: Sequence[AnyArray], reads: Sequence[Span] = (), writes: Sequence[Span] = (),
+        group: Optional[object] = None,
+    ):
+        self.order = order
+        self.arrays = arrays
+        self.reads = reads
+        self.writes = writes
+        self.group = group
+        self.handle: Any = None  # of libscand's job, while there is one
+        self.status = -1  # enum scand_status once it is over
+        self.message = ""
+        self.retry_at = 0.0  # when it is submitted again; 0: it is not
+        self.give_up_at = 0.0  # until when; 0 as long as nobody was busy
+        self.cancelled = False
+
+    @property
+    def over(self) -> bool:
+        return self.status >= 0
+
+    def error(self) -> Optional[ScandError]:
+        return None if self.status <= 0 else error_of(self.status, self.message)
+
+    def end(self, status: int, message: str) -> None:
+        if status not in _SETTLED:
+            for array in self.arrays:
+                retire_block_of(array)
+        self.status, self.message, self.handle, self.retry_at = status, message, None, 0.0
+        self.arrays = ()
+
+    def must_follow(self, other: Flight) -> bool:
+        """Whether the other has to be over first. The daemon runs jobs as if one after the other, but it may refuse the
+        other for now, and this one must not overtake it then."""
+        if self.group is not None and self.group is other.group:
+            return False
+        return any(span.meets(other.reads) or span.meets(other.writes) for span in self.writes) or any(
+            span.meets(other.writes) for span in self.reads
+        )
+
+
+class Client:
+    """A connection to the daemon, made when it is first used.
+
+    `socket` is the daemon's, by default the one that libscand finds: $SCAND_SOCKET, else the user's own, else the
+    machine's. `name` says who connects, for people who look at the daemon. A daemon that is busy is asked again for
+    `patience_s` seconds; then BusyError is raised.
+
+    Any thread may use it. A child of fork connects by itself. A pickled client connects where it is unpickled.
+    """
+
+    def __init__(self, socket: Optional[str] = None, name: Optional[str] = None, *, patience_s: float = 60.0):
+        if not patience_s >= 0:
+            raise ValueError(f"patience_s: {patience_s} is not a number of seconds from 0 on")
+        self.socket = socket
+        self.name = name
+        self.patience_s = patience_s
+        self._begin()
+        _clients.add(self)
+
+    def _begin(self) -> None:
+        self._connection: Optional[Connection] = None
+        self._changed = threading.Condition(threading.Lock())
+        self._flights: list[Flight] = []
+        self._reading = False  # a thread polls; the others wait for that thread
+        self._nudged = False
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self.watcher = Watcher(self)
+
+    def _after_fork(self) -> None:
+        """In a child: the connection is its parent's, whose jobs have no end here."""
+        abandoned = self._flights
+        os.close(self._wake)
+        self._begin()
+        for flight in abandoned:
+            flight.end(lib.SCAND_FORKED, "")
+
+    def __del__(self) -> None:
+        if getattr(self, "_wake", -1) >= 0:
+            self.close()
+            os.close(self._wake)
+
+    def __reduce__(self) -> tuple[Callable[..., Client], tuple[Any, ...]]:
+        return _restore, (self.socket, self.name, self.patience_s)
+
+    def __repr__(self) -> str:
+        return f"scand.Client({self.socket!r}, {self.name!r}, patience_s={self.patience_s!r})"
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _connect(self) -> Connection:
+        if self._connection is None:
+            self._connection = Connection(self.socket, self.name, self.patience_s)
+        return self._connection
+
+    def close(self) -> None:
+        """Ends the connection. Jobs under way end in UnavailableError; arrays stay. The next use connects again."""
+        with self._changed:
+            if self._connection is None:
+                return
+            self._connection.close()
+            self._connection = None
+            for flight in self._flights:
+                flight.end(lib.SCAND_UNAVAILABLE, "the client was closed before the job had ended: submit it again")
+            self._flights = []
+            self._nudge()
+            self._changed.notify_all()
+
+    def server_name(self) -> str:
+        """The daemon's name and version: "scand 0.1.0"."""
+        with self._changed:
+            return string(lib.scand_server_name(self._connect().daemon))
+
+    def ping(self) -> float:
+        """Seconds to the daemon and back."""
+        took_us = ffi.new("uint64_t *")
+        with self._changed:
+            connection = self._connect()
+            connection.check(lib.scand_ping(connection.daemon, took_us))
+            self._nudge()
+        return float(took_us[0]) / 1e6
+
+    # Submitting.
+
+    def start(self, flights: Sequence[Flight]) -> None:
+        """Submits jobs, in their order. Raises what is wrong with the first that cannot be; those after it are not."""
+        with self._changed:
+            for flight in flights:
+                self._make_room(1)
+                self._keep_order(flight)
+                self._submit(flight)
+                self._flights.append(flight)
+            self._nudge()
+
+    def start_together(self, flights: Sequence[Flight]) -> None:
+        """Submits scans in few messages. They end some 32 together."""
+        with self._changed:
+            for first in range(0, len(flights), FLIGHTS_MOST):
+                some = flights[first : first + FLIGHTS_MOST]
+                self._make_room(len(some))
+                for flight in some:
+                    self._keep_order(flight)
+                jobs = self._connect().submit_together([flight.order for flight in some])
+                for flight, job in zip(some, jobs):
+                    flight.handle = job
+                self._flights += some
+            self._nudge()
+
+    def leave_alone(self, span: Span) -> None:
+        """Waits until no job writes there."""
+        with self._changed:
+            while any(span.meets(flight.writes) for flight in self._flights):
+                self._advance(LOOK_S)
+
+    def _make_room(self, count: int) -> None:
+        while len(self._flights) + count > FLIGHTS_MOST:
+            self._advance(LOOK_S)
+
+    def _keep_order(self, flight: Flight) -> None:
+        while (flight.reads or flight.writes) and any(flight.must_follow(other) for other in self._flights):
+            self._advance(LOOK_S)
+
+    def _submit(self, flight: Flight) -> None:
+        connection = self._connect()
+        flight.retry_at = 0.0
+        flight.handle = connection.submit(flight.order)
+        if flight.handle is None:
+            self._delay(flight, lib.SCAND_BUSY, string(lib.scand_message(connection.daemon)))
+
+    def _delay(self, flight: Flight, status: int, message: str) -> None:
+        """The daemon is busy: the job is submitted again, or ends when patience does."""
+        now = time.monotonic()
+        flight.give_up_at = flight.give_up_at or now + self.patience_s
+        flight.handle = None
+        flight.retry_at = min(now + self._connect().retry_s(), flight.give_up_at)
+        if now >= flight.give_up_at:
+            flight.end(status, f"{message} (asked for {self.patience_s:g} seconds: a client's patience_s)")
+
+    # Waiting.
+
+    def wait(self, flight: Flight, deadline: Optional[float]) -> bool:
+        """Until the job is over, True, or until time.monotonic() is `deadline`, False."""
+        if flight.over:
+            return True
+        if deadline is None:
+            self._wait_quickly(flight)
+        return flight.over or self.until(lambda: flight.over, deadline)
+
+    def _wait_quickly(self, flight: Flight) -> None:
+        """Small jobs are done before a thread could sleep and wake."""
+        with self._changed:
+            if not self._reading and flight.handle is not None:
+                lib.scand_wait(flight.handle, QUICK_MS, ffi.NULL)
+                self._settle()
+
+    def until(self, ready: Callable[[], bool], deadline: Optional[float]) -> bool:
+        """The same until something is so that ends of jobs bring about, or a nudge."""
+        with self._changed:
+            while not ready():
+                left_s = LOOK_S if deadline is None else deadline - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._advance(left_s)
+        return True
+
+    def nudge(self) -> None:
+        """Has threads that wait look again at what they wait for."""
+        with self._changed:
+            self._nudge()
+            self._changed.notify_all()
+
+    def look(self) -> None:
+        """Takes in what has arrived, without waiting."""
+        with self._changed:
+            if self._connection is not None and not self._reading:
+                lib.scand_dispatch(self._connection.daemon)
+                self._settle()
+
+    def cancel(self, flight: Flight) -> None:
+        with self._changed:
+            flight.cancelled = True
+            if flight.handle is not None:
+                connection = self._connect()
+                connection.check(lib.scand_cancel(flight.handle))
+            self._settle()
+            self._nudge()
+            self._changed.notify_all()
+
+    def _advance(self, timeout_s: float) -> None:
+        """With the lock: waits until something changes."""
+        if self._reading:
+            self._changed.wait(timeout_s)
+            return
+        connection = self._connect()
+        timeout_s = min([timeout_s, LOOK_S, *self._retries_s()])
+        self._reading = True
+        self._changed.release()
+        try:
+            _poll((connection.descriptor, self._wake), timeout_s)
+        finally:
+            self._changed.acquire()
+            self._reading = False
+            self._take_in(connection)
+            self._changed.notify_all()
+
+    def _take_in(self, connection: Connection) -> None:
+        if self._nudged:
+            self._nudged = False
+            os.eventfd_read(self._wake)
+        if self._connection is connection:
+            lib.scand_dispatch(connection.daemon)  # what it reports, it has ended jobs with
+            self._settle()
+
+    def _nudge(self) -> None:
+        """After a call that may have taken in what the polling thread waits for, or changed what it looks at."""
+        if self._reading and not self._nudged:
+            self._nudged = True
+            os.eventfd_write(self._wake, 1)
+
+    def _retries_s(self) -> Iterator[float]:
+        """In how many seconds jobs are to be submitted again."""
+        for flight in self._flights:
+            if flight.retry_at:
+                yield max(0.0, flight.retry_at - time.monotonic())
+
+    def _settle(self) -> None:
+        """With the lock: ends flights whose jobs have ended, and submits those again whose time has come."""
+        for flight in self._flights:
+            if flight.handle is not None and lib.scand_job_done(flight.handle):
+                self._land(flight)
+            elif flight.retry_at:
+                self._try_again(flight)
+        self._flights = [flight for flight in self._flights if not flight.over]
+
+    def _land(self, flight: Flight) -> None:
+        connection = self._connect()
+        handle = flight.handle
+        status = lib.scand_wait(handle, 0, ffi.NULL)
+        message = string(lib.scand_message(connection.daemon)) if status else ""
+        lib.scand_job_release(handle)
+        if status in BUSY and not flight.cancelled:
+            self._delay(flight, status, message)
+        else:
+            flight.end(status, message)
+
+    def _try_again(self, flight: Flight) -> None:
+        if flight.cancelled:
+            flight.end(lib.SCAND_CANCELLED, "the job was cancelled")
+        elif time.monotonic() >= flight.retry_at:
+            try:
+                self._submit(flight)
+            except ScandError as error:
+                flight.end(lib.SCAND_INTERNAL, str(error))
+
+
+def _poll(descriptors: tuple[int, ...], timeout_s: float) -> None:
+    poller = select.poll()
+    for descriptor in descriptors:
+        poller.register(descriptor, select.POLLIN)
+    poller.poll(timeout_s * 1000)
+
+
+def _restore(socket: Optional[str], name: Optional[str], patience_s: float) -> Client:
+    return Client(socket, name, patience_s=patience_s)
+
+
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+_default: Optional[Client] = None
+_default_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _default_lock
+    _default_lock = threading.Lock()
+    for client in list(_clients):
+        client._after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def default_client() -> Client:
+    """The one client of this process that functions use which are given none."""
+    global _default
+    if _default is None:
+        with _default_lock:
+            _default = _default or Client()
+    return _default

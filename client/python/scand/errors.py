@@ -1,0 +1,100 @@
+"""What goes wrong, each kind derived from the builtin exception that programs expect."""
+
+from __future__ import annotations
+
+from ._library import lib, string
+
+
+class ScandError(Exception):
+    """The daemon, or libscand, refused or failed. `status` is the word of scand/types.h."""
+
+    status: str = "internal"
+
+    def __init__(self, message: str, status: str | None = None):
+        super().__init__(message)
+        self.status = status or self.status
+
+    def __reduce__(self) -> tuple[type[ScandError], tuple[str, str]]:
+        return type(self), (str(self), self.status)
+
+
+class InvalidError(ScandError, ValueError):
+    """An argument is wrong; the message names it, its value and what is allowed."""
+
+    status = "invalid"
+
+
+class BusyError(ScandError, TimeoutError):
+    """The daemon was full for longer than the client's patience."""
+
+    status = "busy"
+
+
+class OutOfMemoryError(ScandError, MemoryError):
+    """There is no memory for it."""
+
+    status = "no_memory"
+
+
+class UnavailableError(ScandError, ConnectionError):
+    """No daemon answers, or it is about to stop."""
+
+    status = "unavailable"
+
+
+class LostError(ScandError, ConnectionError):
+    """The daemon's worker was lost with the job, and repeating it could have changed its result: what it was to write
+    holds anything, its input too where that is the same memory."""
+
+    status = "lost"
+
+
+class DeadlineError(ScandError, TimeoutError):
+    """The job could not start in the time that it had."""
+
+    status = "deadline"
+
+
+class UnsupportedError(ScandError, NotImplementedError):
+    """This daemon or device cannot do that."""
+
+    status = "unsupported"
+
+
+class ForbiddenError(ScandError, PermissionError):
+    """This user may not do that."""
+
+    status = "permission"
+
+
+class StaleError(ScandError, RuntimeError):
+    """What the job reads was to be written by one that failed or was cancelled."""
+
+    status = "stale"
+
+
+_CLASSES: dict[str, type[ScandError]] = {
+    "invalid": InvalidError,
+    "not_found": InvalidError,
+    "too_large": InvalidError,
+    "busy": BusyError,
+    "quota": BusyError,
+    "no_memory": OutOfMemoryError,
+    "unavailable": UnavailableError,
+    "draining": UnavailableError,
+    "version": UnavailableError,
+    "forked": UnavailableError,
+    "timed_out": UnavailableError,
+    "lost": LostError,
+    "deadline": DeadlineError,
+    "unsupported": UnsupportedError,
+    "unknown_method": UnsupportedError,
+    "permission": ForbiddenError,
+    "stale": StaleError,
+}
+
+
+def error_of(status: int, message: str) -> ScandError:
+    """The exception of an enum scand_status."""
+    word = string(lib.scand_status_word(status))
+    return _CLASSES.get(word, ScandError)(message or string(lib.scand_status_text(status)), word)

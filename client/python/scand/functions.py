@@ -1,0 +1,339 @@
+"""What programs call: scans and reductions, and NumPy's and SciPy's functions that they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, TypedDict, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from ._library import lib, number
+from .client import Client, default_client
+from .connection import Settings
+from .errors import LostError
+from .jobs import Job, submit_together
+from .jobs import submit as submit_plan
+from .memory import AnyArray, empty
+from .plans import Plan, Request
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+TRIES = 3  # of a job that was lost with its worker, where what it is made of is there still
+
+Passes = Union[str, Sequence[str]]
+
+
+class Options(TypedDict, total=False):
+    """Keywords of scans and reductions. scan() documents them."""
+
+    axis: Optional[int]
+    dtype: Optional[DTypeLike]
+    out: Optional[AnyArray]
+    copy: Optional[bool]
+    form: Optional[str]
+    priority: str
+    deadline: Optional[float]
+
+
+class ScanOptions(Options, total=False):
+    """Keywords of scan(), submit() and submit_many()."""
+
+    kind: str
+    op: str
+    accumulator: str
+    intermediate: str
+    demean: bool
+    coefficient: Optional[ArrayLike]
+
+
+class ReduceOptions(Options, total=False):
+    """Keywords of reduce() and submit_reduce()."""
+
+    keepdims: bool
+
+
+def _settings(passes: Passes, members: dict[str, Any]) -> Settings:
+    """Words as libscand's enumerators; a member has the name of its list."""
+    words = passes.split(",") if isinstance(passes, str) else tuple(passes)
+    if not 1 <= len(words) <= lib.SCAND_PASSES_MAX:
+        raise ValueError(f"passes: {passes!r} are {len(words)}; take one or two of forward and backward")
+    return Settings(False, tuple(number("pass", word) for word in words), tuple(members.items()))
+
+
+def _common(priority: str, deadline: Optional[float]) -> dict[str, Any]:
+    """Members that scans and reductions have."""
+    members: dict[str, Any] = {}
+    if priority != "normal":
+        members["priority"] = number("priority", priority)
+    if deadline is not None:
+        if not 0.001 <= deadline <= lib.SCAND_DEADLINE_MS_MAX / 1000:
+            raise ValueError(f"deadline: {deadline} is not between 0.001 and {lib.SCAND_DEADLINE_MS_MAX // 1000} seconds")
+        members["deadline_ms"] = int(deadline * 1000)
+    return members
+
+
+def _request(
+    x: ArrayLike, passes: Passes = "forward", *, kind: str = "inclusive", op: str = "sum", accumulator: str = "auto",
+    intermediate: str = "auto", demean: bool = False, coefficient: Optional[ArrayLike] = None, axis: Optional[int] = -1,
+    dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, copy: Optional[bool] = None, form: Optional[str] = None,
+    priority: str = "normal", deadline: Optional[float] = None,
+) -> Request:
+    members = _common(priority, deadline)
+    for name, word, usual in (
+        ("kind", kind, "inclusive"), ("operator", op, "sum"), ("accumulator", accumulator, "auto"),
+        ("intermediate", intermediate, "auto"),
+    ):
+        if word != usual:
+            members["op" if name == "operator" else name] = number(name, word)
+    if demean:
+        members["demean"] = 1
+    coefficients = None
+    if coefficient is not None and np.ndim(coefficient):
+        coefficients = coefficient
+    elif coefficient is not None:
+        members["coefficient"] = float(np.asarray(coefficient)[()])
+    return Request(x, _settings(passes, members), op, axis, dtype, out, copy, form, coefficients)
+
+
+def _run(request: Request, client: Optional[Client]) -> Any:
+    """Until the results are there. What is copied from ordinary memory is there still when a worker was lost."""
+    user = client or default_client()
+    for tries_left in reversed(range(TRIES)):
+        plan = Plan(request)
+        try:
+            return submit_plan(user, plan).result()
+        except LostError:
+            if not tries_left or not plan.can_be_repeated():
+                raise
+    raise AssertionError("not reached: the last try returns or raises")
+
+
+def scan(x: ArrayLike, passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]) -> AnyArray:
+    """What the sums, products, extremes or recurrences up to each sample are, along one axis.
+
+    Parameters
+    ----------
+    x : array_like
+        Of any shape and layout. Integers, floats of up to 64 bits, or complex numbers of two such.
+    passes : str or sequence of str
+        "forward", "backward", or two of them that are run in order: "forward,backward" is the double integral.
+    kind : str
+        "inclusive"; "exclusive": result i does not include sample i; "half": it includes half of it (sums of floats).
+    op : str
+        "sum", "prod", "max", "min", or "affine": y[i] = coefficient y[i-1] + x[i].
+    coefficient : number or array_like
+        Of "affine": one for all samples, not 0; or one for each, which can be broadcast to the shape of x.
+    accumulator : str
+        What running results are kept in: "auto" is f64 for floats, exact for integers; "f32", "f64", "f2".
+    intermediate : str
+        What floats are rounded to between two passes: "auto" keeps the digits of x ("f64" for samples of 64 bits,
+        else "f32"); "f64", "f32".
+    demean : bool
+        Takes each row's mean from its samples first.
+    axis : int or None
+        Along which. None: of the flattened array.
+    dtype : dtype
+        Of the results. By default as NumPy's cumsum has them: floats as they are, small integers as 64 bits.
+    out : ndarray
+        For the results, of their shape. It may be x itself.
+    copy : bool or None
+        None copies what jobs cannot use where it lies. False raises ValueError instead.
+    form : str
+        How samples lie where NumPy has no dtype for it: "ibm32", "i16be", "i32be", "bf16". Items have that size.
+    priority : str
+        Among this user's jobs: "normal", "low", "high".
+    deadline : float
+        Seconds in which the job has to start, or else DeadlineError is raised and `out` is as it was.
+    client : Client
+        Whose connection is used; by default the one of this process.
+
+    Returns
+    -------
+    ndarray
+        `out`, or a new array in shared memory.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong; the message says which, and what is allowed.
+    ConnectionError
+        There is no daemon, or it was lost with a job that cannot be repeated.
+    TimeoutError
+        The daemon was busy for longer than the client's patience.
+    """
+    return _run(_request(x, passes, **options), client)  # type: ignore[no-any-return]
+
+
+def submit(x: ArrayLike, passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]) -> Job:
+    """The same as scan(), without waiting for it. Ordinary memory is copied before this returns; shared arrays, and
+    `out`, must be left alone until the job is done."""
+    return submit_plan(client or default_client(), Plan(_request(x, passes, **options)))
+
+
+def submit_many(
+    arrays: Iterable[ArrayLike], passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]
+) -> list[Job]:
+    """Scans of many arrays, with the same options, in few messages: most of what small jobs cost is saved. They end
+    some 32 together."""
+    plans = [Plan(_request(x, passes, **options)) for x in arrays]
+    return submit_together(client or default_client(), plans)
+
+
+def _reduce_request(
+    x: ArrayLike, op: str = "sum", *, axis: Optional[int] = -1, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None,
+    keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None, priority: str = "normal",
+    deadline: Optional[float] = None,
+) -> Request:
+    if op == "none":
+        raise ValueError("op: 'none' is of scans; take sum, min, max, mean, rms or norm")
+    members = {"reduction": number("reduction", op), **_common(priority, deadline)}
+    return Request(x, Settings(True, (), tuple(members.items())), op, axis, dtype, out, copy, form, None, keepdims)
+
+
+def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]) -> Any:
+    """One number for each row along an axis: "sum", "min", "max", "mean", "rms" or "norm".
+
+    Sums of floats are kept in f64. Of no samples the sum and the norm are 0, the least is infinity, the largest
+    -infinity (of integers, the ends of their range), mean and rms are NaN. Keywords are those of scan(); `keepdims`
+    leaves the axis there with one element. Returns an array of one dimension less, or a number.
+    """
+    return _run(_reduce_request(x, op, **options), client)
+
+
+def submit_reduce(
+    x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
+) -> Job:
+    """The same as reduce(), without waiting for it, as submit() does."""
+    return submit_plan(client or default_client(), Plan(_reduce_request(x, op, **options)))
+
+
+def cumsum(
+    a: ArrayLike, axis: Optional[int] = -1, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, *,
+    copy: Optional[bool] = None, client: Optional[Client] = None,
+) -> AnyArray:
+    """numpy.cumsum, along the last axis unless told otherwise. Floats are added in f64, then rounded to the dtype of
+    the results: that of `a`, of small integers 64 bits."""
+    return scan(a, axis=axis, dtype=dtype, out=out, copy=copy, client=client)
+
+
+def maximum_accumulate(
+    array: ArrayLike, axis: int = -1, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, *,
+    copy: Optional[bool] = None, client: Optional[Client] = None,
+) -> AnyArray:
+    """numpy.maximum.accumulate, along the last axis unless told otherwise. A NaN stays."""
+    return scan(array, op="max", axis=axis, dtype=dtype, out=out, copy=copy, client=client)
+
+
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: Optional[int] = None, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None,
+    include_initial: bool = False, copy: Optional[bool] = None, client: Optional[Client] = None,
+) -> AnyArray:
+    """numpy.cumulative_sum, of the array API. `axis` may be left out where there is one. With `include_initial` results
+    begin with 0, and are one more."""
+    given = np.atleast_1d(x)
+    if axis is None:
+        if given.ndim > 1:
+            raise ValueError(f"axis: x has {given.ndim} of them; say along which")
+        axis = 0
+    if not include_initial:
+        return scan(given, axis=axis, dtype=dtype, out=out, copy=copy, client=client)
+    request = _request(given, axis=axis, dtype=dtype, out=None, copy=copy)
+    plain = Plan(request)
+    shape = list(plain.given.shape)
+    shape[plain.axis] += 1
+    kind = plain.dtypes.final if out is None else out.dtype
+    whole = empty(shape, kind) if out is None else out
+    if whole.shape != tuple(shape):
+        raise ValueError(f"out: its shape is {whole.shape}, that of the result {tuple(shape)}")
+    rows = np.moveaxis(whole, plain.axis, -1)
+    scan(given, axis=axis, dtype=dtype, out=np.moveaxis(rows[..., 1:], -1, plain.axis), copy=copy, client=client)
+    rows[..., 0] = 0
+    return whole
+
+
+def cumulative_trapezoid(
+    y: ArrayLike, x: Optional[ArrayLike] = None, dx: float = 1.0, axis: int = -1, initial: Optional[float] = None, *,
+    client: Optional[Client] = None,
+) -> AnyArray:
+    """scipy.integrate.cumulative_trapezoid: the integral up to each sample by the trapezoidal rule, for samples at `x`
+    or `dx` apart. One sample less than `y` along the axis, unless `initial` is 0, which then comes first."""
+    samples = np.asarray(y)
+    if samples.dtype.kind in "biu":
+        samples = samples.astype(float)
+    if not -samples.ndim <= axis < samples.ndim:
+        raise ValueError(f"axis: {axis} is none of an array of {samples.ndim} dimensions")
+    if samples.shape[axis] < 1:
+        raise ValueError("y: there is no sample along the axis; at least one is needed")
+    if initial is not None and initial != 0:
+        raise ValueError(f"initial: {initial} is neither 0 nor None")
+    rows = np.moveaxis(samples, axis, -1)
+    step: Any = dx if x is None else _steps(np.asarray(x), samples, axis)
+    kind = np.result_type(samples.dtype, *([] if x is None else [step.dtype]))
+    whole = empty(samples.shape, kind)
+    integrals = np.moveaxis(whole, axis, -1)
+    integrals[..., 0] = 0
+    later = integrals[..., 1:]
+    np.add(rows[..., 1:], rows[..., :-1], out=later, casting="same_kind")
+    np.multiply(later, step / 2.0 if x is None else step, out=later, casting="same_kind")
+    if x is not None:
+        np.divide(later, 2.0, out=later, casting="same_kind")
+    scan(later, out=later, client=client)
+    return whole if initial is not None else np.moveaxis(later, -1, axis)
+
+
+def _steps(x: AnyArray, samples: AnyArray, axis: int) -> AnyArray:
+    """The distances between samples, along the last axis."""
+    along = samples.shape[axis]
+    if x.ndim == 1 and x.shape[0] == along:
+        return np.diff(x)
+    if x.shape == samples.shape:
+        return np.diff(np.moveaxis(x, axis, -1))
+    raise ValueError(f"x: its shape is {x.shape}; take that of y, {samples.shape}, or {along} samples of one dimension")
+
+
+def lfilter(
+    b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: Optional[ArrayLike] = None, *,
+    client: Optional[Client] = None,
+) -> Any:
+    """scipy.signal.lfilter of first order: a[0] y[i] = b[0] x[i] + b[1] x[i-1] - a[1] y[i-1], with up to two
+    coefficients each. With `zi`, the state before (one along the axis), it returns the results and the state after."""
+    numerator, denominator, samples = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
+    for name, taps in (("b", numerator), ("a", denominator)):
+        if taps.ndim != 1 or not 1 <= taps.size <= 2:
+            raise ValueError(f"{name}: its shape is {taps.shape}; filters of first order have one or two coefficients")
+    if denominator[0] == 0:
+        raise ValueError("a: a[0] is 0; results are divided by it")
+    kind = np.result_type(numerator, denominator, samples, *([] if zi is None else [np.asarray(zi)]))
+    kind = kind if kind.kind in "fc" else np.dtype(float)
+    if denominator.dtype.kind == "c" or numerator.dtype.kind == "c":
+        raise TypeError("b, a: complex coefficients are not taken; filter with real ones")
+    b0, b1 = (*(numerator / denominator[0]), 0.0)[:2]
+    a1 = float(denominator[1] / denominator[0]) if denominator.size > 1 else 0.0
+    if not -samples.ndim <= axis < samples.ndim:
+        raise ValueError(f"axis: {axis} is none of an array of {samples.ndim} dimensions")
+    rows = np.moveaxis(samples, axis, -1)
+    filtered = np.moveaxis(empty(samples.shape, kind), axis, -1)
+    np.multiply(rows, b0, out=filtered, casting="unsafe")
+    if b1 and filtered.size:
+        filtered[..., 1:] += rows[..., :-1] * kind.type(b1)
+    if zi is not None and filtered.size:
+        filtered[..., :1] += _state(np.asarray(zi), samples.shape, axis)
+    if a1 and filtered.size:
+        scan(filtered, op="affine", coefficient=-a1, out=filtered, client=client)
+    results = np.moveaxis(filtered, -1, axis)
+    if zi is None:
+        return results
+    if not filtered.size:
+        return results, np.array(zi, dtype=kind)
+    after = b1 * rows[..., -1:] - a1 * filtered[..., -1:]
+    return results, np.moveaxis(after.astype(kind), -1, axis)
+
+
+def _state(zi: AnyArray, shape: tuple[int, ...], axis: int) -> AnyArray:
+    wanted = list(shape)
+    wanted[axis] = 1
+    try:
+        return np.moveaxis(np.broadcast_to(zi, wanted), axis, -1)
+    except ValueError:
+        raise ValueError(f"zi: its shape is {zi.shape}, that of the state {tuple(wanted)}") from None

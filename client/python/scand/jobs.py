@@ -1,0 +1,186 @@
+"""Jobs under way, with the words of concurrent.futures."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable, Generator, Optional, Sequence
+
+from ._library import lib
+from .client import Client
+from .plans import Part, Plan
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+class Job:
+    """A scan or reduction that was submitted. It can be awaited, too, in any event loop of asyncio.
+
+    What it works on must be left alone until it is done: the arrays that it was given, unless they were copied.
+    """
+
+    def __init__(self, client: Client, plan: Plan):
+        self._client = client
+        self._plan = plan
+        self._lock = threading.Lock()  # of the end, which one thread makes of it
+        self._ended = False
+        self._value: Any = None
+        self._error: Optional[BaseException] = None
+        self._callbacks: list[Callable[[Job], object]] = []
+        self._cancelled = False
+
+    def _start(self) -> Job:
+        plan, client = self._plan, self._client
+        if plan.reads_from is not None:
+            client.leave_alone(plan.reads_from)
+        for part in plan.parts:
+            part.before()
+            client.start((part.flight,))
+        return self
+
+    def result(self, timeout: Optional[float] = None) -> Any:
+        """The results, a NumPy array: `out` where one was given. Waits for at most `timeout` seconds, then raises
+        TimeoutError, and the job goes on. Raises what the job failed with, or concurrent.futures.CancelledError."""
+        self._wait(timeout)
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """What the job failed with, or None. Waits as result() does."""
+        self._wait(timeout)
+        return self._error
+
+    def done(self) -> bool:
+        """Whether result() would return at once."""
+        if not self._ended and not self.over:
+            self._client.look()
+        return self._ended or self.over
+
+    def running(self) -> bool:
+        """Whether it waits for the daemon, or is computed."""
+        return not self.done()
+
+    def cancel(self) -> bool:
+        """Asks the daemon to stop the job: False where it is done already. What its output holds is then anything."""
+        if self.done():
+            return False
+        for part in self._plan.parts:
+            if not part.flight.over:
+                self._client.cancel(part.flight)
+        return True
+
+    def cancelled(self) -> bool:
+        """Whether it ended by cancel()."""
+        if not self.done():
+            return False
+        self._wait(None)
+        return self._cancelled
+
+    def add_done_callback(self, callback: Callable[[Job], object]) -> None:
+        """Calls it with the job when that is done: at once, or in a thread of the package."""
+        with self._lock:
+            ended = self._ended
+            if not ended:
+                self._callbacks.append(callback)
+        if ended:
+            _call(callback, self)
+        else:
+            self._client.watcher.add(self)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+
+        def finish() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        def tell(job: Job) -> None:
+            try:
+                loop.call_soon_threadsafe(finish)
+            except RuntimeError:
+                pass  # the loop was closed, and nobody waits there
+
+        self.add_done_callback(tell)
+        try:
+            yield from ended.__await__()
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        return self.result()
+
+    @property
+    def over(self) -> bool:
+        """Whether all that was submitted has ended."""
+        return all(part.flight.over for part in self._plan.parts)
+
+    def _wait(self, timeout: Optional[float]) -> None:
+        if self._ended:
+            return
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for part in self._plan.parts:
+            if not self._client.wait(part.flight, deadline):
+                raise TimeoutError(f"the job has not ended within {timeout:g} seconds: wait again, or cancel it")
+            self._finish(part)
+        self.end()
+
+    def _finish(self, part: Part) -> None:
+        """Copies results to where the program wants them, once, and while later parts are computed."""
+        if part.copies_out:
+            with self._lock:
+                if part.copies_out and part.flight.status == 0:
+                    part.after()
+                part.copies_out = None
+
+    def end(self) -> None:
+        """All flights are over: makes of them what the job gives, once, and tells it."""
+        for part in self._plan.parts:
+            self._finish(part)
+        with self._lock:
+            if self._ended:
+                return
+            failed = [part.flight for part in self._plan.parts if part.flight.status]
+            if not failed:
+                self._value = self._plan.result()
+            elif any(flight.status == lib.SCAND_CANCELLED for flight in failed):
+                from concurrent.futures import CancelledError
+
+                self._cancelled = True
+                self._error = CancelledError("the job was cancelled")
+            else:
+                self._error = failed[0].error()
+            self._ended = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            _call(callback, self)
+
+
+def _call(callback: Callable[[Job], object], job: Job) -> None:
+    try:
+        callback(job)
+    except Exception:
+        import logging
+
+        logging.getLogger("scand").exception("a job's callback has failed")
+
+
+def submit(client: Client, plan: Plan) -> Job:
+    return Job(client, plan)._start()
+
+
+def submit_together(client: Client, plans: Sequence[Plan]) -> list[Job]:
+    """Jobs of one part each in few messages, in their order; others one by one."""
+    jobs = [Job(client, plan) for plan in plans]
+    together = []
+    for plan in plans:
+        if plan.reads_from is not None:
+            client.leave_alone(plan.reads_from)
+        for part in plan.parts:
+            part.before()
+            together.append(part.flight)
+    client.start_together(together)
+    return jobs

@@ -1,0 +1,79 @@
+"""The thread of a client that waits for jobs whose ends are to be told: to callbacks, and to event loops."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .jobs import Job
+
+IDLE_S = 5.0  # after which the thread ends
+EXIT_S = 1.0  # for which the interpreter's end waits for it
+
+
+class Watcher:
+    """Jobs are added by any thread. The thread begins with the first of them, and ends when there were none for a
+    while, or the interpreter ends."""
+
+    def __init__(self, client: Client):
+        self._client = weakref.ref(client)
+        self._added = threading.Condition()
+        self._jobs: list[Job] = []
+        self._thread: Optional[threading.Thread] = None
+        self._stopping = False
+        _watchers.add(self)
+
+    def add(self, job: Job) -> None:
+        with self._added:
+            self._jobs.append(job)
+            if self._thread is None and not self._stopping:
+                self._thread = threading.Thread(target=self._run, name="scand", daemon=True)
+                self._thread.start()
+            self._added.notify()
+
+    def stop(self) -> None:
+        thread, client = self._thread, self._client()
+        with self._added:
+            self._stopping = True
+            self._added.notify()
+        if thread is not None and client is not None:
+            client.nudge()
+            thread.join(EXIT_S)
+
+    def _run(self) -> None:
+        while self._wait_for_jobs():
+            client = self._client()
+            if client is None:
+                return
+            client.until(self._has_ended, None)
+            for job in list(self._jobs):
+                if job.over and not self._stopping:
+                    self._jobs.remove(job)
+                    job.end()
+
+    def _has_ended(self) -> bool:
+        return self._stopping or any(job.over for job in self._jobs)
+
+    def _wait_for_jobs(self) -> bool:
+        with self._added:
+            if not self._jobs and not self._stopping:
+                self._added.wait(IDLE_S)
+            if self._jobs and not self._stopping:
+                return True
+            self._thread = None
+            return False
+
+
+_watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    for watcher in list(_watchers):
+        watcher.stop()
+
+
+atexit.register(_stop_all)

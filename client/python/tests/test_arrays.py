@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""Scans and reductions of arrays of every dtype, layout and rank, compared with NumPy's.
+
+Samples are small whole numbers, so that every sum is exact, in whatever order it is made; random ones are compared with
+exact sums.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+import scand
+from rig import SEED, PackageTest, layouts, main, whole_numbers
+
+DTYPES = "f2 f4 f8 >f2 >f4 >f8 i1 i2 i4 i8 u1 u2 u4 u8 >i2 >u4 ? c8 c16 >c8".split()
+SHAPES = [(7,), (3, 5), (2, 3, 4), (3, 2, 4, 5), (2, 3, 2, 4, 3), (2, 1, 3, 2, 2, 2), (1, 1, 1, 1, 1, 6)]
+
+
+def double_integral(x, axis=-1):
+    forward = np.cumsum(x, axis)
+    return np.flip(np.cumsum(np.flip(forward, axis), axis), axis)
+
+
+class Cumsum(PackageTest):
+    def test_dtypes(self):
+        for name in DTYPES:
+            with self.subTest(name):
+                x = whole_numbers((3, 40), name)
+                self.same(scand.cumsum(x), np.cumsum(x, -1))
+
+    def test_asked_dtypes(self):
+        for given, asked in itertools.product("f4 f8 i1 i4 i8 u2 u8 ?".split(), "f4 f8 i2 i4 i8 u1 u8 c16".split()):
+            with self.subTest(given=given, asked=asked):
+                x = whole_numbers((3, 40), given)
+                self.same(scand.cumsum(x, dtype=asked), np.cumsum(x, -1, dtype=asked))
+
+    def test_layouts_ranks_and_axes(self):
+        for shape in SHAPES:
+            x = whole_numbers(shape)
+            for (name, array), axis in itertools.product(layouts(x), range(-1, len(shape))):
+                with self.subTest(shape=shape, layout=name, axis=axis):
+                    self.same(scand.cumsum(array, axis), np.cumsum(x, axis))
+
+    def test_shared_arrays_of_every_layout_are_not_copied(self):
+        for shape in SHAPES[:4]:
+            whole = scand.asarray(whole_numbers([3 * n for n in shape]))
+            for step, axis in itertools.product((1, 2, -1, -3), range(len(shape))):
+                with self.subTest(shape=shape, step=step, axis=axis):
+                    x = whole[tuple(slice(None, None, step) for _ in shape)]
+                    self.same(scand.cumsum(x, axis, copy=False), np.cumsum(x, axis))
+
+    def test_ranks_above_four_fold_where_they_lie(self):
+        x = scand.asarray(whole_numbers((2, 3, 2, 4, 3, 2)))
+        self.same(scand.cumsum(x, 3, copy=False), np.cumsum(x, 3))
+        with self.assertRaisesRegex(ValueError, "^x: copy=False"):
+            scand.cumsum(x[:, ::2, ::-1, ::2, ::-1, :], 3, copy=False)
+        self.same(scand.cumsum(x[:, ::2, ::-1, ::2, ::-1], 3), np.cumsum(x[:, ::2, ::-1, ::2, ::-1], 3))
+
+    def test_repeated_samples(self):
+        x = np.broadcast_to(scand.asarray(whole_numbers((1, 50))), (20, 50))
+        self.same(scand.cumsum(x, copy=False), np.cumsum(x, -1))
+        self.same(scand.cumsum(x, 0, copy=False), np.cumsum(x, 0))
+
+    def test_nothing_and_one(self):
+        for shape in ((0,), (3, 0), (0, 3), (2, 0, 4)):
+            self.same(scand.cumsum(np.zeros(shape)), np.cumsum(np.zeros(shape), -1))
+        self.same(scand.cumsum(5), np.cumsum(5))
+        self.same(scand.cumsum([[1, 2], [3, 4]], axis=None), np.cumsum([[1, 2], [3, 4]]))
+
+    def test_pieces(self):
+        """Ordinary memory of many pieces, along and across its rows, with a rest."""
+        x = whole_numbers((1031, 4099), np.float32)
+        for axis in (0, 1):
+            self.same(scand.cumsum(x, axis, dtype="f8"), np.cumsum(x, axis, dtype="f8"))
+            out = np.empty_like(x)
+            self.assertIs(scand.cumsum(x, axis, out=out), out)
+            self.same(out, np.cumsum(x, axis, dtype="f8").astype("f4"))
+
+    def test_random_sums_are_rounded_once(self):
+        x = np.random.default_rng(SEED).standard_normal(3000) * 10.0 ** np.random.default_rng(SEED).integers(-8, 8, 3000)
+        exact = np.array([math.fsum(x[: i + 1]) for i in range(x.size)])
+        near = np.cumsum(np.abs(x)) * np.finfo(float).eps * 100
+        self.assertTrue((np.abs(scand.cumsum(x) - exact) <= near).all())
+        single = x.astype("f4")
+        exact = np.array([math.fsum(single[: i + 1].tolist()) for i in range(x.size)])
+        got = scand.cumsum(single)
+        self.assertEqual(got.dtype, np.float32)
+        self.assertTrue((np.abs(got - exact) <= np.abs(exact) * 2.0**-24 + np.cumsum(np.abs(single), dtype="f8") * 1e-13).all())
+
+
+class Out(PackageTest):
+    def test_every_pair(self):
+        x = whole_numbers((6, 30), np.float32)
+        for shared_x, shared_out, dtype in itertools.product((False, True), (False, True), ("f4", "f8", ">f4", "c8")):
+            with self.subTest(shared_x=shared_x, shared_out=shared_out, dtype=dtype):
+                given = scand.asarray(x) if shared_x else x
+                out = (scand.empty if shared_out else np.empty)((6, 30), dtype)
+                self.assertIs(scand.cumsum(given, out=out), out)
+                self.same(out, np.cumsum(x, -1, out=np.empty((6, 30), dtype)))
+
+    def test_in_place(self):
+        for make in (np.copy, scand.asarray):
+            x = whole_numbers((6, 30))
+            y = make(x)
+            scand.scan(y, "forward,backward", out=y)
+            self.same(y, double_integral(x))
+
+    def test_overlapping(self):
+        x = whole_numbers(2000)
+        for make in (np.copy, scand.asarray):
+            for step in (slice(1, None), slice(None, -1), slice(None, None, -1)):
+                y = make(x)
+                source, out = (y, y[::-1]) if step.step else (y[:-1], y[1:]) if step.start else (y[1:], y[:-1])
+                expected = np.cumsum(source)
+                scand.cumsum(source, out=out)
+                self.same(out, expected)
+        y = scand.asarray(x)
+        with self.assertRaisesRegex(ValueError, "^x: copy=False.*overlaps"):
+            scand.cumsum(y[1:], out=y[:-1], copy=False)
+
+    def test_wrong_ones(self):
+        x = whole_numbers((3, 4))
+        frozen = np.empty((3, 4))
+        frozen.flags.writeable = False
+        for out, error, text in (
+            (np.empty((4, 3)), ValueError, r"^out: its shape is \(4, 3\), that of the result \(3, 4\)"),
+            (frozen, ValueError, "^out: the array is read-only"),
+            ([0.0] * 12, TypeError, "^out: list is no NumPy array"),
+            (np.broadcast_to(scand.empty((1, 4)), (3, 4)), ValueError, "read-only"),
+        ):
+            with self.assertRaisesRegex(error, text):
+                scand.cumsum(x, out=out)
+        with self.assertRaisesRegex(TypeError, "cannot hold"):
+            scand.cumsum(x, dtype=float, out=np.empty((3, 4), int))
+        overlapping = np.lib.stride_tricks.as_strided(scand.empty(4), (3, 4), (0, 8))
+        with self.assertRaisesRegex(scand.InvalidError, "stride"):
+            scand.cumsum(x, out=overlapping)
+
+
+class Scan(PackageTest):
+    def test_rules(self):
+        x = whole_numbers((4, 100))
+        self.same(scand.scan(x, "backward"), np.flip(np.cumsum(np.flip(x, -1), -1), -1))
+        self.same(scand.scan(x, ["forward", "backward"], axis=0), double_integral(x, 0))
+        self.same(scand.scan(x, kind="exclusive"), np.cumsum(x, -1) - x)
+        self.same(scand.scan(x, kind="half"), np.cumsum(x, -1) - x / 2)
+        self.same(scand.scan(x, op="max"), np.maximum.accumulate(x, -1))
+        self.same(scand.scan(x, op="min", passes="backward"), np.flip(np.minimum.accumulate(np.flip(x, -1), -1), -1))
+        self.same(scand.scan(np.exp2(x), op="prod"), np.cumprod(np.exp2(x), -1))
+        shifted = x + 3 - x.mean(-1, keepdims=True)
+        centred = shifted - shifted.mean(-1, keepdims=True)
+        np.testing.assert_allclose(scand.scan(shifted, demean=True), np.cumsum(centred, -1), atol=1e-11)
+
+    def test_recurrences(self):
+        x = whole_numbers((3, 20))
+        factors = whole_numbers((3, 20), seed=1)
+        factors[:, ::3] = 0
+        expected = x.copy()
+        for i in range(1, 20):
+            expected[:, i] += factors[:, i] * expected[:, i - 1]
+        self.same(scand.scan(x, op="affine", coefficient=factors), expected)
+        self.same(scand.scan(scand.asarray(x), op="affine", coefficient=scand.asarray(factors), copy=False), expected)
+        once = x.copy()
+        for i in range(1, 20):
+            once[:, i] += factors[1, i] * once[:, i - 1]
+        self.same(scand.scan(x, op="affine", coefficient=factors[1]), once)
+        self.same(scand.scan(x, op="affine", coefficient=1), np.cumsum(x, -1))
+        with self.assertRaisesRegex(ValueError, r"^coefficient: its shape \(7,\) does not fit"):
+            scand.scan(x, op="affine", coefficient=np.ones(7))
+
+    def test_forms_that_numpy_lacks(self):
+        ibm = np.array([0x41100000, 0xC1200000, 0x41300000, 0x00000000], ">u4")  # 1, -2, 3, 0
+        for x in (ibm, scand.asarray(ibm)):
+            self.same(scand.scan(x, form="ibm32"), np.array([1, -1, 2, 2], "f4"))
+        self.same(scand.scan(np.array([1, -2, 30000], ">i2"), form="i16be"), np.array([1, -1, 29999], "f4"))
+        self.same(scand.scan(np.array([1 << 30, 1], ">i4"), form="i32be"), np.array([2.0**30, 2.0**30 + 1]))
+        for form, text in (("ibm32", "have 4 bytes"), ("f32", "leave form out"), ("vax", "not one of f32, f64")):
+            with self.assertRaisesRegex(ValueError, text):
+                scand.scan(np.zeros(3, "f4" if form == "f32" else "f8"), form=form)
+
+    def test_words(self):
+        x = whole_numbers(10)
+        for options, text in (
+            ({"passes": "sideways"}, "^pass: 'sideways' is not one of forward, backward$"),
+            ({"passes": ["forward"] * 3}, "are 3; take one or two"),
+            ({"passes": []}, "are 0"),
+            ({"op": "median"}, "^operator: 'median' is not one of sum, prod, max, min, affine$"),
+            ({"kind": "double"}, "^kind: 'double' is not one of inclusive, exclusive, half$"),
+            ({"accumulator": 3}, "^accumulator: 3 is not one of"),
+            ({"kind": "half", "op": "max"}, '"half", which is for'),
+            ({"op": "affine"}, "coefficient"),
+            ({"deadline": 0}, "^deadline: 0 is not between 0.001 and 86400"),
+            ({"axis": 1}, "axis 1 is out of bounds for array of dimension 1"),
+        ):
+            with self.subTest(options), self.assertRaisesRegex(ValueError, text):
+                scand.scan(x, **options)
+
+    def test_dtypes_without_sums(self):
+        for x in (np.zeros(3, "g"), np.zeros(3, "O"), np.zeros(3, "m8[s]"), np.array(["a"]), np.zeros(3, [("a", "f4")])):
+            with self.subTest(x.dtype), self.assertRaisesRegex(TypeError, "^x: there are no scans of"):
+                scand.cumsum(x)
+        with self.assertRaisesRegex(TypeError, "^max: complex numbers"):
+            scand.maximum_accumulate(np.zeros(3, complex))
+
+
+class Reduce(PackageTest):
+    def test_numbers(self):
+        for name in DTYPES[:-3]:
+            x = whole_numbers((3, 4, 50), name)
+            for axis in (0, 1, -1, None):
+                with self.subTest(name, axis=axis):
+                    self.same(np.asarray(scand.reduce(x, axis=axis)), np.asarray(x.sum(axis)))
+                    self.same(np.asarray(scand.reduce(x, "max", axis=axis)), np.asarray(x.max(axis)))
+                    self.same(np.asarray(scand.reduce(x, "min", axis=axis)), np.asarray(x.min(axis)))
+
+    def test_complex(self):
+        x = whole_numbers((3, 50)) + 1j * whole_numbers((3, 50), seed=1)
+        self.same(scand.reduce(x), x.sum(-1))
+
+    def test_means(self):
+        x = whole_numbers((5, 64))
+        self.same(scand.reduce(x, "mean"), x.mean(-1))
+        self.same(scand.reduce(x.astype("i2"), "mean"), x.mean(-1))
+        np.testing.assert_allclose(scand.reduce(x, "rms"), np.sqrt((x * x).mean(-1)), rtol=1e-15)
+        np.testing.assert_allclose(scand.reduce(x, "norm"), np.linalg.norm(x, axis=-1), rtol=1e-15)
+
+    def test_shapes(self):
+        x = whole_numbers((3, 4, 5))
+        self.same(scand.reduce(x, axis=1, keepdims=True), x.sum(1, keepdims=True))
+        self.assertEqual(np.ndim(scand.reduce(x[0, 0])), 0)
+        for out in (np.empty((3, 5)), scand.empty((3, 5)), scand.empty((5, 3)).T):
+            self.assertIs(scand.reduce(x, axis=1, out=out), out)
+            self.same(out, x.sum(1))
+        shared = scand.asarray(whole_numbers((2, 3, 2, 4, 3)))
+        self.same(scand.reduce(shared, axis=2, copy=False), shared.sum(2))
+
+    def test_no_samples(self):
+        x = np.zeros((3, 0))
+        self.same(scand.reduce(x), np.zeros(3))
+        self.same(scand.reduce(x, "max"), np.full(3, -np.inf))
+        self.assertTrue(np.isnan(scand.reduce(x, "mean")).all())
+        self.same(scand.reduce(np.zeros((0, 3))), np.zeros(0))
+
+
+class NumPyNames(PackageTest):
+    def test_cumulative_sum(self):
+        x = whole_numbers((3, 4))
+        self.same(scand.cumulative_sum(x[0]), np.cumsum(x[0]))
+        for axis in (0, 1, -1):
+            first = np.zeros_like(x.take([0], axis))
+            expected = np.concatenate([first, np.cumsum(x, axis)], axis)
+            self.same(scand.cumulative_sum(x, axis=axis, include_initial=True), expected)
+            out = np.empty(expected.shape)
+            self.assertIs(scand.cumulative_sum(x, axis=axis, include_initial=True, out=out), out)
+            self.same(out, expected)
+        with self.assertRaisesRegex(ValueError, "^axis: x has 2 of them"):
+            scand.cumulative_sum(x)
+
+    def test_maximum_accumulate(self):
+        x = np.array([1, 3, 2, np.nan, 5, 4.0])
+        self.same(scand.maximum_accumulate(x), np.maximum.accumulate(x))
+        for name in DTYPES[:-3]:
+            x = whole_numbers((3, 20), name)
+            self.same(scand.maximum_accumulate(x, 0), np.maximum.accumulate(x, 0))
+
+    def test_cumulative_trapezoid(self):
+        y = whole_numbers((3, 4, 5))
+        places = np.cumsum(np.abs(whole_numbers(5, seed=1)))
+        for axis in (0, 1, 2, -1):
+            a, b = np.moveaxis(y, axis, -1)[..., 1:], np.moveaxis(y, axis, -1)[..., :-1]
+            expected = np.moveaxis(np.cumsum((a + b) / 2 * 0.5, -1), -1, axis)
+            self.same(scand.cumulative_trapezoid(y, dx=0.5, axis=axis), expected)
+            begun = np.concatenate([np.zeros_like(y.take([0], axis)), expected], axis)
+            self.same(scand.cumulative_trapezoid(y, dx=0.5, axis=axis, initial=0), begun)
+        self.same(scand.cumulative_trapezoid(y, places), np.cumsum((y[..., 1:] + y[..., :-1]) / 2 * np.diff(places), -1))
+        self.same(scand.cumulative_trapezoid([1, 2, 3]), np.array([1.5, 4.0]))
+        self.assertEqual(scand.cumulative_trapezoid(np.ones((2, 3), "f4")).dtype, np.float32)
+        for arguments, text in (((y, [1, 2]), r"^x: its shape is \(2,\)"), ((y[..., :0],), "^y: there is no sample")):
+            with self.assertRaisesRegex(ValueError, text):
+                scand.cumulative_trapezoid(*arguments)
+
+    def test_lfilter(self):
+        x = whole_numbers((2, 3, 40))
+        for b, a, axis in itertools.product(([1.0], [2.0, 1.0]), ([1.0], [1.0, -0.5], [2.0, 1.0]), (0, 1, 2)):
+            with self.subTest(b=b, a=a, axis=axis):
+                state = whole_numbers([1 if at == axis else n for at, n in enumerate(x.shape)], seed=1)
+                expected, after = filtered(b, a, x, axis, state)
+                got, state_after = scand.lfilter(b, a, x, axis, state)
+                np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-12)
+                np.testing.assert_allclose(state_after, after, rtol=1e-13, atol=1e-12)
+                np.testing.assert_allclose(scand.lfilter(b, a, x, axis), filtered(b, a, x, axis, state * 0)[0], atol=1e-12)
+        self.assertEqual(scand.lfilter(np.float32([1]), np.float32([1, -0.9]), x.astype("f4")).dtype, np.float32)
+        for arguments, text in ((([1], [1, 2, 3], x), "^a: its shape is"), (([1], [0, 1], x), r"^a: a\[0\] is 0")):
+            with self.assertRaisesRegex(ValueError, text):
+                scand.lfilter(*arguments)
+
+
+def filtered(b, a, x, axis, state):
+    """The filter's definition, sample by sample."""
+    rows, results = np.moveaxis(x, axis, -1), np.moveaxis(np.empty(x.shape), axis, -1)
+    b, a = [*b, 0.0][:2], [*a, 0.0][:2]
+    state = np.moveaxis(state, axis, -1)[..., 0].copy()
+    for i in range(rows.shape[-1]):
+        results[..., i] = b[0] / a[0] * rows[..., i] + state
+        state = b[1] / a[0] * rows[..., i] - a[1] / a[0] * results[..., i]
+    return np.moveaxis(results, -1, axis), np.expand_dims(state, axis)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Jobs: waiting in threads and event loops, cancelling, full and dying daemons, forks, Ctrl-C."""
+
+import asyncio
+import concurrent.futures
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+
+import unittest
+
+import numpy as np
+
+import scand
+from rig import Daemon, PackageTest, main, whole_numbers
+from scand import errors
+from scand._library import lib
+
+# A row that takes a processor some tenths of a second, in next to no memory. Cancelling ends it in between.
+LONG = 1 << 28
+ONE = scand.asarray(np.ones(1, "f4"))
+
+
+def long_job(client=None):
+    return scand.submit_reduce(np.broadcast_to(ONE, LONG), client=client)
+
+
+class Jobs(PackageTest):
+    def test_words_of_futures(self):
+        x = whole_numbers((50, 1000))
+        job = scand.submit(x)
+        self.same(job.result(timeout=30), np.cumsum(x, -1))
+        self.assertIs(job.result(), job.result())
+        self.assertEqual((job.done(), job.running(), job.cancelled(), job.cancel()), (True, False, False, False))
+        self.assertIsNone(job.exception())
+
+    def test_what_is_wrong_is_raised(self):
+        """By submit what the package sees, by the job what the daemon does."""
+        with self.assertRaisesRegex(ValueError, "not one of"):
+            scand.submit(np.zeros(4), kind="quarter")
+        job = scand.submit(np.zeros(4), kind="half", op="max")
+        with self.assertRaisesRegex(scand.InvalidError, "half"):
+            job.result()
+        self.assertIs(job.exception(), job.exception())
+
+    def test_timeout(self):
+        job = long_job()
+        with self.assertRaisesRegex(TimeoutError, "0 seconds: wait again, or cancel"):
+            job.result(timeout=0)
+        self.assertEqual(job.result(), LONG)
+
+    def test_cancel(self):
+        first, second = long_job(), long_job()
+        self.assertTrue(second.cancel())
+        with self.assertRaises(concurrent.futures.CancelledError):
+            second.result()
+        self.assertTrue(second.cancelled())
+        self.assertIsInstance(second.exception(), concurrent.futures.CancelledError)
+        self.assertEqual(first.result(), LONG)
+        self.assertFalse(first.cancelled())
+
+    def test_callbacks(self):
+        """They are called once, in their order; one that fails is logged, and nobody else's trouble."""
+        told, all_told = [], threading.Event()
+        job = long_job()
+        with self.assertLogs("scand"):
+            job.add_done_callback(lambda job: 1 / 0)
+            job.add_done_callback(told.append)
+            job.add_done_callback(lambda job: all_told.set())
+            self.assertTrue(all_told.wait(60))
+        job.add_done_callback(told.append)
+        self.assertEqual(told, [job, job])
+
+    def test_many(self):
+        arrays = [whole_numbers(n, seed=n) for n in range(1, 500)]
+        for x, job in zip(arrays, scand.submit_many(arrays, "forward,backward")):
+            self.same(job.result(), np.flip(np.cumsum(np.flip(np.cumsum(x)))))
+        self.assertEqual(scand.submit_many([]), [])
+        for job in scand.submit_many([np.zeros(3), np.zeros(3)], kind="half", op="max"):
+            self.assertIsInstance(job.exception(), ValueError)
+
+    def test_jobs_of_shared_arrays_run_in_order(self):
+        x = scand.asarray(np.ones(2000))
+        jobs = [scand.submit(x, out=x) for _ in range(4)]
+        jobs.append(scand.submit(x))
+        expected = np.ones(2000)
+        for _ in jobs:
+            expected = np.cumsum(expected)
+        self.same(jobs[-1].result(), expected)
+
+    def test_more_jobs_than_a_connection_may_have(self):
+        x = scand.asarray(whole_numbers(100))
+        jobs = [scand.submit(x) for _ in range(1000)]
+        for job in jobs:
+            self.same(job.result(), np.cumsum(x))
+
+
+class Threads(PackageTest):
+    def test_many_threads_share_a_client(self):
+        """Small jobs, long ones, and callbacks at once."""
+        failed = []
+
+        def work(seed):
+            try:
+                for n in range(60):
+                    x = whole_numbers((1 + n % 7, 300), seed=seed * 100 + n)
+                    if not (scand.cumsum(x) == np.cumsum(x, -1)).all():
+                        raise AssertionError(n)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+        long_one = scand.submit(np.ones((4, 1 << 20), "f4"))
+        done = threading.Event()
+        long_one.add_done_callback(lambda job: done.set())
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual(failed, [])
+        self.assertTrue(done.wait(60))
+        self.assertEqual(long_one.result()[0, -1], 1 << 20)
+
+    def test_cancel_from_another_thread(self):
+        job = long_job()
+        threading.Timer(0.01, job.cancel).start()
+        with self.assertRaises(concurrent.futures.CancelledError):
+            job.result()
+
+    def test_close_while_others_wait(self):
+        client = scand.Client(self.daemon.socket)
+        jobs = [long_job(client) for _ in range(3)]
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            waiting = [pool.submit(job.exception) for job in jobs]
+            client.close()
+            for one in waiting:
+                self.assertIsInstance(one.result(30), (ConnectionError, type(None)))
+        self.assertIsInstance(jobs[-1].exception(), scand.UnavailableError)
+        self.assertEqual(scand.cumsum([1, 2], client=client).tolist(), [1, 3])
+        client.close()
+
+    def test_daemon_dies_while_eight_threads_wait(self):
+        """Each gets an exception, and arrays stay readable."""
+        x = scand.asarray(np.ones(1000))
+        daemon = Daemon("--threads", "1")
+        self.addCleanup(self.assertRaises, AssertionError, daemon.stop)  # it has not ended well
+        with scand.Client(daemon.socket) as client:
+            jobs = [long_job(client) for _ in range(8)]
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                waiting = [pool.submit(job.exception) for job in jobs]
+                daemon.process.send_signal(signal.SIGKILL)
+                daemon.process.wait()
+                for one in waiting:
+                    self.assertIsInstance(one.result(60), ConnectionError)
+        self.assertEqual(float(x.sum()), x.size)
+
+
+class Loops(PackageTest):
+    def test_await(self):
+        async def work(n):
+            x = whole_numbers(n, seed=n)
+            self.same(await scand.submit(x), np.cumsum(x))
+
+        async def everything():
+            await asyncio.gather(*(work(n) for n in range(1, 200)))
+
+        asyncio.run(everything())
+
+    def test_the_loop_goes_on(self):
+        """Others have their turns while a job runs."""
+
+        async def everything():
+            turns = 0
+            job = long_job()
+            waiting = asyncio.ensure_future(wait_for(job))
+            while not waiting.done():
+                await asyncio.sleep(0.001)
+                turns += 1
+            return turns, await waiting
+
+        async def wait_for(job):
+            return await job
+
+        turns, result = asyncio.run(everything())
+        self.assertGreater(turns, 10)
+        self.assertEqual(result, LONG)
+
+    def test_cancelled_tasks_cancel_jobs(self):
+        async def everything():
+            job = long_job()
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(wait_for(job), 0.01)
+            return job
+
+        async def wait_for(job):
+            return await job
+
+        job = asyncio.run(everything())
+        self.assertIsInstance(job.exception(), concurrent.futures.CancelledError)
+
+
+class Quota(PackageTest):
+    options = ("--quota-jobs", "2")
+
+    def test_busy_is_waited_for(self):
+        x = whole_numbers((2000, 4000), "f4")
+        self.same(scand.cumsum(x), np.cumsum(x, -1, dtype="f8").astype("f4"))
+        jobs = [scand.submit(x[:9]) for _ in range(20)]
+        for job in jobs:
+            self.same(job.result(), np.cumsum(x[:9], -1))
+        y = scand.asarray(np.ones(500))
+        last = [scand.submit(y, out=y) for _ in range(6)][-1].result()
+        expected = np.ones(500)
+        for _ in range(6):
+            expected = np.cumsum(expected)
+        self.same(last, expected)
+
+    def test_patience_ends(self):
+        with scand.Client(self.daemon.socket, patience_s=0) as client:
+            jobs = [long_job(client) for _ in range(6)]
+            ends = [job.exception() for job in jobs]
+        self.assertIn(None, ends)
+        self.assertIn(scand.BusyError, list(map(type, ends)))
+        refused = next(end for end in ends if end)
+        self.assertIsInstance(refused, TimeoutError)
+        self.assertRegex(str(refused), r"jobs.*\(asked for 0 seconds: a client's patience_s\)")
+
+
+class Processes(PackageTest):
+    def test_fork(self):
+        """A child has a connection of its own; its parent's goes on, and its parent's jobs are lost in it only."""
+        job = scand.submit(np.ones((1, 1 << 22)))
+        pid = os.fork()
+        if pid == 0:
+            try:
+                right = isinstance(job.exception(10), scand.UnavailableError)
+                right = right and scand.cumsum([1, 2, 3]).tolist() == [1, 3, 6]
+            finally:
+                os._exit(0 if right else 1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertEqual(job.result()[0, -1], 1 << 22)
+
+    def test_pickle(self):
+        client = scand.Client(self.daemon.socket, "pickled", patience_s=3)
+        again = pickle.loads(pickle.dumps(client))
+        self.assertEqual(repr(again), f"scand.Client({self.daemon.socket!r}, 'pickled', patience_s=3)")
+        self.assertEqual(scand.cumsum([1, 2], client=again).tolist(), [1, 3])
+
+    def test_interrupt(self):
+        """Ctrl-C ends a wait; the job can be waited for again."""
+        program = (
+            "import numpy as np, scand, signal, threading, os\n"
+            f"job = scand.submit_reduce(np.broadcast_to(scand.asarray(np.ones(1, 'f4')), {LONG}))\n"
+            "threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+            "try: job.result(); print('not interrupted')\n"
+            "except KeyboardInterrupt: print('interrupted')\n"
+            f"print(job.result() == {LONG})\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.stdout, done.stderr), ("interrupted\nTrue\n", ""))
+
+    def test_no_daemon(self):
+        with self.assertRaisesRegex(scand.UnavailableError, "no daemon at /nowhere"):
+            scand.Client("/nowhere").ping()
+
+
+class Errors(unittest.TestCase):
+    def test_every_status_has_an_exception(self):
+        for code in range(1, 64):
+            word = errors.string(lib.scand_status_word(code))
+            error = errors.error_of(code, "text")
+            self.assertEqual((str(error), error.status), ("text", word))
+            again = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(again), str(again), again.status), (type(error), "text", word))
+        self.assertIsInstance(errors.error_of(lib.SCAND_INVALID, ""), ValueError)
+        self.assertIsInstance(errors.error_of(lib.SCAND_UNAVAILABLE, ""), ConnectionError)
+        self.assertIsInstance(errors.error_of(lib.SCAND_DEADLINE, ""), TimeoutError)
+        self.assertIsInstance(errors.error_of(lib.SCAND_PERMISSION, ""), PermissionError)
+        self.assertIn("wrong", str(errors.error_of(lib.SCAND_INVALID, "")))
+
+
+if __name__ == "__main__":
+    main()
