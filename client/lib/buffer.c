@@ -155,12 +155,10 @@ int scand_buffer_release(struct scand_buffer *buffer)
     while (*link != buffer)
         link = &(*link)->next;
     *link = buffer->next;
-    for (struct scand_job *job = daemon->jobs; job; job = job->next) {
-        job->input = job->input == buffer ? NULL : job->input;
-        job->output = job->output == buffer ? NULL : job->output;
-        job->offsets = job->offsets == buffer ? NULL : job->offsets;
-        job->coefficients = job->coefficients == buffer ? NULL : job->coefficients;
-    }
+    for (struct scand_job *job = daemon->jobs; job; job = job->next)
+        for (uint32_t i = 0; i < job->operand_count; i++)
+            if (job->operands[i].buffer == buffer)
+                job->operands[i].buffer = NULL;
     int code = session_check_owner(daemon);
     if (code == 0 && !buffer->lost)
         code = buffer_forget(daemon, buffer->id);

@@ -115,15 +115,21 @@ struct extent {
     uint64_t begin, end;
 };
 
+/* A tensor of a job. */
+struct operand {
+    const char *name;            /* "input" */
+    struct scand_buffer *buffer; /* NULL once released */
+    struct extent extent;
+    bool is_written;
+    uint64_t *id; /* the buffer's in the daemon, among the job's params */
+};
+
 struct scand_job {
     struct pending pending; /* its msgid is 0 while the job is not submitted on this connection */
     struct scand *daemon;
     struct scand_job *next;
     uint32_t index; /* in the batch of that msgid, from 1 on; 0: submitted alone */
     struct msg_job_submit_params params;
-    /* NULL once released, and where there are none */
-    struct scand_buffer *input, *output, *offsets, *coefficients;
-    struct extent reads, writes, offsets_extent, coefficient_extent;
     scand_progress *progress;
     void *context;
     int64_t start_by_ms; /* by clock_ms, where params have a deadline */
@@ -133,10 +139,11 @@ struct scand_job {
     bool released;  /* freed when it ends and nobody waits for it */
     bool awaited;   /* a callback may release the job that scand_wait waits for */
     bool done;
-    bool stale;               /* one that was to write what it reads has failed meanwhile */
-    const char *unrepeatable; /* why, while reconnecting */
-    struct error error;
+    bool stale;         /* one that was to write what it reads has failed meanwhile */
+    struct error error; /* with which it ended; while reconnecting, why it cannot be repeated */
     struct scand_times times;
+    uint32_t operand_count;
+    struct operand operands[];
 };
 
 /* clock.c */
@@ -187,6 +194,8 @@ void error_from_failure(const struct msg_failure *failure, struct error *out);
 int answer_pop_descriptors(struct scand *daemon, uint64_t count, int *fds, struct error *error);
 
 /* job_list.c */
+bool job_reads(const struct scand_job *job, const struct extent *extent);
+bool job_writes(const struct scand_job *job, const struct extent *extent);
 void job_list(struct scand_job *job);
 /* The one that has not ended at a place of a batch, or NULL. */
 struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t index);
@@ -261,7 +270,8 @@ int session_ready(struct scand *daemon);
 int call_run(struct scand *daemon, struct call *call);
 
 /* scan.c */
-/* Checks what the daemon need not be asked for, and fills params, buffers and extents of the job. */
+#define SCAN_OPERANDS 4 /* at most, of a scan or a reduction */
+/* Checks what the daemon need not be asked for, and fills params and operands of the job. */
 int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct scand_job *job);
 int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job);
 

@@ -22,7 +22,7 @@ static bool is_long(const struct msg_job_submit_params *params)
 static struct scand_job *job_create(struct scand *daemon, struct submission what, scand_progress *progress,
                                     void *context)
 {
-    struct scand_job *job = calloc(1, sizeof *job);
+    struct scand_job *job = calloc(1, sizeof *job + SCAN_OPERANDS * sizeof job->operands[0]);
     if (!job) {
         session_fail(daemon, -ENOMEM, "out of memory for a job");
         return NULL;

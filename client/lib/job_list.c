@@ -49,11 +49,30 @@ void jobs_free(struct scand *daemon)
         job_free(daemon->jobs);
 }
 
-static bool job_reads(const struct scand_job *job, const struct extent *extent)
+static bool job_touches(const struct scand_job *job, const struct extent *extent, bool writing)
 {
-    return extents_overlap(&job->reads, extent) ||
-           (job->params.offsets.shape_count > 0 && extents_overlap(&job->offsets_extent, extent)) ||
-           (job->params.coefficients.shape_count > 0 && extents_overlap(&job->coefficient_extent, extent));
+    for (uint32_t i = 0; i < job->operand_count; i++)
+        if (job->operands[i].is_written == writing && extents_overlap(&job->operands[i].extent, extent))
+            return true;
+    return false;
+}
+
+bool job_reads(const struct scand_job *job, const struct extent *extent)
+{
+    return job_touches(job, extent, false);
+}
+
+bool job_writes(const struct scand_job *job, const struct extent *extent)
+{
+    return job_touches(job, extent, true);
+}
+
+static bool job_reads_of(const struct scand_job *job, const struct scand_job *writer)
+{
+    for (uint32_t i = 0; i < writer->operand_count; i++)
+        if (writer->operands[i].is_written && job_reads(job, &writer->operands[i].extent))
+            return true;
+    return false;
 }
 
 /* The daemon fails those that it had got by then. It cannot tell of later ones that they were sent without an answer to
@@ -61,7 +80,7 @@ static bool job_reads(const struct scand_job *job, const struct extent *extent)
 static void readers_go_stale(const struct scand_job *failed)
 {
     for (struct scand_job *job = failed->next; job; job = job->next)
-        if (!job->done && !job->params.after_failure && job_reads(job, &failed->writes))
+        if (!job->done && !job->params.after_failure && job_reads_of(job, failed))
             job->stale = true;
 }
 

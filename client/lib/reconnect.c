@@ -5,6 +5,7 @@
  * that had no answer, the job itself included, may have written over their input. Other jobs end as lost.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -48,45 +49,60 @@ int session_open(struct scand *daemon)
     return code;
 }
 
-static bool job_may_have_written(const struct scand_job *job, const struct extent *extent)
+/* One that may have written to what the operand reads, or NULL. */
+static const struct scand_job *writer_find(const struct scand *daemon, const struct operand *operand)
 {
-    return !job->done && job->sent && extents_overlap(&job->writes, extent);
+    for (const struct scand_job *job = daemon->jobs; job && !operand->is_written; job = job->next)
+        if (!job->done && job->sent && job_writes(job, &operand->extent))
+            return job;
+    return NULL;
 }
 
-/* Why the job cannot be submitted again; NULL when it can. */
-static const char *job_unrepeatable(const struct scand_job *job)
+static void set_unrepeatable(struct scand_job *job, const char *why)
 {
-    bool ragged = job->params.offsets.shape_count > 0, affine = job->params.coefficients.shape_count > 0;
-    if (!job->input || !job->output || (ragged && !job->offsets) || (affine && !job->coefficients))
-        return "a buffer of it was released meanwhile: submit it again with new ones";
-    const char *lost = job->input->lost ? job->input->lost : job->output->lost;
-    if (!lost && ragged)
-        lost = job->offsets->lost;
-    if (!lost && affine)
-        lost = job->coefficients->lost;
-    if (lost || !job->sent)
-        return lost;
-    if (job->attempts >= ATTEMPTS_MAX)
-        return "so it did each time this job was submitted: the daemon's log says why";
-    for (const struct scand_job *other = job->daemon->jobs; other; other = other->next)
-        if (job_may_have_written(other, &job->reads))
-            return other == job
-                       ? "it works in place, so its input may be half overwritten: fill it and submit again"
-                       : "another job wrote to its input, which may be half overwritten: fill it and submit again";
-    for (const struct scand_job *other = job->daemon->jobs; ragged && other; other = other->next)
-        if (job_may_have_written(other, &job->offsets_extent))
-            return "a job wrote to its offsets, which may be half overwritten: fill them and submit again";
-    for (const struct scand_job *other = job->daemon->jobs; affine && other; other = other->next)
-        if (job_may_have_written(other, &job->coefficient_extent))
-            return "another job wrote to its coefficients, which may be half overwritten: fill them and submit again";
-    return NULL;
+    error_set(&job->error, -EOWNERDEAD, "the daemon's worker ended while the job ran, and %s", why);
+}
+
+static void set_overwritten(struct scand_job *job, const struct operand *operand, bool by_itself)
+{
+    char why[160];
+    snprintf(why, sizeof why, "%s its %s, which may be half overwritten: fill that again and submit anew",
+             by_itself ? "it works in place on" : "another job wrote to", operand->name);
+    set_unrepeatable(job, why);
+}
+
+/* The job's error tells whether it can be submitted again, and why not. */
+static void job_check_repeatable(struct scand_job *job)
+{
+    for (uint32_t i = 0; i < job->operand_count; i++) {
+        const struct scand_buffer *buffer = job->operands[i].buffer;
+        if (!buffer || buffer->lost) {
+            set_unrepeatable(job, buffer ? buffer->lost
+                                         : "a buffer of it was released meanwhile: submit it again with new ones");
+            return;
+        }
+    }
+    if (!job->sent)
+        return;
+    if (job->attempts >= ATTEMPTS_MAX) {
+        set_unrepeatable(job, "so it did each time this job was submitted: the daemon's log says why");
+        return;
+    }
+    for (uint32_t i = 0; i < job->operand_count; i++) {
+        const struct scand_job *writer = writer_find(job->daemon, &job->operands[i]);
+        if (writer) {
+            set_overwritten(job, &job->operands[i], writer == job);
+            return;
+        }
+    }
 }
 
 /* Decides for all jobs before one of them ends: an ended one is not looked at any more. */
 static void jobs_end_unrepeatable(struct scand *daemon)
 {
     for (struct scand_job *job = daemon->jobs; job; job = job->next)
-        job->unrepeatable = job->done ? NULL : job_unrepeatable(job);
+        if (!job->done)
+            job_check_repeatable(job);
     for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
         struct error error;
         next = job->next;
@@ -94,8 +110,8 @@ static void jobs_end_unrepeatable(struct scand *daemon)
             continue;
         if (job->cancelled)
             error_set(&error, -ECANCELED, "the job was cancelled; its output may be half written");
-        else if (job->unrepeatable)
-            error_set(&error, -EOWNERDEAD, "the daemon's worker ended while the job ran, and %s", job->unrepeatable);
+        else if (job->error.code)
+            error = job->error;
         else if (job->stale)
             error_set_stale(&error, "was to be repeated");
         else

@@ -174,29 +174,33 @@ static void tensor_params(struct msg_tensor *params, const struct scand_tensor *
     }
 }
 
+static void operand_add(struct scand_job *job, const char *name, const struct scand_tensor *tensor, bool is_written,
+                        struct msg_tensor *params)
+{
+    tensor_params(params, tensor);
+    job->operands[job->operand_count++] = (struct operand){.name = name,
+                                                           .buffer = tensor->buffer,
+                                                           .extent = extent_of(tensor),
+                                                           .is_written = is_written,
+                                                           .id = &params->buffer};
+}
+
 /* What every job has. */
 static void job_prepare(struct scand_job *job, const struct scand_tensor *input, const struct scand_tensor *output,
                         uint32_t axis, const char *algorithm)
 {
     struct msg_job_submit_params *params = &job->params;
-    tensor_params(&params->input, input);
-    tensor_params(&params->output, output);
+    operand_add(job, "input", input, false, &params->input);
+    operand_add(job, "output", output, true, &params->output);
     params->axis = axis;
     if (algorithm)
         strcpy(params->algorithm, algorithm);
-    job->input = input->buffer;
-    job->output = output->buffer;
-    job->reads = extent_of(input);
-    job->writes = extent_of(output);
 }
 
 static void offsets_prepare(struct scand_job *job, const struct scand_tensor *offsets)
 {
-    if (offsets->rank == 0)
-        return;
-    tensor_params(&job->params.offsets, offsets);
-    job->offsets = offsets->buffer;
-    job->offsets_extent = extent_of(offsets);
+    if (offsets->rank > 0)
+        operand_add(job, "offsets", offsets, false, &job->params.offsets);
 }
 
 static void step_params(struct msg_then_step *params, const struct scand_step *step)
@@ -235,11 +239,8 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     for (uint32_t i = 0; i < scan->then_count; i++)
         step_params(&params->then[i], &scan->then[i]);
     offsets_prepare(job, &scan->offsets);
-    if (has_coefficients(scan)) {
-        tensor_params(&params->coefficients, &scan->coefficients);
-        job->coefficients = scan->coefficients.buffer;
-        job->coefficient_extent = extent_of(&scan->coefficients);
-    }
+    if (has_coefficients(scan))
+        operand_add(job, "coefficients", &scan->coefficients, false, &params->coefficients);
     return 0;
 }
 

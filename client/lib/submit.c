@@ -60,12 +60,8 @@ int job_make_ready(struct scand_job *job)
         code = job_time_left(job);
     if (code)
         return code;
-    job->params.input.buffer = job->input->id;
-    job->params.output.buffer = job->output->id;
-    if (job->offsets)
-        job->params.offsets.buffer = job->offsets->id;
-    if (job->coefficients)
-        job->params.coefficients.buffer = job->coefficients->id;
+    for (uint32_t i = 0; i < job->operand_count; i++)
+        *job->operands[i].id = job->operands[i].buffer->id;
     return 0;
 }
 

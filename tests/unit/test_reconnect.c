@@ -317,7 +317,7 @@ static void test_ragged_jobs(void)
     begin();
     check_third_tensor(scan_of(input, output), offsetof(struct scand_scan, offsets),
                        (struct scand_tensor){.dtype = SCAND_DTYPE_I64, .rank = 1, .shape = {2}},
-                       "a job wrote to its offsets");
+                       "another job wrote to its offsets");
     rig_end();
 }
 
