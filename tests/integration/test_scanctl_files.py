@@ -11,7 +11,7 @@ import struct
 import subprocess
 
 import scanctl_rig
-from forms import f32, floats, npy_header, pack_dtype, packed, scanned, su_file, unpack_dtype
+from forms import f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
 from scanctl_rig import ScanctlTest, run
 
 PASSES = ("forward", "backward")
@@ -129,6 +129,69 @@ class SegY(ScanctlTest):
         given[3600 + 440 * 5 + 115] = 49
         path = self.write("in.sgy", given)
         self.fail_with(65, "trace 6 .* has 49 samples, the first 50", "scan", path, "-o", self.path("out.sgy"))
+
+
+class Rsf(ScanctlTest):
+    """Two traces of three offsets of 40 samples."""
+
+    VALUES = [float(i % 7) for i in range(240)]
+    TEXT = 'sfspike\tx:\tme@host\tThu\n\n\tn1=40 n2=3\n\tn3=2\n\td1=0.004 label1="Time"\n\tlabel2="Offset" esize=4\n'
+    SUMS = scanned_array(VALUES, (2, 3, 40), 2, ("forward",))
+    ACROSS = scanned_array(VALUES, (2, 3, 40), 1, ("forward",))
+
+    def text_of(self, name):
+        return self.read(name).split(b"\014\014\004")[0].decode()
+
+    def check_text(self, text, form, size, path):
+        self.assertTrue(text.startswith(self.TEXT), text)
+        self.assertRegex(text, r"\nscanctl\t.*:\t.*@.*\t.*\n")
+        added = dict(re.findall(r'(\w+)="?([^"\n]*)', text[len(self.TEXT) :].split("\nscanctl")[1]))
+        self.assertEqual((added["data_format"], added["esize"], added["in"]), (form, str(size), path))
+
+    def test_two_files(self):
+        for form, big in (("native_float", False), ("xdr_float", True)):
+            self.write("samples", packed(self.VALUES, big=big))
+            self.write("in.rsf", (self.TEXT + f'data_format="{form}" in="./samples"\n').encode())
+            self.succeed("scan", self.path("in.rsf"), "-o", self.path("out.rsf"))
+            self.check_text(self.text_of("out.rsf"), form, 4, os.path.realpath(self.path("out.rsf@")))
+            self.assertEqual(self.read("out.rsf@"), packed(self.SUMS, big=big))
+            os.mkdir(self.path("data"))
+            environment = dict(os.environ, DATAPATH=self.path("data"))
+            self.succeed("scan", self.path("in.rsf"), "-o", self.path("wide.rsf"), "--output-dtype", "f64", "--axis", "offset", env=environment)
+            self.check_text(self.text_of("wide.rsf"), form.replace("float", "double"), 8, os.path.realpath(self.path("data/wide.rsf@")))
+            self.assertEqual(self.read("data/wide.rsf@"), packed(self.ACROSS, "d", big=big))
+            shutil.rmtree(self.path("data"))
+        self.fail_with(64, "no axis of that name; it may be Offset, Time, -3 to 2", "scan", self.path("in.rsf"), "-o", self.path("x.rsf"), "--axis", "cmp")
+
+    def test_one_file_and_pipes(self):
+        given = (self.TEXT + 'data_format="native_float" in="stdin"\n').encode() + b"\014\014\004" + packed(self.VALUES, big=False)
+        path = self.write("in.rsf", given)
+        environment = {key: value for key, value in os.environ.items() if key != "DATAPATH"}
+        self.succeed("scan", path, "-o", self.path("out.rsf"), env=environment)
+        self.check_text(self.text_of("out.rsf"), "native_float", 4, "stdin")
+        self.assertEqual(self.read("out.rsf").split(b"\014\014\004")[1], packed(self.SUMS, big=False))
+        out = self.succeed("scan", "-", "-o", "-", input=given)
+        self.assertEqual(out.split(b"\014\014\004")[1], packed(self.SUMS, big=False))
+        again = self.succeed("scan", "-", "-o", "-", "--axis", "offset", input=out)  # what one writes another reads
+        self.assertEqual(again.split(b"\014\014\004")[1], packed(scanned_array(self.SUMS, (2, 3, 40), 1, ("forward",)), big=False))
+        self.write("apart", packed(self.VALUES, big=False))
+        text = self.TEXT + f'in="{self.path("apart")}"\n'
+        with open(self.write("text.rsf", text.encode()), "rb") as file:  # <text.rsf, as programs of Madagascar take it
+            self.assertEqual(self.succeed("scan", "-", "-o", "-", stdin=file).split(b"\014\014\004")[1], packed(self.SUMS, big=False))
+
+    def test_refused(self):
+        whole = (self.TEXT + 'in="stdin"\n').encode() + b"\014\014\004" + packed(self.VALUES, big=False)
+        words = ("scan", "--format", "rsf", "-", "-o", "-")
+        for given, message in (
+            (whole[:-1], "ends after .* bytes, where 1 more bytes of samples are due"),
+            (whole + b"x", "goes on after the"),
+            (whole.replace(b"esize=4", b"esize=8"), "has esize=8 and data_format=\"native_float\", whose samples have 4 bytes"),
+            (whole.replace(b"n2=3", b"n2=0"), "has n2=0; it may be a whole number from 1 on"),
+            (self.TEXT.encode(), "has no in=\"FILE\" that names its samples, and none follow"),
+            (whole.replace(b"\014\014\004", b""), "does not end|no samples follow"),
+            (b"", "has no n1="),
+        ):
+            self.fail_with(65, message, *words, input=given)
 
 
 class Pipes(ScanctlTest):
@@ -313,7 +376,7 @@ class Completion(ScanctlTest):
         self.assertEqual(self.completed("scan", "--acc"), ["--accumulator"])
         self.assertEqual(self.completed("scan", "-p", "b"), ["backward"])
         self.assertEqual(self.completed("--socket", "x", "reduce", "--op", "m"), ["min", "max", "mean"])
-        self.assertEqual(self.completed("scan", "--format", ""), ["raw", "npy", "su", "segy"])
+        self.assertEqual(self.completed("scan", "--format", ""), ["raw", "npy", "su", "segy", "rsf"])
         path = self.write("gather.su", b"")
         self.assertEqual(self.completed("scan", path[:-3]), [path])
 

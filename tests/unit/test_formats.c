@@ -61,7 +61,7 @@ static size_t write_header(const struct array *given, enum scand_dtype dtype, ch
 {
     struct array result = array_result(given, dtype);
     struct output output = {.fd = memfd_create("test", 0), .name = "OUT"};
-    if (output.fd < 0 || array_write_header(&result, &output, &error))
+    if (output.fd < 0 || form_of(result.format)->write_header(&result, &output, &error))
         abort();
     ssize_t length = pread(output.fd, out, size, 0);
     close(output.fd);

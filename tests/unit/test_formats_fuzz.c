@@ -47,6 +47,16 @@ static size_t segy_original(void)
     return segy_make(&file, original);
 }
 
+static size_t rsf_original(void)
+{
+    static const char text[] =
+        "sfspike\tx:\tme@host\tdate\n\n\tn1=10 n2=6\n\tn3=1\n\tlabel1=\"Time\" d1=0.004\n\tesize=4\n"
+        "\tdata_format=\"native_float\"\n\tin=\"stdin\"\n\014\014\004";
+    memcpy(original, text, sizeof(text) - 1);
+    memset(original + sizeof(text) - 1, 0, 240);
+    return sizeof(text) - 1 + 240;
+}
+
 /* Bytes that headers are made of are hit more often than samples. */
 static size_t damage(size_t size, const size_t *targets, size_t target_count)
 {
@@ -90,7 +100,7 @@ static void read_damaged(size_t size, enum format format, bool sized)
     int result = format_find(&input, &hints, &hints.format, &error);
     if (!result)
         result = array_read_header(&array, &input, &hints, &error);
-    CHECK(result == 0 || result == EX_DATAERR || result == EX_USAGE);
+    CHECK(result == 0 || result == EX_DATAERR || result == EX_USAGE || result == EX_NOINPUT); /* in=, damaged */
     CHECK(result == error.exit_code && !result == !error.text[0]);
     if (!result)
         check_accepted(&array, size, sized);
@@ -127,7 +137,13 @@ static void segy(void)
     damaged(FORMAT_SEGY, segy_original, targets, sizeof(targets) / sizeof(targets[0]));
 }
 
-static const struct test tests[] = {TEST(npy), TEST(su), TEST(segy), TEST_END};
+static void rsf(void)
+{
+    static const size_t targets[] = {26, 31, 36, 42, 51, 59, 72, 80, 98, 114, 119};
+    damaged(FORMAT_RSF, rsf_original, targets, sizeof(targets) / sizeof(targets[0]));
+}
+
+static const struct test tests[] = {TEST(npy), TEST(su), TEST(segy), TEST(rsf), TEST_END};
 
 int main(int argc, char **argv)
 {

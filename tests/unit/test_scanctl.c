@@ -150,10 +150,17 @@ static void options_given(void)
           options.files.hints.byte_order == BYTE_ORDER_BIG);
     CHECK(options.common.json && !strcmp(options.common.socket_path, "S") && !strcmp(options.inputs[0], "-"));
     uint32_t axis;
-    CHECK_EQ(axis_resolve(options.files.axis, options.inputs[0], 3, &axis, &error), 0);
+    CHECK_EQ(axis_resolve(&options.files, "IN", &(struct array){.rank = 3}, &axis, &error), 0);
     CHECK_EQ(axis, 1);
-    CHECK_EQ(axis_resolve(options.files.axis, options.inputs[0], 1, &axis, &error), EX_USAGE);
+    CHECK_EQ(axis_resolve(&options.files, "IN", &(struct array){.rank = 1}, &axis, &error), EX_USAGE);
     CHECK_CONTAINS(error.text, "it may be -1 to 0");
+    CHECK_EQ(parse("in -o out --axis offset"), 0);
+    struct array cube = {.rank = 3, .labels = {"", "Offset", "Time"}};
+    CHECK_EQ(axis_resolve(&options.files, "IN", &cube, &axis, &error), 0);
+    CHECK_EQ(axis, 1);
+    strcpy(cube.labels[1], "CMP");
+    CHECK_EQ(axis_resolve(&options.files, "IN", &cube, &axis, &error), EX_USAGE);
+    CHECK_CONTAINS(error.text, "--axis is \"offset\", but IN has no axis of that name; it may be CMP, Time, -3 to 2");
     static const char *const pairs[] = {
         "a.npy -o b.out",           "a.npy -o b", "a.npy -o -", "a -o b.raw", "a.b -o c.d", "a.npy -o c/b.NPY",
         "a.su --format raw -o b.su"};
@@ -194,7 +201,7 @@ static void options_wrong(void)
         {"in -o out --intermediate f16", "--intermediate is \"f16\"; it may be auto, f64, f32"},
         {"in -o out --output-dtype f4", "it may be f32, f64"},
         {"in -o out --dtype f8", "--dtype is \"f8\"; it may be f32, f64, f16"},
-        {"in -o out --axis x", "--axis is \"x\""},
+        {"in -o out --axis +1", "--axis is \"+1\"; it may be 0 to 3, -4 to -1"},
         {"in -o out --axis 5", "--axis is \"5\""},
         {"in -o out --axis --1", "--axis is \"--1\""},
         {"in -o out --shape 3,0", "--shape is \"3,0\""},
@@ -202,7 +209,7 @@ static void options_wrong(void)
         {"in -o out --shape 1,2,3,4,5", "one to 4 whole numbers"},
         {"in -o out --shape 99999999999999999999999999", "--shape is"},
         {"in -o out --shape 3x4", "--shape is"},
-        {"in -o out --format sega", "it may be raw, npy, su, segy"},
+        {"in -o out --format sega", "it may be raw, npy, su, segy, rsf"},
         {"in -o out --byte-order middle", "it may be little, big"},
         {"in -o out --shape 3,-1", "--shape is \"3,-1\""},
         {"in -o out --header-bytes 67108865", "--header-bytes is \"67108865\"; it may be 0 to 67108864 bytes"},
@@ -306,6 +313,63 @@ static void output_refused(void)
     CHECK_CONTAINS(error.text, "No space left on device; free some space");
     output_discard(&output);
     CHECK(!access("/dev/full", F_OK));
+}
+
+/* Samples and text of RSF: a signal removes both temporary files. */
+static void output_two_at_a_time(void)
+{
+    struct output first, second;
+    CHECK_EQ(output_open(&first, in_folder("first"), &error), 0);
+    CHECK_EQ(output_open(&second, in_folder("second"), &error), 0);
+    CHECK_EQ(output_write(&second, "b", 1, &error), 0);
+    CHECK_EQ(output_commit(&first, &error), 0);
+    CHECK_EQ(output_commit(&second, &error), 0);
+    CHECK(file_is(in_folder("second"), "b"));
+    CHECK_EQ(folder_empty(), 2);
+    pid_t child = fork();
+    if (!child) {
+        signal(SIGTERM, SIG_DFL);
+        if (output_open(&first, in_folder("first"), &error) || output_open(&second, in_folder("second"), &error))
+            _exit(1);
+        raise(SIGTERM);
+    }
+    int status;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    CHECK_EQ(folder_empty(), 0);
+}
+
+static void file_make(const char *name)
+{
+    FILE *file = fopen(in_folder(name), "w");
+    if (!file || fclose(file))
+        abort();
+}
+
+/* What a killed process left is removed by the next one; what a living one writes, or nobody of scanctl made, stays. */
+static void output_left_over(void)
+{
+    struct output output, living;
+    pid_t child = fork();
+    if (!child) {
+        if (output_open(&output, in_folder("out"), &error))
+            _exit(1);
+        raise(SIGKILL);
+    }
+    int status;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    char left[64];
+    snprintf(left, sizeof(left), ".scanctl.%ld.0", (long)child);
+    CHECK(!access(in_folder(left), F_OK));
+    file_make(".scanctl.x.0");
+    file_make(".scanctl.1.0.old");
+    CHECK_EQ(output_open(&living, in_folder("living"), &error), 0);
+    CHECK(access(in_folder(left), F_OK)); /* gone */
+    CHECK_EQ(output_open(&output, in_folder("out"), &error), 0);
+    CHECK_EQ(output_commit(&living, &error), 0);
+    CHECK_EQ(output_commit(&output, &error), 0);
+    CHECK_EQ(folder_empty(), 4);
 }
 
 /* A signal leaves nothing behind, and still ends the program. */
@@ -475,7 +539,8 @@ static const struct test tests[] = {
     TEST(options_given),        TEST(options_types),
     TEST(options_wrong),        TEST(output_whole_or_not),
     TEST(output_through_links), TEST(output_refused),
-    TEST(output_signals),       TEST(json_values),
+    TEST(output_signals),       TEST(output_two_at_a_time),
+    TEST(output_left_over),     TEST(json_values),
     TEST(text_is_clean),        TEST(numbers),
     TEST(gather_reproducible),  TEST(bounds_hold_and_are_tight),
     TEST(rows_shared_once),     TEST_END,

@@ -276,7 +276,7 @@ static void written(void)
         struct array result = array_result(&array, little ? SCAND_DTYPE_F32 : SCAND_DTYPE_F32BE);
         struct output output = {.fd = memfd_create("test", 0), .name = "OUT"};
         static unsigned char found[3600];
-        CHECK_EQ(array_write_header(&result, &output, &error), 0);
+        CHECK_EQ(segy_form.write_header(&result, &output, &error), 0);
         CHECK_EQ(pread(output.fd, found, sizeof(found), 0), 3600);
         segy_put(bytes + 3224, 5, 2, little);
         CHECK(!memcmp(found, bytes, sizeof(found)));

@@ -39,7 +39,7 @@ static int headers_read(struct file_job *job, struct error *error)
     if (!result)
         result = array_read_header(&job->array, &job->input, &job->hints, error);
     if (!result)
-        result = axis_resolve(options->axis, job->input_path, job->array.rank, &job->axis, error);
+        result = axis_resolve(options, job->input_path, &job->array, &job->axis, error);
     if (!result)
         result = open_ended_check(job, error);
     if (!result && options->offsets_path)
@@ -113,7 +113,7 @@ static int run_samples(struct file_job *job, struct scand *daemon, struct error 
         .reduce = job->reduce,
         .result = &job->result,
         .input = &job->input,
-        .output = &job->output,
+        .output = &job->output.samples,
         .printer = job->printer,
         .coefficients = &job->coefficients,
         .coefficients_input = &job->coefficients_input,
@@ -126,18 +126,16 @@ static int run_samples(struct file_job *job, struct scand *daemon, struct error 
 
 static int run_output(struct file_job *job, struct scand *daemon, struct error *error)
 {
-    int result = output_open(&job->output, job->output_path, error);
+    int result = result_open(&job->output, &job->result, job->output_path, error);
     if (result)
         return result;
-    result = array_write_header(&job->result, &job->output, error);
-    if (!result)
-        result = run_samples(job, daemon, error);
+    result = run_samples(job, daemon, error);
     if (!result && job->result.trailer_bytes)
-        result = array_copy_trailer(&job->array, &job->input, &job->output, error);
+        result = result_copy_trailer(&job->output, &job->array, &job->input, error);
     if (result)
-        output_discard(&job->output);
+        result_discard(&job->output);
     else
-        result = output_commit(&job->output, error);
+        result = result_commit(&job->output, error);
     return result;
 }
 

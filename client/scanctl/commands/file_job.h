@@ -6,6 +6,7 @@
 #define SCANCTL_FILE_JOB_H
 
 #include "client/scanctl/commands/options.h"
+#include "client/scanctl/formats/file.h"
 #include "client/scanctl/stream/stream.h"
 
 struct file_job {
@@ -24,7 +25,7 @@ struct file_job {
     struct printer *printer;           /* NULL: the results go to output_path */
     /* Set by file_job_run. */
     struct partition partition;
-    struct output output;
+    struct result_file output;
     struct stream stream;
     uint64_t rows, samples, elapsed_us;
 };

@@ -1,10 +1,12 @@
 #include "client/scanctl/commands/options.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "client/scanctl/formats/file.h"
@@ -191,14 +193,21 @@ static int shape_parse(struct array_hints *hints, const char *list, struct error
     }
 }
 
-static int axis_parse(int64_t *axis, const char *text, struct error *error)
+static int axis_parse(struct file_options *options, const char *text, struct error *error)
 {
     uint64_t number;
     bool negative = text[0] == '-';
+    if (isalpha((unsigned char)text[0])) {
+        options->axis_name = text;
+        return 0;
+    }
     if (!parse_unsigned(text + negative, &number) || number > SCAND_RANK_MAX)
-        return fail(error, EX_USAGE, "--axis is \"%s\"; it may be 0 to %d, or -%d to -1 to count from the last axis",
-                    text, SCAND_RANK_MAX - 1, SCAND_RANK_MAX);
-    *axis = negative ? -(int64_t)number : (int64_t)number;
+        return fail(
+            error, EX_USAGE,
+            "--axis is \"%s\"; it may be 0 to %d, -%d to -1 to count from the last axis, or the name that an axis has "
+            "in its file",
+            text, SCAND_RANK_MAX - 1, SCAND_RANK_MAX);
+    options->axis = negative ? -(int64_t)number : (int64_t)number;
     return 0;
 }
 
@@ -257,7 +266,7 @@ int file_option_parse(struct file_options *options, int option, const char *argu
     int dtype = 0, result;
     switch (option) {
     case OPTION_AXIS:
-        return axis_parse(&options->axis, argument, error);
+        return axis_parse(options, argument, error);
     case OPTION_OFFSETS:
         return offsets_parse(&options->offsets_path, argument, error);
     case OPTION_SHAPE:
@@ -305,9 +314,30 @@ int path_in_folder(const char *folder, const char *path, char **out, struct erro
     return fail(error, EX_TEMPFAIL, "%s: out of memory for the name of a file in it", folder);
 }
 
-int axis_resolve(int64_t axis, const char *path, uint32_t rank, uint32_t *out, struct error *error)
+static int axis_find(const char *axis_name, const char *path, const struct array *array, uint32_t *out,
+                     struct error *error)
 {
-    int64_t counted = axis < 0 ? axis + rank : axis;
+    char names[SCAND_RANK_MAX * (LABEL_BYTES + 4)] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < array->rank; i++) {
+        if (*array->labels[i] && !strcasecmp(array->labels[i], axis_name)) {
+            *out = i;
+            return 0;
+        }
+        if (*array->labels[i])
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s, ", array->labels[i]);
+    }
+    return fail(error, EX_USAGE, "--axis is \"%s\", but %s has no axis of that name; it may be %s%d to %" PRIu32,
+                axis_name, path, names, -(int)array->rank, array->rank - 1);
+}
+
+int axis_resolve(const struct file_options *options, const char *path, const struct array *array, uint32_t *out,
+                 struct error *error)
+{
+    uint32_t rank = array->rank;
+    int64_t axis = options->axis, counted = axis < 0 ? axis + rank : axis;
+    if (options->axis_name)
+        return axis_find(options->axis_name, path, array, out, error);
     if (counted < 0 || counted >= (int64_t)rank)
         return fail(error, EX_USAGE, "--axis is %" PRId64 ", but %s has rank %" PRIu32 "; it may be %d to %" PRIu32,
                     axis, path, rank, -(int)rank, rank - 1);

@@ -72,8 +72,8 @@ struct option_row {
 #define COMMON_OPTIONS {"json", OPTION_JSON, 'j', NULL, VALUE_FREE, "print one JSON object"}, QUIET_OPTIONS
 /* Options of the commands that work on files, but for those that say what is computed. */
 #define FILE_OPTIONS                                                                                                 \
-    {"axis", OPTION_AXIS, 'x', "N", VALUE_FREE,                                                                      \
-     "the axis of the rows, from 0; negative ones count from the last [-1]"},                                        \
+    {"axis", OPTION_AXIS, 'x', "AXIS", VALUE_FREE,                                                                   \
+     "the axis of the rows: from 0; negative ones count from the last; or its name [-1]"},                          \
     {"offsets", OPTION_OFFSETS, 0, "FILE", VALUE_FILE,                                                               \
      "rows of differing lengths along an IN of one dimension: row r is the samples from the\n"                       \
      "r-th offset up to the next one; .npy of integers, or raw ones of 64 bits"},                                    \
@@ -99,6 +99,7 @@ struct file_options {
     const char *coefficients_path; /* NULL: none */
     const char *offsets_path;      /* NULL: rows of one length */
     int64_t axis;                  /* negative ones count from the end */
+    const char *axis_name;         /* or its name; NULL: the number counts */
     bool converts;                 /* the result has a form of its own, not that of its input */
 };
 
@@ -129,7 +130,8 @@ bool path_is_folder(const char *path);
 const char *path_name(const char *path);
 /* Where `folder` is one, sets *out to the path in it that has the last name of `path`, to be freed; else leaves it. */
 int path_in_folder(const char *folder, const char *path, char **out, struct error *error);
-/* The axis counted from 0, once the rank of the array at `path` is known. */
-int axis_resolve(int64_t axis, const char *path, uint32_t rank, uint32_t *out, struct error *error);
+/* The axis counted from 0, once the array at `path` is known. */
+int axis_resolve(const struct file_options *options, const char *path, const struct array *array, uint32_t *out,
+                 struct error *error);
 
 #endif

@@ -190,10 +190,11 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     return scan_options_check(options, error);
 }
 
-/* SEG-Y keeps its format code, other forms the class of their samples. */
+/* SEG-Y keeps its format code, and big-endian floats of files with headers stay what they are; other samples become
+ * what they are while they are scanned. */
 static enum scand_dtype usual_output(const struct array *array)
 {
-    if (array->format == FORMAT_SEGY || array->format == FORMAT_SU)
+    if (array->format == FORMAT_SEGY || array->format == FORMAT_SU || array->format == FORMAT_RSF)
         return array->dtype;
     switch (scand_dtype_class(array->dtype)) {
     case SCAND_CLASS_F32:

@@ -15,15 +15,18 @@ struct input;
 
 /* The second column is the word on the command line and the file name's extension, the third another extension. A row
  * stands for a file NAME.c with NAME_form, see forms.h. */
-#define FORMATS(X)     \
-    X(RAW, raw, "raw") \
-    X(NPY, npy, "npy") \
-    X(SU, su, "su")    \
-    X(SEGY, segy, "sgy")
+#define FORMATS(X)       \
+    X(RAW, raw, "raw")   \
+    X(NPY, npy, "npy")   \
+    X(SU, su, "su")      \
+    X(SEGY, segy, "sgy") \
+    X(RSF, rsf, "rsf")
 
 #define X(NAME, WORD, OTHER) FORMAT_##NAME,
 enum format { FORMATS(X) FORMAT_COUNT };
 #undef X
+
+#define LABEL_BYTES 32 /* of an axis' name, cut to that */
 
 enum byte_order { BYTE_ORDER_UNKNOWN, BYTE_ORDER_LITTLE, BYTE_ORDER_BIG };
 
@@ -37,6 +40,7 @@ struct array {
     enum scand_dtype dtype;
     uint32_t rank; /* 1 to SCAND_RANK_MAX */
     uint64_t shape[SCAND_RANK_MAX];
+    char labels[SCAND_RANK_MAX][LABEL_BYTES]; /* names of the axes; "" for none */
     bool open_ended;            /* a pipe that does not say how many rows it brings: shape[0] is 0 until it has ended */
     bool fortran;               /* the first axis is the dense one, not the last */
     enum byte_order byte_order; /* of the samples in the file; unknown: each dtype has its own */
@@ -44,6 +48,8 @@ struct array {
     uint64_t trace_header_bytes; /* before each row; then the rank is 2 */
     uint64_t trailer_bytes;      /* after the last row */
     uint64_t told_ns;            /* of SU and SEG-Y: the number of samples that the header of each trace says */
+    bool apart;                  /* of RSF: the samples have a file of their own */
+    const char *samples_path;    /* of a result of RSF that has one, which */
     struct passed {              /* what stands before the samples of the result as it does here; array_free */
         unsigned char *bytes;
         uint64_t size_bytes;

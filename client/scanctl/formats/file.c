@@ -8,8 +8,6 @@
 #include "client/scanctl/formats/input.h"
 #include "client/scanctl/formats/output.h"
 
-#define COPY_BYTES 65536
-
 #define X(NAME, WORD, OTHER) {#WORD, OTHER, &WORD##_form},
 static const struct row {
     const char *word, *other;
@@ -66,6 +64,8 @@ static enum format format_of_bytes(const unsigned char *bytes, uint64_t size_byt
         return FORMAT_NPY;
     if (segy_is_likely(bytes, size_bytes))
         return FORMAT_SEGY;
+    if (rsf_is_likely(bytes, size_bytes))
+        return FORMAT_RSF;
     return su_is_likely(bytes, size_bytes) ? FORMAT_SU : FORMAT_RAW;
 }
 
@@ -111,28 +111,6 @@ int array_read_header(struct array *array, struct input *input, const struct arr
         result = form_of(hints->format)->read_header(array, input, hints, error);
     if (result)
         array_free(array);
-    return result;
-}
-
-int array_write_header(const struct array *result, struct output *output, struct error *error)
-{
-    const struct form *form = form_of(result->format);
-    if (form->write_header)
-        return form->write_header(result, output, error);
-    return output_write(output, result->passed.bytes, result->passed.size_bytes, error);
-}
-
-int array_copy_trailer(const struct array *array, struct input *input, struct output *output, struct error *error)
-{
-    unsigned char bytes[COPY_BYTES];
-    int result = 0;
-    for (uint64_t left = array->trailer_bytes; left && !result;) {
-        uint64_t size = left < sizeof(bytes) ? left : sizeof(bytes);
-        result = input_read(input, bytes, size, "what follows the traces", error);
-        if (!result)
-            result = output_write(output, bytes, size, error);
-        left -= size;
-    }
     return result;
 }
 

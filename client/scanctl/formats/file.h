@@ -5,8 +5,7 @@
 #define SCANCTL_FILE_H
 
 #include "client/scanctl/formats/array.h"
-
-struct output;
+#include "client/scanctl/formats/output.h"
 
 /* The format that a name's extension stands for, or -1. */
 int format_of_extension(const char *path);
@@ -23,10 +22,22 @@ int format_find(struct input *input, const struct array_hints *hints, enum forma
 /* Reads what comes before the samples, and checks a sized input's size. The position is then that of the first sample
  * or trace. EX_USAGE where a hint is missing or wrong, EX_DATAERR where the file is. Then array_free. */
 int array_read_header(struct array *array, struct input *input, const struct array_hints *hints, struct error *error);
-/* Writes what comes before the samples of a result, whose dtype its format can hold. */
-int array_write_header(const struct array *result, struct output *output, struct error *error);
-/* Copies what comes after the samples. */
-int array_copy_trailer(const struct array *array, struct input *input, struct output *output, struct error *error);
+
+/* The file of a result, or the two of RSF: one with the samples, one with the text. */
+struct result_file {
+    struct output samples, text;
+    char *samples_path; /* of RSF, where that is a file of its own, which `text` names */
+};
+
+/* Opens it and writes what comes before the samples of `result`, whose dtype its format can hold. Samples are then
+ * written to file->samples. End with result_commit or result_discard. */
+int result_open(struct result_file *file, struct array *result, const char *path, struct error *error);
+/* Copies what comes after the samples of the input. */
+int result_copy_trailer(struct result_file *file, const struct array *array, struct input *input, struct error *error);
+/* Gives the files their names. On failure they are discarded. */
+int result_commit(struct result_file *file, struct error *error);
+void result_discard(struct result_file *file);
+
 /* EX_USAGE where a result of this dtype cannot be written in the format. */
 int array_check_result(enum format format, enum scand_dtype dtype, struct error *error);
 

@@ -33,6 +33,8 @@ const char *npy_type(enum scand_dtype dtype);
 /* The headers of traces, which SU has of SEG-Y: bytes 115 and 116, counted from 1, are ns, the number of samples. */
 #define TRACE_HEADER_BYTES 240
 #define TRACE_NS_MAX       65535
+/* Names the axes. */
+void traces_label(struct array *array);
 uint64_t trace_ns(const unsigned char *header, enum byte_order order);
 /* EX_DATAERR where a trace's ns is not what array->told_ns says, nor, if that is allowed, 0. */
 int traces_check(const struct array *array, const unsigned char *traces, uint64_t count, uint64_t first,
@@ -47,6 +49,7 @@ uint64_t number64(const unsigned char *bytes, enum byte_order order);
 #define LIKELY_BYTES (2 * TRACE_HEADER_BYTES + (uint64_t)TRACE_NS_MAX * sizeof(float))
 bool npy_is_likely(const unsigned char *bytes, uint64_t size_bytes);
 bool segy_is_likely(const unsigned char *bytes, uint64_t size_bytes);
+bool rsf_is_likely(const unsigned char *bytes, uint64_t size_bytes);
 bool su_is_likely(const unsigned char *bytes, uint64_t size_bytes);
 
 #endif

@@ -38,7 +38,26 @@ void input_close(struct input *input)
         close(input->fd);
     input->fd = -1;
     free(input->ahead);
+    free(input->own_name);
     input->ahead = NULL;
+    input->own_name = NULL;
+}
+
+int input_replace(struct input *input, const char *path, struct error *error)
+{
+    struct input other;
+    int result = input_open(&other, path, error);
+    if (result)
+        return result;
+    other.own_name = strdup(path);
+    if (!other.own_name) {
+        input_close(&other);
+        return fail(error, EX_TEMPFAIL, "%s: out of memory for its name", path);
+    }
+    other.name = other.own_name;
+    input_close(input);
+    *input = other;
+    return 0;
 }
 
 /* One read. Returns the number of bytes, 0 at the end, or -errno. */

@@ -16,6 +16,7 @@ struct input {
     bool sized;          /* a regular file: its size is known, and input_peek and input_seek work */
     uint64_t size_bytes; /* of a sized input */
     uint64_t position;   /* of the next byte to be read */
+    char *own_name;      /* `name`, where input_replace made it */
     /* What input_look has read, and input_read has not yet passed on. */
     unsigned char *ahead;
     uint64_t ahead_at, ahead_bytes;
@@ -24,6 +25,9 @@ struct input {
 /* Opens a file, or standard input for "-". Close with input_close. */
 int input_open(struct input *input, const char *path, struct error *error);
 void input_close(struct input *input);
+
+/* Opens another file in place of the one that is open, which stays open where that fails. */
+int input_replace(struct input *input, const char *path, struct error *error);
 
 /* Reads exactly size_bytes; EX_DATAERR where the input ends before. `what` says what the bytes are. */
 int input_read(struct input *input, void *data, uint64_t size_bytes, const char *what, struct error *error);

@@ -1,5 +1,7 @@
 #include "client/scanctl/formats/output.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,22 +11,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_TRIES      100
-#define EXIT_PIPE       (128 + SIGPIPE) /* as a shell says of who is ended by the signal */
-#define WRITE_MAX_BYTES (UINT64_C(1) << 30)
+#define TEMPORARY_PREFIX ".scanctl."
+#define NAME_TRIES       100
+#define EXIT_PIPE        (128 + SIGPIPE) /* as a shell says of who is ended by the signal */
+#define WRITE_MAX_BYTES  (UINT64_C(1) << 30)
 
 /* What a signal has to remove. Set and cleared while the signals are blocked. */
-static char signal_path[PATH_MAX];
+static char signal_paths[OUTPUTS_MAX][PATH_MAX];
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
 static void remove_and_die(int signal_number)
 {
-    if (signal_path[0])
-        unlink(signal_path);
+    for (size_t i = 0; i < OUTPUTS_MAX; i++)
+        if (signal_paths[i][0])
+            unlink(signal_paths[i]);
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
@@ -56,24 +61,90 @@ static char *target_of(const char *path)
     return resolved ? resolved : strdup(path);
 }
 
+#define TEMPORARY "%.*s" TEMPORARY_PREFIX "%ld.%u"
+
+/* Whether a file's name is one that temporary_create gives, by a process that is not there any more. */
+static bool is_left_over(const char *name)
+{
+    long process;
+    unsigned number;
+    char end;
+    if (strncmp(name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)) ||
+        sscanf(name + strlen(TEMPORARY_PREFIX), "%ld.%u%c", &process, &number, &end) != 2)
+        return false;
+    return process > 0 && kill((pid_t)process, 0) && errno == ESRCH;
+}
+
+/* Removes a file that nobody has locked, and that is this user's. On another machine its process may live: the lock
+ * says so, where the file system has locks; where it has none, the file stays. */
+static void left_over_remove(int folder, const char *name)
+{
+    struct stat status;
+    int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB))
+        unlinkat(folder, name, 0);
+    close(fd);
+}
+
+/* Removes what killed runs have left in the folder that a path begins with. */
+static void left_overs_remove(const char *path, int folder_length)
+{
+    char folder[PATH_MAX];
+    if (folder_length >= (int)sizeof(folder))
+        return;
+    snprintf(folder, sizeof(folder), "%.*s", folder_length ? folder_length : 1, folder_length ? path : ".");
+    DIR *listing = opendir(folder);
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        if (is_left_over(entry->d_name))
+            left_over_remove(dirfd(listing), entry->d_name);
+    if (listing)
+        closedir(listing);
+}
+
+/* Locks a new file. Returns false where it was taken for a left-over one in the moment before. */
+static bool temporary_lock(int fd)
+{
+    struct stat status;
+    if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return false;
+    return fstat(fd, &status) || status.st_nlink;
+}
+
 /* Opens a new file beside output->target, with the permissions that creating it there would give. */
 static int temporary_create(struct output *output)
 {
     const char *slash = strrchr(output->target, '/');
     int folder_length = slash ? (int)(slash - output->target + 1) : 0;
+    left_overs_remove(output->target, folder_length);
     for (unsigned i = 0; i < NAME_TRIES; i++) {
         free(output->temporary);
-        if (asprintf(&output->temporary, "%.*s.scanctl.%ld.%u", folder_length, output->target, (long)getpid(), i) < 0) {
+        if (asprintf(&output->temporary, TEMPORARY, folder_length, output->target, (long)getpid(), i) < 0) {
             output->temporary = NULL;
             return -ENOMEM;
         }
-        if (strlen(output->temporary) >= sizeof(signal_path))
+        if (strlen(output->temporary) >= sizeof(signal_paths[0]))
             return -ENAMETOOLONG;
         output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (output->fd >= 0 || errno != EEXIST)
-            return output->fd >= 0 ? 0 : -errno;
+        if (output->fd < 0 && errno != EEXIST)
+            return -errno;
+        if (output->fd >= 0 && temporary_lock(output->fd))
+            return 0;
+        if (output->fd >= 0)
+            close(output->fd);
+        output->fd = -1;
     }
     return -EEXIST;
+}
+
+static int signal_place_find(void)
+{
+    int place = 0;
+    while (place < OUTPUTS_MAX && signal_paths[place][0])
+        place++;
+    assert(place < OUTPUTS_MAX);
+    return place;
 }
 
 /* A temporary file that signals know of from its first moment. */
@@ -83,11 +154,19 @@ static int temporary_open(struct output *output)
     signals_block(&before);
     int result = temporary_create(output);
     if (!result) {
-        strcpy(signal_path, output->temporary);
+        output->signal_place = signal_place_find();
+        strcpy(signal_paths[output->signal_place], output->temporary);
         signals_catch();
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     return result;
+}
+
+/* The temporary name is not there any more. Called with the signals blocked. */
+static void signal_forget(const struct output *output)
+{
+    if (output->temporary)
+        signal_paths[output->signal_place][0] = '\0';
 }
 
 static void output_free(struct output *output)
@@ -158,8 +237,11 @@ int output_write(struct output *output, const void *data, uint64_t size_bytes, s
 int output_commit(struct output *output, struct error *error)
 {
     int result = 0;
-    /* Some file systems tell of a full disk only now. */
-    if (output->fd > STDOUT_FILENO && close(output->fd) && errno != EINTR)
+    /* Some file systems tell of a full disk only now. A name that is given before the samples are on the disk would,
+     * after a loss of power, be that of an empty file. */
+    if (output->target && fsync(output->fd) && errno != EINVAL && errno != ENOTSUP)
+        result = fail(error, EX_IOERR, "%s: writing fails at its end: %s", output->name, strerror(errno));
+    if (output->fd > STDOUT_FILENO && close(output->fd) && errno != EINTR && !result)
         result = fail(error, EX_IOERR, "%s: writing fails at its end: %s", output->name, strerror(errno));
     output->fd = -1;
     sigset_t before;
@@ -168,7 +250,7 @@ int output_commit(struct output *output, struct error *error)
         result = fail(error, EX_CANTCREAT, "%s: cannot be given its name: %s", output->name, strerror(errno));
     if (result && output->temporary)
         unlink(output->temporary);
-    signal_path[0] = '\0';
+    signal_forget(output);
     sigprocmask(SIG_SETMASK, &before, NULL);
     output_free(output);
     return result;
@@ -180,7 +262,7 @@ void output_discard(struct output *output)
     signals_block(&before);
     if (output->temporary)
         unlink(output->temporary);
-    signal_path[0] = '\0';
+    signal_forget(output);
     sigprocmask(SIG_SETMASK, &before, NULL);
     output_free(output);
 }

@@ -343,6 +343,7 @@ static int segy_read_header(struct array *array, struct input *input, const stru
     array->byte_order = segy.order;
     array->dtype = dtype_of(&segy, hints);
     array->header_bytes = array->passed.size_bytes;
+    traces_label(array);
     array->trace_header_bytes = TRACE_HEADER_BYTES * (1 + segy.trace_headers);
     result = ns_find(&segy, array, input, error);
     if (result)

@@ -193,6 +193,7 @@ static int su_read_header(struct array *array, struct input *input, const struct
     if (result)
         return result;
     array->byte_order = order;
+    traces_label(array);
     array->trace_header_bytes = TRACE_HEADER_BYTES;
     array->told_ns = ns;
     array->dtype = order == BYTE_ORDER_BIG && !hints->native ? SCAND_DTYPE_F32BE : SCAND_DTYPE_F32;

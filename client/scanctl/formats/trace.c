@@ -2,6 +2,7 @@
  * The headers of traces, which SU and SEG-Y have in common.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "client/scanctl/formats/forms.h"
 
@@ -22,6 +23,12 @@ uint64_t number64(const unsigned char *bytes, enum byte_order order)
 {
     uint64_t first = number32(bytes, order), second = number32(bytes + 4, order);
     return order == BYTE_ORDER_BIG ? first << 32 | second : second << 32 | first;
+}
+
+void traces_label(struct array *array)
+{
+    strcpy(array->labels[0], "trace");
+    strcpy(array->labels[1], "sample");
 }
 
 uint64_t trace_ns(const unsigned char *header, enum byte_order order)
