@@ -26,19 +26,28 @@ int memory_fill(int fd, uint64_t offset, uint64_t size_bytes)
     return r == -ENOSPC ? -ENOMEM : r;
 }
 
-int memory_create(uint64_t size_bytes)
+int memory_create_sparse(uint64_t size_bytes)
 {
     if (size_bytes == 0 || size_bytes > INT64_MAX)
         return -EINVAL;
     int fd = memfd_create("scand", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -errno;
-    int code = memory_fill(fd, 0, size_bytes);
-    if (!code && fcntl(fd, F_ADD_SEALS, SEALS))
-        code = -errno;
+    if (ftruncate(fd, (off_t)size_bytes) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+        return fd;
+    int code = -errno;
+    close(fd);
+    return code;
+}
+
+int memory_create(uint64_t size_bytes)
+{
+    int fd = memory_create_sparse(size_bytes);
+    int code = fd < 0 ? fd : memory_fill(fd, 0, size_bytes);
     if (!code)
         return fd;
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     return code;
 }
 

@@ -13,6 +13,8 @@ struct error;
 /* A new memfd of size_bytes, zero, with memory for every page, sealed against shrinking, growing and further seals.
  * Returns the descriptor or -errno; -ENOMEM: there is not as much memory. */
 int memory_create(uint64_t size_bytes);
+/* The same without memory: memory_fill is to give it some. */
+int memory_create_sparse(uint64_t size_bytes);
 
 /* Checks a descriptor that a peer sent: a memfd of at least size_bytes that is, or can be, sealed; seals it (shrink,
  * grow, and no further seals), and gives its first size_bytes memory where they are sparse. A write seal is refused.

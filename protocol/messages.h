@@ -255,7 +255,9 @@
     Y(X, S, jobs_expired,     OPTIONAL, TOTAL, "of the jobs failed, those that could not start in time")       \
     Y(X, S, imported_bytes,   OPTIONAL, NOW,   "device memory of clients in buffers")                      \
     Y(X, S, staged_bytes,     OPTIONAL, NOW,   "host memory in buffers that is not pinned")               \
-    Y(X, S, restarts,         OPTIONAL, TOTAL, "workers that were started after one was lost")
+    Y(X, S, restarts,         OPTIONAL, TOTAL, "workers that were started after one was lost")            \
+    Y(X, S, start_us,         OPTIONAL, NOW,   "time from the worker's start until it served")             \
+    Y(X, S, outage_us,        OPTIONAL, TOTAL, "time without a worker that served, after one was lost")
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
 #define STATS_RESULT(X, S) COUNTERS(COUNTER_FIELD, X, S)

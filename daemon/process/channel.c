@@ -1,6 +1,7 @@
 #include "channel.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,20 +27,45 @@ void channel_close(struct channel *channel)
     end_close(&channel->worker_fd);
 }
 
+/* Room for one descriptor. */
+union control {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr align;
+};
+
 int channel_send(int fd, const struct channel_message *message)
 {
+    struct iovec bytes = {.iov_base = (void *)message, .iov_len = sizeof *message};
+    union control control = {.bytes = {0}};
+    struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
     ssize_t n;
+    if (message->fd >= 0) {
+        header.msg_control = control.bytes;
+        header.msg_controllen = sizeof control.bytes;
+        control.align = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.align), &message->fd, sizeof message->fd);
+    }
     do
-        n = send(fd, message, sizeof *message, MSG_NOSIGNAL);
+        n = sendmsg(fd, &header, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : 0;
 }
 
 int channel_receive(int fd, struct channel_message *message)
 {
+    struct iovec bytes = {.iov_base = message, .iov_len = sizeof *message};
+    union control control;
+    struct msghdr header = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n;
     do
-        n = recv(fd, message, sizeof *message, MSG_DONTWAIT);
+        n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof *message;
+    if (n != (ssize_t)sizeof *message)
+        return 0;
+    message->fd = -1;
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+    if (rights && rights->cmsg_type == SCM_RIGHTS)
+        memcpy(&message->fd, CMSG_DATA(rights), sizeof message->fd);
+    return 1;
 }

@@ -5,12 +5,17 @@
 #ifndef DAEMON_CHANNEL_H
 #define DAEMON_CHANNEL_H
 
+#include <stddef.h>
+
 enum channel_word {
-    CHANNEL_READY, /* the worker takes jobs */
+    CHANNEL_READY,   /* the worker takes jobs */
+    CHANNEL_SEGMENT, /* a segment of the pool has other memory: that of the descriptor */
 };
 
 struct channel_message {
     enum channel_word word;
+    size_t index; /* of CHANNEL_SEGMENT: which */
+    int fd;       /* -1: the message comes without; from channel_receive it is the receiver's */
 };
 
 struct channel {

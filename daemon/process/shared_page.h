@@ -14,6 +14,8 @@
 struct shared_page {
     atomic_bool draining; /* set by a worker once it takes no more jobs */
     unsigned starts;      /* of workers; the supervisor's */
+    uint64_t started_us;  /* when this one was started, and when its predecessor ended (0: it has none); the same */
+    uint64_t lost_us;
     /* Why a worker ends, if it knows, with a zero behind it; the supervisor tells the service manager. */
     char cause[LIMIT_ERROR_BYTES];
     /* The worker's. The next one reads what it had counted; whatever else is in it means nothing by then. */

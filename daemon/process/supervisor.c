@@ -19,6 +19,7 @@
 #include "daemon/net/metrics_http.h"
 #include "log.h"
 #include "notify.h"
+#include "pool_store.h"
 #include "protocol/clock.h"
 #include "protocol/descriptors.h"
 #include "protocol/status.h"
@@ -50,6 +51,7 @@ struct supervisor {
     bool stopping;     /* told to end */
     sigset_t signals;
     struct shared_page *shared_page;
+    struct pool_store store;
 };
 
 /* Otherwise LeakSanitizer looks at exit, which a worker does not pass: it ends without what libraries do there. */
@@ -99,7 +101,7 @@ static void run_worker(struct supervisor *self, pid_t parent)
     close(self->signal_fd);
     if (self->ready_fd >= 0)
         close(self->ready_fd);
-    const struct worker_ends ends = {self->listen_fd, self->metrics_fd, self->channel.worker_fd};
+    const struct worker_ends ends = {self->listen_fd, self->metrics_fd, self->channel.worker_fd, &self->store};
     int code = worker_run(self->options, &ends, self->shared_page);
     check_leaks();
     _exit(code);
@@ -130,6 +132,7 @@ static void start_worker(struct supervisor *self)
     char cause[128];
     self->ready_ms = 0;
     self->shared_page->starts++;
+    self->shared_page->started_us = clock_us();
     self->shared_page->cause[0] = '\0';
     int r = fork_worker(self);
     if (!r)
@@ -160,8 +163,13 @@ static void hear_worker(struct supervisor *self)
 {
     struct channel_message message;
     while (channel_receive(self->channel.supervisor_fd, &message))
-        if (message.word == CHANNEL_READY)
+        switch (message.word) {
+        case CHANNEL_READY:
             worker_is_ready(self);
+            break;
+        case CHANNEL_SEGMENT:
+            pool_store_replace(&self->store, message.index, message.fd);
+        }
 }
 
 static void describe_end(int status, char *text, size_t size)
@@ -206,6 +214,10 @@ static int after_worker(struct supervisor *self, int status)
         log_error("the worker ended by %s before it was drained; jobs that it had are lost", end);
         return EX_OK;
     }
+    /* Clients wait since the end of the last one that served. */
+    if (self->ready_ms > 0)
+        self->shared_page->lost_us = clock_us();
+    pool_store_settle(&self->store);
     if (self->ready_ms > 0 && clock_ms() - self->ready_ms >= QUICK_MS)
         self->failures = 0;
     snprintf(cause, sizeof cause, "the worker ended by %s", end);
@@ -340,13 +352,16 @@ int supervisor_run(struct options *options, int ready_fd)
     }
     shared_page_give_grants(self.shared_page, &options->grants);
 
+    r = pool_store_create(&self.store, options->pool_bytes, &error);
     /* Before CUDA starts, so that early clients wait instead of failing. */
-    r = open_sockets(&self, &error);
+    if (!r)
+        r = open_sockets(&self, &error);
     if (r) {
         log_error("%s", error.message);
         return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
     }
     int code = supervise(&self);
     socket_remove(options->socket, &self.file);
+    pool_store_destroy(&self.store);
     return code;
 }

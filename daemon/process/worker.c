@@ -14,16 +14,15 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "daemon/core/memory/pool_filler.h"
 #include "daemon/device/device_thread.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/metrics_http.h"
 #include "daemon/net/peer.h"
 #include "device_set.h"
 #include "log.h"
-#include "protocol/available.h"
 #include "protocol/metrics.h"
 #include "protocol/report.h"
-#include "provision.h"
 
 #define FILL_THREADS_MAX 8
 #define LAST_US          400 /* in which a device's last chunk comes back, if it is not a large one */
@@ -38,10 +37,13 @@ struct deferred {
 struct worker {
     struct device_set devices;
     struct pool pool;
+    struct pool_keeper keeper; /* the supervisor */
+    struct pool_filler filler;
     struct service *service; /* in shared memory */
     struct listener listener;
     struct metrics_http http;
     int metrics_fd; /* -1: no http */
+    int channel_fd;
     struct device_thread device_threads[LIMIT_DEVICES];
     struct deferred deferred[LIMIT_HELPERS];
     uv_loop_t loop;
@@ -53,11 +55,11 @@ struct worker {
     struct shared_page *shared_page;
 };
 
-/* The threads that make the pool's segments, or free them, share them out by one index. */
+/* The threads that make the pool's first segments, or free all, share them out by one index. */
 struct fill {
     struct pool *pool;
     int (*step)(struct pool *pool, size_t index);
-    size_t next;
+    size_t next, end;
     int status;
 };
 
@@ -65,7 +67,7 @@ static void *fill_thread(void *argument)
 {
     struct fill *fill = argument;
     size_t i;
-    while ((i = __atomic_fetch_add(&fill->next, 1, __ATOMIC_RELAXED)) < pool_ready_count(fill->pool)) {
+    while ((i = __atomic_fetch_add(&fill->next, 1, __ATOMIC_RELAXED)) < fill->end) {
         int r = fill->step(fill->pool, i);
         if (r)
             __atomic_store_n(&fill->status, r, __ATOMIC_RELAXED);
@@ -73,9 +75,9 @@ static void *fill_thread(void *argument)
     return NULL;
 }
 
-static int for_all_segments(struct pool *pool, int (*step)(struct pool *pool, size_t index))
+static int for_segments(struct pool *pool, size_t count, int (*step)(struct pool *pool, size_t index))
 {
-    struct fill fill = {.pool = pool, .step = step};
+    struct fill fill = {.pool = pool, .step = step, .end = count};
     pthread_t threads[FILL_THREADS_MAX];
     long started = 0, wanted = sysconf(_SC_NPROCESSORS_ONLN) - 1;
     while (started < wanted && started < FILL_THREADS_MAX &&
@@ -87,11 +89,6 @@ static int for_all_segments(struct pool *pool, int (*step)(struct pool *pool, si
     return fill.status;
 }
 
-static int fill_pool(struct pool *pool)
-{
-    return for_all_segments(pool, pool_make);
-}
-
 static int unmake(struct pool *pool, size_t index)
 {
     pool_unmake(pool, index);
@@ -101,7 +98,7 @@ static int unmake(struct pool *pool, size_t index)
 /* The system takes a third of a second for the pages of a GiB, and drivers some more to unpin them. */
 static void free_pool(struct pool *pool)
 {
-    for_all_segments(pool, unmake);
+    for_segments(pool, pool_ready_count(pool), unmake);
     pool_finish(pool);
 }
 
@@ -406,50 +403,45 @@ static void stop_loop(struct worker *worker)
     uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
-/* How large the pool is to be. When the daemon starts there must be memory for what was asked for. A later worker makes
- * do with less: clients may still have memory of the worker that was lost. */
-static int choose_pool(const struct worker *worker, uint64_t wanted_bytes, uint64_t *pool_bytes, struct error *error)
+/* From any thread. Without a supervisor this process ends as well. */
+static void keep_segment(void *context, size_t index, int fd)
 {
-    const char *limit;
-    uint64_t available_bytes = memory_available_below("", &limit);
-    int r = provision_memory(wanted_bytes, available_bytes, limit, error);
-    *pool_bytes = r ? provision_pool_most(available_bytes) : wanted_bytes;
-    if (!r || worker->shared_page->starts == 1)
-        return r;
-    log_error("%s; until then this worker has a pool of %llu MiB", error->message,
-              (unsigned long long)(*pool_bytes >> 20));
-    return 0;
+    const struct worker *worker = context;
+    channel_send(worker->channel_fd, &(struct channel_message){.word = CHANNEL_SEGMENT, .index = index, .fd = fd});
 }
 
-static int refuse_pool(uint64_t pool_bytes, int code, struct error *error)
-{
-    return error_set(error, code, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
-                     (unsigned long long)(pool_bytes >> 20), strerror(-code));
-}
-
-static int make_pool(struct worker *worker, uint64_t pool_bytes, struct error *error)
+/* What is enough to begin with. Later a helper makes the rest. */
+static int make_pool(struct worker *worker, const struct pool_store *store, struct error *error)
 {
     struct rlimit files = {.rlim_cur = RLIM_INFINITY};
-    int r = pool_init(&worker->pool, &worker->devices, pool_bytes);
-    if (r)
-        return refuse_pool(pool_bytes, r, error);
+    struct pool *pool = &worker->pool;
+    int r = pool_init(pool, &worker->devices, store->pool_bytes);
+    worker->keeper = (struct pool_keeper){store->records, keep_segment, worker};
+    if (!r)
+        r = pool_adopt(pool, &worker->keeper, store->fds);
     getrlimit(RLIMIT_NOFILE, &files);
-    r = provision_files(descriptors_count(), pool_ready_count(&worker->pool), files.rlim_cur, error);
-    if (r)
-        return r;
-    pool_limit_files(&worker->pool, files.rlim_cur / 4); /* most are for clients */
-    r = fill_pool(&worker->pool);
-    return r ? refuse_pool(pool_bytes, r, error) : 0;
+    pool_limit_files(pool, files.rlim_cur / 4); /* most are for clients */
+    if (!r)
+        r = for_segments(pool, pool_first_count(pool), pool_make);
+    if (!r)
+        return 0;
+    return error_set(error, r, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
+                     (unsigned long long)(store->pool_bytes >> 20), strerror(-r));
 }
 
-static int prepare(struct worker *worker, const struct options *options, struct error *error)
+static int prepare(struct worker *worker, const struct options *options, const struct pool_store *store,
+                   struct error *error)
 {
-    uint64_t pool_bytes;
-    int r;
-    if ((r = choose_pool(worker, options->pool_bytes, &pool_bytes, error)) ||
-        (r = device_set_open(options, &worker->devices, error)))
-        return r;
-    return make_pool(worker, pool_bytes, error);
+    int r = device_set_open(options, &worker->devices, error);
+    return r ? r : make_pool(worker, store, error);
+}
+
+static void pool_is_full(struct pool_filler *filler)
+{
+    if (filler->failures > 0)
+        log_error("%u segments of the pool could not be made: too little memory is free; they are made when a client "
+                  "needs them",
+                  filler->failures);
 }
 
 /* The counters go on where those of a worker that was lost had come to. */
@@ -461,6 +453,15 @@ static void begin_service(struct worker *worker)
     if (worker->shared_page->starts > 1)
         service_resume(worker->service, &totals, worker->shared_page->starts - 1);
     service_limit_maps(worker->service, read_map_limit());
+}
+
+/* How long clients have waited for this worker. */
+static void count_start(struct worker *worker)
+{
+    const uint64_t now_us = ops_now_us(worker), lost_us = worker->shared_page->lost_us;
+    worker->service->stats.start_us = now_us - worker->shared_page->started_us;
+    if (lost_us > 0)
+        worker->service->stats.outage_us += now_us - lost_us;
 }
 
 static void log_ready(const struct options *options, const struct device_set *devices)
@@ -483,9 +484,10 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
     struct error error;
     mallopt(M_MMAP_THRESHOLD, MIB(4)); /* and that stays: larger blocks are never parts of a heap that all share */
     worker.metrics_fd = ends->metrics_fd;
+    worker.channel_fd = ends->channel_fd;
     worker.shared_page = shared_page;
     worker.service = &shared_page->service;
-    if (prepare(&worker, options, &error)) {
+    if (prepare(&worker, options, ends->store, &error)) {
         give_cause(&worker, error.message);
         return EX_UNAVAILABLE;
     }
@@ -496,8 +498,10 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
         give_cause(&worker, error.message);
         return EX_OSERR;
     }
+    count_start(&worker);
     log_ready(options, &worker.devices);
-    channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_READY});
+    channel_send(worker.channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
+    pool_filler_start(&worker.filler, worker.service, pool_is_full);
     run(&worker);
     stop_loop(&worker);
     free_pool(&worker.pool);

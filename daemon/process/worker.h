@@ -3,13 +3,15 @@
 #define DAEMON_WORKER_H
 
 #include "options.h"
+#include "pool_store.h"
 #include "shared_page.h"
 
-/* The descriptors that a worker inherits. */
+/* What a worker inherits. */
 struct worker_ends {
     int listen_fd;
-    int metrics_fd; /* -1: no metrics over HTTP */
-    int channel_fd; /* to the supervisor (channel.h) */
+    int metrics_fd;                 /* -1: no metrics over HTTP */
+    int channel_fd;                 /* to the supervisor (channel.h) */
+    const struct pool_store *store; /* whose descriptors it inherits, too */
 };
 
 /* Serves clients and metrics until it is told to drain (SIGTERM, or a client's server.drain) and has done so. Returns

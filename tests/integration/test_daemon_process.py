@@ -287,6 +287,8 @@ class Losses(ProcessTest):
                 ended = sum(after[name] for name in ("jobs_done", "jobs_failed", "jobs_cancelled"))
                 self.assertEqual(ended, after["jobs_submitted"])
                 self.assertGreaterEqual(after["device_busy_us"], before["device_busy_us"])
+                self.assertGreater(after["outage_us"], before.get("outage_us", 0))
+                self.assertGreater(after["start_us"], 0)
                 self.loses(work.client)
                 self.loses(idle)
                 self.assertNotEqual(daemon.worker(), worker)

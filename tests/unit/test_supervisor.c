@@ -29,6 +29,7 @@ enum { SERVE = 1000, SERVE_STOPPED, SERVED = 2000 };
 /* Shared with all processes of a test. */
 static struct plan {
     atomic_uint workers;         /* that ran */
+    _Atomic pid_t worker;        /* the latest of them */
     atomic_uint fail_from, fail; /* of the calls of this kind, so many from this one on fail */
     atomic_uint calls;
     const char *failing; /* the function that fails */
@@ -65,11 +66,12 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
     int number, end = plan->ends[atomic_fetch_add(&plan->workers, 1)];
     const bool serves = end >= SERVE;
     (void)options;
+    atomic_store(&plan->worker, getpid());
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     if (serves)
-        channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_READY});
+        channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
     if (end == SERVE_STOPPED)
         raise(SIGSTOP);
     if (end == SERVE || end == SERVE_STOPPED)
@@ -286,13 +288,29 @@ static void the_manager_is_told(void)
     rig_end(&rig, log_text, sizeof log_text);
 }
 
+/* True when the latest worker does not run: it was told to stop. */
+static bool is_stopped(void)
+{
+    char path[40], line[256] = "";
+    for (int i = 0; i < WAIT_MS; i++) {
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)atomic_load(&plan->worker));
+        FILE *file = fopen(path, "re");
+        if (file && fgets(line, sizeof line, file) && strstr(line, ") T "))
+            i = WAIT_MS;
+        if (file)
+            fclose(file);
+        usleep(1000);
+    }
+    return strstr(line, ") T ");
+}
+
 static void a_stopped_worker_can_be_ended(void)
 {
     static struct rig rig;
     plan_begin();
     plan->ends[0] = SERVE_STOPPED;
     rig_begin(&rig);
-    CHECK(is_ready(&rig));
+    CHECK(is_ready(&rig) && is_stopped());
     kill(rig.pid, SIGTERM);
     CHECK_EQ(rig_wait(&rig), EX_OK);
     rig_end(&rig, log_text, sizeof log_text);

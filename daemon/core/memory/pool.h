@@ -11,12 +11,16 @@
  * A client that gave memory back may still have it mapped. So a segment goes again only to the user who had it; before
  * another user gets it, its memfd is replaced by a new one, and the pages of the old one are freed if it was released.
  *
- * Called from the loop's thread, but for pool_make, pool_unmake and pool_renew, which others may run on segments that
- * nobody else uses.
+ * The process that started this one keeps the memfds of segments that are made beforehand, so that the next process
+ * after this one finds them with their pages. A record of each, in memory that both have, says whose it was.
+ *
+ * Called from the loop's thread, but for pool_make, pool_unmake, pool_renew and pool_fill, which others may run on
+ * segments that nobody else uses.
  */
 #ifndef DAEMON_POOL_H
 #define DAEMON_POOL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -25,16 +29,36 @@
 #include "page_budget.h"
 #include "stock.h"
 
+/* What the keeper has to know of a segment, should this process end at any moment. Memory that is not the one with
+ * this inode is not described: a client may have written to it. All zeros describes none. */
+struct pool_record {
+    _Atomic ino_t inode;
+    _Atomic uid_t user;   /* as in struct segment */
+    atomic_bool taken;    /* the same */
+    atomic_bool released; /* the same */
+};
+
+/* Whoever keeps memory beyond the end of this process. */
+struct pool_keeper {
+    struct pool_record *records; /* of all segments that are made beforehand, by index */
+    /* From any thread: this memfd is the segment's memory from now on; -1: the segment has none. Where that cannot be
+     * said the record has another inode, so nothing more depends on it. */
+    void (*keep)(void *context, size_t index, int fd);
+    void *context;
+};
+
 struct segment {
-    int fd;               /* -1: not made, or making it failed */
-    bool pinned;          /* it has all its pages, and the device has pinned them */
-    bool released;        /* its last user has said that it is done with it */
-    bool taken;           /* a run has it, or is to drop it */
-    unsigned char class;  /* the index of its class */
-    uid_t user;           /* the user who had it last; POOL_NOBODY: nobody */
-    uint64_t paged_bytes; /* bytes that have pages, while it is made */
-    struct file file;     /* its memfd; the index says nothing */
-    struct segment *next; /* in the list of segments that a run drops */
+    int fd;                     /* -1: not made, or making it failed */
+    bool pinned;                /* it has all its pages, and the device has pinned them */
+    bool released;              /* its last user has said that it is done with it */
+    bool taken;                 /* a run has it, or is to drop it */
+    unsigned char class;        /* the index of its class */
+    uid_t user;                 /* the user who had it last; POOL_NOBODY: nobody */
+    uint64_t paged_bytes;       /* bytes that have pages, while it is made */
+    uint64_t filled_bytes;      /* the same, that its memfd has already */
+    struct file file;           /* its memfd; the index says nothing */
+    struct pool_record *record; /* NULL: nobody keeps it */
+    struct segment *next;       /* in the list of segments that a run drops */
 };
 
 #define POOL_NOBODY ((uid_t)-1)
@@ -50,6 +74,7 @@ struct pool_class {
 
 struct pool {
     const struct device_set *devices;
+    const struct pool_keeper *keeper;        /* NULL: there is none */
     struct pool_class classes[POOL_CLASSES]; /* by size */
     uint64_t made_bytes;                     /* memory of all segments that exist, or are being made */
     uint64_t made_small;                     /* how many of those are not of the largest class */
@@ -68,12 +93,25 @@ struct pool_run {
 
 /* Reserves addresses for about size_bytes (0: none). Returns 0 or -ENOMEM. Then make every segment. */
 int pool_init(struct pool *pool, const struct device_set *devices, uint64_t size_bytes);
+/* What a pool of that size has beforehand: how many segments, and the size of each by its index. */
+size_t pool_ready_for(uint64_t size_bytes);
+uint64_t pool_ready_segment_bytes(uint64_t size_bytes, size_t index);
+/* Takes over what is kept of an earlier pool of the same size: a descriptor for each segment that is made beforehand,
+ * or -1. Their pages and pinning come when they are made. 0 or -errno. */
+int pool_adopt(struct pool *pool, const struct pool_keeper *keeper, const int *fds);
 /* Bounds small segments, instead of by LIMIT_POOL_FILES, but not to fewer than are made beforehand. */
 void pool_limit_files(struct pool *pool, uint64_t most);
 /* Segments that are made beforehand: all large ones, and some small ones. */
 size_t pool_ready_count(const struct pool *pool);
+/* So many of them, the small ones and some large ones, are enough for clients to begin with. */
+size_t pool_first_count(const struct pool *pool);
 /* Makes the segment with this index among them: faulted in, sealed, pinned. Returns 0 or -errno. */
 int pool_make(struct pool *pool, size_t index);
+/* The next of them, from *index on, that is free and not made: it is taken until pool_fill_end. NULL: none is left. */
+struct segment *pool_fill_begin(struct pool *pool, size_t *index);
+/* Does a unit of making it. 1: more is left; 0 or -errno: that was all. */
+int pool_fill(struct pool *pool, struct segment *segment);
+void pool_fill_end(struct pool *pool, struct segment *segment);
 /* Frees that one, for the end: several threads may, each other ones. Nobody uses the pool any more. */
 void pool_unmake(struct pool *pool, size_t index);
 void pool_finish(struct pool *pool);
