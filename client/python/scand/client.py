@@ -15,13 +15,14 @@ from typing import Any, Callable, Iterator, Optional, Sequence
 
 from ._ffi import ffi
 from ._library import lib, string
-from .connection import BUSY, Connection, Order
+from .connection import BUSY, Connection
 from .errors import ScandError, error_of
-from .memory import AnyArray, Span, retire_block_of
+from .layout import Order
+from .memory import AnyArray, range_of, retire_block_of
 from .watch import Watcher
 
 FLIGHTS_MOST = 192  # of the 256 jobs that the daemon takes of a connection
-QUICK_MS = 1  # for which a thread waits for its job in libscand, before others have their turns
+QUICK_MS = 2  # at most, and half of it at least, for which a thread waits for its job in libscand, before others have their turns
 LOOK_S = 60.0  # between two looks at nothing in particular
 
 # After these the daemon is done with the job's memory. After others it may still write there.
@@ -33,16 +34,15 @@ _SETTLED = frozenset((
 
 
 class Flight:
-    """A job under way. It keeps the arrays that it works on. `reads` and `writes` are arrays of the program's, which
-    it may give to other jobs, too; not those that are made for this job alone. Flights of one group are parts of one
-    whole, and do not meet."""
+    """A job under way. It keeps the arrays that it works on. `reads` and `writes` are those of the program, which it may
+    give to other jobs, too. Flights of one group are parts of one whole, and do not meet."""
 
     __slots__ = (
         "order", "arrays", "reads", "writes", "group", "handle", "status", "message", "retry_at", "give_up_at", "cancelled",
     )
 
     def __init__(
-        self, order: Order, arrays: Sequence[AnyArray], reads: Sequence[Span] = (), writes: Sequence[Span] = (),
+        self, order: Order, arrays: Sequence[AnyArray], reads: Sequence[AnyArray] = (), writes: Sequence[AnyArray] = (),
         group: Optional[object] = None,
     ):
         self.order = order
@@ -69,16 +69,21 @@ class Flight:
             for array in self.arrays:
                 retire_block_of(array)
         self.status, self.message, self.handle, self.retry_at = status, message, None, 0.0
-        self.arrays = ()
+        self.arrays = self.reads = self.writes = ()
 
     def must_follow(self, other: Flight) -> bool:
         """Whether the other has to be over first. The daemon runs jobs as if one after the other, but it may refuse the
         other for now, and this one must not overtake it then."""
         if self.group is not None and self.group is other.group:
             return False
-        return any(span.meets(other.reads) or span.meets(other.writes) for span in self.writes) or any(
-            span.meets(other.writes) for span in self.reads
-        )
+        return _meet(self.writes, (*other.reads, *other.writes)) or _meet(self.reads, other.writes)
+
+
+def _meet(some: Sequence[AnyArray], others: Sequence[AnyArray]) -> bool:
+    if not some or not others:
+        return False
+    ranges = [range_of(array) for array in others]
+    return any(range_of(array).meets(ranges) for array in some)
 
 
 class Client:
@@ -168,14 +173,14 @@ class Client:
 
     # Submitting.
 
-    def start(self, flights: Sequence[Flight]) -> None:
-        """Submits jobs, in their order. Raises what is wrong with the first that cannot be; those after it are not."""
+    def start(self, flight: Flight) -> None:
+        """Submits a job, and raises what libscand finds wrong with it."""
         with self._changed:
-            for flight in flights:
+            if self._flights:
                 self._make_room(1)
                 self._keep_order(flight)
-                self._submit(flight)
-                self._flights.append(flight)
+            self._submit(flight)
+            self._flights.append(flight)
             self._nudge()
 
     def start_together(self, flights: Sequence[Flight]) -> None:
@@ -192,10 +197,10 @@ class Client:
                 self._flights += some
             self._nudge()
 
-    def leave_alone(self, span: Span) -> None:
+    def leave_alone(self, array: AnyArray) -> None:
         """Waits until no job writes there."""
         with self._changed:
-            while any(span.meets(flight.writes) for flight in self._flights):
+            while any(_meet((array,), flight.writes) for flight in self._flights):
                 self._advance(LOOK_S)
 
     def _make_room(self, count: int) -> None:
@@ -203,11 +208,11 @@ class Client:
             self._advance(LOOK_S)
 
     def _keep_order(self, flight: Flight) -> None:
-        while (flight.reads or flight.writes) and any(flight.must_follow(other) for other in self._flights):
+        while any(flight.must_follow(other) for other in self._flights):
             self._advance(LOOK_S)
 
     def _submit(self, flight: Flight) -> None:
-        connection = self._connect()
+        connection = self._connection or self._connect()
         flight.retry_at = 0.0
         flight.handle = connection.submit(flight.order)
         if flight.handle is None:

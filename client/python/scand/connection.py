@@ -5,43 +5,32 @@ from __future__ import annotations
 import collections
 import os
 import time
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 from ._ffi import ffi
 from ._library import lib, string
 from .errors import ScandError, error_of
-from .layout import Operand
+from .layout import Order, Pattern
 from .memory import Block, pool
 
 IMPORTS_MOST = 192  # of the 256 buffers that the daemon takes of a connection
-STRUCTS_MOST = 256  # settings that are remembered
+STRUCTS_MOST = 256  # patterns of jobs that are remembered
 RETRY_S = 0.01  # after which a busy daemon is asked again, where it does not say
 BUSY = frozenset((lib.SCAND_BUSY, lib.SCAND_QUOTA))
 
 
-class Settings(NamedTuple):
-    """What to compute: members of struct scand_scan, or of scand_reduce, with enumerators for words."""
-
-    reduces: bool
-    passes: tuple[int, ...]
-    members: tuple[tuple[str, Any], ...]
-
-
-class Order(NamedTuple):
-    """A job as it is submitted, and again where the daemon was busy. Operands have the names of scand.h."""
-
-    settings: Settings
-    axis: int
-    operands: tuple[tuple[str, Operand], ...]
-
-
-def _new_struct(settings: Settings) -> Any:
+def _new_struct(pattern: Pattern) -> Any:
+    settings = pattern.settings
     struct = ffi.new("struct scand_reduce *" if settings.reduces else "struct scand_scan *")
+    struct.axis = pattern.axis
     if not settings.reduces:
         struct.pass_count = len(settings.passes)
         struct.passes = settings.passes
     for name, value in settings.members:
         setattr(struct, name, value)
+    for name, dtype, shape, strides in pattern.tensors:
+        tensor = getattr(struct, name)
+        tensor.dtype, tensor.rank, tensor.shape, tensor.strides = dtype, len(shape), shape, strides
     return struct
 
 
@@ -60,7 +49,7 @@ class Connection:
         self._patience_s = patience_s
         self._imports: collections.OrderedDict[int, Any] = collections.OrderedDict()  # by serials, latest used last
         self._drops = pool.drops
-        self._structs: dict[Settings, Any] = {}
+        self._structs: dict[Pattern, tuple[Any, list[Any]]] = {}
         self._out = ffi.new("struct scand_job **")
 
     def close(self) -> None:
@@ -79,7 +68,7 @@ class Connection:
     def submit(self, order: Order) -> Any:
         """The job of libscand's; None where the daemon is busy."""
         struct = self._struct(order)
-        if order.settings.reduces:
+        if order.pattern.settings.reduces:
             status = lib.scand_submit_reduce(self.daemon, struct, ffi.NULL, ffi.NULL, self._out)
         else:
             status = lib.scand_submit(self.daemon, struct, self._out)
@@ -99,22 +88,18 @@ class Connection:
         return list(jobs)
 
     def _struct(self, order: Order) -> Any:
-        """The order as libscand takes it, in memory that the next order of these settings has, too."""
-        struct = self._structs.get(order.settings)
-        if struct is None:
+        """The order as libscand takes it, in memory that the next order of this pattern has, too."""
+        pattern = order.pattern
+        known = self._structs.get(pattern)
+        if known is None:
             if len(self._structs) >= STRUCTS_MOST:
                 self._structs.clear()
-            struct = self._structs[order.settings] = _new_struct(order.settings)
-        struct.axis = order.axis
-        for name, operand in order.operands:
-            tensor = getattr(struct, name)
-            tensor.buffer = self._buffer(operand.block)
-            tensor.offset = operand.offset
-            tensor.dtype = operand.dtype
-            tensor.rank = len(operand.shape)
-            tensor.shape = operand.shape
-            tensor.strides = operand.strides
-        return struct
+            struct = _new_struct(pattern)
+            known = self._structs[pattern] = struct, [getattr(struct, tensor.name) for tensor in pattern.tensors]
+        for tensor, place in zip(known[1], order.places):
+            tensor.buffer = self._buffer(place.block)
+            tensor.offset = place.offset
+        return known[0]
 
     def _buffer(self, block: Block) -> Any:
         if self._drops != pool.drops:
@@ -141,6 +126,6 @@ class Connection:
     def _sweep(self) -> None:
         """Gives up blocks that this process no longer has."""
         self._drops = pool.drops
-        there = pool.serials()
+        there = {block.serial for block in pool.blocks()}
         for serial in [serial for serial in self._imports if serial not in there]:
             lib.scand_buffer_release(self._imports.pop(serial))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, TypedDict, Union
 
 import numpy as np
@@ -9,12 +10,12 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from ._library import lib, number
 from .client import Client, default_client
-from .connection import Settings
 from .errors import LostError
 from .jobs import Job, submit_together
 from .jobs import submit as submit_plan
+from .layout import Settings
 from .memory import AnyArray, empty
-from .plans import Plan, Request
+from .plans import Plan, Request, scheme_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,19 +54,34 @@ class ReduceOptions(Options, total=False):
     keepdims: bool
 
 
-def _settings(passes: Passes, members: dict[str, Any]) -> Settings:
-    """Words as libscand's enumerators; a member has the name of its list."""
-    words = passes.split(",") if isinstance(passes, str) else tuple(passes)
-    if not 1 <= len(words) <= lib.SCAND_PASSES_MAX:
-        raise ValueError(f"passes: {passes!r} are {len(words)}; take one or two of forward and backward")
-    return Settings(False, tuple(number("pass", word) for word in words), tuple(members.items()))
+@functools.lru_cache(maxsize=256)
+def _settings(
+    passes: tuple[str, ...], kind: str, op: str, accumulator: str, intermediate: str, demean: bool,
+    coefficient: Optional[float], priority: str, deadline: Optional[float],
+) -> Settings:
+    """Words as libscand's enumerators."""
+    if not 1 <= len(passes) <= lib.SCAND_PASSES_MAX:
+        raise ValueError(f"passes: {passes!r} are {len(passes)}; take one or two of forward and backward")
+    members = {
+        "kind": number("kind", kind), "op": number("operator", op), "accumulator": number("accumulator", accumulator),
+        "intermediate": number("intermediate", intermediate), "demean": int(demean), **_common(priority, deadline),
+    }
+    if coefficient is not None:
+        members["coefficient"] = coefficient
+    return Settings(False, tuple(number("pass", word) for word in passes), tuple(members.items()))
+
+
+@functools.lru_cache(maxsize=256)
+def _reduce_settings(reduction: str, priority: str, deadline: Optional[float]) -> Settings:
+    if reduction == "none":
+        raise ValueError("op: 'none' is of scans; take sum, min, max, mean, rms or norm")
+    members = {"reduction": number("reduction", reduction), **_common(priority, deadline)}
+    return Settings(True, (), tuple(members.items()))
 
 
 def _common(priority: str, deadline: Optional[float]) -> dict[str, Any]:
     """Members that scans and reductions have."""
-    members: dict[str, Any] = {}
-    if priority != "normal":
-        members["priority"] = number("priority", priority)
+    members: dict[str, Any] = {"priority": number("priority", priority)}
     if deadline is not None:
         if not 0.001 <= deadline <= lib.SCAND_DEADLINE_MS_MAX / 1000:
             raise ValueError(f"deadline: {deadline} is not between 0.001 and {lib.SCAND_DEADLINE_MS_MAX // 1000} seconds")
@@ -76,24 +92,17 @@ def _common(priority: str, deadline: Optional[float]) -> dict[str, Any]:
 def _request(
     x: ArrayLike, passes: Passes = "forward", *, kind: str = "inclusive", op: str = "sum", accumulator: str = "auto",
     intermediate: str = "auto", demean: bool = False, coefficient: Optional[ArrayLike] = None, axis: Optional[int] = -1,
-    dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, copy: Optional[bool] = None, form: Optional[str] = None,
-    priority: str = "normal", deadline: Optional[float] = None,
+    dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, copy: Optional[bool] = None,
+    form: Optional[str] = None, priority: str = "normal", deadline: Optional[float] = None,
 ) -> Request:
-    members = _common(priority, deadline)
-    for name, word, usual in (
-        ("kind", kind, "inclusive"), ("operator", op, "sum"), ("accumulator", accumulator, "auto"),
-        ("intermediate", intermediate, "auto"),
-    ):
-        if word != usual:
-            members["op" if name == "operator" else name] = number(name, word)
-    if demean:
-        members["demean"] = 1
-    coefficients = None
+    words = tuple(passes.split(",")) if isinstance(passes, str) else tuple(passes)
+    coefficients, factor = None, None
     if coefficient is not None and np.ndim(coefficient):
         coefficients = coefficient
     elif coefficient is not None:
-        members["coefficient"] = float(np.asarray(coefficient)[()])
-    return Request(x, _settings(passes, members), op, axis, dtype, out, copy, form, coefficients)
+        factor = float(np.asarray(coefficient)[()])
+    settings = _settings(words, kind, op, accumulator, intermediate, demean, factor, priority, deadline)
+    return Request(x, settings, op, axis, dtype, out, copy, form, coefficients)
 
 
 def _run(request: Request, client: Optional[Client]) -> Any:
@@ -109,7 +118,9 @@ def _run(request: Request, client: Optional[Client]) -> Any:
     raise AssertionError("not reached: the last try returns or raises")
 
 
-def scan(x: ArrayLike, passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]) -> AnyArray:
+def scan(
+    x: ArrayLike, passes: Passes = "forward", *, client: Optional[Client] = None, **options: Unpack[ScanOptions]
+) -> AnyArray:
     """What the sums, products, extremes or recurrences up to each sample are, along one axis.
 
     Parameters
@@ -185,10 +196,8 @@ def _reduce_request(
     keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None, priority: str = "normal",
     deadline: Optional[float] = None,
 ) -> Request:
-    if op == "none":
-        raise ValueError("op: 'none' is of scans; take sum, min, max, mean, rms or norm")
-    members = {"reduction": number("reduction", op), **_common(priority, deadline)}
-    return Request(x, Settings(True, (), tuple(members.items())), op, axis, dtype, out, copy, form, None, keepdims)
+    settings = _reduce_settings(op, priority, deadline)
+    return Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims)
 
 
 def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]) -> Any:
@@ -238,16 +247,14 @@ def cumulative_sum(
         axis = 0
     if not include_initial:
         return scan(given, axis=axis, dtype=dtype, out=out, copy=copy, client=client)
-    request = _request(given, axis=axis, dtype=dtype, out=None, copy=copy)
-    plain = Plan(request)
-    shape = list(plain.given.shape)
-    shape[plain.axis] += 1
-    kind = plain.dtypes.final if out is None else out.dtype
-    whole = empty(shape, kind) if out is None else out
-    if whole.shape != tuple(shape):
-        raise ValueError(f"out: its shape is {whole.shape}, that of the result {tuple(shape)}")
-    rows = np.moveaxis(whole, plain.axis, -1)
-    scan(given, axis=axis, dtype=dtype, out=np.moveaxis(rows[..., 1:], -1, plain.axis), copy=copy, client=client)
+    scheme = scheme_of(given.dtype, given.shape, axis, False, "sum", None if dtype is None else np.dtype(dtype))
+    at = scheme.axis
+    shape = (*given.shape[:at], given.shape[at] + 1, *given.shape[at + 1 :])
+    whole = empty(shape, scheme.dtypes.final) if out is None else out
+    if whole.shape != shape:
+        raise ValueError(f"out: its shape is {whole.shape}, that of the result {shape}")
+    rows = np.moveaxis(whole, at, -1)
+    scan(given, axis=axis, dtype=dtype, out=np.moveaxis(rows[..., 1:], -1, at), copy=copy, client=client)
     rows[..., 0] = 0
     return whole
 

@@ -36,7 +36,7 @@ class Job:
             client.leave_alone(plan.reads_from)
         for part in plan.parts:
             part.before()
-            client.start((part.flight,))
+            client.start(part.flight)
         return self
 
     def result(self, timeout: Optional[float] = None) -> Any:

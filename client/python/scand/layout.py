@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from ._library import lib, number
-from .memory import AnyArray, Block, address_of, block_of
+from .memory import AnyArray, Place
 
 RANK_MOST: int = lib.SCAND_RANK_MAX
 
@@ -19,22 +19,42 @@ DTYPES = {
 }
 
 
-class Operand(NamedTuple):
-    """An array as a tensor of scand.h; dtype is the enumerator."""
+class Settings:
+    """What to compute: members of struct scand_scan, or of scand_reduce, with enumerators for words."""
 
-    block: Block
-    offset: int
+    __slots__ = ("reduces", "passes", "members")
+
+    def __init__(self, reduces: bool, passes: tuple[int, ...], members: tuple[tuple[str, Any], ...]):
+        self.reduces = reduces
+        self.passes = passes
+        self.members = members
+
+
+class Tensor(NamedTuple):
+    """A struct scand_tensor but for where it lies. The dtype is an enumerator."""
+
+    name: str  # of the member that it is
     dtype: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
 
-class View(NamedTuple):
-    """Element (0, 0, ...) and the steps from there, of an array or of several that are indexed alike."""
+class Pattern:
+    """A job but for where its arrays lie. Equal ones are the same object."""
 
-    shape: tuple[int, ...]
-    strides: tuple[tuple[int, ...], ...]  # of each array
-    axis: int
+    __slots__ = ("settings", "axis", "tensors", "__weakref__")
+
+    def __init__(self, settings: Settings, axis: int, tensors: tuple[Tensor, ...]):
+        self.settings = settings
+        self.axis = axis
+        self.tensors = tensors
+
+
+class Order(NamedTuple):
+    """A job as it is submitted, and again where the daemon was busy. Places are those of the pattern's tensors."""
+
+    pattern: Pattern
+    places: tuple[Place, ...]
 
 
 @functools.lru_cache(maxsize=64)
@@ -43,51 +63,53 @@ def word_of(dtype: np.dtype[Any]) -> Optional[str]:
     return DTYPES.get(dtype.str)
 
 
-def view_of(arrays: list[AnyArray], axis: int) -> View:
-    """Arrays of one shape but for the axis, whose extent is the first one's; complex numbers as pairs. With as few
-    dimensions as need be, where there are more than jobs can have."""
-    first = arrays[0]
-    shape: tuple[int, ...] = first.shape
-    strides = tuple(array.strides for array in arrays)
-    if first.dtype.kind == "c":
+def pattern_of(settings: Settings, axis: int, arrays: Sequence[AnyArray], form: Optional[str] = None) -> Optional[Pattern]:
+    """Of an input, an output and perhaps coefficients, of one shape but for the axis, whose extent is the input's.
+    `form` is how the input's samples lie where NumPy has no dtype that says it. None where they have more dimensions
+    than jobs can have."""
+    dtypes = tuple([array.dtype for array in arrays])
+    return _pattern(settings, axis, dtypes, form, arrays[0].shape, tuple([array.strides for array in arrays]))
+
+
+@functools.lru_cache(maxsize=1024)
+def _pattern(
+    settings: Settings, axis: int, dtypes: tuple[np.dtype[Any], ...], form: Optional[str], shape: tuple[int, ...],
+    strides: tuple[tuple[int, ...], ...],
+) -> Optional[Pattern]:
+    words = [form or word_of(dtypes[0]), *map(word_of, dtypes[1:])]
+    if dtypes[0].kind == "c":  # complex numbers are pairs
         shape += (2,)
-        strides = tuple(steps + (array.itemsize // 2,) for steps, array in zip(strides, arrays))
-    view = View(shape, strides, axis)
-    return view if len(shape) <= RANK_MOST else _merged(view)
+        strides = tuple(steps + (dtype.itemsize // 2,) for steps, dtype in zip(strides, dtypes))
+    if len(shape) > RANK_MOST:
+        shape, strides, axis = _merged(shape, strides, axis)
+    if len(shape) > RANK_MOST:
+        return None
+    reduced = (*shape[:axis], 1, *shape[axis + 1 :]) if settings.reduces else shape
+    shapes = (shape, reduced, shape)
+    names = ("input", "output", "coefficients")
+    numbers = [number("dtype", word or "") for word in words]
+    return Pattern(settings, axis, tuple(map(Tensor, names, numbers, shapes, strides)))
 
 
-def _merged(view: View) -> View:
+def _merged(
+    shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...], axis: int
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int]:
     """Neighbouring dimensions that are one step apart become one; those of one element go."""
-    shape: list[int] = []
-    strides: list[list[int]] = [[] for _ in view.strides]
-    axis, open_dimension = 0, False  # open: the last one may take another in
-    for at, extent in enumerate(view.shape):
-        if at == view.axis:
-            axis, open_dimension = len(shape), False
+    kept: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    kept_axis, is_open = 0, False  # open: the last one may take another in
+    for at, extent in enumerate(shape):
+        if at == axis:
+            kept_axis, is_open = len(kept), False
         elif extent == 1:
             continue
-        if open_dimension and all(steps[-1] == own[at] * extent for steps, own in zip(strides, view.strides)):
-            shape[-1] *= extent
-            for steps, own in zip(strides, view.strides):
-                steps[-1] = own[at]
+        if is_open and all(new[-1] == own[at] * extent for new, own in zip(steps, strides)):
+            kept[-1] *= extent
+            for new, own in zip(steps, strides):
+                new[-1] = own[at]
             continue
-        shape.append(extent)
-        for steps, own in zip(strides, view.strides):
-            steps.append(own[at])
-        open_dimension = at != view.axis
-    return View(tuple(shape), tuple(tuple(steps) for steps in strides), axis)
-
-
-def operand(array: AnyArray, form: Optional[str], shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:
-    """An array of shared memory, seen with this shape and these strides. `form` is how samples lie where NumPy has no
-    dtype that says it."""
-    block = block_of(array)
-    word = form or word_of(array.dtype)
-    assert block is not None and word is not None
-    return Operand(block, address_of(array) - block.address, number("dtype", word), shape, strides)
-
-
-def is_direct(array: AnyArray, form: Optional[str] = None) -> bool:
-    """Whether jobs can use the array where it lies: in shared memory, of samples that the daemon knows."""
-    return (form is not None or word_of(array.dtype) is not None) and array.size > 0 and block_of(array) is not None
-
+        kept.append(extent)
+        for new, own in zip(steps, strides):
+            new.append(own[at])
+        is_open = at != axis
+    return tuple(kept), tuple(map(tuple, steps)), kept_axis

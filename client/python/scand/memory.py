@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import bisect
 import collections
+import math
 import mmap
+import operator
 import os
 import threading
 from typing import Any, NamedTuple, Optional, Sequence, Union
@@ -25,7 +27,13 @@ PAGE_BYTES = mmap.PAGESIZE
 SMALL_BLOCK_BYTES = 1 << 20  # the first block for small arrays; the next ones are as large as all before
 LARGE_BYTES = 16 << 20  # from here on an array begins a block of its own, or takes one that was given back
 KEPT_BYTES = 1 << 30  # of blocks that nobody uses, kept for the next arrays
+BINNED_BYTES = 64 << 10  # up to here, spans wait in bins for their like,
+BINNED_MOST = 8  # so many in each
+BINS_MOST = 64
 POPULATE_WRITE = 23  # MADV_POPULATE_WRITE, since Linux 5.14
+
+_ADDRESS = ffi.typeof("uintptr_t")
+_address = operator.attrgetter("address")
 
 
 class Block:
@@ -39,7 +47,7 @@ class Block:
         self.descriptor = os.memfd_create("scand", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.descriptor, size)
         self.memory = mmap.mmap(self.descriptor, size)
-        self.address = int(ffi.cast("uintptr_t", ffi.from_buffer(self.memory)))
+        self.address = int(ffi.cast(_ADDRESS, ffi.from_buffer(self.memory)))
         self.size = size
         self.used = 0
         self.free = [(0, size)]
@@ -83,7 +91,6 @@ class Block:
         self.free.insert(at, (offset, size))
 
     def retire(self) -> None:
-        """Makes no more arrays here: the memory goes with the last that there is."""
         self.retired = True
         self.free = []
 
@@ -92,27 +99,37 @@ class Block:
             close(self.descriptor)
 
 
+Span = tuple[Block, int, int]  # of bytes: offset and size
+
+
+class Place(NamedTuple):
+    """Where an array's first element is."""
+
+    block: Block
+    offset: int
+
+
 class Region:
     """Bytes of a block, which go back to it with the last array over them."""
 
-    __slots__ = ("block", "offset", "size", "__array_interface__", "__weakref__")
+    __slots__ = ("place", "size", "__array_interface__", "__weakref__")
 
     def __init__(self, block: Block, offset: int, size: int):
-        self.block = block
-        self.offset = offset
+        self.place = Place(block, offset)
         self.size = size
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
         """A C-ordered array over the region's beginning."""
+        block, offset = self.place
         self.__array_interface__ = {
-            "version": 3, "shape": shape, "typestr": dtype.str, "data": (self.block.address + self.offset, False),
+            "version": 3, "shape": shape, "typestr": dtype.str, "data": (block.address + offset, False),
         }
         return np.asarray(self)
 
     def __del__(self) -> None:
         give_back = _give_back
         if give_back is not None:  # None while the interpreter ends
-            give_back(self.block, self.offset, self.size)
+            give_back(*self.place, self.size)
 
 
 class Pool:
@@ -120,15 +137,23 @@ class Pool:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._blocks: list[Block] = []  # by address
-        self._addresses: list[int] = []
+        self._blocks: tuple[Block, ...] = ()  # by address; replaced as a whole, since it is read without the lock
         self._serial = 0
         # What was given back while somebody had the lock, perhaps this thread, whose memory the collector tidied.
-        self._returned: collections.deque[tuple[Block, int, int]] = collections.deque()
-        self.drops = 0  # blocks that are gone: clients look whether they had imported them
+        self._returned: collections.deque[Span] = collections.deque()
+        # Small spans that are about to be taken again, by size. They count as used.
+        self._bins: dict[int, list[Span]] = {}
+        self.drops = 0  # blocks that are gone: connections look whether they had imported them
 
     def take(self, size: int) -> Region:
         size = max(LINE_BYTES, -(-size // LINE_BYTES) * LINE_BYTES)
+        waiting = self._bins.get(size)
+        if waiting:
+            try:
+                block, offset, _ = waiting.pop()
+                return Region(block, offset, size)
+            except IndexError:
+                pass  # another thread was faster
         with self._lock:
             self._collect()
             large = size >= LARGE_BYTES
@@ -146,21 +171,25 @@ class Pool:
             block = Block(-(-room // PAGE_BYTES) * PAGE_BYTES, large, self._serial)
         except (OSError, OverflowError) as error:
             raise MemoryError(f"no {size} bytes of shared memory: {error}; free arrays, or take smaller ones") from error
-        at = bisect.bisect(self._addresses, block.address)
-        self._blocks.insert(at, block)
-        self._addresses.insert(at, block.address)
+        self._blocks = tuple(sorted((*self._blocks, block), key=_address))
         return block
 
-    def find(self, address: int) -> Block | None:
+    def find(self, address: int) -> Optional[Block]:
         """The block that has this byte."""
-        with self._lock:
-            at = bisect.bisect(self._addresses, address) - 1
-            if at < 0:
-                return None
-            block = self._blocks[at]
-        return block if address < block.address + block.size else None
+        blocks = self._blocks
+        at = bisect.bisect(blocks, address, key=_address) - 1
+        if at < 0 or address >= blocks[at].address + blocks[at].size:
+            return None
+        return blocks[at]
 
     def give_back(self, block: Block, offset: int, size: int) -> None:
+        if size <= BINNED_BYTES and not block.retired:
+            waiting = self._bins.get(size)
+            if waiting is None and len(self._bins) < BINS_MOST:
+                waiting = self._bins.setdefault(size, [])
+            if waiting is not None and len(waiting) < BINNED_MOST:
+                waiting.append((block, offset, size))
+                return
         self._returned.append((block, offset, size))
         if self._lock.acquire(blocking=False):  # else it is collected by whoever has the lock, or the next
             try:
@@ -178,8 +207,7 @@ class Pool:
                 self._trim(KEPT_BYTES)
 
     def _drop(self, block: Block) -> None:
-        at = self._blocks.index(block)
-        del self._blocks[at], self._addresses[at]
+        self._blocks = tuple(other for other in self._blocks if other is not block)
         self.drops += 1
 
     def _trim(self, kept: int) -> None:
@@ -191,25 +219,34 @@ class Pool:
             total -= block.size
             self._drop(block)
 
+    def _empty_bins(self) -> None:
+        for waiting in self._bins.values():
+            while waiting:
+                self._returned.append(waiting.pop())
+
     def retire(self, block: Block) -> None:
+        """Makes no more arrays there: the memory goes with the last that there is."""
         with self._lock:
             block.retire()
+            self._empty_bins()
 
     def trim(self) -> None:
         with self._lock:
+            self._empty_bins()
             self._collect()
             self._trim(0)
 
-    def serials(self) -> set[int]:
-        """Of all blocks that there are."""
-        with self._lock:
-            return {block.serial for block in self._blocks}
+    def blocks(self) -> tuple[Block, ...]:
+        return self._blocks
 
     def after_fork(self) -> None:
         """In a child: its parent goes on making arrays in these blocks, so the child makes none there."""
         self._lock = threading.Lock()
-        for block in list(self._blocks):
+        for block in self._blocks:
             block.retire()
+        self._empty_bins()
+        self._collect()
+        for block in self._blocks:
             if block.used == 0:
                 self._drop(block)
 
@@ -220,39 +257,54 @@ os.register_at_fork(after_in_child=pool.after_fork)
 
 
 def address_of(array: AnyArray) -> int:
+    if array.flags.c_contiguous and array.dtype.kind in "biufc":
+        return int(ffi.cast(_ADDRESS, ffi.from_buffer(array)))  # takes a quarter of the time
     address: int = array.__array_interface__["data"][0]
     return address
 
 
-def block_of(array: AnyArray) -> Block | None:
-    """The block in which an array lies; None for ordinary memory."""
-    return pool.find(address_of(array))
+def place_of(array: AnyArray) -> Optional[Place]:
+    """None for ordinary memory."""
+    base: object = array.base
+    if type(base) is Region:
+        return base.place
+    if base is None:
+        return None  # NumPy's own memory
+    address = address_of(array)
+    block = pool.find(address)
+    return None if block is None else Place(block, address - block.address)
 
 
 def retire_block_of(array: AnyArray) -> None:
     """Where the daemon may still write to the array: nobody else gets memory of its block any more."""
-    block = block_of(array)
-    if block is not None:
-        pool.retire(block)
+    place = place_of(array)
+    if place is not None:
+        pool.retire(place.block)
 
 
-class Span(NamedTuple):
+class Range(NamedTuple):
     """Bytes of this process's memory: from `begin` to before `end`."""
 
     begin: int
     end: int
 
-    def meets(self, others: Sequence[Span]) -> bool:
+    def meets(self, others: Sequence[Range]) -> bool:
         return any(self.begin < other.end and other.begin < self.end for other in others)
 
 
-def span_of(array: AnyArray) -> Span:
+def range_of(array: AnyArray) -> Range:
     """From the first byte of an array that is not empty to behind the last."""
     begin = end = address_of(array)
     for extent, step in zip(array.shape, array.strides):
         reach = (extent - 1) * step
         begin, end = (begin + reach, end) if reach < 0 else (begin, end + reach)
-    return Span(begin, end + array.itemsize)
+    return Range(begin, end + array.itemsize)
+
+
+def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[AnyArray, Place]:
+    """A C-ordered array in shared memory, and where it is."""
+    region = pool.take(math.prod(shape) * dtype.itemsize)
+    return region.array(shape, dtype), region.place
 
 
 def empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float) -> AnyArray:
@@ -264,19 +316,16 @@ def empty(shape: Union[int, Sequence[int]], dtype: DTypeLike = float) -> AnyArra
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise TypeError(f"dtype: {kind} holds references, which cannot be shared; take a dtype of numbers")
-    dimensions = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    size = kind.itemsize
-    for extent in dimensions:
-        if extent < 0:
-            raise ValueError(f"shape: {dimensions} has a negative dimension")
-        size *= int(extent)
-    made = pool.take(size).array(dimensions, kind)
+    dimensions = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(extent) for extent in shape)
+    if min(dimensions, default=0) < 0:
+        raise ValueError(f"shape: {dimensions} has a negative dimension")
+    made = allocate(dimensions, kind)[0]
     return made.view(kind) if kind.names else made
 
 
 def is_shared(array: object) -> bool:
     """Whether jobs work on this array where it lies, without a copy."""
-    return isinstance(array, np.ndarray) and block_of(array) is not None
+    return isinstance(array, np.ndarray) and place_of(array) is not None
 
 
 def asarray(array: ArrayLike, dtype: Optional[DTypeLike] = None) -> AnyArray:

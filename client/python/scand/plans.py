@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Optional, Union
+import functools
+from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .client import Flight
-from .connection import Order, Settings
 from .dtypes import Dtypes, form_dtypes, reduction_dtypes, scan_dtypes
-from .layout import RANK_MOST, is_direct, operand, view_of
-from .memory import AnyArray, Span, address_of, asarray, block_of, empty, span_of
+from .layout import RANK_MOST, Order, Settings, pattern_of, word_of
+from .memory import AnyArray, Place, Region, allocate, asarray, place_of, range_of
 
 PIECE_BYTES = 4 << 20  # of ordinary memory that is copied while the piece before it is computed
 PIECES_MOST = 64
 
-Slices = tuple[Union[slice, int], ...]
+Slices = tuple[slice, ...]
+_WHOLE: Sequence[Slices] = ((),)
 
 
 @dataclasses.dataclass
@@ -55,97 +56,137 @@ class Part:
             np.copyto(*self.copies_out, casting="unsafe")
 
 
+class Shared(NamedTuple):
+    """An array in shared memory, and where it is."""
+
+    array: AnyArray
+    place: Place
+
+    def piece(self, slices: Slices) -> Shared:
+        return _shared(self.array[slices]) if slices else self
+
+
+def _shared(array: AnyArray) -> Shared:
+    """The array, or a copy in shared memory."""
+    own = asarray(array)
+    place = place_of(own)
+    assert place is not None
+    return Shared(own, place)
+
+
+class Scheme(NamedTuple):
+    """What follows from dtypes and shapes alone."""
+
+    dtypes: Dtypes
+    axis: int
+    target_shape: tuple[int, ...]  # of what jobs write: of a reduction with one element along the axis
+    final_shape: tuple[int, ...]  # of what the program gets
+
+
+@functools.lru_cache(maxsize=1024)
+def scheme_of(
+    given: np.dtype[Any], shape: tuple[int, ...], axis: int, reduces: bool, op: str, asked: Optional[np.dtype[Any]],
+    form: Optional[str] = None, keepdims: bool = False,
+) -> Scheme:
+    dimensions = len(shape)
+    if not -dimensions <= axis < dimensions:
+        raise _AxisError(axis, dimensions)
+    axis %= dimensions
+    if form is not None:
+        dtypes = form_dtypes(given, form, asked)
+    else:
+        dtypes = reduction_dtypes(given, op, asked) if reduces else scan_dtypes(given, op, asked)
+    before, after = shape[:axis], shape[axis + 1 :]
+    target = (*before, 1, *after) if reduces else shape
+    return Scheme(dtypes, axis, target, (*before, *after) if reduces and not keepdims else target)
+
+
 class Plan:
-    """Jobs for a request, and the array that it gives."""
+    """Jobs for a request, and the array that it gives.
+
+    An array is direct when jobs use it where it lies. Others have a shared array in their stead: the input is staged,
+    where possible in the memory of the results, and the output is copied at the end."""
 
     def __init__(self, request: Request):
         self.request = request
-        self.given, self.axis = _with_axis(np.asarray(request.x), request.axis)
-        self.out = request.out
-        if self.out is not None and not isinstance(self.out, np.ndarray):
-            raise TypeError(f"out: {type(self.out).__name__} is no NumPy array")
+        given = np.asarray(request.x)
+        if request.axis is None or given.ndim == 0:
+            given = given.reshape(-1)
+        self.given = given
+        self.out = out = request.out
+        if out is not None and not isinstance(out, np.ndarray):
+            raise TypeError(f"out: {type(out).__name__} is no NumPy array")
+        asked = np.dtype(request.dtype) if request.dtype is not None else out.dtype if out is not None else None
+        self.scheme = scheme_of(
+            given.dtype, given.shape, request.axis or 0, request.settings.reduces, request.op, asked, request.form,
+            request.keepdims,
+        )
         self.parts: list[Part] = []
-        self.reads_from: Optional[Span] = None  # shared memory of which a copy is made
-        self.dtypes = self._dtypes()
-        self.target_shape = self._target_shape()
+        self.reads_from: Optional[AnyArray] = None  # shared memory of which a copy is made
         self._check_out()
         self._place()
-
-    # What it is about.
-
-    def _dtypes(self) -> Dtypes:
-        request = self.request
-        asked = np.dtype(request.dtype) if request.dtype is not None else None
-        if asked is None and self.out is not None:
-            asked = self.out.dtype
-        if request.form is not None:
-            return form_dtypes(self.given.dtype, request.form, asked)
-        choose = reduction_dtypes if request.settings.reduces else scan_dtypes
-        return choose(self.given.dtype, request.op, asked)
-
-    def _target_shape(self) -> tuple[int, ...]:
-        """Of what jobs write: the input's, of a reduction with one element along the axis."""
-        shape = self.given.shape
-        return (*shape[: self.axis], 1, *shape[self.axis + 1 :]) if self.request.settings.reduces else shape
-
-    def _final_shape(self) -> tuple[int, ...]:
-        shape = self.target_shape
-        if self.request.settings.reduces and not self.request.keepdims:
-            return shape[: self.axis] + shape[self.axis + 1 :]
-        return shape
 
     def _check_out(self) -> None:
         if self.out is None:
             return
-        if self.out.shape != self._final_shape():
-            raise ValueError(f"out: its shape is {self.out.shape}, that of the result {self._final_shape()}")
+        final = self.scheme.final_shape
+        if self.out.shape != final:
+            raise ValueError(f"out: its shape is {self.out.shape}, that of the result {final}")
         if not self.out.flags.writeable:
             raise ValueError("out: the array is read-only; take another, or a copy")
-        if not np.can_cast(self.dtypes.final, self.out.dtype, "same_kind"):
-            raise TypeError(f"out: its dtype {self.out.dtype} cannot hold results of {self.dtypes.final}")
-
-    # Where it lies.
+        if not _can_hold(self.out.dtype, self.scheme.dtypes.final):
+            raise TypeError(f"out: its dtype {self.out.dtype} cannot hold results of {self.scheme.dtypes.final}")
 
     def _place(self) -> None:
-        source = self.given if self._is_direct_source() else None
-        target = self._direct_target()
-        if source is not None and target is not None and not _may_share(source, target):
-            source = None
+        """Finds out which arrays are direct, and lays the jobs out over these and over shared ones for the others."""
+        source, target = self._direct_source(), self._direct_target()
         coefficients = self._coefficients()
         if self.given.ndim > RANK_MOST:
-            arrays = [array for array in (source, target, coefficients) if array is not None]
-            if arrays and len(view_of(arrays, self.axis).shape) > RANK_MOST:
+            direct = [shared.array for shared in (source, target, coefficients) if shared is not None]
+            if direct and not self._fits(direct):
                 source = target = None
-                coefficients = None if coefficients is None else asarray(np.ascontiguousarray(coefficients))
-        self._refuse_copies(source, target)
+                coefficients = coefficients and _shared(np.ascontiguousarray(coefficients.array))
+        if source is not None and target is not None and not _may_share(source, target):
+            source = None
+        if self.request.copy is False and self.given.size:
+            self._refuse_copies(source, target)
         self._lay(source, target, coefficients)
 
-    def _is_direct_source(self) -> bool:
-        wanted = self.request.form is not None or self.given.dtype == self.dtypes.samples
-        return wanted and is_direct(self.given, self.request.form)
+    def _fits(self, arrays: Sequence[AnyArray]) -> bool:
+        """Whether jobs have dimensions enough for these."""
+        return pattern_of(self.request.settings, self.scheme.axis, arrays, self.request.form) is not None
 
-    def _direct_target(self) -> Optional[AnyArray]:
-        if self.out is None or self.out.dtype != self.dtypes.results or not is_direct(self.out):
+    def _direct_source(self) -> Optional[Shared]:
+        given = self.given
+        if self.request.form is None and (given.dtype != self.scheme.dtypes.samples or word_of(given.dtype) is None):
             return None
-        return self.out.reshape(self.target_shape) if self.out.shape != self.target_shape else self.out
+        place = place_of(given) if given.size else None
+        return None if place is None else Shared(given, place)
 
-    def _coefficients(self) -> Optional[AnyArray]:
+    def _direct_target(self) -> Optional[Shared]:
+        out = self.out
+        if out is None or out.dtype != self.scheme.dtypes.results or not out.size:
+            return None
+        place = place_of(out)
+        if place is None:
+            return None
+        return Shared(out if out.shape == self.scheme.target_shape else np.expand_dims(out, self.scheme.axis), place)
+
+    def _coefficients(self) -> Optional[Shared]:
         """Of a recurrence, of the class of its samples, repeated over the rows that share them."""
         if self.request.coefficients is None:
             return None
-        samples = self.dtypes.samples
+        samples = self.scheme.dtypes.samples
         if samples.kind == "c" or self.request.form is not None:
             raise TypeError("coefficient: one for each sample goes with real numbers of NumPy's dtypes; take one number")
-        kind = np.dtype(np.float32) if samples.kind == "f" and samples.itemsize < 8 else samples
-        shared = asarray(self.request.coefficients, kind)
+        kind = np.dtype(np.float32) if samples.kind == "f" and samples.itemsize < 8 else samples.newbyteorder("=")
+        own = _shared(np.asarray(self.request.coefficients, kind))
         try:
-            return np.broadcast_to(shared, self.given.shape)
+            return Shared(np.broadcast_to(own.array, self.given.shape), own.place)
         except ValueError:
-            raise ValueError(f"coefficient: its shape {shared.shape} does not fit that of x, {self.given.shape}") from None
+            raise ValueError(f"coefficient: its shape {own.array.shape} does not fit that of x, {self.given.shape}") from None
 
-    def _refuse_copies(self, source: Optional[AnyArray], target: Optional[AnyArray]) -> None:
-        if self.request.copy is not False or self.given.size == 0:
-            return
+    def _refuse_copies(self, source: Optional[Shared], target: Optional[Shared]) -> None:
         name = "x" if source is None else "out" if self.out is not None and target is None else ""
         if name:
             raise ValueError(
@@ -153,67 +194,57 @@ class Plan:
                 f"or layout that is converted, or it overlaps the other one; scand.asarray makes a shared array, copy=None copies"
             )
 
-    def _lay(self, source: Optional[AnyArray], target: Optional[AnyArray], coefficients: Optional[AnyArray]) -> None:
-        reads = [span_of(source)] if source is not None else []
-        writes = [span_of(target)] if target is not None and target.size else []
-        pieces: list[Slices] = [()]
-        self.target = target if target is not None else empty(self.target_shape, self.dtypes.results)
-        if self.given.size == 0 and self.target.size == 0:
+    def _lay(self, source: Optional[Shared], target: Optional[Shared], coefficients: Optional[Shared]) -> None:
+        scheme = self.scheme
+        results = target or Shared(*allocate(scheme.target_shape, scheme.dtypes.results))
+        self.target = results.array
+        if not self.given.size and not self.target.size:
             return
+        pieces: Sequence[Slices] = _WHOLE
         staged = source
         if staged is None:
-            staged = self._stage()
-            pieces = self._pieces(self.target if target is not None else None)
-            if self.given.size and block_of(self.given) is not None:
-                self.reads_from = span_of(self.given)
-        if coefficients is not None:
-            reads.append(span_of(coefficients))
+            staged = self._stage(results)
+            pieces = self._pieces(target)
+            if self.given.size and place_of(self.given) is not None:
+                self.reads_from = self.given
+        operands = (staged, results) if coefficients is None else (staged, results, coefficients)
+        reads = [shared.array for shared in (source, coefficients) if shared is not None]
+        writes = () if target is None else (target.array,)
         group = object() if len(pieces) > 1 else None
         for piece in pieces:
-            part = Part(self._flight(piece, staged, coefficients, reads, writes, group))
+            parts = [shared.piece(piece) for shared in operands]
+            flight = Flight(self._order(parts), [shared.array for shared in operands], reads, writes, group)
+            part = Part(flight)
             if source is None:
-                part.copies_in = staged[piece], self.given[piece]
+                part.copies_in = parts[0].array, self.given[piece]
             if self.out is not None and target is None:
-                part.copies_out = self.out.reshape(self.target_shape)[piece], self.target[piece]
+                part.copies_out = self.out.reshape(scheme.target_shape)[piece], parts[1].array
             self.parts.append(part)
 
-    def _stage(self) -> AnyArray:
+    def _stage(self, results: Shared) -> Shared:
         """Shared memory for the input: where the results will be, if that has room of the same kind."""
-        samples, results = self.dtypes.samples, self.dtypes.results
-        if samples.itemsize == results.itemsize and not self.request.settings.reduces:
-            return self.target.view(samples)
-        return empty(self.given.shape, samples)
+        samples = self.scheme.dtypes.samples
+        if self.request.settings.reduces or samples.itemsize != results.array.itemsize:
+            return Shared(*allocate(self.given.shape, samples))
+        return results if samples == results.array.dtype else Shared(results.array.view(samples), results.place)
 
-    def _pieces(self, target: Optional[AnyArray]) -> list[Slices]:
+    def _pieces(self, target: Optional[Shared]) -> Sequence[Slices]:
         """Along the longest dimension but the axis, so that one is copied while another is computed."""
-        shape = self.given.shape
-        count = min(self.given.size * self.dtypes.samples.itemsize // PIECE_BYTES, PIECES_MOST)
-        others = [at for at in range(len(shape)) if at != self.axis]
-        if count < 2 or not others or target is not None and np.may_share_memory(self.given, target):
-            return [()]
+        shape, axis = self.given.shape, self.scheme.axis
+        count = min(self.given.size * self.scheme.dtypes.samples.itemsize // PIECE_BYTES, PIECES_MOST)
+        others = [at for at in range(len(shape)) if at != axis]
+        if count < 2 or not others or target is not None and np.may_share_memory(self.given, target.array):
+            return _WHOLE
         along = max(others, key=lambda at: shape[at])
         step = -(-shape[along] // count)
         before = (slice(None),) * along
         return [(*before, slice(at, at + step)) for at in range(0, shape[along], step)]
 
-    def _flight(
-        self, piece: Slices, staged: AnyArray, coefficients: Optional[AnyArray], reads: list[Span], writes: list[Span],
-        group: Optional[object],
-    ) -> Flight:
-        arrays = [staged[piece], self.target[piece]]
-        names = ["input", "output"]
-        if coefficients is not None:
-            arrays.append(coefficients[piece])
-            names.append("coefficients")
-        view = view_of(arrays, self.axis)
-        reduced = (*view.shape[: view.axis], 1, *view.shape[view.axis + 1 :]) if self.request.settings.reduces else view.shape
-        operands = []
-        for name, array, strides in zip(names, arrays, view.strides):
-            shape = reduced if name == "output" else view.shape
-            form = self.request.form if name == "input" else None
-            operands.append((name, operand(array, form, shape, strides)))
-        order = Order(self.request.settings, view.axis, tuple(operands))
-        return Flight(order, [staged, self.target, *arrays[2:]], reads, writes, group)
+    def _order(self, operands: Sequence[Shared]) -> Order:
+        arrays = [shared.array for shared in operands]
+        pattern = pattern_of(self.request.settings, self.scheme.axis, arrays, self.request.form)
+        assert pattern is not None  # _place has seen to that
+        return Order(pattern, tuple(shared.place for shared in operands))
 
     # What comes of it.
 
@@ -225,25 +256,28 @@ class Plan:
         """The array for the program, when all parts are done."""
         if self.out is not None:
             return self.out
-        made = self.target if self.target.shape == self._final_shape() else self.target.reshape(self._final_shape())
-        if made.dtype != self.dtypes.final:
-            made = made.astype(self.dtypes.final)
+        made, scheme = self.target, self.scheme
+        if made.shape != scheme.final_shape:
+            made = made.reshape(scheme.final_shape)
+        if made.dtype != scheme.dtypes.final:
+            made = made.astype(scheme.dtypes.final)
         return made[()] if self.request.settings.reduces else made
 
 
-def _with_axis(given: AnyArray, axis: Optional[int]) -> tuple[AnyArray, int]:
-    if axis is None or given.ndim == 0:
-        given, axis = given.reshape(-1), 0 if axis is None else axis
-    dimensions = given.ndim
-    if not -dimensions <= axis < dimensions:
-        raise _AxisError(axis, dimensions)
-    return given, axis % dimensions
-
-
-def _may_share(source: AnyArray, target: AnyArray) -> bool:
+def _may_share(source: Shared, target: Shared) -> bool:
     """Whether a job may have these as input and output: the same elements, or none in common."""
-    same = source.shape == target.shape and source.strides == target.strides and source.itemsize == target.itemsize
-    return same and address_of(source) == address_of(target) or not span_of(source).meets([span_of(target)])
+    x, y = source.array, target.array
+    if source.place.block is not target.place.block:
+        return True
+    if isinstance(x.base, Region) and isinstance(y.base, Region) and x.base is not y.base:
+        return True
+    same = x.shape == y.shape and x.strides == y.strides and x.itemsize == y.itemsize
+    return same and source.place == target.place or not range_of(x).meets((range_of(y),))
+
+
+@functools.lru_cache(maxsize=256)
+def _can_hold(out: np.dtype[Any], results: np.dtype[Any]) -> bool:
+    return np.can_cast(results, out, "same_kind")
 
 
 _AxisError: Any = getattr(np, "exceptions", np).AxisError

@@ -63,9 +63,19 @@ class Arrays(unittest.TestCase):
             self.assertTrue((array == mark).all())
         del array
         live.clear()
-        self.assertEqual([block for block in memory.pool._blocks if block.used], [])
-        for block in memory.pool._blocks:
-            self.assertEqual(block.free, [(0, block.size)])
+        scand.trim()
+        self.assertEqual(memory.pool.blocks(), ())
+
+    def test_spans_join(self):
+        """Whatever the order in which they come back."""
+        noise = random.Random(SEED)
+        block = memory.Block(1 << 20, False, 0)
+        spans = [(block.take(64 * n), 64 * n) for n in range(1, 150)]
+        self.assertEqual(block.take(1 << 20), -1)
+        noise.shuffle(spans)
+        for span in spans:
+            block.give_back(*span)
+        self.assertEqual((block.free, block.used), ([(0, block.size)], 0))
 
     def test_views_keep_memory(self):
         row = scand.asarray(np.arange(1 << 20, dtype="f8").reshape(1024, 1024))[5, ::-1]
@@ -81,16 +91,16 @@ class Arrays(unittest.TestCase):
         self.assertEqual(again.ctypes.data, place)
         del again
         scand.trim()
-        self.assertEqual(memory.pool._blocks, [])
+        self.assertEqual(memory.pool.blocks(), ())
         self.assertEqual([name for name in os.listdir("/proc/self/fd") if is_block(name)], [])
 
     def test_what_is_kept_is_bounded(self):
         kept, memory.KEPT_BYTES = memory.KEPT_BYTES, 3 * memory.LARGE_BYTES
         self.addCleanup(setattr, memory, "KEPT_BYTES", kept)
         arrays = [scand.empty(memory.LARGE_BYTES, "u1") for _ in range(6)]
-        self.assertEqual(sum(block.size for block in memory.pool._blocks), 6 * memory.LARGE_BYTES)
+        self.assertEqual(sum(block.size for block in memory.pool.blocks()), 6 * memory.LARGE_BYTES)
         arrays.clear()
-        self.assertEqual(sum(block.size for block in memory.pool._blocks), 3 * memory.LARGE_BYTES)
+        self.assertEqual(sum(block.size for block in memory.pool.blocks()), 3 * memory.LARGE_BYTES)
 
     def test_threads(self):
         def work(mark):
@@ -104,7 +114,8 @@ class Arrays(unittest.TestCase):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual([block for block in memory.pool._blocks if block.used], [])
+        scand.trim()
+        self.assertEqual(memory.pool.blocks(), ())
 
     def test_a_child_makes_arrays_elsewhere(self):
         """Memory is the same in parent and child; what either makes after the fork is its own."""
