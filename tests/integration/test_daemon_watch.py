@@ -170,7 +170,7 @@ class Watch(unittest.TestCase):
         self.assertLessEqual(running, min(job["job"] for job in self.ask("jobs")))
         for word in ("x", "0", "-1", "1.5", "18446744073709551616"):
             self.fails(64, "no job|unknown option", "cancel", word)
-        self.fails(64, "takes the number of one job, and got 0 words", "cancel")
+        self.fails(64, "takes the number of one job, or --client, or --mine, and got 0 words", "cancel")
         self.fails(64, "got 2 words", "cancel", 1, 2)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")

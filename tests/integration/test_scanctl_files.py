@@ -3,12 +3,14 @@
 scanctl_rig.py says how to call it.
 """
 
+import contextlib
 import os
 import random
 import re
 import shutil
 import struct
 import subprocess
+import threading
 
 import scanctl_rig
 from forms import f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
@@ -346,6 +348,70 @@ class SeveralFiles(ScanctlTest):
         self.assertEqual(os.listdir(self.path("results")), ["a.su"])
         self.fail_with(73, "none/a.su: cannot be created", "scan", good, "-o", self.path("none") + "/")
         self.fail_with(64, "2 inputs and -o is .* give a folder that exists", "scan", good, bad, "-o", self.path("none"))
+
+
+class OneNumber(ScanctlTest):
+    """A file is several jobs of the daemon, but of one client: that is its number from beginning to end."""
+
+    def endless(self):
+        """scanctl with an input that does not end, its client's number, and the thread that feeds it."""
+        command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "--progress", "-", "-o", "/dev/null"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        traces = su_file([[1.0] * 2000], True) * 500
+
+        def feed():
+            try:
+                while True:
+                    process.stdin.write(traces)
+            except BrokenPipeError:
+                pass
+            finally:
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.close()
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        self.addCleanup(feeder.join, 60)
+        self.addCleanup(process.kill)
+        client = re.match(r"standard input: client (\d+); scanctl cancel --client \1 stops it\n", process.stderr.readline().decode())
+        self.assertTrue(client)
+        return process, client.group(1)
+
+    def ended(self, process, code, message):
+        self.assertEqual(process.wait(60), code)
+        self.assertRegex(process.stderr.read().decode(), message)
+        process.stderr.close()
+
+    def test_cancel(self):
+        for words in (lambda client: ("--client", client), lambda client: ("--mine",)):
+            process, client = self.endless()
+            while process.poll() is None:  # --mine may come between two jobs
+                self.succeed("cancel", *words(client))
+                if words(client)[0] == "--client":
+                    break
+            self.ended(process, 130, "cancelled")
+            self.succeed("wait", "--client", client, "--timeout", 60)
+
+    def test_wait(self):
+        process, client = self.endless()
+        self.fail_with(75, f"client {client} has not ended within 1 s; wait longer, or stop it with scanctl cancel --client {client}", "wait", "-c", client, "-t", 1)
+        process.terminate()
+        self.succeed("wait", "--client", client, "--timeout", 60)
+        self.ended(process, -15, r"\A\Z")
+
+    def test_refused(self):
+        self.fail_with(64, "no client has the number 999999; scanctl clients lists those", "cancel", "--client", 999999)
+        self.fail_with(64, '--client is "x"', "cancel", "--client", "x")
+        self.fail_with(64, "takes the number of one job, or --client, or --mine, and got 1 words and --mine", "cancel", "--mine", 7)
+        self.fail_with(64, "and got 0 words; see", "cancel")
+        self.fail_with(64, '"7" and --client are both there', "wait", "--client", 7, 7)
+        self.succeed("cancel", "--mine")  # nothing is nothing wrong
+
+    def test_progress(self):
+        path = self.write("in.su", su_file([[1.0] * 100] * 2000, True))
+        result = run("scan", "--progress", path, "-o", self.path("out.su"))
+        self.assertEqual((result.returncode, result.stdout), (0, b""))
+        self.assertRegex(result.stderr.decode(), r"\A.*in.su: client \d+; .*\n.*in.su: 2,000 rows of 100 samples, 2.4 MiB in .*s, .* GB/s\n\Z")
 
 
 class Completion(ScanctlTest):

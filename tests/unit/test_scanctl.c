@@ -14,6 +14,7 @@
 #include "client/scanctl/commands/parallel_rows.h"
 #include "client/scanctl/commands/scan_options.h"
 #include "client/scanctl/formats/output.h"
+#include "client/scanctl/ui/progress.h"
 #include "client/scanctl/ui/text.h"
 #include "client/scanctl/ui/utf8.h"
 #include "protocol/text.h"
@@ -393,6 +394,19 @@ static void output_signals(void)
     }
 }
 
+static void progress_in_words(void)
+{
+    char text[PROGRESS_BYTES];
+    struct progress progress = {.total = 100000, .row_bytes = 8000};
+    CHECK(!strcmp(progress_text(&progress, 25000, 2000000, text), "25,000 of 100,000 rows, 0.10 GB/s, 6 s left"));
+    CHECK(!strcmp(progress_text(&progress, 1000, 2000000, text), "1,000 of 100,000 rows, 0.00 GB/s, 3 min 18 s left"));
+    CHECK(!strcmp(progress_text(&progress, 10, 2000000, text), "10 of 100,000 rows, 0.00 GB/s, 5 h 33 min left"));
+    CHECK(!strcmp(progress_text(&progress, 0, 2000000, text), "0 of 100,000 rows, 0.00 GB/s, some time left"));
+    CHECK(!strcmp(progress_text(&progress, 100001, 2000000, text), "100,001 of 100,000 rows, 0.40 GB/s, 0 s left"));
+    progress.total = 0;
+    CHECK(!strcmp(progress_text(&progress, 25000, 2000000, text), "25,000 rows, 0.10 GB/s"));
+}
+
 static void json_values(void)
 {
     char *text;
@@ -535,15 +549,25 @@ static void text_is_clean(void)
 }
 
 static const struct test tests[] = {
-    TEST(options_defaults),     TEST(options_of_steps),
-    TEST(options_given),        TEST(options_types),
-    TEST(options_wrong),        TEST(output_whole_or_not),
-    TEST(output_through_links), TEST(output_refused),
-    TEST(output_signals),       TEST(output_two_at_a_time),
-    TEST(output_left_over),     TEST(json_values),
-    TEST(text_is_clean),        TEST(numbers),
-    TEST(gather_reproducible),  TEST(bounds_hold_and_are_tight),
-    TEST(rows_shared_once),     TEST_END,
+    TEST(options_defaults),
+    TEST(options_of_steps),
+    TEST(options_given),
+    TEST(options_types),
+    TEST(options_wrong),
+    TEST(output_whole_or_not),
+    TEST(output_through_links),
+    TEST(output_refused),
+    TEST(output_signals),
+    TEST(progress_in_words),
+    TEST(output_two_at_a_time),
+    TEST(output_left_over),
+    TEST(json_values),
+    TEST(text_is_clean),
+    TEST(numbers),
+    TEST(gather_reproducible),
+    TEST(bounds_hold_and_are_tight),
+    TEST(rows_shared_once),
+    TEST_END,
 };
 
 int main(int argc, char **argv)

@@ -22,7 +22,7 @@
     X(top, top_options, "[--once] [--json]", "watch devices, programs and jobs")                          \
     X(metrics, common_options, "", "print counters and times for Prometheus")                             \
     X(trace, common_options, "", "print what became of the latest jobs, for Chrome's viewer")             \
-    X(cancel, common_options, "JOB", "stop a job, by its number")                                         \
+    X(cancel, cancel_options, "JOB | --client CLIENT | --mine", "stop jobs")                              \
     X(wait, wait_options, "[--timeout S] [JOB]", "wait until a job, or all of yours, have ended")         \
     X(drain, common_options, "", "finish all jobs, then stop the daemon")                                 \
     X(demo, demo_options, "[OPTION...]", "scan a synthetic shot gather and check the result")             \

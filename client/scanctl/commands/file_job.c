@@ -1,5 +1,7 @@
 #include "client/scanctl/commands/file_job.h"
 
+#include <inttypes.h>
+
 #include "client/scanctl/formats/coefficients.h"
 #include "client/scanctl/formats/file.h"
 #include "client/scanctl/ui/clock.h"
@@ -139,11 +141,34 @@ static int run_output(struct file_job *job, struct scand *daemon, struct error *
     return result;
 }
 
+/* A file goes through the daemon in several jobs, but they are all of one client, by which they can be stopped. */
+static void begin_tell(const struct file_job *job, struct scand *daemon)
+{
+    uint64_t client;
+    if (job->options->progress && !remote_client(daemon, &client))
+        fprintf(stderr, "%s: client %" PRIu64 "; scanctl cancel --client %" PRIu64 " stops it\n", job->input.name,
+                client, client);
+}
+
+static void end_tell(const struct file_job *job)
+{
+    char rows[GROUPED_BYTES], samples[GROUPED_BYTES], size[GROUPED_BYTES], took[GROUPED_BYTES];
+    uint64_t bytes = job->input.position + job->output.samples_bytes;
+    if (!job->options->progress)
+        return;
+    fprintf(stderr, "%s: %s rows of %s%s samples, %s in %s, %.2f GB/s\n", job->input.name, grouped(job->rows, rows),
+            job->options->offsets_path ? "up to " : "", grouped(job->samples, samples), binary_size(bytes, size),
+            duration(job->elapsed_us, took), gigabytes_per_second(bytes, job->elapsed_us));
+}
+
 int file_job_run(struct file_job *job, struct scand *daemon, struct error *error)
 {
     uint64_t begun_us = clock_now_us();
+    begin_tell(job, daemon);
     int result = job->printer ? run_samples(job, daemon, error) : run_output(job, daemon, error);
     job->elapsed_us = clock_now_us() - begun_us;
+    if (!result)
+        end_tell(job);
     return result;
 }
 

@@ -11,7 +11,8 @@
 #include "client/scanctl/ui/clock.h"
 
 #define WAIT_PAUSE_MS      100
-#define JOBS_AT_ONCE       32 /* that are asked for */
+#define STOP_PAUSE_MS      20
+#define STOP_TRIES         250 /* looks for a job of a client that is to be stopped */
 #define WAIT_TIMEOUT_S_MAX UINT64_C(1000000000)
 
 static int number_parse(const char *command, const char *text, uint64_t *number, struct error *error)
@@ -22,25 +23,102 @@ static int number_parse(const char *command, const char *text, uint64_t *number,
                 text, command);
 }
 
+/* What `cancel` stops. */
+struct stopping {
+    uint64_t job, client; /* 0: not given */
+    bool mine;
+    uint64_t stopped; /* jobs */
+};
+
+enum { OPTION_CLIENT = OPTION_OWN, OPTION_MINE, OPTION_TIMEOUT };
+
+const struct option_row cancel_options[] = {
+    {"client", OPTION_CLIENT, 'c', "CLIENT", VALUE_FREE,
+     "stop all that a client does, by its number in scanctl clients, as that of a large file"},
+    {"mine", OPTION_MINE, 0, NULL, VALUE_FREE, "stop all jobs of yours"},
+    QUIET_OPTIONS,
+    {0},
+};
+
+static int client_parse(const char *text, uint64_t *client, struct error *error)
+{
+    if (parse_unsigned(text, client) && *client)
+        return 0;
+    return fail(error, EX_USAGE, "--client is \"%s\"; it may be the number of one, from 1 on; see scanctl clients",
+                text);
+}
+
+static int cancel_option_handle(void *context, int option, const char *argument, struct error *error)
+{
+    struct stopping *stopping = context;
+    if (option == OPTION_CLIENT)
+        return client_parse(argument, &stopping->client, error);
+    stopping->mine = true;
+    return 0;
+}
+
+/* One that has ended meanwhile is as good as stopped. */
+static int job_stop(void *context, struct scand *daemon, const struct scand_job_info *job)
+{
+    struct stopping *stopping = context;
+    int status = scand_cancel_job(daemon, job->job);
+    stopping->stopped += status == SCAND_OK;
+    return status == SCAND_NOT_FOUND ? SCAND_OK : status;
+}
+
+/* A client that works on a file has no job at some moments: it is looked for again, as long as the client is there. */
+static int jobs_stop(struct scand *daemon, struct stopping *stopping, struct error *error)
+{
+    const struct timespec pause = {.tv_nsec = STOP_PAUSE_MS * 1000000L};
+    for (unsigned i = 0; i < STOP_TRIES; i++) {
+        bool there = true;
+        int status = stopping->client ? remote_client_is_there(daemon, stopping->client, &there) : SCAND_OK;
+        if (!status && !there)
+            return fail(error, EX_USAGE,
+                        "no client has the number %" PRIu64 "; scanctl clients lists those that there are",
+                        stopping->client);
+        if (!status)
+            status = remote_jobs(daemon, stopping->client, job_stop, stopping);
+        if (status)
+            return remote_error(daemon, status, "cancelling the jobs", error);
+        if (stopping->stopped || !stopping->client)
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+    return fail(error, EX_TEMPFAIL,
+                "client %" PRIu64 " had no job for %d ms; it may be waiting for its input: end it itself",
+                stopping->client, STOP_TRIES * STOP_PAUSE_MS);
+}
+
+static int cancel_words_check(int argc, char **argv, struct stopping *stopping, struct error *error)
+{
+    int words = argc - optind, ways = (stopping->client != 0) + stopping->mine + (words > 0);
+    if (words > 1 || ways != 1)
+        return fail(
+            error, EX_USAGE,
+            "%s takes the number of one job, or --client, or --mine, and got %d words%s%s; see scanctl jobs, %s --help",
+            argv[0], words, stopping->client ? " and --client" : "", stopping->mine ? " and --mine" : "", argv[0]);
+    return words ? number_parse(argv[0], argv[optind], &stopping->job, error) : 0;
+}
+
 int command_cancel(int argc, char **argv, struct common_options *common, struct error *error)
 {
+    struct stopping stopping = {.job = 0};
     struct scand *daemon;
-    uint64_t number;
-    int result = options_parse(argc, argv, false, common_options, NULL, NULL, common, error);
+    int result = options_parse(argc, argv, false, cancel_options, cancel_option_handle, &stopping, common, error);
     if (!result && common->help)
         return 0;
-    if (!result && optind != argc - 1)
-        result = fail(error, EX_USAGE, "%s takes the number of one job, and got %d words; see scanctl jobs, %s --help",
-                      argv[0], argc - optind, argv[0]);
     if (!result)
-        result = number_parse(argv[0], argv[optind], &number, error);
+        result = cancel_words_check(argc, argv, &stopping, error);
     if (!result)
         result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
-    int status = scand_cancel_job(daemon, number);
-    if (status)
-        result = remote_error(daemon, status, "cancelling the job", error);
+    if (stopping.job) {
+        int status = scand_cancel_job(daemon, stopping.job);
+        result = status ? remote_error(daemon, status, "cancelling the job", error) : 0;
+    } else
+        result = jobs_stop(daemon, &stopping, error);
     scand_disconnect(daemon);
     return result;
 }
@@ -48,13 +126,15 @@ int command_cancel(int argc, char **argv, struct common_options *common, struct 
 /* What `wait` waits for. */
 struct waiting {
     uint64_t job;       /* 0: all jobs of this user */
+    uint64_t client;    /* 0: not given; else it is to be gone */
     uint64_t timeout_s; /* 0: none */
 };
 
 static int wait_option_handle(void *context, int option, const char *argument, struct error *error)
 {
     struct waiting *waiting = context;
-    (void)option;
+    if (option == OPTION_CLIENT)
+        return client_parse(argument, &waiting->client, error);
     if (parse_unsigned(argument, &waiting->timeout_s) && waiting->timeout_s && waiting->timeout_s <= WAIT_TIMEOUT_S_MAX)
         return 0;
     return fail(error, EX_USAGE, "--timeout is \"%s\"; it may be 1 to %" PRIu64 " seconds", argument,
@@ -77,22 +157,33 @@ static int check_number(struct scand *daemon, uint64_t job, struct error *error)
                 job, last);
 }
 
-/* The number of a job that is waited for and still there, or 0. */
+static int job_note(void *context, struct scand *daemon, const struct scand_job_info *job)
+{
+    uint64_t *open = context;
+    (void)daemon;
+    if (!*open)
+        *open = job->job;
+    return SCAND_OK;
+}
+
+/* The number of a job, or of the client, that is waited for and still there, or 0. */
 static int find_open(struct scand *daemon, const struct waiting *waiting, uint64_t *open, struct error *error)
 {
-    struct scand_job_info jobs[JOBS_AT_ONCE];
-    uint64_t from = waiting->job;
-    size_t count;
+    struct scand_job_info job;
+    size_t count = 0;
+    bool there = false;
+    uint64_t next;
+    int status;
     *open = 0;
-    do {
-        int status = scand_jobs(daemon, from, jobs, sizeof(*jobs), waiting->job ? 1 : JOBS_AT_ONCE, &count, &from);
-        if (status)
-            return remote_error(daemon, status, "waiting", error);
-        for (size_t i = 0; i < count && !*open; i++)
-            if (waiting->job ? jobs[i].job == waiting->job : jobs[i].user == geteuid())
-                *open = jobs[i].job;
-    } while (!*open && !waiting->job && from);
-    return 0;
+    if (waiting->client) {
+        status = remote_client_is_there(daemon, waiting->client, &there);
+        *open = there ? waiting->client : 0;
+    } else if (waiting->job) {
+        status = scand_jobs(daemon, waiting->job, &job, sizeof(job), 1, &count, &next);
+        *open = count && job.job == waiting->job ? job.job : 0;
+    } else
+        status = remote_jobs(daemon, 0, job_note, open);
+    return status ? remote_error(daemon, status, "waiting", error) : 0;
 }
 
 static int wait_for(struct scand *daemon, const struct waiting *waiting, struct error *error)
@@ -103,16 +194,19 @@ static int wait_for(struct scand *daemon, const struct waiting *waiting, struct 
     while (!result && !(result = find_open(daemon, waiting, &open, error)) && open) {
         if (waiting->timeout_s && clock_now_us() - begun_us >= waiting->timeout_s * 1000000)
             return fail(error, EX_TEMPFAIL,
-                        "job %" PRIu64 " has not ended within %" PRIu64
-                        " s; wait longer, or stop it with scanctl cancel %" PRIu64,
-                        open, waiting->timeout_s, open);
+                        "%s %" PRIu64 " has not ended within %" PRIu64
+                        " s; wait longer, or stop it with scanctl cancel %s%" PRIu64,
+                        waiting->client ? "client" : "job", open, waiting->timeout_s,
+                        waiting->client ? "--client " : "", open);
         nanosleep(&pause, NULL);
     }
     return result;
 }
 
 const struct option_row wait_options[] = {
-    {"timeout", OPTION_OWN, 0, "S", VALUE_FREE, "give up after so many seconds, with exit code 75"},
+    {"client", OPTION_CLIENT, 'c', "CLIENT", VALUE_FREE,
+     "wait until a client has left, as one that works on a large file"},
+    {"timeout", OPTION_TIMEOUT, 't', "S", VALUE_FREE, "give up after so many seconds, with exit code 75"},
     QUIET_OPTIONS,
     {0},
 };
@@ -127,6 +221,8 @@ int command_wait(int argc, char **argv, struct common_options *common, struct er
     if (!result && optind < argc - 1)
         result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes the number of one job, or none; see %s --help",
                       argv[optind + 1], argv[0], argv[0]);
+    if (!result && optind < argc && waiting.client)
+        result = fail(error, EX_USAGE, "\"%s\" and --client are both there; give one of them", argv[optind]);
     if (!result && optind < argc)
         result = number_parse(argv[0], argv[optind], &waiting.job, error);
     if (!result)

@@ -267,6 +267,9 @@ int file_option_parse(struct file_options *options, int option, const char *argu
     switch (option) {
     case OPTION_AXIS:
         return axis_parse(options, argument, error);
+    case OPTION_PROGRESS:
+        options->progress = true;
+        return 0;
     case OPTION_OFFSETS:
         return offsets_parse(&options->offsets_path, argument, error);
     case OPTION_SHAPE:

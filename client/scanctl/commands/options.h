@@ -88,6 +88,8 @@ struct option_row {
      "bytes after these that are passed on untouched [0]"},                                                          \
     {"trace-header-bytes", OPTION_TRACE_HEADER_BYTES, 0, "N", VALUE_FREE,                                            \
      "bytes before each row of a raw file, passed on likewise [0]"},                                                 \
+    {"progress", OPTION_PROGRESS, 'v', NULL, VALUE_FREE,                                                             \
+     "say which client of the daemon this is, and what it took, on standard error"},                                 \
     {"priority", OPTION_PRIORITY, 0, "CLASS", SCAND_LIST_PRIORITY, "which of your own jobs go first [normal]"},      \
     {"deadline", OPTION_DEADLINE, 0, "MS", VALUE_FREE,                                                               \
      "give up, with exit code 75, when a job could not start within so many milliseconds"}
@@ -100,6 +102,7 @@ struct file_options {
     const char *offsets_path;      /* NULL: rows of one length */
     int64_t axis;                  /* negative ones count from the end */
     const char *axis_name;         /* or its name; NULL: the number counts */
+    bool progress;                 /* what happens is said on standard error */
     bool converts;                 /* the result has a form of its own, not that of its input */
 };
 

@@ -26,7 +26,8 @@ int array_read_header(struct array *array, struct input *input, const struct arr
 /* The file of a result, or the two of RSF: one with the samples, one with the text. */
 struct result_file {
     struct output samples, text;
-    char *samples_path; /* of RSF, where that is a file of its own, which `text` names */
+    char *samples_path;     /* of RSF, where that is a file of its own, which `text` names */
+    uint64_t samples_bytes; /* that were written to the first, once it has its name */
 };
 
 /* Opens it and writes what comes before the samples of `result`, whose dtype its format can hold. Samples are then

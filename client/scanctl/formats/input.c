@@ -26,6 +26,8 @@ int input_open(struct input *input, const char *path, struct error *error)
             close(fd);
         return fail(error, EX_NOINPUT, "%s: is a folder; give a file", name);
     }
+    if (S_ISFIFO(status.st_mode))
+        fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
     /* Where standard input stands in the middle of its file, it counts as a pipe. */
     bool sized = S_ISREG(status.st_mode) && (!standard || lseek(fd, 0, SEEK_CUR) == 0);
     *input = (struct input){.fd = fd, .name = name, .sized = sized, .size_bytes = sized ? (uint64_t)status.st_size : 0};

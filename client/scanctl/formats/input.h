@@ -10,6 +10,9 @@
 
 #include "client/scanctl/ui/error.h"
 
+/* What a pipe on either side is to hold, where the system allows it: fewer turns between the programs. */
+#define PIPE_BYTES (1 << 20)
+
 struct input {
     int fd;
     const char *name;    /* for messages; the caller's */

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/scanctl/formats/input.h"
+
 #define TEMPORARY_PREFIX ".scanctl."
 #define NAME_TRIES       100
 #define EXIT_PIPE        (128 + SIGPIPE) /* as a shell says of who is ended by the signal */
@@ -195,6 +197,7 @@ int output_open(struct output *output, const char *path, struct error *error)
                     "standard output is a terminal, and samples are binary; redirect it, or give -o FILE");
     if (!strcmp(path, "-")) {
         *output = (struct output){.fd = STDOUT_FILENO, .name = "standard output"};
+        fcntl(STDOUT_FILENO, F_SETPIPE_SZ, PIPE_BYTES); /* of a pipe; else it fails, and nothing is lost */
         return 0;
     }
     *output = (struct output){.fd = -1, .name = path};

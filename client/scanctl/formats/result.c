@@ -101,6 +101,7 @@ int result_copy_trailer(struct result_file *file, const struct array *array, str
 /* The text last: it never names samples that are not there. */
 int result_commit(struct result_file *file, struct error *error)
 {
+    file->samples_bytes = file->samples.written_bytes;
     int status = output_commit(&file->samples, error);
     if (!status && file->samples_path)
         status = output_commit(&file->text, error);

@@ -2,11 +2,13 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "client/scanctl/ui/clock.h"
 
 #define RETRY_DEFAULT_MS 100
 #define RETRY_MAX_MS     2000
+#define ROWS_AT_ONCE     32 /* of the daemon's lists, that are asked for */
 
 int remote_open(const char *socket_path, struct scand **daemon, struct error *error)
 {
@@ -29,6 +31,54 @@ struct scand_device remote_device(struct scand *daemon)
     size_t count;
     scand_devices(daemon, &device, sizeof device, 1, &count);
     return device;
+}
+
+/* The first client that is `number`, or, with 0, this process. Sets *out to 0 where there is none. */
+static int client_find(struct scand *daemon, uint64_t number, uint64_t *out)
+{
+    struct scand_client_info clients[ROWS_AT_ONCE];
+    uint64_t from = number;
+    size_t count;
+    *out = 0;
+    do {
+        int status = scand_clients(daemon, from, clients, sizeof(*clients), ROWS_AT_ONCE, &count, &from);
+        if (status)
+            return status;
+        for (size_t i = 0; i < count && !*out; i++)
+            if (number ? clients[i].client == number : clients[i].pid == (uint32_t)getpid())
+                *out = clients[i].client;
+    } while (!*out && from && !number);
+    return SCAND_OK;
+}
+
+int remote_client(struct scand *daemon, uint64_t *client)
+{
+    int status = client_find(daemon, 0, client);
+    return status || *client ? status : SCAND_NOT_FOUND;
+}
+
+int remote_client_is_there(struct scand *daemon, uint64_t client, bool *there)
+{
+    uint64_t found;
+    int status = client_find(daemon, client, &found);
+    *there = found;
+    return status;
+}
+
+int remote_jobs(struct scand *daemon, uint64_t client, remote_job_call *each, void *context)
+{
+    struct scand_job_info jobs[ROWS_AT_ONCE];
+    uint64_t from = 0;
+    size_t count;
+    do {
+        int status = scand_jobs(daemon, from, jobs, sizeof(*jobs), ROWS_AT_ONCE, &count, &from);
+        for (size_t i = 0; !status && i < count; i++)
+            if (client ? jobs[i].client == client : jobs[i].user == geteuid())
+                status = each(context, daemon, &jobs[i]);
+        if (status)
+            return status;
+    } while (from);
+    return SCAND_OK;
 }
 
 int patience_wait(struct patience *patience, const struct scand *daemon)

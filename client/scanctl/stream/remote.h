@@ -18,6 +18,16 @@ int remote_error(const struct scand *daemon, int status, const char *doing, stru
 /* The daemon's first device, or one without a name where it tells none. */
 struct scand_device remote_device(struct scand *daemon);
 
+/* The number of this process' connection, which `scanctl clients` shows, or of the oldest where it has several. 0, or a
+ * status. */
+int remote_client(struct scand *daemon, uint64_t *client);
+/* Calls `each` for every job of a client, or with client 0 of this user, until it returns other than 0, which is then
+ * returned, as is the status of a failed call. */
+typedef int remote_job_call(void *context, struct scand *daemon, const struct scand_job_info *job);
+int remote_jobs(struct scand *daemon, uint64_t client, remote_job_call *each, void *context);
+/* Whether there is a client of that number. 0, or a status. */
+int remote_client_is_there(struct scand *daemon, uint64_t client, bool *there);
+
 /* For how much longer a busy daemon is asked. {0} before the first time. */
 struct patience {
     uint64_t until_us;

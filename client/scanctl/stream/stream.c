@@ -399,16 +399,31 @@ static bool is_more(const struct stream *stream, uint64_t first)
     return !stream->ended && first < stream->partition->records;
 }
 
+/* 0 where nobody knows. */
+static uint64_t rows_total(const struct stream *stream)
+{
+    if (stream->ragged)
+        return stream->ragged->rows;
+    return stream->array->open_ended ? 0 : stream->partition->records * stream->partition->inner;
+}
+
+/* That are read and written; of ragged rows, in the mean. */
+static uint64_t row_bytes(const struct stream *stream)
+{
+    const struct partition *partition = stream->partition;
+    uint64_t bytes = partition->input.record_bytes + (stream->printer ? 0 : partition->output.record_bytes);
+    if (stream->ragged)
+        return stream->ragged->rows ? bytes * partition->records / stream->ragged->rows : 0;
+    return bytes / partition->inner;
+}
+
 int stream_run(struct stream *stream, struct error *error)
 {
     uint64_t first = 0, batch = 0;
     int result = buffers_create(stream, error);
     if (!result && stream->ragged)
         result = offsets_create(stream, error);
-    progress_begin(&stream->progress, stream->ragged ? stream->ragged->rows
-                                      : stream->array->open_ended
-                                          ? 0
-                                          : stream->partition->records * stream->partition->inner);
+    progress_begin(&stream->progress, rows_total(stream), row_bytes(stream));
     while (!result && is_more(stream, first)) {
         struct slot *slot = &stream->slots[batch % stream->slot_count];
         result = batch_finish(stream, slot, error);

@@ -1,5 +1,6 @@
 /*
- * A bar on standard error, when that is a terminal and the work takes more than a second.
+ * How far something is, on standard error: a bar, a rate and the time that is left, when that is a terminal and the
+ * work takes more than a second.
  */
 #ifndef SCANCTL_PROGRESS_H
 #define SCANCTL_PROGRESS_H
@@ -10,12 +11,17 @@
 struct progress {
     bool wanted, shown;
     uint64_t begun_us, drawn_us;
-    uint64_t total; /* of whatever is counted */
+    uint64_t total;     /* rows; 0: nobody knows */
+    uint64_t row_bytes; /* that are read and written for each, for the rate */
 };
 
-void progress_begin(struct progress *progress, uint64_t total);
+void progress_begin(struct progress *progress, uint64_t total, uint64_t row_bytes);
 void progress_update(struct progress *progress, uint64_t done);
-/* Takes the bar away. */
+/* Takes the line away. */
 void progress_end(struct progress *progress);
+
+/* "12,000 of 100,000 rows, 1.20 GB/s, 2 min 5 s left", after so many microseconds. Returns out, of PROGRESS_BYTES. */
+#define PROGRESS_BYTES 128
+const char *progress_text(const struct progress *progress, uint64_t done, uint64_t elapsed_us, char *out);
 
 #endif
