@@ -108,9 +108,9 @@ static int address_connect(const struct sockaddr_un *address, int flags)
     return code;
 }
 
-int socket_make(void)
+int socket_make(bool blocks)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK), 0);
     return fd < 0 ? -errno : fd;
 }
 
@@ -147,7 +147,7 @@ int socket_reach(int fd, const char *path, struct error *error)
 
 int socket_connect(const char *path, struct error *error)
 {
-    int fd = socket_make();
+    int fd = socket_make(true);
     int code = socket_reach(fd, path, error);
     if (!code)
         return fd;

@@ -2,6 +2,7 @@
 #ifndef PROTOCOL_SOCKET_H
 #define PROTOCOL_SOCKET_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct error;
@@ -22,8 +23,8 @@ int socket_find(const char *given, char path[SOCKET_PATH_BYTES], char looked[SOC
  * -errno and *error. */
 int socket_connect(const char *path, struct error *error);
 /* The same in two steps: a socket, or -errno; and its connection, for which `fd` may also be what socket_make failed
- * with. The socket stays the caller's. */
-int socket_make(void);
+ * with. The socket stays the caller's. One that does not block is refused where others wait for the daemon. */
+int socket_make(bool blocks);
 int socket_reach(int fd, const char *path, struct error *error);
 
 /* A socket in its folder, told from others at the same path. */

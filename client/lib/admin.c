@@ -11,6 +11,7 @@
 
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
 {
+    SESSION_GUARD(daemon);
     /* Reconnecting is no part of a round trip. */
     int code = session_ready(daemon);
     uint64_t begin_us = clock_us();
@@ -59,6 +60,7 @@ static int rows_ask(struct scand *daemon, const struct rows *rows, enum method m
 
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row_bytes, size_t capacity, size_t *count)
 {
+    SESSION_GUARD(daemon);
     struct msg_devices_result result;
     struct rows rows = {devices, row_bytes, capacity, 0};
     int code = rows_ask(daemon, &rows, METHOD_server_devices, &result);
@@ -87,6 +89,7 @@ static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *fr
 
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count)
 {
+    SESSION_GUARD(daemon);
     struct msg_kernels_result result;
     struct rows rows = {kernels, row_bytes, capacity, 0};
     int code = rows_ask(daemon, &rows, METHOD_server_kernels, &result);
@@ -103,6 +106,7 @@ int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row
 
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row_bytes, size_t capacity, size_t *count)
 {
+    SESSION_GUARD(daemon);
     struct msg_stats_result result;
     struct scand_counter all[REPORT_COUNTERS];
     struct rows rows = {counters, row_bytes, capacity, 0};
@@ -119,6 +123,7 @@ int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row
 int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
                      size_t *count)
 {
+    SESSION_GUARD(daemon);
     struct msg_histograms_result result;
     struct scand_histogram all[REPORT_HISTOGRAMS];
     struct rows rows = {histograms, row_bytes, capacity, 0};
@@ -234,6 +239,7 @@ static uint64_t page_after(uint64_t from, uint64_t next)
 int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t row_bytes, size_t capacity,
                size_t *count, uint64_t *next)
 {
+    SESSION_GUARD(daemon);
     struct msg_jobs_result page;
     struct rows rows = {jobs, row_bytes, capacity, 0};
     int code = rows_check(daemon, &rows);
@@ -260,6 +266,7 @@ int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs,
 int scand_clients(struct scand *daemon, uint64_t from, struct scand_client_info *clients, size_t row_bytes,
                   size_t capacity, size_t *count, uint64_t *next)
 {
+    SESSION_GUARD(daemon);
     struct msg_clients_result page;
     struct rows rows = {clients, row_bytes, capacity, 0};
     int code = rows_check(daemon, &rows);
@@ -307,6 +314,7 @@ static void event_fill(struct scand_event *event, const struct msg_trace_event *
 int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events, size_t row_bytes, size_t capacity,
                 size_t *count, uint64_t *next)
 {
+    SESSION_GUARD(daemon);
     struct msg_trace_result page;
     struct rows rows = {events, row_bytes, capacity, 0};
     int code = rows_check(daemon, &rows);
@@ -332,12 +340,14 @@ int scand_trace(struct scand *daemon, uint64_t from, struct scand_event *events,
 
 int scand_cancel_job(struct scand *daemon, uint64_t job)
 {
+    SESSION_GUARD(daemon);
     struct msg_job_number params = {job};
     return (int)status_from_errno(call_run(daemon, &(struct call){.method = METHOD_server_cancel, .params = &params}));
 }
 
 int scand_drain(struct scand *daemon)
 {
+    SESSION_GUARD(daemon);
     return (int)status_from_errno(
         call_run(daemon, &(struct call){.method = METHOD_server_drain, .params = &(struct msg_nothing){}}));
 }

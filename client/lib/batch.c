@@ -97,7 +97,7 @@ static int jobs_submit(struct scand *daemon, struct scand_job **jobs, size_t cou
         jobs_drop(jobs, count);
         return code;
     }
-    struct error error = daemon->error;
+    struct error error = *session_error(daemon);
     for (size_t i = 0; i < count; i++) {
         job_list(jobs[i]);
         if (i >= sent)
@@ -108,7 +108,8 @@ static int jobs_submit(struct scand *daemon, struct scand_job **jobs, size_t cou
 
 int scand_submit_many(struct scand *daemon, const struct scand_scan *scans, size_t count, struct scand_job **out)
 {
-    int code = session_ready(daemon);
+    SESSION_GUARD(daemon);
+    int code = submission_check(daemon);
     if (code)
         return (int)status_from_errno(code);
     if (count == 0)
@@ -120,7 +121,7 @@ int scand_submit_many(struct scand *daemon, const struct scand_scan *scans, size
     while (made < count && (jobs[made] = job_new(daemon, &scans[made])))
         made++;
     if (made < count) {
-        struct error error = daemon->error;
+        struct error error = *session_error(daemon);
         jobs_drop(jobs, made);
         code = session_fail(daemon, error.code, "scan %zu: %s", made, error.message);
     } else {

@@ -16,7 +16,7 @@ static int buffer_map(struct scand_buffer *buffer)
     uint64_t segment_bytes = buffer->segment_bytes ? buffer->segment_bytes : buffer->size_bytes;
     struct stat status;
     for (size_t i = 0; i < buffer->fd_count; i++) {
-        int code = memory_accept(buffer->fds[i], segment_bytes, &daemon->error);
+        int code = memory_accept(buffer->fds[i], segment_bytes, session_error(daemon));
         if (code)
             return code;
     }
@@ -48,6 +48,7 @@ static int created_check(struct scand *daemon, enum scand_place place, uint64_t 
 
 int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out)
 {
+    SESSION_GUARD(daemon);
     int fds[LIMIT_MESSAGE_FDS];
     enum scand_place place = (enum scand_place)params->place;
     uint64_t size_bytes = params->size;
@@ -73,9 +74,9 @@ int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *p
     }
     if (code == 0)
         return buffer_add(buffer, out);
-    struct error why = daemon->error;
-    (void)buffer_forget(daemon, result.buffer);
-    daemon->error = why;
+    struct error why = *session_error(daemon);
+    (void)buffer_forget(daemon, result.buffer, call.generation);
+    *session_error(daemon) = why;
     if (buffer)
         buffer_free(buffer);
     return (int)status_from_errno(code);
@@ -110,6 +111,7 @@ int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_
 
 int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out)
 {
+    SESSION_GUARD(daemon);
     if (size_bytes == 0)
         return (int)status_from_errno(session_fail(daemon, -EINVAL, "size_bytes is 0: a buffer has 1 byte at least"));
     int fd = fcntl(memfd, F_DUPFD_CLOEXEC, 0);
@@ -120,7 +122,7 @@ int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, st
         return SCAND_NO_MEMORY;
     int code = buffer_map(buffer);
     if (code == 0)
-        code = buffer_import(buffer, call_run);
+        code = import_run(buffer);
     if (code == 0)
         return buffer_add(buffer, out);
     buffer_free(buffer);
@@ -151,17 +153,20 @@ int scand_buffer_release(struct scand_buffer *buffer)
         process_unbury(buffer);
         return SCAND_OK;
     }
+    SESSION_GUARD(daemon);
     struct scand_buffer **link = &daemon->buffers;
     while (*link != buffer)
         link = &(*link)->next;
     *link = buffer->next;
+    if (daemon->mending.buffer == buffer)
+        daemon->mending.buffer = NULL;
     for (struct scand_job *job = daemon->jobs; job; job = job->next)
         for (uint32_t i = 0; i < job->operand_count; i++)
             if (job->operands[i].buffer == buffer)
                 job->operands[i].buffer = NULL;
-    int code = session_check_owner(daemon);
+    int code = session_check(daemon);
     if (code == 0 && !buffer->lost)
-        code = buffer_forget(daemon, buffer->id);
+        code = buffer_forget(daemon, buffer->id, buffer->generation);
     buffer_free(buffer);
     return (int)status_from_errno(code);
 }

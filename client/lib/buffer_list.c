@@ -54,61 +54,63 @@ struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const
 
 int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out)
 {
+    buffer->generation = buffer->daemon->generation;
     buffer->next = buffer->daemon->buffers;
     buffer->daemon->buffers = buffer;
     *out = buffer;
     return SCAND_OK;
 }
 
-int buffer_forget(struct scand *daemon, uint64_t id)
+int buffer_forget(struct scand *daemon, uint64_t id, uint64_t generation)
 {
-    if (!daemon->connection)
+    if (!daemon->connection || daemon->generation != generation)
         return 0;
     int code = call_try(daemon, &(struct call){.method = METHOD_buffer_release, .params = &(struct msg_buffer_id){id}});
     return code == -EPIPE ? 0 : code;
 }
 
 /* Host memory. Pinning takes its time: a second for each 256 MiB is plenty. */
-static int host_import(struct scand_buffer *buffer, call_runner *run)
+static void host_import_prepare(struct import *import, const struct scand_buffer *buffer)
 {
-    struct msg_buffer_import_params params = {
+    import->params.host = (struct msg_buffer_import_params){
         .size = buffer->size_bytes, .segment = buffer->segment_bytes, .fds = buffer->fd_count};
-    struct msg_buffer_id result;
-    int code = run(buffer->daemon, &(struct call){.method = METHOD_buffer_import,
-                                                  .params = &params,
-                                                  .result = &result,
-                                                  .fds = buffer->fds,
-                                                  .fd_count = buffer->fd_count,
-                                                  .timeout_ms = CALL_MS + (int64_t)(buffer->size_bytes >> 28) * 1000});
-    if (code == 0)
-        buffer->id = result.buffer;
-    return code;
+    import->call.method = METHOD_buffer_import;
+    import->call.timeout_ms = CALL_MS + (int64_t)(buffer->size_bytes >> 28) * 1000;
 }
 
-static int foreign_import(struct scand_buffer *buffer, call_runner *run)
+static void foreign_import_prepare(struct import *import, const struct scand_buffer *buffer)
 {
-    struct msg_buffer_import_device_params params = {.size = buffer->size_bytes,
-                                                     .offset = buffer->offset,
-                                                     .allocation = buffer->allocation_bytes,
-                                                     .fds = buffer->fd_count};
-    struct msg_buffer_import_device_result result;
+    struct msg_buffer_import_device_params *params = &import->params.device;
+    *params = (struct msg_buffer_import_device_params){.size = buffer->size_bytes,
+                                                       .offset = buffer->offset,
+                                                       .allocation = buffer->allocation_bytes,
+                                                       .fds = buffer->fd_count};
     if (buffer->fd_count == 0) {
-        params.handle_count = sizeof buffer->handle;
-        memcpy(params.handle, buffer->handle, sizeof buffer->handle);
+        params->handle_count = sizeof buffer->handle;
+        memcpy(params->handle, buffer->handle, sizeof buffer->handle);
     }
-    int code = run(buffer->daemon, &(struct call){.method = METHOD_buffer_import_device,
-                                                  .params = &params,
-                                                  .result = &result,
-                                                  .fds = buffer->fds,
-                                                  .fd_count = buffer->fd_count});
-    if (code == 0) {
-        buffer->id = result.buffer;
-        buffer->device_index = result.device;
-    }
-    return code;
+    import->call.method = METHOD_buffer_import_device;
 }
 
-int buffer_import(struct scand_buffer *buffer, call_runner *run)
+void import_prepare(struct import *import, const struct scand_buffer *buffer)
 {
-    return buffer->foreign ? foreign_import(buffer, run) : host_import(buffer, run);
+    import->call = (struct call){
+        .params = &import->params, .result = &import->result, .fds = buffer->fds, .fd_count = buffer->fd_count};
+    if (buffer->foreign)
+        foreign_import_prepare(import, buffer);
+    else
+        host_import_prepare(import, buffer);
+}
+
+uint64_t import_id(const struct import *import)
+{
+    return import->call.method == METHOD_buffer_import ? import->result.host.buffer : import->result.device.buffer;
+}
+
+void import_apply(const struct import *import, struct scand_buffer *buffer)
+{
+    buffer->id = import_id(import);
+    buffer->generation = import->call.generation;
+    if (buffer->foreign)
+        buffer->device_index = import->result.device.device;
 }

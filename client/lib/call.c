@@ -1,5 +1,6 @@
 /* Calls: requests that somebody waits for, on the connection that there is. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "client/lib/internal.h"
 
@@ -53,24 +54,53 @@ static uint32_t call_mark(const struct call *call)
     }
 }
 
-int call_try(struct scand *daemon, struct call *call)
+int64_t call_time_ms(const struct call *call)
 {
-    int64_t timeout_ms = call->timeout_ms ? call->timeout_ms : CALL_MS;
+    return call->timeout_ms ? call->timeout_ms : CALL_MS;
+}
+
+int call_begin(struct scand *daemon, struct call *call)
+{
     call->answered = false;
     call->error = (struct error){.code = 0};
+    call->generation = daemon->generation;
     call->pending = (struct pending){.msgid = session_next_msgid(daemon, call_mark(call)), .done = call_done};
     int code = session_send(daemon, call->pending.msgid, call);
     if (code && code != -EPIPE)
         return code;
+    /* Reading will show a broken connection: an answer may have come before. */
     pending_add(daemon, &call->pending);
-    code = session_run(daemon, &call->answered, clock_ms() + timeout_ms);
+    return 0;
+}
+
+/* What an answer has brought is gone with its connection, if that has broken before this thread was woken. */
+static bool is_outdated(const struct scand *daemon, const struct call *call)
+{
+    if (call->error.code || call->generation == daemon->generation || !call_mark(call))
+        return false;
+    for (size_t i = 0; i < call->received_count; i++)
+        close(call->received[i]);
+    return true;
+}
+
+int call_try(struct scand *daemon, struct call *call)
+{
+    int64_t timeout_ms = call_time_ms(call), deadline_ms = clock_ms() + timeout_ms;
+    int code = call_begin(daemon, call);
+    if (code)
+        return code;
+    do
+        code = session_run(daemon, &call->answered, deadline_ms);
+    while (code == -EINTR && !call->is_interruptible);
     pending_remove(daemon, &call->pending);
+    if (code == 0 && is_outdated(daemon, call))
+        return -EPIPE;
     if (code == -ETIMEDOUT)
         return session_fail(daemon, code,
                             "the daemon has not answered %s within %lld s: it hangs, or has too much to do",
                             method_name(call->method), (long long)timeout_ms / 1000);
     if (code == 0 && call->error.code) {
-        daemon->error = call->error;
+        *session_error(daemon) = call->error;
         code = call->error.code;
     }
     return code;

@@ -18,7 +18,7 @@ static int connect_failed(const struct error *error)
 
 static void session_free(struct scand *daemon)
 {
-    close(daemon->epoll);
+    monitor_finish(daemon);
     free(daemon);
 }
 
@@ -29,17 +29,18 @@ static struct scand *session_create(const char *name, struct error *error)
         error_set(error, -ENOMEM, "out of memory");
         return NULL;
     }
-    daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (daemon->epoll < 0) {
-        int code = errno == EMFILE || errno == ENFILE ? -EBADF : -ENOMEM;
-        error_set(error, code, "cannot make an epoll descriptor: %s", strerror(errno));
-        free(daemon);
+    int code = monitor_init(daemon);
+    if (code) {
+        error_set(error, code, "cannot make the descriptors of a connection: %s", strerror(errno));
+        session_free(daemon);
         return NULL;
     }
     daemon->socket = -1;
     daemon->jobs_end = &daemon->jobs;
+    daemon->reconnect_ms = RECONNECT_MS;
+    daemon->give_up_ms = RECONNECT_MS;
     snprintf(daemon->name, sizeof daemon->name, "%s", name ? name : program_invocation_short_name);
-    int code = process_add(daemon);
+    code = process_add(daemon);
     if (code == 0)
         return daemon;
     error_set(error, code, "out of memory");
@@ -55,23 +56,30 @@ static void places_add(struct error *error, const char *looked)
         snprintf(error->message + length, sizeof error->message - length, " (before that: %s)", looked);
 }
 
+static int session_begin(struct scand *daemon, const char *path)
+{
+    char looked[SOCKET_LOOKED_BYTES];
+    SESSION_GUARD(daemon);
+    int code = socket_find(path, daemon->path, looked, session_error(daemon));
+    if (code == 0)
+        code = session_open(daemon);
+    if (code)
+        places_add(session_error(daemon), looked);
+    return code;
+}
+
 int scand_connect(const char *path, const char *name, struct scand **out)
 {
     struct error error = {.code = 0};
     struct scand *daemon = session_create(name, &error);
     if (!daemon)
         return connect_failed(&error);
-    char looked[SOCKET_LOOKED_BYTES];
-    int code = socket_find(path, daemon->path, looked, &daemon->error);
-    if (code == 0)
-        code = session_open(daemon);
-    if (code)
-        places_add(&daemon->error, looked);
+    int code = session_begin(daemon, path);
     if (code == 0) {
         *out = daemon;
         return SCAND_OK;
     }
-    int status = connect_failed(&daemon->error);
+    int status = connect_failed(session_error(daemon));
     scand_disconnect(daemon);
     return status;
 }
@@ -79,6 +87,13 @@ int scand_connect(const char *path, const char *name, struct scand **out)
 const char *scand_connect_message(void)
 {
     return connect_message;
+}
+
+/* Nobody else is in the session from then on. */
+static void session_finish(struct scand *daemon)
+{
+    session_end(daemon);
+    session_drop(daemon);
 }
 
 void scand_disconnect(struct scand *daemon)
@@ -89,7 +104,7 @@ void scand_disconnect(struct scand *daemon)
     if (process_is_child(daemon))
         process_close(daemon);
     else
-        session_drop(daemon);
+        session_finish(daemon);
     jobs_free(daemon);
     buffers_end(daemon);
     process_remove(daemon);
@@ -104,12 +119,12 @@ void scand_forget(void)
 
 const char *scand_message(const struct scand *daemon)
 {
-    return daemon->error.message;
+    return session_error(daemon)->message;
 }
 
 uint32_t scand_retry_ms(const struct scand *daemon)
 {
-    return daemon->error.retry_ms;
+    return session_error(daemon)->retry_ms;
 }
 
 const char *scand_server_name(const struct scand *daemon)
@@ -134,23 +149,30 @@ int scand_status_exit_code(int status)
 
 int scand_fd(const struct scand *daemon)
 {
+    struct scand *watched = (struct scand *)daemon; /* a session is never constant memory */
+    SESSION_GUARD(watched);
+    watched->is_watched = true;
     return daemon->epoll;
+}
+
+/* A daemon that did not come back is looked for once; one that nobody waits for is not. */
+static int dispatch(struct scand *daemon)
+{
+    int code = 0;
+    if (!daemon->connection && daemon->gone)
+        return session_try(daemon);
+    for (int i = 0; i < 64 && code == 0 && (daemon->connection || daemon->jobs_open); i++)
+        code = session_advance(daemon, &daemon->is_empty, 0);
+    return code == -ETIMEDOUT ? 0 : code; /* that was all */
 }
 
 /* What has arrived, a limited amount at a time: the descriptor stays readable while there is more. */
 int scand_dispatch(struct scand *daemon)
 {
-    int code = session_check_owner(daemon);
-    if (code)
-        return (int)status_from_errno(code);
-    if (!daemon->connection && daemon->gone)
-        return (int)status_from_errno(session_ready(daemon));
-    for (int i = 0; i < 64 && code == 0; i++)
-        code = session_step(daemon, 0);
-    if (code == -ETIMEDOUT)
-        return SCAND_OK; /* that was all */
-    /* An idle program learns with its next call whether the daemon came back. */
-    if (code == -EPIPE)
-        code = jobs_wait(daemon) ? session_ready(daemon) : 0;
+    SESSION_GUARD(daemon);
+    int code = session_check(daemon);
+    if (code == 0)
+        code = dispatch(daemon);
+    daemon->has_news = false;
     return (int)status_from_errno(code);
 }

@@ -26,7 +26,7 @@ static int foreign_add(struct scand_buffer *buffer, uint64_t offset, uint64_t al
     buffer->foreign = true;
     buffer->offset = offset;
     buffer->allocation_bytes = allocation_bytes;
-    int code = buffer_import(buffer, call_run);
+    int code = import_run(buffer);
     if (code == 0)
         return buffer_add(buffer, out);
     buffer_free(buffer);
@@ -41,6 +41,7 @@ static int no_bytes(struct scand *daemon)
 int scand_buffer_import_cuda(struct scand *daemon, const void *ipc_handle, uint64_t offset, uint64_t size_bytes,
                              struct scand_buffer **out)
 {
+    SESSION_GUARD(daemon);
     if (!ipc_handle)
         return (int)status_from_errno(
             session_fail(daemon, -EINVAL, "ipc_handle is NULL: give the cudaIpcMemHandle_t of cudaIpcGetMemHandle"));
@@ -57,6 +58,7 @@ int scand_buffer_import_cuda(struct scand *daemon, const void *ipc_handle, uint6
 int scand_buffer_import_cuda_fd(struct scand *daemon, int fd, uint64_t allocation_bytes, uint64_t offset,
                                 uint64_t size_bytes, struct scand_buffer **out)
 {
+    SESSION_GUARD(daemon);
     struct stat status;
     if (size_bytes == 0)
         return no_bytes(daemon);
@@ -102,6 +104,7 @@ int scand_buffer_export(struct scand_buffer *buffer, struct scand_export *out)
     struct scand *daemon = buffer->daemon;
     if (!daemon)
         return SCAND_NOT_FOUND;
+    SESSION_GUARD(daemon);
     struct msg_buffer_export_result result;
     int fd = -1, code = session_ready(daemon);
     if (code == 0 && buffer->lost)

@@ -5,12 +5,32 @@
 
 #include "client/lib/internal.h"
 
+/* What went wrong for this thread: a thread's failures are its own, whoever else uses its sessions. */
+struct failure {
+    uint64_t session; /* its number; 0: none */
+    struct error error;
+};
+
+static _Thread_local struct failure failures[ERROR_SESSIONS];
+static _Thread_local unsigned next_failure;
+
+struct error *session_error(const struct scand *daemon)
+{
+    for (size_t i = 0; i < ERROR_SESSIONS; i++)
+        if (failures[i].session == daemon->number)
+            return &failures[i].error;
+    struct failure *failure = &failures[next_failure++ % ERROR_SESSIONS];
+    *failure = (struct failure){.session = daemon->number};
+    return &failure->error;
+}
+
 int session_fail(struct scand *daemon, int code, const char *format, ...)
 {
+    struct error *error = session_error(daemon);
     va_list arguments;
     va_start(arguments, format);
-    daemon->error = (struct error){.code = code};
-    vsnprintf(daemon->error.message, sizeof daemon->error.message, format, arguments);
+    *error = (struct error){.code = code};
+    vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     return code;
 }

@@ -31,6 +31,7 @@
 #define LONG_BYTES MIB(32) /* of an input: the job takes a millisecond, and processors fall asleep */
 #endif
 #define RECONNECT_PAUSE_MS 50
+#define ERROR_SESSIONS     8 /* of which a thread keeps what went wrong last */
 #ifndef BUFFERS_ENDED_MAX
 #define BUFFERS_ENDED_MAX 4096 /* of ended sessions, kept for scand_buffer_release */
 #endif
@@ -54,6 +55,7 @@ struct pending {
 struct call {
     struct pending pending;
     enum method method;
+    bool is_interruptible; /* by a signal's handler: an answer that comes later does no harm */
     const void *params;
     const int *fds; /* that go with it */
     size_t fd_count;
@@ -62,19 +64,74 @@ struct call {
     int *received; /* room for the descriptors that come with the answer, of buffer.create LIMIT_MESSAGE_FDS */
     size_t received_count;
     bool answered;
+    uint64_t generation; /* of the connection that it was sent on */
     struct error error;
 };
 
+/* An import, ready to be called, and what comes of it. */
+struct import {
+    struct call call;
+    union {
+        struct msg_buffer_import_params host;
+        struct msg_buffer_import_device_params device;
+    } params;
+    union {
+        struct msg_buffer_id host;
+        struct msg_buffer_import_device_result device;
+    } result;
+};
+
+struct greeting {
+    struct call call;
+    struct msg_hello_params params;
+    struct msg_hello_result result;
+};
+
+/* What is under way towards the next connection, step by step. */
+struct mending {
+    struct call *call; /* that is waited for; NULL: none, as there is no connection */
+    int64_t call_end_ms;
+    int64_t next_try_ms;
+    int64_t give_up_at_ms;
+    struct scand_buffer *buffer; /* that is imported; NULL: released meanwhile, and while greeting */
+    struct greeting greeting;
+    struct import import;
+    struct error error; /* why the session was given up */
+};
+
+struct waiter;
+
+/* All of it is guarded by the lock, but for what never changes. */
 struct scand {
+    pthread_mutex_t lock;
+    struct waiter *waiters;           /* threads that sleep */
+    unsigned inside;                  /* threads in a call */
+    bool is_empty;                    /* none is */
+    bool is_reading;                  /* one waits for input */
+    bool is_ending;                   /* scand_disconnect waits for the threads to leave */
+    bool has_changed;                 /* in what any waiter may wait for */
+    bool has_news;                    /* jobs have ended that the program's loop has not been told of */
+    bool is_watched;                  /* the program has a loop */
+    bool is_quiet;                    /* no progress function runs */
+    const struct scand_job *reported; /* whose progress function runs, in the thread `reporter` */
+    pthread_t reporter;
+    int wake;         /* an eventfd that ends the reader's wait */
+    int alarm;        /* a timerfd among what scand_fd shows, */
+    int64_t alarm_ms; /* set to this time; INT64_MAX: not set */
+
+    uint64_t number;               /* of the session, never used twice */
     struct connection *connection; /* NULL: broken, and not yet made anew */
+    bool is_up;                    /* the daemon knows this session's buffers and jobs */
     int socket;                    /* the connection's, also before there is one; -1: none */
     pid_t owner;                   /* the process that connected; 0 in a child */
     struct scand *next;            /* of the process */
     bool gone;                     /* no daemon came back; all jobs have ended */
     bool watches_output;
-    bool in_callback;
-    int epoll;            /* what scand_fd shows; the sockets of all connections come and go in it */
-    uint64_t generation;  /* counts broken connections */
+    int epoll;             /* what scand_fd shows; the sockets of all connections come and go in it */
+    uint64_t generation;   /* counts broken connections */
+    uint32_t reconnect_ms; /* for which a call waits for a daemon that is away */
+    uint32_t give_up_ms;   /* for which jobs do */
+    struct mending mending;
     uint64_t spin_end_us; /* until then answers are waited for without blocking: one was announced */
     uint32_t last_msgid;
     char path[SOCKET_PATH_BYTES];
@@ -85,14 +142,18 @@ struct scand {
     struct pending *pending; /* the latest first: a progress callback may call while another call waits */
     struct scand_buffer *buffers;
     struct scand_job *jobs, **jobs_end; /* in the order of submission */
-    struct error error;                 /* of the last call that failed */
+    size_t jobs_open;                   /* of them, without an end */
+    uint64_t client_jobs;               /* that the daemon takes at a time */
+    int64_t busy_until_ms;              /* as it has said; 0: it has not, or a job has ended since */
+    bool has_room;                      /* for another job, as far as is known */
     uint8_t outgoing[LIMIT_MESSAGE_BYTES];
 };
 
 struct scand_buffer {
     struct scand *daemon; /* NULL: its session has ended */
     struct scand_buffer *next;
-    uint64_t id;
+    uint64_t id;         /* in the daemon, */
+    uint64_t generation; /* on this connection */
     uint64_t size_bytes;
     uint64_t segment_bytes; /* of each descriptor; 0: an imported memfd */
     enum scand_place place;
@@ -136,8 +197,8 @@ struct scand_job {
     unsigned attempts;
     bool sent;      /* it may have reached the daemon */
     bool cancelled; /* on request */
-    bool released;  /* freed when it ends and nobody waits for it */
-    bool awaited;   /* a callback may release the job that scand_wait waits for */
+    bool released;  /* freed when it ends and no call has it */
+    unsigned calls; /* that have it, in which others may release it */
     bool done;
     bool stale;         /* one that was to write what it reads has failed meanwhile */
     struct error error; /* with which it ended; while reconnecting, why it cannot be repeated */
@@ -159,7 +220,7 @@ bool process_is_child(const struct scand *daemon);
 /* A session of the process that this one is a child of, or NULL. */
 struct scand *process_inherited(void);
 /* Makes the session's socket, which a fork closes in the child from then on. Returns it, or -errno. */
-int process_open(struct scand *daemon);
+int process_open(struct scand *daemon, bool blocks);
 /* Makes the connection of the socket, and closes that on failure. */
 bool process_connect(struct scand *daemon);
 /* Ends connection and socket, where there are any. */
@@ -169,9 +230,33 @@ void process_bury(struct scand_buffer *buffer);
 void process_unbury(struct scand_buffer *buffer);
 
 /* error.c */
+/* What went wrong last for this thread in this session; the caller's until the thread's next call. */
+struct error *session_error(const struct scand *daemon);
 int session_fail(struct scand *daemon, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* For a job that reads what a failed one was to write; `outcome`: what else became of it. */
 void error_set_stale(struct error *error, const char *outcome);
+
+/* monitor.c */
+/* Makes the lock and the descriptors. What there is on failure, monitor_finish ends. */
+int monitor_init(struct scand *daemon);
+void monitor_finish(struct scand *daemon);
+/* Every function of scand.h that looks at what changes in a session begins with this, and is then alone in it, except
+ * while it waits or calls the program. */
+#define SESSION_GUARD(DAEMON) \
+    struct scand *guarded __attribute__((cleanup(session_leave), unused)) = session_enter(DAEMON)
+struct scand *session_enter(struct scand *daemon);
+void session_leave(struct scand **entered);
+/* Around what takes time or calls the program. */
+void session_unlock(struct scand *daemon);
+void session_lock(struct scand *daemon);
+/* Has every call return, and waits until all have. */
+void session_end(struct scand *daemon);
+/* Sleeps until *done, a change, or where it `reads` until it may have to. -ETIMEDOUT, -EINTR. */
+int session_sleep(struct scand *daemon, const bool *done, bool reads, int64_t deadline_ms);
+/* Where a thread waits for input, it is to look again what for. */
+void session_wake_reader(struct scand *daemon);
+/* After EINTR: -EINTR where that is to end a wait, else 0. */
+int session_interrupted(struct scand *daemon);
 
 /* extents.c */
 /* Numbers that overflow are for the daemon to refuse; until then they count as all of the memory. */
@@ -199,20 +284,22 @@ bool job_writes(const struct scand_job *job, const struct extent *extent);
 void job_list(struct scand_job *job);
 /* The one that has not ended at a place of a batch, or NULL. */
 struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t index);
-bool jobs_wait(const struct scand *daemon);
-/* Calls its progress function, unless that runs: what it does could go on forever otherwise. `job` may be NULL. */
+/* Calls its progress function, unless one of the session's runs: what it does could go on forever otherwise. `job` may
+ * be NULL. */
 void job_report(struct scand_job *job, const struct msg_job_progress *progress);
+/* Waits where another thread runs the job's progress function. */
+void job_wait_reported(const struct scand_job *job);
 /* Ends a job, which may free it. */
 void job_end(struct scand_job *job, const struct error *error);
-/* Frees a job that is released and has ended, unless scand_wait is about to look at it. */
+/* Frees a job that is released and has ended, unless a call has it. */
 void job_free_unneeded(struct scand_job *job);
 void jobs_free(struct scand *daemon);
 
 /* transport.c */
-/* -ECHILD in a child of the process that connected, else 0. */
-int session_check_owner(struct scand *daemon);
-/* Makes the connection; what it has on failure, session_drop ends. */
-int session_connect(struct scand *daemon);
+/* -ECHILD in a child of the process that connected, -ENOTCONN once scand_disconnect was called, else 0. */
+int session_check(struct scand *daemon);
+/* Makes the connection; what it has on failure, session_drop ends. `blocks`: waits where others wait for the daemon. */
+int session_connect(struct scand *daemon, bool blocks);
 /* Drops the connection; jobs wait for reconnect. */
 void session_drop(struct scand *daemon);
 /* Drops the connection for good: every job ends with session's error. Returns its code. */
@@ -229,13 +316,19 @@ int session_send(struct scand *daemon, uint32_t msgid, const struct call *call);
 int session_receive(struct scand *daemon);
 
 /* wait.c */
-/* Waits for input until the deadline and handles it. -ECHILD: this is a child of the session's process.
- * Another code than these, 0, -ETIMEDOUT or -EPIPE: the session was given up, and all its jobs have ended. */
-int session_step(struct scand *daemon, int64_t deadline_ms);
-/* Steps until *done. -EPIPE also when the connection was replaced meanwhile, by a call from a callback. */
+/* Waits for input until the deadline and handles it, or sleeps while another thread does, until *done. 0 says nothing.
+ * -ETIMEDOUT; -EINTR; -EPIPE: there is no connection, or another one now; or what session_check returns. Another code:
+ * the session was given up, and all its jobs have ended. */
+int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms);
+/* Steps until *done. */
 int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms);
+/* Waits until the deadline while there is no connection, or until something has changed. */
+int session_rest(struct scand *daemon, const bool *done, int64_t deadline_ms);
 
 /* call.c */
+int64_t call_time_ms(const struct call *call); /* for its answer */
+/* Sends; the answer sets call->answered, and what comes with it. The call must live until then, or be removed. */
+int call_begin(struct scand *daemon, struct call *call);
 /* Sends and waits, on this connection. */
 int call_try(struct scand *daemon, struct call *call);
 
@@ -245,11 +338,12 @@ struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const
 void buffer_free(struct scand_buffer *buffer);
 /* Lists what is usable from now on. */
 int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out);
-/* Imports memory that this program has, by call_try or call_run. */
-typedef int call_runner(struct scand *daemon, struct call *call);
-int buffer_import(struct scand_buffer *buffer, call_runner *run);
-/* Lets the daemon forget a buffer. A broken connection has done that already. */
-int buffer_forget(struct scand *daemon, uint64_t id);
+/* Imports of memory that this program has: what is to be called, and what its answer says. */
+void import_prepare(struct import *import, const struct scand_buffer *buffer);
+uint64_t import_id(const struct import *import);
+void import_apply(const struct import *import, struct scand_buffer *buffer);
+/* Lets the daemon forget a buffer of this connection. A broken one has done that already. */
+int buffer_forget(struct scand *daemon, uint64_t id, uint64_t generation);
 /* Ends all that a session has; their handles may still be released. */
 void buffers_end(struct scand *daemon);
 
@@ -262,12 +356,19 @@ void job_set_times(struct scand_job *job, const struct msg_job_submit_result *re
 /* reconnect.c */
 /* Connects and says hello; the connection is NULL afterwards if that failed. */
 int session_open(struct scand *daemon);
-/* Returns 0 with a connection, or -errno with all jobs ended. */
+/* Begins a new connection, where there is none. Returns 0, also when another try follows, or -errno with all jobs
+ * ended. */
+int session_try(struct scand *daemon);
+/* A step of reading, or towards a new connection, which other calls see, too. Returns what session_step does, but never
+ * -EPIPE. */
+int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms);
+/* Returns 0 with a connection. -errno: there is none yet, or the session was given up and its jobs have ended. */
 int session_ready(struct scand *daemon);
 
 /* retry.c */
 /* call_try, reconnecting before or after, and repeated where that is harmless; else -EOWNERDEAD. */
 int call_run(struct scand *daemon, struct call *call);
+int import_run(struct scand_buffer *buffer);
 
 /* scan.c */
 #define SCAN_OPERANDS 4 /* at most, of a scan or a reduction */
@@ -279,6 +380,8 @@ int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, stru
 int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out);
 
 /* job.c */
+/* Whether a job can be submitted now. */
+int submission_check(struct scand *daemon);
 /* A job that is checked and prepared, but not yet submitted nor listed; its caller's to free. NULL and the session's
  * error. */
 struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan);

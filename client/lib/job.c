@@ -40,15 +40,45 @@ struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan)
     return job_create(daemon, (struct submission){.scan = scan}, NULL, NULL);
 }
 
+static bool is_full(const struct scand *daemon)
+{
+    return daemon->jobs_open >= daemon->client_jobs;
+}
+
+static int full(struct scand *daemon)
+{
+    session_fail(daemon, -EAGAIN,
+                 "%zu jobs of this connection have not ended, and the daemon takes %llu at a time: wait for one of "
+                 "them, or for room with scand_wait_room",
+                 daemon->jobs_open, (unsigned long long)daemon->client_jobs);
+    session_error(daemon)->retry_ms = LIMIT_RETRY_MIN_MS;
+    return -EAGAIN;
+}
+
+/* Answers that have arrived make room. */
+int submission_check(struct scand *daemon)
+{
+    int code = session_ready(daemon);
+    while (code == 0 && is_full(daemon)) {
+        code = session_advance(daemon, &daemon->has_room, 0);
+        if (code == -ETIMEDOUT)
+            return full(daemon);
+        if (code == 0)
+            code = session_ready(daemon);
+    }
+    return code;
+}
+
 static int submit(struct scand *daemon, struct submission what, scand_progress *progress, void *context,
                   struct scand_job **out)
 {
-    int code = session_ready(daemon);
+    SESSION_GUARD(daemon);
+    int code = submission_check(daemon);
     if (code)
         return (int)status_from_errno(code);
     struct scand_job *job = job_create(daemon, what, progress, context);
     if (!job)
-        return (int)status_from_errno(daemon->error.code);
+        return (int)status_from_errno(session_error(daemon)->code);
     job->params.ending = is_long(&job->params);
     code = job_submit(job);
     if (code) {
@@ -77,37 +107,34 @@ int scand_submit(struct scand *daemon, const struct scand_scan *scan, struct sca
     return scand_submit_progress(daemon, scan, NULL, NULL, out);
 }
 
-/* Returns 0 when the job has ended, or -ETIMEDOUT. */
+/* Returns 0 when the job has ended. */
 static int job_wait(struct scand_job *job, int timeout_ms)
 {
     struct scand *daemon = job->daemon;
     int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : clock_ms() + timeout_ms;
-    while (!job->done) {
-        int code = session_run(daemon, &job->done, deadline_ms);
-        if (code == -EPIPE)
-            (void)session_ready(daemon); /* failing, it has ended the job */
-        if (code == -ECHILD)
-            return code;
-        if (!job->done && code == -ETIMEDOUT)
-            return session_fail(daemon, code, "the job has not ended within %d ms: wait again, or cancel it",
-                                timeout_ms);
+    int code = session_check(daemon);
+    while (code == 0 && !job->done) {
+        code = session_advance(daemon, &job->done, deadline_ms);
+        if (job->done)
+            break; /* maybe since the session was given up */
+        if (code == -ETIMEDOUT)
+            session_fail(daemon, code, "the job has not ended within %d ms: wait again, or cancel it", timeout_ms);
     }
-    return 0;
+    if (session_check(daemon)) /* a callback has forked: the result is the parent's */
+        return session_error(daemon)->code;
+    return job->done ? 0 : code;
 }
 
 int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times)
 {
     struct scand *daemon = job->daemon;
-    int code = session_check_owner(daemon);
-    if (code)
-        return (int)status_from_errno(code);
-    job->awaited = true;
-    code = job_wait(job, timeout_ms);
-    job->awaited = false;
-    if (session_check_owner(daemon))
-        code = -ECHILD; /* a callback has forked: the result is the parent's */
+    SESSION_GUARD(daemon);
+    job->calls++;
+    int code = job_wait(job, timeout_ms);
+    job_wait_reported(job);
+    job->calls--;
     if (code == 0 && job->error.code) {
-        daemon->error = job->error;
+        *session_error(daemon) = job->error;
         code = job->error.code;
     } else if (code == 0 && times) {
         *times = job->times;
@@ -118,29 +145,61 @@ int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times)
 
 int scand_job_done(const struct scand_job *job)
 {
+    SESSION_GUARD(job->daemon);
     return job->done || process_is_child(job->daemon);
+}
+
+static int job_cancel(struct scand_job *job)
+{
+    struct scand *daemon = job->daemon;
+    job->cancelled = true;
+    /* Reconnecting ends a cancelled job. */
+    if (job->done || session_ready(daemon) || job->done)
+        return 0;
+    int code = call_run(daemon, &(struct call){.method = METHOD_job_cancel,
+                                               .params = &(struct msg_job_id){job->pending.msgid, job->index}});
+    /* It may have ended meanwhile; with the connection it ends, too. */
+    return code == -ENOENT || code == -EOWNERDEAD ? 0 : code;
 }
 
 int scand_cancel(struct scand_job *job)
 {
     struct scand *daemon = job->daemon;
-    int code = session_check_owner(daemon);
+    SESSION_GUARD(daemon);
+    int code = session_check(daemon);
     if (code)
         return (int)status_from_errno(code);
-    job->cancelled = true;
-    /* Reconnecting ends a cancelled job. */
-    if (job->done || session_ready(daemon) || job->done)
-        return SCAND_OK;
-    code = call_run(daemon, &(struct call){.method = METHOD_job_cancel,
-                                           .params = &(struct msg_job_id){job->pending.msgid, job->index}});
-    /* It may have ended meanwhile; with the connection it ends, too. */
-    return code == -ENOENT || code == -EOWNERDEAD ? SCAND_OK : (int)status_from_errno(code);
+    job->calls++;
+    code = job_cancel(job);
+    job->calls--;
+    job_free_unneeded(job);
+    return (int)status_from_errno(code);
 }
 
 void scand_job_release(struct scand_job *job)
 {
     if (!job)
         return;
+    SESSION_GUARD(job->daemon);
+    job_wait_reported(job);
     job->released = true;
     job_free_unneeded(job);
+}
+
+int scand_wait_room(struct scand *daemon, int timeout_ms)
+{
+    SESSION_GUARD(daemon);
+    const int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : clock_ms() + timeout_ms;
+    int code = session_ready(daemon);
+    while (code == 0 && (is_full(daemon) || clock_ms() < daemon->busy_until_ms)) {
+        const bool retries = !is_full(daemon) && daemon->busy_until_ms < deadline_ms;
+        code = session_advance(daemon, &daemon->has_room, retries ? daemon->busy_until_ms : deadline_ms);
+        if (code == -ETIMEDOUT && retries)
+            code = 0;
+    }
+    if (code == 0)
+        code = session_ready(daemon);
+    if (code == -ETIMEDOUT)
+        session_fail(daemon, code, "the daemon has had no room for another job within %d ms: wait again", timeout_ms);
+    return (int)status_from_errno(code);
 }

@@ -1,4 +1,6 @@
 /* The list of jobs, in the order of submission, and what happens to a job that ends. */
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "client/lib/internal.h"
@@ -11,18 +13,18 @@ struct scand_job *job_find(const struct scand *daemon, uint32_t msgid, uint32_t 
     return NULL;
 }
 
-bool jobs_wait(const struct scand *daemon)
+/* The daemon takes another job, as far as is known. */
+static void room_set(struct scand *daemon)
 {
-    for (const struct scand_job *job = daemon->jobs; job; job = job->next)
-        if (!job->done)
-            return true;
-    return false;
+    daemon->has_room = daemon->jobs_open < daemon->client_jobs && daemon->busy_until_ms == 0;
 }
 
 void job_list(struct scand_job *job)
 {
     *job->daemon->jobs_end = job;
     job->daemon->jobs_end = &job->next;
+    job->daemon->jobs_open++;
+    room_set(job->daemon);
 }
 
 static void job_free(struct scand_job *job)
@@ -39,7 +41,7 @@ static void job_free(struct scand_job *job)
 
 void job_free_unneeded(struct scand_job *job)
 {
-    if (job->released && job->done && !job->awaited)
+    if (job->released && job->done && !job->calls)
         job_free(job);
 }
 
@@ -86,21 +88,40 @@ static void readers_go_stale(const struct scand_job *failed)
 
 void job_end(struct scand_job *job, const struct error *error)
 {
+    struct scand *daemon = job->daemon;
+    daemon->jobs_open--;
+    daemon->has_news = daemon->is_watched;
+    daemon->busy_until_ms = error->code == -EAGAIN && error->retry_ms ? clock_ms() + error->retry_ms : 0;
+    room_set(daemon);
     job->done = true;
     job->error = *error;
     if (job->stale && error->code == 0)
         error_set_stale(&job->error, "has been done");
-    if (job->error.code && job->daemon->connection) /* else all end */
+    if (job->error.code && daemon->connection) /* else all end */
         readers_go_stale(job);
     job_free_unneeded(job);
 }
 
 void job_report(struct scand_job *job, const struct msg_job_progress *progress)
 {
-    if (!job || !job->progress || job->released || job->daemon->in_callback)
+    if (!job || !job->progress || job->released || !job->daemon->is_quiet)
         return;
     struct scand *daemon = job->daemon; /* The job may be released in there. */
-    daemon->in_callback = true;
-    job->progress(job->context, progress->rows_done, progress->rows);
-    daemon->in_callback = false;
+    scand_progress *function = job->progress;
+    void *context = job->context;
+    daemon->is_quiet = false;
+    daemon->reported = job;
+    daemon->reporter = pthread_self();
+    session_unlock(daemon);
+    function(context, progress->rows_done, progress->rows);
+    session_lock(daemon);
+    daemon->reported = NULL;
+    daemon->is_quiet = true;
+}
+
+void job_wait_reported(const struct scand_job *job)
+{
+    struct scand *daemon = job->daemon;
+    while (daemon->reported == job && !pthread_equal(daemon->reporter, pthread_self()) && !process_is_child(daemon))
+        (void)session_sleep(daemon, &daemon->is_quiet, false, INT64_MAX);
 }

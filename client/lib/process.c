@@ -15,6 +15,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool forks_are_seen;
+static uint64_t session_count; /* since the process began */
 static struct scand *sessions; /* in a child also its parent's, until they are forgotten */
 
 /* Buffers of sessions that have ended, whose handles the program still has: first in, first out. */
@@ -51,6 +52,7 @@ int process_add(struct scand *daemon)
     const bool seen = forks_are_seen;
     if (seen) {
         daemon->owner = getpid();
+        daemon->number = ++session_count;
         daemon->next = sessions;
         sessions = daemon;
     }
@@ -85,10 +87,10 @@ struct scand *process_inherited(void)
     return daemon;
 }
 
-int process_open(struct scand *daemon)
+int process_open(struct scand *daemon, bool blocks)
 {
     pthread_mutex_lock(&lock);
-    int fd = socket_make();
+    int fd = socket_make(blocks);
     daemon->socket = fd < 0 ? -1 : fd;
     pthread_mutex_unlock(&lock);
     return fd;

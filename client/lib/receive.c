@@ -34,10 +34,10 @@ static int late_answer_handle(struct scand *daemon, const struct message *messag
     } else if (message_read(message, &msg_buffer_id_type, &id, error)) {
         return -EBADMSG;
     }
-    struct error before = daemon->error;
+    struct error before = *session_error(daemon);
     (void)session_send(daemon, session_next_msgid(daemon, 0),
                        &(struct call){.method = METHOD_buffer_release, .params = &id});
-    daemon->error = before;
+    *session_error(daemon) = before;
     return 0;
 }
 

@@ -11,39 +11,56 @@
 
 #include "client/lib/internal.h"
 
-static int session_hello(struct scand *daemon)
+/* Its params and result live as long as the session: the answer may come while another call waits. */
+static void greeting_prepare(struct scand *daemon)
 {
-    struct msg_hello_params params = {.version_min = 1, .version_max = PROTOCOL_VERSION};
-    struct msg_hello_result result;
-    memcpy(params.client, daemon->name, sizeof params.client);
-    int code = call_try(daemon, &(struct call){.method = METHOD_hello, .params = &params, .result = &result});
-    if (code)
-        return code;
-    if (result.version < 1 || result.version > PROTOCOL_VERSION)
+    struct greeting *greeting = &daemon->mending.greeting;
+    greeting->params = (struct msg_hello_params){.version_min = 1, .version_max = PROTOCOL_VERSION};
+    memcpy(greeting->params.client, daemon->name, sizeof greeting->params.client);
+    greeting->call = (struct call){
+        .method = METHOD_hello, .params = &greeting->params, .result = &greeting->result, .is_interruptible = true};
+}
+
+static int greeting_apply(struct scand *daemon)
+{
+    const struct msg_hello_result *result = &daemon->mending.greeting.result;
+    if (result->version < 1 || result->version > PROTOCOL_VERSION)
         return session_fail(
             daemon, -EPROTONOSUPPORT,
             "the daemon at %s chose protocol version %llu; this library speaks 1 to %d: upgrade one of them",
-            daemon->path, (unsigned long long)result.version, PROTOCOL_VERSION);
+            daemon->path, (unsigned long long)result->version, PROTOCOL_VERSION);
     /* Its limits are for it to enforce: what it refuses, it explains. But fields that it does not know, it ignores. */
-    daemon->job_steps = result.limits.job_steps;
-    daemon->batch_jobs = result.limits.batch_jobs;
-    memcpy(daemon->server, result.server, sizeof daemon->server);
+    daemon->job_steps = result->limits.job_steps;
+    daemon->batch_jobs = result->limits.batch_jobs;
+    daemon->client_jobs = result->limits.client_jobs;
+    if (strcmp(daemon->server, result->server) != 0) /* programs may be reading it */
+        memcpy(daemon->server, result->server, sizeof daemon->server);
     return 0;
+}
+
+/* Explains what greeting came to. */
+static int greeting_failed(struct scand *daemon, int code)
+{
+    if (code == -EPIPE)
+        return session_fail(daemon, code, "the daemon at %s closed the connection before it answered: its log says why",
+                            daemon->path);
+    if (code == -ETIMEDOUT)
+        return session_fail(
+            daemon, code,
+            "the daemon at %s took the connection but did not answer within %d s: it hangs, or starts too slowly",
+            daemon->path, CALL_MS / 1000);
+    return code;
 }
 
 int session_open(struct scand *daemon)
 {
-    int code = session_connect(daemon);
+    int code = session_connect(daemon, true);
+    greeting_prepare(daemon);
     if (code == 0)
-        code = session_hello(daemon);
-    if (code == -EPIPE)
-        session_fail(daemon, code, "the daemon at %s closed the connection before it answered: its log says why",
-                     daemon->path);
-    if (code == -ETIMEDOUT)
-        session_fail(
-            daemon, code,
-            "the daemon at %s took the connection but did not answer within %d s: it hangs, or starts too slowly",
-            daemon->path, CALL_MS / 1000);
+        code = greeting_failed(daemon, call_try(daemon, &daemon->mending.greeting.call));
+    if (code == 0)
+        code = greeting_apply(daemon);
+    daemon->is_up = code == 0;
     if (code)
         session_drop(daemon);
     return code;
@@ -128,18 +145,6 @@ static void buffers_lose_device(struct scand *daemon)
                 "device memory ends with the daemon's worker: release the buffer, create one, and fill it again";
 }
 
-static int buffers_import_again(struct scand *daemon)
-{
-    for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next) {
-        int code = buffer->lost ? 0 : buffer_import(buffer, call_try);
-        if (code && !daemon->connection)
-            return code;
-        if (code)
-            buffer->lost = "the restarted daemon did not take it over: release the buffer and create one";
-    }
-    return 0;
-}
-
 static void jobs_submit_again(struct scand *daemon)
 {
     for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
@@ -150,49 +155,174 @@ static void jobs_submit_again(struct scand *daemon)
         if (job->stale)
             error_set_stale(&error, "was to be repeated"); /* by one of these, which could not be submitted */
         else if (job_submit(job))
-            error = daemon->error;
+            error = *session_error(daemon);
         else
             continue;
         job_end(job, &error);
     }
 }
 
-static int reconnect_once(struct scand *daemon)
-{
-    int code = session_open(daemon);
-    if (code == 0)
-        code = buffers_import_again(daemon);
-    return code;
-}
-
-static bool reconnect_may_help(int code)
+static bool trying_may_help(int code)
 {
     return code == -ECONNREFUSED || code == -EPERM || code == -EPIPE || code == -EAGAIN;
 }
 
-int session_ready(struct scand *daemon)
+/* A try has failed, of which the session's error tells: another one follows, or the session is given up. */
+static int try_failed(struct scand *daemon, int code)
 {
-    int code = session_check_owner(daemon);
-    if (code || daemon->connection)
-        return code;
-    const struct timespec pause = {.tv_nsec = RECONNECT_PAUSE_MS * 1000000};
-    int64_t deadline_ms = clock_ms() + (daemon->gone ? 0 : RECONNECT_MS);
-    buffers_lose_device(daemon);
-    code = reconnect_once(daemon);
-    while (reconnect_may_help(code) && clock_ms() < deadline_ms) {
-        nanosleep(&pause, NULL);
-        code = reconnect_once(daemon);
-    }
-    if (reconnect_may_help(code) && !daemon->gone)
-        code = session_fail(daemon, -ECONNREFUSED, "no daemon came back at %s within %d s: start one with \"scand\"",
-                            daemon->path, RECONNECT_MS / 1000);
+    struct mending *mending = &daemon->mending;
+    const int64_t now_ms = clock_ms();
+    session_drop(daemon);
+    mending->next_try_ms = now_ms + RECONNECT_PAUSE_MS;
+    if (trying_may_help(code) && !daemon->gone && now_ms < mending->give_up_at_ms)
+        return 0;
+    if (trying_may_help(code) && !daemon->gone)
+        session_fail(daemon, -ECONNREFUSED, "no daemon came back at %s within %g s: start one with \"scand\"",
+                     daemon->path, daemon->give_up_ms / 1e3);
     else if (code == -EPIPE)
-        code = session_fail(daemon, -ECONNREFUSED, "the daemon at %s closes its connections: its log says why",
-                            daemon->path);
-    if (code)
-        return session_give_up(daemon);
+        session_fail(daemon, -ECONNREFUSED, "the daemon at %s closes its connections: its log says why", daemon->path);
+    return session_give_up(daemon);
+}
+
+/* Sends what the next connection needs; the answer is looked at by mending_check. */
+static int mending_call(struct scand *daemon, struct call *call)
+{
+    int code = call_begin(daemon, call);
+    daemon->mending.call = code ? NULL : call;
+    daemon->mending.call_end_ms = clock_ms() + call_time_ms(call);
+    return code;
+}
+
+int session_try(struct scand *daemon)
+{
+    buffers_lose_device(daemon);
+    greeting_prepare(daemon);
+    int code = session_connect(daemon, false);
+    if (code == 0)
+        code = mending_call(daemon, &daemon->mending.greeting.call);
+    session_wake_reader(daemon); /* who waits for something else yet */
+    return code ? try_failed(daemon, code) : 0;
+}
+
+static void buffer_not_imported(struct scand_buffer *buffer)
+{
+    if (buffer)
+        buffer->lost = "the restarted daemon did not take it over: release the buffer and create one";
+}
+
+/* Imports the next of the buffers that the daemon does not know, or has all jobs go on. */
+static void mending_next(struct scand *daemon)
+{
+    struct mending *mending = &daemon->mending;
+    mending->call = NULL;
+    for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next) {
+        if (buffer->lost || buffer->generation == daemon->generation)
+            continue;
+        mending->buffer = buffer;
+        import_prepare(&mending->import, buffer);
+        if (mending_call(daemon, &mending->import.call) == 0)
+            return;
+        buffer_not_imported(buffer);
+    }
+    mending->buffer = NULL;
+    daemon->is_up = daemon->has_changed = true;
     daemon->gone = false;
     jobs_end_unrepeatable(daemon);
     jobs_submit_again(daemon);
+}
+
+static void import_check(struct scand *daemon)
+{
+    struct mending *mending = &daemon->mending;
+    const bool imported = mending->import.call.answered && !mending->import.call.error.code;
+    if (!imported)
+        buffer_not_imported(mending->buffer);
+    else if (mending->buffer)
+        import_apply(&mending->import, mending->buffer);
+    else /* it was released meanwhile */
+        (void)session_send(daemon, session_next_msgid(daemon, 0),
+                           &(struct call){.method = METHOD_buffer_release,
+                                          .params = &(struct msg_buffer_id){import_id(&mending->import)}});
+    mending_next(daemon);
+}
+
+static int greeting_check(struct scand *daemon)
+{
+    struct call *call = &daemon->mending.greeting.call;
+    int code = call->answered ? call->error.code : greeting_failed(daemon, -ETIMEDOUT);
+    if (call->answered)
+        *session_error(daemon) = call->error;
+    if (code == 0)
+        code = greeting_apply(daemon);
+    if (code)
+        return try_failed(daemon, code);
+    mending_next(daemon);
     return 0;
+}
+
+/* Goes on where the answer that was waited for has come, or will not. */
+static int mending_check(struct scand *daemon)
+{
+    struct call *call = daemon->mending.call;
+    if (!call || (!call->answered && clock_ms() < daemon->mending.call_end_ms))
+        return 0;
+    pending_remove(daemon, &call->pending);
+    if (call->method == METHOD_hello)
+        return greeting_check(daemon);
+    import_check(daemon);
+    return 0;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms)
+{
+    struct mending *mending = &daemon->mending;
+    int code = session_check(daemon);
+    if (code)
+        return code;
+    if (!daemon->connection && clock_ms() >= mending->next_try_ms)
+        return session_try(daemon);
+    const bool was_up = daemon->is_up;
+    const int64_t due_ms = was_up ? INT64_MAX : daemon->connection ? mending->call_end_ms : mending->next_try_ms;
+    code = daemon->connection ? session_step(daemon, done, earlier(deadline_ms, due_ms))
+                              : session_rest(daemon, done, earlier(deadline_ms, due_ms));
+    if (code == -EPIPE && !daemon->connection && !was_up)
+        return try_failed(daemon, code);
+    if (code == -EPIPE || (code == -ETIMEDOUT && due_ms < deadline_ms))
+        code = 0;
+    return code ? code : mending_check(daemon);
+}
+
+/* No call waits for longer than the program allows. */
+static int away(struct scand *daemon)
+{
+    session_fail(daemon, -ECONNREFUSED,
+                 "the daemon at %s is away, and has not come back within %g s (reconnect_ms); the library goes on "
+                 "trying: call again, or scand_dispatch",
+                 daemon->path, daemon->reconnect_ms / 1e3);
+    session_error(daemon)->retry_ms = RECONNECT_PAUSE_MS;
+    return -ECONNREFUSED;
+}
+
+int session_ready(struct scand *daemon)
+{
+    int code = session_check(daemon);
+    if (code || daemon->is_up)
+        return code;
+    const int64_t deadline_ms = clock_ms() + daemon->reconnect_ms;
+    if (daemon->gone && !daemon->connection)
+        code = session_try(daemon); /* which may have had to wait for its time */
+    const bool was_gone = daemon->gone;
+    while (code == 0 && !daemon->is_up) {
+        code = session_advance(daemon, &daemon->is_up, deadline_ms);
+        if (code == 0 && daemon->gone && !was_gone) {
+            *session_error(daemon) = daemon->mending.error; /* another thread has given up */
+            return daemon->mending.error.code;
+        }
+    }
+    return code == -ETIMEDOUT && !daemon->is_up ? away(daemon) : code;
 }

@@ -13,6 +13,7 @@ static bool call_is_harmless(enum method method)
 
 int call_run(struct scand *daemon, struct call *call)
 {
+    call->is_interruptible = call_is_harmless(call->method);
     for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
         int code = session_ready(daemon);
         if (code)
@@ -28,4 +29,14 @@ int call_run(struct scand *daemon, struct call *call)
     return session_fail(daemon, -EOWNERDEAD,
                         "the connection broke %d times while the daemon was to answer %s: its log says why",
                         ATTEMPTS_MAX, method_name(call->method));
+}
+
+int import_run(struct scand_buffer *buffer)
+{
+    struct import import;
+    import_prepare(&import, buffer);
+    int code = call_run(buffer->daemon, &import.call);
+    if (code == 0)
+        import_apply(&import, buffer);
+    return code;
 }

@@ -9,13 +9,17 @@
 static const struct map_type *const params_types[METHOD_COUNT] = {METHODS(X)};
 #undef X
 
-int session_check_owner(struct scand *daemon)
+int session_check(struct scand *daemon)
 {
-    if (!process_is_child(daemon))
-        return 0;
-    return session_fail(daemon, -ECHILD,
-                        "this connection is that of the process which forked this one: connect anew here; "
-                        "scand_disconnect or scand_forget frees what this process has of it");
+    if (process_is_child(daemon))
+        return session_fail(daemon, -ECHILD,
+                            "this connection is that of the process which forked this one: connect anew here; "
+                            "scand_disconnect or scand_forget frees what this process has of it");
+    if (daemon->is_ending)
+        return session_fail(daemon, -ENOTCONN,
+                            "another thread has called scand_disconnect meanwhile: the connection and its jobs have "
+                            "ended");
+    return 0;
 }
 
 uint32_t session_next_msgid(struct scand *daemon, uint32_t mark)
@@ -26,12 +30,14 @@ uint32_t session_next_msgid(struct scand *daemon, uint32_t mark)
     return daemon->last_msgid | mark;
 }
 
-int session_connect(struct scand *daemon)
+int session_connect(struct scand *daemon, bool blocks)
 {
-    int code = socket_reach(process_open(daemon), daemon->path, &daemon->error);
+    struct error *error = session_error(daemon);
+    *error = (struct error){.code = 0};
+    int code = socket_reach(process_open(daemon, blocks), daemon->path, error);
     /* Whatever keeps us from it, the daemon is unavailable; the message says why. */
     if (code)
-        return daemon->error.code = code == -EINVAL || code == -EPERM ? code : -ECONNREFUSED;
+        return error->code = code == -EINVAL || code == -EPERM ? code : -ECONNREFUSED;
     if (!process_connect(daemon))
         return session_fail(daemon, -ENOMEM, "out of memory while connecting to %s", daemon->path);
     struct epoll_event event = {.events = EPOLLIN};
@@ -50,6 +56,13 @@ void session_drop(struct scand *daemon)
     if (!connected)
         return;
     daemon->generation++;
+    daemon->has_changed = true;
+    session_wake_reader(daemon);
+    if (daemon->is_up)
+        daemon->mending.give_up_at_ms = clock_ms() + daemon->give_up_ms;
+    daemon->is_up = false;
+    daemon->mending.call = NULL;
+    daemon->mending.next_try_ms = clock_ms();
     /* Ids of one connection mean nothing on the next. */
     for (struct scand_job *job = daemon->jobs; job; job = job->next)
         job->pending.msgid = 0;
@@ -58,14 +71,16 @@ void session_drop(struct scand *daemon)
 
 int session_give_up(struct scand *daemon)
 {
+    struct error error = *session_error(daemon);
     session_drop(daemon);
     daemon->gone = true;
+    daemon->mending.error = error;
     for (struct scand_job *job = daemon->jobs, *next; job; job = next) {
         next = job->next;
         if (!job->done)
-            job_end(job, &daemon->error);
+            job_end(job, &error);
     }
-    return daemon->error.code;
+    return error.code;
 }
 
 int session_flush(struct scand *daemon)
@@ -76,6 +91,7 @@ int session_flush(struct scand *daemon)
         struct epoll_event event = {.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN};
         epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, connection_fd(daemon->connection), &event);
         daemon->watches_output = waits;
+        session_wake_reader(daemon);
     }
     return waits ? 0 : code;
 }

@@ -1,46 +1,53 @@
-/* Waiting for messages. */
+/* Waiting for messages: one thread reads for all of them. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include "client/lib/internal.h"
 
-static int session_poll(struct scand *daemon, int64_t deadline_ms)
+/* For how long poll may block: until the deadline, or not at all while an answer was announced. */
+static int block_ms(const struct scand *daemon, int64_t deadline_ms)
 {
-    struct pollfd poller = {.fd = connection_fd(daemon->connection), .events = POLLIN};
-    if (daemon->watches_output)
-        poller.events |= POLLOUT;
-    for (;;) {
-        const bool soon = clock_us() < daemon->spin_end_us;
-        int64_t left_ms = deadline_ms - clock_ms();
-        left_ms = left_ms < 0 ? 0 : left_ms;
-        int block_ms = deadline_ms == INT64_MAX ? -1 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
-        int count = poll(&poller, 1, soon ? 0 : block_ms);
-        if (count > 0)
-            return 0;
-        if (count == 0 && (soon ? left_ms == 0 : left_ms < INT32_MAX))
-            return -ETIMEDOUT;
-        if (count < 0 && errno != EINTR)
-            return -EPIPE;
-    }
+    int64_t left_ms = deadline_ms - clock_ms();
+    if (left_ms <= 0 || clock_us() < daemon->spin_end_us)
+        return 0;
+    if (deadline_ms == INT64_MAX)
+        return -1;
+    return left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
 }
 
-int session_step(struct scand *daemon, int64_t deadline_ms)
+/* As the one who reads, whom others may ask to look again: 0 then and when there is input, of which *readable tells. */
+static int reader_poll(struct scand *daemon, int64_t deadline_ms, bool *readable)
 {
-    const uint8_t *bytes;
-    size_t size;
-    int code = session_check_owner(daemon); /* a callback may have forked */
-    if (code)
-        return code;
-    if (!daemon->connection)
-        return -EPIPE;
-    /* A call from a callback finds the rest of what came with its message. */
-    if (connection_peek(daemon->connection, &bytes, &size))
-        return session_receive(daemon);
-    (void)session_flush(daemon); /* Answers may be readable though nothing can be written any more. */
-    code = session_poll(daemon, deadline_ms);
-    if (code == -ETIMEDOUT)
-        return code;
-    code = code ? code : connection_receive(daemon->connection);
+    struct pollfd pollers[] = {{.fd = daemon->connection ? connection_fd(daemon->connection) : -1, .events = POLLIN},
+                               {.fd = daemon->wake, .events = POLLIN}};
+    if (daemon->watches_output)
+        pollers[0].events |= POLLOUT;
+    const int ms = block_ms(daemon, deadline_ms);
+    daemon->is_reading = true;
+    session_unlock(daemon);
+    const int count = poll(pollers, 2, ms), failure = errno;
+    session_lock(daemon);
+    daemon->is_reading = false;
+    if (count < 0)
+        return failure == EINTR ? session_interrupted(daemon) : -EPIPE;
+    if (pollers[1].revents)
+        eventfd_read(daemon->wake, &(eventfd_t){0});
+    *readable = pollers[0].revents != 0;
+    return count == 0 && clock_ms() >= deadline_ms ? -ETIMEDOUT : 0;
+}
+
+int session_rest(struct scand *daemon, const bool *done, int64_t deadline_ms)
+{
+    bool readable;
+    return daemon->is_reading ? session_sleep(daemon, done, true, deadline_ms)
+                              : reader_poll(daemon, deadline_ms, &readable);
+}
+
+/* Takes in what is readable. */
+static int input_handle(struct scand *daemon)
+{
+    int code = connection_receive(daemon->connection);
     if (code == -EMFILE || code == -EBADF) {
         session_fail(daemon, -EBADF, "descriptors from the daemon were lost: %s",
                      code == -EMFILE ? "this process has too many files open; raise ulimit -n, or close some"
@@ -55,11 +62,36 @@ int session_step(struct scand *daemon, int64_t deadline_ms)
     return -EPIPE;
 }
 
+int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms)
+{
+    const uint8_t *bytes;
+    size_t size;
+    bool readable = false;
+    int code = session_check(daemon); /* a callback may have forked */
+    if (code)
+        return code;
+    if (daemon->is_reading)
+        return session_sleep(daemon, done, true, deadline_ms);
+    if (!daemon->connection)
+        return -EPIPE;
+    /* A call from a callback finds the rest of what came with its message. */
+    if (connection_peek(daemon->connection, &bytes, &size))
+        return session_receive(daemon);
+    (void)session_flush(daemon); /* Answers may be readable though nothing can be written any more. */
+    uint64_t generation = daemon->generation;
+    code = reader_poll(daemon, deadline_ms, &readable);
+    if (daemon->generation != generation)
+        return -EPIPE;
+    if (code == -EPIPE)
+        session_drop(daemon);
+    return code || !readable ? code : input_handle(daemon);
+}
+
 int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms)
 {
     uint64_t generation = daemon->generation;
     for (;;) {
-        int code = session_step(daemon, deadline_ms);
+        int code = session_step(daemon, done, deadline_ms);
         if (*done)
             return 0;
         if (code)

@@ -87,6 +87,7 @@ static void send_failure(struct fake *fake, struct fake_client *client, uint32_t
 static void answer_hello(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_hello_result result = {.version = (uint64_t)fake->version};
+    result.limits.client_jobs = (uint64_t)fake->client_jobs;
     result.limits.job_steps = (uint64_t)fake->job_steps;
     result.limits.batch_jobs = (uint64_t)fake->batch_jobs;
     snprintf(result.server, sizeof result.server, "fake 1%s", ending(fake));
@@ -626,6 +627,7 @@ void fake_init(struct fake *fake)
     fake->version = PROTOCOL_VERSION;
     fake->job_steps = SCAND_STEPS_MAX;
     fake->batch_jobs = LIMIT_BATCH_JOBS;
+    fake->client_jobs = LIMIT_CLIENT_JOBS;
     fake->random = 1;
 }
 

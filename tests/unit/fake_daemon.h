@@ -67,12 +67,13 @@ struct fake {
     atomic_int hold;     /* jobs run on: until 0 and a ping, or cancelled */
     atomic_int progress; /* notifications before a job's answer, or when it is held */
     atomic_int version;  /* that hello chooses */
-    atomic_int batch_jobs; /* that hello tells of */
-    atomic_int refuse;     /* the job at this place of a batch, counted from 1; 0: none */
-    atomic_int forget;     /* jobs that are missing at the end of the answer to a batch */
-    atomic_int job_steps;  /* that its hello allows */
-    atomic_int rude;       /* its texts end in RUDE */
-    atomic_int loop;       /* its pages lead back */
+    atomic_int batch_jobs;  /* that hello tells of */
+    atomic_int refuse;      /* the job at this place of a batch, counted from 1; 0: none */
+    atomic_int forget;      /* jobs that are missing at the end of the answer to a batch */
+    atomic_int client_jobs; /* that its hello allows */
+    atomic_int job_steps;   /* that its hello allows */
+    atomic_int rude;        /* its texts end in RUDE */
+    atomic_int loop;        /* its pages lead back */
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
     _Atomic uint64_t wait_ms; /* of the last buffer.create */

@@ -676,6 +676,7 @@ static void test_random_bytes(void)
     for (int i = 0; i < 200; i++) {
         struct msg_devices_result result;
         struct call call = {.method = METHOD_server_devices, .params = &i, .result = &result, .timeout_ms = 5};
+        SESSION_GUARD(session);
         int code = call_run(session, &call);
         /* Bytes that promise more leave the call waiting. */
         CHECK(code == -EBADMSG || code == -ETIMEDOUT);

@@ -37,6 +37,8 @@ WRAP(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t of
 WRAP(int, fstat, (int fd, struct stat *status), (fd, status), EIO, -1)
 WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, -1)
 WRAP(int, epoll_create1, (int flags), (flags), EMFILE, -1)
+WRAP(int, timerfd_create, (int clock, int flags), (clock, flags), EMFILE, -1)
+WRAP(int, eventfd, (unsigned count, int flags), (count, flags), EMFILE, -1)
 WRAP(int, epoll_ctl, (int epoll, int operation, int fd, struct epoll_event *event), (epoll, operation, fd, event),
      ENOMEM, -1)
 WRAP(int, poll, (struct pollfd * fds, nfds_t count, int timeout_ms), (fds, count, timeout_ms), EINTR, -1)

@@ -124,7 +124,7 @@ static void forgets_and_connects(void)
     const int descriptors = descriptors_open(), mapped = memfds_mapped();
     const int segments = (int)input->fd_count;
     scand_forget();
-    CHECK_EQ(descriptors - descriptors_open(), 2 * 2 + segments); /* two sockets, two epoll sets, a buffer */
+    CHECK_EQ(descriptors - descriptors_open(), 2 * 4 + segments); /* two sessions, a buffer */
     CHECK_EQ(mapped - memfds_mapped(), segments);
     CHECK_EQ(scand_connect(fake.path, "child", &session), SCAND_OK);
     scand_forget(); /* not what is its own */

@@ -26,8 +26,14 @@
  * failure; scand_message() then says what was wrong, with which value, what is allowed and what to do next. What the
  * daemon has written into a message or a name comes as UTF-8 without control characters.
  *
- * A connection, with its buffers and jobs, is used by one thread at a time; different connections may be used by
- * different threads at once. The library starts no threads and installs no signal handlers.
+ * A connection, with its buffers and jobs, may be used by several threads at once: one of those that wait reads for
+ * all. A job that one thread waits for may be cancelled or released by another. scand_disconnect has calls that other
+ * threads are in return SCAND_DISCONNECTED, and waits for that; later ones must not begin, and the handles of jobs are
+ * gone. The library starts no threads and installs no signal handlers.
+ *
+ * A signal's handler that runs while a call waits ends the wait with SCAND_INTERRUPTED, if the program has a handler
+ * without SA_RESTART: nothing is lost, and the call can be made again. Ending a connection or a job, releasing a buffer
+ * and scand_drain are not interrupted.
  *
  * A child made by fork() makes connections of its own. Its parent's sockets are closed in it, and whatever it calls
  * with its parent's connections, buffers and jobs touches nothing of the parent's: it fails with SCAND_FORKED. What it
@@ -35,10 +41,10 @@
  * with scand_disconnect, of all with scand_forget. A connection that another thread was in a call with, while this one
  * forked, must be left as it is.
  *
- * When the daemon's worker is restarted, the library connects again by itself, which can add up to 10 seconds to any
- * call. Host buffers keep their handles and content, and so does device memory of the program's own. Jobs that had no
- * answer are repeated where that cannot change their result; others, above all those in place, end in SCAND_LOST, and
- * the daemon's device buffers are lost.
+ * When the daemon's worker is restarted, the library connects again by itself, for which any call waits up to 10
+ * seconds (scand_dispatch never waits). Host buffers keep their handles and content, and so does device memory of the
+ * program's own. Jobs that had no answer are repeated where that cannot change their result; others, above all those in
+ * place, end in SCAND_LOST, and the daemon's device buffers are lost.
  */
 #ifndef SCAND_SCAND_H
 #define SCAND_SCAND_H
@@ -240,10 +246,11 @@ void scand_disconnect(struct scand *daemon);
  * connections as they are. Elsewhere it does nothing. */
 void scand_forget(void);
 
-/* What went wrong in the last call that failed on this connection. Lives until the next call. */
+/* What went wrong in the calling thread's last call that failed on this connection. Lives until the thread's next call.
+ * Of more than eight connections, a thread keeps the messages of those that failed last; others have "". */
 const char *scand_message(const struct scand *daemon);
-/* After SCAND_BUSY, or SCAND_QUOTA because of too many jobs: milliseconds after which a new try makes sense, 0 when
- * unknown. */
+/* The same of numbers. After SCAND_BUSY, or SCAND_QUOTA because of too many jobs: milliseconds after which a new try
+ * makes sense, 0 when unknown. */
 uint32_t scand_retry_ms(const struct scand *daemon);
 
 const char *scand_status_word(int status); /* "busy" */
@@ -379,8 +386,10 @@ enum scand_accumulator scand_accumulator_of(enum scand_accumulator accumulator, 
 /* Sets a tensor's strides to those of a C-ordered, dense array of its shape and dtype. */
 void scand_tensor_pack(struct scand_tensor *tensor);
 
-/* Called while a job runs, from scand_wait, scand_dispatch or another call that waits for the daemon. It may call the
- * library, except scand_disconnect; it is not called again before it returns. */
+/* Called while a job runs, from scand_wait, scand_dispatch or another call that waits for the daemon, in the thread
+ * that reads then: it may be another than the one that waits for the job. One is called at a time on a connection; what
+ * would have been told meanwhile is left out. It may call the library, except scand_disconnect. Neither scand_wait nor
+ * scand_job_release of the job return in another thread before it has returned. */
 typedef void scand_progress(void *context, uint64_t rows_done, uint64_t rows);
 
 /* Submits a scan. `progress` may be NULL. Free the job with scand_job_release, at any time after. */
@@ -401,6 +410,10 @@ int scand_submit_reduce(struct scand *daemon, const struct scand_reduce *reduce,
 int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times);
 /* 1 when scand_wait returns at once, since the job has ended; 0 before. Reads nothing from the socket. */
 int scand_job_done(const struct scand_job *job);
+/* Waits for at most timeout_ms (negative: without end) until the daemon is likely to take another job: when the
+ * connection has fewer jobs than it takes at a time, and after SCAND_BUSY one of them has ended, or the time of
+ * scand_retry_ms has passed. Others may be faster. */
+int scand_wait_room(struct scand *daemon, int timeout_ms);
 /* Asks the daemon to stop the job; scand_wait then returns SCAND_CANCELLED, or SCAND_OK where it was done already. What
  * its output holds is undefined. */
 int scand_cancel(struct scand_job *job);
@@ -408,9 +421,10 @@ int scand_cancel(struct scand_job *job);
 void scand_job_release(struct scand_job *job);
 
 /* For programs with a loop of their own: a descriptor to poll for reading, the same for as long as the connection
- * lives, and what to call when it is readable. That takes in what has arrived; it waits only for a worker that is being
- * restarted, while jobs have no answer. Every other call takes in what has arrived, too: look at scand_job_done before
- * polling for a job's end. */
+ * lives, and what to call when it is readable. That takes in what has arrived, and never waits: while jobs have no
+ * answer it also connects again in steps, for each of which the descriptor is readable. SCAND_UNAVAILABLE: no daemon
+ * came back, and all jobs have ended. Other calls and threads take in what has arrived, too: the descriptor is readable
+ * when a job has ended there, until scand_dispatch is called. */
 int scand_fd(const struct scand *daemon);
 int scand_dispatch(struct scand *daemon);
 

@@ -198,7 +198,9 @@ enum scand_priority { SCAND_PRIORITIES(SCAND_ROW) SCAND_PRIORITY_COUNT };
     X(DEADLINE,      19, "deadline",       ETIME,          75, "the job could not start in time")                     \
     X(PERMISSION,    20, "permission",     EPERM,          77, "this user may not do that")                             \
     X(STALE,         21, "stale",          ESTALE,         75, "what the job reads was to be written by one that failed")  \
-    X(FORKED,        22, "forked",         ECHILD,         70, "the connection is that of the process which forked this one")
+    X(FORKED,        22, "forked",         ECHILD,         70, "the connection is that of the process which forked this one") \
+    X(DISCONNECTED,  23, "disconnected",   ENOTCONN,       70, "the program has ended the connection") \
+    X(INTERRUPTED,   24, "interrupted",    EINTR,          75, "a signal's handler has run while the call waited")
 // clang-format on
 
 #define SCAND_ROW(NAME, CODE, WORD, ERRNO, EXIT, TEXT) SCAND_##NAME = CODE,
