@@ -7,6 +7,7 @@ import contextlib
 import os
 import random
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -324,6 +325,22 @@ class Raw(ScanctlTest):
         self.fail_with(65, "in row 26 .*, which needs 20 bytes more of 40", "scan", "-", "-o", "-", "--shape", "-1,10", input=data + bytes(20))
         self.fail_with(65, "4 more bytes of what is skipped are due|more bytes", "scan", "-", "-o", "-", "--shape", "-1,10", "--offset", 1004, input=data)
         self.fail_with(64, "says its own shape and type; leave out --offset", "scan", self.write("a.su", su_file([[1.0]], True)), "-o", "-", "--offset", 4)
+
+
+class Memory(ScanctlTest):
+    """However long a file is, scanctl holds two batches of it."""
+
+    def test_bounded(self):
+        if scanctl_rig.ARGUMENTS.sanitized:
+            self.skipTest("a sanitizer needs more memory than any bound")
+        with open(self.path("in.raw"), "wb") as file:
+            file.truncate(1 << 30)  # a hole
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
+
+        self.succeed("scan", "--shape", "-1,4096", self.path("in.raw"), "-o", "/dev/null", preexec_fn=limit)
+        self.succeed("reduce", "--op", "max", "--shape", "-1,4096", self.path("in.raw"), "-o", "/dev/null", preexec_fn=limit)
 
 
 class SeveralFiles(ScanctlTest):

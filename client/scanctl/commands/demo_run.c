@@ -82,26 +82,25 @@ static char *demo_output(const struct demo_run *run)
 
 static int demo_scan(struct demo_run *run, struct error *error)
 {
-    struct task task = {.daemon = run->daemon};
+    struct scand_scan scan = {
+        .pass_count = 2,
+        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
+        .accumulator = SCAND_ACCUMULATOR_F64,
+    };
     struct scand_tensor tensor = {
         .dtype = SCAND_DTYPE_F32,
         .rank = 2,
         .shape = {run->gather.traces, run->gather.samples},
     };
     scand_tensor_pack(&tensor);
-    task.scan = (struct scand_scan){
-        .input = tensor,
-        .output = tensor,
-        .axis = 1,
-        .pass_count = 2,
-        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-        .accumulator = SCAND_ACCUMULATOR_F64,
-    };
-    task.scan.input.buffer = run->input;
-    task.scan.output.buffer = run->output;
-    task.scan.output.offset = run->output_offset;
-    int result = task_start(&task, error);
-    return result ? result : task_finish(&task, &run->times, NULL, error);
+    struct submission submission = {.daemon = run->daemon,
+                                    .compute = compute_scan(&scan),
+                                    .operands = {.input = tensor, .output = tensor, .axis = 1}};
+    submission.operands.input.buffer = run->input;
+    submission.operands.output.buffer = run->output;
+    submission.operands.output.offset = run->output_offset;
+    int result = submission_start(&submission, error);
+    return result ? result : submission_finish(&submission, &run->times, NULL, error);
 }
 
 /* A warm-up job, then the one that counts, into memory that is wrong everywhere before. */

@@ -82,11 +82,11 @@ static void partition_choose(struct file_job *job)
     struct partition *partition = &job->partition;
     const struct ragged *ragged = &job->ragged;
     enum scand_dtype output = job->result.dtype;
-    if (job->options->offsets_path && job->reduce)
+    if (job->options->offsets_path && job->compute.reduces)
         partition_make_ragged_reduce(partition, &job->array, ragged->longest, ragged_pick_max(ragged), output);
     else if (job->options->offsets_path)
         partition_make_ragged(partition, &job->array, ragged->longest, output);
-    else if (job->reduce)
+    else if (job->compute.reduces)
         partition_make_reduce(partition, &job->array, job->axis, output);
     else
         partition_make(partition, &job->array, job->axis, output);
@@ -97,7 +97,7 @@ static void partition_choose(struct file_job *job)
 /* Whether there is anything to compute: rows without samples have results in a reduction alone. */
 static bool is_empty(const struct file_job *job)
 {
-    return !job->array.open_ended && !array_sample_count(&job->array) && !(job->reduce && job->ragged.rows);
+    return !job->array.open_ended && !array_sample_count(&job->array) && !(job->compute.reduces && job->ragged.rows);
 }
 
 static int run_samples(struct file_job *job, struct scand *daemon, struct error *error)
@@ -111,8 +111,7 @@ static int run_samples(struct file_job *job, struct scand *daemon, struct error 
         .array = &job->array,
         .partition = &job->partition,
         .ragged = options->offsets_path ? &job->ragged : NULL,
-        .scan = job->scan,
-        .reduce = job->reduce,
+        .compute = job->compute,
         .result = &job->result,
         .input = &job->input,
         .output = &job->output.samples,

@@ -20,9 +20,8 @@ struct file_job {
     uint32_t axis;
     /* Set by the command before file_job_run. */
     struct array result;
-    const struct scand_scan *scan;     /* but for tensors and axis */
-    const struct scand_reduce *reduce; /* NULL: the scan */
-    struct printer *printer;           /* NULL: the results go to output_path */
+    struct compute compute;
+    struct printer *printer; /* NULL: the results go to output_path */
     /* Set by file_job_run. */
     struct partition partition;
     struct result_file output;

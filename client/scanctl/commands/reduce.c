@@ -67,7 +67,7 @@ static int reduce_run(struct file_job *job, struct reduce_options *options, stru
         result = remote_open(options->common.socket_path, &daemon, error);
     if (result)
         return result;
-    job->reduce = &options->reduce;
+    job->compute = compute_reduce(&options->reduce);
     job->result = result_make(job, options);
     job->printer = options->output_path ? NULL : &printer;
     if (options->common.json)

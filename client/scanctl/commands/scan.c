@@ -3,10 +3,10 @@
 #include "client/scanctl/commands/file_job.h"
 #include "client/scanctl/commands/scan_options.h"
 
-static void report(const struct file_job *job, const struct scan_options *options, const struct scand_device *device)
+static void report(const struct file_job *job, const struct scan_options *options, const struct scand_scan *scan,
+                   const struct scand_device *device)
 {
     struct json json = {.file = stdout};
-    const struct scand_scan *scan = job->scan;
     json_open(&json, NULL, '{');
     json_text(&json, "input", job->input_path);
     json_text(&json, "output", job->output_path);
@@ -42,12 +42,12 @@ static int scan_run(struct file_job *job, const struct scan_options *options, st
         result = remote_open(options->common.socket_path, daemon, error);
     if (result)
         return result;
-    job->scan = &scan;
+    job->compute = compute_scan(&scan);
     job->result = array_result(&job->array, output);
     result = file_job_run(job, *daemon, error);
     if (!result && options->common.json) {
         struct scand_device device = remote_device(*daemon);
-        report(job, options, &device);
+        report(job, options, &scan, &device);
     }
     return result;
 }

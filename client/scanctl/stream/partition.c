@@ -126,7 +126,7 @@ uint64_t partition_batch_records(const struct partition *partition)
     uint64_t record_bytes = partition->input.record_bytes +
                             (partition->in_place || partition->results ? 0 : partition->output.record_bytes);
     record_bytes += partition->has_coefficients ? partition->coefficients.record_bytes : 0;
-    uint64_t records = BATCH_BYTES / record_bytes;
+    uint64_t records = (partition->records == UINT64_MAX ? PIPE_BATCH_BYTES : BATCH_BYTES) / record_bytes;
     return records < partition->least ? partition->least : records < partition->records ? records : partition->records;
 }
 
@@ -167,16 +167,16 @@ static void side_tensor(const struct side *side, const struct partition *partiti
 }
 
 void partition_tensors(const struct partition *partition, struct scand_buffer *buffer, uint64_t records, uint64_t count,
-                       struct scand_scan *scan)
+                       struct operands *operands)
 {
-    scan->input = (struct scand_tensor){.buffer = buffer};
-    scan->output = (struct scand_tensor){.buffer = buffer, .offset = partition_output_offset(partition, records)};
-    scan->axis = !partition->ragged;
-    side_tensor(&partition->input, partition, count, &scan->input);
-    side_tensor(&partition->output, partition, count, &scan->output);
+    operands->input = (struct scand_tensor){.buffer = buffer};
+    operands->output = (struct scand_tensor){.buffer = buffer, .offset = partition_output_offset(partition, records)};
+    operands->axis = !partition->ragged;
+    side_tensor(&partition->input, partition, count, &operands->input);
+    side_tensor(&partition->output, partition, count, &operands->output);
     if (partition->has_coefficients) {
-        scan->coefficients =
+        operands->coefficients =
             (struct scand_tensor){.buffer = buffer, .offset = partition_coefficients_offset(partition, records)};
-        side_tensor(&partition->coefficients, partition, count, &scan->coefficients);
+        side_tensor(&partition->coefficients, partition, count, &operands->coefficients);
     }
 }

@@ -9,9 +9,12 @@
 #include <scand/scand.h>
 
 #include "client/scanctl/formats/array.h"
+#include "client/scanctl/stream/compute.h"
 
-/* Input, output and coefficients of a batch take this much together, or one record where that takes more. */
-#define BATCH_BYTES (UINT64_C(64) << 20)
+/* Input, output and coefficients of a batch take this much together, or one record where that takes more. What goes on
+ * in a pipe stays in the processor's cache. */
+#define BATCH_BYTES      (UINT64_C(64) << 20)
+#define PIPE_BATCH_BYTES (UINT64_C(4) << 20)
 
 /* One side of a scan: the file's, the result's or the coefficients' bytes as they lie in the buffer. */
 struct side {
@@ -55,8 +58,8 @@ uint64_t partition_buffer_bytes(const struct partition *partition, uint64_t reco
 /* Where the result's records lie in that buffer, and the coefficients'. */
 uint64_t partition_output_offset(const struct partition *partition, uint64_t records);
 uint64_t partition_coefficients_offset(const struct partition *partition, uint64_t records);
-/* Sets input, output, coefficients and axis of a scan over the first `count` records of a buffer made for `records`. */
+/* Sets input, output, coefficients and axis of a job on the first `count` records of a buffer made for `records`. */
 void partition_tensors(const struct partition *partition, struct scand_buffer *buffer, uint64_t records, uint64_t count,
-                       struct scand_scan *scan);
+                       struct operands *operands);
 
 #endif

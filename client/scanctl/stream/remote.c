@@ -108,46 +108,35 @@ int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer
     return status;
 }
 
-static int task_submit(struct task *task)
+static int submission_error(const struct submission *submission, int status, struct error *error)
 {
-    const struct scand_scan *scan = &task->scan;
-    if (!task->reduce)
-        return scand_submit_progress(task->daemon, scan, task->progress, task->context, &task->job);
-    struct scand_reduce reduce = *task->reduce;
-    reduce.input = scan->input;
-    reduce.output = scan->output;
-    reduce.axis = scan->axis;
-    reduce.offsets = scan->offsets;
-    return scand_submit_reduce(task->daemon, &reduce, task->progress, task->context, &task->job);
+    return remote_error(submission->daemon, status, submission->compute.word, error);
 }
 
-static const char *task_word(const struct task *task)
+int submission_start(struct submission *submission, struct error *error)
 {
-    return task->reduce ? "the reduction" : "the scan";
-}
-
-int task_start(struct task *task, struct error *error)
-{
+    const struct compute *compute = &submission->compute;
     int status;
     do
-        status = task_submit(task);
-    while (status == SCAND_BUSY && patience_wait(&task->patience, task->daemon));
-    return status ? remote_error(task->daemon, status, task_word(task), error) : 0;
+        status = compute->submit(compute->context, &submission->operands, submission->daemon, submission->progress,
+                                 submission->context, &submission->job);
+    while (status == SCAND_BUSY && patience_wait(&submission->patience, submission->daemon));
+    return status ? submission_error(submission, status, error) : 0;
 }
 
-int task_finish(struct task *task, struct scand_times *times, bool *lost, struct error *error)
+int submission_finish(struct submission *submission, struct scand_times *times, bool *lost, struct error *error)
 {
     for (;;) {
-        int status = scand_wait(task->job, -1, times);
+        int status = scand_wait(submission->job, -1, times);
         if (lost)
             *lost = status == SCAND_LOST;
-        int again = status == SCAND_BUSY && patience_wait(&task->patience, task->daemon);
-        int result = status && !again ? remote_error(task->daemon, status, task_word(task), error) : 0;
-        scand_job_release(task->job);
-        task->job = NULL;
+        int again = status == SCAND_BUSY && patience_wait(&submission->patience, submission->daemon);
+        int result = status && !again ? submission_error(submission, status, error) : 0;
+        scand_job_release(submission->job);
+        submission->job = NULL;
         if (!again)
             return result;
-        result = task_start(task, error);
+        result = submission_start(submission, error);
         if (result)
             return result;
     }

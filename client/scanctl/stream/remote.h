@@ -8,6 +8,7 @@
 
 #include <scand/scand.h>
 
+#include "client/scanctl/stream/compute.h"
 #include "client/scanctl/ui/error.h"
 
 #define BUSY_PATIENCE_MS 30000 /* for how long a busy daemon is asked again */
@@ -39,20 +40,19 @@ int patience_wait(struct patience *patience, const struct scand *daemon);
 /* Host memory, for which a daemon without enough of it is asked to wait; one that does not know how is asked again. */
 int remote_buffer(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out);
 
-/* A scan, or a reduction, that is submitted again while the daemon is busy: nothing of it was begun then, so its input
- * is unharmed. */
-struct task {
+/* A job that is submitted again while the daemon is busy: nothing of it was begun then, so its input is unharmed. */
+struct submission {
     struct scand *daemon;
-    struct scand_scan scan;
-    const struct scand_reduce *reduce; /* NULL: the scan; else what is done with the scan's tensors */
+    struct compute compute;
+    struct operands operands;
     scand_progress *progress;
     void *context;
     struct patience patience;
     struct scand_job *job; /* NULL when none runs */
 };
 
-int task_start(struct task *task, struct error *error);
+int submission_start(struct submission *submission, struct error *error);
 /* Sets *lost (unless NULL) to whether the daemon lost the job, whose memory may then be half written. */
-int task_finish(struct task *task, struct scand_times *times, bool *lost, struct error *error);
+int submission_finish(struct submission *submission, struct scand_times *times, bool *lost, struct error *error);
 
 #endif

@@ -89,7 +89,7 @@ static int batch_read(struct stream *stream, struct slot *slot, struct error *er
 /* Records of the output: rows that differ in length have one result each. */
 static uint64_t batch_results(const struct stream *stream, const struct slot *slot)
 {
-    return stream->ragged && stream->reduce ? slot->rows : slot->count;
+    return stream->ragged && stream->compute.reduces ? slot->rows : slot->count;
 }
 
 /* Gives a result that lies beside its input the headers of its rows. */
@@ -140,30 +140,29 @@ static void batch_progress(void *context, uint64_t rows_done, uint64_t rows)
 }
 
 /* Tells a job on ragged rows where they lie. */
-static void batch_offsets(const struct stream *stream, const struct slot *slot, struct scand_scan *scan)
+static void batch_offsets(const struct stream *stream, const struct slot *slot, struct operands *operands)
 {
     uint64_t *offsets = scand_buffer_data(slot->offsets);
     const uint64_t *from = stream->ragged->offsets + slot->first_row;
     for (uint64_t i = 0; i <= slot->rows; i++)
         offsets[i] = from[i] - from[0];
-    scan->offsets =
+    operands->offsets =
         (struct scand_tensor){.buffer = slot->offsets, .dtype = SCAND_DTYPE_U64, .rank = 1, .shape = {slot->rows + 1}};
-    scand_tensor_pack(&scan->offsets);
-    scan->output.shape[0] = batch_results(stream, slot);
+    scand_tensor_pack(&operands->offsets);
+    operands->output.shape[0] = batch_results(stream, slot);
 }
 
 /* Submits what is in the slot's buffer. */
 static int batch_submit(struct stream *stream, struct slot *slot, struct error *error)
 {
+    struct submission *submission = &slot->submission;
     slot->tries++;
-    slot->task = (struct task){.daemon = stream->daemon, .reduce = stream->reduce, .context = stream};
-    if (stream->scan)
-        slot->task.scan = *stream->scan;
-    slot->task.progress = stream->progress.wanted ? batch_progress : NULL;
-    partition_tensors(stream->partition, slot->buffer, stream->records, slot->count, &slot->task.scan);
+    *submission = (struct submission){.daemon = stream->daemon, .compute = stream->compute, .context = stream};
+    submission->progress = stream->progress.wanted ? batch_progress : NULL;
+    partition_tensors(stream->partition, slot->buffer, stream->records, slot->count, &submission->operands);
     if (stream->ragged)
-        batch_offsets(stream, slot, &slot->task.scan);
-    return task_start(&slot->task, error);
+        batch_offsets(stream, slot, &submission->operands);
+    return submission_start(submission, error);
 }
 
 /* The next records, or ragged rows. */
@@ -205,7 +204,7 @@ static int batch_start(struct stream *stream, struct slot *slot, uint64_t first,
 {
     bool has_coefficients = stream->partition->has_coefficients;
     batch_pick(stream, slot, first);
-    if (!slot->count && !stream->reduce) { /* rows without samples, where those are all that comes out */
+    if (!slot->count && !stream->compute.reduces) { /* rows without samples, where those are all that comes out */
         stream->rows_done += slot->rows;
         slot->rows = 0;
         return 0;
@@ -272,7 +271,7 @@ static int batch_wait(struct stream *stream, struct slot *slot, struct scand_tim
 {
     for (;;) {
         bool lost;
-        int result = task_finish(&slot->task, times, &lost, error);
+        int result = submission_finish(&slot->submission, times, &lost, error);
         if (!lost || !stream->partition->in_place)
             return result;
         if (!is_repeatable(stream) || slot->tries >= LOST_TRIES_MAX)

@@ -27,7 +27,7 @@ struct slot {
     uint32_t tries;               /* submissions */
     uint64_t first_row, rows;     /* rows 0: nothing to be finished */
     struct scand_buffer *offsets; /* of ragged rows, counted from the batch's first sample */
-    struct task task;
+    struct submission submission;
 };
 
 struct stream {
@@ -35,10 +35,9 @@ struct stream {
     struct scand *daemon;
     const struct array *array;
     const struct partition *partition;
-    const struct ragged *ragged;       /* NULL: rows of one length */
-    const struct scand_scan *scan;     /* but for tensors and axis */
-    const struct scand_reduce *reduce; /* NULL: the scan */
-    const struct array *result;        /* as it is written */
+    const struct ragged *ragged; /* NULL: rows of one length */
+    struct compute compute;
+    const struct array *result; /* as it is written */
     struct input *input;
     struct output *output;
     struct printer *printer;          /* NULL: into the output; else the results as text */

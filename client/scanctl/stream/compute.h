@@ -1,0 +1,31 @@
+/*
+ * What is computed of a batch, whatever that is: the way from its tensors to a job.
+ */
+#ifndef SCANCTL_COMPUTE_H
+#define SCANCTL_COMPUTE_H
+
+#include <stdbool.h>
+
+#include <scand/scand.h>
+
+/* The tensors of a job on one batch. */
+struct operands {
+    struct scand_tensor input, output;
+    struct scand_tensor coefficients, offsets; /* buffer NULL: none */
+    uint32_t axis;
+};
+
+struct compute {
+    const char *word; /* for messages: "the scan" */
+    bool reduces;     /* a row becomes one result */
+    /* Submits a job, as scand_submit_progress does. */
+    int (*submit)(const void *context, const struct operands *operands, struct scand *daemon, scand_progress *progress,
+                  void *progress_context, struct scand_job **out);
+    const void *context; /* of submit, the caller's */
+};
+
+/* A scan or a reduction, of which everything is set but tensors and axis. */
+struct compute compute_scan(const struct scand_scan *scan);
+struct compute compute_reduce(const struct scand_reduce *reduce);
+
+#endif
