@@ -110,7 +110,8 @@ int main(int argc, char **argv)
     struct error error = {.exit_code = 0};
     int result = argc < 1 ? EX_USAGE : scanctl(argc, argv, &error);
     if (!result && (fflush(stdout) || ferror(stdout)))
-        result = fail(&error, EX_IOERR, "standard output: writing fails: %s", strerror(errno));
+        result = errno == EPIPE ? fail(&error, EXIT_PIPE, "%s", "")
+                                : fail(&error, EX_IOERR, "standard output: writing fails: %s", strerror(errno));
     if (result && error.text[0])
         fprintf(stderr, "scanctl: %s\n", error.text);
     return result;

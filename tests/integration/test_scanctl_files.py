@@ -4,6 +4,7 @@ scanctl_rig.py says how to call it.
 """
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -334,10 +335,10 @@ class Memory(ScanctlTest):
         if scanctl_rig.ARGUMENTS.sanitized:
             self.skipTest("a sanitizer needs more memory than any bound")
         with open(self.path("in.raw"), "wb") as file:
-            file.truncate(1 << 30)  # a hole
+            file.truncate(512 << 20)  # a hole
 
         def limit():
-            resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
+            resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))
 
         self.succeed("scan", "--shape", "-1,4096", self.path("in.raw"), "-o", "/dev/null", preexec_fn=limit)
         self.succeed("reduce", "--op", "max", "--shape", "-1,4096", self.path("in.raw"), "-o", "/dev/null", preexec_fn=limit)
@@ -357,6 +358,17 @@ class SeveralFiles(ScanctlTest):
         for name in names:
             self.succeed("scan", self.path(name), "-o", self.path("alone." + name.split(".")[1]))
             self.assertEqual(self.read("results/" + name), self.read("alone." + name.split(".")[1]))
+
+    def test_memory_is_given_back(self):
+        """Together more than the pool of 64 MiB, each in buffers of most of it."""
+        os.mkdir(self.path("results"))
+        inputs = [self.path(f"{i}.raw") for i in range(4)]
+        for path in inputs:
+            with open(path, "wb") as file:
+                file.truncate(40 << 20)
+        out = self.succeed("scan", "--shape", "-1,4096", *inputs, "-o", self.path("results"), "--json")
+        jobs = [json.loads(line)["jobs"] for line in out.splitlines()]
+        self.assertEqual(jobs, jobs[:1] * 4)
 
     def test_one_is_wrong(self):
         os.mkdir(self.path("results"))

@@ -399,6 +399,63 @@ static void su_told_apart_by_traces(void)
     CHECK_EQ(array.shape[0], traces);
 }
 
+/* Of a pipe the first two traces tell the byte order, or a single one that is all. */
+static void su_pipes(void)
+{
+    static unsigned char file[1 << 16];
+    for (int big = 0; big < 2; big++) {
+        size_t size = su_make(file, 3, 25, big);
+        CHECK_EQ(read_as(file, size, &su_hints, false), 0);
+        CHECK(array.open_ended && array.shape[1] == 25 &&
+              array.byte_order == (big ? BYTE_ORDER_BIG : BYTE_ORDER_LITTLE));
+        CHECK_EQ(read_as(file, 340, &su_hints, false), 0);
+        CHECK_EQ(read_as(file, 339, &su_hints, false), EX_DATAERR);
+        CHECK_CONTAINS(error.text, "and the second trace agrees with neither");
+        file[340 + 114 + big] = 24;
+        CHECK_EQ(read_as(file, size, &su_hints, false), EX_DATAERR);
+    }
+    size_t size = su_make(file, 3, 257, true); /* the same in both orders */
+    CHECK_EQ(read_as(file, size, &su_hints, false), EX_DATAERR);
+    CHECK_CONTAINS(error.text,
+                   "its byte order cannot be told: ns of its first trace is 257 read as big-endian and 257");
+    CHECK_CONTAINS(error.text, "give --byte-order big or little");
+    struct array_hints hints = {.format = FORMAT_SU, .byte_order = BYTE_ORDER_BIG};
+    CHECK_EQ(read_as(file, size, &hints, false), 0);
+    memset(file, 0, 1000);
+    CHECK_EQ(read_as(file, 1000, &hints, false), EX_DATAERR);
+    CHECK_CONTAINS(error.text, "its first trace has 0 samples (ns, bytes 115-116, big-endian)");
+    CHECK_EQ(read_as(file, 100, &hints, false), EX_DATAERR);
+    CHECK_CONTAINS(error.text, "is 100 bytes, less than an SU trace");
+}
+
+/* What was looked at is read again, whatever the pieces. */
+static void looking_ahead(void)
+{
+    unsigned char data[5000], found[5000];
+    const unsigned char *seen;
+    uint64_t state = random_seed(), available;
+    for (unsigned round = 0; round < 200; round++) {
+        int fd = memfd_create("test", 0);
+        for (size_t i = 0; i < sizeof(data); i++)
+            data[i] = (unsigned char)random_next(&state);
+        if (fd < 0 || write(fd, data, sizeof(data)) != sizeof(data) || lseek(fd, 0, SEEK_SET))
+            abort();
+        struct input input = {.fd = fd, .name = "FILE"};
+        for (uint64_t at = 0; at < sizeof(data);) {
+            uint64_t wanted = random_next(&state) % 2000, size = random_next(&state) % 1500;
+            uint64_t left = sizeof(data) - at;
+            CHECK_EQ(input_look(&input, wanted + 1, &seen, &available, &error), 0);
+            CHECK(available >= (wanted + 1 < left ? wanted + 1 : left) && available <= left && input.position == at);
+            CHECK(!memcmp(seen, data + at, available));
+            CHECK_EQ(input_read_most(&input, found, &size, &error), 0);
+            CHECK(!memcmp(found, data + at, size));
+            at += size;
+        }
+        CHECK_EQ(input_expect_end(&input, &error), 0);
+        input_close(&input);
+    }
+}
+
 static void su_truncated(void)
 {
     static unsigned char file[1 << 12];
@@ -514,6 +571,8 @@ static const struct test tests[] = {
     TEST(su_good),
     TEST(su_bad),
     TEST(su_truncated),
+    TEST(su_pipes),
+    TEST(looking_ahead),
     TEST(su_told_apart_by_traces),
     TEST(swapping),
     TEST(names),

@@ -1,6 +1,7 @@
 #include "client/scanctl/commands/file_job.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "client/scanctl/formats/coefficients.h"
 #include "client/scanctl/formats/file.h"
@@ -140,13 +141,18 @@ static int run_output(struct file_job *job, struct scand *daemon, struct error *
     return result;
 }
 
+static const char *name_of(const struct file_job *job)
+{
+    return strcmp(job->input_path, "-") ? job->input_path : "standard input";
+}
+
 /* A file goes through the daemon in several jobs, but they are all of one client, by which they can be stopped. */
 static void begin_tell(const struct file_job *job, struct scand *daemon)
 {
     uint64_t client;
     if (job->options->progress && !remote_client(daemon, &client))
-        fprintf(stderr, "%s: client %" PRIu64 "; scanctl cancel --client %" PRIu64 " stops it\n", job->input.name,
-                client, client);
+        fprintf(stderr, "%s: client %" PRIu64 "; scanctl cancel --client %" PRIu64 " stops it\n", name_of(job), client,
+                client);
 }
 
 static void end_tell(const struct file_job *job)
@@ -155,7 +161,7 @@ static void end_tell(const struct file_job *job)
     uint64_t bytes = job->input.position + job->output.samples_bytes;
     if (!job->options->progress)
         return;
-    fprintf(stderr, "%s: %s rows of %s%s samples, %s in %s, %.2f GB/s\n", job->input.name, grouped(job->rows, rows),
+    fprintf(stderr, "%s: %s rows of %s%s samples, %s in %s, %.2f GB/s\n", name_of(job), grouped(job->rows, rows),
             job->options->offsets_path ? "up to " : "", grouped(job->samples, samples), binary_size(bytes, size),
             duration(job->elapsed_us, took), gigabytes_per_second(bytes, job->elapsed_us));
 }

@@ -297,6 +297,8 @@ bool path_is_folder(const char *path)
 {
     struct stat status;
     size_t length = strlen(path);
+    if (!strcmp(path, "-"))
+        return false;
     return (length && path[length - 1] == '/') || (!stat(path, &status) && S_ISDIR(status.st_mode));
 }
 

@@ -73,6 +73,8 @@ void array_free(struct array *array)
 int array_pass(struct array *array, struct input *input, uint64_t size_bytes, struct error *error)
 {
     struct passed *passed = &array->passed;
+    if (!size_bytes)
+        return 0;
     if (size_bytes > PASSED_BYTES_MAX - passed->size_bytes)
         return fail(error, EX_DATAERR,
                     "%s: has %" PRIu64 " bytes of headers before its samples, and at most %" PRIu64

@@ -78,7 +78,7 @@ int format_find(struct input *input, const struct array_hints *hints, enum forma
         return fail(error, EX_USAGE,
                     "%s: .npz files hold several arrays; save the one to be scanned with numpy.save, as .npy",
                     input->name);
-    if (named < 0 && (hints->rank || hints->has_places)) /* which raw samples alone need */
+    if (named < 0 && (hints->rank || hints->has_dtype || hints->has_places)) /* of raw samples alone */
         named = FORMAT_RAW;
     *format = (enum format)named;
     if (named >= 0)

@@ -19,7 +19,6 @@
 
 #define TEMPORARY_PREFIX ".scanctl."
 #define NAME_TRIES       100
-#define EXIT_PIPE        (128 + SIGPIPE) /* as a shell says of who is ended by the signal */
 #define WRITE_MAX_BYTES  (UINT64_C(1) << 30)
 
 /* What a signal has to remove. Set and cleared while the signals are blocked. */

@@ -84,7 +84,7 @@ static int offsets_read(struct ragged *ragged, const struct array *counts, struc
 int ragged_read(struct ragged *ragged, const char *path, const struct array *array, struct error *error)
 {
     struct input input;
-    struct array counts;
+    struct array counts = {.rank = 0};
     if (array->rank != 1)
         return fail(error, EX_USAGE,
                     "--offsets is for an input of one dimension, and this has %" PRIu32
@@ -103,6 +103,7 @@ int ragged_read(struct ragged *ragged, const char *path, const struct array *arr
         result = offsets_read(ragged, &counts, &input, error);
     if (!result)
         result = offsets_check(ragged, path, array->shape[0], error);
+    array_free(&counts);
     input_close(&input);
     return result;
 }

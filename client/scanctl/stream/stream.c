@@ -390,6 +390,16 @@ static int offsets_create(struct stream *stream, struct error *error)
     return 0;
 }
 
+/* For the next file of this connection. */
+static void buffers_release(struct stream *stream)
+{
+    for (uint32_t i = 0; i < stream->slot_count; i++) {
+        scand_buffer_release(stream->slots[i].buffer);
+        if (stream->slots[i].offsets)
+            scand_buffer_release(stream->slots[i].offsets);
+    }
+}
+
 /* Ragged rows without samples may come after the last sample. */
 static bool is_more(const struct stream *stream, uint64_t first)
 {
@@ -434,5 +444,7 @@ int stream_run(struct stream *stream, struct error *error)
     for (uint32_t i = 0; !result && i < stream->slot_count; i++)
         result = batch_finish(stream, &stream->slots[(batch + i) % stream->slot_count], error);
     progress_end(&stream->progress);
+    if (!result)
+        buffers_release(stream);
     return result;
 }

@@ -6,7 +6,11 @@
 #ifndef SCANCTL_ERROR_H
 #define SCANCTL_ERROR_H
 
+#include <signal.h>
 #include <sysexits.h>
+
+/* Nobody reads the output any more: as a shell says of who is ended by the signal. */
+#define EXIT_PIPE (128 + SIGPIPE)
 
 #define ERROR_TEXT_BYTES 1024
 
