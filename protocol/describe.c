@@ -20,6 +20,22 @@ struct about {
 OPERATIONS(X)
 #undef X
 
+#define OPERAND_U64(...)
+#define OPERAND_F64(...)
+#define OPERAND_WORD(...)
+#define OPERAND_WORDS(...)
+#define OPERAND_MAP(S, NAME, LINE, ACCESS, FOLLOWS, CLASS) {#NAME, offsetof(struct msg_##S, NAME), ACCESS, FOLLOWS},
+#define OPERAND(S, NAME, KIND, PRESENCE, DETAIL, ...) OPERAND_##KIND(S, NAME, __VA_ARGS__)
+#define X(NAME, FIELDS, WORD, LINE) static const struct operand_row NAME##_operands[] = {FIELDS(OPERAND, NAME){.name = NULL}};
+OPERATIONS(X)
+#undef X
+
+const struct operand_row *const operand_rows[OPERATION_COUNT] = {
+#define X(NAME, ...) NAME##_operands,
+    OPERATIONS(X)
+#undef X
+};
+
 static const struct {
     const char *line;
     const struct about *fields;

@@ -28,6 +28,7 @@
 #define LIMIT_PARAMETERS       12                    /* of an operation */
 #define LIMIT_PARAMETER_WORDS  16                    /* that one of them may have */
 #define LIMIT_OPERANDS         4                     /* of an operation, beside what the step before it has left */
+#define LIMIT_JOB_OPERANDS     8                     /* of a job, with its input, output and offsets */
 #define LIMIT_BUCKETS          24                    /* of a histogram */
 #define LIMIT_TRACE            4096                  /* ended jobs and chunks that the daemon remembers */
 

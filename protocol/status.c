@@ -22,6 +22,13 @@ int error_set(struct error *error, int code, const char *format, ...)
     return code;
 }
 
+void error_prefix(struct error *error, const char *what)
+{
+    const struct error bare = *error;
+    int length = snprintf(error->message, sizeof error->message, "%s: ", what);
+    snprintf(error->message + length, sizeof error->message - (size_t)length, "%s", bare.message);
+}
+
 static const struct status_row {
     enum scand_status status;
     const char *word;

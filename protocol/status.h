@@ -22,6 +22,9 @@ struct error {
 /* Fills *error (unless NULL) and returns code, so that a check reads `return error_set(error, -EINVAL, ...)`. */
 int error_set(struct error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Puts "what: " before an error's message, which is cut where it is too long. */
+void error_prefix(struct error *error, const char *what);
+
 enum scand_status status_from_errno(int code); /* code: 0 or -errno; anything unlisted is SCAND_INTERNAL */
 int status_to_errno(uint64_t status);          /* 0 or -errno; an unknown status is -ENOTRECOVERABLE */
 const char *status_word(enum scand_status status);

@@ -20,12 +20,15 @@
 #define TURNAROUND_US 150     /* that the daemon, when busy, may take to hand out another chunk in place of one */
 #define LOST_MS       5000
 
+#define ZERO_RULE                                                                                                   \
+    {                                                                                                               \
+        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD}, .pass_count = 2, .accumulator = SCAND_ACCUMULATOR_F64, \
+    }
+
 static struct scan_rows zero_rows(void *memory)
 {
     const int64_t row_bytes = ROW_SAMPLES * sizeof(float);
-    return (struct scan_rows){.rule = {.passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-                                       .pass_count = 2,
-                                       .accumulator = SCAND_ACCUMULATOR_F64},
+    return (struct scan_rows){.rule = ZERO_RULE,
                               .length = ROW_SAMPLES,
                               .row_count = MEMORY_BYTES / row_bytes,
                               .outer_rank = 1,
@@ -43,12 +46,14 @@ static int start_chunk(struct device *device, const struct scan_rows *rows, cons
                        uint64_t n, struct chunk *chunk)
 {
     const struct span span = {SCAND_PLACE_HOST, (void *)rows->input, MEMORY_BYTES, MEMORY_BYTES, false};
+    static const struct step step = {OPERATION_scan, ZERO_RULE};
     uint64_t count = chunk_size->chunk_bytes / (ROW_SAMPLES * sizeof(float));
     *chunk = (struct chunk){.rows = rows,
                             .first = n * count % rows->row_count,
                             .count = count,
-                            .input = span,
-                            .output = span,
+                            .steps = &step,
+                            .step_count = 1,
+                            .spans = {[OPERAND_INPUT] = span, [OPERAND_OUTPUT] = span},
                             .device = device};
     return device->ops->start(device, chunk);
 }

@@ -13,6 +13,7 @@
 
 #include "kernels/scan.h"
 #include "protocol/limits.h"
+#include "protocol/operations.h"
 #include "protocol/status.h"
 
 /* Memory that a device works on. Host memory is pinned in units of pin_unit_bytes, counted from base; a copy must not
@@ -25,24 +26,33 @@ struct span {
     bool staged; /* host memory that is not pinned: it travels through memory of the device's own that is */
 };
 
-/* Rows first <= r < first + count of a job: what is handed to a device at a time. It scans them and then, in order, its
- * results by each of the rules of `then`, in place (rows_then). */
+/* Operands of a job by number: its own, and then those of its steps. */
+enum { OPERAND_INPUT, OPERAND_OUTPUT, OPERAND_OFFSETS, OPERAND_FURTHER };
+
+/* What is done with rows. */
+struct step {
+    enum operation_id operation;
+    struct scan_rule rule;
+};
+
+/* Rows first <= r < first + count of a job: what is handed to a device at a time. The first step takes the input, each
+ * other one what the step before it has left, and the last leaves the output: all have its dtype, and where it has an
+ * element for each sample, steps after the first work in place (rows_then). */
 struct chunk {
-    const struct scan_rows *rows; /* addresses are those of the spans */
+    const struct scan_rows *rows; /* as the first step takes them, whose rule they have; addresses are in the spans */
     uint64_t first, count;
-    const struct scan_rule *then;
-    uint32_t then_count;
-    struct span input, output; /* the buffers that the rows lie in */
-    struct span coefficients;  /* and that of their coefficients, where rows->coefficients is not NULL */
-    void *owner;               /* the job, for whoever gets the chunk back */
-    uint64_t handed_us;        /* the service's: when the device got it */
-    uint64_t job;              /* the service's: the number of the job */
-    uint32_t user;             /* the service's: whose job it is */
-    struct device *device;     /* the scheduler's: whose it is */
-    bool small;                /* the scheduler's: in one of its small slots */
-    uint64_t bytes;            /* the scheduler's: what it is estimated by */
-    uint64_t charge_ns;        /* the scheduler's: what it took from its user's accounts */
-    bool dropped;              /* by chunk_drop: nobody wants its results */
+    const struct step *steps;
+    uint32_t step_count;
+    struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */
+    void *owner;                           /* the job, for whoever gets the chunk back */
+    uint64_t handed_us;                    /* the service's: when the device got it */
+    uint64_t job;                          /* the service's: the number of the job */
+    uint32_t user;                         /* the service's: whose job it is */
+    struct device *device;                 /* the scheduler's: whose it is */
+    bool small;                            /* the scheduler's: in one of its small slots */
+    uint64_t bytes;                        /* the scheduler's: what it is estimated by */
+    uint64_t charge_ns;                    /* the scheduler's: what it took from its user's accounts */
+    bool dropped;                          /* by chunk_drop: nobody wants its results */
     /* A long row's: how long the device has it at a time, of those whose info says so; else 0. Where a chunk comes back
      * with `rest`, there is more to do: it is done by starting it again, with that, or let go of (discard). */
     uint64_t slice_us;

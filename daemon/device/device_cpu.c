@@ -19,7 +19,7 @@
 
 /* What becomes of a chunk that is scanned in turns: where it is. */
 struct cpu_run {
-    uint32_t step;         /* 0, or 1 + the index in the chunk's `then` */
+    uint32_t step;         /* of the chunk's */
     struct cpu_task *task; /* of the step; NULL: it has not begun */
     uint64_t had_us;       /* of this slice */
 };
@@ -74,6 +74,11 @@ static int cpu_start(struct device *device, struct chunk *chunk)
     return 0;
 }
 
+static struct scan_rows rows_of_step(const struct chunk *chunk, uint32_t step)
+{
+    return step > 0 ? rows_then(chunk->rows, &chunk->steps[step].rule) : *chunk->rows;
+}
+
 static int cpu_run_variant(const struct chunk *chunk)
 {
     const struct scan_rule *rule = &chunk->rows->rule;
@@ -102,11 +107,11 @@ static bool turn_is_over(void *context)
 static int cpu_run_turn(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk, struct turn *turn)
 {
     int r = 0;
-    while (run->step <= chunk->then_count && !r) {
-        if (run->step == 0 && chunk->rows->rule.algorithm) {
+    while (run->step < chunk->step_count && !r) {
+        if (chunk->steps[run->step].rule.algorithm) {
             r = cpu_run_variant(chunk);
         } else {
-            struct scan_rows rows = run->step ? rows_then(chunk->rows, &chunk->then[run->step - 1]) : *chunk->rows;
+            struct scan_rows rows = rows_of_step(chunk, run->step);
             if (!run->task)
                 run->task = cpu_task_create(self->pool, &rows, chunk->first, chunk->count);
             r = run->task ? cpu_task_run(run->task, turn_is_over, turn) : -ENOMEM;
@@ -116,7 +121,7 @@ static int cpu_run_turn(struct cpu_device *self, struct cpu_run *run, const stru
         cpu_task_destroy(run->task);
         run->task = NULL;
         run->step++;
-        if (run->step <= chunk->then_count && turn_is_over(turn))
+        if (run->step < chunk->step_count && turn_is_over(turn))
             r = 1;
     }
     return r == 1 && chunk_is_dropped(chunk) ? -ECANCELED : r;
@@ -175,9 +180,9 @@ static void cpu_run_first(struct cpu_device *self)
 
 static int cpu_run_small(struct cpu_device *self, const struct chunk *chunk)
 {
-    int r = scan_cpu(self->pool, chunk->rows, chunk->first, chunk->count);
-    for (uint32_t i = 0; i < chunk->then_count && !r; i++) {
-        struct scan_rows rows = rows_then(chunk->rows, &chunk->then[i]);
+    int r = 0;
+    for (uint32_t i = 0; i < chunk->step_count && !r; i++) {
+        struct scan_rows rows = rows_of_step(chunk, i);
         r = scan_cpu(self->pool, &rows, chunk->first, chunk->count);
     }
     return r;

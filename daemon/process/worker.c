@@ -124,7 +124,8 @@ static void worker_spin(struct worker *worker, uint64_t us)
 /* On device memory alone, where a chunk takes no longer than it takes the loop to fall asleep and wake. */
 static bool is_resident(const struct chunk *chunk)
 {
-    return chunk->input.place == SCAND_PLACE_DEVICE && chunk->output.place == SCAND_PLACE_DEVICE;
+    return chunk->spans[OPERAND_INPUT].place == SCAND_PLACE_DEVICE &&
+           chunk->spans[OPERAND_OUTPUT].place == SCAND_PLACE_DEVICE;
 }
 
 static void ops_start(void *context, struct chunk *chunk)

@@ -107,6 +107,9 @@ static struct span host_span(void *memory)
     return (struct span){SCAND_PLACE_HOST, memory, MEMORY_BYTES, PIN_UNIT_BYTES, false};
 }
 
+/* A chunk of one step, whose rule is that of the rows, from one buffer to another. */
+#define FROM_TO(FROM, TO) .step_count = 1, .spans = {[OPERAND_INPUT] = FROM, [OPERAND_OUTPUT] = TO}
+
 /* Runs all rows of a job in chunks, as many out at a time as the device holds. They come back in any order. */
 static bool run_job(struct chunk job)
 {
@@ -139,7 +142,7 @@ static bool run_job(struct chunk job)
 
 static bool run_chunks(const struct scan_rows *rows, struct span input, struct span output)
 {
-    return run_job((struct chunk){.rows = rows, .input = input, .output = output});
+    return run_job((struct chunk){.rows = rows, FROM_TO(input, output)});
 }
 
 /* Runs all rows of a job in small chunks of `step` of them, as many out at a time as the device holds of those. */
@@ -235,7 +238,7 @@ static void staged_layouts(void)
                     to = i % 3 == 2 ? host_span(output_memory) : staged_span(output);
         struct scan_rows rows = make_rows(layout, rule, from.base, to.base),
                          expected = make_rows(layout, rule, input_memory, expected_memory);
-        struct chunk chunk = {.rows = &rows, .count = 1, .input = from, .output = to};
+        struct chunk chunk = {.rows = &rows, .count = 1, FROM_TO(from, to)};
         if (is_mapped(layout)) {
             CHECK_EQ(device->ops->start(device, &chunk), -EFAULT);
             continue;
@@ -274,11 +277,8 @@ static void staged_between_others(void)
             struct chunk *chunk = &chunks[started];
             bool even = started % 2 == 0;
             struct span span = even ? staged_span(memory) : host_span(output_memory);
-            *chunk = (struct chunk){.rows = even ? &staged : &pinned,
-                                    .first = started / 2 * 50,
-                                    .count = 50,
-                                    .input = span,
-                                    .output = span};
+            *chunk = (struct chunk){
+                .rows = even ? &staged : &pinned, .first = started / 2 * 50, .count = 50, FROM_TO(span, span)};
             CHECK_EQ(device->ops->start(device, chunk), 0);
             started++;
         } else {
@@ -293,31 +293,33 @@ static void staged_between_others(void)
     munmap(memory, MEMORY_BYTES);
 }
 
-/* Steps of every kind of kernel: one that needs no workspace, one that does, a recurrence and a maximum. */
-static const struct scan_rule *make_then(enum scand_dtype dtype, uint32_t *count)
+/* Steps of every kind of kernel behind a first one, whose rule is that of the rows: one that needs no workspace, one
+ * that does, a recurrence and a maximum. */
+static const struct step *make_steps(enum scand_dtype dtype, uint32_t *count)
 {
-    static struct scan_rule then[4];
+    static struct step steps[5];
     const struct scan_rule like = {.passes = {SCAND_PASS_BACKWARD, SCAND_PASS_FORWARD},
                                    .pass_count = 2,
                                    .accumulator = SCAND_ACCUMULATOR_F64,
                                    .input = dtype,
                                    .output = dtype};
-    then[0] = then[1] = then[2] = then[3] = like;
-    then[1].demean = true;
-    then[1].accumulator = SCAND_ACCUMULATOR_F2;
-    then[2].op = SCAND_OPERATOR_AFFINE;
-    then[2].coefficient = -0.5;
-    then[3].op = SCAND_OPERATOR_MAX;
-    then[3].pass_count = 1;
-    *count = 4;
-    return then;
+    for (int i = 0; i < 5; i++)
+        steps[i] = (struct step){OPERATION_scan, like};
+    steps[2].rule.demean = true;
+    steps[2].rule.accumulator = SCAND_ACCUMULATOR_F2;
+    steps[3].rule.op = SCAND_OPERATOR_AFFINE;
+    steps[3].rule.coefficient = -0.5;
+    steps[4].rule.op = SCAND_OPERATOR_MAX;
+    steps[4].rule.pass_count = 1;
+    *count = 5;
+    return steps;
 }
 
-static void chain_reference(const struct scan_rows *rows, const struct scan_rule *then, uint32_t count)
+static void chain_reference(const struct scan_rows *rows, const struct step *steps, uint32_t count)
 {
     scan_reference(rows, 0, rows->row_count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct scan_rows step = rows_then(rows, &then[i]);
+    for (uint32_t i = 1; i < count; i++) {
+        struct scan_rows step = rows_then(rows, &steps[i].rule);
         scan_reference(&step, 0, step.row_count);
     }
 }
@@ -325,14 +327,14 @@ static void chain_reference(const struct scan_rows *rows, const struct scan_rule
 static void check_chain(const struct layout *layout, enum scand_dtype output)
 {
     struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, output);
-    struct chunk job = {.input = host_span(input_memory), .output = host_span(output_memory)};
-    job.then = make_then(output, &job.then_count);
+    struct chunk job = {FROM_TO(host_span(input_memory), host_span(output_memory))};
+    job.steps = make_steps(output, &job.step_count);
     memset(output_memory, 0xa5, MEMORY_BYTES);
     memset(expected_memory, 0xa5, MEMORY_BYTES);
     struct scan_rows rows = make_rows(layout, rule, input_memory, output_memory);
     struct scan_rows expected = make_rows(layout, rule, input_memory, expected_memory);
     job.rows = &rows;
-    chain_reference(&expected, job.then, job.then_count);
+    chain_reference(&expected, job.steps, job.step_count);
     bool same = run_job(job) && memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0;
     if (!same)
         fprintf(stderr, "chain, layout \"%s\", output %d\n", layout->name, (int)output);
@@ -362,16 +364,16 @@ static void small_chunks(void)
     for (size_t i = 0; i < sizeof smalls / sizeof smalls[0]; i++)
         for (int way = 0; way < 3; way++) {
             struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
-            struct chunk job = {.input = host_span(output_memory), .output = host_span(output_memory)};
+            struct chunk job = {FROM_TO(host_span(output_memory), host_span(output_memory))};
             rule.demean = way == 1; /* which takes a workspace */
             if (way == 2)
-                job.then = make_then(SCAND_DTYPE_F32, &job.then_count);
+                job.steps = make_steps(SCAND_DTYPE_F32, &job.step_count);
             memcpy(output_memory, input_memory, MEMORY_BYTES);
             memcpy(expected_memory, input_memory, MEMORY_BYTES);
             struct scan_rows rows = make_rows(&smalls[i], rule, output_memory, output_memory);
             struct scan_rows expected = make_rows(&smalls[i], rule, expected_memory, expected_memory);
             job.rows = &rows;
-            chain_reference(&expected, job.then, job.then_count);
+            chain_reference(&expected, job.steps, job.step_count);
             CHECK(run_small_chunks(job, 1 + i));
             CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
         }
@@ -423,8 +425,7 @@ static void check_small_jobs(small_job *make, unsigned count)
         rows[i] = make(i, input_memory + at, output_memory + at);
         chunks[i] = (struct chunk){.rows = &rows[i],
                                    .count = rows[i].row_count,
-                                   .input = host_span(input_memory),
-                                   .output = host_span(output_memory),
+                                   FROM_TO(host_span(input_memory), host_span(output_memory)),
                                    .small = true};
     }
     for (unsigned i = 0; i < count; i++)
@@ -474,20 +475,20 @@ static void small_chains_at_once(void)
     const char *missing = set_up();
     if (missing)
         SKIP(missing);
-    struct scan_rule then[SCAND_STEPS_MAX], rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
+    struct step steps[LIMIT_STEPS];
+    struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
     rule.pass_count = 1; /* nine sums of 1,000 samples stay below infinity */
-    for (int i = 0; i < SCAND_STEPS_MAX; i++)
-        then[i] = rule;
-    struct chunk job = {.input = host_span(output_memory),
-                        .output = host_span(output_memory),
-                        .then = then,
-                        .then_count = SCAND_STEPS_MAX};
+    for (int i = 0; i < LIMIT_STEPS; i++)
+        steps[i] = (struct step){OPERATION_scan, rule};
+    struct chunk job = {FROM_TO(host_span(output_memory), host_span(output_memory))};
+    job.steps = steps;
+    job.step_count = LIMIT_STEPS;
     memcpy(output_memory, input_memory, MEMORY_BYTES);
     memcpy(expected_memory, input_memory, MEMORY_BYTES);
     struct scan_rows rows = make_rows(&layout, rule, output_memory, output_memory);
     struct scan_rows expected = make_rows(&layout, rule, expected_memory, expected_memory);
     job.rows = &rows;
-    chain_reference(&expected, then, SCAND_STEPS_MAX);
+    chain_reference(&expected, steps, LIMIT_STEPS);
     CHECK(run_small_chunks(job, 60));
     CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
 }
@@ -551,7 +552,8 @@ static uint64_t run_slices(struct chunk chunk, const struct scan_rows *other)
             return 0;
         while (!done)
             done = device->ops->finish(device, 1000);
-        if (done != &chunk || chunk.status || (other && !run_chunks(other, chunk.input, chunk.output)))
+        if (done != &chunk || chunk.status ||
+            (other && !run_chunks(other, chunk.spans[OPERAND_INPUT], chunk.spans[OPERAND_OUTPUT])))
             return 0;
         slices++;
     } while (chunk.rest);
@@ -588,7 +590,7 @@ static void long_rows_are_left_off(void)
             make_ragged(&expected);
         }
         const struct chunk chunk = {
-            .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
+            .rows = &rows, .count = 1, FROM_TO(host_span(input_memory), host_span(output_memory))};
         const uint64_t blocks = scan_cuda_range_blocks(&rows, 0, true);
         scan_reference(&expected, 0, 1);
         scan_reference(&expected_other, 0, 1);
@@ -610,11 +612,10 @@ static void long_chains_are_left_off(void)
     memcpy(expected_memory, input_memory, MEMORY_BYTES);
     const struct scan_rows rows = make_rows(&long_dense, rule, output_memory, output_memory),
                            expected = make_rows(&long_dense, rule, expected_memory, expected_memory);
-    struct chunk chunk = {
-        .rows = &rows, .count = 1, .input = host_span(output_memory), .output = host_span(output_memory)};
-    chunk.then = make_then(SCAND_DTYPE_F32, &chunk.then_count);
-    chain_reference(&expected, chunk.then, chunk.then_count);
-    CHECK(run_slices(chunk, NULL) > chunk.then_count);
+    struct chunk chunk = {.rows = &rows, .count = 1, FROM_TO(host_span(output_memory), host_span(output_memory))};
+    chunk.steps = make_steps(SCAND_DTYPE_F32, &chunk.step_count);
+    chain_reference(&expected, chunk.steps, chunk.step_count);
+    CHECK(run_slices(chunk, NULL) >= chunk.step_count);
     CHECK(memcmp(output_memory, expected_memory, MEMORY_BYTES) == 0);
     CHECK(device->ops->memory_used_bytes(device) < used + MIB(4)); /* a workspace may be kept */
 }
@@ -635,8 +636,7 @@ static void long_reductions_are_left_off(void)
                              .output = &result[0]};
     scan_reference(&rows, 0, 1);
     rows.output = output_memory;
-    const struct chunk chunk = {
-        .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
+    const struct chunk chunk = {.rows = &rows, .count = 1, FROM_TO(host_span(input_memory), host_span(output_memory))};
     CHECK_EQ(run_slices(chunk, NULL), scan_cuda_range_count(&rows, 0, scan_cuda_range_blocks(&rows, 0, true)));
     memcpy(&result[1], output_memory, sizeof(double));
     CHECK(memcmp(&result[0], &result[1], sizeof(double)) == 0);
@@ -654,8 +654,7 @@ static void dropped_long_rows_end(void)
     memset(expected_memory, 0xa5, MEMORY_BYTES);
     const struct scan_rows rows =
         make_rows(&long_strided, make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32), input_memory, output_memory);
-    struct chunk chunk = {
-        .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
+    struct chunk chunk = {.rows = &rows, .count = 1, FROM_TO(host_span(input_memory), host_span(output_memory))};
     REQUIRE(device->ops->start(device, &chunk) == 0);
     chunk_drop(&chunk);
     while (!done)
@@ -678,7 +677,7 @@ static void left_off_rows_are_discarded(void)
     const struct scan_rows rows =
         make_rows(&long_strided, make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32), input_memory, output_memory);
     struct chunk chunk = {
-        .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory), .slice_us = 1};
+        .rows = &rows, .count = 1, FROM_TO(host_span(input_memory), host_span(output_memory)), .slice_us = 1};
     REQUIRE(device->ops->start(device, &chunk) == 0);
     while (!done)
         done = device->ops->finish(device, 1000);
@@ -706,8 +705,7 @@ static void long_rows_are_passed(void)
                            other = make_rows(&between_samples, rule, input_memory, output_memory),
                            expected = make_rows(&long_strided, rule, input_memory, expected_memory),
                            expected_other = make_rows(&between_samples, rule, input_memory, expected_memory);
-    struct chunk chunk = {
-        .rows = &rows, .count = 1, .input = host_span(input_memory), .output = host_span(output_memory)};
+    struct chunk chunk = {.rows = &rows, .count = 1, FROM_TO(host_span(input_memory), host_span(output_memory))};
     struct chunk after = chunk;
     after.rows = &other;
     REQUIRE(device->ops->start(device, &chunk) == 0);

@@ -74,10 +74,9 @@ void manual_complete(struct manual *manual, size_t index, int status)
     manual->out_count--;
     for (size_t i = index; i < manual->out_count; i++)
         manual->out[i] = manual->out[i + 1];
-    span_touch(&chunk->input);
-    span_touch(&chunk->output);
-    if (chunk->rows->coefficients)
-        span_touch(&chunk->coefficients);
+    for (int i = 0; i < LIMIT_JOB_OPERANDS; i++)
+        if (chunk->spans[i].base)
+            span_touch(&chunk->spans[i]);
     chunk->status = status;
     chunk->upload_us = 1;
     chunk->kernel_us = manual->kernel_us;

@@ -1,14 +1,12 @@
 /*
  * Which jobs a variant of the tutorials takes, and that the others are refused by name, value and what is allowed.
  */
-#include "daemon/core/jobs/algorithm.h"
-
 #include <errno.h>
 
-#include "daemon/core/jobs/tensor_layout.h"
 #include "kernels/tutorial/reduce/reduce.h"
 #include "kernels/tutorial/scan/variants.h"
 #include "tests/check.h"
+#include "tests/unit/submitted.h"
 
 static struct error error;
 static struct scan_rows rows;
@@ -33,18 +31,18 @@ static struct msg_job_submit_params scan_of(const char *algorithm, uint64_t coun
 static const char *refused(const struct msg_job_submit_params *params)
 {
     error.message[0] = '\0';
-    CHECK_EQ(tensor_rows(params, &rows, &error), -EINVAL);
+    CHECK_EQ(submitted_rows(params, &rows, &error), -EINVAL);
     return error.message;
 }
 
 static void every_name(void)
 {
     struct msg_job_submit_params params = scan_of("", 3, 5);
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.rule.algorithm, 0);
     for (uint32_t i = 0; i < VARIANT_COUNT; i++) {
         params = scan_of(variant_list[i].name, 3, 5);
-        CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+        CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
         CHECK_EQ(rows.rule.algorithm, i + 1);
         CHECK_EQ(rows.rule.accumulator, SCAND_ACCUMULATOR_F32);
     }
@@ -53,7 +51,7 @@ static void every_name(void)
 static void unknown_names(void)
 {
     struct msg_job_submit_params params = scan_of("fast\n", 3, 5);
-    CHECK_CONTAINS(refused(&params), "job.submit: \"algorithm\" is \"fast?\"; there are: serial-cpu, smem-v0-pad0, ");
+    CHECK_CONTAINS(refused(&params), "\"algorithm\" is \"fast?\"; there are: serial-cpu, smem-v0-pad0, ");
     CHECK_CONTAINS(error.message, variant_list[VARIANT_COUNT - 1].name); /* the longest name leaves room for all */
     memset(params.algorithm, 'x', sizeof params.algorithm - 1);
     CHECK_CONTAINS(refused(&params), variant_list[VARIANT_COUNT - 1].name);
@@ -63,7 +61,7 @@ static void rules(void)
 {
     struct msg_job_submit_params good = scan_of("kogge-stone", 3, 5), bad = good;
     bad.op = SCAND_OPERATOR_MAX;
-    CHECK_CONTAINS(refused(&bad), "job.submit: \"op\" is \"max\"; allowed with \"algorithm\" \"kogge-stone\": sum");
+    CHECK_CONTAINS(refused(&bad), "\"op\" is \"max\"; allowed with \"algorithm\" \"kogge-stone\": sum");
     bad = good, bad.kind = SCAND_KIND_EXCLUSIVE;
     CHECK_CONTAINS(refused(&bad), "\"kind\" is \"exclusive\"; allowed with \"algorithm\" \"kogge-stone\": inclusive");
     bad = good, bad.input.dtype = SCAND_DTYPE_F32BE;
@@ -78,7 +76,7 @@ static void rules(void)
     CHECK_CONTAINS(refused(&bad), "\"accumulator\" is \"f64\"; allowed with \"algorithm\" \"kogge-stone\": auto, f32");
     struct msg_job_submit_params wide = scan_of("warp-v0", 3, 5);
     wide.accumulator = SCAND_ACCUMULATOR_F2;
-    CHECK_EQ(tensor_rows(&wide, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&wide, &rows, &error), 0);
     bad = good, bad.input.shape[0] = bad.output.shape[0] = 0, bad.op = SCAND_OPERATOR_MIN;
     CHECK_CONTAINS(refused(&bad), "\"op\" is \"min\""); /* of no rows, too */
 }
@@ -101,13 +99,13 @@ static void layouts(void)
     struct msg_tensor cube = {
         .shape = {2, 3, 5}, .shape_count = 3, .strides = {60, 20, 4}, .strides_count = 3, .buffer = 1};
     bad = good, bad.input = bad.output = cube, bad.axis = 2;
-    CHECK_EQ(tensor_rows(&bad, &rows, &error), 0); /* rows that lie one stride apart, whatever the rank */
+    CHECK_EQ(submitted_rows(&bad, &rows, &error), 0); /* rows that lie one stride apart, whatever the rank */
     CHECK_EQ(rows.outer_rank, 1);
     bad.input.strides[0] = 80;
     CHECK_CONTAINS(refused(&bad), "beside the axis there are 2 dimensions whose strides do not make them one");
     bad = scan_of("smem-v1", 3, 1);
     bad.input.strides[1] = 7; /* between one sample and none */
-    CHECK_EQ(tensor_rows(&bad, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&bad, &rows, &error), 0);
 }
 
 /* Chunks as variants see them. */
@@ -117,7 +115,7 @@ static void rows_of_variants(void)
     struct msg_job_submit_params params = scan_of("serial-cpu", 4, 6);
     params.input.strides[0] = params.output.strides[0] = 32;
     params.passes_count = 2, params.passes[1] = SCAND_PASS_BACKWARD;
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     rows.input = rows.output = samples;
     for (int i = 0; i < 6; i++)
         samples[2][i] = 1;
@@ -143,7 +141,7 @@ static void reductions(void)
                                       .strides_count = 2};
     for (uint32_t i = 0; i < REDUCTION_COUNT; i++) {
         snprintf(good.algorithm, sizeof good.algorithm, "%s", reduction_list[i].name);
-        CHECK_EQ(tensor_rows(&good, &rows, &error), 0);
+        CHECK_EQ(submitted_rows(&good, &rows, &error), 0);
         CHECK_EQ(rows.rule.algorithm, i + 1);
     }
     struct msg_job_submit_params bad = good;

@@ -74,10 +74,9 @@ static struct job *submit(struct stream *stream, int lane, uint64_t rows, struct
     struct buffer *buffer = &stream->buffers[lane];
     buffer->device = machine ? &machine->device : NULL;
     *job = (struct job){.rows = {.length = 256, .row_count = rows},
-                        .input = buffer,
-                        .output = buffer,
-                        .input_extent = {0, 1},
-                        .output_extent = {0, 1},
+                        .operands = {[OPERAND_INPUT] = {.buffer = buffer, .extent = {0, 1}, .access = ACCESS_READ},
+                                     [OPERAND_OUTPUT] = {.buffer = buffer, .extent = {0, 1}, .access = ACCESS_WRITE}},
+                        .operand_count = OPERAND_FURTHER,
                         .chunk_rows = ROWS,
                         .sample_bytes = 4};
     scheduler_add(&scheduler, &stream->lanes[lane], job);
@@ -124,7 +123,8 @@ static void finish(struct machine *machine)
         return;
     scheduler_remove(&scheduler, job);
     if (!stream->once)
-        submit(stream, (int)(job - stream->jobs), 1 + below(100), (struct machine *)job->input->device);
+        submit(stream, (int)(job - stream->jobs), 1 + below(100),
+               (struct machine *)job->operands[OPERAND_INPUT].buffer->device);
 }
 
 /* To the end of the next chunk; false: nothing runs. */
@@ -248,11 +248,11 @@ static void others_pass_at_other_devices(void)
     begin(2, (uint64_t[]){100, 100});
     struct stream *stream = &streams[0];
     struct job *bound = submit(stream, 0, 100 * ROWS, &machines[1]);
-    bound->output = &result;
+    bound->operands[OPERAND_OUTPUT].buffer = &result;
     struct job *reader = submit(stream, 1, ROWS, NULL), *other = submit(stream, 2, ROWS, NULL);
     scheduler_remove(&scheduler, reader);
     scheduler_remove(&scheduler, other);
-    reader->input = &result;
+    reader->operands[OPERAND_INPUT].buffer = &result;
     scheduler_add(&scheduler, &stream->lanes[0], reader);
     scheduler_add(&scheduler, &stream->lanes[0], other);
     pump();

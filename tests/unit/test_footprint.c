@@ -4,7 +4,7 @@
 #include "tests/check.h"
 
 #define TRIALS 20000
-#define BASE   ((const void *)0x1000)
+#define BASE   ((void *)0x1000)
 #define ORIGIN 100000 /* of every array in its buffer: negative strides do not lead out of it */
 
 static uint64_t state;
@@ -44,45 +44,39 @@ static int64_t random_stride(void)
     return (int64_t)below(200) - 100;
 }
 
-static void make_rows(struct scan_rows *rows, bool reduces)
+static void make_rows(struct scan_rows *rows)
 {
-    void *origin = (char *)BASE + ORIGIN;
-    *rows = (struct scan_rows){.length = below(6),
-                               .row_count = 1,
-                               .outer_rank = (uint32_t)below(SCAN_OUTER_MAX + 1),
-                               .input_stride = random_stride(),
-                               .output_stride = random_stride(),
-                               .coefficient_stride = random_stride(),
-                               .input = origin,
-                               .output = origin,
-                               .coefficients = origin};
-    rows->rule = (struct scan_rule){.operation = reduces ? SCAND_OPERATION_REDUCE : SCAND_OPERATION_SCAN,
-                                    .input = SCAND_DTYPE_F32,
-                                    .output = SCAND_DTYPE_F64,
-                                    .coefficients = SCAND_DTYPE_F16};
+    *rows = (struct scan_rows){.length = below(6), .row_count = 1, .outer_rank = (uint32_t)below(SCAN_OUTER_MAX + 1)};
     for (uint32_t k = 0; k < rows->outer_rank; k++) {
         rows->outer_shape[k] = 1 + below(4);
         rows->row_count *= rows->outer_shape[k];
-        rows->input_outer_strides[k] = random_stride();
-        rows->output_outer_strides[k] = random_stride();
-        rows->coefficient_outer_strides[k] = random_stride();
     }
 }
 
-/* As job_make_ragged does: of a reduction the outer dimension is that of the results. */
-static void make_ragged(struct scan_rows *rows, uint64_t *offsets)
+/* As job_make_ragged does: where something follows rows, the outer dimension is that of their elements. */
+static void make_ragged(struct scan_rows *rows, uint64_t *offsets, bool by_rows)
 {
-    const bool reduces = rows->rule.operation == SCAND_OPERATION_REDUCE;
     const uint64_t count = 1 + below(8);
     offsets[0] = below(5);
     for (uint64_t r = 0; r < count; r++)
         offsets[r + 1] = offsets[r] + below(4);
     rows->offsets = offsets;
     rows->row_count = count;
-    rows->outer_rank = reduces;
+    rows->outer_rank = by_rows;
     rows->outer_shape[0] = count;
-    rows->output_outer_strides[0] = random_stride();
-    rows->input_outer_strides[0] = rows->coefficient_outer_strides[0] = 0;
+}
+
+static struct operand make_operand(const struct scan_rows *rows, enum follows follows)
+{
+    static struct buffer buffer = {.span = {.base = BASE}};
+    struct operand operand = {.buffer = &buffer,
+                              .follows = follows,
+                              .item_bytes = UINT64_C(1) << below(4),
+                              .origin = (unsigned char *)BASE + ORIGIN,
+                              .stride = random_stride()};
+    for (uint32_t k = 0; k < rows->outer_rank; k++)
+        operand.outer_strides[k] = rows->offsets && follows == FOLLOWS_SAMPLES ? 0 : random_stride();
+    return operand;
 }
 
 /* Exact where all rows are meant, or at most one dimension changes; else no less. */
@@ -102,41 +96,46 @@ static void against_an_enumeration(void)
     uint64_t offsets[9];
     for (int trial = 0; trial < TRIALS; trial++) {
         struct scan_rows rows;
-        const bool reduces = below(2), ragged = below(3) == 0;
-        make_rows(&rows, reduces);
+        const bool by_rows = below(2), ragged = below(3) == 0;
+        make_rows(&rows);
         if (ragged)
-            make_ragged(&rows, offsets);
+            make_ragged(&rows, offsets, by_rows);
+        const struct operand operand = make_operand(&rows, by_rows ? FOLLOWS_ROWS : FOLLOWS_SAMPLES);
         uint64_t first = below(rows.row_count), count = 1 + below(rows.row_count - first);
         const bool exact = rows.outer_rank <= 1 || count == rows.row_count || count == 1;
-        check(rows_footprint(&rows, ARRAY_INPUT, BASE, first, count),
-              enumerate(&rows, rows.input_outer_strides, rows.input_stride, 4, false, first, count), exact);
-        check(rows_footprint(&rows, ARRAY_OUTPUT, BASE, first, count),
-              enumerate(&rows, rows.output_outer_strides, rows.output_stride, 8, reduces, first, count), exact);
-        check(rows_footprint(&rows, ARRAY_COEFFICIENTS, BASE, first, count),
-              enumerate(&rows, rows.coefficient_outer_strides, rows.coefficient_stride, 2, false, first, count), exact);
+        check(operand_footprint(&operand, &rows, first, count),
+              enumerate(&rows, operand.outer_strides, operand.stride, operand.item_bytes, by_rows, first, count),
+              exact);
     }
+}
+
+/* Of what is for all of a job, any rows need all. */
+static void some_follow_the_job(void)
+{
+    const struct scan_rows rows = {.length = 3, .row_count = 5};
+    const struct operand operand = {.follows = FOLLOWS_JOB, .extent = {40, 60}};
+    struct extent reach = operand_footprint(&operand, &rows, 2, 1);
+    CHECK(reach.begin == 40 && reach.end == 60);
 }
 
 /* Chunks of whole planes reach no further than those. */
 static void planes_are_apart(void)
 {
-    struct scan_rows rows = {.length = 10,
-                             .row_count = 24,
-                             .outer_rank = 2,
-                             .outer_shape = {4, 6},
-                             .input_outer_strides = {1000, 40},
-                             .input_stride = 4,
-                             .input = BASE};
-    struct extent reach = rows_footprint(&rows, ARRAY_INPUT, BASE, 6, 12);
+    const struct scan_rows rows = {.length = 10, .row_count = 24, .outer_rank = 2, .outer_shape = {4, 6}};
+    struct buffer buffer = {.span = {.base = BASE}};
+    const struct operand operand = {
+        .buffer = &buffer, .item_bytes = 4, .origin = BASE, .stride = 4, .outer_strides = {1000, 40}};
+    struct extent reach = operand_footprint(&operand, &rows, 6, 12);
     CHECK_EQ(reach.begin, 1000);
     CHECK_EQ(reach.end, 2240);
-    reach = rows_footprint(&rows, ARRAY_INPUT, BASE, 8, 3);
+    reach = operand_footprint(&operand, &rows, 8, 3);
     CHECK_EQ(reach.begin, 1080);
     CHECK_EQ(reach.end, 1200);
 }
 
 static const struct test tests[] = {
     TEST(against_an_enumeration),
+    TEST(some_follow_the_job),
     TEST(planes_are_apart),
     TEST_END,
 };

@@ -36,13 +36,18 @@ static struct msg_job_submit_params scan_of(struct msg_tensor input, struct msg_
     return (struct msg_job_submit_params){.input = input, .output = output, .axis = 1, .passes_count = 1};
 }
 
+static struct request request;
+static struct msg_job_run_params run;
+
 static int plan_in(struct job *job, const struct msg_job_submit_params *params, const struct job_chunks *chunks)
 {
     buffers_begin();
     *job = (struct job){.arrived_us = 100};
-    return job_plan(job, params, &buffers[params->input.buffer - 1], &buffers[params->output.buffer - 1],
-                    params->coefficients.shape_count ? &buffers[params->coefficients.buffer - 1] : NULL, chunks,
-                    &error);
+    int r = request_init_submit(&request, params, &run, &error);
+    for (uint32_t i = 0; i < request.operand_count && !r; i++)
+        if (request.operands[i].tensor)
+            job->operands[i].buffer = &buffers[request.operands[i].tensor->buffer - 1];
+    return r ? r : job_plan(job, &request, chunks, &error);
 }
 
 static int plan(struct job *job, const struct msg_job_submit_params *params, uint64_t chunk_bytes)
@@ -73,11 +78,10 @@ static void plan_finds_the_addresses(void)
     CHECK_EQ(plan(&job, &params, 4096), 0);
     CHECK(job.rows.input == memory[0] + 8);
     CHECK(job.rows.output == memory[1] + 40);
-    CHECK(job.input == &buffers[0] && job.output == &buffers[1]);
-    CHECK_EQ(job.input_extent.begin, 8);
-    CHECK_EQ(job.input_extent.end, 128);
-    CHECK_EQ(job.output_extent.begin, 40);
-    CHECK_EQ(job.output_extent.end, 160);
+    const struct operand *input = &job.operands[OPERAND_INPUT], *output = &job.operands[OPERAND_OUTPUT];
+    CHECK(input->buffer == &buffers[0] && output->buffer == &buffers[1]);
+    CHECK(input->extent.begin == 8 && input->extent.end == 128);
+    CHECK(output->extent.begin == 40 && output->extent.end == 160);
     CHECK(job.wants_progress);
     CHECK_EQ(job.state, JOB_QUEUED);
     CHECK_EQ(buffers[0].holds, 1);
@@ -235,9 +239,9 @@ static void plan_with_steps(void)
         (struct msg_then_step){.passes = {SCAND_PASS_FORWARD}, .passes_count = 1, .op = SCAND_OPERATOR_MAX};
     CHECK_EQ(plan(job, &params, 800), 0);
     job_next_chunk(job, &chunk, 0);
-    CHECK(chunk.then_count == 2 && chunk.then == job->then);
-    CHECK(chunk.then[0].passes[0] == SCAND_PASS_BACKWARD && chunk.then[1].op == SCAND_OPERATOR_MAX);
-    struct scan_rows then = rows_then(chunk.rows, &chunk.then[1]);
+    CHECK(chunk.step_count == 3 && chunk.steps == job->steps);
+    CHECK(chunk.steps[1].rule.passes[0] == SCAND_PASS_BACKWARD && chunk.steps[2].rule.op == SCAND_OPERATOR_MAX);
+    struct scan_rows then = rows_then(chunk.rows, &chunk.steps[2].rule);
     CHECK(then.input == memory[1] && then.output == memory[1] && then.rule.op == SCAND_OPERATOR_MAX);
     CHECK(then.input_stride == 4 && then.input_outer_strides[0] == 400 && then.row_count == 10);
     job_destroy(job);
@@ -285,7 +289,7 @@ static void chunks_cover_the_rows_once(void)
         CHECK_EQ(chunks[i].first, firsts[i]);
         CHECK_EQ(chunks[i].count, counts[i]);
         CHECK(chunks[i].rows == &job.rows && chunks[i].owner == &job);
-        CHECK(chunks[i].input.base == memory[0] && chunks[i].output.base == memory[1]);
+        CHECK(chunks[i].spans[OPERAND_INPUT].base == memory[0] && chunks[i].spans[OPERAND_OUTPUT].base == memory[1]);
     }
     CHECK_EQ(job.state, JOB_ENDING);
     CHECK(!job_has_rows(&job));
@@ -325,7 +329,7 @@ static void failure_of_a_rule(void)
 {
     struct job job = planned(10);
     struct chunk chunk;
-    job.rows.rule.op = SCAND_OPERATOR_MAX;
+    job.steps[0].rule.op = SCAND_OPERATOR_MAX;
     job_next_chunk(&job, &chunk, 150);
     chunk.status = -EOPNOTSUPP;
     CHECK(job_return(&job, &chunk));
@@ -358,7 +362,7 @@ static void failure_of_an_algorithm(void)
     for (size_t i = 0; i < 2; i++) {
         struct job job = planned(10);
         struct chunk chunk;
-        job.rows.rule.algorithm = (uint32_t)variant_find(lists[i][0]) + 1;
+        job.steps[0].rule.algorithm = (uint32_t)variant_find(lists[i][0]) + 1;
         job_next_chunk(&job, &chunk, 150);
         chunk.status = -EOPNOTSUPP;
         CHECK(job_return(&job, &chunk));

@@ -17,7 +17,7 @@ static struct buffer buffer;
 static struct extent extent;
 
 /* A scan of 100 samples of f32, with offsets of i64 after them. */
-static struct msg_job_submit_params scan_of(const int64_t *offsets, uint64_t count)
+static struct msg_job_run_params scan_of(const int64_t *offsets, uint64_t count)
 {
     struct msg_tensor line = {.buffer = 1,
                               .shape = {SAMPLES},
@@ -25,7 +25,8 @@ static struct msg_job_submit_params scan_of(const int64_t *offsets, uint64_t cou
                               .strides = {4},
                               .strides_count = 1,
                               .dtype = SCAND_DTYPE_F32};
-    struct msg_job_submit_params params = {.input = line, .output = line, .offsets = line, .passes_count = 1};
+    struct msg_job_run_params params = {.input = line, .output = line, .offsets = line, .steps_count = 1};
+    params.steps[0].scan.passes_count = 1;
     params.offsets.offset = 4 * SAMPLES;
     params.offsets.dtype = SCAND_DTYPE_I64;
     params.offsets.shape[0] = count;
@@ -39,7 +40,7 @@ static struct msg_job_submit_params scan_of(const int64_t *offsets, uint64_t cou
 #define SCAN(...) scan_of((int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
 /* A whole copy, by units of one. */
-static int offsets_take(const struct msg_job_submit_params *params, struct offsets_copy *copy)
+static int offsets_take(const struct msg_job_run_params *params, struct offsets_copy *copy)
 {
     int r = offsets_begin(params, &span, copy, &error);
     while (!r && offsets_left(copy) > 0)
@@ -49,14 +50,14 @@ static int offsets_take(const struct msg_job_submit_params *params, struct offse
     return r;
 }
 
-static const char *refused(const struct msg_job_submit_params *params)
+static const char *refused(const struct msg_job_run_params *params)
 {
     error.message[0] = '\0';
     CHECK_EQ(offsets_check(params, &span, &extent, &error), -EINVAL);
     return error.message;
 }
 
-static const char *values_refused(struct msg_job_submit_params params)
+static const char *values_refused(struct msg_job_run_params params)
 {
     struct offsets_copy copy;
     CHECK_EQ(offsets_check(&params, &span, &extent, &error), 0);
@@ -67,7 +68,7 @@ static const char *values_refused(struct msg_job_submit_params params)
 static void values_are_copied(void)
 {
     struct offsets_copy copy;
-    struct msg_job_submit_params params = SCAN(3, 3, 10, 50, 50, 100);
+    struct msg_job_run_params params = SCAN(3, 3, 10, 50, 50, 100);
     CHECK_EQ(offsets_check(&params, &span, &extent, &error), 0);
     CHECK(extent.begin == 400 && extent.end == 448);
     CHECK_EQ(offsets_take(&params, &copy), 0);
@@ -82,7 +83,7 @@ static void values_are_copied(void)
 static void any_stride_and_dtype(void)
 {
     struct offsets_copy copy;
-    struct msg_job_submit_params params = SCAN(0);
+    struct msg_job_run_params params = SCAN(0);
     const uint32_t values[] = {90, 20, 0};
     memcpy(memory + 401, values, sizeof values);
     params.offsets = (struct msg_tensor){.offset = 409, .shape_count = 1, .shape = {3}, .strides_count = 1};
@@ -103,7 +104,7 @@ static void values_that_make_no_rows(void)
     CHECK_CONTAINS(values_refused(SCAN(0, 101)), "\"offsets\"[1] is 101; allowed: 0, the one before it, to 100");
     CHECK_CONTAINS(values_refused(SCAN(-5, 50)), "\"offsets\"[0] is -5; allowed: 0 to 100");
     CHECK_CONTAINS(values_refused(SCAN(0, INT64_MIN)), "\"offsets\"[1] is -9223372036854775808; allowed: 0, the one");
-    struct msg_job_submit_params params = SCAN(0, -1);
+    struct msg_job_run_params params = SCAN(0, -1);
     params.offsets.dtype = SCAND_DTYPE_U64;
     CHECK_CONTAINS(values_refused(params), "\"offsets\"[1] is 18446744073709551615; allowed");
 }
@@ -123,7 +124,7 @@ static void units_are_bounded(void)
 
 static void tensors_that_cannot_be_read(void)
 {
-    struct msg_job_submit_params good = SCAN(0, 100), bad = good;
+    struct msg_job_run_params good = SCAN(0, 100), bad = good;
     bad.offsets.dtype = SCAND_DTYPE_F64;
     CHECK_CONTAINS(refused(&bad), "\"offsets.dtype\" is \"f64\"; allowed: i32, i64, u32, u64");
     bad = good, bad.offsets.shape_count = 2;
@@ -144,10 +145,14 @@ static void tensors_that_cannot_be_read(void)
     CHECK_CONTAINS(refused(&good), "\"offsets.buffer\" is device memory; give a host buffer");
 }
 
-static struct job *planned(const struct msg_job_submit_params *params, uint64_t chunk_bytes)
+static struct job *planned(const struct msg_job_run_params *params, uint64_t chunk_bytes)
 {
     struct job *job = calloc(1, sizeof *job);
-    CHECK_EQ(job_plan(job, params, &buffer, &buffer, NULL, &(struct job_chunks){.bytes = chunk_bytes}, &error), 0);
+    struct request request;
+    CHECK_EQ(request_init(&request, params, &error), 0);
+    for (int i = OPERAND_INPUT; i <= OPERAND_OFFSETS; i++)
+        job->operands[i].buffer = &buffer;
+    CHECK_EQ(job_plan(job, &request, &(struct job_chunks){.bytes = chunk_bytes}, &error), 0);
     struct offsets_copy copy;
     CHECK_EQ(offsets_take(params, &copy), 0);
     job_make_ragged(job, &copy);
@@ -157,7 +162,7 @@ static struct job *planned(const struct msg_job_submit_params *params, uint64_t 
 /* A chunk is as many rows as fit, and a longer row alone. */
 static void chunks_follow_the_rows(void)
 {
-    struct msg_job_submit_params params = SCAN(1, 1, 6, 11, 11, 40, 42, 45, 45);
+    struct msg_job_run_params params = SCAN(1, 1, 6, 11, 11, 40, 42, 45, 45);
     struct job *job = planned(&params, 40);
     const uint64_t firsts[] = {0, 4, 5}, counts[] = {4, 1, 3}, samples[] = {10, 29, 5};
     struct chunk chunks[3];
@@ -177,7 +182,7 @@ static void chunks_follow_the_rows(void)
 
 static void rows_of_nothing(void)
 {
-    struct msg_job_submit_params params = SCAN(7, 7, 7);
+    struct msg_job_run_params params = SCAN(7, 7, 7);
     struct job *job = planned(&params, 40);
     CHECK(job->rows.row_count == 2 && job->rows.length == 0);
     job_destroy(job);
@@ -190,7 +195,7 @@ static void rows_of_nothing(void)
 /* Where the device says so. Then it is one chunk. */
 static void few_short_rows_are_small(void)
 {
-    struct msg_job_submit_params params = SCAN(1, 1, 6, 11, 11, 40, 42, 45, 45);
+    struct msg_job_run_params params = SCAN(1, 1, 6, 11, 11, 40, 42, 45, 45);
     struct job *job = planned(&params, 4096);
     struct chunk chunk;
     CHECK(job_is_small(job, 4096, true));

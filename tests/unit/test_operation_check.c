@@ -5,11 +5,21 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/core/jobs/operation_check.h"
 #include "tests/check.h"
+#include "tests/unit/submitted.h"
 
 static struct error error;
 static struct scan_rule rule;
+
+/* Checks all steps and keeps the rule of one. */
+static int check_steps(const struct msg_job_submit_params *params, uint32_t step)
+{
+    struct submitted submitted;
+    int r = submitted_steps(&submitted, params, &error);
+    if (!r)
+        rule = submitted.steps[step].rule;
+    return r;
+}
 
 static struct msg_job_submit_params params_of(enum scand_dtype input, enum scand_dtype output)
 {
@@ -20,7 +30,7 @@ static struct msg_job_submit_params params_of(enum scand_dtype input, enum scand
 static const char *refused(const struct msg_job_submit_params *params)
 {
     error.message[0] = '\0';
-    CHECK_EQ(operation_check(params, &rule, &error), -EINVAL);
+    CHECK_EQ(check_steps(params, 0), -EINVAL);
     return error.message;
 }
 
@@ -42,12 +52,11 @@ static void outputs(void)
                 CHECK_CONTAINS(error.message, dtype_words.words[output]);
                 continue;
             }
-            CHECK_EQ(operation_check(&params, &rule, &error), 0);
+            CHECK_EQ(check_steps(&params, 0), 0);
             CHECK(rule.input == input && rule.output == output);
         }
     struct msg_job_submit_params params = params_of(SCAND_DTYPE_I64, SCAND_DTYPE_I32);
-    CHECK_CONTAINS(refused(&params),
-                   "job.submit: \"output.dtype\" is \"i32\"; allowed with \"input.dtype\" \"i64\": i64, u64");
+    CHECK_CONTAINS(refused(&params), "\"output.dtype\" is \"i32\"; allowed with \"input.dtype\" \"i64\": i64, u64");
 }
 
 static void accumulators(void)
@@ -81,12 +90,12 @@ static void accumulators(void)
             CHECK_CONTAINS(refused(&params), list[i].message);
             continue;
         }
-        CHECK_EQ(operation_check(&params, &rule, &error), 0);
+        CHECK_EQ(check_steps(&params, 0), 0);
         CHECK_EQ(rule.accumulator, list[i].taken);
     }
     struct msg_job_submit_params named = params_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32);
     strcpy(named.algorithm, "kogge-stone");
-    CHECK_EQ(operation_check(&named, &rule, &error), 0);
+    CHECK_EQ(check_steps(&named, 0), 0);
     CHECK_EQ(rule.accumulator, SCAND_ACCUMULATOR_F32);
 }
 
@@ -107,11 +116,11 @@ static void intermediates(void)
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         struct msg_job_submit_params params = params_of(list[i].input, SCAND_DTYPE_F32);
         params.intermediate = list[i].given;
-        CHECK_EQ(operation_check(&params, &rule, &error), 0);
+        CHECK_EQ(check_steps(&params, 0), 0);
         CHECK_EQ(rule.intermediate, list[i].taken);
     }
     struct msg_job_submit_params params = params_of(SCAND_DTYPE_I32, SCAND_DTYPE_I64);
-    CHECK_EQ(operation_check(&params, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 0), 0);
     params.intermediate = SCAND_INTERMEDIATE_F32;
     CHECK_CONTAINS(refused(&params), "\"intermediate\" is \"f32\", but \"input.dtype\" \"i32\" is of integers");
     params.intermediate = SCAND_INTERMEDIATE_F64;
@@ -122,7 +131,7 @@ static void kinds(void)
 {
     struct msg_job_submit_params params = params_of(SCAND_DTYPE_F16, SCAND_DTYPE_F16);
     params.kind = SCAND_KIND_HALF;
-    CHECK_EQ(operation_check(&params, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 0), 0);
     CHECK_EQ(rule.kind, SCAND_KIND_HALF);
     params.op = SCAND_OPERATOR_MAX;
     CHECK_CONTAINS(refused(&params),
@@ -135,11 +144,11 @@ static void kinds(void)
 static void demeans(void)
 {
     struct msg_job_submit_params params = params_of(SCAND_DTYPE_F64, SCAND_DTYPE_F32);
-    CHECK_EQ(operation_check(&params, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 0), 0);
     CHECK(!rule.demean);
     params.demean = 1;
     params.op = SCAND_OPERATOR_MIN;
-    CHECK_EQ(operation_check(&params, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 0), 0);
     CHECK(rule.demean);
     params = params_of(SCAND_DTYPE_I32, SCAND_DTYPE_I32);
     params.demean = 1;
@@ -152,15 +161,15 @@ static void coefficients(void)
     params.coefficient = 0.5;
     CHECK_CONTAINS(refused(&params), "\"coefficient\" is for \"op\" \"affine\", but \"op\" is \"sum\"; leave it out");
     params.op = SCAND_OPERATOR_AFFINE;
-    CHECK_EQ(operation_check(&params, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 0), 0);
     CHECK(rule.op == SCAND_OPERATOR_AFFINE && rule.coefficient == 0.5);
     params.coefficient = NAN;
-    CHECK_EQ(operation_check(&params, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 0), 0);
     params.coefficient = 0.5;
     params.coefficients = (struct msg_tensor){.dtype = SCAND_DTYPE_BF16, .shape_count = 1, .strides_count = 1};
     CHECK_CONTAINS(refused(&params), "\"coefficient\" is 0.5, and there are \"coefficients\", too; give one of them");
     params.coefficient = 0;
-    CHECK_EQ(operation_check(&params, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 0), 0);
     CHECK_EQ(rule.coefficients, SCAND_DTYPE_BF16);
     params.coefficients.dtype = SCAND_DTYPE_F64;
     CHECK_CONTAINS(refused(&params),
@@ -184,7 +193,7 @@ static void coefficients_of_integers(void)
     params.op = SCAND_OPERATOR_AFFINE;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         params.coefficient = good[i];
-        CHECK_EQ(operation_check(&params, &rule, &error), 0);
+        CHECK_EQ(check_steps(&params, 0), 0);
         CHECK(rule.coefficient == good[i]);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -209,7 +218,7 @@ static void reductions(void)
                 CHECK_CONTAINS(refused(&params), "is of integers; allowed: sum, min, max; or convert");
                 continue;
             }
-            CHECK_EQ(operation_check(&params, &rule, &error), 0);
+            CHECK_EQ(check_steps(&params, 0), 0);
             CHECK(rule.operation == SCAND_OPERATION_REDUCE && rule.reduction == reduction && rule.pass_count == 1);
             CHECK_EQ(rule.accumulator, whole ? SCAND_ACCUMULATOR_EXACT : SCAND_ACCUMULATOR_F64);
         }
@@ -228,7 +237,7 @@ static void reductions(void)
 static const char *step_refused(const struct msg_job_submit_params *params)
 {
     error.message[0] = '\0';
-    CHECK_EQ(operation_check_step(params, 1, &rule, &error), -EINVAL);
+    CHECK_EQ(check_steps(params, 2), -EINVAL);
     return error.message;
 }
 
@@ -242,20 +251,20 @@ static void steps(void)
                                    .kind = SCAND_KIND_EXCLUSIVE,
                                    .demean = 1};
     params.then_count = 2;
-    CHECK_EQ(operation_check_step(&params, 1, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 2), 0);
     CHECK(rule.input == SCAND_DTYPE_F64 && rule.output == SCAND_DTYPE_F64 && rule.accumulator == SCAND_ACCUMULATOR_F64);
     CHECK_EQ(rule.intermediate, SCAND_DTYPE_F64);
     CHECK(rule.pass_count == 2 && rule.passes[0] == SCAND_PASS_BACKWARD && rule.passes[1] == SCAND_PASS_FORWARD);
     CHECK(rule.kind == SCAND_KIND_EXCLUSIVE && rule.op == SCAND_OPERATOR_SUM && rule.demean && !rule.algorithm);
     step->accumulator = SCAND_ACCUMULATOR_F32;
-    CHECK_CONTAINS(step_refused(&params),
-                   "job.submit: \"then[1].accumulator\" is \"f32\"; allowed with \"output.dtype\" "
-                   "\"f64\": auto, f64, f2");
+    CHECK_CONTAINS(step_refused(&params), "\"then[1].accumulator\" is \"f32\"; allowed with \"output.dtype\" "
+                                          "\"f64\": auto, f64, f2");
     *step = (struct msg_then_step){.passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5};
-    CHECK_EQ(operation_check_step(&params, 1, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 2), 0);
     CHECK(rule.op == SCAND_OPERATOR_AFFINE && rule.coefficient == 0.5);
+    params.op = SCAND_OPERATOR_AFFINE;
     params.coefficients = (struct msg_tensor){.shape_count = 1, .strides_count = 1}; /* those of the first step */
-    CHECK_EQ(operation_check_step(&params, 1, &rule, &error), 0);
+    CHECK_EQ(check_steps(&params, 2), 0);
     step->coefficient = 0;
     CHECK_CONTAINS(step_refused(&params), "\"then[1].op\" is \"affine\", but there is no \"coefficient\"");
     CHECK_CONTAINS(error.message, "submit this step, with \"coefficients\", as a job");
@@ -270,7 +279,7 @@ static void steps_refused(void)
     CHECK_CONTAINS(step_refused(&params), "\"then[1].kind\" is \"half\", which is for \"op\" \"sum\"");
     *step = (struct msg_then_step){.passes_count = 1, .coefficient = 2};
     CHECK_CONTAINS(step_refused(&params), "\"then[1].coefficient\" is for \"op\" \"affine\", but \"op\" is \"sum\"");
-    params.output.dtype = SCAND_DTYPE_U64;
+    params.input.dtype = params.output.dtype = SCAND_DTYPE_U64;
     *step = (struct msg_then_step){.passes_count = 1, .demean = 1};
     CHECK_CONTAINS(step_refused(&params), "\"then[1].demean\" is 1, but \"output.dtype\" \"u64\" is of integers");
     *step = (struct msg_then_step){.passes_count = 1, .kind = SCAND_KIND_HALF};

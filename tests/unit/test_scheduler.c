@@ -62,14 +62,14 @@ static struct job *add_sized(unsigned lane, enum scand_priority priority, unsign
         SCAND_PRIORITIES(X)
 #undef X
     };
-    jobs[number] = (struct job){.rank = ranks[priority],
-                                .rows = {.length = 1, .row_count = rows},
-                                .input = &buffers[input],
-                                .output = &buffers[output],
-                                .input_extent = {0, 100},
-                                .output_extent = {0, 100},
-                                .chunk_rows = 1,
-                                .sample_bytes = row_bytes};
+    jobs[number] = (struct job){
+        .rank = ranks[priority],
+        .rows = {.length = 1, .row_count = rows},
+        .operands = {[OPERAND_INPUT] = {.buffer = &buffers[input], .extent = {0, 100}, .access = ACCESS_READ},
+                     [OPERAND_OUTPUT] = {.buffer = &buffers[output], .extent = {0, 100}, .access = ACCESS_WRITE}},
+        .operand_count = OPERAND_FURTHER,
+        .chunk_rows = 1,
+        .sample_bytes = row_bytes};
     scheduler_add(&scheduler, &lanes[lane], &jobs[number]);
     return &jobs[number];
 }

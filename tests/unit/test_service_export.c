@@ -241,7 +241,7 @@ static void resident_jobs_take_larger_chunks(void)
     uint32_t msgid = ask(user, METHOD_job_submit, &job);
     REQUIRE(rig.manual.out_count == 1);
     CHECK_EQ(rig.manual.out[0]->count, 100);
-    CHECK_EQ(rig.manual.out[0]->input.place, SCAND_PLACE_DEVICE);
+    CHECK_EQ(rig.manual.out[0]->spans[OPERAND_INPUT].place, SCAND_PLACE_DEVICE);
     CHECK(release(user, device)); /* the job has it still */
     CHECK_EQ(rig.manual.opened_count, 1);
     rig_complete(0, 0);

@@ -76,9 +76,9 @@ static void jobs_run_in_chunks(void)
     CHECK_EQ(rig.manual.out_count, 2);
     CHECK_EQ(out(0)->first, 0);
     CHECK_EQ(out(1)->first, 4);
-    CHECK(out(0)->rows->input == (char *)out(0)->input.base + 3 * RIG_ROW_BYTES);
-    CHECK_EQ(out(0)->input.size_bytes, 100 * RIG_ROW_BYTES);
-    CHECK_EQ(out(0)->input.pin_unit_bytes, KIB(64));
+    CHECK(out(0)->rows->input == (char *)out(0)->spans[OPERAND_INPUT].base + 3 * RIG_ROW_BYTES);
+    CHECK_EQ(out(0)->spans[OPERAND_INPUT].size_bytes, 100 * RIG_ROW_BYTES);
+    CHECK_EQ(out(0)->spans[OPERAND_INPUT].pin_unit_bytes, KIB(64));
     rig_complete(0, 0);
     CHECK_EQ(rig.manual.out_count, 2);
     CHECK_EQ(out(1)->first, 8);
@@ -157,8 +157,8 @@ static void jobs_on_the_device(void)
     uint64_t device = user_create(user, 10 * RIG_ROW_BYTES, SCAND_PLACE_DEVICE);
     struct msg_job_submit_params params = scan_of(rows_of(host, 2, 0), rows_of(device, 2, 0));
     uint32_t msgid = ask(user, METHOD_job_submit, &params);
-    CHECK_EQ(out(0)->input.place, SCAND_PLACE_HOST);
-    CHECK_EQ(out(0)->output.place, SCAND_PLACE_DEVICE);
+    CHECK_EQ(out(0)->spans[OPERAND_INPUT].place, SCAND_PLACE_HOST);
+    CHECK_EQ(out(0)->spans[OPERAND_OUTPUT].place, SCAND_PLACE_DEVICE);
     rig_complete_all();
     CHECK(done(user, msgid));
     rig_end();

@@ -97,7 +97,7 @@ static void chunks_start_when_their_unit_is_pinned(void)
     pin_some(1);
     REQUIRE(rig.manual.out_count == 1);
     CHECK_EQ(rig.manual.out[0]->first, 1);
-    CHECK_EQ(rig.manual.out[0]->input.pin_unit_bytes, PIN_UNIT_BYTES);
+    CHECK_EQ(rig.manual.out[0]->spans[OPERAND_INPUT].pin_unit_bytes, PIN_UNIT_BYTES);
     pin_some(2);
     CHECK_EQ(rig.manual.out_count, 2);
     rig_complete_all();
@@ -169,13 +169,13 @@ static void units_that_cannot_be_pinned(void)
         uint32_t msgid = submit(user, buffer, 0, PIECES);
         pin_some(n);
         REQUIRE(rig.manual.out_count == 2 && buffer_of(user, buffer)->span.staged);
-        CHECK(!rig.manual.out[0]->input.staged);
-        CHECK_EQ(rig.manual.out[1]->input.staged, n == 1);
+        CHECK(!rig.manual.out[0]->spans[OPERAND_INPUT].staged);
+        CHECK_EQ(rig.manual.out[1]->spans[OPERAND_INPUT].staged, n == 1);
         CHECK_EQ(rig.service.stats.staged_bytes, buffer_of(user, buffer)->span.size_bytes);
         rig_run_work();
         CHECK(pinned_count() < n + helpers);
         rig_complete(0, 0);
-        CHECK(rig.manual.out[1]->input.staged && rig.manual.out[1]->output.staged);
+        CHECK(rig.manual.out[1]->spans[OPERAND_INPUT].staged && rig.manual.out[1]->spans[OPERAND_OUTPUT].staged);
         rig_complete_all();
         CHECK(done(user, msgid));
         CHECK(granted(user, METHOD_buffer_release, &(struct msg_buffer_id){buffer}, NULL));
@@ -213,7 +213,7 @@ static void small_jobs_on_memory_that_is_not_pinned(void)
         pin_some(1);
         REQUIRE(rig.manual.out_count == 1);
         CHECK_EQ(rig.manual.out[0]->small, !failing);
-        CHECK_EQ(rig.manual.out[0]->input.staged, failing);
+        CHECK_EQ(rig.manual.out[0]->spans[OPERAND_INPUT].staged, failing);
         rig_complete(0, 0);
         CHECK(done(user, msgid));
         rig_end();

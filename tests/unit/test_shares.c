@@ -68,14 +68,14 @@ static void submit(struct stream *stream, int number, uint64_t rows)
 {
     struct job *job = &stream->jobs[number];
     int lane = stream->chained ? 0 : number;
-    *job = (struct job){.rank = (int)below(SCAND_PRIORITY_COUNT),
-                        .rows = {.length = 256, .row_count = stream->chained ? 1 + rows % ROWS : rows},
-                        .input = &stream->buffers[lane],
-                        .output = &stream->buffers[lane],
-                        .input_extent = {0, 1},
-                        .output_extent = {0, 1},
-                        .chunk_rows = stream->chained ? ROWS : 1 + below(ROWS),
-                        .sample_bytes = 4};
+    *job = (struct job){
+        .rank = (int)below(SCAND_PRIORITY_COUNT),
+        .rows = {.length = 256, .row_count = stream->chained ? 1 + rows % ROWS : rows},
+        .operands = {[OPERAND_INPUT] = {.buffer = &stream->buffers[lane], .extent = {0, 1}, .access = ACCESS_READ},
+                     [OPERAND_OUTPUT] = {.buffer = &stream->buffers[lane], .extent = {0, 1}, .access = ACCESS_WRITE}},
+        .operand_count = OPERAND_FURTHER,
+        .chunk_rows = stream->chained ? ROWS : 1 + below(ROWS),
+        .sample_bytes = 4};
     scheduler_add(&scheduler, &stream->lanes[lane], job);
 }
 

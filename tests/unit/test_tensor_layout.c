@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "tests/check.h"
+#include "tests/unit/submitted.h"
 
 #define TRIALS 20000
 
@@ -84,7 +85,7 @@ static void check_outside(struct msg_tensor tensor, uint64_t buffer_bytes)
     struct extent extent = {1, 2};
     error.message[0] = '\0';
     CHECK_EQ(tensor_extent(&tensor, "input", buffer_bytes, &extent, &error), -EINVAL);
-    CHECK_CONTAINS(error.message, "job.submit: \"input\"");
+    CHECK_CONTAINS(error.message, "\"input\"");
     CHECK(extent.begin == 1 && extent.end == 2);
 }
 
@@ -170,7 +171,7 @@ static const char *refused(const struct msg_job_submit_params *params)
 {
     struct scan_rows rows;
     error.message[0] = '\0';
-    CHECK_EQ(tensor_rows(params, &rows, &error), -EINVAL);
+    CHECK_EQ(submitted_rows(params, &rows, &error), -EINVAL);
     return error.message;
 }
 
@@ -203,17 +204,17 @@ static void rows_have_coefficients(void)
     CHECK_CONTAINS(refused(&bad), "dimension 1 of \"input\" is 4 and of \"coefficients\" 1; they must be equal");
     bad = good, bad.coefficients.strides_count = 2;
     CHECK_CONTAINS(refused(&bad), "\"coefficients\" has 3 dimensions but 2 strides");
-    CHECK_EQ(tensor_rows(&good, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&good, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 1);
     CHECK_EQ(rows.coefficient_stride, 4);
     CHECK_EQ(rows.coefficient_outer_strides[0], 20);
     good.coefficients.strides[1] = good.coefficients.strides[2] = 0; /* then the outer ones cannot be one */
-    CHECK_EQ(tensor_rows(&good, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&good, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 2);
     CHECK_EQ(rows.coefficient_stride, 0);
     CHECK(rows.coefficient_outer_strides[0] == 80 && rows.coefficient_outer_strides[1] == 0);
     good.coefficients.strides[0] = 0;
-    CHECK_EQ(tensor_rows(&good, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&good, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 1);
     CHECK_EQ(rows.coefficient_outer_strides[0], 0);
 }
@@ -225,7 +226,7 @@ static void rows_have_limits(void)
     CHECK_CONTAINS(refused(&params), "rows of 8589934593 samples; at most 8589934592");
     params.axis = 0;
     struct scan_rows rows;
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, LIMIT_ROW_SAMPLES + 1);
     params = scan_of(TENSOR(1, LIMIT_ROWS + 1), TENSOR(1, LIMIT_ROWS + 1), 0);
     CHECK_CONTAINS(refused(&params), "more than 1099511627776 rows");
@@ -239,10 +240,10 @@ static void rows_of_nothing(void)
 {
     struct scan_rows rows;
     struct msg_job_submit_params params = scan_of(TENSOR(0, 5), TENSOR(0, 5), 1);
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 0);
     params.axis = 0;
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 0);
     CHECK_EQ(rows.length, 0);
 }
@@ -264,7 +265,7 @@ static void strides_that_no_element_uses_are_replaced(void)
                 params.passes[0] = SCAND_PASS_FORWARD;
                 params.op = SCAND_OPERATOR_AFFINE;
                 params.coefficients = tensor;
-                CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+                CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
                 CHECK(rows.input_stride <= 60 && rows.input_stride >= 4);
                 CHECK_EQ(rows.output_stride, rows.input_stride);
                 CHECK_EQ(rows.coefficient_stride, rows.input_stride);
@@ -282,7 +283,7 @@ static void strides_of_nothing_are_replaced(void)
     params.reduction = SCAND_REDUCTION_SUM;
     params.passes_count = 0;
     params.input.strides[0] = params.input.strides[1] = params.output.strides[1] = HUGE;
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 1000);
     CHECK_EQ(rows.input_stride, 4);
     CHECK_EQ(rows.input_outer_strides[0], 4);
@@ -297,7 +298,7 @@ static void rows_are_reduced(void)
     params.operation = SCAND_OPERATION_REDUCE;
     params.reduction = SCAND_REDUCTION_SUM;
     params.passes_count = 0;
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 3);
     CHECK_EQ(rows.output_outer_strides[0], 4);
     params = (struct msg_job_submit_params){.input = TENSOR(50),
@@ -305,17 +306,17 @@ static void rows_are_reduced(void)
                                             .offsets = TENSOR(4),
                                             .operation = SCAND_OPERATION_REDUCE,
                                             .reduction = SCAND_REDUCTION_MAX};
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 1);
     CHECK_EQ(rows.outer_shape[0], 3);
     CHECK_EQ(rows.input_outer_strides[0], 0);
     CHECK_EQ(rows.output_outer_strides[0], -24);
     params.output = TENSOR(1);
-    CHECK_EQ(tensor_rows(&params, &rows, &error), -EINVAL);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), -EINVAL);
     CHECK_CONTAINS(error.message, "dimension 0 of \"output\" is 1; it must be 3, the rows that \"offsets\" makes");
     params.output = TENSOR(0);
     params.offsets = TENSOR(1);
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.row_count, 0);
 }
 
@@ -328,7 +329,7 @@ static void rows_carry_the_rule(void)
     params.accumulator = SCAND_ACCUMULATOR_F2;
     params.intermediate = SCAND_INTERMEDIATE_F64;
     params.output.dtype = SCAND_DTYPE_F64;
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.rule.pass_count, 2);
     CHECK_EQ(rows.rule.passes[0], SCAND_PASS_BACKWARD);
     CHECK_EQ(rows.rule.passes[1], SCAND_PASS_FORWARD);
@@ -342,12 +343,12 @@ static void rows_merge(void)
 {
     struct scan_rows rows;
     struct msg_job_submit_params params = scan_of(TENSOR(3, 4, 5, 6), TENSOR(3, 4, 5, 6), 3);
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 1);
     CHECK_EQ(rows.outer_shape[0], 60);
     CHECK_EQ(rows.input_outer_strides[0], 24);
     params.output.strides[0] += 4; /* a gap in one of the two keeps both apart */
-    CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+    CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
     CHECK_EQ(rows.outer_rank, 2);
     CHECK_EQ(rows.outer_shape[0], 3);
     CHECK_EQ(rows.outer_shape[1], 20);
@@ -557,7 +558,7 @@ static void random_rows(void)
         struct msg_job_submit_params params =
             scan_of(input, output, (uint64_t)random_between(&state, 0, input.shape_count - 1));
         struct scan_rows rows;
-        CHECK_EQ(tensor_rows(&params, &rows, &error), 0);
+        CHECK_EQ(submitted_rows(&params, &rows, &error), 0);
         CHECK(rows.outer_rank <= SCAN_OUTER_MAX);
         check_rows(&params, &rows);
         ranks[rows.outer_rank % (SCAN_OUTER_MAX + 1)]++;

@@ -9,7 +9,7 @@
 
 static int batch_begin(struct call *call, const struct msg_job_batch_params *params, struct batch **out)
 {
-    int r = check_submission(call);
+    int r = check_submission(call, true);
     if (r)
         return r;
     if (params->jobs_count == 0)
@@ -26,14 +26,14 @@ int handle_job_batch(struct call *call, const struct msg_job_batch_params *param
     struct batch *batch;
     int r = batch_begin(call, params, &batch);
     for (uint32_t i = 0; r && i < params->jobs_count; i++)
-        stale_refuse(call->client, &params->jobs[i]);
+        stale_refuse(call->client, &params->jobs[i].output);
     if (r)
         return r;
     batch->holds = 1;
     batch->result.jobs_count = params->jobs_count;
     for (uint32_t i = 0; i < params->jobs_count; i++) {
         batch->holds++;
-        if (job_admit(call, &params->jobs[i], batch, i + 1) == 0)
+        if (job_admit_submit(call, &params->jobs[i], batch, i + 1) == 0)
             continue;
         batch_note_failure(batch, call->client, i, &call->error);
         batch->holds--;

@@ -12,6 +12,7 @@
 #include "daemon/core/clients.h"
 #include "daemon/core/jobs/ending.h"
 #include "daemon/core/jobs/offsets_queue.h"
+#include "daemon/core/operations/operation.h"
 #include "daemon/core/replies.h"
 #include "daemon/core/stats/counters.h"
 #include "handlers.h"
@@ -54,17 +55,13 @@ static bool may_see(const struct client *client, const struct client *other)
 
 static void describe_operation(const struct job *job, char *out, size_t size)
 {
-    const struct scan_rule *rule = &job->rows.rule;
-    const char *operation = operation_words.words[rule->operation], *dtype = dtype_words.words[rule->input];
-    char more[32] = "";
-    if (job->then_count > 0)
-        snprintf(more, sizeof more, ", then %u more", job->then_count);
-    if (rule->operation == SCAND_OPERATION_REDUCE)
-        snprintf(out, size, "%s %s %s", operation, reduction_words.words[rule->reduction], dtype);
-    else
-        snprintf(out, size, "%s %s %s%s%s %s%s", operation, operator_words.words[rule->op],
-                 pass_words.words[rule->passes[0]], rule->pass_count > 1 ? "," : "",
-                 rule->pass_count > 1 ? pass_words.words[rule->passes[1]] : "", dtype, more);
+    const struct step *first = &job->steps[0];
+    char words[32], more[32] = "";
+    operations[first->operation]->describe(&first->rule, words, sizeof words);
+    if (job->step_count > 1)
+        snprintf(more, sizeof more, ", then %u more", (unsigned)job->step_count - 1);
+    snprintf(out, size, "%s %s %s%s", step_words.words[first->operation], words, dtype_words.words[first->rule.input],
+             more);
 }
 
 static enum scand_job_state describe_state(const struct job *job)
@@ -89,7 +86,8 @@ static void describe_job(const struct call *call, const struct job *job, struct 
         .state = describe_state(job),
         .rows = reading_row_count(job),
         .rows_done = job->rows_done,
-        .bytes = extent_bytes(&job->input_extent) + extent_bytes(&job->output_extent),
+        .bytes =
+            extent_bytes(&job->operands[OPERAND_INPUT].extent) + extent_bytes(&job->operands[OPERAND_OUTPUT].extent),
         .age_us = now_us - job->arrived_us,
         .running_us = job->state == JOB_QUEUED ? 0 : now_us - job->started_us,
         .priority = job->priority,
@@ -204,8 +202,7 @@ int handle_server_cancel(struct call *call, const struct msg_job_number *params)
             "server.cancel: \"job\" is %" PRIu64
             ", which is not a job of user %u; its own user, root and the daemon's own user %u may cancel it",
             params->job, (unsigned)call->client->user->uid, (unsigned)call->service->owner);
-    job_abandon(call->service, job, -ECANCELED,
-                "job.submit: cancelled by server.cancel; what the output holds is undefined");
+    job_abandon(call->service, job, -ECANCELED, "cancelled by server.cancel; what the output holds is undefined");
     reply_nothing(call->client, call->msgid);
     return 0;
 }

@@ -21,7 +21,7 @@ static uint32_t retry_ms(uint64_t backlog_us)
     return ms < LIMIT_RETRY_MAX_MS ? (uint32_t)ms : LIMIT_RETRY_MAX_MS;
 }
 
-static int check_queues(struct call *call)
+static int check_queues(struct call *call, const char *method)
 {
     const struct scheduler *scheduler = &call->service->scheduler;
     size_t own = call->client->job_count;
@@ -31,16 +31,16 @@ static int check_queues(struct call *call)
     uint32_t ms = retry_ms(all < LIMIT_JOBS ? scheduler_user_backlog_us(scheduler, call->client->lane.user)
                                             : scheduler_backlog_us(scheduler));
     error_set(&call->error, -EAGAIN,
-              "job.submit: %zu jobs of this connection and %" PRIu64 " in all are waiting; at most %d and %d may; "
+              "%s: %zu jobs of this connection and %" PRIu64 " in all are waiting; at most %d and %d may; "
               "try again in %" PRIu32 " ms",
-              own, all, LIMIT_CLIENT_JOBS, LIMIT_JOBS, ms);
+              method, own, all, LIMIT_CLIENT_JOBS, LIMIT_JOBS, ms);
     call->error.retry_ms = ms;
     return -EAGAIN;
 }
 
-static int check_quota(struct call *call)
+static int check_quota(struct call *call, const char *method)
 {
-    int r = user_check(call->client->user, QUOTA_JOBS, 1, "job.submit", &call->error);
+    int r = user_check(call->client->user, QUOTA_JOBS, 1, method, &call->error);
     if (r)
         call->error.retry_ms = retry_ms(scheduler_user_backlog_us(&call->service->scheduler, call->client->lane.user));
     return r;
@@ -54,24 +54,37 @@ static bool client_has_job(const struct client *client, uint32_t msgid)
     return job != NULL;
 }
 
-int check_submission(struct call *call)
+static int check_daemon(struct call *call)
 {
     if (call->service->draining)
         return error_set(&call->error, -ESHUTDOWN,
-                         "job.submit: the daemon takes no more jobs, it is about to stop; submit to the next one");
+                         "the daemon takes no more jobs, it is about to stop; submit to the next one");
     if (client_has_job(call->client, call->msgid))
-        return error_set(&call->error, -EINVAL,
-                         "job.submit: msgid %" PRIu32 " is that of a job that still runs; use another", call->msgid);
+        return error_set(&call->error, -EINVAL, "msgid %" PRIu32 " is that of a job that still runs; use another",
+                         call->msgid);
     return 0;
 }
 
-static int find_buffer(struct call *call, const char *field, uint64_t id, struct buffer **out)
+int check_submission(struct call *call, bool submitted)
 {
-    *out = client_find_buffer(call->client, id);
-    if (*out)
-        return 0;
-    return error_set(&call->error, -ENOENT,
-                     "job.submit: \"%s.buffer\" is %" PRIu64 "; this connection has no such buffer", field, id);
+    int r = check_daemon(call);
+    if (r)
+        error_prefix(&call->error, request_method(submitted));
+    return r;
+}
+
+static int find_buffers(struct call *call, const struct request *request, struct job *job)
+{
+    for (uint32_t i = 0; i < request->operand_count; i++) {
+        const struct msg_tensor *tensor = request->operands[i].tensor;
+        char name[FIELD_NAME_BYTES];
+        struct buffer *buffer = tensor ? client_find_buffer(call->client, tensor->buffer) : NULL;
+        if (tensor && !buffer)
+            return error_set(&call->error, -ENOENT, "\"%s.buffer\" is %" PRIu64 "; this connection has no such buffer",
+                             request_operand_name(request, i, name), tensor->buffer);
+        job->operands[i].buffer = buffer;
+    }
+    return 0;
 }
 
 static void job_set_deadline(struct service *service, struct job *job, uint64_t deadline_ms)
@@ -95,10 +108,9 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
     client->jobs_by_msgid[job->msgid % CLIENT_MSGIDS]++;
     user_add(client->user, QUOTA_JOBS, 1);
     client_hold(client);
-    buffer_hold(job->input);
-    buffer_hold(job->output);
-    if (job->coefficients)
-        buffer_hold(job->coefficients);
+    for (uint32_t i = 0; i < job->operand_count; i++)
+        if (job->operands[i].buffer)
+            buffer_hold(job->operands[i].buffer);
     job->number = ++call->service->stats.jobs_submitted;
     call->service->stats.jobs_open++;
     if (!job->reading && job_is_empty(job))
@@ -117,8 +129,8 @@ static int check_offsets_room(struct call *call, uint64_t count)
         return 0;
     uint32_t ms = retry_ms(scheduler_backlog_us(&call->service->scheduler));
     error_set(&call->error, -EAGAIN,
-              "job.submit: jobs of this connection have %" PRIu64 " bytes of offsets, those of user %u %" PRIu64
-              " and all %" PRIu64 ", and %" PRIu64 " more are too many; at most %" PRIu64 ", %" PRIu64 " and %" PRIu64
+              "jobs of this connection have %" PRIu64 " bytes of offsets, those of user %u %" PRIu64 " and all %" PRIu64
+              ", and %" PRIu64 " more are too many; at most %" PRIu64 ", %" PRIu64 " and %" PRIu64
               " are allowed; try again in %" PRIu32 " ms, when some of those jobs have ended",
               own, (unsigned)client->user->uid, users, all, bytes, LIMIT_CLIENT_OFFSETS_BYTES, LIMIT_USER_OFFSETS_BYTES,
               LIMIT_OFFSETS_BYTES, ms);
@@ -126,26 +138,27 @@ static int check_offsets_room(struct call *call, uint64_t count)
     return -EAGAIN;
 }
 
-static int find_offsets(struct call *call, struct job *job, const struct msg_job_submit_params *params,
-                        struct buffer **buffer)
+/* Offsets say how many rows there are, so they are checked before the rows are laid out; their values are not read yet.
+ */
+static int check_offsets(struct call *call, const struct request *request, struct job *job)
 {
-    int r = find_buffer(call, "offsets", params->offsets.buffer, buffer);
-    if (r)
-        return r;
-    r = offsets_check(params, &(*buffer)->span, &job->offsets_extent, &call->error);
-    if (r)
-        return r;
-    job->offsets_in = *buffer;
-    return 0;
+    struct operand *offsets = &job->operands[OPERAND_OFFSETS];
+    offsets->access = ACCESS_READ;
+    offsets->follows = FOLLOWS_JOB;
+    if (!offsets->buffer)
+        return 0;
+    return offsets_check(request->params, &offsets->buffer->span, &offsets->extent, &call->error);
 }
 
 /* Few offsets are read here and now, others by a helper, and all that an earlier job is to write after that one. */
-static int accept_offsets(struct call *call, struct job *job, const struct msg_job_submit_params *params,
-                          struct buffer *buffer)
+static int accept_offsets(struct call *call, struct job *job, const struct msg_job_run_params *params)
 {
     struct offsets_copy copy;
-    const struct extent *extent = &job->offsets_extent;
+    struct buffer *buffer = job->operands[OPERAND_OFFSETS].buffer;
+    const struct extent *extent = &job->operands[OPERAND_OFFSETS].extent;
     int r;
+    if (!buffer)
+        return 0;
     if ((r = check_offsets_room(call, params->offsets.shape[0])) ||
         (r = offsets_begin(params, &buffer->span, &copy, &call->error)))
         return r;
@@ -182,41 +195,34 @@ static struct job_chunks chunks_of(const struct device_set *devices, bool reside
         .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};
 }
 
-static bool is_resident(const struct buffer *buffer)
+static bool is_resident(const struct job *job)
 {
-    return buffer->span.place == SCAND_PLACE_DEVICE;
+    for (uint32_t i = 0; i < job->operand_count; i++) {
+        const struct buffer *buffer = job->operands[i].buffer;
+        if (i != OPERAND_OFFSETS && buffer && buffer->span.place != SCAND_PLACE_DEVICE)
+            return false;
+    }
+    return true;
 }
 
-/* What can only be checked of a planned job: its offsets, and whether what it reads is stale. */
-static int check_planned(struct call *call, struct job *job, const struct msg_job_submit_params *params)
+static int job_prepare(struct call *call, struct request *request, struct job *job)
 {
-    struct buffer *offsets = NULL;
     int r;
-    if (params->offsets.shape_count > 0 && (r = find_offsets(call, job, params, &offsets)))
+    job->operand_count = request->operand_count;
+    if ((r = find_buffers(call, request, job)) || (r = check_offsets(call, request, job)))
         return r;
-    r = stale_check(call, job);
-    return r || !offsets ? r : accept_offsets(call, job, params, offsets);
+    const struct job_chunks chunks = chunks_of(call->service->devices, is_resident(job), request->params->steps_count);
+    if ((r = job_plan(job, request, &chunks, &call->error)) || (r = stale_check(call, job)))
+        return r;
+    return accept_offsets(call, job, request->params);
 }
 
-static int job_accept(struct call *call, const struct msg_job_submit_params *params, struct batch *batch,
-                      uint32_t index)
+static int job_accept(struct call *call, struct request *request, struct batch *batch, uint32_t index)
 {
-    struct buffer *input, *output, *coefficients = NULL;
-    int r;
-    if ((r = check_queues(call)) || (r = check_quota(call)) ||
-        (r = find_buffer(call, "input", params->input.buffer, &input)) ||
-        (r = find_buffer(call, "output", params->output.buffer, &output)))
-        return r;
-    if (params->coefficients.shape_count > 0 &&
-        (r = find_buffer(call, "coefficients", params->coefficients.buffer, &coefficients)))
-        return r;
     struct job *job = calloc(1, sizeof *job);
     if (!job)
-        return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
-    bool resident = is_resident(input) && is_resident(output) && (!coefficients || is_resident(coefficients));
-    struct job_chunks chunks = chunks_of(call->service->devices, resident, 1 + params->then_count);
-    r = job_plan(job, params, input, output, coefficients, &chunks, &call->error);
-    r = r ? r : check_planned(call, job, params);
+        return error_set(&call->error, -ENOMEM, "out of memory for another job; try again later");
+    int r = job_prepare(call, request, job);
     if (r) {
         job_destroy(job);
         return r;
@@ -224,15 +230,46 @@ static int job_accept(struct call *call, const struct msg_job_submit_params *par
     job->batch = batch;
     job->index = index;
     stale_replace(call->client, job);
-    job_begin(call, job, params->deadline_ms);
+    job_begin(call, job, request->params->deadline_ms);
     reading_next(call->client);
     return 0;
 }
 
-int job_admit(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
+/* Whether there is room for a job of that method. */
+static int check_room(struct call *call, const char *method)
 {
-    int r = job_accept(call, params, batch, index);
+    int r = check_queues(call, method);
+    return r ? r : check_quota(call, method);
+}
+
+/* What the request makes, or why it makes none: `r`, and call->error without the method. */
+static int job_take(struct call *call, struct request *request, int r, struct batch *batch, uint32_t index)
+{
+    r = r ? r : job_accept(call, request, batch, index);
     if (r)
-        stale_refuse(call->client, params);
+        error_prefix(&call->error, request_method(request->submitted));
+    return r;
+}
+
+int job_admit(struct call *call, const struct msg_job_run_params *params)
+{
+    struct request request = {.submitted = false};
+    int r = check_room(call, request_method(false));
+    if (!r)
+        r = job_take(call, &request, request_init(&request, params, &call->error), NULL, 0);
+    if (r)
+        stale_refuse(call->client, &params->output);
+    return r;
+}
+
+int job_admit_submit(struct call *call, const struct msg_job_submit_params *params, struct batch *batch, uint32_t index)
+{
+    struct request request = {.submitted = true};
+    struct msg_job_run_params run;
+    int r = check_room(call, request_method(true));
+    if (!r)
+        r = job_take(call, &request, request_init_submit(&request, params, &run, &call->error), batch, index);
+    if (r)
+        stale_refuse(call->client, &params->output);
     return r;
 }

@@ -30,16 +30,17 @@ static void job_finish(struct service *service, struct job *job)
     job->times.total_us = service->ops->now_us(service->context) - job->arrived_us;
     counters_add_job(service, job);
     event_log_add_job(service, job);
+    if (job->outcome.code)
+        error_prefix(&job->outcome, request_method(job->submitted));
     if (job->batch)
         batch_note(job);
     else if (job->outcome.code)
         reply_failure(client, job->msgid, &job->outcome);
     else
         reply_result(client, job->msgid, &msg_job_submit_result_type, &job->times);
-    buffer_unhold(service, job->input);
-    buffer_unhold(service, job->output);
-    if (job->coefficients)
-        buffer_unhold(service, job->coefficients);
+    for (uint32_t i = 0; i < job->operand_count; i++)
+        if (job->operands[i].buffer)
+            buffer_unhold(service, job->operands[i].buffer);
     reading_forget(job);
     offsets_drop(client, job_disown_offsets(job), job->rows.row_count + 1);
     reading_next(client); /* it may have waited for this one */
@@ -73,7 +74,9 @@ void job_abandon(struct service *service, struct job *job, int code, const char 
 
 void job_go_on(struct service *service, struct job *job, struct offsets_copy *copy)
 {
+    struct buffer *offsets = job->operands[OPERAND_OFFSETS].buffer;
     scheduler_make_ragged(&service->scheduler, job, copy);
+    buffer_unhold(service, offsets);
     if (job_is_empty(job))
         job_end(service, job);
 }

@@ -5,13 +5,11 @@
 #ifndef DAEMON_FOOTPRINT_H
 #define DAEMON_FOOTPRINT_H
 
-#include "tensor_layout.h"
+#include "operand.h"
 
-/* What rows have in a buffer. */
-enum array { ARRAY_INPUT, ARRAY_OUTPUT, ARRAY_COEFFICIENTS, ARRAYS };
-
-/* Of rows first <= r < first + count, in a buffer that begins at `base`. The rows must have such an array. */
-struct extent rows_footprint(const struct scan_rows *rows, enum array array, const void *base, uint64_t first,
-                             uint64_t count);
+/* Of rows first <= r < first + count, bytes from the beginning of the operand's buffer. The operand must have an origin
+ * in it. */
+struct extent operand_footprint(const struct operand *operand, const struct scan_rows *rows, uint64_t first,
+                                uint64_t count);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * A job: one submitted scan or reduction, from its parameters to its last chunk. Its life is a table of states whose
- * moves are checked. No clock: times come in as microseconds of a clock of the caller's choice.
+ * A job: operands and steps, from its request to its last chunk. Its life is a table of states whose moves are checked.
+ * No clock: times come in as microseconds of a clock of the caller's choice.
  */
 #ifndef DAEMON_JOB_H
 #define DAEMON_JOB_H
 
-#include "daemon/core/memory/buffer.h"
 #include "offsets.h"
-#include "tensor_layout.h"
+#include "operand.h"
+#include "request.h"
 
 /*  state     meaning */
 #define JOB_STATES(X)                                                             \
@@ -31,24 +31,24 @@ struct job {
     uint32_t index;        /* the job's place in a batch, from 1 on; 0: it came alone */
     struct batch *batch;   /* the batch that gets the outcome; NULL: the job came alone */
     uint64_t number;       /* the job's id among all jobs of the daemon */
+    bool submitted;        /* the job came by job.submit or job.batch: its errors say so */
     bool wants_progress, wants_ending;
     bool after_failure; /* runs although its input is stale */
     enum job_state state;
-    struct scan_rows rows;
-    struct scan_rule *then; /* further scans of the output, owned; NULL: none */
-    uint32_t then_count;
-    struct buffer *input, *output, *coefficients; /* held; coefficients may be NULL */
-    struct extent input_extent, output_extent, coefficient_extent;
-    uint64_t *offsets;       /* offsets of ragged rows, owned, once they are read; else NULL */
-    struct reading *reading; /* the copying of offsets; NULL: none. Until its end the rows are one, of all samples */
-    const struct buffer *offsets_in; /* the buffer from which offsets are read, at offsets_extent; else NULL */
-    struct extent offsets_extent;
+    struct operand operands[LIMIT_JOB_OPERANDS]; /* by number; their buffers are held */
+    uint32_t operand_count;
+    struct step steps[LIMIT_STEPS];
+    uint32_t step_count;
+    struct scan_rows rows;     /* the rows of its operands, as devices take them */
+    uint64_t *offsets;         /* offsets of ragged rows, owned, once they are read; else NULL */
+    struct reading *reading;   /* the copying of offsets; NULL: none. Until its end the rows are one, of all samples */
     struct job *next, *before; /* in a list of its lane, which is looked through for what its operands conflict with */
     uint64_t order;            /* a number among the jobs of its lane */
     struct lane *lane;         /* the lane in which it is queued, or NULL */
     bool queued;               /* the scheduler's: in its lane's queue, else among its active jobs */
     uint64_t chunk_rows;       /* rows per chunk */
     uint64_t chunk_samples;    /* samples per chunk of ragged rows, but at least a row */
+    uint64_t result_bytes;     /* bytes moved for each row besides */
     uint64_t sample_bytes;     /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
                                   compute */
     uint64_t long_bytes;       /* bytes beyond which a row is a long one; 0: no row is */
@@ -76,12 +76,12 @@ struct job_chunks {
     uint32_t work_per_byte;
 };
 
-/* Checks params against their buffers, that of the coefficients being NULL where there are none, and plans the job's
- * chunks. Returns 0, or -EINVAL and *error; takes no holds. */
-int job_plan(struct job *job, const struct msg_job_submit_params *params, struct buffer *input, struct buffer *output,
-             struct buffer *coefficients, const struct job_chunks *chunks, struct error *error);
+/* Checks a request against its buffers, of which operands[] has those that there are, and plans the job's chunks.
+ * Returns 0, or -EINVAL and *error; takes no holds. */
+int job_plan(struct job *job, struct request *request, const struct job_chunks *chunks, struct error *error);
 
-/* Makes a planned job's rows those that a complete copy of its offsets says. Takes over the values. */
+/* Makes a planned job's rows those that a complete copy of its offsets says, which it has no need of any more. Takes
+ * over the values. */
 void job_make_ragged(struct job *job, struct offsets_copy *copy);
 /* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
 uint64_t *job_disown_offsets(struct job *job);
@@ -92,7 +92,8 @@ bool job_conflicts(const struct job *later, const struct job *earlier);
 
 /* True when it reads some of these bytes, also as offsets that it has yet to read. */
 bool job_reads(const struct job *job, const struct buffer *buffer, const struct extent *extent);
-/* What is left of these bytes once the job has written: less at either end, or all where its output has gaps. */
+bool job_writes(const struct job *job, const struct buffer *buffer, const struct extent *extent);
+/* What is left of these bytes once the job has written: less at either end, or all where it leaves gaps. */
 struct extent job_leaves(const struct job *job, const struct buffer *buffer, struct extent extent);
 
 /* True when the device reaches all of the job's buffers. */
@@ -116,7 +117,7 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
 bool job_return(struct job *job, const struct chunk *chunk);
 /* Samples of a chunk of the job. */
 uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk);
-/* Bytes of host memory that are read, or written, for a chunk of the job: its samples, not its coefficients. */
+/* Bytes of host memory that are read, or written, for a chunk of the job: its input and its output. */
 uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk);
 uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk);
 /* Bytes to be moved for rows first <= r < first + count: what costs are estimated by. */

@@ -11,38 +11,36 @@ static int check_tensor(const struct msg_tensor *tensor, struct error *error)
 {
     enum scand_class class = dtype_class(tensor->dtype);
     if (class != SCAND_CLASS_SIGNED && class != SCAND_CLASS_UNSIGNED)
-        return error_set(error, -EINVAL, "job.submit: \"offsets.dtype\" is \"%s\"; allowed: i32, i64, u32, u64",
+        return error_set(error, -EINVAL, "\"offsets.dtype\" is \"%s\"; allowed: i32, i64, u32, u64",
                          dtype_words.words[tensor->dtype]);
     if (tensor->shape_count != 1 || tensor->strides_count != 1)
-        return error_set(error, -EINVAL,
-                         "job.submit: \"offsets\" has %u dimensions and %u strides; it must have one of each",
+        return error_set(error, -EINVAL, "\"offsets\" has %u dimensions and %u strides; it must have one of each",
                          tensor->shape_count, tensor->strides_count);
     if (tensor->shape[0] == 0 || tensor->shape[0] > LIMIT_RAGGED_ROWS + 1)
         return error_set(error, -EINVAL,
-                         "job.submit: \"offsets\" has %" PRIu64 " elements; allowed: 1 to %" PRIu64
+                         "\"offsets\" has %" PRIu64 " elements; allowed: 1 to %" PRIu64
                          ", one more than rows; submit more rows in several jobs",
                          tensor->shape[0], LIMIT_RAGGED_ROWS + 1);
     return 0;
 }
 
-int offsets_check(const struct msg_job_submit_params *params, const struct span *span, struct extent *extent,
+int offsets_check(const struct msg_job_run_params *params, const struct span *span, struct extent *extent,
                   struct error *error)
 {
     int r = check_tensor(&params->offsets, error);
     if (r)
         return r;
     if (params->input.shape_count != 1)
-        return error_set(
-            error, -EINVAL,
-            "job.submit: \"input\" has %u dimensions; allowed with \"offsets\": 1, along which all rows lie",
-            params->input.shape_count);
+        return error_set(error, -EINVAL,
+                         "\"input\" has %u dimensions; allowed with \"offsets\": 1, along which all rows lie",
+                         params->input.shape_count);
     if (params->algorithm[0] != '\0')
         return error_set(error, -EINVAL,
-                         "job.submit: \"offsets\" and \"algorithm\" exclude each other; leave \"algorithm\" out for "
+                         "\"offsets\" and \"algorithm\" exclude each other; leave \"algorithm\" out for "
                          "rows of differing lengths");
     if (span->place == SCAND_PLACE_DEVICE)
         return error_set(error, -EINVAL,
-                         "job.submit: \"offsets.buffer\" is device memory; give a host buffer, the daemon reads it "
+                         "\"offsets.buffer\" is device memory; give a host buffer, the daemon reads it "
                          "itself");
     return tensor_extent(&params->offsets, "offsets", span->size_bytes, extent, error);
 }
@@ -51,19 +49,19 @@ static int refuse_value(const struct offsets_copy *copy, uint64_t value, uint64_
 {
     bool negative = dtype_class(copy->dtype) == SCAND_CLASS_SIGNED && value > INT64_MAX;
     return error_set(error, -EINVAL,
-                     "job.submit: \"offsets\"[%" PRIu64 "] is %s%" PRIu64 "; allowed: %" PRIu64 "%s to %" PRIu64
+                     "\"offsets\"[%" PRIu64 "] is %s%" PRIu64 "; allowed: %" PRIu64 "%s to %" PRIu64
                      ", the samples of \"input\"",
                      copy->done, negative ? "-" : "", negative ? 0 - value : value, before,
                      copy->done > 0 ? ", the one before it," : "", copy->most);
 }
 
-int offsets_begin(const struct msg_job_submit_params *params, const struct span *span, struct offsets_copy *copy,
+int offsets_begin(const struct msg_job_run_params *params, const struct span *span, struct offsets_copy *copy,
                   struct error *error)
 {
     const struct msg_tensor *tensor = &params->offsets;
     uint64_t *values = malloc(tensor->shape[0] * sizeof *values);
     if (!values)
-        return error_set(error, -ENOMEM, "job.submit: out of memory for another job's offsets; try again later");
+        return error_set(error, -ENOMEM, "out of memory for another job's offsets; try again later");
     *copy = (struct offsets_copy){.values = values,
                                   .count = tensor->shape[0],
                                   .most = params->input.shape[0],

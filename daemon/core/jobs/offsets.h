@@ -21,10 +21,10 @@ struct offsets_copy {
 };
 
 /* Checks everything about the tensor but its values: 0 and *extent, or -EINVAL and *error unless it can be read. */
-int offsets_check(const struct msg_job_submit_params *params, const struct span *span, struct extent *extent,
+int offsets_check(const struct msg_job_run_params *params, const struct span *span, struct extent *extent,
                   struct error *error);
 /* Begins a copy of a checked tensor's values: 0, or -ENOMEM and *error. */
-int offsets_begin(const struct msg_job_submit_params *params, const struct span *span, struct offsets_copy *copy,
+int offsets_begin(const struct msg_job_run_params *params, const struct span *span, struct offsets_copy *copy,
                   struct error *error);
 /* Copies `count` more at most; on any thread. Returns 0, or -EINVAL and *error where they decrease or leave the input.
  */

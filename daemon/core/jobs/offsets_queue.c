@@ -59,8 +59,9 @@ void offsets_drop(struct client *client, uint64_t *values, uint64_t count)
 
 bool reading_must_wait(const struct job *older, const struct job *job)
 {
+    const struct operand *offsets = &job->operands[OPERAND_OFFSETS];
     for (; older; older = older->peer)
-        if (buffers_meet(older->output, &older->output_extent, job->offsets_in, &job->offsets_extent))
+        if (job_writes(older, offsets->buffer, &offsets->extent))
             return true;
     return false;
 }

@@ -45,7 +45,7 @@ int reading_begin(struct call *call, struct job *job, struct buffer *buffer, str
     struct reading *reading = calloc(1, sizeof *reading);
     if (!reading) {
         free(copy->values);
-        return error_set(&call->error, -ENOMEM, "job.submit: out of memory for another job; try again later");
+        return error_set(&call->error, -ENOMEM, "out of memory for another job; try again later");
     }
     *reading = (struct reading){
         .work = {.run = reading_run, .done = reading_done, .is_wanted = reading_is_wanted},

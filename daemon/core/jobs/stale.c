@@ -30,9 +30,8 @@ static void mark(struct client *client, struct buffer *buffer, struct extent ext
     client->stale = client->stale_unsent = true;
 }
 
-void stale_refuse(struct client *client, const struct msg_job_submit_params *params)
+void stale_refuse(struct client *client, const struct msg_tensor *output)
 {
-    const struct msg_tensor *output = &params->output;
     struct buffer *buffer = client_find_buffer(client, output->buffer);
     if (!buffer)
         return;
@@ -64,8 +63,7 @@ int stale_check(struct call *call, const struct job *job)
     for (const struct buffer *buffer = client->buffers; buffer; buffer = buffer->next)
         if (!is_empty(&buffer->stale) && job_reads(job, buffer, &buffer->stale))
             return error_set(&call->error, -ESTALE,
-                             "job.submit: the job reads bytes of %" PRIu64 " to %" PRIu64 " of buffer %" PRIu64
-                             ", " ADVICE,
+                             "the job reads bytes of %" PRIu64 " to %" PRIu64 " of buffer %" PRIu64 ", " ADVICE,
                              buffer->stale.begin, buffer->stale.end, buffer->id);
     return 0;
 }
@@ -76,27 +74,36 @@ void stale_replace(struct client *client, const struct job *job)
         buffer->stale = job_leaves(job, buffer, buffer->stale);
 }
 
-/* Stops those that were to read what this one was to write. */
-static bool stop_readers(struct service *service, const struct job *failed)
+/* Stops those that were to read what this one was to write there. */
+static bool stop_readers_of(struct service *service, const struct job *failed, const struct operand *written)
 {
-    struct extent left = failed->output_extent; /* that no job in between replaces */
+    struct extent left = written->extent; /* that no job in between replaces */
     bool stopped = false;
     for (struct job *job = failed->peer_before; job && !is_empty(&left); job = job->peer_before) {
         if (job->outcome.code)
             continue;
-        if (job->after_failure || !job_reads(job, failed->output, &left)) {
-            left = job_leaves(job, failed->output, left);
+        if (job->after_failure || !job_reads(job, written->buffer, &left)) {
+            left = job_leaves(job, written->buffer, left);
             continue;
         }
         char message[LIMIT_ERROR_BYTES];
         snprintf(message, sizeof message,
-                 "job.submit: the job reads bytes of %" PRIu64 " to %" PRIu64 " of buffer %" PRIu64 ", " ADVICE,
-                 left.begin, left.end, failed->output->id);
+                 "the job reads bytes of %" PRIu64 " to %" PRIu64 " of buffer %" PRIu64 ", " ADVICE, left.begin,
+                 left.end, written->buffer->id);
         job_stop(job, -ESTALE, message);
         scheduler_stop(&service->scheduler, job);
         stopped = true;
     }
-    mark(failed->client, failed->output, left);
+    mark(failed->client, written->buffer, left);
+    return stopped;
+}
+
+static bool stop_readers(struct service *service, const struct job *failed)
+{
+    bool stopped = false;
+    for (uint32_t i = 0; i < failed->operand_count; i++)
+        if (failed->operands[i].access == ACCESS_WRITE && failed->operands[i].buffer)
+            stopped |= stop_readers_of(service, failed, &failed->operands[i]);
     return stopped;
 }
 

@@ -12,7 +12,7 @@
 #include "daemon/core/call.h"
 
 /* The client's request to write this output was refused. */
-void stale_refuse(struct client *client, const struct msg_job_submit_params *params);
+void stale_refuse(struct client *client, const struct msg_tensor *output);
 /* 0, or -ESTALE and call->error: a planned job reads bytes that are stale. */
 int stale_check(struct call *call, const struct job *job);
 /* What the job writes will not be stale, as long as it does not fail. */

@@ -1,13 +1,12 @@
 /*
- * From tensors, as clients describe them, to rows, as kernels scan them: every check on shapes, strides and bounds is
- * here, overflow included. Pure functions.
+ * Which bytes a tensor touches, as clients describe it: every check on bounds and strides is here, overflow included.
+ * Pure functions.
  */
 #ifndef DAEMON_TENSOR_LAYOUT_H
 #define DAEMON_TENSOR_LAYOUT_H
 
 #include <stdbool.h>
 
-#include "kernels/scan.h"
 #include "protocol/messages.h"
 
 /* The bytes [begin, end) of a buffer that a tensor touches; empty for a tensor without elements. */
@@ -28,11 +27,7 @@ int tensor_disjoint(const struct msg_tensor *tensor, const char *what, struct er
 /* True when both describe the same bytes of the same buffer as their elements, in dtypes of one size. */
 bool tensor_same(const struct msg_tensor *a, const struct msg_tensor *b);
 
-/*
- * Turns a submitted scan into rows: checks rank, axis, shapes, the rule and the algorithm, takes the axis out and
- * merges the others where their strides allow. Strides that no element uses are replaced. Addresses are left NULL.
- * Returns 0, or -EINVAL and *error.
- */
-int tensor_rows(const struct msg_job_submit_params *params, struct scan_rows *rows, struct error *error);
+/* True when it has no elements. */
+bool tensor_is_empty(const struct msg_tensor *tensor);
 
 #endif

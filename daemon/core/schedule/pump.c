@@ -18,7 +18,7 @@ static void job_expire(struct service *service, struct job *job)
 {
     char message[LIMIT_ERROR_BYTES];
     snprintf(message, sizeof message,
-             "job.submit: \"deadline_ms\" is %" PRIu64 ", and the job could not start by then, so nothing was written; "
+             "\"deadline_ms\" is %" PRIu64 ", and the job could not start by then, so nothing was written; "
              "submit it again, with more time or a higher \"priority\"",
              (job->deadline_us - job->arrived_us) / 1000);
     job_abandon(service, job, -ETIME, message);

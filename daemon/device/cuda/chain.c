@@ -4,7 +4,7 @@ struct side side_between(const struct chunk *chunk, const struct side *output)
 {
     struct side between = *output;
     bool apart =
-        chunk->then_count > 0 && output->transport == TRANSPORT_NONE && output->span->place == SCAND_PLACE_HOST;
+        chunk->step_count > 1 && output->transport == TRANSPORT_NONE && output->span->place == SCAND_PLACE_HOST;
     between.transport = apart ? TRANSPORT_ROWS : TRANSPORT_NONE;
     return between;
 }
@@ -42,8 +42,8 @@ void chain_shift(struct scan_rows *rows, const struct chunk *chunk, const struct
 struct scan_rows chain_step(const struct chunk *chunk, const struct scan_rows *rows, const struct scan_rows *between,
                             uint32_t i)
 {
-    struct scan_rows step = i > 0 ? rows_then(between, &chunk->then[i - 1]) : *rows;
-    const struct scan_rows *to = i < chunk->then_count ? between : rows;
+    struct scan_rows step = i > 0 ? rows_then(between, &chunk->steps[i].rule) : *rows;
+    const struct scan_rows *to = i + 1 < chunk->step_count ? between : rows;
     step.output = to->output;
     step.output_stride = to->output_stride;
     memcpy(step.output_outer_strides, to->output_outer_strides, sizeof step.output_outer_strides);

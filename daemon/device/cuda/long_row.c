@@ -16,11 +16,11 @@ static bool is_host(const struct span *span)
 static bool step_is_mapped(const struct slot *slot, uint32_t step)
 {
     const struct chunk *chunk = slot->chunk;
-    const bool apart = slot->sides.between.transport != TRANSPORT_NONE, last = step == chunk->then_count;
-    const bool reads = step == 0
-                           ? is_host(&chunk->input) || (chunk->rows->coefficients && is_host(&chunk->coefficients))
-                           : !apart && is_host(&chunk->output);
-    return reads || (is_host(&chunk->output) && !is_reduction(chunk->rows) && (last || !apart));
+    const bool apart = slot->sides.between.transport != TRANSPORT_NONE, last = step + 1 == chunk->step_count;
+    const bool reads = step == 0 ? is_host(&chunk->spans[OPERAND_INPUT]) ||
+                                       (chunk->rows->coefficients && is_host(&chunk->spans[OPERAND_FURTHER]))
+                                 : !apart && is_host(&chunk->spans[OPERAND_OUTPUT]);
+    return reads || (is_host(&chunk->spans[OPERAND_OUTPUT]) && !is_reduction(chunk->rows) && (last || !apart));
 }
 
 static struct scan_rows row_step(const struct slot *slot, const struct scan_rows *rows, uint32_t step)
@@ -48,7 +48,7 @@ static bool is_long(const struct slot *slot)
     uint64_t us = 0;
     if (chunk->count > 1 || chunk->rows->rule.algorithm || is_copied(slot))
         return false;
-    for (uint32_t i = 0; i <= chunk->then_count; i++) {
+    for (uint32_t i = 0; i < chunk->step_count; i++) {
         const struct scan_rows step = row_step(slot, &slot->rows, i);
         us += scan_cuda_row_us(&step, row_of(slot), step_is_mapped(slot, i));
     }
@@ -58,7 +58,7 @@ static bool is_long(const struct slot *slot)
 static uint64_t workspace_bytes(const struct slot *slot)
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; i <= slot->chunk->then_count; i++) {
+    for (uint32_t i = 0; i < slot->chunk->step_count; i++) {
         const struct scan_rows step = row_step(slot, &slot->rows, i);
         const uint64_t bytes = scan_cuda_workspace_bytes(&step, 1);
         most = bytes > most ? bytes : most;
@@ -157,7 +157,7 @@ cudaError_t long_row_queue(struct cuda_device *self, struct slot *slot)
 
 bool long_row_is_queued(const struct slot *slot)
 {
-    return slot->row->step > slot->chunk->then_count;
+    return slot->row->step >= slot->chunk->step_count;
 }
 
 void long_row_destroy(struct cuda_device *self, struct long_row *row)

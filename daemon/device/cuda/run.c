@@ -43,7 +43,7 @@ cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, 
 {
     uint64_t first = rows->offsets ? 0 : chunk->first;
     cudaError_t e = cudaSuccess;
-    for (uint32_t i = 0; i <= chunk->then_count && e == cudaSuccess; i++) {
+    for (uint32_t i = 0; i < chunk->step_count && e == cudaSuccess; i++) {
         struct scan_rows step = chain_step(chunk, rows, between, i);
         e = run_rows(self, &step, first, chunk->count, stream);
     }
@@ -55,7 +55,7 @@ static const struct scan_rows *small_between(struct cuda_device *self, const str
                                              struct scan_rows *out)
 {
     int i = 0;
-    if (chunk->then_count == 0)
+    if (chunk->step_count == 1)
         return chunk->rows;
     struct side output = side_output(chunk);
     output.transport = TRANSPORT_NONE;
@@ -71,7 +71,7 @@ static const struct scan_rows *small_between(struct cuda_device *self, const str
 static bool needs_workspace(const struct chunk *chunk, const struct scan_rows *between)
 {
     bool needs = false;
-    for (uint32_t i = 0; i <= chunk->then_count && !needs; i++) {
+    for (uint32_t i = 0; i < chunk->step_count && !needs; i++) {
         struct scan_rows step = chain_step(chunk, chunk->rows, between, i);
         needs = scan_cuda_workspace_bytes(&step, chunk->count) > 0;
     }

@@ -116,7 +116,7 @@ static void batch_launch(struct cuda_small *small, struct small_batch *batch, co
     const bool several = small->waiting.first->next;
     batch->count = 0;
     while (batch->count < SMALL_CHUNKS && stream == batch->stream && (chunk = queue_pop(&small->waiting))) {
-        const int number = several && chunk->then_count == 0 ? scan_cuda_group(chunk->rows, chunk->count) : 0;
+        const int number = several && chunk->step_count == 1 ? scan_cuda_group(chunk->rows, chunk->count) : 0;
         batch->count++;
         if (number)
             group_add(groups, &group_count, number, chunk);

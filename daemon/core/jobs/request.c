@@ -1,0 +1,177 @@
+#include "request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/describe.h"
+
+const char *request_method(bool submitted)
+{
+    return submitted ? "job.submit" : "job.run";
+}
+
+const char *request_field(const struct request *request, uint32_t step, const char *name, char out[FIELD_NAME_BYTES])
+{
+    if (request->submitted && step == 0)
+        return name;
+    if (request->submitted)
+        snprintf(out, FIELD_NAME_BYTES, "then[%u].%s", (unsigned)step - 1, name);
+    else
+        snprintf(out, FIELD_NAME_BYTES, "steps[%u].%s", (unsigned)step, name);
+    return out;
+}
+
+const char *request_operand_name(const struct request *request, uint32_t operand, char out[FIELD_NAME_BYTES])
+{
+    const struct request_operand *at = &request->operands[operand];
+    return operand < OPERAND_FURTHER ? at->name : request_field(request, at->step, at->name, out);
+}
+
+static int add_step(struct request *request, uint32_t step, struct error *error)
+{
+    const union msg_step *message = &request->params->steps[step];
+    for (const struct operand_row *row = operand_rows[message->operation]; row->name; row++) {
+        const struct msg_tensor *tensor = (const void *)((const char *)message + row->offset);
+        if (tensor->shape_count == 0)
+            continue;
+        if (request->operand_count == LIMIT_JOB_OPERANDS)
+            return error_set(error, -EINVAL,
+                             "\"steps[%u].%s\" is one operand too many; allowed: %d tensors of all steps together; "
+                             "submit the other steps as a further job",
+                             (unsigned)step, row->name, LIMIT_JOB_OPERANDS - OPERAND_FURTHER);
+        request->operands[request->operand_count++] = (struct request_operand){
+            .tensor = tensor, .name = row->name, .step = step, .access = row->access, .follows = row->follows};
+    }
+    return 0;
+}
+
+static int init(struct request *request, const struct msg_job_run_params *params, bool submitted, struct error *error)
+{
+    const bool ragged = params->offsets.shape_count > 0;
+    int r = 0;
+    request->params = params;
+    request->submitted = submitted;
+    request->operands[OPERAND_INPUT] =
+        (struct request_operand){&params->input, "input", 0, ACCESS_READ, FOLLOWS_SAMPLES};
+    request->operands[OPERAND_OUTPUT] =
+        (struct request_operand){&params->output, "output", 0, ACCESS_WRITE, FOLLOWS_SAMPLES};
+    request->operands[OPERAND_OFFSETS] =
+        (struct request_operand){ragged ? &params->offsets : NULL, "offsets", 0, ACCESS_READ, FOLLOWS_JOB};
+    request->operand_count = OPERAND_FURTHER;
+    for (uint32_t step = 0; step < params->steps_count && !r; step++)
+        r = add_step(request, step, error);
+    return r;
+}
+
+int request_init(struct request *request, const struct msg_job_run_params *params, struct error *error)
+{
+    return init(request, params, false, error);
+}
+
+/*
+ * From job.submit, where the fields of all operations stand side by side, and `then` has those of further scans.
+ */
+
+static struct msg_scan scan_of_then(const struct msg_then_step *then)
+{
+    struct msg_scan scan = {.operation = OPERATION_scan,
+                            .passes_count = then->passes_count,
+                            .kind = then->kind,
+                            .op = then->op,
+                            .accumulator = then->accumulator,
+                            .intermediate = then->intermediate,
+                            .demean = then->demean,
+                            .coefficient = then->coefficient};
+    memcpy(scan.passes, then->passes, sizeof scan.passes);
+    return scan;
+}
+
+static struct msg_scan scan_of_submit(const struct msg_job_submit_params *params)
+{
+    struct msg_scan scan = {.operation = OPERATION_scan,
+                            .passes_count = params->passes_count,
+                            .kind = params->kind,
+                            .op = params->op,
+                            .accumulator = params->accumulator,
+                            .intermediate = params->intermediate,
+                            .demean = params->demean,
+                            .coefficient = params->coefficient,
+                            .coefficients = params->coefficients};
+    memcpy(scan.passes, params->passes, sizeof scan.passes);
+    return scan;
+}
+
+static int copy_scans(const struct msg_job_submit_params *params, struct msg_job_run_params *run, struct error *error)
+{
+    if (params->reduction != SCAND_REDUCTION_NONE)
+        return error_set(error, -EINVAL,
+                         "\"reduction\" is \"%s\", which is for \"operation\" \"reduce\", but \"operation\" is "
+                         "\"scan\"; leave it out, or give \"operation\" \"reduce\"",
+                         reduction_words.words[params->reduction]);
+    if (params->passes_count == 0)
+        return error_set(error, -EINVAL, "field \"passes\" is missing; give a list of one or two of forward, backward");
+    run->steps[0].scan = scan_of_submit(params);
+    for (uint32_t i = 0; i < params->then_count; i++)
+        run->steps[1 + i].scan = scan_of_then(&params->then[i]);
+    run->steps_count = 1 + params->then_count;
+    return 0;
+}
+
+/* Fields that say how a scan is done; what is left out is zero. */
+static int refuse_scan_fields(const struct msg_job_submit_params *params, struct error *error)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } fields[] = {
+        {"passes", params->passes_count > 0},
+        {"kind", params->kind},
+        {"op", params->op},
+        {"accumulator", params->accumulator},
+        {"intermediate", params->intermediate},
+        {"demean", params->demean},
+        {"coefficient", params->coefficient != 0},
+        {"coefficients", params->coefficients.shape_count > 0},
+        {"then", params->then_count > 0},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (fields[i].given)
+            return error_set(error, -EINVAL,
+                             "\"%s\" is for \"operation\" \"scan\", but \"operation\" is \"reduce\"; leave it out",
+                             fields[i].name);
+    return 0;
+}
+
+static int copy_reduction(const struct msg_job_submit_params *params, struct msg_job_run_params *run,
+                          struct error *error)
+{
+    char allowed[FIELD_NAME_BYTES];
+    int r = refuse_scan_fields(params, error);
+    if (r)
+        return r;
+    if (params->reduction == SCAND_REDUCTION_NONE)
+        return error_set(error, -EINVAL, "\"operation\" is \"reduce\", but there is no \"reduction\"; give one of %s",
+                         words_join(&row_reduction_words, allowed, sizeof allowed));
+    run->steps[0].reduce =
+        (struct msg_reduce){.operation = OPERATION_reduce, .reduction = params->reduction - SCAND_REDUCTION_NONE - 1};
+    run->steps_count = 1;
+    return 0;
+}
+
+int request_init_submit(struct request *request, const struct msg_job_submit_params *params,
+                        struct msg_job_run_params *run, struct error *error)
+{
+    run->input = params->input;
+    run->output = params->output;
+    run->axis = params->axis;
+    run->offsets = params->offsets;
+    memcpy(run->algorithm, params->algorithm, sizeof run->algorithm);
+    run->priority = params->priority;
+    run->deadline_ms = params->deadline_ms;
+    run->progress = params->progress;
+    run->ending = params->ending;
+    run->after_failure = params->after_failure;
+    int r = (params->operation == SCAND_OPERATION_REDUCE ? copy_reduction : copy_scans)(params, run, error);
+    return r ? r : init(request, run, true, error);
+}

@@ -1,0 +1,56 @@
+/*
+ * A job as it is asked for, in one form: that of job.run. What came by job.submit or job.batch is translated, and only
+ * knows that its fields have other names there. Errors name fields and leave out the method, which whoever answers puts
+ * before them (request_method).
+ */
+#ifndef DAEMON_REQUEST_H
+#define DAEMON_REQUEST_H
+
+#include <stdbool.h>
+
+#include "daemon/device/device.h"
+#include "protocol/messages.h"
+
+struct request_operand {
+    const struct msg_tensor *tensor; /* NULL: the job has no such operand */
+    const char *name;
+    uint32_t step; /* of a further one */
+    enum access access;
+    enum follows follows; /* of the output, once its steps have been checked */
+};
+
+struct request {
+    const struct msg_job_run_params *params;
+    bool submitted; /* it came by job.submit */
+    uint32_t operand_count;
+    struct request_operand operands[LIMIT_JOB_OPERANDS];
+};
+
+/* 0, or -EINVAL and *error: it has too many operands. The params stay the caller's. */
+int request_init(struct request *request, const struct msg_job_run_params *params, struct error *error);
+/* The same of what came by job.submit, whose translation is *run: -EINVAL, too, where fields of a scan and of a
+ * reduction are mixed. */
+int request_init_submit(struct request *request, const struct msg_job_submit_params *params,
+                        struct msg_job_run_params *run, struct error *error);
+
+const char *request_method(bool submitted);
+
+#define FIELD_NAME_BYTES 64
+
+/* What messages call a parameter of a step, and an operand; in *out, or elsewhere. */
+const char *request_field(const struct request *request, uint32_t step, const char *name, char out[FIELD_NAME_BYTES]);
+const char *request_operand_name(const struct request *request, uint32_t operand, char out[FIELD_NAME_BYTES]);
+
+static inline bool request_is_ragged(const struct request *request)
+{
+    return request->params->offsets.shape_count > 0;
+}
+
+/* Rows that offsets make. */
+static inline uint64_t request_ragged_rows(const struct request *request)
+{
+    const uint64_t count = request->params->offsets.shape[0];
+    return count > 0 ? count - 1 : 0;
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* job.run through the service: a job as steps, which are named in what is refused, and the bounds of what a client may
+ * ask for. */
+#include "tests/unit/service_rig.h"
+
+#include "daemon/core/clients.h"
+
+#define ANNA ((uid_t)1000)
+
+/* Rows of 100 samples of f32, one after the other. */
+static struct msg_tensor rows_of(uint64_t buffer, uint64_t rows, uint64_t first)
+{
+    return (struct msg_tensor){.buffer = buffer,
+                               .offset = first * RIG_ROW_BYTES,
+                               .shape = {rows, 100},
+                               .shape_count = 2,
+                               .strides = {RIG_ROW_BYTES, 4},
+                               .strides_count = 2};
+}
+
+/* The same, one element each. */
+static struct msg_tensor results_of(uint64_t buffer, uint64_t rows, uint64_t first)
+{
+    struct msg_tensor tensor = rows_of(buffer, rows, first);
+    tensor.shape[1] = 1;
+    return tensor;
+}
+
+static union msg_step scan_step(void)
+{
+    return (union msg_step){.scan = {.operation = OPERATION_scan, .passes_count = 1}};
+}
+
+static union msg_step reduce_step(uint32_t reduction)
+{
+    return (union msg_step){.reduce = {.operation = OPERATION_reduce, .reduction = reduction}};
+}
+
+/* `steps` scans. */
+static struct msg_job_run_params scans(struct msg_tensor input, struct msg_tensor output, uint32_t steps)
+{
+    struct msg_job_run_params params = {.input = input, .output = output, .axis = 1, .steps_count = steps};
+    for (uint32_t i = 0; i < steps; i++)
+        params.steps[i] = scan_step();
+    return params;
+}
+
+static struct caller *begin_with_buffer(uint64_t *buffer)
+{
+    rig_begin();
+    struct caller *user = user_greet(ANNA);
+    *buffer = user_create(user, 100 * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    return user;
+}
+
+static const char *run_refused(struct caller *user, const struct msg_job_run_params *params, enum scand_status status)
+{
+    return refused(user, METHOD_job_run, params, status);
+}
+
+static void steps_reach_the_device(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params params = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), LIMIT_STEPS);
+    params.steps[1].scan.passes[0] = SCAND_PASS_BACKWARD;
+    params.steps[8].scan.op = SCAND_OPERATOR_MAX;
+    uint32_t msgid = ask(user, METHOD_job_run, &params);
+    REQUIRE(rig.manual.out_count == 1);
+    const struct chunk *chunk = rig.manual.out[0];
+    CHECK_EQ(chunk->step_count, LIMIT_STEPS);
+    CHECK(chunk->steps[1].rule.passes[0] == SCAND_PASS_BACKWARD && chunk->steps[8].rule.op == SCAND_OPERATOR_MAX);
+    CHECK(chunk->rows->rule.operation == SCAND_OPERATION_SCAN && chunk->steps[0].operation == OPERATION_scan);
+    rig_complete_all();
+    CHECK(answered(user, msgid, METHOD_job_run, NULL));
+    params = scans(rows_of(buffer, 2, 0), results_of(buffer, 2, 4), 1);
+    params.steps[0] = reduce_step(2);
+    msgid = ask(user, METHOD_job_run, &params);
+    REQUIRE(rig.manual.out_count == 1);
+    CHECK_EQ(rig.manual.out[0]->rows->rule.reduction, SCAND_REDUCTION_MAX);
+    rig_complete_all();
+    CHECK(answered(user, msgid, METHOD_job_run, NULL));
+    rig_end();
+}
+
+static void messages_name_the_step(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params good = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 3), bad = good;
+    bad.steps[2].scan.coefficient = 2;
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
+                   "job.run: \"steps[2].coefficient\" is for \"op\" \"affine\", but \"op\" is \"sum\"");
+    bad = good, bad.steps[0].scan.accumulator = SCAND_ACCUMULATOR_EXACT;
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
+                   "job.run: \"steps[0].accumulator\" is \"exact\"; allowed with \"input.dtype\" \"f32\": auto, f32");
+    bad = good, bad.steps[1].scan.op = SCAND_OPERATOR_AFFINE;
+    bad.steps[1].scan.coefficients = rows_of(buffer, 2, 8);
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
+                   "job.run: \"steps[1].coefficients\" is a tensor, which the first step alone may have");
+    bad = good, bad.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
+    bad.steps[0].scan.coefficients = rows_of(buffer, 2, 5);
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
+                   "job.run: \"steps[0].coefficients\" (bytes 2000 to 2800) and \"output\" (bytes 1600 to 2400)");
+    bad.steps[0].scan.coefficients.buffer = 77;
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_NOT_FOUND),
+                   "job.run: \"steps[0].coefficients.buffer\" is 77; this connection has no such buffer");
+    bad = good, bad.steps[0] = reduce_step(0);
+    CHECK_CONTAINS(
+        run_refused(user, &bad, SCAND_INVALID),
+        "job.run: \"steps[1].operation\" is \"scan\", which takes rows of samples, but \"reduce\" before it");
+    bad = good, bad.axis = 2;
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID), "job.run: \"axis\" is 2; a tensor of 2 dimensions");
+    bad = good, strcpy(bad.algorithm, "no-such");
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID), "job.run: \"algorithm\" is \"no-such\"; there are: ");
+    CHECK_EQ(rig.manual.started, 0);
+    rig_end();
+}
+
+/* More tensors than a job may have, in steps that are all there may be. */
+static void operands_are_bounded(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params params = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), LIMIT_STEPS);
+    for (int i = 0; i < LIMIT_STEPS; i++)
+        params.steps[i].scan.coefficients = rows_of(buffer, 2, 8);
+    CHECK_CONTAINS(run_refused(user, &params, SCAND_INVALID),
+                   "job.run: \"steps[5].coefficients\" is one operand too many; allowed: 5 tensors of all steps");
+    CHECK(is_silent(user) && rig.manual.started == 0);
+    rig_end();
+}
+
+/* Tensors of any size and place, of a step as of the job itself, are refused before anything is touched. */
+static void operands_outside_the_buffer(void)
+{
+    static const uint64_t edges[] = {UINT64_C(1) << 63, INT64_MAX, UINT64_MAX, UINT64_C(1) << 33};
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params good = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 1), bad;
+    good.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
+    good.steps[0].scan.coefficients = rows_of(buffer, 2, 8);
+    for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
+        bad = good, bad.steps[0].scan.coefficients.offset = edges[i];
+        CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID), "job.run: \"steps[0].coefficients\"");
+        bad = good, bad.steps[0].scan.coefficients.strides[0] = (int64_t)edges[i];
+        if (edges[i] != UINT64_MAX) /* a step of a byte backwards */
+            CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID), "job.run: \"steps[0].coefficients\"");
+        bad = good, bad.steps[0].scan.coefficients.shape[1] = edges[i];
+        CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID), "and of \"steps[0].coefficients\"");
+    }
+    CHECK_EQ(rig.manual.started, 0);
+    rig_end();
+}
+
+/* Jobs of both methods on the same memory keep their order, whichever operand it is. */
+static void operands_order_jobs(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params writer = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 1);
+    struct msg_job_run_params reader = scans(rows_of(buffer, 2, 10), rows_of(buffer, 2, 20), 2);
+    reader.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
+    reader.steps[0].scan.coefficients = rows_of(buffer, 2, 4);
+    const struct msg_job_submit_params last = {
+        .input = rows_of(buffer, 2, 20), .output = rows_of(buffer, 2, 30), .axis = 1, .passes_count = 1};
+    uint32_t first = ask(user, METHOD_job_run, &writer), second = ask(user, METHOD_job_run, &reader),
+             third = ask(user, METHOD_job_submit, &last);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(rig.manual.out_count, 1);
+        rig_complete(0, 0);
+        CHECK(answered(user, i == 0 ? first : i == 1 ? second : third, METHOD_job_run, NULL));
+    }
+    rig_end();
+}
+
+/* What reads the output of a job that failed is stale, also by a step's operand; each says how it was submitted. */
+static void operands_are_stale(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params writer = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 1);
+    struct msg_job_run_params reader = scans(rows_of(buffer, 2, 10), rows_of(buffer, 2, 20), 1);
+    reader.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
+    reader.steps[0].scan.coefficients = rows_of(buffer, 2, 5);
+    uint32_t first = ask(user, METHOD_job_run, &writer), second = ask(user, METHOD_job_run, &reader);
+    rig_complete(0, -EIO);
+    CHECK_CONTAINS(refusal(user, first, SCAND_DEVICE), "job.run: the device failed on rows 0 to 1");
+    CHECK_CONTAINS(refusal(user, second, SCAND_STALE), "job.run: the job reads bytes of 1600 to 2400 of buffer 1");
+    CHECK_EQ(rig.manual.out_count, 0);
+    rig_end();
+}
+
+static void queues_are_bounded(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params params = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 0), 1);
+    for (int i = 0; i < LIMIT_CLIENT_JOBS; i++)
+        ask(user, METHOD_job_run, &params);
+    CHECK_CONTAINS(refused(user, METHOD_job_run, &params, SCAND_BUSY), "job.run: 256 jobs of this connection");
+    rig_end();
+}
+
+static const struct test tests[] = {
+    TEST(steps_reach_the_device), TEST(messages_name_the_step),
+    TEST(operands_are_bounded),   TEST(operands_outside_the_buffer),
+    TEST(operands_order_jobs),    TEST(operands_are_stale),
+    TEST(queues_are_bounded),     TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}
