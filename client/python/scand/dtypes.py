@@ -55,9 +55,9 @@ def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype]) -> Dtypes:
     _check("dtype", final)
     if final.kind == "c" and op not in ("sum", "affine"):
         raise TypeError(f"{op}: complex numbers have sums and recurrences only; take one part, or the absolute values")
-    results = _native(final)
+    results = final if word_of(final) else _native(final)
     if _class(given) != _class(final):
-        return Dtypes(results, results, final)
+        return Dtypes(_native(final), results, final)
     samples = given if word_of(given) else _native(given)
     if samples.kind in "iu" and samples.itemsize > results.itemsize:
         results = samples

@@ -71,6 +71,11 @@ def _settings(
     return Settings(False, tuple(number("pass", word) for word in passes), tuple(members.items()))
 
 
+def _is_double(asked: Optional[DTypeLike]) -> bool:
+    """Whether results keep more digits than f32 has."""
+    return asked is not None and np.dtype(asked).char in "dD"
+
+
 @functools.lru_cache(maxsize=256)
 def _reduce_settings(reduction: str, priority: str, deadline: Optional[float]) -> Settings:
     if reduction == "none":
@@ -101,6 +106,8 @@ def _request(
         coefficients = coefficient
     elif coefficient is not None:
         factor = float(np.asarray(coefficient)[()])
+    if intermediate == "auto" and len(words) > 1 and _is_double(dtype if out is None or dtype is not None else out.dtype):
+        intermediate = "f64"
     settings = _settings(words, kind, op, accumulator, intermediate, demean, factor, priority, deadline)
     return Request(x, settings, op, axis, dtype, out, copy, form, coefficients)
 
@@ -138,8 +145,7 @@ def scan(
     accumulator : str
         What running results are kept in: "auto" is f64 for floats, exact for integers; "f32", "f64", "f2".
     intermediate : str
-        What floats are rounded to between two passes: "auto" keeps the digits of x ("f64" for samples of 64 bits,
-        else "f32"); "f64", "f32".
+        What floats are rounded to between two passes: "auto" is "f64" for samples or results of 64 bits, else "f32".
     demean : bool
         Takes each row's mean from its samples first.
     axis : int or None

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "tests", "integration"))
 
 from daemons import Daemon, main  # noqa: E402  (of the tests of the daemon)
 
-__all__ = ["Daemon", "PackageTest", "SEED", "layouts", "main", "whole_numbers"]
+__all__ = ["Daemon", "HERE", "PackageTest", "SEED", "layouts", "main", "whole_numbers"]
 
 SEED = int(os.environ.get("TEST_SEED") or random.randrange(1 << 32))
 print(f"TEST_SEED={SEED}", flush=True)

@@ -152,6 +152,13 @@ class Scan(PackageTest):
         centred = shifted - shifted.mean(-1, keepdims=True)
         np.testing.assert_allclose(scand.scan(shifted, demean=True), np.cumsum(centred, -1), atol=1e-11)
 
+    def test_results_in_f64_keep_the_digits_between_passes(self):
+        x = np.full((3, 9000), 5e6, "f4")
+        expected = double_integral(x.astype("f8"))
+        self.same(scand.scan(x, "forward,backward", dtype="f8"), expected)
+        self.same(scand.scan(x, "forward,backward", out=scand.empty(x.shape)), expected)
+        self.assertTrue((scand.scan(x, "forward,backward", dtype="f8", intermediate="f32") != expected).any())
+
     def test_recurrences(self):
         x = whole_numbers((3, 20))
         factors = whole_numbers((3, 20), seed=1)

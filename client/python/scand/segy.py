@@ -1,0 +1,109 @@
+"""Traces of SEG-Y files in shared memory, to be scanned where they lie between their headers."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import struct
+from typing import Literal, Optional, Union
+
+import numpy as np
+
+from .memory import AnyArray, empty
+
+Order = Literal[">", "<"]
+
+TEXT_BYTES = 3200  # of each textual header
+BINARY_BYTES = 400
+TRACE_HEADER_BYTES = 240
+END_TEXT = "((SEG: EndText))"  # in the last extended header, where a file does not say how many there are
+
+# By the code of the binary header: NumPy's dtype without its byte order, and the form where NumPy lacks one.
+CODES: dict[int, tuple[str, Optional[str]]] = {
+    1: ("u4", "ibm32"), 2: ("i4", None), 3: ("i2", None), 5: ("f4", None), 6: ("f8", None), 8: ("i1", None), 9: ("i8", None),
+    10: ("u4", None), 11: ("u2", None), 12: ("u8", None), 16: ("u1", None),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Traces:
+    """A file in shared memory.
+
+    `samples` are its traces, of shape (traces, samples), in the file's numbers and byte order: scand.scan(samples,
+    form=form) sums them where they lie. `form` is "ibm32" for IBM floats, which NumPy sees as integers, else None.
+    `headers` are the bytes of the trace headers, of shape (traces, 240); `interval_us` is the sampling interval in
+    microseconds. `data` is the whole file.
+    """
+
+    data: AnyArray
+    samples: AnyArray
+    headers: AnyArray
+    form: Optional[str]
+    interval_us: int
+
+
+def read(path: Union[str, os.PathLike[str]]) -> Traces:
+    """Reads a SEG-Y file of revision 0, 1 or 2 with traces of one length. Raises ValueError where it is none."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < TEXT_BYTES + BINARY_BYTES:
+            raise ValueError(f"{path}: {size} bytes are no SEG-Y file, whose headers have {TEXT_BYTES + BINARY_BYTES}")
+        data = empty(size, np.uint8)
+        if file.readinto(data) != size:  # type: ignore[arg-type]
+            raise ValueError(f"{path}: it became shorter while it was read")
+    return _traces(str(path), data)
+
+
+def _traces(path: str, data: AnyArray) -> Traces:
+    binary = data[TEXT_BYTES : TEXT_BYTES + BINARY_BYTES].tobytes()
+    order, code = _order(path, binary)
+    begin = TEXT_BYTES + BINARY_BYTES + TEXT_BYTES * _extended_headers(path, data, binary, order)
+    name, form = CODES[code]
+    dtype = np.dtype(name).newbyteorder(order)
+    samples = _samples(path, data[begin:], binary, order, dtype.itemsize)
+    rows = data[begin:].reshape(-1, TRACE_HEADER_BYTES + samples * dtype.itemsize)
+    numbers = rows[:, TRACE_HEADER_BYTES:].view(dtype)
+    return Traces(data, numbers, rows[:, :TRACE_HEADER_BYTES], form, struct.unpack_from(f"{order}H", binary, 16)[0])
+
+
+def _samples(path: str, traces: AnyArray, binary: bytes, order: Order, sample_bytes: int) -> int:
+    """Of each trace: what the binary header says, or else the first trace's, where the traces are whole ones then."""
+    said: list[int] = list(struct.unpack_from(f"{order}H", binary, 20))
+    if traces.size >= TRACE_HEADER_BYTES:
+        said += struct.unpack_from(f"{order}H", traces[:TRACE_HEADER_BYTES].tobytes(), 114)
+    for samples in said:
+        if samples and traces.size % (TRACE_HEADER_BYTES + samples * sample_bytes) == 0:
+            return samples
+    raise ValueError(
+        f"{path}: {traces.size} bytes are not whole traces of {' or '.join(map(str, said))} samples, as its headers say; "
+        f"files with traces of differing lengths are not read"
+    )
+
+
+def _order(path: str, binary: bytes) -> tuple[Order, int]:
+    """The byte order in which the code of the samples makes sense, and the code."""
+    orders: tuple[Order, Order] = (">", "<")
+    for order in orders:
+        code: int = struct.unpack_from(f"{order}H", binary, 24)[0]
+        if code in CODES:
+            return order, code
+    code = struct.unpack_from(">H", binary, 24)[0]
+    raise ValueError(f"{path}: its samples have the code {code}; there are {', '.join(map(str, CODES))}")
+
+
+def _extended_headers(path: str, data: AnyArray, binary: bytes, order: Order) -> int:
+    revision = struct.unpack_from(f"{order}H", binary, 300)[0] >> 8
+    count: int = struct.unpack_from(f"{order}h", binary, 304)[0] if revision else 0
+    begin = TEXT_BYTES + BINARY_BYTES
+    room = (data.size - begin) // TEXT_BYTES
+    if count == -1:
+        marks = [END_TEXT.encode(code) for code in ("ascii", "cp037")]
+        for at in range(room):
+            header = data[begin + at * TEXT_BYTES : begin + (at + 1) * TEXT_BYTES].tobytes()
+            if any(header.startswith(mark) for mark in marks):
+                return at + 1
+        raise ValueError(f"{path}: its extended headers have no end: none begins with {END_TEXT}")
+    if not 0 <= count <= room:
+        raise ValueError(f"{path}: it says that it has {count} extended headers, and has room for {room}")
+    return count
+

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""What other packages take: operators of PyLops, arrays of Dask, SEG-Y files as segyio reads them. Parts are skipped where
+these packages, or the real files beside the source tree, are missing.
+"""
+
+import importlib.util
+import itertools
+import os
+import struct
+import tempfile
+import unittest
+
+import numpy as np
+
+import scand
+import scand.segy
+from rig import HERE, PackageTest, main, whole_numbers
+
+DATA = os.path.join(HERE, "..", "..", "..", "..", "shared", "data")
+
+
+def needs(package):
+    return unittest.skipUnless(importlib.util.find_spec(package), f"there is no {package} here")
+
+
+class PyLops(PackageTest):
+    @needs("pylops")
+    def test_causal_integration(self):
+        import pylops
+
+        import scand.pylops
+
+        for dims, kind, remove, sampling, dtype in itertools.product(
+            ((40,), (5, 4, 7)), ("full", "half", "trapezoidal"), (False, True), (1.0, 0.5), ("f8", "c16")
+        ):
+            for axis in range(-len(dims), len(dims)):
+                options = {"axis": axis, "kind": kind, "removefirst": remove, "sampling": sampling, "dtype": dtype}
+                with self.subTest(dims=dims, **options):
+                    theirs, ours = pylops.CausalIntegration(dims, **options), scand.pylops.CausalIntegration(dims, **options)
+                    x, y = whole_numbers(theirs.shape[1], dtype), whole_numbers(theirs.shape[0], dtype)
+                    self.same(ours @ x, theirs @ x)
+                    self.same(ours.H @ y, theirs.H @ y)
+
+    @needs("pylops")
+    def test_double_integration_is_its_own_adjoint(self):
+        import scand.pylops
+
+        operator = scand.pylops.DoubleIntegration((5, 30), axis=0, sampling=0.5)
+        x, y = whole_numbers(150), whole_numbers(150, seed=1)
+        self.assertEqual((operator @ x) @ y, x @ (operator.H @ y))
+        self.same(operator @ x, scand.scan(x.reshape(5, 30), "forward,backward", axis=0).ravel() * 0.25)
+
+
+class Dask(PackageTest):
+    @needs("dask")
+    def test_rows(self):
+        import dask.array
+
+        from scand.dask import map_rows
+
+        x = whole_numbers((30, 40, 50), "f4")
+        chunked = dask.array.from_array(x, chunks=(7, 11, 13))
+        for axis in (0, 1, -1):
+            self.same(map_rows(scand.cumsum, chunked, axis=axis).compute(), np.cumsum(x, axis))
+            self.same(map_rows(scand.reduce, chunked, axis=axis, op="max").compute(), x.max(axis))
+        self.assertEqual(map_rows(scand.scan, chunked, dtype="f8").dtype, np.float64)
+
+    @needs("distributed")
+    def test_processes(self):
+        """Workers are forked or spawned, and share the daemon."""
+        import dask.array
+
+        from scand.dask import map_rows
+
+        x = whole_numbers((16, 4000), "f4")
+        got = map_rows(scand.cumsum, dask.array.from_array(x, chunks=(2, 1000))).compute(scheduler="processes", num_workers=2)
+        self.same(got, np.cumsum(x, -1))
+
+
+def segy_file(order=">", code=5, samples=10, traces=3, extended=0, texts=(), revision=1, said=None):
+    """A file whose trace r has the samples r, r + 1, and so on."""
+    binary = bytearray(400)
+    struct.pack_into(f"{order}H", binary, 16, 4000)
+    struct.pack_into(f"{order}H", binary, 20, samples if said is None else said)
+    struct.pack_into(f"{order}H", binary, 24, code)
+    struct.pack_into(f"{order}Hhh", binary, 300, revision << 8, 1, extended)
+    header = bytearray(240)
+    struct.pack_into(f"{order}H", header, 114, samples)
+    name = scand.segy.CODES.get(code, ("f4",))[0]
+    numbers = [np.arange(row, row + samples).astype(np.dtype(name).newbyteorder(order)).tobytes() for row in range(traces)]
+    return b" " * 3200 + binary + b"".join(text.ljust(3200) for text in texts) + b"".join(bytes(header) + row for row in numbers)
+
+
+class SegY(PackageTest):
+    def read(self, data):
+        with tempfile.NamedTemporaryFile(suffix=".sgy") as file:
+            file.write(data)
+            file.flush()
+            return scand.segy.read(file.name)
+
+    def test_codes_and_orders(self):
+        for order, code in itertools.product("><", (2, 3, 5, 6, 8, 9, 10, 11, 12, 16)):
+            with self.subTest(order=order, code=code):
+                traces = self.read(segy_file(order, code))
+                expected = np.arange(10) + np.arange(3)[:, None]
+                np.testing.assert_array_equal(traces.samples, expected)
+                np.testing.assert_array_equal(scand.cumsum(traces.samples, dtype="f8"), np.cumsum(expected, -1))
+                self.assertEqual((traces.interval_us, traces.headers.shape, traces.form), (4000, (3, 240), None))
+
+    def test_in_place_between_headers(self):
+        data = segy_file()
+        traces = self.read(data)
+        scand.scan(traces.samples, out=traces.samples, copy=False)
+        np.testing.assert_array_equal(traces.samples, np.cumsum(np.arange(10) + np.arange(3)[:, None], -1))
+        traces.samples[...] = np.arange(10) + np.arange(3)[:, None]
+        self.assertEqual(traces.data.tobytes(), data)
+
+    def test_extended_headers(self):
+        end = b"((SEG: EndText))"
+        for extended, texts in ((1, [b"x"]), (-1, [b"x", end]), (-1, [end.decode().encode("cp037")]), (0, [])):
+            self.assertEqual(self.read(segy_file(extended=extended, texts=texts)).samples.shape, (3, 10))
+
+    def test_headers_that_lie(self):
+        self.assertEqual(self.read(segy_file(said=0)).samples.shape, (3, 10))
+        self.assertEqual(self.read(segy_file(said=65535)).samples.shape, (3, 10))
+        for data, text in (
+            (b"", "0 bytes are no SEG-Y file"),
+            (segy_file()[:3599], "3599 bytes are no SEG-Y file"),
+            (segy_file(code=4), "the code 4; there are 1, 2, 3"),
+            (segy_file()[:-1], "are not whole traces of 10"),
+            (segy_file(samples=0), "of 0 or 0 samples"),
+            (segy_file(extended=5), "5 extended headers, and has room for 0"),
+            (segy_file(extended=-2), "-2 extended headers"),
+            (segy_file(extended=-1, texts=[b"x"]), "have no end"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(ValueError, text):
+                self.read(data)
+
+    @unittest.skipUnless(os.path.isdir(DATA), "the real files are not here")
+    def test_real_files(self):
+        sums = []
+        for name in ("ibm_msb.sgy", "ieee_msb.sgy", "ieee_lsb.sgy"):
+            traces = scand.segy.read(os.path.join(DATA, name))
+            self.assertEqual(traces.samples.shape, (414, 75))
+            sums.append(scand.scan(traces.samples, form=traces.form, dtype="f8", copy=False))
+        np.testing.assert_array_equal(sums[1], sums[2])
+        np.testing.assert_allclose(sums[0], sums[1], rtol=1e-5, atol=1e-2)
+
+    @needs("segyio")
+    @unittest.skipUnless(os.path.isdir(DATA), "the real files are not here")
+    def test_as_segyio_reads_them(self):
+        import segyio
+
+        for name, endian in (("ibm_msb.sgy", "big"), ("ieee_lsb.sgy", "little"), ("viking_small.segy", "big")):
+            path = os.path.join(DATA, name)
+            with segyio.open(path, ignore_geometry=True, endian=endian) as file:
+                expected = np.cumsum(file.trace.raw[:].astype("f8"), -1)
+            traces = scand.segy.read(path)
+            got = scand.scan(traces.samples, form=traces.form, dtype="f8", copy=False)
+            np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-9)
+
+
+if __name__ == "__main__":
+    main()
