@@ -20,12 +20,25 @@ static void values_print(int values)
         printf(" %s", scand_word((enum scand_list)values, i));
 }
 
-/* The first line of what an option does, without what would end a quoted string or begin a list of values. */
-static void text_print(const char *text)
+/* The first line of what an option does, inside of single quotes: `quote` stands for one such mark, and a backslash
+ * comes before each of `escaped`. */
+static void text_print(const char *text, const char *quote, const char *escaped)
 {
     for (; *text && *text != '\n'; text++)
-        if (!strchr("'[]:\\", *text))
-            putchar(*text);
+        if (*text == '\'')
+            printf("%s", quote);
+        else
+            printf("%s%c", strchr(escaped, *text) ? "\\" : "", *text);
+}
+
+static void zsh_text(const char *text)
+{
+    text_print(text, "'\\''", "[]:\\");
+}
+
+static void fish_text(const char *text)
+{
+    text_print(text, "\\'", "\\");
 }
 
 static void bash_option_values(const struct command *command, const struct option_row *row)
@@ -93,7 +106,7 @@ static void zsh_option(const struct option_row *row)
         printf(" \\\n        '(-%c --%s)'{-%c,--%s}'[", row->letter, row->name, row->letter, row->name);
     else
         printf(" \\\n        '--%s[", row->name);
-    text_print(row->text);
+    zsh_text(row->text);
     printf("]");
     if (row->argument && row->values == VALUE_FILE)
         printf(":%s:_files", row->argument);
@@ -113,7 +126,7 @@ static void zsh_print(void)
            "_scanctl()\n{\n    local -a commands=(");
     for (size_t i = 0; (command = command_at(i)); i++) {
         printf("\n        '%s:", command->name);
-        text_print(command->text);
+        zsh_text(command->text);
         printf("'");
     }
     printf("\n    )\n"
@@ -148,7 +161,7 @@ static void fish_option(const struct command *command, const struct option_row *
         printf("'");
     }
     printf(" -d '");
-    text_print(row->text);
+    fish_text(row->text);
     printf("'\n");
 }
 
@@ -158,7 +171,7 @@ static void fish_print(void)
     printf("# Completion of scanctl for fish: put it into ~/.config/fish/completions as scanctl.fish.\n");
     for (size_t i = 0; (command = command_at(i)); i++) {
         printf("complete -c scanctl -n __fish_use_subcommand -f -a %s -d '", command->name);
-        text_print(command->text);
+        fish_text(command->text);
         printf("'\n");
         for (const struct option_row *row = command->options; row->name; row++)
             fish_option(command, row);
