@@ -222,7 +222,7 @@ static int rsf_read_header(struct array *array, struct input *input, const struc
         result = input_skip(input, MARK_BYTES, error);
     if (result)
         return result;
-    const char *text = (const char *)array->passed.bytes;
+    const char *text = length ? (const char *)array->passed.bytes : "";
     rsf_parse(&rsf, text, text + length);
     result = shape_find(&rsf, array, input->name, error);
     if (!result)
