@@ -51,33 +51,29 @@ union sum {
 struct arithmetic {
     enum scand_operator op;
     enum scand_accumulator accumulator; /* not AUTO */
-    bool is_signed;                     /* how max and min compare integers */
+    uint64_t flip;                      /* of integers' bits, while they are compared */
     bool squares;                       /* sums of F64 are of squares, and have a range */
 };
 
-/* max and min change no value: they work in the type of the samples, whatever the accumulator. */
 static inline struct arithmetic arithmetic_of(const struct scan_rule *rule)
 {
     assert(rule->accumulator != SCAND_ACCUMULATOR_AUTO);
-    enum scand_class class = codec_class(rule->input);
-    struct arithmetic arithmetic = {rule->op, rule->accumulator, class == SCAND_CLASS_SIGNED,
+    struct arithmetic arithmetic = {rule->op, rule->accumulator, operator_flip(rule->op, rule->input),
                                     reduce_squares(rule->reduction)};
     if (codec_is_integer(rule->input))
         arithmetic.accumulator = SCAND_ACCUMULATOR_EXACT;
-    else if (rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN)
-        arithmetic.accumulator = class == SCAND_CLASS_F64 ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_F32;
+    else if (OPERATOR_COMPARES(rule->op))
+        arithmetic.accumulator =
+            codec_class(rule->input) == SCAND_CLASS_F64 ? SCAND_ACCUMULATOR_F64 : SCAND_ACCUMULATOR_F32;
     return arithmetic;
 }
 
 /* Of the total that a mean is computed from. */
-static const struct arithmetic arithmetic_of_mean = {SCAND_OPERATOR_SUM, SCAND_ACCUMULATOR_F64, false, false};
+static const struct arithmetic arithmetic_of_mean = {SCAND_OPERATOR_SUM, SCAND_ACCUMULATOR_F64, 0, false};
 
-/* Flipping the sign bits makes unsigned comparisons of signed ones, and sums do not need it. */
 static inline uint64_t exact_add(struct arithmetic a, uint64_t left, uint64_t right)
 {
-    bool compares = a.op == SCAND_OPERATOR_MAX || a.op == SCAND_OPERATOR_MIN;
-    uint64_t flip = compares && a.is_signed ? UINT64_C(1) << 63 : 0;
-    return OPERATOR_APPLY(a.op, left ^ flip, right ^ flip) ^ flip;
+    return OPERATOR_APPLY(a.op, left ^ a.flip, right ^ a.flip) ^ a.flip;
 }
 
 /* A sample, or a coefficient, in the accumulator. */
@@ -197,8 +193,8 @@ static inline union sum sum_add(struct arithmetic a, union sum left, union sum r
     case SCAND_ACCUMULATOR_F64:
         left.f64 = OPERATOR_APPLY(a.op, left.f64, right.f64);
         break;
-    case SCAND_ACCUMULATOR_F2: /* max and min have the accumulator of their samples */
-        left.f2 = a.op == SCAND_OPERATOR_SUM ? f2_add(left.f2, right.f2) : f2_mul(left.f2, right.f2);
+    case SCAND_ACCUMULATOR_F2:
+        left.f2 = f2_apply(a.op, left.f2, right.f2);
         break;
     case SCAND_ACCUMULATOR_AUTO: /* asserted */
     case SCAND_ACCUMULATOR_COUNT:
@@ -213,8 +209,7 @@ static inline union sum sum_add_sample(struct arithmetic a, union sum sum, union
 {
     if (a.accumulator != SCAND_ACCUMULATOR_F2 || a.op == SCAND_OPERATOR_AFFINE || wide)
         return sum_add(a, sum, sample);
-    float x = sample.f2.high;
-    sum.f2 = a.op == SCAND_OPERATOR_SUM ? f2_add_f32(sum.f2, x) : f2_mul_f32(sum.f2, x);
+    sum.f2 = f2_apply_f32(a.op, sum.f2, sample.f2.high);
     return sum;
 }
 
@@ -256,33 +251,14 @@ static inline union sample sum_value(struct arithmetic a, union sum sum, bool wi
     return value;
 }
 
-static inline double operator_identity_real(enum scand_operator op)
-{
-    switch (op) {
-    case SCAND_OPERATOR_PROD:
-        return 1;
-    case SCAND_OPERATOR_MAX:
-        return -(double)INFINITY;
-    case SCAND_OPERATOR_MIN:
-        return (double)INFINITY;
-    case SCAND_OPERATOR_SUM:
-    case SCAND_OPERATOR_AFFINE:
-    case SCAND_OPERATOR_COUNT:
-        break;
-    }
-    return 0;
-}
-
 /* What an exclusive scan begins with: the operator's value for no samples. */
 static inline union sample operator_identity(const struct scan_rule *rule)
 {
-    enum scand_operator op = rule->op;
     union sample identity;
-    if (codec_is_integer(rule->input)) {
-        identity.whole = operator_identity_whole(op, rule->input);
-    } else {
-        identity.real = operator_identity_real(op);
-    }
+    if (codec_is_integer(rule->input))
+        identity.whole = operator_empty_whole(rule->op, rule->input);
+    else
+        identity.real = OPERATOR_EMPTY_REAL(rule->op);
     return identity;
 }
 

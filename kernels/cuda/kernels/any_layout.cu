@@ -1,6 +1,6 @@
 /*
- * The any_layout kernels. Four operators each for f32, f64 and integers, in the order of the vocabulary, then sums and
- * products of f2, which the others do not need.
+ * The any_layout kernels: all operators for f32, f64 and integers, in the order of the vocabulary, then those for f2
+ * that do not only compare.
  */
 #include "kernels/cuda/kernels/any_layout.h"
 
@@ -22,30 +22,31 @@ template <class Narrow, class Wide = Narrow> static constexpr struct any_layout 
             scan_spine_by<Narrow>()};
 }
 
-#define OPERATORS(KEPT)                                                                                          \
-    any_by<KEPT(SCAND_OPERATOR_SUM)>(), any_by<KEPT(SCAND_OPERATOR_PROD)>(), any_by<KEPT(SCAND_OPERATOR_MAX)>(), \
-        any_by<KEPT(SCAND_OPERATOR_MIN)>()
-#define F32(OP)   any_real<float, OP>
-#define F64(OP)   any_real<double, OP>
-#define WHOLE(OP) any_whole<OP>
+#define F32(OP)                                                    any_real<float, OP>
+#define F64(OP)                                                    any_real<double, OP>
+#define WHOLE(OP)                                                  any_whole<OP>
+#define F2(OP)                                                     any_f2<OP, false>, any_f2<OP, true>
+#define ANY_BY(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, KEPT) any_by<KEPT(SCAND_OPERATOR_##NAME)>(),
 
-enum { ANY_F32 = 0, ANY_F64 = 4, ANY_WHOLE = 8, ANY_F2 = 12 };
-
-static const struct any_layout any_layouts[ANY_LAYOUT_KERNELS] = {
-    OPERATORS(F32),
-    OPERATORS(F64),
-    OPERATORS(WHOLE),
-    any_by<any_f2<SCAND_OPERATOR_SUM, false>, any_f2<SCAND_OPERATOR_SUM, true>>(),
-    any_by<any_f2<SCAND_OPERATOR_PROD, false>, any_f2<SCAND_OPERATOR_PROD, true>>(),
+enum {
+    ANY_F32,
+    ANY_F64 = NUMBER_OPERATOR_COUNT,
+    ANY_WHOLE = 2 * NUMBER_OPERATOR_COUNT,
+    ANY_F2 = 3 * NUMBER_OPERATOR_COUNT
 };
 
-static_assert(SCAND_OPERATOR_COUNT == 5 && SCAND_OPERATOR_AFFINE == 4,
-              "a further operator is in OPERATORS, in the order of the vocabulary, and in lane/any_accumulator.cuh");
+// clang-format off
+static const struct any_layout any_layouts[ANY_LAYOUT_KERNELS] = {
+    NUMBER_OPERATORS(ANY_BY, , , F32)
+    NUMBER_OPERATORS(ANY_BY, , , F64)
+    NUMBER_OPERATORS(ANY_BY, , , WHOLE)
+    ADDING_OPERATORS(ANY_BY, , , F2)
+};
+// clang-format on
 
-/* max and min change no value: they work in the type of the samples, whatever the accumulator. */
 int scan_any_layout_number(const struct scan_rule *rule)
 {
-    bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
+    bool compares = OPERATOR_COMPARES(rule->op);
     bool f64 = compares ? codec_class(rule->input) == SCAND_CLASS_F64 : rule->accumulator == SCAND_ACCUMULATOR_F64;
     if (codec_is_integer(rule->input))
         return ANY_WHOLE + rule->op;
@@ -100,7 +101,6 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
                                         const uint64_t *offsets)
 {
     struct any_plan plan = {};
-    bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
     plan.scan = *scan;
     plan.input = rule->input;
     plan.output = rule->output;
@@ -109,8 +109,8 @@ struct any_plan scan_any_layout_plan_of(const struct scan_rule *rule, const stru
     plan.kind = rule->kind;
     plan.wide[0] = codec_class(rule->input) == SCAND_CLASS_F64;
     plan.wide[1] = rule->intermediate == SCAND_DTYPE_F64;
-    plan.flip = compares && codec_class(rule->input) == SCAND_CLASS_SIGNED ? UINT64_C(1) << 63 : 0;
-    plan.zero = codec_is_integer(rule->input) ? operator_identity_whole(rule->op, rule->input) ^ plan.flip : 0;
+    plan.flip = operator_flip(rule->op, rule->input);
+    plan.zero = codec_is_integer(rule->input) ? operator_empty_whole(rule->op, rule->input) ^ plan.flip : 0;
     plan.offsets = offsets;
     plan.demean = rule->demean;
     plan.scan.smem = smem_of(&plan);

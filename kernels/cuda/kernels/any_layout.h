@@ -7,13 +7,14 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scan_cuda.h"
 #include "kernels/cuda/select/ranges.h"
+#include "kernels/order1/operators.h"
 #include "kernels/scan.h"
 
 /* Loads the kernels on the current device. */
 cudaError_t scan_any_layout_load(int shared_max);
 
 /* The number of the kernel that a rule takes. */
-#define ANY_LAYOUT_KERNELS 14
+#define ANY_LAYOUT_KERNELS (3 * NUMBER_OPERATOR_COUNT + ADDING_OPERATOR_COUNT)
 int scan_any_layout_number(const struct scan_rule *rule);
 
 /* Queues scans that select_together_of calls general ones and that take the same kernel, which needs no workspace. */

@@ -135,7 +135,6 @@ uint64_t scan_reduce_workspace_bytes(const struct scan_rows *rows, uint64_t coun
 static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count, void *totals)
 {
     const struct scan_rule *rule = &rows->rule;
-    const bool compares = rule->op == SCAND_OPERATOR_MAX || rule->op == SCAND_OPERATOR_MIN;
     struct reduce_plan plan = {};
     plan.scan = scan_plan_of(rows, first, count);
     plan.reduction = rule->reduction;
@@ -146,8 +145,8 @@ static struct reduce_plan plan_of(const struct scan_rows *rows, uint64_t first, 
     plan.offsets = rows->offsets ? rows->device_offsets + first : NULL;
     plan.team = 1;
     if (codec_is_integer(rule->input)) {
-        plan.flip = compares && codec_class(rule->input) == SCAND_CLASS_SIGNED ? UINT64_C(1) << 63 : 0;
-        plan.empty = operator_identity_whole(rule->op, rule->input);
+        plan.flip = operator_flip(rule->op, rule->input);
+        plan.empty = operator_empty_whole(rule->op, rule->input);
     }
     return plan;
 }

@@ -52,10 +52,7 @@ template <class T, scand_operator Op> struct any_real {
     }
     DEVICE sum zero()
     {
-        return Op == SCAND_OPERATOR_SUM    ? (T)0
-               : Op == SCAND_OPERATOR_PROD ? (T)1
-               : Op == SCAND_OPERATOR_MAX  ? (T)-INFINITY
-                                           : (T)INFINITY;
+        return (T)OPERATOR_EMPTY_REAL(Op);
     }
     DEVICE sample value(sum s)
     {
@@ -145,7 +142,7 @@ template <enum scand_operator Op> struct any_whole {
     }
     DEVICE sum zero()
     {
-        return Op == SCAND_OPERATOR_PROD ? 1 : Op == SCAND_OPERATOR_MIN ? ~UINT64_C(0) : 0;
+        return OPERATOR_EMPTY_WHOLE(Op);
     }
     DEVICE sample value(sum s)
     {
@@ -178,13 +175,11 @@ template <enum scand_operator Op, bool Wide> struct any_f2 {
     }
     DEVICE sum add_sample(sum s, sample x)
     {
-        if (Wide)
-            return add(s, x);
-        return Op == SCAND_OPERATOR_SUM ? f2_add_f32(s, x.high) : f2_mul_f32(s, x.high);
+        return Wide ? add(s, x) : f2_apply_f32(Op, s, x.high);
     }
     DEVICE sum add(sum left, sum right)
     {
-        return Op == SCAND_OPERATOR_SUM ? f2_add(left, right) : f2_mul(left, right);
+        return f2_apply(Op, left, right);
     }
     DEVICE sum identity()
     {
@@ -196,7 +191,7 @@ template <enum scand_operator Op, bool Wide> struct any_f2 {
     }
     DEVICE sum zero()
     {
-        return f2_from_f32(Op == SCAND_OPERATOR_SUM ? 0.0f : 1.0f);
+        return f2_from_f32((float)OPERATOR_EMPTY_REAL(Op));
     }
     DEVICE sample value(sum s)
     {
