@@ -86,6 +86,10 @@
 /* Of a row with "algorithm": many of those have a thread or a thread block for it, which nothing interrupts. */
 #define LIMIT_ALGORITHM_SAMPLES (UINT64_C(1) << 23)
 
+/* Values of a row between its steps, where the output has no room for them: a device has as much for each row that is
+ * under way. */
+#define LIMIT_BETWEEN_BYTES MIB(16)
+
 /* Ragged rows: a job has a copy of its offsets for as long as it is there. Few are copied in the loop, others by
  * helpers, unit by unit. */
 #define LIMIT_RAGGED_ROWS          (UINT64_C(1) << 20) /* of a job */

@@ -36,13 +36,15 @@ struct step {
 };
 
 /* Rows first <= r < first + count of a job: what is handed to a device at a time. The first step takes the input, each
- * other one what the step before it has left, and the last leaves the output: all have its dtype, and where it has an
- * element for each sample, steps after the first work in place (rows_then). */
+ * other one what the step before it has left, in the output's dtype, and the last leaves the output. Values between
+ * steps are in the output, where steps after the first work in place (rows_then), unless it has no room for them
+ * (between_bytes; between.h). */
 struct chunk {
     const struct scan_rows *rows; /* as the first step takes them, whose rule they have; addresses are in the spans */
     uint64_t first, count;
     const struct step *steps;
     uint32_t step_count;
+    uint64_t between_bytes;                /* that values between steps take in memory of the device's; 0: none do */
     struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */
     void *owner;                           /* the job, for whoever gets the chunk back */
     uint64_t handed_us;                    /* the service's: when the device got it */
@@ -108,6 +110,7 @@ struct device_info {
      * telling them apart. */
     uint32_t small_slots;
     uint64_t small_bytes;
+    bool reshapes;     /* it has memory for values between steps, which the output has no room for */
     bool small_ragged; /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
     uint32_t spin_us;  /* for which threads look for more work for it before they block */
 };

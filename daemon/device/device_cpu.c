@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
+#include "between.h"
 #include "devices.h"
 #include "kernels/tutorial/scan/variants.h"
 #include "protocol/clock.h"
@@ -22,6 +23,8 @@ struct cpu_run {
     uint32_t step;         /* of the chunk's */
     struct cpu_task *task; /* of the step; NULL: it has not begun */
     uint64_t had_us;       /* of this slice */
+    void *between;         /* values between steps, or NULL */
+    uint64_t between_bytes;
 };
 
 struct queue {
@@ -35,6 +38,8 @@ struct cpu_device {
     struct cpu_run *run;        /* of the first of `chunks`, once it has had a turn */
     bool passed;                /* it has been passed by small ones since */
     struct queue done;
+    struct cpu_run spare; /* memory for values between steps that no chunk has, whose pages are there */
+    _Alignas(16) unsigned char small_between[SMALL_BYTES];
     uint64_t taken_bytes; /* of "device memory"; helpers allocate too */
 };
 
@@ -74,18 +79,13 @@ static int cpu_start(struct device *device, struct chunk *chunk)
     return 0;
 }
 
-static struct scan_rows rows_of_step(const struct chunk *chunk, uint32_t step)
+static int cpu_run_variant(const struct chunk *chunk, const struct step *step, const struct scan_rows *rows)
 {
-    return step > 0 ? rows_then(chunk->rows, &chunk->steps[step].rule) : *chunk->rows;
-}
-
-static int cpu_run_variant(const struct chunk *chunk)
-{
-    const struct scan_rule *rule = &chunk->rows->rule;
-    if (rule->operation == SCAND_OPERATION_REDUCE || !variant_list[rule->algorithm - 1].on_cpu)
+    const uint32_t number = step->rule.algorithm - 1;
+    if (step->operation != OPERATION_scan || !variant_list[number].on_cpu)
         return -EOPNOTSUPP;
-    struct variant_scan scan = variant_scan_from(chunk->rows, chunk->first, chunk->count);
-    variant_run_cpu((enum variant_id)(rule->algorithm - 1), &scan);
+    struct variant_scan scan = variant_scan_from(rows, chunk->first, chunk->count);
+    variant_run_cpu((enum variant_id)number, &scan);
     return 0;
 }
 
@@ -108,10 +108,10 @@ static int cpu_run_turn(struct cpu_device *self, struct cpu_run *run, const stru
 {
     int r = 0;
     while (run->step < chunk->step_count && !r) {
+        const struct scan_rows rows = chunk_step_rows(chunk, run->step, run->between);
         if (chunk->steps[run->step].rule.algorithm) {
-            r = cpu_run_variant(chunk);
+            r = cpu_run_variant(chunk, &chunk->steps[run->step], &rows);
         } else {
-            struct scan_rows rows = rows_of_step(chunk, run->step);
             if (!run->task)
                 run->task = cpu_task_create(self->pool, &rows, chunk->first, chunk->count);
             r = run->task ? cpu_task_run(run->task, turn_is_over, turn) : -ENOMEM;
@@ -130,7 +130,37 @@ static int cpu_run_turn(struct cpu_device *self, struct cpu_run *run, const stru
 static void run_destroy(struct cpu_run *run)
 {
     cpu_task_destroy(run->task);
+    free(run->between);
     free(run);
+}
+
+/* Begins a chunk; NULL without memory. */
+static struct cpu_run *run_create(struct cpu_device *self, const struct chunk *chunk)
+{
+    struct cpu_run *run = calloc(1, sizeof *run);
+    if (!run || chunk->between_bytes == 0)
+        return run;
+    if (self->spare.between_bytes < chunk->between_bytes) {
+        free(self->spare.between);
+        self->spare = (struct cpu_run){.between = malloc(chunk->between_bytes), .between_bytes = chunk->between_bytes};
+    }
+    run->between = self->spare.between;
+    run->between_bytes = self->spare.between_bytes;
+    self->spare = (struct cpu_run){.between = NULL};
+    if (run->between)
+        return run;
+    free(run);
+    return NULL;
+}
+
+/* Ends it, and keeps its memory for the next. */
+static void run_end(struct cpu_device *self, struct cpu_run *run)
+{
+    if (run->between && !self->spare.between) {
+        self->spare = (struct cpu_run){.between = run->between, .between_bytes = run->between_bytes};
+        run->between = NULL;
+    }
+    run_destroy(run);
 }
 
 static void cpu_discard(struct device *device, void *rest)
@@ -154,7 +184,7 @@ static void cpu_run_first(struct cpu_device *self)
     struct chunk *chunk = self->chunks.first;
     const uint64_t begin_us = clock_us();
     if (!self->run) {
-        self->run = chunk->rest ? chunk->rest : calloc(1, sizeof *self->run);
+        self->run = chunk->rest ? chunk->rest : run_create(self, chunk);
         chunk->rest = NULL;
         chunk->kernel_us = 0;
     }
@@ -173,7 +203,7 @@ static void cpu_run_first(struct cpu_device *self)
         chunk->rest = run;
         cpu_complete(self, 0);
     } else if (r != 1) {
-        run_destroy(run);
+        run_end(self, run);
         cpu_complete(self, r);
     }
 }
@@ -182,7 +212,7 @@ static int cpu_run_small(struct cpu_device *self, const struct chunk *chunk)
 {
     int r = 0;
     for (uint32_t i = 0; i < chunk->step_count && !r; i++) {
-        struct scan_rows rows = rows_of_step(chunk, i);
+        const struct scan_rows rows = chunk_step_rows(chunk, i, self->small_between);
         r = scan_cpu(self->pool, &rows, chunk->first, chunk->count);
     }
     return r;
@@ -275,6 +305,7 @@ static uint64_t cpu_memory_used_bytes(struct device *device)
 static void cpu_close(struct device *device)
 {
     cpu_pool_destroy(cpu_of(device)->pool);
+    free(cpu_of(device)->spare.between);
     free(device);
 }
 
@@ -334,6 +365,7 @@ int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device
                                  .slots = SLOTS,
                                  .small_slots = LIMIT_SMALL_CHUNKS,
                                  .small_bytes = SMALL_BYTES,
+                                 .reshapes = true,
                                  .small_ragged = true};
     cpu_name(info->name, sizeof info->name);
     if (sysinfo(&memory) == 0)

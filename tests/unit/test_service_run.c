@@ -201,11 +201,37 @@ static void queues_are_bounded(void)
     rig_end();
 }
 
+/* Values between steps have a place where the output has none for them, if the device has. */
+static void reductions_behind_other_steps(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params params = scans(rows_of(buffer, 10, 0), results_of(buffer, 10, 50), 2);
+    params.steps[1] = reduce_step(0);
+    CHECK_CONTAINS(run_refused(user, &params, SCAND_UNSUPPORTED),
+                   "job.run: \"steps[1].operation\" is \"reduce\" behind other steps, which this daemon's device takes "
+                   "alone");
+    rig.manual.device.info.reshapes = true;
+    uint32_t msgid = ask(user, METHOD_job_run, &params);
+    REQUIRE(rig.manual.out_count > 0);
+    const struct chunk *chunk = rig.manual.out[0];
+    CHECK_EQ(chunk->between_bytes, chunk->count * 400);
+    CHECK_EQ(chunk->count, 1); /* of the four rows that a chunk holds: these have values between steps, and results */
+    rig_complete_all();
+    CHECK(answered(user, msgid, METHOD_job_run, NULL));
+    params.steps_count = 1;
+    params.steps[0] = reduce_step(0);
+    msgid = ask(user, METHOD_job_run, &params);
+    CHECK_EQ(rig.manual.out[0]->between_bytes, 0);
+    rig_complete_all();
+    CHECK(answered(user, msgid, METHOD_job_run, NULL));
+    rig_end();
+}
+
 static const struct test tests[] = {
-    TEST(steps_reach_the_device), TEST(messages_name_the_step),
-    TEST(operands_are_bounded),   TEST(operands_outside_the_buffer),
-    TEST(operands_order_jobs),    TEST(operands_are_stale),
-    TEST(queues_are_bounded),     TEST_END,
+    TEST(steps_reach_the_device),      TEST(messages_name_the_step),        TEST(operands_are_bounded),
+    TEST(operands_outside_the_buffer), TEST(operands_order_jobs),           TEST(operands_are_stale),
+    TEST(queues_are_bounded),          TEST(reductions_behind_other_steps), TEST_END,
 };
 
 int main(int argc, char **argv)

@@ -166,6 +166,7 @@ static int accept_offsets(struct call *call, struct job *job, const struct msg_j
     if (!few || reading_must_wait(call->client->jobs, job))
         return reading_begin(call, job, buffer, &copy);
     r = offsets_continue(&copy, copy.count, &call->error);
+    r = r ? r : job_check_between(job, copy.longest, &call->error);
     if (!r) {
         offsets_count(call->client, copy.count * sizeof *copy.values);
         job_make_ragged(job, &copy);
@@ -191,8 +192,10 @@ static struct job_chunks chunks_of(const struct device_set *devices, bool reside
 {
     const struct device_info *info = &devices->devices[0]->info; /* the others are of its kind */
     const uint64_t bytes = chunk_bytes(devices, resident, steps);
-    return (struct job_chunks){
-        .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};
+    return (struct job_chunks){.bytes = bytes,
+                               .long_bytes = info->slice_us ? 2 * bytes : 0,
+                               .work_per_byte = info->work_per_byte,
+                               .reshapes = info->reshapes};
 }
 
 static bool is_resident(const struct job *job)
@@ -208,7 +211,6 @@ static bool is_resident(const struct job *job)
 static int job_prepare(struct call *call, struct request *request, struct job *job)
 {
     int r;
-    job->operand_count = request->operand_count;
     if ((r = find_buffers(call, request, job)) || (r = check_offsets(call, request, job)))
         return r;
     const struct job_chunks chunks = chunks_of(call->service->devices, is_resident(job), request->params->steps_count);
@@ -219,7 +221,7 @@ static int job_prepare(struct call *call, struct request *request, struct job *j
 
 static int job_accept(struct call *call, struct request *request, struct batch *batch, uint32_t index)
 {
-    struct job *job = calloc(1, sizeof *job);
+    struct job *job = job_create(request->operand_count);
     if (!job)
         return error_set(&call->error, -ENOMEM, "out of memory for another job; try again later");
     int r = job_prepare(call, request, job);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/core/operations/operation.h"
 #include "footprint.h"
@@ -17,6 +18,17 @@ static const unsigned job_moves[] = {
     [JOB_ENDING] = TO(ENDED),
     [JOB_ENDED] = 0,
 };
+
+struct job *job_create(uint32_t operand_count)
+{
+    struct job *job = malloc(sizeof *job);
+    if (!job)
+        return NULL;
+    memset(job, 0, offsetof(struct job, operands));
+    memset(job->operands, 0, operand_count * sizeof job->operands[0]);
+    job->operand_count = operand_count;
+    return job;
+}
 
 static void job_move(struct job *job, enum job_state to)
 {
@@ -35,6 +47,17 @@ void job_make_ragged(struct job *job, struct offsets_copy *copy)
     job->rows.row_count = copy->count - 1;
     copy->values = NULL;
     job->operands[OPERAND_OFFSETS].buffer = NULL;
+}
+
+int job_check_between(const struct job *job, uint64_t samples, struct error *error)
+{
+    if (job->between_bytes == 0 || samples <= LIMIT_BETWEEN_BYTES / job->between_bytes)
+        return 0;
+    return error_set(error, -EINVAL,
+                     "a row has %" PRIu64 " samples, of which step %u would leave %" PRIu64 " bytes each for the last "
+                     "one, \"%s\"; allowed: %" PRIu64 " bytes in all; submit the last step as a job of its own",
+                     samples, (unsigned)job->step_count - 2, job->between_bytes,
+                     step_words.words[job->steps[job->step_count - 1].operation], LIMIT_BETWEEN_BYTES);
 }
 
 uint64_t *job_disown_offsets(struct job *job)
@@ -242,6 +265,7 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
         .step_count = job->step_count,
         .owner = job,
     };
+    chunk->between_bytes = job_chunk_samples(job, chunk) * job->between_bytes;
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer)
             chunk->spans[i] = job->operands[i].buffer->span;

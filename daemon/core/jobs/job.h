@@ -35,10 +35,6 @@ struct job {
     bool wants_progress, wants_ending;
     bool after_failure; /* runs although its input is stale */
     enum job_state state;
-    struct operand operands[LIMIT_JOB_OPERANDS]; /* by number; their buffers are held */
-    uint32_t operand_count;
-    struct step steps[LIMIT_STEPS];
-    uint32_t step_count;
     struct scan_rows rows;     /* the rows of its operands, as devices take them */
     uint64_t *offsets;         /* offsets of ragged rows, owned, once they are read; else NULL */
     struct reading *reading;   /* the copying of offsets; NULL: none. Until its end the rows are one, of all samples */
@@ -48,6 +44,7 @@ struct job {
     bool queued;               /* the scheduler's: in its lane's queue, else among its active jobs */
     uint64_t chunk_rows;       /* rows per chunk */
     uint64_t chunk_samples;    /* samples per chunk of ragged rows, but at least a row */
+    uint64_t between_bytes;    /* bytes of a sample between steps, which the output has no room for; 0: it has */
     uint64_t result_bytes;     /* bytes moved for each row besides */
     uint64_t sample_bytes;     /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
                                   compute */
@@ -67,6 +64,10 @@ struct job {
     enum scand_priority priority;
     int rank;                       /* the rank of its class; 0 is the most urgent */
     struct job *peer, *peer_before; /* in the list of its client's jobs */
+    uint32_t operand_count, step_count;
+    /* Most jobs have few of them, and others are not even zero. */
+    struct operand operands[LIMIT_JOB_OPERANDS]; /* by number; their buffers are held */
+    struct step steps[LIMIT_STEPS];
 };
 
 /* How rows are cut into chunks: of about so many bytes, as samples count (work_per_byte of device_info). Rows of more
@@ -74,8 +75,11 @@ struct job {
 struct job_chunks {
     uint64_t bytes, long_bytes;
     uint32_t work_per_byte;
+    bool reshapes; /* a last step may leave an element for each row */
 };
 
+/* A job of nothing yet, with room for as many operands; NULL without memory. */
+struct job *job_create(uint32_t operand_count);
 /* Checks a request against its buffers, of which operands[] has those that there are, and plans the job's chunks.
  * Returns 0, or -EINVAL and *error; takes no holds. */
 int job_plan(struct job *job, struct request *request, const struct job_chunks *chunks, struct error *error);
@@ -83,6 +87,8 @@ int job_plan(struct job *job, struct request *request, const struct job_chunks *
 /* Makes a planned job's rows those that a complete copy of its offsets says, which it has no need of any more. Takes
  * over the values. */
 void job_make_ragged(struct job *job, struct offsets_copy *copy);
+/* Whether rows of at most so many samples have room between the job's steps: 0, or -EINVAL and *error. */
+int job_check_between(const struct job *job, uint64_t samples, struct error *error);
 /* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
 uint64_t *job_disown_offsets(struct job *job);
 void job_destroy(struct job *job);

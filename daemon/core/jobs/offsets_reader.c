@@ -30,6 +30,8 @@ static void reading_done(struct work *work)
     self->job = NULL;
     if (job)
         job->reading = NULL;
+    if (job && !self->error.code)
+        job_check_between(job, self->copy.longest, &self->error);
     if (job && self->error.code)
         job_abandon(service, job, self->error.code, self->error.message);
     else if (job)

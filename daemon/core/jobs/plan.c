@@ -138,7 +138,7 @@ static uint64_t moved_bytes(const struct job *job, enum follows follows)
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer && job->operands[i].follows == follows && !(shared && i == OPERAND_OUTPUT))
             bytes += job->operands[i].item_bytes;
-    return bytes;
+    return follows == FOLLOWS_SAMPLES ? bytes + job->between_bytes : bytes;
 }
 
 static void job_cut(struct job *job, const struct job_chunks *chunks)
@@ -150,6 +150,23 @@ static void job_cut(struct job *job, const struct job_chunks *chunks)
     job->chunk_samples = chunks->bytes / job->sample_bytes; /* where a row has no more */
     const uint64_t row_bytes = job->rows.length * job->sample_bytes + job->result_bytes;
     job->chunk_rows = row_bytes >= chunks->bytes || row_bytes == 0 ? 1 : chunks->bytes / row_bytes;
+}
+
+/* Values between steps are in the output where it has an element for each sample. Ragged rows are checked again when
+ * their lengths are known. */
+static int check_between(struct job *job, const struct request *request, bool reshapes, struct error *error)
+{
+    const struct operand *output = &job->operands[OPERAND_OUTPUT];
+    if (job->step_count == 1 || output->follows == FOLLOWS_SAMPLES)
+        return 0;
+    if (!reshapes)
+        return error_set(
+            error, -EOPNOTSUPP,
+            "\"steps[%u].operation\" is \"%s\" behind other steps, which this daemon's device takes alone; "
+            "submit it as a job of its own; a daemon started with --device cpu takes both in one",
+            (unsigned)job->step_count - 1, step_words.words[job->steps[job->step_count - 1].operation]);
+    job->between_bytes = output->item_bytes;
+    return request_is_ragged(request) ? 0 : job_check_between(job, job->rows.length, error);
 }
 
 static void bind_rows(struct job *job)
@@ -177,7 +194,8 @@ int job_plan(struct job *job, struct request *request, const struct job_chunks *
     if ((r = rows_check_tensors(request, error)) || (r = steps_check(request, job->steps, error)) ||
         (r = rows_lay_out(request, &job->rows, job->operands, error)) || (r = check_extents(job, request, error)) ||
         (r = check_input_and_output(job, request, error)) || (r = check_further(job, request, error)) ||
-        (r = check_devices(job, request, error)) || (r = check_algorithm(job, request, error)))
+        (r = check_devices(job, request, error)) || (r = check_algorithm(job, request, error)) ||
+        (r = check_between(job, request, chunks->reshapes, error)))
         return r;
     find_origins(job, request);
     bind_rows(job);

@@ -33,9 +33,9 @@ static bool may_become(uint32_t input, uint32_t output)
 
 int check_output_dtype(enum scand_dtype input, enum scand_dtype output, struct error *error)
 {
-    struct word_list allowed = {.length = 0};
     if (may_become(input, output))
         return 0;
+    struct word_list allowed = {.length = 0};
     for (uint32_t dtype = 0; dtype < SCAND_DTYPE_COUNT; dtype++)
         if (may_become(input, dtype))
             word_list_add(&allowed, dtype_word(dtype));

@@ -122,10 +122,10 @@ static int check_coefficient_dtype(const struct asked *asked, struct error *erro
 {
     const struct msg_scan *step = step_of(asked);
     const uint32_t input = asked->in.dtype, dtype = step->coefficients.dtype;
-    struct word_list allowed = {.length = 0};
     char field[FIELD_NAME_BYTES];
     if (!has_coefficients(step) || dtype_class(dtype) == dtype_class(input))
         return 0;
+    struct word_list allowed = {.length = 0};
     for (uint32_t other = 0; other < SCAND_DTYPE_COUNT; other++)
         if (dtype_class(other) == dtype_class(input))
             word_list_add(&allowed, dtype_word(other));
