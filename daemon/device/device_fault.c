@@ -20,7 +20,7 @@ static int fault_start(struct device *device, struct chunk *chunk)
 {
     struct fault_device *self = fault_of(device);
     if (self->left > 0 && --self->left == 0) {
-        self->failed = chunk;
+        self->failed = self->status == -EINPROGRESS ? NULL : chunk;
         return 0;
     }
     return self->inner->ops->start(self->inner, chunk);

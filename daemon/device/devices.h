@@ -14,7 +14,8 @@ int device_cuda_count(void);
  * a build without CUDA. */
 int device_cuda_open(int index, uint64_t memory_limit_bytes, struct device **out, struct error *error);
 
-/* Wraps a device, which it owns, for tests: its n-th chunk (from 1) is not scanned but completes with `status`. */
+/* Wraps a device, which it owns, for tests: its n-th chunk (from 1) is not scanned but completes with `status`, or
+ * never where that is -EINPROGRESS. */
 int device_fault_open(struct device *inner, uint64_t n, int status, struct device **out, struct error *error);
 
 #endif

@@ -76,14 +76,14 @@ static int open_chosen(const struct options *options, struct device_set *set, st
     return -ENOTRECOVERABLE;
 }
 
-/* For tests: the first device fails at its n-th chunk. */
-static int set_fault(struct device_set *set, uint64_t n, struct error *error)
+/* For tests: the first device fails at its n-th chunk, or never gives it back. */
+static int set_fault(struct device_set *set, uint64_t n, int status, struct error *error)
 {
     struct device *faulty;
-    int r = device_fault_open(set->devices[0], n, -EOWNERDEAD, &faulty, error);
+    int r = n > 0 ? device_fault_open(set->devices[0], n, status, &faulty, error) : 1;
     if (!r)
         set->devices[0] = faulty;
-    return r;
+    return r < 0 ? r : 0;
 }
 
 int device_set_open(const struct options *options, struct device_set *set, struct error *error)
@@ -97,7 +97,8 @@ int device_set_open(const struct options *options, struct device_set *set, struc
                          setting_format(&options->settings, SETTING_DEVICE, choice, sizeof choice), reason.message);
     for (unsigned i = 0; i < set->count; i++)
         calibrate_device(set->devices[i], options->chunk_bytes, options->chunks);
-    return options->fail_chunk ? set_fault(set, options->fail_chunk, error) : 0;
+    r = set_fault(set, options->fail_chunk, -EOWNERDEAD, error);
+    return r ? r : set_fault(set, options->hang_chunk, -EINPROGRESS, error);
 }
 
 void device_set_close(struct device_set *set)

@@ -5,7 +5,11 @@
 #ifndef DAEMON_NOTIFY_H
 #define DAEMON_NOTIFY_H
 
+#include <stdint.h>
+
 /* Sends one line, or several with \n between them. */
 void notify_send(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* How often the manager wants to hear WATCHDOG=1 of this process, twice as often to be sure; 0: not at all. */
+uint64_t notify_period_ms(void);
 
 #endif

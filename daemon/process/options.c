@@ -20,6 +20,7 @@ static const char help[] = "Usage: scand [OPTION]...\n"
                            "                        root, else $XDG_CONFIG_HOME/scand.conf, if it is there)\n"
                            "  --foreground          stay in the foreground\n"
                            "  --fail-chunk N        for tests: lose the first device at its N-th chunk\n"
+                           "  --hang-chunk N        for tests: never give back its N-th chunk\n"
                            "  --help, --version\n";
 
 static const char help_end[] = "\n"
@@ -62,7 +63,14 @@ static void print_help(void)
  */
 
 /* What getopt_long returns for an option that is not a setting; those are their index from here on. */
-enum { OPTION_CONFIG = 'c', OPTION_FOREGROUND = 'f', OPTION_FAIL = 'x', OPTION_HELP = 'h', OPTION_VERSION = 'v' };
+enum {
+    OPTION_CONFIG = 'c',
+    OPTION_FOREGROUND = 'f',
+    OPTION_FAIL = 'x',
+    OPTION_HANG = 'y',
+    OPTION_HELP = 'h',
+    OPTION_VERSION = 'v'
+};
 #define OPTION_SETTINGS 256
 
 #define OPTION_PREFIX_DAEMON ""
@@ -77,6 +85,7 @@ static const struct option option_names[] = {
     {"config", required_argument, NULL, OPTION_CONFIG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
     {"fail-chunk", required_argument, NULL, OPTION_FAIL},
+    {"hang-chunk", required_argument, NULL, OPTION_HANG},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {0},
@@ -94,6 +103,15 @@ static int parse_setting(enum setting setting, const char *value, struct options
     return EX_USAGE;
 }
 
+/* For tests: the number of a chunk. */
+static int parse_chunk(const char *name, const char *value, uint64_t *out)
+{
+    if (number_parse(value, 1, UINT64_MAX, out))
+        return -1;
+    log_error("%s is \"%s\"; allowed: 1 and more; see scand --help", name, value);
+    return EX_USAGE;
+}
+
 static int parse_option(int option, const char *value, struct options *options)
 {
     if (option >= OPTION_SETTINGS)
@@ -106,10 +124,9 @@ static int parse_option(int option, const char *value, struct options *options)
         options->foreground = true;
         return -1;
     case OPTION_FAIL:
-        if (number_parse(value, 1, UINT64_MAX, &options->fail_chunk))
-            return -1;
-        log_error("--fail-chunk is \"%s\"; allowed: 1 and more; see scand --help", value);
-        return EX_USAGE;
+        return parse_chunk("--fail-chunk", value, &options->fail_chunk);
+    case OPTION_HANG:
+        return parse_chunk("--hang-chunk", value, &options->hang_chunk);
     case OPTION_HELP:
         print_help();
         return EX_OK;
@@ -195,6 +212,7 @@ static void fill_fields(struct options *options)
     options->chunk_bytes = number[SETTING_CHUNK];
     options->chunks = (uint32_t)number[SETTING_CHUNKS];
     options->metrics_listen = number[SETTING_METRICS_LISTEN];
+    options->watchdog_ms = 1000 * number[SETTING_WATCHDOG];
 }
 
 int options_parse(int argc, char **argv, struct options *options)

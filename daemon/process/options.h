@@ -14,8 +14,10 @@ struct options {
     uint64_t chunk_bytes;    /* 0: measured, and so for chunks */
     uint32_t chunks;         /* that a device has at a time */
     uint64_t metrics_listen; /* where: see settings.h */
+    uint64_t watchdog_ms;    /* after which a worker whose loop makes no turn is ended; 0: never */
     struct grants grants;    /* to users; the only thing that a reload changes */
     uint64_t fail_chunk;     /* for tests: this chunk loses the device; 0: none */
+    uint64_t hang_chunk;     /* the same: this one never comes back */
     bool foreground;
 
     const char *config;           /* the file named on the command line, or NULL */

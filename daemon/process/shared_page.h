@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "daemon/core/service.h"
+#include "progress.h"
 
 #define SHARED_PAGE_GRANT_WORDS ((sizeof(struct grants) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
 
@@ -18,6 +18,7 @@ struct shared_page {
     uint64_t lost_us;
     /* Why a worker ends, if it knows, with a zero behind it; the supervisor tells the service manager. */
     char cause[LIMIT_ERROR_BYTES];
+    struct progress progress; /* the worker's */
     /* The worker's. The next one reads what it had counted; whatever else is in it means nothing by then. */
     struct service service;
     atomic_uint version;                              /* of the grants; odd while they are written */

@@ -23,6 +23,7 @@
 #include "protocol/clock.h"
 #include "protocol/descriptors.h"
 #include "protocol/status.h"
+#include "watchdog.h"
 #include "worker.h"
 
 /* A worker that ends sooner than this after it began to serve, or before, has failed: the next one comes at once, then
@@ -38,6 +39,8 @@
 #define PAUSE_MOST_MS 60000
 #endif
 
+#define REST_MS 3600000 /* with nothing to do */
+
 struct supervisor {
     struct options *options;
     int listen_fd, metrics_fd, ready_fd, signal_fd;
@@ -52,6 +55,11 @@ struct supervisor {
     sigset_t signals;
     struct shared_page *shared_page;
     struct pool_store store;
+    struct watchdog watchdog;
+    uint64_t look_ms;          /* when it looks next */
+    uint64_t notify_period_ms; /* between two WATCHDOG=1; 0: none */
+    uint64_t notify_ms;        /* when the next one is due */
+    bool hung;                 /* the worker, which is being killed for it */
 };
 
 /* Otherwise LeakSanitizer looks at exit, which a worker does not pass: it ends without what libraries do there. */
@@ -131,7 +139,11 @@ static void start_worker(struct supervisor *self)
 {
     char cause[128];
     self->ready_ms = 0;
+    self->hung = false;
     self->shared_page->starts++;
+    progress_init(&self->shared_page->progress);
+    watchdog_init(&self->watchdog, self->options->watchdog_ms);
+    self->look_ms = clock_ms() + self->watchdog.period_ms;
     self->shared_page->started_us = clock_us();
     self->shared_page->cause[0] = '\0';
     int r = fork_worker(self);
@@ -277,16 +289,49 @@ static int obey_all(struct supervisor *self)
     return code;
 }
 
+/*
+ * Looking after it.
+ */
+
+static void look(struct supervisor *self)
+{
+    char *cause = self->shared_page->cause;
+    if (!self->worker || self->watchdog.period_ms == 0 || clock_ms() < self->look_ms)
+        return;
+    self->look_ms = clock_ms() + self->watchdog.period_ms;
+    if (!watchdog_look(&self->watchdog, &self->shared_page->progress, cause, sizeof self->shared_page->cause))
+        return;
+    if (!self->hung)
+        log_error("%s: it is ended", cause);
+    self->hung = true;
+    kill(self->worker, SIGKILL);
+}
+
+/* Not while a worker hangs: should killing it not help, the manager starts all anew. */
+static void notify_alive(struct supervisor *self)
+{
+    if (self->notify_period_ms == 0 || self->hung || clock_ms() < self->notify_ms)
+        return;
+    self->notify_ms = clock_ms() + self->notify_period_ms;
+    notify_send("WATCHDOG=1");
+}
+
+/* The earlier of two times, of which the second counts if `counts`. */
+static uint64_t earlier(uint64_t a_ms, uint64_t b_ms, bool counts)
+{
+    return counts && b_ms < a_ms ? b_ms : a_ms;
+}
+
 /* Until there is something to do. */
 static void rest(const struct supervisor *self)
 {
     struct pollfd fds[] = {{.fd = self->signal_fd, .events = POLLIN},
                            {.fd = self->channel.supervisor_fd, .events = POLLIN}};
-    uint64_t now_ms = clock_ms();
-    int timeout_ms = -1;
-    if (!self->worker)
-        timeout_ms = self->start_ms > now_ms ? (int)(self->start_ms - now_ms) : 0;
-    poll(fds, 2, timeout_ms);
+    uint64_t now_ms = clock_ms(), next_ms = now_ms + REST_MS;
+    next_ms = earlier(next_ms, self->start_ms, !self->worker);
+    next_ms = earlier(next_ms, self->look_ms, self->worker && self->watchdog.period_ms > 0);
+    next_ms = earlier(next_ms, self->notify_ms, self->notify_period_ms > 0 && !self->hung);
+    poll(fds, 2, next_ms > now_ms ? (int)(next_ms - now_ms) : 0);
 }
 
 static int supervise(struct supervisor *self)
@@ -299,6 +344,8 @@ static int supervise(struct supervisor *self)
         if (self->worker)
             hear_worker(self);
         code = obey_all(self);
+        look(self);
+        notify_alive(self);
     }
     return code;
 }
@@ -351,6 +398,7 @@ int supervisor_run(struct options *options, int ready_fd)
         return EX_OSERR;
     }
     shared_page_give_grants(self.shared_page, &options->grants);
+    self.notify_period_ms = notify_period_ms();
 
     r = pool_store_create(&self.store, options->pool_bytes, &error);
     /* Before CUDA starts, so that early clients wait instead of failing. */

@@ -23,6 +23,7 @@
 #include "log.h"
 #include "protocol/metrics.h"
 #include "protocol/report.h"
+#include "watchdog.h"
 
 #define FILL_THREADS_MAX 8
 #define LAST_US          400 /* in which a device's last chunk comes back, if it is not a large one */
@@ -51,6 +52,8 @@ struct worker {
     uint64_t spin_end_us;
     atomic_bool spinning; /* until then completed chunks are looked for without blocking, and nobody announces them */
     uv_timer_t wake;      /* for the service's deadlines; runs only while there are some */
+    uv_timer_t show;      /* for the supervisor, which looks at the progress */
+    uint64_t floor_ms;    /* what any chunk may take */
     uv_signal_t terminate, interrupt, reload;
     struct shared_page *shared_page;
 };
@@ -223,9 +226,32 @@ static void give_cause(struct worker *worker, const char *cause)
     snprintf(worker->shared_page->cause, sizeof worker->shared_page->cause, "%s", cause);
 }
 
+static void on_show(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    progress_show(&worker->shared_page->progress, worker->service, worker->floor_ms);
+}
+
+/* From now on the supervisor looks for turns of the loop: two of them at least between two looks. */
+static void show_progress(struct worker *worker, uint64_t limit_ms)
+{
+    uint64_t period_ms = limit_ms / WATCHDOG_LOOKS / 2;
+    worker->floor_ms = watchdog_floor_ms(limit_ms);
+    on_show(&worker->show);
+    if (period_ms > 0)
+        uv_timer_start(&worker->show, on_show, period_ms, period_ms);
+    atomic_store(&worker->shared_page->progress.phase, PHASE_SERVING);
+}
+
+static void show_ending(struct worker *worker)
+{
+    atomic_store(&worker->shared_page->progress.phase, PHASE_ENDING);
+}
+
 /* Jobs that are done are answered, so that no client repeats them or takes their output for lost. */
 static void end_lost(struct worker *worker)
 {
+    show_ending(worker);
     give_cause(worker, "the device is lost; this worker ends");
     listener_flush(&worker->listener, LIMIT_LOST_MS);
     _exit(WORKER_LOST);
@@ -363,7 +389,8 @@ static int init_handles(struct worker *worker)
     if (r)
         return r;
     uv_timer_init(&worker->loop, &worker->wake);
-    worker->wake.data = worker;
+    uv_timer_init(&worker->loop, &worker->show);
+    worker->wake.data = worker->show.data = worker;
     return watch_signals(worker);
 }
 
@@ -398,6 +425,7 @@ static void stop_loop(struct worker *worker)
         device_thread_finish(&worker->device_threads[i]);
     service_finish(worker->service);
     uv_close((uv_handle_t *)&worker->wake, NULL);
+    uv_close((uv_handle_t *)&worker->show, NULL);
     uv_unref((uv_handle_t *)&worker->terminate);
     uv_unref((uv_handle_t *)&worker->interrupt);
     uv_unref((uv_handle_t *)&worker->reload);
@@ -502,8 +530,10 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
     count_start(&worker);
     log_ready(options, &worker.devices);
     channel_send(worker.channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
+    show_progress(&worker, options->watchdog_ms);
     pool_filler_start(&worker.filler, worker.service, pool_is_full);
     run(&worker);
+    show_ending(&worker);
     stop_loop(&worker);
     free_pool(&worker.pool);
     device_set_close(&worker.devices);

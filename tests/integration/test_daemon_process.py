@@ -5,6 +5,7 @@ test_daemon_process.py SCAND [unittest's arguments]
 """
 
 import contextlib
+import ctypes
 import os
 import resource
 import shutil
@@ -20,6 +21,7 @@ from daemons import ON_CPU, Daemon, children, main, scand
 from wire import CODES, Client, Closed, Failure, eventually, memfd, pack, pack_f32, scan, tensor, unpack_f32
 
 MIB = 1 << 20
+PTRACE_ATTACH, WALL = 16, 0x40000000
 PACKED_DRAIN = pack([0, 5, "server.drain", [{}]])
 
 WRONG_OPTIONS = [
@@ -47,6 +49,8 @@ WRONG_OPTIONS = [
     (["--threads", "two"], '--threads is "two"'),
     (["--fail-chunk", "0"], '--fail-chunk is "0"; allowed: 1 and more'),
     (["--fail-chunk", "x"], '--fail-chunk is "x"'),
+    (["--hang-chunk", "0"], '--hang-chunk is "0"; allowed: 1 and more'),
+    (["--watchdog", "3601"], '--watchdog is "3601"; allowed: 0 to 3600'),
     (["--socket", ""], '--socket is "": the socket path is empty'),
     (["--socket", "/tmp/" + "x" * 103], '--socket is "/tmp/x+": .* has 108 bytes; allowed: up to 107'),
     (["--socket"], "--socket"),
@@ -355,6 +359,75 @@ class Losses(ProcessTest):
             self.loses(work.client)
             self.assertTrue(eventually(lambda: is_gone(worker)))
         first.log.close()
+
+
+class Hangs(ProcessTest):
+    """The supervisor ends a worker that stands still, and says whose job it had."""
+
+    def restarts(self, daemon, worker, message):
+        self.assertTrue(eventually(lambda: is_gone(worker)))
+        self.assertTrue(eventually(lambda: daemon.log_text().count("ready at") == 2))
+        self.assertRegex(daemon.log_text(), f"error: {message}.*: it is ended\\n.*ended by signal 9 .Killed.; starting another")
+        self.serves(daemon.socket)
+
+    def test_stopped_worker(self):
+        with Daemon(*ON_CPU, "--watchdog", "2") as daemon:
+            work, worker = Work(daemon), daemon.worker()
+            os.kill(worker, signal.SIGSTOP)
+            self.restarts(daemon, worker, rf"the worker does nothing for 2.0 s; device 0 has job \d+ of user {os.getuid()}")
+            self.loses(work.client)
+
+    def test_loop_that_stands(self):
+        """Its thread alone is stopped, by a debugger that does nothing else."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with Daemon(*ON_CPU, "--watchdog", "2") as daemon:
+            worker = daemon.worker()
+            if libc.ptrace(PTRACE_ATTACH, worker, None, None):
+                self.skipTest(f"cannot trace: {os.strerror(ctypes.get_errno())}")
+            os.waitpid(worker, WALL)
+            self.assertTrue(eventually(lambda: "it is ended" in daemon.log_text()))
+            os.waitpid(worker, WALL)  # the tracer hears of its end first
+            self.restarts(daemon, worker, "the worker does nothing for 2.0 s; no job is with a device")
+
+    def test_chunk_that_never_comes_back(self):
+        with Daemon(*ON_CPU, "--watchdog", "1", "--hang-chunk", "3") as daemon:
+            worker, other = daemon.worker(), daemon.client()
+            client = daemon.client()
+            job = scan(tensor(client.create(400).buffer, [100]))
+            for _ in range(2):
+                client.call("job.submit", job)
+            client.send("job.submit", job)
+            self.assertEqual(other.call("server.ping"), {})
+            self.restarts(
+                daemon, worker, rf"device 0 has had a chunk of job 3 of user {os.getuid()} for \d.\d s, where \d.\d s are allowed"
+            )
+            self.loses(client)
+
+    def test_while_it_drains(self):
+        """Also a worker that was stopped before it heard of it."""
+        with Daemon(*ON_CPU, "--watchdog", "1", "--hang-chunk", "1") as daemon:
+            client = daemon.client()
+            client.send("job.submit", scan(tensor(client.create(400).buffer, [100])))
+            self.assertTrue(eventually(lambda: daemon.client().call("server.stats")["chunks_open"] == 1))
+            daemon.process.send_signal(signal.SIGTERM)
+            daemon.process.wait(daemons.TIMEOUT_S)
+            self.assertIn("the worker ended by signal 9 (Killed) before it was drained", daemon.log_text())
+            daemon.wait(0)
+
+    def test_long_work_is_no_hang(self):
+        """A job that takes several times as long as the loop may stand still, and then one of few, long chunks."""
+        with Daemon(*ON_CPU, "--watchdog", "2") as daemon:
+            work, worker = Work(daemon, behind=0), daemon.worker()
+            begin = time.monotonic()
+            jobs = 0
+            while time.monotonic() < begin + 8:
+                self.assertIn("total_us", work.client.wait(work.client.send("job.submit", work.job)))
+                jobs += 1
+            row = work.client.call("buffer.create", size=32 * MIB, place="device")["buffer"]
+            work.client.call("job.submit", scan(tensor(row, [1, 1 << 23]), algorithm="serial-cpu"))
+            self.assertGreater(jobs, 0)
+            self.assertEqual(daemon.worker(), worker)
+            self.assertNotIn("ended", daemon.log_text())
 
 
 class Starts(ProcessTest):

@@ -23,8 +23,9 @@
 #define STARTS_MAX 64
 #define WAIT_MS    20000 /* for what has to come */
 
-/* What a worker does: these, or it ends by exit code or, negated, by a signal; SERVED added: after it served. */
-enum { SERVE = 1000, SERVE_STOPPED, SERVED = 2000 };
+/* What a worker does: these (STILL: without any progress), or it ends by exit code or, negated, by a signal; SERVED
+ * added: after it served. */
+enum { SERVE = 1000, SERVE_STOPPED, SERVE_STILL, SERVED = 2000 };
 
 /* Shared with all processes of a test. */
 static struct plan {
@@ -33,6 +34,7 @@ static struct plan {
     atomic_uint fail_from, fail; /* of the calls of this kind, so many from this one on fail */
     atomic_uint calls;
     const char *failing; /* the function that fails */
+    uint64_t watchdog_ms;
     int ends[STARTS_MAX];
 } * plan;
 
@@ -63,19 +65,24 @@ int __wrap_socketpair(int domain, int type, int protocol, int ends[2])
 int worker_run(const struct options *options, const struct worker_ends *ends, struct shared_page *shared_page)
 {
     sigset_t signals;
-    int number, end = plan->ends[atomic_fetch_add(&plan->workers, 1)];
+    int number = -1, end = plan->ends[atomic_fetch_add(&plan->workers, 1)];
     const bool serves = end >= SERVE;
     (void)options;
     atomic_store(&plan->worker, getpid());
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
+    atomic_store(&shared_page->progress.phase, serves ? PHASE_SERVING : PHASE_STARTING);
     if (serves)
         channel_send(ends->channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
     if (end == SERVE_STOPPED)
         raise(SIGSTOP);
-    if (end == SERVE || end == SERVE_STOPPED)
-        return sigwait(&signals, &number) ? EX_SOFTWARE : EX_OK;
+    const struct timespec turn = {.tv_nsec = 1000000};
+    for (number = -1; end >= SERVE && end <= SERVE_STILL && number < 0; number = sigtimedwait(&signals, NULL, &turn)) {
+        atomic_fetch_add(&shared_page->progress.turns, end != SERVE_STILL);
+    }
+    if (number > 0)
+        return EX_OK;
     end -= serves ? SERVED : 0;
     snprintf(shared_page->cause, sizeof shared_page->cause, "planned end %d", end);
     if (end < 0)
@@ -105,6 +112,7 @@ static void supervisor_main(const struct rig *rig, int ready_fd)
     static struct options options;
     FILE *log = freopen(rig->log_path, "w", stderr);
     setvbuf(stderr, NULL, _IOLBF, 0);
+    options.watchdog_ms = plan->watchdog_ms;
     snprintf(options.socket, sizeof options.socket, "%s/socket", rig->folder);
     _exit(log ? supervisor_run(&options, ready_fd) : EX_SOFTWARE);
 }
@@ -316,6 +324,48 @@ static void a_stopped_worker_can_be_ended(void)
     rig_end(&rig, log_text, sizeof log_text);
 }
 
+/* Stopped, or alive and without progress; the daemon goes on with the next one, and is told why. */
+static void workers_that_hang(void)
+{
+    static const int hangs[] = {SERVE_STOPPED, SERVE_STILL};
+    for (size_t i = 0; i < sizeof hangs / sizeof hangs[0]; i++) {
+        static struct rig rig;
+        plan_begin();
+        plan->watchdog_ms = 1000;
+        plan->ends[0] = hangs[i];
+        rig_begin(&rig);
+        CHECK(is_told(&rig, "STATUS=the worker ended by signal 9 (Killed): the worker does nothing for 1.0 s"));
+        rig.told[0] = '\0';
+        CHECK(is_told(&rig, "READY=1"));
+        kill(rig.pid, SIGTERM);
+        CHECK_EQ(rig_wait(&rig), EX_OK);
+        CHECK_EQ(atomic_load(&plan->workers), 2);
+        rig_end(&rig, log_text, sizeof log_text);
+        CHECK_EQ(count_of(log_text, "error: the worker does nothing for 1.0 s; no job is with a device: it is ended"),
+                 1);
+    }
+}
+
+/* As often as the manager wants, with a watchdog of the daemon's own or without. */
+static void the_manager_hears_of_life(void)
+{
+    for (int own = 0; own < 2; own++) {
+        static struct rig rig;
+        plan_begin();
+        plan->watchdog_ms = own ? 1000 : 0;
+        setenv("WATCHDOG_USEC", "20000", 1);
+        rig_begin(&rig);
+        for (int i = 0; i < 10; i++) {
+            CHECK(is_told(&rig, "WATCHDOG=1\n"));
+            rig.told[0] = '\0';
+        }
+        unsetenv("WATCHDOG_USEC");
+        kill(rig.pid, SIGTERM);
+        CHECK_EQ(rig_wait(&rig), EX_OK);
+        rig_end(&rig, log_text, sizeof log_text);
+    }
+}
+
 static void ended_between_two_workers(void)
 {
     static struct rig rig;
@@ -335,6 +385,7 @@ static const struct test tests[] = {
     TEST(deaths_in_quick_succession), TEST(whatever_a_later_worker_ends_by),
     TEST(settings_that_cannot_be),    TEST(starts_that_fail),
     TEST(the_manager_is_told),        TEST(a_stopped_worker_can_be_ended),
+    TEST(workers_that_hang),          TEST(the_manager_hears_of_life),
     TEST(ended_between_two_workers),  TEST_END,
 };
 

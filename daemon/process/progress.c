@@ -1,0 +1,49 @@
+#include "progress.h"
+
+#include <string.h>
+
+#include "daemon/core/jobs/job.h"
+
+#define ESTIMATES 100 /* of a chunk's time, that it may take besides the floor */
+
+void progress_init(struct progress *progress)
+{
+    memset(progress, 0, sizeof *progress);
+}
+
+static const struct chunk *oldest_chunk(const struct station *station)
+{
+    const struct chunk *oldest = NULL;
+    for (size_t i = 0; i < sizeof station->chunks / sizeof station->chunks[0]; i++) {
+        const struct chunk *chunk = &station->chunks[i];
+        if (chunk->owner && (!oldest || chunk->handed_us < oldest->handed_us))
+            oldest = chunk;
+    }
+    return oldest;
+}
+
+/* What its user was charged, for a weight of 1. */
+static uint64_t estimate_ms(const struct chunk *chunk)
+{
+    const struct job *job = chunk->owner;
+    return chunk->charge_ns * (job->lane ? job->lane->user->weight : 1) / 1000000;
+}
+
+static void show_device(struct progress_device *out, const struct chunk *oldest, uint64_t floor_ms)
+{
+    if (!oldest) {
+        atomic_store(&out->handed_us, 0);
+        return;
+    }
+    atomic_store(&out->job, oldest->job);
+    atomic_store(&out->user, oldest->user);
+    atomic_store(&out->allowed_ms, floor_ms + ESTIMATES * estimate_ms(oldest));
+    atomic_store(&out->handed_us, oldest->handed_us);
+}
+
+void progress_show(struct progress *progress, const struct service *service, uint64_t floor_ms)
+{
+    for (unsigned i = 0; i < service->scheduler.station_count; i++)
+        show_device(&progress->devices[i], oldest_chunk(&service->scheduler.stations[i]), floor_ms);
+    atomic_fetch_add(&progress->turns, 1);
+}

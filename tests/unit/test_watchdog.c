@@ -1,0 +1,122 @@
+/* The watchdog, look by look: what hangs, and what only takes its time. */
+#include "daemon/process/watchdog.h"
+
+#include "tests/check.h"
+
+#define LIMIT_MS  8000
+#define PERIOD_MS (LIMIT_MS / WATCHDOG_LOOKS)
+
+static struct progress progress;
+static struct watchdog watchdog;
+static char cause[256];
+
+static void begin(enum phase phase)
+{
+    progress_init(&progress);
+    watchdog_init(&watchdog, LIMIT_MS);
+    atomic_store(&progress.phase, phase);
+    CHECK_EQ(watchdog.period_ms, PERIOD_MS);
+}
+
+/* How many looks it takes to find a hang, `most` at most, the loop turning meanwhile or not. */
+static unsigned looks(unsigned most, bool turns)
+{
+    for (unsigned i = 1; i <= most; i++) {
+        atomic_fetch_add(&progress.turns, turns ? 1 : 0);
+        if (watchdog_look(&watchdog, &progress, cause, sizeof cause))
+            return i;
+    }
+    return 0;
+}
+
+static void hand_over(unsigned device, uint64_t handed_us, uint64_t allowed_ms)
+{
+    atomic_store(&progress.devices[device].job, 17);
+    atomic_store(&progress.devices[device].user, 1000);
+    atomic_store(&progress.devices[device].allowed_ms, allowed_ms);
+    atomic_store(&progress.devices[device].handed_us, handed_us);
+}
+
+static void a_loop_that_turns(void)
+{
+    begin(PHASE_SERVING);
+    CHECK_EQ(looks(1000, true), 0);
+    hand_over(0, 5, UINT64_MAX);
+    CHECK_EQ(looks(1000, true), 0);
+}
+
+/* The look at which it turned last counts as none. */
+static void a_loop_that_stands(void)
+{
+    begin(PHASE_SERVING);
+    CHECK_EQ(looks(3, true), 0);
+    CHECK_EQ(looks(100, false), WATCHDOG_LOOKS);
+    CHECK_CONTAINS(cause, "the worker does nothing for 8.0 s; no job is with a device");
+    begin(PHASE_SERVING);
+    hand_over(3, 1, UINT64_MAX);
+    looks(100, false);
+    CHECK_CONTAINS(cause, "device 3 has job 17 of user 1000");
+}
+
+/* Three looks without a turn, again and again, are a slow machine. */
+static void a_slow_loop(void)
+{
+    begin(PHASE_SERVING);
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(looks(1, true), 0);
+        CHECK_EQ(looks(WATCHDOG_LOOKS - 1, false), 0);
+    }
+}
+
+static void beginning_and_end_have_longer(void)
+{
+    begin(PHASE_STARTING);
+    CHECK_EQ(looks(100000, false), WATCHDOG_START_MS / PERIOD_MS);
+    CHECK_CONTAINS(cause, "the worker has not begun to serve for 300.0 s");
+    begin(PHASE_ENDING);
+    CHECK_EQ(looks(100000, false), WATCHDOG_ENDING_MS / PERIOD_MS);
+    CHECK_CONTAINS(cause, "the worker does not end for 60.0 s");
+    begin(PHASE_STARTING);
+    looks(100, false);
+    atomic_fetch_add(&progress.turns, 1);
+    atomic_store(&progress.phase, PHASE_SERVING);
+    CHECK_EQ(looks(1, false), 0);
+}
+
+/* Its floor is never 0. */
+static void a_chunk_that_stays(void)
+{
+    const uint64_t allowed_ms = watchdog_floor_ms(LIMIT_MS);
+    CHECK_EQ(allowed_ms, 6 * LIMIT_MS);
+    begin(PHASE_SERVING);
+    hand_over(1, 99, allowed_ms);
+    CHECK_EQ(looks(1000, true), 1 + allowed_ms / PERIOD_MS);
+    CHECK_CONTAINS(cause, "device 1 has had a chunk of job 17 of user 1000 for 48.0 s, where 48.0 s are allowed");
+}
+
+static void chunks_that_come_back(void)
+{
+    begin(PHASE_SERVING);
+    for (uint64_t i = 1; i < 1000; i++) {
+        hand_over(0, i, 2 * PERIOD_MS);
+        CHECK_EQ(looks(2, true), 0);
+    }
+    hand_over(0, 0, 0);
+    CHECK_EQ(looks(1000, true), 0);
+}
+
+static void nobody_looks(void)
+{
+    watchdog_init(&watchdog, 0);
+    CHECK_EQ(watchdog.period_ms, 0);
+}
+
+static const struct test tests[] = {
+    TEST(a_loop_that_turns),  TEST(a_loop_that_stands),    TEST(a_slow_loop),  TEST(beginning_and_end_have_longer),
+    TEST(a_chunk_that_stays), TEST(chunks_that_come_back), TEST(nobody_looks), TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}
