@@ -1,6 +1,5 @@
 /* Questions about the daemon. */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,33 +19,6 @@ int scand_ping(struct scand *daemon, uint64_t *round_trip_us)
     if (code == 0 && round_trip_us)
         *round_trip_us = clock_us() - begin_us;
     return (int)status_from_errno(code);
-}
-
-/* The caller's array. Programs built with another version have rows of another size: what both know is copied. */
-struct rows {
-    void *array;
-    size_t row_bytes, capacity, count;
-};
-
-/* -EINVAL where rows have no size. */
-static int rows_check(struct scand *daemon, const struct rows *rows)
-{
-    if (rows->row_bytes > 0)
-        return 0;
-    return session_fail(daemon, -EINVAL, "row_bytes is 0: give the size of an element of the array, sizeof *array");
-}
-
-static bool rows_are_full(const struct rows *rows)
-{
-    return rows->count == rows->capacity;
-}
-
-static void rows_add(struct rows *rows, const void *row, size_t known_bytes)
-{
-    char *at = (char *)rows->array + rows->count++ * rows->row_bytes;
-    size_t bytes = known_bytes < rows->row_bytes ? known_bytes : rows->row_bytes;
-    memcpy(at, row, bytes);
-    memset(at + bytes, 0, rows->row_bytes - bytes);
 }
 
 /* A call without params, once the rows are checked. */

@@ -46,7 +46,7 @@ static int batch_send(struct scand *daemon, struct scand_job **jobs, size_t coun
         int code = job_make_ready(jobs[i]);
         if (code)
             return code;
-        params.jobs[i] = jobs[i]->params;
+        params.jobs[i] = jobs[i]->params.submit;
     }
     uint32_t msgid = session_next_msgid(daemon, 0);
     int code = session_send(daemon, msgid, &(struct call){.method = METHOD_job_batch, .params = &params});

@@ -32,6 +32,11 @@ static int call_done(struct scand *daemon, struct pending *pending, const struct
     struct msg_nothing nothing;
     if (answer_read(message, result_types[call->method], call->result ? call->result : &nothing, error))
         return -EBADMSG;
+    if (call->method == METHOD_hello) {
+        int code = hello_keep(daemon, message, error);
+        if (code)
+            return code;
+    }
     call->received_count = announced_fds(call->method, call->result);
     if (answer_pop_descriptors(daemon, call->received_count, call->received, error))
         return -EBADMSG;

@@ -19,6 +19,7 @@ static int connect_failed(const struct error *error)
 static void session_free(struct scand *daemon)
 {
     monitor_finish(daemon);
+    free(daemon->hello);
     free(daemon);
 }
 

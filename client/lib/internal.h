@@ -137,6 +137,9 @@ struct scand {
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];
     char server[LIMIT_NAME_BYTES];
+    uint8_t *hello; /* the answer to it, of hello_size bytes */
+    size_t hello_size;
+    bool runs_tasks;         /* the daemon has job.run */
     uint64_t job_steps;      /* that the daemon takes */
     uint64_t batch_jobs;     /* in one message, likewise */
     struct pending *pending; /* the latest first: a progress callback may call while another call waits */
@@ -189,8 +192,12 @@ struct scand_job {
     struct pending pending; /* its msgid is 0 while the job is not submitted on this connection */
     struct scand *daemon;
     struct scand_job *next;
-    uint32_t index; /* in the batch of that msgid, from 1 on; 0: submitted alone */
-    struct msg_job_submit_params params;
+    uint32_t index;     /* in the batch of that msgid, from 1 on; 0: submitted alone */
+    enum method method; /* job.submit, or job.run */
+    union {
+        struct msg_job_submit_params submit;
+        struct msg_job_run_params run;
+    } params;
     scand_progress *progress;
     void *context;
     int64_t start_by_ms; /* by clock_ms, where params have a deadline */
@@ -241,7 +248,7 @@ void error_set_stale(struct error *error, const char *outcome);
 int monitor_init(struct scand *daemon);
 void monitor_finish(struct scand *daemon);
 /* Every function of scand.h that looks at what changes in a session begins with this, and is then alone in it, except
- * while it waits or calls the program. */
+ * while it waits or calls the program. NULL is no session, and needs none of this. */
 #define SESSION_GUARD(DAEMON) \
     struct scand *guarded __attribute__((cleanup(session_leave), unused)) = session_enter(DAEMON)
 struct scand *session_enter(struct scand *daemon);
@@ -278,7 +285,19 @@ void error_from_failure(const struct msg_failure *failure, struct error *out);
 /* Moves the descriptors that an answer announces to fds. Returns 0, or -EBADMSG and *error where fewer came. */
 int answer_pop_descriptors(struct scand *daemon, uint64_t count, int *fds, struct error *error);
 
+/* hello.c */
+/* Keeps the answer to hello, which is the message at hand. Returns 0, -ENOMEM, or -EBADMSG and *error. */
+int hello_keep(struct scand *daemon, const struct message *message, struct error *error);
+/* Reads one of the daemon's operations, counted from 0: 1, 0 behind the last one, or -errno. */
+int hello_operation(struct scand *daemon, uint32_t index, struct msg_operation *out);
+
 /* job_list.c */
+/* What both methods have among their params. */
+struct common_params {
+    const struct msg_tensor *input;
+    uint64_t *progress, *ending, *deadline_ms, *after_failure;
+};
+struct common_params job_common(struct scand_job *job);
 bool job_reads(const struct scand_job *job, const struct extent *extent);
 bool job_writes(const struct scand_job *job, const struct extent *extent);
 void job_list(struct scand_job *job);
@@ -370,6 +389,21 @@ int session_ready(struct scand *daemon);
 int call_run(struct scand *daemon, struct call *call);
 int import_run(struct scand_buffer *buffer);
 
+/* tensor.c */
+/* Whether an enumerator, or a tensor, is one, without a look at its buffer. `name` is what messages call it. */
+int word_check(const char *name, unsigned value, const struct words *words, struct error *error);
+int tensor_check(const char *name, const struct scand_tensor *tensor, struct error *error);
+/* Whether its buffer can be used with this session. */
+int tensor_check_buffer(struct scand *daemon, const char *name, const struct scand_tensor *tensor);
+/* Adds a tensor to a job's operands, of which there is room for one more, and fills it in. */
+void operand_add(struct scand_job *job, const char *name, const struct scand_tensor *tensor, bool is_written,
+                 struct msg_tensor *params);
+
+/* task.c */
+uint32_t task_operand_count(const struct scand_task *task);
+/* Does what scan_prepare does. */
+int task_prepare(struct scand *daemon, const struct scand_task *task, struct scand_job *job);
+
 /* scan.c */
 #define SCAN_OPERANDS 4 /* at most, of a scan or a reduction */
 /* Checks what the daemon need not be asked for, and fills params and operands of the job. */
@@ -385,5 +419,16 @@ int submission_check(struct scand *daemon);
 /* A job that is checked and prepared, but not yet submitted nor listed; its caller's to free. NULL and the session's
  * error. */
 struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan);
+
+/* rows.c */
+/* The caller's array. Programs built with another version have rows of another size: what both know is copied. */
+struct rows {
+    void *array;
+    size_t row_bytes, capacity, count;
+};
+/* -EINVAL where rows have no size. */
+int rows_check(struct scand *daemon, const struct rows *rows);
+bool rows_are_full(const struct rows *rows);
+void rows_add(struct rows *rows, const void *row, size_t known_bytes);
 
 #endif

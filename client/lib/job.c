@@ -8,31 +8,39 @@
 struct submission {
     const struct scand_scan *scan;
     const struct scand_reduce *reduce;
+    const struct scand_task *task;
 };
 
 /* Who has slept for so long is late to wake: the end of the job is to be announced. */
-static bool is_long(const struct msg_job_submit_params *params)
+static bool is_long(const struct msg_tensor *input)
 {
-    uint64_t bytes = dtype_size_bytes(params->input.dtype);
-    for (uint32_t i = 0; i < params->input.shape_count; i++)
-        bytes *= params->input.shape[i];
+    uint64_t bytes = dtype_size_bytes(input->dtype);
+    for (uint32_t i = 0; i < input->shape_count; i++)
+        bytes *= input->shape[i];
     return bytes >= LONG_BYTES;
 }
 
 static struct scand_job *job_create(struct scand *daemon, struct submission what, scand_progress *progress,
                                     void *context)
 {
-    struct scand_job *job = calloc(1, sizeof *job + SCAN_OPERANDS * sizeof job->operands[0]);
+    const size_t operands = what.task ? task_operand_count(what.task) : SCAN_OPERANDS;
+    struct scand_job *job = calloc(1, sizeof *job + operands * sizeof job->operands[0]);
     if (!job) {
         session_fail(daemon, -ENOMEM, "out of memory for a job");
         return NULL;
     }
-    *job = (struct scand_job){
-        .daemon = daemon, .progress = progress, .context = context, .params.progress = progress != NULL};
-    if ((what.scan ? scan_prepare(daemon, what.scan, job) : reduce_prepare(daemon, what.reduce, job)) == 0)
-        return job;
-    free(job);
-    return NULL;
+    job->daemon = daemon;
+    job->progress = progress;
+    job->context = context;
+    int code = what.scan     ? scan_prepare(daemon, what.scan, job)
+               : what.reduce ? reduce_prepare(daemon, what.reduce, job)
+                             : task_prepare(daemon, what.task, job);
+    if (code) {
+        free(job);
+        return NULL;
+    }
+    *job_common(job).progress = progress != NULL;
+    return job;
 }
 
 struct scand_job *job_new(struct scand *daemon, const struct scand_scan *scan)
@@ -79,7 +87,7 @@ static int submit(struct scand *daemon, struct submission what, scand_progress *
     struct scand_job *job = job_create(daemon, what, progress, context);
     if (!job)
         return (int)status_from_errno(session_error(daemon)->code);
-    job->params.ending = is_long(&job->params);
+    *job_common(job).ending = is_long(job_common(job).input);
     code = job_submit(job);
     if (code) {
         free(job);
@@ -105,6 +113,12 @@ int scand_submit_reduce(struct scand *daemon, const struct scand_reduce *reduce,
 int scand_submit(struct scand *daemon, const struct scand_scan *scan, struct scand_job **out)
 {
     return scand_submit_progress(daemon, scan, NULL, NULL, out);
+}
+
+int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand_progress *progress, void *context,
+                      struct scand_job **out)
+{
+    return submit(daemon, (struct submission){.task = task}, progress, context, out);
 }
 
 /* Returns 0 when the job has ended. */

@@ -51,6 +51,17 @@ void jobs_free(struct scand *daemon)
         job_free(daemon->jobs);
 }
 
+struct common_params job_common(struct scand_job *job)
+{
+#define COMMON(PARAMS)                                                                                             \
+    (struct common_params)                                                                                         \
+    {                                                                                                              \
+        &(PARAMS)->input, &(PARAMS)->progress, &(PARAMS)->ending, &(PARAMS)->deadline_ms, &(PARAMS)->after_failure \
+    }
+    return job->method == METHOD_job_run ? COMMON(&job->params.run) : COMMON(&job->params.submit);
+#undef COMMON
+}
+
 static bool job_touches(const struct scand_job *job, const struct extent *extent, bool writing)
 {
     for (uint32_t i = 0; i < job->operand_count; i++)
@@ -82,7 +93,7 @@ static bool job_reads_of(const struct scand_job *job, const struct scand_job *wr
 static void readers_go_stale(const struct scand_job *failed)
 {
     for (struct scand_job *job = failed->next; job; job = job->next)
-        if (!job->done && !job->params.after_failure && job_reads_of(job, failed))
+        if (!job->done && !*job_common(job).after_failure && job_reads_of(job, failed))
             job->stale = true;
 }
 

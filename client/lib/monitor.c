@@ -118,6 +118,8 @@ void session_unlock(struct scand *daemon)
 
 struct scand *session_enter(struct scand *daemon)
 {
+    if (!daemon)
+        return NULL;
     session_lock(daemon);
     daemon->inside++;
     return daemon;
@@ -126,6 +128,8 @@ struct scand *session_enter(struct scand *daemon)
 void session_leave(struct scand **entered)
 {
     struct scand *daemon = *entered;
+    if (!daemon)
+        return;
     daemon->inside--;
     daemon->is_empty = daemon->inside == 0;
     session_unlock(daemon);

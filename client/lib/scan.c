@@ -9,48 +9,27 @@ _Static_assert(SCAND_RAGGED_ROWS_MAX == LIMIT_RAGGED_ROWS && SCAND_DEADLINE_MS_M
                    SCAND_WAIT_MS_MAX == LIMIT_WAIT_MS,
                "programs are told the wire's limits");
 
-void scand_tensor_pack(struct scand_tensor *tensor)
+/* Tells what a check has found. */
+static int refused(struct scand *daemon, const struct error *error)
 {
-    if ((unsigned)tensor->dtype >= SCAND_DTYPE_COUNT || tensor->rank > SCAND_RANK_MAX)
-        return; /* submitting it will say so */
-    uint64_t stride = dtype_size_bytes(tensor->dtype);
-    for (uint32_t i = tensor->rank; i-- > 0;) {
-        tensor->strides[i] = (int64_t)stride;
-        stride *= tensor->shape[i];
-    }
+    return session_fail(daemon, error->code, "%s", error->message);
 }
 
-static int word_check(struct scand *daemon, const char *name, unsigned value, const struct words *words)
+static int member_check(struct scand *daemon, const char *name, unsigned value, const struct words *words)
 {
-    char list[128];
-    if (value < words->count)
-        return 0;
-    return session_fail(daemon, -EINVAL, "%s is %u, not one of the %ss: %s (0 to %zu)", name, value, words->what,
-                        words_join(words, list, sizeof list), words->count - 1);
+    struct error error;
+    return word_check(name, value, words, &error) ? refused(daemon, &error) : 0;
 }
 
-static int tensor_check(struct scand *daemon, const char *name, const struct scand_tensor *tensor)
+static int side_check(struct scand *daemon, const char *name, const struct scand_tensor *tensor)
 {
-    char member[40] = "";
-    strcat(strcat(member, name), ".dtype");
-    const struct scand_buffer *buffer = tensor->buffer;
-    if (!buffer)
-        return session_fail(daemon, -EINVAL,
-                            "%s.buffer is NULL: give one of scand_buffer_create or scand_buffer_import", name);
-    if (buffer->daemon != daemon)
-        return session_fail(daemon, -EINVAL, "%s.buffer belongs to another connection: import its memory into this one",
-                            name);
-    if (buffer->lost)
-        return session_fail(daemon, -EOWNERDEAD, "%s.buffer is lost: %s", name, buffer->lost);
-    if (tensor->rank == 0 || tensor->rank > SCAND_RANK_MAX)
-        return session_fail(daemon, -EINVAL, "%s.rank is %u: 1 to %d dimensions are allowed", name,
-                            (unsigned)tensor->rank, SCAND_RANK_MAX);
-    return word_check(daemon, member, tensor->dtype, &dtype_words);
+    struct error error;
+    return tensor_check(name, tensor, &error) ? refused(daemon, &error) : tensor_check_buffer(daemon, name, tensor);
 }
 
 static int optional_check(struct scand *daemon, const char *name, const struct scand_tensor *tensor, bool given)
 {
-    return given ? tensor_check(daemon, name, tensor) : 0;
+    return given ? side_check(daemon, name, tensor) : 0;
 }
 
 /* A buffer alone is a rank that was forgotten. */
@@ -62,10 +41,10 @@ static bool has_coefficients(const struct scand_scan *scan)
 static int sides_check(struct scand *daemon, const struct scand_tensor *input, const struct scand_tensor *output,
                        uint32_t axis)
 {
-    int code = tensor_check(daemon, "input", input);
+    int code = side_check(daemon, "input", input);
     if (code)
         return code;
-    code = tensor_check(daemon, "output", output);
+    code = side_check(daemon, "output", output);
     if (code)
         return code;
     if (axis >= input->rank)
@@ -84,7 +63,7 @@ static int algorithm_check(struct scand *daemon, const char *algorithm)
 
 static int priority_check(struct scand *daemon, enum scand_priority priority)
 {
-    return word_check(daemon, "priority", priority, &priority_words);
+    return member_check(daemon, "priority", priority, &priority_words);
 }
 
 /* What a scan and its further steps have in common; `at` is before the members' names. */
@@ -97,15 +76,15 @@ static int step_check(struct scand *daemon, const char *at, const struct scand_s
         code = session_fail(daemon, -EINVAL, "%s is %u: a scan has 1 to %d passes", NAME("pass_count"),
                             (unsigned)step->pass_count, SCAND_PASSES_MAX);
     for (uint32_t i = 0; code == 0 && i < step->pass_count; i++)
-        code = word_check(daemon, i ? NAME("passes[1]") : NAME("passes[0]"), step->passes[i], &pass_words);
+        code = member_check(daemon, i ? NAME("passes[1]") : NAME("passes[0]"), step->passes[i], &pass_words);
     if (code == 0)
-        code = word_check(daemon, NAME("kind"), step->kind, &kind_words);
+        code = member_check(daemon, NAME("kind"), step->kind, &kind_words);
     if (code == 0)
-        code = word_check(daemon, NAME("op"), step->op, &operator_words);
+        code = member_check(daemon, NAME("op"), step->op, &operator_words);
     if (code == 0)
-        code = word_check(daemon, NAME("accumulator"), step->accumulator, &accumulator_words);
+        code = member_check(daemon, NAME("accumulator"), step->accumulator, &accumulator_words);
     if (code == 0)
-        code = word_check(daemon, NAME("intermediate"), step->intermediate, &intermediate_words);
+        code = member_check(daemon, NAME("intermediate"), step->intermediate, &intermediate_words);
 #undef NAME
     return code;
 }
@@ -163,33 +142,12 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
     return code ? code : algorithm_check(daemon, scan->algorithm);
 }
 
-static void tensor_params(struct msg_tensor *params, const struct scand_tensor *tensor)
-{
-    params->offset = tensor->offset;
-    params->dtype = tensor->dtype;
-    params->shape_count = params->strides_count = tensor->rank;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        params->shape[i] = tensor->shape[i];
-        params->strides[i] = tensor->strides[i];
-    }
-}
-
-static void operand_add(struct scand_job *job, const char *name, const struct scand_tensor *tensor, bool is_written,
-                        struct msg_tensor *params)
-{
-    tensor_params(params, tensor);
-    job->operands[job->operand_count++] = (struct operand){.name = name,
-                                                           .buffer = tensor->buffer,
-                                                           .extent = extent_of(tensor),
-                                                           .is_written = is_written,
-                                                           .id = &params->buffer};
-}
-
 /* What every job has. */
 static void job_prepare(struct scand_job *job, const struct scand_tensor *input, const struct scand_tensor *output,
                         uint32_t axis, const char *algorithm)
 {
-    struct msg_job_submit_params *params = &job->params;
+    struct msg_job_submit_params *params = &job->params.submit;
+    job->method = METHOD_job_submit;
     operand_add(job, "input", input, false, &params->input);
     operand_add(job, "output", output, true, &params->output);
     params->axis = axis;
@@ -200,7 +158,7 @@ static void job_prepare(struct scand_job *job, const struct scand_tensor *input,
 static void offsets_prepare(struct scand_job *job, const struct scand_tensor *offsets)
 {
     if (offsets->rank > 0)
-        operand_add(job, "offsets", offsets, false, &job->params.offsets);
+        operand_add(job, "offsets", offsets, false, &job->params.submit.offsets);
 }
 
 static void step_params(struct msg_then_step *params, const struct scand_step *step)
@@ -221,7 +179,7 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     int code = scan_check(daemon, scan);
     if (code)
         return code;
-    struct msg_job_submit_params *params = &job->params;
+    struct msg_job_submit_params *params = &job->params.submit;
     job_prepare(job, &scan->input, &scan->output, scan->axis, scan->algorithm);
     params->passes_count = scan->pass_count;
     for (uint32_t i = 0; i < scan->pass_count; i++)
@@ -252,7 +210,7 @@ static int reduce_check(struct scand *daemon, const struct scand_reduce *reduce)
     code = optional_check(daemon, "offsets", &reduce->offsets, reduce->offsets.rank > 0);
     if (code)
         return code;
-    code = word_check(daemon, "reduction", reduce->reduction, &reduction_words);
+    code = member_check(daemon, "reduction", reduce->reduction, &reduction_words);
     if (code)
         return code;
     if (reduce->reduction == SCAND_REDUCTION_NONE)
@@ -268,12 +226,13 @@ int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, stru
     int code = reduce_check(daemon, reduce);
     if (code)
         return code;
+    struct msg_job_submit_params *params = &job->params.submit;
     job_prepare(job, &reduce->input, &reduce->output, reduce->axis, reduce->algorithm);
     offsets_prepare(job, &reduce->offsets);
-    job->params.operation = SCAND_OPERATION_REDUCE;
-    job->params.reduction = reduce->reduction;
-    job->params.priority = reduce->priority;
-    job->params.deadline_ms = reduce->deadline_ms;
-    job->params.after_failure = reduce->after_failure != 0;
+    params->operation = SCAND_OPERATION_REDUCE;
+    params->reduction = reduce->reduction;
+    params->priority = reduce->priority;
+    params->deadline_ms = reduce->deadline_ms;
+    params->after_failure = reduce->after_failure != 0;
     return 0;
 }

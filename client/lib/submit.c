@@ -31,26 +31,34 @@ static int job_done(struct scand *daemon, struct pending *pending, const struct 
 static int job_time_left(struct scand_job *job)
 {
     int64_t now_ms = clock_ms();
-    if (job->params.deadline_ms == 0)
+    uint64_t *deadline_ms = job_common(job).deadline_ms;
+    if (*deadline_ms == 0)
         return 0;
     if (job->attempts == 0)
-        job->start_by_ms = now_ms + (int64_t)job->params.deadline_ms;
+        job->start_by_ms = now_ms + (int64_t)*deadline_ms;
     if (job->start_by_ms <= now_ms)
         return session_fail(job->daemon, -ETIME,
                             "the time in which the job was to start ended while the daemon's worker was away: submit "
                             "it again");
-    job->params.deadline_ms = (uint64_t)(job->start_by_ms - now_ms);
+    *deadline_ms = (uint64_t)(job->start_by_ms - now_ms);
     return 0;
 }
 
+/* A daemon that is older than the library may not know what it is asked for. */
 static int job_check_steps(const struct scand_job *job)
 {
-    if (job->params.then_count <= job->daemon->job_steps)
+    const bool runs = job->method == METHOD_job_run;
+    const unsigned further = runs ? job->params.run.steps_count - 1 : job->params.submit.then_count;
+    if (runs && !job->daemon->runs_tasks)
+        return session_fail(job->daemon, -EOPNOTSUPP,
+                            "this daemon (%s) takes no tasks: upgrade it, or submit scans and reductions",
+                            job->daemon->server);
+    if (further <= job->daemon->job_steps)
         return 0;
-    return session_fail(
-        job->daemon, -EOPNOTSUPP,
-        "then_count is %u: this daemon (%s) takes %llu further steps: submit them as jobs, or upgrade it",
-        (unsigned)job->params.then_count, job->daemon->server, (unsigned long long)job->daemon->job_steps);
+    return session_fail(job->daemon, -EOPNOTSUPP,
+                        "%s is %u: this daemon (%s) takes %llu further steps: submit them as jobs, or upgrade it",
+                        runs ? "the number of steps after the first" : "then_count", further, job->daemon->server,
+                        (unsigned long long)job->daemon->job_steps);
 }
 
 int job_make_ready(struct scand_job *job)
@@ -73,8 +81,7 @@ int job_submit(struct scand_job *job)
         return code;
     job->pending = (struct pending){.msgid = session_next_msgid(daemon, 0), .done = job_done};
     job->index = 0;
-    code =
-        session_send(daemon, job->pending.msgid, &(struct call){.method = METHOD_job_submit, .params = &job->params});
+    code = session_send(daemon, job->pending.msgid, &(struct call){.method = job->method, .params = &job->params});
     job->attempts++;
     if (code && code != -EPIPE)
         return code;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "protocol/describe.h"
 #include "protocol/memory.h"
 #include "tests/check.h"
 
@@ -86,7 +87,11 @@ static void send_failure(struct fake *fake, struct fake_client *client, uint32_t
 
 static void answer_hello(struct fake *fake, struct fake_client *client, const struct message *message)
 {
-    struct msg_hello_result result = {.version = (uint64_t)fake->version};
+    static struct msg_operation operations[OPERATION_COUNT];
+    struct msg_hello_result result = {.version = (uint64_t)fake->version, .operations = operations};
+    for (int i = 0; i < OPERATION_COUNT; i++)
+        operation_describe((enum operation_id)i, &operations[i]);
+    result.operations_count = fake->older ? 0 : OPERATION_COUNT;
     result.limits.client_jobs = (uint64_t)fake->client_jobs;
     result.limits.job_steps = (uint64_t)fake->job_steps;
     result.limits.batch_jobs = (uint64_t)fake->batch_jobs;
@@ -247,11 +252,27 @@ static void answer_job(struct fake_client *client, uint32_t msgid, const struct 
     send_result(client, msgid, &msg_job_submit_result_type, &result, NULL, 0);
 }
 
+/* Reads either method as a scan, which is what this daemon makes of all. Returns false for what is neither. */
+static bool job_read(struct fake *fake, const struct message *message, struct msg_job_submit_params *params)
+{
+    struct error error;
+    if (message->method == METHOD_job_submit)
+        return message_read(message, &msg_job_submit_params_type, params, &error) == 0;
+    if (message->method != METHOD_job_run || message_read(message, &msg_job_run_params_type, &fake->run, &error))
+        return false;
+    *params = (struct msg_job_submit_params){.input = fake->run.input,
+                                             .output = fake->run.output,
+                                             .priority = fake->run.priority,
+                                             .deadline_ms = fake->run.deadline_ms,
+                                             .progress = fake->run.progress,
+                                             .ending = fake->run.ending};
+    return true;
+}
+
 static void answer_submit(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     struct msg_job_submit_params params;
-    struct error error;
-    if (message_read(message, &msg_job_submit_params_type, &params, &error)) {
+    if (!job_read(fake, message, &params)) {
         send_failure(fake, client, message->msgid, -EINVAL);
         return;
     }
@@ -437,6 +458,7 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         answer_release(fake, client, message);
         break;
     case METHOD_job_submit:
+    case METHOD_job_run:
         answer_submit(fake, client, message);
         break;
     case METHOD_job_batch:
@@ -522,8 +544,7 @@ static void die(struct fake *fake, struct fake_client *client, const struct mess
     struct msg_job_submit_params params;
     struct error error;
     fake->die_count--;
-    if (message->method == METHOD_job_submit &&
-        message_read(message, &msg_job_submit_params_type, &params, &error) == 0) {
+    if (job_read(fake, message, &params)) {
         struct fake_buffer *out = buffer_find(client, params.output.buffer);
         if (out && out->base)
             memset(out->base + params.output.offset, 0xff, params.output.shape[0] * sizeof(float));

@@ -72,6 +72,7 @@ struct fake {
     atomic_int forget;      /* jobs that are missing at the end of the answer to a batch */
     atomic_int client_jobs; /* that its hello allows */
     atomic_int job_steps;   /* that its hello allows */
+    atomic_int older;       /* it is from before tasks */
     atomic_int rude;        /* its texts end in RUDE */
     atomic_int loop;        /* its pages lead back */
     /* What has happened. */
@@ -80,6 +81,7 @@ struct fake {
     atomic_int accepted;
     atomic_int priority, deadline_ms, ending; /* of the last job */
     atomic_int then_count, then_op;           /* its further steps, and the operator of the last one; -1: none */
+    struct msg_job_run_params run;            /* the last job.run, for the test once that has been answered */
     /* Of the last device memory imported; the handle's first byte, or -1. */
     atomic_int imported_handle;
     atomic_uint imported_device; /* where it is said to be */

@@ -58,7 +58,8 @@ extern "C" {
 
 struct scand;        /* a connection to the daemon */
 struct scand_buffer; /* memory that both sides see */
-struct scand_job;    /* a submitted scan or reduction */
+struct scand_job;    /* a submitted scan, reduction or task */
+struct scand_task;   /* a job that is being described, step by step */
 
 /* A scan or a reduction of the tutorials, to be named by `algorithm`. */
 struct scand_kernel {
@@ -69,6 +70,26 @@ struct scand_kernel {
     uint32_t repeatable;   /* 1: two runs give the same bits; 0: they need not */
     enum scand_operation operation;
     uint32_t reductions; /* with SCAND_OPERATION_REDUCE, those that it offers: bit 1 << enum scand_reduction */
+};
+
+/* An operation that a step of a task may be. */
+struct scand_operation_info {
+    char name[64];  /* "scan" */
+    char line[512]; /* what it does, in one line */
+};
+
+/* What an operation takes beside what the step before it has left: a parameter, or an operand of its own. */
+struct scand_parameter_info {
+    char name[64];     /* "accumulator" */
+    char kind[64];     /* "word", "words", "flag", "integer", "number", or, of an operand, "tensor" */
+    uint32_t required; /* 1: it cannot be left out */
+    uint64_t most;     /* an integer's largest value; of words, how many there may be */
+    char words[1024];  /* "auto,f32,f64", those that it may be; "" where it is no word */
+    char line[512];    /* what it is for, in one line */
+    /* Of an operand, each of these a word as in PROTOCOL.md; else "". */
+    char access[64];  /* "read" or "write" */
+    char follows[64]; /* "samples", "rows" or "job": what it has an element for */
+    char dtypes[64];  /* "input": those of the class of the step's input */
 };
 
 /* A job of any program that is queued or running. */
@@ -272,6 +293,13 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row
  * rows that lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of
  * their own: their bits are not those of the default. Reductions take such rows, too, and write f64 side by side. */
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count);
+/* Fill in the operations that the daemon has, and what one of them takes: parameters, then operands. Without a daemon
+ * (NULL) they are those that this library can name in a task, and no message is left. SCAND_NOT_FOUND: there is no such
+ * operation. */
+int scand_operations(struct scand *daemon, struct scand_operation_info *operations, size_t row_bytes, size_t capacity,
+                     size_t *count);
+int scand_parameters(struct scand *daemon, const char *operation, struct scand_parameter_info *parameters,
+                     size_t row_bytes, size_t capacity, size_t *count);
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row_bytes, size_t capacity, size_t *count);
 int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
                      size_t *count);
@@ -405,6 +433,66 @@ int scand_submit_many(struct scand *daemon, const struct scand_scan *scans, size
 /* Submits a reduction, the same way as a scan. */
 int scand_submit_reduce(struct scand *daemon, const struct scand_reduce *reduce, scand_progress *progress,
                         void *context, struct scand_job **out);
+
+/*
+ * Tasks: jobs of one or several steps, described by name, so that a program can use operations that came after it was
+ * written. Each step takes what the one before it has left, which stays on the device; scand_operations tells what
+ * there is.
+ *
+ *     struct scand_task *task;
+ *     scand_task_create(&task);
+ *     scand_task_input(task, &t);
+ *     scand_task_output(task, &t);
+ *     scand_task_axis(task, 1);
+ *     scand_task_step(task, "scan");
+ *     scand_task_set(task, "passes", "forward,backward");
+ *     scand_task_set_number(task, "demean", 1);
+ *     scand_task_step(task, "scan");
+ *     scand_task_set(task, "passes", "forward");
+ *     scand_task_set(task, "op", "max");
+ *     if (scand_task_submit(daemon, task, NULL, NULL, &job))
+ *         ... scand_message(daemon) ...
+ *     scand_task_destroy(task);
+ *
+ * A task belongs to no connection, and is used by one thread at a time. Its functions need no daemon: a name or a value
+ * that the library does not know is SCAND_INVALID at once, and scand_task_message() says what there is. After a failure
+ * nothing more is done to the task, and all of its functions and scand_task_submit return that failure: it is enough to
+ * look at the last one, and no task runs without something that it was told.
+ */
+
+/* An empty task, or SCAND_NO_MEMORY. Free with scand_task_destroy, at any time: jobs need it no more. */
+int scand_task_create(struct scand_task **out);
+void scand_task_destroy(struct scand_task *task);
+/* What was wrong in the first call that failed; "" while none has. Lives as long as the task. */
+const char *scand_task_message(const struct scand_task *task);
+
+/* What the first step reads and the last one writes, and the axis of the rows of all steps: all three are needed. A
+ * later call replaces what an earlier one has said; so a task can be submitted for one part of an array after the
+ * other. The tensor is copied; its buffer must be there when the task is submitted. */
+int scand_task_input(struct scand_task *task, const struct scand_tensor *tensor);
+int scand_task_output(struct scand_task *task, const struct scand_tensor *tensor);
+int scand_task_axis(struct scand_task *task, uint32_t axis);
+/* Rows of differing lengths, as a scan has them. */
+int scand_task_offsets(struct scand_task *task, const struct scand_tensor *tensor);
+/* What goes for the whole job: "algorithm", "priority" ("normal", "low", "high"), "deadline_ms" and "after_failure"
+ * ("0" or "1"), as a scan has them. */
+int scand_task_option(struct scand_task *task, const char *name, const char *value);
+
+/* Adds a step. There may be 1 + SCAND_STEPS_MAX. */
+int scand_task_step(struct scand_task *task, const char *operation);
+/* Sets a parameter of the latest step, by its name, in which '-' and '_' are alike: words as "f64", several as
+ * "forward,backward", numbers in decimal, flags as "0" or "1". What is 0 counts as left out. */
+int scand_task_set(struct scand_task *task, const char *name, const char *value);
+int scand_task_set_number(struct scand_task *task, const char *name, double value);
+/* Gives the latest step an operand of its own, "coefficients" of a scan for one. */
+int scand_task_operand(struct scand_task *task, const char *name, const struct scand_tensor *tensor);
+
+/* Submits what the task describes now, as often as wanted; the task is only looked at. `progress` may be NULL.
+ * SCAND_UNSUPPORTED: the daemon is older than tasks are. What an operation is not told of by name (shapes, dtypes) the
+ * daemon checks. */
+int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand_progress *progress, void *context,
+                      struct scand_job **out);
+
 /* Waits for at most timeout_ms (negative: without end) and returns the job's status; SCAND_TIMED_OUT while it still
  * runs. *times (unless NULL) is filled when it has succeeded. */
 int scand_wait(struct scand_job *job, int timeout_ms, struct scand_times *times);
