@@ -44,7 +44,10 @@ LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) "$root/consumer"
 unit=$(find "$root/other" -name scand.service)
 grep -qx "ExecStart=$root/other/bin/scand --foreground" "$unit" || { echo "the unit starts another program:"; cat "$unit"; exit 1; }
 
-# The tool finds the library where both were installed.
+# The tool finds the library where both were installed, and shells how to complete its words.
 if test -x "$prefix/bin/scanctl"; then
+    for file in bash-completion/completions/scanctl zsh/site-functions/_scanctl fish/vendor_completions.d/scanctl.fish; do
+        grep -q -- accumulator "$prefix/share/$file" || { echo "no completion in $file"; exit 1; }
+    done
     "$prefix/bin/scanctl" --version
 fi
