@@ -270,7 +270,8 @@ class Pipes(ScanctlTest):
         self.fail_with(64, "does not say how many rows it brings, and axis 0 counts its rows", *words, "--axis", 0, input=data)
         self.fail_with(65, "ends after 1000 bytes, in row 1 .*, which needs 440 bytes more of 1440", *words, "--format", "su", "--byte-order", "big", input=data[:1000])
         self.fail_with(65, "in the header of row 3", *words, input=data[: 2 * 1440 + 17])
-        self.fail_with(64, "unknown shape; give --shape ROWS,SAMPLES, or --shape -1,SAMPLES", *words, input=b"no form that is known")
+        self.fail_with(64, "neither name nor first bytes show; give --shape ROWS,SAMPLES, or -1,SAMPLES .*, or --format", *words, input=b"no form that is known")
+        self.fail_with(65, "standard input: is empty; give a file with samples", *words, input=b"")
         mixed = bytearray(data)
         mixed[5 * 1440 + 115] ^= 1
         self.fail_with(65, "trace 6 .* has 301 samples, the first 300", *words, input=bytes(mixed))

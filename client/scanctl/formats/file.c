@@ -84,6 +84,8 @@ int format_find(struct input *input, const struct array_hints *hints, enum forma
     if (named >= 0)
         return 0;
     int result = input_look(input, LIKELY_BYTES, &bytes, &size_bytes, error);
+    if (!result && !size_bytes)
+        result = fail(error, EX_DATAERR, "%s: is empty; give a file with samples", input->name);
     if (!result)
         *format = format_of_bytes(bytes, size_bytes);
     return result;

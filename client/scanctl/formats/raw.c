@@ -71,10 +71,11 @@ static int raw_set_shape(struct array *array, const struct array_hints *hints, c
                          struct error *error)
 {
     if (!hints->rank && !input->sized)
-        return fail(error, EX_USAGE,
-                    "%s: is raw samples of unknown shape; give --shape ROWS,SAMPLES, or --shape -1,SAMPLES "
-                    "for as many rows as there are",
-                    input->name);
+        return fail(
+            error, EX_USAGE,
+            "%s: is raw samples of unknown shape, or of a form that neither name nor first bytes show; give --shape "
+            "ROWS,SAMPLES, or -1,SAMPLES for as many rows as there are, or --format",
+            input->name);
     if (!hints->rank)
         return error_shape(array, hints, input, error);
     if (array->trace_header_bytes && hints->rank != 2)
