@@ -1,7 +1,7 @@
 """The client of this process, which all its threads share.
 
-libscand's connections are used by one thread at a time, so a client has a lock. Nobody holds that while waiting: one
-thread polls the connection, and tells the others when something has come.
+A client has a lock, for its list of jobs and its imported blocks. Nobody holds that while waiting: one thread polls the
+connection, so that signals reach Python's handlers, and tells the others when something has come.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Client:
         took_us = ffi.new("uint64_t *")
         with self._changed:
             connection = self._connect()
-            connection.check(lib.scand_ping(connection.daemon, took_us))
+            connection.check(connection.call(lib.scand_ping, connection.daemon, took_us))
             self._nudge()
         return float(took_us[0]) / 1e6
 
@@ -179,8 +179,15 @@ class Client:
             if self._flights:
                 self._make_room(1)
                 self._keep_order(flight)
-            self._submit(flight)
             self._flights.append(flight)
+            try:
+                self._submit(flight)
+            except BaseException as error:
+                # Ctrl-C can come after libscand has sent the job: its memory is not used again then.
+                self._flights.remove(flight)
+                if not isinstance(error, ScandError):
+                    flight.end(lib.SCAND_INTERRUPTED, "submitting it was interrupted")
+                raise
             self._nudge()
 
     def start_together(self, flights: Sequence[Flight]) -> None:
@@ -191,11 +198,24 @@ class Client:
                 self._make_room(len(some))
                 for flight in some:
                     self._keep_order(flight)
-                jobs = self._connect().submit_together([flight.order for flight in some])
-                for flight, job in zip(some, jobs):
-                    flight.handle = job
                 self._flights += some
+                self._submit_together(some)
             self._nudge()
+
+    def _submit_together(self, flights: Sequence[Flight]) -> None:
+        connection = self._connect()
+        try:
+            jobs = connection.submit_together([flight.order for flight in flights])
+        except BaseException:
+            self._flights = self._flights[: -len(flights)]
+            for flight in flights:
+                flight.end(lib.SCAND_INTERRUPTED, "submitting it failed, or was interrupted")
+            raise
+        for at, flight in enumerate(flights):
+            if jobs is None:
+                self._delay(flight, lib.SCAND_BUSY, string(lib.scand_message(connection.daemon)))
+            else:
+                flight.handle = jobs[at]
 
     def leave_alone(self, array: AnyArray) -> None:
         """Waits until no job writes there."""
@@ -272,7 +292,7 @@ class Client:
             flight.cancelled = True
             if flight.handle is not None:
                 connection = self._connect()
-                connection.check(lib.scand_cancel(flight.handle))
+                connection.check(connection.call(lib.scand_cancel, flight.handle))
             self._settle()
             self._nudge()
             self._changed.notify_all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import time
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from ._ffi import ffi
 from ._library import lib, string
@@ -55,6 +55,12 @@ class Connection:
     def close(self) -> None:
         lib.scand_disconnect(self.daemon)
 
+    def call(self, function: Callable[..., int], *arguments: Any) -> int:
+        """A function of libscand's, until no signal has ended it: Python's handlers run in between, and may raise."""
+        while (status := function(*arguments)) == lib.SCAND_INTERRUPTED:
+            pass
+        return status
+
     def error(self, status: int) -> ScandError:
         return error_of(status, string(lib.scand_message(self.daemon)))
 
@@ -69,22 +75,25 @@ class Connection:
         """The job of libscand's; None where the daemon is busy."""
         struct = self._struct(order)
         if order.pattern.settings.reduces:
-            status = lib.scand_submit_reduce(self.daemon, struct, ffi.NULL, ffi.NULL, self._out)
+            status = self.call(lib.scand_submit_reduce, self.daemon, struct, ffi.NULL, ffi.NULL, self._out)
         else:
-            status = lib.scand_submit(self.daemon, struct, self._out)
+            status = self.call(lib.scand_submit, self.daemon, struct, self._out)
         if status == 0:
             return self._out[0]
         if status in BUSY:
             return None
         raise self.error(status)
 
-    def submit_together(self, orders: Sequence[Order]) -> list[Any]:
-        """Scans, in few messages."""
+    def submit_together(self, orders: Sequence[Order]) -> Optional[list[Any]]:
+        """Scans, in few messages; None where the daemon is busy."""
         scans = ffi.new("struct scand_scan[]", len(orders))
         for at, order in enumerate(orders):
             scans[at] = self._struct(order)[0]
         jobs = ffi.new("struct scand_job *[]", len(orders))
-        self.check(lib.scand_submit_many(self.daemon, scans, len(orders), jobs))
+        status = self.call(lib.scand_submit_many, self.daemon, scans, len(orders), jobs)
+        if status in BUSY:
+            return None
+        self.check(status)
         return list(jobs)
 
     def _struct(self, order: Order) -> Any:
@@ -115,7 +124,8 @@ class Connection:
             lib.scand_buffer_release(self._imports.popitem(last=False)[1])
         out = ffi.new("struct scand_buffer **")
         give_up_at = time.monotonic() + self._patience_s
-        while (status := lib.scand_buffer_import(self.daemon, block.descriptor, block.size, out)) in BUSY:
+        arguments = self.daemon, block.descriptor, block.size, out
+        while (status := self.call(lib.scand_buffer_import, *arguments)) in BUSY:
             if time.monotonic() >= give_up_at:
                 break
             time.sleep(self.retry_s())

@@ -84,6 +84,7 @@ _CLASSES: dict[str, type[ScandError]] = {
     "draining": UnavailableError,
     "version": UnavailableError,
     "forked": UnavailableError,
+    "disconnected": UnavailableError,
     "timed_out": UnavailableError,
     "lost": LostError,
     "deadline": DeadlineError,

@@ -20,7 +20,7 @@ from scand import errors
 from scand._library import lib
 
 # A row that takes a processor some tenths of a second, in next to no memory. Cancelling ends it in between.
-LONG = 1 << 28
+LONG = 1 << 27
 ONE = scand.asarray(np.ones(1, "f4"))
 
 
@@ -189,6 +189,17 @@ class Loops(PackageTest):
         self.assertGreater(turns, 10)
         self.assertEqual(result, LONG)
 
+    def test_worker_that_dies(self):
+        """Jobs that read what nobody has written to are repeated, and awaited on."""
+        with Daemon() as daemon, scand.Client(daemon.socket) as client:
+
+            async def everything():
+                jobs = [long_job(client) for _ in range(4)]
+                os.kill(daemon.worker(), signal.SIGKILL)
+                return [await job for job in jobs]
+
+            self.assertEqual(asyncio.run(everything()), [LONG] * 4)
+
     def test_cancelled_tasks_cancel_jobs(self):
         async def everything():
             job = long_job()
@@ -253,15 +264,30 @@ class Processes(PackageTest):
     def test_interrupt(self):
         """Ctrl-C ends a wait; the job can be waited for again."""
         program = (
-            "import numpy as np, scand, signal, threading, os\n"
+            "import numpy as np, scand, signal\n"
+            "signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
             f"job = scand.submit_reduce(np.broadcast_to(scand.asarray(np.ones(1, 'f4')), {LONG}))\n"
-            "threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-            "try: job.result(); print('not interrupted')\n"
+            "try:\n"
+            "    signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
+            "    job.result(); print('not interrupted')\n"
             "except KeyboardInterrupt: print('interrupted')\n"
             f"print(job.result() == {LONG})\n"
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.stdout, done.stderr), ("interrupted\nTrue\n", ""))
+
+    def test_signals_that_raise_nothing(self):
+        """Calls that they end are made again."""
+        seen = []
+        before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        x = whole_numbers(1000)
+        while len(seen) < 100:
+            self.same(scand.cumsum(x), np.cumsum(x))
+            self.assertEqual(scand.submit_many([x, x])[1].result()[0], x[0])
+            self.assertGreater(scand.default_client().ping(), 0)
 
     def test_no_daemon(self):
         with self.assertRaisesRegex(scand.UnavailableError, "no daemon at /nowhere"):
