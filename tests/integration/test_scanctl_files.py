@@ -430,7 +430,7 @@ class OneNumber(ScanctlTest):
         self.ended(process, -15, r"\A\Z")
 
     def test_refused(self):
-        self.fail_with(64, "no client has the number 999999; scanctl clients lists those", "cancel", "--client", 999999)
+        self.fail_with(64, "no client has the number 999999; scanctl clients lists all", "cancel", "--client", 999999)
         self.fail_with(64, '--client is "x"', "cancel", "--client", "x")
         self.fail_with(64, "takes the number of one job, or --client, or --mine, and got 1 words and --mine", "cancel", "--mine", 7)
         self.fail_with(64, "and got 0 words; see", "cancel")

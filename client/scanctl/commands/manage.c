@@ -74,8 +74,7 @@ static int jobs_stop(struct scand *daemon, struct stopping *stopping, struct err
         bool there = true;
         int status = stopping->client ? remote_client_is_there(daemon, stopping->client, &there) : SCAND_OK;
         if (!status && !there)
-            return fail(error, EX_USAGE,
-                        "no client has the number %" PRIu64 "; scanctl clients lists those that there are",
+            return fail(error, EX_USAGE, "no client has the number %" PRIu64 "; scanctl clients lists all",
                         stopping->client);
         if (!status)
             status = remote_jobs(daemon, stopping->client, job_stop, stopping);

@@ -19,9 +19,9 @@ struct common_options {
 
 #define TYPE_LEFT_OUT SCAND_DTYPE_COUNT
 
-/* What the values of options lie above: those of any character, and of errors. */
+/* Numbers of options, above every character: a character is a short option. */
 enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
-/* Those of the commands that work on files. */
+/* Options of commands that work on files. */
 enum {
     OPTION_PASSES = OPTION_OWN,
     OPTION_ALGORITHM,
@@ -70,7 +70,7 @@ struct option_row {
     {"socket", OPTION_SOCKET, 0, "PATH", VALUE_FILE, "the daemon's socket"},                                         \
     {"help", OPTION_HELP, 'h', NULL, VALUE_FREE, "print this"}
 #define COMMON_OPTIONS {"json", OPTION_JSON, 'j', NULL, VALUE_FREE, "print one JSON object"}, QUIET_OPTIONS
-/* Options of the commands that work on files, but for those that say what is computed. */
+/* What commands that work on files have in common. */
 #define FILE_OPTIONS                                                                                                 \
     {"axis", OPTION_AXIS, 'x', "AXIS", VALUE_FREE,                                                                   \
      "the axis of the rows: from 0; negative ones count from the last; or its name [-1]"},                          \

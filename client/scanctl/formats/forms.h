@@ -44,8 +44,8 @@ uint16_t number16(const unsigned char *bytes, enum byte_order order);
 uint32_t number32(const unsigned char *bytes, enum byte_order order);
 uint64_t number64(const unsigned char *bytes, enum byte_order order);
 
-/* Whether bytes with which a file begins are those of a form. There are LIKELY_BYTES of them, fewer of a shorter file:
- * an SU trace and the next one's header, however long. */
+/* Whether a file that begins with these bytes is likely of a form. LIKELY_BYTES are looked at, or a shorter file whole:
+ * an SU trace, however long, and the next one's header. */
 #define LIKELY_BYTES (2 * TRACE_HEADER_BYTES + (uint64_t)TRACE_NS_MAX * sizeof(float))
 bool npy_is_likely(const unsigned char *bytes, uint64_t size_bytes);
 bool segy_is_likely(const unsigned char *bytes, uint64_t size_bytes);

@@ -147,8 +147,8 @@ static int type_find(const struct rsf *rsf, struct array *array, const struct ar
     return 0;
 }
 
-/* Axes count from the fastest one, here from the slowest; those beyond the rank of a tensor are joined with the
- * slowest. */
+/* RSF counts axes from the fastest one, and scanctl from the slowest. Where a file has more axes than a tensor, the
+ * slowest ones are joined. */
 static int shape_find(const struct rsf *rsf, struct array *array, const char *name, struct error *error)
 {
     uint64_t shape[SCAND_RANK_MAX] = {1, 1, 1, 1};

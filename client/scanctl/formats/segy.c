@@ -1,8 +1,8 @@
 /*
  * SEG-Y, revisions 0, 1 and 2: 3,200 bytes of text, 400 of binary header, further records of 3,200 bytes of text, then
  * traces of one or more headers of 240 bytes and ns samples, then further records again. Everything but the samples,
- * and the format code where the result has another, passes through untouched. Positions in comments and messages count
- * from 1, as the standard does.
+ * and the format code where the result has another, passes through untouched. Messages count bytes from
+ * 1, as the standard does.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,18 +15,21 @@
 #define TEXT_BYTES   3200 /* of a textual header */
 #define BINARY_BYTES 400
 #define FIXED_BYTES  (TEXT_BYTES + BINARY_BYTES)
-/* Places in the two headers before which there is nothing else, less 1. */
-#define NS_AT             3220
-#define CODE_AT           3224
-#define LONG_NS_AT        3268 /* from revision 2 on, as what follows but the next three */
-#define ORDER_AT          3296 /* the number ORDER_MARK */
-#define REVISION_AT       3500
-#define EXTENDED_AT       3504 /* how many further textual headers; -1: as many as come before the one that says so */
-#define TRACE_HEADERS_AT  3506 /* beside the first of each trace */
-#define TRACES_AT         3510
-#define FIRST_TRACE_AT    3518
-#define TRAILERS_AT       3526
-#define NS_END_AT         116 /* in the header of a trace */
+/* Where numbers stand, counted from 0: in files of all revisions, */
+#define NS_AT       3220
+#define CODE_AT     3224
+#define REVISION_AT 3500
+/* from revision 1 on, */
+#define EXTENDED_AT 3504 /* further textual headers; -1: the last of them says so */
+/* and from revision 2 on. */
+#define LONG_NS_AT       3268
+#define ORDER_AT         3296 /* ORDER_MARK */
+#define TRACE_HEADERS_AT 3506 /* beside the first of each trace */
+#define TRACES_AT        3510
+#define FIRST_TRACE_AT   3518
+#define TRAILERS_AT      3526 /* records after the traces */
+#define TRACE_NS_END     116  /* in the header of a trace */
+
 #define ORDER_MARK        0x01020304
 #define REVISION_MAX      2
 #define EXTENDED_MAX      4096 /* 13 MB */
@@ -38,8 +41,8 @@
 #define END_EBCDIC "\x4d\x4d\xe2\xc5\xc7\x7a\x40\xc5\x95\x84\xe3\x85\xa7\xa3\x5d\x5d"
 #define END_BYTES  16
 
-/* The format codes that the daemon has dtypes for, in the order of their numbers. Those of 2 and 4 bytes are dtypes
- * that it decodes itself. A dtype in a big-endian file is the big-endian one where there is one. */
+/* Format codes whose samples the daemon can scan, by their numbers. IBM floats and short integers have big-endian
+ * dtypes alone, into whose order scanctl brings the samples of a little-endian file. */
 static const struct code {
     unsigned number;
     enum scand_dtype dtype;
@@ -234,7 +237,7 @@ static int ns_fits(const struct segy *segy, const struct array *array, struct in
     int result = input_look(input, trace_bytes + TRACE_HEADER_BYTES, &bytes, &available, error);
     if (!result)
         *fits =
-            available == trace_bytes || (available > trace_bytes + NS_END_AT &&
+            available == trace_bytes || (available > trace_bytes + TRACE_NS_END &&
                                          trace_ns(bytes + trace_bytes, segy->order) == trace_ns(bytes, segy->order));
     return result;
 }
