@@ -46,7 +46,7 @@ static bool is_question(int argc, const struct command *command)
     return argc == 1 && (command->options == scan_options || command->options == reduce_options);
 }
 
-static int command_run(int argc, char **argv, struct common_options *common, struct error *error)
+static int words_run(int argc, char **argv, struct common_options *common, struct error *error)
 {
 #define X(NAME, OPTIONS, ARGUMENTS, TEXT) command_##NAME,
     static int (*const runs[])(int, char **, struct common_options *, struct error *) = {COMMANDS(X)};
@@ -89,7 +89,7 @@ static int scanctl(int argc, char **argv, struct error *error)
         usage(stderr);
         return EX_USAGE;
     } else
-        return command_run(argc - optind, argv + optind, &common, error);
+        return words_run(argc - optind, argv + optind, &common, error);
     return 0;
 }
 

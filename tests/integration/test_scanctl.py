@@ -51,7 +51,7 @@ class Results(ScanctlTest):
     def test_manual_names_every_option(self):
         with open(MANUAL) as file:
             synopsis = file.read().split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0].split(".Nm\n")
-        for command in ("scan", "reduce", "demo", "wait", "top"):
+        for command in ("scan", "reduce", "run", "demo", "wait", "top"):
             (part,) = [part for part in synopsis if re.search(rf"\.Cm {command}\n", part)]
             options = set(re.findall(r"--([a-z-]+)", self.succeed(command, "--help").decode())) - {"socket", "output", "help"}
             self.assertEqual({option for option in options if f"Fl -{option}" not in part}, set(), command)

@@ -191,7 +191,7 @@ static void test_refused(void)
     struct scand_task *task = task_of((const char *const[]){"scan", "passes", "forward", NULL, "scan", "passes",
                                                             "forward", "accumulator", "exact", NULL, NULL});
     CHECK_EQ(task_run(task), SCAND_INVALID);
-    CHECK_CONTAINS(scand_message(session), "accumulator\" is \"exact\"");
+    CHECK_CONTAINS(scand_message(session), "\"steps[1].accumulator\" is \"exact\"");
     scand_task_destroy(task);
     task = task_of((const char *const[]){"scan", "passes", "forward", "op", "affine", NULL, NULL});
     CHECK_EQ(task_run(task), SCAND_INVALID);

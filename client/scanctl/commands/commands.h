@@ -13,6 +13,8 @@
 #define COMMANDS(X)                                                                                       \
     X(scan, scan_options, "[OPTION...] IN... -o OUT", "scan the rows of files")                           \
     X(reduce, reduce_options, "--op OP [OPTION...] IN [-o OUT]", "reduce each row of a file to a number") \
+    X(run, run_options, "STEPS [OPTION...] IN... [-o OUT]", "run a chain of operations on files")         \
+    X(operations, common_options, "[--json]", "list what the steps of run may be")                        \
     X(ping, common_options, "[--json]", "measure a round trip to the daemon")                             \
     X(devices, common_options, "[--json]", "list the daemon's devices")                                   \
     X(kernels, common_options, "[--json]", "list what --algorithm may name")                              \

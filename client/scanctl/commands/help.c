@@ -17,6 +17,14 @@ static const struct note {
      "Reduces each row of IN to one number. Without -o they are printed, one per line; OUT is .npy, or raw\n"
      "where its name ends in .raw, and appears whole or not at all.\n",
      "  scanctl reduce --op rms gather.su\n"},
+    {"run",
+     "Runs STEPS, one after the other, on the rows of each IN; what is between them stays on the device. STEPS is one\n"
+     "word, so in quotes: operations with | between them, each with words NAME=VALUE, of which scanctl operations has\n"
+     "the list. A flag is its name alone, and the first parameter may be its value alone, right after the operation.\n"
+     "A FILE beside IN holds an element for each of its samples. Where the last step is reduce, IN, OUT and what is\n"
+     "printed are those of scanctl reduce; else those of scanctl scan.\n",
+     "  scanctl run 'scan forward,backward accumulator=f64 demean | scan forward op=max' in.su -o out.su\n"
+     "  scanctl run 'reduce rms' gather.su\n"},
 };
 
 void help_print(const struct command *command, FILE *file)

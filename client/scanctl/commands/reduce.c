@@ -21,10 +21,14 @@ static void report_begin(const struct file_job *job, const struct reduce_options
     json_text(json, "input", options->input_path);
     if (options->output_path)
         json_text(json, "output", options->output_path);
-    json_text(json, "op", scand_word(SCAND_LIST_REDUCTION, options->reduce.reduction));
+    if (options->pipeline)
+        json_text(json, "steps", options->pipeline->text);
+    else
+        json_text(json, "op", scand_word(SCAND_LIST_REDUCTION, options->reduce.reduction));
     json_text(json, "dtype", scand_word(SCAND_LIST_DTYPE, job->array.dtype));
     json_text(json, "output_dtype", scand_word(SCAND_LIST_DTYPE, options->output_dtype));
-    json_text(json, "algorithm", options->reduce.algorithm ? options->reduce.algorithm : "");
+    if (!options->pipeline)
+        json_text(json, "algorithm", options->reduce.algorithm ? options->reduce.algorithm : "");
     if (!options->output_path)
         json_open(json, "results", '[');
 }
@@ -67,7 +71,7 @@ static int reduce_run(struct file_job *job, struct reduce_options *options, stru
         result = remote_open(options->common.socket_path, &daemon, error);
     if (result)
         return result;
-    job->compute = compute_reduce(&options->reduce);
+    job->compute = options->pipeline ? compute_steps(options->pipeline) : compute_reduce(&options->reduce);
     job->result = result_make(job, options);
     job->printer = options->output_path ? NULL : &printer;
     if (options->common.json)
@@ -79,17 +83,20 @@ static int reduce_run(struct file_job *job, struct reduce_options *options, stru
     return result;
 }
 
+int reduce_file(struct reduce_options *options, struct error *error)
+{
+    struct file_job job;
+    int result = file_job_open(&job, &options->files, options->input_path, options->output_path, error);
+    if (!result)
+        result = reduce_run(&job, options, error);
+    file_job_close(&job);
+    return result;
+}
+
 int command_reduce(int argc, char **argv, struct common_options *common, struct error *error)
 {
     struct reduce_options options = {.common = *common};
-    struct file_job job;
     int result = reduce_options_parse(argc, argv, &options, error);
     *common = options.common;
-    if (result || common->help)
-        return result;
-    result = file_job_open(&job, &options.files, options.input_path, options.output_path, error);
-    if (!result)
-        result = reduce_run(&job, &options, error);
-    file_job_close(&job);
-    return result;
+    return result || common->help ? result : reduce_file(&options, error);
 }

@@ -74,8 +74,7 @@ static int output_check(struct reduce_options *options, struct error *error)
     return 0;
 }
 
-/* What can be said of the words before any file is opened. */
-static int reduce_options_check(struct reduce_options *options, int words, struct error *error)
+int reduce_options_check(struct reduce_options *options, int words, struct error *error)
 {
     if (words < 1)
         return fail(error, EX_USAGE, "no input; give one file, or - for standard input");

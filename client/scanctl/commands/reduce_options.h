@@ -5,6 +5,7 @@
 #define SCANCTL_REDUCE_OPTIONS_H
 
 #include "client/scanctl/commands/commands.h"
+#include "client/scanctl/stream/pipeline.h"
 
 struct reduce_options {
     struct common_options common;
@@ -14,10 +15,17 @@ struct reduce_options {
     struct scand_reduce reduce;    /* but for its tensors and axis */
     enum scand_dtype output_dtype; /* or TYPE_LEFT_OUT */
     enum format output_format;
+    const struct pipeline *pipeline; /* what is done, its last step being the reduction; NULL: that alone */
 };
 
 /* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
 int reduce_options_parse(int argc, char **argv, struct reduce_options *options, struct error *error);
+/* For a command that has these options with others: what can be said of them, and of `words` inputs, before any file is
+ * opened. */
+int reduce_options_check(struct reduce_options *options, int words, struct error *error);
+/* Reads, reduces, and writes or prints. */
+int reduce_file(struct reduce_options *options, struct error *error);
+
 /* Fills in the types that were left out, once the array's is known: the results'. EX_USAGE where they cannot be
  * written, or printed. */
 int reduce_options_types(struct reduce_options *options, const struct array *array, struct error *error);

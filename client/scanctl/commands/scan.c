@@ -3,6 +3,23 @@
 #include "client/scanctl/commands/file_job.h"
 #include "client/scanctl/commands/scan_options.h"
 
+static void report_scan(const struct scand_scan *scan, const struct scan_options *options, struct json *json)
+{
+    json_open(json, "passes", '[');
+    for (uint32_t i = 0; i < scan->pass_count; i++)
+        json_text(json, NULL, scand_word(SCAND_LIST_PASS, scan->passes[i]));
+    json_close(json, ']');
+    json_text(json, "op", scand_word(SCAND_LIST_OPERATOR, scan->op));
+    json_unsigned(json, "demean", scan->demean);
+    json_text(json, "kind", scand_word(SCAND_LIST_KIND, scan->kind));
+    json_text(json, "accumulator", scand_word(SCAND_LIST_ACCUMULATOR, scan->accumulator));
+    json_text(json, "algorithm", scan->algorithm ? scan->algorithm : "");
+    json_open(json, "then", '[');
+    for (uint32_t i = 0; i < scan->then_count; i++)
+        json_text(json, NULL, options->then_text[i]);
+    json_close(json, ']');
+}
+
 static void report(const struct file_job *job, const struct scan_options *options, const struct scand_scan *scan,
                    const struct scand_device *device)
 {
@@ -11,21 +28,12 @@ static void report(const struct file_job *job, const struct scan_options *option
     json_text(&json, "input", job->input_path);
     json_text(&json, "output", job->output_path);
     file_job_report_rows(job, &json);
-    json_open(&json, "passes", '[');
-    for (uint32_t i = 0; i < scan->pass_count; i++)
-        json_text(&json, NULL, scand_word(SCAND_LIST_PASS, scan->passes[i]));
-    json_close(&json, ']');
-    json_text(&json, "op", scand_word(SCAND_LIST_OPERATOR, scan->op));
     json_text(&json, "dtype", scand_word(SCAND_LIST_DTYPE, job->array.dtype));
     json_text(&json, "output_dtype", scand_word(SCAND_LIST_DTYPE, job->result.dtype));
-    json_unsigned(&json, "demean", scan->demean);
-    json_text(&json, "kind", scand_word(SCAND_LIST_KIND, scan->kind));
-    json_text(&json, "accumulator", scand_word(SCAND_LIST_ACCUMULATOR, scan->accumulator));
-    json_text(&json, "algorithm", scan->algorithm ? scan->algorithm : "");
-    json_open(&json, "then", '[');
-    for (uint32_t i = 0; i < scan->then_count; i++)
-        json_text(&json, NULL, options->then_text[i]);
-    json_close(&json, ']');
+    if (options->pipeline)
+        json_text(&json, "steps", options->pipeline->text);
+    else
+        report_scan(scan, options, &json);
     file_job_report_times(job, device, true, &json);
     json_close(&json, '}');
     fputc('\n', stdout);
@@ -42,7 +50,7 @@ static int scan_run(struct file_job *job, const struct scan_options *options, st
         result = remote_open(options->common.socket_path, daemon, error);
     if (result)
         return result;
-    job->compute = compute_scan(&scan);
+    job->compute = options->pipeline ? compute_steps(options->pipeline) : compute_scan(&scan);
     job->result = array_result(&job->array, output);
     result = file_job_run(job, *daemon, error);
     if (!result && options->common.json) {
@@ -68,16 +76,20 @@ static int scan_file(const struct scan_options *options, const char *input_path,
     return result;
 }
 
+int scan_files(const struct scan_options *options, struct error *error)
+{
+    struct scand *daemon = NULL;
+    int result = 0;
+    for (int i = 0; i < options->input_count && !result; i++)
+        result = scan_file(options, options->inputs[i], &daemon, error);
+    scand_disconnect(daemon);
+    return result;
+}
+
 int command_scan(int argc, char **argv, struct common_options *common, struct error *error)
 {
     struct scan_options options = {.common = *common};
-    struct scand *daemon = NULL;
     int result = scan_options_parse(argc, argv, &options, error);
     *common = options.common;
-    if (result || common->help)
-        return result;
-    for (int i = 0; i < options.input_count && !result; i++)
-        result = scan_file(&options, options.inputs[i], &daemon, error);
-    scand_disconnect(daemon);
-    return result;
+    return result || common->help ? result : scan_files(&options, error);
 }

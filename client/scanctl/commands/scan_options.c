@@ -61,7 +61,7 @@ static int output_format_parse(struct scan_options *options, const char *argumen
     return fail(error, EX_USAGE, "--output-format is \"%s\"; it may be same, ieee", argument);
 }
 
-static int option_handle(void *context, int option, const char *argument, struct error *error)
+int scan_option_handle(void *context, int option, const char *argument, struct error *error)
 {
     struct scan_options *options = context;
     struct scand_scan *scan = &options->scan;
@@ -159,8 +159,7 @@ static int inputs_check(const struct scan_options *options, struct error *error)
     return 0;
 }
 
-/* What can be said of the words before any file is opened. */
-static int scan_options_check(const struct scan_options *options, struct error *error)
+int scan_files_check(const struct scan_options *options, struct error *error)
 {
     if (options->input_count < 1)
         return fail(error, EX_USAGE, "no input; give files, or - for standard input");
@@ -170,11 +169,10 @@ static int scan_options_check(const struct scan_options *options, struct error *
         return fail(error, EX_USAGE, "the output is \"\"; give a file, or - for standard output");
     if (!strcmp(options->output_path, "-") && options->common.json)
         return fail(error, EX_USAGE, "--json and -o - would both write to standard output; give -o FILE");
-    int result = inputs_check(options, error);
-    return result ? result : coefficients_check(options, error);
+    return inputs_check(options, error);
 }
 
-int scan_options_parse(int argc, char **argv, struct scan_options *options, struct error *error)
+void scan_options_init(struct scan_options *options)
 {
     options->scan = (struct scand_scan){
         .pass_count = 1,
@@ -182,12 +180,18 @@ int scan_options_parse(int argc, char **argv, struct scan_options *options, stru
     };
     options->output_dtype = TYPE_LEFT_OUT;
     options->files = (struct file_options){.hints = {.format = FORMAT_COUNT}, .axis = -1};
-    int result = options_parse(argc, argv, false, scan_options, option_handle, options, &options->common, error);
+}
+
+int scan_options_parse(int argc, char **argv, struct scan_options *options, struct error *error)
+{
+    scan_options_init(options);
+    int result = options_parse(argc, argv, false, scan_options, scan_option_handle, options, &options->common, error);
     if (result || options->common.help)
         return result;
     options->inputs = argv + optind;
     options->input_count = argc - optind;
-    return scan_options_check(options, error);
+    result = scan_files_check(options, error);
+    return result ? result : coefficients_check(options, error);
 }
 
 /* SEG-Y keeps its format code, and big-endian floats of files with headers stay what they are; other samples become

@@ -5,6 +5,7 @@
 #define SCANCTL_SCAN_OPTIONS_H
 
 #include "client/scanctl/commands/commands.h"
+#include "client/scanctl/stream/pipeline.h"
 
 struct scan_options {
     struct common_options common;
@@ -17,10 +18,19 @@ struct scan_options {
     const char *then_text[SCAND_STEPS_MAX]; /* as they were given */
     enum scand_dtype output_dtype;          /* or TYPE_LEFT_OUT */
     bool ieee;                              /* SEG-Y is written with IEEE floats */
+    const struct pipeline *pipeline;        /* what is done in place of the scan; NULL: the scan */
 };
 
 /* *options holds zero but for `common`. With common.help set, nothing else has been checked. */
 int scan_options_parse(int argc, char **argv, struct scan_options *options, struct error *error);
+/* For a command that has these options with others. */
+void scan_options_init(struct scan_options *options);
+option_handler scan_option_handle;
+/* What can be said of inputs and output before any file is opened. */
+int scan_files_check(const struct scan_options *options, struct error *error);
+/* Reads, scans and writes each input, on one connection. */
+int scan_files(const struct scan_options *options, struct error *error);
+
 /* The types of a scan of this array where they were left out: *output, the result's, and the accumulator, which is
  * shown. The daemon has the same rule for the others. EX_USAGE where the array's format cannot hold the result. */
 int scan_options_types(const struct scan_options *options, const struct array *array, struct scand_scan *scan,

@@ -1,0 +1,156 @@
+/*
+ * operations: what the steps of scanctl run may be, as the daemon tells it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/scanctl/commands/query.h"
+#include "client/scanctl/stream/remote.h"
+
+#define OPERATIONS_MAX 64
+#define ROWS_MAX       32 /* that one of them takes */
+#define COLUMNS        80
+#define NAME_COLUMNS   22
+
+static bool is_operand(const struct scand_parameter_info *row)
+{
+    return !strcmp(row->kind, "tensor");
+}
+
+/* "NAME=VALUE", as it is written in a step. */
+static void name_print(const struct scand_parameter_info *row)
+{
+    const char *value = is_operand(row)               ? "=FILE"
+                        : !strcmp(row->kind, "flag")  ? ""
+                        : !strcmp(row->kind, "word")  ? "=WORD"
+                        : !strcmp(row->kind, "words") ? "=WORD,..."
+                                                      : "=NUMBER";
+    const int columns = printf("  %s%s%s", row->name, value, row->required ? " *" : "");
+    if (columns < NAME_COLUMNS)
+        printf("%*s", NAME_COLUMNS - columns, "");
+    else
+        printf("\n%*s", NAME_COLUMNS, "");
+}
+
+/* From the column of the names on to the last one; then a new line. */
+static void lines_print(const char *text)
+{
+    size_t column = NAME_COLUMNS;
+    for (const char *at = text; *at;) {
+        const size_t length = strcspn(at, " ");
+        if (column > NAME_COLUMNS && column + 1 + length > COLUMNS) {
+            printf("\n%*s", NAME_COLUMNS, "");
+            column = NAME_COLUMNS;
+        }
+        column += (size_t)printf("%s%.*s", column > NAME_COLUMNS ? " " : "", (int)length, at);
+        at += length;
+        at += strspn(at, " ");
+    }
+    putchar('\n');
+}
+
+static void words_print(const struct scand_parameter_info *row)
+{
+    char text[2 * sizeof(row->words)] = "";
+    for (const char *at = row->words; *at;) {
+        const size_t length = strcspn(at, ",");
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s", at == row->words ? "" : ", ", (int)length,
+                 at);
+        at += length + (at[length] == ',');
+    }
+    if (!strcmp(row->kind, "words"))
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "; up to %" PRIu64 " of them", row->most);
+    printf("%*s", NAME_COLUMNS, "");
+    lines_print(text);
+}
+
+static void operation_print(const struct scand_operation_info *operation, const struct scand_parameter_info *rows,
+                            size_t count)
+{
+    printf("%-*s", NAME_COLUMNS, operation->name);
+    lines_print(operation->line);
+    for (const struct scand_parameter_info *row = rows; row < rows + count; row++) {
+        name_print(row);
+        lines_print(row->line);
+        if (*row->words)
+            words_print(row);
+        if (!strcmp(row->kind, "integer"))
+            printf("%*s0 to %" PRIu64 "\n", NAME_COLUMNS, "", row->most);
+        if (is_operand(row))
+            printf("%*s%s; an element for each of: %s\n", NAME_COLUMNS, "", row->access, row->follows);
+    }
+}
+
+static void row_json(struct json *json, const struct scand_parameter_info *row)
+{
+    char word[sizeof(row->words)];
+    json_open(json, NULL, '{');
+    json_text(json, "name", row->name);
+    json_text(json, "kind", row->kind);
+    json_boolean(json, "required", row->required);
+    json_text(json, "line", row->line);
+    if (is_operand(row)) {
+        json_text(json, "access", row->access);
+        json_text(json, "follows", row->follows);
+        json_text(json, "dtypes", row->dtypes);
+    } else if (strcmp(row->kind, "number")) {
+        json_unsigned(json, "most", row->most);
+    }
+    json_open(json, "words", '[');
+    for (const char *at = row->words; *at;) {
+        const size_t length = strcspn(at, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)length, at);
+        json_text(json, NULL, word);
+        at += length + (at[length] == ',');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void operation_json(struct json *json, const struct scand_operation_info *operation,
+                           const struct scand_parameter_info *rows, size_t count)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "name", operation->name);
+    json_text(json, "line", operation->line);
+    json_open(json, "parameters", '[');
+    for (size_t i = 0; i < count; i++)
+        row_json(json, &rows[i]);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static int query_operations(struct scand *daemon, bool as_json, struct error *error)
+{
+    static struct scand_operation_info operations[OPERATIONS_MAX];
+    static struct scand_parameter_info rows[ROWS_MAX];
+    struct json json = {.file = stdout};
+    size_t count, row_count;
+    int status = scand_operations(daemon, operations, sizeof(*operations), OPERATIONS_MAX, &count);
+    if (!status && !count)
+        return fail(error, EX_USAGE, "the daemon (%s) is older than scanctl run and tells no operations; upgrade it",
+                    scand_server_name(daemon));
+    if (!status && as_json)
+        json_open(&json, NULL, '[');
+    for (size_t i = 0; !status && i < count; i++) {
+        status = scand_parameters(daemon, operations[i].name, rows, sizeof(*rows), ROWS_MAX, &row_count);
+        if (!status && as_json)
+            operation_json(&json, &operations[i], rows, row_count);
+        else if (!status)
+            operation_print(&operations[i], rows, row_count);
+    }
+    if (status)
+        return remote_error(daemon, status, "operations", error);
+    if (as_json) {
+        json_close(&json, ']');
+        putchar('\n');
+    } else {
+        printf("\n*: needed. A flag is said by its name alone. See scanctl run --help\n");
+    }
+    return 0;
+}
+
+int command_operations(int argc, char **argv, struct common_options *common, struct error *error)
+{
+    return query_run(argc, argv, common, query_operations, error);
+}

@@ -1,0 +1,80 @@
+/*
+ * run: steps in a chain on the rows of files, by the names that the list of operations has. `scan` and `reduce` are
+ * short forms of it: all three read, write and submit by the same functions.
+ */
+#include <getopt.h>
+#include <string.h>
+
+#include "client/scanctl/commands/reduce_options.h"
+#include "client/scanctl/commands/scan_options.h"
+
+// clang-format off
+const struct option_row run_options[] = {
+    {"output", OPTION_OUTPUT, 'o', "OUT", VALUE_FILE, "as of scan; as of reduce, where that is the last step"},
+    {"output-dtype", OPTION_OUTPUT_DTYPE, 'T', "TYPE", SCAND_LIST_DTYPE, "the result's, likewise"},
+    {"output-format", OPTION_OUTPUT_FORMAT, 0, "FORM", VALUE_OUTPUT_FORMAT,
+     "of SEG-Y: same | ieee, IEEE floats in place of IN's code [same]"},
+    FILE_OPTIONS,
+    COMMON_OPTIONS,
+    {0},
+};
+// clang-format on
+
+/* As the command line of scan is, but for the steps, which are its first word. */
+static int run_options_parse(int argc, char **argv, struct scan_options *options, struct pipeline *pipeline,
+                             struct error *error)
+{
+    scan_options_init(options);
+    int result = options_parse(argc, argv, false, run_options, scan_option_handle, options, &options->common, error);
+    if (result || options->common.help)
+        return result;
+    if (optind == argc)
+        return fail(error, EX_USAGE,
+                    "no steps; give them as one word, as in 'scan forward,backward | reduce rms'; see "
+                    "scanctl operations");
+    result = pipeline_check(pipeline, argv[optind], error);
+    pipeline->priority = options->scan.priority;
+    pipeline->deadline_ms = options->scan.deadline_ms;
+    options->pipeline = pipeline;
+    options->files.coefficients_path = pipeline->operand_path;
+    options->inputs = argv + optind + 1;
+    options->input_count = argc - optind - 1;
+    return result;
+}
+
+/* Each row becomes a number, which goes where those of reduce go. */
+static int run_reduce(const struct scan_options *from, struct error *error)
+{
+    struct reduce_options options = {
+        .common = from->common,
+        .files = from->files,
+        .input_path = from->input_count ? from->inputs[0] : NULL,
+        .output_path = from->output_path,
+        .reduce = {.reduction = from->pipeline->reduction},
+        .pipeline = from->pipeline,
+        .output_dtype = from->output_dtype,
+    };
+    options.files.converts = true;
+    if (from->ieee)
+        return fail(error, EX_USAGE, "--output-format is of SEG-Y, and the results are numbers; leave it out");
+    int result = reduce_options_check(&options, from->input_count, error);
+    return result ? result : reduce_file(&options, error);
+}
+
+static int run_scan(const struct scan_options *options, struct error *error)
+{
+    int result = scan_files_check(options, error);
+    return result ? result : scan_files(options, error);
+}
+
+int command_run(int argc, char **argv, struct common_options *common, struct error *error)
+{
+    struct scan_options options = {.common = *common};
+    struct pipeline pipeline = {.operand_path = NULL};
+    int result = run_options_parse(argc, argv, &options, &pipeline, error);
+    *common = options.common;
+    if (!result && !common->help)
+        result = pipeline.reduction ? run_reduce(&options, error) : run_scan(&options, error);
+    pipeline_free(&pipeline);
+    return result;
+}

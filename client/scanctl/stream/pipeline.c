@@ -1,0 +1,261 @@
+#include "client/scanctl/stream/pipeline.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPACES     " \t\n\r"
+#define WORD_BYTES 4096 /* of the longest word: a path */
+#define ROWS_MAX   32   /* that an operation takes */
+
+/* The step that is being read. */
+struct step {
+    unsigned number; /* from 1 */
+    const char *operation;
+    struct scand_parameter_info rows[ROWS_MAX];
+    size_t row_count, word_count;
+    uint32_t seen; /* bit i: row i is set */
+};
+
+struct parser {
+    const char *at;
+    char word[WORD_BYTES], operation[WORD_BYTES];
+    struct step step;
+    struct scand_task *task;
+    const struct scand_tensor *operand; /* NULL: not there yet */
+    struct pipeline found;
+    struct error *error;
+};
+
+static bool is_step_over(struct parser *parser)
+{
+    parser->at += strspn(parser->at, SPACES);
+    return *parser->at == '|' || *parser->at == '\0';
+}
+
+static int step_fail(const struct parser *parser, const char *word, const char *why)
+{
+    const struct step *step = &parser->step;
+    if (step->row_count == 0) /* it has no operation yet */
+        return fail(parser->error, EX_USAGE, "step %u: %s; see scanctl operations", step->number, why);
+    if (!word)
+        return fail(parser->error, EX_USAGE, "step %u (%s): %s; see scanctl operations", step->number, step->operation,
+                    why);
+    return fail(parser->error, EX_USAGE, "step %u (%s), \"%.80s\": %s; see scanctl operations", step->number,
+                step->operation, word, why);
+}
+
+/* What the library says of the step that it calls "steps[0]" where this is the first. */
+static int task_fail(const struct parser *parser, const char *word)
+{
+    char prefix[24];
+    const char *message = scand_task_message(parser->task);
+    snprintf(prefix, sizeof(prefix), "steps[%u].", parser->step.number - 1);
+    const size_t length = strlen(prefix);
+    return step_fail(parser, word, strncmp(message, prefix, length) ? message : message + length);
+}
+
+static int word_read(struct parser *parser, char *word)
+{
+    const size_t length = strcspn(parser->at, SPACES "|");
+    if (length >= WORD_BYTES)
+        return fail(parser->error, EX_USAGE, "step %u has a word of %zu bytes; it may have %d", parser->step.number,
+                    length, WORD_BYTES - 1);
+    memcpy(word, parser->at, length);
+    word[length] = '\0';
+    parser->at += length;
+    return 0;
+}
+
+/* The row of this name, where - stands for _ as well; row_count where there is none. */
+static size_t row_find(const struct step *step, const char *name)
+{
+    char canonical[sizeof(step->rows[0].name)];
+    if (strlen(name) >= sizeof(canonical))
+        return step->row_count;
+    strcpy(canonical, name);
+    for (char *dash; (dash = strchr(canonical, '-'));)
+        *dash = '_';
+    size_t row = 0;
+    while (row < step->row_count && strcmp(step->rows[row].name, canonical))
+        row++;
+    return row;
+}
+
+static int operand_parse(struct parser *parser, const char *word, const char *name, const char *path)
+{
+    if (parser->found.operand_path)
+        return step_fail(parser, word, "it is a second file beside the input; there may be one");
+    if (!*path || !strcmp(path, "-"))
+        return step_fail(parser, word, "give a file, as in NAME=FILE.npy");
+    parser->found.operand_path = strdup(path);
+    if (!parser->found.operand_path)
+        return fail(parser->error, EX_TEMPFAIL, "out of memory for a path");
+    if (parser->operand && scand_task_operand(parser->task, name, parser->operand))
+        return task_fail(parser, word);
+    return 0;
+}
+
+static int value_parse(struct parser *parser, const char *word, const char *name, const char *value)
+{
+    struct step *step = &parser->step;
+    const size_t row = row_find(step, name);
+    if (row == step->row_count) {
+        scand_task_set(parser->task, name, value);
+        return task_fail(parser, word);
+    }
+    if (step->seen >> row & 1)
+        return step_fail(parser, word, "it is there twice; give it once");
+    step->seen |= UINT32_C(1) << row;
+    if (!strcmp(step->rows[row].kind, "tensor"))
+        return operand_parse(parser, word, name, value);
+    if (scand_task_set(parser->task, name, value))
+        return task_fail(parser, word);
+    if (!strcmp(step->rows[row].name, "reduction"))
+        parser->found.reduction = (enum scand_reduction)scand_word_find(SCAND_LIST_REDUCTION, value);
+    return 0;
+}
+
+static int word_apply(struct parser *parser)
+{
+    struct step *step = &parser->step;
+    char shown[WORD_BYTES], *equals = strchr(parser->word, '=');
+    const bool is_first = step->word_count++ == 0;
+    strcpy(shown, parser->word);
+    if (equals) {
+        *equals = '\0';
+        return value_parse(parser, shown, parser->word, equals + 1);
+    }
+    const size_t row = row_find(step, parser->word);
+    if (row < step->row_count && !strcmp(step->rows[row].kind, "flag"))
+        return value_parse(parser, shown, parser->word, "1");
+    if (is_first && step->row_count)
+        return value_parse(parser, shown, step->rows[0].name, parser->word);
+    return step_fail(
+        parser, shown,
+        "it is no flag of this operation; give NAME=VALUE, or, right after the operation, the value of its "
+        "first parameter");
+}
+
+static int required_check(const struct parser *parser)
+{
+    const struct step *step = &parser->step;
+    char why[sizeof(step->rows[0].words) + 128];
+    for (size_t i = 0; i < step->row_count; i++) {
+        if (!step->rows[i].required || step->seen >> i & 1)
+            continue;
+        snprintf(why, sizeof(why), "%s is missing; give %s=VALUE%s%s", step->rows[i].name, step->rows[i].name,
+                 *step->rows[i].words ? ", of " : "", step->rows[i].words);
+        return step_fail(parser, NULL, why);
+    }
+    return 0;
+}
+
+static int step_parse(struct parser *parser)
+{
+    struct step *step = &parser->step;
+    *step = (struct step){.number = step->number + 1, .operation = parser->operation};
+    parser->found.reduction = SCAND_REDUCTION_NONE;
+    if (is_step_over(parser))
+        return step_fail(parser, NULL, "it is empty; give an operation, with | between two");
+    int result = word_read(parser, parser->operation);
+    if (result)
+        return result;
+    if (scand_task_step(parser->task, parser->operation) ||
+        scand_parameters(NULL, parser->operation, step->rows, sizeof(*step->rows), ROWS_MAX, &step->row_count))
+        return task_fail(parser, NULL);
+    while (!result && !is_step_over(parser)) {
+        result = word_read(parser, parser->word);
+        if (!result)
+            result = word_apply(parser);
+    }
+    return result ? result : required_check(parser);
+}
+
+static int steps_parse(struct parser *parser)
+{
+    int result;
+    do
+        result = step_parse(parser);
+    while (!result && *parser->at++ == '|');
+    return result;
+}
+
+/* Reads the text into a task, and what scanctl has to know of it into *found. */
+static int text_parse(const char *text, const struct scand_tensor *operand, struct scand_task **task,
+                      struct pipeline *found, struct error *error)
+{
+    struct parser *parser = calloc(1, sizeof(*parser));
+    if (!parser || scand_task_create(task)) {
+        free(parser);
+        return fail(error, EX_TEMPFAIL, "out of memory for the steps");
+    }
+    parser->at = text;
+    parser->task = *task;
+    parser->operand = operand;
+    parser->error = error;
+    int result = steps_parse(parser);
+    *found = parser->found;
+    free(parser);
+    if (result)
+        scand_task_destroy(*task);
+    return result;
+}
+
+int pipeline_check(struct pipeline *pipeline, const char *text, struct error *error)
+{
+    struct scand_task *task;
+    int result = text_parse(text, NULL, &task, pipeline, error);
+    pipeline->text = text;
+    if (!result)
+        scand_task_destroy(task);
+    return result;
+}
+
+void pipeline_free(struct pipeline *pipeline)
+{
+    free(pipeline->operand_path);
+    pipeline->operand_path = NULL;
+}
+
+struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct scand_tensor *operand)
+{
+    struct pipeline found = {.operand_path = NULL};
+    struct scand_task *task;
+    struct error error;
+    int result = text_parse(pipeline->text, operand, &task, &found, &error);
+    pipeline_free(&found);
+    return result ? NULL : task;
+}
+
+/* What a setter refuses, the submission tells. */
+static int steps_submit(const void *context, const struct operands *operands, struct scand *daemon,
+                        scand_progress *progress, void *progress_context, struct scand_job **out)
+{
+    const struct pipeline *pipeline = context;
+    char deadline_ms[24];
+    struct scand_task *task = pipeline_build(pipeline, pipeline->operand_path ? &operands->coefficients : NULL);
+    if (!task)
+        return SCAND_NO_MEMORY;
+    snprintf(deadline_ms, sizeof(deadline_ms), "%" PRIu32, pipeline->deadline_ms);
+    scand_task_input(task, &operands->input);
+    scand_task_output(task, &operands->output);
+    scand_task_axis(task, operands->axis);
+    if (operands->offsets.buffer)
+        scand_task_offsets(task, &operands->offsets);
+    scand_task_option(task, "priority", scand_word(SCAND_LIST_PRIORITY, pipeline->priority));
+    scand_task_option(task, "deadline_ms", deadline_ms);
+    int status = scand_task_submit(daemon, task, progress, progress_context, out);
+    scand_task_destroy(task);
+    return status;
+}
+
+struct compute compute_steps(const struct pipeline *pipeline)
+{
+    return (struct compute){.word = "the run",
+                            .reduces = pipeline->reduction != SCAND_REDUCTION_NONE,
+                            .submit = steps_submit,
+                            .context = pipeline};
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""scanctl run and scanctl operations: the same files as of scan and reduce, what is refused, the daemon's list.
+scanctl_rig.py says how to call it.
+"""
+
+import json
+import os
+import random
+
+import scanctl_rig
+from forms import f32, npy_header, packed, su_file
+from scanctl_rig import ScanctlTest
+
+
+class Run(ScanctlTest):
+    SHAPE = (40, 300)
+
+    def setUp(self):
+        super().setUp()
+        generator = random.Random(5)
+        self.values = [f32(generator.random() - 0.25) for _ in range(self.SHAPE[0] * self.SHAPE[1])]
+        self.npy = self.write("in.npy", npy_header(self.SHAPE) + packed(self.values))
+        rows = [self.values[i : i + self.SHAPE[1]] for i in range(0, len(self.values), self.SHAPE[1])]
+        self.su = self.write("in.su", su_file(rows, True))
+
+    def check_same(self, given, steps, words, *options):
+        """The same bytes as those of scan with these words."""
+        extension = os.path.splitext(given)[1]
+        self.succeed("run", steps, given, "-o", self.path("run" + extension), *options)
+        self.succeed("scan", *words, given, "-o", self.path("scan" + extension), *options)
+        self.assertEqual(self.read("run" + extension), self.read("scan" + extension))
+
+    def test_same_as_scan(self):
+        chain = "scan forward,backward accumulator=f2 demean kind=exclusive | scan backward op=max|scan passes=forward op=affine coefficient=-0.5"
+        words = ("--passes", "forward,backward", "--accumulator", "f2", "--demean", "--kind", "exclusive")
+        words += ("--then", "backward,op=max", "--then", "forward,op=affine,coefficient=-0.5")
+        for given in (self.npy, self.su):
+            self.check_same(given, "scan forward", ())
+            self.check_same(given, "scan backward kind=half", ("--passes", "backward", "--kind", "half"))
+            self.check_same(given, chain, words)
+        self.check_same(self.npy, "scan forward", (), "--axis", "0", "--output-dtype", "f64", "--priority", "high", "--deadline", "60000")
+
+    def test_a_file_beside_the_input(self):
+        factors = self.write("factors.npy", npy_header(self.SHAPE) + packed([f32(i % 3 / 4) for i in range(len(self.values))]))
+        self.check_same(self.npy, f"scan forward op=affine coefficients={factors} | scan backward", ("--op", "affine", "--coefficients", factors, "--then", "backward"))
+        short = self.write("short.npy", npy_header((2, 2)) + packed([1.0] * 4))
+        out = ("-o", self.path("out.npy"))
+        self.fail_with(65, "short.npy: holds 2 x 2 coefficients", "run", f"scan forward op=affine coefficients={short}", self.npy, *out)
+        self.fail_with(66, "none.npy: cannot be opened", "run", f"scan forward op=affine coefficients={self.path('none.npy')}", self.npy, *out)
+
+    def test_ragged_rows(self):
+        line = self.write("line.npy", npy_header((len(self.values),)) + packed(self.values))
+        offsets = self.write("offsets.raw", b"".join(n.to_bytes(8, "little") for n in (0, 7, 7, 5000, len(self.values))))
+        self.check_same(line, "scan forward,backward", ("--passes", "forward,backward"), "--offsets", offsets)
+        words = (line, "--offsets", offsets)
+        self.assertEqual(self.succeed("run", "reduce sum", *words), self.succeed("reduce", "--op", "sum", *words))
+
+    def test_same_as_reduce(self):
+        for op in ("sum", "min", "max", "mean", "rms", "norm"):
+            self.assertEqual(self.succeed("run", f"reduce {op}", self.su), self.succeed("reduce", "--op", op, self.su))
+        self.succeed("run", "reduce reduction=norm", self.npy, "-o", self.path("run.npy"), "--axis", "0")
+        self.succeed("reduce", "--op", "norm", self.npy, "-o", self.path("reduce.npy"), "--axis", "0")
+        self.assertEqual(self.read("run.npy"), self.read("reduce.npy"))
+        told = json.loads(self.succeed("run", "reduce max", self.npy, "--json"))
+        self.assertEqual((told["steps"], told["rows"], len(told["results"])), ("reduce max", 40, 40))
+        whole = self.write("whole.npy", npy_header((3,), "<i4") + b"".join(n.to_bytes(4, "little") for n in (5, 6, 7)))
+        self.assertEqual(self.succeed("run", "reduce sum", whole), b"18\n")
+
+    def test_a_reduction_behind_scans(self):
+        """What is between the steps has the type of the results."""
+        self.succeed("scan", "--passes", "forward,backward", "--output-dtype", "f64", "--then", "backward,op=max", self.npy, "-o", self.path("between.npy"))
+        expected = self.succeed("reduce", "--op", "rms", self.path("between.npy"))
+        self.assertEqual(self.succeed("run", "scan forward,backward | scan backward op=max | reduce rms", self.npy), expected)
+
+    def test_pipes_and_folders(self):
+        self.check_same(self.su, "scan forward", ())
+        with open(self.su, "rb") as given:
+            self.assertEqual(self.succeed("run", "scan forward", "-", "-o", "-", input=given.read()), self.read("scan.su"))
+        os.mkdir(self.path("results"))
+        told = self.succeed("run", "scan forward", self.su, self.npy, "-o", self.path("results"), "--json").decode().splitlines()
+        self.assertEqual([json.loads(line)["steps"] for line in told], ["scan forward"] * 2)
+        self.assertEqual(self.read("results/in.su"), self.read("scan.su"))
+
+    def test_refused_without_a_daemon(self):
+        """Before a file is opened or a daemon is asked, but for what is said of files."""
+        out = ("-o", self.path("out.npy"))
+        cases = [
+            ("", "step 1: it is empty; give an operation"),
+            ("scam forward", 'step 1: operation is "scam"; there are: scan, reduce'),
+            ("scan", r"step 1 \(scan\): passes is missing; give passes=VALUE, of forward,backward"),
+            ("scan forward demaen", r'step 1 \(scan\), "demaen": it is no flag of this operation'),
+            ("scan forward | reduce redaction=sum", r'step 2 \(reduce\), "redaction=sum": .* it takes: reduction; see scanctl operations'),
+            ("scan forward kind=both", "allowed: inclusive, exclusive, half"),
+        ]
+        for steps, message in cases:
+            self.fail_with(64, message, "run", steps, self.path("none.npy"), *out, socket_path=self.path("nowhere"))
+        self.fail_with(64, "no steps; give them as one word", "run")
+        self.fail_with(64, "no input; give files", "run", "scan forward", *out)
+        self.fail_with(64, "no output; give -o FILE", "run", "scan forward", self.npy)
+        self.fail_with(64, "2 inputs; give one file", "run", "reduce sum", self.npy, self.su)
+        self.fail_with(64, "--output-format is of SEG-Y", "run", "reduce sum", self.npy, "--output-format", "ieee")
+        self.fail_with(64, "--passes is unknown", "run", "scan forward", "--passes", "forward", self.npy, *out)
+        self.fail_with(66, "none.npy: cannot be opened", "run", "scan forward", self.path("none.npy"), *out)
+        self.fail_with(69, "nowhere", "run", "scan forward", self.npy, *out, socket_path=self.path("nowhere"))
+
+    def test_refused_by_the_daemon(self):
+        out = ("-o", self.path("out.npy"))
+        self.fail_with(64, r'the run failed \(invalid\): job.run: "steps\[1\].accumulator" is "exact"', "run", "scan forward | scan forward accumulator=exact", self.npy, *out)
+        self.fail_with(64, "coefficient", "run", "scan forward op=affine", self.npy, *out)
+        self.fail_with(64, "reduce", "run", "reduce sum | scan forward", self.npy, *out)
+
+
+class Operations(ScanctlTest):
+    def test_text(self):
+        text = self.succeed("operations").decode()
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        self.assertRegex(text, r"(?m)^scan +running sums")
+        self.assertRegex(text, r"(?m)^  passes=WORD,\.\.\. \* +directions along the row, in this order\n +forward, backward; up to 2 of them$")
+        self.assertRegex(text, r"(?m)^  demean  +1: each row's mean")
+        self.assertRegex(text, r"(?m)^  coefficients=FILE +with affine: a coefficient for each sample\n +read; an element for each of: samples$")
+        self.assertRegex(text, r"(?m)^reduce +each row to one number\n  reduction=WORD \*")
+
+    def test_json(self):
+        told = {operation["name"]: operation for operation in json.loads(self.succeed("operations", "--json"))}
+        self.assertLessEqual({"scan", "reduce"}, set(told))
+        rows = {row["name"]: row for row in told["scan"]["parameters"]}
+        self.assertEqual((rows["passes"]["kind"], rows["passes"]["most"], rows["passes"]["required"]), ("words", 2, True))
+        self.assertEqual(rows["kind"]["words"], ["inclusive", "exclusive", "half"])
+        self.assertEqual((rows["coefficients"]["kind"], rows["coefficients"]["follows"]), ("tensor", "samples"))
+        # What is told can be said.
+        words = [f"{row['name']}={row['words'][0]}" for row in told["scan"]["parameters"] if row["words"]]
+        given = self.write("in.npy", npy_header((2, 3)) + packed([1.0] * 6))
+        self.succeed("run", " ".join(["scan", *words]), given, "-o", self.path("out.npy"))
+
+
+if __name__ == "__main__":
+    scanctl_rig.main()
