@@ -204,8 +204,10 @@ static unsigned char *region_create(const struct array *array, enum scand_dtype 
                                     uint64_t *random)
 {
     unsigned char *region = malloc(array->region_bytes);
-    for (uint64_t i = 0; region && i < array->region_bytes; i++)
-        region[i] = (unsigned char)random_next(random);
+    for (uint64_t i = 0; region && i < array->region_bytes; i += sizeof(uint64_t)) {
+        const uint64_t bytes = random_next(random), left = array->region_bytes - i;
+        memcpy(region + i, &bytes, left < sizeof bytes ? left : sizeof bytes);
+    }
     for (uint64_t i = 0; region && fill && i < array_elements(array); i++)
         sample_write(dtype, *fill, random, region + array_at(array, i));
     return region;
@@ -286,10 +288,11 @@ static struct scan_case results_of(const struct scan_case *c)
     return results;
 }
 
-/* The regions of one run. `before` is the input as it was. */
+/* The regions of one case. `input` and `output` are what each implementation gets, `input_before` and `output_before`
+ * how they were. In place, output is input. */
 struct regions {
     struct array input_array, output_array, coefficient_array;
-    unsigned char *before, *input, *output, *expected, *coefficients;
+    unsigned char *input, *input_before, *output, *output_before, *expected, *coefficients;
 };
 
 /* Without coefficients an array that nothing is read of. */
@@ -313,33 +316,43 @@ static bool regions_create(struct regions *regions, const struct scan_case *c, u
     const struct scan_case results = results_of(c);
     regions->output_array = c->in_place ? regions->input_array : array_of(&results, &c->output, output_bytes);
     const struct array *input = &regions->input_array, *output = &regions->output_array;
-    regions->before = region_create(input, c->rule.input, &c->fill, random);
+    regions->input_before = region_create(input, c->rule.input, &c->fill, random);
     regions->input = malloc(input->region_bytes);
-    regions->output = c->in_place ? regions->input : region_create(output, c->rule.output, NULL, random);
+    regions->output_before = c->in_place ? regions->input_before : region_create(output, c->rule.output, NULL, random);
+    regions->output = c->in_place ? regions->input : malloc(output->region_bytes);
     regions->expected = malloc(output->region_bytes);
-    if (!regions->before || !regions->input || !regions->output || !regions->expected ||
-        !coefficients_create(regions, c, random))
+    if (!regions->input_before || !regions->input || !regions->output_before || !regions->output ||
+        !regions->expected || !coefficients_create(regions, c, random))
         return false;
-    memcpy(regions->input, regions->before, input->region_bytes);
-    memcpy(regions->expected, regions->output, output->region_bytes);
+    memcpy(regions->expected, regions->output_before, output->region_bytes);
     return true;
 }
 
 static void regions_destroy(struct regions *regions)
 {
-    if (regions->output != regions->input)
+    if (regions->output != regions->input) {
         free(regions->output);
-    free(regions->before);
+        free(regions->output_before);
+    }
+    free(regions->input_before);
     free(regions->input);
     free(regions->expected);
     free(regions->coefficients);
+}
+
+/* As they were before a scan. */
+static void regions_restore(struct regions *regions)
+{
+    memcpy(regions->input, regions->input_before, regions->input_array.region_bytes);
+    if (regions->output != regions->input)
+        memcpy(regions->output, regions->output_before, regions->output_array.region_bytes);
 }
 
 static bool regions_compare(const struct regions *regions, const struct scan_case *c, const char *name)
 {
     const struct array *input = &regions->input_array, *output = &regions->output_array;
     bool same = memcmp(regions->output, regions->expected, output->region_bytes) == 0;
-    bool read_only = c->in_place || memcmp(regions->input, regions->before, input->region_bytes) == 0;
+    bool read_only = c->in_place || memcmp(regions->input, regions->input_before, input->region_bytes) == 0;
     if (same && read_only)
         return true;
     fprintf(stderr, "%s: %s\n", name, same ? "the input was written to" : "not the bits of the reference");
@@ -349,27 +362,41 @@ static bool regions_compare(const struct regions *regions, const struct scan_cas
     return false;
 }
 
-bool case_check(const struct scan_case *c, const struct implementation *implementation, uint64_t *random)
+/* Runs one implementation on rows that the reference has scanned. */
+static bool regions_check(struct regions *regions, const struct scan_case *c, const struct scan_rows *rows,
+                          uint64_t count, const struct implementation *implementation)
+{
+    struct scan_memory memory = {.input = regions->input,
+                                 .output = regions->output,
+                                 .coefficients = regions->coefficients,
+                                 .input_bytes = regions->input_array.region_bytes,
+                                 .output_bytes = regions->output_array.region_bytes,
+                                 .coefficient_bytes = regions->coefficient_array.region_bytes};
+    regions_restore(regions);
+    int error = implementation->run(rows, c->first, count, &memory);
+    if (error)
+        fprintf(stderr, "%s: failed with %d\n", implementation->name, error);
+    return !error && regions_compare(regions, c, implementation->name);
+}
+
+bool case_check(const struct scan_case *c, const struct implementation *const list[], unsigned implementation_count,
+                uint64_t *random)
 {
     struct regions regions = {0};
     bool good = regions_create(&regions, c, random);
     if (good) {
         const struct array *input = &regions.input_array, *output = &regions.output_array;
-        struct scan_memory memory = {regions.input,       regions.output,       regions.coefficients,
-                                     input->region_bytes, output->region_bytes, regions.coefficient_array.region_bytes};
         struct scan_rows rows = rows_of(c, input, output, &regions.coefficient_array);
         uint64_t count = c->count ? c->count : rows.row_count - c->first;
         if (regions.coefficients)
             rows.coefficients = regions.coefficients + regions.coefficient_array.origin;
-        rows.input = regions.before + input->origin;
+        rows.input = regions.input_before + input->origin;
         rows.output = regions.expected + output->origin;
         good = scan_reference(&rows, c->first, count) == 0;
         rows.input = regions.input + input->origin;
         rows.output = regions.output + output->origin;
-        int error = implementation->run(&rows, c->first, count, &memory);
-        if (error)
-            fprintf(stderr, "%s: failed with %d\n", implementation->name, error);
-        good = good && !error && regions_compare(&regions, c, implementation->name);
+        for (unsigned i = 0; i < implementation_count; i++)
+            good &= regions_check(&regions, c, &rows, count, list[i]);
     }
     regions_destroy(&regions);
     return good;

@@ -1,6 +1,6 @@
 /*
- * A case: a rule, the shape and layout of a tensor, and what it is filled with. case_check runs an implementation and
- * the reference on equal memory and compares all of it, guards and gaps included.
+ * A case: a rule, the shape and layout of a tensor, and what it is filled with. case_check runs implementations and the
+ * reference on equal memory and compares all of it, guards and gaps included.
  */
 #ifndef TESTS_KERNELS_CASE_H
 #define TESTS_KERNELS_CASE_H
@@ -70,8 +70,9 @@ struct scan_rule rule_with_op(struct scan_rule rule, enum scand_operator op);
 /* Fills an array with samples. */
 void fill_samples(enum fill fill, uint64_t *random, float *samples, uint64_t count);
 
-/* Whether the implementation returns the reference's bits and touches nothing else. Prints what differs, and the case.
- */
-bool case_check(const struct scan_case *test_case, const struct implementation *implementation, uint64_t *random);
+/* Whether each of the implementations returns the reference's bits and touches nothing else. Prints what differs, and
+ * the case. */
+bool case_check(const struct scan_case *test_case, const struct implementation *const list[], unsigned count,
+                uint64_t *random);
 
 #endif

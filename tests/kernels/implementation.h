@@ -1,5 +1,5 @@
 /*
- * What is compared with the reference: each way to compute a scan, under the name that its tests begin with.
+ * What is compared with the reference: each way to compute a scan, under a name.
  */
 #ifndef TESTS_KERNELS_IMPLEMENTATION_H
 #define TESTS_KERNELS_IMPLEMENTATION_H
@@ -21,11 +21,12 @@ struct scan_memory {
  * them kept, scans, and copies the output region back whole, so that a stray write is seen.
  */
 struct implementation {
-    const char *name; /* "avx512", "cuda", ... */
+    const char *name; /* "cpu_build_avx512", "cuda", ... */
     bool (*available)(void);
     int (*run)(const struct scan_rows *rows, uint64_t first, uint64_t count, const struct scan_memory *memory);
 };
 
+/* Names begin with "cpu", those of one build without a pool with "cpu_build". */
 extern const struct implementation cpu_implementations[];
 extern const size_t cpu_implementation_count;
 

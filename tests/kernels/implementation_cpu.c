@@ -89,9 +89,12 @@ POOL(turns_1, turns_run, 1)
 POOL(turns_3, turns_run, 3)
 
 const struct implementation cpu_implementations[] = {
-    {"avx512", avx512_available, avx512_run},       {"avx2", avx2_available, avx2_run},
-    {"portable", portable_available, portable_run}, {"pool_1", pool_1_available, pool_1_run},
-    {"pool_3", pool_3_available, pool_3_run},       {"turns_1", turns_1_available, turns_1_run},
-    {"turns_3", turns_3_available, turns_3_run},
+    {"cpu_build_avx512", avx512_available, avx512_run},
+    {"cpu_build_avx2", avx2_available, avx2_run},
+    {"cpu_build_portable", portable_available, portable_run},
+    {"cpu_pool_1", pool_1_available, pool_1_run},
+    {"cpu_pool_3", pool_3_available, pool_3_run},
+    {"cpu_turns_1", turns_1_available, turns_1_run},
+    {"cpu_turns_3", turns_3_available, turns_3_run},
 };
 const size_t cpu_implementation_count = sizeof(cpu_implementations) / sizeof(cpu_implementations[0]);

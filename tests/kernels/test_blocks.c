@@ -26,7 +26,7 @@ static struct scan_case blocks_case(unsigned i, uint64_t rows, uint64_t length, 
 }
 
 /* Every dtype into every other that it may be written as. */
-static void blocks(const struct implementation *implementation)
+static void blocks(const struct group *group)
 {
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
         for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
@@ -34,12 +34,12 @@ static void blocks(const struct implementation *implementation)
                 const unsigned which = i + 5 * input + output;
                 struct scan_case c = blocks_case(which, 2, 16384 * (2 + which % 7) + 77 * i, input, output);
                 c.first = i % 2;
-                check(implementation, &c);
+                check_some(group, &c);
             }
 }
 
 /* Ragged ones, next to shorter ones. */
-static void ragged(const struct implementation *implementation)
+static void ragged(const struct group *group)
 {
     static const uint64_t offsets[] = {3, 3, 8, 16384 * 3 + 21, 16384 * 4 + 21, 16384 * 37 + 90, 16384 * 37 + 91};
     static const enum scand_dtype types[] = {D32, D64, SCAND_DTYPE_U32, SCAND_DTYPE_BF16};
@@ -51,24 +51,24 @@ static void ragged(const struct implementation *implementation)
         c.row_count = COUNT(offsets) - 1;
         c.shape[0] = offsets[c.row_count] + 9;
         c.first = i % 4;
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* Of so many blocks that carries take more than one thread block, and sums above them have four levels. */
-static void many_blocks(const struct implementation *implementation)
+static void many_blocks(const struct group *group)
 {
     static const enum scand_dtype types[] = {SCAND_DTYPE_F16, D64, SCAND_DTYPE_I64, SCAND_DTYPE_IBM32, D32};
     for (unsigned i = 0; i < 10; i++) {
         const enum scand_dtype type = types[i % COUNT(types)];
         struct scan_case c = blocks_case(3 * i + 2, 1, (UINT64_C(1) << 24) * (1 + i % 2) + 531 * i + 1, type, type);
         c.in_place = true;
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
-SUITE(pool_3, blocks)
-SUITE(pool_3, ragged)
+SUITE(cpu_pool_3, blocks)
+SUITE(cpu_pool_3, ragged)
 SUITE(cuda, blocks)
 SUITE(cuda, many_blocks)
 
@@ -87,8 +87,8 @@ static void cuda_many_blocks_by_ranges(void)
     suite_run("ranges", many_blocks);
 }
 
-static const struct test tests[] = {TEST(pool_3_blocks),
-                                    TEST(pool_3_ragged),
+static const struct test tests[] = {TEST(cpu_pool_3_blocks),
+                                    TEST(cpu_pool_3_ragged),
                                     TEST(cuda_blocks),
                                     TEST(cuda_many_blocks),
                                     TEST(cuda_blocks_by_ranges),

@@ -35,31 +35,31 @@ static struct scan_case cluster_case(unsigned i, uint64_t rows, uint64_t length)
 }
 
 /* Where the last leaf, tile, thread block or order block ends, and where clusters of another size begin. */
-static void cluster_borders(const struct implementation *implementation)
+static void cluster_borders(const struct group *group)
 {
     static const uint64_t list[] = {16385, 16401, 16896, 16897, 28672, 28673, 32768,  32769,  49153,  57001,
                                     57344, 61440, 65519, 65537, 98305, 99999, 131073, 163841, 200001, 262144};
     for (unsigned i = 0; i < 6 * COUNT(list); i++) {
         struct scan_case c = cluster_case(i + i / COUNT(list), 1 + i % 3, list[i % COUNT(list)]);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
-static void cluster_turns(const struct implementation *implementation)
+static void cluster_turns(const struct group *group)
 {
     static const uint64_t list[] = {16385, 20001, 33000, 57001};
     for (unsigned i = 0; i < 3 * COUNT(list); i++) {
         struct scan_case c = cluster_case(i * 5, MANY, list[i % COUNT(list)]);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* For tools that slow a program down a hundredfold. */
-static void few_clusters(const struct implementation *implementation)
+static void few_clusters(const struct group *group)
 {
     for (unsigned i = 0; i < 3; i++) {
         struct scan_case c = cluster_case(i * 3, 2, 16901 + i * 16000);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 

@@ -36,20 +36,20 @@ static struct scan_case many_case(unsigned i, uint64_t length)
 }
 
 /* Around leaves and tiles. */
-static void many_columns(const struct implementation *implementation)
+static void many_columns(const struct group *group)
 {
     static const uint64_t length_list[] = {512, 529, 1056};
     for (unsigned i = 0; i < 8; i++) {
         struct scan_case c = many_case(i, length_list[i % COUNT(length_list)]);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* Over the border between two order blocks, backward, where the one that is met first has a tile and some leaves. */
-static void long_columns(const struct implementation *implementation)
+static void long_columns(const struct group *group)
 {
     struct scan_case c = many_case(7, 16384 + 530);
-    check(implementation, &c);
+    check(group, &c);
 }
 
 /* The i-th case of columns that the copy engine can move. */
@@ -83,17 +83,17 @@ static struct scan_case boxed_case(unsigned i, const char *passes, enum scand_ac
 }
 
 /* Around leaves and tiles, up to an order block; the last strip has all columns or few. */
-static void boxed_columns(const struct implementation *implementation)
+static void boxed_columns(const struct group *group)
 {
     static const uint64_t list[][2] = {{512, 8512}, {513, 8512}, {1040, 4228}, {1500, 2880}, {5000, 900}, {16384, 268}};
     for (unsigned i = 0; i < COUNT(list); i++) {
         struct scan_case c = boxed_case(i, i % 2 ? "b" : "f", SCAND_ACCUMULATOR_F32, list[i][0], list[i][1]);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* Four tiles for each processor, as sums of 8 bytes have it, or eight, as two passes do. */
-static void more_boxed_columns(const struct implementation *implementation)
+static void more_boxed_columns(const struct group *group)
 {
     static const struct {
         const char *passes;
@@ -107,16 +107,16 @@ static void more_boxed_columns(const struct implementation *implementation)
     };
     for (unsigned i = 0; i < COUNT(list); i++) {
         struct scan_case c = boxed_case(i, list[i].passes, list[i].accumulator, list[i].length, list[i].columns);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* The least that these kernels are for, for tools that slow a program down a hundredfold. */
-static void few_many_columns(const struct implementation *implementation)
+static void few_many_columns(const struct group *group)
 {
     struct scan_case walk = many_case(1, 529), boxes = boxed_case(1, "b", SCAND_ACCUMULATOR_F32, 529, 4480);
-    check(implementation, &walk);
-    check(implementation, &boxes);
+    check(group, &walk);
+    check(group, &boxes);
 }
 
 SUITE(cuda, many_columns)

@@ -8,7 +8,7 @@
 #include "tests/kernels/suite.h"
 
 /* Every length around the sizes of the tree's groups, the short and the long. */
-static void lengths(const struct implementation *implementation)
+static void lengths(const struct group *group)
 {
     static const uint64_t list[] = {0,    1,     2,     15,    16,    17,    31,    32,    33,    48,   255,
                                     256,  257,   496,   511,   512,   513,   528,   1023,  1024,  1025, 2000,
@@ -22,13 +22,13 @@ static void lengths(const struct implementation *implementation)
         for (size_t r = 0; r < COUNT(rules); r++) {
             struct scan_case c = case_of(list[i] < 10000 ? 3 : 2, list[i], rules[r]);
             c.in_place = rules[r].output == D32;
-            check(implementation, &c);
+            check(group, &c);
         }
 }
 
 /* Many short rows, one right after the other, from every word of 16 bytes on, the same one or another at the output:
  * several of them share a warp. */
-static void short_rows(const struct implementation *implementation)
+static void short_rows(const struct group *group)
 {
     const struct scan_rule rules[] = {
         rule_of("fb", INCLUSIVE, F32, D32, D32), rule_of("bf", EXCLUSIVE, F32, D32, D32),
@@ -45,12 +45,12 @@ static void short_rows(const struct implementation *implementation)
             c.fill = r % 2 ? FILL_ENDS : FILL_ZEROS;
             c.first = length % 3;
             c.count = c.shape[0] - c.first;
-            check(implementation, &c);
+            check_some(group, &c);
         }
 }
 
 /* Rows of up to four tiles between headers, from every word of 16 bytes on, the same one or another at the output. */
-static void rows_between_headers(const struct implementation *implementation)
+static void rows_between_headers(const struct group *group)
 {
     static const uint64_t list[] = {3,   100, 257,  400,  497,  500,  511,  512,  513,  529, 767,
                                     800, 999, 1000, 1023, 1024, 1025, 1037, 1500, 1535, 1536};
@@ -70,12 +70,12 @@ static void rows_between_headers(const struct implementation *implementation)
             c.fill = i % 3 == 0 ? FILL_ENDS : i % 3 == 1 ? FILL_ZEROS : FILL_NOISE;
             c.first = i % 3;
             c.count = c.shape[0] - c.first;
-            check(implementation, &c);
+            check_some(group, &c);
         }
 }
 
 /* So many rows that what works on them side by side takes several each. */
-static void many_rows(const struct implementation *implementation)
+static void many_rows(const struct group *group)
 {
     static const uint64_t list[] = {7, 50, 100, 300, 600, 1100};
     static const enum scand_accumulator of[] = {F32, F2, F64, F32, F64, F2};
@@ -84,12 +84,12 @@ static void many_rows(const struct implementation *implementation)
                                      : list[i] < 256 ? 80000
                                                      : 20000,
                                      list[i], rule_of("fb", INCLUSIVE, of[i], D32, D32));
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* Rows of several levels above a block. */
-static void long_rows(const struct implementation *implementation)
+static void long_rows(const struct group *group)
 {
     struct scan_case list[] = {
         case_of(1, 1000000, rule_of("fb", INCLUSIVE, F64, D32, D32)),
@@ -102,7 +102,7 @@ static void long_rows(const struct implementation *implementation)
     };
     list[COUNT(list) - 1].rule.demean = true;
     for (size_t i = 0; i < COUNT(list); i++)
-        check(implementation, &list[i]);
+        check(group, &list[i]);
 }
 
 /* The i-th of many rules for sums of f32 and the like, one after the other unlike its neighbours. */
@@ -119,7 +119,7 @@ static struct scan_rule long_rule(unsigned i)
 }
 
 /* Rows whose blocks a device holds at once, and longer ones, up to more than 32 groups of 32 blocks. */
-static void longer_rows(const struct implementation *implementation)
+static void longer_rows(const struct group *group)
 {
     static const uint64_t list[] = {16385, 32767, 32768, 57001, 524287, 524288, 524289, 900000, 3000001};
     for (size_t l = 0; l < COUNT(list); l++)
@@ -130,16 +130,16 @@ static void longer_rows(const struct implementation *implementation)
             c.in_place = i % 4 == 3 && codec_bytes(c.rule.input) == codec_bytes(c.rule.output);
             c.fill = i % 6 == 5 ? FILL_SPECIALS : FILL_NOISE;
             c.first = i % 2 && c.shape[0] > 1;
-            check(implementation, &c);
+            check(group, &c);
         }
     for (unsigned i = 0; i < 6; i++) {
         struct scan_case c = case_of(1, (UINT64_C(1) << 24) + i % 3 - 1, long_rule(2 * i));
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* All rules there are for sums of f32 into f32 and f64. */
-static void rules(const struct implementation *implementation)
+static void rules(const struct group *group)
 {
     static const uint64_t list[] = {1, 17, 530, 2047, 17000};
     enum { KINDS = SCAND_KIND_COUNT, DTYPES = 2, ACCUMULATORS = COUNT(accumulators) };
@@ -151,13 +151,13 @@ static void rules(const struct implementation *implementation)
                     (enum scand_dtype)(i / COUNT(pass_lists) / KINDS / ACCUMULATORS / DTYPES));
         for (size_t l = 0; l < COUNT(list); l++) {
             struct scan_case c = case_of(list[l] < 10000 ? 2 : 1, list[l], rule);
-            check(implementation, &c);
+            check_some(group, &c);
         }
     }
 }
 
 /* Samples of all sorts, under the rules that treat them differently. */
-static void fills(const struct implementation *implementation)
+static void fills(const struct group *group)
 {
     const struct scan_rule list[] = {
         rule_of("f", INCLUSIVE, F32, D32, D32),  rule_of("fb", INCLUSIVE, F32, D32, D32),
@@ -172,12 +172,12 @@ static void fills(const struct implementation *implementation)
             for (size_t l = 0; l < COUNT(length_list); l++) {
                 struct scan_case c = case_of(length_list[l] < 10000 ? 6 : 2, length_list[l], list[r]);
                 c.fill = fill;
-                check(implementation, &c);
+                check_some(group, &c);
             }
 }
 
 /* Infinities and NaNs that begin or end a row, a leaf, a tile. */
-static void ends(const struct implementation *implementation)
+static void ends(const struct group *group)
 {
     for (uint64_t length = 1; length < 50; length++)
         for (size_t p = 0; p < COUNT(pass_lists); p++)
@@ -187,12 +187,12 @@ static void ends(const struct implementation *implementation)
                                                  rule_of(pass_lists[p], (enum scand_kind)kind, accumulators[a],
                                                          length % 2 ? D32 : D64, length % 3 ? D32 : D64));
                     c.fill = FILL_ENDS;
-                    check(implementation, &c);
+                    check_some(group, &c);
                 }
 }
 
 /* The operators beside sum and affine, on all sorts of samples: equal ones, zeros of both signs and NaNs above all. */
-static void operators(const struct implementation *implementation)
+static void operators(const struct group *group)
 {
     static const uint64_t length_list[] = {1, 2, 15, 17, 33, 530, 1537, 17000};
     for (enum scand_operator op = SCAND_OPERATOR_PROD; op <= SCAND_OPERATOR_MIN; op++)
@@ -205,12 +205,12 @@ static void operators(const struct implementation *implementation)
                     rule_of(pass_lists[i % COUNT(pass_lists)], kind, accumulator, i & 1 ? D32 : D64, i & 2 ? D32 : D64);
                 struct scan_case c = case_of(length < 10000 ? 5 : 2, length, rule_with_op(rule, op));
                 c.fill = fill;
-                check(implementation, &c);
+                check_some(group, &c);
             }
 }
 
 /* Rows without their mean, of every length that begins or ends the tree's groups, and longer than a block. */
-static void means(const struct implementation *implementation)
+static void means(const struct group *group)
 {
     static const uint64_t length_list[] = {1,   2,   15,   16,   17,    31,    33,    511,   512,
                                            513, 528, 1025, 2000, 16383, 16384, 16385, 16400, 100001};
@@ -225,7 +225,7 @@ static void means(const struct implementation *implementation)
             c.fill = (enum fill)(i / 2 % FILL_COUNT);
             c.in_place = i % 3 == 0 && rule.input == rule.output;
             if (length_list[l] < 20000 || i % 8 == l % 8)
-                check(implementation, &c);
+                check_some(group, &c);
         }
 }
 
@@ -243,7 +243,7 @@ static const struct layout layout_list[] = {
 };
 
 /* Every axis of every rank, in all layouts, in place and into another layout. */
-static void layouts(const struct implementation *implementation)
+static void layouts(const struct group *group)
 {
     static const uint64_t shapes[][SCAND_RANK_MAX] = {{1033}, {35, 37}, {5, 34, 18}, {3, 19, 2, 33}};
     for (size_t i = 0; i < COUNT(layout_list); i++)
@@ -258,12 +258,12 @@ static void layouts(const struct implementation *implementation)
                         .output = layout_list[(i + rank + axis) % COUNT(layout_list)],
                         .in_place = where == 0};
                     memcpy(c.shape, shapes[rank - 1], sizeof(c.shape));
-                    check(implementation, &c);
+                    check(group, &c);
                 }
 }
 
 /* Rows of more than one block in each layout. */
-static void long_layouts(const struct implementation *implementation)
+static void long_layouts(const struct group *group)
 {
     for (size_t i = 0; i < COUNT(layout_list); i++)
         for (uint32_t axis = 0; axis < 2; axis++) {
@@ -275,12 +275,12 @@ static void long_layouts(const struct implementation *implementation)
                                   .output = layout_list[(i + 1) % COUNT(layout_list)],
                                   .in_place = i % 3 && i % 2};
             c.shape[axis] = 16384 + 16 * (i + 1) + i;
-            check(implementation, &c);
+            check(group, &c);
         }
 }
 
 /* Some rows of a batch: no others are touched, and it does not matter with whom a row is scanned. */
-static void batches(const struct implementation *implementation)
+static void batches(const struct group *group)
 {
     static const uint64_t list[][3] = {{7, 2, 3}, {50, 49, 1}, {50, 0, 33}, {300, 17, 280}};
     for (size_t i = 0; i < COUNT(list); i++)
@@ -293,12 +293,12 @@ static void batches(const struct implementation *implementation)
                 c.first = list[i][1];
                 c.count = list[i][2];
                 c.in_place = i % 2;
-                check(implementation, &c);
+                check(group, &c);
             }
 }
 
 /* Every dtype into every other that it may be written as, under rules of all sorts. */
-static void dtypes(const struct implementation *implementation)
+static void dtypes(const struct group *group)
 {
     static const uint64_t length_list[] = {1, 16, 33, 530, 1537};
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
@@ -308,12 +308,12 @@ static void dtypes(const struct implementation *implementation)
                 struct scan_case c = case_of(length < 10000 ? 5 : 2, length, typed_rule(i, input, output));
                 c.fill = (enum fill)((i + output) % FILL_COUNT);
                 c.in_place = i % 2 && codec_bytes(input) == codec_bytes(output);
-                check(implementation, &c);
+                check_some(group, &c);
             }
 }
 
 /* Every dtype in each layout, along each axis. */
-static void dtype_layouts(const struct implementation *implementation)
+static void dtype_layouts(const struct group *group)
 {
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
         for (enum scand_dtype output = 0; output < SCAND_DTYPE_COUNT; output++)
@@ -327,13 +327,13 @@ static void dtype_layouts(const struct implementation *implementation)
                                       .output = layout_list[(i + output) % COUNT(layout_list)],
                                       .in_place = i % 3 == 0 && codec_bytes(input) == codec_bytes(output)};
                 c.rule.op = SCAND_OPERATOR_SUM;
-                check(implementation, &c);
+                check_some(group, &c);
             }
 }
 
 /* So many rows that the CPU path scans them side by side, around the width of vectors and bundles, and as long as
  * leaves, tiles and blocks. Every dtype in all layouts; rows of more than a tile are columns. */
-static void bundles(const struct implementation *implementation)
+static void bundles(const struct group *group)
 {
     static const uint64_t row_list[] = {7, 8, 9, 15, 31, 32, 33, 47, 63, 65, 97};
     static const uint64_t length_list[] = {1,  2,  7,   8,   9,   11,  15,  16,   17,   24,   31,   32,
@@ -351,12 +351,12 @@ static void bundles(const struct implementation *implementation)
         c.fill = (enum fill)(i % FILL_COUNT);
         c.first = i % 4 == 3 ? i / 4 % 5 : 0;
         c.count = c.shape[1 - c.axis] - c.first;
-        check(implementation, &c);
+        check_some(group, &c);
     }
 }
 
 /* Columns around the length of blocks and of what comes above, and such as do not all lie side by side. */
-static void long_columns(const struct implementation *implementation)
+static void long_columns(const struct group *group)
 {
     static const uint64_t length_list[] = {8191, 8193, 16368, 16384, 16385, 40000, 524305};
     for (unsigned i = 0; i < 3 * COUNT(length_list); i++) {
@@ -369,13 +369,13 @@ static void long_columns(const struct implementation *implementation)
         c.rule.demean = false;
         c.in_place = i % 2;
         c.fill = (enum fill)(i % FILL_COUNT);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* More columns than the CPU path scans together, and of several leaves, tiles and blocks some vectors of them; sums and
  * products of integers of 32 bits, too. */
-static void wide_columns(const struct implementation *implementation)
+static void wide_columns(const struct group *group)
 {
     static const enum scand_dtype types[] = {D32, D64, SCAND_DTYPE_I32, D32, SCAND_DTYPE_U32, SCAND_DTYPE_I64};
     static const uint64_t shapes[][2] = {{5, 1100}, {17, 513}, {40, 700}, {530, 300}, {1100, 75}, {17000, 41}};
@@ -389,7 +389,7 @@ static void wide_columns(const struct implementation *implementation)
         c.shape[1] = shapes[i / 8][1];
         c.in_place = i % 3 == 0;
         c.fill = (enum fill)(i % FILL_COUNT);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
@@ -412,7 +412,7 @@ static struct scan_case columns_case(unsigned i, uint64_t length, uint64_t colum
     return c;
 }
 
-static void columns(const struct implementation *implementation)
+static void columns(const struct group *group)
 {
     static const uint64_t column_list[] = {4, 7, 31, 32, 33, 63, 65, 100, 257};
     static const uint64_t length_list[] = {2, 15, 16, 17, 33, 100, 255, 257, 511, 512, 513, 1023, 1025, 2100};
@@ -420,24 +420,24 @@ static void columns(const struct implementation *implementation)
     for (unsigned i = 0; i < 21 * COUNT(length_list); i++) {
         uint64_t wide = i % 16 == 15 ? 1500 : 0;
         struct scan_case c = columns_case(i, length_list[i / 21], wide + column_list[i % COUNT(column_list)]);
-        check(implementation, &c);
+        check(group, &c);
     }
     for (unsigned i = 0; i < 12 * COUNT(long_list); i++) {
         uint64_t length = long_list[i / 12];
         struct scan_case c = columns_case(5 * i, length, length > 20000 ? 5 : column_list[i % 5]);
         if (length < 100000 || i % 4 == 0)
-            check(implementation, &c);
+            check(group, &c);
     }
 }
 
 /* The same for tools that slow a program down a hundredfold. */
-static void few_columns(const struct implementation *implementation)
+static void few_columns(const struct group *group)
 {
     static const uint64_t length_list[] = {17, 500, 1300, 16400};
     for (unsigned i = 0; i < 6 * COUNT(length_list); i++) {
         uint64_t length = length_list[i / 6];
         struct scan_case c = columns_case(7 * i, length, length < 2000 ? 70 : 5);
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
@@ -445,7 +445,7 @@ static void few_columns(const struct implementation *implementation)
 
 /* Words of 2, 4 and 8 bytes, in rows that begin anywhere in 16 bytes and end around their borders, those of a tile and
  * of an order block. */
-static void slots(const struct implementation *implementation)
+static void slots(const struct group *group)
 {
     static const enum scand_dtype pairs[][2] = {
         {SCAND_DTYPE_F16, SCAND_DTYPE_F16},     {SCAND_DTYPE_F16, SCAND_DTYPE_F32}, {SCAND_DTYPE_F32, SCAND_DTYPE_BF16},
@@ -462,11 +462,11 @@ static void slots(const struct implementation *implementation)
                 c.output.offset = (i + (unsigned)l) * codec_bytes(pairs[p][1]) % 16;
                 c.in_place = i % 2 && pairs[p][0] == pairs[p][1];
                 if (list[l] < 10000 || i == p % 8)
-                    check(implementation, &c);
+                    check_some(group, &c);
             }
 }
 
-static void ragged_check(const struct implementation *implementation, enum ragged_kind kind, struct scan_case c)
+static void ragged_check(const struct group *group, enum ragged_kind kind, struct scan_case c)
 {
     static uint64_t offsets[RAGGED_ROWS_MAX + 1];
     uint64_t random = seed + kind + c.input.offset;
@@ -476,15 +476,15 @@ static void ragged_check(const struct implementation *implementation, enum ragge
     c.offsets = offsets;
     c.shape[0] = offsets[c.row_count] + 9;
     c.in_place = c.in_place && codec_bytes(c.rule.input) == codec_bytes(c.rule.output);
-    check(implementation, &c);
+    check_some(group, &c);
     c.first = c.row_count / 3;
     c.count = c.row_count - c.row_count / 2;
     if (kind == RAGGED_TINY || kind == RAGGED_BORDERS)
-        check(implementation, &c);
+        check_some(group, &c);
 }
 
 /* Rules that kernels take apart, on rows of each kind, from every word of 16 bytes on. */
-static void ragged(const struct implementation *implementation)
+static void ragged(const struct group *group)
 {
     const struct scan_rule list[] = {
         rule_of("fb", INCLUSIVE, F32, D32, D32), rule_of("bf", EXCLUSIVE, F32, D32, D32),
@@ -498,26 +498,26 @@ static void ragged(const struct implementation *implementation)
             struct scan_case c = {.rule = list[r], .fill = r % 2 ? FILL_ENDS : FILL_NOISE, .in_place = r % 3 == 0};
             c.input.offset = (unsigned)(r + kind) % 4 * 4;
             c.output.offset = (unsigned)(r / 2) % 4 * 4;
-            ragged_check(implementation, kind, c);
+            ragged_check(group, kind, c);
             c.rule.demean = true;
             if (r % 4 == 2)
-                ragged_check(implementation, kind, c);
+                ragged_check(group, kind, c);
         }
 }
 
 /* Every kernel for ragged sums of f32, for tools that slow a program down a hundredfold. */
-static void ragged_small(const struct implementation *implementation)
+static void ragged_small(const struct group *group)
 {
     for (unsigned i = 0; i < 6; i++) {
         struct scan_case c = {
             .rule = rule_of(i % 2 ? "bf" : "fb", i % 2 ? EXCLUSIVE : INCLUSIVE, accumulators[i / 2], D32, D32)};
         c.input.offset = i % 4 * 4;
-        ragged_check(implementation, RAGGED_EACH, c);
+        ragged_check(group, RAGGED_EACH, c);
     }
 }
 
 /* The other dtypes, operators and layouts. */
-static void ragged_dtypes(const struct implementation *implementation)
+static void ragged_dtypes(const struct group *group)
 {
     static const enum ragged_kind kinds[] = {RAGGED_PARETO, RAGGED_TINY, RAGGED_BORDERS};
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
@@ -528,12 +528,12 @@ static void ragged_dtypes(const struct implementation *implementation)
                                       .in_place = i == 0,
                                       .input = layout_list[(i + input) % COUNT(layout_list)],
                                       .output = layout_list[(i + output) % COUNT(layout_list)]};
-                ragged_check(implementation, kinds[(i + input) % COUNT(kinds)], c);
+                ragged_check(group, kinds[(i + input) % COUNT(kinds)], c);
             }
 }
 
 /* Every length around the sizes of the tree's groups, all passes, accumulators and kinds. */
-static void affine_lengths(const struct implementation *implementation)
+static void affine_lengths(const struct group *group)
 {
     static const uint64_t list[] = {1,   2,   15,   16,   17,    31,    33,    47,    511,
                                     512, 513, 1025, 2000, 16383, 16384, 16385, 16400, 40001};
@@ -546,12 +546,12 @@ static void affine_lengths(const struct implementation *implementation)
             c.fill = (enum fill)(i % FILL_COUNT);
             c.in_place = i % 4 == 0 && codec_bytes(input) == codec_bytes(output);
             if (list[l] < 10000 || i % 6 == l % 6)
-                check(implementation, &c);
+                check_some(group, &c);
         }
 }
 
 /* Rows of several levels above a block; of two cases 200 blocks at once, more than a GPU has processors. */
-static void affine_long_rows(const struct implementation *implementation)
+static void affine_long_rows(const struct group *group)
 {
     for (unsigned i = 0, rows = 50; i < 9; i++, rows = i == 4 ? 50 : 1 + i % 2) {
         enum scand_dtype input = i % 4 == 3 ? SCAND_DTYPE_U32 : i % 4 == 2 ? D64 : D32;
@@ -559,12 +559,12 @@ static void affine_long_rows(const struct implementation *implementation)
         struct scan_case c = affine_case(5 * i + 1, rows, 16384 * (i < 6 ? 3 : 32) + i * 531 + 1, input, output);
         c.rule.passes[1] = i % 2 ? SCAND_PASS_FORWARD : SCAND_PASS_BACKWARD;
         c.rule.pass_count = i % 3 ? 2 : 1;
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* Every dtype with coefficients of every other of its class. */
-static void affine_dtypes(const struct implementation *implementation)
+static void affine_dtypes(const struct group *group)
 {
     for (enum scand_dtype input = 0; input < SCAND_DTYPE_COUNT; input++)
         for (enum scand_dtype coefficients = 0; coefficients < SCAND_DTYPE_COUNT; coefficients++)
@@ -574,13 +574,13 @@ static void affine_dtypes(const struct implementation *implementation)
                     c.rule.coefficients = coefficients;
                     c.has_coefficients = true;
                     if (writes(input, output) && codec_class(input) == codec_class(coefficients))
-                        check(implementation, &c);
+                        check_some(group, &c);
                 }
 }
 
 /* Input, output and coefficients each in a layout of its own, along every axis, with coefficients that are the same all
  * along some axes. */
-static void affine_layouts(const struct implementation *implementation)
+static void affine_layouts(const struct group *group)
 {
     static const uint64_t shapes[][SCAND_RANK_MAX] = {{1033}, {35, 37}, {5, 34, 18}, {3, 19, 2, 33}};
     for (unsigned i = 0; i < COUNT(layout_list); i++)
@@ -597,12 +597,12 @@ static void affine_layouts(const struct implementation *implementation)
                     c.in_place = j == 2;
                     c.broadcast = (i + j) % 16;
                     memcpy(c.shape, shapes[rank - 1], sizeof(c.shape));
-                    check(implementation, &c);
+                    check_some(group, &c);
                 }
 }
 
 /* Ragged rows of each kind. */
-static void affine_ragged(const struct implementation *implementation)
+static void affine_ragged(const struct group *group)
 {
     for (unsigned i = 0; i < 4 * RAGGED_KIND_COUNT; i++) {
         struct scan_case c = affine_case(i, 1, 1, i % 5 == 3 ? D64 : D32, i % 5 == 2 ? D64 : D32);
@@ -610,15 +610,15 @@ static void affine_ragged(const struct implementation *implementation)
         c.coefficients = layout_list[i / 2 % COUNT(layout_list)];
         c.broadcast = i % 8 == 7;
         c.in_place = i % 2;
-        ragged_check(implementation, (enum ragged_kind)(i % RAGGED_KIND_COUNT), c);
+        ragged_check(group, (enum ragged_kind)(i % RAGGED_KIND_COUNT), c);
     }
 }
 
 /* Some cases for every kernel there is, for tools that slow a program down a hundredfold. */
-static void small(const struct implementation *implementation)
+static void small(const struct group *group)
 {
     static const uint64_t list[] = {7, 100, 300, 513, 1300, 5000, 16401, 57001};
-    const unsigned lengths = strcmp(implementation->name, "together") ? COUNT(list) : 4; /* many launches a scan */
+    const unsigned lengths = strcmp(group->list[0]->name, "together") ? COUNT(list) : 4; /* many launches a scan */
     for (unsigned i = 0; i < 12 * lengths; i++) {
         uint64_t length = list[i / 12], rows = length < 1000 ? 37 : length < 10000 ? 3 : 1;
         enum scand_dtype dtype = (enum scand_dtype)(i % SCAND_DTYPE_COUNT);
@@ -632,12 +632,12 @@ static void small(const struct implementation *implementation)
         sums.input.axis_gap = sums.output.axis_gap = i % 5 ? 0 : 240;
         sums.in_place = i % 2;
         others.axis = i % 2;
-        check(implementation, &sums);
-        check(implementation, &others);
-        check(implementation, &affine);
+        check(group, &sums);
+        check(group, &others);
+        check(group, &affine);
         if (i < 3 * RAGGED_KIND_COUNT) {
             sums.rule.demean = i % 3 == 2;
-            ragged_check(implementation, (enum ragged_kind)(i % RAGGED_KIND_COUNT), sums);
+            ragged_check(group, (enum ragged_kind)(i % RAGGED_KIND_COUNT), sums);
         }
     }
 }
@@ -689,9 +689,9 @@ static void small(const struct implementation *implementation)
 
 /* By the path that is best for the rows; by every path that can take them; by what other devices choose. */
 #define GPUS(X)        X(cuda) X(paths) X(capability)
-#define DRIVERS(X)     X(avx512) X(avx2) X(portable) X(pool_1) X(pool_3) X(turns_1) X(turns_3) GPUS(X)
-#define ARITHMETICS(X) X(avx512) X(avx2) X(portable) GPUS(X) X(together)
-#define AFFINES(X)     X(avx512) X(avx2) X(portable) X(pool_3) X(turns_1) X(turns_3) GPUS(X) X(together)
+#define DRIVERS(X)     X(cpu) GPUS(X)
+#define ARITHMETICS(X) X(cpu_build) GPUS(X) X(together)
+#define AFFINES(X)     X(cpu) GPUS(X) X(together)
 
 /* What small scans of a shared launch can differ in, besides arithmetic. */
 #define TOGETHER_SUITES(NAME)         \

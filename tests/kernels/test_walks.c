@@ -10,7 +10,7 @@ static const enum scand_kind kinds[] = {SCAND_KIND_INCLUSIVE, SCAND_KIND_EXCLUSI
 static const char *const pass_lists[] = {"f", "b", "fb", "bf", "ff", "bb"};
 
 /* Rows that are not contiguous pass through lines, in which values may be wider than samples, or narrower. */
-static void other_widths(const struct implementation *implementation)
+static void other_widths(const struct group *group)
 {
     for (unsigned i = 0; i < 12; i++) {
         const enum scand_dtype wide = SCAND_DTYPE_F64, narrow = SCAND_DTYPE_F32;
@@ -25,12 +25,12 @@ static void other_widths(const struct implementation *implementation)
                               .output = {.name = "gaps", .element_gap = 8}};
         c.rule.input = input;
         c.shape[c.axis] = BLOCK + 100 * i + 1100;
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* Pairs of rows whose samples take turns, of several blocks and of a few samples, in one plane or three. */
-static void pairs(const struct implementation *implementation)
+static void pairs(const struct group *group)
 {
     static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_I32, SCAND_DTYPE_I64};
     static const uint64_t lengths[] = {5, 32, 700, BLOCK + 1, 2 * BLOCK + 531};
@@ -51,12 +51,12 @@ static void pairs(const struct implementation *implementation)
             c.rule.accumulator = SCAND_ACCUMULATOR_EXACT;
             c.rule.intermediate = SCAND_DTYPE_F32;
         }
-        check(implementation, &c);
+        check(group, &c);
     }
 }
 
 /* Integers, by every operator, of lengths around vectors, tiles and blocks; with headers between rows, too. */
-static void integers(const struct implementation *implementation)
+static void integers(const struct group *group)
 {
     static const enum scand_dtype dtypes[] = {SCAND_DTYPE_I32, SCAND_DTYPE_U32, SCAND_DTYPE_I64, SCAND_DTYPE_U64};
     static const uint64_t lengths[] = {1,  2,  3,  5,  7,   8,   9,   11,   15,        16,
@@ -75,26 +75,17 @@ static void integers(const struct implementation *implementation)
                               .fill = (enum fill)(i % FILL_COUNT)};
         c.rule.input = input;
         c.rule = rule_with_op(c.rule, (enum scand_operator)(i / 2 % 4));
-        check(implementation, &c);
+        check_some(group, &c);
     }
 }
 
-#define SUITES(NAME)          \
-    SUITE(NAME, other_widths) \
-    SUITE(NAME, pairs)        \
-    SUITE(NAME, integers)
-#define TESTS(NAME) TEST(NAME##_other_widths), TEST(NAME##_pairs), TEST(NAME##_integers)
-
-SUITES(avx512)
-SUITES(avx2)
-SUITES(portable)
-SUITES(pool)
-SUITES(turns)
+SUITE(cpu, other_widths)
+SUITE(cpu, pairs)
+SUITE(cpu, integers)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TESTS(avx512), TESTS(avx2),  TESTS(portable),
-                                        TESTS(pool),   TESTS(turns), TEST_END};
+    static const struct test tests[] = {TEST(cpu_other_widths), TEST(cpu_pairs), TEST(cpu_integers), TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }
