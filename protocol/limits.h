@@ -35,6 +35,7 @@
 /* The daemon. */
 #define LIMIT_TURN_US           32  /* of the loop, for one client's messages, before it looks at the others */
 #define LIMIT_TURN_MESSAGES     256 /* the same, in messages */
+#define LIMIT_TURN_CHUNKS       64  /* that devices have returned, handled before clients' messages have a turn */
 #define LIMIT_GATHER_US         100 /* for which answers wait for more, to a client of which messages wait */
 #define LIMIT_BACKLOG           LIMIT_CLIENTS /* connections that wait to be accepted; more wait in connect() */
 #define LIMIT_ACCEPT_REST_MS    100           /* before the next try where connections cannot be accepted */

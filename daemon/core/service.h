@@ -170,6 +170,9 @@ void service_sent(struct client *client);
  * for. */
 bool service_is_clogged(const struct client *client);
 void service_chunk_done(struct service *service, struct chunk *chunk);
+/* A turn of chunks that have come back, linked by next: takes one at least off the list, until that time of
+ * ops->now_us, or LIMIT_TURN_CHUNKS of them, for each of which service_chunk_done is called and its user charged. */
+void service_collect(struct service *service, struct chunk **returned, uint64_t end_us);
 /* A helper has done a unit of the work. */
 void service_work_done(struct service *service, struct work *work);
 /* A time has come that ops->wake was told. */

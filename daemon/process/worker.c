@@ -35,6 +35,11 @@ struct deferred {
     struct work *work; /* NULL: there is none */
 };
 
+/* Chunks that a device has returned and that are not handled yet, oldest first. */
+struct returned {
+    struct chunk *first, *last;
+};
+
 struct worker {
     struct device_set devices;
     struct pool pool;
@@ -46,6 +51,7 @@ struct worker {
     int metrics_fd; /* -1: no http */
     int channel_fd;
     struct device_thread device_threads[LIMIT_DEVICES];
+    struct returned returned[LIMIT_DEVICES]; /* by the device's number */
     struct deferred deferred[LIMIT_HELPERS];
     uv_loop_t loop;
     bool drained;
@@ -267,30 +273,56 @@ static uint64_t soon_us(const struct device_thread *device_thread, bool small)
     return device_thread->out == 1 ? LAST_US : 0;
 }
 
-/* Of one device; true when it is lost. */
-static bool collect_from(struct worker *worker, struct device_thread *device_thread)
+/* Adds what a device has returned since the last look. True when the device is lost. */
+static bool accept_returned(struct device_thread *device_thread, struct returned *returned)
 {
     struct chunk *chunk = device_thread_collect(device_thread), *next;
-    const bool came = chunk, small = chunk && chunk->small;
     bool lost = false;
     for (; chunk; chunk = next) {
         next = chunk->next;
+        chunk->next = NULL;
         device_thread->out--;
-        if (chunk->status == -EOWNERDEAD)
+        if (chunk->status == -EOWNERDEAD) {
             lost = true;
-        else
-            service_chunk_done(worker->service, chunk);
+            continue;
+        }
+        *(returned->first ? &returned->last->next : &returned->first) = chunk;
+        returned->last = chunk;
     }
-    if (came)
-        worker_spin(worker, soon_us(device_thread, small));
     return lost;
 }
 
-static void collect(struct worker *worker)
+/* Handles chunks of one device until that time; others wait for the next round. */
+static void collect_from(struct worker *worker, struct device_thread *device_thread, uint64_t end_us)
 {
+    struct returned *returned = &worker->returned[device_thread->device->number];
+    if (!returned->first)
+        return;
+    const bool small = returned->first->small;
+    service_collect(worker->service, &returned->first, end_us);
+    worker_spin(worker, soon_us(device_thread, small));
+}
+
+/* True while there are chunks that have returned and are not handled. */
+static bool is_behind(const struct worker *worker)
+{
+    bool behind = false;
+    for (unsigned i = 0; i < worker->devices.count; i++)
+        behind |= worker->returned[i].first != NULL;
+    return behind;
+}
+
+/* A turn of what devices have returned, or all of it. */
+static void collect(struct worker *worker, bool all)
+{
+    const uint64_t end_us = all ? UINT64_MAX : ops_now_us(worker) + LIMIT_TURN_US;
     bool lost = false;
     for (unsigned i = 0; i < worker->devices.count; i++)
-        lost |= collect_from(worker, &worker->device_threads[i]);
+        lost |= accept_returned(&worker->device_threads[i], &worker->returned[i]);
+    do {
+        for (unsigned i = 0; i < worker->devices.count; i++)
+            collect_from(worker, &worker->device_threads[i], end_us);
+    } while ((all || lost) && is_behind(worker));
     if (lost)
         end_lost(worker);
 }
@@ -301,15 +333,15 @@ static void end_spin(struct worker *worker)
     if (!atomic_load(&worker->spinning) || ops_now_us(worker) < worker->spin_end_us)
         return;
     atomic_store(&worker->spinning, false);
-    collect(worker);
+    collect(worker, false);
 }
 
 static void run(struct worker *worker)
 {
     while (!worker->drained) {
         end_spin(worker);
-        listener_wait(&worker->listener, !atomic_load(&worker->spinning));
-        collect(worker);
+        listener_wait(&worker->listener, !atomic_load(&worker->spinning) && !is_behind(worker));
+        collect(worker, false);
         listener_serve(&worker->listener);
     }
 }
@@ -416,7 +448,7 @@ static void stop_loop(struct worker *worker)
 {
     for (unsigned i = 0; i < worker->devices.count; i++)
         device_thread_stop(&worker->device_threads[i]); /* which wake the listener */
-    collect(worker);
+    collect(worker, true);
     listener_flush(&worker->listener, LIMIT_DRAINED_MS);
     listener_stop(&worker->listener);
     if (worker->metrics_fd >= 0)

@@ -39,7 +39,7 @@ static int manual_start(struct device *device, struct chunk *chunk)
     int r = planned(self, MANUAL_START);
     if (r)
         return r;
-    must(self->out_count < device->info.slots, "more chunks than slots");
+    must(self->out_count < device->info.slots + device->info.small_slots, "more chunks than slots");
     must(chunk->count > 0 && chunk->first + chunk->count <= chunk->rows->row_count, "a chunk outside its job");
     must(!chunk->rest || (chunk->rest == self && self->rests > 0), "what was left off is another device's, or gone");
     self->rests -= chunk->rest != NULL;

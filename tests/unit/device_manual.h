@@ -14,8 +14,8 @@ enum manual_call { MANUAL_START, MANUAL_ATTACH, MANUAL_ALLOCATE, MANUAL_SHARE, M
 #define MANUAL_RANGES 1024
 
 struct manual {
-    struct device device;                      /* first */
-    struct chunk *out[LIMIT_CHUNKS_IN_FLIGHT]; /* oldest first */
+    struct device device;                                           /* first */
+    struct chunk *out[LIMIT_CHUNKS_IN_FLIGHT + LIMIT_SMALL_CHUNKS]; /* oldest first */
     size_t out_count;
     struct chunk *completed; /* by next, in the order completed */
     unsigned started;        /* chunks taken so far */

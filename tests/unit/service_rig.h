@@ -38,6 +38,7 @@ struct rig {
     struct pool pool;
     struct service service;
     uint64_t now_us;
+    uint64_t tick_us;            /* that pass with each look at the clock */
     uint64_t wake_us;            /* when the service wants to be called */
     struct work *work[RIG_WORK]; /* deferred, oldest first */
     size_t work_count;
@@ -93,7 +94,8 @@ static inline void rig_drained(void *context)
 
 static inline uint64_t rig_now_us(void *context)
 {
-    return ((struct rig *)context)->now_us;
+    struct rig *self = context;
+    return self->now_us += self->tick_us;
 }
 
 static inline void rig_wake(void *context, uint64_t at_us)

@@ -1,0 +1,116 @@
+/* Chunks that devices have returned are handled in turns, so that messages have theirs however many chunks there are.
+ */
+#include "tests/unit/service_rig.h"
+
+#define ANNA ((uid_t)1000)
+#define BERT ((uid_t)1001)
+#define JOBS 100
+
+/* Of each of whose jobs a chunk has come back, all at once. */
+static struct caller *anna;
+static struct chunk *returned;
+
+static void submit(uint64_t buffer, uint64_t row)
+{
+    struct msg_tensor tensor = {.buffer = buffer,
+                                .offset = row * RIG_ROW_BYTES,
+                                .shape = {1, 100},
+                                .shape_count = 2,
+                                .strides = {RIG_ROW_BYTES, 4},
+                                .strides_count = 2};
+    ask(anna, METHOD_job_submit,
+        &(struct msg_job_submit_params){.input = tensor, .output = tensor, .axis = 1, .passes_count = 1});
+}
+
+static void begin(void)
+{
+    rig_begin();
+    rig.manual.device.info.small_slots = JOBS;
+    rig.manual.device.info.small_bytes = KIB(256);
+    scheduler_init(&rig.service.scheduler, &rig.devices);
+    anna = user_greet(ANNA);
+    const uint64_t buffer = user_create(anna, JOBS * RIG_ROW_BYTES, SCAND_PLACE_HOST);
+    for (uint64_t row = 0; row < JOBS; row++)
+        submit(buffer, row);
+    CHECK_EQ(rig.manual.out_count, JOBS);
+    while (rig.manual.out_count > 0)
+        manual_complete(&rig.manual, 0, 0);
+    returned = rig.manual.completed;
+    rig.manual.completed = NULL;
+}
+
+/* How many jobs a turn ends. */
+static unsigned turn(uint64_t end_us)
+{
+    unsigned answers = 0;
+    service_collect(&rig.service, &returned, end_us);
+    while (!is_silent(anna))
+        answers++;
+    return answers;
+}
+
+static void end(void)
+{
+    rig.tick_us = 0;
+    while (returned)
+        CHECK(turn(UINT64_MAX) > 0);
+    CHECK_EQ(rig.service.stats.jobs_done, JOBS);
+    rig_end();
+}
+
+static void a_turn_has_so_many_chunks(void)
+{
+    begin();
+    CHECK_EQ(turn(UINT64_MAX), LIMIT_TURN_CHUNKS);
+    CHECK_EQ(turn(UINT64_MAX), JOBS - LIMIT_TURN_CHUNKS);
+    CHECK(!returned);
+    CHECK_EQ(turn(UINT64_MAX), 0);
+    end();
+}
+
+static void a_turn_ends_in_time(void)
+{
+    begin();
+    rig.tick_us = LIMIT_TURN_US / 4;
+    const unsigned chunks = turn(rig.now_us + LIMIT_TURN_US);
+    CHECK(chunks >= 1 && chunks <= 4);
+    CHECK_EQ(turn(rig.now_us), 1); /* one at least: the loop goes on */
+    end();
+}
+
+/* What was in the list goes before what joins it meanwhile, and a message is answered in between. */
+static void messages_have_turns_in_between(void)
+{
+    begin();
+    struct caller *bert = user_greet(BERT);
+    rig.tick_us = LIMIT_TURN_US;
+    CHECK_EQ(turn(rig.now_us + LIMIT_TURN_US), 1);
+    CHECK(granted(bert, METHOD_server_ping, &(struct msg_nothing){}, NULL));
+    CHECK_EQ(turn(rig.now_us + LIMIT_TURN_US), 1);
+    end();
+}
+
+/* The user of the jobs pays for the loop's time, as for that of its messages. */
+static void chunks_are_charged(void)
+{
+    begin();
+    struct caller *bert = user_greet(BERT);
+    const uint64_t anna_us = anna->client->user->turn.had_us, bert_us = bert->client->user->turn.had_us;
+    CHECK_EQ(turn(UINT64_MAX), LIMIT_TURN_CHUNKS);
+    CHECK(anna->client->user->turn.had_us >= anna_us + LIMIT_TURN_CHUNKS);
+    CHECK_EQ(bert->client->user->turn.had_us, bert_us);
+    end();
+}
+
+static const struct test tests[] = {
+    TEST(a_turn_has_so_many_chunks),
+    TEST(a_turn_ends_in_time),
+    TEST(messages_have_turns_in_between),
+    TEST(chunks_are_charged),
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}
