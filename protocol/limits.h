@@ -40,11 +40,14 @@
 #define LIMIT_BACKLOG           LIMIT_CLIENTS /* connections that wait to be accepted; more wait in connect() */
 #define LIMIT_ACCEPT_REST_MS    100           /* before the next try where connections cannot be accepted */
 #define LIMIT_CLIENTS           1024
-#define LIMIT_CLIENTS_KEPT      16  /* of them, for root and the daemon's own user */
-#define LIMIT_USERS_KEPT        2   /* the same, of users */
-#define LIMIT_USERS             256 /* with a connection, or work under way */
-#define LIMIT_OWN_GRANTS        64  /* users with quotas or a weight of their own */
-#define LIMIT_UNADMITTED        8   /* connections of a user beyond its quota that are told so; more are just closed */
+#define LIMIT_CLIENTS_KEPT      16                    /* of them, for root and the daemon's own user, */
+#define LIMIT_CLIENTS_FIRST     128                   /* and for users who have no other connection */
+#define LIMIT_CONNECTS          1000                  /* connections that a user may open in a second, for long, */
+#define LIMIT_CONNECTS_AT_ONCE  2048                  /* and all at once */
+#define LIMIT_USERS             (LIMIT_CLIENTS + 256) /* with a connection, or work under way */
+#define LIMIT_USERS_KEPT        2                     /* of them, for root and the daemon's own user */
+#define LIMIT_OWN_GRANTS        64                    /* users with quotas or a weight of their own */
+#define LIMIT_UNADMITTED        8 /* connections of a user beyond its quota that are told so; more are just closed */
 #define LIMIT_CLIENT_BUFFERS    256
 #define LIMIT_WAIT_MS           60000    /* for which a request for memory of the pool may wait */
 #define LIMIT_CLIENT_WAITS      16       /* such requests of one connection */

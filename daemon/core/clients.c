@@ -33,10 +33,11 @@ struct buffer *client_find_buffer(const struct client *client, uint64_t id)
     return buffer;
 }
 
-/* Connections that a user could still open while so many are open. */
-static uint64_t free_connections(const struct service *service, const struct user *user, uint64_t open)
+/* Connections that a user who has `others` could still open while so many are open. */
+static uint64_t free_connections(const struct service *service, const struct user *user, uint64_t open, uint64_t others)
 {
-    uint64_t most = LIMIT_CLIENTS - (user_manages(&service->users, user->uid) ? 0 : LIMIT_CLIENTS_KEPT);
+    const uint64_t kept = LIMIT_CLIENTS_KEPT + (others > 0 ? LIMIT_CLIENTS_FIRST : 0);
+    uint64_t most = LIMIT_CLIENTS - (user_manages(&service->users, user->uid) ? 0 : kept);
     return open < most ? most - open : 0;
 }
 
@@ -46,10 +47,15 @@ static bool is_in_share(const struct service *service, const struct user *user, 
     return left > 0 && (others < left || user_manages(&service->users, user->uid));
 }
 
-/* Of a connection that is counted already. */
+/* Those that a user could open beside a connection that is counted already. */
+static uint64_t left_for(const struct service *service, const struct user *user)
+{
+    return free_connections(service, user, service->stats.clients_open - 1, user->connections - 1);
+}
+
 static int check_share(const struct service *service, const struct user *user, struct error *error)
 {
-    uint64_t left = free_connections(service, user, service->stats.clients_open - 1), others = user->connections - 1;
+    uint64_t left = left_for(service, user), others = user->connections - 1;
     if (is_in_share(service, user, others, left))
         return 0;
     error_set(error, -EAGAIN,
@@ -60,11 +66,30 @@ static int check_share(const struct service *service, const struct user *user, s
     return -EAGAIN;
 }
 
+static unsigned connects_left(struct service *service, const struct user *user)
+{
+    return user_connects_left(&service->users, user->uid, service->ops->now_us(service->context));
+}
+
+/* The last of a user's allowance are for connections that are told so. */
+static int check_rate(struct service *service, const struct user *user, struct error *error)
+{
+    if (connects_left(service, user) >= LIMIT_UNADMITTED)
+        return 0;
+    error_set(error, -EAGAIN,
+              "connect: user %u opens connections too fast; allowed: %d at once, and %d a second; keep one open for "
+              "many requests, or try again in %d ms",
+              (unsigned)user->uid, LIMIT_CONNECTS_AT_ONCE, LIMIT_CONNECTS, CONNECT_RETRY_MS);
+    error->retry_ms = CONNECT_RETRY_MS;
+    return -EAGAIN;
+}
+
 int client_admit(struct client *client, struct error *error)
 {
     int r;
     client->admitted = false;
-    if ((r = user_check(client->user, QUOTA_CONNECTIONS, 1, "connect", error)) ||
+    if ((r = check_rate(client->service, client->user, error)) ||
+        (r = user_check(client->user, QUOTA_CONNECTIONS, 1, "connect", error)) ||
         (r = check_share(client->service, client->user, error)))
         return r;
     user_add(client->user, QUOTA_CONNECTIONS, 1);
@@ -80,11 +105,14 @@ static bool may_be_told(const struct user *user, uint64_t left)
 
 static bool client_enter(struct client *client)
 {
-    const struct service *service = client->service;
+    struct service *service = client->service;
     struct error error;
+    if (connects_left(service, client->user) == 0)
+        return false;
+    user_count_connect(client->user, service->ops->now_us(service->context));
     if (client_admit(client, &error) == 0)
         return true;
-    if (!may_be_told(client->user, free_connections(service, client->user, service->stats.clients_open - 1)))
+    if (!may_be_told(client->user, left_for(service, client->user)))
         return false;
     client->user->unadmitted++;
     return true;
@@ -93,9 +121,11 @@ static bool client_enter(struct client *client)
 bool service_is_full(struct service *service, uid_t uid)
 {
     const struct user *user = user_find(&service->users, uid);
+    if (user_connects_left(&service->users, uid, service->ops->now_us(service->context)) == 0)
+        return true;
     if (!user)
         return false;
-    uint64_t left = free_connections(service, user, service->stats.clients_open);
+    uint64_t left = free_connections(service, user, service->stats.clients_open, user->connections);
     return !may_be_told(user, left) && (user->used[QUOTA_CONNECTIONS] >= user->most[QUOTA_CONNECTIONS] ||
                                         !is_in_share(service, user, user->connections, left));
 }

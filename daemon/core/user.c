@@ -40,28 +40,58 @@ bool user_manages(const struct user_table *table, uid_t uid)
     return uid == 0 || uid == table->owner;
 }
 
-/* The slot for a user who is not there: perhaps the one it had. NULL: none is left for it. */
-static struct user *find_free(struct user_table *table, uid_t uid)
+/* The slot that a user has, or had until it left. NULL: none, or another user has it. */
+static struct user *find_slot(struct user_table *table, uid_t uid)
+{
+    for (size_t i = 0; i < table->slot_count; i++)
+        if (table->slots[i].uid == uid)
+            return &table->slots[i];
+    return NULL;
+}
+
+/* The first slot that its user has left; *free_count: how many there are, with those that nobody has had. */
+static struct user *find_left(struct user_table *table, size_t *free_count)
 {
     struct user *found = NULL;
-    size_t free_count = 0;
-    for (size_t i = 0; i < LIMIT_USERS; i++) {
-        struct user *user = &table->slots[i];
-        if (user->holds > 0)
-            continue;
-        free_count++;
-        if (!found || (user->uid == uid && found->uid != uid))
-            found = user;
-    }
-    return free_count > LIMIT_USERS_KEPT || user_manages(table, uid) ? found : NULL;
+    *free_count = LIMIT_USERS - table->slot_count;
+    for (size_t i = table->slot_count; i-- > 0;)
+        if (table->slots[i].holds == 0) {
+            found = &table->slots[i];
+            ++*free_count;
+        }
+    return found;
+}
+
+/* The slot for a user who is not there: the one that it had, or one that nobody has had, so that users who come back
+ * find what they were charged for as long as possible. NULL: none is left for it. */
+static struct user *find_free(struct user_table *table, uid_t uid)
+{
+    size_t free_count;
+    struct user *own = find_slot(table, uid), *left = find_left(table, &free_count);
+    if (free_count <= LIMIT_USERS_KEPT && !user_manages(table, uid))
+        return NULL;
+    if (own)
+        return own;
+    return table->slot_count < LIMIT_USERS ? &table->slots[table->slot_count++] : left;
 }
 
 struct user *user_find(struct user_table *table, uid_t uid)
 {
-    for (size_t i = 0; i < LIMIT_USERS; i++)
-        if (table->slots[i].holds > 0 && table->slots[i].uid == uid)
-            return &table->slots[i];
-    return NULL;
+    struct user *user = find_slot(table, uid);
+    return user && user->holds > 0 ? user : NULL;
+}
+
+/* Takes a slot for a user, who goes on with what it was charged in that slot before. */
+static void user_begin(struct user *user, uid_t uid, const struct grants *grants)
+{
+    uint64_t account_ns[LIMIT_DEVICES] = {0}, connects_us = 0;
+    if (user->uid == uid) {
+        memcpy(account_ns, user->fair.account_ns, sizeof account_ns);
+        connects_us = user->connects_us;
+    }
+    *user = (struct user){.uid = uid, .holds = 1, .connects_us = connects_us};
+    memcpy(user->fair.account_ns, account_ns, sizeof account_ns);
+    user_grant(user, grants);
 }
 
 struct user *user_acquire(struct user_table *table, uid_t uid)
@@ -72,15 +102,25 @@ struct user *user_acquire(struct user_table *table, uid_t uid)
         return user;
     }
     user = find_free(table, uid);
-    if (user) {
-        uint64_t account_ns[LIMIT_DEVICES] = {0};
-        if (user->uid == uid)
-            memcpy(account_ns, user->fair.account_ns, sizeof account_ns);
-        *user = (struct user){.uid = uid, .holds = 1};
-        memcpy(user->fair.account_ns, account_ns, sizeof account_ns);
-        user_grant(user, &table->grants);
-    }
+    if (user)
+        user_begin(user, uid, &table->grants);
     return user;
+}
+
+/* Each connection is paid for with time, of which LIMIT_CONNECTS_AT_ONCE may be owed for. */
+#define CONNECT_US (1000000 / LIMIT_CONNECTS)
+
+unsigned user_connects_left(struct user_table *table, uid_t uid, uint64_t now_us)
+{
+    const struct user *user = find_slot(table, uid);
+    const uint64_t owed_us = user && user->connects_us > now_us ? user->connects_us - now_us : 0;
+    const uint64_t owed = (owed_us + CONNECT_US - 1) / CONNECT_US;
+    return owed < LIMIT_CONNECTS_AT_ONCE ? (unsigned)(LIMIT_CONNECTS_AT_ONCE - owed) : 0;
+}
+
+void user_count_connect(struct user *user, uint64_t now_us)
+{
+    user->connects_us = (user->connects_us > now_us ? user->connects_us : now_us) + CONNECT_US;
 }
 
 void user_hold(struct user *user)

@@ -65,6 +65,7 @@ struct user {
     unsigned waiting_fds;  /* descriptors that came with messages that wait */
     uint64_t unread_bytes; /* answers that have not been sent */
     unsigned unadmitted;   /* connections beyond the quota that wait to be told so */
+    uint64_t connects_us;  /* until when its allowance of new connections is used up, at LIMIT_CONNECTS a second */
     uint64_t maps;         /* memory maps of its imports */
     struct pool_account pool;
     uint64_t offsets_bytes; /* offsets of its jobs */
@@ -76,7 +77,8 @@ struct user {
 
 struct user_table {
     struct grants grants;
-    uid_t owner; /* the daemon's owner; root, unless somebody sets it */
+    uid_t owner;       /* the daemon's owner; root, unless somebody sets it */
+    size_t slot_count; /* that somebody has had: the others are never looked at */
     struct user slots[LIMIT_USERS];
 };
 
@@ -90,11 +92,16 @@ bool user_manages(const struct user_table *table, uid_t uid);
 /* The user with that uid, if it is there; NULL: it is not. */
 struct user *user_find(struct user_table *table, uid_t uid);
 /* The user with that uid, held once more; NULL when there are LIMIT_USERS others, the last LIMIT_USERS_KEPT of which
- * can only be users who manage. A user who comes back while no other has its slot has the accounts of device time of
- * before: going away for a moment settles nothing. */
+ * can only be users who manage. A user who comes back while no other has its slot has the accounts of device time and
+ * the allowance of before: going away for a moment settles nothing. */
 struct user *user_acquire(struct user_table *table, uid_t uid);
 void user_hold(struct user *user);
 void user_unhold(struct user *user);
+
+/* How many connections a user may open now, LIMIT_CONNECTS_AT_ONCE at most; also of a user who is not there. */
+unsigned user_connects_left(struct user_table *table, uid_t uid, uint64_t now_us);
+/* The user has opened one of them. */
+void user_count_connect(struct user *user, uint64_t now_us);
 
 /* Checks a request: 0 when the user may have that much more, else -EDQUOT and *error, which begins with `request`. */
 int user_check(const struct user *user, enum quota quota, uint64_t more, const char *request, struct error *error);

@@ -35,10 +35,11 @@ static bool has_left(int fd)
 
 static void log_turned_away(uid_t uid)
 {
-    log_cause(LOG_CAUSE_TURNED_AWAY, uid,
-              "a connection of user %u was turned away: it has %d more than its quota or its share of %d, or %d users "
-              "are there, or memory is short",
-              (unsigned)uid, LIMIT_UNADMITTED, LIMIT_CLIENTS, LIMIT_USERS);
+    log_cause(
+        LOG_CAUSE_TURNED_AWAY, uid,
+        "a connection of user %u was turned away: it has %d more than its quota or its share of %d, or opens more "
+        "than %d a second, or %d users are there, or memory is short",
+        (unsigned)uid, LIMIT_UNADMITTED, LIMIT_CLIENTS, LIMIT_CONNECTS, LIMIT_USERS);
 }
 
 /* Returns the user whose connection it is, if the user is there: accepting is charged as well. */

@@ -65,7 +65,7 @@ static void one_user(void)
     begin();
     while (crowd_open(ANNA))
         continue;
-    CHECK_EQ(crowd_count, (LIMIT_CLIENTS - LIMIT_CLIENTS_KEPT) / 2 + LIMIT_UNADMITTED);
+    CHECK_EQ(crowd_count, (LIMIT_CLIENTS - LIMIT_CLIENTS_KEPT - LIMIT_CLIENTS_FIRST) / 2 + LIMIT_UNADMITTED);
     CHECK(service_is_full(&rig.service, ANNA) && !service_is_full(&rig.service, BERT));
     CHECK(is_admitted(BERT));
     crowd_close();
@@ -100,6 +100,64 @@ static void many_users(void)
     for (int i = 0; i < 8; i++)
         CHECK(is_admitted(i % 2 ? 0 : RIG_OWNER));
     crowd_close();
+    rig_end();
+}
+
+/* However many connections 254 users hold, others who have none find room. */
+static void users_who_have_nothing(void)
+{
+    begin();
+    for (int round = 0; round < 8; round++)
+        for (uid_t uid = 2000; uid < 2254; uid++)
+            crowd_open(uid);
+    const size_t theirs = crowd_count;
+    CHECK(theirs > LIMIT_CLIENTS / 2);
+    for (uid_t uid = 3000; uid < 3100; uid++)
+        CHECK(is_admitted(uid));
+    greet_and_ping(ANNA);
+    greet_and_ping(RIG_OWNER);
+    CHECK_EQ(crowd_count, theirs + 100);
+    crowd_close();
+    rig_end();
+}
+
+/* Opens connections one after the other; each ends at once. How many are admitted before one is not. */
+static unsigned connects(uid_t uid, unsigned most)
+{
+    unsigned count = 0;
+    bool admitted = true;
+    while (admitted && count < most) {
+        admitted = crowd_open(uid) && crowd[crowd_count - 1]->admitted;
+        count += admitted;
+        crowd_close();
+    }
+    return count;
+}
+
+/* Who connects on and on has so many connections in a second, although it has none in between, and others have theirs.
+ */
+static void connections_on_and_on(void)
+{
+    struct msg_hello_params params = {1, PROTOCOL_VERSION, "test", 0};
+    begin();
+    CHECK_EQ(connects(ANNA, 2 * LIMIT_CONNECTS_AT_ONCE), LIMIT_CONNECTS_AT_ONCE - LIMIT_UNADMITTED);
+    struct caller *user = user_open(ANNA);
+    ask(user, METHOD_hello, &params);
+    struct answer answer = next_answer(user, NULL, NULL);
+    CHECK(answer.failed && answer.failure.code == SCAND_BUSY && answer.failure.retry_ms == 1000);
+    CHECK_CONTAINS(answer.failure.message,
+                   "connect: user 1000 opens connections too fast; allowed: 2048 at once, and 1000 a second; keep one");
+    CHECK(user->over);
+    user_close(user);
+    for (int i = 0; i < 64; i++) { /* of those that are told, too */
+        crowd_open(ANNA);
+        crowd_close();
+    }
+    CHECK(service_is_full(&rig.service, ANNA));
+    CHECK(!crowd_open(ANNA));
+    greet_and_ping(BERT);
+    rig.now_us += 1000000;
+    CHECK_EQ(connects(ANNA, 2 * LIMIT_CONNECTS_AT_ONCE), LIMIT_CONNECTS - LIMIT_UNADMITTED);
     rig_end();
 }
 
@@ -226,6 +284,8 @@ int main(int argc, char **argv)
         TEST(one_user),
         TEST(few_users_with_many),
         TEST(many_users),
+        TEST(users_who_have_nothing),
+        TEST(connections_on_and_on),
         TEST(who_is_beyond_its_share_is_told),
         TEST(descriptors_that_wait),
         TEST(descriptors_of_many_users),

@@ -33,9 +33,9 @@ static void a_free_slot_has_no_user(void)
     CHECK_EQ(root->holds, 1);
     user_hold(root);
     user_unhold(root);
+    CHECK(user_find(&table, 0) == root);
     user_unhold(root);
-    CHECK(user_acquire(&table, ANNA) == &table.slots[0]);
-    CHECK_EQ(table.slots[0].uid, ANNA);
+    CHECK(!user_find(&table, 0));
 }
 
 static void accounts_outlive_connections(void)
@@ -50,9 +50,26 @@ static void accounts_outlive_connections(void)
     CHECK(user_acquire(&table, BERT) == bert); /* behind a free slot of another's */
     CHECK(bert->fair.account_ns[1] == 2000 && bert->used[QUOTA_JOBS] == 0);
     struct user *next = user_acquire(&table, 7);
-    CHECK(next == anna && next->fair.account_ns[0] == 0 && next->fair.weight == 1);
-    user_unhold(next);
-    user_unhold(bert);
+    CHECK(next != anna && next->fair.account_ns[0] == 0 && next->fair.weight == 1);
+    CHECK(user_acquire(&table, ANNA) == anna && anna->fair.account_ns[0] == 1000);
+}
+
+/* Some at once, then so many a second, which going away does not change. */
+static void connections_have_an_allowance(void)
+{
+    const uint64_t second_us = 1000000;
+    users_init(&table);
+    CHECK_EQ(user_connects_left(&table, ANNA, 0), LIMIT_CONNECTS_AT_ONCE);
+    for (unsigned i = 0; i < LIMIT_CONNECTS_AT_ONCE; i++) {
+        struct user *anna = user_acquire(&table, ANNA);
+        CHECK_EQ(user_connects_left(&table, ANNA, second_us), LIMIT_CONNECTS_AT_ONCE - i);
+        user_count_connect(anna, second_us);
+        user_unhold(anna);
+    }
+    CHECK_EQ(user_connects_left(&table, ANNA, second_us), 0);
+    CHECK_EQ(user_connects_left(&table, BERT, second_us), LIMIT_CONNECTS_AT_ONCE);
+    CHECK_EQ(user_connects_left(&table, ANNA, second_us + second_us / 2), LIMIT_CONNECTS / 2);
+    CHECK_EQ(user_connects_left(&table, ANNA, 60 * second_us), LIMIT_CONNECTS_AT_ONCE);
 }
 
 static void the_table_is_full(void)
@@ -68,7 +85,9 @@ static void the_table_is_full(void)
     CHECK(!user_acquire(&table, last + 1));
     for (size_t slot = 0; slot < 3; slot++)
         user_unhold(&table.slots[7 + slot]);
-    CHECK(user_acquire(&table, last + 1) == &table.slots[7]);
+    table.slots[7].fair.account_ns[0] = 1000;
+    struct user *next = user_acquire(&table, last + 1); /* in the place of one that has left */
+    CHECK(next == &table.slots[7] && next->uid == last + 1 && next->fair.account_ns[0] == 0);
 }
 
 /* What is granted: so much of each quota, and that weight; to Anna three times as much. */
@@ -196,6 +215,7 @@ int main(int argc, char **argv)
         TEST(a_uid_is_one_user),
         TEST(a_free_slot_has_no_user),
         TEST(accounts_outlive_connections),
+        TEST(connections_have_an_allowance),
         TEST(the_table_is_full),
         TEST(everything_is_granted_at_first),
         TEST(grants_are_found),
