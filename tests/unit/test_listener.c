@@ -40,6 +40,8 @@ static int fail_watch;               /* errno of the next epoll_ctl that would w
 static int fail_accept;              /* errno of accept4 */
 static bool fail_accept_once_in_two; /* EMFILE */
 static unsigned accepted;            /* calls of accept4 */
+static int fail_send;                /* errno of sendmsg, */
+static unsigned fail_sends;          /* for so many calls */
 static struct {
     unsigned waits, reads, sends;
     uint64_t read_bytes;
@@ -80,6 +82,11 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
     calls.sends++;
+    if (fail_sends > 0) {
+        fail_sends--;
+        errno = fail_send;
+        return -1;
+    }
     return __real_sendmsg(fd, message, flags);
 }
 
@@ -143,7 +150,7 @@ static void begin(void)
     memset(&rig, 0, sizeof rig);
     rig.step_us = 1;
     fail_watch = fail_accept = 0;
-    accepted = 0;
+    accepted = fail_sends = 0;
     snprintf(rig.path, sizeof rig.path, "test_server.%d", (int)getpid());
     strcpy(address.sun_path, rig.path);
     rig.listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -473,9 +480,78 @@ static void turns_have_a_number_of_messages(void)
     end();
 }
 
+/* A client with an answer that was not sent, as the next `times` sends fail. */
+static int client_owed(int code, unsigned times)
+{
+    int fd = client_greet();
+    fail_send = code;
+    fail_sends = times;
+    client_send(fd, PING, sizeof PING - 1);
+    listener_wait(&rig.listener, false);
+    listener_serve(&rig.listener);
+    memset(&calls, 0, sizeof calls);
+    return fd;
+}
+
+/* At the end answers are sent as soon as they can be: when a socket has room, or after a while where nothing tells. */
+static void the_last_answers_are_sent(void)
+{
+    static const int codes[] = {EAGAIN, ETOOMANYREFS};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        begin();
+        int fd = client_owed(codes[i], 3);
+        listener_flush(&rig.listener, 60000);
+        CHECK_EQ(client_take(fd), sizeof PONG - 1);
+        CHECK_EQ(calls.sends, 4);
+        close(fd);
+        end();
+    }
+}
+
+/* Nobody is waited for longer than that, and not by asking all the time. */
+static void the_last_answers_are_not_waited_for(void)
+{
+    begin();
+    int fd = client_owed(ETOOMANYREFS, 1000);
+    listener_flush(&rig.listener, 3 * RESEND_MS);
+    CHECK(calls.sends >= 1 && calls.sends <= 5);
+    CHECK(client_take(fd) < 0);
+    fail_sends = 0;
+    close(fd);
+    end();
+}
+
+/* Whoever opens more connections than it may is told so a few times; then they are closed, and nothing is read. */
+static void connections_beyond_the_allowance(void)
+{
+    static char garbage[KIB(4)];
+    begin();
+    int first = client_greet(), fds[3 * LIMIT_UNADMITTED];
+    struct user *user = user_find(&rig.service.users, getuid());
+    memset(garbage, 0xc1, sizeof garbage);
+    while (user_connects_left(&rig.service.users, getuid(), rig.now_us + 1000) > LIMIT_UNADMITTED)
+        user_count_connect(user, rig.now_us);
+    count_calls();
+    rig.step_us = 0;
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        fds[i] = client_open();
+        client_send(fds[i], garbage, sizeof garbage);
+        rounds(6);
+        CHECK(client_take(fds[i]) <= 0);
+        close(fds[i]);
+    }
+    CHECK(calls.reads <= LIMIT_UNADMITTED);
+    CHECK(client_pings(first));
+    close(first);
+    end_counting();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
+        TEST(the_last_answers_are_sent),
+        TEST(the_last_answers_are_not_waited_for),
+        TEST(connections_beyond_the_allowance),
         TEST(a_socket_that_cannot_be_watched),
         TEST(connections_that_cannot_be_accepted),
         TEST(the_last_request_of_a_client),
