@@ -54,6 +54,7 @@ enum attack_flags {
     X(half_messages, 0, "158 connections with one byte and 128 descriptors each")                                      \
     X(silent_250_users, ATTACK_USERS, "1100 connections without a word of 250 users")                                  \
     X(silent_4_users, ATTACK_USERS, "1100 connections without a word of 4 users")                                      \
+    X(greeted_254_users, ATTACK_USERS, "1100 connections that say hello and nothing more, of 254 users")               \
     X(over_quota, 0, "300 connections held, those that the daemon ends made anew")                                     \
     X(unread, 0, "200 connections that ask for histograms and read nothing")                                           \
     X(flood_pings, 0, "pings by one process")                                                                          \

@@ -58,6 +58,11 @@ static bool begin_hello(int fd, const void *with)
     return encode_hello(&out) && send(fd, bytes, out.size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)out.size;
 }
 
+void attack_greeted_254_users(struct attacker *self)
+{
+    hold_run(self, &(struct hold){.connections = MANY, .users = 254, .begin = begin_hello});
+}
+
 void attack_over_quota(struct attacker *self)
 {
     hold_run(self, &(struct hold){.connections = 300, .begin = begin_hello});
