@@ -21,10 +21,12 @@ from .functions import (
     lfilter,
     maximum_accumulate,
     reduce,
+    run,
     scan,
     submit,
     submit_many,
     submit_reduce,
+    submit_run,
 )
 from .jobs import Job
 from .memory import asarray, empty, is_shared, trim
@@ -52,9 +54,11 @@ __all__ = [
     "lfilter",
     "maximum_accumulate",
     "reduce",
+    "run",
     "scan",
     "submit",
     "submit_many",
     "submit_reduce",
+    "submit_run",
     "trim",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import time
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from ._ffi import ffi
 from ._library import lib, string
@@ -14,24 +14,56 @@ from .layout import Order, Pattern
 from .memory import Block, pool
 
 IMPORTS_MOST = 192  # of the 256 buffers that the daemon takes of a connection
-STRUCTS_MOST = 256  # patterns of jobs that are remembered
+PATTERNS_MOST = 256  # patterns of jobs that are remembered
 RETRY_S = 0.01  # after which a busy daemon is asked again, where it does not say
 BUSY = frozenset((lib.SCAND_BUSY, lib.SCAND_QUOTA))
 
 
-def _new_struct(pattern: Pattern) -> Any:
+class _Described(NamedTuple):
+    """A pattern as libscand takes it, and its tensors, of which the places change from order to order."""
+
+    job: Any  # struct scand_scan, scand_reduce or scand_task
+    tensors: list[Any]
+
+
+def _describe(pattern: Pattern) -> _Described:
     settings = pattern.settings
-    struct = ffi.new("struct scand_reduce *" if settings.reduces else "struct scand_scan *")
-    struct.axis = pattern.axis
-    if not settings.reduces:
-        struct.pass_count = len(settings.passes)
-        struct.passes = settings.passes
-    for name, value in settings.members:
-        setattr(struct, name, value)
-    for name, dtype, shape, strides in pattern.tensors:
-        tensor = getattr(struct, name)
+    if settings.steps:
+        tensors = [ffi.new("struct scand_tensor *") for _ in pattern.tensors]
+        described = _Described(_new_task(pattern), tensors)
+    else:
+        struct = ffi.new("struct scand_reduce *" if settings.reduces else "struct scand_scan *")
+        struct.axis = pattern.axis
+        if not settings.reduces:
+            struct.pass_count = len(settings.passes)
+            struct.passes = settings.passes
+        for name, value in settings.members:
+            setattr(struct, name, value)
+        described = _Described(struct, [getattr(struct, tensor.name) for tensor in pattern.tensors])
+    for tensor, (_, dtype, shape, strides) in zip(described.tensors, pattern.tensors):
         tensor.dtype, tensor.rank, tensor.shape, tensor.strides = dtype, len(shape), shape, strides
-    return struct
+    return described
+
+
+def _new_task(pattern: Pattern) -> Any:
+    out = ffi.new("struct scand_task **")
+    status = lib.scand_task_create(out)
+    if status:
+        raise error_of(status, "")
+    task = ffi.gc(out[0], lib.scand_task_destroy)
+    status = lib.scand_task_axis(task, pattern.axis)
+    for name, word in pattern.settings.options:
+        status = lib.scand_task_option(task, name.encode(), word.encode())
+    for operation, parameters in pattern.settings.steps:
+        status = lib.scand_task_step(task, operation.encode())
+        for name, value in parameters:
+            if isinstance(value, str):
+                status = lib.scand_task_set(task, name.encode(), value.encode())
+            else:
+                status = lib.scand_task_set_number(task, name.encode(), value)
+    if status:  # the first failure stays
+        raise error_of(status, string(lib.scand_task_message(task)))
+    return task
 
 
 class Connection:
@@ -49,7 +81,7 @@ class Connection:
         self._patience_s = patience_s
         self._imports: collections.OrderedDict[int, Any] = collections.OrderedDict()  # by serials, latest used last
         self._drops = pool.drops
-        self._structs: dict[Pattern, tuple[Any, list[Any]]] = {}
+        self._patterns: dict[Pattern, _Described] = {}
         self._out = ffi.new("struct scand_job **")
 
     def close(self) -> None:
@@ -73,11 +105,16 @@ class Connection:
 
     def submit(self, order: Order) -> Any:
         """The job of libscand's; None where the daemon is busy."""
-        struct = self._struct(order)
-        if order.pattern.settings.reduces:
-            status = self.call(lib.scand_submit_reduce, self.daemon, struct, ffi.NULL, ffi.NULL, self._out)
+        job, tensors = self._placed(order)
+        settings = order.pattern.settings
+        if settings.steps:
+            lib.scand_task_input(job, tensors[0])
+            lib.scand_task_output(job, tensors[1])
+            status = self.call(lib.scand_task_submit, self.daemon, job, ffi.NULL, ffi.NULL, self._out)
+        elif settings.reduces:
+            status = self.call(lib.scand_submit_reduce, self.daemon, job, ffi.NULL, ffi.NULL, self._out)
         else:
-            status = self.call(lib.scand_submit, self.daemon, struct, self._out)
+            status = self.call(lib.scand_submit, self.daemon, job, self._out)
         if status == 0:
             return self._out[0]
         if status in BUSY:
@@ -88,7 +125,7 @@ class Connection:
         """Scans, in few messages; None where the daemon is busy."""
         scans = ffi.new("struct scand_scan[]", len(orders))
         for at, order in enumerate(orders):
-            scans[at] = self._struct(order)[0]
+            scans[at] = self._placed(order).job[0]
         jobs = ffi.new("struct scand_job *[]", len(orders))
         status = self.call(lib.scand_submit_many, self.daemon, scans, len(orders), jobs)
         if status in BUSY:
@@ -96,19 +133,17 @@ class Connection:
         self.check(status)
         return list(jobs)
 
-    def _struct(self, order: Order) -> Any:
+    def _placed(self, order: Order) -> _Described:
         """The order as libscand takes it, in memory that the next order of this pattern has, too."""
-        pattern = order.pattern
-        known = self._structs.get(pattern)
-        if known is None:
-            if len(self._structs) >= STRUCTS_MOST:
-                self._structs.clear()
-            struct = _new_struct(pattern)
-            known = self._structs[pattern] = struct, [getattr(struct, tensor.name) for tensor in pattern.tensors]
-        for tensor, place in zip(known[1], order.places):
+        described = self._patterns.get(order.pattern)
+        if described is None:
+            if len(self._patterns) >= PATTERNS_MOST:
+                self._patterns.clear()
+            described = self._patterns[order.pattern] = _describe(order.pattern)
+        for tensor, place in zip(described.tensors, order.places):
             tensor.buffer = self._buffer(place.block)
             tensor.offset = place.offset
-        return known[0]
+        return described
 
     def _buffer(self, block: Block) -> Any:
         if self._drops != pool.drops:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence, TypedDict, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -13,7 +13,7 @@ from .client import Client, default_client
 from .errors import LostError
 from .jobs import Job, submit_together
 from .jobs import submit as submit_plan
-from .layout import Settings
+from .layout import Settings, Step
 from .memory import AnyArray, empty
 from .plans import Plan, Request, scheme_of
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TRIES = 3  # of a job that was lost with its worker, where what it is made of is there still
 
 Passes = Union[str, Sequence[str]]
+ChainStep = Union[str, tuple[str, Mapping[str, Any]]]  # an operation, and its parameters
 
 
 class Options(TypedDict, total=False):
@@ -81,7 +82,7 @@ def _reduce_settings(reduction: str, priority: str, deadline: Optional[float]) -
     if reduction == "none":
         raise ValueError("op: 'none' is of scans; take sum, min, max, mean, rms or norm")
     members = {"reduction": number("reduction", reduction), **_common(priority, deadline)}
-    return Settings(True, (), tuple(members.items()))
+    return Settings(True, members=tuple(members.items()))
 
 
 def _common(priority: str, deadline: Optional[float]) -> dict[str, Any]:
@@ -221,6 +222,71 @@ def submit_reduce(
 ) -> Job:
     """The same as reduce(), without waiting for it, as submit() does."""
     return submit_plan(client or default_client(), Plan(_reduce_request(x, op, **options)))
+
+
+_USUAL = {"scan": {"passes": "forward"}, "reduce": {"reduction": "sum"}}  # what a step does that says nothing
+
+
+def _word(value: Any) -> Union[str, float]:
+    """A step's parameter as libscand takes it."""
+    if isinstance(value, (str, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return float(value)
+
+
+def _grows(operation: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether integers become larger than those that a step is made of."""
+    if operation == "reduce":
+        return bool(parameters["reduction"] == "sum")
+    return parameters.get("op", "sum") not in ("max", "min")
+
+
+def _run_request(
+    x: ArrayLike, steps: Sequence[ChainStep], *, axis: Optional[int] = -1, dtype: Optional[DTypeLike] = None,
+    out: Optional[AnyArray] = None, keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None,
+    priority: str = "normal", deadline: Optional[float] = None,
+) -> Request:
+    named = [(step, {}) if isinstance(step, str) else (step[0], step[1]) for step in steps]
+    chain = [(name, {**_USUAL.get(name, {}), **parameters}) for name, parameters in named]
+    if not chain:
+        raise ValueError("steps: there is none; take one or more, as (\"scan\", {\"passes\": \"forward,backward\"})")
+    _common(priority, deadline)  # checks them
+    options = (("priority", priority), *([("deadline_ms", str(int(deadline * 1000)))] if deadline is not None else []))
+    words = tuple((name, tuple((key, _word(value)) for key, value in parameters.items())) for name, parameters in chain)
+    last, parameters = chain[-1]
+    reduces = last == "reduce"
+    op = "sum" if any(_grows(*step) for step in chain) else "max"
+    if reduces and parameters["reduction"] in ("mean", "rms", "norm"):
+        op = parameters["reduction"]
+    settings = _run_settings(words, reduces, options)
+    return Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims)
+
+
+@functools.lru_cache(maxsize=256)
+def _run_settings(steps: tuple[Step, ...], reduces: bool, options: tuple[tuple[str, str], ...]) -> Settings:
+    return Settings(reduces, steps=steps, options=options)
+
+
+def run(
+    x: ArrayLike, steps: Sequence[ChainStep], *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
+) -> Any:
+    """Several operations in one job, each of what the one before it has left, which stays on the device.
+
+    A step is an operation, "scan" or, as the last, "reduce", with its parameters in a dictionary:
+    [("scan", {"passes": "forward,backward", "demean": True}), ("reduce", {"reduction": "rms"})]. Parameters have the
+    names and words of scan(), or "reduction" as reduce() has it first. Between steps values are of the dtype of the
+    results. Keywords are those of reduce(). Returns the results of the last step.
+    """
+    return _run(_run_request(x, steps, **options), client)
+
+
+def submit_run(
+    x: ArrayLike, steps: Sequence[ChainStep], *, client: Optional[Client] = None, **options: Unpack[ReduceOptions]
+) -> Job:
+    """The same as run(), without waiting for it, as submit() does."""
+    return submit_plan(client or default_client(), Plan(_run_request(x, steps, **options)))
 
 
 def cumsum(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -19,15 +19,24 @@ DTYPES = {
 }
 
 
+Step = tuple[str, tuple[tuple[str, Union[str, float]], ...]]  # an operation of a task, and its parameters
+
+
 class Settings:
-    """What to compute: members of struct scand_scan, or of scand_reduce, with enumerators for words."""
+    """What to compute: members of struct scand_scan, or of scand_reduce, with enumerators for words; or the steps of a
+    task, and options of it as a whole."""
 
-    __slots__ = ("reduces", "passes", "members")
+    __slots__ = ("reduces", "passes", "members", "steps", "options")
 
-    def __init__(self, reduces: bool, passes: tuple[int, ...], members: tuple[tuple[str, Any], ...]):
+    def __init__(
+        self, reduces: bool, passes: tuple[int, ...] = (), members: tuple[tuple[str, Any], ...] = (),
+        steps: tuple[Step, ...] = (), options: tuple[tuple[str, str], ...] = (),
+    ):
         self.reduces = reduces
         self.passes = passes
         self.members = members
+        self.steps = steps
+        self.options = options
 
 
 class Tensor(NamedTuple):

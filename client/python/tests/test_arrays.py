@@ -250,6 +250,47 @@ class Reduce(PackageTest):
         self.same(scand.reduce(np.zeros((0, 3))), np.zeros(0))
 
 
+class Chains(PackageTest):
+    def test_steps(self):
+        x = whole_numbers((4, 100))
+        twice = double_integral(x)
+        steps = [("scan", {"passes": ["forward", "backward"]}), ("scan", {"op": "max", "passes": "backward"})]
+        expected = np.flip(np.maximum.accumulate(np.flip(twice, -1), -1), -1)
+        for array in (x, scand.asarray(x), np.asfortranarray(x)):
+            self.same(scand.run(array, steps), expected)
+            self.same(scand.submit_run(array, [*steps, ("reduce", {"reduction": "max"})]).result(), expected.max(-1))
+        y = scand.asarray(x)
+        scand.run(y, ["scan", "scan"], axis=0, out=y, priority="high", deadline=60)
+        self.same(y, np.cumsum(np.cumsum(x, 0), 0))
+        halves = scand.run(x, [("scan", {"kind": "half", "demean": False}), ("reduce", {"reduction": "mean"})], keepdims=True)
+        np.testing.assert_allclose(halves, (np.cumsum(x, -1) - x / 2).mean(-1, keepdims=True), rtol=1e-14)
+
+    def test_dtypes(self):
+        for name in ("f4", "i2", "u4", "i8"):
+            x = whole_numbers((3, 40), name)
+            self.same(scand.run(x, ["scan", "scan"]), np.cumsum(np.cumsum(x, -1), -1))
+            extremes = scand.run(x, [("scan", {"op": "max"}), ("scan", {"op": "min"})])
+            self.same(extremes, np.minimum.accumulate(np.maximum.accumulate(x, -1), -1))
+
+    def test_pieces(self):
+        x = whole_numbers((1031, 4099), np.float32)
+        self.same(scand.run(x, ["scan", ("reduce", {"reduction": "max"})], dtype="f8"), np.cumsum(x, -1, dtype="f8").max(-1))
+
+    def test_wrong_ones(self):
+        x = whole_numbers(10)
+        for steps, text in (
+            ([], "^steps: there is none"),
+            (["median"], "median"),
+            ([("scan", {"speed": 3})], "speed"),
+            ([("scan", {"passes": "sideways"})], "sideways"),
+            (["reduce", "scan"], "."),
+        ):
+            with self.subTest(steps), self.assertRaisesRegex(ValueError, text):
+                scand.run(x, steps)
+        with self.assertRaisesRegex(TypeError, "complex"):
+            scand.run(x + 1j, [("scan", {"op": "max"})])
+
+
 class NumPyNames(PackageTest):
     def test_cumulative_sum(self):
         x = whole_numbers((3, 4))
