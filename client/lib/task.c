@@ -137,23 +137,23 @@ int scand_task_axis(struct scand_task *task, uint32_t axis)
     return (int)status_from_errno(task->error.code);
 }
 
-/* A field of job.run that is an option; others have functions of their own. */
+/* Fields of job.run that are options; others have functions of their own. */
+static const char *const option_names[] = {"algorithm", "priority", "deadline_ms", "after_failure"};
+static const struct words options = {"option", option_names, sizeof option_names / sizeof option_names[0]};
+
 static const struct field *option_find(const char *name)
 {
-    static const char *const options[] = {"algorithm", "priority", "deadline_ms", "after_failure"};
     const struct field *field = field_find(&msg_job_run_params_type, 0, name);
-    for (size_t i = 0; field && i < sizeof options / sizeof options[0]; i++)
-        if (strcmp(field->name, options[i]) == 0)
-            return field;
-    return NULL;
+    return field && words_find(&options, field->name, strlen(field->name)) >= 0 ? field : NULL;
 }
 
 int scand_task_option(struct scand_task *task, const char *name, const char *value)
 {
+    char list[160];
     const struct field *field = option_find(name);
     if (!task->error.code && !field)
-        error_set(&task->error, -EINVAL,
-                  "there is no option \"%s\"; there are: algorithm, priority, deadline_ms, after_failure", name);
+        error_set(&task->error, -EINVAL, "there is no option \"%s\"; there are: %s", name,
+                  words_join(&options, list, sizeof list));
     else if (!task->error.code)
         field_set_text(field, &task->params, field->name, value, &task->error);
     return (int)status_from_errno(task->error.code);
