@@ -577,8 +577,8 @@ class Output(ScanctlTest):
             command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "--shape", "5120,10240", "--output-dtype", dtype]
             process = subprocess.Popen(command + [self.path("in.raw"), "-o", "-"], stdout=subprocess.PIPE, bufsize=0)
             left = size * factor
-            while left > 256 << 10:  # more than the pipe holds: it then waits to write the rest
-                left -= len(process.stdout.read(1 << 20 if left > 2 << 20 else 64 << 10))
+            while left > 4 << 20:  # more than the pipe holds: it then waits to write the rest
+                left -= len(process.stdout.read(1 << 20))
             with open("/proc/%d/status" % process.pid) as file:
                 kib = {line.split()[0]: int(line.split()[1]) for line in file if line.endswith("kB\n")}
             rest = process.communicate()[0]
