@@ -46,6 +46,11 @@ static int created_check(struct scand *daemon, enum scand_place place, uint64_t 
                         (unsigned long long)n, (unsigned long long)result->segment, (unsigned long long)size_bytes);
 }
 
+int buffer_without_bytes(struct scand *daemon)
+{
+    return (int)status_from_errno(session_fail(daemon, -EINVAL, "size_bytes is 0: a buffer has 1 byte at least"));
+}
+
 int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out)
 {
     SESSION_GUARD(daemon);
@@ -59,7 +64,7 @@ int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *p
                         .received = fds,
                         .timeout_ms = CALL_MS + (int64_t)params->wait_ms};
     if (size_bytes == 0)
-        return (int)status_from_errno(session_fail(daemon, -EINVAL, "size_bytes is 0: a buffer has 1 byte at least"));
+        return buffer_without_bytes(daemon);
     int code = call_run(daemon, &call);
     if (code)
         return (int)status_from_errno(code);
@@ -109,24 +114,67 @@ int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_
     return buffer_create(daemon, &params, out);
 }
 
-int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out)
+/* Takes over the descriptor. */
+static int descriptor_import(struct scand *daemon, int fd, uint64_t size_bytes, struct scand_buffer **out)
 {
-    SESSION_GUARD(daemon);
-    if (size_bytes == 0)
-        return (int)status_from_errno(session_fail(daemon, -EINVAL, "size_bytes is 0: a buffer has 1 byte at least"));
-    int fd = fcntl(memfd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0)
-        return (int)status_from_errno(session_fail(daemon, -EBADF, "memfd %d: %s", memfd, strerror(errno)));
     struct scand_buffer *buffer = buffer_new(daemon, size_bytes, &fd, 1);
     if (!buffer)
         return SCAND_NO_MEMORY;
+    session_unlock(daemon); /* memory may have to be found for its pages */
     int code = buffer_map(buffer);
+    session_lock(daemon);
     if (code == 0)
         code = import_run(buffer);
     if (code == 0)
         return buffer_add(buffer, out);
     buffer_free(buffer);
     return (int)status_from_errno(code);
+}
+
+int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out)
+{
+    SESSION_GUARD(daemon);
+    if (size_bytes == 0)
+        return buffer_without_bytes(daemon);
+    int fd = fcntl(memfd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return (int)status_from_errno(session_fail(daemon, -EBADF, "memfd %d: %s", memfd, strerror(errno)));
+    return descriptor_import(daemon, fd, size_bytes, out);
+}
+
+int scand_buffer_create_own(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out)
+{
+    if (size_bytes == 0)
+        return buffer_without_bytes(daemon);
+    int fd = memory_create(size_bytes); /* slow, and nobody else's business */
+    if (fd < 0)
+        return (int)status_from_errno(session_fail(daemon, fd == -EMFILE || fd == -ENFILE ? -EBADF : -ENOMEM,
+                                                   "cannot make %llu bytes of memory: %s",
+                                                   (unsigned long long)size_bytes, strerror(-fd)));
+    SESSION_GUARD(daemon);
+    return descriptor_import(daemon, fd, size_bytes, out);
+}
+
+int scand_buffer_fd(const struct scand_buffer *buffer, int *fd)
+{
+    struct scand *daemon = buffer->daemon;
+    if (!daemon)
+        return SCAND_NOT_FOUND;
+    SESSION_GUARD(daemon);
+    int code = session_check(daemon);
+    if (code == 0 && buffer->place == SCAND_PLACE_DEVICE)
+        code = session_fail(daemon, -EOPNOTSUPP, "the buffer is device memory: share it with scand_buffer_export");
+    else if (code == 0 && buffer->segment_bytes)
+        code = session_fail(daemon, -EOPNOTSUPP,
+                            "the buffer is memory of the daemon's pool, which others have after it: make one to share "
+                            "with scand_buffer_create_own");
+    if (code)
+        return (int)status_from_errno(code);
+    int copy = fcntl(buffer->fds[0], F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        return (int)status_from_errno(session_fail(daemon, -EBADF, "cannot copy a descriptor: %s", strerror(errno)));
+    *fd = copy;
+    return SCAND_OK;
 }
 
 void *scand_buffer_data(const struct scand_buffer *buffer)

@@ -8,14 +8,6 @@
 
 #include "client/lib/internal.h"
 
-static _Thread_local char connect_message[LIMIT_ERROR_BYTES];
-
-static int connect_failed(const struct error *error)
-{
-    memcpy(connect_message, error->message, sizeof connect_message);
-    return (int)status_from_errno(error->code == -EPIPE ? -ECONNREFUSED : error->code);
-}
-
 static void session_free(struct scand *daemon)
 {
     monitor_finish(daemon);
@@ -23,7 +15,7 @@ static void session_free(struct scand *daemon)
     free(daemon);
 }
 
-static struct scand *session_create(const char *name, struct error *error)
+static struct scand *session_create(const struct scand_options *options, const char *name, struct error *error)
 {
     struct scand *daemon = calloc(1, sizeof *daemon);
     if (!daemon) {
@@ -38,8 +30,7 @@ static struct scand *session_create(const char *name, struct error *error)
     }
     daemon->socket = -1;
     daemon->jobs_end = &daemon->jobs;
-    daemon->reconnect_ms = RECONNECT_MS;
-    daemon->give_up_ms = RECONNECT_MS;
+    daemon->options = *options;
     snprintf(daemon->name, sizeof daemon->name, "%s", name ? name : program_invocation_short_name);
     code = process_add(daemon);
     if (code == 0)
@@ -69,25 +60,25 @@ static int session_begin(struct scand *daemon, const char *path)
     return code;
 }
 
-int scand_connect(const char *path, const char *name, struct scand **out)
+int scand_connect_with(const struct scand_options *options, const char *path, const char *name, struct scand **out)
 {
     struct error error = {.code = 0};
-    struct scand *daemon = session_create(name, &error);
+    struct scand *daemon = session_create(options ? options : &options_default, name, &error);
     if (!daemon)
-        return connect_failed(&error);
+        return connect_failed(error.code, error.message);
     int code = session_begin(daemon, path);
     if (code == 0) {
         *out = daemon;
         return SCAND_OK;
     }
-    int status = connect_failed(session_error(daemon));
+    int status = connect_failed(code, session_error(daemon)->message);
     scand_disconnect(daemon);
     return status;
 }
 
-const char *scand_connect_message(void)
+int scand_connect(const char *path, const char *name, struct scand **out)
 {
-    return connect_message;
+    return scand_connect_with(NULL, path, name, out);
 }
 
 /* Nobody else is in the session from then on. */

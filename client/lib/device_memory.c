@@ -33,11 +33,6 @@ static int foreign_add(struct scand_buffer *buffer, uint64_t offset, uint64_t al
     return (int)status_from_errno(code);
 }
 
-static int no_bytes(struct scand *daemon)
-{
-    return (int)status_from_errno(session_fail(daemon, -EINVAL, "size_bytes is 0: a buffer has 1 byte at least"));
-}
-
 int scand_buffer_import_cuda(struct scand *daemon, const void *ipc_handle, uint64_t offset, uint64_t size_bytes,
                              struct scand_buffer **out)
 {
@@ -46,7 +41,7 @@ int scand_buffer_import_cuda(struct scand *daemon, const void *ipc_handle, uint6
         return (int)status_from_errno(
             session_fail(daemon, -EINVAL, "ipc_handle is NULL: give the cudaIpcMemHandle_t of cudaIpcGetMemHandle"));
     if (size_bytes == 0)
-        return no_bytes(daemon);
+        return buffer_without_bytes(daemon);
     struct scand_buffer *buffer = buffer_new(daemon, size_bytes, NULL, 0);
     if (buffer) {
         memcpy(buffer->handle, ipc_handle, sizeof buffer->handle);
@@ -61,7 +56,7 @@ int scand_buffer_import_cuda_fd(struct scand *daemon, int fd, uint64_t allocatio
     SESSION_GUARD(daemon);
     struct stat status;
     if (size_bytes == 0)
-        return no_bytes(daemon);
+        return buffer_without_bytes(daemon);
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0 || fstat(own, &status)) {
         session_fail(daemon, -EBADF, "fd %d: %s", fd, strerror(errno));

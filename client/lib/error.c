@@ -14,6 +14,19 @@ struct failure {
 static _Thread_local struct failure failures[ERROR_SESSIONS];
 static _Thread_local unsigned next_failure;
 
+static _Thread_local char connect_message[LIMIT_ERROR_BYTES];
+
+int connect_failed(int code, const char *message)
+{
+    snprintf(connect_message, sizeof connect_message, "%s", message);
+    return (int)status_from_errno(code == -EPIPE ? -ECONNREFUSED : code);
+}
+
+const char *scand_connect_message(void)
+{
+    return connect_message;
+}
+
 struct error *session_error(const struct scand *daemon)
 {
     for (size_t i = 0; i < ERROR_SESSIONS; i++)

@@ -99,6 +99,18 @@ struct mending {
     struct error error; /* why the session was given up */
 };
 
+/* What programs can set before they connect: the name, the largest value, the default. */
+#define OPTION_MS_MAX 86400000 /* a day */
+#define OPTIONS(X)                               \
+    X(reconnect_ms, OPTION_MS_MAX, RECONNECT_MS) \
+    X(give_up_ms, OPTION_MS_MAX, RECONNECT_MS)
+
+#define X(NAME, MOST, DEFAULT) uint32_t NAME;
+struct scand_options {
+    OPTIONS(X)
+};
+#undef X
+
 struct waiter;
 
 /* All of it is guarded by the lock, but for what never changes. */
@@ -127,10 +139,9 @@ struct scand {
     struct scand *next;            /* of the process */
     bool gone;                     /* no daemon came back; all jobs have ended */
     bool watches_output;
-    int epoll;             /* what scand_fd shows; the sockets of all connections come and go in it */
-    uint64_t generation;   /* counts broken connections */
-    uint32_t reconnect_ms; /* for which a call waits for a daemon that is away */
-    uint32_t give_up_ms;   /* for which jobs do */
+    int epoll;           /* what scand_fd shows; the sockets of all connections come and go in it */
+    uint64_t generation; /* counts broken connections */
+    struct scand_options options;
     struct mending mending;
     uint64_t spin_end_us; /* until then answers are waited for without blocking: one was announced */
     uint32_t last_msgid;
@@ -237,11 +248,16 @@ void process_bury(struct scand_buffer *buffer);
 void process_unbury(struct scand_buffer *buffer);
 
 /* error.c */
+/* Explains to scand_connect_message why there is no connection, or no options. Returns the status. */
+int connect_failed(int code, const char *message);
 /* What went wrong last for this thread in this session; the caller's until the thread's next call. */
 struct error *session_error(const struct scand *daemon);
 int session_fail(struct scand *daemon, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* For a job that reads what a failed one was to write; `outcome`: what else became of it. */
 void error_set_stale(struct error *error, const char *outcome);
+
+/* options.c */
+extern const struct scand_options options_default;
 
 /* monitor.c */
 /* Makes the lock and the descriptors. What there is on failure, monitor_finish ends. */
@@ -411,6 +427,8 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
 int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, struct scand_job *job);
 
 /* buffer.c */
+/* Refuses a size of 0. Returns the status. */
+int buffer_without_bytes(struct scand *daemon);
 int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *params, struct scand_buffer **out);
 
 /* job.c */

@@ -178,7 +178,7 @@ static int try_failed(struct scand *daemon, int code)
         return 0;
     if (trying_may_help(code) && !daemon->gone)
         session_fail(daemon, -ECONNREFUSED, "no daemon came back at %s within %g s: start one with \"scand\"",
-                     daemon->path, daemon->give_up_ms / 1e3);
+                     daemon->path, daemon->options.give_up_ms / 1e3);
     else if (code == -EPIPE)
         session_fail(daemon, -ECONNREFUSED, "the daemon at %s closes its connections: its log says why", daemon->path);
     return session_give_up(daemon);
@@ -303,7 +303,7 @@ static int away(struct scand *daemon)
     session_fail(daemon, -ECONNREFUSED,
                  "the daemon at %s is away, and has not come back within %g s (reconnect_ms); the library goes on "
                  "trying: call again, or scand_dispatch",
-                 daemon->path, daemon->reconnect_ms / 1e3);
+                 daemon->path, daemon->options.reconnect_ms / 1e3);
     session_error(daemon)->retry_ms = RECONNECT_PAUSE_MS;
     return -ECONNREFUSED;
 }
@@ -313,7 +313,7 @@ int session_ready(struct scand *daemon)
     int code = session_check(daemon);
     if (code || daemon->is_up)
         return code;
-    const int64_t deadline_ms = clock_ms() + daemon->reconnect_ms;
+    const int64_t deadline_ms = clock_ms() + daemon->options.reconnect_ms;
     if (daemon->gone && !daemon->connection)
         code = session_try(daemon); /* which may have had to wait for its time */
     const bool was_gone = daemon->gone;

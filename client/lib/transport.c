@@ -59,7 +59,7 @@ void session_drop(struct scand *daemon)
     daemon->has_changed = true;
     session_wake_reader(daemon);
     if (daemon->is_up)
-        daemon->mending.give_up_at_ms = clock_ms() + daemon->give_up_ms;
+        daemon->mending.give_up_at_ms = clock_ms() + daemon->options.give_up_ms;
     daemon->is_up = false;
     daemon->mending.call = NULL;
     daemon->mending.next_try_ms = clock_ms();

@@ -667,6 +667,56 @@ static void test_garbage(void)
     rig_end();
 }
 
+/* As many jobs as the daemon takes of a connection: submitting says so, and not the job's wait. */
+static void test_busy(void)
+{
+    rig_begin();
+    fake.client_jobs = 2;
+    struct scand *other = NULL;
+    CHECK_EQ(scand_connect(fake.path, "busy", &other), SCAND_OK);
+    scand_disconnect(session);
+    session = other;
+    struct scand_buffer *buffer = buffer_of(BYTES);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *none = NULL, *first, *second;
+    fake.hold = 1;
+    first = submit(buffer, buffer);
+    CHECK_EQ(scand_wait_room(session, -1), SCAND_OK);
+    second = submit(buffer, buffer);
+    CHECK_EQ(scand_submit(session, &scan, &none), SCAND_BUSY);
+    CHECK_CONTAINS(scand_message(session), "2 jobs of this connection have not ended, and the daemon takes 2");
+    CHECK(scand_retry_ms(session) > 0);
+    CHECK_EQ(scand_submit_many(session, &scan, 1, &none), SCAND_BUSY);
+    CHECK_EQ(scand_wait_room(session, 1), SCAND_TIMED_OUT);
+    CHECK_EQ(scand_cancel(second), SCAND_OK);
+    CHECK_EQ(scand_wait_room(session, -1), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_job_submit], 2);
+    fake.hold = 0;
+    struct scand_job *third = submit(buffer, buffer);
+    CHECK_EQ(scand_wait(third, -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK); /* upon which held jobs end */
+    CHECK_EQ(scand_wait(first, -1, NULL), SCAND_OK);
+    CHECK(none == NULL);
+    rig_end();
+}
+
+/* The daemon's own word: its time is waited for, or the end of another job. */
+static void test_room_after_busy(void)
+{
+    rig_begin();
+    struct scand_buffer *buffer = buffer_of(BYTES);
+    fake.fail_on = METHOD_job_submit;
+    fake.fail_code = -EAGAIN;
+    CHECK_EQ(scand_wait(submit(buffer, buffer), -1, NULL), SCAND_BUSY);
+    CHECK_EQ(scand_wait_room(session, 0), SCAND_TIMED_OUT);
+    CHECK_EQ(scand_wait_room(session, -1), SCAND_OK);
+    CHECK_EQ(scand_wait(submit(buffer, buffer), -1, NULL), SCAND_BUSY);
+    fake.fail_on = FAKE_NONE;
+    CHECK_EQ(scand_wait(submit(buffer, buffer), -1, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait_room(session, 0), SCAND_OK);
+    rig_end();
+}
+
 static void test_random_bytes(void)
 {
     rig_begin();
@@ -745,6 +795,8 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_foreign_loop),
                                     TEST(test_status),
                                     TEST(test_no_answer),
+                                    TEST(test_busy),
+                                    TEST(test_room_after_busy),
                                     TEST(test_garbage),
                                     TEST(test_random_bytes),
                                     TEST(test_lies_about_buffers),

@@ -63,6 +63,9 @@ static void jobs_and_buffers_are_refused(void)
     close(memfd);
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &buffer), SCAND_FORKED);
     CHECK_EQ(scand_buffer_export(output, &export), SCAND_FORKED);
+    CHECK_EQ(scand_buffer_fd(output, &memfd), SCAND_FORKED);
+    CHECK_EQ(scand_buffer_create_own(session, BYTES, &buffer), SCAND_FORKED);
+    CHECK_EQ(scand_wait_room(session, -1), SCAND_FORKED);
     CHECK_EQ(((float *)scand_buffer_data(input))[3], 33);
     CHECK_EQ(scand_buffer_release(input), SCAND_FORKED);
     CHECK(!made && !buffer);

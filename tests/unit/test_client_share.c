@@ -1,5 +1,6 @@
 /* libscand and device memory that processes share: what is sent, what is believed, and a worker that ends. */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"
@@ -47,6 +48,56 @@ static void imports_by_descriptor(void)
     CHECK_EQ(fake.imported_handle, -1);
     CHECK_EQ(fake.imported_offset, 8);
     CHECK_EQ(fake.imported_allocation, 20000);
+    rig_end();
+}
+
+/* One array, two connections, and none: each mapping shows what the others wrote. */
+static void own_memory_is_shared(void)
+{
+    struct scand *other = NULL;
+    struct scand_buffer *own = NULL, *twin = NULL;
+    int fd = -1;
+    rig_begin();
+    CHECK_EQ(scand_connect(fake.path, "another", &other), SCAND_OK);
+    CHECK_EQ(scand_buffer_create_own(session, BYTES, &own), SCAND_OK);
+    CHECK_EQ(scand_buffer_size(own), BYTES);
+    CHECK_EQ(scand_buffer_fd(own, &fd), SCAND_OK);
+    CHECK_EQ(fcntl(fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), F_SEAL_SHRINK | F_SEAL_GROW);
+    CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    CHECK_EQ(scand_buffer_import(other, fd, BYTES, &twin), SCAND_OK);
+    close(fd);
+    float *x = scand_buffer_data(own), *y = scand_buffer_data(twin);
+    x[7] = 41;
+    CHECK_EQ(y[7], 41);
+    CHECK_EQ(scand_wait(submit(own, own), -1, NULL), SCAND_OK);
+    CHECK_EQ(y[7], 42);
+    scand_disconnect(session);
+    session = NULL;
+    CHECK_EQ(scand_buffer_fd(own, &fd), SCAND_NOT_FOUND);
+    CHECK_EQ(y[7], 42);
+    CHECK_EQ(scand_buffer_release(own), SCAND_OK);
+    CHECK_EQ(scand_buffer_fd(twin, &fd), SCAND_OK);
+    CHECK_EQ(pread(fd, &(float){0}, sizeof(float), 0), sizeof(float));
+    close(fd);
+    scand_disconnect(other);
+    rig_end();
+}
+
+static void descriptors_that_are_not_given(void)
+{
+    struct scand_buffer *pool, *device = NULL, *own = NULL;
+    int fd = -1;
+    rig_begin();
+    pool = buffer_of(BYTES);
+    CHECK_EQ(scand_buffer_fd(pool, &fd), SCAND_UNSUPPORTED);
+    CHECK_CONTAINS(scand_message(session), "scand_buffer_create_own");
+    CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_DEVICE, BYTES, &device), SCAND_OK);
+    CHECK_EQ(scand_buffer_fd(device, &fd), SCAND_UNSUPPORTED);
+    CHECK_CONTAINS(scand_message(session), "scand_buffer_export");
+    CHECK_EQ(scand_buffer_create_own(session, 0, &own), SCAND_INVALID);
+    CHECK_EQ(scand_buffer_create_own(session, UINT64_MAX, &own), SCAND_NO_MEMORY);
+    CHECK_CONTAINS(scand_message(session), "cannot make 18446744073709551615 bytes of memory");
+    CHECK(fd == -1 && own == NULL);
     rig_end();
 }
 
@@ -166,6 +217,8 @@ int main(int argc, char **argv)
 {
     static const struct test tests[] = {TEST(imports_by_handle),
                                         TEST(imports_by_descriptor),
+                                        TEST(own_memory_is_shared),
+                                        TEST(descriptors_that_are_not_given),
                                         TEST(imports_that_fail),
                                         TEST(imported_again),
                                         TEST(repeated_where_nothing_was_written),

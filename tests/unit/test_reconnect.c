@@ -9,13 +9,18 @@
 static struct scand_buffer *input, *output;
 
 /* An input of 0, 1, 2, ... and an output, of several segments each. */
-static void begin(void)
+static void make_buffers(void)
 {
-    rig_begin();
     input = buffer_of(BYTES);
     output = buffer_of(BYTES);
     for (int i = 0; i < SAMPLES; i++)
         ((float *)scand_buffer_data(input))[i] = (float)i;
+}
+
+static void begin(void)
+{
+    rig_begin();
+    make_buffers();
 }
 
 static void die_on(enum method method, int count)
@@ -491,6 +496,129 @@ static void test_foreign_loop_goes_on(void)
     rig_end();
 }
 
+/* A session with these times. */
+static void begin_with(int64_t reconnect_ms, int64_t give_up_ms)
+{
+    struct scand_options *options = NULL;
+    rig_start();
+    CHECK_EQ(scand_options_create(&options), SCAND_OK);
+    CHECK_EQ(scand_options_set(options, "reconnect_ms", reconnect_ms), SCAND_OK);
+    CHECK_EQ(scand_options_set(options, "give_up_ms", give_up_ms), SCAND_OK);
+    CHECK_EQ(scand_connect_with(options, fake.path, "test", &session), SCAND_OK);
+    scand_options_destroy(options);
+    make_buffers();
+}
+
+/* Each call returns while the daemon is away, and the job is still there when it comes back. */
+static void test_nothing_waits(void)
+{
+    struct scand_job *none = NULL;
+    begin_with(0, 60000);
+    fake.hold = 1;
+    struct scand_job *job = submit(input, output);
+    requests_arrive();
+    fake_stop(&fake);
+    struct pollfd loop = {.fd = scand_fd(session), .events = POLLIN};
+    struct scand_scan scan = scan_of(input, output);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(poll(&loop, 1, 20000), 1);
+        CHECK_EQ(scand_dispatch(session), SCAND_OK);
+        CHECK_EQ(scand_ping(session, NULL), SCAND_UNAVAILABLE);
+        CHECK_CONTAINS(scand_message(session), "is away, and has not come back within 0 s (reconnect_ms)");
+        CHECK_EQ(scand_retry_ms(session), RECONNECT_PAUSE_MS);
+        CHECK_EQ(scand_submit(session, &scan, &none), SCAND_UNAVAILABLE);
+        CHECK_EQ(scand_wait(job, 0, NULL), SCAND_TIMED_OUT);
+        CHECK_EQ(scand_job_done(job), 0);
+    }
+    fake.hold = 0;
+    fake_start(&fake);
+    CHECK_EQ(loop_until_done(job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_OK);
+    check_output();
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK(none == NULL);
+    rig_end();
+}
+
+/* A daemon that takes the connection and is slow to greet, as one that starts CUDA, keeps nobody waiting either. */
+static void test_nothing_waits_for_a_slow_daemon(void)
+{
+    begin_with(0, 60000);
+    fake.hold = 1;
+    struct scand_job *job = submit(input, output);
+    requests_arrive();
+    fake.hold = 0;
+    fake.late_ms = CALL_MS / 2;
+    fake.late_on = METHOD_hello;
+    die_on(METHOD_server_ping, 1);
+    struct pollfd loop = {.fd = scand_fd(session), .events = POLLIN};
+    int unavailable = 0, status = SCAND_OK;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_UNAVAILABLE);
+    for (; !scand_job_done(job); unavailable += scand_ping(session, NULL) == SCAND_UNAVAILABLE) {
+        REQUIRE(poll(&loop, 1, 20000) == 1);
+        status |= scand_dispatch(session);
+    }
+    CHECK_EQ(status, SCAND_OK);
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_hello], 2);
+    check_output();
+    rig_end();
+}
+
+static void test_jobs_are_given_up_at_once(void)
+{
+    begin_with(0, 0);
+    fake.hold = 1;
+    struct scand_job *job = submit(input, output);
+    requests_arrive();
+    fake_stop(&fake);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_UNAVAILABLE);
+    CHECK_CONTAINS(scand_message(session), "within 0 s");
+    rig_end();
+}
+
+static void test_options_are_checked(void)
+{
+    struct scand_options *options = NULL;
+    CHECK_EQ(scand_options_create(&options), SCAND_OK);
+    CHECK_EQ(scand_options_set(options, "reconnect_ms", -1), SCAND_INVALID);
+    CHECK_CONTAINS(scand_connect_message(), "reconnect_ms is -1: 0 to 86400000 are allowed");
+    CHECK_EQ(scand_options_set(options, "give_up_ms", OPTION_MS_MAX + 1), SCAND_INVALID);
+    CHECK_EQ(scand_options_set(options, "give_up_ms", OPTION_MS_MAX), SCAND_OK);
+    CHECK_EQ(scand_options_set(options, "patience", 1), SCAND_INVALID);
+    CHECK_CONTAINS(scand_connect_message(), "no option \"patience\": there are reconnect_ms, give_up_ms");
+    scand_options_destroy(options);
+    scand_options_destroy(NULL);
+}
+
+/* The loop, and not a call, finds that one of several buffers was released while it was to be imported again. */
+static void test_released_while_imported_again(void)
+{
+    begin_with(0, 60000);
+    fake.hold = 1;
+    struct scand_job *job = submit(input, output);
+    struct scand_buffer *spare = buffer_of(BYTES);
+    requests_arrive();
+    fake.hold = 0;
+    fake.late_ms = CALL_MS / 4;
+    fake.late_on = METHOD_buffer_import;
+    die_on(METHOD_server_ping, 1);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_UNAVAILABLE);
+    struct pollfd loop = {.fd = scand_fd(session), .events = POLLIN};
+    while (session->mending.buffer != spare) {
+        REQUIRE(poll(&loop, 1, 20000) == 1);
+        CHECK_EQ(scand_dispatch(session), SCAND_OK);
+    }
+    CHECK_EQ(scand_buffer_release(spare), SCAND_OK);
+    fake.late_on = FAKE_NONE;
+    CHECK_EQ(loop_until_done(job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_OK);
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_buffer_import], 3);
+    CHECK_EQ(fake.seen[METHOD_buffer_release], 1);
+    rig_end();
+}
+
 /* An idle program does not wait for a daemon that it does not need: that would end in SCAND_UNAVAILABLE. */
 static void test_idle(void)
 {
@@ -550,6 +678,11 @@ static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_requests),
                                     TEST(test_refused_buffer_is_lost),
                                     TEST(test_foreign_loop_goes_on),
+                                    TEST(test_nothing_waits),
+                                    TEST(test_nothing_waits_for_a_slow_daemon),
+                                    TEST(test_jobs_are_given_up_at_once),
+                                    TEST(test_options_are_checked),
+                                    TEST(test_released_while_imported_again),
                                     TEST(test_idle),
                                     TEST(test_reconnect_in_callback),
                                     TEST_END};

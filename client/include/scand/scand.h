@@ -42,9 +42,9 @@
  * forked, must be left as it is.
  *
  * When the daemon's worker is restarted, the library connects again by itself, for which any call waits up to 10
- * seconds (scand_dispatch never waits). Host buffers keep their handles and content, and so does device memory of the
- * program's own. Jobs that had no answer are repeated where that cannot change their result; others, above all those in
- * place, end in SCAND_LOST, and the daemon's device buffers are lost.
+ * seconds, or as long as the option reconnect_ms says (scand_dispatch never waits). Host buffers keep their handles and
+ * content, and so does device memory of the program's own. Jobs that had no answer are repeated where that cannot
+ * change their result; others, above all those in place, end in SCAND_LOST, and the daemon's device buffers are lost.
  */
 #ifndef SCAND_SCAND_H
 #define SCAND_SCAND_H
@@ -56,10 +56,11 @@
 extern "C" {
 #endif
 
-struct scand;        /* a connection to the daemon */
-struct scand_buffer; /* memory that both sides see */
-struct scand_job;    /* a submitted scan, reduction or task */
-struct scand_task;   /* a job that is being described, step by step */
+struct scand;         /* a connection to the daemon */
+struct scand_options; /* how to connect */
+struct scand_buffer;  /* memory that both sides see */
+struct scand_job;     /* a submitted scan, reduction or task */
+struct scand_task;    /* a job that is being described, step by step */
 
 /* A scan or a reduction of the tutorials, to be named by `algorithm`. */
 struct scand_kernel {
@@ -257,7 +258,24 @@ struct scand_times {
  * scand_disconnect.
  */
 int scand_connect(const char *socket_path, const char *name, struct scand **out);
-const char *scand_connect_message(void); /* of the calling thread's last failed scand_connect */
+/* Of the calling thread's last failed scand_connect, scand_connect_with, scand_options_create or scand_options_set. */
+const char *scand_connect_message(void);
+
+/*
+ * The same with options: set by name before connecting, and not needed any more afterwards.
+ *
+ *     reconnect_ms  for how long a call waits for a daemon that is away, 10,000 by default. 0: none waits: what needs
+ * the daemon returns SCAND_UNAVAILABLE meanwhile, and scand_dispatch or the next call connects again. scand_wait waits
+ * for as long as it is told to in any case. give_up_ms    for how long a daemon may be away before all jobs that have
+ * no answer end in SCAND_UNAVAILABLE, 10,000 by default.
+ *
+ * Both are 0 to 86,400,000, a day; others get SCAND_INVALID, and so do other names. NULL stands for the defaults.
+ */
+int scand_options_create(struct scand_options **out);
+int scand_options_set(struct scand_options *options, const char *name, int64_t value);
+void scand_options_destroy(struct scand_options *options);
+int scand_connect_with(const struct scand_options *options, const char *socket_path, const char *name,
+                       struct scand **out);
 
 /* Ends the connection, and with it its buffers, their mappings and its jobs; what runs finishes into nothing. Of the
  * handles, those of jobs are gone; those of buffers may still be given to scand_buffer_release, as long as not more
@@ -336,6 +354,22 @@ int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_
 /* Memory of this program: a memfd (MFD_ALLOW_SEALING) of at least size_bytes, which is sealed against shrinking and
  * growing. The descriptor stays the caller's, who may close it. */
 int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out);
+
+/*
+ * Host memory of this program's own, for arrays that several connections or processes use: a memfd, made and imported
+ * in one call, which lives on without the daemon for as long as anybody has it. Its pages are this program's to touch
+ * first, which takes longer than with memory of the daemon.
+ */
+int scand_buffer_create_own(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out);
+/*
+ * The descriptor of such memory, or of what was imported: a new one, the caller's to close. Another connection, or a
+ * process that was given it (by fork, or over a Unix socket), imports it with scand_buffer_import. Whoever has it can
+ * read and write all of the memory; nobody can make that shorter or longer any more (F_SEAL_SHRINK, F_SEAL_GROW), so
+ * what is mapped stays. Jobs of different connections on the same memory run in no particular order: wait for one
+ * before submitting the next. SCAND_UNSUPPORTED: memory of the daemon's pool, which others have after this buffer, and
+ * device memory (scand_buffer_export).
+ */
+int scand_buffer_fd(const struct scand_buffer *buffer, int *fd);
 
 /*
  * Device memory of this program, a tensor of PyTorch's, CuPy's or JAX's for one, that jobs then work on in place: bytes
