@@ -25,6 +25,11 @@ static const struct words *words_of(enum scand_list list)
     return (size_t)list < sizeof lists / sizeof lists[0] ? lists[list] : NULL;
 }
 
+const char *scand_version(void)
+{
+    return SCAND_VERSION_TEXT;
+}
+
 const char *scand_word(enum scand_list list, int value)
 {
     const struct words *words = words_of(list);

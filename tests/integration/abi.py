@@ -87,7 +87,7 @@ def main():
     found = differences(golden, now)
     if found:
         print(*found, sep="\n")
-        print(f"programs built for {soname} would break: raise the minor version of the project in CMakeLists.txt, which")
+        print(f"programs built for {soname} would break: raise the minor version in client/include/scand/version.h, which")
         print(f"is part of the soname, unless no release has {soname} yet; then {again}")
         return 1
     print(f"{soname}: {len(golden)} sizes, places and numbers are as they were")

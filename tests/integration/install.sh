@@ -3,7 +3,8 @@
 # find_package. Usage: install.sh BUILD_FOLDER; $CC and $CFLAGS as usual.
 set -eu
 build=$1
-consumer=$(dirname "$0")/consumer
+consumer=$(cd "$(dirname "$0")/consumer" && pwd)
+source=$(cd "$consumer/../../.." && pwd)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
@@ -12,13 +13,15 @@ header=$(find "$root" -path '*/include/scand/scand.h')
 prefix=${header%/include/scand/scand.h}
 libraries=$(dirname "$(find "$root" -name libscand.so)")
 
-for file in "$prefix/include/scand/types.h" "$libraries/libscand.so.0.1" "$libraries/pkgconfig/scand.pc"; do
+documents=$(dirname "$(find "$root" -name PROTOCOL.md)")
+for file in "$prefix/include/scand/types.h" "$prefix/include/scand/version.h" "$documents/README.md" "$documents/LICENSE" "$libraries/libscand.so.0.1" "$libraries/pkgconfig/scand.pc"; do
     test -e "$file" || { echo "not installed: $file"; exit 1; }
 done
 
 export PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$libraries/pkgconfig"
 ${CC:-cc} ${CFLAGS:-} "$consumer/main.c" $(pkg-config --cflags --libs scand) -o "$root/consumer"
 LD_LIBRARY_PATH=$libraries "$root/consumer"
+LD_LIBRARY_PATH=$libraries "$root/consumer" | grep -q "^scand $(pkg-config --modversion scand), " || { echo "scand.pc has another version"; exit 1; }
 # The header alone, in the strictest dialects that it promises.
 ${CC:-cc} -std=c99 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags scand) -x c "$header"
 if command -v c++ >/dev/null; then
@@ -34,6 +37,28 @@ unset PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
 cmake -S "$consumer" -B "$root/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$root/build" >/dev/null
 "$root/build/consumer"
+
+# The static library needs libc alone, and defines nothing that could be the program's.
+if test -e "$libraries/libscand.a"; then
+    "$root/build/consumer_static"
+    ${CC:-cc} ${CFLAGS:-} -I"$prefix/include" "$consumer/main.c" "$libraries/libscand.a" -pthread -o "$root/consumer"
+    "$root/consumer"
+    if ldd "$root/consumer" | grep -e scand -e msgpack; then
+        echo "needed by a program with the static library, and must not be"
+        exit 1
+    fi
+    if nm -g --defined-only "$libraries/libscand.a" | grep ' [A-Z] ' | grep -v ' scand_'; then
+        echo "defined by libscand.a, and must not be"
+        exit 1
+    fi
+fi
+
+# The sources as a part of another project.
+for by in subdirectory fetch; do
+    cmake -S "$consumer" -B "$root/$by" -DSCAND_BY=$by -DSCAND_SOURCE="$source" >/dev/null
+    cmake --build "$root/$by" --target consumer >/dev/null
+    "$root/$by/consumer"
+done
 
 # Another prefix than the one that was configured.
 cmake --install "$build" --prefix "$root/other" >/dev/null

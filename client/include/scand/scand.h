@@ -51,6 +51,7 @@
 
 #include <scand/report.h>
 #include <scand/types.h>
+#include <scand/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -258,7 +259,8 @@ struct scand_times {
  * scand_disconnect.
  */
 int scand_connect(const char *socket_path, const char *name, struct scand **out);
-/* Of the calling thread's last failed scand_connect, scand_connect_with, scand_options_create or scand_options_set. */
+/* What went wrong in the calling thread's last failed scand_connect, scand_connect_with, scand_options_create or
+ * scand_options_set. */
 const char *scand_connect_message(void);
 
 /*
@@ -288,15 +290,17 @@ void scand_forget(void);
 /* What went wrong in the calling thread's last call that failed on this connection. Lives until the thread's next call.
  * Of more than eight connections, a thread keeps the messages of those that failed last; others have "". */
 const char *scand_message(const struct scand *daemon);
-/* The same of numbers. After SCAND_BUSY, or SCAND_QUOTA because of too many jobs: milliseconds after which a new try
- * makes sense, 0 when unknown. */
+/* When to try again, in the same way. After SCAND_BUSY, or SCAND_QUOTA because of too many jobs: milliseconds after
+ * which a new try makes sense, 0 when unknown. */
 uint32_t scand_retry_ms(const struct scand *daemon);
 
-const char *scand_status_word(int status); /* "busy" */
+const char *scand_version(void); /* of this library: "0.1.0" */
+
+const char *scand_status_word(int status); /* its word: "busy" */
 const char *scand_status_text(int status); /* one line on what it means */
 int scand_status_exit_code(int status);    /* for programs: see sysexits.h */
 
-const char *scand_server_name(const struct scand *daemon); /* "scand 0.1.0" */
+const char *scand_server_name(const struct scand *daemon); /* what the daemon calls itself: "scand 0.1.0" */
 
 /* Round trip to the daemon, in microseconds. */
 int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
@@ -307,9 +311,9 @@ int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
 
 /* Fills in devices in the order of their numbers from 0. */
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row_bytes, size_t capacity, size_t *count);
-/* Fills in kernels. They do inclusive sums of f32 into f32, of
- * rows that lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of
- * their own: their bits are not those of the default. Reductions take such rows, too, and write f64 side by side. */
+/* Fills in the tutorials' scans and reductions. They do inclusive sums of f32 into f32, of rows that lie one stride
+ * apart with their samples side by side, all at multiples of 4 bytes, and add in an order of their own: their bits are
+ * not those of the default. Reductions take such rows, too, and write f64 side by side. */
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count);
 /* Fill in the operations that the daemon has, and what one of them takes: parameters, then operands. Without a daemon
  * (NULL) they are those that this library can name in a task, and no message is left. SCAND_NOT_FOUND: there is no such
@@ -318,7 +322,9 @@ int scand_operations(struct scand *daemon, struct scand_operation_info *operatio
                      size_t *count);
 int scand_parameters(struct scand *daemon, const char *operation, struct scand_parameter_info *parameters,
                      size_t row_bytes, size_t capacity, size_t *count);
+/* Fills in the daemon's counters. */
 int scand_stats(struct scand *daemon, struct scand_counter *counters, size_t row_bytes, size_t capacity, size_t *count);
+/* Fills in the histograms of its times. */
 int scand_histograms(struct scand *daemon, struct scand_histogram *histograms, size_t row_bytes, size_t capacity,
                      size_t *count);
 /* Counters, histograms and devices in Prometheus' text format, version 0.0.4: *text is a string for free(). */
@@ -408,8 +414,8 @@ struct scand_export {
 };
 int scand_buffer_export(struct scand_buffer *buffer, struct scand_export *out);
 
-void *scand_buffer_data(const struct scand_buffer *buffer); /* NULL for device memory */
-uint64_t scand_buffer_size(const struct scand_buffer *buffer);
+void *scand_buffer_data(const struct scand_buffer *buffer);    /* where it lies; NULL for device memory */
+uint64_t scand_buffer_size(const struct scand_buffer *buffer); /* its bytes, as asked for */
 /* The number of the device whose memory it is; -1 for host memory, and where a daemon does not say. */
 int scand_buffer_device(const struct scand_buffer *buffer);
 /* Unmaps and gives back. Jobs that use it go on; the daemon keeps it for as long as they run. The handle is gone,
