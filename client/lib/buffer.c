@@ -189,6 +189,9 @@ uint64_t scand_buffer_size(const struct scand_buffer *buffer)
 
 int scand_buffer_device(const struct scand_buffer *buffer)
 {
+    if (!buffer->daemon)
+        return (int)buffer->device_index - 1;
+    SESSION_GUARD(buffer->daemon); /* importing it again may find it elsewhere */
     return (int)buffer->device_index - 1;
 }
 

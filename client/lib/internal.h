@@ -235,6 +235,9 @@ int process_add(struct scand *daemon);
 void process_remove(struct scand *daemon);
 /* True in a child of the process that connected. */
 bool process_is_child(const struct scand *daemon);
+/* The same without a call of the system, for a child that fork made: inside a call, others were found before it began.
+ */
+bool process_has_forked(const struct scand *daemon);
 /* A session of the process that this one is a child of, or NULL. */
 struct scand *process_inherited(void);
 /* Makes the session's socket, which a fork closes in the child from then on. Returns it, or -errno. */

@@ -134,8 +134,8 @@ static int job_wait(struct scand_job *job, int timeout_ms)
         if (code == -ETIMEDOUT)
             session_fail(daemon, code, "the job has not ended within %d ms: wait again, or cancel it", timeout_ms);
     }
-    if (session_check(daemon)) /* a callback has forked: the result is the parent's */
-        return session_error(daemon)->code;
+    if (process_has_forked(daemon)) /* in a callback: the result is the parent's */
+        return session_check(daemon);
     return job->done ? 0 : code;
 }
 

@@ -103,13 +103,13 @@ static void alarm_set(struct scand *daemon)
 
 void session_lock(struct scand *daemon)
 {
-    if (!process_is_child(daemon))
+    if (!process_has_forked(daemon))
         pthread_mutex_lock(&daemon->lock);
 }
 
 void session_unlock(struct scand *daemon)
 {
-    if (process_is_child(daemon))
+    if (process_has_forked(daemon))
         return;
     waiters_wake(daemon);
     alarm_set(daemon);
@@ -118,7 +118,7 @@ void session_unlock(struct scand *daemon)
 
 struct scand *session_enter(struct scand *daemon)
 {
-    if (!daemon)
+    if (!daemon || process_is_child(daemon))
         return NULL;
     session_lock(daemon);
     daemon->inside++;

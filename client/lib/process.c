@@ -71,6 +71,11 @@ void process_remove(struct scand *daemon)
     pthread_mutex_unlock(&lock);
 }
 
+bool process_has_forked(const struct scand *daemon)
+{
+    return daemon->owner == 0;
+}
+
 /* A process that was made without fork's handlers has the parent's id in there, and not its own. */
 bool process_is_child(const struct scand *daemon)
 {

@@ -281,7 +281,7 @@ static int64_t earlier(int64_t a, int64_t b)
 int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms)
 {
     struct mending *mending = &daemon->mending;
-    int code = session_check(daemon);
+    int code = daemon->connection ? 0 : session_check(daemon); /* where there is one, session_step checks */
     if (code)
         return code;
     if (!daemon->connection && clock_ms() >= mending->next_try_ms)

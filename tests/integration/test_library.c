@@ -453,7 +453,55 @@ static void test_waits_for_memory(void)
     end();
 }
 
+#define THREADS 8
+
+static void *scan_and_check(void *argument)
+{
+    struct scand_buffer *buffer = argument;
+    struct scand_tensor row = {.buffer = buffer, .dtype = SCAND_DTYPE_I64, .rank = 1, .shape = {SAMPLES}};
+    scand_tensor_pack(&row);
+    struct scand_tensor sums = row;
+    sums.offset = SAMPLES * sizeof(int64_t);
+    const struct scand_scan scan = {.input = row, .output = sums, .pass_count = 1};
+    int64_t *x = scand_buffer_data(buffer);
+    intptr_t wrong = 0;
+    for (int64_t round = 1; round <= 300; round++) {
+        struct scand_job *job = NULL;
+        for (size_t i = 0; i < SAMPLES; i++)
+            x[i] = round;
+        int status = scand_submit(session, &scan, &job);
+        wrong += status || scand_wait(job, -1, NULL) || x[2 * SAMPLES - 1] != round * SAMPLES;
+        if (status == SCAND_OK)
+            scand_job_release(job);
+    }
+    return (void *)wrong;
+}
+
+/* Eight threads on one connection, whose worker is killed twice: every job gives its result. */
+static void test_threads(void)
+{
+    pthread_t threads[THREADS];
+    begin();
+    for (int i = 0; i < THREADS; i++) {
+        struct scand_buffer *buffer = NULL;
+        CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, 2 * SAMPLES * sizeof(int64_t), &buffer), SCAND_OK);
+        CHECK_EQ(pthread_create(&threads[i], NULL, scan_and_check, buffer), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+        worker_kill();
+        CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *wrong = NULL;
+        pthread_join(threads[i], &wrong);
+        CHECK_EQ((intptr_t)wrong, 0);
+    }
+    end();
+}
+
 static const struct test tests[] = {TEST(test_results),
+                                    TEST(test_threads),
                                     TEST(test_waits_for_memory),
                                     TEST(test_killed_with_a_child),
                                     TEST(test_many),
