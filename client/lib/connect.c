@@ -151,11 +151,11 @@ int scand_fd(const struct scand *daemon)
 static int dispatch(struct scand *daemon)
 {
     int code = 0;
-    if (!daemon->connection && daemon->gone)
+    if (session_is_given_up(daemon))
         return session_try(daemon);
     for (int i = 0; i < 64 && code == 0 && (daemon->connection || daemon->jobs_open); i++)
         code = session_advance(daemon, &daemon->is_empty, 0);
-    return code == -ETIMEDOUT ? 0 : code; /* that was all */
+    return code == -ETIMEDOUT && !session_is_given_up(daemon) ? 0 : code; /* that was all */
 }
 
 /* What has arrived, a limited amount at a time: the descriptor stays readable while there is more. */

@@ -397,6 +397,8 @@ int session_open(struct scand *daemon);
 /* Begins a new connection, where there is none. Returns 0, also when another try follows, or -errno with all jobs
  * ended. */
 int session_try(struct scand *daemon);
+/* No daemon came back, and nobody has tried since. */
+bool session_is_given_up(const struct scand *daemon);
 /* A step of reading, or towards a new connection, which other calls see, too. Returns what session_step does, but never
  * -EPIPE. */
 int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms);

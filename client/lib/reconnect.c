@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/lib/internal.h"
 
@@ -292,9 +291,15 @@ int session_advance(struct scand *daemon, const bool *done, int64_t deadline_ms)
                               : session_rest(daemon, done, earlier(deadline_ms, due_ms));
     if (code == -EPIPE && !daemon->connection && !was_up)
         return try_failed(daemon, code);
-    if (code == -EPIPE || (code == -ETIMEDOUT && due_ms < deadline_ms))
-        code = 0;
-    return code ? code : mending_check(daemon);
+    const int checked = code == 0 || code == -ETIMEDOUT ? mending_check(daemon) : 0;
+    if (checked)
+        return checked;
+    return code == -EPIPE || (code == -ETIMEDOUT && due_ms < deadline_ms) ? 0 : code;
+}
+
+bool session_is_given_up(const struct scand *daemon)
+{
+    return daemon->gone && !daemon->connection;
 }
 
 /* No call waits for longer than the program allows. */
@@ -314,7 +319,7 @@ int session_ready(struct scand *daemon)
     if (code || daemon->is_up)
         return code;
     const int64_t deadline_ms = clock_ms() + daemon->options.reconnect_ms;
-    if (daemon->gone && !daemon->connection)
+    if (session_is_given_up(daemon))
         code = session_try(daemon); /* which may have had to wait for its time */
     const bool was_gone = daemon->gone;
     while (code == 0 && !daemon->is_up) {
@@ -324,5 +329,5 @@ int session_ready(struct scand *daemon)
             return daemon->mending.error.code;
         }
     }
-    return code == -ETIMEDOUT && !daemon->is_up ? away(daemon) : code;
+    return code == -ETIMEDOUT && !session_is_given_up(daemon) ? away(daemon) : code;
 }

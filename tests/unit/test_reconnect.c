@@ -496,6 +496,14 @@ static void test_foreign_loop_goes_on(void)
     rig_end();
 }
 
+/* Sends a question whose answer nobody waits for. */
+static int session_send_stats(void)
+{
+    SESSION_GUARD(session);
+    return session_send(session, session_next_msgid(session, 0),
+                        &(struct call){.method = METHOD_server_stats, .params = &(struct msg_nothing){}});
+}
+
 /* A session with these times. */
 static void begin_with(int64_t reconnect_ms, int64_t give_up_ms)
 {
@@ -563,6 +571,31 @@ static void test_nothing_waits_for_a_slow_daemon(void)
     CHECK_EQ(fake.seen[METHOD_hello], 2);
     check_output();
     rig_end();
+}
+
+/* One that never greets is given up after CALL_MS, by loops and by calls. */
+static void test_daemon_does_not_greet(void)
+{
+    for (int loops = 0; loops < 2; loops++) {
+        begin_with(60000, 60000);
+        fake.hold = 1;
+        struct scand_job *job = submit(input, output);
+        requests_arrive();
+        fake.silent_on = METHOD_hello;
+        die_on(METHOD_server_stats, 1);
+        int status = SCAND_OK;
+        if (loops) {
+            CHECK_EQ(session_send_stats(), 0);
+            status = loop_until_done(job);
+        } else {
+            status = scand_stats(session, NULL, sizeof(struct scand_counter), 0, &(size_t){0});
+        }
+        CHECK_EQ(status, SCAND_TIMED_OUT);
+        CHECK_CONTAINS(scand_message(session), "took the connection but did not answer");
+        CHECK_EQ(scand_wait(job, 0, NULL), SCAND_TIMED_OUT);
+        CHECK_CONTAINS(scand_message(session), "took the connection but did not answer");
+        rig_end();
+    }
 }
 
 static void test_jobs_are_given_up_at_once(void)
@@ -680,6 +713,7 @@ static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_foreign_loop_goes_on),
                                     TEST(test_nothing_waits),
                                     TEST(test_nothing_waits_for_a_slow_daemon),
+                                    TEST(test_daemon_does_not_greet),
                                     TEST(test_jobs_are_given_up_at_once),
                                     TEST(test_options_are_checked),
                                     TEST(test_released_while_imported_again),

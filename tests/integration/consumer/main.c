@@ -10,5 +10,8 @@ int main(void)
     int status = scand_connect("/nowhere/scand.sock", "consumer", &daemon);
     printf("scand %s, built with %s\n", scand_version(), SCAND_VERSION_TEXT);
     printf("%s: %s\n", scand_status_word(status), scand_connect_message());
-    return status == SCAND_UNAVAILABLE && strcmp(scand_version(), SCAND_VERSION_TEXT) == 0 && strstr(scand_connect_message(), "/nowhere/scand.sock") ? 0 : 1;
+    return status == SCAND_UNAVAILABLE && strcmp(scand_version(), SCAND_VERSION_TEXT) == 0 &&
+                   strstr(scand_connect_message(), "/nowhere/scand.sock")
+               ? 0
+               : 1;
 }
