@@ -2,7 +2,9 @@
 """What the Python package takes beside NumPy, and beside libscand in C: the double integral of 80 MB, a small job, the
 import. The daemon is the one at $SCAND_SOCKET.
 
-    PYTHONPATH=BUILD/client/python python.py SMALL_JOB, the program made of small_job.c
+    python.py BUILD/tests/bench/small-job
+
+Take a Python with the wheel installed: modules that are compiled each time make importing them slow.
 """
 
 import os
@@ -16,9 +18,9 @@ import numpy as np
 import scand
 
 ROWS, LENGTH = 10_000, 2_000  # 80 MB of f32
-RUNS = 11
-SMALL_RUNS = 3000
-IMPORT_RUNS = 11
+RUNS = 3
+SMALL_RUNS = 1500
+IMPORT_RUNS = 7
 
 
 def numpy_double_integral(x):
@@ -80,7 +82,8 @@ def tell(title, times):
 
 
 def main():
-    print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {scand.default_client().server_name()}")
+    server = scand.default_client().server_name()
+    print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {server}")
     tell(f"double integral, {ROWS} x {LENGTH} f32", double_integrals())
     tell("a row of 1,000 samples, until the answer is here", small_jobs(sys.argv[1]))
     tell("a process that only imports", imports())
