@@ -14,14 +14,15 @@ int descriptors_occupy(void)
     return 0;
 }
 
-void descriptors_close_inherited(void)
+void descriptors_close_inherited(unsigned kept)
 {
-    long most = sysconf(_SC_OPEN_MAX);
-    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) == 0)
+    const unsigned first = STDERR_FILENO + 1 + kept;
+    const unsigned long most = (unsigned long)sysconf(_SC_OPEN_MAX);
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0)
         return;
     /* A kernel before 5.9. */
-    for (int fd = STDERR_FILENO + 1; fd < most; fd++)
-        close(fd);
+    for (unsigned fd = first; fd < most; fd++)
+        close((int)fd);
 }
 
 void descriptors_raise_limit(void)

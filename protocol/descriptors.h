@@ -7,9 +7,9 @@
  * would. To be called first of all. 0 or -errno. */
 int descriptors_occupy(void);
 
-/* Closes all from 3 on, which nobody here knows: as long as a daemon has them, who waits for the end of a pipe waits
- * for the daemon's. */
-void descriptors_close_inherited(void);
+/* Closes all from 3 on but for the first `kept` of them. Nobody here knows those: as long as a daemon has them, who
+ * waits for the end of a pipe waits for the daemon's. */
+void descriptors_close_inherited(unsigned kept);
 
 /* Raises how many the process may have to what is allowed, where it can. */
 void descriptors_raise_limit(void);

@@ -8,8 +8,9 @@
 #include <stddef.h>
 
 enum channel_word {
-    CHANNEL_READY,   /* the worker takes jobs */
-    CHANNEL_SEGMENT, /* a segment of the pool has other memory: that of the descriptor */
+    CHANNEL_READY,    /* the worker takes jobs */
+    CHANNEL_DRAINING, /* it takes no more */
+    CHANNEL_SEGMENT,  /* a segment of the pool has other memory: that of the descriptor */
 };
 
 struct channel_message {

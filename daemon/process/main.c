@@ -6,6 +6,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "activation.h"
 #include "log.h"
 #include "options.h"
 #include "protocol/descriptors.h"
@@ -43,8 +44,9 @@ int main(int argc, char **argv)
     int ready[2];
     if (descriptors_occupy())
         return EX_OSERR;
-    descriptors_close_inherited();
-    int code = options_parse(argc, argv, &options);
+    const size_t passed = activation_count();
+    descriptors_close_inherited((unsigned)passed);
+    int code = options_parse(argc, argv, passed, &options);
     if (code >= 0)
         return code;
     if (pipe2(ready, O_CLOEXEC)) {

@@ -8,6 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "activation.h"
 #include "config.h"
 #include "log.h"
 
@@ -18,6 +19,7 @@ static const char help[] = "Usage: scand [OPTION]...\n"
                            "\n"
                            "  --config PATH         file with settings (default: " SYSTEM_CONFIG " as\n"
                            "                        root, else $XDG_CONFIG_HOME/scand.conf, if it is there)\n"
+                           "  --check-config [PATH] only say whether the file is right\n"
                            "  --foreground          stay in the foreground\n"
                            "  --fail-chunk N        for tests: lose the first device at its N-th chunk\n"
                            "  --hang-chunk N        for tests: never give back its N-th chunk\n"
@@ -31,7 +33,7 @@ static const char help_end[] = "\n"
 /* A row for each setting of a section. */
 static void print_settings(enum section section, const char *prefix)
 {
-    static const char *const words[] = {"PATH", "DEVICE", "ADDRESS", "SIZE", "N"};
+    static const char *const words[] = {"PATH", "DEVICE", "ADDRESS", "SIZE", "N", "MODE", "GROUP"};
     struct settings standard;
     settings_init(&standard);
     for (enum setting i = 0; i < SETTING_COUNT; i++) {
@@ -65,6 +67,7 @@ static void print_help(void)
 /* What getopt_long returns for an option that is not a setting; those are their index from here on. */
 enum {
     OPTION_CONFIG = 'c',
+    OPTION_CHECK = 'k',
     OPTION_FOREGROUND = 'f',
     OPTION_FAIL = 'x',
     OPTION_HANG = 'y',
@@ -83,6 +86,7 @@ static const struct option option_names[] = {
     SETTINGS(X)
 #undef X
     {"config", required_argument, NULL, OPTION_CONFIG},
+    {"check-config", no_argument, NULL, OPTION_CHECK},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
     {"fail-chunk", required_argument, NULL, OPTION_FAIL},
     {"hang-chunk", required_argument, NULL, OPTION_HANG},
@@ -120,6 +124,9 @@ static int parse_option(int option, const char *value, struct options *options)
     case OPTION_CONFIG:
         options->config = value;
         return -1;
+    case OPTION_CHECK:
+        options->check_config = true;
+        return -1;
     case OPTION_FOREGROUND:
         options->foreground = true;
         return -1;
@@ -146,8 +153,11 @@ static int parse_option(int option, const char *value, struct options *options)
 /* Where the file is when the command line does not say. False: nowhere, or in a folder that is not for this user. */
 static bool find_config(char *path, size_t size)
 {
+    const char *own = getenv("CONFIGURATION_DIRECTORY"); /* a service manager's word */
     const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    if (geteuid() == 0)
+    if (own && *own)
+        snprintf(path, size, "%s/scand.conf", own);
+    else if (geteuid() == 0)
         snprintf(path, size, SYSTEM_CONFIG);
     else if (folder && *folder)
         snprintf(path, size, "%s/scand.conf", folder);
@@ -158,13 +168,16 @@ static bool find_config(char *path, size_t size)
     return access(path, F_OK) == 0;
 }
 
-static int read_config(const struct options *options, struct config *config, struct error *error)
+/* The file that is read: its path goes to `path`, "" for none. */
+static int read_config(const struct options *options, char *path, size_t size, struct config *config,
+                       struct error *error)
 {
-    char path[4096];
     *config = (struct config){0};
     if (options->config)
-        return config_read(options->config, config, error);
-    return find_config(path, sizeof path) ? config_read(path, config, error) : 0;
+        snprintf(path, size, "%s", options->config);
+    else if (!find_config(path, size))
+        *path = '\0';
+    return *path ? config_read(path, config, error) : 0;
 }
 
 static void fill_grant(const struct settings *settings, struct grant *grant)
@@ -192,7 +205,8 @@ static void fill_grants(const struct settings *settings, const struct config *co
 static int gather(const struct options *options, struct settings *settings, struct grants *grants, struct error *error)
 {
     static struct config config;
-    int r = read_config(options, &config, error);
+    char path[4096];
+    int r = read_config(options, path, sizeof path, &config, error);
     if (r)
         return r;
     settings_init(settings);
@@ -202,9 +216,29 @@ static int gather(const struct options *options, struct settings *settings, stru
     return 0;
 }
 
+/* Says whether the file is right, and nothing else. */
+static int check_config(const struct options *options)
+{
+    static struct config config;
+    struct error error;
+    char path[4096];
+    int r = read_config(options, path, sizeof path, &config, &error);
+    if (r) {
+        log_error("%s", error.message);
+        return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_CONFIG;
+    }
+    if (*path)
+        printf("%s: right, with settings of %zu users\n", path, config.user_count);
+    else
+        puts("there is no configuration file: all settings are the defaults");
+    return EX_OK;
+}
+
 static void fill_fields(struct options *options)
 {
     const uint64_t *number = options->settings.number;
+    options->socket_mode = (unsigned)number[SETTING_SOCKET_MODE];
+    options->socket_group = number[SETTING_SOCKET_GROUP];
     options->devices = number[SETTING_DEVICE];
     options->pool_bytes = number[SETTING_POOL];
     options->device_memory_bytes = number[SETTING_DEVICE_MEMORY];
@@ -215,31 +249,52 @@ static void fill_fields(struct options *options)
     options->watchdog_ms = 1000 * number[SETTING_WATCHDOG];
 }
 
-int options_parse(int argc, char **argv, struct options *options)
+/* Where clients connect: a service manager's socket, if one was passed. */
+static int fill_socket(struct options *options, size_t passed_fds)
 {
     struct error error;
+    const char *given = options->settings.given[SETTING_SOCKET] ? options->settings.socket : NULL;
+    options->listen_fd = -1;
+    int r = passed_fds > 0
+                ? activation_accept(passed_fds, &options->listen_fd, options->socket, sizeof options->socket, &error)
+                : socket_path(given, options->socket, &error);
+    if (!r)
+        return -1;
+    log_error("%s", error.message);
+    return EX_USAGE;
+}
+
+/* The words: -1 to go on, or an exit code. */
+static int parse_words(int argc, char **argv, struct options *options)
+{
     int option, code = -1;
-    *options = (struct options){0};
     while (code < 0 && (option = getopt_long(argc, argv, "", option_names, NULL)) != -1)
         code = parse_option(option, optarg, options);
     if (code >= 0)
         return code;
+    if (options->check_config && optind + 1 == argc)
+        options->config = argv[optind++];
     if (optind < argc) {
         log_error("\"%s\" is no option; scand takes no other arguments; see scand --help", argv[optind]);
         return EX_USAGE;
     }
+    return options->check_config ? check_config(options) : -1;
+}
+
+int options_parse(int argc, char **argv, size_t passed_fds, struct options *options)
+{
+    struct error error;
+    *options = (struct options){0};
+    int code = parse_words(argc, argv, options);
+    if (code >= 0)
+        return code;
     int r = gather(options, &options->settings, &options->grants, &error);
     if (r) {
         log_error("%s", error.message);
         return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_CONFIG;
     }
     fill_fields(options);
-    if (socket_path(options->settings.given[SETTING_SOCKET] ? options->settings.socket : NULL, options->socket,
-                    &error)) {
-        log_error("%s", error.message);
-        return EX_USAGE;
-    }
-    return -1;
+    return fill_socket(options, passed_fds);
 }
 
 static void log_unchanged(const struct settings *now, const struct settings *wanted)

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,39 @@ static bool parse_listen(const char *text, uint64_t *out)
     return false;
 }
 
+/* Octal, as chmod has it. Without read and write for its own user nobody gets in. */
+static bool parse_mode(const char *text, uint64_t high, uint64_t *out)
+{
+    char *end;
+    unsigned long mode = strtoul(text, &end, 8);
+    if (strcmp(text, "auto") == 0) {
+        *out = 0;
+        return true;
+    }
+    if (!isdigit((unsigned char)text[0]) || *end != '\0' || mode > high || (mode & 0600) != 0600)
+        return false;
+    *out = mode;
+    return true;
+}
+
+static bool parse_group(const char *text, uint64_t *out)
+{
+    uint64_t gid = 0;
+    const struct group *group = NULL;
+    if (strcmp(text, "own") == 0) {
+        *out = 0;
+        return true;
+    }
+    if (!number_parse(text, 0, (gid_t)-1 - 1, &gid)) {
+        group = getgrnam(text);
+        gid = group ? group->gr_gid : 0;
+        if (!group)
+            return false;
+    }
+    *out = gid + 1;
+    return true;
+}
+
 static bool parse_value(const struct setting_type *type, const char *text, uint64_t *out)
 {
     switch (type->unit) {
@@ -142,6 +176,10 @@ static bool parse_value(const struct setting_type *type, const char *text, uint6
         return parse_size(text, type->low, type->high, out);
     case UNIT_LISTEN:
         return parse_listen(text, out);
+    case UNIT_MODE:
+        return parse_mode(text, type->high, out);
+    case UNIT_GROUP:
+        return parse_group(text, out);
     default:
         return number_parse(text, type->low, type->high, out);
     }
@@ -230,8 +268,12 @@ static void format_value(enum unit unit, uint64_t value, char *out, size_t size)
         format_size(value, out, size);
     else if (unit == UNIT_LISTEN)
         listen_choice_format(value, out, size);
+    else if (unit == UNIT_MODE)
+        snprintf(out, size, value ? "%04o" : "auto", (unsigned)value);
+    else if (unit == UNIT_GROUP && value == 0)
+        snprintf(out, size, "own");
     else
-        snprintf(out, size, "%" PRIu64, value);
+        snprintf(out, size, "%" PRIu64, unit == UNIT_GROUP ? value - 1 : value);
 }
 
 const char *setting_format(const struct settings *settings, enum setting setting, char *out, size_t size)
@@ -255,6 +297,10 @@ const char *setting_allowed(enum setting setting, char *out, size_t size)
         snprintf(out, size, "auto, all, cpu, cpu:COUNT, cuda, cuda:N,N..., N from 0 to %d", LIMIT_DEVICES - 1);
     else if (type->unit == UNIT_LISTEN)
         snprintf(out, size, "off, 127.0.0.1:PORT, localhost:PORT, [::1]:PORT, PORT from 1 to %d", UINT16_MAX);
+    else if (type->unit == UNIT_MODE)
+        snprintf(out, size, "auto, or octal, 0600 to 0777 with 0600 in it");
+    else if (type->unit == UNIT_GROUP)
+        snprintf(out, size, "own, or a group that this system knows, by name or gid");
     else
         snprintf(out, size, "%s to %s", low, high);
     return out;

@@ -17,6 +17,10 @@
 /*  NAME                 section word             unit    lowest highest         default    what it is, for --help */
 #define SETTINGS(X)                                                                                                    \
     X(SOCKET,              DAEMON, "socket",        PATH,   0, 0,                0,         "where clients connect")   \
+    X(SOCKET_MODE,         DAEMON, "socket-mode",   MODE,   0, 0777,             0,                                    \
+      "who may connect, auto: all as root, else the daemon's user")                                                    \
+    X(SOCKET_GROUP,        DAEMON, "socket-group",  GROUP,  0, 0,                0,                                    \
+      "group of the socket, own: the daemon's")                                                                        \
     X(DEVICE,              DAEMON, "device",        DEVICE, 0, 0,                0,                                    \
       "auto: a GPU if there is one; all: all GPUs")                                                                                   \
     X(POOL,                DAEMON, "pool",          SIZE,   0, GIB(256),         GIB(1),                               \
@@ -53,7 +57,7 @@ enum setting {
 
 /* Those of SECTION_QUOTA are reloaded, all others count from start to end. */
 enum section { SECTION_DAEMON, SECTION_QUOTA };
-enum unit { UNIT_PATH, UNIT_DEVICE, UNIT_LISTEN, UNIT_SIZE, UNIT_NUMBER };
+enum unit { UNIT_PATH, UNIT_DEVICE, UNIT_LISTEN, UNIT_SIZE, UNIT_NUMBER, UNIT_MODE, UNIT_GROUP };
 
 struct setting_type {
     enum section section;
@@ -100,6 +104,8 @@ static inline uint16_t listen_choice_port(uint64_t choice)
 {
     return (uint16_t)choice;
 }
+
+/* A mode of the socket file; 0: auto. A group as its gid + 1; 0: the daemon's own. */
 
 #define SETTING_TEXT_BYTES 128 /* of a value or what is allowed, as text, but for paths */
 

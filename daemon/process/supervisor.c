@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -39,7 +40,8 @@
 #define PAUSE_MOST_MS 60000
 #endif
 
-#define REST_MS 3600000 /* with nothing to do */
+#define REST_MS   3600000   /* with nothing to do */
+#define EXTEND_US 120000000 /* that a manager is asked to wait at least, again and again */
 
 struct supervisor {
     struct options *options;
@@ -179,6 +181,9 @@ static void hear_worker(struct supervisor *self)
         case CHANNEL_READY:
             worker_is_ready(self);
             break;
+        case CHANNEL_DRAINING:
+            notify_send("STOPPING=1");
+            break;
         case CHANNEL_SEGMENT:
             pool_store_replace(&self->store, message.index, message.fd);
         }
@@ -247,7 +252,6 @@ static int stop(struct supervisor *self)
     kill(self->worker, self->stopping ? SIGKILL : SIGTERM);
     kill(self->worker, SIGCONT);
     self->stopping = true;
-    notify_send("STOPPING=1");
     return -1;
 }
 
@@ -293,12 +297,21 @@ static int obey_all(struct supervisor *self)
  * Looking after it.
  */
 
+/* A manager that waits for the end waits on while jobs are being finished. */
+static void notify_draining(const struct supervisor *self)
+{
+    if (!self->hung && atomic_load(&self->shared_page->draining))
+        notify_send("EXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: no more jobs are taken, %llu are left", EXTEND_US,
+                    (unsigned long long)self->shared_page->service.stats.jobs_open);
+}
+
 static void look(struct supervisor *self)
 {
     char *cause = self->shared_page->cause;
     if (!self->worker || self->watchdog.period_ms == 0 || clock_ms() < self->look_ms)
         return;
     self->look_ms = clock_ms() + self->watchdog.period_ms;
+    notify_draining(self);
     if (!watchdog_look(&self->watchdog, &self->shared_page->progress, cause, sizeof self->shared_page->cause))
         return;
     if (!self->hung)
@@ -366,21 +379,57 @@ static int catch_signals(struct supervisor *self)
     return self->signal_fd < 0 ? -errno : 0;
 }
 
+/* Whoever may connect, once the socket has its group. As root the daemon serves every user unless told otherwise. */
+static int admit(const struct options *options, struct error *error)
+{
+    const unsigned standard = getuid() == 0 ? 0666 : 0600,
+                   mode = options->socket_mode ? options->socket_mode : standard;
+    const gid_t gid = (gid_t)(options->socket_group - 1);
+    if (options->socket_group > 0 && lchown(options->socket, (uid_t)-1, gid))
+        return error_set(error, -errno,
+                         "cannot give %s to group %u: %s; choose a \"socket-group\" that the daemon's user is in",
+                         options->socket, (unsigned)gid, strerror(errno));
+    if (chmod(options->socket, mode))
+        return error_set(error, -errno, "cannot change the mode of %s: %s", options->socket, strerror(errno));
+    return 0;
+}
+
+static int open_socket(struct supervisor *self, struct error *error)
+{
+    const struct options *options = self->options;
+    if (options->listen_fd >= 0) { /* the manager's, and as it wants it */
+        self->listen_fd = options->listen_fd;
+        return 0;
+    }
+    self->listen_fd = socket_listen(options->socket, 0600, &self->file, error);
+    if (self->listen_fd < 0)
+        return self->listen_fd;
+    int r = admit(options, error);
+    if (r)
+        socket_remove(options->socket, &self->file);
+    return r;
+}
+
+static void remove_socket(struct supervisor *self)
+{
+    if (self->options->listen_fd < 0)
+        socket_remove(self->options->socket, &self->file);
+}
+
 /* Sockets outlive workers, and clients wait there for the next one. 0, or -errno with *error. */
 static int open_sockets(struct supervisor *self, struct error *error)
 {
     const struct options *options = self->options;
-    /* As root the daemon serves every user. */
-    self->listen_fd = socket_listen(options->socket, getuid() == 0 ? 0666 : 0600, &self->file, error);
-    if (self->listen_fd < 0)
-        return self->listen_fd;
+    int r = open_socket(self, error);
+    if (r)
+        return r;
     self->metrics_fd = -1;
     if (listen_choice_loopback(options->metrics_listen) == LOOPBACK_NONE)
         return 0;
     self->metrics_fd = metrics_http_listen(options->metrics_listen, error);
     if (self->metrics_fd >= 0)
         return 0;
-    socket_remove(options->socket, &self->file);
+    remove_socket(self);
     return self->metrics_fd;
 }
 
@@ -409,7 +458,7 @@ int supervisor_run(struct options *options, int ready_fd)
         return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
     }
     int code = supervise(&self);
-    socket_remove(options->socket, &self.file);
+    remove_socket(&self);
     pool_store_destroy(&self.store);
     return code;
 }

@@ -187,12 +187,17 @@ static void ops_output(void *context, struct client *client)
 static void ops_draining(void *context)
 {
     struct worker *worker = context;
-    atomic_store(&worker->shared_page->draining, true);
+    if (atomic_exchange(&worker->shared_page->draining, true))
+        return;
+    channel_send(worker->channel_fd, &(struct channel_message){.word = CHANNEL_DRAINING, .fd = -1});
+    log_info("draining: no more jobs are taken, %llu are left", (unsigned long long)worker->service->stats.jobs_open);
 }
 
 static void ops_drained(void *context)
 {
     struct worker *worker = context;
+    if (!worker->drained)
+        log_info("drained: none is left");
     worker->drained = true;
 }
 
@@ -238,10 +243,10 @@ static void on_show(uv_timer_t *timer)
     progress_show(&worker->shared_page->progress, worker->service, worker->floor_ms);
 }
 
-/* From now on the supervisor looks for turns of the loop: two of them at least between two looks. */
+/* From now on the supervisor looks for turns of the loop, as often as there are some of an idle one. */
 static void show_progress(struct worker *worker, uint64_t limit_ms)
 {
-    uint64_t period_ms = limit_ms / WATCHDOG_LOOKS / 2;
+    const uint64_t period_ms = limit_ms / WATCHDOG_LOOKS;
     worker->floor_ms = watchdog_floor_ms(limit_ms);
     on_show(&worker->show);
     if (period_ms > 0)

@@ -66,8 +66,19 @@ PKG_CONFIG_LIBDIR=$(dirname "$(find "$root/other" -name scand.pc)")
 export PKG_CONFIG_LIBDIR
 ${CC:-cc} ${CFLAGS:-} "$consumer/main.c" $(pkg-config --cflags --libs scand) -o "$root/consumer"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir scand) "$root/consumer"
-unit=$(find "$root/other" -name scand.service)
+unit=$root/other/lib/systemd/system/scand.service
+for file in "$unit" "$root/other/lib/systemd/system/scand.socket" "$root/other/lib/systemd/user/scand.service" \
+    "$root/other/lib/sysusers.d/scand.conf" "$root/other/lib/tmpfiles.d/scand.conf"; do
+    test -e "$file" || { echo "not installed: $file"; exit 1; }
+done
 grep -qx "ExecStart=$root/other/bin/scand --foreground" "$unit" || { echo "the unit starts another program:"; cat "$unit"; exit 1; }
+
+# Units are right, and leave the daemon no more than it needs, where systemd can tell.
+if command -v systemd-analyze >/dev/null && systemd-analyze security --help | grep -q -- --offline; then
+    systemd-analyze verify --man=no "$unit" "$root/other/lib/systemd/system/scand.socket"
+    XDG_RUNTIME_DIR=$root systemd-analyze verify --man=no --user "$root/other/lib/systemd/user/scand.service"
+    systemd-analyze security --offline=true --threshold=30 "$unit" >"$root/security" || { cat "$root/security"; exit 1; }
+fi
 
 # The tool finds the library where both were installed, and shells how to complete its words.
 if test -x "$prefix/bin/scanctl"; then

@@ -104,8 +104,16 @@ static void mistakes_are_named(void)
         {"[daemon]\nmetrics-listen = 0.0.0.0:9464\n", "FILE:2: [daemon] \"metrics-listen\" is \"0.0.0.0:9464\"; "
                                                       "allowed: off, 127.0.0.1:PORT, localhost:PORT, [::1]"},
         {"[daemon]\nmetrics-listen = 127.0.0.1:0\n", "\"metrics-listen\" is \"127.0.0.1:0\""},
-        {"[daemon]\npoool = 1G\n", "FILE:2: [daemon] has no \"poool\"; allowed: socket, device, pool, device-memory, "
-                                   "threads, chunk, chunks, metrics-listen"},
+        {"[daemon]\npoool = 1G\n", "FILE:2: [daemon] has no \"poool\"; allowed: socket, socket-mode, socket-group, "
+                                   "device, pool, device-memory, threads, chunk, chunks, metrics-listen, watchdog"},
+        {"[daemon]\nsocket-mode = 0466\n", "\"socket-mode\" is \"0466\"; allowed: auto, or octal, 0600 to 0777"},
+        {"[daemon]\nsocket-mode = 1666\n", "\"socket-mode\" is \"1666\""},
+        {"[daemon]\nsocket-mode = 0680\n", "\"socket-mode\" is \"0680\""},
+        {"[daemon]\nsocket-mode = -660\n", "\"socket-mode\" is \"-660\""},
+        {"[daemon]\nsocket-mode =\n", "\"socket-mode\" is \"\""},
+        {"[daemon]\nsocket-group = no such group\n", "\"socket-group\" is \"no such group\"; allowed: own, or a group"},
+        {"[daemon]\nsocket-group = 4294967295\n", "\"socket-group\" is \"4294967295\""},
+        {"[daemon]\nwatchdog = 3601\n", "\"watchdog\" is \"3601\"; allowed: 0 to 3600"},
         {"[daemon]\njobs = 1\n", "FILE:2: [daemon] has no \"jobs\""},
         {"[daemon]\nPOOL = 1\n", "[daemon] has no \"POOL\""},
         {"[quota]\npool = 1G\n", "FILE:2: [quota] has no \"pool\"; allowed: host-memory, device-memory, jobs, "
@@ -286,6 +294,12 @@ static void values_are_written(void)
         {SETTING_SOCKET, "/a", "/a"},
         {SETTING_METRICS_LISTEN, "localhost:9464", "127.0.0.1:9464"},
         {SETTING_METRICS_LISTEN, "[::1]:65535", "[::1]:65535"},
+        {SETTING_SOCKET_MODE, "660", "0660"},
+        {SETTING_SOCKET_MODE, "auto", "auto"},
+        {SETTING_SOCKET_GROUP, "0", "0"},
+        {SETTING_SOCKET_GROUP, "root", "0"},
+        {SETTING_SOCKET_GROUP, "4294967294", "4294967294"},
+        {SETTING_SOCKET_GROUP, "own", "own"},
     };
     struct settings settings;
     char text[128];
