@@ -24,6 +24,7 @@
 #include "protocol/clock.h"
 #include "protocol/descriptors.h"
 #include "protocol/status.h"
+#include "starvation.h"
 #include "watchdog.h"
 #include "worker.h"
 
@@ -58,6 +59,7 @@ struct supervisor {
     struct shared_page *shared_page;
     struct pool_store store;
     struct watchdog watchdog;
+    struct starvation starvation;
     uint64_t look_ms;          /* when it looks next */
     uint64_t notify_period_ms; /* between two WATCHDOG=1; 0: none */
     uint64_t notify_ms;        /* when the next one is due */
@@ -145,6 +147,7 @@ static void start_worker(struct supervisor *self)
     self->shared_page->starts++;
     progress_init(&self->shared_page->progress);
     watchdog_init(&self->watchdog, self->options->watchdog_ms);
+    self->starvation = (struct starvation){0};
     self->look_ms = clock_ms() + self->watchdog.period_ms;
     self->shared_page->started_us = clock_us();
     self->shared_page->cause[0] = '\0';
@@ -312,7 +315,8 @@ static void look(struct supervisor *self)
         return;
     self->look_ms = clock_ms() + self->watchdog.period_ms;
     notify_draining(self);
-    if (!watchdog_look(&self->watchdog, &self->shared_page->progress, cause, sizeof self->shared_page->cause))
+    const bool starved = starvation_look(&self->starvation, self->worker, self->watchdog.period_ms);
+    if (!watchdog_look(&self->watchdog, &self->shared_page->progress, starved, cause, sizeof self->shared_page->cause))
         return;
     if (!self->hung)
         log_error("%s: it is ended", cause);

@@ -60,8 +60,10 @@ static bool device_hangs(struct watchdog *self, unsigned i, const struct progres
     return true;
 }
 
-bool watchdog_look(struct watchdog *watchdog, const struct progress *progress, char *cause, size_t size)
+bool watchdog_look(struct watchdog *watchdog, const struct progress *progress, bool starved, char *cause, size_t size)
 {
+    if (starved)
+        return false;
     if (loop_hangs(watchdog, progress, cause, size))
         return true;
     if (atomic_load(&progress->phase) != PHASE_SERVING)

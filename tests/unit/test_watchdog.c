@@ -23,7 +23,7 @@ static unsigned looks(unsigned most, bool turns)
 {
     for (unsigned i = 1; i <= most; i++) {
         atomic_fetch_add(&progress.turns, turns ? 1 : 0);
-        if (watchdog_look(&watchdog, &progress, cause, sizeof cause))
+        if (watchdog_look(&watchdog, &progress, false, cause, sizeof cause))
             return i;
     }
     return 0;
@@ -105,6 +105,14 @@ static void chunks_that_come_back(void)
     CHECK_EQ(looks(1000, true), 0);
 }
 
+static void a_machine_that_is_busy(void)
+{
+    begin(PHASE_SERVING);
+    for (int i = 0; i < 1000; i++)
+        CHECK(!watchdog_look(&watchdog, &progress, true, cause, sizeof cause));
+    CHECK_EQ(looks(100, false), WATCHDOG_LOOKS);
+}
+
 static void nobody_looks(void)
 {
     watchdog_init(&watchdog, 0);
@@ -112,8 +120,15 @@ static void nobody_looks(void)
 }
 
 static const struct test tests[] = {
-    TEST(a_loop_that_turns),  TEST(a_loop_that_stands),    TEST(a_slow_loop),  TEST(beginning_and_end_have_longer),
-    TEST(a_chunk_that_stays), TEST(chunks_that_come_back), TEST(nobody_looks), TEST_END,
+    TEST(a_loop_that_turns),
+    TEST(a_loop_that_stands),
+    TEST(a_slow_loop),
+    TEST(beginning_and_end_have_longer),
+    TEST(a_chunk_that_stays),
+    TEST(chunks_that_come_back),
+    TEST(nobody_looks),
+    TEST(a_machine_that_is_busy),
+    TEST_END,
 };
 
 int main(int argc, char **argv)
