@@ -11,7 +11,7 @@ void progress_init(struct progress *progress)
     memset(progress, 0, sizeof *progress);
 }
 
-static const struct chunk *oldest_chunk(const struct station *station)
+const struct chunk *progress_oldest(const struct station *station)
 {
     const struct chunk *oldest = NULL;
     for (size_t i = 0; i < sizeof station->chunks / sizeof station->chunks[0]; i++) {
@@ -44,6 +44,6 @@ static void show_device(struct progress_device *out, const struct chunk *oldest,
 void progress_show(struct progress *progress, const struct service *service, uint64_t floor_ms)
 {
     for (unsigned i = 0; i < service->scheduler.station_count; i++)
-        show_device(&progress->devices[i], oldest_chunk(&service->scheduler.stations[i]), floor_ms);
+        show_device(&progress->devices[i], progress_oldest(&service->scheduler.stations[i]), floor_ms);
     atomic_fetch_add(&progress->turns, 1);
 }

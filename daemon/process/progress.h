@@ -30,4 +30,8 @@ void progress_init(struct progress *progress);
 /* From the loop, while it serves. floor_ms: what any chunk may take. */
 void progress_show(struct progress *progress, const struct service *service, uint64_t floor_ms);
 
+/* The chunk that a device has had for longest, of those that are out; NULL: none is. Also of a worker that stands
+ * still, from outside: its job is not to be followed then. */
+const struct chunk *progress_oldest(const struct station *station);
+
 #endif

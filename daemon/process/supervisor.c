@@ -315,8 +315,9 @@ static void look(struct supervisor *self)
         return;
     self->look_ms = clock_ms() + self->watchdog.period_ms;
     notify_draining(self);
-    const bool starved = starvation_look(&self->starvation, self->worker, self->watchdog.period_ms);
-    if (!watchdog_look(&self->watchdog, &self->shared_page->progress, starved, cause, sizeof self->shared_page->cause))
+    if (starvation_look(&self->starvation, self->worker, self->watchdog.period_ms) ||
+        !watchdog_look(&self->watchdog, &self->shared_page->progress, &self->shared_page->service, cause,
+                       sizeof self->shared_page->cause))
         return;
     if (!self->hung)
         log_error("%s: it is ended", cause);

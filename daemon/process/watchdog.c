@@ -8,19 +8,22 @@ void watchdog_init(struct watchdog *watchdog, uint64_t limit_ms)
     *watchdog = (struct watchdog){.period_ms = limit_ms / WATCHDOG_LOOKS};
 }
 
-/* Whose job a device is at, as far as one is. */
-static void describe_job(const struct progress *progress, char *out, size_t size)
+/* Whose job a device is at, as far as one is. Before a worker serves there is none, whatever an earlier one has left.
+ */
+static void describe_job(const struct service *service, bool serves, char *out, size_t size)
 {
     snprintf(out, size, "no job is with a device");
-    for (unsigned i = 0; i < LIMIT_DEVICES; i++)
-        if (atomic_load(&progress->devices[i].handed_us) > 0) {
-            snprintf(out, size, "device %u has job %" PRIu64 " of user %" PRIu32, i,
-                     atomic_load(&progress->devices[i].job), atomic_load(&progress->devices[i].user));
-            return;
-        }
+    for (unsigned i = 0; serves && i < LIMIT_DEVICES; i++) {
+        const struct chunk *chunk = progress_oldest(&service->scheduler.stations[i]);
+        if (!chunk)
+            continue;
+        snprintf(out, size, "device %u has job %" PRIu64 " of user %" PRIu32, i, chunk->job, chunk->user);
+        return;
+    }
 }
 
-static bool loop_hangs(struct watchdog *self, const struct progress *progress, char *cause, size_t size)
+static bool loop_hangs(struct watchdog *self, const struct progress *progress, const struct service *service,
+                       char *cause, size_t size)
 {
     static const struct {
         const char *what;
@@ -36,7 +39,7 @@ static bool loop_hangs(struct watchdog *self, const struct progress *progress, c
     self->turns = turns;
     if (self->loop_ms < limit_ms)
         return false;
-    describe_job(progress, job, sizeof job);
+    describe_job(service, phase != PHASE_STARTING, job, sizeof job);
     snprintf(cause, size, "the worker %s for %.1f s; %s", phases[phase].what, (double)self->loop_ms / 1000, job);
     return true;
 }
@@ -60,11 +63,10 @@ static bool device_hangs(struct watchdog *self, unsigned i, const struct progres
     return true;
 }
 
-bool watchdog_look(struct watchdog *watchdog, const struct progress *progress, bool starved, char *cause, size_t size)
+bool watchdog_look(struct watchdog *watchdog, const struct progress *progress, const struct service *service,
+                   char *cause, size_t size)
 {
-    if (starved)
-        return false;
-    if (loop_hangs(watchdog, progress, cause, size))
+    if (loop_hangs(watchdog, progress, service, cause, size))
         return true;
     if (atomic_load(&progress->phase) != PHASE_SERVING)
         return false;

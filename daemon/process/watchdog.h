@@ -31,8 +31,9 @@ static inline uint64_t watchdog_floor_ms(uint64_t limit_ms)
 {
     return limit_ms * WATCHDOG_CHUNK_FACTOR;
 }
-/* A look, period_ms after the one before, which does not count where the worker is `starved` of a processor. True when
- * the worker hangs; `cause` says what and for how long. */
-bool watchdog_look(struct watchdog *watchdog, const struct progress *progress, bool starved, char *cause, size_t size);
+/* A look, period_ms after the one before. True when the worker hangs; `cause` says what and for how long. The service
+ * is the worker's, in shared memory. */
+bool watchdog_look(struct watchdog *watchdog, const struct progress *progress, const struct service *service,
+                   char *cause, size_t size);
 
 #endif

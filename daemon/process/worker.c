@@ -565,8 +565,9 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
         return EX_OSERR;
     }
     count_start(&worker);
-    log_ready(options, &worker.devices);
+    /* Before the log says so: whoever reads that may rely on the supervisor's knowing it. */
     channel_send(worker.channel_fd, &(struct channel_message){.word = CHANNEL_READY, .fd = -1});
+    log_ready(options, &worker.devices);
     show_progress(&worker, options->watchdog_ms);
     pool_filler_start(&worker.filler, worker.service, pool_is_full);
     run(&worker);
