@@ -80,7 +80,7 @@ static int leave_jobs(struct scand *daemon)
     return submit_many(daemon, &scan, 8);
 }
 
-/* More than may wait; what is too many is answered with "busy", which nobody reads. */
+/* More than may wait, if they are not done sooner: the first that is too many is "busy". */
 static int submit_without_pause(struct scand *daemon)
 {
     struct scand_buffer *buffer;
@@ -88,7 +88,8 @@ static int submit_without_pause(struct scand *daemon)
     if (status)
         return status;
     struct scand_scan scan = visit_scan(buffer, 0, 1, SAMPLES);
-    return submit_many(daemon, &scan, LIMIT_CLIENT_JOBS + 32);
+    status = submit_many(daemon, &scan, LIMIT_CLIENT_JOBS + 32);
+    return status == SCAND_BUSY ? SCAND_OK : status;
 }
 
 static int leave_imported_memory(struct scand *daemon)
