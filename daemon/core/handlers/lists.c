@@ -56,7 +56,7 @@ static bool may_see(const struct client *client, const struct client *other)
 static void describe_operation(const struct job *job, char *out, size_t size)
 {
     const struct step *first = &job->steps[0];
-    char words[32], more[32] = "";
+    char words[32], more[24] = "";
     operations[first->operation]->describe(&first->rule, words, sizeof words);
     if (job->step_count > 1)
         snprintf(more, sizeof more, ", then %u more", (unsigned)job->step_count - 1);
