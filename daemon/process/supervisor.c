@@ -455,9 +455,12 @@ int supervisor_run(struct options *options, int ready_fd)
     self.notify_period_ms = notify_period_ms();
 
     r = pool_store_create(&self.store, options->pool_bytes, &error);
-    /* Before CUDA starts, so that early clients wait instead of failing. */
-    if (!r)
+    if (!r) {
+        /* Before CUDA starts, so that early clients wait instead of failing. */
         r = open_sockets(&self, &error);
+        if (r)
+            pool_store_destroy(&self.store);
+    }
     if (r) {
         log_error("%s", error.message);
         return r == -EACCES || r == -EPERM ? EX_NOPERM : EX_UNAVAILABLE;
