@@ -1,0 +1,104 @@
+#include "step.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "kernels/cpu/cpu.h"
+
+#define X(NAME) extern const struct step_kernel NAME##_kernel;
+STEP_KERNELS(X)
+#undef X
+
+const struct step_kernel *const step_kernels[STEP_KERNEL_COUNT] = {
+#define X(NAME) &NAME##_kernel,
+    STEP_KERNELS(X)
+#undef X
+};
+
+struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct step_rows *rows, const void *params,
+                                uint64_t first, uint64_t count)
+{
+    struct step_tiles tiles = {.first = first, .count = count, .tiling = kernel->tiling(rows, params)};
+    if (rows->offsets)
+        tiles.tiling.elements = UINT64_MAX;
+    tiles.length = rows->offsets ? UINT64_MAX : rows->output.length;
+    tiles.per_row = tiles.length / tiles.tiling.elements + (tiles.length % tiles.tiling.elements > 0);
+    tiles.tile_count = (count + tiles.tiling.rows - 1) / tiles.tiling.rows * tiles.per_row;
+    return tiles;
+}
+
+/*
+ * Tasks.
+ */
+
+struct step_task {
+    struct cpu_pool *pool;
+    const struct step_kernel *kernel;
+    step_run *run;
+    struct step_rows rows;
+    struct step_tiles tiles;
+    cpu_over *over;
+    void *context;
+    atomic_uint_fast64_t next; /* the first tile that no thread has */
+    atomic_bool left_off;
+    _Alignas(16) unsigned char params[];
+};
+
+_Static_assert(sizeof(struct cpu_scratch) >= STEP_SCRATCH_BYTES, "tiles use the scratch memory of scans");
+
+static step_run *best_build(const struct step_kernel *kernel)
+{
+    unsigned i = 0;
+    while (!scan_cpu_builds[i].available())
+        i++;
+    return kernel->cpu[i];
+}
+
+struct step_task *step_task_create(struct cpu_pool *pool, const struct step_kernel *kernel,
+                                   const struct step_rows *rows, const void *params, size_t params_bytes,
+                                   uint64_t first, uint64_t count)
+{
+    struct step_task *task = calloc(1, sizeof *task + params_bytes);
+    if (!task)
+        return NULL;
+    task->pool = pool;
+    task->kernel = kernel;
+    task->run = best_build(kernel);
+    task->rows = *rows;
+    memcpy(task->params, params, params_bytes);
+    task->tiles = step_tiles_of(kernel, &task->rows, task->params, first, count);
+    return task;
+}
+
+/* Each thread does at least one tile in a turn, if there is one. */
+static void task_work(void *context, unsigned worker)
+{
+    struct step_task *task = context;
+    void *scratch = cpu_pool_scratch(task->pool, worker);
+    do {
+        const uint64_t number = atomic_fetch_add(&task->next, 1);
+        if (number >= task->tiles.tile_count)
+            return;
+        const struct step_tile tile = step_tile_at(&task->tiles, number);
+        task->run(&task->rows, task->params, &tile, scratch);
+        if (task->over && task->over(task->context))
+            atomic_store(&task->left_off, true);
+    } while (!atomic_load(&task->left_off));
+}
+
+int step_task_run(struct step_task *task, cpu_over *over, void *context)
+{
+    task->over = over;
+    task->context = context;
+    atomic_store(&task->left_off, false);
+    if (task->tiles.tile_count == 1 || cpu_pool_threads(task->pool) == 1)
+        task_work(task, 0);
+    else if (task->tiles.tile_count > 0)
+        cpu_pool_run(task->pool, task_work, task);
+    return atomic_load(&task->next) < task->tiles.tile_count;
+}
+
+void step_task_destroy(struct step_task *task)
+{
+    free(task);
+}

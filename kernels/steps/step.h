@@ -1,0 +1,230 @@
+/*
+ * Steps in tiles: how operations that are neither scans nor reductions are computed.
+ *
+ * A tile is a part of the output that is computed from the input and further operands alone, whatever becomes of other
+ * tiles. So threads, launches, chunks and time slices may cut the work between any two tiles, and a kernel is a
+ * function of one tile. What an operation's results are must not depend on its tiles: the same bits come from every
+ * implementation, tiling and chunk.
+ *
+ * Every operation has a folder here: NAME.h with its parameters and its formula, reference.c, which is the definition
+ * in plain C, cpu.c, which is compiled once for each instruction set, and cuda.cu.
+ */
+#ifndef KERNELS_STEPS_STEP_H
+#define KERNELS_STEPS_STEP_H
+
+#include "kernels/order1/dtypes.h"
+#include "kernels/scan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every kernel: X(name). Its rows are step_kernels[] and, for CUDA, step_launches[]. */
+#define STEP_KERNELS(X) X(upsample)
+
+#define STEP_FURTHER_MAX 4 /* operands beside input and output */
+#define STEP_SCRATCH_BYTES                                                                    \
+    (UINT32_C(1) << 18) /* that a tile may use on a processor, aligned to 64, of any contents \
+                         */
+
+/* How the rows of an operand lie. line: with ragged rows, row r is its elements offsets[r] <= i < offsets[r + 1] of one
+ * line. each: every row has elements of its own, `length` of them. shared: all rows have the same ones (outer_strides
+ * of 0). */
+struct step_operand {
+    char *origin; /* element 0 of row 0; NULL: there is no such operand */
+    uint64_t length;
+    int64_t stride; /* bytes from element to element, of any sign and alignment */
+    int64_t outer_strides[SCAN_OUTER_MAX];
+    enum scand_dtype dtype;
+    bool on_line;
+};
+
+/*
+ * Rows as struct scan_rows has them: row r, 0 <= r < row_count, has the coordinates of r unravelled over outer_shape,
+ * last axis fastest. Ragged rows have offsets, and their input and output lie on a line; outer_rank is then 1 at most,
+ * for operands that have an element for each row. The output does not overlap the other operands, but may be the input
+ * where a kernel may work in place.
+ */
+struct step_rows {
+    uint64_t row_count;
+    const uint64_t *offsets;        /* row_count + 1 of ragged rows, else NULL */
+    const uint64_t *device_offsets; /* the same numbers, where the device can reach them */
+    uint32_t outer_rank;
+    uint64_t outer_shape[SCAN_OUTER_MAX];
+    struct step_operand input, output,
+        further[STEP_FURTHER_MAX]; /* further ones in the order of the operation's list */
+};
+
+/* Rows first_row <= r < first_row + row_count, of each the output's elements begin <= i < end. */
+struct step_tile {
+    uint64_t first_row, row_count, begin, end;
+};
+
+/* How large tiles are. Of ragged rows they are whole rows. */
+struct step_tiling {
+    uint64_t rows, elements;
+};
+
+/* The tiles of rows first <= r < first + count. */
+struct step_tiles {
+    uint64_t first, count, length;
+    struct step_tiling tiling;
+    uint64_t per_row;    /* tiles along a row */
+    uint64_t tile_count; /* 0: there is nothing to compute */
+};
+
+typedef void step_run(const struct step_rows *rows, const void *params, const struct step_tile *tile, void *scratch);
+
+struct step_kernel {
+    const char *name;
+    bool in_place; /* the output may be the input */
+    /* A tile should take some 10 to 500 us on one thread. */
+    struct step_tiling (*tiling)(const struct step_rows *rows, const void *params);
+    step_run *reference; /* of any tile; its scratch is not used */
+    step_run *cpu[3];    /* the builds of cpu.c, in the order of scan_cpu_builds[] */
+};
+extern const struct step_kernel *const step_kernels[];
+
+#define X(NAME) STEP_##NAME,
+enum step_kernel_id { STEP_KERNELS(X) STEP_KERNEL_COUNT };
+#undef X
+
+struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct step_rows *rows, const void *params,
+                                uint64_t first, uint64_t count);
+
+/*
+ * In turns, by the threads of a pool, as cpu_task_run of scan.h. step_task_create copies *rows and the parameters
+ * (what they point to must stay) and returns NULL without memory. step_task_run goes on until all is done, which 0
+ * says, or `over` is true: then it returns 1. Each turn gets on, however soon it is over.
+ */
+struct step_task;
+struct step_task *step_task_create(struct cpu_pool *pool, const struct step_kernel *kernel,
+                                   const struct step_rows *rows, const void *params, size_t params_bytes,
+                                   uint64_t first, uint64_t count);
+int step_task_run(struct step_task *task, cpu_over *over, void *context);
+void step_task_destroy(struct step_task *task);
+
+/*
+ * On the current CUDA device: queues tiles begin <= t < end of these on a stream. Addresses are those that the device
+ * reaches. Returns a cudaError_t.
+ */
+typedef int step_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
+                        uint64_t begin, uint64_t end, void *stream);
+extern step_launch *const step_launches[];
+
+/*
+ * For kernels, in C and CUDA.
+ */
+
+CODEC_INLINE struct step_tile step_tile_at(const struct step_tiles *tiles, uint64_t number)
+{
+    const uint64_t group = number / tiles->per_row, part = number % tiles->per_row;
+    struct step_tile tile;
+    tile.first_row = tiles->first + group * tiles->tiling.rows;
+    const uint64_t left = tiles->first + tiles->count - tile.first_row;
+    tile.row_count = left < tiles->tiling.rows ? left : tiles->tiling.rows;
+    tile.begin = part * tiles->tiling.elements;
+    const uint64_t rest = tiles->length - tile.begin;
+    tile.end = tile.begin + (rest < tiles->tiling.elements ? rest : tiles->tiling.elements);
+    return tile;
+}
+
+/* The offsets of ragged rows that this code can reach. */
+CODEC_INLINE const uint64_t *step_offsets(const struct step_rows *rows)
+{
+#ifdef __CUDA_ARCH__
+    return rows->device_offsets;
+#else
+    return rows->offsets;
+#endif
+}
+
+/* Element 0 of a row. */
+CODEC_INLINE char *step_row(const struct step_rows *rows, const struct step_operand *operand, uint64_t row)
+{
+    char *at = operand->origin;
+    if (operand->on_line)
+        return at + (int64_t)step_offsets(rows)[row] * operand->stride;
+    for (uint32_t k = rows->outer_rank; k-- > 1; row /= rows->outer_shape[k])
+        at += (int64_t)(row % rows->outer_shape[k]) * operand->outer_strides[k];
+    return rows->outer_rank > 0 ? at + (int64_t)row * operand->outer_strides[0] : at;
+}
+
+/* Elements of a row. */
+CODEC_INLINE uint64_t step_length(const struct step_rows *rows, const struct step_operand *operand, uint64_t row)
+{
+    const uint64_t *offsets = step_offsets(rows);
+    return operand->on_line ? offsets[row + 1] - offsets[row] : operand->length;
+}
+
+/* The end of a tile in a row: that of the row, where a ragged one is shorter. */
+CODEC_INLINE uint64_t step_end(const struct step_rows *rows, const struct step_tile *tile, uint64_t row)
+{
+    const uint64_t length = step_length(rows, &rows->output, row);
+    return tile->end < length ? tile->end : length;
+}
+
+/* Elements of floats, whatever their dtype: as f64 and as f32. An f64 becomes an f32 by rounding. */
+CODEC_INLINE double step_get_f64(enum scand_dtype dtype, const char *at)
+{
+    return codec_class(dtype) == SCAND_CLASS_F64 ? codec_decode_f64(dtype, at) : (double)codec_decode_f32(dtype, at);
+}
+
+CODEC_INLINE float step_get_f32(enum scand_dtype dtype, const char *at)
+{
+    return codec_class(dtype) == SCAND_CLASS_F64 ? (float)codec_decode_f64(dtype, at) : codec_decode_f32(dtype, at);
+}
+
+/* A value that was computed in f64, rounded once; one that was computed in f32. */
+CODEC_INLINE void step_put_f64(enum scand_dtype dtype, double value, char *at)
+{
+    if (codec_class(dtype) == SCAND_CLASS_F64)
+        codec_encode_f64(dtype, value, at);
+    else
+        codec_encode_f32(dtype, (float)value, at);
+}
+
+CODEC_INLINE void step_put_f32(enum scand_dtype dtype, float value, char *at)
+{
+    if (codec_class(dtype) == SCAND_CLASS_F64)
+        codec_encode_f64(dtype, value, at);
+    else
+        codec_encode_f32(dtype, value, at);
+}
+
+/* An element as it is, of whatever class: integers keep their low bits, floats are rounded where they must be. */
+CODEC_INLINE void step_copy(enum scand_dtype from, const char *at, enum scand_dtype to, char *out)
+{
+    if (codec_is_integer(from))
+        codec_encode_integer(to, codec_decode_integer(from, at), out);
+    else if (codec_class(from) == SCAND_CLASS_F64)
+        step_put_f64(to, codec_decode_f64(from, at), out);
+    else
+        step_put_f32(to, codec_decode_f32(from, at), out);
+}
+
+/* The name of a function of cpu.c: upsample_cpu_avx2, ... */
+#define STEP_PASTE_BUILD(NAME, BUILD) NAME##_cpu_##BUILD
+#define STEP_PASTE(NAME, BUILD)       STEP_PASTE_BUILD(NAME, BUILD)
+#define STEP_CPU(NAME)                STEP_PASTE(NAME, STEP_BUILD)
+
+/* For the row of a kernel: declares the builds of its cpu.c, and lists them. */
+#ifdef __x86_64__
+#define STEP_DECLARE(NAME) step_run NAME##_cpu_avx512, NAME##_cpu_avx2, NAME##_cpu_portable
+#define STEP_BUILDS(NAME)                                       \
+    {                                                           \
+        NAME##_cpu_avx512, NAME##_cpu_avx2, NAME##_cpu_portable \
+    }
+#else
+#define STEP_DECLARE(NAME) step_run NAME##_cpu_portable
+#define STEP_BUILDS(NAME)   \
+    {                       \
+        NAME##_cpu_portable \
+    }
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Cases of steps in tiles: operands of any dtype and layout, filled at random. step_case_check computes a case by the
+ * reference and by every implementation that this machine has, and compares all memory bit by bit, gaps and guards
+ * included. They are: each build of the CPU path, other tilings, a pool of threads that is left off again and again,
+ * CUDA in device memory and in mapped memory.
+ */
+#ifndef TESTS_KERNELS_STEP_CASE_H
+#define TESTS_KERNELS_STEP_CASE_H
+
+#include <stdbool.h>
+
+#include "kernels/steps/step.h"
+
+/* How an operand's rows lie: one after the other; with gaps, misaligned; neighbours in memory are neighbouring rows;
+ * from the last to the first; every third element; all rows the same elements (not of an output). */
+#define STEP_LAYOUTS(X) X(DENSE) X(PITCHED) X(COLUMNS) X(REVERSED) X(SPACED) X(SHARED)
+#define X(NAME)         LAYOUT_##NAME,
+enum step_layout { STEP_LAYOUTS(X) LAYOUT_COUNT };
+#undef X
+
+/* Floats in -1 to 1; some infinities, NaNs, zeros and denormals among them; large next to small ones; integers from 0
+ * to below `below`. Integer operands get integers of any bits where `below` is 0. */
+enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD };
+
+struct step_case_operand {
+    bool given; /* of further ones */
+    enum scand_dtype dtype;
+    uint64_t length; /* with ragged rows: 0 on the line, or elements for each row */
+    enum step_layout layout;
+    enum step_fill fill;
+    uint64_t below;
+};
+
+struct step_case {
+    const struct step_kernel *kernel;
+    const void *params;
+    size_t params_bytes;
+    uint64_t row_count;
+    const uint64_t *offsets; /* of ragged rows, or NULL */
+    bool in_place;
+    struct step_case_operand input, output, further[STEP_FURTHER_MAX];
+};
+
+/* Prints what differs, and the case. */
+bool step_case_check(const struct step_case *test_case, uint64_t *random);
+
+/* Whether a CUDA device is among the implementations. */
+bool step_case_has_cuda(void);
+
+#endif

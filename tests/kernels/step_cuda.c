@@ -1,0 +1,83 @@
+#include "tests/kernels/step_cuda.h"
+
+#include <cuda_runtime.h>
+
+#define ALIGNMENT 16 /* of addresses, kept in the copy: it decides how samples travel */
+
+bool step_cuda_is_available(void)
+{
+    static int usable = -1;
+    int count = 0;
+    if (usable < 0)
+        usable = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+    return usable;
+}
+
+static cudaError_t copy_in(struct step_cuda_memory *memory, bool mapped, char **base)
+{
+    const size_t bytes = memory->bytes + ALIGNMENT;
+    cudaError_t e =
+        mapped ? cudaHostAlloc((void **)base, bytes, cudaHostAllocMapped) : cudaMalloc((void **)base, bytes);
+    if (e != cudaSuccess)
+        return e;
+    char *there = *base + (uintptr_t)memory->region % ALIGNMENT;
+    if (memory->operand)
+        memory->operand->origin = there + (memory->operand->origin - (char *)memory->region);
+    return cudaMemcpy(there, memory->region, memory->bytes, cudaMemcpyDefault);
+}
+
+static cudaError_t copy_out(const struct step_cuda_memory *memory, const char *base)
+{
+    return cudaMemcpy(memory->region, base + (uintptr_t)memory->region % ALIGNMENT, memory->bytes, cudaMemcpyDefault);
+}
+
+static enum step_kernel_id id_of(const struct step_kernel *kernel)
+{
+    unsigned id = 0;
+    while (step_kernels[id] != kernel)
+        id++;
+    return (enum step_kernel_id)id;
+}
+
+static cudaError_t launch(const struct step_kernel *kernel, const void *params, const struct step_rows *rows)
+{
+    const struct step_tiles tiles = step_tiles_of(kernel, rows, params, 0, rows->row_count);
+    step_launch *start = step_launches[id_of(kernel)];
+    const uint64_t half = tiles.tile_count / 2;
+    cudaError_t e = (cudaError_t)start(rows, params, &tiles, half, tiles.tile_count, NULL);
+    if (e == cudaSuccess)
+        e = (cudaError_t)start(rows, params, &tiles, 0, half, NULL);
+    return e == cudaSuccess ? cudaDeviceSynchronize() : e;
+}
+
+static cudaError_t offsets_in(struct step_rows *rows, void **memory)
+{
+    const size_t bytes = (rows->row_count + 1) * sizeof *rows->offsets;
+    if (!rows->offsets)
+        return cudaSuccess;
+    cudaError_t e = cudaMalloc(memory, bytes);
+    rows->device_offsets = *memory;
+    return e == cudaSuccess ? cudaMemcpy(*memory, rows->offsets, bytes, cudaMemcpyHostToDevice) : e;
+}
+
+const char *step_cuda_run(const struct step_kernel *kernel, const void *params, struct step_rows *rows, bool in_place,
+                          struct step_cuda_memory *memory, unsigned count, bool mapped)
+{
+    char *bases[2 + STEP_FURTHER_MAX] = {NULL};
+    void *offsets = NULL;
+    cudaError_t e = offsets_in(rows, &offsets);
+    for (unsigned i = 0; i < count && e == cudaSuccess; i++)
+        if (memory[i].region)
+            e = copy_in(&memory[i], mapped, &bases[i]);
+    if (in_place)
+        rows->output = rows->input;
+    if (e == cudaSuccess)
+        e = launch(kernel, params, rows);
+    for (unsigned i = 0; i < count && e == cudaSuccess; i++)
+        if (memory[i].region)
+            e = copy_out(&memory[i], bases[i]);
+    for (unsigned i = 0; i < count; i++)
+        mapped ? cudaFreeHost(bases[i]) : cudaFree(bases[i]);
+    cudaFree(offsets);
+    return e == cudaSuccess ? NULL : cudaGetErrorString(e);
+}

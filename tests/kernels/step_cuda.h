@@ -1,0 +1,37 @@
+/*
+ * Steps in tiles on a CUDA device, for step_case.c. In builds without CUDA there is none.
+ */
+#ifndef TESTS_KERNELS_STEP_CUDA_H
+#define TESTS_KERNELS_STEP_CUDA_H
+
+#include <stdbool.h>
+
+#include "kernels/steps/step.h"
+
+/* A region that is copied to where the device reaches it and back; the operand whose elements lie in it, or NULL. */
+struct step_cuda_memory {
+    void *region;
+    size_t bytes;
+    struct step_operand *operand;
+};
+
+#ifdef SCAND_HAVE_CUDA
+bool step_cuda_is_available(void);
+/* Runs all rows in two launches; an error's text, or NULL. */
+const char *step_cuda_run(const struct step_kernel *kernel, const void *params, struct step_rows *rows, bool in_place,
+                          struct step_cuda_memory *memory, unsigned count, bool mapped);
+#else
+static inline bool step_cuda_is_available(void)
+{
+    return false;
+}
+
+static inline const char *step_cuda_run(const struct step_kernel *kernel, const void *params, struct step_rows *rows,
+                                        bool in_place, struct step_cuda_memory *memory, unsigned count, bool mapped)
+{
+    (void)kernel, (void)params, (void)rows, (void)in_place, (void)memory, (void)count, (void)mapped;
+    return "built without CUDA";
+}
+#endif
+
+#endif
