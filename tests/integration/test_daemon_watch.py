@@ -18,7 +18,7 @@ import unittest
 
 import daemons
 from daemons import ON_CPU, Daemon
-from test_daemon_process import Work
+from processes import Work
 from wire import TIMEOUT_S, Failure, eventually, pack_f32, scan, tensor
 
 SCANCTL = os.path.abspath(os.environ["SCANCTL"])

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""The daemon as processes: how it goes on after its worker or its device is lost, or stands still.
+
+test_daemon_losses.py SCAND [unittest's arguments]
+"""
+
+import ctypes
+import os
+import signal
+import time
+
+import daemons
+from daemons import ON_CPU, Daemon, main
+from processes import MIB, ProcessTest, Work, is_gone
+from wire import eventually, pack, scan, tensor
+
+PTRACE_ATTACH, WALL = 16, 0x40000000
+PACKED_DRAIN = pack([0, 5, "server.drain", [{}]])
+
+
+class Losses(ProcessTest):
+    def test_device_is_lost_while_draining(self):
+        """Nobody is told to come again: no other worker follows. One write, so that the drain comes before any loss."""
+        with Daemon("--fail-chunk", "3") as daemon:
+            client = daemon.client()
+            job = scan(tensor(client.create(400).buffer, [100]))
+            client.send_bytes(b"".join(pack([0, 10 + i, "job.submit", [job]]) for i in range(3)) + PACKED_DRAIN)
+            for msgid in (5, 10, 11):
+                client.wait(msgid)
+            self.loses(client)
+            daemon.process.wait(daemons.TIMEOUT_S)
+            self.assertIn("the worker ended by exit code 3 before it was drained", daemon.log_text())
+            self.assertEqual(daemon.log_text().count("ready at"), 1)
+            daemon.wait(0)
+
+    def test_worker_is_killed_while_draining(self):
+        with Daemon(*ON_CPU) as daemon:
+            work, worker = Work(daemon), daemon.worker()
+            with daemon.client() as other:
+                self.assertEqual(other.call("server.drain"), {})
+            os.kill(worker, signal.SIGKILL)
+            self.loses(work.client)
+            daemon.wait(0)
+
+    def test_what_was_done_before_the_loss_is_answered(self):
+        """Also to a client that reads so late that its socket does not take all of it."""
+        with Daemon("--fail-chunk", "200") as daemon:
+            for losses in (1, 2, 3):
+                client = daemon.client()
+                job = scan(tensor(client.create(400).buffer, [100]))
+                asked = [pack([0, 1000 + i, "server.stats", [{}]]) for i in range(1200)]
+                asked += [pack([0, 10 + i, "job.submit", [job]]) for i in range(200)]
+                client.send_bytes(b"".join(asked))
+                self.assertTrue(eventually(lambda: daemon.log_text().count("the device is lost") == losses))
+                for i in range(199):
+                    self.assertIn("total_us", client.wait(10 + i))
+                self.loses(client)
+
+    def test_worker_is_killed(self):
+        with Daemon() as daemon:
+            for restarts in range(1, 4):
+                work, idle = Work(daemon, 200), daemon.client()  # a GPU takes 0.3 ms for each
+                worker, before = daemon.worker(), idle.call("server.stats")
+                os.kill(worker, signal.SIGKILL)
+                with daemon.client() as early:  # waits for the next worker
+                    after = early.call("server.stats")
+                counts = ("restarts", "clients_accepted", "clients_open", "jobs_open", "host_bytes", "device_bytes")
+                accepted = before["clients_accepted"] + 1
+                self.assertEqual([after[name] for name in counts], [restarts, accepted, 1, 0, 0, 0])
+                self.assertGreater(before["jobs_open"], 0)
+                self.assertEqual(after["jobs_submitted"], before["jobs_submitted"])
+                ended = sum(after[name] for name in ("jobs_done", "jobs_failed", "jobs_cancelled"))
+                self.assertEqual(ended, after["jobs_submitted"])
+                self.assertGreaterEqual(after["device_busy_us"], before["device_busy_us"])
+                self.assertGreater(after["outage_us"], before.get("outage_us", 0))
+                self.assertGreater(after["start_us"], 0)
+                self.loses(work.client)
+                self.loses(idle)
+                self.assertNotEqual(daemon.worker(), worker)
+                self.serves(daemon.socket)
+            self.assertEqual(daemon.log_text().count("the worker ended by signal 9 (Killed); starting another"), 3)
+
+    def test_memory_outlives_the_worker(self):
+        """A client keeps what it has mapped, and the next worker takes it as imported memory."""
+        with Daemon() as daemon:
+            client = daemon.client()
+            made = client.call("buffer.create", size=262144, place="host")
+            os.kill(daemon.worker(), signal.SIGKILL)
+            with daemon.client() as again:
+                again.call("buffer.import", {"size": made["segment"], "fds": 1}, client.fds)
+            self.loses(client)
+
+    def test_deaths_in_quick_succession(self):
+        """Each worker is killed before it serves or just then. However many those are, another follows."""
+        with Daemon() as daemon:
+            deaths = 8
+            for death in range(deaths):
+                worker = daemon.worker()
+                if death % 2:
+                    self.assertTrue(eventually(lambda: daemon.log_text().count("ready at") > death // 2))
+                os.kill(worker, signal.SIGKILL)
+                self.assertTrue(eventually(lambda: is_gone(worker)))
+            self.serves(daemon.socket)
+            self.assertEqual(daemon.client().call("server.stats")["restarts"], deaths)
+            self.assertIn("ended by signal 9 (Killed); starting another in 0.10 s", daemon.log_text())
+
+    def test_device_is_lost(self):
+        with Daemon("--fail-chunk", "3") as daemon:
+            for losses in (1, 2):
+                worker = daemon.worker()
+                client, other = daemon.client(), daemon.client()
+                job = scan(tensor(client.create(400).buffer, [100]))
+                self.serves(daemon.socket)
+                client.call("job.submit", job)
+                client.send("job.submit", job)
+                self.loses(client)
+                self.loses(other)
+                stats = daemon.client().call("server.stats")
+                counts = ("restarts", "jobs_submitted", "jobs_done", "jobs_failed")
+                self.assertEqual([stats[name] for name in counts], [losses, 3 * losses, 2 * losses, losses])
+                self.assertNotEqual(daemon.worker(), worker)
+                self.assertEqual(daemon.log_text().count("the device is lost"), losses)
+
+    def test_device_that_is_always_lost(self):
+        with Daemon("--fail-chunk", "1") as daemon:
+            for _ in range(8):
+                with daemon.client() as client:
+                    client.send("job.submit", scan(tensor(client.create(4).buffer, [1])))
+                    self.loses(client)
+            self.assertEqual(daemon.client().call("server.ping"), {})
+
+    def test_supervisor_is_killed(self):
+        first = Daemon()
+        worker = first.worker()
+        work = Work(first, 3)
+        first.process.kill()
+        first.process.wait()
+        with Daemon(folder=first.folder) as second:  # at once, though the worker may not have ended yet
+            self.serves(second.socket)
+            self.loses(work.client)
+            self.assertTrue(eventually(lambda: is_gone(worker)))
+        first.log.close()
+
+
+class Hangs(ProcessTest):
+    """The supervisor ends a worker that stands still, and says whose job it had."""
+
+    def restarts(self, daemon, worker, message):
+        self.assertTrue(eventually(lambda: is_gone(worker)))
+        self.assertTrue(eventually(lambda: daemon.log_text().count("ready at") == 2))
+        self.assertRegex(daemon.log_text(), f"error: {message}.*: it is ended\\n.*ended by signal 9 .Killed.; starting another")
+        self.serves(daemon.socket)
+
+    def test_stopped_worker(self):
+        with Daemon(*ON_CPU, "--watchdog", "2") as daemon:
+            work, worker = Work(daemon), daemon.worker()
+            os.kill(worker, signal.SIGSTOP)
+            self.restarts(daemon, worker, rf"the worker does nothing for 2.0 s; device 0 has job \d+ of user {os.getuid()}")
+            self.loses(work.client)
+
+    def test_loop_that_stands(self):
+        """Its thread alone is stopped, by a debugger that does nothing else."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with Daemon(*ON_CPU, "--watchdog", "2") as daemon:
+            worker = daemon.worker()
+            if libc.ptrace(PTRACE_ATTACH, worker, None, None):
+                self.skipTest(f"cannot trace: {os.strerror(ctypes.get_errno())}")
+            os.waitpid(worker, WALL)
+            self.assertTrue(eventually(lambda: "it is ended" in daemon.log_text()))
+            os.waitpid(worker, WALL)  # the tracer hears of its end first
+            self.restarts(daemon, worker, "the worker does nothing for 2.0 s; no job is with a device")
+
+    def test_chunk_that_never_comes_back(self):
+        with Daemon(*ON_CPU, "--watchdog", "1", "--hang-chunk", "3") as daemon:
+            worker, other = daemon.worker(), daemon.client()
+            client = daemon.client()
+            job = scan(tensor(client.create(400).buffer, [100]))
+            for _ in range(2):
+                client.call("job.submit", job)
+            client.send("job.submit", job)
+            self.assertEqual(other.call("server.ping"), {})
+            self.restarts(
+                daemon, worker, rf"device 0 has had a chunk of job 3 of user {os.getuid()} for \d.\d s, where \d.\d s are allowed"
+            )
+            self.loses(client)
+
+    def test_while_it_drains(self):
+        """Also a worker that was stopped before it heard of it."""
+        with Daemon(*ON_CPU, "--watchdog", "1", "--hang-chunk", "1") as daemon:
+            client = daemon.client()
+            client.send("job.submit", scan(tensor(client.create(400).buffer, [100])))
+            self.assertTrue(eventually(lambda: daemon.client().call("server.stats")["chunks_open"] == 1))
+            daemon.process.send_signal(signal.SIGTERM)
+            daemon.process.wait(daemons.TIMEOUT_S)
+            self.assertIn("the worker ended by signal 9 (Killed) before it was drained", daemon.log_text())
+            daemon.wait(0)
+
+    def test_long_work_is_no_hang(self):
+        """A job that takes several times as long as the loop may stand still, and then one of few, long chunks."""
+        with Daemon(*ON_CPU, "--watchdog", "2") as daemon:
+            work, worker = Work(daemon, behind=0), daemon.worker()
+            begin = time.monotonic()
+            jobs = 0
+            while time.monotonic() < begin + 8:
+                self.assertIn("total_us", work.client.wait(work.client.send("job.submit", work.job)))
+                jobs += 1
+            row = work.client.call("buffer.create", size=32 * MIB, place="device")["buffer"]
+            work.client.call("job.submit", scan(tensor(row, [1, 1 << 23]), algorithm="serial-cpu"))
+            self.assertGreater(jobs, 0)
+            self.assertEqual(daemon.worker(), worker)
+            self.assertNotIn("ended", daemon.log_text())
+
+
+if __name__ == "__main__":
+    main()
