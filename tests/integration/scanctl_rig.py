@@ -6,6 +6,7 @@
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,8 @@ class ScanctlTest(unittest.TestCase):
 
 def main():
     global ARGUMENTS, DAEMON
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # a shell's background jobs ignore them, and so would scanctl
     parser = argparse.ArgumentParser()
     parser.add_argument("--scand", required=True)
     parser.add_argument("--scanctl", required=True)
