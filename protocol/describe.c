@@ -16,7 +16,7 @@ struct about {
 
 // clang-format off
 #define ABOUT(S, NAME, KIND, PRESENCE, DETAIL, ...) {.line = __VA_ARGS__},
-#define X(NAME, FIELDS, WORD, LINE) static const struct about NAME##_about[] = {FIELDS(ABOUT, NAME)};
+#define X(NAME, FIELDS, LENGTH, WORD, LINE) static const struct about NAME##_about[] = {FIELDS(ABOUT, NAME)};
 OPERATIONS(X)
 #undef X
 
@@ -24,9 +24,9 @@ OPERATIONS(X)
 #define OPERAND_F64(...)
 #define OPERAND_WORD(...)
 #define OPERAND_WORDS(...)
-#define OPERAND_MAP(S, NAME, LINE, ACCESS, FOLLOWS, CLASS) {#NAME, offsetof(struct msg_##S, NAME), ACCESS, FOLLOWS},
+#define OPERAND_MAP(S, NAME, LINE, ACCESS, FOLLOWS, CLASS) {#NAME, offsetof(struct msg_##S, NAME), ACCESS, FOLLOWS, CLASS},
 #define OPERAND(S, NAME, KIND, PRESENCE, DETAIL, ...) OPERAND_##KIND(S, NAME, __VA_ARGS__)
-#define X(NAME, FIELDS, WORD, LINE) static const struct operand_row NAME##_operands[] = {FIELDS(OPERAND, NAME){.name = NULL}};
+#define X(NAME, FIELDS, LENGTH, WORD, LINE) static const struct operand_row NAME##_operands[] = {FIELDS(OPERAND, NAME){.name = NULL}};
 OPERATIONS(X)
 #undef X
 
@@ -40,7 +40,7 @@ static const struct {
     const char *line;
     const struct about *fields;
 } about_operations[OPERATION_COUNT] = {
-#define X(NAME, FIELDS, WORD, LINE) {LINE, NAME##_about},
+#define X(NAME, FIELDS, LENGTH, WORD, LINE) {LINE, NAME##_about},
     OPERATIONS(X)
 #undef X
 };

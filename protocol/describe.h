@@ -11,6 +11,7 @@ struct operand_row {
     size_t offset; /* of its tensor, in the step's message */
     enum access access;
     enum follows follows;
+    enum operand_class class;
 };
 
 /* Those of each operation, up to one without a name. */

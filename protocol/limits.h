@@ -90,6 +90,9 @@
 /* Of a row with "algorithm": many of those have a thread or a thread block for it, which nothing interrupts. */
 #define LIMIT_ALGORITHM_SAMPLES (UINT64_C(1) << 23)
 
+/* Operations' parameters. */
+#define LIMIT_FACTOR (UINT64_C(1) << 16) /* by which rows are upsampled */
+
 /* Values of a row between its steps, where the output has no room for them: a device has as much for each row that is
  * under way. */
 #define LIMIT_BETWEEN_BYTES MIB(16)

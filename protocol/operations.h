@@ -2,8 +2,9 @@
  * What a step of a job may do: one list of operations, and one of fields for each. The message of a step, its encoder
  * and decoder, what hello tells and the table of PROTOCOL.md come from here.
  *
- * A field is a row as in messages.h and has, from the sixth column on, a line of help and, of an operand (a tensor,
- * MAP), how it is used: its access, what it follows, and of which class its dtype is.
+ * A field is a row as in messages.h, of kind U64, F64, WORD, WORDS or, of an operand, MAP (a tensor). It has, from the
+ * sixth column on, a line of help and, of an operand, how it is used: its access, what it follows, and of which class
+ * its dtype is.
  */
 #ifndef PROTOCOL_OPERATIONS_H
 #define PROTOCOL_OPERATIONS_H
@@ -13,15 +14,22 @@
     X(READ, "read")         \
     X(WRITE, "write")
 
-/* Which part of an operand some rows of a job need. samples: an element for each of their samples. rows: one for each
- * row. job: all of it, whichever rows they are. */
+/* Which part of an operand some rows of a job need. samples: an element for each sample that the step takes of them,
+ * or, where the operand is written, that it leaves. rows: one for each row. vectors: a vector for each row, of a length
+ * of its own; a tensor of one dimension is one for all rows. job: all of it, whichever rows they are; it has one
+ * dimension. */
 #define OPERAND_FOLLOWS(X) \
     X(SAMPLES, "samples")  \
     X(ROWS, "rows")        \
+    X(VECTORS, "vectors")  \
     X(JOB, "job")
 
-/* Which dtypes an operand may have. input: those of the class of the step's input. */
-#define OPERAND_CLASSES(X) X(INPUT, "input")
+/* Which dtypes an operand may have. input: those of the class of the step's input. float: those of any float. index:
+ * i32 and i64. */
+#define OPERAND_CLASSES(X) \
+    X(INPUT, "input")      \
+    X(FLOAT, "float")      \
+    X(INDEX, "index")
 
 // clang-format off
 /* Each step says first which operation it is. */
@@ -46,13 +54,18 @@
     STEP_OPERATION(X, S)                                                                                               \
     X(S, reduction,    WORD,  REQUIRED, row_reduction_words, "what each row becomes")
 
-/* Every operation: X(name, fields, word, line). */
+#define UPSAMPLE_STEP(X, S)                                                                                            \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, factor,       U64,   REQUIRED, LIMIT_FACTOR,       "how many times each sample is there afterwards")
+
+/* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
-    X(scan,   SCAN_STEP,   "scan",   "running sums, products, maxima, minima or recurrences along rows")               \
-    X(reduce, REDUCE_STEP, "reduce", "each row to one number")
+    X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
+    X(reduce,   REDUCE_STEP,   length_one,      "reduce",   "each row to one number")                                  \
+    X(upsample, UPSAMPLE_STEP, length_upsample, "upsample", "each sample several times")
 // clang-format on
 
-#define X(NAME, FIELDS, WORD, LINE) OPERATION_##NAME,
+#define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,
 enum operation_id { OPERATIONS(X) OPERATION_COUNT };
 #undef X
 #define X(NAME, WORD) ACCESS_##NAME,

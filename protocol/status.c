@@ -109,7 +109,7 @@ WORDS(follows, "way to follow rows", OPERAND_FOLLOWS, WORD2)
 WORDS(class, "class", OPERAND_CLASSES, WORD2)
 
 static const char *const step_list[] = {
-#define X(NAME, FIELDS, WORD, LINE) WORD,
+#define X(NAME, FIELDS, LENGTH, WORD, LINE) WORD,
     OPERATIONS(X)
 #undef X
 };

@@ -1,49 +1,101 @@
 #include "between.h"
 
-/* An address whose sample `before` is the memory's first: rows count from the job's, and the memory is the chunk's. */
-static void *address_before(void *memory, uint64_t before, uint64_t item_bytes)
+#define NOWHERE BETWEEN_MEMORIES /* of the input, and of the output */
+
+static bool works_in_place(const struct step *step, uint64_t length)
 {
-    return (void *)((uintptr_t)memory - before * item_bytes);
+    return step->kernel ? step->kernel->in_place && step->length == length
+                        : step->rule.operation == SCAND_OPERATION_SCAN;
 }
 
-/* The first step's rows, with the memory as their output. */
-static struct scan_rows rows_between(const struct chunk *chunk, void *memory)
+/* The memory of what the first `steps` steps leave. */
+static uint32_t memory_behind(const struct chunk *chunk, uint32_t steps)
 {
+    uint32_t memory = NOWHERE;
+    for (uint32_t i = 0; i < steps; i++)
+        if (memory == NOWHERE || !works_in_place(&chunk->steps[i], chunk->steps[i - 1].length))
+            memory = memory == 0 ? 1 : 0;
+    return memory;
+}
+
+uint32_t between_memories(const struct chunk *chunk)
+{
+    uint32_t count = 0;
+    for (uint32_t steps = 1; steps < chunk->step_count; steps++)
+        if (memory_behind(chunk, steps) >= count)
+            count = memory_behind(chunk, steps) + 1;
+    return count;
+}
+
+/* Rows count from the job's, and the memory begins with the chunk's: element 0 of row 0 is so many before it. */
+static char *origin_before(unsigned char *memory, uint64_t before, uint64_t item_bytes)
+{
+    return (char *)((uintptr_t)memory - before * item_bytes);
+}
+
+static struct step_operand between_operand(const struct chunk_rows *chunk, uint32_t steps)
+{
+    const struct scan_rows *rows = chunk->rows;
+    struct step_operand operand = {.length = chunk->chunk->steps[steps - 1].length,
+                                   .dtype = chunk->operands[OPERAND_OUTPUT].dtype,
+                                   .on_line = rows->offsets != NULL};
+    const uint64_t item_bytes = dtype_size_bytes(operand.dtype),
+                   before = rows->offsets ? rows->offsets[chunk->first] : chunk->first * operand.length;
+    int64_t pitch = (int64_t)(operand.length * item_bytes);
+    operand.origin = origin_before(chunk->memories[memory_behind(chunk->chunk, steps)], before, item_bytes);
+    operand.stride = (int64_t)item_bytes;
+    for (uint32_t k = rows->offsets ? 0 : rows->outer_rank; k-- > 0; pitch *= (int64_t)rows->outer_shape[k])
+        operand.outer_strides[k] = pitch;
+    return operand;
+}
+
+/* What the first `steps` steps leave: the input, where they are none, and behind all of them the output. */
+static struct step_operand operand_behind(const struct chunk_rows *chunk, uint32_t steps)
+{
+    if (steps == 0)
+        return chunk->operands[OPERAND_INPUT];
+    return steps == chunk->chunk->step_count ? chunk->operands[OPERAND_OUTPUT] : between_operand(chunk, steps);
+}
+
+struct step_rows chunk_step_rows(const struct chunk_rows *chunk, uint32_t step)
+{
+    const struct scan_rows *rows = chunk->rows;
+    const uint8_t *further = chunk->chunk->steps[step].further;
+    struct step_rows steps = {.row_count = rows->row_count,
+                              .offsets = rows->offsets,
+                              .device_offsets = rows->device_offsets,
+                              .outer_rank = rows->outer_rank,
+                              .input = operand_behind(chunk, step),
+                              .output = operand_behind(chunk, step + 1)};
+    memcpy(steps.outer_shape, rows->outer_shape, sizeof steps.outer_shape);
+    for (uint32_t i = 0; i < LIMIT_OPERANDS; i++)
+        if (further[i] > 0)
+            steps.further[i] = chunk->operands[further[i]];
+    return steps;
+}
+
+_Static_assert(LIMIT_OPERANDS <= STEP_FURTHER_MAX, "a step's operands go where its kernel looks for them");
+
+struct scan_rows chunk_scan_rows(const struct chunk_rows *chunk, uint32_t step)
+{
+    const struct step *scan = &chunk->chunk->steps[step];
+    const struct step_operand input = operand_behind(chunk, step), output = operand_behind(chunk, step + 1);
     struct scan_rows rows = *chunk->rows;
-    const uint64_t item_bytes = dtype_size_bytes(rows.rule.output);
-    rows.output_stride = (int64_t)item_bytes;
-    if (rows.offsets) { /* they lie on a line; the outer dimension is that of results */
-        rows.outer_rank = 0;
-        rows.output = address_before(memory, rows.offsets[chunk->first], item_bytes);
-        return rows;
+    rows.rule = scan->rule;
+    rows.length = rows.offsets ? rows.length : input.length;
+    if (rows.offsets && rows.rule.operation == SCAND_OPERATION_SCAN)
+        rows.outer_rank = 0; /* they lie on a line; the outer dimension is that of what follows rows */
+    rows.input = input.origin;
+    rows.input_stride = input.stride;
+    memcpy(rows.input_outer_strides, input.outer_strides, sizeof rows.input_outer_strides);
+    rows.output = output.origin;
+    rows.output_stride = output.stride;
+    memcpy(rows.output_outer_strides, output.outer_strides, sizeof rows.output_outer_strides);
+    if (scan->further[0] > 0) {
+        const struct step_operand *coefficients = &chunk->operands[scan->further[0]];
+        rows.coefficients = coefficients->origin;
+        rows.coefficient_stride = coefficients->stride;
+        memcpy(rows.coefficient_outer_strides, coefficients->outer_strides, sizeof rows.coefficient_outer_strides);
     }
-    int64_t pitch = (int64_t)(rows.length * item_bytes);
-    rows.output = address_before(memory, chunk->first * rows.length, item_bytes);
-    for (uint32_t k = rows.outer_rank; k-- > 0; pitch *= (int64_t)rows.outer_shape[k])
-        rows.output_outer_strides[k] = pitch;
     return rows;
-}
-
-/* The last step's rows, with the memory as their input. */
-static struct scan_rows rows_behind(const struct chunk *chunk, const struct scan_rows *between)
-{
-    struct scan_rows rows = *chunk->rows;
-    rows.rule = chunk->steps[chunk->step_count - 1].rule;
-    rows.input = between->output;
-    rows.input_stride = between->output_stride;
-    rows.coefficients = NULL;
-    for (uint32_t k = 0; k < SCAN_OUTER_MAX; k++)
-        rows.input_outer_strides[k] = between->outer_rank > 0 ? between->output_outer_strides[k] : 0;
-    return rows;
-}
-
-struct scan_rows chunk_step_rows(const struct chunk *chunk, uint32_t step, void *between)
-{
-    const struct scan_rule *rule = &chunk->steps[step].rule;
-    if (chunk->between_bytes == 0)
-        return step > 0 ? rows_then(chunk->rows, rule) : *chunk->rows;
-    const struct scan_rows rows = rows_between(chunk, between);
-    if (step + 1 == chunk->step_count)
-        return rows_behind(chunk, &rows);
-    return step > 0 ? rows_then(&rows, rule) : rows;
 }

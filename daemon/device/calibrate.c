@@ -46,7 +46,7 @@ static int start_chunk(struct device *device, const struct scan_rows *rows, cons
                        uint64_t n, struct chunk *chunk)
 {
     const struct span span = {SCAND_PLACE_HOST, (void *)rows->input, MEMORY_BYTES, MEMORY_BYTES, false};
-    static const struct step step = {OPERATION_scan, ZERO_RULE};
+    static const struct step step = {.operation = OPERATION_scan, .rule = ZERO_RULE};
     uint64_t count = chunk_size->chunk_bytes / (ROW_SAMPLES * sizeof(float));
     *chunk = (struct chunk){.rows = rows,
                             .first = n * count % rows->row_count,

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "kernels/scan.h"
+#include "kernels/steps/step.h"
 #include "protocol/limits.h"
 #include "protocol/operations.h"
 #include "protocol/status.h"
@@ -29,22 +29,38 @@ struct span {
 /* Operands of a job by number: its own, and then those of its steps. */
 enum { OPERAND_INPUT, OPERAND_OUTPUT, OPERAND_OFFSETS, OPERAND_FURTHER };
 
+#define STEP_PARAMETER_BYTES 128
+
 /* What is done with rows. */
 struct step {
     enum operation_id operation;
-    struct scan_rule rule;
+    const struct step_kernel *kernel; /* NULL: a scan or a reduction */
+    union {
+        struct scan_rule rule; /* of scan and reduce */
+        /* Of others: the struct of the operation's kernel. */
+        _Alignas(8) unsigned char parameters[STEP_PARAMETER_BYTES];
+    };
+    uint64_t length;                 /* elements of a row that it leaves; of ragged rows those of the line */
+    uint64_t work;                   /* what an element takes to compute, in passes of sums of f32 or f64 */
+    uint8_t further[LIMIT_OPERANDS]; /* numbers of its operands, in the order of its list; 0: there is no such one */
 };
 
-/* Rows first <= r < first + count of a job: what is handed to a device at a time. The first step takes the input, each
- * other one what the step before it has left, in the output's dtype, and the last leaves the output. Values between
- * steps are in the output, where steps after the first work in place (rows_then), unless it has no room for them
- * (between_bytes; between.h). */
+/*
+ * Rows first <= r < first + count of a job: what is handed to a device at a time. The first step takes the input, each
+ * other one what the step before it has left, in the output's dtype, and the last leaves the output.
+ *
+ * A plain chunk is one reduction, or scans of which the first alone may have a further operand: values between them are
+ * in the output, where they work in place (rows_then). Steps of others take and leave what between.h says.
+ */
 struct chunk {
-    const struct scan_rows *rows; /* as the first step takes them, whose rule they have; addresses are in the spans */
+    /* How many rows there are, and of a plain chunk how the first step takes them, whose rule they have. Addresses are
+     * in the spans. */
+    const struct scan_rows *rows;
+    const struct step_operand *operands; /* by number; NULL: the chunk is plain */
     uint64_t first, count;
     const struct step *steps;
     uint32_t step_count;
-    uint64_t between_bytes;                /* that values between steps take in memory of the device's; 0: none do */
+    uint64_t between_bytes;                /* of values between steps in memory of the device's; 0: there are none */
     struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */
     void *owner;                           /* the job, for whoever gets the chunk back */
     uint64_t handed_us;                    /* the service's: when the device got it */
@@ -110,7 +126,6 @@ struct device_info {
      * telling them apart. */
     uint32_t small_slots;
     uint64_t small_bytes;
-    bool reshapes;     /* it has memory for values between steps, which the output has no room for */
     bool small_ragged; /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
     uint32_t spin_us;  /* for which threads look for more work for it before they block */
 };

@@ -18,13 +18,19 @@
 /* Sums in two passes, in f2 too, take no longer than their bytes; chunks of other work are smaller. */
 #define WORK_PER_BYTE 2
 
-/* What becomes of a chunk that is scanned in turns: where it is. */
+/* Memory for values between steps. */
+struct room {
+    void *memory;
+    uint64_t size_bytes;
+};
+
+/* What becomes of a chunk that is computed in turns: where it is. */
 struct cpu_run {
-    uint32_t step;         /* of the chunk's */
-    struct cpu_task *task; /* of the step; NULL: it has not begun */
-    uint64_t had_us;       /* of this slice */
-    void *between;         /* values between steps, or NULL */
-    uint64_t between_bytes;
+    uint32_t step;           /* of the chunk's */
+    struct cpu_task *task;   /* of the step, a scan or a reduction; */
+    struct step_task *tiles; /* of any other. Both NULL: it has not begun */
+    uint64_t had_us;         /* of this slice */
+    struct room between;
 };
 
 struct queue {
@@ -38,8 +44,7 @@ struct cpu_device {
     struct cpu_run *run;        /* of the first of `chunks`, once it has had a turn */
     bool passed;                /* it has been passed by small ones since */
     struct queue done;
-    struct cpu_run spare; /* memory for values between steps that no chunk has, whose pages are there */
-    _Alignas(16) unsigned char small_between[SMALL_BYTES];
+    struct room spare;    /* that no chunk has, whose pages are there */
     uint64_t taken_bytes; /* of "device memory"; helpers allocate too */
 };
 
@@ -103,23 +108,61 @@ static bool turn_is_over(void *context)
            clock_us() >= turn->end_us;
 }
 
+/* The chunk and its memories. */
+static struct chunk_rows rows_of(const struct cpu_run *run, const struct chunk *chunk)
+{
+    unsigned char *memory = run->between.memory;
+    return (struct chunk_rows){.chunk = chunk,
+                               .rows = chunk->rows,
+                               .operands = chunk->operands,
+                               .first = chunk->first,
+                               .memories = {memory, memory + chunk->between_bytes}};
+}
+
+static void task_begin(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk)
+{
+    const struct step *step = &chunk->steps[run->step];
+    const struct chunk_rows steps = rows_of(run, chunk);
+    if (step->kernel) {
+        const struct step_rows rows = chunk_step_rows(&steps, run->step);
+        run->tiles = step_task_create(self->pool, step->kernel, &rows, step->parameters, sizeof step->parameters,
+                                      chunk->first, chunk->count);
+    } else {
+        const struct scan_rows rows =
+            chunk->operands ? chunk_scan_rows(&steps, run->step) : chunk_plain_rows(chunk, run->step);
+        run->task = cpu_task_create(self->pool, &rows, chunk->first, chunk->count);
+    }
+}
+
+static void task_end(struct cpu_run *run)
+{
+    cpu_task_destroy(run->task);
+    step_task_destroy(run->tiles);
+    run->task = NULL;
+    run->tiles = NULL;
+}
+
+/* 0 when the step is done, 1 when some of it is left, or -errno. */
+static int step_run_turn(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk, struct turn *turn)
+{
+    const struct step *step = &chunk->steps[run->step];
+    if (!step->kernel && step->rule.algorithm) {
+        const struct scan_rows rows = chunk_plain_rows(chunk, run->step);
+        return cpu_run_variant(chunk, step, &rows);
+    }
+    if (!run->task && !run->tiles)
+        task_begin(self, run, chunk);
+    if (run->tiles)
+        return step_task_run(run->tiles, turn_is_over, turn);
+    return run->task ? cpu_task_run(run->task, turn_is_over, turn) : -ENOMEM;
+}
+
 /* As far as the turn goes: 0 when all steps are done, 1 when some is left, or -errno. */
 static int cpu_run_turn(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk, struct turn *turn)
 {
     int r = 0;
-    while (run->step < chunk->step_count && !r) {
-        const struct scan_rows rows = chunk_step_rows(chunk, run->step, run->between);
-        if (chunk->steps[run->step].rule.algorithm) {
-            r = cpu_run_variant(chunk, &chunk->steps[run->step], &rows);
-        } else {
-            if (!run->task)
-                run->task = cpu_task_create(self->pool, &rows, chunk->first, chunk->count);
-            r = run->task ? cpu_task_run(run->task, turn_is_over, turn) : -ENOMEM;
-        }
-        if (r)
-            break;
-        cpu_task_destroy(run->task);
-        run->task = NULL;
+    while (run->step < chunk->step_count && !r && !(r = step_run_turn(self, run, chunk, turn))) {
+        task_end(run);
         run->step++;
         if (run->step < chunk->step_count && turn_is_over(turn))
             r = 1;
@@ -129,8 +172,8 @@ static int cpu_run_turn(struct cpu_device *self, struct cpu_run *run, const stru
 
 static void run_destroy(struct cpu_run *run)
 {
-    cpu_task_destroy(run->task);
-    free(run->between);
+    task_end(run);
+    free(run->between.memory);
     free(run);
 }
 
@@ -138,16 +181,16 @@ static void run_destroy(struct cpu_run *run)
 static struct cpu_run *run_create(struct cpu_device *self, const struct chunk *chunk)
 {
     struct cpu_run *run = calloc(1, sizeof *run);
-    if (!run || chunk->between_bytes == 0)
+    const uint64_t size_bytes = chunk->between_bytes * (chunk->operands ? between_memories(chunk) : 0);
+    if (!run || size_bytes == 0)
         return run;
-    if (self->spare.between_bytes < chunk->between_bytes) {
-        free(self->spare.between);
-        self->spare = (struct cpu_run){.between = malloc(chunk->between_bytes), .between_bytes = chunk->between_bytes};
+    if (self->spare.size_bytes < size_bytes) {
+        free(self->spare.memory);
+        self->spare = (struct room){malloc(size_bytes), size_bytes};
     }
-    run->between = self->spare.between;
-    run->between_bytes = self->spare.between_bytes;
-    self->spare = (struct cpu_run){.between = NULL};
-    if (run->between)
+    run->between = self->spare;
+    self->spare = (struct room){NULL, 0};
+    if (run->between.memory)
         return run;
     free(run);
     return NULL;
@@ -156,9 +199,9 @@ static struct cpu_run *run_create(struct cpu_device *self, const struct chunk *c
 /* Ends it, and keeps its memory for the next. */
 static void run_end(struct cpu_device *self, struct cpu_run *run)
 {
-    if (run->between && !self->spare.between) {
-        self->spare = (struct cpu_run){.between = run->between, .between_bytes = run->between_bytes};
-        run->between = NULL;
+    if (run->between.memory && !self->spare.memory) {
+        self->spare = run->between;
+        run->between.memory = NULL;
     }
     run_destroy(run);
 }
@@ -212,7 +255,7 @@ static int cpu_run_small(struct cpu_device *self, const struct chunk *chunk)
 {
     int r = 0;
     for (uint32_t i = 0; i < chunk->step_count && !r; i++) {
-        const struct scan_rows rows = chunk_step_rows(chunk, i, self->small_between);
+        const struct scan_rows rows = chunk_plain_rows(chunk, i);
         r = scan_cpu(self->pool, &rows, chunk->first, chunk->count);
     }
     return r;
@@ -305,7 +348,7 @@ static uint64_t cpu_memory_used_bytes(struct device *device)
 static void cpu_close(struct device *device)
 {
     cpu_pool_destroy(cpu_of(device)->pool);
-    free(cpu_of(device)->spare.between);
+    free(cpu_of(device)->spare.memory);
     free(device);
 }
 
@@ -365,7 +408,6 @@ int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device
                                  .slots = SLOTS,
                                  .small_slots = LIMIT_SMALL_CHUNKS,
                                  .small_bytes = SMALL_BYTES,
-                                 .reshapes = true,
                                  .small_ragged = true};
     cpu_name(info->name, sizeof info->name);
     if (sysinfo(&memory) == 0)

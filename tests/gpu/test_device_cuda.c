@@ -304,7 +304,7 @@ static const struct step *make_steps(enum scand_dtype dtype, uint32_t *count)
                                    .input = dtype,
                                    .output = dtype};
     for (int i = 0; i < 5; i++)
-        steps[i] = (struct step){OPERATION_scan, like};
+        steps[i] = (struct step){.operation = OPERATION_scan, .rule = like};
     steps[2].rule.demean = true;
     steps[2].rule.accumulator = SCAND_ACCUMULATOR_F2;
     steps[3].rule.op = SCAND_OPERATOR_AFFINE;
@@ -479,7 +479,7 @@ static void small_chains_at_once(void)
     struct scan_rule rule = make_rule(SCAND_ACCUMULATOR_F64, SCAND_DTYPE_F32);
     rule.pass_count = 1; /* nine sums of 1,000 samples stay below infinity */
     for (int i = 0; i < LIMIT_STEPS; i++)
-        steps[i] = (struct step){OPERATION_scan, rule};
+        steps[i] = (struct step){.operation = OPERATION_scan, .rule = rule};
     struct chunk job = {FROM_TO(host_span(output_memory), host_span(output_memory))};
     job.steps = steps;
     job.step_count = LIMIT_STEPS;

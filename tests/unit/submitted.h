@@ -25,17 +25,16 @@ static inline int submitted_rows(const struct msg_job_submit_params *params, str
     struct operand operands[LIMIT_JOB_OPERANDS] = {{0}};
     struct scan_rows made = {.length = 0};
     struct step *first = &submitted.steps[0];
-    int r = submitted_steps(&submitted, params, error);
+    int r = request_init_submit(&submitted.request, params, &submitted.run, error);
     r = r ? r : rows_check_tensors(&submitted.request, error);
+    r = r ? r : steps_check(&submitted.request, submitted.steps, error);
     r = r ? r : rows_lay_out(&submitted.request, &made, operands, error);
     if (!r && params->algorithm[0])
         r = operations[first->operation]->check_algorithm(&submitted.request, operands, &made, &first->rule, error);
     if (r)
         return r;
     made.rule = first->rule;
-    rows_bind(operands, &made);
-    operations[first->operation]->bind(&operands[OPERAND_FURTHER], submitted.request.operand_count - OPERAND_FURTHER,
-                                       &made);
+    rows_bind(operands, submitted.request.operand_count, &made);
     *rows = made;
     return 0;
 }

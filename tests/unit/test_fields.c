@@ -189,6 +189,15 @@ static void maps_in_maps(void)
 #define SCAN       "\x82\xa9operation\xa4scan\xa6passes\x91\xa7" "forward"
 #define SUMS       "\xa9operation\xa6reduce\xa9reduction\xa3sum"
 
+/* "..., scan, reduce": the words of all operations. */
+static const char *with_operations(const char *before)
+{
+    static char text[LIMIT_ERROR_BYTES];
+    char list[128];
+    snprintf(text, sizeof text, "%s%s", before, words_join(&step_words, list, sizeof list));
+    return text;
+}
+
 /* What a step may have goes by its operation; a field that is not known is never ignored. */
 static void steps(void)
 {
@@ -200,7 +209,7 @@ static void steps(void)
     FIELD(job_run, job_run_params, RUN("\x91\x05"), "job.run: field \"steps[0]\" is an integer; expected: a map");
     FIELD(job_run, job_run_params, RUN("\x92" SCAN "\x80"), "job.run: field \"steps[1].operation\" is missing");
     FIELD(job_run, job_run_params, RUN("\x91\x81\xa9operation\xa4" "fold"),
-          "job.run: field \"steps[0].operation\" is \"fold\"; allowed: scan, reduce");
+          with_operations("job.run: field \"steps[0].operation\" is \"fold\"; allowed: "));
     FIELD(job_run, job_run_params, RUN("\x91\x81\xa9operation\xa4scan"),
           "job.run: field \"steps[0].passes\" is missing");
     FIELD(job_run, job_run_params, RUN("\x91\x83" SUMS "\xa9operation\xa6reduce"),

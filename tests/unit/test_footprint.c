@@ -26,15 +26,16 @@ static void widen(struct extent *extent, int64_t offset, uint64_t item_bytes)
 }
 
 /* What samples of rows first <= r < first + count touch in all, of ragged rows those from offset to offset. */
-static struct extent enumerate(const struct scan_rows *rows, const int64_t *outer_strides, int64_t stride,
-                               uint64_t item_bytes, bool results, uint64_t first, uint64_t count)
+static struct extent enumerate(const struct scan_rows *rows, const struct operand *operand, uint64_t first,
+                               uint64_t count)
 {
     struct extent extent = {0, 0};
+    const bool on_line = rows->offsets && operand->follows == FOLLOWS_SAMPLES;
     for (uint64_t r = first; r < first + count; r++) {
-        uint64_t begin = rows->offsets && !results ? rows->offsets[r] : 0;
-        uint64_t end = results ? 1 : rows->offsets ? rows->offsets[r + 1] : rows->length;
+        uint64_t begin = on_line ? rows->offsets[r] : 0, end = on_line ? rows->offsets[r + 1] : operand->length;
         for (uint64_t i = begin; i < end; i++)
-            widen(&extent, scan_row_offset(rows, outer_strides, r) + stride * (int64_t)i, item_bytes);
+            widen(&extent, scan_row_offset(rows, operand->outer_strides, r) + operand->stride * (int64_t)i,
+                  operand->item_bytes);
     }
     return extent;
 }
@@ -72,6 +73,9 @@ static struct operand make_operand(const struct scan_rows *rows, enum follows fo
     struct operand operand = {.buffer = &buffer,
                               .follows = follows,
                               .item_bytes = UINT64_C(1) << below(4),
+                              .length = follows == FOLLOWS_ROWS      ? 1
+                                        : follows == FOLLOWS_SAMPLES ? rows->length
+                                                                     : below(4),
                               .origin = (unsigned char *)BASE + ORIGIN,
                               .stride = random_stride()};
     for (uint32_t k = 0; k < rows->outer_rank; k++)
@@ -100,12 +104,11 @@ static void against_an_enumeration(void)
         make_rows(&rows);
         if (ragged)
             make_ragged(&rows, offsets, by_rows);
-        const struct operand operand = make_operand(&rows, by_rows ? FOLLOWS_ROWS : FOLLOWS_SAMPLES);
+        const enum follows others = ragged || below(2) ? FOLLOWS_SAMPLES : FOLLOWS_VECTORS;
+        const struct operand operand = make_operand(&rows, by_rows ? FOLLOWS_ROWS : others);
         uint64_t first = below(rows.row_count), count = 1 + below(rows.row_count - first);
         const bool exact = rows.outer_rank <= 1 || count == rows.row_count || count == 1;
-        check(operand_footprint(&operand, &rows, first, count),
-              enumerate(&rows, operand.outer_strides, operand.stride, operand.item_bytes, by_rows, first, count),
-              exact);
+        check(operand_footprint(&operand, &rows, first, count), enumerate(&rows, &operand, first, count), exact);
     }
 }
 
@@ -124,7 +127,7 @@ static void planes_are_apart(void)
     const struct scan_rows rows = {.length = 10, .row_count = 24, .outer_rank = 2, .outer_shape = {4, 6}};
     struct buffer buffer = {.span = {.base = BASE}};
     const struct operand operand = {
-        .buffer = &buffer, .item_bytes = 4, .origin = BASE, .stride = 4, .outer_strides = {1000, 40}};
+        .buffer = &buffer, .item_bytes = 4, .length = 10, .origin = BASE, .stride = 4, .outer_strides = {1000, 40}};
     struct extent reach = operand_footprint(&operand, &rows, 6, 12);
     CHECK_EQ(reach.begin, 1000);
     CHECK_EQ(reach.end, 2240);

@@ -69,7 +69,7 @@ static void check_parameter(const char *text, const struct msg_parameter *parame
 static void check_operand(const char *text, const struct msg_operand *operand)
 {
     char row[ROW_BYTES];
-    snprintf(row, sizeof row, "\n| `%s`%s | operand: %s, follows %s, class of the %s | %s |\n", operand->name,
+    snprintf(row, sizeof row, "\n| `%s`%s | operand: %s, follows %s, dtypes: %s | %s |\n", operand->name,
              operand->required ? " *" : "", operand->access, operand->follows, operand->class, operand->line);
     check_row(text, row);
 }

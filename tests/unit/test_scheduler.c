@@ -63,6 +63,7 @@ static struct job *add_sized(unsigned lane, enum scand_priority priority, unsign
 #undef X
     };
     jobs[number] = (struct job){
+        .plain = true,
         .rank = ranks[priority],
         .rows = {.length = 1, .row_count = rows},
         .operands = {[OPERAND_INPUT] = {.buffer = &buffers[input], .extent = {0, 100}, .access = ACCESS_READ},

@@ -57,10 +57,10 @@ static void describe_operation(const struct job *job, char *out, size_t size)
 {
     const struct step *first = &job->steps[0];
     char words[32], more[24] = "";
-    operations[first->operation]->describe(&first->rule, words, sizeof words);
+    operations[first->operation]->describe(first, words, sizeof words);
     if (job->step_count > 1)
         snprintf(more, sizeof more, ", then %u more", (unsigned)job->step_count - 1);
-    snprintf(out, size, "%s %s %s%s", step_words.words[first->operation], words, dtype_words.words[first->rule.input],
+    snprintf(out, size, "%s %s %s%s", step_words.words[first->operation], words, dtype_words.words[job->operands[OPERAND_INPUT].dtype],
              more);
 }
 

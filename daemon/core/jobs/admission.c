@@ -10,6 +10,7 @@
 #include "ending.h"
 #include "offsets_queue.h"
 #include "offsets_reader.h"
+#include "protocol/describe.h"
 #include "stale.h"
 
 /* When about half of what is ahead is likely to be done, so that the queue is not empty before the client is back. */
@@ -192,10 +193,8 @@ static struct job_chunks chunks_of(const struct device_set *devices, bool reside
 {
     const struct device_info *info = &devices->devices[0]->info; /* the others are of its kind */
     const uint64_t bytes = chunk_bytes(devices, resident, steps);
-    return (struct job_chunks){.bytes = bytes,
-                               .long_bytes = info->slice_us ? 2 * bytes : 0,
-                               .work_per_byte = info->work_per_byte,
-                               .reshapes = info->reshapes};
+    return (struct job_chunks){
+        .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};
 }
 
 static bool is_resident(const struct job *job)
@@ -237,6 +236,18 @@ static int job_accept(struct call *call, struct request *request, struct batch *
     return 0;
 }
 
+/* What a refused job was to write is stale: its output, and operands of its steps. */
+static void refuse_outputs(struct client *client, const struct msg_job_run_params *params)
+{
+    stale_refuse(client, &params->output);
+    for (uint32_t i = 0; i < params->steps_count; i++)
+        for (const struct operand_row *row = operand_rows[params->steps[i].operation]; row->name; row++) {
+            const struct msg_tensor *tensor = (const void *)((const char *)&params->steps[i] + row->offset);
+            if (row->access == ACCESS_WRITE && tensor->shape_count > 0)
+                stale_refuse(client, tensor);
+        }
+}
+
 /* Whether there is room for a job of that method. */
 static int check_room(struct call *call, const char *method)
 {
@@ -260,7 +271,7 @@ int job_admit(struct call *call, const struct msg_job_run_params *params)
     if (!r)
         r = job_take(call, &request, request_init(&request, params, &call->error), NULL, 0);
     if (r)
-        stale_refuse(call->client, &params->output);
+        refuse_outputs(call->client, params);
     return r;
 }
 

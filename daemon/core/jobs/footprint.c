@@ -31,18 +31,17 @@ static struct ends rows_ends(const struct operand *operand, const struct scan_ro
         last /= values;
         ends_widen(&ends, operand->outer_strides[k], first == last ? from : 0, first == last ? to : values - 1);
     }
-    if (operand->follows == FOLLOWS_SAMPLES)
-        ends_widen(&ends, operand->stride, 0, rows->length - 1);
+    ends_widen(&ends, operand->stride, 0, operand->length - 1);
     return ends;
 }
 
 struct extent operand_footprint(const struct operand *operand, const struct scan_rows *rows, uint64_t first,
                                 uint64_t count)
 {
-    const bool by_samples = operand->follows == FOLLOWS_SAMPLES, ragged = by_samples && rows->offsets;
+    const bool ragged = operand->follows == FOLLOWS_SAMPLES && rows->offsets;
     if (operand->follows == FOLLOWS_JOB)
         return operand->extent;
-    if (count == 0 || (ragged ? rows->offsets[first] == rows->offsets[first + count] : by_samples && rows->length == 0))
+    if (count == 0 || (ragged ? rows->offsets[first] == rows->offsets[first + count] : operand->length == 0))
         return (struct extent){0, 0};
     const struct ends ends = (ragged ? line_ends : rows_ends)(operand, rows, first, first + count - 1);
     const uint64_t origin = (uint64_t)(operand->origin - (unsigned char *)operand->buffer->span.base);

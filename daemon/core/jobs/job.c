@@ -49,15 +49,14 @@ void job_make_ragged(struct job *job, struct offsets_copy *copy)
     job->operands[OPERAND_OFFSETS].buffer = NULL;
 }
 
-int job_check_between(const struct job *job, uint64_t samples, struct error *error)
+int job_check_between(const struct job *job, uint64_t length, struct error *error)
 {
-    if (job->between_bytes == 0 || samples <= LIMIT_BETWEEN_BYTES / job->between_bytes)
+    if (job->between_bytes == 0 || length <= LIMIT_BETWEEN_BYTES / job->between_bytes)
         return 0;
     return error_set(error, -EINVAL,
-                     "a row has %" PRIu64 " samples, of which step %u would leave %" PRIu64 " bytes each for the last "
-                     "one, \"%s\"; allowed: %" PRIu64 " bytes in all; submit the last step as a job of its own",
-                     samples, (unsigned)job->step_count - 2, job->between_bytes,
-                     step_words.words[job->steps[job->step_count - 1].operation], LIMIT_BETWEEN_BYTES);
+                     "a row has up to %" PRIu64 " elements of %" PRIu64 " bytes between its steps; allowed: %" PRIu64
+                     " bytes in all; submit the steps as jobs of their own",
+                     length, job->between_bytes, LIMIT_BETWEEN_BYTES);
 }
 
 uint64_t *job_disown_offsets(struct job *job)
@@ -98,9 +97,9 @@ bool job_writes(const struct job *job, const struct buffer *buffer, const struct
  * written. */
 static bool is_filled(const struct job *job, const struct operand *operand)
 {
-    const uint64_t row_elements = operand->follows == FOLLOWS_ROWS ? 1 : job->rows.length;
+    const uint64_t rows = operand->follows == FOLLOWS_JOB ? 1 : job->rows.row_count;
     return !job->offsets && !job->reading &&
-           job->rows.row_count * row_elements * operand->item_bytes == operand->extent.end - operand->extent.begin;
+           rows * operand->length * operand->item_bytes == operand->extent.end - operand->extent.begin;
 }
 
 static struct extent extent_without(struct extent extent, const struct extent *written)
@@ -227,7 +226,7 @@ bool job_is_small(const struct job *job, uint64_t small_bytes, bool ragged)
     const struct scan_rows *rows = &job->rows;
     if (rows->offsets && (!ragged || rows->row_count > LIMIT_SMALL_RAGGED_ROWS))
         return false;
-    return !job_is_staged(job) && !job->reading && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
+    return job->plain && !job_is_staged(job) && !job->reading && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
            job_bytes(job, 0, rows->row_count) <= small_bytes;
 }
 
@@ -236,7 +235,9 @@ static uint64_t host_bytes(const struct job *job, const struct chunk *chunk, uin
     const struct operand *at = &job->operands[operand];
     if (chunk->spans[operand].place != SCAND_PLACE_HOST)
         return 0;
-    return (at->follows == FOLLOWS_ROWS ? chunk->count : job_chunk_samples(job, chunk)) * at->item_bytes;
+    if (job->offsets && at->follows == FOLLOWS_SAMPLES)
+        return job_chunk_samples(job, chunk) * at->item_bytes;
+    return chunk->count * at->length * at->item_bytes;
 }
 
 uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk)
@@ -247,6 +248,12 @@ uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk)
 uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk)
 {
     return host_bytes(job, chunk, OPERAND_OUTPUT);
+}
+
+/* Of values between two steps of a chunk, at most. */
+static uint64_t between_elements(const struct job *job, const struct chunk *chunk)
+{
+    return job->offsets ? job_chunk_samples(job, chunk) : chunk->count * job->between_length;
 }
 
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
@@ -261,11 +268,13 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
         .rows = &job->rows,
         .first = job->next_row,
         .count = next_count(job),
+        .operands = job->plain ? NULL : job->layouts,
         .steps = job->steps,
         .step_count = job->step_count,
         .owner = job,
     };
-    chunk->between_bytes = job_chunk_samples(job, chunk) * job->between_bytes;
+    if (job->between_bytes > 0)
+        chunk->between_bytes = between_elements(job, chunk) * job->between_bytes;
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer)
             chunk->spans[i] = job->operands[i].buffer->span;
@@ -312,6 +321,16 @@ static bool job_settle(struct job *job)
     return job->state == JOB_ENDED;
 }
 
+static void refuse_step(const struct step *step, int code, struct error *error)
+{
+    const struct operation *operation = operations[step->operation];
+    if (operation->refuse)
+        operation->refuse(step, code, error);
+    else
+        error_set(error, code, "this daemon's device cannot do \"%s\"; a daemon started with --device cpu can",
+                  step_words.words[step->operation]);
+}
+
 /* The step that a device could not do is the first where `algorithm` names it, else it may be any. */
 static void job_fail(struct job *job, const struct chunk *chunk)
 {
@@ -323,7 +342,7 @@ static void job_fail(struct job *job, const struct chunk *chunk)
                   "imports and import it again, or use buffer.create%s",
                   chunk->first > 0 ? "; some of it was when the job began, so the output is incomplete" : "");
     else if (chunk->status == -EOPNOTSUPP)
-        operations[first->operation]->refuse(&first->rule, chunk->status, &job->outcome);
+        refuse_step(first, chunk->status, &job->outcome);
     else
         error_set(&job->outcome, chunk->status,
                   "the device failed on rows %" PRIu64 " to %" PRIu64 "; the output is incomplete", chunk->first,

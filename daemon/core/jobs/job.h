@@ -44,7 +44,9 @@ struct job {
     bool queued;               /* the scheduler's: in its lane's queue, else among its active jobs */
     uint64_t chunk_rows;       /* rows per chunk */
     uint64_t chunk_samples;    /* samples per chunk of ragged rows, but at least a row */
-    uint64_t between_bytes;    /* bytes of a sample between steps, which the output has no room for; 0: it has */
+    bool plain;                /* scans one after another, or one reduction: a chunk's operands are its rows' */
+    uint64_t between_bytes;    /* bytes of an element between steps, in memory of the device's; 0: there are none */
+    uint64_t between_length;   /* of those, how many a row has at most, of rows of one length */
     uint64_t result_bytes;     /* bytes moved for each row besides */
     uint64_t sample_bytes;     /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
                                   compute */
@@ -68,6 +70,8 @@ struct job {
     /* Most jobs have few of them, and others are not even zero. */
     struct operand operands[LIMIT_JOB_OPERANDS]; /* by number; their buffers are held */
     struct step steps[LIMIT_STEPS];
+    struct step_operand
+        layouts[LIMIT_JOB_OPERANDS]; /* those operands, as devices take them, of a job that is not plain */
 };
 
 /* How rows are cut into chunks: of about so many bytes, as samples count (work_per_byte of device_info). Rows of more
@@ -75,7 +79,6 @@ struct job {
 struct job_chunks {
     uint64_t bytes, long_bytes;
     uint32_t work_per_byte;
-    bool reshapes; /* a last step may leave an element for each row */
 };
 
 /* A job of nothing yet, with room for as many operands; NULL without memory. */
@@ -87,8 +90,8 @@ int job_plan(struct job *job, struct request *request, const struct job_chunks *
 /* Makes a planned job's rows those that a complete copy of its offsets says, which it has no need of any more. Takes
  * over the values. */
 void job_make_ragged(struct job *job, struct offsets_copy *copy);
-/* Whether rows of at most so many samples have room between the job's steps: 0, or -EINVAL and *error. */
-int job_check_between(const struct job *job, uint64_t samples, struct error *error);
+/* Whether rows of at most so many elements have room between the job's steps: 0, or -EINVAL and *error. */
+int job_check_between(const struct job *job, uint64_t length, struct error *error);
 /* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
 uint64_t *job_disown_offsets(struct job *job);
 void job_destroy(struct job *job);

@@ -59,29 +59,53 @@ static int refuse_input_and_output(const struct job *job, const struct request *
                          : "with \"operation\" \"reduce\" keep them apart");
 }
 
+/* Of several steps the first has read a row before the last one writes it. */
+static bool may_be_in_place(const struct job *job)
+{
+    const struct step_kernel *kernel = job->steps[0].kernel;
+    return job->step_count > 1 || !kernel || kernel->in_place;
+}
+
 static int check_input_and_output(const struct job *job, const struct request *request, struct error *error)
 {
     const struct operand *input = &job->operands[OPERAND_INPUT], *output = &job->operands[OPERAND_OUTPUT];
-    if (!operands_meet(input, output) ||
-        (output->follows == FOLLOWS_SAMPLES && tensor_same(&request->params->input, &request->params->output)))
+    if (!operands_meet(input, output))
         return 0;
-    return refuse_input_and_output(job, request, error);
+    if (output->follows != FOLLOWS_SAMPLES || !tensor_same(&request->params->input, &request->params->output))
+        return refuse_input_and_output(job, request, error);
+    if (may_be_in_place(job))
+        return 0;
+    return error_set(
+        error, -EINVAL,
+        "\"input\" and \"output\" are the same elements, but \"steps[0].operation\" is \"%s\", which does not "
+        "work in place; keep them apart",
+        step_words.words[job->steps[0].operation]);
 }
 
-/* Further operands are checked after input and output are known to be apart, or one. */
+static int refuse_overlap(const struct job *job, const struct request *request, uint32_t one, uint32_t two,
+                          struct error *error)
+{
+    const struct extent *a = &job->operands[one].extent, *b = &job->operands[two].extent;
+    char names[2][FIELD_NAME_BYTES];
+    return error_set(error, -EINVAL,
+                     "\"%s\" (bytes %" PRIu64 " to %" PRIu64 ") and \"%s\" (bytes %" PRIu64 " to %" PRIu64
+                     ") of buffer %" PRIu64 " overlap; keep them apart",
+                     request_operand_name(request, one, names[0]), a->begin, a->end,
+                     request_operand_name(request, two, names[1]), b->begin, b->end,
+                     request->operands[two].tensor->buffer);
+}
+
+/* Further operands are checked after input and output are known to be apart, or one. What is written is apart from all
+ * others, but for offsets, of which the job has a copy. */
 static int check_further(const struct job *job, const struct request *request, struct error *error)
 {
-    const struct operand *output = &job->operands[OPERAND_OUTPUT];
-    for (uint32_t i = OPERAND_FURTHER; i < job->operand_count; i++) {
-        const struct operand *operand = &job->operands[i];
-        char name[FIELD_NAME_BYTES];
-        if (operands_meet(operand, output))
-            return error_set(error, -EINVAL,
-                             "\"%s\" (bytes %" PRIu64 " to %" PRIu64 ") and \"output\" (bytes %" PRIu64 " to %" PRIu64
-                             ") of buffer %" PRIu64 " overlap; keep them apart",
-                             request_operand_name(request, i, name), operand->extent.begin, operand->extent.end,
-                             output->extent.begin, output->extent.end, request->params->output.buffer);
-    }
+    for (uint32_t i = OPERAND_FURTHER; i < job->operand_count; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const struct operand *operand = &job->operands[i], *other = &job->operands[k];
+            const bool written = operand->access == ACCESS_WRITE || other->access == ACCESS_WRITE;
+            if (written && k != OPERAND_OFFSETS && operands_meet(operand, other))
+                return refuse_overlap(job, request, i, k, error);
+        }
     return 0;
 }
 
@@ -110,79 +134,148 @@ static void find_origins(struct job *job, const struct request *request)
 {
     for (uint32_t i = 0; i < job->operand_count && job->rows.row_count > 0; i++) {
         struct operand *operand = &job->operands[i];
-        const bool empty = operand->follows == FOLLOWS_SAMPLES && job->rows.length == 0;
-        if (i != OPERAND_OFFSETS && request->operands[i].tensor && !empty)
+        if (i != OPERAND_OFFSETS && request->operands[i].tensor && operand->length > 0)
             operand->origin = (unsigned char *)operand->buffer->span.base + request->operands[i].tensor->offset;
     }
+}
+
+/*
+ * Steps.
+ */
+
+/* Scans one after another, of which the first alone may have coefficients, or one reduction. */
+static bool is_plain(const struct job *job, const struct request *request)
+{
+    for (uint32_t i = 0; i < job->step_count; i++)
+        if (job->steps[i].kernel)
+            return false;
+    for (uint32_t i = OPERAND_FURTHER; i < job->operand_count; i++)
+        if (request->operands[i].step > 0)
+            return false;
+    return job->step_count == 1 || job->operands[OPERAND_OUTPUT].follows == FOLLOWS_SAMPLES;
+}
+
+/* Longest values between steps. */
+static uint64_t between_length(const struct job *job)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i + 1 < job->step_count; i++)
+        longest = job->steps[i].length > longest ? job->steps[i].length : longest;
+    return longest;
+}
+
+/* Where values between steps are: in the output, or in memory of the device's. How many a ragged row has of them is
+ * checked when its length is known. */
+static int place_between(struct job *job, const struct request *request, struct error *error)
+{
+    job->plain = is_plain(job, request);
+    if (job->plain || job->step_count == 1)
+        return 0;
+    job->between_bytes = job->operands[OPERAND_OUTPUT].item_bytes;
+    job->between_length = between_length(job);
+    return request_is_ragged(request) ? 0 : job_check_between(job, job->between_length, error);
+}
+
+static int check_algorithm(struct job *job, const struct request *request, struct error *error)
+{
+    struct step *first = &job->steps[0];
+    const struct operation *operation = operations[first->operation];
+    if (request->params->algorithm[0] == '\0')
+        return 0;
+    if (!job->plain || !operation->check_algorithm)
+        return error_set(
+            error, -EINVAL,
+            "\"algorithm\" is given, and the steps are not scans alone, or one reduction; allowed then: none; "
+            "leave it out, or submit the first step as a job of its own");
+    return operation->check_algorithm(request, job->operands, &job->rows, &first->rule, error);
+}
+
+static struct step_operand layout_of(const struct job *job, const struct operand *operand, bool ragged)
+{
+    struct step_operand layout = {.origin = (char *)operand->origin,
+                                  .length = operand->length,
+                                  .stride = operand->stride,
+                                  .dtype = operand->dtype,
+                                  .on_line = ragged && operand->follows == FOLLOWS_SAMPLES};
+    memcpy(layout.outer_strides, operand->outer_strides, job->rows.outer_rank * sizeof layout.outer_strides[0]);
+    return layout;
+}
+
+/* Puts operands into rows as devices take them. */
+static void bind_rows(struct job *job, const struct request *request)
+{
+    if (job->plain) {
+        job->rows.rule = job->steps[0].rule;
+        rows_bind(job->operands, job->operand_count, &job->rows);
+        return;
+    }
+    for (uint32_t i = 0; i < job->operand_count; i++)
+        if (i != OPERAND_OFFSETS)
+            job->layouts[i] = layout_of(job, &job->operands[i], request_is_ragged(request));
 }
 
 /*
  * Chunks.
  */
 
-/* All steps, in bytes that take as long to be moved. */
+/* All steps, in bytes of a sample that take as long to be moved. */
 static uint64_t work_bytes(const struct job *job, uint32_t work_per_byte)
 {
-    uint64_t work = 0;
-    for (uint32_t i = 0; i < job->step_count; i++)
-        work += operations[job->steps[i].operation]->work(&job->steps[i].rule);
+    const uint64_t samples = job->rows.length > 0 ? job->rows.length : 1;
+    uint64_t work = 0, before = job->rows.length;
+    for (uint32_t i = 0; i < job->step_count; i++) {
+        const struct step *step = &job->steps[i];
+        const uint64_t longer = step->length > before ? step->length : before;
+        work += longer == samples ? step->work : step->work * ((longer + samples - 1) / samples);
+        before = step->length;
+    }
     return work_per_byte ? (work + work_per_byte - 1) / work_per_byte : 0;
 }
 
-/* Input and output of a chunk have one place when their samples have one size. */
-static uint64_t moved_bytes(const struct job *job, enum follows follows)
+/* Of a plain job input and output of a chunk have one place when their samples have one size. */
+static bool shares_place(const struct job *job)
 {
     const struct operand *input = &job->operands[OPERAND_INPUT], *output = &job->operands[OPERAND_OUTPUT];
-    const bool shared = output->follows == input->follows && output->item_bytes == input->item_bytes;
+    return job->plain && output->follows == input->follows && output->item_bytes == input->item_bytes;
+}
+
+/* For each sample: what follows samples of which there are more or less, and vectors, are shared out to all. */
+static uint64_t sample_bytes(const struct job *job)
+{
+    const bool shared = shares_place(job);
+    uint64_t bytes = 0, row_bytes = job->between_bytes * job->between_length;
+    for (uint32_t i = 0; i < job->operand_count; i++) {
+        const struct operand *operand = &job->operands[i];
+        const bool apart = operand->buffer && !(shared && i == OPERAND_OUTPUT);
+        if (apart && operand->follows == FOLLOWS_SAMPLES && operand->length == job->rows.length)
+            bytes += operand->item_bytes;
+        else if (apart && (operand->follows == FOLLOWS_SAMPLES || operand->follows == FOLLOWS_VECTORS))
+            row_bytes += operand->item_bytes * operand->length;
+    }
+    return row_bytes > 0 && job->rows.length > 0 ? bytes + (row_bytes + job->rows.length - 1) / job->rows.length
+                                                 : bytes;
+}
+
+static uint64_t result_bytes(const struct job *job)
+{
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < job->operand_count; i++)
-        if (job->operands[i].buffer && job->operands[i].follows == follows && !(shared && i == OPERAND_OUTPUT))
+        if (job->operands[i].buffer && job->operands[i].follows == FOLLOWS_ROWS)
             bytes += job->operands[i].item_bytes;
-    return follows == FOLLOWS_SAMPLES ? bytes + job->between_bytes : bytes;
+    return bytes;
 }
 
 static void job_cut(struct job *job, const struct job_chunks *chunks)
 {
-    const uint64_t work = work_bytes(job, chunks->work_per_byte), moved = moved_bytes(job, FOLLOWS_SAMPLES);
+    for (uint32_t i = 0; i < job->step_count; i++)
+        job->steps[i].work = operations[job->steps[i].operation]->work(&job->steps[i]);
+    const uint64_t work = work_bytes(job, chunks->work_per_byte), moved = sample_bytes(job);
     job->sample_bytes = moved > work ? moved : work;
-    job->result_bytes = moved_bytes(job, FOLLOWS_ROWS);
+    job->result_bytes = result_bytes(job);
     job->long_bytes = chunks->long_bytes;
     job->chunk_samples = chunks->bytes / job->sample_bytes; /* where a row has no more */
     const uint64_t row_bytes = job->rows.length * job->sample_bytes + job->result_bytes;
     job->chunk_rows = row_bytes >= chunks->bytes || row_bytes == 0 ? 1 : chunks->bytes / row_bytes;
-}
-
-/* Values between steps are in the output where it has an element for each sample. Ragged rows are checked again when
- * their lengths are known. */
-static int check_between(struct job *job, const struct request *request, bool reshapes, struct error *error)
-{
-    const struct operand *output = &job->operands[OPERAND_OUTPUT];
-    if (job->step_count == 1 || output->follows == FOLLOWS_SAMPLES)
-        return 0;
-    if (!reshapes)
-        return error_set(
-            error, -EOPNOTSUPP,
-            "\"steps[%u].operation\" is \"%s\" behind other steps, which this daemon's device takes alone; "
-            "submit it as a job of its own; a daemon started with --device cpu takes both in one",
-            (unsigned)job->step_count - 1, step_words.words[job->steps[job->step_count - 1].operation]);
-    job->between_bytes = output->item_bytes;
-    return request_is_ragged(request) ? 0 : job_check_between(job, job->rows.length, error);
-}
-
-static void bind_rows(struct job *job)
-{
-    const uint32_t further = job->operand_count - OPERAND_FURTHER;
-    job->rows.rule = job->steps[0].rule;
-    rows_bind(job->operands, &job->rows);
-    operations[job->steps[0].operation]->bind(&job->operands[OPERAND_FURTHER], further, &job->rows);
-}
-
-static int check_algorithm(struct job *job, const struct request *request, struct error *error)
-{
-    struct step *first = &job->steps[0];
-    if (request->params->algorithm[0] == '\0')
-        return 0;
-    return operations[first->operation]->check_algorithm(request, job->operands, &job->rows, &first->rule, error);
 }
 
 int job_plan(struct job *job, struct request *request, const struct job_chunks *chunks, struct error *error)
@@ -194,11 +287,11 @@ int job_plan(struct job *job, struct request *request, const struct job_chunks *
     if ((r = rows_check_tensors(request, error)) || (r = steps_check(request, job->steps, error)) ||
         (r = rows_lay_out(request, &job->rows, job->operands, error)) || (r = check_extents(job, request, error)) ||
         (r = check_input_and_output(job, request, error)) || (r = check_further(job, request, error)) ||
-        (r = check_devices(job, request, error)) || (r = check_algorithm(job, request, error)) ||
-        (r = check_between(job, request, chunks->reshapes, error)))
+        (r = check_devices(job, request, error)) || (r = place_between(job, request, error)) ||
+        (r = check_algorithm(job, request, error)))
         return r;
     find_origins(job, request);
-    bind_rows(job);
+    bind_rows(job, request);
     job_cut(job, chunks);
     job->submitted = request->submitted;
     job->wants_progress = params->progress;

@@ -28,6 +28,12 @@ const char *request_operand_name(const struct request *request, uint32_t operand
     return operand < OPERAND_FURTHER ? at->name : request_field(request, at->step, at->name, out);
 }
 
+/* One vector belongs to all rows. */
+static enum follows follows_of(const struct operand_row *row, const struct msg_tensor *tensor)
+{
+    return row->follows == FOLLOWS_VECTORS && tensor->shape_count == 1 ? FOLLOWS_JOB : row->follows;
+}
+
 static int add_step(struct request *request, uint32_t step, struct error *error)
 {
     const union msg_step *message = &request->params->steps[step];
@@ -40,8 +46,12 @@ static int add_step(struct request *request, uint32_t step, struct error *error)
                              "\"steps[%u].%s\" is one operand too many; allowed: %d tensors of all steps together; "
                              "submit the other steps as a further job",
                              (unsigned)step, row->name, LIMIT_JOB_OPERANDS - OPERAND_FURTHER);
-        request->operands[request->operand_count++] = (struct request_operand){
-            .tensor = tensor, .name = row->name, .step = step, .access = row->access, .follows = row->follows};
+        request->operands[request->operand_count++] = (struct request_operand){.tensor = tensor,
+                                                                               .name = row->name,
+                                                                               .step = step,
+                                                                               .access = row->access,
+                                                                               .follows = follows_of(row, tensor),
+                                                                               .class = row->class};
     }
     return 0;
 }
@@ -52,12 +62,12 @@ static int init(struct request *request, const struct msg_job_run_params *params
     int r = 0;
     request->params = params;
     request->submitted = submitted;
-    request->operands[OPERAND_INPUT] =
-        (struct request_operand){&params->input, "input", 0, ACCESS_READ, FOLLOWS_SAMPLES};
-    request->operands[OPERAND_OUTPUT] =
-        (struct request_operand){&params->output, "output", 0, ACCESS_WRITE, FOLLOWS_SAMPLES};
-    request->operands[OPERAND_OFFSETS] =
-        (struct request_operand){ragged ? &params->offsets : NULL, "offsets", 0, ACCESS_READ, FOLLOWS_JOB};
+    request->operands[OPERAND_INPUT] = (struct request_operand){
+        .tensor = &params->input, .name = "input", .access = ACCESS_READ, .follows = FOLLOWS_SAMPLES};
+    request->operands[OPERAND_OUTPUT] = (struct request_operand){
+        .tensor = &params->output, .name = "output", .access = ACCESS_WRITE, .follows = FOLLOWS_SAMPLES};
+    request->operands[OPERAND_OFFSETS] = (struct request_operand){
+        .tensor = ragged ? &params->offsets : NULL, .name = "offsets", .access = ACCESS_READ, .follows = FOLLOWS_JOB};
     request->operand_count = OPERAND_FURTHER;
     for (uint32_t step = 0; step < params->steps_count && !r; step++)
         r = add_step(request, step, error);

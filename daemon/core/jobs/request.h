@@ -16,7 +16,9 @@ struct request_operand {
     const char *name;
     uint32_t step; /* of a further one */
     enum access access;
-    enum follows follows; /* of the output, once its steps have been checked */
+    enum follows follows;     /* of the output, once its steps have been checked */
+    enum operand_class class; /* of a further one */
+    uint64_t length;          /* elements along the axis, once the steps have been checked */
 };
 
 struct request {

@@ -48,21 +48,60 @@ static int check_axis(const struct request *request, uint32_t operand, struct er
     return 0;
 }
 
-/* Of samples an operand has the input's shape, of rows all of it but the axis. */
+/* Samples that some step before has made more or less of. */
+static int check_length(const struct request *request, uint32_t operand, struct error *error)
+{
+    const struct msg_job_run_params *params = request->params;
+    const uint64_t wanted = request->operands[operand].length, given = params->input.shape[params->axis];
+    char name[FIELD_NAME_BYTES];
+    if (request->operands[operand].tensor->shape[params->axis] == wanted)
+        return 0;
+    return error_set(error, -EINVAL,
+                     "dimension %" PRIu64 " of \"%s\" is %" PRIu64 "; it must be %" PRIu64
+                     ", which the steps before it make of the %" PRIu64 " of \"input\"",
+                     params->axis, request_operand_name(request, operand, name),
+                     request->operands[operand].tensor->shape[params->axis], wanted, given);
+}
+
+/* Of samples an operand has the input's shape, if no step changes it, else and of rows all of it but the axis. */
 static int check_shape(const struct request *request, uint32_t operand, struct error *error)
 {
     const struct msg_tensor *input = &request->params->input, *other = request->operands[operand].tensor;
-    const bool by_rows = request->operands[operand].follows == FOLLOWS_ROWS;
+    const enum follows follows = request->operands[operand].follows;
+    const uint64_t axis = request->params->axis;
     char name[FIELD_NAME_BYTES];
+    int r = 0;
     if (input->shape_count != other->shape_count)
         return error_set(error, -EINVAL, "\"input\" has %u dimensions and \"%s\" %u; they must be equal",
                          input->shape_count, request_operand_name(request, operand, name), other->shape_count);
-    int r = by_rows ? check_axis(request, operand, error) : 0;
+    const bool differs = follows != FOLLOWS_SAMPLES || request->operands[operand].length != input->shape[axis];
+    if (differs && follows != FOLLOWS_VECTORS)
+        r = (follows == FOLLOWS_ROWS ? check_axis : check_length)(request, operand, error);
     for (uint32_t k = 0; k < input->shape_count && !r; k++)
-        if (input->shape[k] != other->shape[k] && !(by_rows && k == request->params->axis))
+        if (input->shape[k] != other->shape[k] && !(differs && k == axis))
             r = error_set(error, -EINVAL,
                           "dimension %u of \"input\" is %" PRIu64 " and of \"%s\" %" PRIu64 "; they must be equal", k,
                           input->shape[k], request_operand_name(request, operand, name), other->shape[k]);
+    return r;
+}
+
+/* What belongs to the job, but for its offsets, is a vector. */
+static int check_vector(const struct request *request, uint32_t operand, struct error *error)
+{
+    const struct msg_tensor *tensor = request->operands[operand].tensor;
+    char name[FIELD_NAME_BYTES];
+    if (tensor->shape_count == 1)
+        return 0;
+    return error_set(error, -EINVAL, "\"%s\" has %u dimensions; it must have one, a vector that all rows share",
+                     request_operand_name(request, operand, name), tensor->shape_count);
+}
+
+static int check_shapes(const struct request *request, struct error *error)
+{
+    int r = 0;
+    for (uint32_t i = OPERAND_OUTPUT; i < request->operand_count && !r; i++)
+        if (i != OPERAND_OFFSETS)
+            r = (request->operands[i].follows == FOLLOWS_JOB ? check_vector : check_shape)(request, i, error);
     return r;
 }
 
@@ -175,19 +214,18 @@ static void begin_operand(const struct request *request, uint32_t i, struct oper
     const struct request_operand *asked = &request->operands[i];
     operand->access = asked->access;
     operand->follows = asked->follows;
+    operand->dtype = asked->tensor->dtype;
     operand->item_bytes = dtype_size_bytes(asked->tensor->dtype);
-    operand->stride = asked->follows == FOLLOWS_JOB ? 0 : stride_of(asked->tensor, request->params->axis);
+    operand->length = asked->length;
+    operand->stride = stride_of(asked->tensor, asked->follows == FOLLOWS_JOB ? 0 : request->params->axis);
 }
 
 int rows_lay_out(const struct request *request, struct scan_rows *rows, struct operand operands[LIMIT_JOB_OPERANDS],
                  struct error *error)
 {
     const struct layout layout = {request, rows, operands};
-    int r = 0;
-    for (uint32_t i = OPERAND_OUTPUT; i < request->operand_count && !r; i++)
-        if (request->operands[i].tensor && request->operands[i].follows != FOLLOWS_JOB)
-            r = check_shape(request, i, error);
-    if (r || (r = check_sizes(request->params, error)))
+    int r;
+    if ((r = check_shapes(request, error)) || (r = check_sizes(request->params, error)))
         return r;
     for (uint32_t i = 0; i < request->operand_count; i++)
         if (request->operands[i].tensor)
@@ -198,7 +236,7 @@ int rows_lay_out(const struct request *request, struct scan_rows *rows, struct o
     return 0;
 }
 
-void rows_bind(const struct operand operands[LIMIT_JOB_OPERANDS], struct scan_rows *rows)
+void rows_bind(const struct operand operands[LIMIT_JOB_OPERANDS], uint32_t count, struct scan_rows *rows)
 {
     const struct operand *input = &operands[OPERAND_INPUT], *output = &operands[OPERAND_OUTPUT];
     rows->input = input->origin;
@@ -207,4 +245,10 @@ void rows_bind(const struct operand operands[LIMIT_JOB_OPERANDS], struct scan_ro
     rows->output = output->origin;
     rows->output_stride = output->stride;
     memcpy(rows->output_outer_strides, output->outer_strides, sizeof rows->output_outer_strides);
+    if (count == OPERAND_FURTHER)
+        return;
+    const struct operand *coefficients = &operands[OPERAND_FURTHER];
+    rows->coefficients = coefficients->origin;
+    rows->coefficient_stride = coefficients->stride;
+    memcpy(rows->coefficient_outer_strides, coefficients->outer_strides, sizeof rows->coefficient_outer_strides);
 }

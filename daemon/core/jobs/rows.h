@@ -17,7 +17,7 @@ int rows_check_tensors(const struct request *request, struct error *error);
  */
 int rows_lay_out(const struct request *request, struct scan_rows *rows, struct operand operands[LIMIT_JOB_OPERANDS],
                  struct error *error);
-/* Puts the job's own operands into rows. */
-void rows_bind(const struct operand operands[LIMIT_JOB_OPERANDS], struct scan_rows *rows);
+/* Puts the operands of a plain job into rows. */
+void rows_bind(const struct operand operands[LIMIT_JOB_OPERANDS], uint32_t count, struct scan_rows *rows);
 
 #endif

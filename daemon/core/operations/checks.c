@@ -1,9 +1,17 @@
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "operation.h"
+
+void step_set_parameters(struct step *step, const void *parameters, size_t size_bytes)
+{
+    assert(size_bytes <= sizeof step->parameters);
+    memset(step->parameters, 0, sizeof step->parameters);
+    memcpy(step->parameters, parameters, size_bytes);
+}
 
 /*
  * Dtypes.

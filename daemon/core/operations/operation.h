@@ -9,35 +9,37 @@
 #include "daemon/core/jobs/request.h"
 #include "daemon/device/device.h"
 
-/* What a step takes, or leaves: elements of a dtype, for each sample or for each row. */
+/* What a step takes, or leaves: elements of a dtype, for each sample of rows of this length, or for each row. */
 struct value {
     enum scand_dtype dtype;
     enum follows follows;
+    uint64_t length; /* of ragged rows that of the line */
 };
 
-/* A step that is looked at. */
+/* A step that is looked at: what it takes, and the dtype that it leaves. */
 struct asked {
     const struct request *request;
     uint32_t step;
     struct value in;
+    enum scand_dtype output;
 };
 
 struct operation {
-    enum follows leaves; /* an element for each sample, or for each row */
-    /* Checks parameters and dtypes and sets *rule, its accumulator never being AUTO, for elements of `output`. Returns
+    const struct step_kernel *kernel; /* NULL: a scan or a reduction */
+    /* Checks parameters and dtypes, and sets step->rule, its accumulator never being AUTO, or step->parameters. Returns
      * 0, or -EINVAL and *error. */
-    int (*check)(const struct asked *asked, enum scand_dtype output, struct scan_rule *rule, struct error *error);
-    /* Checks what `algorithm` names, of which rows have been made, and sets rule->algorithm. Likewise. */
+    int (*check)(const struct asked *asked, struct step *step, struct error *error);
+    /* Checks what `algorithm` names, of which rows have been made, and sets rule->algorithm. Likewise. NULL: it names
+     * nothing of this operation. */
     int (*check_algorithm)(const struct request *request, const struct operand *operands, const struct scan_rows *rows,
                            struct scan_rule *rule, struct error *error);
-    /* Puts further operands into rows as kernels take them. */
-    void (*bind)(const struct operand *further, uint32_t count, struct scan_rows *rows);
-    /* What a sample takes to compute, in passes of sums of f32 or f64. */
-    uint64_t (*work)(const struct scan_rule *rule);
+    /* What an element takes to compute, in passes of sums of f32 or f64: of what the step takes or of what it leaves,
+     * whichever is longer. */
+    uint64_t (*work)(const struct step *step);
     /* What is done, in words. */
-    void (*describe)(const struct scan_rule *rule, char *out, size_t size);
-    /* An error, with this code, for what a device cannot do. */
-    void (*refuse)(const struct scan_rule *rule, int code, struct error *error);
+    void (*describe)(const struct step *step, char *out, size_t size);
+    /* An error, with this code, for what a device cannot do. NULL: that the device cannot do the operation. */
+    void (*refuse)(const struct step *step, int code, struct error *error);
 };
 
 #define X(NAME, ...) extern const struct operation operation_##NAME;
@@ -46,13 +48,16 @@ OPERATIONS(X)
 
 extern const struct operation *const operations[OPERATION_COUNT];
 
-/* Checks all steps, one after the other, and sets `steps`. Notes what the output follows. 0, or -EINVAL and *error. */
+/* Checks all steps, one after the other, and sets `steps`. Notes what the output follows, and how long it and further
+ * operands must be. 0, or -EINVAL and *error. */
 int steps_check(struct request *request, struct step steps[LIMIT_STEPS], struct error *error);
 
 /*
  * For operations.
  */
 
+/* A step's parameters, for its kernel: a copy of its struct, of size_bytes. */
+void step_set_parameters(struct step *step, const void *parameters, size_t size_bytes);
 /* Which dtype a step's input is, as messages say: "input.dtype" or, after the first, "output.dtype". */
 const char *asked_samples(const struct asked *asked);
 const char *dtype_word(uint32_t dtype);

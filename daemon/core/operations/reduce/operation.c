@@ -24,12 +24,12 @@ static int check_reduction(const struct asked *asked, struct error *error)
                      asked_samples(asked), dtype_word(asked->in.dtype));
 }
 
-static int reduce_check(const struct asked *asked, enum scand_dtype output, struct scan_rule *rule, struct error *error)
+static int reduce_check(const struct asked *asked, struct step *step, struct error *error)
 {
     int r;
-    if ((r = check_reduction(asked, error)) || (r = check_output_dtype(asked->in.dtype, output, error)))
+    if ((r = check_reduction(asked, error)) || (r = check_output_dtype(asked->in.dtype, asked->output, error)))
         return r;
-    *rule = reduce_rule(reduction_of(asked), asked->in.dtype, output);
+    step->rule = reduce_rule(reduction_of(asked), asked->in.dtype, asked->output);
     return 0;
 }
 
@@ -89,23 +89,19 @@ static int reduce_check_algorithm(const struct request *request, const struct op
     return 0;
 }
 
-static void reduce_bind(const struct operand *further, uint32_t count, struct scan_rows *rows)
+static uint64_t reduce_work(const struct step *step)
 {
-    (void)further, (void)count, (void)rows;
+    return step->rule.pass_count * (step->rule.algorithm ? 4 : 1);
 }
 
-static uint64_t reduce_work(const struct scan_rule *rule)
+static void reduce_describe(const struct step *step, char *out, size_t size)
 {
-    return rule->pass_count * (rule->algorithm ? 4 : 1);
+    snprintf(out, size, "%s", reduction_words.words[step->rule.reduction]);
 }
 
-static void reduce_describe(const struct scan_rule *rule, char *out, size_t size)
+static void reduce_refuse(const struct step *step, int code, struct error *error)
 {
-    snprintf(out, size, "%s", reduction_words.words[rule->reduction]);
-}
-
-static void reduce_refuse(const struct scan_rule *rule, int code, struct error *error)
-{
+    const struct scan_rule *rule = &step->rule;
     if (rule->algorithm)
         error_set(error, code,
                   "\"algorithm\" is \"%s\", which this daemon's device cannot run; a daemon started with --device cuda "
@@ -119,10 +115,8 @@ static void reduce_refuse(const struct scan_rule *rule, int code, struct error *
 }
 
 const struct operation operation_reduce = {
-    .leaves = FOLLOWS_ROWS,
     .check = reduce_check,
     .check_algorithm = reduce_check_algorithm,
-    .bind = reduce_bind,
     .work = reduce_work,
     .describe = reduce_describe,
     .refuse = reduce_refuse,

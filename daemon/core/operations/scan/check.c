@@ -74,8 +74,9 @@ static int refuse_no_coefficient(const struct asked *asked, struct error *error)
         error, -EINVAL,
         "\"%s\" is \"affine\", but there is no \"coefficient\" (or it is 0, which would leave samples as they are)%s",
         request_field(asked->request, asked->step, "op", field),
-        asked->step == 0 ? " and no \"coefficients\"; give a number for all samples, or a tensor like \"input\""
-                         : "; give a number for all samples, or submit this step, with \"coefficients\", as a job");
+        asked->request->submitted && asked->step > 0
+            ? "; give a number for all samples, or submit this step, with \"coefficients\", as a job"
+            : " and no \"coefficients\"; give a number for all samples, or a tensor like \"input\"");
 }
 
 /* Which of the two is there goes by 0 and by no dimensions, which are what is left out. */
@@ -90,11 +91,6 @@ static int check_coefficients(const struct asked *asked, struct error *error)
                          "\"affine\"",
                          request_field(asked->request, asked->step, one ? "coefficient" : "coefficients", field),
                          operator_words.words[step->op]);
-    if (each && asked->step > 0)
-        return error_set(error, -EINVAL,
-                         "\"%s\" is a tensor, which the first step alone may have; give a \"coefficient\" for all "
-                         "samples, or submit this step as a job of its own",
-                         request_field(asked->request, asked->step, "coefficients", field));
     if (!affine || one != each)
         return 0;
     if (!one)
@@ -117,23 +113,6 @@ static int check_coefficient(const struct asked *asked, struct error *error)
                      asked_samples(asked), dtype_word(asked->in.dtype));
 }
 
-/* Several coefficients are of the input's class. */
-static int check_coefficient_dtype(const struct asked *asked, struct error *error)
-{
-    const struct msg_scan *step = step_of(asked);
-    const uint32_t input = asked->in.dtype, dtype = step->coefficients.dtype;
-    char field[FIELD_NAME_BYTES];
-    if (!has_coefficients(step) || dtype_class(dtype) == dtype_class(input))
-        return 0;
-    struct word_list allowed = {.length = 0};
-    for (uint32_t other = 0; other < SCAND_DTYPE_COUNT; other++)
-        if (dtype_class(other) == dtype_class(input))
-            word_list_add(&allowed, dtype_word(other));
-    return error_set(error, -EINVAL, "\"%s\" is \"%s\"; allowed with \"%s\" \"%s\": %s",
-                     request_field(asked->request, asked->step, "coefficients.dtype", field), dtype_word(dtype),
-                     asked_samples(asked), dtype_word(input), allowed.text);
-}
-
 static int check_demean(const struct asked *asked, struct error *error)
 {
     char field[FIELD_NAME_BYTES];
@@ -144,15 +123,16 @@ static int check_demean(const struct asked *asked, struct error *error)
         request_field(asked->request, asked->step, "demean", field), asked_samples(asked), dtype_word(asked->in.dtype));
 }
 
-int scan_check(const struct asked *asked, enum scand_dtype output, struct scan_rule *rule, struct error *error)
+int scan_check(const struct asked *asked, struct step *out, struct error *error)
 {
     const struct msg_scan *step = step_of(asked);
+    struct scan_rule *rule = &out->rule;
     const bool by_name = asked->step == 0 && asked->request->params->algorithm[0] != '\0';
     int r;
-    if ((r = check_output_dtype(asked->in.dtype, output, error)) || (r = check_accumulator(asked, error)) ||
+    if ((r = check_output_dtype(asked->in.dtype, asked->output, error)) || (r = check_accumulator(asked, error)) ||
         (r = check_intermediate(asked, error)) || (r = check_kind(asked, error)) ||
         (r = check_coefficients(asked, error)) || (r = check_coefficient(asked, error)) ||
-        (r = check_coefficient_dtype(asked, error)) || (r = check_demean(asked, error)))
+        (r = check_demean(asked, error)))
         return r;
     *rule = (struct scan_rule){
         .operation = SCAND_OPERATION_SCAN,
@@ -162,7 +142,7 @@ int scan_check(const struct asked *asked, enum scand_dtype output, struct scan_r
         .accumulator = accumulator_of(step->accumulator, asked->in.dtype, by_name),
         .intermediate = intermediate_of(step->intermediate, asked->in.dtype),
         .input = asked->in.dtype,
-        .output = output,
+        .output = asked->output,
         .demean = step->demean,
         .coefficients = step->coefficients.dtype,
         .coefficient = step->coefficient,

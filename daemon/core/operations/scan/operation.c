@@ -4,30 +4,24 @@
 #include "kernels/tutorial/scan/variants.h"
 #include "scan.h"
 
-static void scan_bind(const struct operand *further, uint32_t count, struct scan_rows *rows)
-{
-    if (count == 0)
-        return;
-    rows->coefficients = further->origin;
-    rows->coefficient_stride = further->stride;
-    memcpy(rows->coefficient_outer_strides, further->outer_strides, sizeof rows->coefficient_outer_strides);
-}
-
 /* Measured, in powers of two. A variant's work is that of one thread that goes along the row. */
-static uint64_t scan_work(const struct scan_rule *rule)
+static uint64_t scan_work(const struct step *step)
 {
+    const struct scan_rule *rule = &step->rule;
     const bool f2 = rule->accumulator == SCAND_ACCUMULATOR_F2, affine = rule->op == SCAND_OPERATOR_AFFINE;
     return rule->pass_count * (f2 ? 4 : 1) * (affine ? 8 : 1) * (rule->algorithm ? 4 : 1) + rule->demean;
 }
 
-static void scan_describe(const struct scan_rule *rule, char *out, size_t size)
+static void scan_describe(const struct step *step, char *out, size_t size)
 {
+    const struct scan_rule *rule = &step->rule;
     snprintf(out, size, "%s %s%s%s", operator_words.words[rule->op], pass_words.words[rule->passes[0]],
              rule->pass_count > 1 ? "," : "", rule->pass_count > 1 ? pass_words.words[rule->passes[1]] : "");
 }
 
-static void scan_refuse(const struct scan_rule *rule, int code, struct error *error)
+static void scan_refuse(const struct step *step, int code, struct error *error)
 {
+    const struct scan_rule *rule = &step->rule;
     const struct variant *variant = rule->algorithm ? &variant_list[rule->algorithm - 1] : NULL;
     if (variant)
         error_set(error, code,
@@ -44,10 +38,8 @@ static void scan_refuse(const struct scan_rule *rule, int code, struct error *er
 }
 
 const struct operation operation_scan = {
-    .leaves = FOLLOWS_SAMPLES,
     .check = scan_check,
     .check_algorithm = scan_check_algorithm,
-    .bind = scan_bind,
     .work = scan_work,
     .describe = scan_describe,
     .refuse = scan_refuse,

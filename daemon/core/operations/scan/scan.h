@@ -4,7 +4,7 @@
 
 #include "daemon/core/operations/operation.h"
 
-int scan_check(const struct asked *asked, enum scand_dtype output, struct scan_rule *rule, struct error *error);
+int scan_check(const struct asked *asked, struct step *step, struct error *error);
 int scan_check_algorithm(const struct request *request, const struct operand *operands, const struct scan_rows *rows,
                          struct scan_rule *rule, struct error *error);
 

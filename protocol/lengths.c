@@ -1,0 +1,57 @@
+#include "lengths.h"
+
+/*
+ * For several operations.
+ */
+
+static uint64_t length_same(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    (void)step, (void)axis;
+    return length;
+}
+
+static uint64_t length_one(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    (void)step, (void)axis, (void)length;
+    return 1;
+}
+
+/*
+ * Of one operation each.
+ */
+
+static uint64_t length_upsample(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    uint64_t result;
+    (void)axis;
+    return __builtin_mul_overflow(length, step->upsample.factor, &result) || result > INT64_MAX ? UINT64_MAX : result;
+}
+
+uint64_t vector_length(const struct msg_tensor *tensor, uint64_t axis)
+{
+    if (tensor->shape_count == 1)
+        return tensor->shape[0];
+    return axis < tensor->shape_count ? tensor->shape[axis] : 0;
+}
+
+static length_after_step *const lengths[OPERATION_COUNT] = {
+#define X(NAME, FIELDS, LENGTH, ...) LENGTH,
+    OPERATIONS(X)
+#undef X
+};
+
+uint64_t length_after(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    length_after_step *const of = lengths[step->operation];
+    return length > 0 || of == length_one ? of(step, axis, length) : 0;
+}
+
+bool operation_leaves_rows(enum operation_id operation)
+{
+    return lengths[operation] == length_one;
+}
+
+bool operation_keeps_length(enum operation_id operation)
+{
+    return lengths[operation] == length_same;
+}
