@@ -93,9 +93,9 @@
 /* Operations' parameters. */
 #define LIMIT_FACTOR (UINT64_C(1) << 16) /* by which rows are upsampled */
 
-/* Values of a row between its steps, where the output has no room for them: a device has as much for each row that is
- * under way. */
-#define LIMIT_BETWEEN_BYTES MIB(16)
+/* Values between steps, where the output has no room for them: a device has memory for those of a chunk. */
+#define LIMIT_BETWEEN_BYTES       MIB(16) /* of a row */
+#define LIMIT_BETWEEN_CHUNK_BYTES MIB(64) /* of a chunk of several rows, with what else it has */
 
 /* Ragged rows: a job has a copy of its offsets for as long as it is there. Few are copied in the loop, others by
  * helpers, unit by unit. */

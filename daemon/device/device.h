@@ -56,7 +56,9 @@ struct chunk {
     /* How many rows there are, and of a plain chunk how the first step takes them, whose rule they have. Addresses are
      * in the spans. */
     const struct scan_rows *rows;
-    const struct step_operand *operands; /* by number; NULL: the chunk is plain */
+    /* By number, operand_count of them; those without an origin are not there. NULL: the chunk is plain. */
+    const struct step_operand *operands;
+    uint32_t operand_count, written; /* of those; bit i: operand i is written */
     uint64_t first, count;
     const struct step *steps;
     uint32_t step_count;

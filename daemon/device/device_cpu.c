@@ -181,7 +181,7 @@ static void run_destroy(struct cpu_run *run)
 static struct cpu_run *run_create(struct cpu_device *self, const struct chunk *chunk)
 {
     struct cpu_run *run = calloc(1, sizeof *run);
-    const uint64_t size_bytes = chunk->between_bytes * (chunk->operands ? between_memories(chunk) : 0);
+    const uint64_t size_bytes = chunk->between_bytes * between_memories(chunk);
     if (!run || size_bytes == 0)
         return run;
     if (self->spare.size_bytes < size_bytes) {

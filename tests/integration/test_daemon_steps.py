@@ -8,9 +8,8 @@ import itertools
 import math
 import random
 import re
-import unittest
 
-from daemons import BACKEND, DaemonTest, main
+from daemons import DaemonTest, main
 from forms import pack_dtype
 from test_daemon_chains import FLOAT_STEPS, INTEGER_STEPS
 from wire import SIZES, tensor
@@ -54,7 +53,6 @@ class StepsTest(DaemonTest):
             client.call("buffer.release", buffer=buffer.buffer)
 
 
-@unittest.skipUnless(BACKEND == "cpu", "a GPU takes a reduction alone")
 class LastReductions(StepsTest):
     def test_shapes_and_axes(self):
         client = self.client()
@@ -105,7 +103,7 @@ class LastReductions(StepsTest):
         length = (16 << 20) // 8 + 1
         row, output = tensor(memory.buffer, [1, length], [0, 0]), tensor(results.buffer, [1, 1], dtype="f64")
         steps = [*scans(FLOAT_STEPS[:1]), SUM]
-        message = f'job.run: a row has {length} samples, of which step 0 would leave 8 bytes each for the last one, "reduce"; allowed: 16777216'
+        message = f'job.run: "steps[0]" would leave {length} elements of a row, of 8 bytes each, for the step after it; allowed: 16777216'
         self.refused(client, "invalid", re.escape(message), "job.run", input=row, output=output, axis=1, steps=steps)
         row["shape"] = [1, length - 1]
         client.call("job.run", input=row, output=output, axis=1, steps=steps)
@@ -133,14 +131,6 @@ class Refusals(StepsTest):
         rows, results = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 1], [400, 4])
         message = '"input" (bytes 0 to 1600) and "output" (bytes 0 to 1204) of buffer 1 overlap; with "operation" "reduce" keep them apart'
         self.refused(client, "invalid", re.escape(message), "job.run", input=rows, output=results, axis=1, steps=[*scans(FLOAT_STEPS[:1]), SUM])
-
-    @unittest.skipUnless(BACKEND == "cuda", "a processor takes a reduction behind other steps")
-    def test_a_gpu_takes_it_alone(self):
-        client = self.client()
-        memory = client.create(4096)
-        rows, results = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 1], offset=2048)
-        message = 'job.run: "steps[1].operation" is "reduce" behind other steps, which this daemon\'s device takes alone'
-        self.refused(client, "unsupported", re.escape(message), "job.run", input=rows, output=results, axis=1, steps=[*scans(FLOAT_STEPS[:1]), SUM])
 
 
 if __name__ == "__main__":

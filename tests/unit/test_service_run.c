@@ -96,8 +96,9 @@ static void messages_name_the_step(void)
     bad = good, bad.steps[1].scan.op = SCAND_OPERATOR_AFFINE;
     bad.steps[1].scan.coefficients = rows_of(buffer, 2, 8);
     bad.steps[1].scan.coefficients.dtype = SCAND_DTYPE_I32;
-    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
-                   "job.run: \"steps[1].coefficients.dtype\" is \"i32\"; allowed with \"output.dtype\" \"f32\": f32, f16");
+    CHECK_CONTAINS(
+        run_refused(user, &bad, SCAND_INVALID),
+        "job.run: \"steps[1].coefficients.dtype\" is \"i32\"; allowed with \"output.dtype\" \"f32\": f32, f16");
     bad = good, bad.steps[0].scan.op = SCAND_OPERATOR_AFFINE;
     bad.steps[0].scan.coefficients = rows_of(buffer, 2, 5);
     CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),

@@ -60,8 +60,8 @@ static void describe_operation(const struct job *job, char *out, size_t size)
     operations[first->operation]->describe(first, words, sizeof words);
     if (job->step_count > 1)
         snprintf(more, sizeof more, ", then %u more", (unsigned)job->step_count - 1);
-    snprintf(out, size, "%s %s %s%s", step_words.words[first->operation], words, dtype_words.words[job->operands[OPERAND_INPUT].dtype],
-             more);
+    snprintf(out, size, "%s %s %s%s", step_words.words[first->operation], words,
+             dtype_words.words[job->operands[OPERAND_INPUT].dtype], more);
 }
 
 static enum scand_job_state describe_state(const struct job *job)

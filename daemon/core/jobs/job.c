@@ -53,10 +53,14 @@ int job_check_between(const struct job *job, uint64_t length, struct error *erro
 {
     if (job->between_bytes == 0 || length <= LIMIT_BETWEEN_BYTES / job->between_bytes)
         return 0;
+    uint32_t step = 0;
+    while (job->steps[step].length < length)
+        step++;
     return error_set(error, -EINVAL,
-                     "a row has up to %" PRIu64 " elements of %" PRIu64 " bytes between its steps; allowed: %" PRIu64
-                     " bytes in all; submit the steps as jobs of their own",
-                     length, job->between_bytes, LIMIT_BETWEEN_BYTES);
+                     "\"steps[%u]\" would leave %" PRIu64 " elements of a row, of %" PRIu64
+                     " bytes each, for the step after "
+                     "it; allowed: %" PRIu64 " bytes in all; submit the steps from there on as a job of their own",
+                     (unsigned)step, length, job->between_bytes, LIMIT_BETWEEN_BYTES);
 }
 
 uint64_t *job_disown_offsets(struct job *job)
@@ -250,10 +254,13 @@ uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk)
     return host_bytes(job, chunk, OPERAND_OUTPUT);
 }
 
-/* Of values between two steps of a chunk, at most. */
-static uint64_t between_elements(const struct job *job, const struct chunk *chunk)
+static void chunk_set_operands(struct chunk *chunk, const struct job *job)
 {
-    return job->offsets ? job_chunk_samples(job, chunk) : chunk->count * job->between_length;
+    const uint64_t elements = job->offsets ? job_chunk_samples(job, chunk) : chunk->count * job->between_length;
+    chunk->operands = job->layouts;
+    chunk->operand_count = job->operand_count;
+    chunk->written = job->written;
+    chunk->between_bytes = elements * job->between_bytes;
 }
 
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
@@ -268,13 +275,12 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
         .rows = &job->rows,
         .first = job->next_row,
         .count = next_count(job),
-        .operands = job->plain ? NULL : job->layouts,
         .steps = job->steps,
         .step_count = job->step_count,
         .owner = job,
     };
-    if (job->between_bytes > 0)
-        chunk->between_bytes = between_elements(job, chunk) * job->between_bytes;
+    if (!job->plain)
+        chunk_set_operands(chunk, job);
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer)
             chunk->spans[i] = job->operands[i].buffer->span;

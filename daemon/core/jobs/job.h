@@ -70,8 +70,9 @@ struct job {
     /* Most jobs have few of them, and others are not even zero. */
     struct operand operands[LIMIT_JOB_OPERANDS]; /* by number; their buffers are held */
     struct step steps[LIMIT_STEPS];
-    struct step_operand
-        layouts[LIMIT_JOB_OPERANDS]; /* those operands, as devices take them, of a job that is not plain */
+    /* Those operands as devices take them, of a job that is not plain; bit i of `written`: operand i is. */
+    struct step_operand layouts[LIMIT_JOB_OPERANDS];
+    uint32_t written;
 };
 
 /* How rows are cut into chunks: of about so many bytes, as samples count (work_per_byte of device_info). Rows of more

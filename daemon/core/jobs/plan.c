@@ -209,9 +209,13 @@ static void bind_rows(struct job *job, const struct request *request)
         rows_bind(job->operands, job->operand_count, &job->rows);
         return;
     }
-    for (uint32_t i = 0; i < job->operand_count; i++)
-        if (i != OPERAND_OFFSETS)
-            job->layouts[i] = layout_of(job, &job->operands[i], request_is_ragged(request));
+    job->written = 0;
+    for (uint32_t i = 0; i < job->operand_count; i++) {
+        const struct operand *operand = &job->operands[i];
+        job->layouts[i] = i == OPERAND_OFFSETS ? (struct step_operand){.origin = NULL}
+                                               : layout_of(job, operand, request_is_ragged(request));
+        job->written |= (uint32_t)(operand->access == ACCESS_WRITE) << i;
+    }
 }
 
 /*
@@ -265,6 +269,13 @@ static uint64_t result_bytes(const struct job *job)
     return bytes;
 }
 
+/* A device has memory for what is between the steps of one chunk. */
+static uint64_t chunk_bytes(const struct job *job, const struct job_chunks *chunks)
+{
+    const bool bounded = job->between_bytes > 0 && chunks->bytes > LIMIT_BETWEEN_CHUNK_BYTES;
+    return bounded ? LIMIT_BETWEEN_CHUNK_BYTES : chunks->bytes;
+}
+
 static void job_cut(struct job *job, const struct job_chunks *chunks)
 {
     for (uint32_t i = 0; i < job->step_count; i++)
@@ -273,9 +284,10 @@ static void job_cut(struct job *job, const struct job_chunks *chunks)
     job->sample_bytes = moved > work ? moved : work;
     job->result_bytes = result_bytes(job);
     job->long_bytes = chunks->long_bytes;
-    job->chunk_samples = chunks->bytes / job->sample_bytes; /* where a row has no more */
+    const uint64_t bytes = chunk_bytes(job, chunks);
+    job->chunk_samples = bytes / job->sample_bytes; /* where a row has no more */
     const uint64_t row_bytes = job->rows.length * job->sample_bytes + job->result_bytes;
-    job->chunk_rows = row_bytes >= chunks->bytes || row_bytes == 0 ? 1 : chunks->bytes / row_bytes;
+    job->chunk_rows = row_bytes >= bytes || row_bytes == 0 ? 1 : bytes / row_bytes;
 }
 
 int job_plan(struct job *job, struct request *request, const struct job_chunks *chunks, struct error *error)

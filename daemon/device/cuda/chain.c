@@ -25,13 +25,13 @@ void chain_shift(struct scan_rows *rows, const struct chunk *chunk, const struct
 {
     uint64_t first = chunk->first;
     int64_t begin = (int64_t)rows->offsets[first];
-    if (sides->input.transport != TRANSPORT_NONE)
+    if (sides->side[OPERAND_INPUT].transport != TRANSPORT_NONE)
         rows->input = (const void *)((uintptr_t)rows->input - (uintptr_t)(begin * rows->input_stride));
     if (rows->rule.operation == SCAND_OPERATION_REDUCE)
         rows->output = (char *)rows->output + scan_row_offset(rows, rows->output_outer_strides, first);
-    else if (sides->output.transport != TRANSPORT_NONE)
+    else if (sides->side[OPERAND_OUTPUT].transport != TRANSPORT_NONE)
         rows->output = (void *)((uintptr_t)rows->output - (uintptr_t)(begin * rows->output_stride));
-    if (sides->coefficients.transport != TRANSPORT_NONE)
+    if (sides->side[OPERAND_FURTHER].transport != TRANSPORT_NONE)
         rows->coefficients =
             (const void *)((uintptr_t)rows->coefficients - (uintptr_t)(begin * rows->coefficient_stride));
     rows->row_count = chunk->count;

@@ -29,12 +29,11 @@ static bool is_reduction(const struct scan_rows *rows)
     return rows->rule.operation == SCAND_OPERATION_REDUCE;
 }
 
-/* Results of a reduction in an order in which each would be a copy of its own. */
+/* Results in an order in which each would be a copy of its own. */
 static bool is_scattered(const struct side *side)
 {
     uint32_t rank = side->rows->outer_rank;
-    return is_reduction(side->rows) && side->length == 1 && rank > 0 &&
-           side->outer_strides[rank - 1] < (int64_t)side->item_bytes;
+    return side->by_rows && rank > 0 && side->outer_strides[rank - 1] < (int64_t)side->item_bytes;
 }
 
 static enum transport side_transport(const struct side *side)
@@ -73,6 +72,8 @@ struct side side_output(const struct chunk *chunk)
         .stride = chunk->rows->output_stride,
         .item_bytes = dtype_size_bytes(chunk->rows->rule.output),
         .address = chunk->rows->output,
+        .by_rows = is_reduction(chunk->rows),
+        .written = true,
     };
     side.transport = side_transport(&side);
     return side;
@@ -108,6 +109,35 @@ struct side side_coefficients(const struct chunk *chunk)
     return side;
 }
 
+struct side side_operand(const struct chunk *chunk, const struct scan_rows *line, uint32_t number)
+{
+    const struct step_operand *operand = &chunk->operands[number];
+    const int64_t begin = operand->on_line ? (int64_t)chunk->rows->offsets[chunk->first] : 0;
+    struct side side = {
+        .rows = operand->on_line ? line : chunk->rows,
+        .first = operand->on_line ? 0 : chunk->first,
+        .count = operand->on_line ? 1 : chunk->count,
+        .span = &chunk->spans[number],
+        .outer_strides = operand->outer_strides,
+        .length = operand->on_line ? line->length : operand->length,
+        .stride = operand->stride,
+        .item_bytes = dtype_size_bytes(operand->dtype),
+        .address = (unsigned char *)operand->origin,
+        .by_rows = !operand->on_line && operand->length == 1,
+        .written = chunk->written >> number & 1,
+    };
+    if (!operand->origin)
+        return side;
+    side.address += begin * operand->stride;
+    side.transport = side_transport(&side);
+    side.shared = !side.written && is_shared(&side);
+    if (side.shared) {
+        side.first = 0;
+        side.count = 1;
+    }
+    return side;
+}
+
 uint64_t side_bytes(const struct side *side)
 {
     return side->transport == TRANSPORT_NONE ? 0 : side->count * side->length * side->item_bytes;
@@ -120,18 +150,31 @@ uint64_t side_room_bytes(const struct side *side)
 
 void sides_place(struct sides *sides, unsigned char *memory, uint64_t size_bytes)
 {
-    struct side *input = &sides->input, *output = &sides->output;
+    struct side *input = &sides->side[OPERAND_INPUT], *output = &sides->side[OPERAND_OUTPUT],
+                *coefficients = &sides->side[OPERAND_FURTHER];
     uint64_t input_bytes = side_room_bytes(input), output_bytes = side_room_bytes(output);
     bool together = input->rows->rule.operation == SCAND_OPERATION_SCAN && input->transport == output->transport &&
                     input->item_bytes == output->item_bytes;
     uint64_t bytes = together ? output_bytes : input_bytes + output_bytes;
-    sides->input_at = memory;
-    sides->output_at = together ? memory : memory + input_bytes;
-    sides->coefficients_at = memory + bytes;
-    if (bytes + side_room_bytes(&sides->coefficients) > size_bytes)
-        sides->coefficients.transport = TRANSPORT_NONE;
+    sides->at[OPERAND_INPUT] = memory;
+    sides->at[OPERAND_OUTPUT] = together ? memory : memory + input_bytes;
+    sides->at[OPERAND_FURTHER] = memory + bytes;
+    if (bytes + side_room_bytes(coefficients) > size_bytes)
+        coefficients->transport = TRANSPORT_NONE;
     if (bytes > size_bytes)
         input->transport = output->transport = TRANSPORT_NONE;
+}
+
+void sides_place_apart(struct sides *sides, unsigned char *memory, uint64_t size_bytes)
+{
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < sides->count; i++) {
+        const uint64_t bytes = side_room_bytes(&sides->side[i]);
+        if (bytes > size_bytes - used)
+            sides->side[i].transport = TRANSPORT_NONE;
+        sides->at[i] = memory + used;
+        used += side_room_bytes(&sides->side[i]);
+    }
 }
 
 void side_place(const struct side *side, unsigned char *slot, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride,

@@ -16,18 +16,20 @@ enum transport {
     TRANSPORT_COLUMNS, /* contiguous rows, samples far apart: each sample of all rows is a line */
 };
 
-/* One side of a chunk, its input, output or coefficients: its rows as they lie, and as they will lie in the slot. */
+/* One side of a chunk, an operand: its rows as they lie, and as they will lie in the slot. */
 struct side {
     const struct scan_rows *rows;
     uint64_t first, count;
     const struct span *span;
     const int64_t *outer_strides;
-    uint64_t length; /* of a row: samples, or one result of a reduction */
+    uint64_t length; /* of a row: samples, one result, or a vector of its own */
     int64_t stride;  /* from sample to sample */
     uint64_t item_bytes;
     unsigned char *address; /* of sample 0 of row 0 */
     enum transport transport;
-    bool shared; /* one row of coefficients is that of all: only it is copied */
+    bool shared;  /* one row is that of all: only it is copied */
+    bool by_rows; /* an element for each row */
+    bool written;
 };
 
 /* Whether the processor copies it to or from memory that is pinned. */
@@ -42,24 +44,30 @@ static inline bool side_is_out_of_reach(const struct side *side)
     return side->transport == TRANSPORT_NONE && side->address && side->span->staged;
 }
 
+/* Those of a plain chunk; without coefficients, a side that nothing is copied of. */
 struct side side_input(const struct chunk *chunk);
 struct side side_output(const struct chunk *chunk);
-/* Of a chunk without coefficients, a side that nothing is copied of. */
 struct side side_coefficients(const struct chunk *chunk);
+/* That of an operand of any other chunk. line: ragged rows as a single one. */
+struct side side_operand(const struct chunk *chunk, const struct scan_rows *line, uint32_t number);
 /* Bytes that the side takes in a slot. */
 uint64_t side_bytes(const struct side *side);
 /* The same with what keeps the next side aligned. */
 uint64_t side_room_bytes(const struct side *side);
-/* What a chunk is made of, and where it lies in its slot. */
+/* What a chunk is made of, by the numbers of operands, and where it lies in its slot. Nothing is copied of those that
+ * are not there. */
 struct sides {
-    struct side input, output, coefficients, between;
-    unsigned char *input_at, *output_at, *coefficients_at, *between_at;
+    uint32_t count;
+    struct side side[LIMIT_JOB_OPERANDS], between;
+    unsigned char *at[LIMIT_JOB_OPERANDS], *between_at;
 };
 
-/* Where the sides lie in a slot of size_bytes: input and output in the same place when they have the same form, else
- * one after the other, then the coefficients. What is too large for it stays where it is: the kernel works on mapped
- * host memory. */
+/* Where the sides of a plain chunk lie in a slot of size_bytes: input and output in the same place when they have the
+ * same form, else one after the other, then the coefficients. What is too large for it stays where it is: the kernel
+ * works on mapped host memory. */
 void sides_place(struct sides *sides, unsigned char *slot, uint64_t size_bytes);
+/* The same of any other chunk: one after the other. */
+void sides_place_apart(struct sides *sides, unsigned char *slot, uint64_t size_bytes);
 /* Strides and address of row 0, sample 0, as if all rows lay densely around the slot's `count` ones. */
 void side_place(const struct side *side, unsigned char *slot, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride,
                 unsigned char **address);

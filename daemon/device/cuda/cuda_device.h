@@ -44,16 +44,23 @@ struct slot {
     uint64_t started_us;
     uint64_t entered_us; /* the stage, or what was queued last of a long row */
     uint64_t took_us[STAGES];
-    struct chunk *chunk, copied;    /* NULL: it is free. copied: as its samples travel */
-    struct scan_rows joined;        /* those of `copied`, of ragged rows */
-    struct sides sides;             /* of `copied` */
-    struct scan_rows rows, between; /* as kernels take them */
-    struct long_row *row;           /* NULL: the chunk is none */
+    struct chunk *chunk, copied;                      /* NULL: it is free. copied: as its samples travel */
+    struct scan_rows joined;                          /* those of `copied`, of ragged rows */
+    struct sides sides;                               /* of `copied` */
+    struct scan_rows rows, between;                   /* as kernels take them */
+    struct step_operand operands[LIMIT_JOB_OPERANDS]; /* the same, of a chunk that is not plain */
+    struct long_row *row;                             /* NULL: the chunk is none */
     bool gathers, scatters;
     struct stage_task task;
     int status;                         /* not 0: nothing more is queued for it */
     uint64_t *offsets, *device_offsets; /* of a chunk of ragged rows: pinned, to be uploaded from; on the device */
     void *beyond;                       /* for what is between steps and too large for `memory`, or NULL */
+};
+
+/* Device memory for the kernels of one stream, as much as most so far. */
+struct grown {
+    void *memory;
+    uint64_t size_bytes;
 };
 
 struct cuda_device {
@@ -65,12 +72,11 @@ struct cuda_device {
     unsigned out_count;
     uint64_t passed_us[STAGES]; /* when the last chunk passed */
     struct cuda_small small;
-    struct cuda_stage *stage; /* NULL until something is staged */
-    uint64_t waited_us;       /* since when nothing has finished, while chunks are out */
-    unsigned char *between;   /* SMALL_BYTES for each batch of small ones, and for STAGE_KERNEL's stream */
-    void *workspace;
-    uint64_t workspace_bytes;
-    void *spare; /* a long row's workspace that none has, or NULL */
+    struct cuda_stage *stage;         /* NULL until something is staged */
+    uint64_t waited_us;               /* since when nothing has finished, while chunks are out */
+    unsigned char *between;           /* SMALL_BYTES for each batch of small ones, and for STAGE_KERNEL's stream */
+    struct grown workspace, memories; /* memories: for values between steps of chunks that are not plain */
+    void *spare;                      /* a long row's workspace that none has, or NULL */
     uint64_t spare_bytes;
     uint64_t taken_bytes;                /* of device memory; any thread's */
     _Atomic(struct long_row *) unwanted; /* to be freed before more is taken; any thread's */
@@ -93,7 +99,7 @@ void cuda_unreserve(struct cuda_device *self, uint64_t size_bytes);
 /* Device memory for kernels, of any contents. */
 cudaError_t cuda_take(struct cuda_device *self, uint64_t size_bytes, void **out);
 void cuda_give_back(struct cuda_device *self, void *memory, uint64_t size_bytes);
-cudaError_t cuda_grow_workspace(struct cuda_device *self, uint64_t size_bytes);
+cudaError_t cuda_grow(struct cuda_device *self, struct grown *grown, uint64_t size_bytes);
 int cuda_allocate(struct device *device, uint64_t size_bytes, void **out);
 void cuda_free(struct device *device, void *memory, uint64_t size_bytes);
 int cuda_device_export_create(struct device *device, uint64_t size_bytes, enum scand_sharing sharing,
@@ -113,9 +119,11 @@ static inline bool is_reduction(const struct scan_rows *rows)
     return rows->rule.operation == SCAND_OPERATION_REDUCE;
 }
 
-/* Queues all steps of a chunk, whose values are between them in `between`. */
+/* Queues all steps of a plain chunk, whose values are between them in `between`. */
 cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, const struct scan_rows *rows,
                            const struct scan_rows *between, cudaStream_t stream);
+/* The same of a chunk in a slot that is not plain, on STAGE_KERNEL's stream. */
+cudaError_t cuda_run_operands(struct cuda_device *self, const struct slot *slot);
 extern const struct small_ops cuda_small_ops;
 
 /* long_row.c. */

@@ -38,15 +38,16 @@ static uint64_t row_of(const struct slot *slot)
 static bool is_copied(const struct slot *slot)
 {
     const struct sides *sides = &slot->sides;
-    return sides->input.transport != TRANSPORT_NONE || sides->coefficients.transport != TRANSPORT_NONE ||
-           (sides->output.transport != TRANSPORT_NONE && !is_reduction(slot->chunk->rows));
+    return sides->side[OPERAND_INPUT].transport != TRANSPORT_NONE ||
+           sides->side[OPERAND_FURTHER].transport != TRANSPORT_NONE ||
+           (sides->side[OPERAND_OUTPUT].transport != TRANSPORT_NONE && !is_reduction(slot->chunk->rows));
 }
 
 static bool is_long(const struct slot *slot)
 {
     const struct chunk *chunk = slot->chunk;
     uint64_t us = 0;
-    if (chunk->count > 1 || chunk->rows->rule.algorithm || is_copied(slot))
+    if (chunk->operands || chunk->count > 1 || chunk->rows->rule.algorithm || is_copied(slot))
         return false;
     for (uint32_t i = 0; i < chunk->step_count; i++) {
         const struct scan_rows step = row_step(slot, &slot->rows, i);

@@ -165,16 +165,15 @@ int cuda_memory_unpin(struct device *device, void *base, uint64_t size_bytes)
     return cuda_errno(self, cudaHostUnregister(base));
 }
 
-cudaError_t cuda_grow_workspace(struct cuda_device *self, uint64_t size_bytes)
+cudaError_t cuda_grow(struct cuda_device *self, struct grown *grown, uint64_t size_bytes)
 {
     void *memory;
-    if (size_bytes <= self->workspace_bytes)
+    if (size_bytes <= grown->size_bytes)
         return cudaSuccess;
     cudaError_t e = cuda_take(self, size_bytes, &memory);
     if (e != cudaSuccess)
         return e;
-    cuda_give_back(self, self->workspace, self->workspace_bytes); /* waits for the kernels that use it */
-    self->workspace = memory;
-    self->workspace_bytes = size_bytes;
+    cuda_give_back(self, grown->memory, grown->size_bytes); /* waits for the kernels that use it */
+    *grown = (struct grown){memory, size_bytes};
     return cudaSuccess;
 }

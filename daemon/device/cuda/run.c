@@ -1,5 +1,6 @@
 /* How chunks are launched: in order 1, or by what "algorithm" names. */
 #include "cuda_device.h"
+#include "daemon/device/between.h"
 #include "kernels/cuda/scan_cuda.h"
 #include "kernels/tutorial/reduce/reduce.h"
 #include "kernels/tutorial/scan/variants.h"
@@ -8,8 +9,8 @@
 static cudaError_t run_order1(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count,
                               cudaStream_t stream)
 {
-    cudaError_t e = cuda_grow_workspace(self, scan_cuda_workspace_bytes(rows, count));
-    return e == cudaSuccess ? (cudaError_t)scan_cuda(rows, first, count, self->workspace, stream) : e;
+    cudaError_t e = cuda_grow(self, &self->workspace, scan_cuda_workspace_bytes(rows, count));
+    return e == cudaSuccess ? (cudaError_t)scan_cuda(rows, first, count, self->workspace.memory, stream) : e;
 }
 
 static cudaError_t run_variant(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
@@ -18,16 +19,19 @@ static cudaError_t run_variant(struct cuda_device *self, const struct scan_rows 
     struct variant_scan scan = variant_scan_from(rows, first, count);
     if (variant_list[id].on_cpu)
         return cudaErrorNotSupported;
-    cudaError_t e = cuda_grow_workspace(self, variant_workspace_bytes(id, &scan));
-    return e == cudaSuccess ? (cudaError_t)variant_run(id, &scan, self->workspace, self->streams[STAGE_KERNEL]) : e;
+    cudaError_t e = cuda_grow(self, &self->workspace, variant_workspace_bytes(id, &scan));
+    return e == cudaSuccess ? (cudaError_t)variant_run(id, &scan, self->workspace.memory, self->streams[STAGE_KERNEL])
+                            : e;
 }
 
 static cudaError_t run_reduction(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     enum reduction_id id = (enum reduction_id)(rows->rule.algorithm - 1);
     struct reduce_rows reduce = reduce_rows_from(rows, first, count);
-    cudaError_t e = cuda_grow_workspace(self, reduction_workspace_bytes(id, &reduce));
-    return e == cudaSuccess ? (cudaError_t)reduction_run(id, &reduce, self->workspace, self->streams[STAGE_KERNEL]) : e;
+    cudaError_t e = cuda_grow(self, &self->workspace, reduction_workspace_bytes(id, &reduce));
+    return e == cudaSuccess
+               ? (cudaError_t)reduction_run(id, &reduce, self->workspace.memory, self->streams[STAGE_KERNEL])
+               : e;
 }
 
 static cudaError_t run_rows(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count,
@@ -49,6 +53,75 @@ cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, 
     }
     return e;
 }
+
+/*
+ * Chunks that are not plain.
+ */
+
+#define MEMORY_ALIGNMENT 256
+/* What a launch may do, in elements times the passes that each takes: of LIMIT_LAUNCH_MS at 10^10 in a second, which
+ * any GPU does. */
+#define LAUNCH_WORK (LIMIT_LAUNCH_MS * UINT64_C(10000000))
+
+/* Kernels and steps have the same names. */
+static const uint8_t launch_of[OPERATION_COUNT] = {
+#define X(NAME) [OPERATION_##NAME] = STEP_##NAME,
+    STEP_KERNELS(X)
+#undef X
+};
+
+static uint64_t tiles_at_once(const struct step *step, const struct step_rows *rows, const struct step_tiles *tiles)
+{
+    const uint64_t longer = rows->input.length > rows->output.length ? rows->input.length : rows->output.length;
+    const double work = (double)tiles->count * (double)longer * (double)step->work;
+    const uint64_t launches = 1 + (uint64_t)(work / LAUNCH_WORK);
+    return (tiles->tile_count + launches - 1) / launches;
+}
+
+static cudaError_t run_tiles(const struct step *step, const struct step_rows *rows, uint64_t first, uint64_t count,
+                             cudaStream_t stream)
+{
+    const struct step_tiles tiles = step_tiles_of(step->kernel, rows, step->parameters, first, count);
+    const uint64_t at_once = tiles_at_once(step, rows, &tiles);
+    cudaError_t e = cudaSuccess;
+    for (uint64_t begin = 0, end; begin < tiles.tile_count && e == cudaSuccess; begin = end) {
+        end = tiles.tile_count - begin < at_once ? tiles.tile_count : begin + at_once;
+        e = (cudaError_t)step_launches[launch_of[step->operation]](rows, step->parameters, &tiles, begin, end, stream);
+    }
+    return e;
+}
+
+static cudaError_t run_step(struct cuda_device *self, const struct chunk_rows *steps, uint32_t i)
+{
+    const struct step *step = &steps->chunk->steps[i];
+    cudaStream_t stream = self->streams[STAGE_KERNEL];
+    if (step->kernel) {
+        const struct step_rows rows = chunk_step_rows(steps, i);
+        return run_tiles(step, &rows, steps->first, steps->chunk->count, stream);
+    }
+    const struct scan_rows rows = chunk_scan_rows(steps, i);
+    return run_order1(self, &rows, steps->first, steps->chunk->count, stream);
+}
+
+cudaError_t cuda_run_operands(struct cuda_device *self, const struct slot *slot)
+{
+    const struct chunk *chunk = slot->chunk;
+    const uint64_t memory_bytes = (chunk->between_bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    cudaError_t e = cuda_grow(self, &self->memories, between_memories(chunk) * memory_bytes);
+    unsigned char *memory = self->memories.memory;
+    const struct chunk_rows steps = {.chunk = chunk,
+                                     .rows = &slot->rows,
+                                     .operands = slot->operands,
+                                     .first = slot->rows.offsets ? 0 : chunk->first,
+                                     .memories = {memory, memory + memory_bytes}};
+    for (uint32_t i = 0; i < chunk->step_count && e == cudaSuccess; i++)
+        e = run_step(self, &steps, i);
+    return e;
+}
+
+/*
+ * Small chunks.
+ */
 
 /* Where a small chunk's values are between its steps. Kernels of a stream follow each other, so it has one place. */
 static const struct scan_rows *small_between(struct cuda_device *self, const struct chunk *chunk, cudaStream_t stream,

@@ -10,13 +10,13 @@ static void slot_free_beyond(struct cuda_device *self, struct slot *slot)
     slot->beyond = NULL;
 }
 
-/* What is between a chunk's steps goes behind the other sides. Of a row for which there is no room it has memory of its
- * own while the chunk is out; if there is none, it stays in host memory. */
+/* What is between a plain chunk's steps goes behind the other sides. Of a row for which there is no room it has memory
+ * of its own while the chunk is out; if there is none, it stays in host memory. */
 static void slot_place_between(struct cuda_device *self, struct slot *slot)
 {
     struct sides *sides = &slot->sides;
-    uint64_t bytes = side_room_bytes(&sides->input) + side_room_bytes(&sides->coefficients);
-    sides->between = side_between(slot->chunk, &sides->output);
+    uint64_t bytes = side_room_bytes(&sides->side[OPERAND_INPUT]) + side_room_bytes(&sides->side[OPERAND_FURTHER]);
+    sides->between = side_between(slot->chunk, &sides->side[OPERAND_OUTPUT]);
     sides->between_at = slot->memory + bytes;
     if (slot->row)
         sides->between_at = slot->row->between;
@@ -30,25 +30,25 @@ static void slot_place_between(struct cuda_device *self, struct slot *slot)
     cudaGetLastError();
 }
 
+/* Where a side that is copied lies in the slot. */
+static void *side_at(const struct sides *sides, uint32_t number, int64_t outer_strides[SCAN_OUTER_MAX], int64_t *stride)
+{
+    unsigned char *address;
+    side_place(&sides->side[number], sides->at[number], outer_strides, stride, &address);
+    return address;
+}
+
 /* The rows as kernels take them. */
 static void slot_place_rows(struct slot *slot)
 {
     const struct sides *sides = &slot->sides;
     struct scan_rows rows = *slot->chunk->rows;
-    unsigned char *address;
-    if (sides->input.transport != TRANSPORT_NONE) {
-        side_place(&sides->input, sides->input_at, rows.input_outer_strides, &rows.input_stride, &address);
-        rows.input = address;
-    }
-    if (sides->output.transport != TRANSPORT_NONE) {
-        side_place(&sides->output, sides->output_at, rows.output_outer_strides, &rows.output_stride, &address);
-        rows.output = address;
-    }
-    if (sides->coefficients.transport != TRANSPORT_NONE) {
-        side_place(&sides->coefficients, sides->coefficients_at, rows.coefficient_outer_strides,
-                   &rows.coefficient_stride, &address);
-        rows.coefficients = address;
-    }
+    if (sides->side[OPERAND_INPUT].transport != TRANSPORT_NONE)
+        rows.input = side_at(sides, OPERAND_INPUT, rows.input_outer_strides, &rows.input_stride);
+    if (sides->side[OPERAND_OUTPUT].transport != TRANSPORT_NONE)
+        rows.output = side_at(sides, OPERAND_OUTPUT, rows.output_outer_strides, &rows.output_stride);
+    if (sides->side[OPERAND_FURTHER].transport != TRANSPORT_NONE)
+        rows.coefficients = side_at(sides, OPERAND_FURTHER, rows.coefficient_outer_strides, &rows.coefficient_stride);
     if (rows.offsets)
         chain_shift(&rows, slot->chunk, sides, slot->device_offsets);
     slot->rows = slot->between = rows;
@@ -56,10 +56,41 @@ static void slot_place_rows(struct slot *slot)
         slot->between = chain_between(&rows, &sides->between, sides->between_at);
 }
 
-/* How a chunk's samples are copied: ragged rows as a single one of all of them. */
-static void slot_plan(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
+/* An operand of a chunk of ragged rows, of which row 0 is the chunk's first: what was copied of a line begins with that
+ * row, and what has an element for each row lies there as if all rows did. */
+static void operand_shift(struct step_operand *operand, const struct side *side, const struct chunk *chunk)
 {
-    slot->chunk = chunk;
+    if (!operand->on_line)
+        operand->origin += scan_row_offset(chunk->rows, operand->outer_strides, chunk->first);
+    else if (side->transport != TRANSPORT_NONE)
+        operand->origin = (char *)((uintptr_t)operand->origin -
+                                   (uintptr_t)((int64_t)chunk->rows->offsets[chunk->first] * operand->stride));
+}
+
+/* The operands as kernels take them. */
+static void slot_place_operands(struct slot *slot)
+{
+    const struct chunk *chunk = slot->chunk;
+    slot->rows = *chunk->rows;
+    for (uint32_t i = 0; i < chunk->operand_count; i++) {
+        struct step_operand *operand = &slot->operands[i];
+        *operand = chunk->operands[i];
+        if (slot->sides.side[i].transport != TRANSPORT_NONE)
+            operand->origin = side_at(&slot->sides, i, operand->outer_strides, &operand->stride);
+        if (chunk->rows->offsets && operand->origin)
+            operand_shift(operand, &slot->sides.side[i], chunk);
+    }
+    if (!chunk->rows->offsets)
+        return;
+    slot->rows.row_count = chunk->count;
+    slot->rows.offsets += chunk->first;
+    slot->rows.device_offsets = slot->device_offsets;
+}
+
+/* How a plain chunk's samples are copied: ragged rows as a single one of all of them. */
+static void slot_plan_rows(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
+{
+    struct sides *sides = &slot->sides;
     slot->copied = *chunk;
     if (chunk->rows->offsets) {
         slot->joined = scan_rows_joined(chunk->rows, chunk->first, chunk->count);
@@ -67,14 +98,39 @@ static void slot_plan(struct cuda_device *self, struct slot *slot, struct chunk 
         slot->copied.first = 0;
         slot->copied.count = 1;
     }
-    slot->sides = (struct sides){.input = side_input(&slot->copied),
-                                 .output = side_output(is_reduction(chunk->rows) ? chunk : &slot->copied),
-                                 .coefficients = side_coefficients(&slot->copied)};
-    slot->row = chunk->rest;
-    chunk->rest = NULL;
-    sides_place(&slot->sides, slot->memory, SLOT_BYTES);
+    *sides = (struct sides){.count = OPERAND_FURTHER + 1};
+    sides->side[OPERAND_INPUT] = side_input(&slot->copied);
+    sides->side[OPERAND_OUTPUT] = side_output(is_reduction(chunk->rows) ? chunk : &slot->copied);
+    sides->side[OPERAND_FURTHER] = side_coefficients(&slot->copied);
+    sides_place(sides, slot->memory, SLOT_BYTES);
     slot_place_between(self, slot);
     slot_place_rows(slot);
+}
+
+/* The same of any other chunk. */
+static void slot_plan_operands(struct slot *slot, const struct chunk *chunk)
+{
+    struct sides *sides = &slot->sides;
+    const uint64_t *offsets = chunk->rows->offsets;
+    slot->joined = (struct scan_rows){.row_count = 1};
+    if (offsets)
+        slot->joined.length = offsets[chunk->first + chunk->count] - offsets[chunk->first];
+    *sides = (struct sides){.count = chunk->operand_count};
+    for (uint32_t i = 0; i < chunk->operand_count; i++)
+        sides->side[i] = side_operand(chunk, &slot->joined, i);
+    sides_place_apart(sides, slot->memory, SLOT_BYTES);
+    slot_place_operands(slot);
+}
+
+static void slot_plan(struct cuda_device *self, struct slot *slot, struct chunk *chunk)
+{
+    slot->chunk = chunk;
+    slot->row = chunk->rest;
+    chunk->rest = NULL;
+    if (chunk->operands)
+        slot_plan_operands(slot, chunk);
+    else
+        slot_plan_rows(self, slot, chunk);
 }
 
 static cudaError_t slot_upload_offsets(struct cuda_device *self, struct slot *slot)
@@ -106,15 +162,24 @@ static cudaError_t slot_copy(const struct slot *slot, const struct side *side, u
     return cudaMemcpyAsync(up ? at : pinned, up ? pinned : at, side_bytes(side), direction, stream);
 }
 
-static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot)
+/* What the chunk reads, or writes. */
+static cudaError_t slot_copy_all(const struct slot *slot, bool written, enum cudaMemcpyKind direction,
+                                 cudaStream_t stream)
 {
     const struct sides *sides = &slot->sides;
+    cudaError_t e = cudaSuccess;
+    for (uint32_t i = 0; i < sides->count && e == cudaSuccess; i++)
+        if (sides->side[i].written == written)
+            e = slot_copy(slot, &sides->side[i], sides->at[i], direction, stream);
+    return e;
+}
+
+static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot)
+{
     cudaStream_t stream = self->streams[STAGE_UPLOAD];
     cudaError_t e = slot_upload_offsets(self, slot);
     if (e == cudaSuccess)
-        e = slot_copy(slot, &sides->input, sides->input_at, cudaMemcpyHostToDevice, stream);
-    if (e == cudaSuccess)
-        e = slot_copy(slot, &sides->coefficients, sides->coefficients_at, cudaMemcpyHostToDevice, stream);
+        e = slot_copy_all(slot, false, cudaMemcpyHostToDevice, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
 }
 
@@ -123,14 +188,15 @@ static cudaError_t slot_download(struct cuda_device *self, struct slot *slot)
     cudaStream_t stream = self->streams[STAGE_DOWNLOAD];
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_KERNEL], 0);
     if (e == cudaSuccess)
-        e = slot_copy(slot, &slot->sides.output, slot->sides.output_at, cudaMemcpyDeviceToHost, stream);
+        e = slot_copy_all(slot, true, cudaMemcpyDeviceToHost, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_DOWNLOAD], stream) : e;
 }
 
 static cudaError_t slot_run(struct cuda_device *self, struct slot *slot)
 {
     cudaStream_t stream = self->streams[STAGE_KERNEL];
-    cudaError_t e = cuda_run_steps(self, slot->chunk, &slot->rows, &slot->between, stream);
+    cudaError_t e = slot->chunk->operands ? cuda_run_operands(self, slot)
+                                          : cuda_run_steps(self, slot->chunk, &slot->rows, &slot->between, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
@@ -164,21 +230,31 @@ static int make_staging(struct cuda_device *self, struct slot *slot)
     return self->stage ? 0 : -ENOMEM;
 }
 
+/* What is copied by the processor before the upload, of what is read, or after the download, of what is written. */
+static void slot_set_task(struct slot *slot, enum staging staging)
+{
+    const struct sides *sides = &slot->sides;
+    slot->task = (struct stage_task){.staging = staging};
+    for (uint32_t i = 0; i < sides->count; i++)
+        if (sides->side[i].written == (staging == STAGING_SCATTER))
+            slot->task.sides[i] = slot_staged(slot, &sides->side[i], sides->at[i]);
+}
+
 /* Which of the slot's sides are staged, and how they are gathered. */
 static int slot_stage(struct cuda_device *self, struct slot *slot)
 {
     const struct sides *sides = &slot->sides;
-    slot->gathers = side_is_staged(&sides->input) || side_is_staged(&sides->coefficients);
-    slot->scatters = side_is_staged(&sides->output);
-    if (side_is_out_of_reach(&sides->input) || side_is_out_of_reach(&sides->output) ||
-        side_is_out_of_reach(&sides->coefficients))
-        return -EFAULT;
+    slot->gathers = slot->scatters = false;
+    for (uint32_t i = 0; i < sides->count; i++) {
+        const struct side *side = &sides->side[i];
+        if (side_is_out_of_reach(side))
+            return -EFAULT;
+        slot->gathers |= !side->written && side_is_staged(side);
+        slot->scatters |= side->written && side_is_staged(side);
+    }
     int r = slot->gathers || slot->scatters ? make_staging(self, slot) : 0;
     if (!r && slot->gathers)
-        slot->task = (struct stage_task){STAGING_GATHER,
-                                         {slot_staged(slot, &sides->input, sides->input_at),
-                                          slot_staged(slot, &sides->coefficients, sides->coefficients_at)},
-                                         0};
+        slot_set_task(slot, STAGING_GATHER);
     return r;
 }
 
@@ -273,8 +349,7 @@ static void slot_go_on(struct cuda_device *self, struct slot *slot, enum stage s
     if (stage == STAGE_GATHER)
         slot->status = slot_queue(self, slot, true);
     if (stage == STAGE_DOWNLOAD && slot->scatters) {
-        slot->task =
-            (struct stage_task){STAGING_SCATTER, {slot_staged(slot, &slot->sides.output, slot->sides.output_at)}, 0};
+        slot_set_task(slot, STAGING_SCATTER);
         cuda_stage_start(self->stage, &slot->task);
     }
 }

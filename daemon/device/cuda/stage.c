@@ -38,7 +38,7 @@ static void *stager_main(void *argument)
     const struct stager *self = argument;
     struct stage_task *task;
     for (uint64_t n = 0; (task = await_task(self->stage, n)); n++) {
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < STAGE_SIDES; i++)
             if (task->sides[i].side)
                 side_stage(task->sides[i].side, task->sides[i].memory, task->staging, self->number,
                            self->stage->thread_count);

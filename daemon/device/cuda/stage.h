@@ -9,13 +9,15 @@
 
 #include "copy.h"
 
+#define STAGE_SIDES LIMIT_JOB_OPERANDS
+
 /* Sides to be copied; the caller's, and left alone until it is done. */
 struct stage_task {
     enum staging staging;
     struct stage_side {
         const struct side *side; /* NULL: none */
         unsigned char *memory;
-    } sides[2];
+    } sides[STAGE_SIDES];
     atomic_uint left; /* threads that have yet to do their part */
 };
 

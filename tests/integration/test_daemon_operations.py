@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Chains of operations of which steps change the length of rows, or have operands of their own: every byte is what separate
+jobs leave that keep the values between them in a tensor of the output's dtype.
+
+    test_daemon_operations.py SCAND [unittest's arguments]
+"""
+
+import itertools
+import math
+import random
+import re
+import struct
+
+from daemons import DaemonTest, main
+from forms import pack_dtype
+from wire import SIZES, tensor
+
+FORWARD = {"operation": "scan", "passes": ["forward"]}
+BOTH = {"operation": "scan", "passes": ["forward", "backward"], "accumulator": "f64"}
+SUM = {"operation": "reduce", "reduction": "sum"}
+
+
+def upsample(factor):
+    return {"operation": "upsample", "factor": factor}
+
+
+def recurrence(coefficients):
+    return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
+
+
+def length_after(step, length):
+    return {"upsample": length * step.get("factor", 1), "reduce": 1}.get(step["operation"], length)
+
+
+def lengths_of(steps, length):
+    """Of rows before each step, and behind the last."""
+    return list(itertools.accumulate(steps, lambda before, step: length_after(step, before), initial=length))
+
+
+class OperationsTest(DaemonTest):
+    def noise(self, client, dtype, count):
+        memory = client.create(max(1, count) * SIZES[dtype])
+        memory.write(pack_dtype(dtype, random.Random(count).choices(range(8), k=min(count, 5000)) * (count // 5000 + 1))[: memory.size])
+        return memory
+
+    def check(self, client, shape, axis, steps, dtypes=("f32", "f64"), strides=None, offsets=None):
+        """Compares the results' bytes, and that nothing but them is written. `steps` may be functions of a shape's tensor maker."""
+        given, made = dtypes
+        source = self.noise(client, given, math.prod(shape))
+        rest, buffers = {"axis": axis}, [source]
+        if offsets is not None:
+            buffers.append(client.create(8 * len(offsets)))
+            buffers[-1].write(pack_dtype("i64", offsets))
+            rest["offsets"] = tensor(buffers[-1].buffer, [len(offsets)], dtype="i64")
+        lengths = lengths_of(steps, shape[axis])
+        shapes = [[length if k == axis else n for k, n in enumerate(shape)] for length in lengths]
+        if offsets is not None and steps[-1]["operation"] == "reduce":
+            shapes[-1][axis] = len(offsets) - 1
+        tensors = [tensor(source.buffer, shape, strides, given)]
+        for each in shapes[1:]:
+            buffers.append(client.create(max(1, math.prod(each)) * SIZES[made] + 16))
+            tensors.append(tensor(buffers[-1].buffer, each, dtype=made, offset=8))
+        results, before = buffers[-1], bytes([0xA5]) * buffers[-1].size
+        results.write(before)
+        for step, taken, left in zip(steps, tensors, tensors[1:]):
+            client.call("job.run", input=taken, output=left, steps=[step], **rest)
+        expected, untouched = results.read(), source.read()
+        results.write(before)
+        client.call("job.run", input=tensors[0], output=tensors[-1], steps=steps, **rest)
+        self.assertTrue(results.read() == expected)
+        self.assertTrue(source.read() == untouched)
+        for buffer in buffers:
+            client.call("buffer.release", buffer=buffer.buffer)
+
+
+class Upsampling(OperationsTest):
+    def test_definition(self):
+        client = self.client()
+        memory = client.create(4096)
+        memory.write(struct.pack("<6f", 1, 2, 3, 4, 5, 6))
+        given, made = tensor(memory.buffer, [2, 3]), tensor(memory.buffer, [2, 9], dtype="f64", offset=1024)
+        client.call("job.run", input=given, output=made, axis=1, steps=[upsample(3)])
+        self.assertEqual(struct.unpack("<18d", memory.read()[1024:1168]), tuple(float(i // 3 + 1) for i in range(18)))
+        made = tensor(memory.buffer, [4, 3], offset=1024)
+        client.call("job.run", input=given, output=made, axis=0, steps=[upsample(2)])
+        self.assertEqual(struct.unpack("<12f", memory.read()[1024:1072]), (1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6))
+
+
+class Chains(OperationsTest):
+    def test_shapes_and_axes(self):
+        client = self.client()
+        for shape in ([1], [7], [3, 5], [40, 1000], [6, 5, 70], [2, 3, 4, 50], [3, 0], [0, 3], [3000, 3]):
+            for axis, steps in itertools.product(range(len(shape)), ([FORWARD, upsample(3)], [upsample(2), BOTH, SUM])):
+                with self.subTest(shape=shape, axis=axis, steps=steps):
+                    self.check(client, shape, axis, steps)
+
+    def test_memories(self):
+        """Of which values leave one for another, or stay where they are."""
+        client = self.client()
+        for steps in (
+            [upsample(2), upsample(3)],
+            [upsample(2), upsample(1), upsample(3)],
+            [upsample(5), FORWARD, FORWARD, upsample(2), BOTH],
+            [FORWARD, upsample(1), FORWARD, upsample(1), upsample(1), SUM],
+            [upsample(2)] * 9,
+        ):
+            with self.subTest(steps=[step["operation"] for step in steps]):
+                self.check(client, [13, 21], 1, steps)
+
+    def test_dtypes(self):
+        client = self.client()
+        for dtypes in ("f32", "f32"), ("f64", "f32"), ("f16", "bf16"), ("i16be", "f64"), ("ibm32", "f32be"), ("i32", "i64"), ("u32", "u32"):
+            with self.subTest(dtypes=dtypes):
+                self.check(client, [9, 1100], 1, [upsample(2), FORWARD, upsample(2)], dtypes)
+
+    def test_layouts(self):
+        """A broadcast row, columns, and rows with gaps."""
+        client = self.client()
+        for strides, axis, shape in ([0, 4], 1, [40, 100]), ([4, 160], 0, [40, 100]), ([400, 4, 16], 1, [10, 4, 25]):
+            self.check(client, shape, axis, [upsample(3), FORWARD], strides=strides)
+
+    def test_several_chunks(self):
+        """Of 16 MiB each, in one of which a row is alone, and one of a single step that takes long."""
+        client = self.client()
+        both = ("f32", "f32")
+        self.check(client, [500, 2000], 1, [FORWARD, upsample(5)], both)
+        self.check(client, [2, 1 << 18], 1, [upsample(8), BOTH], both)
+        self.check(client, [1, 4 << 20], 1, [upsample(2)], both)
+
+    def test_in_place(self):
+        """Of several steps, whatever each of them could do."""
+        client = self.client()
+        memory = self.noise(client, "f32", 9 * 1000)
+        rows = tensor(memory.buffer, [9, 1000])
+        client.call("job.run", input=rows, output=rows, axis=1, steps=[FORWARD])
+        client.call("job.run", input=rows, output=rows, axis=1, steps=[BOTH])
+        expected = memory.read()
+        again = self.noise(client, "f32", 9 * 1000)
+        rows = tensor(again.buffer, [9, 1000])
+        client.call("job.run", input=rows, output=rows, axis=1, steps=[FORWARD, upsample(1), BOTH])
+        self.assertTrue(again.read() == expected)
+
+    def test_ragged_rows(self):
+        client = self.client()
+        factors = self.noise(client, "f32", 1000)
+        steps = [FORWARD, recurrence(tensor(factors.buffer, [1000]))]
+        offsets = [3, 3, 10, 400, 401, 990]
+        self.check(client, [1000], 0, [*steps, SUM], ("f32", "f32"), offsets=offsets)
+
+    def test_operands_of_later_steps(self):
+        """Coefficients for each sample, as the step takes them."""
+        client = self.client()
+        memory = client.create(40 * 300 * 4)
+        memory.write(struct.pack("<12000f", *random.Random(5).choices((0.25, 0.5, -0.5), k=12000)))
+        wide, shared = tensor(memory.buffer, [40, 300]), tensor(memory.buffer, [40, 300], [0, 4])
+        narrow = tensor(memory.buffer, [40, 100], offset=40)
+        for steps in (
+            [FORWARD, recurrence(narrow)],
+            [upsample(3), recurrence(wide)],
+            [upsample(3), recurrence(shared), FORWARD, SUM],
+            [recurrence(narrow), upsample(3), recurrence(wide), BOTH],
+        ):
+            self.check(client, [40, 100], 1, steps, ("f32", "f32"))
+
+
+class Refusals(OperationsTest):
+    def refuse(self, client, message, status="invalid", **params):
+        self.refused(client, status, re.escape("job.run: " + message), "job.run", params)
+
+    def test_lengths(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, wide = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 300], offset=8192)
+        self.refuse(
+            client, 'dimension 1 of "output" is 300; it must be 200, which the steps before it make of the 100 of "input"',
+            input=rows, output=wide, axis=1, steps=[FORWARD, upsample(2)],
+        )
+        self.refuse(
+            client, 'dimension 1 of "steps[1].coefficients" is 100; it must be 300, which',
+            input=rows, output=wide, axis=1, steps=[upsample(3), recurrence(rows)],
+        )
+        self.refuse(client, '"steps[1].factor" is 0; allowed: 1 to 65536', input=rows, output=wide, axis=1, steps=[FORWARD, upsample(0)])
+        self.refuse(client, 'field "steps[0].factor" is 65537; allowed: 0 to 65536', input=rows, output=wide, axis=1, steps=[upsample(65537)])
+        message = '"steps[2].operation" is "upsample", which would leave rows of more than 8589934592 elements each, as it takes rows of 6553600; '
+        self.refuse(client, message, input=rows, output=wide, axis=1, steps=[FORWARD, upsample(65536), upsample(65536)])
+
+    def test_between_is_bounded(self):
+        """By the row: what a step would make of a short one."""
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, results = tensor(memory.buffer, [1, 65]), tensor(memory.buffer, [1, 1], dtype="f32", offset=4096)
+        message = '"steps[0]" would leave 4259840 elements of a row, of 4 bytes each, for the step after it; allowed: 16777216 bytes in all'
+        self.refuse(client, message, input=rows, output=results, axis=1, steps=[upsample(65536), SUM])
+        rows["shape"] = [1, 64]
+        client.call("job.run", input=rows, output=results, axis=1, steps=[upsample(65536), SUM])
+        self.assertEqual(client.call("server.stats")["jobs_open"], 0)
+
+    def test_what_cannot_be(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, wide = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 200], offset=8192)
+        self.refuse(
+            client, '"input" and "output" are the same elements, but "steps[0].operation" is "upsample", which does not work in place',
+            input=rows, output=rows, axis=1, steps=[upsample(1)],
+        )
+        self.refuse(client, '"input" (bytes 0 to 1600) and "output" (bytes 8 to', input=rows, output={**wide, "offset": 8}, axis=1, steps=[upsample(2)])
+        offsets = tensor(memory.buffer, [3], dtype="i64", offset=32768)
+        line, made = tensor(memory.buffer, [100]), tensor(memory.buffer, [200], offset=8192)
+        self.refuse(
+            client, '"steps[0].operation" is "upsample", which changes the length of rows, but "offsets" makes rows of lengths of their own',
+            input=line, output=made, axis=0, offsets=offsets, steps=[upsample(2)],
+        )
+        self.refuse(
+            client, '"algorithm" is given, and the steps are not scans alone, or one reduction',
+            input=rows, output=wide, axis=1, algorithm="serial-cpu", steps=[FORWARD, upsample(2)],
+        )
+        overlapping = recurrence(tensor(memory.buffer, [4, 200], offset=8200))
+        self.refuse(
+            client, '"steps[1].coefficients" (bytes 8200 to 11400) and "output" (bytes 8192 to 11392) of buffer 1 overlap; keep them apart',
+            input=rows, output=wide, axis=1, steps=[upsample(2), overlapping],
+        )
+
+
+if __name__ == "__main__":
+    main()
