@@ -414,6 +414,8 @@ int import_run(struct scand_buffer *buffer);
 /* Whether an enumerator, or a tensor, is one, without a look at its buffer. `name` is what messages call it. */
 int word_check(const char *name, unsigned value, const struct words *words, struct error *error);
 int tensor_check(const char *name, const struct scand_tensor *tensor, struct error *error);
+/* The same, but of its buffer. */
+int tensor_check_form(const char *name, const struct scand_tensor *tensor, struct error *error);
 /* Whether its buffer can be used with this session. */
 int tensor_check_buffer(struct scand *daemon, const char *name, const struct scand_tensor *tensor);
 /* Adds a tensor to a job's operands, of which there is room for one more, and fills it in. */

@@ -12,6 +12,7 @@
 #include "client/lib/field_values.h"
 #include "client/lib/internal.h"
 #include "protocol/describe.h"
+#include "protocol/lengths.h"
 
 #define TASK_TENSORS (3 + LIMIT_STEPS * LIMIT_OPERANDS) /* the job's own, and those of steps */
 #define JOB          UINT32_MAX                         /* in place of a step's number */
@@ -90,7 +91,7 @@ static int tensor_set(struct scand_task *task, const struct fields *fields, cons
                       const struct scand_tensor *tensor)
 {
     char path[LIMIT_NAME_BYTES];
-    int code = tensor_check(path_of(fields->step, field->name, path), tensor, &task->error);
+    int code = tensor_check_form(path_of(fields->step, field->name, path), tensor, &task->error);
     if (code)
         return code;
     const size_t offset = (size_t)((char *)fields->values - (char *)&task->params) + field->offset;
@@ -258,7 +259,7 @@ int scand_task_operand(struct scand_task *task, const char *name, const struct s
 }
 
 /* What is required must have been given: a field of zeros may be a value. */
-static int required_check(struct scand *daemon, const struct map_type *type, uint32_t step, uint64_t given)
+static int required_check(const struct map_type *type, uint32_t step, uint64_t given, struct error *error)
 {
     char path[LIMIT_NAME_BYTES];
     for (size_t i = 0; i < type->field_count; i++) {
@@ -266,22 +267,100 @@ static int required_check(struct scand *daemon, const struct map_type *type, uin
         if (!field->required || given >> i & 1 || field->kind == FIELD_STEPS)
             continue;
         const char *setter = step == JOB ? field->name : field->kind == FIELD_MAP ? "operand" : "set";
-        return session_fail(daemon, -EINVAL, "%s is missing: give it with scand_task_%s",
-                            path_of(step, field->name, path), setter);
+        return error_set(error, -EINVAL, "%s is missing: give it with scand_task_%s", path_of(step, field->name, path),
+                         setter);
     }
     return 0;
 }
 
-static int task_check(struct scand *daemon, const struct scand_task *task)
+static int steps_check(const struct scand_task *task, uint32_t steps, struct error *error)
+{
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < steps; i++)
+        code = required_check(step_types[task->params.steps[i].operation], i, task->given_steps[i], error);
+    return code;
+}
+
+static int task_check(const struct scand_task *task, struct error *error)
 {
     if (task->error.code)
-        return session_fail(daemon, task->error.code, "%s", task->error.message);
-    int code = required_check(daemon, &msg_job_run_params_type, JOB, task->given);
+        return error_set(error, task->error.code, "%s", task->error.message);
+    int code = required_check(&msg_job_run_params_type, JOB, task->given, error);
     if (code == 0 && task->params.steps_count == 0)
-        code = session_fail(daemon, -EINVAL, "steps has no items: begin one with scand_task_step");
-    for (uint32_t i = 0; code == 0 && i < task->params.steps_count; i++)
-        code = required_check(daemon, step_types[task->params.steps[i].operation], i, task->given_steps[i]);
-    return code;
+        code = error_set(error, -EINVAL, "steps has no items: begin one with scand_task_step");
+    return code ? code : steps_check(task, task->params.steps_count, error);
+}
+
+/*
+ * What steps leave.
+ */
+
+/* The tensor that was given for a field of the params; NULL: none was. */
+static const struct scand_tensor *tensor_find(const struct scand_task *task, const void *place)
+{
+    for (uint32_t i = 0; i < task->tensor_count; i++)
+        if (task->tensors[i].offset == (size_t)((const char *)place - (const char *)&task->params))
+            return &task->tensors[i].tensor;
+    return NULL;
+}
+
+/* A step with the shapes of its operands, on which it may depend how long rows become. */
+static union msg_step step_with_shapes(const struct scand_task *task, uint32_t step)
+{
+    union msg_step whole = task->params.steps[step];
+    for (const struct operand_row *row = operand_rows[whole.operation]; row->name; row++) {
+        const struct scand_tensor *given = tensor_find(task, (const char *)&task->params.steps[step] + row->offset);
+        struct msg_tensor *tensor = (struct msg_tensor *)((char *)&whole + row->offset);
+        tensor->shape_count = given ? given->rank : 0;
+        if (given)
+            memcpy(tensor->shape, given->shape, sizeof tensor->shape);
+    }
+    return whole;
+}
+
+static int shape_check(const struct scand_task *task, const struct scand_tensor *input, uint32_t steps,
+                       struct error *error)
+{
+    const struct field *axis = field_find(&msg_job_run_params_type, 0, "axis");
+    if (!input || !(task->given >> (axis - msg_job_run_params_type.fields) & 1))
+        return error_set(error, -EINVAL, "%s is missing: give it with scand_task_%s", input ? "axis" : "input",
+                         input ? "axis" : "input");
+    if (task->params.axis >= input->rank)
+        return error_set(error, -EINVAL, "axis is %u; a tensor of %u dimensions has 0 to %u",
+                         (unsigned)task->params.axis, (unsigned)input->rank, (unsigned)input->rank - 1);
+    if (steps > task->params.steps_count)
+        return error_set(error, -EINVAL, "there are %u steps, not %u", (unsigned)task->params.steps_count,
+                         (unsigned)steps);
+    return steps_check(task, steps, error);
+}
+
+/* Ragged rows have their results along the axis. */
+static uint64_t rows_along(const struct scand_task *task)
+{
+    const struct scand_tensor *offsets = tensor_find(task, &task->params.offsets);
+    return !offsets ? 1 : offsets->shape[0] > 0 ? offsets->shape[0] - 1 : 0;
+}
+
+int scand_task_shape(struct scand_task *task, uint32_t steps, uint64_t shape[SCAND_RANK_MAX])
+{
+    const struct scand_tensor *input = tensor_find(task, &task->params.input);
+    const uint64_t axis = task->params.axis;
+    if (task->error.code || shape_check(task, input, steps, &task->error))
+        return (int)status_from_errno(task->error.code);
+    uint64_t length = input->shape[axis];
+    for (uint32_t i = 0; i < steps; i++) {
+        const union msg_step step = step_with_shapes(task, i);
+        length = operation_leaves_rows(step.operation) ? rows_along(task) : length_after(&step, axis, length);
+    }
+    memcpy(shape, input->shape, input->rank * sizeof shape[0]);
+    shape[axis] = length;
+    return SCAND_OK;
+}
+
+int scand_task_leaves_rows(const struct scand_task *task)
+{
+    const uint32_t steps = task->params.steps_count;
+    return steps > 0 && operation_leaves_rows(task->params.steps[steps - 1].operation);
 }
 
 uint32_t task_operand_count(const struct scand_task *task)
@@ -292,13 +371,19 @@ uint32_t task_operand_count(const struct scand_task *task)
 int task_prepare(struct scand *daemon, const struct scand_task *task, struct scand_job *job)
 {
     char path[LIMIT_NAME_BYTES];
-    int code = task_check(daemon, task);
+    struct error error;
+    int code = task_check(task, &error);
+    if (code)
+        return session_fail(daemon, code, "%s", error.message);
     job->method = METHOD_job_run;
     job->params.run = task->params;
     for (uint32_t i = 0; code == 0 && i < task->tensor_count; i++) {
         const struct task_tensor *tensor = &task->tensors[i];
         const char *name = tensor->field->name;
-        code = tensor_check_buffer(daemon, path_of(tensor->step, name, path), &tensor->tensor);
+        path_of(tensor->step, name, path);
+        code = tensor_check(path, &tensor->tensor, &error);
+        code =
+            code ? session_fail(daemon, code, "%s", error.message) : tensor_check_buffer(daemon, path, &tensor->tensor);
         if (code == 0)
             operand_add(job, name, &tensor->tensor, tensor->is_written,
                         (struct msg_tensor *)((char *)&job->params.run + tensor->offset));

@@ -26,10 +26,15 @@ int word_check(const char *name, unsigned value, const struct words *words, stru
 
 int tensor_check(const char *name, const struct scand_tensor *tensor, struct error *error)
 {
-    char member[LIMIT_NAME_BYTES];
     if (!tensor->buffer)
         return error_set(error, -EINVAL, "%s.buffer is NULL: give one of scand_buffer_create or scand_buffer_import",
                          name);
+    return tensor_check_form(name, tensor, error);
+}
+
+int tensor_check_form(const char *name, const struct scand_tensor *tensor, struct error *error)
+{
+    char member[LIMIT_NAME_BYTES];
     if (tensor->rank == 0 || tensor->rank > SCAND_RANK_MAX)
         return error_set(error, -EINVAL, "%s.rank is %u: 1 to %d dimensions are allowed", name, (unsigned)tensor->rank,
                          SCAND_RANK_MAX);

@@ -1,4 +1,5 @@
 /* Tasks of libscand: what setters refuse without a daemon, what a submitted task says on the wire, and repeating it. */
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 
@@ -205,6 +206,7 @@ static void test_what_is_missing(void)
     struct scand_buffer *input = buffer_of(BYTES);
     struct scand_task *task = task_of_nothing();
     const struct scand_scan scan = scan_of(input, input);
+    const struct scand_tensor nowhere = {.rank = 1};
     check_refused(task, SCAND_INVALID, "input is missing: give it with scand_task_input");
     CHECK_EQ(scand_task_input(task, &scan.input), SCAND_OK);
     check_refused(task, SCAND_INVALID, "output is missing: give it with scand_task_output");
@@ -217,6 +219,9 @@ static void test_what_is_missing(void)
     CHECK_EQ(scand_task_set(task, "passes", "backward"), SCAND_OK);
     CHECK_EQ(scand_task_step(task, "reduce"), SCAND_OK); /* its first word would be a sum */
     check_refused(task, SCAND_INVALID, "steps[1].reduction is missing: give it with scand_task_set");
+    CHECK_EQ(scand_task_set(task, "reduction", "sum"), SCAND_OK);
+    CHECK_EQ(scand_task_output(task, &nowhere), SCAND_OK);
+    check_refused(task, SCAND_INVALID, "output.buffer is NULL: give one of scand_buffer_create");
     CHECK_EQ(fake.seen[METHOD_job_run], 0);
     scand_task_destroy(task);
     rig_end();
@@ -363,13 +368,8 @@ static void test_names_and_values(void)
 static void test_tensors(void)
 {
     static char anything;
-    struct scand_tensor tensor = {.rank = 1};
+    struct scand_tensor tensor = {.buffer = (struct scand_buffer *)&anything, .rank = 5};
     struct scand_task *task = task_of_nothing();
-    CHECK_EQ(scand_task_output(task, &tensor), SCAND_INVALID);
-    CHECK_CONTAINS(scand_task_message(task), "output.buffer is NULL: give one of scand_buffer_create");
-    scand_task_destroy(task);
-    task = task_of_nothing();
-    tensor = (struct scand_tensor){.buffer = (struct scand_buffer *)&anything, .rank = 5};
     CHECK_EQ(scand_task_offsets(task, &tensor), SCAND_INVALID);
     CHECK_CONTAINS(scand_task_message(task), "offsets.rank is 5: 1 to 4 dimensions are allowed");
     scand_task_destroy(task);
@@ -383,6 +383,72 @@ static void test_tensors(void)
     task = task_of_nothing();
     CHECK_EQ(scand_task_axis(task, SCAND_RANK_MAX), SCAND_INVALID);
     CHECK_CONTAINS(scand_task_message(task), "axis is 4; allowed: whole numbers from 0 to 3");
+    scand_task_destroy(task);
+}
+
+/* The shape behind so many steps as text, or why there is none. */
+static void check_shape(struct scand_task *task, uint32_t steps, uint32_t rank, const char *expected)
+{
+    char text[LIMIT_ERROR_BYTES] = "";
+    uint64_t shape[SCAND_RANK_MAX];
+    const int status = scand_task_shape(task, steps, shape);
+    for (uint32_t i = 0; !status && i < rank; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%" PRIu64, i ? " " : "", shape[i]);
+    if (status)
+        snprintf(text, sizeof text, "%s", scand_task_message(task));
+    if (strcmp(text, expected) != 0)
+        fprintf(stderr, "got \"%s\", not \"%s\"\n", text, expected);
+    CHECK(strcmp(text, expected) == 0);
+}
+
+/* Without a daemon, and without memory. */
+static void test_shapes(void)
+{
+    const struct scand_tensor input = {.rank = 3, .shape = {2, 5, 4}}, line = {.rank = 1, .shape = {100}},
+                              offsets = {.dtype = SCAND_DTYPE_I64, .rank = 1, .shape = {8}};
+    struct scand_task *task = task_of_nothing();
+    CHECK_EQ(scand_task_input(task, &input), SCAND_OK);
+    CHECK_EQ(scand_task_axis(task, 1), SCAND_OK);
+    CHECK_EQ(scand_task_leaves_rows(task), 0);
+    CHECK_EQ(scand_task_step(task, "upsample"), SCAND_OK);
+    CHECK_EQ(scand_task_set(task, "factor", "3"), SCAND_OK);
+    CHECK_EQ(scand_task_step(task, "scan"), SCAND_OK);
+    CHECK_EQ(scand_task_set(task, "passes", "forward"), SCAND_OK);
+    CHECK_EQ(scand_task_leaves_rows(task), 0);
+    CHECK_EQ(scand_task_step(task, "reduce"), SCAND_OK);
+    CHECK_EQ(scand_task_set(task, "reduction", "sum"), SCAND_OK);
+    CHECK_EQ(scand_task_leaves_rows(task), 1);
+    check_shape(task, 0, 3, "2 5 4");
+    check_shape(task, 2, 3, "2 15 4");
+    check_shape(task, 3, 3, "2 1 4");
+    CHECK_EQ(scand_task_input(task, &line), SCAND_OK);
+    CHECK_EQ(scand_task_axis(task, 0), SCAND_OK);
+    CHECK_EQ(scand_task_offsets(task, &offsets), SCAND_OK);
+    check_shape(task, 3, 1, "7");
+    check_shape(task, 4, 1, "there are 3 steps, not 4");
+    scand_task_destroy(task);
+}
+
+static void test_shapes_of_too_little(void)
+{
+    const struct scand_tensor input = {.rank = 2, .shape = {2, 5}};
+    struct scand_task *task = task_of_nothing();
+    check_shape(task, 0, 1, "input is missing: give it with scand_task_input");
+    scand_task_destroy(task);
+    task = task_of_nothing();
+    CHECK_EQ(scand_task_input(task, &input), SCAND_OK);
+    check_shape(task, 0, 1, "axis is missing: give it with scand_task_axis");
+    scand_task_destroy(task);
+    task = task_of_nothing();
+    CHECK_EQ(scand_task_input(task, &input), SCAND_OK);
+    CHECK_EQ(scand_task_axis(task, 2), SCAND_OK);
+    check_shape(task, 0, 1, "axis is 2; a tensor of 2 dimensions has 0 to 1");
+    scand_task_destroy(task);
+    task = task_of_nothing();
+    CHECK_EQ(scand_task_input(task, &input), SCAND_OK);
+    CHECK_EQ(scand_task_axis(task, 1), SCAND_OK);
+    CHECK_EQ(scand_task_step(task, "upsample"), SCAND_OK);
+    check_shape(task, 1, 1, "steps[0].factor is missing: give it with scand_task_set");
     scand_task_destroy(task);
 }
 
@@ -489,6 +555,8 @@ static const struct test tests[] = {TEST(test_what_is_sent),
                                     TEST(test_an_older_daemon),
                                     TEST(test_names_and_values),
                                     TEST(test_tensors),
+                                    TEST(test_shapes),
+                                    TEST(test_shapes_of_too_little),
                                     TEST(test_a_failure_stays),
                                     TEST(test_too_many_steps),
                                     TEST(test_numbers_in_any_locale),

@@ -508,7 +508,7 @@ const char *scand_task_message(const struct scand_task *task);
 
 /* What the first step reads and the last one writes, and the axis of the rows of all steps: all three are needed. A
  * later call replaces what an earlier one has said; so a task can be submitted for one part of an array after the
- * other. The tensor is copied; its buffer must be there when the task is submitted. */
+ * other. The tensor is copied; its buffer may be NULL until the task is submitted. */
 int scand_task_input(struct scand_task *task, const struct scand_tensor *tensor);
 int scand_task_output(struct scand_task *task, const struct scand_tensor *tensor);
 int scand_task_axis(struct scand_task *task, uint32_t axis);
@@ -526,6 +526,14 @@ int scand_task_set(struct scand_task *task, const char *name, const char *value)
 int scand_task_set_number(struct scand_task *task, const char *name, double value);
 /* Gives the latest step an operand of its own, "coefficients" of a scan for one. */
 int scand_task_operand(struct scand_task *task, const char *name, const struct scand_tensor *tensor);
+
+/* What the first `steps` steps make of the input's shape: behind all of them it is the shape of the output, before them
+ * that of the input. Extents are as many as the input has. The input and the operands of those steps must have been
+ * given, of which only shapes are looked at. Where a row becomes one element its axis has 1, or, with offsets, an
+ * extent of as many as there are rows. */
+int scand_task_shape(struct scand_task *task, uint32_t steps, uint64_t shape[SCAND_RANK_MAX]);
+/* 1 where the last step leaves one element for each row, as "reduce" does; else 0. */
+int scand_task_leaves_rows(const struct scand_task *task);
 
 /* Submits what the task describes now, as often as wanted; the task is only looked at. `progress` may be NULL.
  * SCAND_UNSUPPORTED: the daemon is older than tasks are. What an operation is not told of by name (shapes, dtypes) the
