@@ -341,7 +341,7 @@ static uint64_t rows_along(const struct scand_task *task)
     return !offsets ? 1 : offsets->shape[0] > 0 ? offsets->shape[0] - 1 : 0;
 }
 
-int scand_task_shape(struct scand_task *task, uint32_t steps, uint64_t shape[SCAND_RANK_MAX])
+int scand_task_shape(struct scand_task *task, uint32_t steps, struct scand_tensor *out)
 {
     const struct scand_tensor *input = tensor_find(task, &task->params.input);
     const uint64_t axis = task->params.axis;
@@ -352,8 +352,9 @@ int scand_task_shape(struct scand_task *task, uint32_t steps, uint64_t shape[SCA
         const union msg_step step = step_with_shapes(task, i);
         length = operation_leaves_rows(step.operation) ? rows_along(task) : length_after(&step, axis, length);
     }
-    memcpy(shape, input->shape, input->rank * sizeof shape[0]);
-    shape[axis] = length;
+    out->rank = input->rank;
+    memcpy(out->shape, input->shape, sizeof out->shape);
+    out->shape[axis] = length;
     return SCAND_OK;
 }
 

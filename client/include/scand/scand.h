@@ -527,11 +527,10 @@ int scand_task_set_number(struct scand_task *task, const char *name, double valu
 /* Gives the latest step an operand of its own, "coefficients" of a scan for one. */
 int scand_task_operand(struct scand_task *task, const char *name, const struct scand_tensor *tensor);
 
-/* What the first `steps` steps make of the input's shape: behind all of them it is the shape of the output, before them
- * that of the input. Extents are as many as the input has. The input and the operands of those steps must have been
- * given, of which only shapes are looked at. Where a row becomes one element its axis has 1, or, with offsets, an
- * extent of as many as there are rows. */
-int scand_task_shape(struct scand_task *task, uint32_t steps, uint64_t shape[SCAND_RANK_MAX]);
+/* Sets the rank and the shape of *out to those of what the first `steps` steps leave: of all steps the output, of none
+ * the input. The input, the axis and operands of those steps must have been given, of which only shapes are looked at.
+ * Where a row becomes one element the axis has 1, or, with offsets, as many as there are rows. */
+int scand_task_shape(struct scand_task *task, uint32_t steps, struct scand_tensor *out);
 /* 1 where the last step leaves one element for each row, as "reduce" does; else 0. */
 int scand_task_leaves_rows(const struct scand_task *task);
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import collections
 import os
 import time
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 from ._ffi import ffi
 from ._library import lib, string
+from .chains import check_task, new_task
 from .errors import ScandError, error_of
-from .layout import Order, Pattern
+from .layout import Order, Pattern, Tensor
 from .memory import Block, pool
 
 IMPORTS_MOST = 192  # of the 256 buffers that the daemon takes of a connection
@@ -30,7 +31,7 @@ def _describe(pattern: Pattern) -> _Described:
     settings = pattern.settings
     if settings.steps:
         tensors = [ffi.new("struct scand_tensor *") for _ in pattern.tensors]
-        described = _Described(_new_task(pattern), tensors)
+        described = _Described(_new_task(pattern, {}), tensors)
     else:
         struct = ffi.new("struct scand_reduce *" if settings.reduces else "struct scand_scan *")
         struct.axis = pattern.axis
@@ -40,30 +41,22 @@ def _describe(pattern: Pattern) -> _Described:
         for name, value in settings.members:
             setattr(struct, name, value)
         described = _Described(struct, [getattr(struct, tensor.name) for tensor in pattern.tensors])
-    for tensor, (_, dtype, shape, strides) in zip(described.tensors, pattern.tensors):
-        tensor.dtype, tensor.rank, tensor.shape, tensor.strides = dtype, len(shape), shape, strides
+    for tensor, form in zip(described.tensors, pattern.tensors):
+        _set_form(tensor, form)
     return described
 
 
-def _new_task(pattern: Pattern) -> Any:
-    out = ffi.new("struct scand_task **")
-    status = lib.scand_task_create(out)
-    if status:
-        raise error_of(status, "")
-    task = ffi.gc(out[0], lib.scand_task_destroy)
+def _new_task(pattern: Pattern, operands: Mapping[tuple[int, str], Any]) -> Any:
+    task = new_task(pattern.settings.steps, operands)
     status = lib.scand_task_axis(task, pattern.axis)
     for name, word in pattern.settings.options:
         status = lib.scand_task_option(task, name.encode(), word.encode())
-    for operation, parameters in pattern.settings.steps:
-        status = lib.scand_task_step(task, operation.encode())
-        for name, value in parameters:
-            if isinstance(value, str):
-                status = lib.scand_task_set(task, name.encode(), value.encode())
-            else:
-                status = lib.scand_task_set_number(task, name.encode(), value)
-    if status:  # the first failure stays
-        raise error_of(status, string(lib.scand_task_message(task)))
+    check_task(task, status)
     return task
+
+
+def _set_form(tensor: Any, form: Tensor) -> None:
+    tensor.dtype, tensor.rank, tensor.shape, tensor.strides = form.dtype, len(form.shape), form.shape, form.strides
 
 
 class Connection:
@@ -107,6 +100,8 @@ class Connection:
         """The job of libscand's; None where the daemon is busy."""
         job, tensors = self._placed(order)
         settings = order.pattern.settings
+        if order.operands:  # steps keep those that they have been given
+            job = _new_task(order.pattern, self._operands(order))
         if settings.steps:
             lib.scand_task_input(job, tensors[0])
             lib.scand_task_output(job, tensors[1])
@@ -144,6 +139,14 @@ class Connection:
             tensor.buffer = self._buffer(place.block)
             tensor.offset = place.offset
         return described
+
+    def _operands(self, order: Order) -> dict[tuple[int, str], Any]:
+        tensors = {}
+        for step, form, place in order.operands:
+            tensor = tensors[step, form.name] = ffi.new("struct scand_tensor *")
+            _set_form(tensor, form)
+            tensor.buffer, tensor.offset = self._buffer(place.block), place.offset
+        return tensors
 
     def _buffer(self, block: Block) -> Any:
         if self._drops != pool.drops:

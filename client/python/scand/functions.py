@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ._library import lib, number
+from .chains import StepOperand, leaves_rows, operands_of, word_value
 from .client import Client, default_client
 from .errors import LostError
 from .jobs import Job, submit_together
@@ -227,20 +228,11 @@ def submit_reduce(
 _USUAL = {"scan": {"passes": "forward"}, "reduce": {"reduction": "sum"}}  # what a step does that says nothing
 
 
-def _word(value: Any) -> Union[str, float]:
-    """A step's parameter as libscand takes it."""
-    if isinstance(value, (str, float)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return ",".join(map(str, value))
-    return float(value)
-
-
 def _grows(operation: str, parameters: Mapping[str, Any]) -> bool:
     """Whether integers become larger than those that a step is made of."""
     if operation == "reduce":
         return bool(parameters["reduction"] == "sum")
-    return parameters.get("op", "sum") not in ("max", "min")
+    return operation == "scan" and parameters.get("op", "sum") not in ("max", "min")
 
 
 def _run_request(
@@ -254,14 +246,30 @@ def _run_request(
         raise ValueError("steps: there is none; take one or more, as (\"scan\", {\"passes\": \"forward,backward\"})")
     _common(priority, deadline)  # checks them
     options = (("priority", priority), *([("deadline_ms", str(int(deadline * 1000)))] if deadline is not None else []))
-    words = tuple((name, tuple((key, _word(value)) for key, value in parameters.items())) for name, parameters in chain)
+    words, operands = _split(chain)
     last, parameters = chain[-1]
-    reduces = last == "reduce"
+    reduces = leaves_rows(words)
     op = "sum" if any(_grows(*step) for step in chain) else "max"
-    if reduces and parameters["reduction"] in ("mean", "rms", "norm"):
+    if last == "reduce" and parameters["reduction"] in ("mean", "rms", "norm"):
         op = parameters["reduction"]
+    if np.iscomplexobj(x) and any(name not in _USUAL for name, _ in chain):
+        raise TypeError("x: complex numbers have scans and reductions only; take one part, or the absolute values")
     settings = _run_settings(words, reduces, options)
-    return Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims)
+    return Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims, operands)
+
+
+def _split(chain: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[Step, ...], tuple[StepOperand, ...]]:
+    """Steps with their words and numbers, and the arrays that are operands."""
+    steps: list[Step] = []
+    operands: list[StepOperand] = []
+    for at, (operation, parameters) in enumerate(chain):
+        known = operands_of(operation)
+        names = {name: name.replace("-", "_") for name in parameters}
+        steps.append((operation, tuple((name, word_value(parameters[name])) for name in names if names[name] not in known)))
+        for name, canonical in names.items():
+            if canonical in known:
+                operands.append(StepOperand(at, canonical, known[canonical], np.atleast_1d(parameters[name])))
+    return tuple(steps), tuple(operands)
 
 
 @functools.lru_cache(maxsize=256)
@@ -274,10 +282,11 @@ def run(
 ) -> Any:
     """Several operations in one job, each of what the one before it has left, which stays on the device.
 
-    A step is an operation, "scan" or, as the last, "reduce", with its parameters in a dictionary:
-    [("scan", {"passes": "forward,backward", "demean": True}), ("reduce", {"reduction": "rms"})]. Parameters have the
-    names and words of scan(), or "reduction" as reduce() has it first. Between steps values are of the dtype of the
-    results. Keywords are those of reduce(). Returns the results of the last step.
+    A step is an operation ("scan", "upsample", or as the last "reduce": `scanctl operations` lists them), with its
+    parameters in a dictionary: [("scan", {"passes": "forward,backward", "demean": True}), ("reduce", {"reduction": "rms"})].
+    Parameters have the names and words of that list, and so have operands, which are arrays; those that a step writes
+    are arrays for it to write into. Between steps values are of the dtype of the results. Keywords are those of
+    reduce(). Returns the results of the last step.
     """
     return _run(_run_request(x, steps, **options), client)
 

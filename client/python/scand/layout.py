@@ -64,6 +64,7 @@ class Order(NamedTuple):
 
     pattern: Pattern
     places: tuple[Place, ...]
+    operands: tuple[tuple[int, Tensor, Place], ...] = ()  # of steps, by number
 
 
 @functools.lru_cache(maxsize=64)
@@ -73,16 +74,22 @@ def word_of(dtype: np.dtype[Any]) -> Optional[str]:
 
 
 def pattern_of(settings: Settings, axis: int, arrays: Sequence[AnyArray], form: Optional[str] = None) -> Optional[Pattern]:
-    """Of an input, an output and perhaps coefficients, of one shape but for the axis, whose extent is the input's.
+    """Of an input, an output and perhaps coefficients, of one shape, but for the extent of the output along the axis.
     `form` is how the input's samples lie where NumPy has no dtype that says it. None where they have more dimensions
     than jobs can have."""
     dtypes = tuple([array.dtype for array in arrays])
-    return _pattern(settings, axis, dtypes, form, arrays[0].shape, tuple([array.strides for array in arrays]))
+    strides = tuple([array.strides for array in arrays])
+    return _pattern(settings, axis, dtypes, form, arrays[0].shape, arrays[min(1, len(arrays) - 1)].shape[axis], strides)
+
+
+def tensor_of(name: str, array: AnyArray) -> Tensor:
+    """Of an operand of a step."""
+    return Tensor(name, number("dtype", word_of(array.dtype) or ""), array.shape, array.strides)
 
 
 @functools.lru_cache(maxsize=1024)
 def _pattern(
-    settings: Settings, axis: int, dtypes: tuple[np.dtype[Any], ...], form: Optional[str], shape: tuple[int, ...],
+    settings: Settings, axis: int, dtypes: tuple[np.dtype[Any], ...], form: Optional[str], shape: tuple[int, ...], along: int,
     strides: tuple[tuple[int, ...], ...],
 ) -> Optional[Pattern]:
     words = [form or word_of(dtypes[0]), *map(word_of, dtypes[1:])]
@@ -93,8 +100,7 @@ def _pattern(
         shape, strides, axis = _merged(shape, strides, axis)
     if len(shape) > RANK_MOST:
         return None
-    reduced = (*shape[:axis], 1, *shape[axis + 1 :]) if settings.reduces else shape
-    shapes = (shape, reduced, shape)
+    shapes = (shape, (*shape[:axis], along, *shape[axis + 1 :]), shape)
     names = ("input", "output", "coefficients")
     numbers = [number("dtype", word or "") for word in words]
     return Pattern(settings, axis, tuple(map(Tensor, names, numbers, shapes, strides)))

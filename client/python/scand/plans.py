@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Optional, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from .chains import Shapes, StepOperand, operand_dtype, operand_shape, shapes_of
 from .client import Flight
 from .dtypes import Dtypes, form_dtypes, reduction_dtypes, scan_dtypes
-from .layout import RANK_MOST, Order, Settings, pattern_of, word_of
+from .layout import RANK_MOST, Order, Settings, Tensor, pattern_of, tensor_of, word_of
 from .memory import AnyArray, Place, Region, allocate, asarray, place_of, range_of
 
 PIECE_BYTES = 4 << 20  # of ordinary memory that is copied while the piece before it is computed
@@ -35,6 +36,7 @@ class Request:
     form: Optional[str] = None
     coefficients: Optional[ArrayLike] = None
     keepdims: bool = False
+    operands: tuple[StepOperand, ...] = ()  # of steps
 
 
 class Part:
@@ -45,15 +47,15 @@ class Part:
     def __init__(self, flight: Flight):
         self.flight = flight
         self.copies_in: Optional[tuple[AnyArray, AnyArray]] = None  # to, from
-        self.copies_out: Optional[tuple[AnyArray, AnyArray]] = None
+        self.copies_out: list[tuple[AnyArray, AnyArray]] = []
 
     def before(self) -> None:
         if self.copies_in:
             np.copyto(*self.copies_in, casting="unsafe")
 
     def after(self) -> None:
-        if self.copies_out:
-            np.copyto(*self.copies_out, casting="unsafe")
+        for to, made in self.copies_out:
+            np.copyto(to, made, casting="unsafe")
 
 
 class Shared(NamedTuple):
@@ -86,8 +88,9 @@ class Scheme(NamedTuple):
 @functools.lru_cache(maxsize=1024)
 def scheme_of(
     given: np.dtype[Any], shape: tuple[int, ...], axis: int, reduces: bool, op: str, asked: Optional[np.dtype[Any]],
-    form: Optional[str] = None, keepdims: bool = False,
+    form: Optional[str] = None, keepdims: bool = False, along: Optional[int] = None,
 ) -> Scheme:
+    """along: the extent of results along the axis, where that is not the one of samples."""
     dimensions = len(shape)
     if not -dimensions <= axis < dimensions:
         raise _AxisError(axis, dimensions)
@@ -97,7 +100,7 @@ def scheme_of(
     else:
         dtypes = reduction_dtypes(given, op, asked) if reduces else scan_dtypes(given, op, asked)
     before, after = shape[:axis], shape[axis + 1 :]
-    target = (*before, 1, *after) if reduces else shape
+    target = (*before, 1 if reduces else shape[axis] if along is None else along, *after)
     return Scheme(dtypes, axis, target, (*before, *after) if reduces and not keepdims else target)
 
 
@@ -117,14 +120,25 @@ class Plan:
         if out is not None and not isinstance(out, np.ndarray):
             raise TypeError(f"out: {type(out).__name__} is no NumPy array")
         asked = np.dtype(request.dtype) if request.dtype is not None else out.dtype if out is not None else None
+        self.shapes = self._shapes()
         self.scheme = scheme_of(
             given.dtype, given.shape, request.axis or 0, request.settings.reduces, request.op, asked, request.form,
-            request.keepdims,
+            request.keepdims, self.shapes.lengths[-1] if self.shapes else None,
         )
         self.parts: list[Part] = []
         self.reads_from: Optional[AnyArray] = None  # shared memory of which a copy is made
         self._check_out()
         self._place()
+
+    def _shapes(self) -> Optional[Shapes]:
+        """Of a chain of steps, of which some may change the length of rows."""
+        request, given, axis = self.request, self.given, self.request.axis or 0
+        if not request.settings.steps or not -given.ndim <= axis < given.ndim:
+            return None
+        axis %= given.ndim
+        if request.operands and given.ndim > RANK_MOST:
+            raise ValueError(f"x: it has {given.ndim} dimensions; with operands of steps it may have {RANK_MOST}")
+        return shapes_of(request.settings.steps, request.operands, given.shape[axis], axis)
 
     def _check_out(self) -> None:
         if self.out is None:
@@ -208,23 +222,52 @@ class Plan:
             if self.given.size and place_of(self.given) is not None:
                 self.reads_from = self.given
         operands = (staged, results) if coefficients is None else (staged, results, coefficients)
+        further = [self._operand(operand) for operand in self.request.operands]
         reads = [shared.array for shared in (source, coefficients) if shared is not None]
-        writes = () if target is None else (target.array,)
+        reads += [shared.array for own, shared, _ in further if not own.written]
+        writes = [shared.array for own, shared, _ in further if own.written]
+        writes += [] if target is None else [target.array]
+        kept = [shared.array for shared in (*operands, *(shared for _, shared, _ in further))]
+        placed = tuple((own.step, tensor_of(own.name, shared.array), shared.place) for own, shared, _ in further)
         group = object() if len(pieces) > 1 else None
         for piece in pieces:
             parts = [shared.piece(piece) for shared in operands]
-            flight = Flight(self._order(parts), [shared.array for shared in operands], reads, writes, group)
-            part = Part(flight)
+            part = Part(Flight(self._order(parts, placed), kept, reads, writes, group))
+            part.copies_out = [(own.array, made) for own, _, made in further if made is not None]
             if source is None:
                 part.copies_in = parts[0].array, self.given[piece]
             if self.out is not None and target is None:
-                part.copies_out = self.out.reshape(scheme.target_shape)[piece], parts[1].array
+                part.copies_out.append((self.out.reshape(scheme.target_shape)[piece], parts[1].array))
             self.parts.append(part)
 
+    def _operand(self, own: StepOperand) -> tuple[StepOperand, Shared, Optional[AnyArray]]:
+        """What a step reads or writes besides, as jobs take it, and of what is copied back to the program's array what."""
+        assert self.shapes is not None
+        shape = operand_shape(own, self.shapes, self.given.shape, self.scheme.axis)
+        dtype = operand_dtype(own, self.scheme.dtypes.samples)
+        if word_of(dtype) is None:
+            raise TypeError(f"{own.field}: there are no samples of {dtype}; take another dtype")
+        array = own.array
+        if own.about.follows == "rows" and array.ndim == len(shape) - 1:
+            array = np.expand_dims(array, self.scheme.axis)
+        if own.written and array.shape != shape:
+            raise ValueError(f"{own.field}: its shape is {own.array.shape}, that of what is written {shape}")
+        place = place_of(array) if array.size and array.dtype == dtype else None
+        if own.written and place is None:
+            made = Shared(*allocate(shape, dtype))
+            return own, made, made.array.reshape(own.array.shape)
+        shared = Shared(array, place) if place is not None else _shared(np.asarray(array, dtype))
+        try:
+            return own, Shared(np.broadcast_to(shared.array, shape) if not own.written else shared.array, shared.place), None
+        except ValueError:
+            raise ValueError(f"{own.field}: its shape {own.array.shape} does not fit {shape}") from None
+
     def _stage(self, results: Shared) -> Shared:
-        """Shared memory for the input: where the results will be, if that has room of the same kind."""
-        samples = self.scheme.dtypes.samples
-        if self.request.settings.reduces or samples.itemsize != results.array.itemsize:
+        """Shared memory for the input: where the results will be, if that has room of the same kind, and the job does not
+        mind. The only step of a job may not work in place; scans do."""
+        samples, steps = self.scheme.dtypes.samples, self.request.settings.steps
+        apart = self.request.settings.reduces or self.given.shape != results.array.shape
+        if apart or samples.itemsize != results.array.itemsize or (len(steps) == 1 and steps[0][0] != "scan"):
             return Shared(*allocate(self.given.shape, samples))
         return results if samples == results.array.dtype else Shared(results.array.view(samples), results.place)
 
@@ -233,18 +276,18 @@ class Plan:
         shape, axis = self.given.shape, self.scheme.axis
         count = min(self.given.size * self.scheme.dtypes.samples.itemsize // PIECE_BYTES, PIECES_MOST)
         others = [at for at in range(len(shape)) if at != axis]
-        if count < 2 or not others or target is not None and np.may_share_memory(self.given, target.array):
+        if count < 2 or not others or self.request.operands or target is not None and np.may_share_memory(self.given, target.array):
             return _WHOLE
         along = max(others, key=lambda at: shape[at])
         step = -(-shape[along] // count)
         before = (slice(None),) * along
         return [(*before, slice(at, at + step)) for at in range(0, shape[along], step)]
 
-    def _order(self, operands: Sequence[Shared]) -> Order:
+    def _order(self, operands: Sequence[Shared], further: tuple[tuple[int, Tensor, Place], ...]) -> Order:
         arrays = [shared.array for shared in operands]
         pattern = pattern_of(self.request.settings, self.scheme.axis, arrays, self.request.form)
         assert pattern is not None  # _place has seen to that
-        return Order(pattern, tuple(shared.place for shared in operands))
+        return Order(pattern, tuple(shared.place for shared in operands), further)
 
     # What comes of it.
 

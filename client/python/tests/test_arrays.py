@@ -272,6 +272,40 @@ class Chains(PackageTest):
             extremes = scand.run(x, [("scan", {"op": "max"}), ("scan", {"op": "min"})])
             self.same(extremes, np.minimum.accumulate(np.maximum.accumulate(x, -1), -1))
 
+    def test_lengths(self):
+        """Of results of which a step makes more; the only step may not work in place."""
+        x = whole_numbers((6, 50))
+        for array in (x, scand.asarray(x), np.asfortranarray(x), x[:, ::2], x.astype("f4"), x.astype("i2")):
+            for axis in (0, 1, -2):
+                self.same(scand.run(array, [("upsample", {"factor": 3})], axis=axis), np.repeat(array, 3, axis))
+            self.same(scand.run(array, [("upsample", {"factor": 1})]), array)
+        longer = np.repeat(x, 2, 1).cumsum(1)
+        out = scand.empty((6, 100))
+        self.assertIs(scand.run(x, [("upsample", {"factor": 2}), "scan"], out=out), out)
+        self.same(out, longer)
+        self.same(scand.run(x, [("upsample", {"factor": 2}), "scan", "reduce"]), longer.sum(1))
+        wide = whole_numbers((1031, 1025), np.float32)
+        self.same(scand.run(wide, [("upsample", {"factor": 2})]), np.repeat(wide, 2, 1))
+        with self.assertRaisesRegex(ValueError, r"^out: its shape is \(6, 50\), that of the result \(6, 100\)"):
+            scand.run(x, [("upsample", {"factor": 2})], out=scand.empty((6, 50)))
+        with self.assertRaisesRegex(TypeError, "complex"):
+            scand.run(x + 1j, [("upsample", {"factor": 2})])
+
+    def test_operands(self):
+        """Coefficients for each sample, of any step, as it takes them; ordinary arrays and shared ones, broadcast."""
+        x = whole_numbers((4, 30))
+        a = np.random.default_rng(3).choice([0.5, -0.25], (4, 60))
+        expected, longer = np.zeros((4, 60)), np.repeat(x, 2, 1)
+        for i in range(60):
+            expected[:, i] = longer[:, i] + a[:, i] * (expected[:, i - 1] if i else 0)
+        for factors in (a, scand.asarray(a), a.astype("f4")):
+            self.same(scand.run(x, [("upsample", {"factor": 2}), ("scan", {"op": "affine", "coefficients": factors})]), expected)
+        row = np.broadcast_to(a[0], (4, 60))
+        steps = [("upsample", {"factor": 2}), ("scan", {"op": "affine", "coefficients": a[0]})]
+        self.same(scand.run(x, steps), scand.run(longer, [("scan", {"op": "affine", "coefficients": row})]))
+        with self.assertRaisesRegex(ValueError, r"^steps\[0\].coefficients: its shape \(4, 60\) does not fit \(4, 30\)"):
+            scand.run(x, [("scan", {"op": "affine", "coefficients": a})])
+
     def test_pieces(self):
         x = whole_numbers((1031, 4099), np.float32)
         self.same(scand.run(x, ["scan", ("reduce", {"reduction": "max"})], dtype="f8"), np.cumsum(x, -1, dtype="f8").max(-1))

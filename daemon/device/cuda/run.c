@@ -63,12 +63,13 @@ cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, 
  * any GPU does. */
 #define LAUNCH_WORK (LIMIT_LAUNCH_MS * UINT64_C(10000000))
 
-/* Kernels and steps have the same names. */
-static const uint8_t launch_of[OPERATION_COUNT] = {
-#define X(NAME) [OPERATION_##NAME] = STEP_##NAME,
-    STEP_KERNELS(X)
-#undef X
-};
+static step_launch *launch_of(const struct step_kernel *kernel)
+{
+    int i = 0;
+    while (step_kernels[i] != kernel)
+        i++;
+    return step_launches[i];
+}
 
 static uint64_t tiles_at_once(const struct step *step, const struct step_rows *rows, const struct step_tiles *tiles)
 {
@@ -86,7 +87,7 @@ static cudaError_t run_tiles(const struct step *step, const struct step_rows *ro
     cudaError_t e = cudaSuccess;
     for (uint64_t begin = 0, end; begin < tiles.tile_count && e == cudaSuccess; begin = end) {
         end = tiles.tile_count - begin < at_once ? tiles.tile_count : begin + at_once;
-        e = (cudaError_t)step_launches[launch_of[step->operation]](rows, step->parameters, &tiles, begin, end, stream);
+        e = (cudaError_t)launch_of(step->kernel)(rows, step->parameters, &tiles, begin, end, stream);
     }
     return e;
 }

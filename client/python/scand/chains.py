@@ -1,0 +1,153 @@
+"""Chains of operations, by the list that libscand has of them: what steps read and write besides, and how long they leave
+rows."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Mapping, NamedTuple, Sequence, Union
+
+import numpy as np
+
+from ._ffi import ffi
+from ._library import lib, string
+from .errors import error_of
+from .layout import Step, word_of
+from .memory import AnyArray
+
+ROWS_MOST = 32  # parameters and operands of an operation
+
+
+class Operand(NamedTuple):
+    """What the list says of an operand of an operation."""
+
+    access: str  # "read", "write"
+    follows: str  # "samples", "rows", "vectors", "job"
+    dtypes: str  # "input", "float", "index"
+
+
+class StepOperand(NamedTuple):
+    """An operand that a step of a chain has been given."""
+
+    step: int
+    name: str
+    about: Operand
+    array: AnyArray
+
+    @property
+    def written(self) -> bool:
+        return self.about.access == "write"
+
+    @property
+    def field(self) -> str:
+        return f"steps[{self.step}].{self.name}"
+
+
+@functools.lru_cache(maxsize=64)
+def operands_of(operation: str) -> Mapping[str, Operand]:
+    """By name; none of an operation that libscand does not know."""
+    rows, count = ffi.new("struct scand_parameter_info[]", ROWS_MOST), ffi.new("size_t *")
+    if lib.scand_parameters(ffi.NULL, operation.encode(), rows, ffi.sizeof(rows[0]), ROWS_MOST, count):
+        return {}
+    tensors = [row for row in rows[0 : count[0]] if string(row.kind) == "tensor"]
+    return {string(row.name): Operand(string(row.access), string(row.follows), string(row.dtypes)) for row in tensors}
+
+
+def new_task(steps: Sequence[Step], operands: Mapping[tuple[int, str], Any]) -> Any:
+    """A task of libscand's with these steps; operands are tensors, by step and name."""
+    out = ffi.new("struct scand_task **")
+    status = lib.scand_task_create(out)
+    if status:
+        raise error_of(status, "")
+    task = ffi.gc(out[0], lib.scand_task_destroy)
+    for at, (operation, parameters) in enumerate(steps):
+        status = lib.scand_task_step(task, operation.encode())
+        for name, value in parameters:
+            if isinstance(value, str):
+                status = lib.scand_task_set(task, name.encode(), value.encode())
+            else:
+                status = lib.scand_task_set_number(task, name.encode(), value)
+        for (step, name), tensor in operands.items():
+            if step == at:
+                status = lib.scand_task_operand(task, name.encode(), tensor)
+    check_task(task, status)  # the first failure stays
+    return task
+
+
+def check_task(task: Any, status: int) -> None:
+    if status:
+        raise error_of(status, string(lib.scand_task_message(task)))
+
+
+@functools.lru_cache(maxsize=256)
+def leaves_rows(steps: tuple[Step, ...]) -> bool:
+    """Whether the last step leaves one element for each row."""
+    return lib.scand_task_leaves_rows(new_task(steps, {})) == 1
+
+
+class Shapes(NamedTuple):
+    lengths: tuple[int, ...]  # of a row before each step, and behind the last
+
+
+def shapes_of(steps: tuple[Step, ...], operands: Sequence[StepOperand], length: int, axis: int) -> Shapes:
+    """Of rows of `length`."""
+    extents = []
+    for operand in operands:
+        given = operand.array.shape
+        along = given[axis] if len(given) > 1 and axis < len(given) else given[0]
+        extents.append((operand.step, operand.name, along))
+    return _shapes(steps, tuple(extents), length)
+
+
+@functools.lru_cache(maxsize=256)
+def _shapes(steps: tuple[Step, ...], operands: tuple[tuple[int, str, int], ...], length: int) -> Shapes:
+    """How many rows there are makes no difference, so that libscand is asked about a single one."""
+    tensors = {(step, name): _line(along) for step, name, along in operands}
+    task, made = new_task(steps, tensors), ffi.new("struct scand_tensor *")
+    check_task(task, lib.scand_task_input(task, _line(length)))
+    check_task(task, lib.scand_task_axis(task, 0))
+    lengths = []
+    for behind in range(len(steps) + 1):
+        check_task(task, lib.scand_task_shape(task, behind, made))
+        lengths.append(made.shape[0])
+    return Shapes(tuple(lengths))
+
+
+def _line(length: int) -> Any:
+    tensor = ffi.new("struct scand_tensor *")
+    tensor.rank, tensor.shape = 1, [length]
+    return tensor
+
+
+def operand_shape(operand: StepOperand, shapes: Shapes, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """That the operand's tensor has, where `shape` is that of what the first step takes."""
+    follows, given = operand.about.follows, operand.array.shape
+    if follows == "job" or (follows == "vectors" and len(given) == 1):
+        return given
+    if follows == "samples":
+        along = shapes.lengths[operand.step + (1 if operand.written else 0)]
+    else:
+        along = 1 if follows == "rows" or len(given) != len(shape) else given[axis]
+    return (*shape[:axis], along, *shape[axis + 1 :])
+
+
+def operand_dtype(operand: StepOperand, samples: np.dtype[Any]) -> np.dtype[Any]:
+    """That an array which is read is converted to; of one that is written, its own."""
+    given = operand.array.dtype
+    if operand.written:
+        return given
+    if operand.about.dtypes == "index":
+        return given if given.str in ("<i4", "<i8") else np.dtype(np.int64)
+    if operand.about.dtypes == "input" and samples.kind in "iu":
+        return samples.newbyteorder("=")
+    double = samples.itemsize == 8 if operand.about.dtypes == "input" else given.itemsize == 8
+    kept = given.kind == "f" and word_of(given) is not None and (operand.about.dtypes == "float" or double == (given.itemsize == 8))
+    return given if kept else np.dtype(np.float64 if double or given.kind in "iu" and operand.about.dtypes == "float" else np.float32)
+
+
+def word_value(value: Any) -> Union[str, float]:
+    """A step's parameter as libscand takes it."""
+    if isinstance(value, (str, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return float(value)
