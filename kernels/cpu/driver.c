@@ -433,7 +433,7 @@ static int build_run(const struct cpu_build *build, const struct scan_rows *rows
 
 /* The builds. */
 
-#ifdef __x86_64__
+#ifdef SCAND_CPU_AVX
 static int avx512_available(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -467,7 +467,7 @@ static int portable_run(const struct scan_rows *rows, uint64_t first, uint64_t c
 }
 
 const struct scan_cpu_build scan_cpu_builds[] = {
-#ifdef __x86_64__
+#ifdef SCAND_CPU_AVX
     {"avx512", avx512_available, avx512_run},
     {"avx2", avx2_available, avx2_run},
 #endif
@@ -477,7 +477,7 @@ const size_t scan_cpu_build_count = sizeof(scan_cpu_builds) / sizeof(scan_cpu_bu
 
 static const struct cpu_build *best_build(void)
 {
-#ifdef __x86_64__
+#ifdef SCAND_CPU_AVX
     if (avx512_available())
         return &cpu_build_avx512;
     if (avx2_available())
