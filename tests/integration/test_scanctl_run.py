@@ -45,8 +45,47 @@ class Run(ScanctlTest):
         self.check_same(self.npy, f"scan forward op=affine coefficients={factors} | scan backward", ("--op", "affine", "--coefficients", factors, "--then", "backward"))
         short = self.write("short.npy", npy_header((2, 2)) + packed([1.0] * 4))
         out = ("-o", self.path("out.npy"))
+        twice = f"scan forward op=affine coefficients={factors}"
+        self.succeed("run", f"{twice} | {twice}", self.npy, "-o", self.path("twice.npy"))
+        self.succeed("scan", "--op", "affine", "--coefficients", factors, self.npy, "-o", self.path("once.npy"))
+        self.succeed("scan", "--op", "affine", "--coefficients", factors, self.path("once.npy"), "-o", self.path("again.npy"))
+        self.assertEqual(self.read("twice.npy"), self.read("again.npy"))
+        raw = self.write("factors.raw", b"1234")
+        self.fail_with(64, "factors.raw: give a file that says what it holds", "run", f"scan forward op=affine coefficients={raw}", self.npy, *out)
         self.fail_with(65, "short.npy: holds 2 x 2 coefficients", "run", f"scan forward op=affine coefficients={short}", self.npy, *out)
         self.fail_with(66, "none.npy: cannot be opened", "run", f"scan forward op=affine coefficients={self.path('none.npy')}", self.npy, *out)
+
+    def test_lengths(self):
+        """Rows that become longer: in .npy and raw files, along any axis, through pipes, in batches, with a file for a later step."""
+        rows, length = self.SHAPE
+        wide = [value for value in self.values for _ in range(3)]
+        tall = [value for r in range(rows) for _ in range(2) for value in self.values[r * length : (r + 1) * length]]
+        for given in (self.npy, self.su):
+            self.succeed("run", "upsample 3", given, "-o", self.path("wide.npy"))
+            self.assertEqual(self.read("wide.npy"), npy_header((rows, 3 * length)) + packed(wide))
+        self.succeed("run", "upsample factor=2", self.npy, "-o", self.path("tall.raw"), "--axis", "0")
+        self.assertEqual(self.read("tall.raw"), packed(tall))
+        with open(self.npy, "rb") as given:
+            self.assertEqual(self.succeed("run", "upsample 3 | scan forward | upsample 1", "-", "-o", self.path("longer.npy"), input=given.read()), b"")
+        self.succeed("scan", self.path("wide.npy"), "-o", self.path("scanned.npy"))
+        self.assertEqual(self.read("longer.npy"), self.read("scanned.npy"))
+        many = self.write("many.npy", npy_header((70 * rows, length)) + packed(self.values) * 70)
+        self.succeed("run", "upsample 12", many, "-o", self.path("many.raw"))
+        self.assertEqual(self.read("many.raw"), packed([value for value in self.values for _ in range(12)]) * 70)
+        factors = self.write("factors.npy", npy_header((rows, 3 * length)) + packed([f32(i % 3 / 4) for i in range(len(wide))]))
+        self.succeed("run", f"upsample 3 | scan forward op=affine coefficients={factors}", self.npy, "-o", self.path("run.npy"))
+        self.succeed("scan", "--op", "affine", "--coefficients", factors, self.path("wide.npy"), "-o", self.path("scan.npy"))
+        self.assertEqual(self.read("run.npy"), self.read("scan.npy"))
+        self.assertEqual(self.succeed("run", "upsample 3 | reduce sum", self.npy, "-T", "f32"), self.succeed("reduce", "--op", "sum", self.path("wide.npy"), "-T", "f32"))
+        out = ("-o", self.path("out.npy"))
+        message = r"factors.npy: holds 40 x 900 coefficients, but .*in.npy holds 40 x 300 samples"
+        self.fail_with(65, message, "run", f"scan forward op=affine coefficients={factors}", self.npy, *out)
+        message = r"factors.npy: holds 40 x 900 coefficients, but step 2 takes 40 x 600 beside .*in.npy"
+        self.fail_with(65, message, "run", f"upsample 2 | scan forward op=affine coefficients={factors}", self.npy, *out)
+        message = "its rows have 300 samples, and the steps leave 600 of them, which headers would not say"
+        self.fail_with(64, message, "run", "upsample 2", self.su, "-o", self.path("out.su"))
+        self.fail_with(64, r'"steps\[0\].factor" is 0; allowed: 1 to 65536', "run", "upsample 0", self.npy, *out)
+        self.fail_with(64, "whole numbers from 0 to 65536", "run", "upsample 65537", self.npy, *out)
 
     def test_ragged_rows(self):
         line = self.write("line.npy", npy_header((len(self.values),)) + packed(self.values))

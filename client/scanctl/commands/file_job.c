@@ -3,16 +3,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/scanctl/formats/coefficients.h"
-#include "client/scanctl/formats/file.h"
+#include "client/scanctl/formats/operand.h"
+#include "client/scanctl/stream/pipeline.h"
 #include "client/scanctl/ui/clock.h"
 #include "client/scanctl/ui/text.h"
 
-/* A name that promises another form than the result has: nothing is converted. */
+/* A name that promises another form than the result has: nothing is converted, unless rows become longer or shorter. */
 static int output_name_check(const struct file_job *job, struct error *error)
 {
+    const bool converts = job->options->converts || job->lengths[0] != job->output_length;
     enum format form = job->hints.format;
-    int promised = job->output_path && !job->options->converts ? format_of_extension(job->output_path) : -1;
+    int promised = job->output_path && !converts ? format_of_extension(job->output_path) : -1;
     if (promised < 0 || promised == (int)form || promised == format_of_extension(job->input_path))
         return 0;
     return fail(error, EX_USAGE,
@@ -33,12 +34,51 @@ static int open_ended_check(const struct file_job *job, struct error *error)
                 job->input.name, obstacle);
 }
 
+static struct operand_samples samples_of(const struct file_job *job)
+{
+    return (struct operand_samples){.array = &job->array,
+                                    .name = job->input_path,
+                                    .hints = &job->hints,
+                                    .axis = job->axis,
+                                    .ragged = job->options->offsets_path != NULL};
+}
+
+/* Of ragged rows that of their line, which no step changes. */
+static int lengths_find(struct file_job *job, struct error *error)
+{
+    const struct file_options *options = job->options;
+    const struct operand_samples samples = samples_of(job);
+    uint64_t vectors[OPERANDS_MAX];
+    job->lengths[0] = job->lengths[1] = job->output_length = job->array.shape[job->axis];
+    if (!options->pipeline)
+        return 0;
+    for (uint32_t i = 0; i < options->operand_count; i++)
+        vectors[i] = operand_file_length(&options->operands[i], &samples);
+    int result = pipeline_lengths(options->pipeline, vectors, job->lengths, error);
+    job->output_length = job->lengths[options->pipeline->step_count];
+    return result;
+}
+
+static int operands_open(struct file_job *job, struct error *error)
+{
+    const struct operand_samples samples = samples_of(job);
+    struct operand_file *files = job->options->operands;
+    const uint32_t count = job->options->operand_count;
+    int result = 0;
+    for (uint32_t i = 0; !result && i < count; i++)
+        result = operand_file_open(&files[i], &samples, error);
+    if (!result)
+        result = lengths_find(job, error);
+    for (uint32_t i = 0; !result && i < count; i++)
+        if (!files[i].written)
+            result = operand_file_check(&files[i], &samples, job->lengths[files[i].step], error);
+    return result;
+}
+
 static int headers_read(struct file_job *job, struct error *error)
 {
     const struct file_options *options = job->options;
     int result = format_find(&job->input, &options->hints, &job->hints.format, error);
-    if (!result)
-        result = output_name_check(job, error);
     if (!result)
         result = array_read_header(&job->array, &job->input, &job->hints, error);
     if (!result)
@@ -47,13 +87,9 @@ static int headers_read(struct file_job *job, struct error *error)
         result = open_ended_check(job, error);
     if (!result && options->offsets_path)
         result = ragged_read(&job->ragged, options->offsets_path, &job->array, error);
-    if (result || !options->coefficients_path)
-        return result;
-    result = input_open(&job->coefficients_input, options->coefficients_path, error);
-    if (result)
-        return result;
-    return coefficients_read_header(&job->coefficients, &job->coefficients_input, &job->array, &job->hints,
-                                    job->input_path, error);
+    if (!result)
+        result = operands_open(job, error);
+    return result ? result : output_name_check(job, error);
 }
 
 int file_job_open(struct file_job *job, const struct file_options *options, const char *input_path,
@@ -63,8 +99,7 @@ int file_job_open(struct file_job *job, const struct file_options *options, cons
                              .input_path = input_path,
                              .output_path = output_path,
                              .hints = options->hints,
-                             .input = {.fd = -1},
-                             .coefficients_input = {.fd = -1}};
+                             .input = {.fd = -1}};
     int result = input_open(&job->input, input_path, error);
     return result ? result : headers_read(job, error);
 }
@@ -72,9 +107,9 @@ int file_job_open(struct file_job *job, const struct file_options *options, cons
 void file_job_close(struct file_job *job)
 {
     input_close(&job->input);
-    input_close(&job->coefficients_input);
     array_free(&job->array);
-    array_free(&job->coefficients);
+    for (uint32_t i = 0; i < job->options->operand_count; i++)
+        operand_file_close(&job->options->operands[i]);
     ragged_free(&job->ragged);
 }
 
@@ -91,8 +126,12 @@ static void partition_choose(struct file_job *job)
         partition_make_reduce(partition, &job->array, job->axis, output);
     else
         partition_make(partition, &job->array, job->axis, output);
-    if (job->options->coefficients_path)
-        partition_add_coefficients(partition, &job->coefficients, job->axis);
+    if (!job->compute.reduces && job->output_length != job->lengths[0])
+        partition_set_output(partition, &job->result, job->axis);
+    if (job->compute.apart)
+        partition->in_place = false;
+    for (uint32_t i = 0; i < job->options->operand_count; i++)
+        partition_add(partition, &job->options->operands[i].array, job->axis, job->options->operands[i].shared);
 }
 
 /* Whether there is anything to compute: rows without samples have results in a reduction alone. */
@@ -117,8 +156,7 @@ static int run_samples(struct file_job *job, struct scand *daemon, struct error 
         .input = &job->input,
         .output = &job->output.samples,
         .printer = job->printer,
-        .coefficients = &job->coefficients,
-        .coefficients_input = &job->coefficients_input,
+        .further = options->operands,
     };
     int result = stream_run(&job->stream, error);
     job->rows = job->stream.rows_done;
@@ -139,6 +177,46 @@ static int run_output(struct file_job *job, struct scand *daemon, struct error *
     else
         result = result_commit(&job->output, error);
     return result;
+}
+
+/* Gives the first `count` of the files that steps write their names, or discards them. */
+static int operands_end(struct file_job *job, uint32_t count, bool commit, struct error *error)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct operand_file *file = &job->options->operands[i];
+        if (file->written && commit && !result)
+            result = result_commit(&file->output, error);
+        else if (file->written)
+            result_discard(&file->output);
+    }
+    return result;
+}
+
+/* Begins the files of operands that steps write; those that were begun are discarded where that fails. */
+static int operands_create(struct file_job *job, struct error *error)
+{
+    const struct operand_samples samples = samples_of(job);
+    int result = 0;
+    for (uint32_t i = 0; !result && i < job->options->operand_count; i++) {
+        struct operand_file *file = &job->options->operands[i];
+        if (file->written)
+            result = operand_file_create(file, &samples, job->lengths[file->step + 1], job->result.dtype, error);
+        if (result)
+            operands_end(job, i, false, error);
+    }
+    return result;
+}
+
+/* With the results, or, where there are none, not at all. */
+static int run_all(struct file_job *job, struct scand *daemon, struct error *error)
+{
+    int result = operands_create(job, error);
+    if (result)
+        return result;
+    result = job->printer ? run_samples(job, daemon, error) : run_output(job, daemon, error);
+    const int ended = operands_end(job, job->options->operand_count, !result, error);
+    return result ? result : ended;
 }
 
 static const char *name_of(const struct file_job *job)
@@ -170,7 +248,7 @@ int file_job_run(struct file_job *job, struct scand *daemon, struct error *error
 {
     uint64_t begun_us = clock_now_us();
     begin_tell(job, daemon);
-    int result = job->printer ? run_samples(job, daemon, error) : run_output(job, daemon, error);
+    int result = run_all(job, daemon, error);
     job->elapsed_us = clock_now_us() - begun_us;
     if (!result)
         end_tell(job);

@@ -14,10 +14,12 @@ struct file_job {
     const struct file_options *options;
     const char *input_path, *output_path; /* output_path NULL: nothing is written */
     struct array_hints hints;             /* the options', with the format that was found */
-    struct input input, coefficients_input;
-    struct array array, coefficients;
+    struct input input;
+    struct array array;
     struct ragged ragged; /* with --offsets */
     uint32_t axis;
+    uint64_t lengths[2 + SCAND_STEPS_MAX]; /* of rows before the first step, behind it, and so on */
+    uint64_t output_length;                /* and behind the last one */
     /* Set by the command before file_job_run. */
     struct array result;
     struct compute compute;

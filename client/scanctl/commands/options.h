@@ -8,7 +8,7 @@
 
 #include <scand/scand.h>
 
-#include "client/scanctl/formats/array.h"
+#include "client/scanctl/formats/operand.h"
 
 /* What stands before the command's name, or among its options. */
 struct common_options {
@@ -98,12 +98,14 @@ struct option_row {
 /* What the command line says of files. */
 struct file_options {
     struct array_hints hints;
-    const char *coefficients_path; /* NULL: none */
-    const char *offsets_path;      /* NULL: rows of one length */
-    int64_t axis;                  /* negative ones count from the end */
-    const char *axis_name;         /* or its name; NULL: the number counts */
-    bool progress;                 /* what happens is said on standard error */
-    bool converts;                 /* the result has a form of its own, not that of its input */
+    struct operand_file *operands; /* of steps, operand_count of them, which the command has */
+    uint32_t operand_count;
+    const struct pipeline *pipeline; /* what is computed, where that may change how long rows are; else NULL */
+    const char *offsets_path;        /* NULL: rows of one length */
+    int64_t axis;                    /* negative ones count from the end */
+    const char *axis_name;           /* or its name; NULL: the number counts */
+    bool progress;                   /* what happens is said on standard error */
+    bool converts;                   /* the result has a form of its own, not that of its input */
 };
 
 /* Handles one of a command's own options: its id, and its argument. */

@@ -105,7 +105,7 @@ static enum scand_dtype usual_output(const struct array *array, enum scand_reduc
     enum scand_class class = scand_dtype_class(array->dtype);
     if (class == SCAND_CLASS_F32 || class == SCAND_CLASS_F64)
         return SCAND_DTYPE_F64;
-    if (reduction != SCAND_REDUCTION_SUM)
+    if (reduction == SCAND_REDUCTION_MIN || reduction == SCAND_REDUCTION_MAX)
         return array->dtype;
     return class == SCAND_CLASS_SIGNED ? SCAND_DTYPE_I64 : SCAND_DTYPE_U64;
 }

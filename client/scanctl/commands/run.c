@@ -36,7 +36,9 @@ static int run_options_parse(int argc, char **argv, struct scan_options *options
     pipeline->priority = options->scan.priority;
     pipeline->deadline_ms = options->scan.deadline_ms;
     options->pipeline = pipeline;
-    options->files.coefficients_path = pipeline->operand_path;
+    options->files.operands = pipeline->files;
+    options->files.operand_count = pipeline->file_count;
+    options->files.pipeline = pipeline;
     options->inputs = argv + optind + 1;
     options->input_count = argc - optind - 1;
     return result;
@@ -64,17 +66,21 @@ static int run_reduce(const struct scan_options *from, struct error *error)
 static int run_scan(const struct scan_options *options, struct error *error)
 {
     int result = scan_files_check(options, error);
+    for (uint32_t i = 0; !result && options->input_count > 1 && i < options->files.operand_count; i++)
+        if (options->files.operands[i].written)
+            result = fail(error, EX_USAGE, "%s=%s would be written for each of %d inputs; give one input",
+                          options->files.operands[i].name, options->files.operands[i].path, options->input_count);
     return result ? result : scan_files(options, error);
 }
 
 int command_run(int argc, char **argv, struct common_options *common, struct error *error)
 {
     struct scan_options options = {.common = *common};
-    struct pipeline pipeline = {.operand_path = NULL};
+    struct pipeline pipeline = {.file_count = 0};
     int result = run_options_parse(argc, argv, &options, &pipeline, error);
     *common = options.common;
     if (!result && !common->help)
-        result = pipeline.reduction ? run_reduce(&options, error) : run_scan(&options, error);
+        result = pipeline.reduces ? run_reduce(&options, error) : run_scan(&options, error);
     pipeline_free(&pipeline);
     return result;
 }

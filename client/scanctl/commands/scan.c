@@ -1,4 +1,6 @@
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/scanctl/commands/file_job.h"
 #include "client/scanctl/commands/scan_options.h"
@@ -39,6 +41,45 @@ static void report(const struct file_job *job, const struct scan_options *option
     fputc('\n', stdout);
 }
 
+/* An output of another length is no copy of the input's form, which may have headers that say how long rows are. */
+static int output_form_check(const struct file_job *job, int form, struct error *error)
+{
+    const struct array *array = &job->array;
+    if (form != FORMAT_NPY && form != FORMAT_RAW)
+        return fail(error, EX_USAGE,
+                    "%s: its rows have %" PRIu64 " samples, and the steps leave %" PRIu64
+                    " of them, which headers would not say; give -o a name that ends in .npy or .raw",
+                    job->input.name, job->lengths[0], job->output_length);
+    if (array->open_ended && form == FORMAT_NPY)
+        return fail(
+            error, EX_USAGE,
+            "%s: does not say how many rows it brings, as -o %s has to at its beginning; give a name that ends in "
+            ".raw, or a file in place of a pipe",
+            job->input.name, job->output_path);
+    return 0;
+}
+
+/* The array of the results: like that of the samples, or, where rows become longer or shorter, without headers. */
+static int result_make(struct file_job *job, const struct scan_options *options, enum scand_dtype dtype,
+                       struct error *error)
+{
+    const struct array *array = &job->array;
+    job->result = array_result(array, dtype);
+    if (job->output_length == job->lengths[0])
+        return 0;
+    const int form = format_of_extension(job->output_path);
+    int result = output_form_check(job, form, error);
+    if (result)
+        return result;
+    job->result = (struct array){.format = (enum format)form,
+                                 .dtype = options->output_dtype == TYPE_LEFT_OUT ? plain_dtype(dtype) : dtype,
+                                 .rank = array->rank,
+                                 .fortran = array->fortran};
+    memcpy(job->result.shape, array->shape, sizeof(array->shape));
+    job->result.shape[job->axis] = job->output_length;
+    return array_check_result(job->result.format, job->result.dtype, error);
+}
+
 /* Connects for the first file, whose headers have been read then. */
 static int scan_run(struct file_job *job, const struct scan_options *options, struct scand **daemon,
                     struct error *error)
@@ -46,12 +87,13 @@ static int scan_run(struct file_job *job, const struct scan_options *options, st
     struct scand_scan scan;
     enum scand_dtype output;
     int result = scan_options_types(options, &job->array, &scan, &output, error);
+    if (!result)
+        result = result_make(job, options, output, error);
     if (!result && !*daemon)
         result = remote_open(options->common.socket_path, daemon, error);
     if (result)
         return result;
     job->compute = options->pipeline ? compute_steps(options->pipeline) : compute_scan(&scan);
-    job->result = array_result(&job->array, output);
     result = file_job_run(job, *daemon, error);
     if (!result && options->common.json) {
         struct scand_device device = remote_device(*daemon);

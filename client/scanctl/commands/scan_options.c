@@ -93,7 +93,14 @@ int scan_option_handle(void *context, int option, const char *argument, struct e
     case OPTION_COEFFICIENT:
         return coefficient_parse("coefficient", &scan->coefficient, argument, error);
     case OPTION_COEFFICIENTS:
-        options->files.coefficients_path = argument;
+        options->coefficients = (struct operand_file){.name = "coefficients",
+                                                      .path = (char *)argument,
+                                                      .follows = "samples",
+                                                      .dtypes = "input",
+                                                      .may_be_raw = true,
+                                                      .input = {.fd = -1}};
+        options->files.operands = &options->coefficients;
+        options->files.operand_count = 1;
         return 0;
     case OPTION_OUTPUT_FORMAT:
         return output_format_parse(options, argument, error);
@@ -122,18 +129,18 @@ int scan_option_handle(void *context, int option, const char *argument, struct e
 
 static int coefficients_check(const struct scan_options *options, struct error *error)
 {
-    bool affine = options->scan.op == SCAND_OPERATOR_AFFINE, one = options->scan.coefficient != 0;
-    if (!affine && (one || options->files.coefficients_path))
+    const bool affine = options->scan.op == SCAND_OPERATOR_AFFINE, one = options->scan.coefficient != 0;
+    const bool each = options->files.operand_count > 0;
+    if (!affine && (one || each))
         return fail(error, EX_USAGE, "%s is for --op affine, but --op is %s; leave it out, or give --op affine",
                     one ? "--coefficient" : "--coefficients", scand_word(SCAND_LIST_OPERATOR, options->scan.op));
-    if (affine && one && options->files.coefficients_path)
+    if (affine && one && each)
         return fail(error, EX_USAGE, "--coefficient and --coefficients are both there; give one of them");
-    if (affine && !one && !options->files.coefficients_path)
+    if (affine && !one && !each)
         return fail(error, EX_USAGE,
                     "--op affine needs coefficients; give --coefficient NUMBER, or --coefficients FILE with one "
                     "for each sample");
-    if (options->files.coefficients_path && !strcmp(options->files.coefficients_path, "-") &&
-        !strcmp(options->inputs[0], "-"))
+    if (each && !strcmp(options->coefficients.path, "-") && !strcmp(options->inputs[0], "-"))
         return fail(error, EX_USAGE, "input and --coefficients are both standard input; give a file for one");
     return 0;
 }
@@ -200,14 +207,7 @@ static enum scand_dtype usual_output(const struct array *array)
 {
     if (array->format == FORMAT_SEGY || array->format == FORMAT_SU || array->format == FORMAT_RSF)
         return array->dtype;
-    switch (scand_dtype_class(array->dtype)) {
-    case SCAND_CLASS_F32:
-        return SCAND_DTYPE_F32;
-    case SCAND_CLASS_F64:
-        return SCAND_DTYPE_F64;
-    default:
-        return array->dtype;
-    }
+    return plain_dtype(array->dtype);
 }
 
 /* The IEEE float that SEG-Y samples are written as. */

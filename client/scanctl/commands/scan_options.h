@@ -10,7 +10,8 @@
 struct scan_options {
     struct common_options common;
     struct file_options files;
-    char **inputs; /* input_count paths */
+    struct operand_file coefficients; /* of which files.operands is made, where they are given */
+    char **inputs;                    /* input_count paths */
     int input_count;
     const char *output_path; /* or a folder */
     struct scand_scan scan;  /* but for its tensors and axis */

@@ -54,6 +54,18 @@ bool array_is_swapped(const struct array *array, enum scand_dtype dtype)
     return array->byte_order != BYTE_ORDER_UNKNOWN && array->byte_order != byte_order_of(dtype);
 }
 
+enum scand_dtype plain_dtype(enum scand_dtype dtype)
+{
+    switch (scand_dtype_class(dtype)) {
+    case SCAND_CLASS_F32:
+        return SCAND_DTYPE_F32;
+    case SCAND_CLASS_F64:
+        return SCAND_DTYPE_F64;
+    default:
+        return dtype;
+    }
+}
+
 struct array array_result(const struct array *array, enum scand_dtype dtype)
 {
     struct array result = *array;

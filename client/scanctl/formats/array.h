@@ -79,6 +79,8 @@ struct array array_result(const struct array *array, enum scand_dtype dtype);
 void array_free(struct array *array);
 /* Reads that many bytes, which come after what was passed on before, to be passed on as well. */
 int array_pass(struct array *array, struct input *input, uint64_t size_bytes, struct error *error);
+/* What samples are while they are scanned, in place of a form of files. */
+enum scand_dtype plain_dtype(enum scand_dtype dtype);
 /* dtypes whose samples are big-endian on every machine. */
 bool is_big_endian(enum scand_dtype dtype);
 enum byte_order byte_order_of(enum scand_dtype dtype);

@@ -6,7 +6,8 @@ static int scan_submit(const void *context, const struct operands *operands, str
     struct scand_scan scan = *(const struct scand_scan *)context;
     scan.input = operands->input;
     scan.output = operands->output;
-    scan.coefficients = operands->coefficients;
+    if (operands->further_count)
+        scan.coefficients = operands->further[0];
     scan.offsets = operands->offsets;
     scan.axis = operands->axis;
     return scand_submit_progress(daemon, &scan, progress, progress_context, out);

@@ -1,6 +1,6 @@
 #include "client/scanctl/stream/partition.h"
 
-#define SIDE_ALIGN 4096 /* of the result's first record in a buffer, and the coefficients' */
+#define SIDE_ALIGN 4096 /* of the result's first record in a buffer, and those of further operands */
 
 /* The axis' place, and dimension i, counted from the slowest axis. */
 static uint64_t dimension(const struct array *array, uint32_t i)
@@ -110,22 +110,35 @@ void partition_make_ragged_reduce(struct partition *partition, const struct arra
     partition->results = rows;
 }
 
-void partition_add_coefficients(struct partition *partition, const struct array *coefficients, uint32_t axis)
+void partition_set_output(struct partition *partition, const struct array *result, uint32_t axis)
 {
     struct partition own;
-    if (partition->ragged)
-        partition_make_ragged(&own, coefficients, partition->least, coefficients->dtype);
+    partition_make(&own, result, axis, result->dtype);
+    partition->output = own.input;
+    partition->in_place = false;
+}
+
+void partition_add(struct partition *partition, const struct array *array, uint32_t axis, bool shared)
+{
+    struct partition own;
+    if (partition->ragged || shared)
+        partition_make_ragged(&own, array, partition->least, array->dtype);
     else
-        partition_make(&own, coefficients, axis, coefficients->dtype);
-    partition->has_coefficients = true;
-    partition->coefficients = own.input;
+        partition_make(&own, array, axis, array->dtype);
+    struct further *further = &partition->further[partition->further_count++];
+    *further = (struct further){own.input, shared};
+    if (!shared)
+        return;
+    further->side.length = array->shape[0];
+    further->side.record_bytes *= array->shape[0];
 }
 
 uint64_t partition_batch_records(const struct partition *partition)
 {
     uint64_t record_bytes = partition->input.record_bytes +
                             (partition->in_place || partition->results ? 0 : partition->output.record_bytes);
-    record_bytes += partition->has_coefficients ? partition->coefficients.record_bytes : 0;
+    for (uint32_t i = 0; i < partition->further_count; i++)
+        record_bytes += partition->further[i].shared ? 0 : partition->further[i].side.record_bytes;
     uint64_t records = (partition->records == UINT64_MAX ? PIPE_BATCH_BYTES : BATCH_BYTES) / record_bytes;
     return records < partition->least ? partition->least : records < partition->records ? records : partition->records;
 }
@@ -140,15 +153,26 @@ uint64_t partition_output_offset(const struct partition *partition, uint64_t rec
     return partition->in_place ? 0 : aligned(records * partition->input.record_bytes);
 }
 
-uint64_t partition_coefficients_offset(const struct partition *partition, uint64_t records)
+static uint64_t further_bytes(const struct further *further, uint64_t records)
 {
-    return aligned(partition_output_offset(partition, records) + records * partition->output.record_bytes);
+    return (further->shared ? 1 : records) * further->side.record_bytes;
+}
+
+uint64_t partition_further_offset(const struct partition *partition, uint64_t records, uint32_t further)
+{
+    const uint64_t results = partition->results ? partition->results : records;
+    uint64_t offset = aligned(partition_output_offset(partition, records) + results * partition->output.record_bytes);
+    for (uint32_t i = 0; i < further; i++)
+        offset += aligned(further_bytes(&partition->further[i], records));
+    return offset;
 }
 
 uint64_t partition_buffer_bytes(const struct partition *partition, uint64_t records)
 {
-    if (partition->has_coefficients)
-        return partition_coefficients_offset(partition, records) + records * partition->coefficients.record_bytes;
+    const uint32_t count = partition->further_count;
+    if (count > 0)
+        return partition_further_offset(partition, records, count - 1) +
+               further_bytes(&partition->further[count - 1], records);
     return partition_output_offset(partition, records) +
            (partition->results ? partition->results : records) * partition->output.record_bytes;
 }
@@ -166,6 +190,14 @@ static void side_tensor(const struct side *side, const struct partition *partiti
     }
 }
 
+static void vector_tensor(const struct side *side, struct scand_tensor *tensor)
+{
+    tensor->dtype = side->dtype;
+    tensor->rank = 1;
+    tensor->shape[0] = side->length;
+    tensor->strides[0] = (int64_t)side->sample_bytes;
+}
+
 void partition_tensors(const struct partition *partition, struct scand_buffer *buffer, uint64_t records, uint64_t count,
                        struct operands *operands)
 {
@@ -174,9 +206,14 @@ void partition_tensors(const struct partition *partition, struct scand_buffer *b
     operands->axis = !partition->ragged;
     side_tensor(&partition->input, partition, count, &operands->input);
     side_tensor(&partition->output, partition, count, &operands->output);
-    if (partition->has_coefficients) {
-        operands->coefficients =
-            (struct scand_tensor){.buffer = buffer, .offset = partition_coefficients_offset(partition, records)};
-        side_tensor(&partition->coefficients, partition, count, &operands->coefficients);
+    operands->further_count = partition->further_count;
+    for (uint32_t i = 0; i < partition->further_count; i++) {
+        const struct further *further = &partition->further[i];
+        operands->further[i] =
+            (struct scand_tensor){.buffer = buffer, .offset = partition_further_offset(partition, records, i)};
+        if (further->shared)
+            vector_tensor(&further->side, &operands->further[i]);
+        else
+            side_tensor(&further->side, partition, count, &operands->further[i]);
     }
 }

@@ -11,12 +11,12 @@
 #include "client/scanctl/formats/array.h"
 #include "client/scanctl/stream/compute.h"
 
-/* Input, output and coefficients of a batch take this much together, or one record where that takes more. What goes on
- * in a pipe stays in the processor's cache. */
+/* Input, output and further operands of a batch take this much together, or one record where that takes more. What goes
+ * on in a pipe stays in the processor's cache. */
 #define BATCH_BYTES      (UINT64_C(64) << 20)
 #define PIPE_BATCH_BYTES (UINT64_C(4) << 20)
 
-/* One side of a scan: the file's, the result's or the coefficients' bytes as they lie in the buffer. */
+/* One side of a job: the file's, the result's or another operand's bytes as they lie in the buffer. */
 struct side {
     enum scand_dtype dtype;
     uint64_t length; /* positions on the scanned axis */
@@ -28,11 +28,16 @@ struct side {
 
 struct partition {
     uint64_t records, length, inner; /* records: UINT64_MAX of an open-ended array */
-    bool in_place, has_coefficients;
+    bool in_place;
     bool ragged;      /* rows differ in length: records are samples, and each batch has rows of its own */
     uint64_t least;   /* records that a batch must be able to hold */
     uint64_t results; /* records of the output that it must be able to hold; 0: as many as of the input */
-    struct side input, output, coefficients;
+    struct side input, output;
+    uint32_t further_count;
+    struct further {
+        struct side side;
+        bool shared; /* one vector for all records */
+    } further[OPERANDS_MAX];
 };
 
 /* The partition of a reduction: the output has one position on the axis. */
@@ -40,6 +45,9 @@ void partition_make_reduce(struct partition *partition, const struct array *arra
                            enum scand_dtype output);
 /* axis counts from 0. The array holds at least one sample, or is open-ended and axis is not 0. */
 void partition_make(struct partition *partition, const struct array *array, uint32_t axis, enum scand_dtype output);
+
+/* The output is this array, of another length along the axis than the input and perhaps without its headers. */
+void partition_set_output(struct partition *partition, const struct array *result, uint32_t axis);
 
 /* The same for ragged rows, the longest of which has so many samples. */
 void partition_make_ragged(struct partition *partition, const struct array *array, uint64_t longest,
@@ -49,16 +57,16 @@ void partition_make_ragged(struct partition *partition, const struct array *arra
 void partition_make_ragged_reduce(struct partition *partition, const struct array *array, uint64_t longest,
                                   uint64_t rows, enum scand_dtype output);
 
-/* Adds coefficients, an array of the same shape and order. */
-void partition_add_coefficients(struct partition *partition, const struct array *coefficients, uint32_t axis);
+/* Adds an operand: an array of the same shape, but for the axis, and the same order; or a vector for all rows. */
+void partition_add(struct partition *partition, const struct array *array, uint32_t axis, bool shared);
 
 /* Records per batch, and the bytes of a buffer for so many. */
 uint64_t partition_batch_records(const struct partition *partition);
 uint64_t partition_buffer_bytes(const struct partition *partition, uint64_t records);
-/* Where the result's records lie in that buffer, and the coefficients'. */
+/* Where the result's records lie in that buffer, and those of a further operand. */
 uint64_t partition_output_offset(const struct partition *partition, uint64_t records);
-uint64_t partition_coefficients_offset(const struct partition *partition, uint64_t records);
-/* Sets input, output, coefficients and axis of a job on the first `count` records of a buffer made for `records`. */
+uint64_t partition_further_offset(const struct partition *partition, uint64_t records, uint32_t further);
+/* Sets all operands but offsets, and the axis, of a job on the first `count` records of a buffer made for `records`. */
 void partition_tensors(const struct partition *partition, struct scand_buffer *buffer, uint64_t records, uint64_t count,
                        struct operands *operands);
 

@@ -24,7 +24,7 @@ struct parser {
     char word[WORD_BYTES], operation[WORD_BYTES];
     struct step step;
     struct scand_task *task;
-    const struct scand_tensor *operand; /* NULL: not there yet */
+    const struct scand_tensor *operands; /* for each file; NULL: not there yet */
     struct pipeline found;
     struct error *error;
 };
@@ -84,18 +84,28 @@ static size_t row_find(const struct step *step, const char *name)
     return row;
 }
 
-static int operand_parse(struct parser *parser, const char *word, const char *name, const char *path)
+static int operand_parse(struct parser *parser, const char *word, const struct scand_parameter_info *row,
+                         const char *path)
 {
-    if (parser->found.operand_path)
-        return step_fail(parser, word, "it is a second file beside the input; there may be one");
+    static const struct scand_tensor nowhere = {.rank = 1};
+    struct pipeline *found = &parser->found;
+    if (found->file_count == OPERANDS_MAX)
+        return step_fail(parser, word, "it is one file too many beside the input");
     if (!*path || !strcmp(path, "-"))
         return step_fail(parser, word, "give a file, as in NAME=FILE.npy");
-    parser->found.operand_path = strdup(path);
-    if (!parser->found.operand_path)
+    struct operand_file *file = &found->files[found->file_count];
+    *file = (struct operand_file){.step = parser->step.number - 1,
+                                  .path = strdup(path),
+                                  .written = !strcmp(row->access, "write"),
+                                  .input = {.fd = -1}};
+    if (!file->path)
         return fail(parser->error, EX_TEMPFAIL, "out of memory for a path");
-    if (parser->operand && scand_task_operand(parser->task, name, parser->operand))
-        return task_fail(parser, word);
-    return 0;
+    memcpy(file->name, row->name, sizeof(file->name));
+    memcpy(file->follows, row->follows, sizeof(file->follows));
+    memcpy(file->dtypes, row->dtypes, sizeof(file->dtypes));
+    const struct scand_tensor *tensor = parser->operands ? &parser->operands[found->file_count] : &nowhere;
+    found->file_count++;
+    return scand_task_operand(parser->task, row->name, tensor) ? task_fail(parser, word) : 0;
 }
 
 static int value_parse(struct parser *parser, const char *word, const char *name, const char *value)
@@ -110,7 +120,7 @@ static int value_parse(struct parser *parser, const char *word, const char *name
         return step_fail(parser, word, "it is there twice; give it once");
     step->seen |= UINT32_C(1) << row;
     if (!strcmp(step->rows[row].kind, "tensor"))
-        return operand_parse(parser, word, name, value);
+        return operand_parse(parser, word, &step->rows[row], value);
     if (scand_task_set(parser->task, name, value))
         return task_fail(parser, word);
     if (!strcmp(step->rows[row].name, "reduction"))
@@ -184,7 +194,7 @@ static int steps_parse(struct parser *parser)
 }
 
 /* Reads the text into a task, and what scanctl has to know of it into *found. */
-static int text_parse(const char *text, const struct scand_tensor *operand, struct scand_task **task,
+static int text_parse(const char *text, const struct scand_tensor *operands, struct scand_task **task,
                       struct pipeline *found, struct error *error)
 {
     struct parser *parser = calloc(1, sizeof(*parser));
@@ -194,10 +204,14 @@ static int text_parse(const char *text, const struct scand_tensor *operand, stru
     }
     parser->at = text;
     parser->task = *task;
-    parser->operand = operand;
+    parser->operands = operands;
     parser->error = error;
     int result = steps_parse(parser);
     *found = parser->found;
+    found->text = text;
+    found->step_count = parser->step.number;
+    found->reduces = scand_task_leaves_rows(*task);
+    found->apart = found->step_count == 1 && strcmp(parser->operation, "scan");
     free(parser);
     if (result)
         scand_task_destroy(*task);
@@ -208,7 +222,6 @@ int pipeline_check(struct pipeline *pipeline, const char *text, struct error *er
 {
     struct scand_task *task;
     int result = text_parse(text, NULL, &task, pipeline, error);
-    pipeline->text = text;
     if (!result)
         scand_task_destroy(task);
     return result;
@@ -216,18 +229,42 @@ int pipeline_check(struct pipeline *pipeline, const char *text, struct error *er
 
 void pipeline_free(struct pipeline *pipeline)
 {
-    free(pipeline->operand_path);
-    pipeline->operand_path = NULL;
+    for (uint32_t i = 0; i < pipeline->file_count; i++)
+        free(pipeline->files[i].path);
+    pipeline->file_count = 0;
 }
 
-struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct scand_tensor *operand)
+struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct scand_tensor *operands)
 {
-    struct pipeline found = {.operand_path = NULL};
+    struct pipeline found = {.file_count = 0};
     struct scand_task *task;
     struct error error;
-    int result = text_parse(pipeline->text, operand, &task, &found, &error);
+    int result = text_parse(pipeline->text, operands, &task, &found, &error);
     pipeline_free(&found);
     return result ? NULL : task;
+}
+
+/* How many rows there are makes no difference: a single one is asked about. */
+int pipeline_lengths(const struct pipeline *pipeline, const uint64_t *vectors, uint64_t lengths[2 + SCAND_STEPS_MAX],
+                     struct error *error)
+{
+    struct scand_tensor operands[OPERANDS_MAX], line = {.rank = 1, .shape = {lengths[0]}};
+    int status = 0;
+    for (uint32_t i = 0; i < pipeline->file_count; i++)
+        operands[i] = (struct scand_tensor){.rank = 1, .shape = {vectors[i]}};
+    struct scand_task *task = pipeline_build(pipeline, operands);
+    if (!task)
+        return fail(error, EX_TEMPFAIL, "out of memory for the steps");
+    scand_task_input(task, &line);
+    scand_task_axis(task, 0);
+    for (uint32_t i = 1; i <= pipeline->step_count && !status; i++) {
+        status = scand_task_shape(task, i, &line);
+        lengths[i] = line.shape[0];
+    }
+    if (status)
+        fail(error, EX_USAGE, "%s", scand_task_message(task));
+    scand_task_destroy(task);
+    return status ? EX_USAGE : 0;
 }
 
 /* What a setter refuses, the submission tells. */
@@ -236,7 +273,7 @@ static int steps_submit(const void *context, const struct operands *operands, st
 {
     const struct pipeline *pipeline = context;
     char deadline_ms[24];
-    struct scand_task *task = pipeline_build(pipeline, pipeline->operand_path ? &operands->coefficients : NULL);
+    struct scand_task *task = pipeline_build(pipeline, operands->further);
     if (!task)
         return SCAND_NO_MEMORY;
     snprintf(deadline_ms, sizeof(deadline_ms), "%" PRIu32, pipeline->deadline_ms);
@@ -255,7 +292,8 @@ static int steps_submit(const void *context, const struct operands *operands, st
 struct compute compute_steps(const struct pipeline *pipeline)
 {
     return (struct compute){.word = "the run",
-                            .reduces = pipeline->reduction != SCAND_REDUCTION_NONE,
+                            .reduces = pipeline->reduces,
+                            .apart = pipeline->apart,
                             .submit = steps_submit,
                             .context = pipeline};
 }

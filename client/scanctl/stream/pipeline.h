@@ -15,8 +15,11 @@
 struct pipeline {
     const char *text;
     /* Set by pipeline_check. */
-    char *operand_path;             /* of a tensor that a step takes beside its input; NULL: none does */
-    enum scand_reduction reduction; /* of the last step, which makes a number of each row; else NONE */
+    struct operand_file files[OPERANDS_MAX]; /* of operands that steps have beside their input, in order */
+    uint32_t file_count, step_count;
+    bool reduces;                   /* the last step makes a number of each row */
+    bool apart;                     /* the only step may not work in place */
+    enum scand_reduction reduction; /* of the last step; NONE where it is no `reduce` */
     /* Set by the caller after it. */
     enum scand_priority priority;
     uint32_t deadline_ms;
@@ -26,8 +29,12 @@ struct pipeline {
  * step, counted from 1, the word, and what is allowed. Then pipeline_free, also after a failure. */
 int pipeline_check(struct pipeline *pipeline, const char *text, struct error *error);
 void pipeline_free(struct pipeline *pipeline);
-/* Makes a task of the steps; `operand` goes to the step that takes one (NULL: none does). NULL without memory. */
-struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct scand_tensor *operand);
+/* Makes a task of the steps; `operands` go to the steps that take them, one for each file. NULL without memory. */
+struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct scand_tensor *operands);
+/* How long rows of lengths[0] are behind each step: sets lengths[1] to lengths[step_count]. vectors[i]: the length of
+ * what file i holds, of one that follows vectors or the job. */
+int pipeline_lengths(const struct pipeline *pipeline, const uint64_t *vectors, uint64_t lengths[2 + SCAND_STEPS_MAX],
+                     struct error *error);
 /* What a run computes. */
 struct compute compute_steps(const struct pipeline *pipeline);
 

@@ -73,15 +73,43 @@ static int records_read(const struct array *array, const struct side *side, uint
     return 0;
 }
 
+/* Whether each batch has elements of its own of a further operand's file. */
+static bool is_read(const struct stream *stream, uint32_t further)
+{
+    return !stream->further[further].written && !stream->partition->further[further].shared;
+}
+
 static int batch_read(struct stream *stream, struct slot *slot, struct error *error)
 {
     const struct partition *partition = stream->partition;
     char *data = scand_buffer_data(slot->buffer);
     int result = records_read(stream->array, &partition->input, &slot->count, stream->input, data, error);
-    if (result || !partition->has_coefficients)
-        return result;
-    return records_read(stream->coefficients, &partition->coefficients, &slot->count, stream->coefficients_input,
-                        data + partition_coefficients_offset(partition, stream->records), error);
+    for (uint32_t i = 0; !result && i < partition->further_count; i++) {
+        struct operand_file *file = &stream->further[i];
+        if (is_read(stream, i))
+            result = records_read(&file->array, &partition->further[i].side, &slot->count, &file->input,
+                                  data + partition_further_offset(partition, stream->records, i), error);
+    }
+    return result;
+}
+
+/* What all rows share is read once, into the buffers of all batches. */
+static int vectors_read(struct stream *stream, struct error *error)
+{
+    const struct partition *partition = stream->partition;
+    int result = 0;
+    for (uint32_t i = 0; !result && i < partition->further_count; i++) {
+        const struct side *side = &partition->further[i].side;
+        const uint64_t offset = partition_further_offset(partition, stream->records, i);
+        char *data = (char *)scand_buffer_data(stream->slots[0].buffer) + offset;
+        uint64_t one = 1;
+        if (!partition->further[i].shared)
+            continue;
+        result = records_read(&stream->further[i].array, side, &one, &stream->further[i].input, data, error);
+        for (uint32_t k = 1; !result && k < stream->slot_count; k++)
+            memcpy((char *)scand_buffer_data(stream->slots[k].buffer) + offset, data, side->record_bytes);
+    }
+    return result;
 }
 
 /* Records of the output: rows that differ in length have one result each. */
@@ -104,9 +132,26 @@ static void headers_copy(const struct stream *stream, const struct slot *slot)
         memcpy(to + i * to_bytes, from + i * from_bytes, array->trace_header_bytes);
 }
 
+/* Writes what steps have left besides. */
+static int further_write(struct stream *stream, const struct slot *slot, struct error *error)
+{
+    const struct partition *partition = stream->partition;
+    const char *data = scand_buffer_data(slot->buffer);
+    int result = 0;
+    for (uint32_t i = 0; !result && i < partition->further_count; i++)
+        if (stream->further[i].written)
+            result = output_write(&stream->further[i].output.samples,
+                                  data + partition_further_offset(partition, stream->records, i),
+                                  slot->count * partition->further[i].side.record_bytes, error);
+    return result;
+}
+
 /* Writes a batch's result; swaps it in the buffer, which is not needed any more. */
 static int batch_write(struct stream *stream, const struct slot *slot, struct error *error)
 {
+    int result = further_write(stream, slot, error);
+    if (result)
+        return result;
     const struct side *side = &stream->partition->output;
     const struct array *result_array = stream->result;
     uint64_t size_bytes = batch_results(stream, slot) * side->record_bytes;
@@ -123,7 +168,7 @@ static int batch_write(struct stream *stream, const struct slot *slot, struct er
     for (uint64_t done = 0; done < size_bytes; done += block) {
         uint64_t bytes = block < size_bytes - done ? block : size_bytes - done;
         array_swap(result_array, data + done, bytes, side->dtype);
-        int result = output_write(stream->output, data + done, bytes, error);
+        result = output_write(stream->output, data + done, bytes, error);
         if (result)
             return result;
     }
@@ -193,14 +238,21 @@ static void batch_shrink(struct stream *stream, struct slot *slot, uint64_t want
 static int inputs_expect_end(struct stream *stream, struct error *error)
 {
     int result = stream->array->trailer_bytes ? 0 : input_expect_end(stream->input, error);
-    if (result || !stream->partition->has_coefficients)
-        return result;
-    return input_expect_end(stream->coefficients_input, error);
+    for (uint32_t i = 0; !result && i < stream->partition->further_count; i++)
+        if (is_read(stream, i))
+            result = input_expect_end(&stream->further[i].input, error);
+    return result;
+}
+
+/* Of files of further operands. */
+static void positions_get(const struct stream *stream, uint64_t positions[OPERANDS_MAX])
+{
+    for (uint32_t i = 0; i < stream->partition->further_count; i++)
+        positions[i] = stream->further[i].input.position;
 }
 
 static int batch_start(struct stream *stream, struct slot *slot, uint64_t first, struct error *error)
 {
-    bool has_coefficients = stream->partition->has_coefficients;
     batch_pick(stream, slot, first);
     if (!slot->count && !stream->compute.reduces) { /* rows without samples, where those are all that comes out */
         stream->rows_done += slot->rows;
@@ -208,7 +260,7 @@ static int batch_start(struct stream *stream, struct slot *slot, uint64_t first,
         return 0;
     }
     slot->position = stream->input->position;
-    slot->coefficients_position = has_coefficients ? stream->coefficients_input->position : 0;
+    positions_get(stream, slot->further_positions);
     slot->tries = 0;
     uint64_t wanted = slot->count;
     int result = batch_read(stream, slot, error);
@@ -222,42 +274,49 @@ static int batch_start(struct stream *stream, struct slot *slot, uint64_t first,
     return result ? result : batch_submit(stream, slot, error);
 }
 
-static int inputs_seek(struct stream *stream, uint64_t position, uint64_t coefficients_position, struct error *error)
+static int inputs_seek(struct stream *stream, uint64_t position, const uint64_t *further, struct error *error)
 {
     int result = input_seek(stream->input, position, error);
-    if (result || !stream->partition->has_coefficients)
-        return result;
-    return input_seek(stream->coefficients_input, coefficients_position, error);
+    for (uint32_t i = 0; !result && i < stream->partition->further_count; i++)
+        if (is_read(stream, i))
+            result = input_seek(&stream->further[i].input, further[i], error);
+    return result;
 }
 
 /* Reads and submits the batch again; the inputs then stand where they stood. */
 static int batch_repeat(struct stream *stream, struct slot *slot, struct error *error)
 {
-    uint64_t position = stream->input->position;
-    uint64_t coefficients_position = stream->partition->has_coefficients ? stream->coefficients_input->position : 0;
-    int result = inputs_seek(stream, slot->position, slot->coefficients_position, error);
+    uint64_t position = stream->input->position, further[OPERANDS_MAX];
+    positions_get(stream, further);
+    int result = inputs_seek(stream, slot->position, slot->further_positions, error);
     if (result)
         return result;
     result = batch_read(stream, slot, error);
     if (result)
         return result;
-    result = inputs_seek(stream, position, coefficients_position, error);
+    result = inputs_seek(stream, position, further, error);
     return result ? result : batch_submit(stream, slot, error);
 }
 
-/* Whether a batch can be read a second time. */
-static bool is_repeatable(const struct stream *stream)
+/* A file that cannot be read a second time; NULL: there is none. */
+static const struct input *unrepeatable(const struct stream *stream)
 {
-    return stream->input->sized && (!stream->partition->has_coefficients || stream->coefficients_input->sized);
+    if (!stream->input->sized)
+        return stream->input;
+    for (uint32_t i = 0; i < stream->partition->further_count; i++)
+        if (is_read(stream, i) && !stream->further[i].input.sized)
+            return &stream->further[i].input;
+    return NULL;
 }
 
 static int error_lost(const struct stream *stream, const struct slot *slot, struct error *error)
 {
-    if (!is_repeatable(stream))
+    const struct input *pipe = unrepeatable(stream);
+    if (pipe)
         return fail(error, EX_TEMPFAIL,
                     "%s: the daemon was restarted in the middle of a piece, which cannot be read again from a "
                     "pipe; run it again, or give a file",
-                    stream->input->sized ? stream->coefficients_input->name : stream->input->name);
+                    pipe->name);
     return fail(error, EX_TEMPFAIL,
                 "%s: the daemon was restarted each of the %" PRIu32
                 " times that it scanned the piece from byte %" PRIu64 " on; its log says why; try again later",
@@ -272,7 +331,7 @@ static int batch_wait(struct stream *stream, struct slot *slot, struct scand_tim
         int result = submission_finish(&slot->submission, times, &lost, error);
         if (!lost || !stream->partition->in_place)
             return result;
-        if (!is_repeatable(stream) || slot->tries >= LOST_TRIES_MAX)
+        if (unrepeatable(stream) || slot->tries >= LOST_TRIES_MAX)
             return error_lost(stream, slot, error);
         result = batch_repeat(stream, slot, error);
         if (result)
@@ -337,6 +396,8 @@ int stream_run(struct stream *stream, struct error *error)
 {
     uint64_t first = 0, batch = 0;
     int result = slots_create(stream, error);
+    if (!result)
+        result = vectors_read(stream, error);
     progress_begin(&stream->progress, rows_total(stream), row_bytes(stream));
     while (!result && is_more(stream, first)) {
         struct slot *slot = &stream->slots[batch % stream->slot_count];

@@ -21,12 +21,12 @@
 /* A buffer of the daemon, and the batch in it. */
 struct slot {
     struct scand_buffer *buffer;
-    uint64_t first, count; /* records */
-    uint64_t position;     /* of the batch in the input */
-    uint64_t coefficients_position;
-    uint32_t tries;               /* submissions */
-    uint64_t first_row, rows;     /* rows 0: nothing to be finished */
-    struct scand_buffer *offsets; /* of ragged rows, counted from the batch's first sample */
+    uint64_t first, count;                    /* records */
+    uint64_t position;                        /* of the batch in the input, */
+    uint64_t further_positions[OPERANDS_MAX]; /* and in files of further operands */
+    uint32_t tries;                           /* submissions */
+    uint64_t first_row, rows;                 /* rows 0: nothing to be finished */
+    struct scand_buffer *offsets;             /* of ragged rows, counted from the batch's first sample */
     struct submission submission;
 };
 
@@ -40,9 +40,8 @@ struct stream {
     const struct array *result; /* as it is written */
     struct input *input;
     struct output *output;
-    struct printer *printer;          /* NULL: into the output; else the results as text */
-    const struct array *coefficients; /* where the partition has some */
-    struct input *coefficients_input;
+    struct printer *printer;      /* NULL: into the output; else the results as text */
+    struct operand_file *further; /* as many as the partition has */
     /* Set by stream_run. */
     uint64_t records; /* per batch */
     uint32_t slot_count;
