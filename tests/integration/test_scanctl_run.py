@@ -156,7 +156,7 @@ class Operations(ScanctlTest):
         self.assertRegex(text, r"(?m)^scan +running sums")
         self.assertRegex(text, r"(?m)^  passes=WORD,\.\.\. \* +directions along the row, in this order\n +forward, backward; up to 2 of them$")
         self.assertRegex(text, r"(?m)^  demean  +1: each row's mean")
-        self.assertRegex(text, r"(?m)^  coefficients=FILE +with affine: a coefficient for each sample\n +read; an element for each of: samples$")
+        self.assertRegex(text, r"(?m)^  coefficients=FILE +with affine: a coefficient for each sample\n +read; follows samples; dtypes: input$")
         self.assertRegex(text, r"(?m)^reduce +each row to one number\n  reduction=WORD \*")
 
     def test_json(self):

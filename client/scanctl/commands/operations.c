@@ -77,7 +77,7 @@ static void operation_print(const struct scand_operation_info *operation, const 
         if (!strcmp(row->kind, "integer"))
             printf("%*s0 to %" PRIu64 "\n", NAME_COLUMNS, "", row->most);
         if (is_operand(row))
-            printf("%*s%s; an element for each of: %s\n", NAME_COLUMNS, "", row->access, row->follows);
+            printf("%*s%s; follows %s; dtypes: %s\n", NAME_COLUMNS, "", row->access, row->follows, row->dtypes);
     }
 }
 
