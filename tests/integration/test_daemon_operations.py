@@ -127,6 +127,21 @@ class Chains(OperationsTest):
         self.check(client, [2, 1 << 18], 1, [upsample(8), BOTH], both)
         self.check(client, [1, 4 << 20], 1, [upsample(2)], both)
 
+    def test_cancelled(self):
+        """Of work that takes a processor minutes, beside which a small job of somebody else is done."""
+        client, other = self.client(), self.client()
+        memory, results, few = client.create(1 << 16), client.create(1 << 22), other.create(1 << 16)
+        rows = tensor(memory.buffer, [1 << 20, 2000], [0, 4])
+        msgid = client.send(
+            "job.run", input=rows, output=tensor(results.buffer, [1 << 20, 1]), axis=1, steps=[upsample(500), FORWARD, SUM],
+        )
+        row = tensor(few.buffer, [1, 100])
+        for step in upsample(1), FORWARD:
+            other.call("job.run", input=row, output={**row, "offset": 4096}, axis=1, steps=[step])
+        client.call("job.cancel", job=msgid)
+        self.fails(client, msgid, "cancelled", "job.run: ")
+        self.assertEqual(other.call("server.stats")["jobs_open"], 0)
+
     def test_in_place(self):
         """Of several steps, whatever each of them could do."""
         client = self.client()

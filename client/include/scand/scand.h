@@ -90,8 +90,8 @@ struct scand_parameter_info {
     char line[512];    /* what it is for, in one line */
     /* Of an operand, each of these a word as in PROTOCOL.md; else "". */
     char access[64];  /* "read" or "write" */
-    char follows[64]; /* "samples", "rows" or "job": what it has an element for */
-    char dtypes[64];  /* "input": those of the class of the step's input */
+    char follows[64]; /* "samples", "rows", "vectors" or "job": what it has elements for */
+    char dtypes[64];  /* "input": those of the class of the step's input; "float": any float; "index": i32, i64 */
 };
 
 /* A job of any program that is queued or running. */

@@ -25,7 +25,7 @@ struct operand_file {
     uint32_t step; /* from 0 */
     char *path;
     bool written;
-    char follows[16], dtypes[16];
+    char follows[64], dtypes[64];
     bool may_be_raw; /* a file without a form that its name tells is raw, like the samples */
     /* Set by operand_file_open and operand_file_create. */
     bool shared;               /* a vector for all rows */
