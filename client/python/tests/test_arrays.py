@@ -298,6 +298,8 @@ class Chains(PackageTest):
         expected, longer = np.zeros((4, 60)), np.repeat(x, 2, 1)
         for i in range(60):
             expected[:, i] = longer[:, i] + a[:, i] * (expected[:, i - 1] if i else 0)
+        np.testing.assert_allclose(scand.scan(longer, op="affine", coefficient=a), expected, rtol=1e-13, atol=1e-13)
+        expected = scand.scan(longer, op="affine", coefficient=a)  # bit by bit
         for factors in (a, scand.asarray(a), a.astype("f4")):
             self.same(scand.run(x, [("upsample", {"factor": 2}), ("scan", {"op": "affine", "coefficients": factors})]), expected)
         row = np.broadcast_to(a[0], (4, 60))
