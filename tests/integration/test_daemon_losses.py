@@ -23,7 +23,7 @@ class Losses(ProcessTest):
         """Nobody is told to come again: no other worker follows. One write, so that the drain comes before any loss."""
         with Daemon("--fail-chunk", "3") as daemon:
             client = daemon.client()
-            job = scan(tensor(client.create(400).buffer, [100]))
+            job = scan(tensor(client.create(4 << 20).buffer, [1024, 1024]), accumulator="f2")  # which takes a while
             client.send_bytes(b"".join(pack([0, 10 + i, "job.submit", [job]]) for i in range(3)) + PACKED_DRAIN)
             for msgid in (5, 10, 11):
                 client.wait(msgid)
@@ -60,7 +60,7 @@ class Losses(ProcessTest):
         with Daemon() as daemon:
             for restarts in range(1, 4):
                 work, idle = Work(daemon, 200), daemon.client()  # a GPU takes 0.3 ms for each
-                worker, before = daemon.worker(), idle.call("server.stats")
+                worker, before = daemon.worker(), work.client.call("server.stats")  # after all that it has submitted
                 os.kill(worker, signal.SIGKILL)
                 with daemon.client() as early:  # waits for the next worker
                     after = early.call("server.stats")
