@@ -245,15 +245,17 @@ static int after_worker(struct supervisor *self, int status)
     return -1;
 }
 
-/* First a request to drain, then the end. A stopped process hears the first only when it goes on. */
+/* First a request to drain, then the end. A stopped process hears the first only when it goes on. That comes before:
+ * after the request it would wake a worker at its end from being stopped by its own check for leaks, which waits for
+ * that. */
 static int stop(struct supervisor *self)
 {
     if (!self->worker) {
         log_info("stopped while no worker ran");
         return EX_OK;
     }
-    kill(self->worker, self->stopping ? SIGKILL : SIGTERM);
     kill(self->worker, SIGCONT);
+    kill(self->worker, self->stopping ? SIGKILL : SIGTERM);
     self->stopping = true;
     return -1;
 }
