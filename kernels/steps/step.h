@@ -23,13 +23,11 @@ extern "C" {
 #define STEP_KERNELS(X) X(upsample)
 
 #define STEP_FURTHER_MAX 4 /* operands beside input and output */
-#define STEP_SCRATCH_BYTES                                                                    \
-    (UINT32_C(1) << 18) /* that a tile may use on a processor, aligned to 64, of any contents \
-                         */
+/* Scratch memory that a tile may use on a processor: of any contents, aligned to 64 bytes. */
+#define STEP_SCRATCH_BYTES (UINT32_C(1) << 18)
 
-/* How the rows of an operand lie. line: with ragged rows, row r is its elements offsets[r] <= i < offsets[r + 1] of one
- * line. each: every row has elements of its own, `length` of them. shared: all rows have the same ones (outer_strides
- * of 0). */
+/* An operand's rows. Each row has `length` elements of its own, or all rows have the same ones (outer_strides of 0).
+ * on_line: with ragged rows, row r is the elements offsets[r] <= i < offsets[r + 1] of one line instead. */
 struct step_operand {
     char *origin; /* element 0 of row 0; NULL: there is no such operand */
     uint64_t length;
@@ -51,8 +49,8 @@ struct step_rows {
     const uint64_t *device_offsets; /* the same numbers, where the device can reach them */
     uint32_t outer_rank;
     uint64_t outer_shape[SCAN_OUTER_MAX];
-    struct step_operand input, output,
-        further[STEP_FURTHER_MAX]; /* further ones in the order of the operation's list */
+    struct step_operand input, output;
+    struct step_operand further[STEP_FURTHER_MAX]; /* in the order of the operation's list */
 };
 
 /* Rows first_row <= r < first_row + row_count, of each the output's elements begin <= i < end. */

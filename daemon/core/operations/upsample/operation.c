@@ -17,7 +17,7 @@ static int upsample_check(const struct asked *asked, struct step *step, struct e
     return check_output_dtype(asked->in.dtype, asked->output, error);
 }
 
-/* It copies. */
+/* An element is copied. */
 static uint64_t upsample_work(const struct step *step)
 {
     (void)step;
