@@ -27,6 +27,13 @@ static uint64_t length_upsample(const union msg_step *step, uint64_t axis, uint6
     return __builtin_mul_overflow(length, step->upsample.factor, &result) || result > INT64_MAX ? UINT64_MAX : result;
 }
 
+/* Of what is not a multiple of the factor the daemon says more. */
+static uint64_t length_block_sum(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    (void)axis;
+    return step->block_sum.factor > 0 ? length / step->block_sum.factor : 0;
+}
+
 uint64_t vector_length(const struct msg_tensor *tensor, uint64_t axis)
 {
     if (tensor->shape_count == 1)

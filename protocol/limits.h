@@ -91,7 +91,7 @@
 #define LIMIT_ALGORITHM_SAMPLES (UINT64_C(1) << 23)
 
 /* Operations' parameters. */
-#define LIMIT_FACTOR (UINT64_C(1) << 16) /* by which rows are upsampled */
+#define LIMIT_FACTOR (UINT64_C(1) << 16) /* by which rows are upsampled, or summed */
 
 /* Values between steps, where the output has no room for them: a device has memory for those of a chunk. */
 #define LIMIT_BETWEEN_BYTES       MIB(16) /* of a row */

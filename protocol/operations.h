@@ -58,11 +58,16 @@
     STEP_OPERATION(X, S)                                                                                               \
     X(S, factor,       U64,   REQUIRED, LIMIT_FACTOR,       "how many times each sample is there afterwards")
 
+#define BLOCK_SUM_STEP(X, S)                                                                                           \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, factor,       U64,   REQUIRED, LIMIT_FACTOR,       "how many samples a block has")
+
 /* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
     X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
     X(reduce,   REDUCE_STEP,   length_one,      "reduce",   "each row to one number")                                  \
-    X(upsample, UPSAMPLE_STEP, length_upsample, "upsample", "each sample several times")
+    X(upsample, UPSAMPLE_STEP, length_upsample, "upsample", "each sample several times")                              \
+    X(block_sum, BLOCK_SUM_STEP, length_block_sum, "block-sum", "each block of samples to its sum")
 // clang-format on
 
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,

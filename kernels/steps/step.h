@@ -20,7 +20,9 @@ extern "C" {
 #endif
 
 /* Every kernel: X(name). Its rows are step_kernels[] and, for CUDA, step_launches[]. */
-#define STEP_KERNELS(X) X(upsample)
+#define STEP_KERNELS(X) \
+    X(upsample)         \
+    X(block_sum)
 
 #define STEP_FURTHER_MAX 4 /* operands beside input and output */
 /* Scratch memory that a tile may use on a processor: of any contents, aligned to 64 bytes. */

@@ -24,12 +24,17 @@ def upsample(factor):
     return {"operation": "upsample", "factor": factor}
 
 
+def block_sum(factor):
+    return {"operation": "block-sum", "factor": factor}
+
+
 def recurrence(coefficients):
     return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
 
 
 def length_after(step, length):
-    return {"upsample": length * step.get("factor", 1), "reduce": 1}.get(step["operation"], length)
+    factor = step.get("factor", 1)
+    return {"upsample": length * factor, "block-sum": length // factor, "reduce": 1}.get(step["operation"], length)
 
 
 def lengths_of(steps, length):
@@ -73,6 +78,10 @@ class OperationsTest(DaemonTest):
             client.call("buffer.release", buffer=buffer.buffer)
 
 
+    def refuse(self, client, message, status="invalid", **params):
+        self.refused(client, status, re.escape("job.run: " + message), "job.run", params)
+
+
 class Upsampling(OperationsTest):
     def test_definition(self):
         client = self.client()
@@ -84,6 +93,46 @@ class Upsampling(OperationsTest):
         made = tensor(memory.buffer, [4, 3], offset=1024)
         client.call("job.run", input=given, output=made, axis=0, steps=[upsample(2)])
         self.assertEqual(struct.unpack("<12f", memory.read()[1024:1072]), (1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6))
+
+
+class BlockSums(OperationsTest):
+    def test_definition(self):
+        client = self.client()
+        memory = client.create(4096)
+        memory.write(struct.pack("<12f", *range(12)))
+        given, made = tensor(memory.buffer, [2, 6]), tensor(memory.buffer, [2, 2], dtype="f64", offset=1024)
+        client.call("job.run", input=given, output=made, axis=1, steps=[block_sum(3)])
+        self.assertEqual(struct.unpack("<4d", memory.read()[1024:1056]), (3, 12, 21, 30))
+        made = tensor(memory.buffer, [1, 6], offset=1024)
+        client.call("job.run", input=given, output=made, axis=0, steps=[block_sum(2)])
+        self.assertEqual(struct.unpack("<6f", memory.read()[1024:1048]), (6, 8, 10, 12, 14, 16))
+
+    def test_chains(self):
+        client = self.client()
+        for shape in ([12], [40, 1200], [3, 24, 5], [3, 0], [0, 12]):
+            for axis, steps in itertools.product(
+                range(len(shape)), ([FORWARD, upsample(3), block_sum(3), BOTH], [upsample(4), block_sum(2), block_sum(2), SUM]),
+            ):
+                self.check(client, shape, axis, steps)
+        self.check(client, [1, 4 << 20], 1, [block_sum(2)], ("f32", "f32"))
+        self.check(client, [9, 1100], 1, [block_sum(11), FORWARD], ("i32", "i64"))
+
+    def test_refused(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 33], offset=8192)
+        self.refuse(
+            client, '"steps[1].factor" is 3, but the step takes rows of 100 samples; allowed: a factor of which the length is a multiple',
+            input=rows, output=made, axis=1, steps=[FORWARD, block_sum(3)],
+        )
+        self.refuse(client, '"steps[0].factor" is 0; allowed: 1 to 65536', input=rows, output=made, axis=1, steps=[block_sum(0)])
+        message = 'field "steps[0].factor" is 18446744073709551615; allowed: 0 to 65536'
+        self.refuse(client, message, input=rows, output=made, axis=1, steps=[block_sum(2**64 - 1)])
+        offsets = tensor(memory.buffer, [3], dtype="i64", offset=32768)
+        self.refuse(
+            client, '"steps[0].operation" is "block-sum", which changes the length of rows, but "offsets" makes rows of lengths of their own',
+            input=tensor(memory.buffer, [100]), output=tensor(memory.buffer, [50], offset=8192), axis=0, offsets=offsets, steps=[block_sum(2)],
+        )
 
 
 class Chains(OperationsTest):
@@ -179,9 +228,6 @@ class Chains(OperationsTest):
 
 
 class Refusals(OperationsTest):
-    def refuse(self, client, message, status="invalid", **params):
-        self.refused(client, status, re.escape("job.run: " + message), "job.run", params)
-
     def test_lengths(self):
         client = self.client()
         memory = client.create(1 << 16)
