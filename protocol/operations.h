@@ -31,6 +31,12 @@
     X(FLOAT, "float")      \
     X(INDEX, "index")
 
+/* The lists of words above, as struct words of status.h: X(name, what messages call one of them, list). */
+#define OPERATION_WORDS(X)                            \
+    X(access, "access", OPERAND_ACCESSES)             \
+    X(follows, "way to follow rows", OPERAND_FOLLOWS) \
+    X(class, "class", OPERAND_CLASSES)
+
 // clang-format off
 /* Each step says first which operation it is. */
 #define STEP_OPERATION(X, S) X(S, operation, WORD, REQUIRED, step_words, "which operation it is")

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "operations.h"
 #include "text.h"
 
 int error_set(struct error *error, int code, const char *format, ...)
@@ -104,9 +103,9 @@ WORDS(job_state, "job state", SCAND_JOB_STATES, WORD2)
 WORDS(event, "event", SCAND_EVENTS, WORD2)
 WORDS(priority, "priority word", SCAND_PRIORITIES, WORD3)
 
-WORDS(access, "access", OPERAND_ACCESSES, WORD2)
-WORDS(follows, "way to follow rows", OPERAND_FOLLOWS, WORD2)
-WORDS(class, "class", OPERAND_CLASSES, WORD2)
+#define X(list, WHAT, LIST) WORDS(list, WHAT, LIST, WORD2)
+OPERATION_WORDS(X)
+#undef X
 
 static const char *const step_list[] = {
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) WORD,

@@ -11,6 +11,7 @@
 #include <scand/types.h>
 
 #include "limits.h"
+#include "operations.h"
 
 /* An explanation on its way to the user: what was wrong, the value, what is allowed, what to do next. */
 struct error {
@@ -42,7 +43,9 @@ extern const struct words operation_words, reduction_words, dtype_words, accumul
     kind_words, operator_words, pass_words, place_words, sharing_words, job_state_words, event_words, priority_words;
 /* Of steps: operations, and reductions but none. */
 extern const struct words step_words, row_reduction_words;
-extern const struct words access_words, follows_words, class_words;
+#define X(NAME, WHAT, LIST) extern const struct words NAME##_words;
+OPERATION_WORDS(X)
+#undef X
 
 /* The enumerator that a word of `length` bytes stands for, or -1. */
 int words_find(const struct words *words, const char *word, size_t length);
