@@ -3,30 +3,25 @@
 #include <assert.h>
 #include <errno.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "channel.h"
 #include "daemon/core/memory/pool_filler.h"
-#include "daemon/device/device_thread.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/metrics_http.h"
 #include "daemon/net/peer.h"
-#include "device_set.h"
+#include "device_threads.h"
 #include "log.h"
+#include "protocol/clock.h"
 #include "protocol/metrics.h"
 #include "protocol/report.h"
 #include "watchdog.h"
-
-#define FILL_THREADS_MAX 8
-#define LAST_US          400 /* in which a device's last chunk comes back, if it is not a large one */
+#include "worker_pool.h"
 
 /* A unit of work in libuv's thread pool. */
 struct deferred {
@@ -35,119 +30,36 @@ struct deferred {
     struct work *work; /* NULL: there is none */
 };
 
-/* Chunks that a device has returned and that are not handled yet, oldest first. */
-struct returned {
-    struct chunk *first, *last;
-};
-
 struct worker {
     struct device_set devices;
-    struct pool pool;
-    struct pool_keeper keeper; /* the supervisor */
+    struct worker_pool pool;
     struct pool_filler filler;
     struct service *service; /* in shared memory */
     struct listener listener;
     struct metrics_http http;
     int metrics_fd; /* -1: no http */
     int channel_fd;
-    struct device_thread device_threads[LIMIT_DEVICES];
-    struct returned returned[LIMIT_DEVICES]; /* by the device's number */
+    struct device_threads device_threads;
     struct deferred deferred[LIMIT_HELPERS];
     uv_loop_t loop;
     bool drained;
-    uint64_t spin_end_us;
-    atomic_bool spinning; /* until then completed chunks are looked for without blocking, and nobody announces them */
-    uv_timer_t wake;      /* for the service's deadlines; runs only while there are some */
-    uv_timer_t show;      /* for the supervisor, which looks at the progress */
-    uint64_t floor_ms;    /* what any chunk may take */
+    uv_timer_t wake;   /* for the service's deadlines; runs only while there are some */
+    uv_timer_t show;   /* for the supervisor, which looks at the progress */
+    uint64_t floor_ms; /* what any chunk may take */
     uv_signal_t terminate, interrupt, reload;
     struct shared_page *shared_page;
 };
 
-/* The threads that make the pool's first segments, or free all, share them out by one index. */
-struct fill {
-    struct pool *pool;
-    int (*step)(struct pool *pool, size_t index);
-    size_t next, end;
-    int status;
-};
-
-static void *fill_thread(void *argument)
-{
-    struct fill *fill = argument;
-    size_t i;
-    while ((i = __atomic_fetch_add(&fill->next, 1, __ATOMIC_RELAXED)) < fill->end) {
-        int r = fill->step(fill->pool, i);
-        if (r)
-            __atomic_store_n(&fill->status, r, __ATOMIC_RELAXED);
-    }
-    return NULL;
-}
-
-static int for_segments(struct pool *pool, size_t count, int (*step)(struct pool *pool, size_t index))
-{
-    struct fill fill = {.pool = pool, .step = step, .end = count};
-    pthread_t threads[FILL_THREADS_MAX];
-    long started = 0, wanted = sysconf(_SC_NPROCESSORS_ONLN) - 1;
-    while (started < wanted && started < FILL_THREADS_MAX &&
-           pthread_create(&threads[started], NULL, fill_thread, &fill) == 0)
-        started++;
-    fill_thread(&fill);
-    for (long i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    return fill.status;
-}
-
-static int unmake(struct pool *pool, size_t index)
-{
-    pool_unmake(pool, index);
-    return 0;
-}
-
-/* The system takes a third of a second for the pages of a GiB, and drivers some more to unpin them. */
-static void free_pool(struct pool *pool)
-{
-    for_segments(pool, pool_ready_count(pool), unmake);
-    pool_finish(pool);
-}
-
 static uint64_t ops_now_us(void *context)
 {
-    struct timespec now;
     (void)context;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-/* Looks for what devices and clients have for so long without blocking. */
-static void worker_spin(struct worker *worker, uint64_t us)
-{
-    uint64_t end_us = ops_now_us(worker) + us;
-    if (us == 0)
-        return;
-    if (worker->spin_end_us < end_us)
-        worker->spin_end_us = end_us;
-    atomic_store(&worker->spinning, true);
-}
-
-/* On device memory alone, where a chunk takes no longer than it takes the loop to fall asleep and wake. */
-static bool is_resident(const struct chunk *chunk)
-{
-    return chunk->spans[OPERAND_INPUT].place == SCAND_PLACE_DEVICE &&
-           chunk->spans[OPERAND_OUTPUT].place == SCAND_PLACE_DEVICE;
+    return clock_us();
 }
 
 static void ops_start(void *context, struct chunk *chunk)
 {
     struct worker *worker = context;
-    struct device_thread *device_thread = &worker->device_threads[chunk->device->number];
-    const uint64_t spin_us = chunk->device->info.spin_us;
-    if (chunk->small)
-        worker_spin(worker, spin_us);
-    else if (device_thread->out == 0 && spin_us > 0 && is_resident(chunk))
-        worker_spin(worker, LAST_US);
-    device_thread->out++;
-    device_thread_submit(device_thread, chunk);
+    device_threads_submit(&worker->device_threads, chunk);
 }
 
 static void deferred_run(uv_work_t *request)
@@ -222,12 +134,11 @@ static void ops_wake(void *context, uint64_t at_us)
 static const struct service_ops ops = {ops_start,   ops_defer,  ops_output, ops_draining,
                                        ops_drained, ops_now_us, ops_wake};
 
-/* From the device's thread. */
+/* From a device's thread. */
 static void chunks_completed(void *context)
 {
     struct worker *worker = context;
-    if (!atomic_load(&worker->spinning))
-        listener_wake(&worker->listener);
+    listener_wake(&worker->listener);
 }
 
 /* Says why this worker ends. */
@@ -268,84 +179,18 @@ static void end_lost(struct worker *worker)
     _exit(WORKER_LOST);
 }
 
-/* How long to look for what comes next without blocking: a last chunk that the device still has, or the next job of
- * whoever had that, or a small one. Waking takes 0.05 ms, in which the device would have nothing to do. */
-static uint64_t soon_us(const struct device_thread *device_thread, bool small)
-{
-    const uint64_t spin_us = device_thread->device->info.spin_us;
-    if (small || device_thread->out == 0 || spin_us == 0)
-        return spin_us;
-    return device_thread->out == 1 ? LAST_US : 0;
-}
-
-/* Adds what a device has returned since the last look. True when the device is lost. */
-static bool accept_returned(struct device_thread *device_thread, struct returned *returned)
-{
-    struct chunk *chunk = device_thread_collect(device_thread), *next;
-    bool lost = false;
-    for (; chunk; chunk = next) {
-        next = chunk->next;
-        chunk->next = NULL;
-        device_thread->out--;
-        if (chunk->status == -EOWNERDEAD) {
-            lost = true;
-            continue;
-        }
-        *(returned->first ? &returned->last->next : &returned->first) = chunk;
-        returned->last = chunk;
-    }
-    return lost;
-}
-
-/* Handles chunks of one device until that time; others wait for the next round. */
-static void collect_from(struct worker *worker, struct device_thread *device_thread, uint64_t end_us)
-{
-    struct returned *returned = &worker->returned[device_thread->device->number];
-    if (!returned->first)
-        return;
-    const bool small = returned->first->small;
-    service_collect(worker->service, &returned->first, end_us);
-    worker_spin(worker, soon_us(device_thread, small));
-}
-
-/* True while there are chunks that have returned and are not handled. */
-static bool is_behind(const struct worker *worker)
-{
-    bool behind = false;
-    for (unsigned i = 0; i < worker->devices.count; i++)
-        behind |= worker->returned[i].first != NULL;
-    return behind;
-}
-
-/* A turn of what devices have returned, or all of it. */
 static void collect(struct worker *worker, bool all)
 {
-    const uint64_t end_us = all ? UINT64_MAX : ops_now_us(worker) + LIMIT_TURN_US;
-    bool lost = false;
-    for (unsigned i = 0; i < worker->devices.count; i++)
-        lost |= accept_returned(&worker->device_threads[i], &worker->returned[i]);
-    do {
-        for (unsigned i = 0; i < worker->devices.count; i++)
-            collect_from(worker, &worker->device_threads[i], end_us);
-    } while ((all || lost) && is_behind(worker));
-    if (lost)
+    if (!device_threads_collect(&worker->device_threads, all))
         end_lost(worker);
-}
-
-/* What came back since the last look, and was not announced, is seen after the flag has fallen. */
-static void end_spin(struct worker *worker)
-{
-    if (!atomic_load(&worker->spinning) || ops_now_us(worker) < worker->spin_end_us)
-        return;
-    atomic_store(&worker->spinning, false);
-    collect(worker, false);
 }
 
 static void run(struct worker *worker)
 {
     while (!worker->drained) {
-        end_spin(worker);
-        listener_wait(&worker->listener, !atomic_load(&worker->spinning) && !is_behind(worker));
+        if (device_threads_end_spin(&worker->device_threads))
+            collect(worker, false);
+        listener_wait(&worker->listener, device_threads_may_block(&worker->device_threads));
         collect(worker, false);
         listener_serve(&worker->listener);
     }
@@ -440,26 +285,28 @@ static int start_loop(struct worker *worker, int listen_fd)
     if (r)
         return r;
     configure(worker); /* after that, so that no change is missed */
-    for (unsigned i = 0; i < worker->devices.count && !r; i++)
-        r = device_thread_start(&worker->device_threads[i], worker->devices.devices[i], chunks_completed, worker);
-    if (!r && worker->metrics_fd >= 0)
+    r = device_threads_start(&worker->device_threads, &worker->devices, worker->service, chunks_completed, worker);
+    if (r)
+        return r;
+    if (worker->metrics_fd >= 0) {
         r = metrics_http_start(&worker->http, &worker->loop, worker->metrics_fd, write_metrics, worker);
-    return r ? r : listener_start(&worker->listener, &worker->loop, worker->service, listen_fd);
+        if (r)
+            return r;
+    }
+    return listener_start(&worker->listener, &worker->loop, worker->service, listen_fd);
 }
 
 /* Ends what start_loop began: the devices' threads, clients, then the handles. But signals go on being caught: whoever
  * asks again for an end that is under way, as a service manager does that asks supervisor and worker, must not kill. */
 static void stop_loop(struct worker *worker)
 {
-    for (unsigned i = 0; i < worker->devices.count; i++)
-        device_thread_stop(&worker->device_threads[i]); /* which wake the listener */
+    device_threads_stop(&worker->device_threads); /* which wake the listener */
     collect(worker, true);
     listener_flush(&worker->listener, LIMIT_DRAINED_MS);
     listener_stop(&worker->listener);
     if (worker->metrics_fd >= 0)
         metrics_http_stop(&worker->http);
-    for (unsigned i = 0; i < worker->devices.count; i++)
-        device_thread_finish(&worker->device_threads[i]);
+    device_threads_finish(&worker->device_threads);
     service_finish(worker->service);
     uv_close((uv_handle_t *)&worker->wake, NULL);
     uv_close((uv_handle_t *)&worker->show, NULL);
@@ -469,37 +316,11 @@ static void stop_loop(struct worker *worker)
     uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
-/* From any thread. Without a supervisor this process ends as well. */
-static void keep_segment(void *context, size_t index, int fd)
-{
-    const struct worker *worker = context;
-    channel_send(worker->channel_fd, &(struct channel_message){.word = CHANNEL_SEGMENT, .index = index, .fd = fd});
-}
-
-/* What is enough to begin with. Later a helper makes the rest. */
-static int make_pool(struct worker *worker, const struct pool_store *store, struct error *error)
-{
-    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
-    struct pool *pool = &worker->pool;
-    int r = pool_init(pool, &worker->devices, store->pool_bytes);
-    worker->keeper = (struct pool_keeper){store->records, keep_segment, worker};
-    if (!r)
-        r = pool_adopt(pool, &worker->keeper, store->fds);
-    getrlimit(RLIMIT_NOFILE, &files);
-    pool_limit_files(pool, files.rlim_cur / 4); /* most are for clients */
-    if (!r)
-        r = for_segments(pool, pool_first_count(pool), pool_make);
-    if (!r)
-        return 0;
-    return error_set(error, r, "could not make a pool of %llu MiB: %s; choose a smaller --pool",
-                     (unsigned long long)(store->pool_bytes >> 20), strerror(-r));
-}
-
 static int prepare(struct worker *worker, const struct options *options, const struct pool_store *store,
                    struct error *error)
 {
     int r = device_set_open(options, &worker->devices, error);
-    return r ? r : make_pool(worker, store, error);
+    return r ? r : worker_pool_make(&worker->pool, &worker->devices, store, worker->channel_fd, error);
 }
 
 static void pool_is_full(struct pool_filler *filler)
@@ -515,7 +336,7 @@ static void begin_service(struct worker *worker)
 {
     struct service_totals totals;
     service_totals(worker->service, &totals);
-    service_init(worker->service, &ops, worker, &worker->devices, &worker->pool, getuid());
+    service_init(worker->service, &ops, worker, &worker->devices, &worker->pool.pool, getuid());
     if (worker->shared_page->starts > 1)
         service_resume(worker->service, &totals, worker->shared_page->starts - 1);
     service_limit_maps(worker->service, read_map_limit());
@@ -573,7 +394,7 @@ int worker_run(const struct options *options, const struct worker_ends *ends, st
     run(&worker);
     show_ending(&worker);
     stop_loop(&worker);
-    free_pool(&worker.pool);
+    worker_pool_free(&worker.pool);
     device_set_close(&worker.devices);
     return EX_OK;
 }

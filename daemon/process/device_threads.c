@@ -1,0 +1,147 @@
+#include "device_threads.h"
+
+#include <errno.h>
+
+#include "protocol/clock.h"
+
+#define LAST_US 400 /* in which a device's last chunk comes back, if it is not a large one */
+
+/* From a device's thread. */
+static void chunks_completed(void *context)
+{
+    struct device_threads *self = context;
+    if (!atomic_load(&self->spinning))
+        self->notify(self->context);
+}
+
+int device_threads_start(struct device_threads *self, const struct device_set *devices, struct service *service,
+                         void (*notify)(void *context), void *context)
+{
+    self->service = service;
+    self->notify = notify;
+    self->context = context;
+    self->count = devices->count;
+    for (unsigned i = 0; i < self->count; i++) {
+        int r = device_thread_start(&self->threads[i], devices->devices[i], chunks_completed, self);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+void device_threads_stop(struct device_threads *self)
+{
+    for (unsigned i = 0; i < self->count; i++)
+        device_thread_stop(&self->threads[i]);
+}
+
+void device_threads_finish(struct device_threads *self)
+{
+    for (unsigned i = 0; i < self->count; i++)
+        device_thread_finish(&self->threads[i]);
+}
+
+/* Looks for what devices and clients have for so long without blocking. */
+static void spin(struct device_threads *self, uint64_t us)
+{
+    uint64_t end_us = clock_us() + us;
+    if (us == 0)
+        return;
+    if (self->spin_end_us < end_us)
+        self->spin_end_us = end_us;
+    atomic_store(&self->spinning, true);
+}
+
+bool device_threads_end_spin(struct device_threads *self)
+{
+    if (!atomic_load(&self->spinning) || clock_us() < self->spin_end_us)
+        return false;
+    atomic_store(&self->spinning, false);
+    return true;
+}
+
+/* On device memory alone, where a chunk takes no longer than it takes the loop to fall asleep and wake. */
+static bool is_resident(const struct chunk *chunk)
+{
+    return chunk->spans[OPERAND_INPUT].place == SCAND_PLACE_DEVICE &&
+           chunk->spans[OPERAND_OUTPUT].place == SCAND_PLACE_DEVICE;
+}
+
+void device_threads_submit(struct device_threads *self, struct chunk *chunk)
+{
+    struct device_thread *thread = &self->threads[chunk->device->number];
+    const uint64_t spin_us = chunk->device->info.spin_us;
+    if (chunk->small)
+        spin(self, spin_us);
+    else if (thread->out == 0 && spin_us > 0 && is_resident(chunk))
+        spin(self, LAST_US);
+    thread->out++;
+    device_thread_submit(thread, chunk);
+}
+
+/* How long to look for what comes next without blocking: a last chunk that the device still has, or the next job of
+ * whoever had that, or a small one. Waking takes 0.05 ms, in which the device would have nothing to do. */
+static uint64_t soon_us(const struct device_thread *thread, bool small)
+{
+    const uint64_t spin_us = thread->device->info.spin_us;
+    if (small || thread->out == 0 || spin_us == 0)
+        return spin_us;
+    return thread->out == 1 ? LAST_US : 0;
+}
+
+/* Adds what a device has returned since the last look. False when the device is lost. */
+static bool accept_returned(struct device_thread *thread, struct returned *returned)
+{
+    struct chunk *chunk = device_thread_collect(thread), *next;
+    bool alive = true;
+    for (; chunk; chunk = next) {
+        next = chunk->next;
+        chunk->next = NULL;
+        thread->out--;
+        if (chunk->status == -EOWNERDEAD) {
+            alive = false;
+            continue;
+        }
+        *(returned->first ? &returned->last->next : &returned->first) = chunk;
+        returned->last = chunk;
+    }
+    return alive;
+}
+
+/* Handles chunks of one device until that time; others wait for the next round. */
+static void collect_from(struct device_threads *self, unsigned number, uint64_t end_us)
+{
+    struct returned *returned = &self->returned[number];
+    if (!returned->first)
+        return;
+    const bool small = returned->first->small;
+    service_collect(self->service, &returned->first, end_us);
+    spin(self, soon_us(&self->threads[number], small));
+}
+
+/* True while there are chunks that have returned and are not handled. */
+static bool is_behind(const struct device_threads *self)
+{
+    for (unsigned i = 0; i < self->count; i++)
+        if (self->returned[i].first)
+            return true;
+    return false;
+}
+
+bool device_threads_may_block(const struct device_threads *self)
+{
+    return !atomic_load(&self->spinning) && !is_behind(self);
+}
+
+bool device_threads_collect(struct device_threads *self, bool all)
+{
+    const uint64_t end_us = all ? UINT64_MAX : clock_us() + LIMIT_TURN_US;
+    bool alive = true;
+    for (unsigned i = 0; i < self->count; i++)
+        alive &= accept_returned(&self->threads[i], &self->returned[i]);
+    do {
+        for (unsigned i = 0; i < self->count; i++)
+            collect_from(self, i, end_us);
+    } while ((all || !alive) && is_behind(self));
+    return alive;
+}

@@ -1,0 +1,22 @@
+/*
+ * The pool of a worker, in memory that the supervisor keeps (pool_store.h): made by several threads when the worker
+ * starts, and freed by several when it ends.
+ */
+#ifndef DAEMON_WORKER_POOL_H
+#define DAEMON_WORKER_POOL_H
+
+#include "pool_store.h"
+
+struct worker_pool {
+    struct pool pool;
+    struct pool_keeper keeper; /* the supervisor */
+    int channel_fd;            /* to it */
+};
+
+/* Makes as many segments as are enough to begin with; later a helper makes the rest (pool_filler.h). 0, or -errno with
+ * *error; what is made by then stays so, for a process that ends. */
+int worker_pool_make(struct worker_pool *self, const struct device_set *devices, const struct pool_store *store,
+                     int channel_fd, struct error *error);
+void worker_pool_free(struct worker_pool *self);
+
+#endif
