@@ -1,0 +1,27 @@
+/*
+ * For operations that compute each element of the output alike, of samples at its place or near it: which elements are
+ * neighbours in memory. A tile is computed in lines of these, along rows or across them.
+ */
+#ifndef KERNELS_STEPS_ELEMENTS_H
+#define KERNELS_STEPS_ELEMENTS_H
+
+#include "kernels/steps/step.h"
+
+/* Whether neighbours in memory are rather elements of neighbouring rows than of one row. */
+CODEC_INLINE bool elements_cross_rows(const struct step_rows *rows)
+{
+    const int64_t along = rows->output.stride, across = rows->output.outer_strides[0];
+    return !rows->offsets && rows->outer_rank == 1 && rows->row_count > 1 &&
+           (across < 0 ? -across : across) < (along < 0 ? -along : along);
+}
+
+/* Tiles of some 16,384 elements, in lines that are long enough. */
+static inline struct step_tiling elements_tiling(const struct step_rows *rows)
+{
+    const uint64_t elements = UINT64_C(1) << 14, length = rows->output.length;
+    if (elements_cross_rows(rows))
+        return (struct step_tiling){.rows = 1024, .elements = elements / 1024};
+    return (struct step_tiling){.rows = length > 0 && length < elements ? elements / length : 1, .elements = elements};
+}
+
+#endif
