@@ -92,6 +92,8 @@
 
 /* Operations' parameters. */
 #define LIMIT_FACTOR (UINT64_C(1) << 16) /* by which rows are upsampled, or summed */
+#define LIMIT_DT_MIN 1e-30               /* between two samples of which a derivative is taken, */
+#define LIMIT_DT_MAX 1e30                /* so that f32 has it */
 
 /* Values between steps, where the output has no room for them: a device has memory for those of a chunk. */
 #define LIMIT_BETWEEN_BYTES       MIB(16) /* of a row */

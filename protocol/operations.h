@@ -31,11 +31,18 @@
     X(FLOAT, "float")      \
     X(INDEX, "index")
 
+/* Differences along rows: of neighbours; of their differences; of three neighbours, for a time step. */
+#define DIFF_KINDS(X)   \
+    X(FIRST, "first")   \
+    X(SECOND, "second") \
+    X(DERIVATIVE, "derivative")
+
 /* The lists of words above, as struct words of status.h: X(name, what messages call one of them, list). */
 #define OPERATION_WORDS(X)                            \
     X(access, "access", OPERAND_ACCESSES)             \
     X(follows, "way to follow rows", OPERAND_FOLLOWS) \
-    X(class, "class", OPERAND_CLASSES)
+    X(class, "class", OPERAND_CLASSES)                \
+    X(diff_kind, "kind", DIFF_KINDS)
 
 // clang-format off
 /* Each step says first which operation it is. */
@@ -68,12 +75,18 @@
     STEP_OPERATION(X, S)                                                                                               \
     X(S, factor,       U64,   REQUIRED, LIMIT_FACTOR,       "how many samples a block has")
 
+#define DIFF_STEP(X, S)                                                                                                \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, kind,         WORD,  REQUIRED, diff_kind_words,    "which difference")                                        \
+    X(S, dt,           F64,   OPTIONAL, 0,                  "with derivative: what lies between two samples")
+
 /* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
     X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
     X(reduce,   REDUCE_STEP,   length_one,      "reduce",   "each row to one number")                                  \
     X(upsample, UPSAMPLE_STEP, length_upsample, "upsample", "each sample several times")                              \
-    X(block_sum, BLOCK_SUM_STEP, length_block_sum, "block-sum", "each block of samples to its sum")
+    X(block_sum, BLOCK_SUM_STEP, length_block_sum, "block-sum", "each block of samples to its sum") \
+    X(diff,     DIFF_STEP,     length_same,     "diff",     "differences along rows")
 // clang-format on
 
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,
@@ -87,6 +100,9 @@ enum follows { OPERAND_FOLLOWS(X) };
 #undef X
 #define X(NAME, WORD) CLASS_##NAME,
 enum operand_class { OPERAND_CLASSES(X) };
+#undef X
+#define X(NAME, WORD) DIFF_##NAME,
+enum diff_kind { DIFF_KINDS(X) };
 #undef X
 
 #endif

@@ -22,7 +22,8 @@ extern "C" {
 /* Every kernel: X(name). Its rows are step_kernels[] and, for CUDA, step_launches[]. */
 #define STEP_KERNELS(X) \
     X(upsample)         \
-    X(block_sum)
+    X(block_sum)        \
+    X(diff)
 
 #define STEP_FURTHER_MAX 4 /* operands beside input and output */
 /* Scratch memory that a tile may use on a processor: of any contents, aligned to 64 bytes. */

@@ -28,6 +28,10 @@ def block_sum(factor):
     return {"operation": "block-sum", "factor": factor}
 
 
+def diff(kind, **parameters):
+    return {"operation": "diff", "kind": kind, **parameters}
+
+
 def recurrence(coefficients):
     return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
 
@@ -132,6 +136,62 @@ class BlockSums(OperationsTest):
         self.refuse(
             client, '"steps[0].operation" is "block-sum", which changes the length of rows, but "offsets" makes rows of lengths of their own',
             input=tensor(memory.buffer, [100]), output=tensor(memory.buffer, [50], offset=8192), axis=0, offsets=offsets, steps=[block_sum(2)],
+        )
+
+
+class Differences(OperationsTest):
+    def test_definition(self):
+        client = self.client()
+        memory = client.create(4096)
+        memory.write(struct.pack("<6f", 1, 3, 7, 5, 5, 2))
+        given, made = tensor(memory.buffer, [2, 3]), tensor(memory.buffer, [2, 3], dtype="f64", offset=1024)
+        for axis, step, expected in (
+            (1, diff("first"), (1, 2, 4, 5, 0, -3)),
+            (1, diff("second"), (1, 1, 2, 5, -5, -3)),
+            (1, diff("derivative", dt=0.5), (3, 5, 10, 15, -5, -9)),
+            (0, diff("first"), (1, 3, 7, 4, 2, -5)),
+        ):
+            client.call("job.run", input=given, output=made, axis=axis, steps=[step])
+            self.assertEqual(struct.unpack("<6d", memory.read()[1024:1072]), expected)
+
+    def test_undoes_scans(self):
+        """Of whole numbers, which all sums are exact of."""
+        client = self.client()
+        for dtype in "f32", "f64", "i32", "u64":
+            memory, made = self.noise(client, dtype, 40 * 300), client.create(40 * 300 * SIZES[dtype])
+            shape = {"shape": [40, 300], "dtype": dtype}
+            rows, results = tensor(memory.buffer, **shape), tensor(made.buffer, **shape)
+            for axis, steps in (1, [FORWARD, diff("first")]), (0, [FORWARD, FORWARD, diff("second")]):
+                client.call("job.run", input=rows, output=results, axis=axis, steps=steps)
+                self.assertEqual(made.read()[: made.size], memory.read()[: made.size])
+
+    def test_chains(self):
+        client = self.client()
+        steps = [FORWARD, diff("second"), upsample(2), diff("derivative", dt=0.004), BOTH, SUM]
+        for shape in ([12], [40, 1200], [3, 24, 5], [3, 0], [0, 12], [3000, 3]):
+            for axis in range(len(shape)):
+                self.check(client, shape, axis, steps)
+        self.check(client, [1, 4 << 20], 1, [diff("first")], ("f32", "f32"))
+        self.check(client, [9, 1100], 1, [diff("first"), FORWARD], ("i32", "i64"))
+        self.check(client, [1000], 0, [diff("first"), FORWARD, diff("second")], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
+
+    def test_refused(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 100], offset=8192)
+        for dt in 0.0, -1.0, 1e-31, 1e31, math.inf, math.nan:
+            message = f'"steps[1].dt" is {dt:g}; allowed with "kind" "derivative": 1e-30 to 1e+30'
+            self.refuse(client, message, input=rows, output=made, axis=1, steps=[FORWARD, diff("derivative", dt=dt)])
+        message = '"steps[0].dt" is 0.5, which "kind" "first" has no use for; leave it out'
+        self.refuse(client, message, input=rows, output=made, axis=1, steps=[diff("first", dt=0.5)])
+        whole = {"input": {**rows, "dtype": "i32"}, "output": {**made, "dtype": "i32"}}
+        message = '"steps[0].kind" is "derivative"; allowed with "input.dtype" "i32": first, second'
+        self.refuse(client, message, axis=1, steps=[diff("derivative", dt=1.0)], **whole)
+        self.refuse(client, 'field "steps[0].kind" is', input=rows, output=made, axis=1, steps=[diff("third")])
+        self.refuse(client, 'field "steps[0].kind" is missing', input=rows, output=made, axis=1, steps=[{"operation": "diff"}])
+        self.refuse(
+            client, '"input" and "output" are the same elements, but "steps[0].operation" is "diff", which does not work in place',
+            input=rows, output=rows, axis=1, steps=[diff("first")],
         )
 
 
