@@ -167,7 +167,7 @@ static int accept_offsets(struct call *call, struct job *job, const struct msg_j
     if (!few || reading_must_wait(call->client->jobs, job))
         return reading_begin(call, job, buffer, &copy);
     r = offsets_continue(&copy, copy.count, &call->error);
-    r = r ? r : job_check_between(job, copy.longest, &call->error);
+    r = r ? r : job_check_ragged(job, copy.longest, &call->error);
     if (!r) {
         offsets_count(call->client, copy.count * sizeof *copy.values);
         job_make_ragged(job, &copy);

@@ -63,6 +63,14 @@ int job_check_between(const struct job *job, uint64_t length, struct error *erro
                      (unsigned)step, length, job->between_bytes, LIMIT_BETWEEN_BYTES);
 }
 
+int job_check_ragged(const struct job *job, uint64_t longest, struct error *error)
+{
+    int r = 0;
+    for (uint32_t i = 0; i < job->step_count && !r; i++)
+        r = step_check_row(job->steps[i].operation, i, longest, error);
+    return r ? r : job_check_between(job, longest, error);
+}
+
 uint64_t *job_disown_offsets(struct job *job)
 {
     uint64_t *offsets = job->offsets;

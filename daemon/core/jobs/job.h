@@ -93,6 +93,8 @@ int job_plan(struct job *job, struct request *request, const struct job_chunks *
 void job_make_ragged(struct job *job, struct offsets_copy *copy);
 /* Whether rows of at most so many elements have room between the job's steps: 0, or -EINVAL and *error. */
 int job_check_between(const struct job *job, uint64_t length, struct error *error);
+/* The same of ragged rows, once it is known how long they are, and whether all steps take them. */
+int job_check_ragged(const struct job *job, uint64_t longest, struct error *error);
 /* The offsets of a job that has ended, from now on the caller's; NULL: it has none. */
 uint64_t *job_disown_offsets(struct job *job);
 void job_destroy(struct job *job);

@@ -31,7 +31,7 @@ static void reading_done(struct work *work)
     if (job)
         job->reading = NULL;
     if (job && !self->error.code)
-        job_check_between(job, self->copy.longest, &self->error);
+        job_check_ragged(job, self->copy.longest, &self->error);
     if (job && self->error.code)
         job_abandon(service, job, self->error.code, self->error.message);
     else if (job)

@@ -26,6 +26,7 @@ struct asked {
 
 struct operation {
     const struct step_kernel *kernel; /* NULL: a scan or a reduction */
+    uint64_t most_samples;            /* of a row that a step takes; 0: as many as rows may have */
     /* Checks parameters and dtypes, and sets step->rule, its accumulator never being AUTO, or step->parameters. Returns
      * 0, or -EINVAL and *error. */
     int (*check)(const struct asked *asked, struct step *step, struct error *error);
@@ -51,6 +52,8 @@ extern const struct operation *const operations[OPERATION_COUNT];
 /* Checks all steps, one after the other, and sets `steps`. Notes what the output follows, and how long it and further
  * operands must be. 0, or -EINVAL and *error. */
 int steps_check(struct request *request, struct step steps[LIMIT_STEPS], struct error *error);
+/* Whether a step takes rows of so many samples: 0, or -EINVAL and *error. */
+int step_check_row(enum operation_id operation, uint32_t step, uint64_t samples, struct error *error);
 
 /*
  * For operations.

@@ -47,6 +47,25 @@ static int check_ragged(const struct asked *asked, struct error *error)
         (unsigned)asked->step, step_words.words[operation]);
 }
 
+int step_check_row(enum operation_id operation, uint32_t step, uint64_t samples, struct error *error)
+{
+    const uint64_t most = operations[operation]->most_samples;
+    if (most == 0 || samples <= most)
+        return 0;
+    return error_set(error, -EINVAL,
+                     "\"steps[%u].operation\" is \"%s\", and a row that it takes has %" PRIu64
+                     " samples; allowed: up to %" PRIu64 "; take parts of the rows in jobs of their own",
+                     (unsigned)step, step_words.words[operation], samples, most);
+}
+
+/* How long ragged rows are is known once their offsets are. */
+static int check_row(const struct asked *asked, struct error *error)
+{
+    if (request_is_ragged(asked->request))
+        return 0;
+    return step_check_row(operation_of(asked, asked->step), asked->step, asked->in.length, error);
+}
+
 /*
  * Further operands.
  */
@@ -153,7 +172,7 @@ static int step_check(struct request *request, struct asked *asked, struct step 
     int r;
     step->operation = message->operation;
     step->kernel = operation->kernel;
-    if ((r = check_taken(asked, error)) || (r = check_ragged(asked, error)) ||
+    if ((r = check_taken(asked, error)) || (r = check_ragged(asked, error)) || (r = check_row(asked, error)) ||
         (r = operation->check(asked, step, error)) || (r = check_operands(asked, error)))
         return r;
     const struct value out = {
