@@ -80,13 +80,19 @@
     X(S, kind,         WORD,  REQUIRED, diff_kind_words,    "which difference")                                        \
     X(S, dt,           F64,   OPTIONAL, 0,                  "with derivative: what lies between two samples")
 
+#define DOT_STEP(X, S)                                                                                                 \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, other,        MAP,   REQUIRED, tensor,             "what each row is multiplied with, sample by sample",      \
+      ACCESS_READ, FOLLOWS_SAMPLES, CLASS_INPUT)
+
 /* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
     X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
     X(reduce,   REDUCE_STEP,   length_one,      "reduce",   "each row to one number")                                  \
     X(upsample, UPSAMPLE_STEP, length_upsample, "upsample", "each sample several times")                              \
     X(block_sum, BLOCK_SUM_STEP, length_block_sum, "block-sum", "each block of samples to its sum") \
-    X(diff,     DIFF_STEP,     length_same,     "diff",     "differences along rows")
+    X(diff,     DIFF_STEP,     length_same,     "diff",     "differences along rows")                                  \
+    X(dot,      DOT_STEP,      length_one,      "dot",      "each row and another one to the sum of their products")
 // clang-format on
 
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,

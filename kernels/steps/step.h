@@ -23,7 +23,8 @@ extern "C" {
 #define STEP_KERNELS(X) \
     X(upsample)         \
     X(block_sum)        \
-    X(diff)
+    X(diff)             \
+    X(dot)
 
 #define STEP_FURTHER_MAX 4 /* operands beside input and output */
 /* Scratch memory that a tile may use on a processor: of any contents, aligned to 64 bytes. */

@@ -32,13 +32,17 @@ def diff(kind, **parameters):
     return {"operation": "diff", "kind": kind, **parameters}
 
 
+def dot(other):
+    return {"operation": "dot", "other": other}
+
+
 def recurrence(coefficients):
     return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
 
 
 def length_after(step, length):
     factor = step.get("factor", 1)
-    return {"upsample": length * factor, "block-sum": length // factor, "reduce": 1}.get(step["operation"], length)
+    return {"upsample": length * factor, "block-sum": length // factor, "reduce": 1, "dot": 1}.get(step["operation"], length)
 
 
 def lengths_of(steps, length):
@@ -63,7 +67,7 @@ class OperationsTest(DaemonTest):
             rest["offsets"] = tensor(buffers[-1].buffer, [len(offsets)], dtype="i64")
         lengths = lengths_of(steps, shape[axis])
         shapes = [[length if k == axis else n for k, n in enumerate(shape)] for length in lengths]
-        if offsets is not None and steps[-1]["operation"] == "reduce":
+        if offsets is not None and steps[-1]["operation"] in ("reduce", "dot"):
             shapes[-1][axis] = len(offsets) - 1
         tensors = [tensor(source.buffer, shape, strides, given)]
         for each in shapes[1:]:
@@ -193,6 +197,72 @@ class Differences(OperationsTest):
             client, '"input" and "output" are the same elements, but "steps[0].operation" is "diff", which does not work in place',
             input=rows, output=rows, axis=1, steps=[diff("first")],
         )
+
+
+class DotProducts(OperationsTest):
+    def test_definition(self):
+        client = self.client()
+        memory = client.create(4096)
+        memory.write(struct.pack("<6f", 1, 2, 3, 4, 5, 6))
+        rows, made = tensor(memory.buffer, [2, 3]), tensor(memory.buffer, [2, 1], dtype="f64", offset=1024)
+        client.call("job.run", input=rows, output=made, axis=1, steps=[dot(rows)])
+        self.assertEqual(struct.unpack("<2d", memory.read()[1024:1040]), (14, 77))
+        shared = tensor(memory.buffer, [2, 3], [0, 4])
+        client.call("job.run", input=rows, output=made, axis=1, steps=[dot(shared)])
+        self.assertEqual(struct.unpack("<2d", memory.read()[1024:1040]), (14, 32))
+        made = tensor(memory.buffer, [1, 3], offset=1024)
+        client.call("job.run", input=rows, output=made, axis=0, steps=[FORWARD, dot(rows)])
+        self.assertEqual(struct.unpack("<3f", memory.read()[1024:1036]), (1 + 5 * 4, 2 * 2 + 7 * 5, 3 * 3 + 9 * 6))
+
+    def test_sums(self):
+        """Against sums that are rounded once."""
+        client = self.client()
+        values = random.Random(8)
+        for rows, length in (1, 1), (3, 1000), (2, 70001):
+            x, y = ([values.uniform(-1, 1) for _ in range(rows * length)] for _ in range(2))
+            memory, results = client.create(16 * rows * length), client.create(8 * rows)
+            memory.write(struct.pack(f"<{2 * rows * length}d", *x, *y))
+            given = tensor(memory.buffer, [rows, length], dtype="f64")
+            other = {**given, "offset": 8 * rows * length}
+            client.call("job.run", input=given, output=tensor(results.buffer, [rows, 1], dtype="f64"), axis=1, steps=[dot(other)])
+            for r, result in enumerate(struct.unpack(f"<{rows}d", results.read()[: 8 * rows])):
+                exact = math.fsum(x[r * length + i] * y[r * length + i] for i in range(length))
+                self.assertLess(abs(result - exact), 1e-12 * length**0.5)
+
+    def test_chains(self):
+        client = self.client()
+        memory = self.noise(client, "f32", 40 * 300)
+        for shape, axis in ([40, 100], 1), ([40, 100], 0), ([4, 10, 100], 1), ([4, 0, 10], 1):
+            wide = [3 * n if k == axis else n for k, n in enumerate(shape)]
+            self.check(client, shape, axis, [dot(tensor(memory.buffer, shape))])
+            self.check(client, shape, axis, [BOTH, upsample(3), FORWARD, dot(tensor(memory.buffer, wide))], ("f32", "f32"))
+        self.check(client, [1000], 0, [FORWARD, dot(tensor(memory.buffer, [1000]))], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
+        self.check(client, [600, 20000], 1, [dot(tensor(memory.buffer, [600, 20000], [0, 0]))], ("f32", "f32"))
+        numbers = self.noise(client, "i64", 600)
+        self.check(client, [6, 100], 1, [dot(tensor(numbers.buffer, [6, 100], dtype="i64"))], ("i32", "i64"))
+
+    def test_refusals(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 1], offset=8192)
+        job = {"input": rows, "output": made, "axis": 1}
+        self.refuse(client, 'field "steps[0].other" is missing', **job, steps=[{"operation": "dot"}])
+        self.refuse(
+            client, '"steps[0].other.dtype" is "f64"; allowed with "input.dtype" "f32": f32, f16', **job,
+            steps=[dot(tensor(memory.buffer, [4, 100], dtype="f64"))],
+        )
+        self.refuse(client, 'dimension 1 of "input" is 100 and of "steps[0].other" 99; they must be equal', **job, steps=[dot(tensor(memory.buffer, [4, 99]))])
+        self.refuse(client, '"steps[0].other" (bytes 8000 to', **job, steps=[dot({**rows, "offset": 8000})])
+        message = '"steps[1].operation" is "scan", which takes rows of samples, but "dot" before it leaves one element for each row; '
+        self.refuse(client, message, **job, steps=[dot(rows), FORWARD])
+        message = '"steps[0].operation" is "dot", and a row that it takes has 16777217 samples; allowed: up to 16777216; '
+        long = tensor(memory.buffer, [1, (1 << 24) + 1], [0, 0])
+        results = tensor(memory.buffer, [1, 1], offset=8192)
+        self.refuse(client, message, input=long, output=results, axis=1, steps=[dot(long)])
+        offsets, count = tensor(memory.buffer, [2], dtype="i64", offset=32768), (1 << 24) + 1
+        memory.write(struct.pack("<2q", 0, count), offset=32768)
+        line = tensor(memory.buffer, [count], [0])
+        self.refuse(client, message, input=line, output=tensor(memory.buffer, [1], offset=8192), axis=0, offsets=offsets, steps=[dot(line)])
 
 
 class Chains(OperationsTest):

@@ -1,0 +1,199 @@
+/*
+ * Rows one after the other: products of a tile of order 1, then sums of several leaves at once, whose additions do not
+ * wait for each other. Rows that are neighbours in memory go side by side, a row in each lane.
+ */
+#include "dot.h"
+
+#include "kernels/steps/decode.h"
+
+step_run STEP_CPU(dot);
+
+#define LEAVES_AT_ONCE 8
+
+/* Two rows, or the first two of several that lie side by side. */
+struct pair {
+    const struct step_operand *x, *y;
+    const char *x0, *y0;
+};
+
+/* Where sample i lies. */
+static inline const char *x_at(const struct pair *pair, uint64_t i)
+{
+    return pair->x0 + (int64_t)i * pair->x->stride;
+}
+
+static inline const char *y_at(const struct pair *pair, uint64_t i)
+{
+    return pair->y0 + (int64_t)i * pair->y->stride;
+}
+
+/*
+ * The last prefix of a group of the Kogge-Stone network: neighbours are joined in pairs from the last one on, and these
+ * again, until one is left. Of an odd number the first is left alone.
+ */
+static double group_total(double *members, uint64_t count)
+{
+    for (; count > 1; count = (count + 1) / 2)
+        for (uint64_t i = 0, odd = count % 2; i < count / 2; i++)
+            members[odd + i] = members[odd + 2 * i] + members[odd + 2 * i + 1];
+    return members[0];
+}
+
+/*
+ * A row.
+ */
+
+static double tile_sum(const double products[ORDER_TILE], uint64_t count)
+{
+    double leaves[ORDER_FAN];
+    uint64_t leaf = 0;
+    for (; (leaf + LEAVES_AT_ONCE) * ORDER_LEAF <= count; leaf += LEAVES_AT_ONCE) {
+        double sums[LEAVES_AT_ONCE];
+        for (int k = 0; k < LEAVES_AT_ONCE; k++)
+            sums[k] = products[(leaf + k) * ORDER_LEAF];
+        for (int j = 1; j < ORDER_LEAF; j++)
+            for (int k = 0; k < LEAVES_AT_ONCE; k++)
+                sums[k] = sums[k] + products[(leaf + k) * ORDER_LEAF + j];
+        memcpy(leaves + leaf, sums, sizeof sums);
+    }
+    for (; leaf * ORDER_LEAF < count; leaf++) {
+        double sum = products[leaf * ORDER_LEAF];
+        for (uint64_t i = leaf * ORDER_LEAF + 1; i < count && i < (leaf + 1) * ORDER_LEAF; i++)
+            sum = sum + products[i];
+        leaves[leaf] = sum;
+    }
+    return group_total(leaves, leaf);
+}
+
+static double tile_total(const struct pair *pair, uint64_t first, uint64_t count)
+{
+    _Alignas(64) double x[ORDER_TILE], y[ORDER_TILE];
+    decode_f64(pair->x->dtype, x_at(pair, first), pair->x->stride, count, x);
+    decode_f64(pair->y->dtype, y_at(pair, first), pair->y->stride, count, y);
+    for (uint64_t i = 0; i < count; i++)
+        x[i] = x[i] * y[i];
+    return tile_sum(x, count);
+}
+
+/* Of a group of order 1, of `size` samples if it is full. */
+static double row_total(const struct pair *pair, uint64_t first, uint64_t count, uint64_t size)
+{
+    double members[ORDER_FAN];
+    uint64_t n = 0;
+    if (size == ORDER_TILE)
+        return tile_total(pair, first, count);
+    for (const uint64_t part = size / ORDER_FAN; n * part < count; n++)
+        members[n] = row_total(pair, first + n * part, count - n * part < part ? count - n * part : part, part);
+    return group_total(members, n);
+}
+
+static uint64_t total_of_integers(const struct pair *pair, uint64_t length)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < length; i++)
+        sum +=
+            codec_decode_integer(pair->x->dtype, x_at(pair, i)) * codec_decode_integer(pair->y->dtype, y_at(pair, i));
+    return sum;
+}
+
+static void run_row(const struct step_rows *rows, uint64_t row)
+{
+    const struct step_operand *output = &rows->output;
+    const struct pair pair = {.x = &rows->input,
+                              .y = &rows->further[DOT_OTHER],
+                              .x0 = step_row(rows, &rows->input, row),
+                              .y0 = step_row(rows, &rows->further[DOT_OTHER], row)};
+    const uint64_t length = step_length(rows, pair.x, row);
+    char *at = step_row(rows, output, row);
+    if (codec_is_integer(pair.x->dtype))
+        codec_encode_integer(output->dtype, total_of_integers(&pair, length), at);
+    else
+        step_put_f64(output->dtype, length > 0 ? row_total(&pair, 0, length, dot_group(length)) : 0.0, at);
+}
+
+/*
+ * Rows side by side.
+ */
+
+struct columns {
+    struct pair pair;         /* of the first row */
+    int64_t x_pitch, y_pitch; /* from row to row; y's is 0 where all rows have the same one */
+    uint64_t count;           /* of rows */
+};
+
+typedef double lanes[DOT_COLUMNS];
+
+static inline void lanes_product(const struct columns *columns, uint64_t i, lanes out)
+{
+    lanes x = {0}, y = {0};
+    decode_f64(columns->pair.x->dtype, x_at(&columns->pair, i), columns->x_pitch, columns->count, x);
+    decode_f64(columns->pair.y->dtype, y_at(&columns->pair, i), columns->y_pitch, columns->count, y);
+    for (int k = 0; k < DOT_COLUMNS; k++)
+        out[k] = x[k] * y[k];
+}
+
+static inline void lanes_add(const lanes left, const lanes right, lanes out)
+{
+    for (int k = 0; k < DOT_COLUMNS; k++)
+        out[k] = left[k] + right[k];
+}
+
+static void columns_leaf(const struct columns *columns, uint64_t first, uint64_t count, lanes out)
+{
+    lanes sum, product;
+    lanes_product(columns, first, sum);
+    for (uint64_t i = 1; i < count; i++) {
+        lanes_product(columns, first + i, product);
+        lanes_add(sum, product, sum);
+    }
+    memcpy(out, sum, sizeof sum);
+}
+
+static void columns_total(const struct columns *columns, uint64_t first, uint64_t count, uint64_t size, lanes out)
+{
+    lanes members[ORDER_FAN];
+    uint64_t n = 0;
+    if (size == ORDER_LEAF) {
+        columns_leaf(columns, first, count, out);
+        return;
+    }
+    for (const uint64_t part = size / ORDER_FAN; n * part < count; n++)
+        columns_total(columns, first + n * part, count - n * part < part ? count - n * part : part, part, members[n]);
+    for (; n > 1; n = (n + 1) / 2)
+        for (uint64_t i = 0, odd = n % 2; i < n / 2; i++)
+            lanes_add(members[odd + 2 * i], members[odd + 2 * i + 1], members[odd + i]);
+    memcpy(out, members[0], sizeof members[0]);
+}
+
+/* So many rows, which lie along the last outer dimension. */
+static void run_columns(const struct step_rows *rows, uint64_t first, uint64_t count)
+{
+    const struct step_operand *x = &rows->input, *y = &rows->further[DOT_OTHER];
+    const struct columns columns = {.pair = {x, y, step_row(rows, x, first), step_row(rows, y, first)},
+                                    .x_pitch = x->outer_strides[rows->outer_rank - 1],
+                                    .y_pitch = y->outer_strides[rows->outer_rank - 1],
+                                    .count = count};
+    lanes totals = {0};
+    if (x->length > 0)
+        columns_total(&columns, 0, x->length, dot_group(x->length), totals);
+    for (uint64_t k = 0; k < count; k++)
+        step_put_f64(rows->output.dtype, totals[k], step_row(rows, &rows->output, first + k));
+}
+
+void STEP_CPU(dot)(const struct step_rows *rows, const void *params, const struct step_tile *tile, void *scratch)
+{
+    const bool columns = dot_is_columns(rows) && !codec_is_integer(rows->input.dtype);
+    const uint64_t end = tile->first_row + tile->row_count;
+    (void)params, (void)scratch;
+    for (uint64_t row = tile->first_row, next; row < end; row = next) {
+        next = row + 1;
+        if (!columns) {
+            run_row(rows, row);
+            continue;
+        }
+        const uint64_t along = rows->outer_shape[rows->outer_rank - 1], left = along - row % along;
+        next = row + (left < DOT_COLUMNS ? left : DOT_COLUMNS);
+        next = next < end ? next : end;
+        run_columns(rows, row, next - row);
+    }
+}
