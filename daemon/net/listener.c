@@ -243,6 +243,16 @@ static int watch(struct listener *listener, int fd, uint32_t events, void *what)
     return epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* What wakes the loop: another thread, libuv's own events, a client that connects. */
+static int watch_all(struct listener *listener)
+{
+    int r = watch(listener, listener->wake_fd, EPOLLIN | EPOLLET, &listener->wake_fd);
+    if (r)
+        return r;
+    r = watch(listener, uv_backend_fd(listener->loop), EPOLLIN, listener->loop);
+    return r ? r : watch_listening(listener, EPOLL_CTL_ADD, EPOLLIN);
+}
+
 static int watch_begin(struct listener *listener)
 {
     int flags = fcntl(listener->listen_fd, F_GETFL);
@@ -252,13 +262,7 @@ static int watch_begin(struct listener *listener)
     if (listener->epoll_fd < 0)
         return -errno;
     listener->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int r = listener->wake_fd < 0 ? -errno : 0;
-    if (!r)
-        r = watch(listener, listener->wake_fd, EPOLLIN | EPOLLET, &listener->wake_fd);
-    if (!r)
-        r = watch(listener, uv_backend_fd(listener->loop), EPOLLIN, listener->loop);
-    if (!r)
-        r = watch_listening(listener, EPOLL_CTL_ADD, EPOLLIN);
+    int r = listener->wake_fd < 0 ? -errno : watch_all(listener);
     if (!r)
         return 0;
     if (listener->wake_fd >= 0)

@@ -64,11 +64,12 @@ static int operands_open(struct file_job *job, struct error *error)
     const struct operand_samples samples = samples_of(job);
     struct operand_file *files = job->options->operands;
     const uint32_t count = job->options->operand_count;
-    int result = 0;
-    for (uint32_t i = 0; !result && i < count; i++)
-        result = operand_file_open(&files[i], &samples, error);
-    if (!result)
-        result = lengths_find(job, error);
+    for (uint32_t i = 0; i < count; i++) {
+        int result = operand_file_open(&files[i], &samples, error);
+        if (result)
+            return result;
+    }
+    int result = lengths_find(job, error);
     for (uint32_t i = 0; !result && i < count; i++)
         if (!files[i].written)
             result = operand_file_check(&files[i], &samples, job->lengths[files[i].step], error);
@@ -79,16 +80,21 @@ static int headers_read(struct file_job *job, struct error *error)
 {
     const struct file_options *options = job->options;
     int result = format_find(&job->input, &options->hints, &job->hints.format, error);
-    if (!result)
-        result = array_read_header(&job->array, &job->input, &job->hints, error);
-    if (!result)
-        result = axis_resolve(options, job->input_path, &job->array, &job->axis, error);
-    if (!result)
-        result = open_ended_check(job, error);
-    if (!result && options->offsets_path)
-        result = ragged_read(&job->ragged, options->offsets_path, &job->array, error);
-    if (!result)
-        result = operands_open(job, error);
+    if (result)
+        return result;
+    result = array_read_header(&job->array, &job->input, &job->hints, error);
+    if (result)
+        return result;
+    result = axis_resolve(options, job->input_path, &job->array, &job->axis, error);
+    if (result)
+        return result;
+    result = open_ended_check(job, error);
+    if (result)
+        return result;
+    result = options->offsets_path ? ragged_read(&job->ragged, options->offsets_path, &job->array, error) : 0;
+    if (result)
+        return result;
+    result = operands_open(job, error);
     return result ? result : output_name_check(job, error);
 }
 

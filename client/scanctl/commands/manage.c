@@ -105,12 +105,12 @@ int command_cancel(int argc, char **argv, struct common_options *common, struct 
     struct stopping stopping = {.job = 0};
     struct scand *daemon;
     int result = options_parse(argc, argv, false, cancel_options, cancel_option_handle, &stopping, common, error);
-    if (!result && common->help)
-        return 0;
-    if (!result)
-        result = cancel_words_check(argc, argv, &stopping, error);
-    if (!result)
-        result = remote_open(common->socket_path, &daemon, error);
+    if (result || common->help)
+        return result;
+    result = cancel_words_check(argc, argv, &stopping, error);
+    if (result)
+        return result;
+    result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
     if (stopping.job) {
@@ -210,22 +210,28 @@ const struct option_row wait_options[] = {
     {0},
 };
 
+/* The words behind the options: the number of one job, or none. */
+static int wait_words_check(int argc, char **argv, struct waiting *waiting, struct error *error)
+{
+    if (optind < argc - 1)
+        return fail(error, EX_USAGE, "\"%s\" is too much: %s takes the number of one job, or none; see %s --help",
+                    argv[optind + 1], argv[0], argv[0]);
+    if (optind < argc && waiting->client)
+        return fail(error, EX_USAGE, "\"%s\" and --client are both there; give one of them", argv[optind]);
+    return optind < argc ? number_parse(argv[0], argv[optind], &waiting->job, error) : 0;
+}
+
 int command_wait(int argc, char **argv, struct common_options *common, struct error *error)
 {
     struct waiting waiting = {.job = 0};
     struct scand *daemon;
     int result = options_parse(argc, argv, false, wait_options, wait_option_handle, &waiting, common, error);
-    if (!result && common->help)
-        return 0;
-    if (!result && optind < argc - 1)
-        result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes the number of one job, or none; see %s --help",
-                      argv[optind + 1], argv[0], argv[0]);
-    if (!result && optind < argc && waiting.client)
-        result = fail(error, EX_USAGE, "\"%s\" and --client are both there; give one of them", argv[optind]);
-    if (!result && optind < argc)
-        result = number_parse(argv[0], argv[optind], &waiting.job, error);
-    if (!result)
-        result = remote_open(common->socket_path, &daemon, error);
+    if (result || common->help)
+        return result;
+    result = wait_words_check(argc, argv, &waiting, error);
+    if (result)
+        return result;
+    result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
     result = wait_for(daemon, &waiting, error);

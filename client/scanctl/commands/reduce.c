@@ -65,10 +65,12 @@ static int reduce_run(struct file_job *job, struct reduce_options *options, stru
     struct json json = {.file = NULL};
     struct printer printer = {.json = options->common.json ? &json : NULL};
     int result = reduce_options_types(options, &job->array, error);
-    if (!result)
-        result = reduce_check(job, options, error);
-    if (!result)
-        result = remote_open(options->common.socket_path, &daemon, error);
+    if (result)
+        return result;
+    result = reduce_check(job, options, error);
+    if (result)
+        return result;
+    result = remote_open(options->common.socket_path, &daemon, error);
     if (result)
         return result;
     job->compute = options->pipeline ? compute_steps(options->pipeline) : compute_reduce(&options->reduce);

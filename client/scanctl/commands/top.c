@@ -96,13 +96,12 @@ int command_top(int argc, char **argv, struct common_options *common, struct err
     struct scand *daemon;
     bool once = false;
     int result = options_parse(argc, argv, false, top_options, once_handle, &once, common, error);
-    if (!result && common->help)
-        return 0;
-    if (!result && optind < argc)
-        result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
-                      argv[0], argv[0]);
-    if (!result)
-        result = remote_open(common->socket_path, &daemon, error);
+    if (result || common->help)
+        return result;
+    if (optind < argc)
+        return fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind], argv[0],
+                    argv[0]);
+    result = remote_open(common->socket_path, &daemon, error);
     if (result)
         return result;
     result = snapshot_all(&snapshots[1], daemon, error);

@@ -81,16 +81,18 @@ static int written_check(const struct operand_file *file, struct error *error)
 int operand_file_open(struct operand_file *file, const struct operand_samples *samples, struct error *error)
 {
     int result = file->written ? written_check(file, error) : input_open(&file->input, file->path, error);
-    if (!result)
-        result = pipe_check(file, samples, error);
-    if (!result && !file->written)
-        result = header_read(file, samples, error);
+    if (result)
+        return result;
+    result = pipe_check(file, samples, error);
+    if (result)
+        return result;
+    result = file->written ? 0 : header_read(file, samples, error);
+    if (result)
+        return result;
     file->shared = follows(file, "job") || (follows(file, "vectors") && file->array.rank == 1);
-    if (!result && follows(file, "rows"))
+    if (follows(file, "rows"))
         axis_insert(&file->array, samples);
-    if (!result)
-        result = ragged_check(file, samples, error);
-    return result;
+    return ragged_check(file, samples, error);
 }
 
 void operand_file_close(struct operand_file *file)
@@ -165,14 +167,13 @@ static int shape_check(const struct operand_file *file, const struct operand_sam
 int operand_file_check(const struct operand_file *file, const struct operand_samples *samples, uint64_t length,
                        struct error *error)
 {
-    int result = 0;
     if (file->shared && file->array.rank != 1)
         return fail(error, EX_DATAERR, "%s: has %u dimensions; step %u takes a vector as its %s", file->input.name,
                     (unsigned)file->array.rank, (unsigned)file->step + 1, file->name);
-    if (!file->shared)
-        result = shape_check(file, samples, length, error);
-    if (!result)
-        result = order_check(file, samples, error);
+    int result = file->shared ? 0 : shape_check(file, samples, length, error);
+    if (result)
+        return result;
+    result = order_check(file, samples, error);
     return result ? result : class_check(file, samples, error);
 }
 

@@ -327,20 +327,29 @@ static enum scand_dtype dtype_of(const struct segy *segy, const struct array_hin
     return segy->code->dtype == SCAND_DTYPE_F32 && big ? SCAND_DTYPE_F32BE : segy->code->dtype;
 }
 
+/* All headers before the first trace. */
+static int file_headers_read(struct segy *segy, struct array *array, struct input *input,
+                             const struct array_hints *hints, struct error *error)
+{
+    int result = array_pass(array, input, FIXED_BYTES, error);
+    if (result)
+        return result;
+    const unsigned char *header = array->passed.bytes;
+    result = order_find(segy, header, hints, input->name, error);
+    if (result)
+        return result;
+    result = binary_read(segy, header, input->name, error);
+    if (result)
+        return result;
+    result = extended_read(segy, array, input, error);
+    return result ? result : gap_read(segy, array, input, error);
+}
+
 static int segy_read_header(struct array *array, struct input *input, const struct array_hints *hints,
                             struct error *error)
 {
     struct segy segy = {.ns = 0};
-    int result = array_pass(array, input, FIXED_BYTES, error);
-    const unsigned char *header = array->passed.bytes;
-    if (!result)
-        result = order_find(&segy, header, hints, input->name, error);
-    if (!result)
-        result = binary_read(&segy, header, input->name, error);
-    if (!result)
-        result = extended_read(&segy, array, input, error);
-    if (!result)
-        result = gap_read(&segy, array, input, error);
+    int result = file_headers_read(&segy, array, input, hints, error);
     if (result)
         return result;
     array->byte_order = segy.order;

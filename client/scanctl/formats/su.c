@@ -69,8 +69,9 @@ static int su_detect(const struct input *input, const unsigned char *header, enu
 {
     bool big, little;
     int result = su_plausible(input, header, BYTE_ORDER_BIG, &big, error);
-    if (!result)
-        result = su_plausible(input, header, BYTE_ORDER_LITTLE, &little, error);
+    if (result)
+        return result;
+    result = su_plausible(input, header, BYTE_ORDER_LITTLE, &little, error);
     if (result)
         return result;
     if (!big && !little)
@@ -175,13 +176,14 @@ static int su_read_file(struct input *input, enum byte_order *order, uint64_t *n
     if (input->size_bytes < TRACE_HEADER_BYTES + SAMPLE_BYTES)
         return error_short(input, input->size_bytes, error);
     int result = input_peek(input, header, sizeof(header), 0, error);
-    if (!result && *order == BYTE_ORDER_UNKNOWN)
-        result = su_detect(input, header, order, error);
-    else if (!result)
-        result = su_check_order(input, header, *order, error);
-    if (!result)
-        *ns = trace_ns(header, *order);
-    return result;
+    if (result)
+        return result;
+    result = *order == BYTE_ORDER_UNKNOWN ? su_detect(input, header, order, error)
+                                          : su_check_order(input, header, *order, error);
+    if (result)
+        return result;
+    *ns = trace_ns(header, *order);
+    return 0;
 }
 
 static int su_read_header(struct array *array, struct input *input, const struct array_hints *hints,
