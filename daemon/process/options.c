@@ -11,6 +11,7 @@
 #include "activation.h"
 #include "config.h"
 #include "log.h"
+#include "version.h"
 
 #define SYSTEM_CONFIG "/etc/scand/scand.conf"
 
@@ -138,7 +139,7 @@ static int parse_option(int option, const char *value, struct options *options)
         print_help();
         return EX_OK;
     case OPTION_VERSION:
-        puts("scand " SCAND_RELEASE);
+        puts(version_text);
         return EX_OK;
     default:
         fputs("See scand --help.\n", stderr);

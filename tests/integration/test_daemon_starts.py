@@ -140,7 +140,7 @@ class Starts(ProcessTest):
 
     def test_help_and_version(self):
         self.assertRegex(scand("--help").stdout, "^Usage: scand")
-        self.assertRegex(scand("--version").stdout, r"^scand \d+\.\d+\.\d+\n$")
+        self.assertRegex(scand("--version").stdout, r"\Ascand \d+\.\d+\.\d+\ncommit \S+, built with(out)? CUDA.*, with(out)? metrics over HTTP\n\Z")
         self.assertEqual(scand("--help", "--bogus").returncode, 0)
 
     def test_no_such_gpu(self):
