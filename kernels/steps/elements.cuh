@@ -5,7 +5,8 @@
 #include "kernels/steps/elements.h"
 #include "kernels/steps/step.cuh"
 
-/* Calls each(row, i) for every element of the tile, neighbouring threads for neighbours in memory. */
+/* Calls each(row, i) for every element of the tile, neighbouring threads for neighbours in memory: across rows, along
+ * several short ones, or along one after the other. */
 template <class Each>
 static __device__ __forceinline__ void elements_each(const struct step_rows &rows, const struct step_tile &tile,
                                                      Each each)
@@ -16,6 +17,12 @@ static __device__ __forceinline__ void elements_each(const struct step_rows &row
         for (uint64_t i = tile.begin; i < end; i++)
             for (uint64_t row = tile.first_row + threadIdx.x; row < last_row; row += blockDim.x)
                 each(row, i);
+        return;
+    }
+    const uint64_t width = rows.offsets ? UINT64_MAX : step_end(&rows, &tile, tile.first_row) - tile.begin;
+    if (width < blockDim.x) {
+        for (uint32_t n = threadIdx.x; n < tile.row_count * width; n += blockDim.x)
+            each(tile.first_row + n / (uint32_t)width, tile.begin + n % (uint32_t)width);
         return;
     }
     for (uint64_t row = tile.first_row; row < last_row; row++) {

@@ -20,11 +20,13 @@ struct line {
     {                                                                                                              \
         const enum diff_kind kind = diff->kind;                                                                    \
         const double dt = diff->dt;                                                                                \
-        TYPE x[3][LINE_GROUP] = {0};                                                                               \
+        TYPE x[3][LINE_GROUP];                                                                                     \
         for (uint64_t at = 0, n; at < line->count; at += n) {                                                      \
             n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;                                     \
             for (int k = 0; k < 3; k++)                                                                            \
-                if (line->samples[k])                                                                              \
+                if (!line->samples[k])                                                                             \
+                    memset(x[k], 0, n * sizeof(TYPE));                                                             \
+                else                                                                                               \
                     LOAD(input->dtype, line->samples[k] + (int64_t)at * line->stride, line->stride, n, x[k]);      \
             for (uint64_t i = 0; i < n; i++)                                                                       \
                 x[0][i] = COMPUTE(kind, (TYPE)dt, x[0][i], x[1][i], x[2][i]);                                      \
