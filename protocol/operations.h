@@ -37,12 +37,30 @@
     X(SECOND, "second") \
     X(DERIVATIVE, "derivative")
 
+/* What a map does with a sample: with another operand or a constant; alone; with two bounds; nothing but to convert it.
+ */
+#define MAP_OPS(X)  \
+    X(ADD, "add")   \
+    X(SUB, "sub")   \
+    X(MUL, "mul")   \
+    X(DIV, "div")   \
+    X(MIN, "min")   \
+    X(MAX, "max")   \
+    X(ABS, "abs")   \
+    X(NEG, "neg")   \
+    X(SQRT, "sqrt") \
+    X(EXP, "exp")   \
+    X(LOG, "log")   \
+    X(CLIP, "clip") \
+    X(CAST, "cast")
+
 /* The lists of words above, as struct words of status.h: X(name, what messages call one of them, list). */
 #define OPERATION_WORDS(X)                            \
     X(access, "access", OPERAND_ACCESSES)             \
     X(follows, "way to follow rows", OPERAND_FOLLOWS) \
     X(class, "class", OPERAND_CLASSES)                \
-    X(diff_kind, "kind", DIFF_KINDS)
+    X(diff_kind, "kind", DIFF_KINDS)                  \
+    X(map_op, "op", MAP_OPS)
 
 // clang-format off
 /* Each step says first which operation it is. */
@@ -85,6 +103,15 @@
     X(S, other,        MAP,   REQUIRED, tensor,             "what each row is multiplied with, sample by sample",      \
       ACCESS_READ, FOLLOWS_SAMPLES, CLASS_INPUT)
 
+#define MAP_STEP(X, S)                                                                                                 \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, op,           WORD,  REQUIRED, map_op_words,       "what is done with each sample")                           \
+    X(S, by,           F64,   OPTIONAL, 0,                  "the constant that it is done with")                       \
+    X(S, low,          F64,   OPTIONAL, 0,                  "with clip: what samples are at least")                    \
+    X(S, high,         F64,   OPTIONAL, 0,                  "with clip: what samples are at most")                     \
+    X(S, other,        MAP,   OPTIONAL, tensor,             "a number for each sample, in place of the constant",      \
+      ACCESS_READ, FOLLOWS_SAMPLES, CLASS_INPUT)
+
 /* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
     X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
@@ -92,7 +119,8 @@
     X(upsample, UPSAMPLE_STEP, length_upsample, "upsample", "each sample several times")                              \
     X(block_sum, BLOCK_SUM_STEP, length_block_sum, "block-sum", "each block of samples to its sum") \
     X(diff,     DIFF_STEP,     length_same,     "diff",     "differences along rows")                                  \
-    X(dot,      DOT_STEP,      length_one,      "dot",      "each row and another one to the sum of their products")
+    X(dot,      DOT_STEP,      length_one,      "dot",      "each row and another one to the sum of their products") \
+    X(map,      MAP_STEP,      length_same,     "map",      "each sample by itself, or with a number beside it")
 // clang-format on
 
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,
@@ -109,6 +137,9 @@ enum operand_class { OPERAND_CLASSES(X) };
 #undef X
 #define X(NAME, WORD) DIFF_##NAME,
 enum diff_kind { DIFF_KINDS(X) };
+#undef X
+#define X(NAME, WORD) MAP_##NAME,
+enum map_op { MAP_OPS(X) };
 #undef X
 
 #endif

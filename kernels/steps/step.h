@@ -24,7 +24,8 @@ extern "C" {
     X(upsample)         \
     X(block_sum)        \
     X(diff)             \
-    X(dot)
+    X(dot)              \
+    X(map)
 
 #define STEP_FURTHER_MAX 4 /* operands beside input and output */
 /* Scratch memory that a tile may use on a processor: of any contents, aligned to 64 bytes. */

@@ -36,6 +36,10 @@ def dot(other):
     return {"operation": "dot", "other": other}
 
 
+def mapped(op, **parameters):
+    return {"operation": "map", "op": op, **parameters}
+
+
 def recurrence(coefficients):
     return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
 
@@ -263,6 +267,127 @@ class DotProducts(OperationsTest):
         memory.write(struct.pack("<2q", 0, count), offset=32768)
         line = tensor(memory.buffer, [count], [0])
         self.refuse(client, message, input=line, output=tensor(memory.buffer, [1], offset=8192), axis=0, offsets=offsets, steps=[dot(line)])
+
+
+class Maps(OperationsTest):
+    def values(self, client, given, steps, dtypes=("f32", "f64"), **rest):
+        """What becomes of a row."""
+        memory = client.create(4096)
+        memory.write(pack_dtype(dtypes[0], given))
+        row, made = tensor(memory.buffer, [len(given)], dtype=dtypes[0]), tensor(memory.buffer, [len(given)], dtype=dtypes[1], offset=1024)
+        client.call("job.run", input=row, output=made, axis=0, steps=steps, **rest)
+        read = memory.read()[1024 : 1024 + SIZES[dtypes[1]] * len(given)]
+        client.call("buffer.release", buffer=memory.buffer)
+        return struct.unpack("<%d%s" % (len(given), {"f32": "f", "f64": "d", "i32": "i", "u32": "I", "i64": "q"}[dtypes[1]]), read)
+
+    def test_definition(self):
+        client = self.client()
+        given = (4, 9, 0.25, -2)
+        for step, expected in (
+            (mapped("add", by=1.5), (5.5, 10.5, 1.75, -0.5)),
+            (mapped("sub", by=1.5), (2.5, 7.5, -1.25, -3.5)),
+            (mapped("mul", by=-2.0), (-8, -18, -0.5, 4)),
+            (mapped("div", by=0.5), (8, 18, 0.5, -4)),
+            (mapped("min"), (0, 0, 0, -2)),
+            (mapped("max", by=1), (4, 9, 1, 1)),
+            (mapped("abs"), (4, 9, 0.25, 2)),
+            (mapped("neg"), (-4, -9, -0.25, 2)),
+            (mapped("clip", low=-1.0, high=5.0), (4, 5, 0.25, -1)),
+            (mapped("clip", high=math.inf), (4, 9, 0.25, 0)),
+            (mapped("cast"), given),
+        ):
+            with self.subTest(step=step):
+                self.assertEqual(self.values(client, given, [step]), expected)
+        self.assertEqual(self.values(client, given[:3], [mapped("sqrt")]), (2, 3, 0.5))
+        for dtypes, close in (("f64", "f64"), 1e-15), (("f32", "f32"), 1e-7):
+            for op, function in ("exp", math.exp), ("log", math.log):
+                for value, made in zip(given, self.values(client, given[:3], [mapped(op)], dtypes)):
+                    self.assertAlmostEqual(made / function(value), 1, delta=close)
+
+    def test_integers(self):
+        client = self.client()
+        given = (5, -7, 2**31 - 1, -(2**31))
+        self.assertEqual(self.values(client, given, [mapped("add", by=1)], ("i32", "i32")), (6, -6, -(2**31), 1 - 2**31))
+        self.assertEqual(self.values(client, given, [mapped("add", by=1)], ("i32", "i64")), (6, -6, 2**31, 1 - 2**31))
+        self.assertEqual(self.values(client, given, [mapped("abs")], ("i32", "i32")), (5, 7, 2**31 - 1, -(2**31)))
+        self.assertEqual(self.values(client, given, [mapped("clip", low=-9, high=9)], ("i32", "i32")), (5, -7, 9, -9))
+
+    def test_casts(self):
+        client = self.client()
+        self.assertEqual(self.values(client, (2.9, -2.9, math.nan, 3e9), [mapped("cast")], ("f64", "i32")), (2, -2, 0, 2**31 - 1))
+        self.assertEqual(self.values(client, (2.9, -2.9, math.inf, 3e9), [mapped("cast")], ("f64", "u32")), (2, 0, 2**32 - 1, 3 * 10**9))
+        steps = [mapped("cast"), mapped("mul", by=0.5), FORWARD]
+        self.assertEqual(self.values(client, (1, 2, -7), steps, ("i32", "f32")), (0.5, 1.5, -2))
+
+    def test_other(self):
+        """A matrix, a vector for all rows, a number for each, of the first step and of a later one."""
+        client = self.client()
+        memory = client.create(40 * 300 * 4)
+        memory.write(struct.pack("<12000f", *random.Random(5).choices((0.25, 0.5, -0.5), k=12000)))
+        for strides in [1200, 4], [0, 4], [1200, 0], [4, 160], [0, 0]:
+            other = tensor(memory.buffer, [40, 300], strides)
+            for steps in (
+                [FORWARD, mapped("mul", other=other)],
+                [mapped("add", other=other), upsample(1), mapped("max", other=other), FORWARD, SUM],
+                [FORWARD, upsample(2), block_sum(2), mapped("sub", other=other)],
+            ):
+                for axis in 0, 1:
+                    self.check(client, [40, 300], axis, steps, ("f32", "f32"))
+        offsets = [3, 3, 10, 400, 401, 990]
+        line = tensor(memory.buffer, [1000])
+        self.check(client, [1000], 0, [mapped("sub", other=line), FORWARD, mapped("exp"), SUM], ("f32", "f32"), offsets=offsets)
+
+    def test_in_place(self):
+        client = self.client()
+        memory = self.noise(client, "f32", 9 * 1000)
+        before = struct.unpack("<9000f", memory.read()[:36000])
+        rows = tensor(memory.buffer, [9, 1000])
+        for axis in 0, 1:
+            client.call("job.run", input=rows, output=rows, axis=axis, steps=[mapped("mul", by=2.0)])
+        self.assertEqual(struct.unpack("<9000f", memory.read()[:36000]), tuple(4 * value for value in before))
+        client.call("job.run", input=rows, output={**rows, "dtype": "i32"}, axis=1, steps=[mapped("cast")])
+        self.assertEqual(struct.unpack("<9000i", memory.read()[:36000]), tuple(int(4 * value) for value in before))
+
+    def test_several_chunks(self):
+        client = self.client()
+        both = ("f32", "f32")
+        self.check(client, [500, 5000], 1, [mapped("exp"), mapped("log")], both)
+        self.check(client, [1, 2 << 20], 1, [mapped("sqrt"), mapped("neg")], both)
+
+    def test_refused(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 100], offset=8192)
+        other = tensor(memory.buffer, [4, 100], offset=16384)
+        missing = '"steps[0].by" is 0 or missing, and so is "other"; allowed with "op" "{}": another number, or a tensor as "other"'
+        for step, message in (
+            (mapped("mul"), missing.format("mul")),
+            (mapped("div", by=0.0), missing.format("div")),
+            (mapped("add", by=1.5, other=other), '"steps[0].by" is 1.5, but "other" is given, too; allowed: one of them'),
+            (mapped("add", by=math.nan), '"steps[0].by" is nan; allowed: numbers'),
+            (mapped("add", by=1e300), '"steps[0].by" is 1e+300; allowed with "input.dtype" "f32": what f32 holds, up to 3.40282e+38'),
+            (mapped("abs", by=1.0), '"steps[0].by" is given, which "op" "abs" has no use for; leave it out'),
+            (mapped("abs", other=other), '"steps[0].other" is given, which "op" "abs" has no use for; leave it out'),
+            (mapped("add", by=1.0, high=1.0), '"steps[0].high" is given, which "op" "add" has no use for; leave it out'),
+            (mapped("clip"), '"steps[0].low" is 0, and "high" is 0; allowed with "op" "clip": less than "high"'),
+            (mapped("clip", low=2.0, high=1.0), '"steps[0].low" is 2, and "high" is 1; allowed with "op" "clip": less than "high"'),
+            (mapped("clip", low=math.nan, high=1.0), '"steps[0].low" is nan; allowed: numbers'),
+            (mapped("pow"), 'field "steps[0].op" is'),
+            ({"operation": "map"}, 'field "steps[0].op" is missing'),
+            (mapped("add", other={**other, "dtype": "f64"}), '"steps[0].other.dtype" is "f64"; allowed with "input.dtype" "f32": f32,'),
+            (mapped("add", other={**other, "shape": [4, 99]}), 'dimension 1 of "input" is 100 and of "steps[0].other" 99; they must be equal'),
+            (mapped("add", other={**other, "offset": 8000}), '"steps[0].other" (bytes 8000 to 9600) and "output" (bytes 8192 to 9792) of buffer'),
+        ):
+            with self.subTest(message=message):
+                self.refuse(client, message, input=rows, output=made, axis=1, steps=[step])
+        whole = {"input": {**rows, "dtype": "u32"}, "output": {**made, "dtype": "u32"}}
+        message = '"steps[0].op" is "exp"; allowed with "input.dtype" "u32": add, sub, mul, min, max, abs, neg, clip, cast'
+        self.refuse(client, message, axis=1, steps=[mapped("exp")], **whole)
+        for by in 0.5, -1.0, 1e300:
+            message = f'"steps[0].by" is {by:g}; allowed with "input.dtype" "u32": whole numbers from 0 to 2^53'
+            self.refuse(client, message, axis=1, steps=[mapped("add", by=by)], **whole)
+        message = '"output.dtype" is "i32"; allowed with "input.dtype" "f32": f32, f64'
+        self.refuse(client, message, input=rows, output={**made, "dtype": "i32"}, axis=1, steps=[mapped("abs")])
 
 
 class Chains(OperationsTest):

@@ -1,0 +1,207 @@
+#include "kernels/steps/lines.h"
+#include "map.h"
+
+step_run STEP_CPU(map);
+
+/* Elements that lie `stride` apart, in each operand. */
+struct line {
+    const char *x, *b;
+    char *y;
+    int64_t x_stride, b_stride, y_stride;
+    uint64_t count;
+};
+
+/*
+ * A group of one class: x[i] = op(x[i], b[i]). Each op has a loop of its own.
+ */
+
+#define LOOP_OF(OP, COMPUTE)             \
+    case MAP_##OP:                       \
+        for (uint64_t i = 0; i < n; i++) \
+            x[i] = COMPUTE(MAP_##OP);    \
+        return;
+
+static void compute_f32(enum map_op op, float *restrict x, const float *restrict b, float high, uint64_t n)
+{
+    switch (op) {
+#define COMPUTE(OP) map_f32(OP, x[i], b[i], high)
+#define X(OP, WORD) LOOP_OF(OP, COMPUTE)
+        MAP_OPS(X)
+#undef X
+#undef COMPUTE
+    }
+}
+
+static void compute_f64(enum map_op op, double *restrict x, const double *restrict b, double high, uint64_t n)
+{
+    switch (op) {
+#define COMPUTE(OP) map_f64(OP, x[i], b[i], high)
+#define X(OP, WORD) LOOP_OF(OP, COMPUTE)
+        MAP_OPS(X)
+#undef X
+#undef COMPUTE
+    }
+}
+
+static void compute_integers(enum map_op op, bool is_signed, uint64_t *restrict x, const uint64_t *restrict b,
+                             uint64_t high, uint64_t n)
+{
+    switch (op) {
+#define COMPUTE(OP) map_integer(OP, is_signed, x[i], b[i], high)
+#define X(OP, WORD) LOOP_OF(OP, COMPUTE)
+        MAP_OPS(X)
+#undef X
+#undef COMPUTE
+    }
+}
+
+/*
+ * What a cast leaves in another class.
+ */
+
+static void store_f32(enum scand_dtype to, const float *x, uint64_t n, char *y, int64_t stride)
+{
+    uint64_t integers[LINE_GROUP];
+    if (!codec_is_integer(to)) {
+        line_store_f32(to, x, n, y, stride);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        integers[i] = map_integer_of(to, (double)x[i]);
+    line_store_integers(to, integers, n, y, stride);
+}
+
+static void store_f64(enum scand_dtype to, const double *x, uint64_t n, char *y, int64_t stride)
+{
+    uint64_t integers[LINE_GROUP];
+    if (!codec_is_integer(to)) {
+        line_store_f64(to, x, n, y, stride);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        integers[i] = map_integer_of(to, x[i]);
+    line_store_integers(to, integers, n, y, stride);
+}
+
+static void store_integers(bool is_signed, enum scand_dtype to, const uint64_t *x, uint64_t n, char *y, int64_t stride)
+{
+    float singles[LINE_GROUP];
+    double doubles[LINE_GROUP];
+    if (codec_is_integer(to)) {
+        line_store_integers(to, x, n, y, stride);
+    } else if (codec_class(to) == SCAND_CLASS_F64) {
+        for (uint64_t i = 0; i < n; i++)
+            doubles[i] = map_f64_of(is_signed, x[i]);
+        line_store_f64(to, doubles, n, y, stride);
+    } else {
+        for (uint64_t i = 0; i < n; i++)
+            singles[i] = map_f32_of(is_signed, x[i]);
+        line_store_f32(to, singles, n, y, stride);
+    }
+}
+
+/*
+ * Lines.
+ */
+
+/* The array of what stands beside samples: a group of the operand's, or the constant again and again. */
+#define LOAD_BESIDE(LOAD, CONSTANT)                                                                             \
+    do {                                                                                                        \
+        if (line->b)                                                                                            \
+            LOAD(rows->further[MAP_OTHER].dtype, line->b + (int64_t)at * line->b_stride, line->b_stride, n, b); \
+        else if (at == 0)                                                                                       \
+            for (uint64_t i = 0; i < n; i++)                                                                    \
+                b[i] = CONSTANT;                                                                                \
+    } while (0)
+
+static void line_f32(const struct step_rows *rows, const struct map *map, const struct line *line)
+{
+    float x[LINE_GROUP], b[LINE_GROUP];
+    for (uint64_t at = 0, n; at < line->count; at += n) {
+        n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;
+        line_load_f32(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, x);
+        LOAD_BESIDE(line_load_f32, (float)map->by);
+        compute_f32(map->op, x, b, (float)map->high, n);
+        store_f32(rows->output.dtype, x, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+    }
+}
+
+static void line_f64(const struct step_rows *rows, const struct map *map, const struct line *line)
+{
+    double x[LINE_GROUP], b[LINE_GROUP];
+    for (uint64_t at = 0, n; at < line->count; at += n) {
+        n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;
+        line_load_f64(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, x);
+        LOAD_BESIDE(line_load_f64, map->by);
+        compute_f64(map->op, x, b, map->high, n);
+        store_f64(rows->output.dtype, x, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+    }
+}
+
+static void line_integers(const struct step_rows *rows, const struct map *map, const struct line *line)
+{
+    const bool is_signed = codec_class(rows->input.dtype) == SCAND_CLASS_SIGNED;
+    uint64_t x[LINE_GROUP], b[LINE_GROUP];
+    for (uint64_t at = 0, n; at < line->count; at += n) {
+        n = line->count - at < LINE_GROUP ? line->count - at : LINE_GROUP;
+        line_load_integers(rows->input.dtype, line->x + (int64_t)at * line->x_stride, line->x_stride, n, x);
+        LOAD_BESIDE(line_load_integers, map_constant_integer(map->by));
+        compute_integers(map->op, is_signed, x, b, map_constant_integer(map->high), n);
+        store_integers(is_signed, rows->output.dtype, x, n, line->y + (int64_t)at * line->y_stride, line->y_stride);
+    }
+}
+
+static void line_compute(const struct step_rows *rows, const struct map *map, const struct line *line)
+{
+    if (codec_is_integer(rows->input.dtype))
+        line_integers(rows, map, line);
+    else if (codec_class(rows->input.dtype) == SCAND_CLASS_F64)
+        line_f64(rows, map, line);
+    else
+        line_f32(rows, map, line);
+}
+
+/* The line from element i of a row to before `end`. */
+static struct line line_along(const struct step_rows *rows, uint64_t row, uint64_t i, uint64_t end)
+{
+    const struct step_operand *input = &rows->input, *output = &rows->output, *other = &rows->further[MAP_OTHER];
+    return (struct line){
+        .x = step_row(rows, input, row) + (int64_t)i * input->stride,
+        .b = other->origin ? step_row(rows, other, row) + (int64_t)i * other->stride : NULL,
+        .y = step_row(rows, output, row) + (int64_t)i * output->stride,
+        .x_stride = input->stride,
+        .b_stride = other->stride,
+        .y_stride = output->stride,
+        .count = end - i,
+    };
+}
+
+/* The same element of all rows of the tile. */
+static struct line line_across(const struct step_rows *rows, const struct step_tile *tile, uint64_t i)
+{
+    struct line line = line_along(rows, tile->first_row, i, i);
+    line.x_stride = rows->input.outer_strides[0];
+    line.b_stride = rows->further[MAP_OTHER].outer_strides[0];
+    line.y_stride = rows->output.outer_strides[0];
+    line.count = tile->row_count;
+    return line;
+}
+
+void STEP_CPU(map)(const struct step_rows *rows, const void *params, const struct step_tile *tile, void *scratch)
+{
+    (void)scratch;
+    if (elements_cross_rows(rows)) {
+        for (uint64_t i = tile->begin; i < step_end(rows, tile, tile->first_row); i++) {
+            const struct line line = line_across(rows, tile, i);
+            line_compute(rows, params, &line);
+        }
+        return;
+    }
+    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
+        const uint64_t end = step_end(rows, tile, row);
+        if (tile->begin < end) {
+            const struct line line = line_along(rows, row, tile->begin, end);
+            line_compute(rows, params, &line);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+/*
+ * map: y[i] = op(x[i]), or op(x[i], b) with an element of another operand at the same place, or with a constant. The
+ * operand may have strides of 0, so that one vector serves all rows, or one number each row.
+ *
+ *     add sub mul div min max  with b; of min and max a NaN stays, and of equal values that of x
+ *     abs neg sqrt exp log     alone; exp and log are those of exponential.h
+ *     clip                     max(x, low), and of that min with high
+ *     cast                     x as it is
+ *
+ * Samples of class f32 are computed in f32, of class f64 in f64, each operation rounded once, and integers in 64 bits,
+ * of which the low ones are kept; they have no div, sqrt, exp and log. Constants are rounded to f32 first where samples
+ * are. Results are converted to the output's dtype, by cast alone also between integers and floats: a float loses its
+ * fraction and becomes the nearest number that the integers have, a NaN 0; an integer is rounded to f32, if the output
+ * is of class f32, or to f64.
+ */
+#ifndef KERNELS_STEPS_MAP_H
+#define KERNELS_STEPS_MAP_H
+
+#include "kernels/steps/elements.h"
+#include "kernels/steps/map/exponential.h"
+#include "protocol/operations.h"
+
+enum { MAP_OTHER }; /* among the further operands; without an origin there is none */
+
+struct map {
+    enum map_op op;
+    double by;   /* the constant; of clip what results are at least */
+    double high; /* of clip: what they are at most */
+};
+
+extern const struct step_kernel map_kernel;
+
+CODEC_INLINE float map_f32(enum map_op op, float x, float b, float high)
+{
+    switch (op) {
+    case MAP_ADD:
+        return x + b;
+    case MAP_SUB:
+        return x - b;
+    case MAP_MUL:
+        return x * b;
+    case MAP_DIV:
+        return x / b;
+    case MAP_MIN:
+        return (b < x || b != b) && x == x ? b : x;
+    case MAP_MAX:
+        return (b > x || b != b) && x == x ? b : x;
+    case MAP_ABS:
+        return fabsf(x);
+    case MAP_NEG:
+        return -x;
+    case MAP_SQRT:
+        return sqrtf(x);
+    case MAP_EXP:
+        return exp_f32(x);
+    case MAP_LOG:
+        return log_f32(x);
+    case MAP_CLIP:
+        x = x < b ? b : x;
+        return x > high ? high : x;
+    case MAP_CAST:
+        break;
+    }
+    return x;
+}
+
+CODEC_INLINE double map_f64(enum map_op op, double x, double b, double high)
+{
+    switch (op) {
+    case MAP_ADD:
+        return x + b;
+    case MAP_SUB:
+        return x - b;
+    case MAP_MUL:
+        return x * b;
+    case MAP_DIV:
+        return x / b;
+    case MAP_MIN:
+        return (b < x || b != b) && x == x ? b : x;
+    case MAP_MAX:
+        return (b > x || b != b) && x == x ? b : x;
+    case MAP_ABS:
+        return fabs(x);
+    case MAP_NEG:
+        return -x;
+    case MAP_SQRT:
+        return sqrt(x);
+    case MAP_EXP:
+        return exp_f64(x);
+    case MAP_LOG:
+        return log_f64(x);
+    case MAP_CLIP:
+        x = x < b ? b : x;
+        return x > high ? high : x;
+    case MAP_CAST:
+        break;
+    }
+    return x;
+}
+
+/* Of integers of 64 bits. */
+CODEC_INLINE bool map_is_less(bool is_signed, uint64_t a, uint64_t b)
+{
+    return is_signed ? (int64_t)a < (int64_t)b : a < b;
+}
+
+CODEC_INLINE uint64_t map_integer(enum map_op op, bool is_signed, uint64_t x, uint64_t b, uint64_t high)
+{
+    switch (op) {
+    case MAP_ADD:
+        return x + b;
+    case MAP_SUB:
+        return x - b;
+    case MAP_MUL:
+        return x * b;
+    case MAP_MIN:
+        return map_is_less(is_signed, b, x) ? b : x;
+    case MAP_MAX:
+        return map_is_less(is_signed, x, b) ? b : x;
+    case MAP_ABS:
+        return map_is_less(is_signed, x, 0) ? 0 - x : x;
+    case MAP_NEG:
+        return 0 - x;
+    case MAP_CLIP:
+        x = map_is_less(is_signed, x, b) ? b : x;
+        return map_is_less(is_signed, high, x) ? high : x;
+    case MAP_CAST:
+    case MAP_DIV:
+    case MAP_SQRT:
+    case MAP_EXP:
+    case MAP_LOG:
+        break;
+    }
+    return x;
+}
+
+/* A constant among integers: a whole number that a double holds. */
+CODEC_INLINE uint64_t map_constant_integer(double constant)
+{
+    return (uint64_t)(int64_t)constant;
+}
+
+/*
+ * Between floats and integers.
+ */
+
+/* What lies between `least` and `most`, both of which a double holds, is converted; beyond are the ends. */
+CODEC_INLINE uint64_t map_signed_of(double x, double least, double most, int64_t first, int64_t last)
+{
+    const bool inside = x > least && x < most;
+    return (uint64_t)(inside ? (int64_t)x : x >= most ? last : x <= least ? first : 0);
+}
+
+CODEC_INLINE uint64_t map_unsigned_of(double x, double most, uint64_t last)
+{
+    const bool inside = x > 0 && x < most;
+    return inside ? (uint64_t)x : x >= most ? last : 0;
+}
+
+CODEC_INLINE uint64_t map_integer_of(enum scand_dtype dtype, double x)
+{
+    const bool is_signed = codec_class(dtype) == SCAND_CLASS_SIGNED, is_long = codec_bytes(dtype) == 8;
+    if (is_signed)
+        return is_long ? map_signed_of(x, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX)
+                       : map_signed_of(x, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX);
+    return is_long ? map_unsigned_of(x, 0x1p64, UINT64_MAX) : map_unsigned_of(x, UINT32_MAX, UINT32_MAX);
+}
+
+CODEC_INLINE float map_f32_of(bool is_signed, uint64_t x)
+{
+    return is_signed ? (float)(int64_t)x : (float)x;
+}
+
+CODEC_INLINE double map_f64_of(bool is_signed, uint64_t x)
+{
+    return is_signed ? (double)(int64_t)x : (double)x;
+}
+
+/*
+ * An element, of each class.
+ */
+
+struct map_place {
+    const char *x, *b; /* b: NULL: the constant */
+    char *y;
+    enum scand_dtype from, other, to;
+};
+
+CODEC_INLINE void map_element_integer(const struct map *map, const struct map_place *at)
+{
+    const bool is_signed = codec_class(at->from) == SCAND_CLASS_SIGNED;
+    const uint64_t b = at->b ? codec_decode_integer(at->other, at->b) : map_constant_integer(map->by);
+    const uint64_t value =
+        map_integer(map->op, is_signed, codec_decode_integer(at->from, at->x), b, map_constant_integer(map->high));
+    if (codec_is_integer(at->to))
+        codec_encode_integer(at->to, value, at->y);
+    else if (codec_class(at->to) == SCAND_CLASS_F64)
+        step_put_f64(at->to, map_f64_of(is_signed, value), at->y);
+    else
+        step_put_f32(at->to, map_f32_of(is_signed, value), at->y);
+}
+
+CODEC_INLINE void map_element_f64(const struct map *map, const struct map_place *at)
+{
+    const double b = at->b ? codec_decode_f64(at->other, at->b) : map->by;
+    const double value = map_f64(map->op, codec_decode_f64(at->from, at->x), b, map->high);
+    if (codec_is_integer(at->to))
+        codec_encode_integer(at->to, map_integer_of(at->to, value), at->y);
+    else
+        step_put_f64(at->to, value, at->y);
+}
+
+CODEC_INLINE void map_element_f32(const struct map *map, const struct map_place *at)
+{
+    const float b = at->b ? codec_decode_f32(at->other, at->b) : (float)map->by;
+    const float value = map_f32(map->op, codec_decode_f32(at->from, at->x), b, (float)map->high);
+    if (codec_is_integer(at->to))
+        codec_encode_integer(at->to, map_integer_of(at->to, (double)value), at->y);
+    else
+        step_put_f32(at->to, value, at->y);
+}
+
+/* Element i of a row. */
+CODEC_INLINE void map_element(const struct step_rows *rows, const struct map *map, uint64_t row, uint64_t i)
+{
+    const struct step_operand *input = &rows->input, *output = &rows->output, *other = &rows->further[MAP_OTHER];
+    const struct map_place at = {step_row(rows, input, row) + (int64_t)i * input->stride,
+                                 other->origin ? step_row(rows, other, row) + (int64_t)i * other->stride : NULL,
+                                 step_row(rows, output, row) + (int64_t)i * output->stride,
+                                 input->dtype,
+                                 other->dtype,
+                                 output->dtype};
+    if (codec_is_integer(input->dtype))
+        map_element_integer(map, &at);
+    else if (codec_class(input->dtype) == SCAND_CLASS_F64)
+        map_element_f64(map, &at);
+    else
+        map_element_f32(map, &at);
+}
+
+#endif

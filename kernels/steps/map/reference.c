@@ -1,0 +1,19 @@
+#include "map.h"
+
+static void map_reference(const struct step_rows *rows, const void *params, const struct step_tile *tile, void *scratch)
+{
+    (void)scratch;
+    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++)
+        for (uint64_t i = tile->begin; i < step_end(rows, tile, row); i++)
+            map_element(rows, params, row, i);
+}
+
+static struct step_tiling map_tiling(const struct step_rows *rows, const void *params)
+{
+    (void)params;
+    return elements_tiling(rows);
+}
+
+STEP_DECLARE(map);
+const struct step_kernel map_kernel = {
+    .name = "map", .in_place = true, .tiling = map_tiling, .reference = map_reference, .cpu = STEP_BUILDS(map)};
