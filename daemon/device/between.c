@@ -74,6 +74,15 @@ struct step_rows chunk_step_rows(const struct chunk_rows *chunk, uint32_t step)
     return steps;
 }
 
+struct step_rows chunk_index_rows(const struct chunk_rows *chunk)
+{
+    const struct scan_rows *rows = chunk->rows;
+    struct step_rows index = {
+        .row_count = rows->row_count, .outer_rank = rows->outer_rank, .input = chunk->operands[0]};
+    memcpy(index.outer_shape, rows->outer_shape, sizeof index.outer_shape);
+    return index;
+}
+
 _Static_assert(LIMIT_OPERANDS <= STEP_FURTHER_MAX, "a step's operands go where its kernel looks for them");
 
 struct scan_rows chunk_scan_rows(const struct chunk_rows *chunk, uint32_t step)

@@ -26,6 +26,9 @@ uint32_t between_memories(const struct chunk *chunk);
 struct scan_rows chunk_scan_rows(const struct chunk_rows *chunk, uint32_t step);
 struct step_rows chunk_step_rows(const struct chunk_rows *chunk, uint32_t step);
 
+/* Of a chunk that checks values: rows whose input they are. */
+struct step_rows chunk_index_rows(const struct chunk_rows *chunk);
+
 /* The rows of a step of a plain chunk. */
 static inline struct scan_rows chunk_plain_rows(const struct chunk *chunk, uint32_t step)
 {

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kernels/steps/index/index.h"
 #include "kernels/steps/step.h"
 #include "protocol/limits.h"
 #include "protocol/operations.h"
@@ -62,6 +63,10 @@ struct chunk {
     uint64_t first, count;
     const struct step *steps;
     uint32_t step_count;
+    /* Not 0: nothing is computed. The chunk has no steps and one operand, an index, whose rows are looked through for
+     * values that are not below this. */
+    uint64_t below;
+    struct index_fault fault;              /* filled by the device: the first of them */
     uint64_t between_bytes;                /* of values between steps in memory of the device's; 0: there are none */
     struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */
     void *owner;                           /* the job, for whoever gets the chunk back */

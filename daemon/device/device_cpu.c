@@ -221,6 +221,18 @@ static void cpu_complete(struct cpu_device *self, int status)
     self->run = NULL;
 }
 
+/* The first chunk checks values. */
+static void cpu_check_first(struct cpu_device *self)
+{
+    struct chunk *chunk = self->chunks.first;
+    const uint64_t begin_us = clock_us();
+    const struct chunk_rows rows = {.chunk = chunk, .rows = chunk->rows, .operands = chunk->operands};
+    const struct step_rows index = chunk_index_rows(&rows);
+    chunk->fault = index_check(&index, chunk->first, chunk->count, chunk->below);
+    chunk->kernel_us = clock_us() - begin_us;
+    cpu_complete(self, 0);
+}
+
 /* Goes on with the oldest chunk until it is done, its slice over, or a small one there. */
 static void cpu_run_first(struct cpu_device *self)
 {
@@ -279,6 +291,8 @@ static void cpu_run_next(struct cpu_device *self)
     self->passed = small;
     if (small)
         cpu_run_all_small(self);
+    else if (self->chunks.first && self->chunks.first->below)
+        cpu_check_first(self);
     else if (self->chunks.first)
         cpu_run_first(self);
 }

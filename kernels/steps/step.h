@@ -83,6 +83,9 @@ struct step_kernel {
     bool in_place; /* the output may be the input */
     /* A tile should take some 10 to 500 us on one thread. */
     struct step_tiling (*tiling)(const struct step_rows *rows, const void *params);
+    /* What the values of a further operand must be below, an index: from 0 on. A job makes sure of it before it writes
+     * anything, and tiles leave out others all the same. 0, as where this is NULL: they may be anything. */
+    uint64_t (*index_below)(const void *params, uint32_t further);
     step_run *reference; /* of any tile; its scratch is not used */
     step_run *cpu[3];    /* the builds of cpu.c, in the order of scan_cpu_builds[] */
 };

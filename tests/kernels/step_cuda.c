@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/steps/index/index.h"
+
 #define ALIGNMENT 16 /* of addresses, kept in the copy: it decides how samples travel */
 
 bool step_cuda_is_available(void)
@@ -79,5 +81,23 @@ const char *step_cuda_run(const struct step_kernel *kernel, const void *params, 
     for (unsigned i = 0; i < count; i++)
         mapped ? cudaFreeHost(bases[i]) : cudaFree(bases[i]);
     cudaFree(offsets);
+    return e == cudaSuccess ? NULL : cudaGetErrorString(e);
+}
+
+const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *memory, uint64_t first, uint64_t count,
+                            uint64_t below, uint64_t verdict[2])
+{
+    const size_t bytes = 2 * sizeof *verdict;
+    char *base = NULL;
+    uint64_t *there = NULL;
+    cudaError_t e = copy_in(memory, false, &base);
+    if (e == cudaSuccess)
+        e = cudaMalloc((void **)&there, bytes);
+    if (e == cudaSuccess)
+        e = (cudaError_t)index_launch(rows, first, count, below, there, NULL);
+    if (e == cudaSuccess)
+        e = cudaMemcpy(verdict, there, bytes, cudaMemcpyDeviceToHost);
+    cudaFree(base);
+    cudaFree(there);
     return e == cudaSuccess ? NULL : cudaGetErrorString(e);
 }

@@ -20,6 +20,9 @@ bool step_cuda_is_available(void);
 /* Runs all rows in two launches; an error's text, or NULL. */
 const char *step_cuda_run(const struct step_kernel *kernel, const void *params, struct step_rows *rows, bool in_place,
                           struct step_cuda_memory *memory, unsigned count, bool mapped);
+/* Checks values, as index_launch does, of which two words come back. */
+const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *memory, uint64_t first, uint64_t count,
+                            uint64_t below, uint64_t verdict[2]);
 #else
 static inline bool step_cuda_is_available(void)
 {
@@ -30,6 +33,13 @@ static inline const char *step_cuda_run(const struct step_kernel *kernel, const 
                                         bool in_place, struct step_cuda_memory *memory, unsigned count, bool mapped)
 {
     (void)kernel, (void)params, (void)rows, (void)in_place, (void)memory, (void)count, (void)mapped;
+    return "built without CUDA";
+}
+
+static inline const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *memory, uint64_t first,
+                                          uint64_t count, uint64_t below, uint64_t verdict[2])
+{
+    (void)rows, (void)memory, (void)first, (void)count, (void)below, (void)verdict;
     return "built without CUDA";
 }
 #endif

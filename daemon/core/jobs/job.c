@@ -192,6 +192,8 @@ static uint64_t next_count(const struct job *job)
 
 bool job_is_ready(const struct job *job)
 {
+    if (values_are_left(job))
+        return values_are_ready(job);
     uint64_t count = 0; /* of the next rows, once it is needed */
     for (uint32_t i = 0; i < job->operand_count; i++) {
         const struct operand *operand = &job->operands[i];
@@ -222,7 +224,7 @@ uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count)
 
 bool job_next_is_long(const struct job *job)
 {
-    return job->long_bytes > 0 && job_bytes(job, job->next_row, 1) > job->long_bytes;
+    return !values_are_left(job) && job->long_bytes > 0 && job_bytes(job, job->next_row, 1) > job->long_bytes;
 }
 
 bool job_is_staged(const struct job *job)
@@ -273,11 +275,16 @@ static void chunk_set_operands(struct chunk *chunk, const struct job *job)
 
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
 {
-    assert(job_has_rows(job) && !job->long_out);
+    assert(job_has_rows(job) && !job->long_out && !job->values.out);
     if (job->state == JOB_QUEUED) {
         job_move(job, JOB_RUNNING);
         job->started_us = now_us;
         job->times.queued_us = now_us - job->arrived_us;
+    }
+    job->in_flight++;
+    if (values_are_left(job)) {
+        values_next_chunk(job, chunk);
+        return;
     }
     *chunk = (struct chunk){
         .rows = &job->rows,
@@ -292,7 +299,6 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer)
             chunk->spans[i] = job->operands[i].buffer->span;
-    job->in_flight++;
     if (job_next_is_long(job)) {
         job->long_out = true;
         job->long_us = job->rest ? job->long_us : 0;
@@ -363,6 +369,20 @@ static void job_fail(struct job *job, const struct chunk *chunk)
                   chunk->first + chunk->count - 1);
 }
 
+/* Values that were checked; or else rows. True: what came back was right. */
+static bool job_take_back(struct job *job, const struct chunk *chunk)
+{
+    struct error error;
+    if (!chunk->below) {
+        job->rows_done += chunk->status || chunk->rest ? 0 : chunk->count;
+        return chunk->status == 0;
+    }
+    const int r = values_return(job, chunk, &error);
+    if (r && job->outcome.code == 0)
+        job->outcome = error;
+    return chunk->status == 0 && r == 0;
+}
+
 bool job_return(struct job *job, const struct chunk *chunk)
 {
     assert(job->in_flight > 0);
@@ -372,13 +392,11 @@ bool job_return(struct job *job, const struct chunk *chunk)
     job->times.download_us += chunk->download_us;
     if (chunk->slice_us)
         job_return_long(job, chunk);
-    if (chunk->status == 0) {
-        job->rows_done += chunk->rest ? 0 : chunk->count;
-    } else if (job->outcome.code == 0) {
+    const bool right = job_take_back(job, chunk);
+    if (chunk->status && job->outcome.code == 0)
         job_fail(job, chunk);
-        if (job->state == JOB_RUNNING)
-            job_move(job, JOB_ENDING);
-    }
+    if (!right && job->state == JOB_RUNNING)
+        job_move(job, JOB_ENDING);
     return job_settle(job);
 }
 

@@ -8,6 +8,7 @@
 #include "offsets.h"
 #include "operand.h"
 #include "request.h"
+#include "values.h"
 
 /*  state     meaning */
 #define JOB_STATES(X)                                                             \
@@ -51,6 +52,7 @@ struct job {
     uint64_t sample_bytes;     /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
                                   compute */
     uint64_t long_bytes;       /* bytes beyond which a row is a long one; 0: no row is */
+    struct values values;      /* what is to be checked before the first row is handed out */
     uint64_t next_row;         /* the first row not handed out, or, if it is a long one, not done */
     uint64_t rows_done;
     unsigned in_flight;         /* chunks with the device */

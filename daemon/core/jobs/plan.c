@@ -304,6 +304,7 @@ int job_plan(struct job *job, struct request *request, const struct job_chunks *
         return r;
     find_origins(job, request);
     bind_rows(job, request);
+    values_begin(job);
     job_cut(job, chunks);
     job->submitted = request->submitted;
     job->wants_progress = params->progress;

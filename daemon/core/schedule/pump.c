@@ -120,9 +120,9 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
     bool ended = job_return(job, chunk);
     if (chunk->status)
         scheduler_stop(&service->scheduler, job);
-    else if (!chunk->rest)
+    else if (!chunk->rest && !chunk->below)
         counters_add_chunk(service, job, chunk);
-    const bool done = !chunk->rest;
+    const bool done = !chunk->rest && !chunk->below;
     scheduler_return(&service->scheduler, chunk);
     if (ended)
         job_end(service, job);

@@ -257,7 +257,8 @@ static bool long_can_run(const struct job *job, const struct device *device)
 
 static bool can_run(const struct job *job, const struct device *device)
 {
-    return !job->reading && long_can_run(job, device) && job_fits_device(job, device) && job_is_ready(job);
+    return !job->reading && !job->values.out && long_can_run(job, device) && job_fits_device(job, device) &&
+           job_is_ready(job);
 }
 
 /* Others are not to pass one whose rows are not known yet. */
@@ -382,7 +383,9 @@ static struct chunk *hand_out(struct scheduler *scheduler, struct station *stati
     job_next_chunk(job, chunk, now_us);
     chunk->device = station->device;
     chunk->small = small;
-    if (job->long_out)
+    if (chunk->below)
+        chunk->bytes = values_chunk_bytes(chunk); /* the rows are still queued */
+    else if (job->long_out)
         hand_out_long(scheduler, station, chunk);
     else
         user->queued_bytes -= chunk->bytes = job_bytes(job, chunk->first, chunk->count);

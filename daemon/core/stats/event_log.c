@@ -47,7 +47,7 @@ void event_log_add_chunk(struct service *service, const struct job *job, const s
                       .user = job->client->user->uid,
                       .begin_us = chunk->handed_us,
                       .end_us = device_counters_of(service, chunk->device)->device_time.read_us,
-                      .rows = chunk->rest ? 0 : chunk->count,
+                      .rows = chunk->rest || chunk->below ? 0 : chunk->count,
                       .slot = (uint64_t)(chunk - service->scheduler.stations[chunk->device->number].chunks),
                       .upload_us = chunk->upload_us,
                       .kernel_us = chunk->kernel_us,

@@ -16,7 +16,9 @@
 
 #define SLOTS         LIMIT_CHUNKS_IN_FLIGHT
 #define SLOT_BYTES    MIB(16)
-#define OFFSETS_BYTES ((LIMIT_CHUNK_ROWS + 1) * sizeof(uint64_t))
+#define OFFSETS_MOST  (LIMIT_CHUNK_ROWS + 1)
+#define VERDICT_BYTES (2 * sizeof(uint64_t))
+#define OFFSETS_BYTES (OFFSETS_MOST * sizeof(uint64_t) + VERDICT_BYTES)
 #define BETWEEN_BYTES ((SMALL_BATCHES + 1) * SMALL_BYTES)
 
 /* What a chunk passes. Only rows in memory that is not pinned have something to do in the first and the last, in which
@@ -52,9 +54,11 @@ struct slot {
     struct long_row *row;                             /* NULL: the chunk is none */
     bool gathers, scatters;
     struct stage_task task;
-    int status;                         /* not 0: nothing more is queued for it */
-    uint64_t *offsets, *device_offsets; /* of a chunk of ragged rows: pinned, to be uploaded from; on the device */
-    void *beyond;                       /* for what is between steps and too large for `memory`, or NULL */
+    int status; /* not 0: nothing more is queued for it */
+    /* Of a chunk of ragged rows: pinned, to be uploaded from; on the device. Behind them the verdict of one that checks
+     * values (kernels/steps/index). */
+    uint64_t *offsets, *device_offsets;
+    void *beyond; /* for what is between steps and too large for `memory`, or NULL */
 };
 
 /* Device memory for the kernels of one stream, as much as most so far. */
@@ -124,6 +128,8 @@ cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, 
                            const struct scan_rows *between, cudaStream_t stream);
 /* The same of a chunk in a slot that is not plain, on STAGE_KERNEL's stream. */
 cudaError_t cuda_run_operands(struct cuda_device *self, const struct slot *slot);
+/* The same of one that checks values; the verdict is then behind the slot's offsets. */
+cudaError_t cuda_run_check(struct cuda_device *self, const struct slot *slot);
 extern const struct small_ops cuda_small_ops;
 
 /* long_row.c. */

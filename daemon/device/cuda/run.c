@@ -120,6 +120,20 @@ cudaError_t cuda_run_operands(struct cuda_device *self, const struct slot *slot)
     return e;
 }
 
+/* A word of the device's and one from which the host reads it lie behind the offsets of the slot. */
+cudaError_t cuda_run_check(struct cuda_device *self, const struct slot *slot)
+{
+    const struct chunk_rows rows = {.chunk = slot->chunk, .rows = &slot->rows, .operands = slot->operands};
+    const struct step_rows index = chunk_index_rows(&rows);
+    uint64_t *verdict = slot->device_offsets + OFFSETS_MOST;
+    cudaStream_t stream = self->streams[STAGE_KERNEL];
+    cudaError_t e = (cudaError_t)index_launch(&index, slot->rows.offsets ? 0 : slot->chunk->first, slot->chunk->count,
+                                              slot->chunk->below, verdict, stream);
+    return e == cudaSuccess
+               ? cudaMemcpyAsync(slot->offsets + OFFSETS_MOST, verdict, VERDICT_BYTES, cudaMemcpyDeviceToHost, stream)
+               : e;
+}
+
 /*
  * Small chunks.
  */

@@ -195,8 +195,10 @@ static cudaError_t slot_download(struct cuda_device *self, struct slot *slot)
 static cudaError_t slot_run(struct cuda_device *self, struct slot *slot)
 {
     cudaStream_t stream = self->streams[STAGE_KERNEL];
-    cudaError_t e = slot->chunk->operands ? cuda_run_operands(self, slot)
-                                          : cuda_run_steps(self, slot->chunk, &slot->rows, &slot->between, stream);
+    const struct chunk *chunk = slot->chunk;
+    cudaError_t e = chunk->below      ? cuda_run_check(self, slot)
+                    : chunk->operands ? cuda_run_operands(self, slot)
+                                      : cuda_run_steps(self, chunk, &slot->rows, &slot->between, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_KERNEL], stream) : e;
 }
 
@@ -366,10 +368,20 @@ cudaError_t slot_look(struct cuda_device *self, struct slot *slot)
     return cudaSuccess;
 }
 
+/* What a chunk that checks values has found. */
+static void slot_read_verdict(struct slot *slot)
+{
+    struct chunk *chunk = slot->chunk;
+    const struct step_rows index = {.input = {.length = chunk->operands->length}};
+    chunk->fault = index_verdict(&index, chunk->first, slot->offsets + OFFSETS_MOST);
+}
+
 struct chunk *slot_finish(struct cuda_device *self, struct slot *slot, int status)
 {
     struct chunk *chunk = slot->chunk;
     chunk->status = status ? status : slot->status;
+    if (chunk->below && !chunk->status)
+        slot_read_verdict(slot);
     chunk->upload_us = slot->took_us[STAGE_GATHER] + slot->took_us[STAGE_UPLOAD];
     chunk->kernel_us = slot->took_us[STAGE_KERNEL];
     chunk->download_us = slot->took_us[STAGE_DOWNLOAD] + slot->took_us[STAGE_SCATTER];

@@ -1,0 +1,149 @@
+#include "values.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "daemon/core/operations/operation.h"
+#include "footprint.h"
+#include "job.h"
+#include "protocol/describe.h"
+
+/* Values of a chunk: what a device looks through in a millisecond or less. */
+#define CHUNK_VALUES (UINT64_C(1) << 18)
+
+/* Finds out which step's operand this is, and what its values must be below; 0: they may be anything. */
+static uint64_t operand_below(const struct job *job, uint32_t operand, uint32_t *step)
+{
+    for (uint32_t i = 0; i < job->step_count; i++)
+        for (uint32_t k = 0; k < LIMIT_OPERANDS; k++) {
+            const struct step *at = &job->steps[i];
+            if (at->further[k] != operand || !at->kernel || !at->kernel->index_below)
+                continue;
+            *step = i;
+            return at->kernel->index_below(at->parameters, k);
+        }
+    return 0;
+}
+
+/* Goes to the next operand that is to be checked. */
+static void next_operand(struct job *job)
+{
+    struct values *values = &job->values;
+    uint32_t operand = values->operand > 0 ? values->operand : OPERAND_FURTHER - 1;
+    *values = (struct values){.operand = 0};
+    while (++operand < job->operand_count && values->operand == 0) {
+        const uint64_t below = job->operands[operand].origin ? operand_below(job, operand, &values->step) : 0;
+        values->below = below;
+        values->operand = below > 0 ? operand : 0;
+    }
+}
+
+void values_begin(struct job *job)
+{
+    job->values = (struct values){.operand = 0};
+    if (!job->plain)
+        next_operand(job);
+}
+
+bool values_are_left(const struct job *job)
+{
+    return job->values.operand > 0;
+}
+
+/* Rows of which each has values of its own. */
+static uint64_t row_count(const struct job *job)
+{
+    const struct operand *operand = &job->operands[job->values.operand];
+    bool shared = true;
+    for (uint32_t k = 0; k < job->rows.outer_rank; k++)
+        shared &= operand->outer_strides[k] == 0;
+    return shared || operand->follows == FOLLOWS_JOB ? 1 : job->rows.row_count;
+}
+
+/* Of the next chunk: whole rows, or a part of one. */
+static uint64_t next_rows(const struct job *job)
+{
+    const uint64_t length = job->operands[job->values.operand].length, left = row_count(job) - job->values.row;
+    const uint64_t most = length < CHUNK_VALUES ? CHUNK_VALUES / length : 1;
+    return left < most ? left : most;
+}
+
+static uint64_t next_elements(const struct job *job)
+{
+    const uint64_t left = job->operands[job->values.operand].length - job->values.element;
+    return left < CHUNK_VALUES ? left : CHUNK_VALUES;
+}
+
+bool values_are_ready(const struct job *job)
+{
+    const struct operand *operand = &job->operands[job->values.operand];
+    return !buffer_is_partial(operand->buffer) ||
+           buffer_is_ready(operand->buffer, operand_footprint(operand, &job->rows, job->values.row, next_rows(job)));
+}
+
+void values_next_chunk(struct job *job, struct chunk *chunk)
+{
+    struct values *values = &job->values;
+    values->piece = job->layouts[values->operand];
+    values->piece.origin += (int64_t)values->element * values->piece.stride;
+    values->piece.length = next_elements(job);
+    values->out = true;
+    *chunk = (struct chunk){
+        .rows = &job->rows,
+        .operands = &values->piece,
+        .operand_count = 1,
+        .below = values->below,
+        .first = values->row,
+        .count = next_rows(job),
+        .spans = {job->operands[values->operand].buffer->span},
+        .owner = job,
+    };
+}
+
+uint64_t values_chunk_bytes(const struct chunk *chunk)
+{
+    return chunk->count * chunk->operands->length * dtype_size_bytes(chunk->operands->dtype);
+}
+
+static const char *operand_name(const struct job *job)
+{
+    const struct step *step = &job->steps[job->values.step];
+    uint32_t k = 0;
+    while (step->further[k] != job->values.operand)
+        k++;
+    return operand_rows[step->operation][k].name;
+}
+
+static int refuse(const struct job *job, const struct index_fault *fault, struct error *error)
+{
+    const struct values *values = &job->values;
+    const uint64_t element = values->element + fault->element;
+    const char *name = operand_name(job);
+    if (job->operands[values->operand].follows == FOLLOWS_JOB)
+        return error_set(error, -EINVAL,
+                         "\"steps[%u].%s\"[%" PRIu64 "] is %" PRId64 "; allowed: 0 to %" PRIu64
+                         "; nothing has been written",
+                         (unsigned)values->step, name, element, fault->value, values->below - 1);
+    return error_set(error, -EINVAL,
+                     "element %" PRIu64 " of \"steps[%u].%s\" for row %" PRIu64 " is %" PRId64
+                     "; allowed: 0 to %" PRIu64 "; nothing has been written",
+                     element, (unsigned)values->step, name, fault->row, fault->value, values->below - 1);
+}
+
+int values_return(struct job *job, const struct chunk *chunk, struct error *error)
+{
+    struct values *values = &job->values;
+    values->out = false;
+    if (chunk->status)
+        return 0;
+    if (chunk->fault.found)
+        return refuse(job, &chunk->fault, error);
+    values->element += chunk->operands->length;
+    if (values->element < job->operands[values->operand].length)
+        return 0;
+    values->element = 0;
+    values->row += chunk->count;
+    if (values->row == row_count(job))
+        next_operand(job);
+    return 0;
+}

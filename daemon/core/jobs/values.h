@@ -1,0 +1,37 @@
+/*
+ * Checks of values, before a job writes anything: those of operands that are indices must be in range. A device reads
+ * them, in chunks of their own, one after the other, which are scheduled and charged like all others, and end when the
+ * job does. A job that has such operands hands out its rows once all values are known to be right.
+ */
+#ifndef DAEMON_VALUES_H
+#define DAEMON_VALUES_H
+
+#include "kernels/steps/index/index.h"
+#include "operand.h"
+
+struct job;
+struct chunk;
+
+/* What a job has yet to have checked. All zeros: nothing. */
+struct values {
+    uint32_t operand, step;    /* whose values are next, and of which step that is; operand 0: all are checked */
+    uint64_t row, element;     /* the first of them */
+    uint64_t below;            /* its values must be from 0 to below this */
+    bool out;                  /* a chunk of them is with a device */
+    struct step_operand piece; /* the operand of that chunk */
+};
+
+/* Notes what is to be checked of a job whose operands and steps are known. */
+void values_begin(struct job *job);
+/* Whether some values are to be checked before rows can be handed out. */
+bool values_are_left(const struct job *job);
+/* Whether the memory of the next ones is ready. */
+bool values_are_ready(const struct job *job);
+/* Fills a chunk with the next ones, of a job that has none out. */
+void values_next_chunk(struct job *job, struct chunk *chunk);
+/* Bytes that such a chunk reads. */
+uint64_t values_chunk_bytes(const struct chunk *chunk);
+/* Takes in such a chunk, which has been done; a value that is out of range sets *error, and -EINVAL is returned. */
+int values_return(struct job *job, const struct chunk *chunk, struct error *error);
+
+#endif
