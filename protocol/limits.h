@@ -95,9 +95,10 @@
 #define LIMIT_JOINED_SAMPLES (UINT64_C(1) << 24)
 
 /* Operations' parameters. */
-#define LIMIT_FACTOR (UINT64_C(1) << 16) /* by which rows are upsampled, or summed */
-#define LIMIT_DT_MIN 1e-30               /* between two samples of which a derivative is taken, */
-#define LIMIT_DT_MAX 1e30                /* so that f32 has it */
+#define LIMIT_FACTOR     (UINT64_C(1) << 16) /* by which rows are upsampled, or summed */
+#define LIMIT_DT_MIN     1e-30               /* between two samples of which a derivative is taken, */
+#define LIMIT_DT_MAX     1e30                /* so that f32 has it */
+#define LIMIT_HALF_WIDTH 2048                /* of triangles and boxes, in samples */
 
 /* Values between steps, where the output has no room for them: a device has memory for those of a chunk. */
 #define LIMIT_BETWEEN_BYTES       MIB(16) /* of a row */

@@ -54,13 +54,28 @@
     X(CLIP, "clip") \
     X(CAST, "cast")
 
+/* What filters take for samples beyond the row: its own in a mirror, 0, or 0 and no outputs for which that would
+ * matter. */
+#define BOUNDARIES(X)     \
+    X(REFLECT, "reflect") \
+    X(ZERO, "zero")       \
+    X(SKIP, "skip")
+
+/* What the weights of a triangle or a box have: a sum of 1; a height of 1; whole numbers, from 1 on. */
+#define WINDOW_NORMS(X) \
+    X(AREA, "area")     \
+    X(HEIGHT, "height") \
+    X(NONE, "none")
+
 /* The lists of words above, as struct words of status.h: X(name, what messages call one of them, list). */
 #define OPERATION_WORDS(X)                            \
     X(access, "access", OPERAND_ACCESSES)             \
     X(follows, "way to follow rows", OPERAND_FOLLOWS) \
     X(class, "class", OPERAND_CLASSES)                \
     X(diff_kind, "kind", DIFF_KINDS)                  \
-    X(map_op, "op", MAP_OPS)
+    X(map_op, "op", MAP_OPS)                          \
+    X(boundary, "boundary", BOUNDARIES)               \
+    X(window_norm, "norm", WINDOW_NORMS)
 
 // clang-format off
 /* Each step says first which operation it is. */
@@ -112,6 +127,12 @@
     X(S, other,        MAP,   OPTIONAL, tensor,             "a number for each sample, in place of the constant",      \
       ACCESS_READ, FOLLOWS_SAMPLES, CLASS_INPUT)
 
+#define WINDOW_STEP(X, S)                                                                                              \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, half_width,   U64,   REQUIRED, LIMIT_HALF_WIDTH,   "how many samples on either side weights take to reach 0") \
+    X(S, norm,         WORD,  OPTIONAL, window_norm_words,  "what the weights have: a sum of 1, a height of 1")        \
+    X(S, boundary,     WORD,  OPTIONAL, boundary_words,     "what there is beyond the row")
+
 /* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
     X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
@@ -120,7 +141,8 @@
     X(block_sum, BLOCK_SUM_STEP, length_block_sum, "block-sum", "each block of samples to its sum") \
     X(diff,     DIFF_STEP,     length_same,     "diff",     "differences along rows")                                  \
     X(dot,      DOT_STEP,      length_one,      "dot",      "each row and another one to the sum of their products") \
-    X(map,      MAP_STEP,      length_same,     "map",      "each sample by itself, or with a number beside it")
+    X(map,      MAP_STEP,      length_same,     "map",      "each sample by itself, or with a number beside it") \
+    X(triangle, WINDOW_STEP,   length_same,     "triangle", "each sample to a sum of those around it, with weights of a triangle")
 // clang-format on
 
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,
@@ -140,6 +162,12 @@ enum diff_kind { DIFF_KINDS(X) };
 #undef X
 #define X(NAME, WORD) MAP_##NAME,
 enum map_op { MAP_OPS(X) };
+#undef X
+#define X(NAME, WORD) BOUNDARY_##NAME,
+enum boundary { BOUNDARIES(X) };
+#undef X
+#define X(NAME, WORD) WINDOW_NORM_##NAME,
+enum window_norm { WINDOW_NORMS(X) };
 #undef X
 
 #endif

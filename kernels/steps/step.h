@@ -25,7 +25,8 @@ extern "C" {
     X(block_sum)        \
     X(diff)             \
     X(dot)              \
-    X(map)
+    X(map)              \
+    X(triangle)
 
 #define STEP_FURTHER_MAX 4 /* operands beside input and output */
 /* Scratch memory that a tile may use on a processor: of any contents, aligned to 64 bytes. */

@@ -32,6 +32,10 @@ def diff(kind, **parameters):
     return {"operation": "diff", "kind": kind, **parameters}
 
 
+def triangle(half_width, **parameters):
+    return {"operation": "triangle", "half_width": half_width, **parameters}
+
+
 def dot(other):
     return {"operation": "dot", "other": other}
 
@@ -388,6 +392,85 @@ class Maps(OperationsTest):
             self.refuse(client, message, axis=1, steps=[mapped("add", by=by)], **whole)
         message = '"output.dtype" is "i32"; allowed with "input.dtype" "f32": f32, f64'
         self.refuse(client, message, input=rows, output={**made, "dtype": "i32"}, axis=1, steps=[mapped("abs")])
+
+
+def in_a_mirror(row, i):
+    while not 0 <= i < len(row):
+        i = -1 - i if i < 0 else 2 * len(row) - 1 - i
+    return row[i]
+
+
+class Windows(OperationsTest):
+    def filtered(self, client, rows, dtype, step):
+        """Of rows of numbers, in f64."""
+        length = len(rows[0])
+        memory = client.create(len(rows) * length * (SIZES[dtype] + 8))
+        values = pack_dtype(dtype, [value for row in rows for value in row])
+        memory.write(values)
+        given = tensor(memory.buffer, [len(rows), length], dtype=dtype)
+        made = tensor(memory.buffer, [len(rows), length], dtype="f64", offset=len(values))
+        client.call("job.run", input=given, output=made, axis=1, steps=[step])
+        results = struct.unpack(f"<{len(rows) * length}d", memory.read()[len(values) :][: 8 * len(rows) * length])
+        client.call("buffer.release", buffer=memory.buffer)
+        return [results[r * length : (r + 1) * length] for r in range(len(rows))]
+
+    def test_definition(self):
+        client = self.client()
+        row = [1, 2, 3, 4, 5, 9]
+        for step, expected in (
+            (triangle(2), (1.25, 2, 3, 4, 5.75, 8)),
+            (triangle(2, norm="height"), (2.5, 4, 6, 8, 11.5, 16)),
+            (triangle(2, norm="none", boundary="zero"), (4, 8, 12, 16, 23, 23)),
+            (triangle(2, norm="none", boundary="skip"), (0, 0, 12, 16, 0, 0)),
+            (triangle(1), tuple(row)),
+        ):
+            with self.subTest(step=step):
+                self.assertEqual(self.filtered(client, [row], "f32", step), [expected])
+
+    def test_formula(self):
+        client = self.client()
+        generator = random.Random(11)
+        rows = [[generator.uniform(-1, 1) + mean for _ in range(700)] for mean in (0, 1000)]
+        for width, norm, boundary in ((5, "area", "reflect"), (300, "height", "zero"), (1000, "area", "reflect"), (64, "none", "zero")):
+            scale = {"area": 1 / width**2, "height": 1 / width, "none": 1}[norm]
+            results = self.filtered(client, rows, "f64", triangle(width, norm=norm, boundary=boundary))
+            for row, result in zip(rows, results):
+                for i in range(0, 700, 33):
+                    weighted = (
+                        (width - abs(m)) * in_a_mirror(row, i + m)
+                        for m in range(1 - width, width)
+                        if boundary == "reflect" or 0 <= i + m < len(row)
+                    )
+                    expected = scale * math.fsum(weighted)
+                    self.assertAlmostEqual(result[i], expected, delta=1e-12 * width**2 * scale * max(map(abs, row)))
+
+    def test_chains(self):
+        client = self.client()
+        steps = [FORWARD, triangle(3), upsample(2), triangle(40, boundary="zero"), BOTH, SUM]
+        for shape in ([12], [40, 1200], [3, 24, 5], [3, 0], [0, 12], [3000, 3]):
+            for axis in range(len(shape)):
+                self.check(client, shape, axis, steps)
+        self.check(client, [1, 4 << 20], 1, [triangle(1000)], ("f32", "f32"))
+        for dtypes in ("f16", "bf16"), ("i16be", "f32"), ("ibm32", "ibm32"), ("i32be", "f64"):
+            self.check(client, [9, 1100], 1, [triangle(7), FORWARD, triangle(2048)], dtypes)
+        self.check(client, [1000], 0, [triangle(9), FORWARD, triangle(70)], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
+
+    def test_refused(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 100], offset=8192)
+        both = {"input": rows, "output": made, "axis": 1}
+        self.refuse(client, '"steps[1].half_width" is 0; allowed: 1 to 2048', steps=[FORWARD, triangle(0)], **both)
+        for width in 2049, 1 << 32, (1 << 64) - 1:
+            self.refuse(client, f'field "steps[0].half_width" is {width}; allowed: 0 to 2048', steps=[triangle(width)], **both)
+        self.refuse(client, 'field "steps[0].half_width" is missing', steps=[{"operation": "triangle"}], **both)
+        self.refuse(client, 'field "steps[0].norm" is', steps=[triangle(2, norm="unit")], **both)
+        self.refuse(client, 'field "steps[0].boundary" is', steps=[triangle(2, boundary="mirror")], **both)
+        whole = {"input": {**rows, "dtype": "i32"}, "output": {**made, "dtype": "i32"}, "axis": 1}
+        message = '"input.dtype" is "i32"; allowed with "steps[0].operation" "triangle": f32, f64, f16, bf16, f32be, i16be, i32be, ibm32'
+        self.refuse(client, message, steps=[triangle(2)], **whole)
+        message = '"input" and "output" are the same elements, but "steps[0].operation" is "triangle", which does not work in place'
+        self.refuse(client, message, input=rows, output=rows, axis=1, steps=[triangle(2)])
 
 
 class Chains(OperationsTest):

@@ -291,6 +291,17 @@ class Chains(PackageTest):
         with self.assertRaisesRegex(TypeError, "complex"):
             scand.run(x + 1j, [("upsample", {"factor": 2})])
 
+    def test_triangles(self):
+        """Beside NumPy's convolution of rows that are mirrored at their edges."""
+        x = np.random.default_rng(5).normal(3, 1, (3, 500))
+        for width in (1, 2, 31, 64, 200):
+            weights = np.convolve(np.ones(width), np.ones(width)) / width**2
+            padded = np.pad(x, ((0, 0), (width - 1, width - 1)), mode="symmetric")
+            expected = [np.convolve(row, weights, mode="valid") for row in padded]
+            np.testing.assert_allclose(scand.run(x, [("triangle", {"half-width": width})]), expected, rtol=0, atol=1e-11)
+            single = scand.run(x.astype("f4"), [("triangle", {"half-width": width})])
+            np.testing.assert_allclose(single, expected, rtol=0, atol=1e-5)
+
     def test_operands(self):
         """Coefficients for each sample, of any step, as it takes them; ordinary arrays and shared ones, broadcast."""
         x = whole_numbers((4, 30))

@@ -1,0 +1,127 @@
+#include "triangle.h"
+
+#define LEAVES_MAX (TRIANGLE_SEGMENT_MAX / TRIANGLE_LEAF)
+
+/* The sums of one segment. */
+struct segment {
+    double sums[TRIANGLE_SEGMENT_MAX];
+    struct triangle_sums total;
+};
+
+/* A row, as the segments of its extension. */
+struct line {
+    const struct triangle *triangle;
+    const char *from;
+    int64_t stride, length, segment; /* samples of a segment */
+    enum scand_dtype dtype;
+};
+
+static double sample(const struct line *line, int64_t i)
+{
+    const int64_t source = triangle_source(line->triangle->boundary, i, line->length);
+    return source < 0 ? 0 : step_get_f64(line->dtype, line->from + source * line->stride);
+}
+
+/* Inclusive prefixes of the leaves' totals in each group. */
+static void network(struct triangle_sums *leaves, int64_t count)
+{
+    for (int64_t distance = 1; distance < TRIANGLE_FAN && distance < count; distance *= 2)
+        for (int64_t l = count; l-- > 0;)
+            if (l % TRIANGLE_FAN >= distance)
+                leaves[l] = triangle_join(leaves[l - distance], leaves[l], (double)(TRIANGLE_LEAF * distance));
+}
+
+/* Carries from those prefixes, which they replace. */
+static void carries(struct triangle_sums *leaves, int64_t count)
+{
+    struct triangle_sums group = {0, 0};
+    for (int64_t begin = 0; begin < count; begin += TRIANGLE_FAN) {
+        const int64_t end = begin + TRIANGLE_FAN < count ? begin + TRIANGLE_FAN : count;
+        const struct triangle_sums total = leaves[end - 1];
+        for (int64_t l = end - 1; l > begin; l--)
+            leaves[l] =
+                begin == 0 ? leaves[l - 1] : triangle_join(group, leaves[l - 1], (double)(TRIANGLE_LEAF * (l - begin)));
+        leaves[begin] = group;
+        group = begin == 0 ? total : triangle_join(group, total, TRIANGLE_GROUP);
+    }
+}
+
+static void segment_sums(const struct line *line, int64_t number, struct segment *segment)
+{
+    struct triangle_sums leaves[LEAVES_MAX] = {{0, 0}};
+    const int64_t begin = number * line->segment, count = line->segment / TRIANGLE_LEAF;
+    for (int64_t r = 0; r < line->segment; r++)
+        leaves[r / TRIANGLE_LEAF] = triangle_add(leaves[r / TRIANGLE_LEAF], sample(line, begin + r));
+    network(leaves, count);
+    carries(leaves, count);
+    for (int64_t r = 0; r < line->segment; r++) {
+        struct triangle_sums *sums = &leaves[r / TRIANGLE_LEAF];
+        segment->sums[r] = line->triangle->shape == TRIANGLE_BOX ? sums->single : sums->twice;
+        *sums = triangle_add(*sums, sample(line, begin + r));
+    }
+    segment->total = leaves[count - 1];
+}
+
+/* Of the middle one of three segments. */
+static double output(const struct line *line, const struct segment segments[3], int64_t r)
+{
+    const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
+    const enum triangle_shape shape = line->triangle->shape;
+    const int64_t width = line->triangle->half_width, ahead = r + width, size = line->segment;
+    const int64_t behind = shape == TRIANGLE_BOX ? r - width + 1 : r - width;
+    const double sum_ahead =
+        ahead < size ? here->sums[ahead]
+                     : triangle_ahead(shape, here->total, (double)(ahead - size), after->sums[ahead - size]);
+    const double sum_behind = behind >= 0
+                                  ? here->sums[behind]
+                                  : triangle_behind(shape, before->total, (double)behind, before->sums[behind + size]);
+    return triangle_difference(shape, sum_ahead, sum_behind, here->sums[r], line->triangle->scale);
+}
+
+static void row_reference(const struct line *line, uint64_t begin, uint64_t end, const struct step_operand *to,
+                          char *row)
+{
+    struct segment segments[3];
+    uint64_t from, until;
+    triangle_kept(line->triangle, (uint64_t)line->length, &from, &until);
+    for (uint64_t i = begin; i < end; i++) {
+        const int64_t number = (int64_t)i / line->segment, r = (int64_t)i % line->segment;
+        if (line->triangle->half_width > 1 && (i == begin || r == 0))
+            for (int64_t k = 0; k < 3; k++)
+                segment_sums(line, number - 1 + k, &segments[k]);
+        double y = line->triangle->half_width > 1 ? output(line, segments, r) : sample(line, (int64_t)i);
+        if (i < from || i >= until)
+            y = 0;
+        step_put_f64(to->dtype, y, row + (int64_t)i * to->stride);
+    }
+}
+
+static void triangle_reference(const struct step_rows *rows, const void *params, const struct step_tile *tile,
+                               void *scratch)
+{
+    const struct triangle *triangle = params;
+    (void)scratch;
+    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
+        const struct line line = {.triangle = triangle,
+                                  .from = step_row(rows, &rows->input, row),
+                                  .stride = rows->input.stride,
+                                  .length = (int64_t)step_length(rows, &rows->input, row),
+                                  .segment = triangle_segment(triangle->half_width),
+                                  .dtype = rows->input.dtype};
+        row_reference(&line, tile->begin, step_end(rows, tile, row), &rows->output, step_row(rows, &rows->output, row));
+    }
+}
+
+static struct step_tiling triangle_tiling(const struct step_rows *rows, const void *params)
+{
+    (void)params;
+    const uint64_t elements = UINT64_C(1) << 14, length = rows->output.length;
+    return (struct step_tiling){.rows = length > 0 && length < elements ? elements / length : 1, .elements = elements};
+}
+
+STEP_DECLARE(triangle);
+const struct step_kernel triangle_kernel = {.name = "triangle",
+                                            .in_place = false,
+                                            .tiling = triangle_tiling,
+                                            .reference = triangle_reference,
+                                            .cpu = STEP_BUILDS(triangle)};

@@ -1,0 +1,126 @@
+/*
+ * triangle, box: weighted sums of the samples around each one, in a time that does not depend on how many they are.
+ *
+ *     triangle   y[i] = scale * sum of (K - |m|) x[i + m] over |m| < K
+ *     box        y[i] = scale * sum of x[i + m] over |m| < K
+ *
+ * With K = 1 and a scale of 1 both are a copy. Output and input have the same length, and any dtypes of floats.
+ *
+ * Samples beyond the row. REFLECT: those of the row in a mirror at its edges, the edges repeated, as often as it takes.
+ * ZERO: 0. SKIP: as ZERO, but y[i] is 0 where a tap of the formula lies outside: of the triangle, which is a difference
+ * of double sums at three points, i - K or i + K; of the box any of its samples. The triangle is that of Claerbout's
+ * "Earth Soundings Analysis" and of anti-aliased Kirchhoff migration (Lumley, Claerbout and Bevc, 1994); with REFLECT
+ * it is Madagascar's.
+ *
+ * How it is computed, all in f64. The row, extended by as much as is needed on both sides, is cut into segments of G
+ * samples, the power of two that triangle_segment says, from sample 0 on. Each segment has sums of its own, which know
+ * nothing of what lies before it:
+ *
+ *     single sums s[r] = x[0] + ... + x[r - 1], double sums e[r] = s[1] + ... + s[r], for r from 0 to G.
+ *
+ * The double sum at any point within G of segment b, seen from b, is a sum of b's or of its neighbour's and a straight
+ * line (triangle_ahead, triangle_behind). So no sum spans more than a segment, whatever the row's length and mean, and
+ * the error of y, with weights whose sum is 1, is below 2^-51 (1 + (G/K)^2) of the largest sample of three segments. A
+ * NaN or an infinity makes NaN of some or all y of its segment and the next one on either side, and of no others.
+ *
+ * Association. Leaves are TRIANGLE_LEAF samples, summed serially; groups are TRIANGLE_FAN leaves or, if that is less, a
+ * segment. The totals of a group's leaves are joined (triangle_join) by the Kogge-Stone network, distances 1, 2, 4, 8,
+ * 16, the totals of groups one after the other. The carry into a leaf is the join of the group's carry and the prefix
+ * of the leaves before it, of which those that are not there are left out. From the carry on, 0 where there is
+ * neither, s and e are summed serially along the leaf. A segment's total is what its last leaf leaves.
+ */
+#ifndef KERNELS_STEPS_TRIANGLE_H
+#define KERNELS_STEPS_TRIANGLE_H
+
+#include "kernels/steps/step.h"
+#include "protocol/operations.h"
+
+#define TRIANGLE_LEAF           8
+#define TRIANGLE_FAN            32
+#define TRIANGLE_GROUP          (TRIANGLE_LEAF * TRIANGLE_FAN)
+#define TRIANGLE_SEGMENT_MIN    64
+#define TRIANGLE_SEGMENT_MAX    2048
+#define TRIANGLE_HALF_WIDTH_MAX TRIANGLE_SEGMENT_MAX
+
+enum triangle_shape { TRIANGLE_TRIANGLE, TRIANGLE_BOX };
+
+struct triangle {
+    uint32_t half_width; /* K: 1 to TRIANGLE_HALF_WIDTH_MAX */
+    enum triangle_shape shape;
+    enum boundary boundary;
+    double scale; /* 1 if half_width is 1 */
+};
+
+extern const struct step_kernel triangle_kernel;
+
+/* Samples of a segment: the power of two from K on. */
+CODEC_INLINE uint32_t triangle_segment(uint32_t half_width)
+{
+    uint32_t segment = TRIANGLE_SEGMENT_MIN;
+    while (segment < half_width)
+        segment *= 2;
+    return segment;
+}
+
+/* Which sample of a row of `length` there is at position i; -1: none, but 0. */
+CODEC_INLINE int64_t triangle_source(enum boundary boundary, int64_t i, int64_t length)
+{
+    if (i >= 0 && i < length)
+        return i;
+    if (boundary != BOUNDARY_REFLECT)
+        return -1;
+    const int64_t turned = i % (2 * length), inside = turned < 0 ? turned + 2 * length : turned;
+    return inside < length ? inside : 2 * length - 1 - inside;
+}
+
+/* The outputs *from <= i < *to of a row of `length` that are not skipped. */
+CODEC_INLINE void triangle_kept(const struct triangle *triangle, uint64_t length, uint64_t *from, uint64_t *to)
+{
+    const bool skips = triangle->boundary == BOUNDARY_SKIP;
+    const uint64_t reach = triangle->half_width - (triangle->shape == TRIANGLE_BOX);
+    *from = skips ? reach : 0;
+    *to = !skips ? length : length > reach ? length - reach : 0;
+}
+
+/* What some samples in a row add up to: the single sum and the double sum behind the last of them. */
+struct triangle_sums {
+    double single, twice;
+};
+
+CODEC_INLINE struct triangle_sums triangle_add(struct triangle_sums before, double x)
+{
+    struct triangle_sums sums;
+    sums.single = before.single + x;
+    sums.twice = before.twice + sums.single;
+    return sums;
+}
+
+/* Of samples and the `count` samples behind them. */
+CODEC_INLINE struct triangle_sums triangle_join(struct triangle_sums left, struct triangle_sums right, double count)
+{
+    struct triangle_sums sums;
+    sums.single = left.single + right.single;
+    sums.twice = (left.twice + left.single * count) + right.twice;
+    return sums;
+}
+
+/* The sum of segment b at `past` samples behind its end, where the next one has `sum`; at `past` before its begin
+ * (past < 0), of whose neighbour the sum there and the total are given. */
+CODEC_INLINE double triangle_ahead(enum triangle_shape shape, struct triangle_sums total, double past, double sum)
+{
+    return shape == TRIANGLE_BOX ? total.single + sum : (total.twice + total.single * past) + sum;
+}
+
+CODEC_INLINE double triangle_behind(enum triangle_shape shape, struct triangle_sums total, double past, double sum)
+{
+    return shape == TRIANGLE_BOX ? sum - total.single : sum - (total.twice + total.single * past);
+}
+
+/* An output from the sums at i + K, at i - K (box: i - K + 1) and at i. */
+CODEC_INLINE double triangle_difference(enum triangle_shape shape, double ahead, double behind, double here,
+                                        double scale)
+{
+    return (shape == TRIANGLE_BOX ? ahead - behind : (ahead + behind) - 2 * here) * scale;
+}
+
+#endif
