@@ -142,7 +142,8 @@
     X(diff,     DIFF_STEP,     length_same,     "diff",     "differences along rows")                                  \
     X(dot,      DOT_STEP,      length_one,      "dot",      "each row and another one to the sum of their products") \
     X(map,      MAP_STEP,      length_same,     "map",      "each sample by itself, or with a number beside it") \
-    X(triangle, WINDOW_STEP,   length_same,     "triangle", "each sample to a sum of those around it, with weights of a triangle")
+    X(triangle, WINDOW_STEP,   length_same,     "triangle", "each sample to a sum of those around it, with weights of a triangle") \
+    X(box,      WINDOW_STEP,   length_same,     "box",      "each sample to a sum or mean of those around it")
 // clang-format on
 
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,

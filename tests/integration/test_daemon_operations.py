@@ -36,6 +36,10 @@ def triangle(half_width, **parameters):
     return {"operation": "triangle", "half_width": half_width, **parameters}
 
 
+def box(half_width, **parameters):
+    return {"operation": "box", "half_width": half_width, **parameters}
+
+
 def dot(other):
     return {"operation": "dot", "other": other}
 
@@ -423,6 +427,10 @@ class Windows(OperationsTest):
             (triangle(2, norm="none", boundary="zero"), (4, 8, 12, 16, 23, 23)),
             (triangle(2, norm="none", boundary="skip"), (0, 0, 12, 16, 0, 0)),
             (triangle(1), tuple(row)),
+            (box(2, norm="none"), (4, 6, 9, 12, 18, 23)),
+            (box(2, norm="height", boundary="zero"), (3, 6, 9, 12, 18, 14)),
+            (box(2, norm="none", boundary="skip"), (0, 6, 9, 12, 18, 0)),
+            (box(1), tuple(row)),
         ):
             with self.subTest(step=step):
                 self.assertEqual(self.filtered(client, [row], "f32", step), [expected])
@@ -444,16 +452,26 @@ class Windows(OperationsTest):
                     expected = scale * math.fsum(weighted)
                     self.assertAlmostEqual(result[i], expected, delta=1e-12 * width**2 * scale * max(map(abs, row)))
 
+    def test_means(self):
+        client = self.client()
+        generator = random.Random(12)
+        row = [generator.uniform(-1, 1) + 1000 for _ in range(700)]
+        for width in 2, 50, 64, 1500:
+            (result,) = self.filtered(client, [row], "f64", box(width))
+            for i in range(0, 700, 33):
+                expected = math.fsum(in_a_mirror(row, i + m) for m in range(1 - width, width)) / (2 * width - 1)
+                self.assertAlmostEqual(result[i], expected, delta=1e-9)
+
     def test_chains(self):
         client = self.client()
-        steps = [FORWARD, triangle(3), upsample(2), triangle(40, boundary="zero"), BOTH, SUM]
+        steps = [FORWARD, triangle(3), upsample(2), box(5), triangle(40, boundary="zero"), BOTH, SUM]
         for shape in ([12], [40, 1200], [3, 24, 5], [3, 0], [0, 12], [3000, 3]):
             for axis in range(len(shape)):
                 self.check(client, shape, axis, steps)
         self.check(client, [1, 4 << 20], 1, [triangle(1000)], ("f32", "f32"))
         for dtypes in ("f16", "bf16"), ("i16be", "f32"), ("ibm32", "ibm32"), ("i32be", "f64"):
             self.check(client, [9, 1100], 1, [triangle(7), FORWARD, triangle(2048)], dtypes)
-        self.check(client, [1000], 0, [triangle(9), FORWARD, triangle(70)], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
+        self.check(client, [1000], 0, [triangle(9), FORWARD, box(70)], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
 
     def test_refused(self):
         client = self.client()
@@ -461,6 +479,7 @@ class Windows(OperationsTest):
         rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 100], offset=8192)
         both = {"input": rows, "output": made, "axis": 1}
         self.refuse(client, '"steps[1].half_width" is 0; allowed: 1 to 2048', steps=[FORWARD, triangle(0)], **both)
+        self.refuse(client, '"steps[0].half_width" is 0; allowed: 1 to 2048', steps=[box(0)], **both)
         for width in 2049, 1 << 32, (1 << 64) - 1:
             self.refuse(client, f'field "steps[0].half_width" is {width}; allowed: 0 to 2048', steps=[triangle(width)], **both)
         self.refuse(client, 'field "steps[0].half_width" is missing', steps=[{"operation": "triangle"}], **both)

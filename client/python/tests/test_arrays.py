@@ -291,7 +291,7 @@ class Chains(PackageTest):
         with self.assertRaisesRegex(TypeError, "complex"):
             scand.run(x + 1j, [("upsample", {"factor": 2})])
 
-    def test_triangles(self):
+    def test_windows(self):
         """Beside NumPy's convolution of rows that are mirrored at their edges."""
         x = np.random.default_rng(5).normal(3, 1, (3, 500))
         for width in (1, 2, 31, 64, 200):
@@ -301,6 +301,9 @@ class Chains(PackageTest):
             np.testing.assert_allclose(scand.run(x, [("triangle", {"half-width": width})]), expected, rtol=0, atol=1e-11)
             single = scand.run(x.astype("f4"), [("triangle", {"half-width": width})])
             np.testing.assert_allclose(single, expected, rtol=0, atol=1e-5)
+            size = 2 * width - 1
+            expected = [np.convolve(row, np.full(size, 1 / size), mode="valid") for row in padded]
+            np.testing.assert_allclose(scand.run(x, [("box", {"half-width": width})]), expected, rtol=0, atol=1e-11)
 
     def test_operands(self):
         """Coefficients for each sample, of any step, as it takes them; ordinary arrays and shared ones, broadcast."""

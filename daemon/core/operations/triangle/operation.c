@@ -20,39 +20,53 @@ static int check_floats(const struct asked *asked, struct error *error)
                      step_words.words[asked->request->params->steps[asked->step].operation], allowed.text);
 }
 
-static double scale_of(enum window_norm norm, double half_width)
+static double scale_of(enum triangle_shape shape, enum window_norm norm, double half_width)
 {
+    const bool is_box = shape == TRIANGLE_BOX;
     switch (norm) {
     case WINDOW_NORM_AREA:
-        return 1 / (half_width * half_width);
+        return is_box ? 1 / (2 * half_width - 1) : 1 / (half_width * half_width);
     case WINDOW_NORM_HEIGHT:
-        return 1 / half_width;
+        return is_box ? 1 : 1 / half_width;
     case WINDOW_NORM_NONE:
         break;
     }
     return 1;
 }
 
-static int triangle_check(const struct asked *asked, struct step *step, struct error *error)
+static int check(const struct asked *asked, enum triangle_shape shape, uint64_t half_width, enum window_norm norm,
+                 enum boundary boundary, struct step *step, struct error *error)
 {
-    const struct msg_triangle *message = &asked->request->params->steps[asked->step].triangle;
+    const struct triangle parameters = {.half_width = (uint32_t)half_width,
+                                        .shape = shape,
+                                        .boundary = boundary,
+                                        .scale = scale_of(shape, norm, (double)half_width)};
     char field[FIELD_NAME_BYTES];
     int r;
-    if (message->half_width == 0)
+    if (half_width == 0)
         return error_set(error, -EINVAL, "\"%s\" is 0; allowed: 1 to %d",
                          request_field(asked->request, asked->step, "half_width", field), LIMIT_HALF_WIDTH);
     if ((r = check_floats(asked, error)))
         return r;
-    const struct triangle parameters = {.half_width = (uint32_t)message->half_width,
-                                        .shape = TRIANGLE_TRIANGLE,
-                                        .boundary = (enum boundary)message->boundary,
-                                        .scale =
-                                            scale_of((enum window_norm)message->norm, (double)message->half_width)};
     step_set_parameters(step, &parameters, sizeof parameters);
     return check_output_dtype(asked->in.dtype, asked->output, error);
 }
 
-/* Two sums, and a difference of three of them. */
+static int triangle_check(const struct asked *asked, struct step *step, struct error *error)
+{
+    const struct msg_triangle *message = &asked->request->params->steps[asked->step].triangle;
+    return check(asked, TRIANGLE_TRIANGLE, message->half_width, (enum window_norm)message->norm,
+                 (enum boundary)message->boundary, step, error);
+}
+
+static int box_check(const struct asked *asked, struct step *step, struct error *error)
+{
+    const struct msg_box *message = &asked->request->params->steps[asked->step].box;
+    return check(asked, TRIANGLE_BOX, message->half_width, (enum window_norm)message->norm,
+                 (enum boundary)message->boundary, step, error);
+}
+
+/* Two sums, and a difference of two or three of them. */
 static uint64_t triangle_work(const struct step *step)
 {
     (void)step;
@@ -68,6 +82,13 @@ static void triangle_describe(const struct step *step, char *out, size_t size)
 const struct operation operation_triangle = {
     .kernel = &triangle_kernel,
     .check = triangle_check,
+    .work = triangle_work,
+    .describe = triangle_describe,
+};
+
+const struct operation operation_box = {
+    .kernel = &triangle_kernel,
+    .check = box_check,
     .work = triangle_work,
     .describe = triangle_describe,
 };
