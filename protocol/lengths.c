@@ -34,6 +34,12 @@ static uint64_t length_block_sum(const union msg_step *step, uint64_t axis, uint
     return step->block_sum.factor > 0 ? length / step->block_sum.factor : 0;
 }
 
+static uint64_t length_stack(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    (void)axis, (void)length;
+    return step->stack.bins;
+}
+
 uint64_t vector_length(const struct msg_tensor *tensor, uint64_t axis)
 {
     if (tensor->shape_count == 1)

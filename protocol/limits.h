@@ -99,6 +99,9 @@
 #define LIMIT_DT_MIN     1e-30               /* between two samples of which a derivative is taken, */
 #define LIMIT_DT_MAX     1e30                /* so that f32 has it */
 #define LIMIT_HALF_WIDTH 2048                /* of triangles and boxes, in samples */
+#define LIMIT_BINS       (UINT64_C(1) << 24) /* into which samples of a row are added */
+#define LIMIT_POWER_MIN  0x1p-10             /* of a fold: its fraction is that many square roots */
+#define LIMIT_POWER_MAX  8.0
 
 /* Values between steps, where the output has no room for them: a device has memory for those of a chunk. */
 #define LIMIT_BETWEEN_BYTES       MIB(16) /* of a row */

@@ -66,6 +66,10 @@
     X(AREA, "area")     \
     X(HEIGHT, "height") \
     X(NONE, "none")
+/* What sums of bins are divided by: nothing; a power of how many samples that are not 0 they have. */
+#define STACK_NORMS(X) \
+    X(NONE, "none")    \
+    X(FOLD, "fold")
 
 /* The lists of words above, as struct words of status.h: X(name, what messages call one of them, list). */
 #define OPERATION_WORDS(X)                            \
@@ -75,7 +79,8 @@
     X(diff_kind, "kind", DIFF_KINDS)                  \
     X(map_op, "op", MAP_OPS)                          \
     X(boundary, "boundary", BOUNDARIES)               \
-    X(window_norm, "norm", WINDOW_NORMS)
+    X(window_norm, "norm", WINDOW_NORMS)              \
+    X(stack_norm, "norm", STACK_NORMS)
 
 // clang-format off
 /* Each step says first which operation it is. */
@@ -133,6 +138,16 @@
     X(S, norm,         WORD,  OPTIONAL, window_norm_words,  "what the weights have: a sum of 1, a height of 1")        \
     X(S, boundary,     WORD,  OPTIONAL, boundary_words,     "what there is beyond the row")
 
+#define STACK_STEP(X, S)                                                                                               \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, bins,         U64,   REQUIRED, LIMIT_BINS,         "how many bins there are")                                 \
+    X(S, norm,         WORD,  OPTIONAL, stack_norm_words,   "what the sum of a bin is divided by")                     \
+    X(S, power,        F64,   OPTIONAL, 0,                  "with norm fold: of the fold; 1 where it is left out")     \
+    X(S, index,        MAP,   REQUIRED, tensor,             "the bin of each sample, from 0 on",                       \
+      ACCESS_READ, FOLLOWS_VECTORS, CLASS_INDEX)                                                                       \
+    X(S, fold,         MAP,   OPTIONAL, tensor,             "how many samples of each bin are not 0",                  \
+      ACCESS_WRITE, FOLLOWS_SAMPLES, CLASS_INDEX)
+
 /* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
     X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
@@ -143,7 +158,8 @@
     X(dot,      DOT_STEP,      length_one,      "dot",      "each row and another one to the sum of their products") \
     X(map,      MAP_STEP,      length_same,     "map",      "each sample by itself, or with a number beside it") \
     X(triangle, WINDOW_STEP,   length_same,     "triangle", "each sample to a sum of those around it, with weights of a triangle") \
-    X(box,      WINDOW_STEP,   length_same,     "box",      "each sample to a sum or mean of those around it")
+    X(box,      WINDOW_STEP,   length_same,     "box",      "each sample to a sum or mean of those around it")         \
+    X(stack,    STACK_STEP,    length_stack,    "stack",    "samples of each row to sums in bins, by an index")
 // clang-format on
 
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,
@@ -169,6 +185,9 @@ enum boundary { BOUNDARIES(X) };
 #undef X
 #define X(NAME, WORD) WINDOW_NORM_##NAME,
 enum window_norm { WINDOW_NORMS(X) };
+#undef X
+#define X(NAME, WORD) STACK_NORM_##NAME,
+enum stack_norm { STACK_NORMS(X) };
 #undef X
 
 #endif

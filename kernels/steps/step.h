@@ -26,7 +26,8 @@ extern "C" {
     X(diff)             \
     X(dot)              \
     X(map)              \
-    X(triangle)
+    X(triangle)         \
+    X(stack)
 
 #define STEP_FURTHER_MAX 4 /* operands beside input and output */
 /* Scratch memory that a tile may use on a processor: of any contents, aligned to 64 bytes. */

@@ -48,13 +48,17 @@ def mapped(op, **parameters):
     return {"operation": "map", "op": op, **parameters}
 
 
+def stack(bins, index, **parameters):
+    return {"operation": "stack", "bins": bins, "index": index, **parameters}
+
+
 def recurrence(coefficients):
     return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
 
 
 def length_after(step, length):
     factor = step.get("factor", 1)
-    return {"upsample": length * factor, "block-sum": length // factor, "reduce": 1, "dot": 1}.get(step["operation"], length)
+    return {"upsample": length * factor, "block-sum": length // factor, "reduce": 1, "dot": 1, "stack": step.get("bins") if length else 0}.get(step["operation"], length)
 
 
 def lengths_of(steps, length):
@@ -490,6 +494,155 @@ class Windows(OperationsTest):
         self.refuse(client, message, steps=[triangle(2)], **whole)
         message = '"input" and "output" are the same elements, but "steps[0].operation" is "triangle", which does not work in place'
         self.refuse(client, message, input=rows, output=rows, axis=1, steps=[triangle(2)])
+
+
+class Stacks(OperationsTest):
+    def index(self, client, values, dtype="i32"):
+        memory = client.create(max(1, len(values)) * SIZES[dtype])
+        memory.write(pack_dtype(dtype, values))
+        return tensor(memory.buffer, [len(values)], dtype=dtype)
+
+    def test_definition(self):
+        """Three traces of two samples into four bins, and the second trace alone has zeros."""
+        client = self.client()
+        memory, folds = client.create(4096), client.create(4096)
+        memory.write(struct.pack("<6f", 1, 2, 0, 3, 5, 7))
+        given, made = tensor(memory.buffer, [3, 2]), tensor(memory.buffer, [4, 2], dtype="f64", offset=1024)
+        index, fold = self.index(client, [3, 0, 3]), tensor(folds.buffer, [4, 2], dtype="i64")
+        for parameters, expected in (
+            ({}, (0, 3, 0, 0, 0, 0, 6, 9)),
+            ({"norm": "fold"}, (0, 3, 0, 0, 0, 0, 3, 4.5)),
+            ({"norm": "fold", "power": 0.5}, (0, 3, 0, 0, 0, 0, 6 / math.sqrt(2), 9 / math.sqrt(2))),
+            ({"norm": "fold", "power": 2}, (0, 3, 0, 0, 0, 0, 1.5, 2.25)),
+        ):
+            client.call("job.run", input=given, output=made, axis=0, steps=[stack(4, index, **parameters, fold=fold)])
+            self.assertEqual(struct.unpack("<8d", memory.read()[1024:1088]), expected)
+            self.assertEqual(struct.unpack("<8q", folds.read()[:64]), (0, 1, 0, 0, 0, 0, 2, 2))
+        client.call("job.run", input=given, output=made, axis=0, steps=[stack(4, index)])
+        self.assertEqual(struct.unpack("<8d", memory.read()[1024:1088]), (0, 3, 0, 0, 0, 0, 6, 9))
+
+    def test_sums(self):
+        """Against sums in the order of the row, which are the same bits."""
+        client, values = self.client(), random.Random(11)
+        traces, samples, bins = 300, 70, 40
+        x = [values.uniform(-1, 1) for _ in range(traces * samples)]
+        index = [values.randrange(bins) for _ in range(traces)]
+        memory, results = client.create(8 * len(x)), client.create(8 * bins * samples)
+        memory.write(struct.pack(f"<{len(x)}d", *x))
+        given, made = tensor(memory.buffer, [traces, samples], dtype="f64"), tensor(results.buffer, [bins, samples], dtype="f64")
+        client.call("job.run", input=given, output=made, axis=0, steps=[stack(bins, self.index(client, index))])
+        sums = [0.0] * (bins * samples)
+        for i, b in enumerate(index):
+            for t in range(samples):
+                sums[b * samples + t] += x[i * samples + t]
+        self.assertEqual(struct.unpack(f"<{len(sums)}d", results.read()[: 8 * len(sums)]), tuple(sums))
+
+    def test_chains(self):
+        client, values = self.client(), random.Random(5)
+        for shape, axis in ([60, 100], 1), ([60, 100], 0), ([4, 30, 50], 1), ([0, 30], 1):
+            index = self.index(client, [values.randrange(7) for _ in range(2 * shape[axis])])
+            one = {**index, "shape": [shape[axis]]}
+            self.check(client, shape, axis, [stack(7, one)])
+            self.check(client, shape, axis, [BOTH, upsample(2), stack(7, index, norm="fold"), FORWARD, diff("first")], ("f32", "f32"))
+            self.check(client, shape, axis, [FORWARD, stack(7, one), stack(7, {**index, "shape": [7], "strides": [0]}), SUM])
+        self.check(client, [30, 0], 1, [stack(7, self.index(client, []))])
+        own = self.index(client, [values.randrange(50) for _ in range(60 * 100)])
+        own["shape"], own["strides"] = [60, 100], [400, 4]
+        self.check(client, [60, 100], 1, [stack(50, own)])
+        self.check(client, [60, 100], 0, [stack(50, own)])
+        self.check(client, [60, 100], 1, [FORWARD, stack(50, own), FORWARD], ("i32", "i64"))
+        many = self.index(client, [values.randrange(500) for _ in range(4000)])
+        self.check(client, [4000, 2000], 0, [stack(500, many)], ("f32", "f32"))
+
+    def test_index_of_the_job_before(self):
+        """It is looked at once that is done."""
+        client = self.client()
+        memory = client.create(1 << 22)
+        made, results = tensor(memory.buffer, [1, 1 << 18], dtype="i32", offset=64), tensor(memory.buffer, [1, 2], offset=1 << 21)
+        memory.write(struct.pack("<i", 1))
+        ones = tensor(memory.buffer, [1, 1 << 18], [0, 0], dtype="f32", offset=(1 << 21) + 64)
+        memory.write(struct.pack("<f", 1), offset=(1 << 21) + 64)
+        first = client.send("job.run", input=tensor(memory.buffer, [1, 16], [0, 0], dtype="i32"), output=made, axis=1, steps=[upsample(1 << 14)])
+        second = client.send("job.run", input=ones, output=results, axis=1, steps=[stack(2, {**made, "shape": [1 << 18], "strides": [4]})])
+        client.wait(first)
+        client.wait(second)
+        self.assertEqual(struct.unpack("<2f", memory.read()[1 << 21 : (1 << 21) + 8]), (0, 1 << 18))
+
+    def fails_untouched(self, client, results, message, **params):
+        results.write(bytes([0xA5]) * results.size)
+        rows = client.call("server.stats")["rows_scanned"]
+        self.refuse(client, message, **params)
+        self.assertEqual(results.read(), bytes([0xA5]) * results.size)
+        stats = client.call("server.stats")
+        self.assertEqual((stats["rows_scanned"], stats["jobs_open"]), (rows, 0))
+
+    def test_values_out_of_range(self):
+        """Wherever they are, nothing is written."""
+        client = self.client()
+        x = tensor(client.create(64).buffer, [600, 1000], [0, 0])
+        results = client.create(600 * 5 * 4)
+        made = tensor(results.buffer, [600, 5])
+        for dtype, value in ("i32", 5), ("i32", -1), ("i64", 1 << 32), ("i64", -(1 << 63)):
+            values = [i % 5 for i in range(1000)]
+            values[777] = value
+            message = f'"steps[0].index"[777] is {value}; allowed: 0 to 4; nothing has been written'
+            self.fails_untouched(client, results, message, input=x, output=made, axis=1, steps=[stack(5, self.index(client, values, dtype))])
+        values = [i % 5 for i in range(600000)]
+        values[599 * 1000 + 999] = 99
+        own = self.index(client, values)
+        own["shape"], own["strides"] = [600, 1000], [4000, 4]
+        message = 'element 999 of "steps[1].index" for row 599 is 99; allowed: 0 to 4; nothing has been written'
+        self.fails_untouched(client, results, message, input=x, output=made, axis=1, steps=[FORWARD, stack(5, own), FORWARD])
+        line, sums = tensor(x["buffer"], [600000], [0]), tensor(results.buffer, [5])
+        message = '"steps[0].index"[599999] is 99; allowed: 0 to 4'
+        self.fails_untouched(client, results, message, input=line, output=sums, axis=0, steps=[stack(5, self.index(client, values))])
+
+    def test_cancelled(self):
+        """While a thousand million values are looked at, beside which a small job of somebody else is done."""
+        client, other = self.client(), self.client()
+        memory, results, few = client.create(1 << 20), client.create(1 << 20), other.create(1 << 16)
+        rows, length = 1 << 16, 1 << 14
+        index = tensor(memory.buffer, [rows, length], [8, 0], dtype="i64")
+        job = {"input": tensor(memory.buffer, [rows, length], [0, 0]), "output": tensor(results.buffer, [rows, 1]), "axis": 1}
+        msgid = client.send("job.run", **job, steps=[stack(1, index)])
+        row = tensor(few.buffer, [1, 100])
+        other.call("job.run", input=row, output={**row, "offset": 4096}, axis=1, steps=[FORWARD])
+        client.call("job.cancel", job=msgid)
+        self.fails(client, msgid, "cancelled", "job.run: ")
+        self.assertEqual(other.call("server.stats")["jobs_open"], 0)
+
+    def test_refusals(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 8], offset=8192)
+        index = tensor(memory.buffer, [100], dtype="i32", offset=16384)
+        job = {"input": rows, "output": made, "axis": 1}
+        self.refuse(client, '"steps[0].bins" is 0; allowed: 1 to 16777216', **job, steps=[stack(0, index)])
+        self.refuse(client, 'field "steps[0].bins" is 16777217; allowed: 0 to 16777216', **job, steps=[stack((1 << 24) + 1, index)])
+        self.refuse(client, 'field "steps[0].index" is missing', **job, steps=[{"operation": "stack", "bins": 8}])
+        self.refuse(client, '"steps[0].index.dtype" is "u32"; allowed: i32, i64', **job, steps=[stack(8, {**index, "dtype": "u32"})])
+        message = '"steps[1].index" has 100 elements along the axis; it must have 200, one for each sample of a row that the step takes'
+        self.refuse(client, message, **job, steps=[upsample(2), stack(8, index)])
+        self.refuse(client, 'dimension 1 of "output" is 8; it must be 9, which', **job, steps=[stack(9, index)])
+        message = '"steps[0].power" is 2, which is for "norm" "fold", but "norm" is "none"; leave it out'
+        self.refuse(client, message, **job, steps=[stack(8, index, power=2.0)])
+        for power in 8.5, -1.0, 0.0001:
+            message = f'"steps[0].power" is {power:g}; allowed: 0.0009765625 to 8, or left out for 1'
+            self.refuse(client, message, **job, steps=[stack(8, index, norm="fold", power=power)])
+        whole = {"input": {**rows, "dtype": "i32"}, "output": {**made, "dtype": "i32"}, "axis": 1}
+        message = '"steps[0].norm" is "fold", but "input.dtype" "i32" is of integers; allowed: none; '
+        self.refuse(client, message, **whole, steps=[stack(8, index, norm="fold")])
+        fold = tensor(memory.buffer, [4, 8], dtype="i32", offset=8200)
+        self.refuse(client, '"steps[0].fold" (bytes 8200 to 8328) and "output" (bytes 8192 to 8320)', **job, steps=[stack(8, index, fold=fold)])
+        message = 'dimension 1 of "steps[0].fold" is 9; it must be 8, which'
+        self.refuse(client, message, **job, steps=[stack(8, index, fold=tensor(memory.buffer, [4, 9], dtype="i32", offset=32768))])
+        self.refuse(client, '"steps[0].index" (bytes 8000 to', **job, steps=[stack(8, {**index, "offset": 8000})])
+        offsets, line = tensor(memory.buffer, [3], dtype="i64", offset=32768), tensor(memory.buffer, [100])
+        message = '"steps[0].operation" is "stack", which changes the length of rows, but "offsets" makes rows'
+        self.refuse(client, message, input=line, output=tensor(memory.buffer, [8], offset=8192), axis=0, offsets=offsets, steps=[stack(8, index)])
+        long = tensor(memory.buffer, [1, (1 << 24) + 1], [0, 0])
+        message = '"steps[0].operation" is "stack", and a row that it takes has 16777217 samples; allowed: up to 16777216; '
+        self.refuse(client, message, input=long, output=tensor(memory.buffer, [1, 8], offset=8192), axis=1, steps=[stack(8, {**index, "shape": [(1 << 24) + 1], "strides": [0]})])
 
 
 class Chains(OperationsTest):

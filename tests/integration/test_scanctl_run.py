@@ -111,6 +111,32 @@ class Run(ScanctlTest):
         expected = self.succeed("reduce", "--op", "rms", self.path("between.npy"))
         self.assertEqual(self.succeed("run", "scan forward,backward | scan backward op=max | reduce rms", self.npy), expected)
 
+    def test_products_with_a_file(self):
+        """Of ones: sums. They are printed, or written, as those of reduce are."""
+        ones = self.write("ones.npy", npy_header(self.SHAPE) + packed([1.0] * len(self.values)))
+        self.assertEqual(self.succeed("run", f"dot other={ones}", self.npy), self.succeed("reduce", "--op", "sum", self.npy))
+        self.succeed("run", f"dot {ones}", self.npy, "-o", self.path("run.npy"), "--axis", "0")
+        self.succeed("reduce", "--op", "sum", self.npy, "-o", self.path("reduce.npy"), "--axis", "0")
+        self.assertEqual(self.read("run.npy"), self.read("reduce.npy"))
+
+    def test_stacks(self):
+        """Traces into bins of two gathers, and how many samples each bin has."""
+        (rows, length), out = self.SHAPE, ("-o", self.path("stacked.npy"), "--axis", "0")
+        index = self.write("index.npy", npy_header((rows,), "<i8") + packed([2 * (i % 2) for i in range(rows)], "q"))
+        self.succeed("run", f"stack index={index} bins=3 norm=fold fold={self.path('fold.npy')}", self.npy, *out)
+        folds, means = [0] * (3 * length), [0.0] * (3 * length)
+        for i in range(rows):
+            for t, value in enumerate(self.values[i * length : (i + 1) * length]):
+                means[2 * (i % 2) * length + t] += value
+                folds[2 * (i % 2) * length + t] += value != 0
+        means = [f32(total / fold) if fold else 0.0 for total, fold in zip(means, folds)]
+        self.assertEqual(self.read("stacked.npy"), npy_header((3, length)) + packed(means))
+        self.assertEqual(self.read("fold.npy"), npy_header((3, length), "<i8") + packed(folds, "q"))
+        message = r'"steps\[1\].index"\[1\] is 2; allowed: 0 to 1; nothing has been written'
+        os.remove(self.path("stacked.npy"))
+        self.fail_with(64, message, "run", f"scan forward | stack index={index} bins=2", self.npy, *out)
+        self.assertNotIn("stacked.npy", self.files())
+
     def test_pipes_and_folders(self):
         self.check_same(self.su, "scan forward", ())
         with open(self.su, "rb") as given:

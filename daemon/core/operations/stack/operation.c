@@ -1,0 +1,91 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/core/operations/operation.h"
+#include "kernels/steps/stack/stack.h"
+#include "protocol/lengths.h"
+
+static int check_bins(const struct asked *asked, const struct msg_stack *message, struct error *error)
+{
+    char field[FIELD_NAME_BYTES];
+    if (message->bins > 0)
+        return 0;
+    return error_set(error, -EINVAL, "\"%s\" is 0; allowed: 1 to %" PRIu64,
+                     request_field(asked->request, asked->step, "bins", field), LIMIT_BINS);
+}
+
+static int check_index(const struct asked *asked, const struct msg_stack *message, struct error *error)
+{
+    const uint64_t length = vector_length(&message->index, asked->request->params->axis);
+    char field[FIELD_NAME_BYTES];
+    if (length == asked->in.length)
+        return 0;
+    return error_set(error, -EINVAL,
+                     "\"%s\" has %" PRIu64 " elements along the axis; it must have %" PRIu64
+                     ", one for each sample of a row that the step takes",
+                     request_field(asked->request, asked->step, "index", field), length, asked->in.length);
+}
+
+static int check_norm(const struct asked *asked, const struct msg_stack *message, struct error *error)
+{
+    char field[FIELD_NAME_BYTES];
+    if (message->norm == STACK_NORM_NONE || !dtype_is_integer(asked->in.dtype))
+        return 0;
+    return error_set(error, -EINVAL,
+                     "\"%s\" is \"%s\", but \"%s\" \"%s\" is of integers; allowed: none; or convert the samples to "
+                     "f32 or f64 first",
+                     request_field(asked->request, asked->step, "norm", field), stack_norm_words.words[message->norm],
+                     asked_samples(asked), dtype_word(asked->in.dtype));
+}
+
+/* Left out it is 0. */
+static int check_power(const struct asked *asked, const struct msg_stack *message, struct error *error)
+{
+    char field[FIELD_NAME_BYTES];
+    const char *name = request_field(asked->request, asked->step, "power", field);
+    if (message->power == 0)
+        return 0;
+    if (message->norm == STACK_NORM_NONE)
+        return error_set(error, -EINVAL,
+                         "\"%s\" is %g, which is for \"norm\" \"fold\", but \"norm\" is \"none\"; leave it out", name,
+                         message->power);
+    if (message->power >= LIMIT_POWER_MIN && message->power <= LIMIT_POWER_MAX)
+        return 0;
+    return error_set(error, -EINVAL, "\"%s\" is %g; allowed: %.10g to %g, or left out for 1", name, message->power,
+                     LIMIT_POWER_MIN, LIMIT_POWER_MAX);
+}
+
+static int stack_check(const struct asked *asked, struct step *step, struct error *error)
+{
+    const struct msg_stack *message = &asked->request->params->steps[asked->step].stack;
+    int r;
+    if ((r = check_bins(asked, message, error)) || (r = check_index(asked, message, error)) ||
+        (r = check_norm(asked, message, error)) || (r = check_power(asked, message, error)))
+        return r;
+    const struct stack parameters = {
+        .bins = message->bins, .norm = message->norm, .power = message->power == 0 ? 1 : message->power};
+    step_set_parameters(step, &parameters, sizeof parameters);
+    return check_output_dtype(asked->in.dtype, asked->output, error);
+}
+
+/* A sample is read and added to a sum in the cache. */
+static uint64_t stack_work(const struct step *step)
+{
+    (void)step;
+    return 4;
+}
+
+static void stack_describe(const struct step *step, char *out, size_t size)
+{
+    const struct stack *stack = (const void *)step->parameters;
+    snprintf(out, size, "into %" PRIu64 " bins", stack->bins);
+}
+
+const struct operation operation_stack = {
+    .kernel = &stack_kernel,
+    .most_samples = LIMIT_JOINED_SAMPLES,
+    .check = stack_check,
+    .work = stack_work,
+    .describe = stack_describe,
+};

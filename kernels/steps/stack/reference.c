@@ -1,0 +1,100 @@
+#include "stack.h"
+
+/* A row, and its index. */
+struct gather {
+    const struct step_operand *input, *index;
+    const char *x, *bins;
+};
+
+static bool is_in(const struct gather *gather, uint64_t i, uint64_t bin)
+{
+    const char *at = gather->bins + (int64_t)i * gather->index->stride;
+    return codec_decode_integer(gather->index->dtype, at) == bin;
+}
+
+static void put_float(const struct step_rows *rows, const struct stack *stack, const struct gather *gather,
+                      uint64_t bin, char *out, uint64_t *fold)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < gather->input->length; i++) {
+        const double x = step_get_f64(gather->input->dtype, gather->x + (int64_t)i * gather->input->stride);
+        if (!is_in(gather, i, bin))
+            continue;
+        sum = sum + x;
+        *fold += x != 0;
+    }
+    step_put_f64(rows->output.dtype, stack_value(stack, sum, *fold), out);
+}
+
+static void put_integer(const struct step_rows *rows, const struct gather *gather, uint64_t bin, char *out,
+                        uint64_t *fold)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < gather->input->length; i++) {
+        const uint64_t x = codec_decode_integer(gather->input->dtype, gather->x + (int64_t)i * gather->input->stride);
+        if (!is_in(gather, i, bin))
+            continue;
+        sum = sum + x;
+        *fold += x != 0;
+    }
+    codec_encode_integer(rows->output.dtype, sum, out);
+}
+
+static void stack_reference(const struct step_rows *rows, const void *params, const struct step_tile *tile,
+                            void *scratch)
+{
+    const struct step_operand *output = &rows->output, *folds = &rows->further[STACK_FOLD];
+    struct gather gather = {.input = &rows->input, .index = &rows->further[STACK_INDEX]};
+    (void)scratch;
+    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
+        gather.x = step_row(rows, gather.input, row);
+        gather.bins = step_row(rows, gather.index, row);
+        for (uint64_t bin = tile->begin; bin < step_end(rows, tile, row); bin++) {
+            char *out = step_row(rows, output, row) + (int64_t)bin * output->stride;
+            uint64_t fold = 0;
+            if (codec_is_integer(gather.input->dtype))
+                put_integer(rows, &gather, bin, out, &fold);
+            else
+                put_float(rows, params, &gather, bin, out, &fold);
+            if (folds->origin)
+                codec_encode_integer(folds->dtype, fold, step_row(rows, folds, row) + (int64_t)bin * folds->stride);
+        }
+    }
+}
+
+#define COLUMNS_MOST  UINT64_C(1024) /* of f32 a page */
+#define COLUMNS_LEAST UINT64_C(32)
+#define TILE_SAMPLES  (UINT64_C(1) << 22) /* of columns; of other rows an eighth, since each sample takes longer */
+
+static uint64_t bounded(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value < least ? least : value < most ? value : most;
+}
+
+/* Of columns as many as lie on a page, and a few bins: each sample belongs to one bin alone, so no other tile reads it.
+ * Of other rows all bins, if possible, as a tile for other bins would read all samples once more. */
+static struct step_tiling stack_tiling(const struct step_rows *rows, const void *params)
+{
+    const struct stack *stack = params;
+    const uint64_t length = rows->input.length > 0 ? rows->input.length : 1;
+    if (stack_is_columns(rows)) {
+        const uint64_t columns = bounded(TILE_SAMPLES / length, COLUMNS_LEAST, COLUMNS_MOST);
+        return (struct step_tiling){.rows = columns, .elements = STACK_CELLS / columns};
+    }
+    const uint64_t bins = bounded(stack->bins, 1, STACK_CELLS);
+    return (struct step_tiling){.rows = bounded(TILE_SAMPLES / 8 / length, 1, STACK_CELLS / bins), .elements = bins};
+}
+
+static uint64_t stack_index_below(const void *params, uint32_t further)
+{
+    const struct stack *stack = params;
+    return further == STACK_INDEX ? stack->bins : 0;
+}
+
+STEP_DECLARE(stack);
+const struct step_kernel stack_kernel = {.name = "stack",
+                                         .in_place = false,
+                                         .tiling = stack_tiling,
+                                         .index_below = stack_index_below,
+                                         .reference = stack_reference,
+                                         .cpu = STEP_BUILDS(stack)};

@@ -1,0 +1,218 @@
+/* Samples added into bins. */
+#include "kernels/steps/stack/stack.h"
+
+#include <math.h>
+
+#include "tests/check.h"
+#include "tests/kernels/step_case.h"
+
+static uint64_t seed;
+
+/* A row of f64, and what becomes of it. */
+static void reference(const double *x, const int32_t *index, uint64_t length, const struct stack *stack, double *y,
+                      int64_t *folds)
+{
+    struct step_rows rows = {
+        .row_count = 1,
+        .input = {.origin = (char *)x, .length = length, .stride = 8, .dtype = SCAND_DTYPE_F64},
+        .output = {.origin = (char *)y, .length = stack->bins, .stride = 8, .dtype = SCAND_DTYPE_F64}};
+    rows.further[STACK_INDEX] =
+        (struct step_operand){.origin = (char *)index, .length = length, .stride = 4, .dtype = SCAND_DTYPE_I32};
+    if (folds)
+        rows.further[STACK_FOLD] = (struct step_operand){
+            .origin = (char *)folds, .length = stack->bins, .stride = 8, .dtype = SCAND_DTYPE_I64};
+    const struct step_tile all = {0, 1, 0, stack->bins};
+    stack_kernel.reference(&rows, stack, &all, NULL);
+}
+
+static void samples_are_added(void)
+{
+    const double x[6] = {1, 10, 100, 0, 1000, -3};
+    const int32_t index[6] = {2, 0, 2, 0, 2, 3};
+    struct stack stack = {.bins = 4, .norm = STACK_NORM_NONE, .power = 1};
+    double y[4];
+    int64_t folds[4];
+    reference(x, index, 6, &stack, y, folds);
+    CHECK(y[0] == 10 && y[1] == 0 && y[2] == 1101 && y[3] == -3);
+    CHECK(folds[0] == 1 && folds[1] == 0 && folds[2] == 3 && folds[3] == 1);
+    stack.norm = STACK_NORM_FOLD;
+    reference(x, index, 6, &stack, y, NULL);
+    CHECK(y[0] == 10 && y[1] == 0 && y[2] == 367 && y[3] == -3);
+    stack.power = 2;
+    reference(x, index, 6, &stack, y, NULL);
+    CHECK(y[2] == 1101 / 9.0);
+    stack.power = 0.5;
+    reference(x, index, 6, &stack, y, NULL);
+    CHECK(y[2] == 1101 / sqrt(3));
+}
+
+static void what_is_out_of_range_is_left_out(void)
+{
+    const double x[5] = {1, 2, 4, 8, 16};
+    const int32_t index[5] = {0, -1, 2, INT32_MAX, 1};
+    const struct stack stack = {.bins = 2, .norm = STACK_NORM_NONE, .power = 1};
+    double y[2];
+    reference(x, index, 5, &stack, y, NULL);
+    CHECK(y[0] == 1 && y[1] == 16);
+}
+
+static void powers_are_powers(void)
+{
+    static const double powers[] = {0x1p-10, 0.1, 0.25, 0.5, 2.0 / 3, 1, 1.5, 2, 3.75, 8};
+    for (unsigned i = 0; i < sizeof powers / sizeof powers[0]; i++)
+        for (double fold = 1; fold < 0x1p24; fold = floor(fold * 1.7) + 1)
+            CHECK(fabs(stack_power(fold, powers[i]) / pow(fold, powers[i]) - 1) < 32 * 0x1p-52);
+}
+
+/* <A x, y> = <x, A* y>: the adjoint gathers. */
+static void the_adjoint_gathers(void)
+{
+    enum { LENGTH = 3000, BINS = 70 };
+    static double x[LENGTH], y[BINS], stacked[BINS];
+    static int32_t index[LENGTH];
+    const struct stack stack = {.bins = BINS, .norm = STACK_NORM_NONE, .power = 1};
+    double left = 0, right = 0;
+    for (int i = 0; i < LENGTH; i++) {
+        x[i] = (double)(int64_t)random_next(&seed) * 0x1p-63;
+        index[i] = (int32_t)(random_next(&seed) % BINS);
+    }
+    for (int b = 0; b < BINS; b++)
+        y[b] = (double)(int64_t)random_next(&seed) * 0x1p-63;
+    reference(x, index, LENGTH, &stack, stacked, NULL);
+    for (int b = 0; b < BINS; b++)
+        left += stacked[b] * y[b];
+    for (int i = 0; i < LENGTH; i++)
+        right += x[i] * y[index[i]];
+    CHECK(fabs(left - right) < 1e-11);
+}
+
+/*
+ * Implementations against the reference.
+ */
+
+struct shape {
+    uint64_t rows, length, bins;
+};
+
+static struct step_case case_of(enum scand_dtype from, enum scand_dtype to, struct shape shape, struct stack *stack)
+{
+    *stack = (struct stack){.bins = shape.bins, .norm = STACK_NORM_NONE, .power = 1};
+    struct step_case c = {.kernel = &stack_kernel,
+                          .params = stack,
+                          .params_bytes = sizeof *stack,
+                          .row_count = shape.rows,
+                          .input = {.dtype = from, .length = shape.length, .fill = STEP_SPREAD},
+                          .output = {.dtype = to, .length = shape.bins}};
+    c.further[STACK_INDEX] =
+        (struct step_case_operand){.given = true,
+                                   .dtype = random_next(&seed) % 2 ? SCAND_DTYPE_I32 : SCAND_DTYPE_I64,
+                                   .length = shape.length,
+                                   .layout = LAYOUT_SHARED,
+                                   .below = shape.bins + shape.bins / 8};
+    return c;
+}
+
+static void with_fold(struct step_case *c)
+{
+    c->further[STACK_FOLD] =
+        (struct step_case_operand){.given = true,
+                                   .dtype = random_next(&seed) % 2 ? SCAND_DTYPE_I32 : SCAND_DTYPE_I64,
+                                   .length = c->output.length,
+                                   .layout = random_next(&seed) % LAYOUT_SHARED};
+}
+
+static bool may_become(enum scand_dtype from, enum scand_dtype to)
+{
+    return codec_is_integer(from) == codec_is_integer(to) &&
+           (!codec_is_integer(from) || codec_bytes(to) >= codec_bytes(from));
+}
+
+static void every_dtype(void)
+{
+    struct stack stack;
+    for (unsigned from = 0; from < SCAND_DTYPE_COUNT; from++)
+        for (unsigned to = 0; to < SCAND_DTYPE_COUNT; to++)
+            if (may_become(from, to))
+                for (unsigned layout = LAYOUT_DENSE; layout <= LAYOUT_COLUMNS; layout += 2) {
+                    struct step_case c = case_of(from, to, (struct shape){37, 60, 5}, &stack);
+                    c.input.layout = c.output.layout = layout;
+                    c.input.fill = STEP_NOISE;
+                    with_fold(&c);
+                    CHECK(step_case_check(&c, &seed));
+                }
+}
+
+/* Rows one after the other, and side by side, of an index for all or for each. */
+static void every_layout(void)
+{
+    static const struct shape shapes[] = {{1, 700, 40},   {5, 0, 3},      {3, 1000, 700}, {33, 257, 17},
+                                          {129, 300, 40}, {1100, 40, 33}, {40, 513, 1},   {200, 1, 9}};
+    struct stack stack;
+    for (unsigned s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (unsigned layout = 0; layout < LAYOUT_COUNT; layout++)
+            for (unsigned own = 0; own < 2; own++) {
+                struct step_case c = case_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32, shapes[s], &stack);
+                c.input.layout = layout;
+                c.output.layout = random_next(&seed) % LAYOUT_SHARED;
+                c.further[STACK_INDEX].layout = own ? random_next(&seed) % LAYOUT_SHARED : LAYOUT_SHARED;
+                if (random_next(&seed) % 2)
+                    with_fold(&c);
+                stack.norm = random_next(&seed) % 2 ? STACK_NORM_FOLD : STACK_NORM_NONE;
+                stack.power = 0.25 * (double)(1 + random_next(&seed) % 8);
+                CHECK(step_case_check(&c, &seed));
+            }
+}
+
+static void many_bins(void)
+{
+    struct stack stack;
+    for (int i = 0; i < 4; i++) {
+        struct step_case c =
+            case_of(i % 2 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F16, SCAND_DTYPE_F64, (struct shape){2, 100, 40000}, &stack);
+        c.input.layout = c.output.layout = i < 2 ? LAYOUT_DENSE : LAYOUT_COLUMNS;
+        CHECK(step_case_check(&c, &seed));
+    }
+    struct step_case c = case_of(SCAND_DTYPE_F32, SCAND_DTYPE_F64, (struct shape){70, 20, 700}, &stack);
+    c.input.layout = LAYOUT_COLUMNS;
+    CHECK(step_case_check(&c, &seed));
+}
+
+/* NaN counts as a sample, zeros do not. */
+static void special_values(void)
+{
+    struct stack stack;
+    for (int i = 0; i < 20; i++) {
+        const struct shape shape = {1 + random_next(&seed) % 50, 1 + random_next(&seed) % 50,
+                                    1 + random_next(&seed) % 20};
+        struct step_case c = case_of(SCAND_DTYPE_F32, SCAND_DTYPE_F32, shape, &stack);
+        c.input.fill = STEP_SPECIALS;
+        c.input.layout = i % 2 ? LAYOUT_COLUMNS : LAYOUT_DENSE;
+        with_fold(&c);
+        stack.norm = i % 3 ? STACK_NORM_FOLD : STACK_NORM_NONE;
+        CHECK(step_case_check(&c, &seed));
+    }
+}
+
+/* Whatever an index says, as it may be changed while a job runs. */
+static void hostile_indices(void)
+{
+    struct stack stack;
+    for (unsigned layout = 0; layout < LAYOUT_COUNT; layout++) {
+        struct step_case c = case_of(SCAND_DTYPE_F32, SCAND_DTYPE_F64, (struct shape){70, 300, 40}, &stack);
+        c.input.layout = layout;
+        c.further[STACK_INDEX].below = 0;
+        c.further[STACK_INDEX].layout = random_next(&seed) % LAYOUT_COUNT;
+        CHECK(step_case_check(&c, &seed));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {TEST(samples_are_added), TEST(what_is_out_of_range_is_left_out),
+                                        TEST(powers_are_powers), TEST(the_adjoint_gathers),
+                                        TEST(every_dtype),       TEST(every_layout),
+                                        TEST(many_bins),         TEST(special_values),
+                                        TEST(hostile_indices),   TEST_END};
+    seed = random_seed();
+    return test_main(argc, argv, tests);
+}
