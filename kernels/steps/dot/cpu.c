@@ -123,50 +123,80 @@ struct columns {
 
 typedef double lanes[DOT_COLUMNS];
 
-static inline void lanes_product(const struct columns *columns, uint64_t i, lanes out)
+/* What is kept of rows side by side: the members of the group of each level that is not complete. */
+#define LEVELS 4 /* above leaves: 2^24 samples */
+struct columns_scratch {
+    lanes members[LEVELS][ORDER_FAN];
+};
+_Static_assert(sizeof(struct columns_scratch) <= STEP_SCRATCH_BYTES, "members lie in the scratch memory");
+
+/* Asks for what the rows have some samples further on, since processors do not foresee such steps. */
+static inline void ask_for(const struct columns *columns, uint64_t i)
 {
-    lanes x = {0}, y = {0};
+    const uint64_t bytes = columns->count * codec_bytes(columns->pair.x->dtype);
+    for (uint64_t at = 0; at < bytes; at += 64) {
+        __builtin_prefetch(x_at(&columns->pair, i) + at);
+        if (columns->y_pitch != 0)
+            __builtin_prefetch(y_at(&columns->pair, i) + at);
+    }
+}
+
+static inline void add_f32(const char *x, const char *y, uint64_t count, double *restrict sums)
+{
+    for (uint64_t k = 0; k < count; k++)
+        sums[k] = sums[k] + (double)codec_decode_f32(SCAND_DTYPE_F32, x + k * sizeof(float)) *
+                                (double)codec_decode_f32(SCAND_DTYPE_F32, y + k * sizeof(float));
+}
+
+static void add_any(const struct columns *columns, uint64_t i, double *restrict sums)
+{
+    lanes x, y;
     decode_f64(columns->pair.x->dtype, x_at(&columns->pair, i), columns->x_pitch, columns->count, x);
     decode_f64(columns->pair.y->dtype, y_at(&columns->pair, i), columns->y_pitch, columns->count, y);
-    for (int k = 0; k < DOT_COLUMNS; k++)
-        out[k] = x[k] * y[k];
+    for (uint64_t k = 0; k < columns->count; k++)
+        sums[k] = sums[k] + x[k] * y[k];
 }
 
-static inline void lanes_add(const lanes left, const lanes right, lanes out)
-{
-    for (int k = 0; k < DOT_COLUMNS; k++)
-        out[k] = left[k] + right[k];
-}
+#define AHEAD 8 /* samples */
 
-static void columns_leaf(const struct columns *columns, uint64_t first, uint64_t count, lanes out)
+static void columns_leaf(const struct columns *columns, uint64_t first, uint64_t count, lanes sums)
 {
-    lanes sum, product;
-    lanes_product(columns, first, sum);
-    for (uint64_t i = 1; i < count; i++) {
-        lanes_product(columns, first + i, product);
-        lanes_add(sum, product, sum);
+    const struct pair *pair = &columns->pair;
+    const bool f32 = pair->x->dtype == SCAND_DTYPE_F32 && pair->y->dtype == SCAND_DTYPE_F32 &&
+                     columns->x_pitch == sizeof(float) && columns->y_pitch == sizeof(float);
+    for (uint64_t k = 0; k < columns->count; k++)
+        sums[k] = -0.0; /* which changes nothing that is added to it */
+    for (uint64_t i = first; i < first + count; i++) {
+        if (i + AHEAD < pair->x->length)
+            ask_for(columns, i + AHEAD);
+        if (f32)
+            add_f32(x_at(pair, i), y_at(pair, i), columns->count, sums);
+        else
+            add_any(columns, i, sums);
     }
-    memcpy(out, sum, sizeof sum);
 }
 
-static void columns_total(const struct columns *columns, uint64_t first, uint64_t count, uint64_t size, lanes out)
+/* The total of a group, as row_total; `members` are those of its level, after which those of the levels below lie. */
+static void columns_total(const struct columns *columns, uint64_t first, uint64_t count, uint64_t size,
+                          lanes (*members)[ORDER_FAN], double *out)
 {
-    lanes members[ORDER_FAN];
     uint64_t n = 0;
     if (size == ORDER_LEAF) {
         columns_leaf(columns, first, count, out);
         return;
     }
     for (const uint64_t part = size / ORDER_FAN; n * part < count; n++)
-        columns_total(columns, first + n * part, count - n * part < part ? count - n * part : part, part, members[n]);
+        columns_total(columns, first + n * part, count - n * part < part ? count - n * part : part, part, members + 1,
+                      members[0][n]);
     for (; n > 1; n = (n + 1) / 2)
         for (uint64_t i = 0, odd = n % 2; i < n / 2; i++)
-            lanes_add(members[odd + 2 * i], members[odd + 2 * i + 1], members[odd + i]);
-    memcpy(out, members[0], sizeof members[0]);
+            for (uint64_t k = 0; k < columns->count; k++)
+                members[0][odd + i][k] = members[0][odd + 2 * i][k] + members[0][odd + 2 * i + 1][k];
+    memcpy(out, members[0][0], columns->count * sizeof *out);
 }
 
 /* So many rows, which lie along the last outer dimension. */
-static void run_columns(const struct step_rows *rows, uint64_t first, uint64_t count)
+static void run_columns(const struct step_rows *rows, uint64_t first, uint64_t count, struct columns_scratch *scratch)
 {
     const struct step_operand *x = &rows->input, *y = &rows->further[DOT_OTHER];
     const struct columns columns = {.pair = {x, y, step_row(rows, x, first), step_row(rows, y, first)},
@@ -175,7 +205,7 @@ static void run_columns(const struct step_rows *rows, uint64_t first, uint64_t c
                                     .count = count};
     lanes totals = {0};
     if (x->length > 0)
-        columns_total(&columns, 0, x->length, dot_group(x->length), totals);
+        columns_total(&columns, 0, x->length, dot_group(x->length), scratch->members, totals);
     for (uint64_t k = 0; k < count; k++)
         step_put_f64(rows->output.dtype, totals[k], step_row(rows, &rows->output, first + k));
 }
@@ -184,7 +214,7 @@ void STEP_CPU(dot)(const struct step_rows *rows, const void *params, const struc
 {
     const bool columns = dot_is_columns(rows) && !codec_is_integer(rows->input.dtype);
     const uint64_t end = tile->first_row + tile->row_count;
-    (void)params, (void)scratch;
+    (void)params;
     for (uint64_t row = tile->first_row, next; row < end; row = next) {
         next = row + 1;
         if (!columns) {
@@ -194,6 +224,6 @@ void STEP_CPU(dot)(const struct step_rows *rows, const void *params, const struc
         const uint64_t along = rows->outer_shape[rows->outer_rank - 1], left = along - row % along;
         next = row + (left < DOT_COLUMNS ? left : DOT_COLUMNS);
         next = next < end ? next : end;
-        run_columns(rows, row, next - row);
+        run_columns(rows, row, next - row, scratch);
     }
 }

@@ -204,7 +204,8 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /*
- * Neighbouring rows, a lane for each: warps take leaves in turns, and the first one joins those of a tile.
+ * Neighbouring rows, a lane for each, and as many thread blocks along the second dimension of the grid as a tile has
+ * rows for: warps take leaves in turns, and the first one joins those of a tile.
  */
 
 #define COLUMN_LEVELS 3 /* above tiles: 2^24 samples */
@@ -256,24 +257,24 @@ static __global__ void __launch_bounds__(THREADS)
     const struct step_tile tile = step_block_tile(tiles, begin);
     const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const uint64_t length = rows.input.length, count = (length + ORDER_TILE - 1) / ORDER_TILE;
-    uint64_t number = 0; /* of tiles that were staged, of all rows */
-    for (uint64_t i = 0; i < tile.row_count; i += WARP) {
-        const uint64_t mine = i + lane < tile.row_count ? i + lane : tile.row_count - 1;
-        const struct pair pair = pair_of(rows, tile.first_row + mine);
-        double total = 0;
-        for (uint64_t t = 0; t < count; t++, number++) {
-            double(*staged)[WARP] = leaves[number % 2];
-            const unsigned samples = tile_samples(t * ORDER_TILE, length);
-            const unsigned leaf_count = (samples + ORDER_LEAF - 1) / ORDER_LEAF;
-            for (unsigned leaf = warp; leaf < leaf_count; leaf += WARPS)
-                staged[leaf][lane] = column_leaf<Dtype>(pair, t * ORDER_TILE + leaf * ORDER_LEAF, length);
-            __syncthreads();
-            if (warp == 0)
-                total = column_join(members, t, count, column_total(staged, leaf_count, lane), lane);
-        }
-        if (warp == 0 && i + lane < tile.row_count)
-            put_total(rows, tile.first_row + mine, total);
+    const uint64_t first = (uint64_t)blockIdx.y * WARP;
+    if (first >= tile.row_count)
+        return;
+    const uint64_t mine = first + lane < tile.row_count ? first + lane : tile.row_count - 1;
+    const struct pair pair = pair_of(rows, tile.first_row + mine);
+    double total = 0;
+    for (uint64_t t = 0; t < count; t++) {
+        double(*staged)[WARP] = leaves[t % 2];
+        const unsigned samples = tile_samples(t * ORDER_TILE, length);
+        const unsigned leaf_count = (samples + ORDER_LEAF - 1) / ORDER_LEAF;
+        for (unsigned leaf = warp; leaf < leaf_count; leaf += WARPS)
+            staged[leaf][lane] = column_leaf<Dtype>(pair, t * ORDER_TILE + leaf * ORDER_LEAF, length);
+        __syncthreads();
+        if (warp == 0)
+            total = column_join(members, t, count, column_total(staged, leaf_count, lane), lane);
     }
+    if (warp == 0 && first + lane < tile.row_count)
+        put_total(rows, tile.first_row + mine, total);
 }
 
 /*
@@ -311,12 +312,13 @@ extern "C" int dot_launch(const struct step_rows *rows, const void *params, cons
     const bool is_f32 = rows->input.dtype == SCAND_DTYPE_F32 && rows->further[DOT_OTHER].dtype == SCAND_DTYPE_F32;
     (void)params;
     return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
+        const dim3 columns_grid(grid, (unsigned)((tiles->tiling.rows + WARP - 1) / WARP));
         if (integers)
             dot_integers<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
         else if (columns && is_f32)
-            dot_columns<SCAND_DTYPE_F32><<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
+            dot_columns<SCAND_DTYPE_F32><<<columns_grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
         else if (columns)
-            dot_columns<ANY><<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
+            dot_columns<ANY><<<columns_grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
         else
             dot_rows<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
     });

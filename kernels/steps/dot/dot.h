@@ -17,7 +17,8 @@
 enum { DOT_OTHER };
 
 /* Rows that are computed side by side, where neighbouring rows are neighbours in memory. */
-#define DOT_COLUMNS 32
+#define DOT_COLUMNS       128
+#define DOT_COLUMNS_LEAST 8
 
 extern const struct step_kernel dot_kernel;
 
@@ -28,7 +29,7 @@ CODEC_INLINE bool dot_is_columns(const struct step_rows *rows)
     const struct step_operand *input = &rows->input;
     const int64_t item = codec_bytes(input->dtype);
     return rows->outer_rank > 0 && !input->on_line && input->outer_strides[rows->outer_rank - 1] == item &&
-           input->stride != item && rows->outer_shape[rows->outer_rank - 1] >= DOT_COLUMNS / 4 &&
+           input->stride != item && rows->outer_shape[rows->outer_rank - 1] >= DOT_COLUMNS_LEAST &&
            input->length <= UINT64_C(1) << 24;
 }
 
