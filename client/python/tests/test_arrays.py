@@ -291,6 +291,34 @@ class Chains(PackageTest):
         with self.assertRaisesRegex(TypeError, "complex"):
             scand.run(x + 1j, [("upsample", {"factor": 2})])
 
+    def test_products_of_rows(self):
+        x, y = (np.random.default_rng(seed).normal(0, 1, (7, 3000)) for seed in (1, 2))
+        for axis in 0, 1:
+            np.testing.assert_allclose(scand.run(x, [("dot", {"other": y})], axis=axis), (x * y).sum(axis), rtol=0, atol=1e-11)
+        cumulated = (np.cumsum(x, 1) * y).sum(1)
+        np.testing.assert_allclose(scand.run(x, ["scan", ("dot", {"other": y})]), cumulated, rtol=1e-12, atol=1e-9)
+
+    def test_stacks(self):
+        """Beside numpy.add.at, which adds in the same order."""
+        generator = np.random.default_rng(3)
+        x, index = generator.normal(0, 1, (300, 120)), generator.integers(0, 20, 300)
+        x[::7] = 0
+        sums, folds, counts = np.zeros((20, 120)), np.zeros((20, 120), np.int32), np.zeros((20, 120), np.int32)
+        np.add.at(sums, index, x)
+        np.add.at(counts, index, x != 0)
+        stack = {"index": index, "bins": 20}
+        self.same(scand.run(x, [("stack", {**stack, "fold": folds})], axis=0), sums)
+        self.same(folds, counts)
+        means = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
+        self.same(scand.run(x, [("stack", {**stack, "norm": "fold"})], axis=0), means)
+        for power in 0.3, 1.75:
+            weighted = np.divide(sums, counts**power, out=np.zeros_like(sums), where=counts > 0)
+            got = scand.run(x, [("stack", {**stack, "norm": "fold", "power": power})], axis=0)
+            np.testing.assert_allclose(got, weighted, rtol=1e-13, atol=0)
+        index[200] = 20
+        with self.assertRaisesRegex(scand.InvalidError, r'"steps\[0\].index"\[200\] is 20; allowed: 0 to 19; nothing has been written'):
+            scand.run(x, [("stack", stack)], axis=0)
+
     def test_windows(self):
         """Beside NumPy's convolution of rows that are mirrored at their edges."""
         x = np.random.default_rng(5).normal(3, 1, (3, 500))
