@@ -55,6 +55,27 @@ class Run(ScanctlTest):
         self.fail_with(65, "short.npy: holds 2 x 2 coefficients", "run", f"scan forward op=affine coefficients={short}", self.npy, *out)
         self.fail_with(66, "none.npy: cannot be opened", "run", f"scan forward op=affine coefficients={self.path('none.npy')}", self.npy, *out)
 
+    def test_a_vector_beside_all_rows(self):
+        """Of as many elements as rows have samples: what an array of the input's shape makes of which all rows are it."""
+        rows, length = self.SHAPE
+        for axis, count in (0, rows), (1, length):
+            vector = [f32(i % 7 / 4) for i in range(count)]
+            whole = [vector[i % length if axis else i // length] for i in range(rows * length)]
+            one = self.write("one.npy", npy_header((count,)) + packed(vector))
+            all_rows = self.write("all.npy", npy_header(self.SHAPE) + packed(whole))
+            for given in (self.npy, self.su)[: 1 + axis]:
+                made = []
+                for file in one, all_rows:
+                    steps = f"map add other={file} | scan forward op=affine coefficients={file}"
+                    self.succeed("run", steps, given, "-o", self.path("made" + os.path.splitext(given)[1]), "--axis", axis)
+                    made.append(self.read("made" + os.path.splitext(given)[1]))
+                self.assertEqual(*made)
+        long = self.write("long.npy", npy_header((rows + 1,)) + packed([1.0] * (rows + 1)))
+        message = r"long.npy: holds 41 other, but .*in.npy holds 40 x 300 samples; give one for each, or a vector of 300 for all rows"
+        self.fail_with(65, message, "run", f"map add other={long}", self.npy, "-o", self.path("out.npy"))
+        message = r"one.npy: holds 300 other, but step 2 takes 40 x 600 beside .*in.npy; give as many, or a vector of 600 for all rows"
+        self.fail_with(65, message, "run", f"upsample 2 | map add other={one}", self.npy, "-o", self.path("out.npy"))
+
     def test_lengths(self):
         """Rows that become longer: in .npy and raw files, along any axis, through pipes, in batches, with a file for a later step."""
         rows, length = self.SHAPE

@@ -137,7 +137,8 @@ static void partition_choose(struct file_job *job)
     if (job->compute.apart)
         partition->in_place = false;
     for (uint32_t i = 0; i < job->options->operand_count; i++)
-        partition_add(partition, &job->options->operands[i].array, job->axis, job->options->operands[i].shared);
+        partition_add(partition, &job->options->operands[i].array, job->axis, job->options->operands[i].shared,
+                      job->options->operands[i].broadcast);
 }
 
 /* Whether there is anything to compute: rows without samples have results in a reduction alone. */

@@ -1,5 +1,7 @@
 #include "client/scanctl/formats/operand.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool follows(const struct operand_file *file, const char *what)
@@ -89,7 +91,8 @@ int operand_file_open(struct operand_file *file, const struct operand_samples *s
     result = file->written ? 0 : header_read(file, samples, error);
     if (result)
         return result;
-    file->shared = follows(file, "job") || (follows(file, "vectors") && file->array.rank == 1);
+    file->broadcast = follows(file, "samples") && file->array.rank == 1 && samples->array->rank > 1;
+    file->shared = follows(file, "job") || (follows(file, "vectors") && file->array.rank == 1) || file->broadcast;
     if (follows(file, "rows"))
         axis_insert(&file->array, samples);
     return ragged_check(file, samples, error);
@@ -107,7 +110,7 @@ void operand_file_close(struct operand_file *file)
 
 uint64_t operand_file_length(const struct operand_file *file, const struct operand_samples *samples)
 {
-    if (file->shared)
+    if (file->shared && !file->broadcast)
         return file->array.shape[0];
     return follows(file, "vectors") && samples->axis < file->array.rank ? file->array.shape[samples->axis] : 0;
 }
@@ -148,20 +151,23 @@ static int class_check(const struct operand_file *file, const struct operand_sam
 static int shape_check(const struct operand_file *file, const struct operand_samples *samples, uint64_t length,
                        struct error *error)
 {
-    char held[128], expected[128];
+    char held[128], expected[128], vector[64] = "";
     const struct array *array = &file->array, *beside = samples->array;
     uint64_t shape[SCAND_RANK_MAX];
     expected_shape(file, samples, length, shape);
-    if (array->rank == beside->rank && !memcmp(array->shape, shape, array->rank * sizeof(shape[0])))
+    if (file->broadcast ? array->shape[0] == length
+                        : array->rank == beside->rank && !memcmp(array->shape, shape, array->rank * sizeof(shape[0])))
         return 0;
     shape_text(array->rank, array->shape, held, sizeof(held));
+    if (follows(file, "samples") && beside->rank > 1)
+        snprintf(vector, sizeof(vector), ", or a vector of %" PRIu64 " for all rows", length);
     if (follows(file, "samples") && length == beside->shape[samples->axis])
-        return fail(error, EX_DATAERR, "%s: holds %s %s, but %s holds %s samples; give one for each", file->input.name,
-                    held, file->name, samples->name,
-                    shape_text(beside->rank, beside->shape, expected, sizeof(expected)));
-    return fail(error, EX_DATAERR, "%s: holds %s %s, but step %u takes %s beside %s; give as many", file->input.name,
+        return fail(error, EX_DATAERR, "%s: holds %s %s, but %s holds %s samples; give one for each%s",
+                    file->input.name, held, file->name, samples->name,
+                    shape_text(beside->rank, beside->shape, expected, sizeof(expected)), vector);
+    return fail(error, EX_DATAERR, "%s: holds %s %s, but step %u takes %s beside %s; give as many%s", file->input.name,
                 held, file->name, (unsigned)file->step + 1, shape_text(beside->rank, shape, expected, sizeof(expected)),
-                samples->name);
+                samples->name, vector);
 }
 
 int operand_file_check(const struct operand_file *file, const struct operand_samples *samples, uint64_t length,
@@ -170,7 +176,7 @@ int operand_file_check(const struct operand_file *file, const struct operand_sam
     if (file->shared && file->array.rank != 1)
         return fail(error, EX_DATAERR, "%s: has %u dimensions; step %u takes a vector as its %s", file->input.name,
                     (unsigned)file->array.rank, (unsigned)file->step + 1, file->name);
-    int result = file->shared ? 0 : shape_check(file, samples, length, error);
+    int result = file->shared && !file->broadcast ? 0 : shape_check(file, samples, length, error);
     if (result)
         return result;
     result = order_check(file, samples, error);

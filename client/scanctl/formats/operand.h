@@ -28,7 +28,8 @@ struct operand_file {
     char follows[64], dtypes[64];
     bool may_be_raw; /* a file without a form that its name tells is raw, like the samples */
     /* Set by operand_file_open and operand_file_create. */
-    bool shared;               /* a vector for all rows */
+    bool shared;               /* a vector for all rows, */
+    bool broadcast;            /* which has an element for each of their samples */
     struct array array;        /* with the axis of the samples, unless it is shared */
     struct input input;        /* of one that is read */
     struct result_file output; /* of one that is written */

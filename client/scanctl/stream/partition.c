@@ -118,7 +118,7 @@ void partition_set_output(struct partition *partition, const struct array *resul
     partition->in_place = false;
 }
 
-void partition_add(struct partition *partition, const struct array *array, uint32_t axis, bool shared)
+void partition_add(struct partition *partition, const struct array *array, uint32_t axis, bool shared, bool broadcast)
 {
     struct partition own;
     if (partition->ragged || shared)
@@ -126,11 +126,15 @@ void partition_add(struct partition *partition, const struct array *array, uint3
     else
         partition_make(&own, array, axis, array->dtype);
     struct further *further = &partition->further[partition->further_count++];
-    *further = (struct further){own.input, shared};
+    *further = (struct further){own.input, shared, broadcast};
     if (!shared)
         return;
     further->side.length = array->shape[0];
     further->side.record_bytes *= array->shape[0];
+    if (!broadcast)
+        return;
+    further->side.strides[0] = further->side.strides[2] = 0;
+    further->side.strides[1] = (int64_t)own.input.sample_bytes;
 }
 
 uint64_t partition_batch_records(const struct partition *partition)
@@ -211,7 +215,7 @@ void partition_tensors(const struct partition *partition, struct scand_buffer *b
         const struct further *further = &partition->further[i];
         operands->further[i] =
             (struct scand_tensor){.buffer = buffer, .offset = partition_further_offset(partition, records, i)};
-        if (further->shared)
+        if (further->shared && !further->broadcast)
             vector_tensor(&further->side, &operands->further[i]);
         else
             side_tensor(&further->side, partition, count, &operands->further[i]);

@@ -36,7 +36,8 @@ struct partition {
     uint32_t further_count;
     struct further {
         struct side side;
-        bool shared; /* one vector for all records */
+        bool shared;    /* one vector for all records, */
+        bool broadcast; /* told as what has an element for each sample, with strides of 0 */
     } further[OPERANDS_MAX];
 };
 
@@ -57,8 +58,9 @@ void partition_make_ragged(struct partition *partition, const struct array *arra
 void partition_make_ragged_reduce(struct partition *partition, const struct array *array, uint64_t longest,
                                   uint64_t rows, enum scand_dtype output);
 
-/* Adds an operand: an array of the same shape, but for the axis, and the same order; or a vector for all rows. */
-void partition_add(struct partition *partition, const struct array *array, uint32_t axis, bool shared);
+/* Adds an operand: an array of the same shape, but for the axis, and the same order; or a vector for all rows, which
+ * may have an element for each of their samples (broadcast). */
+void partition_add(struct partition *partition, const struct array *array, uint32_t axis, bool shared, bool broadcast);
 
 /* Records per batch, and the bytes of a buffer for so many. */
 uint64_t partition_batch_records(const struct partition *partition);
