@@ -48,7 +48,8 @@ def _native(dtype: Dtype) -> Dtype:
 
 @functools.lru_cache(maxsize=256)
 def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype]) -> Dtypes:
-    """Of a scan; of a reduction to a sum or an extreme, too. `asked` is what the program wants."""
+    """Of a scan; of a reduction to a sum or an extreme, too, and of steps that convert samples themselves ("cast").
+    `asked` is what the program wants."""
     _check("x", given)
     grows = op in ("sum", "prod", "affine")
     final = asked or (_wide(given) if grows else given.newbyteorder("="))
@@ -56,9 +57,11 @@ def scan_dtypes(given: Dtype, op: str, asked: Optional[Dtype]) -> Dtypes:
     if final.kind == "c" and op not in ("sum", "affine"):
         raise TypeError(f"{op}: complex numbers have sums and recurrences only; take one part, or the absolute values")
     results = final if word_of(final) else _native(final)
+    samples = given if word_of(given) else _native(given)
+    if op == "cast" and final.kind != "c":
+        return Dtypes(samples, results, final)
     if _class(given) != _class(final):
         return Dtypes(_native(final), results, final)
-    samples = given if word_of(given) else _native(given)
     if samples.kind in "iu" and samples.itemsize > results.itemsize:
         results = samples
     return Dtypes(samples, results, final)

@@ -232,7 +232,7 @@ def _grows(operation: str, parameters: Mapping[str, Any]) -> bool:
     """Whether integers become larger than those that a step is made of."""
     if operation == "reduce":
         return bool(parameters["reduction"] == "sum")
-    return operation == "scan" and parameters.get("op", "sum") not in ("max", "min")
+    return operation == "block-sum" or operation == "scan" and parameters.get("op", "sum") not in ("max", "min")
 
 
 def _run_request(
@@ -250,7 +250,9 @@ def _run_request(
     last, parameters = chain[-1]
     reduces = leaves_rows(words)
     op = "sum" if any(_grows(*step) for step in chain) else "max"
-    if last == "reduce" and parameters["reduction"] in ("mean", "rms", "norm"):
+    if any(name == "map" and step.get("op") == "cast" for name, step in chain):
+        op = "cast"
+    elif last == "reduce" and parameters["reduction"] in ("mean", "rms", "norm"):
         op = parameters["reduction"]
     if np.iscomplexobj(x) and any(name not in _USUAL for name, _ in chain):
         raise TypeError("x: complex numbers have scans and reductions only; take one part, or the absolute values")
@@ -285,8 +287,8 @@ def run(
     A step is an operation ("scan", "upsample", or as the last "reduce": `scanctl operations` lists them), with its
     parameters in a dictionary: [("scan", {"passes": "forward,backward", "demean": True}), ("reduce", {"reduction": "rms"})].
     Parameters have the names and words of that list, and so have operands, which are arrays; those that a step writes
-    are arrays for it to write into. Between steps values are of the dtype of the results. Keywords are those of
-    reduce(). Returns the results of the last step.
+    are arrays for it to write into. Between steps values are of the dtype of the results; ("map", {"op": "cast"}) as
+    the first step changes between integers and floats in the daemon. Keywords are those of reduce(). Returns the results of the last step.
     """
     return _run(_run_request(x, steps, **options), client)
 

@@ -350,6 +350,40 @@ class Chains(PackageTest):
         with self.assertRaisesRegex(ValueError, r"^steps\[0\].coefficients: its shape \(4, 60\) does not fit \(4, 30\)"):
             scand.run(x, [("scan", {"op": "affine", "coefficients": a})])
 
+    def test_maps_and_differences(self):
+        """What NumPy makes of the same numbers: exactly but for exp and log, which are within one unit of the last place."""
+        x = whole_numbers((6, 60)) + 0.5
+        row, column = np.arange(1.0, 61), np.arange(1.0, 7).reshape(6, 1)
+        for dtype in np.float64, np.float32:
+            y = x.astype(dtype)
+            for word, function in (
+                ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide), ("min", np.minimum), ("max", np.maximum),
+            ):
+                for other in (row, column, np.float64(2.5), x[::-1, ::-1]):
+                    second = np.broadcast_to(np.asarray(other, dtype), x.shape)
+                    self.same(scand.run(y, [("map", {"op": word, "other": second})]), function(y, second))
+                self.same(scand.run(y, [("map", {"op": word, "by": 2.5})], axis=0), function(y, dtype(2.5)))
+            self.same(scand.run(y, [("map", {"op": "mul", "other": row})]), y * row.astype(dtype))
+            for word, function in ("abs", np.abs), ("neg", np.negative):
+                self.same(scand.run(y, [("map", {"op": word})]), function(y))
+            self.same(scand.run(np.abs(y), [("map", {"op": "sqrt"})]), np.sqrt(np.abs(y)))
+            self.same(scand.run(y, [("map", {"op": "clip", "low": -2, "high": 3.25})]), np.clip(y, dtype(-2), dtype(3.25)))
+            np.testing.assert_array_max_ulp(scand.run(y / 8, [("map", {"op": "exp"})]), np.exp(y / 8), 2)
+            np.testing.assert_array_max_ulp(scand.run(np.abs(y), [("map", {"op": "log"})]), np.log(np.abs(y)), 2)
+            for axis in 0, 1:
+                self.same(scand.run(y, [("diff", {"kind": "first"})], axis=axis), np.diff(y, axis=axis, prepend=dtype(0)))
+                once = np.diff(y, axis=axis, prepend=dtype(0))
+                self.same(scand.run(y, [("diff", {"kind": "second"})], axis=axis), np.diff(once, axis=axis, prepend=dtype(0)))
+                blocks = y.reshape((2, 3, 60) if axis == 0 else (6, 20, 3)).sum(axis + 1)
+                self.same(scand.run(y, [("block-sum", {"factor": 3})], axis=axis), blocks)
+
+    def test_casts(self):
+        x = np.array([[2.9, -2.9, 1e20], [0.5, -0.5, 7]])
+        self.same(scand.run(x, [("map", {"op": "cast"})], dtype="i4"), np.array([[2, -2, 2**31 - 1], [0, 0, 7]], "i4"))
+        whole = whole_numbers((4, 30), "i4")
+        self.same(scand.run(whole, [("map", {"op": "cast"}), ("map", {"op": "div", "by": 8})], dtype="f4"), whole.astype("f4") / np.float32(8))
+        self.same(scand.run(whole, [("diff", {"kind": "first"})]), np.diff(whole, axis=-1, prepend=np.int32(0)))
+
     def test_pieces(self):
         x = whole_numbers((1031, 4099), np.float32)
         self.same(scand.run(x, ["scan", ("reduce", {"reduction": "max"})], dtype="f8"), np.cumsum(x, -1, dtype="f8").max(-1))
