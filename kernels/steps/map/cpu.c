@@ -59,6 +59,15 @@ static void compute_integers(enum map_op op, bool is_signed, uint64_t *restrict 
  * What a cast leaves in another class.
  */
 
+/* Each dtype has a loop of its own. */
+#define INTEGERS_OF(NAME, WORD, BYTES, CLASS)                       \
+    case SCAND_DTYPE_##NAME:                                        \
+        if (!LINE_IS_INTEGER(SCAND_CLASS_##CLASS))                  \
+            break;                                                  \
+        for (uint64_t i = 0; i < n; i++)                            \
+            integers[i] = map_integer_of(SCAND_DTYPE_##NAME, x[i]); \
+        break;
+
 static void store_f32(enum scand_dtype to, const float *x, uint64_t n, char *y, int64_t stride)
 {
     uint64_t integers[LINE_GROUP];
@@ -66,8 +75,7 @@ static void store_f32(enum scand_dtype to, const float *x, uint64_t n, char *y, 
         line_store_f32(to, x, n, y, stride);
         return;
     }
-    for (uint64_t i = 0; i < n; i++)
-        integers[i] = map_integer_of(to, (double)x[i]);
+    LINE_SWITCH(to, INTEGERS_OF)
     line_store_integers(to, integers, n, y, stride);
 }
 
@@ -78,8 +86,7 @@ static void store_f64(enum scand_dtype to, const double *x, uint64_t n, char *y,
         line_store_f64(to, x, n, y, stride);
         return;
     }
-    for (uint64_t i = 0; i < n; i++)
-        integers[i] = map_integer_of(to, x[i]);
+    LINE_SWITCH(to, INTEGERS_OF)
     line_store_integers(to, integers, n, y, stride);
 }
 

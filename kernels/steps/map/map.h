@@ -144,26 +144,20 @@ CODEC_INLINE uint64_t map_constant_integer(double constant)
  * Between floats and integers.
  */
 
-/* What lies between `least` and `most`, both of which a double holds, is converted; beyond are the ends. */
-CODEC_INLINE uint64_t map_signed_of(double x, double least, double most, int64_t first, int64_t last)
-{
-    const bool inside = x > least && x < most;
-    return (uint64_t)(inside ? (int64_t)x : x >= most ? last : x <= least ? first : 0);
-}
-
-CODEC_INLINE uint64_t map_unsigned_of(double x, double most, uint64_t last)
-{
-    const bool inside = x > 0 && x < most;
-    return inside ? (uint64_t)x : x >= most ? last : 0;
-}
-
+/* What is beyond the integers becomes the nearest of them before it is converted, as far as a double holds that. */
 CODEC_INLINE uint64_t map_integer_of(enum scand_dtype dtype, double x)
 {
     const bool is_signed = codec_class(dtype) == SCAND_CLASS_SIGNED, is_long = codec_bytes(dtype) == 8;
-    if (is_signed)
-        return is_long ? map_signed_of(x, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX)
-                       : map_signed_of(x, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX);
-    return is_long ? map_unsigned_of(x, 0x1p64, UINT64_MAX) : map_unsigned_of(x, UINT32_MAX, UINT32_MAX);
+    const double least = !is_signed ? 0 : is_long ? -0x1p63 : -0x1p31;
+    const double beyond = is_long ? is_signed ? 0x1p63 : 0x1p64 : INFINITY;
+    const double most = is_long     ? is_signed ? 0x1.fffffffffffffp62 : 0x1.fffffffffffffp63
+                        : is_signed ? 0x1.fffffffcp30
+                                    : 0x1.fffffffep31;
+    const double number = x == x ? x : 0, inside = number <= least ? least : number >= most ? most : number;
+    const uint64_t last = is_signed ? INT64_MAX : UINT64_MAX;
+    if (is_signed && !is_long)
+        return (uint64_t)(int64_t)(int32_t)inside;
+    return x >= beyond ? last : is_signed ? (uint64_t)(int64_t)inside : (uint64_t)inside;
 }
 
 CODEC_INLINE float map_f32_of(bool is_signed, uint64_t x)
