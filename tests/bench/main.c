@@ -1,7 +1,7 @@
 /*
- * scand-bench [kernels|paths|cpu|service|devices|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures and
- * prints one table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds that
- * were measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
+ * scand-bench [kernels|paths|cpu|steps|service|devices|variants|reduce|banks]... [--json[=FILE]|--csv[=FILE]]: measures
+ * and prints one table: as text, in the form asked for, or, when that goes to a file, in both. Shares are of speeds
+ * that were measured in the same run. Without words: kernels, cpu and service, as far as this build can run them.
  * service:PART is one part of service, say service:idle.
  * scand-bench endurance [OPTION]...: see bench_endurance.c.
  * scand-bench hostile [OPTION]... [ATTACK]...: see hostile/bench_hostile.c.
@@ -21,6 +21,7 @@
 #include "protocol/descriptors.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/programs.h"
+#include "tests/bench/step_cases.h"
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -104,6 +105,18 @@ static int measure_cpu(struct run *run)
     return bench_cpu(&run->table);
 }
 
+/* On a processor and, where there is one, on a GPU. */
+static int measure_steps(struct run *run)
+{
+    step_benches_complain();
+    int r = bench_steps_cpu(&run->table);
+#ifdef SCAND_HAVE_CUDA
+    if (!r && bench_device_count() > 0)
+        r = bench_steps_cuda(&run->table);
+#endif
+    return r;
+}
+
 #ifdef SCAND_HAVE_CUDA
 static int measure_kernels(struct run *run)
 {
@@ -144,10 +157,10 @@ static const struct benchmark {
     int (*measure)(struct run *run);
 } benchmarks[] = {
 #ifdef SCAND_HAVE_CUDA
-    {"kernels", true, measure_kernels}, {"paths", false, measure_paths},    {"variants", false, measure_variants},
-    {"reduce", false, measure_reduce},  {"banks", false, measure_banks},    {"devices", false, measure_devices},
+    {"kernels", true, measure_kernels}, {"paths", false, measure_paths}, {"variants", false, measure_variants},
+    {"reduce", false, measure_reduce},  {"banks", false, measure_banks}, {"devices", false, measure_devices},
 #endif
-    {"cpu", true, measure_cpu},         {"service", true, measure_service},
+    {"steps", false, measure_steps},    {"cpu", true, measure_cpu},      {"service", true, measure_service},
 };
 #define BENCHMARK_COUNT (sizeof(benchmarks) / sizeof(benchmarks[0]))
 

@@ -1,0 +1,80 @@
+/* Operations in tiles in device memory, against a copy there that reads and writes as many bytes as they do at least.
+ */
+#include <cuda_runtime.h>
+#include <stdio.h>
+
+#include "tests/bench/job.h"
+#include "tests/bench/samples.h"
+#include "tests/bench/step_cases.h"
+
+#define ROWS   10000
+#define LENGTH 10000
+#define BYTES  ((size_t)2 * ROWS * LENGTH * sizeof(double)) /* of an operand: upsampled rows are the longest */
+
+struct memory {
+    struct stopwatch stopwatch;
+    char *input, *further, *output;
+};
+
+/* One kind of work of a case. */
+struct work {
+    const struct memory *memory;
+    const struct step_bench *bench;
+};
+
+static int copy_start(void *argument, cudaStream_t stream)
+{
+    const struct work *work = argument;
+    return cudaMemcpyAsync(work->memory->output, work->memory->input, step_bench_bytes(work->bench, ROWS, LENGTH) / 2,
+                           cudaMemcpyDeviceToDevice, stream);
+}
+
+static int step_start(void *argument, cudaStream_t stream)
+{
+    const struct work *work = argument;
+    const struct memory *memory = work->memory;
+    const struct step_kernel *kernel = work->bench->kernel;
+    const struct step_rows rows =
+        step_bench_rows(work->bench, ROWS, LENGTH, memory->input, memory->further, memory->output);
+    const struct step_tiles tiles = step_tiles_of(kernel, &rows, work->bench->params, 0, ROWS);
+    unsigned id = 0;
+    while (step_kernels[id] != kernel)
+        id++;
+    return step_launches[id](&rows, work->bench->params, &tiles, 0, tiles.tile_count, stream);
+}
+
+static int measure(struct memory *memory, const struct step_bench *bench, struct bench_table *table)
+{
+    struct work work = {memory, bench};
+    struct bench_row row = {.target = bench->target};
+    double copy_ms = 0;
+    int error = samples_noise(memory->input, bench->dtype, (uint64_t)ROWS * LENGTH);
+    if (!error)
+        error = samples_noise(memory->further, bench->dtype, (uint64_t)ROWS * LENGTH);
+    if (!error)
+        error = stopwatch_median(&memory->stopwatch, copy_start, &work, &copy_ms);
+    if (!error)
+        error = stopwatch_median(&memory->stopwatch, step_start, &work, &row.milliseconds);
+    snprintf(row.name, sizeof row.name, "%s", bench->name);
+    snprintf(row.shape, sizeof row.shape, "%d x %d %s", ROWS, LENGTH, step_bench_dtypes(bench));
+    snprintf(row.against, sizeof row.against, "device copy of as many bytes");
+    row.share = error ? 0 : copy_ms / row.milliseconds;
+    if (!error)
+        bench_add(table, &row);
+    return error;
+}
+
+int bench_steps_cuda(struct bench_table *table)
+{
+    struct memory memory = {.input = NULL};
+    char **const regions[] = {&memory.input, &memory.further, &memory.output};
+    int error = stopwatch_init(&memory.stopwatch);
+    for (int i = 0; i < 3 && !error; i++)
+        error = cudaMalloc((void **)regions[i], BYTES);
+    for (size_t i = 0; i < step_bench_count && !error; i++)
+        error = measure(&memory, &step_benches[i], table);
+    for (int i = 0; i < 3; i++)
+        cudaFree(*regions[i]);
+    stopwatch_finish(&memory.stopwatch);
+    return job_fail("steps", error);
+}

@@ -1,0 +1,112 @@
+#include "tests/bench/step_cases.h"
+
+#include "kernels/steps/block_sum/block_sum.h"
+#include "kernels/steps/diff/diff.h"
+#include "kernels/steps/dot/dot.h"
+#include "kernels/steps/map/map.h"
+#include "kernels/steps/upsample/upsample.h"
+
+#define F16 SCAND_DTYPE_F16
+#define F32 SCAND_DTYPE_F32
+#define F64 SCAND_DTYPE_F64
+#define I32 SCAND_DTYPE_I32
+
+#define UPSAMPLE(...)  &upsample_kernel, &(const struct upsample){__VA_ARGS__}, sizeof(struct upsample)
+#define BLOCK_SUM(...) &block_sum_kernel, &(const struct block_sum){__VA_ARGS__}, sizeof(struct block_sum)
+#define DIFF(...)      &diff_kernel, &(const struct diff){__VA_ARGS__}, sizeof(struct diff)
+#define MAP(...)       &map_kernel, &(const struct map){__VA_ARGS__}, sizeof(struct map)
+#define DOT            &dot_kernel, "", 0
+
+#define OTHER STEP_CASE_SAMPLES
+
+// clang-format off
+/* name                 kernel and parameters                        input output times parts further shared target */
+const struct step_bench step_benches[] = {
+    {"upsample 2",       UPSAMPLE(.factor = 2),                       F32, F32, 2, 1, 0,     false, 0.90},
+    {"block-sum 2",      BLOCK_SUM(.factor = 2),                      F32, F32, 1, 2, 0,     false, 0.90},
+    {"block-sum 10",     BLOCK_SUM(.factor = 10),                     F32, F32, 1, 10, 0,    false, 0},
+    {"diff first",       DIFF(.kind = DIFF_FIRST),                    F32, F32, 1, 1, 0,     false, 0},
+    {"diff derivative",  DIFF(.kind = DIFF_DERIVATIVE, .dt = 0.004),  F32, F32, 1, 1, 0,     false, 0},
+    {"map add other",    MAP(.op = MAP_ADD),                          F32, F32, 1, 1, OTHER, false, 0.95},
+    {"map add other",    MAP(.op = MAP_ADD),                          F64, F64, 1, 1, OTHER, false, 0.95},
+    {"map add other",    MAP(.op = MAP_ADD),                          F16, F16, 1, 1, OTHER, false, 0.95},
+    {"map mul a vector", MAP(.op = MAP_MUL),                          F32, F32, 1, 1, OTHER, true,  0.95},
+    {"map mul by",       MAP(.op = MAP_MUL, .by = 3),                 F32, F32, 1, 1, 0,     false, 0.95},
+    {"map mul by",       MAP(.op = MAP_MUL, .by = 3),                 I32, I32, 1, 1, 0,     false, 0},
+    {"map div by",       MAP(.op = MAP_DIV, .by = 3),                 F32, F32, 1, 1, 0,     false, 0.95},
+    {"map clip",         MAP(.op = MAP_CLIP, .by = -1, .high = 0.5),  F32, F32, 1, 1, 0,     false, 0.95},
+    {"map sqrt",         MAP(.op = MAP_SQRT),                         F32, F32, 1, 1, 0,     false, 0.95},
+    {"map exp",          MAP(.op = MAP_EXP),                          F32, F32, 1, 1, 0,     false, 0},
+    {"map exp",          MAP(.op = MAP_EXP),                          F64, F64, 1, 1, 0,     false, 0},
+    {"map log",          MAP(.op = MAP_LOG),                          F32, F32, 1, 1, 0,     false, 0},
+    {"map log",          MAP(.op = MAP_LOG),                          F64, F64, 1, 1, 0,     false, 0},
+    {"map cast",         MAP(.op = MAP_CAST),                         F32, I32, 1, 1, 0,     false, 0},
+    {"map cast",         MAP(.op = MAP_CAST),                         F16, F32, 1, 1, 0,     false, 0},
+    {"dot",              DOT,                                         F32, F64, 0, 0, OTHER, false, 0},
+};
+// clang-format on
+const size_t step_bench_count = sizeof step_benches / sizeof step_benches[0];
+
+void step_benches_complain(void)
+{
+    for (unsigned id = 0; id < STEP_KERNEL_COUNT; id++) {
+        bool found = false;
+        for (size_t i = 0; i < step_bench_count; i++)
+            found = found || step_benches[i].kernel == step_kernels[id];
+        if (!found)
+            fprintf(stderr, "scand-bench: steps: there is no case of %s in step_cases.c\n", step_kernels[id]->name);
+    }
+}
+
+static struct step_operand operand_of(void *origin, enum scand_dtype dtype, uint64_t length, bool is_shared)
+{
+    const int64_t size = codec_bytes(dtype);
+    return (struct step_operand){.origin = origin,
+                                 .length = length,
+                                 .stride = size,
+                                 .outer_strides = {is_shared ? 0 : size * (int64_t)length},
+                                 .dtype = dtype};
+}
+
+static uint64_t further_length(const struct step_bench *bench, uint64_t length)
+{
+    return bench->further == STEP_CASE_SAMPLES ? length : bench->further;
+}
+
+static uint64_t output_length(const struct step_bench *bench, uint64_t length)
+{
+    return bench->parts > 0 ? length * bench->times / bench->parts : 1;
+}
+
+struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, uint64_t length, void *input,
+                                 void *further, void *output)
+{
+    struct step_rows made = {.row_count = rows,
+                             .outer_rank = 1,
+                             .outer_shape = {rows},
+                             .input = operand_of(input, bench->dtype, length, false),
+                             .output = operand_of(output, bench->made, output_length(bench, length), false)};
+    if (bench->further > 0)
+        made.further[0] = operand_of(further, bench->dtype, further_length(bench, length), bench->is_shared);
+    return made;
+}
+
+uint64_t step_bench_bytes(const struct step_bench *bench, uint64_t rows, uint64_t length)
+{
+    const uint64_t further = further_length(bench, length) * (bench->is_shared ? 1 : rows);
+    return (rows * length + further) * codec_bytes(bench->dtype) +
+           rows * output_length(bench, length) * codec_bytes(bench->made);
+}
+
+const char *step_bench_dtypes(const struct step_bench *bench)
+{
+    static const char *const words[] = {
+#define X(NAME, WORD, BYTES, CLASS) WORD,
+        SCAND_DTYPES(X)
+#undef X
+    };
+    static char text[24];
+    snprintf(text, sizeof text, bench->made == bench->dtype ? "%s" : "%s to %s", words[bench->dtype],
+             words[bench->made]);
+    return text;
+}
