@@ -233,7 +233,7 @@ uint64_t connection_arrived_bytes(const struct connection *connection)
     return connection->in.arrived + (uint64_t)unread;
 }
 
-int connection_take_fds(struct connection *connection, int *fds, size_t count)
+int connection_pop_fds(struct connection *connection, int *fds, size_t count)
 {
     struct inbox *in = &connection->in;
     if (count > in->fd_count)

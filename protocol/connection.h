@@ -51,7 +51,7 @@ uint64_t connection_arrived_bytes(const struct connection *connection);
 
 /* Moves the first `count` arrived descriptors to fds, the caller's from then on; -EBADF, and nothing moved, when there
  * are fewer. */
-int connection_take_fds(struct connection *connection, int *fds, size_t count);
+int connection_pop_fds(struct connection *connection, int *fds, size_t count);
 /* Descriptors that have arrived and were not taken. */
 size_t connection_fd_count(const struct connection *connection);
 

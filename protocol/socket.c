@@ -217,7 +217,7 @@ static int lock_open(const char *path, struct error *error)
 }
 
 /* A descriptor with which the lock ends, or -errno. */
-static int lock_take(const char *socket, struct error *error)
+static int lock_acquire(const char *socket, struct error *error)
 {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
     char path[LOCK_PATH_BYTES];
@@ -347,7 +347,7 @@ int socket_listen(const char *path, unsigned mode, struct socket_file *file, str
         code = folder_make(path, error);
     if (code)
         return code;
-    int lock = lock_take(path, error);
+    int lock = lock_acquire(path, error);
     if (lock < 0)
         return lock;
     int fd = listen_locked(&address, mode, lock, &made, error);
@@ -363,7 +363,7 @@ void socket_remove(const char *path, const struct socket_file *file)
 {
     char beside[LOCK_PATH_BYTES];
     struct stat status;
-    int lock = lock_take(path, NULL);
+    int lock = lock_acquire(path, NULL);
     if (lstat(path, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode) {
         unlink(path);
         lock_path(path, beside);

@@ -50,7 +50,7 @@ int answer_read_failure(const struct message *message, struct error *out, struct
 
 int answer_pop_descriptors(struct scand *daemon, uint64_t count, int *fds, struct error *error)
 {
-    if (connection_take_fds(daemon->connection, fds, count) == 0)
+    if (connection_pop_fds(daemon->connection, fds, count) == 0)
         return 0;
     return error_set(error, -EBADMSG, "%llu descriptors announced, %zu came", (unsigned long long)count,
                      connection_fd_count(daemon->connection));

@@ -62,7 +62,7 @@ static int accept_descriptors(struct call *call, uint64_t announced)
                          (size_t)announced);
     }
     call->fd_count = arrived < announced ? arrived : announced;
-    if (connection_take_fds(client->connection, call->fds, call->fd_count))
+    if (connection_pop_fds(client->connection, call->fds, call->fd_count))
         call->fd_count = 0;
     if (arrived < announced)
         return error_set(&call->error, -EBADF, "the message announces %zu descriptors, but %zu came with it",
@@ -78,7 +78,7 @@ static void drop_descriptors(struct call *call)
     size_t arrived = connection_fd_count(connection);
     if (arrived > LIMIT_MESSAGE_FDS || (arrived > 0 && more_follows(connection)))
         call->client->failed = true;
-    else if (connection_take_fds(connection, call->fds, arrived) == 0)
+    else if (connection_pop_fds(connection, call->fds, arrived) == 0)
         call->fd_count = arrived;
 }
 

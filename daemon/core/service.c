@@ -76,7 +76,7 @@ static void drop_arrived(struct client *client)
     size_t count;
     while ((count = connection_fd_count(client->connection)) > 0) {
         count = count < LIMIT_MESSAGE_FDS ? count : LIMIT_MESSAGE_FDS;
-        connection_take_fds(client->connection, fds, count);
+        connection_pop_fds(client->connection, fds, count);
         descriptors_drop(client->service, client->user, fds, count);
     }
 }

@@ -18,7 +18,7 @@ DAEMON = None  # the running Daemon
 
 
 class Daemon:
-    """A daemon on the CPU with a small pool, so that files soon need several pieces."""
+    """A daemon on the CPU with a small pool, so that files soon need several batches."""
 
     def __init__(self, *options):
         self.folder = tempfile.mkdtemp(prefix="scanctl")

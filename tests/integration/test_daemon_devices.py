@@ -15,7 +15,7 @@ MIB = 1 << 20
 SEVERAL = DEVICE if DEVICE not in ("cpu", "cuda") else "cpu:2"
 BACKEND = "cpu" if SEVERAL.startswith("cpu") else "cuda"
 ONE = "cpu"  # whose bits are everybody's
-SHAPE = [3000, 2003]  # 24 MB: several pieces on any device
+SHAPE = [3000, 2003]  # 24 MB: several chunks on any device
 
 
 def summed(daemon, data, shape, **rule):

@@ -77,7 +77,7 @@ class Results(ScanctlTest):
             self.assertEqual(floats(self.read("out.raw")), expected)
 
     def test_steps(self):
-        """In one command, and in as many as there are steps, in one piece and in several."""
+        """In one command, and in as many as there are steps; all rows at once and in batches."""
         values = [float(random.Random(8).randrange(-5, 6) + i % 3) for i in range(3 * 500)]
         given, once = self.write("in.raw", packed(values)), self.path("once.raw")
         shape = ("--shape", "3,500")
@@ -121,7 +121,7 @@ class Results(ScanctlTest):
         self.succeed("scan", self.write("in.npy", npy_header((7, 300)) + packed(values)), "-o", self.path("out.npy"), *words[6:], "--coefficients", raw, "--passes", "backward")
         self.assertEqual(floats(self.read("out.npy")[-len(values) * 4 :]), expected)
 
-    def test_affine_in_pieces(self):
+    def test_affine_in_batches(self):
         """More than 64 MiB of samples and coefficients together."""
         rows, length = 2600, 5000
         line = packed([float(i % 5) for i in range(length)])
@@ -154,7 +154,7 @@ class Results(ScanctlTest):
         self.fail_with(64, '"algorithm" is "warp-v0", which this .* --device cuda can', *words, "warp-v0")
 
     def test_ragged_rows(self):
-        """Rows of differing lengths, by offsets in every form that they may have; and in several pieces."""
+        """Rows of differing lengths, by offsets in every form that they may have; and in several batches."""
         noise, passes = random.Random(5), ("forward", "backward")
         lengths = [noise.choice([0, 1, 16, 700, 20_000]) for _ in range(100)]
         offsets = list(itertools.accumulate(lengths, initial=0))
@@ -176,8 +176,8 @@ class Results(ScanctlTest):
         self.succeed(*words, self.path("raw"), "--output-dtype", "f64")
         self.assertEqual(floats(self.read("out.npy")[-8 * len(values) :], "d"), expected)
 
-    def test_ragged_rows_in_pieces(self):
-        """Two pieces, of a long row each, and rows without samples between them."""
+    def test_ragged_rows_in_batches(self):
+        """Two batches, of a long row each, and rows without samples between them."""
         count, cut = 6_000_000, 4_000_003
         given = self.write("in.raw", packed([1.0]) * count)
         offsets = self.write("offsets", struct.pack("=5q", 0, cut, cut, cut, count))
@@ -327,8 +327,8 @@ class Results(ScanctlTest):
         self.succeed("reduce", "--op", "sum", given, "-o", self.path("out.raw"), "--output-dtype", "f32")
         self.assertEqual(floats(self.read("out.raw")), [sum(row) for row in rows])
 
-    def test_reduce_integers_and_pieces(self):
-        """More than a piece takes, and sums that need 64 bits."""
+    def test_reduce_integers_and_batches(self):
+        """More than a batch takes, and sums that need 64 bits."""
         given = self.write("in.raw", struct.pack("=i", 2**31 - 1) * (20 << 20))
         words = ("--shape", "20,1048576", "--dtype", "i32")
         printed = self.succeed("reduce", "--op", "sum", given, *words).decode().split()
@@ -341,7 +341,7 @@ class Results(ScanctlTest):
         self.fail_with(64, message, "reduce", "--op", "mean", given, *words)
 
     def test_reduce_ragged_rows(self):
-        """Rows with and without samples, in one piece, in several, and where there are no samples at all."""
+        """Rows with and without samples, at once, in batches, and where there are no samples at all."""
         noise = random.Random(6)
         lengths = [noise.choice([0, 1, 16, 700, 20_000]) for _ in range(100)] + [0, 0]
         offsets = list(itertools.accumulate(lengths, initial=0))
@@ -362,7 +362,7 @@ class Results(ScanctlTest):
             words = ("--offsets", self.write("offsets", struct.pack(f"={count + 1}q", *[0] * (count + 1))))
             self.assertEqual(self.succeed("reduce", "--op", "sum", empty, *words), b"0\n" * count)
 
-    def test_reduce_ragged_rows_in_pieces(self):
+    def test_reduce_ragged_rows_in_batches(self):
         """More rows than two jobs take, of which one has rows without samples only."""
         cut, count, holes = 4_000_003, 6_000_000, (2 << 20) + 5
         given = self.write("in.raw", packed([1.0]) * count)
@@ -420,8 +420,8 @@ class Results(ScanctlTest):
         self.succeed("scan", self.path("in.bin"), "-o", self.path("out"), "--shape", 4, "--byte-order", "big")
         self.assertEqual(floats(self.read("out"), big=True), [1.0, 3.0, 6.0, -1.0])
 
-    def test_many_pieces(self):
-        """More than the daemon's whole pool: the pieces' borders must not be seen."""
+    def test_many_batches(self):
+        """More than the daemon's whole pool: the batches' borders must not be seen."""
         rows, samples = 1201, 16384
         row = [float(j % 7 - 3) for j in range(samples)]
         with open(self.path("in.raw"), "wb") as file:

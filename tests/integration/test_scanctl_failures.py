@@ -197,7 +197,7 @@ class Failures(ScanctlTest):
         self.assertEqual(os.listdir(mounted), [])
 
     def large(self):
-        """Of 24 rows that cannot be in pieces the first holds ones, the others zeros: more than the pool of 64 MiB."""
+        """Of 24 rows that cannot be in batches the first holds ones, the others zeros: more than the pool of 64 MiB."""
         row = packed([1.0]) * (1 << 20)
         with open(self.path("large.raw"), "wb") as file:
             file.write(row)
@@ -217,7 +217,7 @@ class Failures(ScanctlTest):
 
 
 class Losses(ScanctlTest):
-    """Each worker loses its device at a certain chunk: pieces in place are lost, and are read and submitted again."""
+    """Each worker loses its device at a certain chunk: batches in place are lost, and are read and submitted again."""
 
     def daemon(self, *options):
         daemon = Daemon(*options)
@@ -228,7 +228,7 @@ class Losses(ScanctlTest):
         return daemon.log_text().count("the device is lost")
 
     def check_repeated(self, *options):
-        """Three pieces. Big-endian, so that samples swapped twice are seen; the output takes the input's place."""
+        """Three batches. Big-endian, so that samples swapped twice are seen; the output takes the input's place."""
         daemon = self.daemon(*options)
         rows, samples = 2400, 16384
         row = [float(j % 7 - 3) for j in range(samples)]
@@ -240,10 +240,10 @@ class Losses(ScanctlTest):
         self.assertGreater(self.losses(daemon), 0)
         self.assertTrue(self.read("x.raw") == expected * rows)
 
-    def test_lost_piece_is_repeated(self):
+    def test_lost_batch_is_repeated(self):
         self.check_repeated("--fail-chunk", "5")
 
-    def test_two_pieces_at_once(self):
+    def test_two_batches_at_once(self):
         self.check_repeated("--fail-chunk", "7", "--pool", "256M")
 
     def test_coefficients_are_read_again(self):

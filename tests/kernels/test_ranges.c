@@ -93,7 +93,7 @@ static void plans_of_ranges(void)
     struct scan_plan plan = scan_plan_of(&rows, 0, 1);
     CHECK(!plan.ranged);
     CHECK_EQ(plan.first_item, 0);
-    scan_plan_take(&plan, &range);
+    scan_plan_narrow(&plan, &range);
     CHECK(plan.ranged);
     CHECK_EQ(plan.first_item, 8);
     CHECK_EQ(plan.items, 3);

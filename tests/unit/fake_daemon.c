@@ -142,7 +142,7 @@ static void answer_import(struct fake *fake, struct fake_client *client, const s
     struct msg_buffer_import_params params;
     struct fake_buffer *buffer = buffer_find(client, 0);
     must(buffer && message_read(message, &msg_buffer_import_params_type, &params, &error) == 0, "buffer.import");
-    must(connection_take_fds(client->connection, fds, params.fds) == 0, "its descriptors");
+    must(connection_pop_fds(client->connection, fds, params.fds) == 0, "its descriptors");
     *buffer = (struct fake_buffer){.id = ++fake->next_buffer, .size_bytes = params.size};
     uint64_t segment = params.segment ? params.segment : params.size;
     for (size_t i = 0; i < params.fds; i++)
@@ -161,7 +161,7 @@ static void answer_import_device(struct fake *fake, struct fake_client *client, 
     struct fake_buffer *buffer = buffer_find(client, 0);
     must(buffer && message_read(message, &msg_buffer_import_device_params_type, &params, &error) == 0,
          "buffer.import_device");
-    must(connection_take_fds(client->connection, &fd, params.fds) == 0, "its descriptor");
+    must(connection_pop_fds(client->connection, &fd, params.fds) == 0, "its descriptor");
     if (params.fds)
         close(fd);
     fake->imported_handle = params.handle_count == SCAND_IPC_BYTES ? params.handle[0] : -1;

@@ -145,7 +145,7 @@ static inline void rig_begin(void)
 }
 
 /* Takes the work that is `index`-th among the deferred out of the list. */
-static inline struct work *rig_take_work(size_t index)
+static inline struct work *rig_pop_work(size_t index)
 {
     struct work *work = rig.work[index];
     rig.work_count--;
@@ -163,7 +163,7 @@ static inline void rig_help(struct work *work)
 static inline void rig_run_work(void)
 {
     while (rig.work_count > 0)
-        rig_help(rig_take_work(0));
+        rig_help(rig_pop_work(0));
 }
 
 /* Gives the service the chunks that have come back. */
@@ -364,7 +364,7 @@ static inline struct answer next_answer(struct caller *user, const struct map_ty
     message_close(&message);
     connection_consume(user->connection);
     answer.fd_count = connection_fd_count(user->connection);
-    CHECK_EQ(connection_take_fds(user->connection, answer.fds, answer.fd_count), 0);
+    CHECK_EQ(connection_pop_fds(user->connection, answer.fds, answer.fd_count), 0);
     return answer;
 }
 
@@ -438,7 +438,7 @@ enum rig_moment { RIG_BEFORE, RIG_BETWEEN, RIG_AT_THE_END };
 
 static inline void rig_go_meanwhile(struct caller *user, enum rig_moment moment)
 {
-    struct work *work = rig_take_work(0);
+    struct work *work = rig_pop_work(0);
     if (moment == RIG_BEFORE)
         user_close(user);
     work_run(work);

@@ -120,7 +120,7 @@ static uint64_t fd_number(int fd)
 static void check_fd(struct connection *connection, uint64_t number)
 {
     int fd = -1;
-    REQUIRE(connection_take_fds(connection, &fd, 1) == 0);
+    REQUIRE(connection_pop_fds(connection, &fd, 1) == 0);
     CHECK_EQ(fd_number(fd), number);
     CHECK_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
     close(fd);
@@ -322,16 +322,16 @@ static void the_most_descriptors(void)
         close(fds[i]);
     CHECK_EQ(connection_receive(pair.b), 10);
     CHECK_EQ(connection_fd_count(pair.b), LIMIT_MESSAGE_FDS);
-    CHECK_EQ(connection_take_fds(pair.b, fds, LIMIT_MESSAGE_FDS + 1), -EBADF);
+    CHECK_EQ(connection_pop_fds(pair.b, fds, LIMIT_MESSAGE_FDS + 1), -EBADF);
     CHECK_EQ(connection_fd_count(pair.b), LIMIT_MESSAGE_FDS);
-    CHECK_EQ(connection_take_fds(pair.b, fds, 0), 0);
-    CHECK_EQ(connection_take_fds(pair.b, NULL, 0), 0);
-    REQUIRE(connection_take_fds(pair.b, fds, LIMIT_MESSAGE_FDS) == 0);
+    CHECK_EQ(connection_pop_fds(pair.b, fds, 0), 0);
+    CHECK_EQ(connection_pop_fds(pair.b, NULL, 0), 0);
+    REQUIRE(connection_pop_fds(pair.b, fds, LIMIT_MESSAGE_FDS) == 0);
     for (size_t i = 0; i < LIMIT_MESSAGE_FDS; i++) {
         CHECK_EQ(fd_number(fds[i]), i);
         close(fds[i]);
     }
-    CHECK_EQ(connection_take_fds(pair.b, fds, 1), -EBADF);
+    CHECK_EQ(connection_pop_fds(pair.b, fds, 1), -EBADF);
     CHECK_EQ(fds_open(), before);
     pair_destroy(&pair);
 }
@@ -539,7 +539,7 @@ static void descriptors_that_cannot_go_yet(void)
     CHECK_EQ(connection_sent_bytes(pair.a), 10);
     CHECK_EQ(connection_receive(pair.b), 10);
     CHECK_EQ(connection_peek(pair.b, &message, &size), 1);
-    CHECK_EQ(connection_take_fds(pair.b, &got, 1), 0);
+    CHECK_EQ(connection_pop_fds(pair.b, &got, 1), 0);
     close(got);
     pair_destroy(&pair);
 }

@@ -540,8 +540,8 @@ static void plans(void)
     CHECK_EQ(partition.input.record_bytes, 1960);
 }
 
-/* Pieces stay within their size, but for one record that does not fit it. */
-static void pieces_bounded(void)
+/* Batches stay within their size, but for one record that does not fit it. */
+static void batches_bounded(void)
 {
     struct partition partition;
     struct array rows = {.format = FORMAT_RAW, .rank = 2, .shape = {UINT64_C(1) << 30, 1000}};
@@ -577,7 +577,7 @@ static const struct test tests[] = {
     TEST(swapping),
     TEST(names),
     TEST(plans),
-    TEST(pieces_bounded),
+    TEST(batches_bounded),
     TEST_END,
 };
 

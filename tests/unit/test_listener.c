@@ -204,7 +204,7 @@ static void client_send(int fd, const char *bytes, size_t size)
 }
 
 /* The bytes that have come, all of them thrown away; 0: the end; -1: nothing has. */
-static ssize_t client_take(int fd)
+static ssize_t client_read(int fd)
 {
     static char bytes[1 << 20];
     return recv(fd, bytes, sizeof bytes, 0);
@@ -215,7 +215,7 @@ static int client_greet(void)
     int fd = client_open();
     client_send(fd, HELLO, sizeof HELLO - 1);
     rounds(6);
-    CHECK(client_take(fd) > 0);
+    CHECK(client_read(fd) > 0);
     return fd;
 }
 
@@ -223,7 +223,7 @@ static bool client_pings(int fd)
 {
     client_send(fd, PING, sizeof PING - 1);
     rounds(6);
-    return client_take(fd) == sizeof PONG - 1;
+    return client_read(fd) == sizeof PONG - 1;
 }
 
 static void count_run(uv_check_t *check)
@@ -267,7 +267,7 @@ static void a_message_takes_few_calls(void)
     listener_wait(&rig.listener, true);
     listener_serve(&rig.listener);
     listener_wait(&rig.listener, false);
-    CHECK_EQ(client_take(fd), sizeof PONG - 1);
+    CHECK_EQ(client_read(fd), sizeof PONG - 1);
     CHECK_EQ(calls.waits, 2);
     CHECK_EQ(calls.reads, 1);
     CHECK_EQ(calls.sends, 1);
@@ -307,7 +307,7 @@ static void answers_are_gathered(void)
         memcpy(flood + i * (sizeof PING - 1), PING, sizeof PING - 1);
     client_send(fd, flood, sizeof flood);
     rounds(2 * MANY / LIMIT_TURN_US);
-    CHECK_EQ(client_take(fd), MANY * (sizeof PONG - 1));
+    CHECK_EQ(client_read(fd), MANY * (sizeof PONG - 1));
     CHECK(calls.sends >= 4 && calls.sends <= MANY / LIMIT_TURN_US / 2);
     close(fd);
     end_counting();
@@ -326,7 +326,7 @@ static void garbage_is_read_once(void)
         rounds(4);
         CHECK_EQ(calls.reads, i);
         CHECK_EQ(calls.read_bytes, i * LIMIT_FIRST_READ_BYTES);
-        CHECK(client_take(fd) <= 0);
+        CHECK(client_read(fd) <= 0);
         close(fd);
     }
     CHECK_EQ(rig.service.stats.clients_open, 0);
@@ -384,7 +384,7 @@ static void a_socket_that_cannot_be_watched(void)
         fail_watch = codes[i];
         int fd = client_open();
         rounds(4);
-        CHECK_EQ(client_take(fd), 0);
+        CHECK_EQ(client_read(fd), 0);
         CHECK(client_pings(other));
         close(fd);
     }
@@ -407,7 +407,7 @@ static void connections_that_cannot_be_accepted(void)
         CHECK(client_pings(other));
         fail_accept = 0;
         client_send(late, HELLO, sizeof HELLO - 1);
-        for (int waits = 0; waits < 10000 && client_take(late) < 0; waits++) {
+        for (int waits = 0; waits < 10000 && client_read(late) < 0; waits++) {
             poll(NULL, 0, 1);
             rounds(1);
         }
@@ -444,14 +444,14 @@ static void a_flood_is_cut_into_turns(void)
         memcpy(flood + i * (sizeof PING - 1), PING, sizeof PING - 1);
     client_send(loud, flood, sizeof flood);
     rounds(1);
-    CHECK(client_take(loud) < (ssize_t)(LIMIT_TURN_US * (sizeof PONG - 1)));
+    CHECK(client_read(loud) < (ssize_t)(LIMIT_TURN_US * (sizeof PONG - 1)));
     CHECK(client_pings(quiet));
     ssize_t got = 0, part;
-    while ((part = client_take(loud)) > 0)
+    while ((part = client_read(loud)) > 0)
         got += part;
     CHECK(got < (ssize_t)(6 * LIMIT_TURN_US * (sizeof PONG - 1)));
     rounds(MANY);
-    CHECK(client_take(loud) > 0);
+    CHECK(client_read(loud) > 0);
     CHECK(client_pings(loud));
     CHECK_EQ(rig.service.turns.users != NULL, 0);
     close(loud);
@@ -475,7 +475,7 @@ static void turns_have_a_number_of_messages(void)
     CHECK_EQ(service_input(client, UINT64_MAX), 1);
     CHECK_EQ(service_input(client, 0), 1);
     connection_flush(client->connection);
-    CHECK_EQ(client_take(fd), (LIMIT_TURN_MESSAGES + 1) * (sizeof PONG - 1));
+    CHECK_EQ(client_read(fd), (LIMIT_TURN_MESSAGES + 1) * (sizeof PONG - 1));
     close(fd);
     end();
 }
@@ -501,7 +501,7 @@ static void the_last_answers_are_sent(void)
         begin();
         int fd = client_owed(codes[i], 3);
         listener_flush(&rig.listener, 60000);
-        CHECK_EQ(client_take(fd), sizeof PONG - 1);
+        CHECK_EQ(client_read(fd), sizeof PONG - 1);
         CHECK_EQ(calls.sends, 4);
         close(fd);
         end();
@@ -515,7 +515,7 @@ static void the_last_answers_are_not_waited_for(void)
     int fd = client_owed(ETOOMANYREFS, 1000);
     listener_flush(&rig.listener, 3 * RESEND_MS);
     CHECK(calls.sends >= 1 && calls.sends <= 5);
-    CHECK(client_take(fd) < 0);
+    CHECK(client_read(fd) < 0);
     fail_sends = 0;
     close(fd);
     end();
@@ -537,7 +537,7 @@ static void connections_beyond_the_allowance(void)
         fds[i] = client_open();
         client_send(fds[i], garbage, sizeof garbage);
         rounds(6);
-        CHECK(client_take(fds[i]) <= 0);
+        CHECK(client_read(fds[i]) <= 0);
         close(fds[i]);
     }
     CHECK(calls.reads <= LIMIT_UNADMITTED);

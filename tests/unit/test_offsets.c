@@ -40,7 +40,7 @@ static struct msg_job_run_params scan_of(const int64_t *offsets, uint64_t count)
 #define SCAN(...) scan_of((int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
 /* A whole copy, by units of one. */
-static int offsets_take(const struct msg_job_run_params *params, struct offsets_copy *copy)
+static int offsets_copy_all(const struct msg_job_run_params *params, struct offsets_copy *copy)
 {
     int r = offsets_begin(params, &span, copy, &error);
     while (!r && offsets_left(copy) > 0)
@@ -61,7 +61,7 @@ static const char *values_refused(struct msg_job_run_params params)
 {
     struct offsets_copy copy;
     CHECK_EQ(offsets_check(&params, &span, &extent, &error), 0);
-    CHECK_EQ(offsets_take(&params, &copy), -EINVAL);
+    CHECK_EQ(offsets_copy_all(&params, &copy), -EINVAL);
     return error.message;
 }
 
@@ -71,7 +71,7 @@ static void values_are_copied(void)
     struct msg_job_run_params params = SCAN(3, 3, 10, 50, 50, 100);
     CHECK_EQ(offsets_check(&params, &span, &extent, &error), 0);
     CHECK(extent.begin == 400 && extent.end == 448);
-    CHECK_EQ(offsets_take(&params, &copy), 0);
+    CHECK_EQ(offsets_copy_all(&params, &copy), 0);
     memset(memory, 0xff, sizeof memory);
     const uint64_t *offsets = copy.values;
     CHECK(offsets[0] == 3 && offsets[1] == 3 && offsets[2] == 10 && offsets[3] == 50 && offsets[5] == 100);
@@ -91,7 +91,7 @@ static void any_stride_and_dtype(void)
     for (int i = 0; i < 2; i++) {
         params.offsets.dtype = i ? SCAND_DTYPE_U32 : SCAND_DTYPE_I32;
         CHECK_EQ(offsets_check(&params, &span, &extent, &error), 0);
-        CHECK_EQ(offsets_take(&params, &copy), 0);
+        CHECK_EQ(offsets_copy_all(&params, &copy), 0);
         CHECK(copy.values[0] == 0 && copy.values[1] == 20 && copy.values[2] == 90 && copy.longest == 70);
         free(copy.values);
     }
@@ -154,7 +154,7 @@ static struct job *planned(const struct msg_job_run_params *params, uint64_t chu
         job->operands[i].buffer = &buffer;
     CHECK_EQ(job_plan(job, &request, &(struct job_chunks){.bytes = chunk_bytes}, &error), 0);
     struct offsets_copy copy;
-    CHECK_EQ(offsets_take(params, &copy), 0);
+    CHECK_EQ(offsets_copy_all(params, &copy), 0);
     job_make_ragged(job, &copy);
     return job;
 }

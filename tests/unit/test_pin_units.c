@@ -1,4 +1,4 @@
-/* Which pieces of imported memory are pinned, and in which order. */
+/* Which units of imported memory are pinned, and in which order. */
 #include "daemon/core/memory/pin_units.h"
 
 #include "tests/check.h"

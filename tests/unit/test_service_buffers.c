@@ -438,7 +438,7 @@ static void imports_of_other_files(void)
     rig_end();
 }
 
-/* Whole pages, of which the last piece is the rest. */
+/* Whole pages, of which the last unit is the rest. */
 static void imports_of_several_units(void)
 {
     rig_begin();
@@ -535,7 +535,7 @@ static void answers_do_not_wait_for_slow_work(void)
     uint32_t slow = import_asked(user, 4096, 0, &fd, 1), slower = create_asked(user, 1, SCAND_PLACE_DEVICE);
     close(fd);
     CHECK(granted(user, METHOD_server_ping, &(struct msg_nothing){}, NULL));
-    struct work *work = rig_take_work(1);
+    struct work *work = rig_pop_work(1);
     rig_help(work);
     CHECK(answered(user, slower, METHOD_buffer_create, NULL));
     rig_run_work();

@@ -226,7 +226,7 @@ static void descriptors_that_do_not_come(void)
     rig_end();
 }
 
-/* What never leaves the device is not cut into the pieces that copies need. */
+/* What never leaves the device is not cut into the chunks that copies need. */
 static void resident_jobs_take_larger_chunks(void)
 {
     begin();

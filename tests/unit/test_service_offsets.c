@@ -54,7 +54,7 @@ static void help(void)
 {
     CHECK(rig.work_count > 0);
     if (rig.work_count > 0)
-        rig_help(rig_take_work(0));
+        rig_help(rig_pop_work(0));
 }
 
 static void begin(void)
@@ -287,7 +287,7 @@ static void ended_meanwhile(void)
         uint32_t first = submit_ragged(samples, MOST), second = submit(anna, hurried);
         if (when == 2)
             help();
-        struct work *work = rig_take_work(0);
+        struct work *work = rig_pop_work(0);
         if (when == 1)
             work_run(work);
         uint32_t request = ask(anna, METHOD_job_cancel, &(struct msg_job_id){.job = first});

@@ -1,14 +1,14 @@
-/* Imported memory that is pinned piece by piece while jobs come, run, fail and go. */
+/* Imported memory that is pinned unit by unit while jobs come, run, fail and go. */
 #include "tests/unit/service_rig.h"
 
 #include <sys/mman.h>
 
 #include "daemon/core/clients.h"
 
-#define ANNA   ((uid_t)1000)
-#define PIECES 6
+#define ANNA  ((uid_t)1000)
+#define UNITS 6
 
-/* Rows of 100 samples, each at the beginning of another piece, from one of them on; a row is a chunk. */
+/* Rows of 100 samples, each at the beginning of another unit, from one of them on; a row is a chunk. */
 static struct msg_tensor rows_of(uint64_t buffer, uint64_t first, uint64_t rows)
 {
     return (struct msg_tensor){.buffer = buffer,
@@ -36,11 +36,11 @@ static void pin_some(size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         REQUIRE(rig.work_count > 0);
-        rig_help(rig_take_work(0));
+        rig_help(rig_pop_work(0));
     }
 }
 
-/* Imports so many pieces, of which the first is pinned, and makes one more of them its last's rest. */
+/* Imports so many units, of which the first is pinned, and makes one more of them its last's rest. */
 static uint64_t import(struct caller *user, uint64_t pin_units)
 {
     struct msg_buffer_import_params params = {(pin_units - 1) * PIN_UNIT_BYTES + RIG_ROW_BYTES, 0, 1};
@@ -50,7 +50,7 @@ static uint64_t import(struct caller *user, uint64_t pin_units)
     CHECK(fd >= 0 && ftruncate(fd, (off_t)params.size) == 0);
     uint32_t msgid = ask_with(user, METHOD_buffer_import, &params, &fd, 1);
     close(fd);
-    while (user->client->buffers == before) /* pages are made, then the first piece is pinned */
+    while (user->client->buffers == before) /* pages are made, then the first unit is pinned */
         pin_some(1);
     CHECK(answered(user, msgid, METHOD_buffer_import, &id));
     return id.buffer;
@@ -65,7 +65,7 @@ static struct caller *begin(uint64_t *buffer)
 {
     rig_begin_with(1, 2, 1);
     struct caller *user = user_greet(ANNA);
-    *buffer = import(user, PIECES);
+    *buffer = import(user, UNITS);
     return user;
 }
 
@@ -103,19 +103,19 @@ static void chunks_start_when_their_unit_is_pinned(void)
     rig_complete_all();
     CHECK(done(user, msgid));
     rig_run_work();
-    CHECK_EQ(pinned_count(), PIECES);
+    CHECK_EQ(pinned_count(), UNITS);
     CHECK_EQ(rig.service.stats.staged_bytes, 0);
     rig_end();
 }
 
-/* Of the helpers each has begun on a piece, so what is wanted comes right after those. */
+/* Of the helpers each has begun on a unit, so what is wanted comes right after those. */
 static void what_a_job_waits_for_is_pinned_first(void)
 {
     uint64_t buffer;
     struct caller *user = begin(&buffer);
     const size_t helpers = rig.work_count;
-    uint32_t msgid = submit(user, buffer, PIECES - 1, 1);
-    CHECK(helpers >= 2 && helpers < PIECES - 1);
+    uint32_t msgid = submit(user, buffer, UNITS - 1, 1);
+    CHECK(helpers >= 2 && helpers < UNITS - 1);
     CHECK_EQ(rig.manual.out_count, 0);
     pin_some(helpers + 1);
     CHECK_EQ(rig.manual.out_count, 1);
@@ -158,15 +158,15 @@ static void a_deadline_while_memory_is_pinned(void)
     rig_end();
 }
 
-/* The n-th piece cannot be pinned: chunks out go on, all others are staged, and no more pieces are pinned. */
+/* The n-th unit cannot be pinned: chunks out go on, all others are staged, and no more units are pinned. */
 static void units_that_cannot_be_pinned(void)
 {
-    for (unsigned n = 1; n < PIECES; n++) {
+    for (unsigned n = 1; n < UNITS; n++) {
         uint64_t buffer;
         struct caller *user = begin(&buffer);
         const size_t helpers = rig.work_count;
         manual_fail(&rig.manual, MANUAL_ATTACH, n, -ENOMEM);
-        uint32_t msgid = submit(user, buffer, 0, PIECES);
+        uint32_t msgid = submit(user, buffer, 0, UNITS);
         pin_some(n);
         REQUIRE(rig.manual.out_count == 2 && buffer_of(user, buffer)->span.staged);
         CHECK(!rig.manual.out[0]->spans[OPERAND_INPUT].staged);
@@ -246,7 +246,7 @@ static void gone_while_it_is_pinned(void)
         for (int failing = 0; failing < 2; failing++) {
             uint64_t buffer;
             struct caller *user = begin(&buffer);
-            submit(user, buffer, 0, PIECES);
+            submit(user, buffer, 0, UNITS);
             manual_fail(&rig.manual, MANUAL_ATTACH, (unsigned)failing, -ENOMEM);
             rig_go_meanwhile(user, moment);
             rig_complete_all();

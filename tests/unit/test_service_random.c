@@ -159,7 +159,7 @@ static void some_work_ends(void)
 {
     if (rig.work_count == 0)
         return;
-    rig_help(rig_take_work(below(rig.work_count)));
+    rig_help(rig_pop_work(below(rig.work_count)));
 }
 
 /* Quotas that are often met, other ones for user 1001, and weights. */

@@ -64,7 +64,7 @@ static unsigned units_until_answered(struct caller *user, uint32_t msgid)
     unsigned units = 0;
     struct answer answer = {0};
     for (; units < 1000 && rig.work_count > 0 && !answer.arrived; units++) {
-        rig_help(rig_take_work(0));
+        rig_help(rig_pop_work(0));
         answer = next_answer(user, NULL, NULL);
     }
     CHECK(answer.arrived && !answer.failed && answer.msgid == msgid);
@@ -83,7 +83,7 @@ static void large_imports_of_one_user(void)
     CHECK_EQ(rig.work_count, LIMIT_HELPERS - 1);
     uint32_t msgid = create_asked(bert);
     REQUIRE(rig.work_count == LIMIT_HELPERS); /* a thread has it at once */
-    rig_help(rig_take_work(LIMIT_HELPERS - 1));
+    rig_help(rig_pop_work(LIMIT_HELPERS - 1));
     CHECK(answered(bert, msgid, METHOD_buffer_create, NULL));
     rig_end();
 }
@@ -116,7 +116,7 @@ static void a_large_import_is_cut(void)
     unsigned units = 0;
     while (!anna->client->buffers) {
         REQUIRE(rig.work_count == 1);
-        rig_help(rig_take_work(0));
+        rig_help(rig_pop_work(0));
         CHECK_EQ(fstat(fd, &status), 0);
         CHECK((uint64_t)status.st_blocks * 512 - before <= LIMIT_UNIT_BYTES);
         before = (uint64_t)status.st_blocks * 512;
@@ -139,11 +139,11 @@ static void a_large_release_is_cut(void)
     uint64_t pinned = rig.manual.attached_bytes;
     user_close(anna);
     REQUIRE(rig.work_count == 1);
-    rig_help(rig_take_work(0));
+    rig_help(rig_pop_work(0));
     CHECK_EQ(rig.manual.attached_bytes, pinned - PIN_UNIT_BYTES);
     uint32_t msgid = create_asked(bert);
     REQUIRE(rig.work_count == 2);
-    rig_help(rig_take_work(1));
+    rig_help(rig_pop_work(1));
     CHECK(answered(bert, msgid, METHOD_buffer_create, NULL));
     rig_end();
 }
@@ -156,7 +156,7 @@ static void gone_while_pages_are_made(void)
     struct caller *anna = user_greet(ANNA);
     int fd = sparse_memfd(LARGE);
     ask_with(anna, METHOD_buffer_import, &(struct msg_buffer_import_params){LARGE, 0, 1}, &fd, 1);
-    rig_help(rig_take_work(0));
+    rig_help(rig_pop_work(0));
     user_close(anna);
     rig_run_work();
     CHECK_EQ(fstat(fd, &status), 0);
@@ -195,11 +195,11 @@ static void promised_to_another(void)
     struct caller *anna = user_greet(ANNA), *bert = user_greet(BERT);
     available_bytes = LARGE + LARGE / 2;
     uint32_t msgid = import_asked(anna, LARGE);
-    rig_help(rig_take_work(0));
+    rig_help(rig_pop_work(0));
     available_bytes -= LIMIT_UNIT_BYTES;
     CHECK_EQ(rig.pool.page_budget.promised_bytes, LARGE - LIMIT_UNIT_BYTES);
     uint32_t other = import_asked(bert, LARGE);
-    rig_help(rig_take_work(1));
+    rig_help(rig_pop_work(1));
     CHECK_CONTAINS(refusal(bert, other, SCAND_NO_MEMORY), "of which others were promised 29360128");
     rig_run_work();
     CHECK(answered(anna, msgid, METHOD_buffer_import, NULL));
@@ -214,7 +214,7 @@ static void memory_that_goes_meanwhile(void)
     struct caller *anna = user_greet(ANNA);
     available_bytes = LARGE;
     uint32_t msgid = import_asked(anna, LARGE);
-    rig_help(rig_take_work(0));
+    rig_help(rig_pop_work(0));
     available_bytes = LIMIT_UNIT_BYTES - 1;
     rig_run_work();
     CHECK_CONTAINS(refusal(anna, msgid, SCAND_NO_MEMORY), "4194303 can be made");

@@ -73,7 +73,7 @@ static ssize_t input_read_some(const struct input *input, void *data, uint64_t s
 }
 
 /* Moves what was looked at. Returns how much. */
-static uint64_t ahead_take(struct input *input, void *data, uint64_t size_bytes)
+static uint64_t ahead_pop(struct input *input, void *data, uint64_t size_bytes)
 {
     uint64_t left = input->ahead_bytes - input->ahead_at;
     uint64_t count = left < size_bytes ? left : size_bytes;
@@ -91,7 +91,7 @@ static int error_reading(const struct input *input, uint64_t position, int code,
 
 int input_read_most(struct input *input, void *data, uint64_t *size_bytes, struct error *error)
 {
-    uint64_t wanted = *size_bytes, done = ahead_take(input, data, wanted);
+    uint64_t wanted = *size_bytes, done = ahead_pop(input, data, wanted);
     input->position += done;
     while (done < wanted) {
         ssize_t count = input_read_some(input, (char *)data + done, wanted - done);

@@ -314,12 +314,12 @@ static int error_lost(const struct stream *stream, const struct slot *slot, stru
     const struct input *pipe = unrepeatable(stream);
     if (pipe)
         return fail(error, EX_TEMPFAIL,
-                    "%s: the daemon was restarted in the middle of a piece, which cannot be read again from a "
-                    "pipe; run it again, or give a file",
+                    "%s: the daemon was restarted in the middle of a batch of rows, which cannot be read "
+                    "again from a pipe; run it again, or give a file",
                     pipe->name);
     return fail(error, EX_TEMPFAIL,
                 "%s: the daemon was restarted each of the %" PRIu32
-                " times that it scanned the piece from byte %" PRIu64 " on; its log says why; try again later",
+                " times that it scanned the batch from byte %" PRIu64 " on; its log says why; try again later",
                 stream->input->name, slot->tries, slot->position);
 }
 

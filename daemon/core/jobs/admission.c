@@ -256,7 +256,7 @@ static int check_room(struct call *call, const char *method)
 }
 
 /* What the request makes, or why it makes none: `r`, and call->error without the method. */
-static int job_take(struct call *call, struct request *request, int r, struct batch *batch, uint32_t index)
+static int request_accept(struct call *call, struct request *request, int r, struct batch *batch, uint32_t index)
 {
     r = r ? r : job_accept(call, request, batch, index);
     if (r)
@@ -269,7 +269,7 @@ int job_admit(struct call *call, const struct msg_job_run_params *params)
     struct request request = {.submitted = false};
     int r = check_room(call, request_method(false));
     if (!r)
-        r = job_take(call, &request, request_init(&request, params, &call->error), NULL, 0);
+        r = request_accept(call, &request, request_init(&request, params, &call->error), NULL, 0);
     if (r)
         refuse_outputs(call->client, params);
     return r;
@@ -281,7 +281,7 @@ int job_admit_submit(struct call *call, const struct msg_job_submit_params *para
     struct msg_job_run_params run;
     int r = check_room(call, request_method(true));
     if (!r)
-        r = job_take(call, &request, request_init_submit(&request, params, &run, &call->error), batch, index);
+        r = request_accept(call, &request, request_init_submit(&request, params, &run, &call->error), batch, index);
     if (r)
         stale_refuse(call->client, &params->output);
     return r;

@@ -101,8 +101,8 @@ int cuda_errno(struct cuda_device *self, cudaError_t e);
 bool cuda_reserve(struct cuda_device *self, uint64_t size_bytes);
 void cuda_unreserve(struct cuda_device *self, uint64_t size_bytes);
 /* Device memory for kernels, of any contents. */
-cudaError_t cuda_take(struct cuda_device *self, uint64_t size_bytes, void **out);
-void cuda_give_back(struct cuda_device *self, void *memory, uint64_t size_bytes);
+cudaError_t cuda_acquire(struct cuda_device *self, uint64_t size_bytes, void **out);
+void cuda_release(struct cuda_device *self, void *memory, uint64_t size_bytes);
 cudaError_t cuda_grow(struct cuda_device *self, struct grown *grown, uint64_t size_bytes);
 int cuda_allocate(struct device *device, uint64_t size_bytes, void **out);
 void cuda_free(struct device *device, void *memory, uint64_t size_bytes);

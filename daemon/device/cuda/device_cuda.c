@@ -81,7 +81,7 @@ static int slots_look(struct cuda_device *self)
 }
 
 /* The oldest chunk that is done, or, where the device is lost, just the oldest; NULL: there is none. */
-static struct chunk *slots_take(struct cuda_device *self, int status)
+static struct chunk *slots_pop(struct cuda_device *self, int status)
 {
     unsigned i = 0;
     while (i < self->out_count && !status && self->out[i]->stage < STAGES)
@@ -137,7 +137,7 @@ static struct chunk *cuda_finish(struct device *device, int timeout_ms)
         cuda_small_fail(&self->small, r);
     self->waited_us = clock_us();
     struct chunk *chunk = cuda_small_pop(&self->small);
-    return chunk ? chunk : slots_take(self, r);
+    return chunk ? chunk : slots_pop(self, r);
 }
 
 static void cuda_discard(struct device *device, void *rest)

@@ -75,7 +75,7 @@ static int row_place_between(struct cuda_device *self, struct slot *slot)
     if (sides->between.transport == TRANSPORT_NONE)
         return 0;
     const uint64_t bytes = side_room_bytes(&sides->between);
-    int r = slot->beyond ? 0 : cuda_errno(self, cuda_take(self, bytes, &slot->beyond));
+    int r = slot->beyond ? 0 : cuda_errno(self, cuda_acquire(self, bytes, &slot->beyond));
     if (r)
         return r;
     row->between = sides->between_at = slot->beyond;
@@ -87,11 +87,11 @@ static int row_place_between(struct cuda_device *self, struct slot *slot)
 
 /* The device keeps the largest of those that are given back, since freeing waits for all that runs. */
 
-static cudaError_t workspace_take(struct cuda_device *self, struct long_row *row, uint64_t size_bytes)
+static cudaError_t workspace_acquire(struct cuda_device *self, struct long_row *row, uint64_t size_bytes)
 {
     if (self->spare_bytes < size_bytes) {
         row->workspace_bytes = size_bytes;
-        return cuda_take(self, size_bytes, &row->workspace);
+        return cuda_acquire(self, size_bytes, &row->workspace);
     }
     row->workspace = self->spare;
     row->workspace_bytes = self->spare_bytes;
@@ -105,12 +105,12 @@ static void workspace_give_back(struct cuda_device *self, struct long_row *row)
     void *const spare = self->spare;
     const uint64_t spare_bytes = self->spare_bytes;
     if (spare_bytes >= row->workspace_bytes) {
-        cuda_give_back(self, row->workspace, row->workspace_bytes);
+        cuda_release(self, row->workspace, row->workspace_bytes);
         return;
     }
     self->spare = row->workspace;
     self->spare_bytes = row->workspace_bytes;
-    cuda_give_back(self, spare, spare_bytes);
+    cuda_release(self, spare, spare_bytes);
 }
 
 int long_row_create(struct cuda_device *self, struct slot *slot)
@@ -120,7 +120,7 @@ int long_row_create(struct cuda_device *self, struct slot *slot)
     struct long_row *row = calloc(1, sizeof *row);
     if (!row)
         return -ENOMEM;
-    int r = cuda_errno(self, workspace_take(self, row, workspace_bytes(slot)));
+    int r = cuda_errno(self, workspace_acquire(self, row, workspace_bytes(slot)));
     if (r) {
         free(row);
         return r;
@@ -166,7 +166,7 @@ void long_row_destroy(struct cuda_device *self, struct long_row *row)
     if (!row)
         return;
     workspace_give_back(self, row);
-    cuda_give_back(self, row->between, row->between_bytes);
+    cuda_release(self, row->between, row->between_bytes);
     free(row);
 }
 

@@ -52,7 +52,7 @@ void cuda_unreserve(struct cuda_device *self, uint64_t size_bytes)
     __atomic_sub_fetch(&self->taken_bytes, size_bytes, __ATOMIC_RELAXED);
 }
 
-cudaError_t cuda_take(struct cuda_device *self, uint64_t size_bytes, void **out)
+cudaError_t cuda_acquire(struct cuda_device *self, uint64_t size_bytes, void **out)
 {
     if (!cuda_reserve(self, size_bytes))
         return cudaErrorMemoryAllocation;
@@ -62,7 +62,7 @@ cudaError_t cuda_take(struct cuda_device *self, uint64_t size_bytes, void **out)
     return e;
 }
 
-void cuda_give_back(struct cuda_device *self, void *memory, uint64_t size_bytes)
+void cuda_release(struct cuda_device *self, void *memory, uint64_t size_bytes)
 {
     if (memory && cuda_errno(self, cudaFree(memory)) == 0)
         cuda_unreserve(self, size_bytes);
@@ -170,10 +170,10 @@ cudaError_t cuda_grow(struct cuda_device *self, struct grown *grown, uint64_t si
     void *memory;
     if (size_bytes <= grown->size_bytes)
         return cudaSuccess;
-    cudaError_t e = cuda_take(self, size_bytes, &memory);
+    cudaError_t e = cuda_acquire(self, size_bytes, &memory);
     if (e != cudaSuccess)
         return e;
-    cuda_give_back(self, grown->memory, grown->size_bytes); /* waits for the kernels that use it */
+    cuda_release(self, grown->memory, grown->size_bytes); /* waits for the kernels that use it */
     *grown = (struct grown){memory, size_bytes};
     return cudaSuccess;
 }

@@ -6,7 +6,7 @@
 
 static void slot_free_beyond(struct cuda_device *self, struct slot *slot)
 {
-    cuda_give_back(self, slot->beyond, side_room_bytes(&slot->sides.between));
+    cuda_release(self, slot->beyond, side_room_bytes(&slot->sides.between));
     slot->beyond = NULL;
 }
 
@@ -21,7 +21,7 @@ static void slot_place_between(struct cuda_device *self, struct slot *slot)
     if (slot->row)
         sides->between_at = slot->row->between;
     else if (bytes + side_room_bytes(&sides->between) > SLOT_BYTES &&
-             cuda_take(self, side_room_bytes(&sides->between), &slot->beyond) == cudaSuccess)
+             cuda_acquire(self, side_room_bytes(&sides->between), &slot->beyond) == cudaSuccess)
         sides->between_at = slot->beyond;
     else if (bytes + side_room_bytes(&sides->between) > SLOT_BYTES)
         sides->between_at = NULL;

@@ -52,7 +52,7 @@ cudaError_t scan_range_with_spine(const struct scan_spine *spine, Plan *plan, co
     if (range->work == RANGE_CARRIES)
         return scan_spine_of_pass(spine, plan, range->pass, stream);
     plan->totals_pass = range->work == RANGE_TOTALS ? range->pass : -1;
-    scan_plan_take(plan, range);
+    scan_plan_narrow(plan, range);
     return launch();
 }
 

@@ -181,7 +181,7 @@ static cudaError_t totals_make(struct scan_device *device, struct any_plan plan,
     plan.scan.sums[0] = totals;
     blocks = plan;
     if (range)
-        scan_plan_take(&blocks.scan, range);
+        scan_plan_narrow(&blocks.scan, range);
     if (!range || range->work == RANGE_MEAN_TOTALS)
         error = launch(device, mean, &blocks, stream);
     if (error || plan.scan.blocks == 1 || (range && range->work == RANGE_MEAN_TOTALS))

@@ -241,7 +241,7 @@ static cudaError_t even_run(const struct scan_device *device, enum select_path p
     if (range && range->work == RANGE_RESULT)
         return finish_run(reducer, &plan, count, stream);
     if (range)
-        scan_plan_take(&plan.scan, range);
+        scan_plan_narrow(&plan.scan, range);
     if (path == SELECT_REDUCE_WARP_PER_ROWS)
         return short_run(device, reducer, &plan, stream);
     if (path != SELECT_REDUCE_EMPTY)

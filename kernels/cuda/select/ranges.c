@@ -52,7 +52,7 @@ struct scan_range ranges_at(const struct scan_rule *rule, uint64_t length, uint6
     return range;
 }
 
-void scan_plan_take(struct scan_plan *plan, const struct scan_range *range)
+void scan_plan_narrow(struct scan_plan *plan, const struct scan_range *range)
 {
     plan->first_item = range->first;
     plan->items = range->count;

@@ -37,7 +37,7 @@ static inline bool range_is_mean(const struct scan_range *range)
 }
 
 /* Makes of a row's plan that of one of its ranges. */
-void scan_plan_take(struct scan_plan *plan, const struct scan_range *range);
+void scan_plan_narrow(struct scan_plan *plan, const struct scan_range *range);
 
 /* How long a row takes in all, estimated high, on a device of so many SMs; and of how many order blocks a range
  * is that takes LIMIT_LAUNCH_MS. `mapped`: samples are in host memory. Of one row, which is not ragged. */

@@ -481,7 +481,7 @@ struct select_device select_device_as(const struct select_device *device, int ca
     return as;
 }
 
-static int path_take(enum select_path path, void *taken)
+static int path_remember(enum select_path path, void *taken)
 {
     *(enum select_path *)taken = path;
     return 0;
@@ -491,7 +491,7 @@ enum select_path select_path_of(const struct scan_rows *rows, const struct scan_
                                 const struct select_device *device)
 {
     enum select_path path = SELECT_ANY_LAYOUT;
-    select_run(rows, plan, device, path_take, &path);
+    select_run(rows, plan, device, path_remember, &path);
     return path;
 }
 
@@ -499,7 +499,7 @@ enum select_path select_path_of_ranges(const struct scan_rows *rows, const struc
                                        const struct select_device *device)
 {
     enum select_path path = SELECT_ANY_LAYOUT;
-    select_run_ranges(rows, plan, device, path_take, &path);
+    select_run_ranges(rows, plan, device, path_remember, &path);
     return path;
 }
 

@@ -86,7 +86,7 @@ static void take_answers(struct attacker *self, struct line *line)
 static void drop_fds(struct connection *connection)
 {
     int fd;
-    while (connection_take_fds(connection, &fd, 1) == 0)
+    while (connection_pop_fds(connection, &fd, 1) == 0)
         close(fd);
 }
 
