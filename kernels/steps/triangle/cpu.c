@@ -14,7 +14,8 @@
 step_run STEP_CPU(triangle);
 
 #define LEAVES_MAX (TRIANGLE_SEGMENT_MAX / TRIANGLE_LEAF)
-#define CHUNKS     3 /* that are kept: an output needs the segments on either side */
+#define CHUNK      512 /* samples, where segments are not longer */
+#define CHUNKS     3   /* that are kept: an output needs the segments on either side */
 
 #define GROUP_VECTORS (TRIANGLE_FAN / F64_LANES)
 
@@ -23,7 +24,7 @@ struct totals {
     f64_vector single[GROUP_VECTORS], twice[GROUP_VECTORS];
 };
 
-/* Chunks are a segment, or as many as are a group. */
+/* What is known of some chunks, which are a segment or several. */
 struct window {
     _Alignas(64) double sums[CHUNKS][TRIANGLE_SEGMENT_MAX];
     _Alignas(64) double single[CHUNKS][LEAVES_MAX], twice[CHUNKS][LEAVES_MAX]; /* behind each leaf */
@@ -41,7 +42,7 @@ struct line {
     char *to;
     int64_t from_stride, to_stride, length;
     enum scand_dtype from_dtype, to_dtype;
-    int64_t segment, chunk;      /* samples of each */
+    int64_t segment, per_chunk;  /* samples of a segment, segments of a chunk */
     uint64_t kept_from, kept_to; /* outputs that are not skipped */
 };
 
@@ -106,13 +107,14 @@ INLINE void square(f64_vector *rows)
 }
 
 /* Totals of a vector of leaves, whose samples are kept side by side. */
-INLINE void leaf_totals(const double *samples, f64_vector *turned, double *single, double *twice)
+INLINE void leaf_totals(const char *samples, bool narrow, f64_vector *turned, double *single, double *twice)
 {
     f64_vector sum = {0}, sums = {0};
     for (int part = 0; part < TRIANGLE_LEAF; part += F64_LANES) {
         f64_vector rows[F64_LANES];
         for (int l = 0; l < F64_LANES; l++)
-            rows[l] = f64_load(samples + l * TRIANGLE_LEAF + part);
+            rows[l] = narrow ? f64_load_f32(samples + (l * TRIANGLE_LEAF + part) * 4)
+                             : f64_load(samples + (l * TRIANGLE_LEAF + part) * 8);
         square(rows);
         for (int q = 0; q < F64_LANES; q++) {
             turned[part + q] = rows[q];
@@ -143,26 +145,18 @@ INLINE void leaf_sums(enum triangle_shape shape, const f64_vector *turned, doubl
     f64_store(twice, sums);
 }
 
-/* Which of the lanes from l on are at least `least` leaves behind the begin of their run of `fan` leaves. */
-INLINE i64_vector lanes_behind(int64_t l, int64_t fan, int64_t least)
+/* Which of the leaves of vector v are at least `least` leaves behind the begin of their run of `fan` leaves. */
+INLINE i64_vector leaves_behind(int v, int fan, int least)
 {
-    static const int64_t first[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    i64_vector lanes;
-    memcpy(&lanes, first, sizeof lanes);
-    return ((lanes + l) & (fan - 1)) >= least;
+    const i64_vector lanes = {F64_LIST(0, 1)};
+    return ((lanes + v * F64_LANES) & (fan - 1)) >= least;
 }
 
 /* Samples of the group before each leaf of vector v. */
 INLINE f64_vector samples_before(int v)
 {
-    static const double first[8] = {0, 8, 16, 24, 32, 40, 48, 56};
-    return f64_load(first) + (double)(v * F64_LANES * TRIANGLE_LEAF);
-}
-_Static_assert(TRIANGLE_LEAF == 8, "the samples before leaves");
-
-INLINE f64_vector choose(i64_vector where, f64_vector yes, f64_vector no)
-{
-    return (f64_vector)((where & (i64_vector)yes) | (~where & (i64_vector)no));
+    const f64_vector lanes = {F64_LIST(0, 1)};
+    return (lanes + (double)(v * F64_LANES)) * TRIANGLE_LEAF;
 }
 
 /* The values `distance` leaves before those of vector v; before the first leaf there are zeros. */
@@ -175,78 +169,83 @@ INLINE f64_vector before(const f64_vector *vectors, int v, int distance)
 }
 
 /* A step of the network, in runs of `fan` leaves each. */
-INLINE void network_step(struct totals *totals, int distance, int64_t fan)
+INLINE void network_step(struct totals *totals, int distance, int fan)
 {
     const double count = TRIANGLE_LEAF * distance;
 #pragma GCC unroll 16
     for (int v = GROUP_VECTORS; v-- > 0;) {
-        const i64_vector joins = lanes_behind(v * F64_LANES, fan, distance);
         const f64_vector single = before(totals->single, v, distance), twice = before(totals->twice, v, distance);
-        totals->twice[v] = choose(joins, (twice + single * count) + totals->twice[v], totals->twice[v]);
-        totals->single[v] = choose(joins, single + totals->single[v], totals->single[v]);
+        const f64_vector joined = (twice + single * count) + totals->twice[v];
+        totals->twice[v] = F64_SELECT(leaves_behind(v, fan, distance), joined, totals->twice[v]);
+        totals->single[v] = F64_SELECT(leaves_behind(v, fan, distance), single + totals->single[v], totals->single[v]);
     }
 }
 
-INLINE void network(struct totals *totals, int64_t fan)
-{
-    network_step(totals, 1, fan);
-    network_step(totals, 2, fan);
-    network_step(totals, 4, fan);
-    if (fan > 8)
-        network_step(totals, 8, fan);
-    if (fan > 16)
-        network_step(totals, 16, fan);
-}
-_Static_assert(TRIANGLE_SEGMENT_MIN == 8 * TRIANGLE_LEAF && TRIANGLE_FAN == 32, "the steps of the network");
-
 /* Carries into the leaves of a group, in place of their totals. `group` is the carry into it, where there is one, and
  * then that into the next. */
-static void group_carries(double *single, double *twice, int64_t fan, bool carried, struct triangle_sums *group)
+INLINE void group_carries(double *single, double *twice, int fan, bool carried, struct triangle_sums *group)
 {
     struct totals totals;
     memcpy(totals.single, single, sizeof totals.single);
     memcpy(totals.twice, twice, sizeof totals.twice);
-    network(&totals, fan);
+#pragma GCC unroll 5
+    for (int distance = 1; distance < fan; distance *= 2)
+        network_step(&totals, distance, fan);
+    const f64_vector zero = {0}, group_single = zero + group->single, group_twice = zero + group->twice;
+#pragma GCC unroll 16
     for (int v = 0; v < GROUP_VECTORS; v++) {
-        const f64_vector zero = {0}, group_single = zero + group->single, group_twice = zero + group->twice;
-        const i64_vector behind = lanes_behind(v * F64_LANES, fan, 1);
         f64_vector singles = before(totals.single, v, 1), twices = before(totals.twice, v, 1);
         if (carried) {
             twices = (group_twice + group_single * samples_before(v)) + twices;
             singles = group_single + singles;
         }
-        f64_store(single + v * F64_LANES, choose(behind, singles, group_single));
-        f64_store(twice + v * F64_LANES, choose(behind, twices, group_twice));
+        f64_store(single + v * F64_LANES, F64_SELECT(leaves_behind(v, fan, 1), singles, group_single));
+        f64_store(twice + v * F64_LANES, F64_SELECT(leaves_behind(v, fan, 1), twices, group_twice));
     }
     const struct triangle_sums total = {totals.single[GROUP_VECTORS - 1][F64_LANES - 1],
                                         totals.twice[GROUP_VECTORS - 1][F64_LANES - 1]};
     *group = carried ? triangle_join(*group, total, TRIANGLE_GROUP) : total;
 }
 
-/* Of leaves of a chunk, which begin and end whole segments. */
-INLINE void chunk_sums(const struct line *line, unsigned slot, int64_t first, int64_t end)
+/* Of the groups from leaf `first` of a chunk on. */
+static void chunk_carries(double *single, double *twice, int64_t first, int64_t end, int64_t leaves)
+{
+    struct triangle_sums group = {0, 0};
+    for (int64_t l = first - first % TRIANGLE_FAN; l < end; l += TRIANGLE_FAN) {
+        if (l % leaves > 0) {
+            group_carries(single + l, twice + l, TRIANGLE_FAN, true, &group);
+            continue;
+        }
+        group = (struct triangle_sums){0, 0};
+        if (leaves >= TRIANGLE_FAN)
+            group_carries(single + l, twice + l, TRIANGLE_FAN, false, &group);
+        else if (leaves == 16)
+            group_carries(single + l, twice + l, 16, false, &group);
+        else
+            group_carries(single + l, twice + l, 8, false, &group);
+    }
+}
+_Static_assert(TRIANGLE_SEGMENT_MIN == 8 * TRIANGLE_LEAF && TRIANGLE_FAN == 32, "what leaves a segment may have");
+
+/* The sums of leaves of a chunk, which begin and end whole segments, from samples of f64, or `narrow` ones of f32. */
+INLINE void chunk_sums(const struct line *line, unsigned slot, int64_t first, int64_t end, const char *samples,
+                       bool narrow)
 {
     struct window *window = line->window;
     double *single = window->single[slot], *twice = window->twice[slot];
-    const int64_t leaves = line->segment / TRIANGLE_LEAF, fan = leaves < TRIANGLE_FAN ? leaves : TRIANGLE_FAN;
     for (int64_t l = first; l < end; l += F64_LANES)
-        leaf_totals(window->samples + l * TRIANGLE_LEAF, window->turned + l * TRIANGLE_LEAF / F64_LANES, single + l,
-                    twice + l);
-    struct triangle_sums group = {0, 0};
-    for (int64_t l = first - first % TRIANGLE_FAN; l < end; l += TRIANGLE_FAN)
-        if (fan < TRIANGLE_FAN) {
-            struct triangle_sums none = {0, 0};
-            group_carries(single + l, twice + l, fan, false, &none);
-        } else
-            group_carries(single + l, twice + l, fan, l % leaves > 0, &group);
+        leaf_totals(samples + (l - first) * TRIANGLE_LEAF * (narrow ? 4 : 8), narrow,
+                    window->turned + l * TRIANGLE_LEAF / F64_LANES, single + l, twice + l);
+    chunk_carries(single, twice, first, end, line->segment / TRIANGLE_LEAF);
     for (int64_t l = first; l < end; l += F64_LANES)
         leaf_sums(line->triangle->shape, window->turned + l * TRIANGLE_LEAF / F64_LANES, single + l, twice + l,
                   window->sums[slot] + l * TRIANGLE_LEAF);
 }
 
-static int64_t floor_divide(int64_t a, int64_t b)
+/* Which chunk has a segment, and where it keeps its sums. */
+static int64_t chunk_of(const struct line *line, int64_t segment)
 {
-    return a >= 0 ? a / b : -((b - 1 - a) / b);
+    return (segment + line->per_chunk) / line->per_chunk - 1; /* segments begin at -1 */
 }
 
 static unsigned slot_of(int64_t chunk)
@@ -254,13 +253,22 @@ static unsigned slot_of(int64_t chunk)
     return (unsigned)((chunk + CHUNKS) % CHUNKS);
 }
 
-/* Segments first <= b < end, all of one chunk. */
+/* Samples that are as they are wanted are not copied. Segments first <= b < end, all of one chunk. */
 static void compute_segments(const struct line *line, int64_t first, int64_t end)
 {
-    const int64_t chunk = floor_divide(first * line->segment, line->chunk), origin = chunk * line->chunk;
-    const int64_t from = first * line->segment - origin, to = end * line->segment - origin;
-    read_samples(line, origin + from, origin + to, line->window->samples + from);
-    chunk_sums(line, slot_of(chunk), from / TRIANGLE_LEAF, to / TRIANGLE_LEAF);
+    const int64_t chunk = chunk_of(line, first), leaves = line->segment / TRIANGLE_LEAF;
+    const int64_t first_leaf = (first - chunk * line->per_chunk) * leaves,
+                  end_leaf = first_leaf + (end - first) * leaves;
+    const int64_t begin = first * line->segment;
+    const bool inside = begin >= 0 && end * line->segment <= line->length;
+    const char *from = line->from + begin * line->from_stride;
+    if (inside && line->from_dtype == SCAND_DTYPE_F32 && line->from_stride == 4)
+        return chunk_sums(line, slot_of(chunk), first_leaf, end_leaf, from, true);
+    if (!(inside && line->from_dtype == SCAND_DTYPE_F64 && line->from_stride == 8)) {
+        read_samples(line, begin, end * line->segment, line->window->samples);
+        from = (const char *)line->window->samples;
+    }
+    chunk_sums(line, slot_of(chunk), first_leaf, end_leaf, from, false);
 }
 
 /*
@@ -275,34 +283,103 @@ struct segment {
 static struct segment segment_at(const struct line *line, int64_t number)
 {
     const struct window *window = line->window;
-    const int64_t chunk = floor_divide(number * line->segment, line->chunk);
-    const int64_t at = number * line->segment - chunk * line->chunk, last = (at + line->segment) / TRIANGLE_LEAF - 1;
+    const int64_t chunk = chunk_of(line, number), place = number - chunk * line->per_chunk;
+    const int64_t last = (place + 1) * (line->segment / TRIANGLE_LEAF) - 1;
     const unsigned slot = slot_of(chunk);
-    return (struct segment){.sums = window->sums[slot] + at,
+    return (struct segment){.sums = window->sums[slot] + place * line->segment,
                             .total = {window->single[slot][last], window->twice[slot][last]}};
 }
 
-/* Of a segment, whose neighbours are there. */
-INLINE void difference(const struct line *line, enum triangle_shape shape, int64_t number)
+/* The outputs from..to - 1 of a segment, of which one and the same line is to be added. */
+struct run {
+    int from, to;
+    const double *ahead, *behind, *here; /* sums, as of r = 0 */
+    struct triangle_line line;
+};
+
+/* Outputs of a vector, as triangle_output has them: kept as f64, or written as they are in a `narrow` row of f32. */
+INLINE void vector_output(const struct run *run, enum triangle_shape shape, bool lined, double scale, int r, char *to,
+                          bool narrow)
 {
-    const struct segment before = segment_at(line, number - 1), here = segment_at(line, number),
-                         after = segment_at(line, number + 1);
-    const int32_t size = (int32_t)line->segment, ahead = (int32_t)line->triangle->half_width;
-    const int32_t behind = shape == TRIANGLE_BOX ? ahead - 1 : ahead;
-    const double scale = line->triangle->scale;
-    double *y = line->window->outputs;
-    memcpy(y, here.sums + ahead, (size_t)(size - ahead) * sizeof *y);
-    for (int32_t r = size - ahead; r < size; r++)
-        y[r] = triangle_ahead(shape, here.total, r + ahead - size, after.sums[r + ahead - size]);
-    for (int32_t r = 0; r < behind; r++)
-        y[r] = triangle_difference(shape, y[r],
-                                   triangle_behind(shape, before.total, r - behind, before.sums[r - behind + size]),
-                                   here.sums[r], scale);
-    for (int32_t r = behind; r < size; r++)
-        y[r] = triangle_difference(shape, y[r], here.sums[r - behind], here.sums[r], scale);
+    const f64_vector lanes = {F64_LIST(0, 1)};
+    const f64_vector ahead = f64_load(run->ahead + r), behind = f64_load(run->behind + r);
+    f64_vector y = shape == TRIANGLE_BOX ? ahead - behind : ahead + behind;
+    if (lined && shape == TRIANGLE_BOX)
+        y += run->line.start;
+    else if (lined)
+        y += run->line.start + run->line.slope * (lanes + (double)r);
+    if (shape == TRIANGLE_TRIANGLE)
+        y -= 2 * f64_load(run->here + r);
+    y *= scale;
+    if (narrow)
+        f64_store_f32(to + (ptrdiff_t)r * 4, f64_one_nan(y));
+    else
+        f64_store(to + (ptrdiff_t)r * 8, y);
 }
 
-/* Outputs begin <= i < end, `from` being the first one of their segment. */
+static void single_output(const struct run *run, enum triangle_shape shape, double scale, int r, char *to, bool narrow)
+{
+    const double y = triangle_output(shape, run->ahead[r], run->behind[r], run->here[r], run->line, r, scale);
+    if (narrow)
+        step_put_f64(SCAND_DTYPE_F32, y, to + (ptrdiff_t)r * 4);
+    else
+        memcpy(to + (ptrdiff_t)r * 8, &y, sizeof y);
+}
+
+/* The last vector may have outputs that there are already. */
+INLINE void run_outputs(const struct run *run, enum triangle_shape shape, bool lined, double scale, char *to,
+                        bool narrow)
+{
+    int r = run->from;
+    for (; r + F64_LANES <= run->to; r += F64_LANES)
+        vector_output(run, shape, lined, scale, r, to, narrow);
+    if (r < run->to && run->to - run->from >= F64_LANES)
+        vector_output(run, shape, lined, scale, run->to - F64_LANES, to, narrow);
+    else
+        for (; r < run->to; r++)
+            single_output(run, shape, scale, r, to, narrow);
+}
+
+/* Outputs of a segment whose neighbours are `before` and `after`, in three runs: the sum behind it is not its own; both
+ * are or, where K is more than half of it, neither is; the sum ahead is not. */
+INLINE void difference(const struct triangle *triangle, enum triangle_shape shape, int size,
+                       const struct segment *before, const struct segment *here, const struct segment *after, char *to,
+                       bool narrow)
+{
+    const int width = (int)triangle->half_width, reach = shape == TRIANGLE_BOX ? width - 1 : width;
+    const bool neither = size - width < reach;
+    const int low = neither ? size - width : reach, high = neither ? reach : size - width;
+    const double *own_ahead = here->sums + width, *own_behind = here->sums - reach;
+    const double *ahead = after->sums - size + width, *behind = before->sums + size - reach;
+    const struct triangle_sums total = here->total, total_before = before->total;
+    const struct run runs[3] = {
+        {0, low, own_ahead, behind, here->sums, triangle_line(triangle, size, false, true, total, total_before)},
+        {low, high, neither ? ahead : own_ahead, neither ? behind : own_behind, here->sums,
+         triangle_line(triangle, size, neither, neither, total, total_before)},
+        {high, size, ahead, own_behind, here->sums, triangle_line(triangle, size, true, false, total, total_before)}};
+    run_outputs(&runs[0], shape, true, triangle->scale, to, narrow);
+    if (neither)
+        run_outputs(&runs[1], shape, true, triangle->scale, to, narrow);
+    else
+        run_outputs(&runs[1], shape, false, triangle->scale, to, narrow);
+    run_outputs(&runs[2], shape, true, triangle->scale, to, narrow);
+}
+
+static void segment_outputs(const struct line *line, const struct segment segments[3], char *to, bool narrow)
+{
+    const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
+    const int size = (int)line->segment;
+    if (line->triangle->shape == TRIANGLE_BOX && narrow)
+        difference(line->triangle, TRIANGLE_BOX, size, before, here, after, to, true);
+    else if (line->triangle->shape == TRIANGLE_BOX)
+        difference(line->triangle, TRIANGLE_BOX, size, before, here, after, to, false);
+    else if (narrow)
+        difference(line->triangle, TRIANGLE_TRIANGLE, size, before, here, after, to, true);
+    else
+        difference(line->triangle, TRIANGLE_TRIANGLE, size, before, here, after, to, false);
+}
+
+/* Outputs begin <= i < end, `from` being the first one in the window. */
 static void write_outputs(const struct line *line, uint64_t from, uint64_t begin, uint64_t end)
 {
     double *y = line->window->outputs;
@@ -314,14 +391,23 @@ static void write_outputs(const struct line *line, uint64_t from, uint64_t begin
                    line->to_stride);
 }
 
-static void write_segment(const struct line *line, int64_t number, uint64_t begin, uint64_t end)
+/* Of segments first <= b < last what there is of them in begin <= i < end. */
+static void write_segments(const struct line *line, int64_t first, int64_t last, uint64_t begin, uint64_t end)
 {
-    const uint64_t from = (uint64_t)(number * line->segment), to = from + (uint64_t)line->segment;
-    if (line->triangle->shape == TRIANGLE_BOX)
-        difference(line, TRIANGLE_BOX, number);
-    else
-        difference(line, TRIANGLE_TRIANGLE, number);
-    write_outputs(line, from, begin > from ? begin : from, end < to ? end : to);
+    const bool narrow = line->to_dtype == SCAND_DTYPE_F32 && line->to_stride == 4;
+    struct segment segments[3] = {segment_at(line, first - 1), segment_at(line, first)};
+    for (int64_t b = first; b < last; b++) {
+        const uint64_t from = (uint64_t)(b * line->segment), to = from + (uint64_t)line->segment;
+        segments[2] = segment_at(line, b + 1);
+        if (narrow && from >= begin && to <= end && from >= line->kept_from && to <= line->kept_to)
+            segment_outputs(line, segments, line->to + from * 4, true);
+        else {
+            segment_outputs(line, segments, (char *)line->window->outputs, false);
+            write_outputs(line, from, begin > from ? begin : from, end < to ? end : to);
+        }
+        segments[0] = segments[1];
+        segments[1] = segments[2];
+    }
 }
 
 static void copy_row(const struct line *line, uint64_t begin, uint64_t end)
@@ -337,14 +423,14 @@ static void copy_row(const struct line *line, uint64_t begin, uint64_t end)
 static void filter_row(const struct line *line, uint64_t begin, uint64_t end)
 {
     const int64_t first = (int64_t)begin / line->segment, last = ((int64_t)end - 1) / line->segment;
-    const int64_t per_chunk = line->chunk / line->segment;
     int64_t written = first;
     for (int64_t b = first - 1, next; b <= last + 1; b = next) {
-        next = (floor_divide(b, per_chunk) + 1) * per_chunk;
+        next = (chunk_of(line, b) + 1) * line->per_chunk;
         next = next < last + 2 ? next : last + 2;
         compute_segments(line, b, next);
-        for (; written <= last && written + 1 < next; written++)
-            write_segment(line, written, begin, end);
+        if (written < next - 1)
+            write_segments(line, written, next - 1, begin, end);
+        written = next - 1 > written ? next - 1 : written;
     }
 }
 
@@ -358,7 +444,7 @@ void STEP_CPU(triangle)(const struct step_rows *rows, const void *params, const 
                         .from_dtype = rows->input.dtype,
                         .to_dtype = rows->output.dtype,
                         .segment = triangle_segment(triangle->half_width)};
-    line.chunk = line.segment > TRIANGLE_GROUP ? line.segment : TRIANGLE_GROUP;
+    line.per_chunk = line.segment < CHUNK ? CHUNK / line.segment : 1;
     for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
         const uint64_t end = step_end(rows, tile, row);
         line.from = step_row(rows, &rows->input, row);

@@ -193,12 +193,12 @@ static __device__ __forceinline__ double output(const struct around &around, con
 {
     const int size = 1 << shift, r = at & (size - 1), width = (int)triangle.half_width;
     const int reach = triangle.shape == TRIANGLE_BOX ? width - 1 : width;
-    double ahead = around.sum(at + width), behind = around.sum(at - reach);
-    if (r + width >= size)
-        ahead = triangle_ahead(triangle.shape, around.total(at, shift), (double)(r + width - size), ahead);
-    if (r < reach)
-        behind = triangle_behind(triangle.shape, around.total(at - size, shift), (double)(r - reach), behind);
-    return triangle_difference(triangle.shape, ahead, behind, around.sum(at), triangle.scale);
+    struct triangle_line line = {0, 0};
+    if (r + width >= size || r < reach)
+        line = triangle_line(&triangle, size, r + width >= size, r < reach, around.total(at, shift),
+                             around.total(at - size, shift));
+    return triangle_output(triangle.shape, around.sum(at + width), around.sum(at - reach), around.sum(at), line, r,
+                           triangle.scale);
 }
 
 template <enum scand_dtype Dtype>

@@ -66,16 +66,14 @@ static void segment_sums(const struct line *line, int64_t number, struct segment
 static double output(const struct line *line, const struct segment segments[3], int64_t r)
 {
     const struct segment *before = &segments[0], *here = &segments[1], *after = &segments[2];
-    const enum triangle_shape shape = line->triangle->shape;
-    const int64_t width = line->triangle->half_width, ahead = r + width, size = line->segment;
-    const int64_t behind = shape == TRIANGLE_BOX ? r - width + 1 : r - width;
-    const double sum_ahead =
-        ahead < size ? here->sums[ahead]
-                     : triangle_ahead(shape, here->total, (double)(ahead - size), after->sums[ahead - size]);
-    const double sum_behind = behind >= 0
-                                  ? here->sums[behind]
-                                  : triangle_behind(shape, before->total, (double)behind, before->sums[behind + size]);
-    return triangle_difference(shape, sum_ahead, sum_behind, here->sums[r], line->triangle->scale);
+    const struct triangle *triangle = line->triangle;
+    const int64_t width = triangle->half_width, ahead = r + width, size = line->segment;
+    const int64_t behind = triangle->shape == TRIANGLE_BOX ? r - width + 1 : r - width;
+    return triangle_output(
+        triangle->shape, ahead < size ? here->sums[ahead] : after->sums[ahead - size],
+        behind >= 0 ? here->sums[behind] : before->sums[behind + size], here->sums[r],
+        triangle_line(triangle, (int32_t)size, ahead >= size, behind < 0, here->total, before->total), (int32_t)r,
+        triangle->scale);
 }
 
 static void row_reference(const struct line *line, uint64_t begin, uint64_t end, const struct step_operand *to,

@@ -19,7 +19,7 @@
  *     single sums s[r] = x[0] + ... + x[r - 1], double sums e[r] = s[1] + ... + s[r], for r from 0 to G.
  *
  * The double sum at any point within G of segment b, seen from b, is a sum of b's or of its neighbour's and a straight
- * line (triangle_ahead, triangle_behind). So no sum spans more than a segment, whatever the row's length and mean, and
+ * line (triangle_line). So no sum spans more than a segment, whatever the row's length and mean, and
  * the error of y, with weights whose sum is 1, is below 2^-51 (1 + (G/K)^2) of the largest sample of three segments. A
  * NaN or an infinity makes NaN of some or all y of its segment and the next one on either side, and of no others.
  *
@@ -104,23 +104,36 @@ CODEC_INLINE struct triangle_sums triangle_join(struct triangle_sums left, struc
     return sums;
 }
 
-/* The sum of segment b at `past` samples behind its end, where the next one has `sum`; at `past` before its begin
- * (past < 0), of whose neighbour the sum there and the total are given. */
-CODEC_INLINE double triangle_ahead(enum triangle_shape shape, struct triangle_sums total, double past, double sum)
+/* What sums lack that are taken from the next segment, `ahead` of this one, or from the one `behind` it: a straight
+ * line in r. `here` and `before` are the totals of this segment, of so many samples, and of the one behind it. */
+struct triangle_line {
+    double start, slope;
+};
+
+CODEC_INLINE struct triangle_line triangle_line(const struct triangle *triangle, int32_t samples, bool ahead,
+                                                bool behind, struct triangle_sums here, struct triangle_sums before)
 {
-    return shape == TRIANGLE_BOX ? total.single + sum : (total.twice + total.single * past) + sum;
+    const bool is_box = triangle->shape == TRIANGLE_BOX;
+    const int32_t width = (int32_t)triangle->half_width;
+    struct triangle_line line = {0, 0};
+    if (ahead) {
+        line.start = is_box ? here.single : here.twice + here.single * (width - samples);
+        line.slope = is_box ? 0 : here.single;
+    }
+    if (behind) {
+        line.start += is_box ? before.single : before.single * width - before.twice;
+        line.slope -= is_box ? 0 : before.single;
+    }
+    return line;
 }
 
-CODEC_INLINE double triangle_behind(enum triangle_shape shape, struct triangle_sums total, double past, double sum)
+/* Output r of a segment from the sums at r + K, at r - K (box: r - K + 1) and at r. A line of zeros changes nothing. */
+CODEC_INLINE double triangle_output(enum triangle_shape shape, double ahead, double behind, double here,
+                                    struct triangle_line line, int32_t r, double scale)
 {
-    return shape == TRIANGLE_BOX ? sum - total.single : sum - (total.twice + total.single * past);
-}
-
-/* An output from the sums at i + K, at i - K (box: i - K + 1) and at i. */
-CODEC_INLINE double triangle_difference(enum triangle_shape shape, double ahead, double behind, double here,
-                                        double scale)
-{
-    return (shape == TRIANGLE_BOX ? ahead - behind : (ahead + behind) - 2 * here) * scale;
+    if (shape == TRIANGLE_BOX)
+        return ((ahead - behind) + line.start) * scale;
+    return (((ahead + behind) + (line.start + line.slope * r)) - 2 * here) * scale;
 }
 
 #endif
