@@ -261,6 +261,7 @@ class Watch(unittest.TestCase):
         """Runs top on a terminal of 60 columns; `end` ends it. Returns its exit code."""
         pid, terminal = pty.fork()
         if pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it, and so would top
             os.environ["TERM"] = "xterm"
             subprocess.run(["stty", "rows", "20", "cols", "60"], check=False)
             os.execv(SCANCTL, [SCANCTL, "--socket", self.daemon.socket, "top"])
