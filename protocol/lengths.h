@@ -18,7 +18,7 @@ uint64_t vector_length(const struct msg_tensor *tensor, uint64_t axis);
 
 /* Whether the operation leaves one element for each row, which has no samples any more. */
 bool operation_leaves_rows(enum operation_id operation);
-/* Whether it leaves rows as long as they were, whatever they are. */
-bool operation_keeps_length(enum operation_id operation);
+/* Whether the step leaves rows as long as they were, whatever they are. */
+bool step_keeps_length(const union msg_step *step, uint64_t axis);
 
 #endif

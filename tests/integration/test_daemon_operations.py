@@ -720,6 +720,7 @@ class Chains(OperationsTest):
         steps = [FORWARD, recurrence(tensor(factors.buffer, [1000]))]
         offsets = [3, 3, 10, 400, 401, 990]
         self.check(client, [1000], 0, [*steps, SUM], ("f32", "f32"), offsets=offsets)
+        self.check(client, [1000], 0, [FORWARD, upsample(1), BOTH], offsets=[0, *offsets, 1000])
 
     def test_operands_of_later_steps(self):
         """Coefficients for each sample, as the step takes them."""

@@ -37,13 +37,15 @@ static int check_taken(const struct asked *asked, struct error *error)
 /* Offsets say where ragged rows begin, and say so of each value between steps. */
 static int check_ragged(const struct asked *asked, struct error *error)
 {
+    const struct msg_job_run_params *params = asked->request->params;
     const uint32_t operation = operation_of(asked, asked->step);
-    if (!request_is_ragged(asked->request) || operation_keeps_length(operation) || operation_leaves_rows(operation))
+    if (!request_is_ragged(asked->request) || step_keeps_length(&params->steps[asked->step], params->axis) ||
+        operation_leaves_rows(operation))
         return 0;
     return error_set(
         error, -EINVAL,
         "\"steps[%u].operation\" is \"%s\", which changes the length of rows, but \"offsets\" makes rows of "
-        "lengths of their own; allowed: operations that leave rows as long as they are, or a number of each",
+        "lengths of their own; allowed: steps that leave rows as long as they are, or a number of each",
         (unsigned)asked->step, step_words.words[operation]);
 }
 
