@@ -117,6 +117,9 @@ const struct words step_words = {"operation", step_list, OPERATION_COUNT};
 static_assert(SCAND_REDUCTION_NONE == 0, "the reductions of steps are those behind it");
 const struct words row_reduction_words = {"reduction", reduction_list + 1, SCAND_REDUCTION_COUNT - 1};
 
+static_assert(SCAND_ACCUMULATOR_F64 == 2, "auto, f32 and f64 come first");
+const struct words float_accumulator_words = {"accumulator", accumulator_list, SCAND_ACCUMULATOR_F64 + 1};
+
 int words_find(const struct words *words, const char *word, size_t length)
 {
     for (size_t i = 0; i < words->count; i++)

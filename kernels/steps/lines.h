@@ -11,8 +11,8 @@
 #define LINE_GROUP 256 /* elements: three arrays of f64 stay in the first cache */
 
 /*
- * Elements from memory to an array and back: of dtypes of class f32, of class f64, of any float from f64, of integers.
- * Each dtype has a loop of its own, and one more for elements that lie one after another.
+ * Elements from memory to an array and back: of floats as f32 and as f64, rounded where they must be, and of integers.
+ * Each dtype has a loop of its own, and two more for elements that lie one after another, from either end.
  */
 
 /* Of each dtype of a class: LOOP(dtype, stride), with both constants if elements are that close together. */
@@ -22,6 +22,8 @@
             break;                                         \
         if (stride == BYTES)                               \
             LOOP(SCAND_DTYPE_##NAME, BYTES);               \
+        else if (stride == -BYTES)                         \
+            LOOP(SCAND_DTYPE_##NAME, -BYTES);              \
         else                                               \
             LOOP(SCAND_DTYPE_##NAME, stride);              \
         return;
@@ -31,9 +33,7 @@
     case SCAND_DTYPE_COUNT:       \
         break;                    \
     }
-#define LINE_IS_F32(CLASS)     ((CLASS) == SCAND_CLASS_F32)
-#define LINE_IS_F64(CLASS)     ((CLASS) == SCAND_CLASS_F64)
-#define LINE_IS_FLOAT(CLASS)   (LINE_IS_F32(CLASS) || LINE_IS_F64(CLASS))
+#define LINE_IS_FLOAT(CLASS)   ((CLASS) == SCAND_CLASS_F32 || (CLASS) == SCAND_CLASS_F64)
 #define LINE_IS_INTEGER(CLASS) (!LINE_IS_FLOAT(CLASS))
 
 static inline void line_load_f32(enum scand_dtype dtype, const char *from, int64_t stride, uint64_t count,
@@ -41,8 +41,8 @@ static inline void line_load_f32(enum scand_dtype dtype, const char *from, int64
 {
 #define LOOP(DTYPE, STRIDE)              \
     for (uint64_t i = 0; i < count; i++) \
-    to[i] = codec_decode_f32(DTYPE, from + (int64_t)i * (STRIDE))
-#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_F32, LOOP)
+    to[i] = step_get_f32(DTYPE, from + (int64_t)i * (STRIDE))
+#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
     LINE_SWITCH(dtype, X)
 #undef X
 #undef LOOP
@@ -65,8 +65,8 @@ static inline void line_load_f64(enum scand_dtype dtype, const char *from, int64
 {
 #define LOOP(DTYPE, STRIDE)              \
     for (uint64_t i = 0; i < count; i++) \
-    to[i] = codec_decode_f64(DTYPE, from + (int64_t)i * (STRIDE))
-#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_F64, LOOP)
+    to[i] = step_get_f64(DTYPE, from + (int64_t)i * (STRIDE))
+#define X(NAME, WORD, BYTES, CLASS) LINE_CASES(NAME, WORD, BYTES, CLASS, LINE_IS_FLOAT, LOOP)
     LINE_SWITCH(dtype, X)
 #undef X
 #undef LOOP

@@ -32,6 +32,19 @@ bool dtype_is_integer(uint32_t dtype)
     return dtype_class(dtype) == SCAND_CLASS_SIGNED || dtype_class(dtype) == SCAND_CLASS_UNSIGNED;
 }
 
+int check_floats(const struct asked *asked, struct error *error)
+{
+    struct word_list allowed = {.length = 0};
+    if (!dtype_is_integer(asked->in.dtype))
+        return 0;
+    for (uint32_t dtype = 0; dtype < SCAND_DTYPE_COUNT; dtype++)
+        if (!dtype_is_integer(dtype))
+            word_list_add(&allowed, dtype_word(dtype));
+    return error_set(error, -EINVAL, "\"%s\" is \"%s\"; allowed with \"steps[%u].operation\" \"%s\": %s",
+                     asked_samples(asked), dtype_word(asked->in.dtype), (unsigned)asked->step,
+                     step_words.words[asked->request->params->steps[asked->step].operation], allowed.text);
+}
+
 static bool may_become(uint32_t input, uint32_t output)
 {
     if (dtype_is_integer(input) != dtype_is_integer(output))

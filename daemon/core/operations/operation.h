@@ -65,6 +65,8 @@ void step_set_parameters(struct step *step, const void *parameters, size_t size_
 const char *asked_samples(const struct asked *asked);
 const char *dtype_word(uint32_t dtype);
 bool dtype_is_integer(uint32_t dtype);
+/* What the step takes is of floats. 0, or -EINVAL and *error. */
+int check_floats(const struct asked *asked, struct error *error);
 /* Integers stay integers and lose no width; floats stay floats. 0, or -EINVAL and *error. */
 int check_output_dtype(enum scand_dtype input, enum scand_dtype output, struct error *error);
 

@@ -7,19 +7,6 @@
 
 _Static_assert(LIMIT_HALF_WIDTH <= TRIANGLE_HALF_WIDTH_MAX, "the kernel has sums for that many samples");
 
-static int check_floats(const struct asked *asked, struct error *error)
-{
-    struct word_list allowed = {.length = 0};
-    if (!dtype_is_integer(asked->in.dtype))
-        return 0;
-    for (uint32_t dtype = 0; dtype < SCAND_DTYPE_COUNT; dtype++)
-        if (!dtype_is_integer(dtype))
-            word_list_add(&allowed, dtype_word(dtype));
-    return error_set(error, -EINVAL, "\"%s\" is \"%s\"; allowed with \"steps[%u].operation\" \"%s\": %s",
-                     asked_samples(asked), dtype_word(asked->in.dtype), (unsigned)asked->step,
-                     step_words.words[asked->request->params->steps[asked->step].operation], allowed.text);
-}
-
 static double scale_of(enum triangle_shape shape, enum window_norm norm, double half_width)
 {
     const bool is_box = shape == TRIANGLE_BOX;
