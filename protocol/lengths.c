@@ -40,6 +40,28 @@ static uint64_t length_stack(const union msg_step *step, uint64_t axis, uint64_t
     return step->stack.bins;
 }
 
+/* A filter without taps is refused, and a row that is too short for all taps is, too. */
+static uint64_t length_with_filter(enum convolve_mode mode, const struct msg_tensor *filter, uint64_t axis,
+                                   uint64_t length)
+{
+    const uint64_t taps = vector_length(filter, axis), beyond = taps > 0 ? taps - 1 : 0;
+    if (mode == CONVOLVE_SAME)
+        return length;
+    if (mode == CONVOLVE_VALID)
+        return length > beyond ? length - beyond : 0;
+    return length > INT64_MAX || beyond > INT64_MAX - length ? UINT64_MAX : length + beyond;
+}
+
+static uint64_t length_convolve(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    return length_with_filter(step->convolve.mode, &step->convolve.filter, axis, length);
+}
+
+static uint64_t length_correlate(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    return length_with_filter(step->correlate.mode, &step->correlate.filter, axis, length);
+}
+
 uint64_t vector_length(const struct msg_tensor *tensor, uint64_t axis)
 {
     if (tensor->shape_count == 1)

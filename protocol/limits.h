@@ -102,6 +102,7 @@
 #define LIMIT_BINS       (UINT64_C(1) << 24) /* into which samples of a row are added */
 #define LIMIT_POWER_MIN  0x1p-10             /* of a fold: its fraction is that many square roots */
 #define LIMIT_POWER_MAX  8.0
+#define LIMIT_TAPS       4096 /* of a filter */
 
 /* Values between steps, where the output has no room for them: a device has memory for those of a chunk. */
 #define LIMIT_BETWEEN_BYTES       MIB(16) /* of a row */

@@ -31,6 +31,13 @@
     X(FLOAT, "float")      \
     X(INDEX, "index")
 
+/* What a convolution leaves of a row: all that any tap reaches; as many as there were, in the middle of that; what all
+ * taps reach. */
+#define CONVOLVE_MODES(X) \
+    X(FULL, "full")       \
+    X(SAME, "same")       \
+    X(VALID, "valid")
+
 /* Differences along rows: of neighbours; of their differences; of three neighbours, for a time step. */
 #define DIFF_KINDS(X)   \
     X(FIRST, "first")   \
@@ -76,6 +83,7 @@
     X(access, "access", OPERAND_ACCESSES)             \
     X(follows, "way to follow rows", OPERAND_FOLLOWS) \
     X(class, "class", OPERAND_CLASSES)                \
+    X(convolve_mode, "mode", CONVOLVE_MODES)          \
     X(diff_kind, "kind", DIFF_KINDS)                  \
     X(map_op, "op", MAP_OPS)                          \
     X(boundary, "boundary", BOUNDARIES)               \
@@ -112,6 +120,14 @@
 #define BLOCK_SUM_STEP(X, S)                                                                                           \
     STEP_OPERATION(X, S)                                                                                               \
     X(S, factor,       U64,   REQUIRED, LIMIT_FACTOR,       "how many samples a block has")
+
+/* A convolution and its adjoint, a correlation, of the same mode. */
+#define CONVOLVE_STEP(X, S)                                                                                            \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, filter,       MAP,   REQUIRED, tensor,             "its taps: a filter for each row, or one for all",         \
+      ACCESS_READ, FOLLOWS_VECTORS, CLASS_FLOAT)                                                                       \
+    X(S, mode,         WORD,  OPTIONAL, convolve_mode_words, "which results are kept")                                 \
+    X(S, accumulator,  WORD,  OPTIONAL, float_accumulator_words, "what products are added in")
 
 #define DIFF_STEP(X, S)                                                                                                \
     STEP_OPERATION(X, S)                                                                                               \
@@ -154,6 +170,8 @@
     X(reduce,   REDUCE_STEP,   length_one,      "reduce",   "each row to one number")                                  \
     X(upsample, UPSAMPLE_STEP, length_upsample, "upsample", "each sample several times")                              \
     X(block_sum, BLOCK_SUM_STEP, length_block_sum, "block-sum", "each block of samples to its sum") \
+    X(convolve, CONVOLVE_STEP, length_convolve, "convolve", "each row with a filter")                                  \
+    X(correlate, CONVOLVE_STEP, length_correlate, "correlate", "each row with a filter, the adjoint of convolve")      \
     X(diff,     DIFF_STEP,     length_same,     "diff",     "differences along rows")                                  \
     X(dot,      DOT_STEP,      length_one,      "dot",      "each row and another one to the sum of their products") \
     X(map,      MAP_STEP,      length_same,     "map",      "each sample by itself, or with a number beside it") \
@@ -173,6 +191,9 @@ enum follows { OPERAND_FOLLOWS(X) };
 #undef X
 #define X(NAME, WORD) CLASS_##NAME,
 enum operand_class { OPERAND_CLASSES(X) };
+#undef X
+#define X(NAME, WORD) CONVOLVE_##NAME,
+enum convolve_mode { CONVOLVE_MODES(X) };
 #undef X
 #define X(NAME, WORD) DIFF_##NAME,
 enum diff_kind { DIFF_KINDS(X) };

@@ -23,6 +23,7 @@ extern "C" {
 #define STEP_KERNELS(X) \
     X(upsample)         \
     X(block_sum)        \
+    X(convolve)         \
     X(diff)             \
     X(dot)              \
     X(map)              \

@@ -7,6 +7,7 @@ jobs leave that keep the values between them in a tensor of the output's dtype.
 
 import itertools
 import math
+import operator
 import random
 import re
 import struct
@@ -56,7 +57,14 @@ def recurrence(coefficients):
     return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
 
 
+def convolve(taps, mode="full", operation="convolve", **rest):
+    return {"operation": operation, "filter": taps, "mode": mode, **rest}
+
+
 def length_after(step, length):
+    if "filter" in step:
+        taps = step["filter"]["shape"][-1]
+        return {"full": length + taps - 1, "same": length, "valid": length - taps + 1}[step["mode"]]
     factor = step.get("factor", 1)
     return {"upsample": length * factor, "block-sum": length // factor, "reduce": 1, "dot": 1, "stack": step.get("bins") if length else 0}.get(step["operation"], length)
 
@@ -117,6 +125,96 @@ class Upsampling(OperationsTest):
         made = tensor(memory.buffer, [4, 3], offset=1024)
         client.call("job.run", input=given, output=made, axis=0, steps=[upsample(2)])
         self.assertEqual(struct.unpack("<12f", memory.read()[1024:1072]), (1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6))
+
+
+class Convolving(OperationsTest):
+    def call(self, client, step, x, taps):
+        """What a step leaves of rows of f64, along the last axis; `taps` are of one filter, or of one for each row."""
+        memory = client.create(1 << 16)
+        rows = len(x)
+        memory.write(pack_dtype("f64", [value for row in x for value in row]) + pack_dtype("f64", taps))
+        shape = [len(taps)] if step.pop("shared", True) else [rows, len(taps) // rows]
+        given = tensor(memory.buffer, [rows, len(x[0])], dtype="f64")
+        step["filter"] = tensor(memory.buffer, shape, dtype="f64", offset=8 * rows * len(x[0]))
+        length = length_after(step, len(x[0]))
+        client.call("job.run", input=given, output=tensor(memory.buffer, [rows, length], dtype="f64", offset=1 << 15), axis=1, steps=[step])
+        values = struct.unpack(f"<{rows * length}d", memory.read()[1 << 15 : (1 << 15) + 8 * rows * length])
+        return [list(values[r * length : (r + 1) * length]) for r in range(rows)]
+
+    def test_definition(self):
+        client, x = self.client(), [[1, 2, 4, 8], [0, 1, 0, 0]]
+        for operation, mode, expected in (
+            ("convolve", "full", [[1, 12, 124, 248, 480, 800], [0, 1, 10, 100, 0, 0]]),
+            ("convolve", "same", [[12, 124, 248, 480], [1, 10, 100, 0]]),
+            ("convolve", "valid", [[124, 248], [10, 100]]),
+            ("correlate", "full", [[100, 210, 421, 842, 84, 8], [0, 100, 10, 1, 0, 0]]),
+            ("correlate", "same", [[210, 421, 842, 84], [100, 10, 1, 0]]),
+            ("correlate", "valid", [[421, 842], [10, 1]]),
+        ):
+            with self.subTest(operation=operation, mode=mode):
+                self.assertEqual(self.call(client, convolve(None, mode, operation), x, [1, 10, 100]), expected)
+        each = self.call(client, {**convolve(None, "same"), "shared": False}, x, [1, 0, 2, 3])
+        self.assertEqual(each, [[1, 2, 4, 8], [0, 2, 3, 0]])
+
+    def test_adjoint(self):
+        """<C x, y> = <x, C* y>, of whole numbers."""
+        client, numbers = self.client(), random.Random(7)
+        for mode, other in ("full", "valid"), ("same", "same"), ("valid", "full"):
+            for taps in 1, 4, 7:
+                x, w = numbers.choices(range(9), k=20), numbers.choices(range(9), k=taps)
+                y = numbers.choices(range(9), k=length_after({"filter": {"shape": [taps]}, "mode": mode}, 20))
+                (forward,) = self.call(client, convolve(None, mode), [x], w)
+                (back,) = self.call(client, convolve(None, other, "correlate"), [y], w)
+                self.assertEqual(sum(map(operator.mul, forward, y)), sum(map(operator.mul, x, back)))
+
+    def test_chains(self):
+        """With scans before and after; a filter for all rows, or for each; the filter of any dtype."""
+        client = self.client()
+        memory = self.noise(client, "f32", 40 * 31)
+        shared, each = tensor(memory.buffer, [31]), tensor(memory.buffer, [40, 31])
+        half = tensor(memory.buffer, [9], [4], dtype="f16")
+        for steps in (
+            [FORWARD, convolve(shared, "same"), BOTH],
+            [convolve(each, "full", accumulator="f32"), upsample(2), convolve(half, "valid", "correlate"), SUM],
+            [upsample(2), convolve(shared, "valid"), convolve(each, "full", "correlate"), FORWARD],
+        ):
+            for dtypes in ("f32", "f32"), ("f16", "bf16"), ("ibm32", "f32be"):
+                with self.subTest(dtypes=dtypes):
+                    self.check(client, [40, 100], 1, steps, dtypes)
+            self.check(client, [40, 1000], 1, steps, strides=[4, 160])
+        self.check(client, [3000, 500], 1, [convolve(tensor(memory.buffer, [500]), "full"), convolve(half, "same")], ("f32", "f32"))
+
+    def test_ragged_rows(self):
+        client = self.client()
+        taps = tensor(self.noise(client, "f32", 31).buffer, [31])
+        steps = [FORWARD, convolve(taps, "same"), convolve(taps, "same", "correlate")]
+        for last in FORWARD, SUM:
+            self.check(client, [3000], 0, [*steps, last], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 2990])
+
+    def test_wrong_filters(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 20]), tensor(memory.buffer, [4, 20], offset=8192)
+
+        def refuse(message, shape, given=rows, dtype="f32", **rest):
+            step = convolve(tensor(memory.buffer, shape, dtype=dtype, offset=32768), "same")
+            self.refused(client, "invalid", re.escape("job.run: " + message), "job.run", {"input": given, "output": made, "axis": 1, "steps": [FORWARD, {**step, **rest}]})
+
+        refuse('"steps[1].filter" has 0 taps; allowed: 1 to 4096', [0])
+        refuse('"steps[1].filter" has 4097 taps; allowed: 1 to 4096', [4097])
+        refuse(f'"steps[1].filter" has {1 << 40} taps; allowed: 1 to 4096', [1 << 40])
+        refuse('"steps[1].filter" has 21 taps, and the rows 20 samples; allowed with "mode" "valid": as many', [21], mode="valid")
+        refuse('dimension 0 of "input" is 4 and of "steps[1].filter" 3; they must be equal', [3, 5])
+        refuse('"input" has 2 dimensions and "steps[1].filter" 3; they must be equal', [1, 4, 5])
+        refuse('"steps[1].filter.dtype" is "i32"; allowed: f32, f64, ', [5], dtype="i32")
+        refuse('field "steps[1].accumulator" is "f2"; allowed: auto, f32, f64', [5], accumulator="f2")
+        whole = {**rows, "dtype": "i32"}
+        made["dtype"] = "i32"
+        refuse('"output.dtype" is "i32"; allowed with "steps[1].operation" "convolve": f32, f64, ', [5], given=whole)
+        wide = tensor(memory.buffer, [4, 20], dtype="f64")
+        made["dtype"] = "f64"
+        refuse('"steps[1].accumulator" is "f32"; allowed with "output.dtype" "f64": auto, f64', [5], given=wide, accumulator="f32")
+        self.assertEqual(client.call("server.stats")["jobs_open"], 0)
 
 
 class BlockSums(OperationsTest):
@@ -720,7 +818,7 @@ class Chains(OperationsTest):
         steps = [FORWARD, recurrence(tensor(factors.buffer, [1000]))]
         offsets = [3, 3, 10, 400, 401, 990]
         self.check(client, [1000], 0, [*steps, SUM], ("f32", "f32"), offsets=offsets)
-        self.check(client, [1000], 0, [FORWARD, upsample(1), BOTH], offsets=[0, *offsets, 1000])
+        self.check(client, [1000], 0, [FORWARD, upsample(1), block_sum(1), BOTH], offsets=[0, *offsets, 1000])
 
     def test_operands_of_later_steps(self):
         """Coefficients for each sample, as the step takes them."""

@@ -384,6 +384,26 @@ class Chains(PackageTest):
         self.same(scand.run(whole, [("map", {"op": "cast"}), ("map", {"op": "div", "by": 8})], dtype="f4"), whole.astype("f4") / np.float32(8))
         self.same(scand.run(whole, [("diff", {"kind": "first"})]), np.diff(whole, axis=-1, prepend=np.int32(0)))
 
+    def test_convolve(self):
+        """NumPy's modes, of one filter and of one for each row, along any axis, with steps around."""
+        noise = np.random.default_rng(11)
+        x, each = noise.standard_normal((6, 80)), noise.standard_normal((6, 7))
+        for mode, taps in itertools.product(("full", "same", "valid"), (each[0], each[1, :6], each[2, :1])):
+            expected = np.stack([np.convolve(row, taps, mode) for row in x])
+            given = {"filter": taps, "mode": mode}
+            np.testing.assert_allclose(scand.run(x, [("convolve", given)]), expected, rtol=0, atol=1e-14)
+            np.testing.assert_allclose(scand.run(x.T, [("convolve", given)], axis=0), expected.T, rtol=0, atol=1e-14)
+            if len(taps) % 2 or mode != "same":
+                reversed_taps = {"filter": taps[::-1], "mode": mode}
+                np.testing.assert_allclose(scand.run(x, [("correlate", reversed_taps)]), expected, rtol=0, atol=1e-14)
+        expected = np.stack([np.correlate(row, taps, "full") for row, taps in zip(x, each)])
+        np.testing.assert_allclose(scand.run(x, [("correlate", {"filter": each})]), expected, rtol=0, atol=1e-14)
+        steps = ["scan", ("convolve", {"filter": each[0], "mode": "same"}), "scan"]
+        expected = np.stack([np.convolve(row, each[0], "same") for row in x.cumsum(1)]).cumsum(1)
+        np.testing.assert_allclose(scand.run(x, steps), expected, rtol=1e-12, atol=1e-12)
+        with self.assertRaisesRegex(ValueError, r"filter.* has 81 taps, and the rows 80 samples"):
+            scand.run(x, [("convolve", {"filter": np.ones(81), "mode": "valid"})])
+
     def test_pieces(self):
         x = whole_numbers((1031, 4099), np.float32)
         self.same(scand.run(x, ["scan", ("reduce", {"reduction": "max"})], dtype="f8"), np.cumsum(x, -1, dtype="f8").max(-1))
