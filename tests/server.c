@@ -35,9 +35,24 @@ bool server_has_ended(const struct server *server)
     return waitid(P_PID, (id_t)server->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == server->pid;
 }
 
+/* The socket's file is there some time before anybody listens; then the kernel's list has it with this flag. */
+static bool is_listening(const char *path)
+{
+    enum { ACCEPTS = 1 << 16 };
+    char line[512], name[256];
+    unsigned flags;
+    bool found = false;
+    FILE *file = fopen("/proc/net/unix", "re");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = sscanf(line, "%*s %*s %*s %x %*s %*s %*s %255s", &flags, name) == 2 && flags & ACCEPTS &&
+                !strcmp(name, path);
+    if (file)
+        fclose(file);
+    return found;
+}
+
 int server_start(struct server *server, const char *scand, const char *const *arguments)
 {
-    struct stat status;
     strcpy(server->folder, "/tmp/scand-test-XXXXXX");
     if (!mkdtemp(server->folder))
         return fail("temporary folder", strerror(errno));
@@ -48,7 +63,7 @@ int server_start(struct server *server, const char *scand, const char *const *ar
         return fail("fork", strerror(errno));
     if (server->pid == 0)
         run(server, scand, arguments);
-    while (stat(server->socket, &status) && !server_has_ended(server))
+    while (!is_listening(server->socket) && !server_has_ended(server))
         usleep(20000);
     return 0;
 }
