@@ -208,6 +208,8 @@ class Convolving(OperationsTest):
         refuse('"input" has 2 dimensions and "steps[1].filter" 3; they must be equal', [1, 4, 5])
         refuse('"steps[1].filter.dtype" is "i32"; allowed: f32, f64, ', [5], dtype="i32")
         refuse('field "steps[1].accumulator" is "f2"; allowed: auto, f32, f64', [5], accumulator="f2")
+        endless = tensor(memory.buffer, [4, 1 << 33], [0, 0])
+        refuse('"steps[1].operation" is "convolve", which would leave rows of more than 8589934592 elements', [2], given=endless, mode="full")
         whole = {**rows, "dtype": "i32"}
         made["dtype"] = "i32"
         refuse('"output.dtype" is "i32"; allowed with "steps[1].operation" "convolve": f32, f64, ', [5], given=whole)

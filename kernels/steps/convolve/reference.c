@@ -1,7 +1,9 @@
 #include "convolve.h"
+#include "kernels/steps/elements.h"
 
 #define OUTPUTS_MIN (UINT64_C(1) << 10)
 #define OUTPUTS_MAX (UINT64_C(1) << 13)
+#define ROWS_MAX    16                  /* that share cache lines: so many samples are in one */
 #define TAPS_MAX    (UINT64_C(1) << 19) /* of all outputs of a tile together */
 
 /* A row's samples and taps. */
@@ -58,14 +60,23 @@ static void convolve_reference(const struct step_rows *rows, const void *params,
     }
 }
 
-/* The more taps, the fewer outputs; of ragged rows the mean length counts. */
+static uint64_t clamped(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* The more taps, the fewer outputs; of ragged rows the mean length counts. Rows whose elements share cache lines are
+ * computed soon after each other. */
 static struct step_tiling convolve_tiling(const struct step_rows *rows, const void *params)
 {
     const struct convolve *convolve = params;
-    const uint64_t fitting = TAPS_MAX / convolve->taps;
-    const uint64_t elements = fitting < OUTPUTS_MIN ? OUTPUTS_MIN : fitting > OUTPUTS_MAX ? OUTPUTS_MAX : fitting;
+    const uint64_t fitting = TAPS_MAX / convolve->taps, elements = clamped(fitting, OUTPUTS_MIN, OUTPUTS_MAX);
     const uint64_t ragged = rows->row_count > 0 ? rows->output.length / rows->row_count : 0;
     const uint64_t length = (rows->offsets ? ragged : rows->output.length) + 1;
+    if (length < OUTPUTS_MIN)
+        return (struct step_tiling){.rows = elements / length, .elements = elements};
+    if (elements_cross_rows(rows))
+        return (struct step_tiling){.rows = clamped(fitting / OUTPUTS_MIN, 1, ROWS_MAX), .elements = OUTPUTS_MIN};
     return (struct step_tiling){.rows = length < elements ? elements / length : 1, .elements = elements};
 }
 
