@@ -1,6 +1,7 @@
 #include "tests/bench/step_cases.h"
 
 #include "kernels/steps/block_sum/block_sum.h"
+#include "kernels/steps/convolve/convolve.h"
 #include "kernels/steps/diff/diff.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
@@ -13,6 +14,7 @@
 
 #define UPSAMPLE(...)  &upsample_kernel, &(const struct upsample){__VA_ARGS__}, sizeof(struct upsample)
 #define BLOCK_SUM(...) &block_sum_kernel, &(const struct block_sum){__VA_ARGS__}, sizeof(struct block_sum)
+#define CONVOLVE(...)  &convolve_kernel, &(const struct convolve){__VA_ARGS__}, sizeof(struct convolve)
 #define DIFF(...)      &diff_kernel, &(const struct diff){__VA_ARGS__}, sizeof(struct diff)
 #define MAP(...)       &map_kernel, &(const struct map){__VA_ARGS__}, sizeof(struct map)
 #define DOT            &dot_kernel, "", 0
@@ -25,6 +27,10 @@ const struct step_bench step_benches[] = {
     {"upsample 2",       UPSAMPLE(.factor = 2),                       F32, F32, 2, 1, 0,     false, 0.90},
     {"block-sum 2",      BLOCK_SUM(.factor = 2),                      F32, F32, 1, 2, 0,     false, 0.90},
     {"block-sum 10",     BLOCK_SUM(.factor = 10),                     F32, F32, 1, 10, 0,    false, 0},
+    {"convolve 31",      CONVOLVE(.taps = 31, .first = 15),           F32, F32, 1, 1, 31,    true,  0.80},
+    {"convolve 31 in f64",CONVOLVE(.taps = 31, .first = 15, .wide = true), F32, F32, 1, 1, 31, true, 0},
+    {"convolve 255",     CONVOLVE(.taps = 255, .first = 127),         F32, F32, 1, 1, 255,   true,  0},
+    {"convolve 255 in f64",CONVOLVE(.taps = 255, .first = 127, .wide = true), F32, F32, 1, 1, 255, true, 0},
     {"diff first",       DIFF(.kind = DIFF_FIRST),                    F32, F32, 1, 1, 0,     false, 0},
     {"diff derivative",  DIFF(.kind = DIFF_DERIVATIVE, .dt = 0.004),  F32, F32, 1, 1, 0,     false, 0},
     {"map add other",    MAP(.op = MAP_ADD),                          F32, F32, 1, 1, OTHER, false, 0.95},
