@@ -8,7 +8,7 @@ import numpy as np
 import pylops  # type: ignore[import-untyped]
 from pylops.utils.decorators import reshaped  # type: ignore[import-untyped]
 
-from .functions import scan
+from .functions import run, scan
 from .memory import AnyArray, empty
 
 
@@ -59,6 +59,84 @@ class DoubleIntegration(pylops.LinearOperator):  # type: ignore[misc]
 
     def _rmatvec(self, x: AnyArray) -> Any:
         return self._matvec(x)
+
+
+class _Window(pylops.LinearOperator):  # type: ignore[misc]
+    """A filter of symmetric weights, which is its own adjoint but for outputs that are left out."""
+
+    _operation = ""
+
+    def __init__(self, dims: Any, half_width: int, axis: int = -1, norm: str = "area", boundary: str = "reflect",
+                 dtype: Any = "float64", name: str = "W"):
+        self.axis = axis
+        self.half_width = half_width
+        self.norm = norm
+        self.boundary = boundary
+        super().__init__(dtype=np.dtype(dtype), dims=dims, dimsd=dims, name=name)
+
+    def _filter(self, x: AnyArray, boundary: str) -> AnyArray:
+        parameters = {"half_width": self.half_width, "norm": self.norm, "boundary": boundary}
+        y: AnyArray = run(x, [(self._operation, parameters)], axis=self.axis)
+        return y
+
+    @reshaped  # type: ignore[untyped-decorator]
+    def _matvec(self, x: AnyArray) -> AnyArray:
+        return self._filter(x, self.boundary)
+
+    @reshaped  # type: ignore[untyped-decorator]
+    def _rmatvec(self, x: AnyArray) -> AnyArray:
+        if self.boundary != "skip":
+            return self._filter(x, self.boundary)
+        kept = x.copy()
+        edge = min(self._reach(), x.shape[self.axis])
+        kept[_slices(self.axis, slice(0, edge))] = 0
+        kept[_slices(self.axis, slice(x.shape[self.axis] - edge, None))] = 0
+        return self._filter(kept, "zero")
+
+    def _reach(self) -> int:
+        """How many outputs at either end "skip" leaves out."""
+        return self.half_width
+
+
+class Triangle(_Window):
+    """Along `axis` a sum of the samples around each one, with weights of a triangle that reaches 0 at `half_width`
+    samples on either side. `norm`: "area", the weights' sum is 1; "height", their largest is 1; "none", they are 1, 2, ...
+    `boundary`: "reflect", "zero", or "skip", which is 0 where a weight would lie beyond the row."""
+
+    _operation = "triangle"
+
+
+class Box(_Window):
+    """Along `axis` the mean ("area") or the sum ("height", "none") of 2 half_width - 1 samples around each one.
+    `boundary` as of Triangle."""
+
+    _operation = "box"
+
+    def _reach(self) -> int:
+        return self.half_width - 1
+
+
+class Convolve1D(pylops.LinearOperator):  # type: ignore[misc]
+    """pylops.Convolve1D, with the same parameters and results: y[i] is the sum of h[m] x[i + offset - m], with up to 4,096
+    taps from the centre of the filter to its ends together."""
+
+    def __init__(self, dims: Any, h: AnyArray, offset: int = 0, axis: int = -1, dtype: Any = "float64", name: str = "C"):
+        if not 0 <= offset < len(h):
+            raise ValueError(f"offset: it is {offset}; of a filter of {len(h)} samples, 0 to {len(h) - 1}")
+        reach = max(offset, len(h) - 1 - offset)
+        self.axis = axis
+        # With the offset in its middle, the filter is one of the mode "same".
+        self.h = np.zeros(2 * reach + 1, np.asarray(h).dtype)
+        self.h[reach - offset : reach - offset + len(h)] = h
+        super().__init__(dtype=np.dtype(dtype), dims=dims, dimsd=dims, name=name)
+
+    @reshaped  # type: ignore[untyped-decorator]
+    def _matvec(self, x: AnyArray) -> Any:
+        return run(x, [("convolve", {"filter": self.h, "mode": "same"})], axis=self.axis)
+
+    @reshaped  # type: ignore[untyped-decorator]
+    def _rmatvec(self, x: AnyArray) -> Any:
+        return run(x, [("correlate", {"filter": self.h, "mode": "same"})], axis=self.axis)
 
 
 def _first(axis: int) -> tuple[Any, ...]:

@@ -51,6 +51,39 @@ class PyLops(PackageTest):
         self.same(operator @ x, scand.scan(x.reshape(5, 30), "forward,backward", axis=0).ravel() * 0.25)
 
 
+    @needs("pylops")
+    def test_filters_and_their_adjoints(self):
+        from pylops.utils import dottest
+
+        import scand.pylops as ours
+
+        for axis, norm, boundary in itertools.product((0, -1), ("area", "height", "none"), ("reflect", "zero", "skip")):
+            for operator, half_width in itertools.product((ours.Triangle, ours.Box), (1, 2, 5, 12)):
+                with self.subTest(operator=operator.__name__, axis=axis, norm=norm, boundary=boundary, half_width=half_width):
+                    window = operator((9, 20), half_width, axis=axis, norm=norm, boundary=boundary)
+                    dottest(window, 180, 180, rtol=1e-12)
+        identity = np.eye(20)[10]
+        self.same(ours.Box(20, 3, norm="none") @ identity, [float(8 <= i <= 12) for i in range(20)])
+        self.same(ours.Triangle(20, 3, norm="none") @ identity, [max(0.0, 3 - abs(i - 10)) for i in range(20)])
+
+    @needs("pylops")
+    def test_convolution(self):
+        import pylops
+
+        import scand.pylops
+
+        h = whole_numbers(5)
+        for dims, axis, offset in (((30,), -1, 0), ((30,), -1, 4), ((6, 30), 1, 1), ((30, 6), 0, 3)):
+            with self.subTest(dims=dims, axis=axis, offset=offset):
+                theirs = pylops.signalprocessing.Convolve1D(dims, h, offset=offset, axis=axis)
+                ours = scand.pylops.Convolve1D(dims, h, offset=offset, axis=axis)
+                x, y = whole_numbers(theirs.shape[1]), whole_numbers(theirs.shape[0], seed=1)
+                np.testing.assert_allclose(ours @ x, theirs @ x, atol=1e-9)
+                self.assertEqual((ours @ x) @ y, x @ (ours.H @ y))
+        with self.assertRaisesRegex(ValueError, "offset: it is 5; of a filter of 5 samples, 0 to 4"):
+            scand.pylops.Convolve1D(30, h, offset=5)
+
+
 class Dask(PackageTest):
     @needs("dask")
     def test_rows(self):
