@@ -83,7 +83,7 @@ static void check_formula(const struct triangle *triangle, uint64_t length, doub
     for (uint64_t i = 0; i < length; i++)
         worst = fmax(worst, fabs(y[i] - by_formula(triangle, x, (int64_t)i, (int64_t)length)));
     const double share = (double)triangle_segment(triangle->half_width) / triangle->half_width;
-    const double bound = 0x1p-51 * (1 + share * share) * (1 + fabs(mean));
+    const double bound = 0x1p-50 * (1 + share * share) * (1 + fabs(mean));
     if (!(worst <= bound))
         fprintf(stderr, "half-width %u, shape %u, boundary %u, length %u: off by %g, allowed %g\n",
                 triangle->half_width, triangle->shape, triangle->boundary, (unsigned)length, worst, bound);

@@ -20,7 +20,7 @@
  *
  * The double sum at any point within G of segment b, seen from b, is a sum of b's or of its neighbour's and a straight
  * line (triangle_line). So no sum spans more than a segment, whatever the row's length and mean, and
- * the error of y, with weights whose sum is 1, is below 2^-51 (1 + (G/K)^2) of the largest sample of three segments. A
+ * the error of y, with weights whose sum is 1, is below 2^-50 (1 + (G/K)^2) of the largest sample of three segments. A
  * NaN or an infinity makes NaN of some or all y of its segment and the next one on either side, and of no others.
  *
  * Association. Leaves are TRIANGLE_LEAF samples, summed serially; groups are TRIANGLE_FAN leaves or, if that is less, a
