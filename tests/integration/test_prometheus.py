@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""A real Prometheus server scrapes a daemon; its answers are shown. Skipped where there is no prometheus.
+"""A real Prometheus server scrapes a daemon; its answers are shown. It takes the rules and each question of the dashboard
+that systemd/monitoring has. Without prometheus, the names in them are looked for in what the daemon tells.
 
     SCANCTL=PATH test_prometheus.py SCAND
 """
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,12 +22,39 @@ from test_daemon_http import free_port, needs_http
 from wire import eventually, scan, tensor
 
 JOBS = 7
+MONITORING = os.path.join(os.path.dirname(__file__), "..", "..", "systemd", "monitoring")
 CONFIG = """
-global: {{scrape_interval: 1s}}
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+rule_files: ["{rules}"]
 scrape_configs:
   - job_name: scand
     static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
 """
+
+
+def alerts():
+    with open(os.path.join(MONITORING, "alerts.yml")) as file:
+        return file.read()
+
+
+def questions():
+    """Of the dashboard, as it asks them of all instances."""
+    with open(os.path.join(MONITORING, "dashboard.json")) as file:
+        panels = json.load(file)["panels"]
+    asked = [target["expr"] for panel in panels for target in panel["targets"]]
+    return [question.replace("$instance", ".*").replace("$__rate_interval", "10s") for question in asked]
+
+
+class Monitoring(unittest.TestCase):
+    def test_all_names_are_the_daemons(self):
+        needs_http()
+        port = free_port()
+        with Daemon(*ON_CPU, "--metrics-listen", f"127.0.0.1:{port}"):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as response:
+                known = set(re.findall(r"^(scand_\w+)", response.read().decode(), re.MULTILINE))
+        asked = re.findall(r"\bscand_\w+", alerts() + " ".join(questions()))
+        self.assertGreater(len(asked), 20)
+        self.assertEqual(set(asked) - known, set())
 
 
 @unittest.skipUnless(shutil.which("prometheus"), "no prometheus here: apt-get install prometheus")
@@ -38,7 +67,7 @@ class Prometheus(unittest.TestCase):
     def start(self, scand_port):
         path = os.path.join(self.folder, "prometheus.yml")
         with open(path, "w") as file:
-            file.write(CONFIG.format(port=scand_port))
+            file.write(CONFIG.format(port=scand_port, rules=os.path.join(os.path.realpath(MONITORING), "alerts.yml")))
         storage, listen = f"--storage.tsdb.path={self.folder}/data", f"--web.listen-address=127.0.0.1:{self.port}"
         with open(os.path.join(self.folder, "log"), "w") as log:
             server = subprocess.Popen(["prometheus", f"--config.file={path}", storage, listen], stdout=log, stderr=log)
@@ -89,6 +118,19 @@ class Prometheus(unittest.TestCase):
             types = {name: rows[0]["type"] for name, rows in self.get("metadata").items() if name.startswith("scand_")}
             self.assertEqual(types["scand_jobs_done_total"], "counter")
             self.assertEqual(types["scand_job_duration_seconds"], "histogram")
+            self.check_rules()
+            for question in questions():
+                with self.subTest(question):
+                    self.assertIsNotNone(self.get("query?" + urllib.parse.urlencode({"query": question})))
+
+    def check_rules(self):
+        def all_evaluated():
+            rules = self.get("rules")["groups"][0]["rules"]
+            return all(rule["health"] == "ok" for rule in rules) and len(rules) == alerts().count("- alert:")
+
+        self.assertTrue(eventually(all_evaluated, 60), self.get("rules"))
+        firing = [alert["labels"]["alertname"] for alert in self.get("alerts")["alerts"] if alert["state"] == "firing"]
+        self.assertEqual(firing, [])
 
 
 if __name__ == "__main__":
