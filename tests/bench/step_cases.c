@@ -5,6 +5,7 @@
 #include "kernels/steps/diff/diff.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/triangle/triangle.h"
 #include "kernels/steps/upsample/upsample.h"
 
 #define F16 SCAND_DTYPE_F16
@@ -17,7 +18,13 @@
 #define CONVOLVE(...)  &convolve_kernel, &(const struct convolve){__VA_ARGS__}, sizeof(struct convolve)
 #define DIFF(...)      &diff_kernel, &(const struct diff){__VA_ARGS__}, sizeof(struct diff)
 #define MAP(...)       &map_kernel, &(const struct map){__VA_ARGS__}, sizeof(struct map)
-#define DOT            &dot_kernel, "", 0
+#define TRIANGLE(K)                                                                                        \
+    &triangle_kernel, &(const struct triangle){K, TRIANGLE_TRIANGLE, BOUNDARY_REFLECT, 1.0 / ((K) * (K))}, \
+        sizeof(struct triangle)
+#define BOX(K)                                                                                        \
+    &triangle_kernel, &(const struct triangle){K, TRIANGLE_BOX, BOUNDARY_REFLECT, 1.0 / (2 * (K)-1)}, \
+        sizeof(struct triangle)
+#define DOT &dot_kernel, "", 0
 
 #define OTHER STEP_CASE_SAMPLES
 
@@ -48,6 +55,12 @@ const struct step_bench step_benches[] = {
     {"map log",          MAP(.op = MAP_LOG),                          F64, F64, 1, 1, 0,     false, 0},
     {"map cast",         MAP(.op = MAP_CAST),                         F32, I32, 1, 1, 0,     false, 0},
     {"map cast",         MAP(.op = MAP_CAST),                         F16, F32, 1, 1, 0,     false, 0},
+    {"triangle 2",       TRIANGLE(2),                                 F32, F32, 1, 1, 0,     false, 0.85},
+    {"triangle 100",     TRIANGLE(100),                               F32, F32, 1, 1, 0,     false, 0.85},
+    {"triangle 1000",    TRIANGLE(1000),                              F32, F32, 1, 1, 0,     false, 0.85},
+    {"box 2",            BOX(2),                                      F32, F32, 1, 1, 0,     false, 0.85},
+    {"box 100",          BOX(100),                                    F32, F32, 1, 1, 0,     false, 0.85},
+    {"box 1000",         BOX(1000),                                   F32, F32, 1, 1, 0,     false, 0.85},
     {"dot",              DOT,                                         F32, F64, 0, 0, OTHER, false, 0},
 };
 // clang-format on
