@@ -46,12 +46,19 @@ struct step_task {
 
 _Static_assert(sizeof(struct cpu_scratch) >= STEP_SCRATCH_BYTES, "tiles use the scratch memory of scans");
 
+#ifdef __x86_64__
+#define BUILDS 3
+#else
+#define BUILDS 1
+#endif
+
+/* Both lists end with the portable build; that of scans may have no other. */
 static step_run *best_build(const struct step_kernel *kernel)
 {
-    unsigned i = 0;
+    size_t i = 0;
     while (!scan_cpu_builds[i].available())
         i++;
-    return kernel->cpu[i];
+    return kernel->cpu[BUILDS - scan_cpu_build_count + i];
 }
 
 struct step_task *step_task_create(struct cpu_pool *pool, const struct step_kernel *kernel,
