@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Filters as steps of jobs: convolutions and correlations, triangles and boxes.
+
+    test_daemon_filters.py SCAND [unittest's arguments]
+"""
+
+import math
+import operator
+import random
+import re
+import struct
+
+from daemons import main
+from forms import pack_dtype
+from operations_rig import BOTH, FORWARD, SUM, OperationsTest, box, convolve, length_after, triangle, upsample
+from wire import SIZES, tensor
+
+
+class Convolving(OperationsTest):
+    def call(self, client, step, x, taps):
+        """What a step leaves of rows of f64, along the last axis; `taps` are of one filter, or of one for each row."""
+        memory = client.create(1 << 16)
+        rows = len(x)
+        memory.write(pack_dtype("f64", [value for row in x for value in row]) + pack_dtype("f64", taps))
+        shape = [len(taps)] if step.pop("shared", True) else [rows, len(taps) // rows]
+        given = tensor(memory.buffer, [rows, len(x[0])], dtype="f64")
+        step["filter"] = tensor(memory.buffer, shape, dtype="f64", offset=8 * rows * len(x[0]))
+        length = length_after(step, len(x[0]))
+        client.call("job.run", input=given, output=tensor(memory.buffer, [rows, length], dtype="f64", offset=1 << 15), axis=1, steps=[step])
+        values = struct.unpack(f"<{rows * length}d", memory.read()[1 << 15 : (1 << 15) + 8 * rows * length])
+        return [list(values[r * length : (r + 1) * length]) for r in range(rows)]
+
+    def test_definition(self):
+        client, x = self.client(), [[1, 2, 4, 8], [0, 1, 0, 0]]
+        for operation, mode, expected in (
+            ("convolve", "full", [[1, 12, 124, 248, 480, 800], [0, 1, 10, 100, 0, 0]]),
+            ("convolve", "same", [[12, 124, 248, 480], [1, 10, 100, 0]]),
+            ("convolve", "valid", [[124, 248], [10, 100]]),
+            ("correlate", "full", [[100, 210, 421, 842, 84, 8], [0, 100, 10, 1, 0, 0]]),
+            ("correlate", "same", [[210, 421, 842, 84], [100, 10, 1, 0]]),
+            ("correlate", "valid", [[421, 842], [10, 1]]),
+        ):
+            with self.subTest(operation=operation, mode=mode):
+                self.assertEqual(self.call(client, convolve(None, mode, operation), x, [1, 10, 100]), expected)
+        each = self.call(client, {**convolve(None, "same"), "shared": False}, x, [1, 0, 2, 3])
+        self.assertEqual(each, [[1, 2, 4, 8], [0, 2, 3, 0]])
+
+    def test_adjoint(self):
+        """<C x, y> = <x, C* y>, of whole numbers."""
+        client, numbers = self.client(), random.Random(7)
+        for mode, other in ("full", "valid"), ("same", "same"), ("valid", "full"):
+            for taps in 1, 4, 7:
+                x, w = numbers.choices(range(9), k=20), numbers.choices(range(9), k=taps)
+                y = numbers.choices(range(9), k=length_after({"filter": {"shape": [taps]}, "mode": mode}, 20))
+                (forward,) = self.call(client, convolve(None, mode), [x], w)
+                (back,) = self.call(client, convolve(None, other, "correlate"), [y], w)
+                self.assertEqual(sum(map(operator.mul, forward, y)), sum(map(operator.mul, x, back)))
+
+    def test_chains(self):
+        """With scans before and after; a filter for all rows, or for each; the filter of any dtype."""
+        client = self.client()
+        memory = self.noise(client, "f32", 40 * 31)
+        shared, each = tensor(memory.buffer, [31]), tensor(memory.buffer, [40, 31])
+        half = tensor(memory.buffer, [9], [4], dtype="f16")
+        for steps in (
+            [FORWARD, convolve(shared, "same"), BOTH],
+            [convolve(each, "full", accumulator="f32"), upsample(2), convolve(half, "valid", "correlate"), SUM],
+            [upsample(2), convolve(shared, "valid"), convolve(each, "full", "correlate"), FORWARD],
+        ):
+            for dtypes in ("f32", "f32"), ("f16", "bf16"), ("ibm32", "f32be"):
+                with self.subTest(dtypes=dtypes):
+                    self.check(client, [40, 100], 1, steps, dtypes)
+            self.check(client, [40, 1000], 1, steps, strides=[4, 160])
+        self.check(client, [3000, 500], 1, [convolve(tensor(memory.buffer, [500]), "full"), convolve(half, "same")], ("f32", "f32"))
+
+    def test_ragged_rows(self):
+        client = self.client()
+        taps = tensor(self.noise(client, "f32", 31).buffer, [31])
+        steps = [FORWARD, convolve(taps, "same"), convolve(taps, "same", "correlate")]
+        for last in FORWARD, SUM:
+            self.check(client, [3000], 0, [*steps, last], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 2990])
+
+    def test_wrong_filters(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 20]), tensor(memory.buffer, [4, 20], offset=8192)
+
+        def refuse(message, shape, given=rows, dtype="f32", **rest):
+            step = convolve(tensor(memory.buffer, shape, dtype=dtype, offset=32768), "same")
+            self.refused(client, "invalid", re.escape("job.run: " + message), "job.run", {"input": given, "output": made, "axis": 1, "steps": [FORWARD, {**step, **rest}]})
+
+        refuse('"steps[1].filter" has 0 taps; allowed: 1 to 4096', [0])
+        refuse('"steps[1].filter" has 4097 taps; allowed: 1 to 4096', [4097])
+        refuse(f'"steps[1].filter" has {1 << 40} taps; allowed: 1 to 4096', [1 << 40])
+        refuse('"steps[1].filter" has 21 taps, and the rows 20 samples; allowed with "mode" "valid": as many', [21], mode="valid")
+        refuse('dimension 0 of "input" is 4 and of "steps[1].filter" 3; they must be equal', [3, 5])
+        refuse('"input" has 2 dimensions and "steps[1].filter" 3; they must be equal', [1, 4, 5])
+        refuse('"steps[1].filter.dtype" is "i32"; allowed: f32, f64, ', [5], dtype="i32")
+        refuse('field "steps[1].accumulator" is "f2"; allowed: auto, f32, f64', [5], accumulator="f2")
+        endless = tensor(memory.buffer, [4, 1 << 33], [0, 0])
+        refuse('"steps[1].operation" is "convolve", which would leave rows of more than 8589934592 elements', [2], given=endless, mode="full")
+        whole = {**rows, "dtype": "i32"}
+        made["dtype"] = "i32"
+        refuse('"output.dtype" is "i32"; allowed with "steps[1].operation" "convolve": f32, f64, ', [5], given=whole)
+        wide = tensor(memory.buffer, [4, 20], dtype="f64")
+        made["dtype"] = "f64"
+        refuse('"steps[1].accumulator" is "f32"; allowed with "output.dtype" "f64": auto, f64', [5], given=wide, accumulator="f32")
+        self.assertEqual(client.call("server.stats")["jobs_open"], 0)
+
+
+def in_a_mirror(row, i):
+    while not 0 <= i < len(row):
+        i = -1 - i if i < 0 else 2 * len(row) - 1 - i
+    return row[i]
+
+
+class Windows(OperationsTest):
+    def filtered(self, client, rows, dtype, step):
+        """Of rows of numbers, in f64."""
+        length = len(rows[0])
+        memory = client.create(len(rows) * length * (SIZES[dtype] + 8))
+        values = pack_dtype(dtype, [value for row in rows for value in row])
+        memory.write(values)
+        given = tensor(memory.buffer, [len(rows), length], dtype=dtype)
+        made = tensor(memory.buffer, [len(rows), length], dtype="f64", offset=len(values))
+        client.call("job.run", input=given, output=made, axis=1, steps=[step])
+        results = struct.unpack(f"<{len(rows) * length}d", memory.read()[len(values) :][: 8 * len(rows) * length])
+        client.call("buffer.release", buffer=memory.buffer)
+        return [results[r * length : (r + 1) * length] for r in range(len(rows))]
+
+    def test_definition(self):
+        client = self.client()
+        row = [1, 2, 3, 4, 5, 9]
+        for step, expected in (
+            (triangle(2), (1.25, 2, 3, 4, 5.75, 8)),
+            (triangle(2, norm="height"), (2.5, 4, 6, 8, 11.5, 16)),
+            (triangle(2, norm="none", boundary="zero"), (4, 8, 12, 16, 23, 23)),
+            (triangle(2, norm="none", boundary="skip"), (0, 0, 12, 16, 0, 0)),
+            (triangle(1), tuple(row)),
+            (box(2, norm="none"), (4, 6, 9, 12, 18, 23)),
+            (box(2, norm="height", boundary="zero"), (3, 6, 9, 12, 18, 14)),
+            (box(2, norm="none", boundary="skip"), (0, 6, 9, 12, 18, 0)),
+            (box(1), tuple(row)),
+        ):
+            with self.subTest(step=step):
+                self.assertEqual(self.filtered(client, [row], "f32", step), [expected])
+
+    def test_formula(self):
+        client = self.client()
+        generator = random.Random(11)
+        rows = [[generator.uniform(-1, 1) + mean for _ in range(700)] for mean in (0, 1000)]
+        for width, norm, boundary in ((5, "area", "reflect"), (300, "height", "zero"), (1000, "area", "reflect"), (64, "none", "zero")):
+            scale = {"area": 1 / width**2, "height": 1 / width, "none": 1}[norm]
+            results = self.filtered(client, rows, "f64", triangle(width, norm=norm, boundary=boundary))
+            for row, result in zip(rows, results):
+                for i in range(0, 700, 33):
+                    weighted = (
+                        (width - abs(m)) * in_a_mirror(row, i + m)
+                        for m in range(1 - width, width)
+                        if boundary == "reflect" or 0 <= i + m < len(row)
+                    )
+                    expected = scale * math.fsum(weighted)
+                    self.assertAlmostEqual(result[i], expected, delta=1e-12 * width**2 * scale * max(map(abs, row)))
+
+    def test_means(self):
+        client = self.client()
+        generator = random.Random(12)
+        row = [generator.uniform(-1, 1) + 1000 for _ in range(700)]
+        for width in 2, 50, 64, 1500:
+            (result,) = self.filtered(client, [row], "f64", box(width))
+            for i in range(0, 700, 33):
+                expected = math.fsum(in_a_mirror(row, i + m) for m in range(1 - width, width)) / (2 * width - 1)
+                self.assertAlmostEqual(result[i], expected, delta=1e-9)
+
+    def test_chains(self):
+        client = self.client()
+        steps = [FORWARD, triangle(3), upsample(2), box(5), triangle(40, boundary="zero"), BOTH, SUM]
+        for shape in ([12], [40, 1200], [3, 24, 5], [3, 0], [0, 12], [3000, 3]):
+            for axis in range(len(shape)):
+                self.check(client, shape, axis, steps)
+        self.check(client, [1, 4 << 20], 1, [triangle(1000)], ("f32", "f32"))
+        for dtypes in ("f16", "bf16"), ("i16be", "f32"), ("ibm32", "ibm32"), ("i32be", "f64"):
+            self.check(client, [9, 1100], 1, [triangle(7), FORWARD, triangle(2048)], dtypes)
+        self.check(client, [1000], 0, [triangle(9), FORWARD, box(70)], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
+
+    def test_refused(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 100], offset=8192)
+        both = {"input": rows, "output": made, "axis": 1}
+        self.refuse(client, '"steps[1].half_width" is 0; allowed: 1 to 2048', steps=[FORWARD, triangle(0)], **both)
+        self.refuse(client, '"steps[0].half_width" is 0; allowed: 1 to 2048', steps=[box(0)], **both)
+        for width in 2049, 1 << 32, (1 << 64) - 1:
+            self.refuse(client, f'field "steps[0].half_width" is {width}; allowed: 0 to 2048', steps=[triangle(width)], **both)
+        self.refuse(client, 'field "steps[0].half_width" is missing', steps=[{"operation": "triangle"}], **both)
+        self.refuse(client, 'field "steps[0].norm" is', steps=[triangle(2, norm="unit")], **both)
+        self.refuse(client, 'field "steps[0].boundary" is', steps=[triangle(2, boundary="mirror")], **both)
+        whole = {"input": {**rows, "dtype": "i32"}, "output": {**made, "dtype": "i32"}, "axis": 1}
+        message = '"input.dtype" is "i32"; allowed with "steps[0].operation" "triangle": f32, f64, f16, bf16, f32be, i16be, i32be, ibm32'
+        self.refuse(client, message, steps=[triangle(2)], **whole)
+        message = '"input" and "output" are the same elements, but "steps[0].operation" is "triangle", which does not work in place'
+        self.refuse(client, message, input=rows, output=rows, axis=1, steps=[triangle(2)])
+
+
+if __name__ == "__main__":
+    main()
