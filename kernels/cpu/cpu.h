@@ -5,6 +5,7 @@
 #ifndef KERNELS_CPU_CPU_H
 #define KERNELS_CPU_CPU_H
 
+#include "kernels/cpu/sets.h"
 #include "kernels/order1/accumulator.h"
 #include "kernels/order1/order.h"
 #include "kernels/scan.h"
@@ -202,7 +203,9 @@ struct cpu_build {
     void (*pair_gather)(char *const staging[2], const char *from, uint64_t length, uint32_t word);
     void (*pair_scatter)(char *to, char *const staging[2], uint64_t length, uint32_t word);
 };
-extern const struct cpu_build cpu_build_avx512, cpu_build_avx2, cpu_build_portable;
+#define X(SET, OF) extern const struct cpu_build OF##_##SET;
+CPU_SETS(X, cpu_build)
+#undef X
 
 struct cpu_scratch *cpu_scratch_create(void);
 void cpu_scratch_destroy(struct cpu_scratch *scratch);

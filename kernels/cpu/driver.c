@@ -433,57 +433,29 @@ static int build_run(const struct cpu_build *build, const struct scan_rows *rows
 
 /* The builds. */
 
-#ifdef SCAND_CPU_AVX
-static int avx512_available(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-}
-
-static int avx512_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
-{
-    return build_run(&cpu_build_avx512, rows, first, count);
-}
-
-static int avx2_available(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
-static int avx2_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
-{
-    return build_run(&cpu_build_avx2, rows, first, count);
-}
-#endif
-
-static int portable_available(void)
-{
-    return 1;
-}
-
-static int portable_run(const struct scan_rows *rows, uint64_t first, uint64_t count)
-{
-    return build_run(&cpu_build_portable, rows, first, count);
-}
+#define X(SET, OF)                                                                     \
+    static int SET##_run(const struct scan_rows *rows, uint64_t first, uint64_t count) \
+    {                                                                                  \
+        return build_run(&OF##_##SET, rows, first, count);                             \
+    }
+CPU_SETS(X, cpu_build)
+#undef X
 
 const struct scan_cpu_build scan_cpu_builds[] = {
-#ifdef SCAND_CPU_AVX
-    {"avx512", avx512_available, avx512_run},
-    {"avx2", avx2_available, avx2_run},
-#endif
-    {"portable", portable_available, portable_run},
+#define X(SET, OF) {#SET, OF##_##SET##_available, SET##_run},
+    CPU_SETS(X, cpu)
+#undef X
 };
-const size_t scan_cpu_build_count = sizeof(scan_cpu_builds) / sizeof(scan_cpu_builds[0]);
+const size_t scan_cpu_build_count = CPU_SET_COUNT;
 
 static const struct cpu_build *best_build(void)
 {
-#ifdef SCAND_CPU_AVX
-    if (avx512_available())
-        return &cpu_build_avx512;
-    if (avx2_available())
-        return &cpu_build_avx2;
-#endif
-    return &cpu_build_portable;
+    static const struct cpu_build *const builds[] = {
+#define X(SET, OF) &OF##_##SET,
+        CPU_SETS(X, cpu_build)
+#undef X
+    };
+    return builds[cpu_set_best()];
 }
 
 int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count)

@@ -46,21 +46,6 @@ struct step_task {
 
 _Static_assert(sizeof(struct cpu_scratch) >= STEP_SCRATCH_BYTES, "tiles use the scratch memory of scans");
 
-#ifdef __x86_64__
-#define BUILDS 3
-#else
-#define BUILDS 1
-#endif
-
-/* Both lists end with the portable build; that of scans may have no other. */
-static step_run *best_build(const struct step_kernel *kernel)
-{
-    size_t i = 0;
-    while (!scan_cpu_builds[i].available())
-        i++;
-    return kernel->cpu[BUILDS - scan_cpu_build_count + i];
-}
-
 struct step_task *step_task_create(struct cpu_pool *pool, const struct step_kernel *kernel,
                                    const struct step_rows *rows, const void *params, size_t params_bytes,
                                    uint64_t first, uint64_t count)
@@ -70,7 +55,7 @@ struct step_task *step_task_create(struct cpu_pool *pool, const struct step_kern
         return NULL;
     task->pool = pool;
     task->kernel = kernel;
-    task->run = best_build(kernel);
+    task->run = kernel->cpu[cpu_set_best()];
     task->rows = *rows;
     memcpy(task->params, params, params_bytes);
     task->tiles = step_tiles_of(kernel, &task->rows, task->params, first, count);

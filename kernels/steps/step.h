@@ -12,6 +12,7 @@
 #ifndef KERNELS_STEPS_STEP_H
 #define KERNELS_STEPS_STEP_H
 
+#include "kernels/cpu/sets.h"
 #include "kernels/order1/dtypes.h"
 #include "kernels/scan.h"
 
@@ -89,8 +90,8 @@ struct step_kernel {
     /* What the values of a further operand must be below, an index: from 0 on. A job makes sure of it before it writes
      * anything, and tiles leave out others all the same. 0, as where this is NULL: they may be anything. */
     uint64_t (*index_below)(const void *params, uint32_t further);
-    step_run *reference; /* of any tile; its scratch is not used */
-    step_run *cpu[3];    /* the builds of cpu.c, in the order of scan_cpu_builds[] */
+    step_run *reference;          /* of any tile; its scratch is not used */
+    step_run *cpu[CPU_SET_COUNT]; /* the builds of cpu.c */
 };
 extern const struct step_kernel *const step_kernels[];
 
@@ -218,19 +219,15 @@ CODEC_INLINE void step_copy(enum scand_dtype from, const char *at, enum scand_dt
 #define STEP_CPU(NAME)                STEP_PASTE(NAME, STEP_BUILD)
 
 /* For the row of a kernel: declares the builds of its cpu.c, and lists them. */
-#ifdef __x86_64__
-#define STEP_DECLARE(NAME) step_run NAME##_cpu_avx512, NAME##_cpu_avx2, NAME##_cpu_portable
-#define STEP_BUILDS(NAME)                                       \
-    {                                                           \
-        NAME##_cpu_avx512, NAME##_cpu_avx2, NAME##_cpu_portable \
+#define STEP_DECLARE_BUILD(SET, NAME) extern step_run NAME##_##SET;
+#define STEP_LIST_BUILD(SET, NAME)    NAME##_##SET,
+#define STEP_DECLARE(NAME)                   \
+    CPU_SETS(STEP_DECLARE_BUILD, NAME##_cpu) \
+    extern const struct step_kernel NAME##_kernel
+#define STEP_BUILDS(NAME)                     \
+    {                                         \
+        CPU_SETS(STEP_LIST_BUILD, NAME##_cpu) \
     }
-#else
-#define STEP_DECLARE(NAME) step_run NAME##_cpu_portable
-#define STEP_BUILDS(NAME)   \
-    {                       \
-        NAME##_cpu_portable \
-    }
-#endif
 
 #ifdef __cplusplus
 }
