@@ -4,7 +4,7 @@
  */
 #include "dot.h"
 
-#include "kernels/steps/decode.h"
+#include "kernels/steps/lines.h"
 
 step_run STEP_CPU(dot);
 
@@ -68,8 +68,8 @@ static double tile_sum(const double products[ORDER_TILE], uint64_t count)
 static double tile_total(const struct pair *pair, uint64_t first, uint64_t count)
 {
     _Alignas(64) double x[ORDER_TILE], y[ORDER_TILE];
-    decode_f64(pair->x->dtype, x_at(pair, first), pair->x->stride, count, x);
-    decode_f64(pair->y->dtype, y_at(pair, first), pair->y->stride, count, y);
+    line_load_f64(pair->x->dtype, x_at(pair, first), pair->x->stride, count, x);
+    line_load_f64(pair->y->dtype, y_at(pair, first), pair->y->stride, count, y);
     for (uint64_t i = 0; i < count; i++)
         x[i] = x[i] * y[i];
     return tile_sum(x, count);
@@ -151,8 +151,8 @@ static inline void add_f32(const char *x, const char *y, uint64_t count, double 
 static void add_any(const struct columns *columns, uint64_t i, double *restrict sums)
 {
     lanes x, y;
-    decode_f64(columns->pair.x->dtype, x_at(&columns->pair, i), columns->x_pitch, columns->count, x);
-    decode_f64(columns->pair.y->dtype, y_at(&columns->pair, i), columns->y_pitch, columns->count, y);
+    line_load_f64(columns->pair.x->dtype, x_at(&columns->pair, i), columns->x_pitch, columns->count, x);
+    line_load_f64(columns->pair.y->dtype, y_at(&columns->pair, i), columns->y_pitch, columns->count, y);
     for (uint64_t k = 0; k < columns->count; k++)
         sums[k] = sums[k] + x[k] * y[k];
 }

@@ -4,7 +4,6 @@
  */
 #include "stack.h"
 
-#include "kernels/steps/decode.h"
 #include "kernels/steps/lines.h"
 
 step_run STEP_CPU(stack);
@@ -72,7 +71,7 @@ static void add_columns(const struct part *part, const char *x, double *restrict
     }
     for (uint64_t k = 0, n; k < part->count; k += n) {
         n = part->count - k < GROUP ? part->count - k : GROUP;
-        decode_f64(dtype, x + k * codec_bytes(dtype), codec_bytes(dtype), n, values);
+        line_load_f64(dtype, x + k * codec_bytes(dtype), codec_bytes(dtype), n, values);
         add_lines(values, n, sums + k);
         if (part->counts)
             count_lines(values, n, folds + k);
@@ -119,7 +118,7 @@ static void stack_row(const struct part *part, struct cells *cells)
     for (uint64_t first = 0, n; first < input->length; first += n) {
         n = input->length - first < GROUP ? input->length - first : GROUP;
         look_up(part, first, n, cells->bins);
-        decode_f64(input->dtype, part->x + (int64_t)first * input->stride, input->stride, n, cells->samples);
+        line_load_f64(input->dtype, part->x + (int64_t)first * input->stride, input->stride, n, cells->samples);
         for (uint64_t i = 0; i < n; i++) {
             const uint32_t bin = cells->bins[i];
             if (bin == NO_BIN)

@@ -50,27 +50,6 @@ struct line {
  * Samples, as f64.
  */
 
-INLINE void decode(enum scand_dtype dtype, double *to, const char *from, int64_t stride, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] = step_get_f64(dtype, from + i * stride);
-}
-
-static void decode_any(enum scand_dtype dtype, double *to, const char *from, int64_t stride, int64_t count)
-{
-    switch (dtype) {
-#define X(NAME, WORD, BYTES, CLASS)                                    \
-    case SCAND_DTYPE_##NAME:                                           \
-        if (stride == BYTES)                                           \
-            return decode(SCAND_DTYPE_##NAME, to, from, BYTES, count); \
-        return decode(SCAND_DTYPE_##NAME, to, from, stride, count);
-        SCAND_DTYPES(X)
-#undef X
-    case SCAND_DTYPE_COUNT:
-        break;
-    }
-}
-
 /* Samples at i and after it that lie side by side in the row, one way or the other, or are 0; not after `end`. */
 static int64_t read_run(const struct line *line, int64_t i, int64_t end, double *to)
 {
@@ -81,7 +60,8 @@ static int64_t read_run(const struct line *line, int64_t i, int64_t end, double 
         const int64_t turned = i >= 0 ? i / length : -1 - (-1 - i) / length;
         until = (turned + 1) * length;
         until = until < end ? until : end;
-        decode_any(line->from_dtype, to, line->from + source * stride, turned % 2 == 0 ? stride : -stride, until - i);
+        line_load_f64(line->from_dtype, line->from + source * stride, turned % 2 == 0 ? stride : -stride,
+                      (uint64_t)(until - i), to);
     } else
         memset(to, 0, (size_t)((until < end ? until : end) - i) * sizeof *to);
     return until < end ? until : end;
