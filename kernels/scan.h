@@ -114,12 +114,14 @@ int scan_reference(const struct scan_rows *rows, uint64_t first, uint64_t count)
 /*
  * The CPU path: SIMD chosen at run time, rows (or, of a few long ones, their blocks) shared out among the threads of a
  * pool, ragged ones by their samples. cpu_pool_create takes the number of threads that work, the caller of scan_cpu
- * included, or 0 for one per available core; it returns NULL and sets errno on failure. One scan_cpu at a time per
- * pool. scan_cpu returns 0, or -ENOMEM before anything is written; only rows longer than ORDER_BLOCK, without their
- * mean, or reduced allocate.
+ * included, or 0 for one per available core; it returns NULL and sets errno on failure. cpu_pool_create_idle makes as
+ * many besides the caller, which then only waits, and has them run while no other program wants the processor
+ * (SCHED_IDLE). One scan_cpu at a time per pool. scan_cpu returns 0, or -ENOMEM before anything is written; only rows
+ * longer than ORDER_BLOCK, without their mean, or reduced allocate.
  */
 struct cpu_pool;
 struct cpu_pool *cpu_pool_create(unsigned threads);
+struct cpu_pool *cpu_pool_create_idle(unsigned threads);
 void cpu_pool_destroy(struct cpu_pool *pool);
 unsigned cpu_pool_threads(const struct cpu_pool *pool);
 int scan_cpu(struct cpu_pool *pool, const struct scan_rows *rows, uint64_t first, uint64_t count);

@@ -77,6 +77,7 @@ struct chunk {
     bool small;                            /* the scheduler's: in one of its small slots */
     uint64_t bytes;                        /* the scheduler's: what it is estimated by */
     uint64_t charge_ns;                    /* the scheduler's: what it took from its user's accounts */
+    uint64_t away_us;                      /* the service's: for how long the device had it */
     bool dropped;                          /* by chunk_drop: nobody wants its results */
     /* A long row's: how long the device has it at a time, of those whose info says so; else 0. Where a chunk comes back
      * with `rest`, there is more to do: it is done by starting it again, with that, or let go of (discard). */
@@ -135,6 +136,9 @@ struct device_info {
     uint64_t small_bytes;
     bool small_ragged; /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
     uint32_t spin_us;  /* for which threads look for more work for it before they block */
+    /* Is there beside devices of another kind: has no memory for buffers, and leaves to them the variants of tutorials
+     * and, where they leave off no rows, all long ones. */
+    bool helps;
 };
 
 /* Device memory that is exported to other processes, or another process's that is opened here. The device's own,
@@ -203,8 +207,8 @@ static inline bool device_is_hurried(const struct device *device)
     return __atomic_load_n(&device->hurried, __ATOMIC_RELAXED);
 }
 
-/* The devices of the daemon, by number; at least one. They are of one kind: host memory that the first knows is known
- * to all. */
+/* The devices of the daemon, by number; at least one. They are of one kind, so that host memory which is pinned for the
+ * first is pinned for all, but for those that help: these come last and need no pinned memory. */
 struct device_set {
     struct device *devices[LIMIT_DEVICES];
     unsigned count;

@@ -15,6 +15,8 @@
 #define SLOTS 2
 /* Those of several jobs are handed over at once: each time takes longer than scanning so little. */
 #define SMALL_BYTES KIB(64)
+/* Beside a GPU: for which its thread awaits the next small job without blocking, as GPUs' do. */
+#define NEXT_US 100
 /* Sums in two passes, in f2 too, take no longer than their bytes; chunks of other work are smaller. */
 #define WORK_PER_BYTE 2
 
@@ -398,21 +400,9 @@ static void cpu_name(char *name, size_t size)
         fclose(file);
 }
 
-int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device **out, struct error *error)
+static void describe(struct device_info *info, uint64_t memory_limit_bytes)
 {
     struct sysinfo memory;
-    struct cpu_device *self = calloc(1, sizeof *self);
-    if (self)
-        self->pool = cpu_pool_create(threads);
-    if (!self || !self->pool) {
-        free(self);
-        return error_set(error, -ENOMEM, "could not start the threads of the CPU device: %s", strerror(errno));
-    }
-    self->device.ops = &cpu_ops;
-    queue_init(&self->chunks);
-    queue_init(&self->small);
-    queue_init(&self->done);
-    struct device_info *info = &self->device.info;
     *info = (struct device_info){.backend = "cpu",
                                  .memory_limit_bytes = memory_limit_bytes,
                                  .chunk_bytes = MIB(16),
@@ -426,6 +416,39 @@ int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device
     cpu_name(info->name, sizeof info->name);
     if (sysinfo(&memory) == 0)
         info->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;
+}
+
+/* Owns the pool, which may be NULL with errno set. */
+static int open_with(struct cpu_pool *pool, uint64_t memory_limit_bytes, struct device **out, struct error *error)
+{
+    struct cpu_device *self = pool ? calloc(1, sizeof *self) : NULL;
+    if (!self) {
+        const int cause = errno;
+        cpu_pool_destroy(pool);
+        return error_set(error, -ENOMEM, "could not start the threads of the CPU device: %s", strerror(cause));
+    }
+    self->pool = pool;
+    self->device.ops = &cpu_ops;
+    queue_init(&self->chunks);
+    queue_init(&self->small);
+    queue_init(&self->done);
+    describe(&self->device.info, memory_limit_bytes);
     *out = &self->device;
+    return 0;
+}
+
+int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device **out, struct error *error)
+{
+    return open_with(cpu_pool_create(threads), memory_limit_bytes, out, error);
+}
+
+int device_cpu_open_helper(unsigned threads, struct device **out, struct error *error)
+{
+    int r = open_with(cpu_pool_create_idle(threads), 0, out, error);
+    if (r)
+        return r;
+    struct device_info *info = &(*out)->info;
+    info->helps = true;
+    info->spin_us = NEXT_US;
     return 0;
 }

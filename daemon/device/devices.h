@@ -7,6 +7,8 @@
 
 /* Scans on the processor, in place of a GPU: "device memory" is memory of the daemon. threads: 0 for one per core. */
 int device_cpu_open(unsigned threads, uint64_t memory_limit_bytes, struct device **out, struct error *error);
+/* The same beside GPUs (info.helps), in time that no other program wants. */
+int device_cpu_open_helper(unsigned threads, struct device **out, struct error *error);
 
 /* CUDA devices there are; 0 without a driver or in a build without CUDA. */
 int device_cuda_count(void);

@@ -1,6 +1,7 @@
 #include "device_set.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "daemon/device/calibrate.h"
 #include "daemon/device/devices.h"
@@ -76,6 +77,23 @@ static int open_chosen(const struct options *options, struct device_set *set, st
     return -ENOTRECOVERABLE;
 }
 
+/* Not beside the processor that there is for want of a GPU. */
+static int open_helper(const struct options *options, struct device_set *set, struct error *error)
+{
+    const uint64_t choice = options->devices;
+    struct device *device;
+    if (!device_choice_is_helped(choice) ||
+        (device_choice_kind(choice) == DEVICE_AUTO && strcmp(set->devices[0]->info.backend, "cpu") == 0))
+        return 0;
+    if (set->count == LIMIT_DEVICES)
+        return error_set(error, -E2BIG, "there are %u devices, and the processor would be one more; allowed: %d",
+                         set->count, LIMIT_DEVICES);
+    int r = device_cpu_open_helper(options->threads, &device, error);
+    if (!r)
+        set_add(set, device);
+    return r;
+}
+
 /* For tests: the first device fails at its n-th chunk, or never gives it back. */
 static int set_fault(struct device_set *set, uint64_t n, int status, struct error *error)
 {
@@ -92,6 +110,7 @@ int device_set_open(const struct options *options, struct device_set *set, struc
     char choice[SETTING_TEXT_BYTES];
     *set = (struct device_set){.count = 0};
     int r = open_chosen(options, set, &reason);
+    r = r ? r : open_helper(options, set, &reason);
     if (r)
         return error_set(error, r, "--device is \"%s\": %s",
                          setting_format(&options->settings, SETTING_DEVICE, choice, sizeof choice), reason.message);

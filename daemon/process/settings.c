@@ -95,7 +95,7 @@ static bool parse_indexes(const char *text, uint32_t *out)
     return true;
 }
 
-static bool parse_device(const char *text, uint64_t *out)
+static bool parse_devices(const char *text, uint64_t *out)
 {
     uint64_t count = 1;
     uint32_t which = 1;
@@ -110,6 +110,20 @@ static bool parse_device(const char *text, uint64_t *out)
         *out = device_choice(DEVICE_CUDA, which);
     else
         return false;
+    return true;
+}
+
+/* With ",cpu" behind them the processor is there beside them. */
+static bool parse_device(const char *text, uint64_t *out)
+{
+    char devices[SETTING_TEXT_BYTES];
+    const size_t length = strlen(text), before = length < 4 ? 0 : length - 4;
+    if (before == 0 || before >= sizeof devices || strcmp(text + before, ",cpu") != 0)
+        return parse_devices(text, out);
+    snprintf(devices, sizeof devices, "%.*s", (int)before, text);
+    if (!parse_devices(devices, out))
+        return false;
+    *out = device_choice_helped(*out);
     return true;
 }
 
@@ -237,16 +251,17 @@ static void format_device(uint64_t value, char *out, size_t size)
     static const char *const kinds[] = {"auto", "all", "cpu", "cuda"};
     enum device_kind kind = device_choice_kind(value);
     uint32_t which = device_choice_which(value);
+    const char *helper = device_choice_is_helped(value) ? ",cpu" : "";
     char rest[SETTING_TEXT_BYTES];
     if (which <= 1 && kind != DEVICE_CUDA) {
-        snprintf(out, size, "%s", kinds[kind]);
+        snprintf(out, size, "%s%s", kinds[kind], helper);
         return;
     }
     if (kind == DEVICE_CUDA)
         format_indexes(which, rest, sizeof rest);
     else
         snprintf(rest, sizeof rest, "%" PRIu32, which);
-    snprintf(out, size, "%s:%s", kinds[kind], rest);
+    snprintf(out, size, "%s:%s%s", kinds[kind], rest, helper);
 }
 
 const char *listen_choice_format(uint64_t choice, char *out, size_t size)
@@ -294,7 +309,9 @@ const char *setting_allowed(enum setting setting, char *out, size_t size)
     if (type->unit == UNIT_PATH)
         snprintf(out, size, "a path of up to %d bytes", (int)SOCKET_PATH_BYTES - 1);
     else if (type->unit == UNIT_DEVICE)
-        snprintf(out, size, "auto, all, cpu, cpu:COUNT, cuda, cuda:N,N..., N from 0 to %d", LIMIT_DEVICES - 1);
+        snprintf(out, size,
+                 "auto, all, cpu, cpu:COUNT, cuda, cuda:N,N..., N from 0 to %d, each also with \",cpu\" behind it",
+                 LIMIT_DEVICES - 1);
     else if (type->unit == UNIT_LISTEN)
         snprintf(out, size, "off, 127.0.0.1:PORT, localhost:PORT, [::1]:PORT, PORT from 1 to %d", UINT16_MAX);
     else if (type->unit == UNIT_MODE)

@@ -22,7 +22,7 @@
     X(SOCKET_GROUP,        DAEMON, "socket-group",  GROUP,  0, 0,                0,                                    \
       "group of the socket, own: the daemon's")                                                                        \
     X(DEVICE,              DAEMON, "device",        DEVICE, 0, 0,                0,                                    \
-      "auto: a GPU if there is one; all: all GPUs")                                                                                   \
+      "auto: a GPU if there is one; all: all GPUs; ...,cpu: the processor beside them")                                                                                   \
     X(POOL,                DAEMON, "pool",          SIZE,   0, GIB(256),         GIB(1),                               \
       "host memory kept ready for buffers")                                                                            \
     X(DEVICE_MEMORY,       DAEMON, "device-memory", SIZE,   0, GIB(1024),        MIB(512),                             \
@@ -69,7 +69,8 @@ struct setting_type {
 
 extern const struct setting_type setting_types[SETTING_COUNT];
 
-/* A choice of devices, as a number: the kind, and with DEVICE_CPU how many, with DEVICE_CUDA which, a bit for each. */
+/* A choice of devices, as a number: the kind, and with DEVICE_CPU how many, with DEVICE_CUDA which, a bit for each;
+ * helped: the processor beside them. */
 enum device_kind { DEVICE_AUTO, DEVICE_ALL, DEVICE_CPU, DEVICE_CUDA };
 
 static inline uint64_t device_choice(enum device_kind kind, uint32_t which)
@@ -77,9 +78,19 @@ static inline uint64_t device_choice(enum device_kind kind, uint32_t which)
     return (uint64_t)kind << 32 | which;
 }
 
+static inline uint64_t device_choice_helped(uint64_t choice)
+{
+    return choice | UINT64_C(1) << 63;
+}
+
+static inline bool device_choice_is_helped(uint64_t choice)
+{
+    return choice >> 63;
+}
+
 static inline enum device_kind device_choice_kind(uint64_t choice)
 {
-    return (enum device_kind)(choice >> 32);
+    return (enum device_kind)(choice >> 32 & INT32_MAX);
 }
 
 static inline uint32_t device_choice_which(uint64_t choice)

@@ -1,5 +1,6 @@
 /*
- * A pool of threads that sleep until there is work. The caller works too: it is worker 0.
+ * A pool of threads that sleep until there is work. The caller works too: it is worker 0. Of an idle pool it does not,
+ * but waits for the others, which run where nobody else wants the processor.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@ struct cpu_pool {
     bool stop;
 
     unsigned worker_count, started;
+    bool idle;
     struct worker workers[];
 };
 
@@ -42,11 +44,20 @@ void cpu_scratch_destroy(struct cpu_scratch *scratch)
         munmap(scratch, sizeof(*scratch));
 }
 
+/* Of the calling thread, which keeps its class where the system allows no other. */
+static void become_idle(void)
+{
+    const struct sched_param none = {0};
+    pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+}
+
 static void *worker_main(void *argument)
 {
     const struct worker *worker = argument;
     struct cpu_pool *pool = worker->pool;
     uint64_t round = 0;
+    if (pool->idle)
+        become_idle();
     pthread_mutex_lock(&pool->mutex);
     for (;;) {
         while (!pool->stop && pool->round == round)
@@ -88,9 +99,8 @@ static int worker_start(struct cpu_pool *pool, unsigned number)
     return 0;
 }
 
-struct cpu_pool *cpu_pool_create(unsigned threads)
+static struct cpu_pool *pool_create(unsigned count, bool idle)
 {
-    unsigned count = threads ? threads : available_cores();
     struct cpu_pool *pool = calloc(1, sizeof(*pool) + count * sizeof(pool->workers[0]));
     if (!pool)
         return NULL;
@@ -98,6 +108,7 @@ struct cpu_pool *cpu_pool_create(unsigned threads)
     pthread_cond_init(&pool->start, NULL);
     pthread_cond_init(&pool->done, NULL);
     pool->worker_count = count;
+    pool->idle = idle;
     int error = 0;
     for (unsigned i = 0; i < count && !error; i++)
         error = worker_start(pool, i);
@@ -107,6 +118,16 @@ struct cpu_pool *cpu_pool_create(unsigned threads)
         return NULL;
     }
     return pool;
+}
+
+struct cpu_pool *cpu_pool_create(unsigned threads)
+{
+    return pool_create(threads ? threads : available_cores(), false);
+}
+
+struct cpu_pool *cpu_pool_create_idle(unsigned threads)
+{
+    return pool_create(1 + (threads ? threads : available_cores()), true);
 }
 
 void cpu_pool_destroy(struct cpu_pool *pool)
@@ -148,7 +169,8 @@ void cpu_pool_run(struct cpu_pool *pool, cpu_work *work, void *context)
     pthread_cond_broadcast(&pool->start);
     pthread_mutex_unlock(&pool->mutex);
 
-    work(context, 0);
+    if (!pool->idle)
+        work(context, 0);
 
     pthread_mutex_lock(&pool->mutex);
     while (pool->working > 0)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Several devices in one daemon: two on the processor, or those of SCAND_TEST_DEVICE where they are several.
+"""Several devices in one daemon: two on the processor, or those of SCAND_TEST_DEVICE where they are several; and the
+processor beside others.
 
 test_daemon_devices.py SCAND [unittest's arguments]
 """
 
+import os
 import random
 import time
 import unittest
@@ -15,6 +17,7 @@ MIB = 1 << 20
 SEVERAL = DEVICE if DEVICE not in ("cpu", "cuda") else "cpu:2"
 BACKEND = "cpu" if SEVERAL.startswith("cpu") else "cuda"
 ONE = "cpu"  # whose bits are everybody's
+HELPED = (DEVICE if "," not in DEVICE else "cpu") + ",cpu"
 SHAPE = [3000, 2003]  # 24 MB: several chunks on any device
 
 
@@ -133,6 +136,46 @@ class Devices(DaemonTest):
         after = self.neighbour.call("server.stats")["device_busy_us"]
         self.assertEqual(sum(device["busy_us"] for device in devices), after)
         self.assertTrue(0 < after - before <= passed_us * len(devices))
+
+
+class Helped(DaemonTest):
+    """The processor beside the device."""
+
+    options = ("--device", HELPED, "--pool", "128M")
+
+    def test_its_threads_run_when_nobody_else_does(self):
+        worker = self.daemon.worker()
+        policies = {os.sched_getscheduler(int(task)) for task in os.listdir(f"/proc/{worker}/task")}
+        self.assertEqual(policies, {os.SCHED_OTHER, os.SCHED_IDLE})
+
+    def test_same_bits(self):
+        noise = random.Random(2)
+        data = pack_f32([noise.uniform(-1, 1) for _ in range(2003 * 30)]) * 100
+        with Daemon("--device", ONE, "--pool", "128M") as other:
+            for rule in ({"passes": ["forward", "backward"], "accumulator": "f64"}, {"passes": ["backward"], "axis": 0}):
+                with self.subTest(**rule):
+                    self.assertTrue(summed(self.daemon, data, SHAPE, **rule) == summed(other, data, SHAPE, **rule))
+
+    def test_many_small_jobs(self):
+        client = self.client()
+        memory = client.create(400)
+        for i in range(300):
+            memory.write(pack_f32([i] * 100))
+            client.call("job.submit", scan(tensor(memory.buffer, [100])))
+            self.assertEqual(unpack_f32(memory.read()), [i * k for k in range(1, 101)])
+
+    def test_has_no_memory_for_buffers(self):
+        client = self.client()
+        helper = len(client.greeting["devices"]) - 1
+        create = {"size": MIB, "place": "device"}
+        self.refused(client, "invalid", "which has no memory of its own", "buffer.create", {**create, "device": helper})
+        for _ in range(3):
+            self.assertNotEqual(client.call("buffer.create", **create)["device"], helper)
+
+    def test_rows_of_device_memory(self):
+        client = self.client()
+        made = client.call("buffer.create", size=24 * MIB, place="device")
+        client.call("job.submit", scan(tensor(made["buffer"], [6 * 1024, 1024]), accumulator="f2"))
 
 
 class Losses(unittest.TestCase):

@@ -42,6 +42,13 @@ static int choose_device(struct call *call, const struct msg_buffer_create_param
                          "buffer.create: \"device\" is %" PRIu64
                          "; allowed: 0 to %u; server.devices lists those that there are",
                          params->device - 1, devices->count - 1);
+    if (params->device && devices->devices[params->device - 1]->info.helps)
+        return error_set(
+            &call->error, -EINVAL,
+            "buffer.create: \"device\" is %" PRIu64
+            ", the processor beside this daemon's GPUs, which has no memory of its own; leave it out, or use "
+            "\"place\" \"host\"",
+            params->device - 1);
     if (params->device)
         client->home = devices->devices[params->device - 1];
     else if (!client->home || device_free_bytes(client->home) < params->size)

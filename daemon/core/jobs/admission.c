@@ -189,9 +189,10 @@ static uint64_t chunk_bytes(const struct device_set *devices, bool resident, uin
     return least;
 }
 
+/* Rows are left off, and work counts, as the first has it: others are of its kind, or take what they can. */
 static struct job_chunks chunks_of(const struct device_set *devices, bool resident, uint32_t steps)
 {
-    const struct device_info *info = &devices->devices[0]->info; /* the others are of its kind */
+    const struct device_info *info = &devices->devices[0]->info;
     const uint64_t bytes = chunk_bytes(devices, resident, steps);
     return (struct job_chunks){
         .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};

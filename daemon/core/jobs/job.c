@@ -145,6 +145,12 @@ bool job_conflicts(const struct job *later, const struct job *earlier)
     return false;
 }
 
+/* Others would wait for such a row as long as it takes. */
+static bool is_long_without_slices(const struct job *job, const struct device *device)
+{
+    return job->long_bytes == 0 && job_bytes(job, job->next_row, 1) > 2 * device->info.chunk_bytes;
+}
+
 bool job_fits_device(const struct job *job, const struct device *device)
 {
     for (uint32_t i = 0; i < job->operand_count; i++) {
@@ -152,7 +158,7 @@ bool job_fits_device(const struct job *job, const struct device *device)
         if (buffer && buffer->device && buffer->device != device)
             return false;
     }
-    return true;
+    return !device->info.helps || !(job->rows.rule.algorithm || is_long_without_slices(job, device));
 }
 
 /* Rows without samples have nothing that follows samples, but results. */
@@ -220,6 +226,16 @@ uint64_t job_chunk_samples(const struct job *job, const struct chunk *chunk)
 uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count)
 {
     return job_samples(job, first, count) * job->sample_bytes;
+}
+
+uint64_t job_next_bytes(const struct job *job)
+{
+    return job_bytes(job, job->next_row, next_count(job));
+}
+
+uint64_t job_left_bytes(const struct job *job)
+{
+    return job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
 }
 
 bool job_next_is_long(const struct job *job)

@@ -110,7 +110,7 @@ bool job_writes(const struct job *job, const struct buffer *buffer, const struct
 /* What is left of these bytes once the job has written: less at either end, or all where it leaves gaps. */
 struct extent job_leaves(const struct job *job, const struct buffer *buffer, struct extent extent);
 
-/* True when the device reaches all of the job's buffers. */
+/* True when the device reaches all of the job's buffers and, if it is there to help others, takes such jobs. */
 bool job_fits_device(const struct job *job, const struct device *device);
 /* True when it is one chunk of at most this size whose rows need not wait for each other: short ones, in order 1.
  * Ragged ones only where `ragged` says so, and few. */
@@ -136,6 +136,9 @@ uint64_t job_upload_bytes(const struct job *job, const struct chunk *chunk);
 uint64_t job_download_bytes(const struct job *job, const struct chunk *chunk);
 /* Bytes to be moved for rows first <= r < first + count: what costs are estimated by. */
 uint64_t job_bytes(const struct job *job, uint64_t first, uint64_t count);
+/* The same for what the next chunk would have, of a job that has rows, and for all that is not handed out. */
+uint64_t job_next_bytes(const struct job *job);
+uint64_t job_left_bytes(const struct job *job);
 /* Stops handing out rows, with this outcome. True when the job has ended with it. */
 bool job_stop(struct job *job, int code, const char *message);
 

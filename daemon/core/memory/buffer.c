@@ -267,6 +267,8 @@ static int prepare_foreign(struct buffer *buffer, const struct device_set *devic
     int r = -ENODEV;
     for (unsigned i = 0; i < devices->count && r == -ENODEV; i++) {
         struct device *device = devices->devices[i];
+        if (device->info.helps)
+            continue;
         r = device->ops->export_open(device, &buffer->ticket, buffer->offset, buffer->span.size_bytes,
                                      &buffer->exported, error);
         buffer->device = device;

@@ -117,6 +117,7 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
     device_time_end(&device_counters_of(service, chunk->device)->device_time, &job->client->counters.device_busy_ns,
                     weight_of(chunk), now_us);
     event_log_add_chunk(service, job, chunk);
+    chunk->away_us = now_us - chunk->handed_us;
     bool ended = job_return(job, chunk);
     if (chunk->status)
         scheduler_stop(&service->scheduler, job);

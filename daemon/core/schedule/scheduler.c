@@ -57,14 +57,13 @@ static void station_init(struct station *station, struct device *device)
 
 void scheduler_init(struct scheduler *scheduler, const struct device_set *devices)
 {
-    *scheduler = (struct scheduler){
-        .rate = rate_guess, .station_count = devices->count, .small_bytes = UINT64_MAX, .small_ragged = true};
+    *scheduler = (struct scheduler){.rate = rate_guess, .station_count = devices->count};
     for (unsigned i = 0; i < devices->count; i++) {
         const struct device_info *info = &devices->devices[i]->info;
         station_init(&scheduler->stations[i], devices->devices[i]);
-        if (info->small_bytes < scheduler->small_bytes)
+        if (info->small_bytes > scheduler->small_bytes)
             scheduler->small_bytes = info->small_bytes;
-        scheduler->small_ragged &= info->small_ragged;
+        scheduler->small_ragged |= info->small_ragged;
     }
 }
 
@@ -255,30 +254,6 @@ static bool long_can_run(const struct job *job, const struct device *device)
     return !job->long_out && (!long_job || long_job == job) && (!job->rest || job->rest_device == device);
 }
 
-static bool can_run(const struct job *job, const struct device *device)
-{
-    return !job->reading && !job->values.out && long_can_run(job, device) && job_fits_device(job, device) &&
-           job_is_ready(job);
-}
-
-/* Others are not to pass one whose rows are not known yet. */
-static struct job *list_first(const struct job_list *list, const struct device *device)
-{
-    struct job *job = list->first;
-    while (job && !job->reading && !can_run(job, device))
-        job = job->next;
-    return job && !job->reading ? job : NULL;
-}
-
-/* The job to run next for the sake of a class: its first, or what that waits for. Ends, since each is earlier. */
-static struct job *lane_choose(const struct lane *lane, int rank, const struct device *device)
-{
-    struct job *job = list_first(&lane->queue[rank], device), *before;
-    while (job && (before = queued_before(lane, job)))
-        job = can_run(before, device) ? list_first(&lane->queue[before->rank], device) : NULL;
-    return job && !waits_for_active(lane, job) ? job : NULL;
-}
-
 static bool station_takes_small(const struct station *station)
 {
     return station->free_small && station->small_out_bytes < LIMIT_SMALL_OUT_BYTES;
@@ -287,7 +262,62 @@ static bool station_takes_small(const struct station *station)
 /* Memory may have turned out not to be pinned since the job was queued. */
 static bool goes_small(const struct station *station, const struct job *job)
 {
-    return job->small && station_takes_small(station) && !job_is_staged(job);
+    const struct device_info *info = &station->device->info;
+    return job->small && station_takes_small(station) && job_is_small(job, info->small_bytes, info->small_ragged);
+}
+
+/* When it would be done with so much more. */
+static double done_us(const struct scheduler *scheduler, const struct station *station, uint64_t bytes)
+{
+    return rate_us(scheduler, &station->rate, station->out_bytes + bytes);
+}
+
+/* Whether `other` would rather have what is next of a job. */
+static bool ends_sooner(const struct scheduler *scheduler, const struct station *other, const struct station *station,
+                        const struct job *job)
+{
+    if (goes_small(station, job))
+        return goes_small(other, job) && other->small_us < station->small_us;
+    return other->rate.bytes > 0 && /* else nobody knows */
+           done_us(scheduler, other, job_left_bytes(job)) < done_us(scheduler, station, job_next_bytes(job));
+}
+
+/* Never at all of them: at the one that would be done with the next chunk first this is false. */
+static bool is_left_to_others(const struct scheduler *scheduler, const struct station *station, const struct job *job)
+{
+    for (unsigned i = 0; i < scheduler->station_count; i++) {
+        const struct station *other = &scheduler->stations[i];
+        if (other != station && job_fits_device(job, other->device) && ends_sooner(scheduler, other, station, job))
+            return !job->rest;
+    }
+    return false;
+}
+
+static bool can_run(const struct scheduler *scheduler, const struct job *job, const struct station *station)
+{
+    const struct device *device = station->device;
+    return !job->reading && !job->values.out && long_can_run(job, device) && job_fits_device(job, device) &&
+           job_is_ready(job) && !is_left_to_others(scheduler, station, job);
+}
+
+/* Others are not to pass one whose rows are not known yet. */
+static struct job *list_first(const struct scheduler *scheduler, const struct job_list *list,
+                              const struct station *station)
+{
+    struct job *job = list->first;
+    while (job && !job->reading && !can_run(scheduler, job, station))
+        job = job->next;
+    return job && !job->reading ? job : NULL;
+}
+
+/* The job to run next for the sake of a class: its first, or what that waits for. Ends, since each is earlier. */
+static struct job *lane_choose(const struct scheduler *scheduler, const struct lane *lane, int rank,
+                               const struct station *station)
+{
+    struct job *job = list_first(scheduler, &lane->queue[rank], station), *before;
+    while (job && (before = queued_before(lane, job)))
+        job = can_run(scheduler, before, station) ? list_first(scheduler, &lane->queue[before->rank], station) : NULL;
+    return job && !waits_for_active(lane, job) ? job : NULL;
 }
 
 static bool station_has_room(const struct station *station, const struct job *job)
@@ -296,13 +326,14 @@ static bool station_has_room(const struct station *station, const struct job *jo
 }
 
 /* What is next but finds no room holds up the less urgent. */
-static struct job *user_choose(const struct fair_user *user, const struct station *station)
+static struct job *user_choose(const struct scheduler *scheduler, const struct fair_user *user,
+                               const struct station *station)
 {
     bool held = false;
     for (int rank = 0; rank < SCAND_PRIORITY_COUNT && !held; rank++) {
         struct ring *at = user->turn;
         do {
-            struct job *job = lane_choose((struct lane *)at, rank, station->device);
+            struct job *job = lane_choose(scheduler, (struct lane *)at, rank, station);
             if (job && station_has_room(station, job))
                 return job;
             held |= job != NULL;
@@ -321,7 +352,7 @@ static struct job *scheduler_choose(struct scheduler *scheduler, struct station 
     struct ring *at = scheduler->turn;
     do {
         struct fair_user *user = (struct fair_user *)at;
-        struct job *job = user_choose(user, station);
+        struct job *job = user_choose(scheduler, user, station);
         if (!job && station->free) { /* not just for want of room */
             account_raise(user, station);
         } else if (job && user->account_ns[number] <= station->level_ns) {
@@ -439,6 +470,14 @@ static void learn_rates(struct scheduler *scheduler, struct station *station, co
     rate_add(&scheduler->rate, bytes, us);
 }
 
+static void learn_small(struct scheduler *scheduler, struct station *station, uint64_t away_us)
+{
+    const double us = (double)away_us;
+    for (unsigned i = 0; i < scheduler->station_count; i++)
+        scheduler->stations[i].small_us *= 1 - 1.0 / 256;
+    station->small_us = station->small_us > 0 ? station->small_us + (us - station->small_us) / 8 : us;
+}
+
 /* A long row is counted as queued until it is done. */
 static void return_long(struct scheduler *scheduler, struct job *job, const struct chunk *chunk)
 {
@@ -464,6 +503,8 @@ void scheduler_return(struct scheduler *scheduler, struct chunk *chunk)
         if (!chunk->rest)
             learn_rates(scheduler, station, chunk, us);
     }
+    if (chunk->status == 0 && chunk->small && scheduler->station_count > 1)
+        learn_small(scheduler, station, chunk->away_us);
     if (chunk->slice_us)
         return_long(scheduler, job, chunk);
     station->out--;

@@ -20,7 +20,9 @@
  *
  * Of several devices that have room, the one that can start a chunk first gets the next one: which has the least time
  * outstanding by the bytes it has and the rate of its latest chunks, or of equals the fastest. A job that touches
- * device memory runs where that is; others in its lane that it need not wait for pass it at other devices. For each
+ * device memory runs where that is; others in its lane that it need not wait for pass it at other devices. A device
+ * leaves a job's next chunk to another that would be done with all the rest of the job before it is with the chunk. For
+ * each
  * device there is a level, and an account of each user, that is raised there alone; but time goes on all accounts,
  * wherever it was had. So a device that some jobs must use is shared by weight among who wants it, whatever the levels
  * of others are; and who can go elsewhere, and has had more there, leaves it to those who cannot.
@@ -28,8 +30,10 @@
  * A device may have small slots besides, for chunks of small jobs, so that these wait for no other job's copies. While
  * only such slots are free, the turn goes to who has a small job that is next by rule 5; accounts and level act as
  * ever, and nobody's account is raised. What runs there costs what its bytes would cost in other slots: how long it
- * takes is mostly waiting, which nobody else has to do. Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job
- * more at most, and so cost others no more than a chunk or two.
+ * takes is mostly waiting, which nobody else has to do. Of several devices with such slots the one gets a small job
+ * from which small ones come back soonest; that of others is forgotten by and by, so that they are tried again.
+ * Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job more at most, and so cost others no more than a chunk or
+ * two.
  *
  * A long row, of more than two chunks' bytes, is with a device for a slice at a time (LIMIT_SLICE_MS), where that can
  * leave it off. Then it comes back and takes turns as if each slice were a chunk, so others wait for one of them at
@@ -64,6 +68,7 @@ struct station {
     uint64_t out_bytes;       /* bytes to be moved for them, */
     uint64_t small_out_bytes; /* and of that, for those in small slots */
     struct rate rate;         /* of its chunks */
+    double small_us;          /* for how long small ones are away, lately; 0: none has been there */
     uint64_t level_ns, highest_ns;
 };
 
@@ -72,8 +77,8 @@ struct scheduler {
     struct rate rate;                       /* of all chunks, for users and devices that have none yet */
     struct station stations[LIMIT_DEVICES]; /* by the device's number */
     unsigned station_count;
-    uint64_t small_bytes; /* the size of a small job, at most, wherever it may run */
-    bool small_ragged;    /* rows of a small job may be ragged */
+    uint64_t small_bytes; /* the size of a small job, at most, at some device */
+    bool small_ragged;    /* rows of a small job may be ragged, at some device */
     unsigned small_count; /* small jobs queued */
 };
 
