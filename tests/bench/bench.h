@@ -78,6 +78,10 @@ static inline bool service_has_gpu(const struct service *service)
 }
 
 int bench_main_job(struct bench_table *table, const struct service *service);
+/* The main job by a daemon, warm; it prints the error. */
+int bench_time_main_job(const char *socket, double *median_ms);
+/* The processor beside the device. */
+int bench_helped(struct bench_table *table, const struct service *service);
 /* CUDA: the same without a daemon; bench_main_job measures it, too. */
 int bench_ring(struct bench_table *table, const struct service *service);
 int bench_fresh(struct bench_table *table, const struct service *service);

@@ -45,6 +45,11 @@ static int connect_and_time(const char *socket, uint64_t rows, bool again, doubl
     return r;
 }
 
+int bench_time_main_job(const char *socket, double *median_ms)
+{
+    return connect_and_time(socket, MAIN_ROWS, false, median_ms);
+}
+
 static double job_gb_per_second(uint64_t rows, double job_ms)
 {
     return (double)client_bytes(rows, MAIN_SAMPLES) / job_ms / 1e6;

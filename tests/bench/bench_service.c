@@ -16,7 +16,7 @@ static const struct part {
     {"memfd", true, bench_memfd},        {"staged", true, bench_staged},  {"imported", true, bench_imported},
 #endif
     {"small", false, bench_small},       {"beside", false, bench_beside}, {"shares", false, bench_shares},
-    {"idle", false, bench_idle},
+    {"idle", false, bench_idle},         {"helped", false, bench_helped},
 };
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
