@@ -139,6 +139,7 @@ struct device_info {
     /* Is there beside devices of another kind: has no memory for buffers, and leaves to them the variants of tutorials
      * and, where they leave off no rows, all long ones. */
     bool helps;
+    bool on_processor; /* computes by threads, which may have to wait for processors */
 };
 
 /* Device memory that is exported to other processes, or another process's that is opened here. The device's own,

@@ -412,7 +412,8 @@ static void describe(struct device_info *info, uint64_t memory_limit_bytes)
                                  .slots = SLOTS,
                                  .small_slots = LIMIT_SMALL_CHUNKS,
                                  .small_bytes = SMALL_BYTES,
-                                 .small_ragged = true};
+                                 .small_ragged = true,
+                                 .on_processor = true};
     cpu_name(info->name, sizeof info->name);
     if (sysinfo(&memory) == 0)
         info->memory_bytes = (uint64_t)memory.totalram * memory.mem_unit;

@@ -29,7 +29,14 @@ static uint64_t estimate_ms(const struct chunk *chunk)
     return chunk->charge_ns * (job->lane ? job->lane->user->weight : 1) / 1000000;
 }
 
-static void show_device(struct progress_device *out, const struct chunk *oldest, uint64_t floor_ms)
+uint64_t progress_floor_ms(const struct chunk *chunk, uint64_t limit_ms)
+{
+    const struct step *first = chunk->step_count > 0 && !chunk->steps[0].kernel ? &chunk->steps[0] : NULL;
+    const bool slow = chunk->device->info.on_processor || (first && first->rule.algorithm);
+    return slow ? 6 * limit_ms : limit_ms + limit_ms / 2;
+}
+
+static void show_device(struct progress_device *out, const struct chunk *oldest, uint64_t limit_ms)
 {
     if (!oldest) {
         atomic_store(&out->handed_us, 0);
@@ -37,13 +44,13 @@ static void show_device(struct progress_device *out, const struct chunk *oldest,
     }
     atomic_store(&out->job, oldest->job);
     atomic_store(&out->user, oldest->user);
-    atomic_store(&out->allowed_ms, floor_ms + ESTIMATES * estimate_ms(oldest));
+    atomic_store(&out->allowed_ms, progress_floor_ms(oldest, limit_ms) + ESTIMATES * estimate_ms(oldest));
     atomic_store(&out->handed_us, oldest->handed_us);
 }
 
-void progress_show(struct progress *progress, const struct service *service, uint64_t floor_ms)
+void progress_show(struct progress *progress, const struct service *service, uint64_t limit_ms)
 {
     for (unsigned i = 0; i < service->scheduler.station_count; i++)
-        show_device(&progress->devices[i], progress_oldest(&service->scheduler.stations[i]), floor_ms);
+        show_device(&progress->devices[i], progress_oldest(&service->scheduler.stations[i]), limit_ms);
     atomic_fetch_add(&progress->turns, 1);
 }

@@ -27,8 +27,12 @@ struct progress {
 
 /* A worker is about to be started. */
 void progress_init(struct progress *progress);
-/* From the loop, while it serves. floor_ms: what any chunk may take. */
-void progress_show(struct progress *progress, const struct service *service, uint64_t floor_ms);
+/* From the loop, while it serves. limit_ms: what the loop may take. */
+void progress_show(struct progress *progress, const struct service *service, uint64_t limit_ms);
+/* What a device may take for a chunk however little it is: half as long again as the loop, so that a hang is seen
+ * within twice that time. Where it computes by threads, these may wait for processors; and tutorials' variants are
+ * slow. Then it is six times as long. */
+uint64_t progress_floor_ms(const struct chunk *chunk, uint64_t limit_ms);
 
 /* The chunk that a device has had for longest, of those that are out; NULL: none is. Also of a worker that stands
  * still, from outside: its job is not to be followed then. */

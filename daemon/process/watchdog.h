@@ -11,10 +11,9 @@
 
 #include "progress.h"
 
-#define WATCHDOG_LOOKS        4      /* without a turn of the loop, after which it hangs */
-#define WATCHDOG_CHUNK_FACTOR 6      /* the floor of a chunk's time, in times of the loop: it may wait for processors */
-#define WATCHDOG_START_MS     300000 /* for a worker to begin to serve: a driver may compile kernels first */
-#define WATCHDOG_ENDING_MS    60000  /* for it to end, once it has drained or lost its device */
+#define WATCHDOG_LOOKS     4      /* without a turn of the loop, after which it hangs */
+#define WATCHDOG_START_MS  300000 /* for a worker to begin to serve: a driver may compile kernels first */
+#define WATCHDOG_ENDING_MS 60000  /* for it to end, once it has drained or lost its device */
 
 struct watchdog {
     uint64_t period_ms; /* between two looks; 0: nobody looks */
@@ -26,11 +25,6 @@ struct watchdog {
 
 /* limit_ms: for which the loop may make no turn; 0: for ever. Begins with a new worker, too. */
 void watchdog_init(struct watchdog *watchdog, uint64_t limit_ms);
-/* How long a chunk may take at least, in the same terms. */
-static inline uint64_t watchdog_floor_ms(uint64_t limit_ms)
-{
-    return limit_ms * WATCHDOG_CHUNK_FACTOR;
-}
 /* A look, period_ms after the one before. True when the worker hangs; `cause` says what and for how long. The service
  * is the worker's, in shared memory. */
 bool watchdog_look(struct watchdog *watchdog, const struct progress *progress, const struct service *service,

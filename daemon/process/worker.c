@@ -43,9 +43,9 @@ struct worker {
     struct deferred deferred[LIMIT_HELPERS];
     uv_loop_t loop;
     bool drained;
-    uv_timer_t wake;   /* for the service's deadlines; runs only while there are some */
-    uv_timer_t show;   /* for the supervisor, which looks at the progress */
-    uint64_t floor_ms; /* what any chunk may take */
+    uv_timer_t wake;      /* for the service's deadlines; runs only while there are some */
+    uv_timer_t show;      /* for the supervisor, which looks at the progress */
+    uint64_t watchdog_ms; /* what the loop may take */
     uv_signal_t terminate, interrupt, reload;
     struct shared_page *shared_page;
 };
@@ -151,14 +151,14 @@ static void give_cause(struct worker *worker, const char *cause)
 static void on_show(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
-    progress_show(&worker->shared_page->progress, worker->service, worker->floor_ms);
+    progress_show(&worker->shared_page->progress, worker->service, worker->watchdog_ms);
 }
 
 /* From now on the supervisor looks for turns of the loop, as often as there are some of an idle one. */
 static void show_progress(struct worker *worker, uint64_t limit_ms)
 {
     const uint64_t period_ms = limit_ms / WATCHDOG_LOOKS;
-    worker->floor_ms = watchdog_floor_ms(limit_ms);
+    worker->watchdog_ms = limit_ms;
     on_show(&worker->show);
     if (period_ms > 0)
         uv_timer_start(&worker->show, on_show, period_ms, period_ms);

@@ -652,7 +652,8 @@ static void helpers_leave_some_jobs(void)
     devices[1].info.helps = true;
     devices[1].info.chunk_bytes = 400;
     struct job *named = add(0, 0, 10, 0, 1);
-    named->rows.rule.algorithm = 1;
+    named->step_count = 1;
+    named->steps[0].rule.algorithm = 1;
     struct job *longer = add_sized(1, SCAND_PRIORITY_NORMAL, 1, 10, 801, 2, 3);
     struct job *other = add_sized(2, SCAND_PRIORITY_NORMAL, 2, 10, 800, 4, 5);
     CHECK(!job_fits_device(named, &devices[1]) && !job_fits_device(longer, &devices[1]));

@@ -145,6 +145,14 @@ bool job_conflicts(const struct job *later, const struct job *earlier)
     return false;
 }
 
+static bool names_algorithm(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->step_count; i++)
+        if (!job->steps[i].kernel && job->steps[i].rule.algorithm)
+            return true;
+    return false;
+}
+
 /* Others would wait for such a row as long as it takes. */
 static bool is_long_without_slices(const struct job *job, const struct device *device)
 {
@@ -158,7 +166,7 @@ bool job_fits_device(const struct job *job, const struct device *device)
         if (buffer && buffer->device && buffer->device != device)
             return false;
     }
-    return !device->info.helps || !(job->rows.rule.algorithm || is_long_without_slices(job, device));
+    return !device->info.helps || !(names_algorithm(job) || is_long_without_slices(job, device));
 }
 
 /* Rows without samples have nothing that follows samples, but results. */
