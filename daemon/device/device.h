@@ -3,7 +3,7 @@
  * test decides when and in which order chunks complete) and fault (wraps another and fails the n-th call).
  *
  * Threads: start, finish and close are called by one thread at a time, the device's own in the daemon. The others may
- * be called by any thread meanwhile. Functions return 0 or -errno.
+ * be called by any thread meanwhile, run_now by one of them. Functions return 0 or -errno.
  */
 #ifndef DAEMON_DEVICE_H
 #define DAEMON_DEVICE_H
@@ -134,8 +134,10 @@ struct device_info {
      * telling them apart. */
     uint32_t small_slots;
     uint64_t small_bytes;
-    bool small_ragged; /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
-    uint32_t spin_us;  /* for which threads look for more work for it before they block */
+    bool small_ragged;  /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
+    uint64_t now_bytes; /* small chunks of at most so many bytes are computed sooner than a thread wakes (run_now); 0:
+                           none */
+    uint32_t spin_us;   /* for which threads look for more work for it before they block */
     /* Is there beside devices of another kind: has no memory for buffers, and leaves to them the variants of tutorials
      * and, where they leave off no rows, all long ones. */
     bool helps;
@@ -161,6 +163,9 @@ struct device_ops {
     /* Takes a chunk without waiting for it; at most info.slots, and info.small_slots small ones, are out at a time.
      * What is small may first be run by `finish`, with others. On an error the chunk was not taken. */
     int (*start)(struct device *device, struct chunk *chunk);
+    /* Computes a small chunk of at most info.now_bytes on the calling thread, whatever the device is at, and fills its
+     * status; one at a time. Devices whose info has none have none of this. */
+    void (*run_now)(struct device *device, struct chunk *chunk);
     /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms,
      * with 0 not at all; NULL when none completed by then. After an error that ends the device, every chunk out
      * completes with -EOWNERDEAD. */

@@ -15,6 +15,8 @@
 #define SLOTS 2
 /* Those of several jobs are handed over at once: each time takes longer than scanning so little. */
 #define SMALL_BYTES KIB(64)
+/* Some 2,000 samples, which take 2 us. */
+#define NOW_BYTES KIB(16)
 /* Beside a GPU: for which its thread awaits the next small job without blocking, as GPUs' do. */
 #define NEXT_US 100
 /* Sums in two passes, in f2 too, take no longer than their bytes; chunks of other work are smaller. */
@@ -42,6 +44,7 @@ struct queue {
 struct cpu_device {
     struct device device; /* first */
     struct cpu_pool *pool;
+    struct cpu_pool *now;       /* of one thread, whoever calls run_now */
     struct queue chunks, small; /* taken and not scanned */
     struct cpu_run *run;        /* of the first of `chunks`, once it has had a turn */
     bool passed;                /* it has been passed by small ones since */
@@ -265,21 +268,28 @@ static void cpu_run_first(struct cpu_device *self)
     }
 }
 
-static int cpu_run_small(struct cpu_device *self, const struct chunk *chunk)
+static int cpu_run_small(struct cpu_pool *pool, const struct chunk *chunk)
 {
     int r = 0;
     for (uint32_t i = 0; i < chunk->step_count && !r; i++) {
         const struct scan_rows rows = chunk_plain_rows(chunk, i);
-        r = scan_cpu(self->pool, &rows, chunk->first, chunk->count);
+        r = scan_cpu(pool, &rows, chunk->first, chunk->count);
     }
     return r;
+}
+
+static void cpu_run_now(struct device *device, struct chunk *chunk)
+{
+    const uint64_t begin_us = clock_us();
+    chunk->status = cpu_run_small(cpu_of(device)->now, chunk);
+    chunk->kernel_us = clock_us() - begin_us;
 }
 
 static void cpu_run_all_small(struct cpu_device *self)
 {
     uint64_t begin_us = clock_us(), end_us;
     for (struct chunk *chunk; (chunk = queue_pop(&self->small)); begin_us = end_us) {
-        chunk->status = cpu_run_small(self, chunk);
+        chunk->status = cpu_run_small(self->pool, chunk);
         end_us = clock_us();
         chunk->kernel_us = end_us - begin_us;
         queue_push(&self->done, chunk);
@@ -364,12 +374,14 @@ static uint64_t cpu_memory_used_bytes(struct device *device)
 static void cpu_close(struct device *device)
 {
     cpu_pool_destroy(cpu_of(device)->pool);
+    cpu_pool_destroy(cpu_of(device)->now);
     free(cpu_of(device)->spare.memory);
     free(device);
 }
 
 static const struct device_ops cpu_ops = {
     .start = cpu_start,
+    .run_now = cpu_run_now,
     .finish = cpu_finish,
     .discard = cpu_discard,
     .memory_pin = cpu_memory_pin,
@@ -413,6 +425,7 @@ static void describe(struct device_info *info, uint64_t memory_limit_bytes)
                                  .small_slots = LIMIT_SMALL_CHUNKS,
                                  .small_bytes = SMALL_BYTES,
                                  .small_ragged = true,
+                                 .now_bytes = NOW_BYTES,
                                  .on_processor = true};
     cpu_name(info->name, sizeof info->name);
     if (sysinfo(&memory) == 0)
@@ -423,12 +436,15 @@ static void describe(struct device_info *info, uint64_t memory_limit_bytes)
 static int open_with(struct cpu_pool *pool, uint64_t memory_limit_bytes, struct device **out, struct error *error)
 {
     struct cpu_device *self = pool ? calloc(1, sizeof *self) : NULL;
-    if (!self) {
+    struct cpu_pool *now = self ? cpu_pool_create(1) : NULL;
+    if (!now) {
         const int cause = errno;
+        free(self);
         cpu_pool_destroy(pool);
         return error_set(error, -ENOMEM, "could not start the threads of the CPU device: %s", strerror(cause));
     }
     self->pool = pool;
+    self->now = now;
     self->device.ops = &cpu_ops;
     queue_init(&self->chunks);
     queue_init(&self->small);

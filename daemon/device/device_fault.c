@@ -128,6 +128,7 @@ int device_fault_open(struct device *inner, uint64_t n, int status, struct devic
     if (!self)
         return error_set(error, -ENOMEM, "out of memory for the fault device");
     *self = (struct fault_device){.device = {&fault_ops, inner->info}, .inner = inner, .left = n, .status = status};
+    self->device.info.now_bytes = 0; /* it counts what is started */
     *out = &self->device;
     return 0;
 }

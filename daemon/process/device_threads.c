@@ -67,10 +67,30 @@ static bool is_resident(const struct chunk *chunk)
            chunk->spans[OPERAND_OUTPUT].place == SCAND_PLACE_DEVICE;
 }
 
+static void append(struct returned *returned, struct chunk *chunk)
+{
+    chunk->next = NULL;
+    *(returned->first ? &returned->last->next : &returned->first) = chunk;
+    returned->last = chunk;
+}
+
+/* In the loop, as long as that is soon over: one chunk in a turn. */
+static bool run_now(struct returned *returned, struct chunk *chunk)
+{
+    struct device *device = chunk->device;
+    if (!chunk->small || chunk->bytes > device->info.now_bytes || returned->first)
+        return false;
+    device->ops->run_now(device, chunk);
+    append(returned, chunk);
+    return true;
+}
+
 void device_threads_submit(struct device_threads *self, struct chunk *chunk)
 {
     struct device_thread *thread = &self->threads[chunk->device->number];
     const uint64_t spin_us = chunk->device->info.spin_us;
+    if (run_now(&self->returned[chunk->device->number], chunk))
+        return;
     if (chunk->small)
         spin(self, spin_us);
     else if (thread->out == 0 && spin_us > 0 && is_resident(chunk))
@@ -96,14 +116,11 @@ static bool accept_returned(struct device_thread *thread, struct returned *retur
     bool alive = true;
     for (; chunk; chunk = next) {
         next = chunk->next;
-        chunk->next = NULL;
         thread->out--;
-        if (chunk->status == -EOWNERDEAD) {
+        if (chunk->status == -EOWNERDEAD)
             alive = false;
-            continue;
-        }
-        *(returned->first ? &returned->last->next : &returned->first) = chunk;
-        returned->last = chunk;
+        else
+            append(returned, chunk);
     }
     return alive;
 }
