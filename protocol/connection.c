@@ -47,7 +47,9 @@ struct parcel {
 
 /* What every connection needs comes first, so that one that says hello, or something else, and ends takes one page. */
 struct connection {
-    int fd;
+    int fd; /* -1: there is a carrier */
+    const struct carrier *carrier;
+    void *context; /* the carrier's */
     struct outbox out;
     struct inbox in;
     struct parcel parcels[LIMIT_OUTBOX_FDS];
@@ -85,10 +87,28 @@ struct connection *connection_create(int fd)
     return connection;
 }
 
+struct connection *connection_create_on(const struct carrier *carrier, void *context)
+{
+    struct connection *connection = connection_allocate();
+    if (!connection)
+        return NULL;
+    connection->fd = -1;
+    connection->carrier = carrier;
+    connection->context = context;
+    connection->out.parcels = connection->parcels;
+    return connection;
+}
+
 static void fds_close(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         close(fds[i]);
+}
+
+static void parcels_close(const struct parcel *parcels, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        close(parcels[i].fd);
 }
 
 void connection_destroy(struct connection *connection)
@@ -96,10 +116,12 @@ void connection_destroy(struct connection *connection)
     if (!connection)
         return;
     fds_close(connection->in.fds, connection->in.fd_count);
-    for (size_t i = 0; i < connection->out.parcel_count; i++)
-        close(connection->out.parcels[i].fd);
+    parcels_close(connection->out.parcels, connection->out.parcel_count);
     free(connection->out.bytes);
-    close(connection->fd);
+    if (connection->carrier)
+        connection->carrier->close(connection->context);
+    else
+        close(connection->fd);
     connection_free(connection);
 }
 
@@ -108,8 +130,20 @@ int connection_fd(const struct connection *connection)
     return connection->fd;
 }
 
-/* Takes over the descriptors that came with one recvmsg: all of them, or none. */
-static int inbox_add_fds(struct inbox *in, struct msghdr *header)
+/* Takes over the descriptors that came at once: all of them, or none. */
+static int inbox_add_fds(struct inbox *in, const int *fds, size_t count)
+{
+    if (count > LIMIT_MESSAGE_FDS || count > INBOX_FDS - in->fd_count) {
+        fds_close(fds, count);
+        return -EBADF;
+    }
+    memcpy(in->fds + in->fd_count, fds, count * sizeof fds[0]);
+    in->fd_count += count;
+    return 0;
+}
+
+/* The same of one recvmsg. */
+static int inbox_add_parts(struct inbox *in, struct msghdr *header)
 {
     int fds[SCM_FDS];
     size_t count = 0;
@@ -120,18 +154,11 @@ static int inbox_add_fds(struct inbox *in, struct msghdr *header)
         memcpy(fds + count, CMSG_DATA(part), size);
         count += size / sizeof fds[0];
     }
-    int code = 0;
-    if (header->msg_flags & MSG_CTRUNC)
-        code = -EMFILE;
-    else if (count > LIMIT_MESSAGE_FDS || count > INBOX_FDS - in->fd_count)
-        code = -EBADF;
-    if (code) {
+    if (header->msg_flags & MSG_CTRUNC) {
         fds_close(fds, count);
-        return code;
+        return -EMFILE;
     }
-    memcpy(in->fds + in->fd_count, fds, count * sizeof fds[0]);
-    in->fd_count += count;
-    return 0;
+    return inbox_add_fds(in, fds, count);
 }
 
 static void inbox_compact(struct inbox *in)
@@ -149,12 +176,25 @@ static size_t inbox_space(const struct inbox *in)
     return in->arrived == 0 ? LIMIT_FIRST_READ_BYTES : sizeof in->bytes - in->end;
 }
 
-int connection_receive(struct connection *connection)
+static int receive_carried(struct connection *connection)
 {
     struct inbox *in = &connection->in;
-    inbox_compact(in);
-    if (in->end == sizeof in->bytes)
-        return -ENOBUFS; /* and never 0, which would read as the end of the stream */
+    const size_t space = inbox_space(in);
+    int fds[LIMIT_MESSAGE_FDS];
+    size_t fd_count = 0;
+    int n = connection->carrier->read(connection->context, in->bytes + in->end, space, fds, &fd_count);
+    if (n < 0)
+        return n;
+    in->end += (size_t)n;
+    in->arrived += (uint64_t)n;
+    in->filled = (size_t)n == space || fd_count > 0;
+    int code = inbox_add_fds(in, fds, fd_count);
+    return code ? code : n;
+}
+
+static int receive_socket(struct connection *connection)
+{
+    struct inbox *in = &connection->in;
     union {
         char bytes[CMSG_SPACE(SCM_FDS * sizeof(int))];
         struct cmsghdr align;
@@ -171,8 +211,17 @@ int connection_receive(struct connection *connection)
     in->end += (size_t)n;
     in->arrived += (uint64_t)n;
     in->filled = (size_t)n == space.iov_len || header.msg_controllen > 0;
-    int code = inbox_add_fds(in, &header);
+    int code = inbox_add_parts(in, &header);
     return code ? code : (int)n;
+}
+
+int connection_receive(struct connection *connection)
+{
+    struct inbox *in = &connection->in;
+    inbox_compact(in);
+    if (in->end == sizeof in->bytes)
+        return -ENOBUFS; /* and never 0, which would read as the end of the stream */
+    return connection->carrier ? receive_carried(connection) : receive_socket(connection);
 }
 
 bool connection_is_drained(const struct connection *connection)
@@ -324,10 +373,9 @@ static size_t outbox_span(const struct outbox *out, size_t due)
     return due < out->parcel_count ? (size_t)(out->parcels[due].position - out->sent) : waiting;
 }
 
+/* They were sent; the descriptors are somebody else's, or closed. */
 static void outbox_drop(struct outbox *out, size_t size, size_t due)
 {
-    for (size_t i = 0; i < due; i++)
-        close(out->parcels[i].fd);
     out->parcel_count -= due;
     memmove(out->parcels, out->parcels + due, out->parcel_count * sizeof out->parcels[0]);
     out->sent += size;
@@ -356,8 +404,24 @@ static void parcels_attach(struct msghdr *header, const struct parcel *parcels, 
 }
 
 /* Writes once. Returns 0 or -errno. */
-static int outbox_write(struct outbox *out, int socket)
+static int write_carried(struct connection *connection)
 {
+    struct outbox *out = &connection->out;
+    const size_t due = outbox_due(out);
+    int fds[LIMIT_MESSAGE_FDS];
+    for (size_t i = 0; i < due; i++)
+        fds[i] = out->parcels[i].fd;
+    int n = connection->carrier->write(connection->context, out->bytes + out->start, outbox_span(out, due), fds, due);
+    if (n < 0)
+        return n;
+    outbox_drop(out, (size_t)n, due);
+    return 0;
+}
+
+/* The same. */
+static int write_socket(struct connection *connection)
+{
+    struct outbox *out = &connection->out;
     union {
         char bytes[CMSG_SPACE(LIMIT_MESSAGE_FDS * sizeof(int))];
         struct cmsghdr align;
@@ -370,10 +434,11 @@ static int outbox_write(struct outbox *out, int socket)
         parcels_attach(&header, out->parcels, due);
     else
         header.msg_control = NULL;
-    ssize_t n = sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n = sendmsg(connection->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
     /* However few bytes went, the descriptors went with the first. */
+    parcels_close(out->parcels, due);
     outbox_drop(out, (size_t)n, due);
     return 0;
 }
@@ -382,7 +447,7 @@ int connection_flush(struct connection *connection)
 {
     int code = 0;
     while (!code && connection_has_output(connection))
-        code = outbox_write(&connection->out, connection->fd);
+        code = connection->carrier ? write_carried(connection) : write_socket(connection);
     return code;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Bytes and descriptors over a Unix stream socket. Knows neither an event loop nor what messages mean, except where
- * each ends.
+ * Bytes and descriptors over a Unix stream socket, or over what carries them in its place within a process. Knows
+ * neither an event loop nor what messages mean, except where each ends.
  *
  * A connection owns its socket, the descriptors that have arrived and were not taken, and duplicates of those that wait
  * to be sent. It never blocks and never raises SIGPIPE. Functions return 0 or -errno unless stated. One thread at a
@@ -20,7 +20,22 @@ struct connection;
 /* Takes over the connected socket `fd` (closed on failure too, NULL and errno then) and makes it non-blocking. */
 struct connection *connection_create(int fd);
 void connection_destroy(struct connection *connection);
+/* -1: it has no socket. */
 int connection_fd(const struct connection *connection);
+
+/* What carries a connection's bytes without a socket. Nothing of it waits. */
+struct carrier {
+    /* Takes some of the bytes, and with the first of them all descriptors, the carrier's from then on. Returns how many
+     * bytes, or -EAGAIN, or another -errno when the connection is over. */
+    int (*write)(void *context, const uint8_t *bytes, size_t size, const int *fds, size_t fd_count);
+    /* What has arrived, and the descriptors that came with it, LIMIT_MESSAGE_FDS at most, the caller's from then on.
+     * Returns how many bytes, 0 at the end, or -EAGAIN. */
+    int (*read)(void *context, uint8_t *bytes, size_t size, int *fds, size_t *fd_count);
+    void (*close)(void *context);
+};
+
+/* A connection over a carrier, which it closes at its end; NULL without memory, and nothing is closed. */
+struct connection *connection_create_on(const struct carrier *carrier, void *context);
 
 /*
  * Reads what has arrived, at most LIMIT_FIRST_READ_BYTES the first time and what its buffer holds later. Returns the

@@ -22,6 +22,7 @@ FLOORS = {
     "daemon/process/settings.h": {"protocol"},
     "daemon/core": {"protocol", "kernels", "daemon/device/device.h", "daemon/core"},
     "daemon/device": {"protocol", "kernels", "daemon/process/log.h", "daemon/device/device.h", "daemon/device"},
+    "daemon/local": {"protocol", "kernels", "daemon/core", "daemon/device/device.h", "daemon/device", "daemon/local"},
     "daemon/net": {"protocol", "daemon/process/log.h", "daemon/process/settings.h", "daemon/core", "daemon/net"},
     "daemon/process": {
         "protocol", "kernels", "daemon/core", "daemon/device/device.h", "daemon/device", "daemon/net",

@@ -48,16 +48,41 @@ static void places_add(struct error *error, const char *looked)
         snprintf(error->message + length, sizeof error->message - length, " (before that: %s)", looked);
 }
 
-static int session_begin(struct scand *daemon, const char *path)
+static int daemon_open(struct scand *daemon, const char *path)
 {
     char looked[SOCKET_LOOKED_BYTES];
-    SESSION_GUARD(daemon);
     int code = socket_find(path, daemon->path, looked, session_error(daemon));
     if (code == 0)
         code = session_open(daemon);
     if (code)
         places_add(session_error(daemon), looked);
     return code;
+}
+
+static int local_open(struct scand *daemon)
+{
+    int code = local_prepare(daemon);
+    return code ? code : session_open(daemon);
+}
+
+/* Where no daemon answered, of which the session's error tells. */
+static int local_open_instead(struct scand *daemon)
+{
+    const struct error why = *session_error(daemon);
+    int code = local_open(daemon);
+    if (code)
+        error_prefix(session_error(daemon), why.message);
+    return code;
+}
+
+static int session_begin(struct scand *daemon, const char *path)
+{
+    enum scand_local local;
+    SESSION_GUARD(daemon);
+    int code = local_choose(daemon, &local);
+    if (code == 0)
+        code = local == SCAND_LOCAL_ALWAYS ? local_open(daemon) : daemon_open(daemon, path);
+    return code == -ECONNREFUSED && local == SCAND_LOCAL_FALLBACK ? local_open_instead(daemon) : code;
 }
 
 int scand_connect_with(const struct scand_options *options, const char *path, const char *name, struct scand **out)
@@ -117,6 +142,11 @@ const char *scand_message(const struct scand *daemon)
 uint32_t scand_retry_ms(const struct scand *daemon)
 {
     return session_error(daemon)->retry_ms;
+}
+
+int scand_is_local(const struct scand *daemon)
+{
+    return daemon->local != NULL;
 }
 
 const char *scand_server_name(const struct scand *daemon)

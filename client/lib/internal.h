@@ -17,6 +17,7 @@
 
 #include "protocol/codec.h"
 #include "protocol/connection.h"
+#include "protocol/local.h"
 #include "protocol/socket.h"
 
 /* Longest waits. Tests are built with shorter ones. */
@@ -103,7 +104,8 @@ struct mending {
 #define OPTION_MS_MAX 86400000 /* a day */
 #define OPTIONS(X)                               \
     X(reconnect_ms, OPTION_MS_MAX, RECONNECT_MS) \
-    X(give_up_ms, OPTION_MS_MAX, RECONNECT_MS)
+    X(give_up_ms, OPTION_MS_MAX, RECONNECT_MS)   \
+    X(local, SCAND_LOCAL_ALWAYS, SCAND_LOCAL_DEFAULT)
 
 #define X(NAME, MOST, DEFAULT) uint32_t NAME;
 struct scand_options {
@@ -131,13 +133,15 @@ struct scand {
     int alarm;        /* a timerfd among what scand_fd shows, */
     int64_t alarm_ms; /* set to this time; INT64_MAX: not set */
 
-    uint64_t number;               /* of the session, never used twice */
-    struct connection *connection; /* NULL: broken, and not yet made anew */
-    bool is_up;                    /* the daemon knows this session's buffers and jobs */
-    int socket;                    /* the connection's, also before there is one; -1: none */
-    pid_t owner;                   /* the process that connected; 0 in a child */
-    struct scand *next;            /* of the process */
-    bool gone;                     /* no daemon came back; all jobs have ended */
+    uint64_t number;                   /* of the session, never used twice */
+    const struct local_library *local; /* NULL: there is a daemon */
+    struct local *service;             /* of the connection, which owns it, where there is no daemon */
+    struct connection *connection;     /* NULL: broken, and not yet made anew */
+    bool is_up;                        /* the daemon knows this session's buffers and jobs */
+    int socket;                        /* the connection's, also before there is one; -1: none */
+    pid_t owner;                       /* the process that connected; 0 in a child */
+    struct scand *next;                /* of the process */
+    bool gone;                         /* no daemon came back; all jobs have ended */
     bool watches_output;
     int epoll;           /* what scand_fd shows; the sockets of all connections come and go in it */
     uint64_t generation; /* counts broken connections */
@@ -244,6 +248,8 @@ struct scand *process_inherited(void);
 int process_open(struct scand *daemon, bool blocks);
 /* Makes the connection of the socket, and closes that on failure. */
 bool process_connect(struct scand *daemon);
+/* Makes the connection of a carrier, which is closed on failure. */
+bool process_carry(struct scand *daemon, const struct carrier *carrier, void *context);
 /* Ends connection and socket, where there are any. */
 void process_close(struct scand *daemon);
 /* Keeps an ended buffer's handle until it is released, or so many others have ended. */
@@ -332,6 +338,18 @@ void job_end(struct scand_job *job, const struct error *error);
 /* Frees a job that is released and has ended, unless a call has it. */
 void job_free_unneeded(struct scand_job *job);
 void jobs_free(struct scand *daemon);
+
+/* local.c */
+/* What the option, or else the environment, says. */
+int local_choose(struct scand *daemon, enum scand_local *out);
+/* From now on the session's connections are to the service in this process. */
+int local_prepare(struct scand *daemon);
+/* Makes the connection; what it has on failure, session_drop ends. */
+int local_connect(struct scand *daemon);
+/* True when the service has something to be read, or is to be called by reading. */
+bool local_is_ready(const struct scand *daemon);
+/* When it is to be called, by clock_ms; INT64_MAX: it need not be, or there is a daemon. */
+int64_t local_due_ms(const struct scand *daemon);
 
 /* transport.c */
 /* -ECHILD in a child of the process that connected, -ENOTCONN once scand_disconnect was called, else 0. */

@@ -79,10 +79,10 @@ static void waiters_wake(struct scand *daemon)
 /* When scand_dispatch has something to do that no message will tell of. */
 static int64_t due_ms(const struct scand *daemon)
 {
-    if (daemon->has_news)
+    if (daemon->has_news || local_is_ready(daemon))
         return 1;
     if (daemon->is_up)
-        return INT64_MAX;
+        return local_due_ms(daemon);
     if (daemon->connection)
         return daemon->mending.call_end_ms;
     return daemon->jobs_open ? daemon->mending.next_try_ms : INT64_MAX;

@@ -26,6 +26,10 @@ scand \- scans and reductions on the machine's GPU, or without one
 .B libscand
 gives programs the GPU of a machine through the daemon
 .BR scand (8).
+Where
+.B SCAND_FALLBACK=cpu
+is set and no daemon answers, they compute in their own process, with the same bits; see
+.BR scand_is_local .
 What follows lists its calls; what each takes and returns, who frees what, and an example stand in the header,
 .IR scand/scand.h .
 Calls that can fail return an

@@ -111,6 +111,16 @@ bool process_connect(struct scand *daemon)
     return daemon->connection != NULL;
 }
 
+bool process_carry(struct scand *daemon, const struct carrier *carrier, void *context)
+{
+    pthread_mutex_lock(&lock);
+    daemon->connection = connection_create_on(carrier, context);
+    pthread_mutex_unlock(&lock);
+    if (!daemon->connection)
+        carrier->close(context);
+    return daemon->connection != NULL;
+}
+
 void process_close(struct scand *daemon)
 {
     pthread_mutex_lock(&lock);

@@ -30,10 +30,9 @@ uint32_t session_next_msgid(struct scand *daemon, uint32_t mark)
     return daemon->last_msgid | mark;
 }
 
-int session_connect(struct scand *daemon, bool blocks)
+static int daemon_connect(struct scand *daemon, bool blocks)
 {
     struct error *error = session_error(daemon);
-    *error = (struct error){.code = 0};
     int code = socket_reach(process_open(daemon, blocks), daemon->path, error);
     /* Whatever keeps us from it, the daemon is unavailable; the message says why. */
     if (code)
@@ -45,6 +44,12 @@ int session_connect(struct scand *daemon, bool blocks)
     if (epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, connection_fd(daemon->connection), &event))
         return session_fail(daemon, -ENOMEM, "cannot watch the connection to %s: %s", daemon->path, strerror(errno));
     return 0;
+}
+
+int session_connect(struct scand *daemon, bool blocks)
+{
+    *session_error(daemon) = (struct error){.code = 0};
+    return daemon->local ? local_connect(daemon) : daemon_connect(daemon, blocks);
 }
 
 void session_drop(struct scand *daemon)
@@ -87,7 +92,7 @@ int session_flush(struct scand *daemon)
 {
     int code = connection_flush(daemon->connection);
     bool waits = code == -EAGAIN;
-    if (waits != daemon->watches_output) {
+    if (waits != daemon->watches_output && !daemon->local) {
         struct epoll_event event = {.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN};
         epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, connection_fd(daemon->connection), &event);
         daemon->watches_output = waits;

@@ -8,6 +8,8 @@
 /* For how long poll may block: until the deadline, or not at all while an answer was announced. */
 static int block_ms(const struct scand *daemon, int64_t deadline_ms)
 {
+    const int64_t due_ms = local_due_ms(daemon);
+    deadline_ms = due_ms < deadline_ms ? due_ms : deadline_ms;
     int64_t left_ms = deadline_ms - clock_ms();
     if (left_ms <= 0 || clock_us() < daemon->spin_end_us)
         return 0;
@@ -44,10 +46,9 @@ int session_rest(struct scand *daemon, const bool *done, int64_t deadline_ms)
                               : reader_poll(daemon, deadline_ms, &readable);
 }
 
-/* Takes in what is readable. */
-static int input_handle(struct scand *daemon)
+/* Takes in what connection_receive has brought. */
+static int input_take(struct scand *daemon, int code)
 {
-    int code = connection_receive(daemon->connection);
     if (code == -EMFILE || code == -EBADF) {
         session_fail(daemon, -EBADF, "descriptors from the daemon were lost: %s",
                      code == -EMFILE ? "this process has too many files open; raise ulimit -n, or close some"
@@ -62,6 +63,18 @@ static int input_handle(struct scand *daemon)
     return -EPIPE;
 }
 
+/* Of a service in this process, whoever calls takes in what it has, also while another thread waits: that one looks
+ * again. -EAGAIN: there was nothing. */
+static int local_receive(struct scand *daemon)
+{
+    (void)session_flush(daemon);
+    int code = connection_receive(daemon->connection);
+    if (code == -EAGAIN)
+        return code;
+    session_wake_reader(daemon);
+    return input_take(daemon, code);
+}
+
 int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms)
 {
     const uint8_t *bytes;
@@ -70,6 +83,11 @@ int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms)
     int code = session_check(daemon); /* a callback may have forked */
     if (code)
         return code;
+    if (daemon->local && daemon->connection && !connection_peek(daemon->connection, &bytes, &size)) {
+        code = local_receive(daemon);
+        if (code != -EAGAIN)
+            return code;
+    }
     if (daemon->is_reading)
         return session_sleep(daemon, done, true, deadline_ms);
     if (!daemon->connection)
@@ -84,7 +102,7 @@ int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms)
         return -EPIPE;
     if (code == -EPIPE)
         session_drop(daemon);
-    return code || !readable ? code : input_handle(daemon);
+    return code || !readable ? code : input_take(daemon, connection_receive(daemon->connection));
 }
 
 int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms)

@@ -14,13 +14,15 @@ prefix=${header%/include/scand/scand.h}
 libraries=$(dirname "$(find "$root" -name libscand.so)")
 
 documents=$(dirname "$(find "$root" -name PROTOCOL.md)")
-for file in "$prefix/include/scand/types.h" "$prefix/include/scand/version.h" "$documents/README.md" "$documents/LICENSE" "$libraries/libscand.so.0.1" "$libraries/pkgconfig/scand.pc"; do
+for file in "$prefix/include/scand/types.h" "$prefix/include/scand/version.h" "$documents/README.md" "$documents/LICENSE" "$libraries/libscand.so.0.1" "$libraries/libscand-local.so.0.1" "$libraries/pkgconfig/scand.pc"; do
     test -e "$file" || { echo "not installed: $file"; exit 1; }
 done
 
 export PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$libraries/pkgconfig"
 ${CC:-cc} ${CFLAGS:-} "$consumer/main.c" $(pkg-config --cflags --libs scand) -o "$root/consumer"
 LD_LIBRARY_PATH=$libraries "$root/consumer"
+# Where no daemon answers, with the library beside libscand.
+LD_LIBRARY_PATH=$libraries SCAND_FALLBACK=cpu "$root/consumer" | grep -qx 'ok: '
 LD_LIBRARY_PATH=$libraries "$root/consumer" | grep -q "^scand $(pkg-config --modversion scand), " || { echo "scand.pc has another version"; exit 1; }
 # The header alone, in the strictest dialects that it promises.
 ${CC:-cc} -std=c99 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only $(pkg-config --cflags scand) -x c "$header"
@@ -41,14 +43,16 @@ cmake --build "$root/build" >/dev/null
 # The static library needs libc alone, and defines nothing that could be the program's.
 if test -e "$libraries/libscand.a"; then
     "$root/build/consumer_static"
+    "$root/build/consumer_local"
+    SCAND_FALLBACK=cpu "$root/build/consumer_local" | grep -qx 'ok: '
     ${CC:-cc} ${CFLAGS:-} -I"$prefix/include" "$consumer/main.c" "$libraries/libscand.a" -pthread -o "$root/consumer"
     "$root/consumer"
     if ldd "$root/consumer" | grep -e scand -e msgpack; then
         echo "needed by a program with the static library, and must not be"
         exit 1
     fi
-    if nm -g --defined-only "$libraries/libscand.a" | grep ' [A-Z] ' | grep -v ' scand_'; then
-        echo "defined by libscand.a, and must not be"
+    if nm -g --defined-only "$libraries/libscand.a" "$libraries/libscand-local.a" | grep ' [A-Z] ' | grep -v ' scand_'; then
+        echo "defined by a static library, and must not be"
         exit 1
     fi
 fi

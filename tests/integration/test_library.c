@@ -1,6 +1,7 @@
 /*
  * libscand with the real daemon, which takes the processor for two devices: results, and what a killed worker does to
- * jobs, buffers and loops. $SCAND names the daemon's program.
+ * jobs, buffers and loops. $SCAND names the daemon's program;
+ * without it those tests that need no worker to kill have the service of this process.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <scand/scand.h>
 
 #include "tests/check.h"
+#include "tests/integration/session.h"
 #include "tests/server.h"
 
 #define ROWS    6000 /* several chunks */
@@ -26,10 +28,7 @@ static struct scand_buffer *input, *output;
 static void begin(void)
 {
     static const char *const arguments[] = {"--device", "cpu:2", "--pool", "128M", NULL};
-    if (server_start(&server, getenv("SCAND"), arguments) || scand_connect(server.socket, "test", &session)) {
-        fprintf(stderr, "%s\n", scand_connect_message());
-        abort();
-    }
+    session = session_begin(&server, arguments);
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &input), SCAND_OK);
     CHECK_EQ(scand_buffer_create(session, SCAND_PLACE_HOST, BYTES, &output), SCAND_OK);
     float *x = scand_buffer_data(input);
@@ -39,8 +38,7 @@ static void begin(void)
 
 static void end(void)
 {
-    scand_disconnect(session);
-    server_stop(&server);
+    session_end(session, &server);
 }
 
 static void worker_kill(void)

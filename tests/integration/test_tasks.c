@@ -1,12 +1,14 @@
 /*
  * Tasks of libscand with the real daemon: the same bits as the same jobs by scand_submit, what the daemon refuses, and
- * a killed worker. $SCAND names the daemon's program.
+ * a killed worker. $SCAND names the daemon's program;
+ * without it those tests that need no worker to kill have the service of this process.
  */
 #include <signal.h>
 
 #include <scand/scand.h>
 
 #include "tests/check.h"
+#include "tests/integration/session.h"
 #include "tests/server.h"
 
 #define ROWS    6000 /* several chunks */
@@ -28,10 +30,7 @@ static struct scand_buffer *buffer_of(uint64_t size_bytes)
 static void begin(void)
 {
     static const char *const arguments[] = {"--device", "cpu:2", "--pool", "256M", NULL};
-    if (server_start(&server, getenv("SCAND"), arguments) || scand_connect(server.socket, "test", &session)) {
-        fprintf(stderr, "%s\n", scand_connect_message());
-        abort();
-    }
+    session = session_begin(&server, arguments);
     uint64_t random = random_seed();
     input = buffer_of(BYTES);
     factors = buffer_of(BYTES);
@@ -46,8 +45,7 @@ static void begin(void)
 
 static void end(void)
 {
-    scand_disconnect(session);
-    server_stop(&server);
+    session_end(session, &server);
 }
 
 static struct scand_tensor tensor_of(struct scand_buffer *buffer)

@@ -264,6 +264,22 @@ int scand_connect(const char *socket_path, const char *name, struct scand **out)
 const char *scand_connect_message(void);
 
 /*
+ * Without a daemon: programs may compute in their own process, on the processor, with the same functions and the same
+ * bits. The library for that, libscand-local, is opened when it is needed. Threads for large jobs are started with the
+ * first one; small ones are done when scand_submit returns. What it has no meaning for gets the errors of a daemon that
+ * works on the processor.
+ */
+enum scand_local {
+    SCAND_LOCAL_DEFAULT,  /* as the environment says: SCAND_FALLBACK=cpu is SCAND_LOCAL_FALLBACK; else, or unset, NEVER
+                           */
+    SCAND_LOCAL_NEVER,    /* SCAND_UNAVAILABLE where no daemon answers */
+    SCAND_LOCAL_FALLBACK, /* where no daemon answers */
+    SCAND_LOCAL_ALWAYS,   /* no daemon is looked for */
+};
+/* 1 where a connection is to this process itself, 0 where it is to a daemon. */
+int scand_is_local(const struct scand *daemon);
+
+/*
  * The same with options: set by name before connecting, and not needed any more afterwards.
  *
  *     reconnect_ms  for how long a call waits for a daemon that is away, 10,000 by default. 0: none waits: what needs
@@ -272,6 +288,8 @@ const char *scand_connect_message(void);
  * no answer end in SCAND_UNAVAILABLE, 10,000 by default.
  *
  * Both are 0 to 86,400,000, a day; others get SCAND_INVALID, and so do other names. NULL stands for the defaults.
+ *
+ *     local         where to compute without a daemon: an enum scand_local, SCAND_LOCAL_DEFAULT by default.
  */
 int scand_options_create(struct scand_options **out);
 int scand_options_set(struct scand_options *options, const char *name, int64_t value);

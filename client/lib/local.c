@@ -1,0 +1,104 @@
+/* Without a daemon: the service inside this program, which libscand-local has. That is linked with the program, or is
+ * opened when it is needed. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "client/lib/internal.h"
+
+#pragma weak scand_local_library
+
+#define TEXT(NUMBER)  TEXT_(NUMBER)
+#define TEXT_(NUMBER) #NUMBER
+#if SCAND_VERSION_MAJOR == 0 /* as the soname has it: client/lib/CMakeLists.txt */
+#define SONAME_VERSION "0." TEXT(SCAND_VERSION_MINOR)
+#else
+#define SONAME_VERSION TEXT(SCAND_VERSION_MAJOR)
+#endif
+#define LIBRARY "libscand-local.so." SONAME_VERSION
+#define INSTALL "install the package libscand-local" SONAME_VERSION ", or install scand from its sources"
+
+int local_choose(struct scand *daemon, enum scand_local *out)
+{
+    const char *variable = getenv("SCAND_FALLBACK");
+    const bool is_set = variable && *variable;
+    if (is_set && strcmp(variable, "cpu") != 0)
+        return session_fail(daemon, -EINVAL,
+                            "SCAND_FALLBACK is \"%.64s\": allowed is \"cpu\", which computes in this process where no "
+                            "daemon answers; unset it to need a daemon",
+                            variable);
+    *out = (enum scand_local)daemon->options.local;
+    if (*out == SCAND_LOCAL_DEFAULT)
+        *out = is_set ? SCAND_LOCAL_FALLBACK : SCAND_LOCAL_NEVER;
+    return 0;
+}
+
+/* It stays open: threads of it may run until the program ends. */
+static const struct local_library *library_open(struct scand *daemon)
+{
+    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const struct local_library *library = handle ? dlsym(handle, "scand_local_library") : NULL;
+    if (!library) {
+        const char *why = dlerror();
+        session_fail(daemon, -ECONNREFUSED,
+                     "cannot compute in this process, for which " LIBRARY " is needed (%.200s): " INSTALL,
+                     why ? why : "it has no scand_local_library");
+    }
+    return library;
+}
+
+static const struct local_library *library_find(struct scand *daemon)
+{
+    const struct local_library *library = &scand_local_library ? &scand_local_library : library_open(daemon);
+    if (!library || strcmp(library->release, SCAND_VERSION_TEXT) == 0)
+        return library;
+    session_fail(daemon, -ECONNREFUSED,
+                 "cannot compute in this process: " LIBRARY " is of version %.32s, and libscand of " SCAND_VERSION_TEXT
+                 ": install both of one version",
+                 library->release);
+    return NULL;
+}
+
+int local_prepare(struct scand *daemon)
+{
+    daemon->local = library_find(daemon);
+    snprintf(daemon->path, sizeof daemon->path, "this process");
+    return daemon->local ? 0 : session_error(daemon)->code;
+}
+
+/* From any thread. */
+static void local_wake(void *context)
+{
+    const struct scand *daemon = context;
+    eventfd_write(daemon->wake, 1);
+}
+
+int local_connect(struct scand *daemon)
+{
+    struct local *service;
+    int code = daemon->local->open(local_wake, daemon, &service, session_error(daemon));
+    if (code)
+        return code;
+    if (!process_carry(daemon, &daemon->local->carrier, service))
+        return session_fail(daemon, -ENOMEM, "out of memory to compute in this process");
+    daemon->service = service;
+    struct epoll_event event = {.events = EPOLLIN};
+    if (epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, daemon->wake, &event) && errno != EEXIST)
+        return session_fail(daemon, -ENOMEM, "cannot watch what is computed in this process: %s", strerror(errno));
+    return 0;
+}
+
+bool local_is_ready(const struct scand *daemon)
+{
+    return daemon->local && daemon->connection && daemon->local->is_ready(daemon->service);
+}
+
+int64_t local_due_ms(const struct scand *daemon)
+{
+    const uint64_t due_us = daemon->local && daemon->connection ? daemon->local->due_us(daemon->service) : UINT64_MAX;
+    return due_us == UINT64_MAX ? INT64_MAX : (int64_t)(due_us / 1000) + 1;
+}

@@ -1,0 +1,366 @@
+/*
+ * The service inside a program (protocol/local.h): the daemon's core and its CPU device, without a supervisor, a loop
+ * or a socket. Its one client is this program, in whose calls all is done that takes no long: messages, small jobs, and
+ * what the daemon has helpers do. Larger jobs have threads (far.h).
+ */
+#include "protocol/local.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <scand/version.h>
+
+#include "daemon/core/service.h"
+#include "daemon/device/devices.h"
+#include "far.h"
+#include "pipe.h"
+#include "protocol/clock.h"
+
+/* What takes less than handing it to a thread, and being woken by it, is computed at once. */
+#define AT_ONCE_BYTES KIB(256)
+
+/* The pool has room for all memory of the machine; where so many addresses cannot be had, for less. */
+#define POOL_LEAST_BYTES MIB(64)
+
+struct chunk_list {
+    struct chunk *first, **end;
+};
+
+struct local {
+    pid_t process;         /* that made it */
+    struct device *device; /* the service's; computes in the calls of the program */
+    struct far far;
+    struct device_set devices;
+    struct pool pool;
+    struct client *client;
+    struct pipe requests, answers;
+    struct work *work, **work_end; /* deferred */
+    struct chunk_list returned;    /* that were computed at once, or could not be */
+    uint64_t wake_us;              /* the time at which the service is to be called; UINT64_MAX: none */
+    bool is_over;                  /* the client has broken the protocol: nothing more is read from it */
+    struct service service;
+};
+
+static void chunks_init(struct chunk_list *list)
+{
+    list->first = NULL;
+    list->end = &list->first;
+}
+
+static void chunks_add(struct chunk_list *list, struct chunk *chunk)
+{
+    chunk->next = NULL;
+    *list->end = chunk;
+    list->end = &chunk->next;
+}
+
+/*
+ * What the service asks for.
+ */
+
+static bool is_at_once(const struct chunk *chunk)
+{
+    return (chunk->small || chunk->bytes <= AT_ONCE_BYTES) && chunk->slice_us == 0;
+}
+
+/* Each is done with when this returns, so there is one at a time. */
+static int compute_at_once(struct device *device, struct chunk *chunk)
+{
+    int r = device->ops->start(device, chunk);
+    while (!r && device->ops->finish(device, 1) != chunk)
+        ;
+    return r;
+}
+
+static void ops_start(void *context, struct chunk *chunk)
+{
+    struct local *self = context;
+    const bool at_once = is_at_once(chunk);
+    int r = at_once ? compute_at_once(self->device, chunk) : far_submit(&self->far, chunk);
+    if (r)
+        chunk->status = r;
+    if (r || at_once)
+        chunks_add(&self->returned, chunk);
+}
+
+static void ops_defer(void *context, struct work *work)
+{
+    struct local *self = context;
+    work->next = NULL;
+    *self->work_end = work;
+    self->work_end = &work->next;
+}
+
+/* All output is sent at the end of a turn. */
+static void ops_output(void *context, struct client *client)
+{
+    (void)context, (void)client;
+}
+
+/* A service that drains refuses jobs, and ends with the program's connection. */
+static void ops_draining(void *context)
+{
+    (void)context;
+}
+
+static uint64_t ops_now_us(void *context)
+{
+    (void)context;
+    return clock_us();
+}
+
+static void ops_wake(void *context, uint64_t at_us)
+{
+    ((struct local *)context)->wake_us = at_us;
+}
+
+static const struct service_ops service_ops = {ops_start,    ops_defer,  ops_output, ops_draining,
+                                               ops_draining, ops_now_us, ops_wake};
+
+/*
+ * Turns: each returns true when it has done something.
+ */
+
+static bool handle_requests(struct local *self)
+{
+    struct client *client = self->client;
+    const bool resumes = client->paused && !service_is_clogged(client);
+    if (self->is_over || (client->paused && !resumes) || (connection_receive(client->connection) <= 0 && !resumes))
+        return false;
+    int r;
+    do
+        r = service_input(client, UINT64_MAX);
+    while (r > 0);
+    self->is_over = r < 0;
+    return true;
+}
+
+static bool do_work(struct local *self)
+{
+    struct work *work = self->work;
+    if (!work)
+        return false;
+    self->work = work->next;
+    if (!self->work)
+        self->work_end = &self->work;
+    work_run(work);
+    service_work_done(&self->service, work);
+    return true;
+}
+
+static bool collect(struct local *self, struct chunk *chunks)
+{
+    const bool some = chunks != NULL;
+    while (chunks)
+        service_collect(&self->service, &chunks, UINT64_MAX);
+    return some;
+}
+
+static bool collect_returned(struct local *self)
+{
+    struct chunk *chunks = self->returned.first;
+    chunks_init(&self->returned);
+    return collect(self, chunks);
+}
+
+static bool wake_service(struct local *self)
+{
+    if (self->wake_us == UINT64_MAX || clock_us() < self->wake_us)
+        return false;
+    self->wake_us = UINT64_MAX;
+    service_tick(&self->service);
+    return true;
+}
+
+static void send_answers(struct local *self)
+{
+    if (!connection_has_output(self->client->connection))
+        return;
+    service_sends(self->client);
+    connection_flush(self->client->connection);
+    service_sent(self->client);
+}
+
+static void take_turns(struct local *self)
+{
+    do {
+        while (handle_requests(self) || do_work(self) || collect_returned(self) ||
+               collect(self, far_collect(&self->far)) || wake_service(self))
+            ;
+        send_answers(self);
+    } while (self->client->paused && !service_is_clogged(self->client));
+}
+
+/*
+ * The service's end of the connection.
+ */
+
+static int service_write(void *context, const uint8_t *bytes, size_t size, const int *fds, size_t fd_count)
+{
+    struct local *self = context;
+    return pipe_write(&self->answers, bytes, size, fds, fd_count);
+}
+
+static int service_read(void *context, uint8_t *bytes, size_t size, int *fds, size_t *fd_count)
+{
+    struct local *self = context;
+    return pipe_read(&self->requests, bytes, size, fds, fd_count);
+}
+
+static void service_end(void *context)
+{
+    (void)context;
+}
+
+static const struct carrier service_carrier = {service_write, service_read, service_end};
+
+/*
+ * The program's end.
+ */
+
+static int local_write(void *context, const uint8_t *bytes, size_t size, const int *fds, size_t fd_count)
+{
+    struct local *self = context;
+    int n = pipe_write(&self->requests, bytes, size, fds, fd_count);
+    take_turns(self);
+    return n;
+}
+
+static int local_read(void *context, uint8_t *bytes, size_t size, int *fds, size_t *fd_count)
+{
+    struct local *self = context;
+    if (pipe_is_empty(&self->answers))
+        take_turns(self);
+    int n = pipe_read(&self->answers, bytes, size, fds, fd_count);
+    return n == -EAGAIN && self->is_over ? 0 : n;
+}
+
+static bool local_is_ready(const struct local *self)
+{
+    return !pipe_is_empty(&self->answers) || far_is_ready(&self->far) || self->is_over;
+}
+
+static uint64_t local_due_us(const struct local *self)
+{
+    return self->wake_us;
+}
+
+/*
+ * Beginning and end.
+ */
+
+static uint64_t memory_bytes(void)
+{
+    struct sysinfo memory;
+    return sysinfo(&memory) ? POOL_LEAST_BYTES : (uint64_t)memory.totalram * memory.mem_unit;
+}
+
+/* One user may have so many eighths of a pool; each small segment takes a descriptor of the program's. */
+static int pool_begin(struct local *self)
+{
+    struct rlimit files = {.rlim_cur = RLIM_INFINITY};
+    uint64_t bytes = memory_bytes() / LIMIT_USER_EIGHTHS * 8;
+    int r;
+    while ((r = pool_init(&self->pool, &self->devices, bytes)) && bytes > POOL_LEAST_BYTES)
+        bytes /= 2;
+    if (r)
+        return r;
+    getrlimit(RLIMIT_NOFILE, &files);
+    pool_limit_files(&self->pool, files.rlim_cur / 4);
+    return 0;
+}
+
+static int client_begin(struct local *self)
+{
+    struct connection *connection = connection_create_on(&service_carrier, self);
+    if (!connection)
+        return -ENOMEM;
+    self->client = service_open(&self->service, connection, getuid());
+    if (!self->client) {
+        connection_destroy(connection);
+        return -ENOMEM;
+    }
+    self->client->pid = self->process;
+    return 0;
+}
+
+static int service_begin(struct local *self)
+{
+    int r = pool_begin(self);
+    if (r)
+        return r;
+    service_init(&self->service, &service_ops, self, &self->devices, &self->pool, getuid());
+    r = client_begin(self);
+    if (r)
+        pool_finish(&self->pool);
+    return r;
+}
+
+static int local_begin(struct local *self, struct error *error)
+{
+    int r = device_cpu_open(1, memory_bytes(), &self->device, error);
+    if (r)
+        return r;
+    self->devices = (struct device_set){{self->device}, 1};
+    r = service_begin(self);
+    if (r)
+        self->device->ops->close(self->device);
+    return r ? error_set(error, r, "no memory to compute in this process: %s", strerror(-r)) : 0;
+}
+
+static int local_open(void (*wake)(void *context), void *wake_context, struct local **out, struct error *error)
+{
+    struct local *self = calloc(1, sizeof *self);
+    if (!self)
+        return error_set(error, -ENOMEM, "no memory to compute in this process");
+    self->process = getpid();
+    self->wake_us = UINT64_MAX;
+    self->work_end = &self->work;
+    chunks_init(&self->returned);
+    far_init(&self->far, wake, wake_context);
+    int r = local_begin(self, error);
+    if (r)
+        free(self);
+    else
+        *out = self;
+    return r;
+}
+
+static void finish_all(struct local *self)
+{
+    service_close(self->client);
+    far_stop(&self->far);
+    while (do_work(self) || collect_returned(self) || collect(self, far_collect(&self->far)))
+        ;
+    far_finish(&self->far);
+    service_finish(&self->service);
+}
+
+/* In a child of the process that made it there are no threads, and locks are as they were: what it has of the memory
+ * goes, and the rest is left. */
+static void local_close(void *context)
+{
+    struct local *self = context;
+    if (self->process != getpid()) {
+        pool_finish(&self->pool);
+        return;
+    }
+    finish_all(self);
+    pool_finish(&self->pool);
+    pipe_finish(&self->requests);
+    pipe_finish(&self->answers);
+    self->device->ops->close(self->device);
+    free(self);
+}
+
+__attribute__((visibility("default"))) const struct local_library scand_local_library = {
+    .release = SCAND_VERSION_TEXT,
+    .open = local_open,
+    .carrier = {local_write, local_read, local_close},
+    .is_ready = local_is_ready,
+    .due_us = local_due_us,
+};

@@ -1,0 +1,31 @@
+/*
+ * The seam between libscand and libscand-local, the service inside a program: a table of functions, which both are
+ * built with and of which libscand knows nothing else. Functions are called by one thread at a time.
+ */
+#ifndef PROTOCOL_LOCAL_H
+#define PROTOCOL_LOCAL_H
+
+#include "connection.h"
+#include "status.h"
+
+/* A service with one client, which is this program. */
+struct local;
+
+struct local_library {
+    const char *release; /* of both: tables of other releases may be others */
+    /* A service. `wake` is called from any thread when there may be something to be read, or to be done. Returns 0, or
+     * -errno and *error. */
+    int (*open)(void (*wake)(void *context), void *wake_context, struct local **out, struct error *error);
+    /* What carries bytes to the service and back; its context is the service, which ends with it. What can be done at
+     * once is done while bytes are written or read. */
+    struct carrier carrier;
+    /* True when something can be read, or is to be done by reading. */
+    bool (*is_ready)(const struct local *local);
+    /* The time of clock_us at which something is to be done by reading; UINT64_MAX: none. */
+    uint64_t (*due_us)(const struct local *local);
+};
+
+/* What libscand-local exports; in a program that is linked with neither its shared nor its static library, NULL. */
+extern const struct local_library scand_local_library;
+
+#endif
