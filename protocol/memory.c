@@ -13,6 +13,10 @@
 
 #include "status.h"
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* since Linux 5.14 */
+#endif
+
 #define SEALS       (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
@@ -142,6 +146,11 @@ int memory_map(const int *fds, size_t count, uint64_t segment_bytes, uint64_t si
     }
     *base = reserved;
     return 0;
+}
+
+void memory_populate(void *base, uint64_t size_bytes)
+{
+    madvise(base, size_bytes, MADV_POPULATE_READ);
 }
 
 void memory_unmap(void *base, uint64_t size_bytes)

@@ -28,6 +28,7 @@ static int buffer_map(struct scand_buffer *buffer)
     if (code)
         return session_fail(daemon, code == -EINVAL ? code : -ENOMEM, "cannot map %llu bytes: %s",
                             (unsigned long long)buffer->size_bytes, strerror(-code));
+    memory_populate(buffer->data, buffer->size_bytes);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -269,6 +270,39 @@ static void one_segment_of_any_size(void)
     close(fd);
 }
 
+static long faults(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) ? -1 : usage.ru_minflt;
+}
+
+/* Faults that writing to each page of a mapping takes. */
+static long faults_of_writing(int fd, size_t pages, bool populated)
+{
+    void *memory = NULL;
+    CHECK_EQ(memory_map(&fd, 1, pages * PAGE, pages * PAGE, &memory), 0);
+    if (populated)
+        memory_populate(memory, pages * PAGE);
+    const long before = faults();
+    for (size_t i = 0; memory && i < pages; i++)
+        ((volatile char *)memory)[i * PAGE] = 1;
+    const long taken = faults() - before;
+    memory_unmap(memory, pages * PAGE);
+    return taken;
+}
+
+static void pages_are_there(void)
+{
+    enum { PAGES = 1000 };
+    int fd = memory_create(PAGES * PAGE);
+    if (faults_of_writing(fd, PAGES, false) < PAGES)
+        SKIP("larger pages here");
+    if (madvise(NULL, 0, 22) != 0)
+        SKIP("a system older than Linux 5.14");
+    CHECK(faults_of_writing(fd, PAGES, true) < PAGES / 2);
+    close(fd);
+}
+
 static void mappings_that_cannot_be(void)
 {
     int fds[2] = {memory_create(PAGE), memory_create(PAGE)};
@@ -316,6 +350,7 @@ static const struct test tests[] = {
     TEST(huge_pages_are_refused),
     TEST(segments_follow_each_other),
     TEST(one_segment_of_any_size),
+    TEST(pages_are_there),
     TEST(mappings_that_cannot_be),
     TEST(no_descriptor_is_left),
     TEST_END,
