@@ -14,7 +14,7 @@
 static void usage(FILE *file)
 {
     const struct command *command;
-    fprintf(file, "usage: scanctl [--socket PATH] COMMAND [OPTION...]\n\n");
+    fprintf(file, "usage: scanctl [--socket PATH | --local] COMMAND [OPTION...]\n\n");
     for (size_t i = 0; (command = command_at(i)); i++)
         fprintf(file, "  %-10s %-32s %s\n", command->name, command->arguments, command->text);
     fprintf(
@@ -22,6 +22,7 @@ static void usage(FILE *file)
         "\n"
         "  --socket PATH  the daemon's socket; else $SCAND_SOCKET, else $XDG_RUNTIME_DIR/scand.sock where that is\n"
         "                 there, else /run/scand/scand.sock\n"
+        "  --local        scan, reduce, run and demo: compute in this process, without a daemon\n"
         "  --version, -V  print the version\n"
         "  --help, -h     print this; after a command's name, that command's help\n\n"
         "Exit codes: 0 success, 64 wrong usage, 65 wrong data, 66 no input, 69 no daemon, 70 a fault of the daemon "
@@ -56,6 +57,8 @@ static int words_run(int argc, char **argv, struct common_options *common, struc
         if (strcmp(argv[0], command->name))
             continue;
         argv[0] = (char *)command->full_name;
+        if (common->local && !options_compute(command->options))
+            return fail(error, EX_USAGE, "--local is for commands that compute; %s asks a daemon", argv[0]);
         int result = is_question(argc, command) ? EX_USAGE : runs[i](argc, argv, common, error);
         if (is_question(argc, command) || (!result && common->help))
             help_print(command, result ? stderr : stdout);
@@ -74,7 +77,7 @@ static int version_handle(void *context, int option, const char *argument, struc
 static int scanctl(int argc, char **argv, struct error *error)
 {
     static const struct option_row table[] = {
-        {"version", OPTION_OWN, 'V', NULL, VALUE_FREE, "print the version"}, COMMON_OPTIONS, {0}};
+        {"version", OPTION_OWN, 'V', NULL, VALUE_FREE, "print the version"}, LOCAL_OPTION, COMMON_OPTIONS, {0}};
     struct common_options common = {.socket_path = NULL};
     bool version = false;
     argv[0] = (char *)"scanctl";

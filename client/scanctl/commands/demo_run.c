@@ -30,6 +30,7 @@ const struct option_row demo_options[] = {
     {"traces", OPTION_TRACES, 0, "N", VALUE_FREE, "[10000]"},
     {"samples", OPTION_SAMPLES, 0, "N", VALUE_FREE, "per trace [10000]"},
     {"seed", OPTION_SEED, 0, "N", VALUE_FREE, "of the gather [1]"},
+    LOCAL_OPTION,
     COMMON_OPTIONS,
     {0},
 };
@@ -197,7 +198,7 @@ int demo_command(int argc, char **argv, struct common_options *common, demo_chec
         result = fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind],
                       argv[0], argv[0]);
     if (!result)
-        result = remote_open(common->socket_path, &run.daemon, error);
+        result = remote_open_computing(common->socket_path, common->local, &run.daemon, error);
     if (result)
         return result;
     run.bytes = run.gather.traces * run.gather.samples * sizeof(float); /* below 2^64: both are below 2^31 */

@@ -231,11 +231,12 @@ static const char *name_of(const struct file_job *job)
     return strcmp(job->input_path, "-") ? job->input_path : "standard input";
 }
 
-/* A file goes through the daemon in several jobs, but they are all of one client, by which they can be stopped. */
+/* A file goes through the daemon in several jobs, but they are all of one client, by which they can be stopped. In this
+ * process nobody else can. */
 static void begin_tell(const struct file_job *job, struct scand *daemon)
 {
     uint64_t client;
-    if (job->options->progress && !remote_client(daemon, &client))
+    if (job->options->progress && !scand_is_local(daemon) && !remote_client(daemon, &client))
         fprintf(stderr, "%s: client %" PRIu64 "; scanctl cancel --client %" PRIu64 " stops it\n", name_of(job), client,
                 client);
 }

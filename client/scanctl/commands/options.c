@@ -83,6 +83,8 @@ int options_parse(int argc, char **argv, bool stops, const struct option_row *ta
             common->socket_path = optarg;
         else if (row->id == OPTION_JSON)
             common->json = true;
+        else if (row->id == OPTION_LOCAL)
+            common->local = true;
         else if (row->id == OPTION_HELP)
             common->help = true;
         else if (is_repeated(table, row, &seen))
@@ -100,6 +102,13 @@ int options_parse_common(int argc, char **argv, struct common_options *common, s
         return fail(error, EX_USAGE, "\"%s\" is too much: %s takes options only; see %s --help", argv[optind], argv[0],
                     argv[0]);
     return result;
+}
+
+bool options_compute(const struct option_row *table)
+{
+    while (table->name && table->id != OPTION_LOCAL)
+        table++;
+    return table->name != NULL;
 }
 
 void options_print(const struct option_row *table, FILE *file)

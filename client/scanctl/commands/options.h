@@ -13,6 +13,7 @@
 /* What stands before the command's name, or among its options. */
 struct common_options {
     const char *socket_path; /* NULL: the library's default */
+    bool local;              /* in this process, without a daemon */
     bool json;
     bool help;
 };
@@ -20,7 +21,7 @@ struct common_options {
 #define TYPE_LEFT_OUT SCAND_DTYPE_COUNT
 
 /* Numbers of options, above every character: a character is a short option. */
-enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
+enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_HELP, OPTION_LOCAL, OPTION_OWN };
 /* Options of commands that work on files. */
 enum {
     OPTION_PASSES = OPTION_OWN,
@@ -70,6 +71,9 @@ struct option_row {
     {"socket", OPTION_SOCKET, 0, "PATH", VALUE_FILE, "the daemon's socket"},                                         \
     {"help", OPTION_HELP, 'h', NULL, VALUE_FREE, "print this"}
 #define COMMON_OPTIONS {"json", OPTION_JSON, 'j', NULL, VALUE_FREE, "print one JSON object"}, QUIET_OPTIONS
+/* Of commands that compute. */
+#define LOCAL_OPTION                                                                                                 \
+    {"local", OPTION_LOCAL, 0, NULL, VALUE_FREE, "compute in this process, without a daemon"}
 /* What commands that work on files have in common. */
 #define FILE_OPTIONS                                                                                                 \
     {"axis", OPTION_AXIS, 'x', "AXIS", VALUE_FREE,                                                                   \
@@ -88,6 +92,7 @@ struct option_row {
      "bytes after these that are passed on untouched [0]"},                                                          \
     {"trace-header-bytes", OPTION_TRACE_HEADER_BYTES, 0, "N", VALUE_FREE,                                            \
      "bytes before each row of a raw file, passed on likewise [0]"},                                                 \
+    LOCAL_OPTION,                                                                                                    \
     {"progress", OPTION_PROGRESS, 'v', NULL, VALUE_FREE,                                                             \
      "say which client of the daemon this is, and what it took, on standard error"},                                 \
     {"priority", OPTION_PRIORITY, 0, "CLASS", SCAND_LIST_PRIORITY, "which of your own jobs go first [normal]"},      \
@@ -119,6 +124,8 @@ int options_parse(int argc, char **argv, bool stops, const struct option_row *ta
 /* For commands without options of their own, which take no words either. */
 int options_parse_common(int argc, char **argv, struct common_options *common, struct error *error);
 
+/* Whether a command computes, by its options: then it may do so without a daemon. */
+bool options_compute(const struct option_row *table);
 /* Prints what the options of a table do, a line or more for each. */
 void options_print(const struct option_row *table, FILE *file);
 

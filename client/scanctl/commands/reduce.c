@@ -70,7 +70,7 @@ static int reduce_run(struct file_job *job, struct reduce_options *options, stru
     result = reduce_check(job, options, error);
     if (result)
         return result;
-    result = remote_open(options->common.socket_path, &daemon, error);
+    result = remote_open_computing(options->common.socket_path, options->common.local, &daemon, error);
     if (result)
         return result;
     job->compute = options->pipeline ? compute_steps(options->pipeline) : compute_reduce(&options->reduce);

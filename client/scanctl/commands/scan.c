@@ -90,7 +90,7 @@ static int scan_run(struct file_job *job, const struct scan_options *options, st
     if (!result)
         result = result_make(job, options, output, error);
     if (!result && !*daemon)
-        result = remote_open(options->common.socket_path, daemon, error);
+        result = remote_open_computing(options->common.socket_path, options->common.local, daemon, error);
     if (result)
         return result;
     job->compute = options->pipeline ? compute_steps(options->pipeline) : compute_scan(&scan);

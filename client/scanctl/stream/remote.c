@@ -1,5 +1,6 @@
 #include "client/scanctl/stream/remote.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,12 +11,32 @@
 #define RETRY_MAX_MS     2000
 #define ROWS_AT_ONCE     32 /* of the daemon's lists, that are asked for */
 
+static int open_with(const char *socket_path, enum scand_local local, struct scand **daemon, struct error *error)
+{
+    struct scand_options *options;
+    int status = scand_options_create(&options);
+    if (!status) {
+        status = scand_options_set(options, "local", local);
+        if (!status)
+            status = scand_connect_with(options, socket_path, "scanctl", daemon);
+        scand_options_destroy(options);
+    }
+    return status ? fail(error, scand_status_exit_code(status), "%s", scand_connect_message()) : 0;
+}
+
 int remote_open(const char *socket_path, struct scand **daemon, struct error *error)
 {
-    int status = scand_connect(socket_path, "scanctl", daemon);
-    if (!status)
-        return 0;
-    return fail(error, scand_status_exit_code(status), "%s", scand_connect_message());
+    return open_with(socket_path, SCAND_LOCAL_NEVER, daemon, error);
+}
+
+int remote_open_computing(const char *socket_path, bool local, struct scand **daemon, struct error *error)
+{
+    if (local && socket_path)
+        return fail(error, EX_USAGE, "--local needs no daemon, and --socket names one; give one of them");
+    int result = open_with(socket_path, local ? SCAND_LOCAL_ALWAYS : SCAND_LOCAL_DEFAULT, daemon, error);
+    if (!result && !local && scand_is_local(*daemon))
+        fprintf(stderr, "scanctl: no daemon answers: computing in this process\n");
+    return result;
 }
 
 int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error)

@@ -13,7 +13,11 @@
 
 #define BUSY_PATIENCE_MS 30000 /* for how long a busy daemon is asked again */
 
+/* Connects to the daemon, for what is asked of it alone. */
 int remote_open(const char *socket_path, struct scand **daemon, struct error *error);
+/* The same for what is computed: `local` has it computed in this process, without a daemon, and the environment where
+ * no daemon answers, which standard error is told. */
+int remote_open_computing(const char *socket_path, bool local, struct scand **daemon, struct error *error);
 /* Fills *error from the call that has just failed; `doing` is what was being done: "the scan". */
 int remote_error(const struct scand *daemon, int status, const char *doing, struct error *error);
 /* The daemon's first device, or one without a name where it tells none. */
