@@ -78,16 +78,20 @@ def reduction_dtypes(given: Dtype, reduction: str, asked: Optional[Dtype]) -> Dt
     return scan_dtypes(exact, reduction, asked)._replace(samples=exact if word_of(exact) else _native(exact))
 
 
+def form_class(form: str) -> Dtype:
+    """What samples of a form are computed in."""
+    return _FLOAT32 if lib.scand_dtype_class(number("dtype", form)) == lib.SCAND_CLASS_F32 else _FLOAT64
+
+
 def form_dtypes(given: Dtype, form: str, asked: Optional[Dtype]) -> Dtypes:
     """Of samples that lie in a form that NumPy has no dtype of."""
     enumerator = number("dtype", form)
     size = lib.scand_dtype_bytes(enumerator)
     if given.itemsize != size:
         raise ValueError(f"form: samples of {form} have {size} bytes, those of {given} {given.itemsize}: view them as such")
-    kept = lib.scand_dtype_class(enumerator)
     if form in DTYPES.values():
         raise ValueError(f"form: {form} is a dtype of NumPy's; leave form out")
-    final = asked or (_FLOAT32 if kept == lib.SCAND_CLASS_F32 else _FLOAT64)
+    final = asked or form_class(form)
     if final.kind != "f":
         raise TypeError(f"dtype: samples of {form} have sums of floats, not of {final}")
     return Dtypes(given, _native(final), final)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from .chains import Shapes, StepOperand, operand_dtype, operand_shape, shapes_of
 from .client import Flight
-from .dtypes import Dtypes, form_dtypes, reduction_dtypes, scan_dtypes
+from .dtypes import Dtype, Dtypes, form_class, form_dtypes, reduction_dtypes, scan_dtypes
 from .layout import RANK_MOST, Order, Settings, Tensor, pattern_of, tensor_of, word_of
 from .memory import AnyArray, Place, Region, allocate, asarray, place_of, range_of
 
@@ -244,7 +244,7 @@ class Plan:
         """What a step reads or writes besides, as jobs take it, and of what is copied back to the program's array what."""
         assert self.shapes is not None
         shape = operand_shape(own, self.shapes, self.given.shape, self.scheme.axis)
-        dtype = operand_dtype(own, self.scheme.dtypes.samples)
+        dtype = operand_dtype(own, self._taken(own.step))
         if word_of(dtype) is None:
             raise TypeError(f"{own.field}: there are no samples of {dtype}; take another dtype")
         array = own.array
@@ -261,6 +261,13 @@ class Plan:
             return own, Shared(np.broadcast_to(shared.array, shape) if not own.written else shared.array, shared.place), None
         except ValueError:
             raise ValueError(f"{own.field}: its shape {own.array.shape} does not fit {shape}") from None
+
+    def _taken(self, step: int) -> Dtype:
+        """The dtype, of NumPy's, of the class of what a step takes: the input, or values between steps."""
+        dtypes, form = self.scheme.dtypes, self.request.form
+        if step > 0:
+            return dtypes.results
+        return dtypes.samples if form is None else form_class(form)
 
     def _stage(self, results: Shared) -> Shared:
         """Shared memory for the input: where the results will be, if that has room of the same kind, and the job does not

@@ -350,6 +350,15 @@ class Chains(PackageTest):
         with self.assertRaisesRegex(ValueError, r"^steps\[0\].coefficients: its shape \(4, 60\) does not fit \(4, 30\)"):
             scand.run(x, [("scan", {"op": "affine", "coefficients": a})])
 
+    def test_operands_of_values_between_steps(self):
+        """Which have the dtype of the results, whatever that of the samples is."""
+        x = whole_numbers((4, 30)).astype("f4")
+        h = whole_numbers((4, 30)) + 1 / 3
+        steps = [("scan", {"passes": "forward"}), ("map", {"op": "mul", "other": h})]
+        self.same(scand.run(x, steps, dtype=np.float64), np.cumsum(x, -1, dtype=np.float64) * h)
+        bits = np.full((4, 30), 0x41100000, ">u4")  # 1 as IBM has it
+        self.same(scand.run(bits, [("map", {"op": "add", "other": h.astype("f4")})], form="ibm32"), h.astype("f4") + np.float32(1))
+
     def test_maps_and_differences(self):
         """What NumPy makes of the same numbers: exactly but for exp and log, which are within one unit of the last place."""
         x = whole_numbers((6, 60)) + 0.5
