@@ -1,7 +1,8 @@
-# Packages of what is installed: `cpack -G DEB` makes scand, libscand0.1, libscand-dev and python3-scand; `cpack -G TGZ`, in a static
+# Packages of what is installed: `cpack -G DEB` makes scand, libscand0.1, libscand-local0.1, libscand-dev and python3-scand; `cpack -G TGZ`, in a static
 # build, one archive that runs where it is unpacked. `./dev package` does both.
 get_target_property(soversion libscand SOVERSION)
 set(runtime libscand${soversion})
+set(local libscand-local${soversion})
 set(folder ${CMAKE_CURRENT_LIST_DIR})
 
 set(CPACK_PACKAGE_NAME scand)
@@ -21,7 +22,7 @@ if(SCAND_STATIC)
     return()
 endif()
 
-set(CPACK_COMPONENTS_ALL daemon runtime development)
+set(CPACK_COMPONENTS_ALL daemon runtime local development)
 if(TARGET scand_python)
     list(APPEND CPACK_COMPONENTS_ALL debian-python)
 endif()
@@ -48,15 +49,25 @@ set(CPACK_DEBIAN_DAEMON_PACKAGE_CONTROL_EXTRA ${folder}/daemon/postinst ${folder
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${runtime})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${folder}/runtime/triggers)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "${local} (= ${PROJECT_VERSION}-1)")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "batched prefix sums of many programs on one GPU, library
 libscand is how a program reaches the daemon scand. It needs neither CUDA nor
 a GPU.")
+
+set(CPACK_DEBIAN_LOCAL_PACKAGE_NAME ${local})
+set(CPACK_DEBIAN_LOCAL_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LOCAL_PACKAGE_DEPENDS "${runtime} (= ${PROJECT_VERSION}-1)")
+set(CPACK_DEBIAN_LOCAL_PACKAGE_CONTROL_EXTRA ${folder}/runtime/triggers)
+set(CPACK_DEBIAN_LOCAL_DESCRIPTION "batched prefix sums in a program's own process
+libscand-local is what libscand opens where no daemon answers and the program,
+or SCAND_FALLBACK=cpu, wants its results all the same: they are computed on the
+processor, with the same bits.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libscand-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${runtime} (= ${PROJECT_VERSION}-1)")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "batched prefix sums of many programs on one GPU, for developers
-Headers of libscand, the library to link statically, the Fortran module's
+Headers of libscand, the libraries to link statically, the Fortran module's
 source, examples and manual pages.")
 
 set(CPACK_DEBIAN_DEBIAN-PYTHON_PACKAGE_NAME python3-scand)
@@ -69,14 +80,14 @@ Scans, reductions and chains of them on NumPy arrays by the daemon scand, with
 the names that NumPy and SciPy use.")
 
 configure_file(${folder}/changelog.Debian.in changelog.Debian @ONLY)
-foreach(component daemon runtime development debian-python)
+foreach(component daemon runtime local development debian-python)
     string(TOUPPER ${component} upper)
     set(name ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
     install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/${name} RENAME copyright COMPONENT ${component} EXCLUDE_FROM_ALL)
     install(FILES ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION share/doc/${name} RENAME changelog COMPONENT ${component} EXCLUDE_FROM_ALL)
     install(FILES ${PROJECT_BINARY_DIR}/changelog.Debian DESTINATION share/doc/${name} COMPONENT ${component} EXCLUDE_FROM_ALL)
     set(lines "")
-    if("${component}" STREQUAL "runtime") # CPack calls ldconfig besides the trigger
+    if(component MATCHES "^(runtime|local)$") # CPack calls ldconfig besides the trigger
         set(lines "${name}: maintscript-calls-ldconfig [postinst]\n${name}: maintscript-calls-ldconfig [postrm]")
     endif()
     configure_file(${folder}/lintian-overrides.in ${name}.lintian-overrides @ONLY)

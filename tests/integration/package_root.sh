@@ -36,6 +36,11 @@ in_root sh -c 'apt-get install -y --no-install-recommends /packages/*.deb gcc li
 in_root getent passwd scand
 in_root test -d /run/scand
 
+say "without a daemon"
+in_root python3 -c 'import numpy; numpy.save("/x.npy", numpy.arange(1000, dtype="f4").reshape(10, 100))'
+in_root scanctl --local scan --passes forward /x.npy -o /local.npy
+in_root SCAND_FALLBACK=cpu python3 -c 'import numpy, scand; x = numpy.arange(1000.0); assert (scand.cumsum(x) == x.cumsum()).all()'
+
 start() {
     chroot "$root" scand --foreground --device cpu --socket /run/scand/scand.sock --pool 64M 2>>"$root/daemon.log" & # $! is the daemon
     daemon=$!
@@ -44,8 +49,8 @@ start() {
 say "shell"
 start
 in_root scanctl --version
-in_root python3 -c 'import numpy; numpy.save("/x.npy", numpy.arange(1000, dtype="f4").reshape(10, 100))'
 in_root scanctl scan --passes forward /x.npy -o /y.npy
+in_root cmp /y.npy /local.npy
 in_root python3 -c 'import numpy; assert (numpy.load("/y.npy") == numpy.load("/x.npy").cumsum(axis=1, dtype="f8").astype("f4")).all()'
 
 say "Python"
@@ -84,7 +89,7 @@ say "remove, purge"
 kill "$daemon"
 wait "$daemon"
 daemon=
-in_root sh -c 'dpkg --purge python3-scand libscand-dev scand $(dpkg-query -W -f "\${Package} " "libscand0*") >/log 2>&1' || { tail "$root/log"; exit 1; }
+in_root sh -c 'dpkg --purge python3-scand libscand-dev scand $(dpkg-query -W -f "\${Package} " "libscand0*" "libscand-local0*") >/log 2>&1' || { tail "$root/log"; exit 1; }
 left=$(in_root sh -c 'find / -xdev \( -path /proc -o -path /packages -o -path /var/log \) -prune -o \( -name "*scand*" -o -name "*scanctl*" \) -print')
 [ -z "$left" ] || { echo "left behind:"; echo "$left"; exit 1; }
 say "all as expected"

@@ -90,7 +90,7 @@ class Client:
     """A connection to the daemon, made when it is first used.
 
     `socket` is the daemon's, by default the one that libscand finds: $SCAND_SOCKET, else the user's own, else the
-    machine's. `name` says who connects, for people who look at the daemon. A daemon that is busy is asked again for
+    machine's. Where none answers, jobs are computed in this process if $SCAND_FALLBACK is "cpu". `name` says who connects, for people who look at the daemon. A daemon that is busy is asked again for
     `patience_s` seconds; then BusyError is raised.
 
     Any thread may use it. A child of fork connects by itself. A pickled client connects where it is unpickled.
@@ -132,6 +132,12 @@ class Client:
 
     def __repr__(self) -> str:
         return f"scand.Client({self.socket!r}, {self.name!r}, patience_s={self.patience_s!r})"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether jobs are computed in this process, as SCAND_FALLBACK=cpu allows where no daemon answers."""
+        with self._changed:
+            return bool(lib.scand_is_local(self._connect().daemon))
 
     def __enter__(self) -> Client:
         return self
