@@ -15,10 +15,22 @@ static int refused(struct scand *daemon, const struct error *error)
     return session_fail(daemon, error->code, "%s", error->message);
 }
 
+/* `at` is before the member's name. */
+static int member_check_at(struct scand *daemon, const char *at, const char *name, unsigned value,
+                           const struct words *words)
+{
+    char member[40];
+    struct error error;
+    if (value < words->count)
+        return 0;
+    snprintf(member, sizeof member, "%s%s", at, name);
+    word_check(member, value, words, &error);
+    return refused(daemon, &error);
+}
+
 static int member_check(struct scand *daemon, const char *name, unsigned value, const struct words *words)
 {
-    struct error error;
-    return word_check(name, value, words, &error) ? refused(daemon, &error) : 0;
+    return member_check_at(daemon, "", name, value, words);
 }
 
 static int side_check(struct scand *daemon, const char *name, const struct scand_tensor *tensor)
@@ -69,23 +81,20 @@ static int priority_check(struct scand *daemon, enum scand_priority priority)
 /* What a scan and its further steps have in common; `at` is before the members' names. */
 static int step_check(struct scand *daemon, const char *at, const struct scand_step *step)
 {
-    char name[40];
-#define NAME(MEMBER) (snprintf(name, sizeof name, "%s" MEMBER, at), name)
     int code = 0;
     if (step->pass_count == 0 || step->pass_count > SCAND_PASSES_MAX)
-        code = session_fail(daemon, -EINVAL, "%s is %u: a scan has 1 to %d passes", NAME("pass_count"),
+        code = session_fail(daemon, -EINVAL, "%spass_count is %u: a scan has 1 to %d passes", at,
                             (unsigned)step->pass_count, SCAND_PASSES_MAX);
     for (uint32_t i = 0; code == 0 && i < step->pass_count; i++)
-        code = member_check(daemon, i ? NAME("passes[1]") : NAME("passes[0]"), step->passes[i], &pass_words);
+        code = member_check_at(daemon, at, i ? "passes[1]" : "passes[0]", step->passes[i], &pass_words);
     if (code == 0)
-        code = member_check(daemon, NAME("kind"), step->kind, &kind_words);
+        code = member_check_at(daemon, at, "kind", step->kind, &kind_words);
     if (code == 0)
-        code = member_check(daemon, NAME("op"), step->op, &operator_words);
+        code = member_check_at(daemon, at, "op", step->op, &operator_words);
     if (code == 0)
-        code = member_check(daemon, NAME("accumulator"), step->accumulator, &accumulator_words);
+        code = member_check_at(daemon, at, "accumulator", step->accumulator, &accumulator_words);
     if (code == 0)
-        code = member_check(daemon, NAME("intermediate"), step->intermediate, &intermediate_words);
-#undef NAME
+        code = member_check_at(daemon, at, "intermediate", step->intermediate, &intermediate_words);
     return code;
 }
 

@@ -38,6 +38,8 @@ int tensor_check_form(const char *name, const struct scand_tensor *tensor, struc
     if (tensor->rank == 0 || tensor->rank > SCAND_RANK_MAX)
         return error_set(error, -EINVAL, "%s.rank is %u: 1 to %d dimensions are allowed", name, (unsigned)tensor->rank,
                          SCAND_RANK_MAX);
+    if (tensor->dtype < dtype_words.count)
+        return 0;
     snprintf(member, sizeof member, "%s.dtype", name);
     return word_check(member, tensor->dtype, &dtype_words, error);
 }
