@@ -26,7 +26,7 @@
 #define IS_REQUIRED true
 #define IS_OPTIONAL false
 #define ROW(S, NAME, KIND, PRESENCE, DETAIL, ...) \
-    {#NAME, FIELD_##KIND, IS_##PRESENCE, offsetof(struct msg_##S, NAME), REST_##KIND(S, NAME, DETAIL)},
+    {#NAME, sizeof #NAME - 1, FIELD_##KIND, IS_##PRESENCE, offsetof(struct msg_##S, NAME), REST_##KIND(S, NAME, DETAIL)},
 #define X(NAME, FIELDS, ...)                                                                                \
     static const struct field NAME##_rows[] = {FIELDS(ROW, NAME){0}}; /* C has no empty arrays */           \
     const struct map_type msg_##NAME##_type = {#NAME, NAME##_rows, sizeof NAME##_rows / sizeof NAME##_rows[0] - 1, \
@@ -41,11 +41,14 @@ const struct map_type *const step_types[OPERATION_COUNT] = {
 #undef X
 };
 
-static const char *const method_names[METHOD_COUNT] = {
-#define X(HANDLER, METHOD, PARAMS, RESULT) METHOD,
+static const struct method_row {
+    const char *name;
+    size_t size;
+} method_rows[METHOD_COUNT] = {
+#define X(HANDLER, METHOD, PARAMS, RESULT) {METHOD, sizeof METHOD - 1},
     METHODS(X)
 #undef X
-#define X(NAME, METHOD, PARAMS) METHOD,
+#define X(NAME, METHOD, PARAMS) {METHOD, sizeof METHOD - 1},
     NOTIFICATIONS(X)
 #undef X
 };
@@ -53,7 +56,15 @@ static const char *const method_names[METHOD_COUNT] = {
 
 const char *method_name(enum method method)
 {
-    return (size_t)method < METHOD_COUNT ? method_names[method] : "unknown";
+    return (size_t)method < METHOD_COUNT ? method_rows[method].name : "unknown";
+}
+
+enum method method_find(const char *name, size_t size)
+{
+    size_t i = 0;
+    while (i < METHOD_COUNT && (method_rows[i].size != size || memcmp(method_rows[i].name, name, size) != 0))
+        i++;
+    return (enum method)i;
 }
 
 static const void *member(const void *from, size_t offset)
@@ -84,11 +95,15 @@ static int encoded_write(void *context, const char *bytes, size_t size)
     return 0;
 }
 
+static int put_name(msgpack_packer *packer, const char *name, size_t size)
+{
+    int code = msgpack_pack_str(packer, size);
+    return code ? code : msgpack_pack_str_body(packer, name, size);
+}
+
 static int put_text(msgpack_packer *packer, const char *text)
 {
-    size_t size = strlen(text);
-    int code = msgpack_pack_str(packer, size);
-    return code ? code : msgpack_pack_str_body(packer, text, size);
+    return put_name(packer, text, strlen(text));
 }
 
 static int put_bytes(msgpack_packer *packer, const void *bytes, size_t size)
@@ -210,7 +225,7 @@ static int put_map(msgpack_packer *packer, const struct map_type *type, const vo
     for (size_t i = 0; i < type->field_count && !code; i++) {
         if (field_is_left_out(&type->fields[i], from))
             continue;
-        code = put_text(packer, type->fields[i].name);
+        code = put_name(packer, type->fields[i].name, type->fields[i].name_size);
         if (!code)
             code = put_value(packer, &type->fields[i], from);
     }

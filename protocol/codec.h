@@ -19,6 +19,7 @@
 /* A row of a map's table. */
 struct field {
     const char *name;
+    size_t name_size; /* of its text */
     enum field_kind {
         FIELD_U64,
         FIELD_INDEX,
@@ -58,6 +59,8 @@ MAPS_LIST(X)
 extern const struct map_type *const step_types[OPERATION_COUNT];
 
 const char *method_name(enum method method);
+/* The method of that name, which need not end in a zero; METHOD_COUNT: there is none. */
+enum method method_find(const char *name, size_t size);
 
 /* Where encoded bytes go: at most capacity of them. */
 struct encoded {

@@ -26,10 +26,10 @@ static char *text_show(char *out, size_t size, const char *text, size_t length)
     return out;
 }
 
-static bool text_is(const msgpack_object *object, const char *text)
+static bool text_is(const msgpack_object *object, const char *text, size_t size)
 {
-    return object->type == MSGPACK_OBJECT_STR && object->via.str.size == strlen(text) &&
-           memcmp(object->via.str.ptr, text, object->via.str.size) == 0;
+    return object->type == MSGPACK_OBJECT_STR && object->via.str.size == size &&
+           memcmp(object->via.str.ptr, text, size) == 0;
 }
 
 static const char *type_name(const msgpack_object *object)
@@ -81,9 +81,7 @@ static int call_open(struct message *message, const msgpack_object *method, cons
     if (method->type != MSGPACK_OBJECT_STR)
         return malformed(error, "the method is not text");
     text_show(message->method_text, sizeof message->method_text, method->via.str.ptr, method->via.str.size);
-    for (size_t i = 0; i < METHOD_COUNT && message->method == METHOD_COUNT; i++)
-        if (text_is(method, method_name(i)))
-            message->method = i;
+    message->method = method_find(method->via.str.ptr, method->via.str.size);
     if (params->type != MSGPACK_OBJECT_ARRAY || params->via.array.size > 1)
         return malformed(error, "params are not a list of one map");
     if (params->via.array.size == 0)
@@ -328,8 +326,9 @@ static int read_map(struct reader *reader, const msgpack_object *object, const s
 /* The value that a map has under this key; NULL: none. */
 static const msgpack_object *pair_find(const msgpack_object *map, const char *key)
 {
+    const size_t size = strlen(key);
     for (uint32_t i = 0; i < map->via.map.size; i++)
-        if (text_is(&map->via.map.ptr[i].key, key))
+        if (text_is(&map->via.map.ptr[i].key, key, size))
             return &map->via.map.ptr[i].val;
     return NULL;
 }
@@ -420,12 +419,13 @@ static int read_value(struct reader *reader, const msgpack_object *object, const
  * the table, and then few names have to be compared. */
 static size_t row_find(const struct map_type *type, const msgpack_object *key, size_t expected)
 {
-    for (size_t i = 0; i < type->field_count; i++) {
-        size_t row = (expected + i) % type->field_count;
-        if (text_is(key, type->fields[row].name))
+    const size_t count = type->field_count;
+    for (size_t i = 0, row = expected; i < count; i++, row++) {
+        row = row < count ? row : 0;
+        if (text_is(key, type->fields[row].name, type->fields[row].name_size))
             return row;
     }
-    return type->field_count;
+    return count;
 }
 
 /* The names of a map's fields from the `first` on. */
