@@ -1,6 +1,7 @@
 /*
- * Small jobs through a daemon: how long one of 1,000 samples takes to come back, and how many of them eight processes
- * get done that do not wait for each, sums and maxima, with a message for each and with one for several.
+ * Small jobs through a daemon: how long one of 1,000 samples takes to come back, also without one, and how many of them
+ * eight processes get done that do not wait for each, sums and maxima, with a message for each and with one for
+ * several.
  */
 #include <stdio.h>
 #include <sys/socket.h>
@@ -85,6 +86,9 @@ static int measure_round_trip(struct bench_table *table, const char *socket, dou
     if (client_round_trips(socket, SAMPLES, times_ms, ROUND_TRIPS))
         return 1;
     add_times(table, "small job", times_ms, kernel_ms > 0 ? ping_ms + kernel_ms : 0);
+    if (client_round_trips(NULL, SAMPLES, times_ms, ROUND_TRIPS))
+        return 1;
+    add_times(table, "without a daemon", times_ms, 0);
     return 0;
 }
 

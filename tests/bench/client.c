@@ -16,9 +16,22 @@ int client_fail(const char *what, const char *message)
     return 1;
 }
 
+static int connect_to(const char *socket, struct scand **daemon)
+{
+    struct scand_options *options;
+    int status = scand_options_create(&options);
+    if (status)
+        return status;
+    status = scand_options_set(options, "local", socket ? SCAND_LOCAL_NEVER : SCAND_LOCAL_ALWAYS);
+    if (!status)
+        status = scand_connect_with(options, socket, "scand-bench", daemon);
+    scand_options_destroy(options);
+    return status;
+}
+
 int client_open(const char *socket, uint64_t size_bytes, struct scand **daemon, struct scand_buffer **buffer)
 {
-    if (scand_connect(socket, "scand-bench", daemon))
+    if (connect_to(socket, daemon))
         return client_fail("connect", scand_connect_message());
     if (scand_buffer_create(*daemon, SCAND_PLACE_HOST, size_bytes, buffer))
         return client_fail("buffer", scand_message(*daemon));

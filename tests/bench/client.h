@@ -26,7 +26,8 @@ static inline uint64_t client_bytes(uint64_t rows, uint64_t samples)
 /* What went wrong, on stderr. Returns 1. */
 int client_fail(const char *what, const char *message);
 
-/* A buffer of zeros, which jobs leave as they are. 0, or 1 after a line on stderr. */
+/* A buffer of zeros, which jobs leave as they are. Without a socket the service is this process' own. 0, or 1 after a
+ * line on stderr. */
 int client_open(const char *socket, uint64_t size_bytes, struct scand **daemon, struct scand_buffer **buffer);
 /* Rows first <= r < first + rows of the buffer. */
 struct scand_scan client_scan(struct scand_buffer *buffer, uint64_t rows, uint64_t samples, uint64_t first);
