@@ -2,9 +2,11 @@
  * opened when it is needed. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -38,9 +40,28 @@ int local_choose(struct scand *daemon, enum scand_local *out)
 }
 
 /* It stays open: threads of it may run until the program ends. */
+static void *library_open_at(const char *path)
+{
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+/* Where libscand itself lies. Of a program with more rights than its caller that may be what the caller has said. */
+static void *library_open_beside(void)
+{
+    char path[PATH_MAX];
+    Dl_info own;
+    if (getauxval(AT_SECURE) || !dladdr((void *)library_open_at, &own) || own.dli_fname[0] != '/')
+        return NULL;
+    const int folder = (int)(strrchr(own.dli_fname, '/') - own.dli_fname);
+    const int length = snprintf(path, sizeof path, "%.*s/" LIBRARY, folder, own.dli_fname);
+    return (size_t)length < sizeof path ? library_open_at(path) : NULL;
+}
+
 static const struct local_library *library_open(struct scand *daemon)
 {
-    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *handle = library_open_beside();
+    if (!handle)
+        handle = library_open_at(LIBRARY);
     const struct local_library *library = handle ? dlsym(handle, "scand_local_library") : NULL;
     if (!library) {
         const char *why = dlerror();
