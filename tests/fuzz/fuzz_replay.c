@@ -1,29 +1,25 @@
 /*
- * Feeds the fuzz target without a fuzzer: the files named as arguments, or else random mutations of valid messages.
+ * Runs a fuzz target without a fuzzer: fuzz_replay FILE|FOLDER... feeds it each file, and then random mutations of
+ * them.
  *
  * TEST_SEED repeats a run; TEST_ROUNDS says how many mutations. An input that ends the program is left in
  * fuzz_crash.bin when the build has no sanitizer, and can be given as an argument.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/codec.h"
-#include "protocol/describe.h"
-#include "tests/check.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/replay.h"
 
-#define ROUNDS 120000
+#define INPUTS_MOST 4096
+#define ROUNDS      100000
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-struct input {
-    uint8_t bytes[8192];
-    size_t size;
-};
-
-static struct input inputs[2 * METHOD_COUNT + 11 + OPERATION_COUNT];
+static struct replay_input *inputs[INPUTS_MOST];
 static size_t input_count;
-static struct input current;
+static struct replay_input current;
 
 static void on_abort(int number)
 {
@@ -36,136 +32,14 @@ static void on_abort(int number)
     raise(number);
 }
 
-static void add(const struct encoded *out)
+struct replay_input *replay_add(void)
 {
-    inputs[input_count++].size = out->size;
-}
-
-static struct encoded next_room(void)
-{
-    return (struct encoded){inputs[input_count].bytes, 0, sizeof inputs[0].bytes};
-}
-
-static void add_submit(void)
-{
-    const struct msg_job_submit_params submit = {
-        .input = {1, 240, SCAND_DTYPE_F32, {100, 1000, 7}, 3, {4240, 4, -40000}, 3},
-        .output = {2, 0, SCAND_DTYPE_F64, {100, 1000, 7}, 3, {8000, 8, 800000}, 3},
-        .axis = 1,
-        .passes = {SCAND_PASS_FORWARD, SCAND_PASS_BACKWARD},
-        .passes_count = 2,
-        .kind = SCAND_KIND_EXCLUSIVE,
-        .accumulator = SCAND_ACCUMULATOR_F2,
-        .intermediate = SCAND_INTERMEDIATE_F64,
-        .progress = 1,
-        .demean = 1,
-        .algorithm = "kogge-stone",
-        .then = {{.passes = {SCAND_PASS_BACKWARD}, .passes_count = 1, .op = SCAND_OPERATOR_AFFINE, .coefficient = 0.5}},
-        .then_count = 1,
-    };
-    struct encoded out = next_room();
-    encode_request(&out, 70000, METHOD_job_submit, &msg_job_submit_params_type, &submit);
-    add(&out);
-}
-
-/* A job of one step, for each operation. */
-static void add_runs(void)
-{
-    static const struct msg_tensor tensor = {1, 240, SCAND_DTYPE_F32, {100, 1000, 7}, 3, {4240, 4, -40000}, 3};
-    for (uint32_t operation = 0; operation < OPERATION_COUNT; operation++) {
-        struct msg_job_run_params run = {.input = tensor, .output = tensor, .axis = 1, .steps_count = 2};
-        const struct map_type *type = step_types[operation];
-        run.steps[0].operation = run.steps[1].operation = operation;
-        for (size_t i = 1; i < type->field_count; i++)
-            if (type->fields[i].kind == FIELD_MAP)
-                memcpy((char *)&run.steps[1] + type->fields[i].offset, &tensor, sizeof tensor);
-            else
-                memset((char *)&run.steps[1] + type->fields[i].offset, 1, 1);
-        struct encoded out = next_room();
-        encode_request(&out, 9, METHOD_job_run, &msg_job_run_params_type, &run);
-        add(&out);
+    struct replay_input *input = input_count < INPUTS_MOST ? calloc(1, sizeof *input) : NULL;
+    if (!input) {
+        fprintf(stderr, "no room for more than %zu inputs\n", input_count);
+        exit(1);
     }
-}
-
-static void add_import_device(void)
-{
-    const struct msg_buffer_import_device_params params = {
-        .size = 400, .offset = 512, .handle = {1, 2, 3}, .handle_count = SCAND_IPC_BYTES, .allocation = 1024, .fds = 1};
-    struct encoded out = next_room();
-    encode_request(&out, 5, METHOD_buffer_import_device, &msg_buffer_import_device_params_type, &params);
-    add(&out);
-}
-
-static void add_hello(void)
-{
-    const struct msg_hello_params params = {1, 3, "somebody", 0};
-    static struct msg_operation operation;
-    operation_describe(OPERATION_scan, &operation);
-    struct msg_hello_result result = {
-        .version = 1, .server = "scand", .devices_count = 2, .operations = &operation, .operations_count = 1};
-    strcpy(result.devices[0].name, "one");
-    strcpy(result.devices[1].backend, "cpu");
-    result.limits.row_samples = LIMIT_ROW_SAMPLES;
-    struct encoded out = next_room();
-    encode_request(&out, 1, METHOD_hello, &msg_hello_params_type, &params);
-    add(&out);
-    out = next_room();
-    encode_result(&out, 1, &msg_hello_result_type, &result);
-    add(&out);
-}
-
-static void add_batch(void)
-{
-    static const struct msg_job_batch_params params = {
-        .jobs_count = 3, .jobs = {{.axis = 1, .passes_count = 1}, {.passes_count = 2}, {.deadline_ms = 5}}};
-    static const struct msg_job_batch_result result = {
-        .jobs_count = 2, .jobs = {{.times = {1, 2, 3, 4, 5}}, {.error = {.code = SCAND_BUSY, .retry_ms = 20}}}};
-    const struct msg_job_id id = {.job = 6, .index = 3};
-    struct encoded out = next_room();
-    encode_request(&out, 6, METHOD_job_batch, &msg_job_batch_params_type, &params);
-    add(&out);
-    out = next_room();
-    encode_result(&out, 6, &msg_job_batch_result_type, &result);
-    add(&out);
-    out = next_room();
-    encode_request(&out, 7, METHOD_job_cancel, &msg_job_id_type, &id);
-    add(&out);
-}
-
-/* Room for any of the structs. */
-union any {
-#define X(NAME, ...) struct msg_##NAME NAME;
-    MAPS_LIST(X)
-#undef X
-};
-
-/* Each method's params and result with every field zero, and a few that are full. */
-static void inputs_make(void)
-{
-    static const union any zeros;
-    struct encoded out;
-#define X(HANDLER, METHOD, PARAMS, RESULT)                                     \
-    out = next_room();                                                         \
-    encode_request(&out, 200, METHOD_##HANDLER, &msg_##PARAMS##_type, &zeros); \
-    add(&out);                                                                 \
-    out = next_room();                                                         \
-    encode_result(&out, 3, &msg_##RESULT##_type, &zeros);                      \
-    add(&out);
-    METHODS(X)
-#undef X
-    const struct error error = {.code = -EAGAIN, .retry_ms = 20, .message = "later"};
-    const struct msg_job_progress progress = {.job = 5, .rows_done = 1000, .rows = 100000};
-    out = next_room();
-    encode_failure(&out, 4, &error);
-    add(&out);
-    out = next_room();
-    encode_notification(&out, METHOD_job_progress, &msg_job_progress_type, &progress);
-    add(&out);
-    add_submit();
-    add_runs();
-    add_batch();
-    add_import_device();
-    add_hello();
+    return inputs[input_count++] = input;
 }
 
 /* A byte that means something in MessagePack more often than not. */
@@ -177,11 +51,13 @@ static uint8_t telling_byte(uint64_t *seed)
 }
 
 /* One change: a bit, a byte, bytes removed, bytes repeated, a piece of another message, or the end cut off. */
-static void mutate(struct input *input, uint64_t *seed)
+static void mutate(struct replay_input *input, uint64_t *seed)
 {
+    if (input->size == 0)
+        input->bytes[input->size++] = telling_byte(seed);
     size_t at = random_next(seed) % input->size, count = 1 + random_next(seed) % 16, rest = input->size - at;
-    const struct input *other = &inputs[random_next(seed) % input_count];
-    size_t from = random_next(seed) % other->size;
+    const struct replay_input *other = inputs[random_next(seed) % input_count];
+    size_t from = other->size ? random_next(seed) % other->size : 0;
     count = count < rest ? count : rest;
     switch (random_next(seed) % 6) {
     case 0:
@@ -207,46 +83,80 @@ static void mutate(struct input *input, uint64_t *seed)
     default:
         input->size = random_next(seed) % 8 ? input->size : at;
     }
-    if (input->size == 0)
-        input->bytes[input->size++] = telling_byte(seed);
+}
+
+static void run(const struct replay_input *input)
+{
+    current = *input;
+    LLVMFuzzerTestOneInput(current.bytes, current.size);
 }
 
 static void mutations_run(uint64_t seed, uint64_t rounds)
 {
     for (uint64_t round = 0; round < rounds; round++) {
-        current = inputs[random_next(&seed) % input_count];
+        struct replay_input input = *inputs[random_next(&seed) % input_count];
         for (uint64_t changes = random_next(&seed) % 6; changes > 0; changes--)
-            mutate(&current, &seed);
-        LLVMFuzzerTestOneInput(current.bytes, current.size);
+            mutate(&input, &seed);
+        run(&input);
     }
 }
 
-static int file_run(const char *path)
+static int add_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (!file) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return 1;
     }
-    current.size = fread(current.bytes, 1, sizeof current.bytes, file);
+    struct replay_input *input = replay_add();
+    input->size = fread(input->bytes, 1, sizeof input->bytes, file);
+    int failed = ferror(file) || getc(file) != EOF;
     fclose(file);
-    LLVMFuzzerTestOneInput(current.bytes, current.size);
-    printf("%s: %zu bytes, nothing wrong\n", path, current.size);
-    return 0;
+    if (failed)
+        fprintf(stderr, "%s: cannot be read, or has more than %zu bytes\n", path, sizeof input->bytes);
+    return failed;
+}
+
+/* In the order of their names: a seed says the same everywhere. */
+static int add_folder(const char *path)
+{
+    struct dirent **entries;
+    int failed = 0, count = scandir(path, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        char name[4096];
+        snprintf(name, sizeof name, "%s/%s", path, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.')
+            failed |= add_file(name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    return failed || count < 0;
+}
+
+static int add_path(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? add_folder(path) : add_file(path);
 }
 
 int main(int argc, char **argv)
 {
-    int code = 0;
+    int failed = 0;
     signal(SIGABRT, on_abort);
     signal(SIGSEGV, on_abort);
     for (int i = 1; i < argc; i++)
-        code |= file_run(argv[i]);
-    if (argc > 1)
-        return code;
+        failed |= add_path(argv[i]);
+    if (replay_seed)
+        replay_seed();
+    if (failed || input_count == 0) {
+        fprintf(stderr, "fuzz_replay FILE|FOLDER...: inputs to run, at least one\n");
+        return 1;
+    }
+    for (size_t i = 0; i < input_count; i++)
+        run(inputs[i]);
     const char *rounds = getenv("TEST_ROUNDS");
-    inputs_make();
     mutations_run(random_seed(), rounds ? strtoull(rounds, NULL, 0) : ROUNDS);
-    printf("%zu messages and their mutations, nothing wrong\n", input_count);
+    printf("%zu inputs and their mutations, nothing wrong\n", input_count);
     return 0;
 }
