@@ -78,6 +78,8 @@ int buffer_create(struct scand *daemon, const struct msg_buffer_create_params *p
         buffer->device_index = result.device;
         code = place == SCAND_PLACE_HOST ? buffer_map(buffer) : 0;
     }
+    if (code == 0 && daemon->local)
+        buffer_close_descriptors(buffer);
     if (code == 0)
         return buffer_add(buffer, out);
     struct error why = *session_error(daemon);

@@ -7,15 +7,20 @@
 #include "client/lib/internal.h"
 #include "protocol/memory.h"
 
+void buffer_close_descriptors(struct scand_buffer *buffer)
+{
+    for (size_t i = 0; i < buffer->fd_count; i++)
+        close(buffer->fds[i]);
+    buffer->fd_count = 0;
+}
+
 /* Ends what the buffer has; its handle is left. */
 static void buffer_end(struct scand_buffer *buffer)
 {
     if (buffer->data)
         memory_unmap(buffer->data, buffer->size_bytes);
-    for (size_t i = 0; i < buffer->fd_count; i++)
-        close(buffer->fds[i]);
+    buffer_close_descriptors(buffer);
     buffer->data = NULL;
-    buffer->fd_count = 0;
     buffer->daemon = NULL;
 }
 

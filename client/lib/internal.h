@@ -392,6 +392,8 @@ int call_try(struct scand *daemon, struct call *call);
 /* Takes over the descriptors, also on failure. Returns NULL with the session's error set. */
 struct scand_buffer *buffer_new(struct scand *daemon, uint64_t size_bytes, const int *fds, size_t fd_count);
 void buffer_free(struct scand_buffer *buffer);
+/* For memory that no other worker will be given. */
+void buffer_close_descriptors(struct scand_buffer *buffer);
 /* Lists what is usable from now on. */
 int buffer_add(struct scand_buffer *buffer, struct scand_buffer **out);
 /* Imports of memory that this program has: what is to be called, and what its answer says. */

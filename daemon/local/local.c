@@ -23,6 +23,10 @@
 /* What takes less than handing it to a thread, and being woken by it, is computed at once. */
 #define AT_ONCE_BYTES KIB(256)
 
+/* What a thread gets goes on whether the program calls or not. Nobody else waits for it, and it can be cancelled in the
+ * middle. */
+#define CHUNK_BYTES MIB(256)
+
 /* The pool has room for all memory of the machine; where so many addresses cannot be had, for less. */
 #define POOL_LEAST_BYTES MIB(64)
 
@@ -64,7 +68,7 @@ static void chunks_add(struct chunk_list *list, struct chunk *chunk)
 
 static bool is_at_once(const struct chunk *chunk)
 {
-    return (chunk->small || chunk->bytes <= AT_ONCE_BYTES) && chunk->slice_us == 0;
+    return chunk->small || chunk->bytes <= AT_ONCE_BYTES;
 }
 
 /* Each is done with when this returns, so there is one at a time. */
@@ -300,9 +304,20 @@ static int service_begin(struct local *self)
     return r;
 }
 
-static int local_begin(struct local *self, struct error *error)
+static int device_begin(struct local *self, struct error *error)
 {
     int r = device_cpu_open(1, memory_bytes(), &self->device, error);
+    if (r)
+        return r;
+    struct device_info *info = &self->device->info;
+    info->chunk_bytes = info->resident_chunk_bytes = CHUNK_BYTES;
+    info->slice_us = 0;
+    return 0;
+}
+
+static int local_begin(struct local *self, struct error *error)
+{
+    int r = device_begin(self, error);
     if (r)
         return r;
     self->devices = (struct device_set){{self->device}, 1};

@@ -266,7 +266,8 @@ const char *scand_connect_message(void);
 /*
  * Without a daemon: programs may compute in their own process, on the processor, with the same functions and the same
  * bits. The library for that, libscand-local, is opened when it is needed. Threads for large jobs are started with the
- * first one; small ones are done when scand_submit returns. What it has no meaning for gets the errors of a daemon that
+ * first one; small ones are done when scand_submit returns. Of a job of more than 512 MiB some is left to the program's
+ * next calls. What it has no meaning for gets the errors of a daemon that
  * works on the processor.
  */
 enum scand_local {
