@@ -58,6 +58,9 @@ MAPS_LIST(X)
 /* The types of steps, by enum operation_id; the first field of each says which it is. */
 extern const struct map_type *const step_types[OPERATION_COUNT];
 
+/* "a, b, c": the names of the fields from the `first` on, or "none". Cut to size. Returns out. */
+const char *fields_join(const struct map_type *type, size_t first, char *out, size_t size);
+
 const char *method_name(enum method method);
 /* The method of that name, which need not end in a zero; METHOD_COUNT: there is none. */
 enum method method_find(const char *name, size_t size);

@@ -428,11 +428,10 @@ static size_t row_find(const struct map_type *type, const msgpack_object *key, s
     return count;
 }
 
-/* The names of a map's fields from the `first` on. */
-static const char *fields_join(const struct map_type *type, size_t first, char *out, size_t size)
+const char *fields_join(const struct map_type *type, size_t first, char *out, size_t size)
 {
     size_t used = 0;
-    out[0] = '\0'; /* of a map without fields */
+    snprintf(out, size, "none");
     for (size_t i = first; i < type->field_count && used < size; i++)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i > first ? ", " : "", type->fields[i].name);
     return out;

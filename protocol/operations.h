@@ -139,6 +139,9 @@
     X(S, other,        MAP,   REQUIRED, tensor,             "what each row is multiplied with, sample by sample",      \
       ACCESS_READ, FOLLOWS_SAMPLES, CLASS_INPUT)
 
+#define DEMEAN_STEP(X, S)                                                                                              \
+    STEP_OPERATION(X, S)
+
 #define MAP_STEP(X, S)                                                                                                 \
     STEP_OPERATION(X, S)                                                                                               \
     X(S, op,           WORD,  REQUIRED, map_op_words,       "what is done with each sample")                           \
@@ -174,6 +177,7 @@
     X(correlate, CONVOLVE_STEP, length_correlate, "correlate", "each row with a filter, the adjoint of convolve")      \
     X(diff,     DIFF_STEP,     length_same,     "diff",     "differences along rows")                                  \
     X(dot,      DOT_STEP,      length_one,      "dot",      "each row and another one to the sum of their products") \
+    X(demean,   DEMEAN_STEP,   length_same,     "demean",   "each row without its mean")                               \
     X(map,      MAP_STEP,      length_same,     "map",      "each sample by itself, or with a number beside it") \
     X(triangle, WINDOW_STEP,   length_same,     "triangle", "each sample to a sum of those around it, with weights of a triangle") \
     X(box,      WINDOW_STEP,   length_same,     "box",      "each sample to a sum or mean of those around it")         \

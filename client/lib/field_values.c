@@ -27,15 +27,6 @@ const struct field *field_find(const struct map_type *type, size_t first, const 
     return NULL;
 }
 
-const char *fields_join(const struct map_type *type, size_t first, char *out, size_t size)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = first; i < type->field_count && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i > first ? ", " : "", type->fields[i].name);
-    return out;
-}
-
 static void *place_of(const struct field *field, void *values)
 {
     return (char *)values + field->offset;

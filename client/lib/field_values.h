@@ -9,8 +9,6 @@
 
 /* The field of this name, from the `first` on; '-' and '_' are alike. NULL: none. */
 const struct field *field_find(const struct map_type *type, size_t first, const char *name);
-/* "a, b, c": the names of the fields from the `first` on. Cut to size. Returns out. */
-const char *fields_join(const struct map_type *type, size_t first, char *out, size_t size);
 
 /* Each sets a field of the struct at `values`, where messages call it `path`. Returns 0, or -EINVAL and *error, which
  * says what is allowed. Tensors and steps have no such values. */

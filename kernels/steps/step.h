@@ -27,6 +27,7 @@ extern "C" {
     X(convolve)         \
     X(diff)             \
     X(dot)              \
+    X(demean)           \
     X(map)              \
     X(triangle)         \
     X(stack)
@@ -165,6 +166,14 @@ CODEC_INLINE uint64_t step_length(const struct step_rows *rows, const struct ste
 {
     const uint64_t *offsets = step_offsets(rows);
     return operand->on_line ? offsets[row + 1] - offsets[row] : operand->length;
+}
+
+/* Samples of a row; of ragged rows on average. For the host. */
+static inline uint64_t step_row_samples(const struct step_rows *rows)
+{
+    if (!rows->offsets || rows->row_count == 0)
+        return rows->input.length;
+    return (rows->offsets[rows->row_count] - rows->offsets[0]) / rows->row_count;
 }
 
 /* The end of a tile in a row: that of the row, where a ragged one is shorter. */

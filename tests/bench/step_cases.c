@@ -2,6 +2,7 @@
 
 #include "kernels/steps/block_sum/block_sum.h"
 #include "kernels/steps/convolve/convolve.h"
+#include "kernels/steps/demean/demean.h"
 #include "kernels/steps/diff/diff.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
@@ -24,7 +25,8 @@
 #define BOX(K)                                                                                        \
     &triangle_kernel, &(const struct triangle){K, TRIANGLE_BOX, BOUNDARY_REFLECT, 1.0 / (2 * (K)-1)}, \
         sizeof(struct triangle)
-#define DOT &dot_kernel, "", 0
+#define DOT    &dot_kernel, "", 0
+#define DEMEAN &demean_kernel, "", 0
 
 #define OTHER STEP_CASE_SAMPLES
 
@@ -61,6 +63,7 @@ const struct step_bench step_benches[] = {
     {"box 2",            BOX(2),                                      F32, F32, 1, 1, 0,     false, 0.85},
     {"box 100",          BOX(100),                                    F32, F32, 1, 1, 0,     false, 0.85},
     {"box 1000",         BOX(1000),                                   F32, F32, 1, 1, 0,     false, 0.85},
+    {"demean",           DEMEAN,                                      F32, F32, 1, 1, 0,     false, 0},
     {"dot",              DOT,                                         F32, F64, 0, 0, OTHER, false, 0},
 };
 // clang-format on

@@ -12,6 +12,7 @@ from wire import SIZES, tensor
 FORWARD = {"operation": "scan", "passes": ["forward"]}
 BOTH = {"operation": "scan", "passes": ["forward", "backward"], "accumulator": "f64"}
 SUM = {"operation": "reduce", "reduction": "sum"}
+DEMEAN = {"operation": "demean"}
 
 
 def upsample(factor):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Filters as steps of jobs: convolutions and correlations, triangles and boxes.
+"""Filters as steps of jobs: convolutions and correlations, triangles and boxes, means.
 
     test_daemon_filters.py SCAND [unittest's arguments]
 """
@@ -12,7 +12,7 @@ import struct
 
 from daemons import main
 from forms import pack_dtype
-from operations_rig import BOTH, FORWARD, SUM, OperationsTest, box, convolve, length_after, triangle, upsample
+from operations_rig import BOTH, DEMEAN, FORWARD, SUM, OperationsTest, box, convolve, length_after, triangle, upsample
 from wire import SIZES, tensor
 
 
@@ -200,6 +200,49 @@ class Windows(OperationsTest):
         self.refuse(client, message, steps=[triangle(2)], **whole)
         message = '"input" and "output" are the same elements, but "steps[0].operation" is "triangle", which does not work in place'
         self.refuse(client, message, input=rows, output=rows, axis=1, steps=[triangle(2)])
+
+
+class Means(OperationsTest):
+    def test_as_scans_have_it(self):
+        client = self.client()
+        once = {**BOTH, "passes": ["backward"]}  # with two, f32 samples are rounded between them
+        for scan, *dtypes in (BOTH, "f32", "f32"), (once, "f32", "f64"), (BOTH, "f64", "f64"), (BOTH, "bf16", "f32"), (BOTH, "ibm32", "f32"):
+            memory, made = self.noise(client, dtypes[0], 40 * 300), client.create(40 * 300 * 8)
+            rows = tensor(memory.buffer, [40, 300], dtype=dtypes[0])
+            results = tensor(made.buffer, [40, 300], dtype=dtypes[1])
+            for axis in 0, 1:
+                left = []
+                for steps in [{**scan, "demean": 1}], [DEMEAN, scan]:
+                    client.call("job.run", input=rows, output=results, axis=axis, steps=steps)
+                    left.append(made.read())
+                self.assertTrue(left[0] == left[1])
+
+    def test_chains(self):
+        client = self.client()
+        taps = self.noise(client, "f32", 5)
+        steps = [DEMEAN, convolve(tensor(taps.buffer, [5]), "same"), BOTH, triangle(6)]
+        for shape in ([12], [40, 1200], [3, 24, 5], [3, 0], [0, 12], [3000, 3]):
+            for axis in range(len(shape)):
+                self.check(client, shape, axis, steps if shape[axis] >= 5 else [DEMEAN, BOTH])
+        self.check(client, [1, 3 << 20], 1, [DEMEAN], ("f32", "f32"))
+        self.check(client, [1000], 0, [DEMEAN, FORWARD, DEMEAN], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
+
+    def test_in_place(self):
+        client = self.client()
+        memory = client.create(32)
+        memory.write(struct.pack("<4d", 1, 2, 3, 6))
+        row = tensor(memory.buffer, [4], dtype="f64")
+        client.call("job.run", input=row, output=row, axis=0, steps=[DEMEAN])
+        self.assertEqual(struct.unpack("<4d", memory.read()), (-2, -1, 0, 3))
+
+    def test_refused(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows = tensor(memory.buffer, [4, 100], dtype="i32")
+        self.refuse(client, '"input.dtype" is "i32"; allowed with "steps[0].operation" "demean": f32', input=rows, output=rows, axis=1, steps=[DEMEAN])
+        rows = tensor(memory.buffer, [4, 100])
+        message = 'field "steps[0].factor" is 2, but operation "demean" has no such parameter; it takes: none'
+        self.refuse(client, message, input=rows, output=rows, axis=1, steps=[{**DEMEAN, "factor": 2}])
 
 
 if __name__ == "__main__":

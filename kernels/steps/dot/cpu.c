@@ -1,14 +1,12 @@
 /*
- * Rows one after the other: products of a tile of order 1, then sums of several leaves at once, whose additions do not
- * wait for each other. Rows that are neighbours in memory go side by side, a row in each lane.
+ * Rows one after the other: products of a tile of order 1, then their total. Rows that are neighbours in memory go side
+ * by side, a row in each lane.
  */
 #include "dot.h"
 
 #include "kernels/steps/lines.h"
 
 step_run STEP_CPU(dot);
-
-#define LEAVES_AT_ONCE 8
 
 /* Two rows, or the first two of several that lie side by side. */
 struct pair {
@@ -28,63 +26,17 @@ static inline const char *y_at(const struct pair *pair, uint64_t i)
 }
 
 /*
- * The last prefix of a group of the Kogge-Stone network: neighbours are joined in pairs from the last one on, and these
- * again, until one is left. Of an odd number the first is left alone.
- */
-static double group_total(double *members, uint64_t count)
-{
-    for (; count > 1; count = (count + 1) / 2)
-        for (uint64_t i = 0, odd = count % 2; i < count / 2; i++)
-            members[odd + i] = members[odd + 2 * i] + members[odd + 2 * i + 1];
-    return members[0];
-}
-
-/*
  * A row.
  */
 
-static double tile_sum(const double products[ORDER_TILE], uint64_t count)
+static void products(const void *row, uint64_t first, uint64_t count, double x[ORDER_TILE])
 {
-    double leaves[ORDER_FAN];
-    uint64_t leaf = 0;
-    for (; (leaf + LEAVES_AT_ONCE) * ORDER_LEAF <= count; leaf += LEAVES_AT_ONCE) {
-        double sums[LEAVES_AT_ONCE];
-        for (int k = 0; k < LEAVES_AT_ONCE; k++)
-            sums[k] = products[(leaf + k) * ORDER_LEAF];
-        for (int j = 1; j < ORDER_LEAF; j++)
-            for (int k = 0; k < LEAVES_AT_ONCE; k++)
-                sums[k] = sums[k] + products[(leaf + k) * ORDER_LEAF + j];
-        memcpy(leaves + leaf, sums, sizeof sums);
-    }
-    for (; leaf * ORDER_LEAF < count; leaf++) {
-        double sum = products[leaf * ORDER_LEAF];
-        for (uint64_t i = leaf * ORDER_LEAF + 1; i < count && i < (leaf + 1) * ORDER_LEAF; i++)
-            sum = sum + products[i];
-        leaves[leaf] = sum;
-    }
-    return group_total(leaves, leaf);
-}
-
-static double tile_total(const struct pair *pair, uint64_t first, uint64_t count)
-{
-    _Alignas(64) double x[ORDER_TILE], y[ORDER_TILE];
+    const struct pair *pair = row;
+    _Alignas(64) double y[ORDER_TILE];
     line_load_f64(pair->x->dtype, x_at(pair, first), pair->x->stride, count, x);
     line_load_f64(pair->y->dtype, y_at(pair, first), pair->y->stride, count, y);
     for (uint64_t i = 0; i < count; i++)
         x[i] = x[i] * y[i];
-    return tile_sum(x, count);
-}
-
-/* Of a group of order 1, of `size` samples if it is full. */
-static double row_total(const struct pair *pair, uint64_t first, uint64_t count, uint64_t size)
-{
-    double members[ORDER_FAN];
-    uint64_t n = 0;
-    if (size == ORDER_TILE)
-        return tile_total(pair, first, count);
-    for (const uint64_t part = size / ORDER_FAN; n * part < count; n++)
-        members[n] = row_total(pair, first + n * part, count - n * part < part ? count - n * part : part, part);
-    return group_total(members, n);
 }
 
 static uint64_t total_of_integers(const struct pair *pair, uint64_t length)
@@ -108,7 +60,8 @@ static void run_row(const struct step_rows *rows, uint64_t row)
     if (codec_is_integer(pair.x->dtype))
         codec_encode_integer(output->dtype, total_of_integers(&pair, length), at);
     else
-        step_put_f64(output->dtype, length > 0 ? row_total(&pair, 0, length, dot_group(length)) : 0.0, at);
+        step_put_f64(output->dtype, length > 0 ? totals_row(products, &pair, 0, length, totals_group(length)) : 0.0,
+                     at);
 }
 
 /*
@@ -205,7 +158,7 @@ static void run_columns(const struct step_rows *rows, uint64_t first, uint64_t c
                                     .count = count};
     lanes totals = {0};
     if (x->length > 0)
-        columns_total(&columns, 0, x->length, dot_group(x->length), scratch->members, totals);
+        columns_total(&columns, 0, x->length, totals_group(x->length), scratch->members, totals);
     for (uint64_t k = 0; k < count; k++)
         step_put_f64(rows->output.dtype, totals[k], step_row(rows, &rows->output, first + k));
 }

@@ -1,18 +1,10 @@
 /*
  * Three ways, by how many rows there are and how they lie: a warp for each row, a thread block for each row, or a
- * thread for each of several rows that are neighbours in memory. In each, tiles of order 1 are joined by join(), level
- * by level.
+ * thread for each of several rows that are neighbours in memory.
  */
 #include "dot.h"
-#include "kernels/steps/step.cuh"
+#include "kernels/steps/totals.cuh"
 
-#define WARP        32
-#define WARPS       4
-#define THREADS     (WARPS * WARP)
-#define ALL         0xffffffffu
-#define LEAF_PITCH  (ORDER_LEAF + 1) /* so that lanes that read a leaf each use different banks */
-#define STAGE       (ORDER_FAN * LEAF_PITCH)
-#define LEVELS      5 /* above tiles: 2^34 samples */
 #define VEC16_BYTES 16
 
 /* Two rows; lane: of its warp. */
@@ -29,20 +21,8 @@ template <enum scand_dtype Dtype> static __device__ __forceinline__ double produ
            step_get_f64(Dtype == ANY ? pair.y->dtype : Dtype, pair.y0 + (int64_t)i * pair.y->stride);
 }
 
-/* The last prefix of the members that lanes 0 to count - 1 of a warp have, in all lanes. */
-static __device__ __forceinline__ double group_total(double member, unsigned lane, unsigned count)
-{
-#pragma unroll
-    for (unsigned distance = 1; distance < WARP; distance *= 2) {
-        const double before = __shfl_up_sync(ALL, member, distance);
-        if (lane >= distance)
-            member = before + member;
-    }
-    return __shfl_sync(ALL, member, count - 1);
-}
-
 /*
- * Tiles of a row, by a warp: products in the order of samples, side by side, and then a leaf for each lane.
+ * The terms of a tile, by a warp: products in the order of samples, side by side.
  */
 
 /* Whether vectors of 16 bytes can be read of both rows. */
@@ -71,9 +51,8 @@ static __device__ __forceinline__ void stage_vectors(const struct pair &pair, ui
 #pragma unroll
         for (unsigned k = 0; k < each; k++) {
             const unsigned i = (v * WARP + lane) * each + k;
-            stage[i / ORDER_LEAF * LEAF_PITCH + i % ORDER_LEAF] =
-                step_get_f64(Dtype, (const char *)&xs[v] + k * bytes) *
-                step_get_f64(Dtype, (const char *)&ys[v] + k * bytes);
+            stage[totals_place(i)] = step_get_f64(Dtype, (const char *)&xs[v] + k * bytes) *
+                                     step_get_f64(Dtype, (const char *)&ys[v] + k * bytes);
         }
 }
 
@@ -86,93 +65,16 @@ static __device__ void stage_products(const struct pair &pair, uint64_t first, u
         stage_vectors<SCAND_DTYPE_F16>(pair, first, stage, lane);
     else
         for (unsigned i = lane; i < count; i += WARP)
-            stage[i / ORDER_LEAF * LEAF_PITCH + i % ORDER_LEAF] = product<ANY>(pair, first + i);
+            stage[totals_place(i)] = product<ANY>(pair, first + i);
 }
 
-static __device__ double tile_total(const struct pair &pair, uint64_t first, unsigned count, double *stage,
-                                    unsigned lane)
-{
-    const unsigned begin = lane * ORDER_LEAF, rest = count > begin ? count - begin : 0;
-    stage_products(pair, first, count, stage, lane);
-    __syncwarp();
-    const double *leaf = stage + lane * LEAF_PITCH;
-    double sum = rest > 0 ? leaf[0] : 0.0;
-#pragma unroll
-    for (unsigned j = 1; j < ORDER_LEAF; j++)
-        if (j < rest)
-            sum = sum + leaf[j];
-    __syncwarp();
-    return group_total(sum, lane, (count + ORDER_LEAF - 1) / ORDER_LEAF);
-}
-
-/*
- * Levels above tiles, or above blocks. members[level]: of the group of each level that is not complete.
- */
-
-/* Takes the total of member `number` of `count`, in their order; by a whole warp. True with the last one: *total is
- * then that of all. */
-static __device__ bool join(double (*members)[ORDER_FAN], uint64_t number, uint64_t count, double *total, unsigned lane)
-{
-    for (int level = 0; count > 1; level++) {
-        if (lane == 0)
-            members[level][number % ORDER_FAN] = *total;
-        __syncwarp();
-        if (number % ORDER_FAN != ORDER_FAN - 1 && number + 1 != count)
-            return false;
-        const unsigned group = (unsigned)(number % ORDER_FAN) + 1;
-        *total = group_total(lane < group ? members[level][lane] : 0.0, lane, group);
-        number /= ORDER_FAN;
-        count = (count + ORDER_FAN - 1) / ORDER_FAN;
+struct products {
+    struct pair pair;
+    __device__ void stage(uint64_t first, unsigned count, double *stage, unsigned lane) const
+    {
+        stage_products(pair, first, count, stage, lane);
     }
-    return true;
-}
-
-static __device__ __forceinline__ unsigned tile_samples(uint64_t first, uint64_t length)
-{
-    return length - first < ORDER_TILE ? (unsigned)(length - first) : ORDER_TILE;
-}
-
-/* A row, by a warp. */
-static __device__ double warp_total(const struct pair &pair, uint64_t length, double *stage,
-                                    double (*members)[ORDER_FAN], unsigned lane)
-{
-    const uint64_t tiles = (length + ORDER_TILE - 1) / ORDER_TILE;
-    double total = 0;
-    for (uint64_t tile = 0; tile < tiles; tile++) {
-        total = tile_total(pair, tile * ORDER_TILE, tile_samples(tile * ORDER_TILE, length), stage, lane);
-        join(members, tile, tiles, &total, lane);
-    }
-    return total;
-}
-
-/* A row, by a thread block: warps take the tiles of a block of order 1 in turns, and the first one joins them while the
- * others are at the next. The total is the first warp's. */
-static __device__ double block_total(const struct pair &pair, uint64_t length, double *stage,
-                                     double (*members)[ORDER_FAN], double (*tile_totals)[ORDER_FAN], unsigned warp,
-                                     unsigned lane)
-{
-    const uint64_t blocks = (length + ORDER_BLOCK - 1) / ORDER_BLOCK;
-    double total = 0;
-    for (uint64_t block = 0; block < blocks; block++) {
-        const uint64_t begin = block * ORDER_BLOCK;
-        const uint64_t left = length - begin < ORDER_BLOCK ? length - begin : ORDER_BLOCK;
-        const unsigned tiles = (unsigned)((left + ORDER_TILE - 1) / ORDER_TILE);
-        double *totals = tile_totals[block % 2];
-        for (unsigned tile = warp; tile < tiles; tile += WARPS) {
-            const uint64_t first = begin + tile * ORDER_TILE;
-            const double of_tile = tile_total(pair, first, tile_samples(first, length), stage, lane);
-            if (lane == 0)
-                totals[tile] = of_tile;
-        }
-        __syncthreads();
-        if (warp > 0)
-            continue;
-        total = group_total(lane < tiles ? totals[lane] : 0.0, lane, tiles);
-        join(members, block, blocks, &total, lane);
-    }
-    __syncthreads(); /* before another row's totals */
-    return total;
-}
+};
 
 static __device__ __forceinline__ struct pair pair_of(const struct step_rows &rows, uint64_t row)
 {
@@ -195,9 +97,9 @@ static __global__ void __launch_bounds__(THREADS)
     const bool by_warp = tile.row_count >= WARPS;
     for (uint64_t i = by_warp ? warp : 0; i < tile.row_count; i += by_warp ? WARPS : 1) {
         const uint64_t row = tile.first_row + i, length = step_length(&rows, &rows.input, row);
-        const struct pair pair = pair_of(rows, row);
-        const double total = by_warp ? warp_total(pair, length, stages[warp], members[warp], lane)
-                                     : block_total(pair, length, stages[warp], members[0], tile_totals, warp, lane);
+        const struct products products = {pair_of(rows, row)};
+        const double total = by_warp ? warp_total(products, length, stages[warp], members[warp], lane)
+                                     : block_total(products, length, stages[warp], members[0], tile_totals, warp, lane);
         if (lane == 0 && (by_warp || warp == 0))
             put_total(rows, row, total);
     }

@@ -10,8 +10,7 @@
 #ifndef KERNELS_STEPS_DOT_H
 #define KERNELS_STEPS_DOT_H
 
-#include "kernels/order1/order.h"
-#include "kernels/steps/step.h"
+#include "kernels/steps/totals.h"
 
 /* It has no parameters. Its further operand has an element for each sample. */
 enum { DOT_OTHER };
@@ -31,15 +30,6 @@ CODEC_INLINE bool dot_is_columns(const struct step_rows *rows)
     return rows->outer_rank > 0 && !input->on_line && input->outer_strides[rows->outer_rank - 1] == item &&
            input->stride != item && rows->outer_shape[rows->outer_rank - 1] >= DOT_COLUMNS_LEAST &&
            input->length <= UINT64_C(1) << 24;
-}
-
-/* The least group of order 1 that holds a row, in samples: a tile or more. */
-CODEC_INLINE uint64_t dot_group(uint64_t length)
-{
-    uint64_t size = ORDER_TILE;
-    while (size < length)
-        size *= ORDER_FAN;
-    return size;
 }
 
 #endif

@@ -6,29 +6,11 @@ struct pair {
     const char *x0, *y0;
 };
 
-static double product(const struct pair *pair, uint64_t i)
+static double product(const void *row, uint64_t i)
 {
+    const struct pair *pair = row;
     return step_get_f64(pair->x->dtype, pair->x0 + (int64_t)i * pair->x->stride) *
            step_get_f64(pair->y->dtype, pair->y0 + (int64_t)i * pair->y->stride);
-}
-
-/* The total of a group of order 1, of `size` samples if it is full: of a leaf, or the last prefix of its members. */
-static double total(const struct pair *pair, uint64_t first, uint64_t count, uint64_t size)
-{
-    double members[ORDER_FAN];
-    uint64_t n = 0;
-    if (size == ORDER_LEAF) {
-        double sum = product(pair, first);
-        for (uint64_t i = 1; i < count; i++)
-            sum = sum + product(pair, first + i);
-        return sum;
-    }
-    for (const uint64_t part = size / ORDER_FAN; n * part < count; n++)
-        members[n] = total(pair, first + n * part, count - n * part < part ? count - n * part : part, part);
-    for (uint64_t distance = 1; distance < n; distance *= 2)
-        for (uint64_t j = n - 1; j >= distance; j--)
-            members[j] = members[j - distance] + members[j];
-    return members[n - 1];
 }
 
 static uint64_t total_of_integers(const struct pair *pair, uint64_t length)
@@ -53,23 +35,16 @@ static void dot_reference(const struct step_rows *rows, const void *params, cons
         if (codec_is_integer(pair.x->dtype))
             codec_encode_integer(output->dtype, total_of_integers(&pair, length), at);
         else
-            step_put_f64(output->dtype, length > 0 ? total(&pair, 0, length, dot_group(length)) : 0.0, at);
+            step_put_f64(output->dtype,
+                         length > 0 ? totals_define(product, &pair, 0, length, totals_group(length)) : 0.0, at);
     }
 }
 
 #define TILE_SAMPLES (UINT64_C(1) << 15)
 
-/* Samples of a row; of ragged rows on average. */
-static uint64_t row_samples(const struct step_rows *rows)
-{
-    if (!rows->offsets || rows->row_count == 0)
-        return rows->input.length;
-    return (rows->offsets[rows->row_count] - rows->offsets[0]) / rows->row_count;
-}
-
 static struct step_tiling dot_tiling(const struct step_rows *rows, const void *params)
 {
-    const uint64_t samples = row_samples(rows), least = dot_is_columns(rows) ? DOT_COLUMNS : 1;
+    const uint64_t samples = step_row_samples(rows), least = dot_is_columns(rows) ? DOT_COLUMNS : 1;
     const uint64_t many = TILE_SAMPLES / (samples > 0 ? samples : 1) / least * least;
     (void)params;
     return (struct step_tiling){.rows = many > least ? many : least, .elements = 1};

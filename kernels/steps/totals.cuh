@@ -1,0 +1,126 @@
+/*
+ * Totals of rows in order 1, forward and in f64, of whatever an operation makes of their samples: by a warp for each
+ * row or a thread block for each row. Tiles are joined by join(), level by level.
+ *
+ * A Row has a function stage(first, count, stage, lane), by which a warp puts the terms of a tile into shared memory,
+ * leaf by leaf, term i at totals_place(i).
+ */
+#ifndef KERNELS_STEPS_TOTALS_CUH
+#define KERNELS_STEPS_TOTALS_CUH
+
+#include "kernels/steps/step.cuh"
+#include "kernels/steps/totals.h"
+
+#define WARP       32
+#define WARPS      4
+#define THREADS    (WARPS * WARP)
+#define ALL        0xffffffffu
+#define LEAF_PITCH (ORDER_LEAF + 1) /* so that lanes that read a leaf each use different banks */
+#define STAGE      (ORDER_FAN * LEAF_PITCH)
+#define LEVELS     5 /* above tiles: 2^34 samples */
+
+static __device__ __forceinline__ unsigned totals_place(unsigned i)
+{
+    return i / ORDER_LEAF * LEAF_PITCH + i % ORDER_LEAF;
+}
+
+/* The last prefix of the members that lanes 0 to count - 1 of a warp have, in all lanes. */
+static __device__ __forceinline__ double group_total(double member, unsigned lane, unsigned count)
+{
+#pragma unroll
+    for (unsigned distance = 1; distance < WARP; distance *= 2) {
+        const double before = __shfl_up_sync(ALL, member, distance);
+        if (lane >= distance)
+            member = before + member;
+    }
+    return __shfl_sync(ALL, member, count - 1);
+}
+
+/* Of a tile, by a warp: its terms, and then a leaf for each lane. */
+template <class Row>
+static __device__ double tile_total(const Row &row, uint64_t first, unsigned count, double *stage, unsigned lane)
+{
+    const unsigned begin = lane * ORDER_LEAF, rest = count > begin ? count - begin : 0;
+    row.stage(first, count, stage, lane);
+    __syncwarp();
+    const double *leaf = stage + lane * LEAF_PITCH;
+    double sum = rest > 0 ? leaf[0] : 0.0;
+#pragma unroll
+    for (unsigned j = 1; j < ORDER_LEAF; j++)
+        if (j < rest)
+            sum = sum + leaf[j];
+    __syncwarp();
+    return group_total(sum, lane, (count + ORDER_LEAF - 1) / ORDER_LEAF);
+}
+
+/*
+ * Levels above tiles, or above blocks. members[level]: of the group of each level that is not complete.
+ */
+
+/* Takes the total of member `number` of `count`, in their order; by a whole warp. True with the last one: *total is
+ * then that of all. */
+static __device__ bool join(double (*members)[ORDER_FAN], uint64_t number, uint64_t count, double *total, unsigned lane)
+{
+    for (int level = 0; count > 1; level++) {
+        if (lane == 0)
+            members[level][number % ORDER_FAN] = *total;
+        __syncwarp();
+        if (number % ORDER_FAN != ORDER_FAN - 1 && number + 1 != count)
+            return false;
+        const unsigned group = (unsigned)(number % ORDER_FAN) + 1;
+        *total = group_total(lane < group ? members[level][lane] : 0.0, lane, group);
+        number /= ORDER_FAN;
+        count = (count + ORDER_FAN - 1) / ORDER_FAN;
+    }
+    return true;
+}
+
+static __device__ __forceinline__ unsigned tile_samples(uint64_t first, uint64_t length)
+{
+    return length - first < ORDER_TILE ? (unsigned)(length - first) : ORDER_TILE;
+}
+
+/* A row, by a warp. */
+template <class Row>
+static __device__ double warp_total(const Row &row, uint64_t length, double *stage, double (*members)[ORDER_FAN],
+                                    unsigned lane)
+{
+    const uint64_t tiles = (length + ORDER_TILE - 1) / ORDER_TILE;
+    double total = 0;
+    for (uint64_t tile = 0; tile < tiles; tile++) {
+        total = tile_total(row, tile * ORDER_TILE, tile_samples(tile * ORDER_TILE, length), stage, lane);
+        join(members, tile, tiles, &total, lane);
+    }
+    return total;
+}
+
+/* A row, by a thread block: warps take the tiles of a block of order 1 in turns, and the first one joins them while the
+ * others are at the next. The total is the first warp's. */
+template <class Row>
+static __device__ double block_total(const Row &row, uint64_t length, double *stage, double (*members)[ORDER_FAN],
+                                     double (*tile_totals)[ORDER_FAN], unsigned warp, unsigned lane)
+{
+    const uint64_t blocks = (length + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    double total = 0;
+    for (uint64_t block = 0; block < blocks; block++) {
+        const uint64_t begin = block * ORDER_BLOCK;
+        const uint64_t left = length - begin < ORDER_BLOCK ? length - begin : ORDER_BLOCK;
+        const unsigned tiles = (unsigned)((left + ORDER_TILE - 1) / ORDER_TILE);
+        double *totals = tile_totals[block % 2];
+        for (unsigned tile = warp; tile < tiles; tile += WARPS) {
+            const uint64_t first = begin + tile * ORDER_TILE;
+            const double of_tile = tile_total(row, first, tile_samples(first, length), stage, lane);
+            if (lane == 0)
+                totals[tile] = of_tile;
+        }
+        __syncthreads();
+        if (warp > 0)
+            continue;
+        total = group_total(lane < tiles ? totals[lane] : 0.0, lane, tiles);
+        join(members, block, blocks, &total, lane);
+    }
+    __syncthreads(); /* before another row's totals */
+    return total;
+}
+
+#endif
