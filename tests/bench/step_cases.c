@@ -40,6 +40,8 @@ const struct step_bench step_benches[] = {
     {"convolve 31 in f64", CONVOLVE(.taps = 31, .first = 15, .wide = true), F32, F32, 1, 1, 31, true, 0},
     {"convolve 255",     CONVOLVE(.taps = 255, .first = 127),         F32, F32, 1, 1, 255,   true,  0},
     {"convolve 255 in f64", CONVOLVE(.taps = 255, .first = 127, .wide = true), F32, F32, 1, 1, 255, true, 0},
+    {"convolve 31 of f64", CONVOLVE(.taps = 31, .first = 15, .wide = true), F64, F64, 1, 1, 31, true, 0},
+    {"convolve 255 of f64", CONVOLVE(.taps = 255, .first = 127, .wide = true), F64, F64, 1, 1, 255, true, 0},
     {"diff first",       DIFF(.kind = DIFF_FIRST),                    F32, F32, 1, 1, 0,     false, 0},
     {"diff derivative",  DIFF(.kind = DIFF_DERIVATIVE, .dt = 0.004),  F32, F32, 1, 1, 0,     false, 0},
     {"map add other",    MAP(.op = MAP_ADD),                          F32, F32, 1, 1, OTHER, false, 0.95},
