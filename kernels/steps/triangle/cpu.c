@@ -26,7 +26,7 @@ struct totals {
 
 /* What is known of some chunks, which are a segment or several. */
 struct window {
-    _Alignas(64) double sums[CHUNKS][TRIANGLE_SEGMENT_MAX];
+    _Alignas(64) double sums[CHUNKS][TRIANGLE_SEGMENT_MAX + F64_LANES];        /* a vector may begin at the last one */
     _Alignas(64) double single[CHUNKS][LEAVES_MAX], twice[CHUNKS][LEAVES_MAX]; /* behind each leaf */
     _Alignas(64) double samples[TRIANGLE_SEGMENT_MAX];
     _Alignas(64) f64_vector turned[TRIANGLE_SEGMENT_MAX / F64_LANES]; /* sample q of leaves side by side */
@@ -75,7 +75,7 @@ static void read_samples(const struct line *line, int64_t begin, int64_t end, do
 }
 
 /*
- * The sums of segments, a vector of leaves at a time.
+ * The sums of segments, a vector of leaves at a time. A box needs no double sums: nothing of `twice` is there.
  */
 
 INLINE void square(f64_vector *rows)
@@ -87,7 +87,8 @@ INLINE void square(f64_vector *rows)
 }
 
 /* Totals of a vector of leaves, whose samples are kept side by side. */
-INLINE void leaf_totals(const char *samples, bool narrow, f64_vector *turned, double *single, double *twice)
+INLINE void leaf_totals(enum triangle_shape shape, const char *samples, bool narrow, f64_vector *turned, double *single,
+                        double *twice)
 {
     f64_vector sum = {0}, sums = {0};
     for (int part = 0; part < TRIANGLE_LEAF; part += F64_LANES) {
@@ -103,13 +104,14 @@ INLINE void leaf_totals(const char *samples, bool narrow, f64_vector *turned, do
         }
     }
     f64_store(single, sum);
-    f64_store(twice, sums);
+    if (shape == TRIANGLE_TRIANGLE)
+        f64_store(twice, sums);
 }
 
 /* The sums of those leaves, from the carries into them, which become what the leaves leave. */
 INLINE void leaf_sums(enum triangle_shape shape, const f64_vector *turned, double *single, double *twice, double *to)
 {
-    f64_vector sum = f64_load(single), sums = f64_load(twice);
+    f64_vector sum = f64_load(single), sums = shape == TRIANGLE_BOX ? sum : f64_load(twice);
     for (int part = 0; part < TRIANGLE_LEAF; part += F64_LANES) {
         f64_vector rows[F64_LANES];
         for (int q = 0; q < F64_LANES; q++) {
@@ -122,7 +124,8 @@ INLINE void leaf_sums(enum triangle_shape shape, const f64_vector *turned, doubl
             f64_store(to + l * TRIANGLE_LEAF + part, rows[l]);
     }
     f64_store(single, sum);
-    f64_store(twice, sums);
+    if (shape == TRIANGLE_TRIANGLE)
+        f64_store(twice, sums);
 }
 
 /* Which of the leaves of vector v are at least `least` leaves behind the begin of their run of `fan` leaves. */
@@ -149,28 +152,31 @@ INLINE f64_vector before(const f64_vector *vectors, int v, int distance)
 }
 
 /* A step of the network, in runs of `fan` leaves each. */
-INLINE void network_step(struct totals *totals, int distance, int fan)
+INLINE void network_step(enum triangle_shape shape, struct totals *totals, int distance, int fan)
 {
     const double count = TRIANGLE_LEAF * distance;
 #pragma GCC unroll 16
     for (int v = GROUP_VECTORS; v-- > 0;) {
-        const f64_vector single = before(totals->single, v, distance), twice = before(totals->twice, v, distance);
-        const f64_vector joined = (twice + single * count) + totals->twice[v];
-        totals->twice[v] = F64_SELECT(leaves_behind(v, fan, distance), joined, totals->twice[v]);
+        const f64_vector single = before(totals->single, v, distance);
+        if (shape == TRIANGLE_TRIANGLE) {
+            const f64_vector joined = (before(totals->twice, v, distance) + single * count) + totals->twice[v];
+            totals->twice[v] = F64_SELECT(leaves_behind(v, fan, distance), joined, totals->twice[v]);
+        }
         totals->single[v] = F64_SELECT(leaves_behind(v, fan, distance), single + totals->single[v], totals->single[v]);
     }
 }
 
 /* Carries into the leaves of a group, in place of their totals. `group` is the carry into it, where there is one, and
  * then that into the next. */
-INLINE void group_carries(double *single, double *twice, int fan, bool carried, struct triangle_sums *group)
+INLINE void group_carries(enum triangle_shape shape, double *single, double *twice, int fan, bool carried,
+                          struct triangle_sums *group)
 {
     struct totals totals;
     memcpy(totals.single, single, sizeof totals.single);
-    memcpy(totals.twice, twice, sizeof totals.twice);
+    memcpy(totals.twice, shape == TRIANGLE_BOX ? single : twice, sizeof totals.twice);
 #pragma GCC unroll 5
     for (int distance = 1; distance < fan; distance *= 2)
-        network_step(&totals, distance, fan);
+        network_step(shape, &totals, distance, fan);
     const f64_vector zero = {0}, group_single = zero + group->single, group_twice = zero + group->twice;
 #pragma GCC unroll 16
     for (int v = 0; v < GROUP_VECTORS; v++) {
@@ -180,7 +186,8 @@ INLINE void group_carries(double *single, double *twice, int fan, bool carried, 
             singles = group_single + singles;
         }
         f64_store(single + v * F64_LANES, F64_SELECT(leaves_behind(v, fan, 1), singles, group_single));
-        f64_store(twice + v * F64_LANES, F64_SELECT(leaves_behind(v, fan, 1), twices, group_twice));
+        if (shape == TRIANGLE_TRIANGLE)
+            f64_store(twice + v * F64_LANES, F64_SELECT(leaves_behind(v, fan, 1), twices, group_twice));
     }
     const struct triangle_sums total = {totals.single[GROUP_VECTORS - 1][F64_LANES - 1],
                                         totals.twice[GROUP_VECTORS - 1][F64_LANES - 1]};
@@ -188,38 +195,59 @@ INLINE void group_carries(double *single, double *twice, int fan, bool carried, 
 }
 
 /* Of the groups from leaf `first` of a chunk on. */
-static void chunk_carries(double *single, double *twice, int64_t first, int64_t end, int64_t leaves)
+INLINE void chunk_carries(enum triangle_shape shape, double *single, double *twice, int64_t first, int64_t end,
+                          int64_t leaves)
 {
     struct triangle_sums group = {0, 0};
     for (int64_t l = first - first % TRIANGLE_FAN; l < end; l += TRIANGLE_FAN) {
         if (l % leaves > 0) {
-            group_carries(single + l, twice + l, TRIANGLE_FAN, true, &group);
+            group_carries(shape, single + l, twice + l, TRIANGLE_FAN, true, &group);
             continue;
         }
         group = (struct triangle_sums){0, 0};
         if (leaves >= TRIANGLE_FAN)
-            group_carries(single + l, twice + l, TRIANGLE_FAN, false, &group);
+            group_carries(shape, single + l, twice + l, TRIANGLE_FAN, false, &group);
         else if (leaves == 16)
-            group_carries(single + l, twice + l, 16, false, &group);
+            group_carries(shape, single + l, twice + l, 16, false, &group);
         else
-            group_carries(single + l, twice + l, 8, false, &group);
+            group_carries(shape, single + l, twice + l, 8, false, &group);
     }
 }
 _Static_assert(TRIANGLE_SEGMENT_MIN == 8 * TRIANGLE_LEAF && TRIANGLE_FAN == 32, "what leaves a segment may have");
 
+/* Functions of their own: each shape's carries are compiled once. */
+static void carry_triangle(double *single, double *twice, int64_t first, int64_t end, int64_t leaves)
+{
+    chunk_carries(TRIANGLE_TRIANGLE, single, twice, first, end, leaves);
+}
+
+static void carry_box(double *single, double *twice, int64_t first, int64_t end, int64_t leaves)
+{
+    chunk_carries(TRIANGLE_BOX, single, twice, first, end, leaves);
+}
+
 /* The sums of leaves of a chunk, which begin and end whole segments, from samples of f64, or `narrow` ones of f32. */
-INLINE void chunk_sums(const struct line *line, unsigned slot, int64_t first, int64_t end, const char *samples,
-                       bool narrow)
+INLINE void shape_sums(const struct line *line, enum triangle_shape shape, unsigned slot, int64_t first, int64_t end,
+                       const char *samples, bool narrow)
 {
     struct window *window = line->window;
     double *single = window->single[slot], *twice = window->twice[slot];
     for (int64_t l = first; l < end; l += F64_LANES)
-        leaf_totals(samples + (l - first) * TRIANGLE_LEAF * (narrow ? 4 : 8), narrow,
+        leaf_totals(shape, samples + (l - first) * TRIANGLE_LEAF * (narrow ? 4 : 8), narrow,
                     window->turned + l * TRIANGLE_LEAF / F64_LANES, single + l, twice + l);
-    chunk_carries(single, twice, first, end, line->segment / TRIANGLE_LEAF);
+    (shape == TRIANGLE_BOX ? carry_box : carry_triangle)(single, twice, first, end, line->segment / TRIANGLE_LEAF);
     for (int64_t l = first; l < end; l += F64_LANES)
-        leaf_sums(line->triangle->shape, window->turned + l * TRIANGLE_LEAF / F64_LANES, single + l, twice + l,
+        leaf_sums(shape, window->turned + l * TRIANGLE_LEAF / F64_LANES, single + l, twice + l,
                   window->sums[slot] + l * TRIANGLE_LEAF);
+}
+
+INLINE void chunk_sums(const struct line *line, unsigned slot, int64_t first, int64_t end, const char *samples,
+                       bool narrow)
+{
+    if (line->triangle->shape == TRIANGLE_BOX)
+        shape_sums(line, TRIANGLE_BOX, slot, first, end, samples, narrow);
+    else
+        shape_sums(line, TRIANGLE_TRIANGLE, slot, first, end, samples, narrow);
 }
 
 /* Which chunk has a segment, and where it keeps its sums. */
@@ -277,47 +305,45 @@ struct run {
     struct triangle_line line;
 };
 
-/* Outputs of a vector, as triangle_output has them: kept as f64, or written as they are in a `narrow` row of f32. */
-INLINE void vector_output(const struct run *run, enum triangle_shape shape, bool lined, double scale, int r, char *to,
-                          bool narrow)
+/* Outputs of a vector, as triangle_output has them: kept as f64, or written as they are in a `narrow` row of f32. Lanes
+ * of `place` are its values of r. */
+INLINE void vector_output(const struct run *run, enum triangle_shape shape, bool lined, double scale, int r,
+                          f64_vector place, char *to, bool narrow)
 {
-    const f64_vector lanes = {F64_LIST(0, 1)};
     const f64_vector ahead = f64_load(run->ahead + r), behind = f64_load(run->behind + r);
     f64_vector y = shape == TRIANGLE_BOX ? ahead - behind : ahead + behind;
     if (lined && shape == TRIANGLE_BOX)
         y += run->line.start;
     else if (lined)
-        y += run->line.start + run->line.slope * (lanes + (double)r);
+        y += run->line.start + run->line.slope * place;
     if (shape == TRIANGLE_TRIANGLE)
         y -= 2 * f64_load(run->here + r);
     y *= scale;
     if (narrow)
-        f64_store_f32(to + (ptrdiff_t)r * 4, f64_one_nan(y));
+        f64_store_f32(to, f64_one_nan(y));
     else
-        f64_store(to + (ptrdiff_t)r * 8, y);
+        f64_store(to, y);
 }
 
-static void single_output(const struct run *run, enum triangle_shape shape, double scale, int r, char *to, bool narrow)
-{
-    const double y = triangle_output(shape, run->ahead[r], run->behind[r], run->here[r], run->line, r, scale);
-    if (narrow)
-        step_put_f64(SCAND_DTYPE_F32, y, to + (ptrdiff_t)r * 4);
-    else
-        memcpy(to + (ptrdiff_t)r * 8, &y, sizeof y);
-}
-
-/* The last vector may have outputs that there are already. */
+/* The last vector may have outputs that there are already; one that is longer than the run is not all kept. */
 INLINE void run_outputs(const struct run *run, enum triangle_shape shape, bool lined, double scale, char *to,
                         bool narrow)
 {
+    const f64_vector lanes = {F64_LIST(0, 1)};
+    const int size = narrow ? 4 : 8, last = run->to - F64_LANES;
+    f64_vector place = lanes + (double)run->from;
     int r = run->from;
-    for (; r + F64_LANES <= run->to; r += F64_LANES)
-        vector_output(run, shape, lined, scale, r, to, narrow);
-    if (r < run->to && run->to - run->from >= F64_LANES)
-        vector_output(run, shape, lined, scale, run->to - F64_LANES, to, narrow);
-    else
-        for (; r < run->to; r++)
-            single_output(run, shape, scale, r, to, narrow);
+    for (; r <= last; r += F64_LANES, place += F64_LANES)
+        vector_output(run, shape, lined, scale, r, place, to + (ptrdiff_t)r * size, narrow);
+    if (r >= run->to)
+        return;
+    if (last >= run->from)
+        return vector_output(run, shape, lined, scale, last, lanes + (double)last, to + (ptrdiff_t)last * size, narrow);
+    char outputs[sizeof(f64_vector)];
+    vector_output(run, shape, lined, scale, r, place, outputs, narrow);
+#pragma GCC unroll 1
+    for (; r < run->to; r++)
+        memcpy(to + (ptrdiff_t)r * size, outputs + (ptrdiff_t)(r - run->from) * size, (size_t)size);
 }
 
 /* Outputs of a segment whose neighbours are `before` and `after`, in three runs: the sum behind it is not its own; both
