@@ -31,7 +31,7 @@
     static const struct field NAME##_rows[] = {FIELDS(ROW, NAME){0}}; /* C has no empty arrays */           \
     const struct map_type msg_##NAME##_type = {#NAME, NAME##_rows, sizeof NAME##_rows / sizeof NAME##_rows[0] - 1, \
                                                sizeof(struct msg_##NAME)};                                  \
-    static_assert(sizeof NAME##_rows / sizeof NAME##_rows[0] <= 64, "a reader notes the fields it has seen in 64 bits");
+    static_assert(sizeof NAME##_rows / sizeof NAME##_rows[0] <= 64, "fields are noted in 64 bits");
 MAPS_LIST(X)
 #undef X
 
@@ -90,7 +90,10 @@ static int encoded_write(void *context, const char *bytes, size_t size)
     struct encoded *out = context;
     if (size > out->capacity - out->size)
         return -EMSGSIZE;
-    memcpy(out->bytes + out->size, bytes, size);
+    if (size == 1) /* as most pieces are */
+        out->bytes[out->size] = (uint8_t)*bytes;
+    else
+        memcpy(out->bytes + out->size, bytes, size);
     out->size += size;
     return 0;
 }
@@ -219,11 +222,15 @@ static bool field_is_left_out(const struct field *field, const void *from)
 static int put_map(msgpack_packer *packer, const struct map_type *type, const void *from)
 {
     size_t count = 0;
-    for (size_t i = 0; i < type->field_count; i++)
-        count += !field_is_left_out(&type->fields[i], from);
+    uint64_t there = 0; /* by field */
+    for (size_t i = 0; i < type->field_count; i++) {
+        const bool is_there = !field_is_left_out(&type->fields[i], from);
+        there |= (uint64_t)is_there << i;
+        count += is_there;
+    }
     int code = msgpack_pack_map(packer, count);
     for (size_t i = 0; i < type->field_count && !code; i++) {
-        if (field_is_left_out(&type->fields[i], from))
+        if (!(there >> i & 1))
             continue;
         code = put_name(packer, type->fields[i].name, type->fields[i].name_size);
         if (!code)
