@@ -30,6 +30,9 @@
 /* The pool has room for all memory of the machine; where so many addresses cannot be had, for less. */
 #define POOL_LEAST_BYTES MIB(64)
 
+/* Of what buffers gave back, for the next ones: the rest is the system's again. */
+#define KEEP_BYTES MIB(256)
+
 struct chunk_list {
     struct chunk *first, **end;
 };
@@ -204,6 +207,8 @@ static void take_turns(struct local *self)
             ;
         send_answers(self);
     } while (self->client->paused && !service_is_clogged(self->client));
+    if (self->pool.made_bytes > self->pool.bytes.used + KEEP_BYTES)
+        pool_trim(&self->pool, KEEP_BYTES);
 }
 
 /*

@@ -330,6 +330,32 @@ static void test_jobs_that_wait(void)
     scand_disconnect(session);
 }
 
+/* Memory that files of memory take of this process. */
+static uint64_t shared_bytes(void)
+{
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "RssShmem: %llu kB", &kib) != 1)
+        ;
+    if (file)
+        fclose(file);
+    return (uint64_t)kib << 10;
+}
+
+/* Released memory is the system's again, but for some that the next buffers get. */
+static void test_memory_goes_back(void)
+{
+    const uint64_t most = (uint64_t)600 << 20;
+    struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
+    REQUIRE(session != NULL);
+    struct scand_buffer *buffer = buffer_of(session, most);
+    CHECK(shared_bytes() >= most);
+    CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
+    CHECK(shared_bytes() < most / 2);
+    scand_disconnect(session);
+}
+
 /* A session without jobs or buffers takes nothing that it does not give back. */
 static void test_nothing_is_left(void)
 {
@@ -355,6 +381,7 @@ static const struct test tests[] = {TEST(test_where_no_daemon_answers),
                                     TEST(test_fork),
                                     TEST(test_loop),
                                     TEST(test_jobs_that_wait),
+                                    TEST(test_memory_goes_back),
                                     TEST(test_nothing_is_left),
                                     TEST_END};
 

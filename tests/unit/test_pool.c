@@ -449,6 +449,34 @@ static void making_fails_and_is_made_up_for(void)
     pool_end();
 }
 
+static void trimmed(void)
+{
+    pool_begin(8);
+    struct pool_run kept = take(LARGE), runs[3];
+    CHECK_EQ(renew(&kept, ANNA), 0);
+    for (int i = 0; i < 3; i++) {
+        runs[i] = take(i == 2 ? SMALLEST : LARGE);
+        CHECK_EQ(renew(&runs[i], ANNA), 0);
+    }
+    pool_trim(&pool, 0); /* nothing is free */
+    CHECK_EQ(pool.made_bytes, 3 * LARGE + SMALLEST);
+    for (int i = 0; i < 3; i++)
+        give_back(&runs[i]);
+    pool_trim(&pool, 2 * LARGE + SMALLEST);
+    CHECK_EQ(pool.made_bytes, 3 * LARGE + SMALLEST);
+    pool_trim(&pool, LARGE + SMALLEST);
+    CHECK_EQ(pool.made_bytes, 2 * LARGE + SMALLEST);
+    pool_trim(&pool, 0);
+    CHECK_EQ(pool.made_bytes, LARGE);
+    CHECK(fd_of(&kept, 0) >= 0);
+    CHECK_EQ(manual.attached_bytes, LARGE);
+    runs[0] = take(2 * LARGE); /* made anew */
+    CHECK_EQ(renew(&runs[0], ANNA), 0);
+    give_back(&runs[0]);
+    give_back(&kept);
+    pool_end();
+}
+
 static const struct test tests[] = {
     TEST(sizes_of_pools),
     TEST(addresses_run_out),
@@ -471,6 +499,7 @@ static const struct test tests[] = {
     TEST(missing_segments_are_made_when_needed),
     TEST(renewal_fails_at_every_attach),
     TEST(making_fails_and_is_made_up_for),
+    TEST(trimmed),
     TEST_END,
 };
 

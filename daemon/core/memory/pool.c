@@ -302,6 +302,23 @@ void pool_give_back(struct pool *pool, struct pool_run *run, struct pool_account
     count_taken(pool, run, account, -1);
 }
 
+static void class_trim(struct pool *pool, struct pool_class *class, uint64_t keep_bytes)
+{
+    for (size_t i = class->count; i-- > 0 && pool->made_bytes > pool->bytes.used + keep_bytes;) {
+        struct segment *segment = &class->segments[i];
+        if (segment->taken || segment->fd < 0)
+            continue;
+        segment_drop(pool, segment);
+        segment_count_made(pool, segment, -1);
+    }
+}
+
+void pool_trim(struct pool *pool, uint64_t keep_bytes)
+{
+    for (unsigned c = POOL_CLASSES; c-- > 0;)
+        class_trim(pool, &pool->classes[c], keep_bytes);
+}
+
 void *pool_run_base(const struct pool_run *run)
 {
     return segment_address(run->class, &run->class->segments[run->first]);

@@ -139,6 +139,10 @@ void pool_assign(const struct pool_run *run, uid_t user);
 void pool_settle(struct pool *pool, struct pool_run *run);
 void pool_give_back(struct pool *pool, struct pool_run *run, struct pool_account *account);
 
+/* Drops free segments, large ones first, while the free ones have more than keep_bytes. Slow: for whoever's pool may be
+ * as large as the machine's memory. */
+void pool_trim(struct pool *pool, uint64_t keep_bytes);
+
 void *pool_run_base(const struct pool_run *run);
 
 #endif
