@@ -14,7 +14,13 @@ static inline uint32_t take_dtype(struct supply *supply)
     return which < 4 ? common[which] : take_below(supply, SCAND_DTYPE_COUNT);
 }
 
-/* As rows lie that were allocated at once, but for a stride that is something else now and then. */
+/* Mostly as in memory that was allocated at once; else some bytes more or less, or any small number. */
+static inline int64_t take_stride(struct supply *supply, int64_t packed)
+{
+    uint32_t what = take_below(supply, 32);
+    return what < 24 ? packed : what < 31 ? packed + what - 27 : (int8_t)take(supply, 1);
+}
+
 static inline struct msg_tensor take_tensor_of(struct supply *supply, uint32_t rank, const uint64_t *shape)
 {
     struct msg_tensor tensor = {.buffer = 1 + take_below(supply, JOB_BUFFERS), .dtype = take_dtype(supply)};
@@ -23,7 +29,7 @@ static inline struct msg_tensor take_tensor_of(struct supply *supply, uint32_t r
     tensor.shape_count = tensor.strides_count = rank;
     for (uint32_t k = rank; k-- > 0;) {
         tensor.shape[k] = shape[k];
-        tensor.strides[k] = take_below(supply, 16) ? stride : (int8_t)take(supply, 1);
+        tensor.strides[k] = take_stride(supply, stride);
         stride = tensor.strides[k] * (int64_t)shape[k];
     }
     return tensor;
