@@ -121,7 +121,7 @@ static struct chunk_rows rows_of(const struct cpu_run *run, const struct chunk *
                                .rows = chunk->rows,
                                .operands = chunk->operands,
                                .first = chunk->first,
-                               .memories = {memory, memory + chunk->between_bytes}};
+                               .memories = {memory, memory ? memory + chunk->between_bytes : NULL}};
 }
 
 static void task_begin(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk)
