@@ -374,7 +374,7 @@ static void local_close(void *context)
 {
     struct local *self = context;
     if (self->process != getpid()) {
-        pool_finish(&self->pool);
+        pool_forget(&self->pool);
         return;
     }
     finish_all(self);

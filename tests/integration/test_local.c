@@ -289,6 +289,33 @@ static void test_fork(void)
     scand_disconnect(session);
 }
 
+/* Memory that was free in the fork, and is the parent's since, is not a child's to give back. */
+static void test_child_that_forgets(void)
+{
+    int ends[2];
+    char told;
+    struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
+    REQUIRE(session != NULL && pipe(ends) == 0);
+    CHECK_EQ(scand_buffer_release(buffer_of(session, 1 << 20)), SCAND_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        if (read(ends[0], &told, 1) == 1)
+            scand_forget();
+        _exit(0);
+    }
+    struct scand_buffer *buffer = buffer_of(session, 1 << 20);
+    memset(scand_buffer_data(buffer), 1, 1 << 20);
+    int status = -1, wrong = 0;
+    CHECK(write(ends[1], "", 1) == 1 && child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_EQ(status, 0);
+    for (int i = 0; i < 1 << 20; i++)
+        wrong += ((const char *)scand_buffer_data(buffer))[i] != 1;
+    CHECK_EQ(wrong, 0);
+    close(ends[0]);
+    close(ends[1]);
+    scand_disconnect(session);
+}
+
 /* A loop is told of jobs that are done at once, and of those that are not. */
 static void test_loop(void)
 {
@@ -379,6 +406,7 @@ static const struct test tests[] = {TEST(test_where_no_daemon_answers),
                                     TEST(test_errors_are_the_daemons),
                                     TEST(test_threads),
                                     TEST(test_fork),
+                                    TEST(test_child_that_forgets),
                                     TEST(test_loop),
                                     TEST(test_jobs_that_wait),
                                     TEST(test_memory_goes_back),

@@ -57,6 +57,17 @@ void pool_finish(struct pool *pool)
     pool->bytes.most = 0;
 }
 
+void pool_forget(struct pool *pool)
+{
+    pool->keeper = NULL;
+    for (size_t c = 0; c < POOL_CLASSES; c++)
+        for (size_t i = 0; i < pool->classes[c].count; i++) {
+            pool->classes[c].segments[i].released = false; /* what is free may be the parent's next buffer by now */
+            pool->classes[c].segments[i].record = NULL;
+        }
+    pool_finish(pool);
+}
+
 uint64_t pool_size_bytes(const struct pool *pool)
 {
     return pool->bytes.most;

@@ -115,6 +115,8 @@ void pool_fill_end(struct pool *pool, struct segment *segment);
 /* Frees that one, for the end: several threads may, each other ones. Nobody uses the pool any more. */
 void pool_unmake(struct pool *pool, size_t index);
 void pool_finish(struct pool *pool);
+/* In a child of the process whose pool it is: ends what the child has of it. The memory stays as it is. */
+void pool_forget(struct pool *pool);
 uint64_t pool_size_bytes(const struct pool *pool);
 /* The largest buffer that a user who is alone can have. */
 uint64_t pool_largest_bytes(const struct pool *pool);
