@@ -46,8 +46,8 @@ int session_rest(struct scand *daemon, const bool *done, int64_t deadline_ms)
                               : reader_poll(daemon, deadline_ms, &readable);
 }
 
-/* Takes in what connection_receive has brought. */
-static int input_take(struct scand *daemon, int code)
+/* Handles what connection_receive returned, `code`. */
+static int input_handle(struct scand *daemon, int code)
 {
     if (code == -EMFILE || code == -EBADF) {
         session_fail(daemon, -EBADF, "descriptors from the daemon were lost: %s",
@@ -72,7 +72,7 @@ static int local_receive(struct scand *daemon)
     if (code == -EAGAIN)
         return code;
     session_wake_reader(daemon);
-    return input_take(daemon, code);
+    return input_handle(daemon, code);
 }
 
 int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms)
@@ -102,7 +102,7 @@ int session_step(struct scand *daemon, const bool *done, int64_t deadline_ms)
         return -EPIPE;
     if (code == -EPIPE)
         session_drop(daemon);
-    return code || !readable ? code : input_take(daemon, connection_receive(daemon->connection));
+    return code || !readable ? code : input_handle(daemon, connection_receive(daemon->connection));
 }
 
 int session_run(struct scand *daemon, const bool *done, int64_t deadline_ms)

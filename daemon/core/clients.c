@@ -41,8 +41,8 @@ static uint64_t free_connections(const struct service *service, const struct use
     return open < most ? most - open : 0;
 }
 
-/* A user may have as many as are free; who manages, all of them. */
-static bool is_in_share(const struct service *service, const struct user *user, uint64_t others, uint64_t left)
+/* A user may have at most as many connections as are left for others; who manages, all of them. */
+static bool has_fair_share_left(const struct service *service, const struct user *user, uint64_t others, uint64_t left)
 {
     return left > 0 && (others < left || user_manages(&service->users, user->uid));
 }
@@ -53,10 +53,10 @@ static uint64_t left_for(const struct service *service, const struct user *user)
     return free_connections(service, user, service->stats.clients_open - 1, user->connections - 1);
 }
 
-static int check_share(const struct service *service, const struct user *user, struct error *error)
+static int check_fair_share(const struct service *service, const struct user *user, struct error *error)
 {
     uint64_t left = left_for(service, user), others = user->connections - 1;
-    if (is_in_share(service, user, others, left))
+    if (has_fair_share_left(service, user, others, left))
         return 0;
     error_set(error, -EAGAIN,
               "connect: user %u has %" PRIu64 " connections and asks for 1 more; %" PRIu64
@@ -90,14 +90,14 @@ int client_admit(struct client *client, struct error *error)
     client->admitted = false;
     if ((r = check_rate(client->service, client->user, error)) ||
         (r = user_check(client->user, QUOTA_CONNECTIONS, 1, "connect", error)) ||
-        (r = check_share(client->service, client->user, error)))
+        (r = check_fair_share(client->service, client->user, error)))
         return r;
     user_add(client->user, QUOTA_CONNECTIONS, 1);
     client->admitted = true;
     return 0;
 }
 
-/* Beyond quota and share a few more may come, to be told so, while so many are free. */
+/* A few connections beyond the quota or the fair share may come in, to be told so, while many are free. */
 static bool may_be_told(const struct user *user, uint64_t left)
 {
     return user->unadmitted < LIMIT_UNADMITTED && left >= LIMIT_CLIENTS / 8;
@@ -127,7 +127,7 @@ bool service_is_full(struct service *service, uid_t uid)
         return false;
     uint64_t left = free_connections(service, user, service->stats.clients_open, user->connections);
     return !may_be_told(user, left) && (user->used[QUOTA_CONNECTIONS] >= user->most[QUOTA_CONNECTIONS] ||
-                                        !is_in_share(service, user, user->connections, left));
+                                        !has_fair_share_left(service, user, user->connections, left));
 }
 
 void client_leave(struct client *client)

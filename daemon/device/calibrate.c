@@ -163,7 +163,7 @@ int calibrate_measure(struct device *device, struct chunk_size *out)
     return r;
 }
 
-static void take(struct device_info *info, const struct chunk_size *chunk_size)
+static void adopt(struct device_info *info, const struct chunk_size *chunk_size)
 {
     info->chunk_bytes = chunk_size->chunk_bytes;
     info->slots = chunk_size->chunks;
@@ -189,7 +189,7 @@ static void measure_anew(struct device *device, const char *key, const char *tex
                   (unsigned long long)(device->info.chunk_bytes >> 10));
         return;
     }
-    take(&device->info, &chunk_size);
+    adopt(&device->info, &chunk_size);
     log_info("measured %s in %llu ms: %u chunks of %llu KiB at a time, %.1f GB/s each way", device->info.name,
              (unsigned long long)((clock_us() - begin_us) / 1000), (unsigned)chunk_size.chunks,
              (unsigned long long)(chunk_size.chunk_bytes >> 10), (double)chunk_size.bytes_per_s / 1e9);
@@ -212,5 +212,5 @@ void calibrate_device(struct device *device, uint64_t chunk_bytes, uint32_t chun
             return;
         }
     }
-    take(info, &chunk_size);
+    adopt(info, &chunk_size);
 }

@@ -108,7 +108,7 @@ struct cpu_scratch {
     } edge;
     /* Rows whose samples are not contiguous. */
     _Alignas(CPU_CACHE_LINE) char staging[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
-    /* What a walk makes of them where it is wider or narrower: some samples are yet to be read. */
+    /* Values of streamed rows, where they are wider or narrower than samples, some of which are yet to be read. */
     _Alignas(CPU_CACHE_LINE) char results[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
     /* The same of their coefficients. */
     _Alignas(CPU_CACHE_LINE) char factor_staging[CPU_GROUP_ROWS][CPU_STAGING_BYTES];
@@ -134,10 +134,9 @@ struct cpu_block {
     const double *mean;                         /* to be taken from the samples, or NULL */
     bool narrow;                                /* samples and values are integers of 4 bytes: cpu_is_narrow */
     const void *next;                           /* `length` samples that will be wanted soon, or NULL */
-    /* Where a thread goes along rows, with `first` as the only pass: which of them this is, its length, and where the
-     * block begins. The total is the carry into what comes next, and that into this one is given even where there is
-     * none. */
-    bool walked;
+    /* A streamed row, with `first` as the only pass: the row's place in its group, where the block begins in the row,
+     * and the row's length. The carry into the block is never NULL, and `total` is the carry into the next block. */
+    bool streamed;
     uint64_t row, begin, row_length;
     union sum total; /* result: of the last pass of which it is computed */
 };

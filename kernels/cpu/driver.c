@@ -9,19 +9,19 @@
  * Short rows and columns go in row groups of ORDER_FAN rows or more, each a set of interleaved rows that a build scans
  * side by side.
  *
- * A row that is reduced, or of which the mean is taken, is visited once for its total. A row of several blocks that a
- * thread has for itself is walked along once for each pass, which leaves its values in the output. Where the output
- * cannot hold them, or threads share the row, it is visited once for each pass, to find the totals of the blocks in
- * that pass and from them the carries, and once more for the values; what a pass leaves is then never stored between
- * visits but computed again.
+ * A row that is reduced, or whose mean is needed, is visited once for its total. A row of several blocks that one
+ * thread scans is streamed: the thread scans its blocks in order, once for each pass, and each pass leaves its values
+ * in the output. Where the output cannot hold these values, or all threads scan the row, the row is visited once for
+ * each pass, which finds the totals of its blocks and from them the carries, and once more for the values. The values
+ * of a pass are then never stored between visits but computed again.
  *
  * Ragged rows are scanned one by one, each as a batch of its own. Threads take stretches of samples, and scan the rows
- * that begin there; stretches of short rows are shorter, for rows take time to begin; a row that is more than a
- * thread's share is scanned by all of them.
+ * that begin there. Stretches of short rows are shorter, since each row takes time to begin. All threads together scan
+ * a row that is longer than an equal part of all samples.
  *
  * A scan can be left off and go on later: between items that threads take, and between the blocks of a row group that
- * all threads scan, as they do a row of several blocks that is given alone. What is carried from block to block stays
- * as it is meanwhile, so bits do not depend on where that happens.
+ * all threads scan, for example a single row of several blocks. Carries are kept meanwhile, so bits do not depend on
+ * where a scan is left off.
  */
 #include <errno.h>
 #include <limits.h>
@@ -106,37 +106,37 @@ static bool row_group_visit_all(struct scan *scan, const struct row_group *row_g
     return true;
 }
 
-/* Each pass in its order: a carry depends on totals of blocks that have been met. What it leaves is stored in the
- * output, which the next one reads. For all workers there is only one. True when it has been along all passes. */
-static bool row_group_walk(struct scan *scan, struct row_group *row_group, unsigned worker)
+/* Blocks in the order of each pass, since a carry depends on the totals of earlier blocks. A pass stores its values in
+ * the output, which the next pass reads. With ALL_WORKERS the calling thread does all. True when all passes are done.
+ */
+static bool row_group_stream(struct scan *scan, struct row_group *row_group, unsigned worker)
 {
     const struct scan_rule *rule = &scan->rows->rule;
     const union sum identity = sum_first(arithmetic_of(rule), operator_identity(rule), false);
     struct cpu_scratch *scratch = scratch_of(scan, worker == ALL_WORKERS ? 0 : worker);
-    union sum own[CPU_GROUP_ROWS], *carries = worker == ALL_WORKERS ? scan->walk : own;
+    union sum own[CPU_GROUP_ROWS], *carries = worker == ALL_WORKERS ? scan->running : own;
     const uint64_t blocks = scan->block_count * rule->pass_count;
-    while (row_group->walked < blocks) {
-        uint32_t pass = (uint32_t)(row_group->walked / scan->block_count);
-        uint64_t i = row_group->walked % scan->block_count;
+    while (row_group->streamed_blocks < blocks) {
+        uint32_t pass = (uint32_t)(row_group->streamed_blocks / scan->block_count);
+        uint64_t i = row_group->streamed_blocks % scan->block_count;
         uint64_t b = rule->passes[pass] == SCAND_PASS_BACKWARD ? scan->block_count - 1 - i : i;
         for (uint64_t r = 0; i == 0 && r < row_group->count; r++)
             carries[r] = identity;
         row_group_visit(scan, scratch, row_group, b, (struct steps){pass, pass + 1, pass + 1, carries});
-        row_group->walked++;
+        row_group->streamed_blocks++;
         if (worker == ALL_WORKERS && !goes_on(scan))
             break;
     }
-    return row_group->walked == blocks;
+    return row_group->streamed_blocks == blocks;
 }
 
-/* What is done with a row group: a visit for the total, walks along the passes or a visit for each, a visit for the
- * values.
- */
+/* The phases of a row group: a visit for the total; then all passes, where rows are streamed, or else a visit for each
+ * pass and one for the values. */
 static uint32_t phase_count(const struct scan *scan)
 {
     if (is_reduction(scan))
         return 1;
-    return scan->walked ? 2 : scan->rows->rule.pass_count + 2;
+    return scan->streamed ? 2 : scan->rows->rule.pass_count + 2;
 }
 
 /* True when the row group's phase is over, which many rules have no need of. */
@@ -146,8 +146,8 @@ static bool phase_run(struct scan *scan, struct row_group *row_group, unsigned w
     if (row_group->phase == 0)
         return !(scan->rows->rule.demean || is_reduction(scan)) ||
                row_group_visit_all(scan, row_group, FOR_TOTAL, worker);
-    if (scan->walked)
-        return row_group_walk(scan, row_group, worker);
+    if (scan->streamed)
+        return row_group_stream(scan, row_group, worker);
     return (scan->block_count == 1 && known < pass_count) || row_group_visit_all(scan, row_group, known, worker);
 }
 
@@ -158,7 +158,7 @@ static void phase_close(const struct scan *scan, struct row_group *row_group)
         row_group_reduce(scan, row_group);
     else if (row_group->phase == 0 && scan->rows->rule.demean)
         row_group_means(scan, row_group);
-    else if (row_group->phase > 0 && !scan->walked && row_group->phase <= scan->rows->rule.pass_count &&
+    else if (row_group->phase > 0 && !scan->streamed && row_group->phase <= scan->rows->rule.pass_count &&
              scan->block_count > 1)
         row_group_carries(scan, row_group, row_group->phase - 1);
 }
@@ -199,11 +199,11 @@ static void row_groups_work(void *context, unsigned worker)
     }
 }
 
-/* What a walk keeps in the scratch memory, which others use between its turns. */
+/* The size of what a streamed scan keeps in the scratch memory, which other scans use between its turns. */
 static uint64_t lanes_bytes(const struct scan *scan)
 {
     uint64_t rows = scan->count < scan->group_rows ? scan->count : scan->group_rows;
-    return scan->by_blocks && scan->walked && scan->over ? rows * CPU_LANES_BYTES(1) : 0;
+    return scan->by_blocks && scan->streamed && scan->over ? rows * CPU_LANES_BYTES(1) : 0;
 }
 
 /* True when all row groups are done. */
@@ -234,7 +234,7 @@ static bool has_groups(const struct scan *scan)
 }
 
 /* A row of several blocks by one thread, where the output can hold what passes leave. */
-static bool is_walked(const struct scan *scan)
+static bool is_streamed(const struct scan *scan)
 {
     const struct scan_rule *rule = &scan->rows->rule;
     return scan->block_count > 1 && scan->rows->length <= CPU_LANES_LENGTH && has_groups(scan) && !is_reduction(scan) &&
@@ -254,7 +254,7 @@ static void scan_plan(struct scan *scan)
     uint64_t row_group_samples = scan->group_rows * rows->length;
     scan->item_samples = rows->rule.op == SCAND_OPERATOR_AFFINE ? CPU_ITEM_SAMPLES / AFFINE_COST : CPU_ITEM_SAMPLES;
     scan->item_groups = row_group_samples < scan->item_samples ? scan->item_samples / row_group_samples : 1;
-    scan->walked = is_walked(scan);
+    scan->streamed = is_streamed(scan);
     scan->by_blocks = !has_groups(scan) || (scan->group_count == 1 && scan->block_count > 1 && !scan->interleaved);
     scan->worker_sums =
         rows->rule.pass_count * scan->group_rows * scan->block_count + tree_workspace(scan->block_count);
@@ -329,7 +329,7 @@ static void ragged_work(void *context, unsigned worker)
     while ((item = atomic_fetch_add(&scan->next, scan->item_samples)) < ragged_place(scan, end)) {
         for (uint64_t r = ragged_row_from(scan, item); r < end && ragged_place(scan, r) < item + scan->item_samples;
              r++)
-            if (ragged_length(scan, r) <= scan->share)
+            if (ragged_length(scan, r) <= scan->thread_samples)
                 ragged_scan(scan, r, NULL, worker);
         if (!goes_on(scan))
             return;
@@ -349,20 +349,20 @@ static void ragged_store_empty(const struct scan *scan)
 static void ragged_plan(struct scan *scan)
 {
     const uint64_t *offsets = scan->rows->offsets, end = scan->first + scan->count;
-    uint64_t share = (offsets[end] - offsets[scan->first]) / worker_count(scan);
-    scan->share = worker_count(scan) == 1 ? UINT64_MAX : share < ORDER_BLOCK ? ORDER_BLOCK : share;
-    scan->longer = scan->rows->length > scan->share ? scan->first : end;
+    uint64_t samples = (offsets[end] - offsets[scan->first]) / worker_count(scan);
+    scan->thread_samples = worker_count(scan) == 1 ? UINT64_MAX : samples < ORDER_BLOCK ? ORDER_BLOCK : samples;
+    scan->longer = scan->rows->length > scan->thread_samples ? scan->first : end;
     atomic_store(&scan->next, 0);
     ragged_store_empty(scan);
 }
 
-/* Rows that are more than a share first. A turn may end behind each of them. True when all is done. */
+/* First the rows that all threads scan together, after each of which a turn may end. True when all rows are done. */
 static bool ragged_run(struct scan *scan)
 {
     const uint64_t end = scan->first + scan->count;
     while (scan->longer < end) {
         uint64_t row = scan->longer++;
-        if (ragged_length(scan, row) <= scan->share)
+        if (ragged_length(scan, row) <= scan->thread_samples)
             continue;
         ragged_scan(scan, row, scan->pool, 0);
         if (!goes_on(scan))

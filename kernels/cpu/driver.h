@@ -1,6 +1,6 @@
 /*
- * What the parts of the CPU path's driver share: a scan, and the row groups that it is cut into. driver.c
- * shares them out among threads, staging.c moves and scans them block by block, interleaved.c side by side.
+ * Common to the files of the CPU path's driver: a scan, and the row groups that it is cut into. driver.c divides
+ * them among threads, staging.c moves and scans them block by block, interleaved.c side by side.
  */
 #ifndef KERNELS_CPU_DRIVER_H
 #define KERNELS_CPU_DRIVER_H
@@ -13,14 +13,14 @@
 
 #define CPU_ITEM_SAMPLES 65536 /* of the short rows that a thread takes at once */
 
-/* Some rows, and the carries into their blocks: [pass][row][block]. Of one that all threads scan, how far they are. */
+/* Some rows, the carries into their blocks, [pass][row][block], and how far a group is that all threads scan. */
 struct row_group {
     uint64_t first, count;
     double means[CPU_GROUP_ROWS]; /* for demean */
     union sum *carries[SCAND_PASSES_MAX];
     union sum *workspace;
-    uint32_t phase;  /* visits that are over */
-    uint64_t walked; /* blocks, of all passes */
+    uint32_t phase;           /* visits that are over */
+    uint64_t streamed_blocks; /* of all passes */
 };
 
 /*
@@ -38,22 +38,22 @@ struct scan {
     bool interleaved; /* row groups are sets of interleaved rows */
     bool paired;      /* the samples of every two rows take turns in memory */
     bool by_blocks;   /* all threads scan one row group after another */
-    bool walked;      /* a thread goes along rows of several blocks, pass after pass */
+    bool streamed;    /* one thread scans a row's blocks in order, pass after pass */
     union sum *sums;  /* worker_sums for each worker; NULL for rows of one block that keep their mean */
     uint64_t worker_sums;
     atomic_uint_least64_t next; /* item to be taken */
     uint64_t item_samples, item_groups;
-    uint64_t share;          /* of ragged rows: samples of the longest that one thread scans */
-    uint64_t longer;         /* and the first of the others that has not been scanned */
+    uint64_t thread_samples; /* of ragged rows: longer ones are scanned by all threads */
+    uint64_t longer;         /* the first of those longer ones that may not have been scanned yet */
     struct scan_rows single; /* the only row, of ragged ones */
     cpu_over *over;          /* or NULL: a single turn */
     void *context;
     atomic_bool left_off; /* `over` has said so in this turn */
     bool begun;
-    uint64_t at_group; /* by blocks: that is being scanned, */
+    uint64_t at_group; /* by_blocks: the row group that is being scanned */
     struct row_group row_group;
-    union sum walk[CPU_GROUP_ROWS]; /* and, where it is walked, the carries into what is met next of each row, */
-    char *lanes;                    /* and between turns what the scratch memory keeps of them */
+    union sum running[CPU_GROUP_ROWS]; /* by_blocks and streamed: the carry into each row's next block */
+    char *lanes;                       /* and, between turns, the copy of the scratch memory's lanes */
 };
 
 /* Samples lie side by side. */
@@ -99,13 +99,14 @@ static inline unsigned worker_count(const struct scan *scan)
 /* What a visit does with blocks: passes from `first` to before `end`, as cpu_block has it. */
 struct steps {
     uint32_t first, known, end;
-    union sum *walk; /* into what is met next of each of the row group's rows, if they are walked along; else NULL */
+    union sum *running; /* streamed: the carry into each row's next block; else NULL */
 };
 
 #define FOR_TOTAL UINT32_MAX
 
 /* Visits block b of the row group's rows: for its total in pass `known`, or, with all known before `end`, for the
- * values; or, where `known` is FOR_TOTAL, for that of the row. A walk's visit does both for its pass. */
+ * values; or, where `known` is FOR_TOTAL, for the row's total. Where rows are streamed, one visit does both for its
+ * pass. */
 void row_group_visit(const struct scan *scan, struct cpu_scratch *scratch, const struct row_group *row_group,
                      uint64_t b, struct steps steps);
 /* What a visit for totals leaves, to: carries into the blocks in that pass; results; means. */

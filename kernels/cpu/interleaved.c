@@ -116,10 +116,10 @@ uint64_t interleaved_rows_max(const struct scan *scan)
     const uint64_t rows = CPU_ITEM_SAMPLES / (scan->rows->length * ORDER_FAN) * ORDER_FAN;
     unsigned workers = worker_count(scan);
     uint64_t column_groups = workers > 1 ? COLUMN_GROUPS_PER_THREAD * workers : 1;
-    uint64_t share = (scan->count / column_groups + ORDER_FAN - 1) / ORDER_FAN * ORDER_FAN;
+    uint64_t group_rows = (scan->count / column_groups + ORDER_FAN - 1) / ORDER_FAN * ORDER_FAN;
     if (!input_across(scan->rows) || !output_across(scan->rows))
         return rows > ORDER_FAN ? rows : ORDER_FAN;
-    if (share < ORDER_FAN)
+    if (group_rows < ORDER_FAN)
         return ORDER_FAN;
-    return share < COLUMN_GROUP_ROWS_MAX ? share : COLUMN_GROUP_ROWS_MAX;
+    return group_rows < COLUMN_GROUP_ROWS_MAX ? group_rows : COLUMN_GROUP_ROWS_MAX;
 }

@@ -173,7 +173,7 @@ void row_group_visit(const struct scan *scan, struct cpu_scratch *scratch, const
     const bool contiguous = steps.first > 0 ? output_contiguous(rows) : input_contiguous(rows);
     const enum scand_dtype dtype = steps.first > 0 ? rows->rule.output : rows->rule.input;
     const bool same = staging_bytes(dtype) == staging_bytes(rows->rule.output);
-    char(*results)[CPU_STAGING_BYTES] = steps.walk && !same ? scratch->results : scratch->staging;
+    char(*results)[CPU_STAGING_BYTES] = steps.running && !same ? scratch->results : scratch->staging;
     bool gather = !contiguous || !(narrow || is_plain(dtype));
     bool scatter = last && (!output_contiguous(rows) || !(narrow || is_plain(rows->rule.output)));
     if (gather)
@@ -191,7 +191,7 @@ void row_group_visit(const struct scan *scan, struct cpu_scratch *scratch, const
             .narrow = narrow,
             .length = block_length(rows, b),
             .input = gather ? scratch->staging[r] : sample_at(rows, steps.first, row, b * ORDER_BLOCK),
-            .walked = steps.walk,
+            .streamed = steps.running,
             .row = r,
             .begin = b * ORDER_BLOCK,
             .row_length = rows->length,
@@ -200,13 +200,13 @@ void row_group_visit(const struct scan *scan, struct cpu_scratch *scratch, const
             .coefficients = coefficients_of(rows, scratch, row, r, b),
         };
         for (uint32_t pass = 0; !for_total && pass < steps.known; pass++)
-            block.carries[pass] = steps.walk ? &steps.walk[r] : carry_into(scan, row_group, pass, r, b);
+            block.carries[pass] = steps.running ? &steps.running[r] : carry_into(scan, row_group, pass, r, b);
         if (for_total)
             scan->build->block_total(scratch, &block);
         else
             scan->build->block_run(scratch, &block);
-        if (steps.walk)
-            steps.walk[r] = block.total;
+        if (steps.running)
+            steps.running[r] = block.total;
         else if (!last)
             row_group->carries[for_total ? 0 : steps.known][r * scan->block_count + b] = block.total;
     }

@@ -123,7 +123,7 @@ static void turns_are_short(void)
                              .intermediate = SCAND_DTYPE_F64};
     CHECK_EQ(turns_of(pool, &rule, 1, SAMPLES), 3 * BLOCKS); /* f32 holds no f64: visits */
     rule.intermediate = SCAND_DTYPE_F32;
-    CHECK_EQ(turns_of(pool, &rule, 1, SAMPLES), 2 * BLOCKS); /* walks */
+    CHECK_EQ(turns_of(pool, &rule, 1, SAMPLES), 2 * BLOCKS); /* streamed */
     CHECK_EQ(turns_of(pool, &rule, 5, ORDER_BLOCK * 5), 5);
     CHECK_EQ(turns_of(pool, &rule, 1, ORDER_BLOCK), 1);
     rule = reduce_rule(SCAND_REDUCTION_SUM, SCAND_DTYPE_F32, SCAND_DTYPE_F64);

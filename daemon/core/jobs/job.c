@@ -393,8 +393,8 @@ static void job_fail(struct job *job, const struct chunk *chunk)
                   chunk->first + chunk->count - 1);
 }
 
-/* Values that were checked; or else rows. True: what came back was right. */
-static bool job_take_back(struct job *job, const struct chunk *chunk)
+/* Counts a chunk's rows as done, or notes what a check of values has found. True when nothing was wrong. */
+static bool job_return_chunk(struct job *job, const struct chunk *chunk)
 {
     struct error error;
     if (!chunk->below) {
@@ -416,7 +416,7 @@ bool job_return(struct job *job, const struct chunk *chunk)
     job->times.download_us += chunk->download_us;
     if (chunk->slice_us)
         job_return_long(job, chunk);
-    const bool right = job_take_back(job, chunk);
+    const bool right = job_return_chunk(job, chunk);
     if (chunk->status && job->outcome.code == 0)
         job_fail(job, chunk);
     if (!right && job->state == JOB_RUNNING)

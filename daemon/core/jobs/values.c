@@ -84,13 +84,13 @@ bool values_are_ready(const struct job *job)
 void values_next_chunk(struct job *job, struct chunk *chunk)
 {
     struct values *values = &job->values;
-    values->piece = job->layouts[values->operand];
-    values->piece.origin += (int64_t)values->element * values->piece.stride;
-    values->piece.length = next_elements(job);
+    values->checked = job->layouts[values->operand];
+    values->checked.origin += (int64_t)values->element * values->checked.stride;
+    values->checked.length = next_elements(job);
     values->out = true;
     *chunk = (struct chunk){
         .rows = &job->rows,
-        .operands = &values->piece,
+        .operands = &values->checked,
         .operand_count = 1,
         .below = values->below,
         .first = values->row,

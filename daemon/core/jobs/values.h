@@ -14,11 +14,11 @@ struct chunk;
 
 /* What a job has yet to have checked. All zeros: nothing. */
 struct values {
-    uint32_t operand, step;    /* whose values are next, and of which step that is; operand 0: all are checked */
-    uint64_t row, element;     /* the first of them */
-    uint64_t below;            /* its values must be from 0 to below this */
-    bool out;                  /* a chunk of them is with a device */
-    struct step_operand piece; /* the operand of that chunk */
+    uint32_t operand, step;      /* whose values are next, and of which step that is; operand 0: all are checked */
+    uint64_t row, element;       /* the first of them */
+    uint64_t below;              /* its values must be from 0 to below this */
+    bool out;                    /* a chunk of them is with a device */
+    struct step_operand checked; /* the part of the operand that this chunk reads */
 };
 
 /* Notes what is to be checked of a job whose operands and steps are known. */

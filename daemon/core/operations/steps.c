@@ -23,7 +23,7 @@ static uint32_t operation_of(const struct asked *asked, uint32_t step)
  */
 
 /* A step that leaves an element for each row leaves nothing that has samples. */
-static int check_taken(const struct asked *asked, struct error *error)
+static int check_input(const struct asked *asked, struct error *error)
 {
     if (asked->in.follows == FOLLOWS_SAMPLES)
         return 0;
@@ -174,7 +174,7 @@ static int step_check(struct request *request, struct asked *asked, struct step 
     int r;
     step->operation = message->operation;
     step->kernel = operation->kernel;
-    if ((r = check_taken(asked, error)) || (r = check_ragged(asked, error)) || (r = check_row(asked, error)) ||
+    if ((r = check_input(asked, error)) || (r = check_ragged(asked, error)) || (r = check_row(asked, error)) ||
         (r = operation->check(asked, step, error)) || (r = check_operands(asked, error)))
         return r;
     const struct value out = {

@@ -195,17 +195,17 @@ INLINE f64_vector f64_shift_down(f64_vector vector, f64_vector after, int distan
     }
 }
 
-/* Stores the first `count` lanes in pieces: after a masked store, loads wait that do not touch what it
- * stores. */
+/* Stores the first `count` lanes in halves, quarters and so on: after a masked store, loads wait that do not touch what
+ * it stores. */
 INLINE void f32_store_some(void *to, f32_vector vector, int count)
 {
     char *at = to;
 #pragma GCC unroll 5
-    for (int piece = F32_LANES; piece > 0; piece /= 2)
-        if (count & piece) {
-            memcpy(at, &vector, (size_t)piece * sizeof(float));
-            at += (size_t)piece * sizeof(float);
-            vector = f32_shift_down(vector, vector, piece);
+    for (int width = F32_LANES; width > 0; width /= 2)
+        if (count & width) {
+            memcpy(at, &vector, (size_t)width * sizeof(float));
+            at += (size_t)width * sizeof(float);
+            vector = f32_shift_down(vector, vector, width);
         }
 }
 

@@ -1,17 +1,17 @@
 /*
- * map: y[i] = op(x[i]), or op(x[i], b) with an element of another operand at the same place, or with a constant. The
+ * map: y[i] = op(x[i]), or op(x[i], b), where b is a constant or the element at the same place of another operand. That
  * operand may have strides of 0, so that one vector serves all rows, or one number each row.
  *
- *     add sub mul div min max  with b; of min and max a NaN stays, and of equal values that of x
- *     abs neg sqrt exp log     alone; exp and log are those of exponential.h
- *     clip                     max(x, low), and of that min with high
+ *     add sub mul div min max  with b; min and max return a NaN where there is one, and x where both are equal
+ *     abs neg sqrt exp log     of x alone; exponential.h defines exp and log
+ *     clip                     min(max(x, low), high)
  *     cast                     x as it is
  *
- * Samples of class f32 are computed in f32, of class f64 in f64, each operation rounded once, and integers in 64 bits,
- * of which the low ones are kept; they have no div, sqrt, exp and log. Constants are rounded to f32 first where samples
- * are. Results are converted to the output's dtype, by cast alone also between integers and floats: a float loses its
- * fraction and becomes the nearest number that the integers have, a NaN 0; an integer is rounded to f32, if the output
- * is of class f32, or to f64.
+ * Samples of class f32 are computed in f32, samples of class f64 in f64, and each operation rounds once. Constants are
+ * rounded to f32 for samples of class f32. Integers are computed in 64 bits, of which the output keeps the low ones;
+ * they have no div, sqrt, exp and log. Results are converted to the output's dtype. Only cast converts between integers
+ * and floats: a float loses its fraction and becomes the nearest number that the integer type has, a NaN becomes 0; an
+ * integer is rounded to f32 if the output is of class f32, else to f64.
  */
 #ifndef KERNELS_STEPS_MAP_H
 #define KERNELS_STEPS_MAP_H
@@ -20,85 +20,57 @@
 #include "kernels/steps/map/exponential.h"
 #include "protocol/operations.h"
 
-enum { MAP_OTHER }; /* among the further operands; without an origin there is none */
+enum { MAP_OTHER }; /* index of b among the further operands; without an origin b is a constant */
 
 struct map {
     enum map_op op;
-    double by;   /* the constant; of clip what results are at least */
-    double high; /* of clip: what they are at most */
+    double by;   /* the constant; for clip the least result */
+    double high; /* for clip: the largest result */
 };
 
 extern const struct step_kernel map_kernel;
 
-CODEC_INLINE float map_f32(enum map_op op, float x, float b, float high)
-{
-    switch (op) {
-    case MAP_ADD:
-        return x + b;
-    case MAP_SUB:
-        return x - b;
-    case MAP_MUL:
-        return x * b;
-    case MAP_DIV:
-        return x / b;
-    case MAP_MIN:
-        return (b < x || b != b) && x == x ? b : x;
-    case MAP_MAX:
-        return (b > x || b != b) && x == x ? b : x;
-    case MAP_ABS:
-        return fabsf(x);
-    case MAP_NEG:
-        return -x;
-    case MAP_SQRT:
-        return sqrtf(x);
-    case MAP_EXP:
-        return exp_f32(x);
-    case MAP_LOG:
-        return log_f32(x);
-    case MAP_CLIP:
-        x = x < b ? b : x;
-        return x > high ? high : x;
-    case MAP_CAST:
-        break;
+/* The floats of either class, each operation in their own precision. */
+#define MAP_FLOAT(NAME, FLOAT, ABS, SQRT, EXP, LOG)                       \
+    CODEC_INLINE FLOAT NAME(enum map_op op, FLOAT x, FLOAT b, FLOAT high) \
+    {                                                                     \
+        switch (op) {                                                     \
+        case MAP_ADD:                                                     \
+            return x + b;                                                 \
+        case MAP_SUB:                                                     \
+            return x - b;                                                 \
+        case MAP_MUL:                                                     \
+            return x * b;                                                 \
+        case MAP_DIV:                                                     \
+            return x / b;                                                 \
+        case MAP_MIN:                                                     \
+            return (b < x || b != b) && x == x ? b : x;                   \
+        case MAP_MAX:                                                     \
+            return (b > x || b != b) && x == x ? b : x;                   \
+        case MAP_ABS:                                                     \
+            return ABS(x);                                                \
+        case MAP_NEG:                                                     \
+            return -x;                                                    \
+        case MAP_SQRT:                                                    \
+            return SQRT(x);                                               \
+        case MAP_EXP:                                                     \
+            return EXP(x);                                                \
+        case MAP_LOG:                                                     \
+            return LOG(x);                                                \
+        case MAP_CLIP:                                                    \
+            x = x < b ? b : x;                                            \
+            return x > high ? high : x;                                   \
+        case MAP_CAST:                                                    \
+            break;                                                        \
+        }                                                                 \
+        return x;                                                         \
     }
-    return x;
-}
 
-CODEC_INLINE double map_f64(enum map_op op, double x, double b, double high)
-{
-    switch (op) {
-    case MAP_ADD:
-        return x + b;
-    case MAP_SUB:
-        return x - b;
-    case MAP_MUL:
-        return x * b;
-    case MAP_DIV:
-        return x / b;
-    case MAP_MIN:
-        return (b < x || b != b) && x == x ? b : x;
-    case MAP_MAX:
-        return (b > x || b != b) && x == x ? b : x;
-    case MAP_ABS:
-        return fabs(x);
-    case MAP_NEG:
-        return -x;
-    case MAP_SQRT:
-        return sqrt(x);
-    case MAP_EXP:
-        return exp_f64(x);
-    case MAP_LOG:
-        return log_f64(x);
-    case MAP_CLIP:
-        x = x < b ? b : x;
-        return x > high ? high : x;
-    case MAP_CAST:
-        break;
-    }
-    return x;
-}
+MAP_FLOAT(map_f32, float, fabsf, sqrtf, exp_f32, log_f32)
+MAP_FLOAT(map_f64, double, fabs, sqrt, exp_f64, log_f64)
+#undef MAP_FLOAT
 
-/* Of integers of 64 bits. */
+/* a < b, as integers of 64 bits. */
 CODEC_INLINE bool map_is_less(bool is_signed, uint64_t a, uint64_t b)
 {
     return is_signed ? (int64_t)a < (int64_t)b : a < b;
@@ -144,7 +116,7 @@ CODEC_INLINE uint64_t map_constant_integer(double constant)
  * Between floats and integers.
  */
 
-/* What is beyond the integers becomes the nearest of them before it is converted, as far as a double holds that. */
+/* A number beyond the integers' range first becomes the nearest one in range that a double holds. */
 CODEC_INLINE uint64_t map_integer_of(enum scand_dtype dtype, double x)
 {
     const bool is_signed = codec_class(dtype) == SCAND_CLASS_SIGNED, is_long = codec_bytes(dtype) == 8;
@@ -175,7 +147,7 @@ CODEC_INLINE double map_f64_of(bool is_signed, uint64_t x)
  */
 
 struct map_place {
-    const char *x, *b; /* b: NULL: the constant */
+    const char *x, *b; /* b is NULL: the constant */
     char *y;
     enum scand_dtype from, other, to;
 };

@@ -6,10 +6,10 @@
 #include "daemon/core/operations/operation.h"
 #include "kernels/steps/map/map.h"
 
-/* What an op takes beside a sample. */
-enum takes { NOTHING, NUMBER, BOUNDS };
+/* What an op needs beside a sample. */
+enum argument { NOTHING, NUMBER, BOUNDS };
 
-static enum takes takes_of(enum map_op op)
+static enum argument argument_of(enum map_op op)
 {
     switch (op) {
     case MAP_ADD:
@@ -123,17 +123,17 @@ static int check_bounds(const struct asked *asked, struct error *error)
 static int check_numbers(const struct asked *asked, struct error *error)
 {
     const struct msg_map *message = map_of(asked);
-    const enum takes takes = takes_of((enum map_op)message->op);
+    const enum argument argument = argument_of((enum map_op)message->op);
     int r;
-    if (takes != NUMBER && ((r = check_unused(asked, "by", message->by != 0, error)) ||
-                            (r = check_unused(asked, "other", message->other.shape_count > 0, error))))
+    if (argument != NUMBER && ((r = check_unused(asked, "by", message->by != 0, error)) ||
+                               (r = check_unused(asked, "other", message->other.shape_count > 0, error))))
         return r;
-    if (takes != BOUNDS && ((r = check_unused(asked, "low", message->low != 0, error)) ||
-                            (r = check_unused(asked, "high", message->high != 0, error))))
+    if (argument != BOUNDS && ((r = check_unused(asked, "low", message->low != 0, error)) ||
+                               (r = check_unused(asked, "high", message->high != 0, error))))
         return r;
-    if (takes == NUMBER)
+    if (argument == NUMBER)
         return check_by(asked, error);
-    return takes == BOUNDS ? check_bounds(asked, error) : 0;
+    return argument == BOUNDS ? check_bounds(asked, error) : 0;
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
- * Rows that a thread of the CPU path goes along, in whatever way their samples reach it, against the reference, bit by
- * bit: those of several order blocks, which it walks along once for each pass, and integers.
+ * Rows that a thread of the CPU path streams through, in whatever way their samples reach it, against the reference,
+ * bit by bit: rows of several order blocks, once for each pass, and integers.
  */
 #include "tests/kernels/suite.h"
 
