@@ -1,0 +1,163 @@
+/*
+ * The service inside a program when memory, descriptors or threads fail: the n-th call of the system fails, n = 1, 2,
+ * ... until none does. Each time every function of libscand succeeds or says why not, and no descriptor is left. Linked
+ * with libscand-local's archive, and with --wrap for the calls below.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+
+#include <scand/scand.h>
+
+#include "tests/check.h"
+
+#define CALLS_MAX 2000 /* of a scenario: more are no end */
+#define SMALL     1000
+#define LARGE     200000 /* samples, of which threads take care */
+
+static _Thread_local int calls_left; /* of the thread that sets it */
+
+static bool call_fails(int code)
+{
+    if (calls_left == 0 || --calls_left > 0)
+        return false;
+    errno = code;
+    return true;
+}
+
+#define WRAP(TYPE, NAME, PARAMETERS, ARGUMENTS, CODE, FAILURE)       \
+    TYPE __real_##NAME PARAMETERS;                                   \
+    TYPE __wrap_##NAME PARAMETERS;                                   \
+    TYPE __wrap_##NAME PARAMETERS                                    \
+    {                                                                \
+        return call_fails(CODE) ? FAILURE : __real_##NAME ARGUMENTS; \
+    }
+
+WRAP(void *, malloc, (size_t size), (size), ENOMEM, NULL)
+WRAP(void *, calloc, (size_t n, size_t size), (n, size), ENOMEM, NULL)
+WRAP(void *, realloc, (void *old, size_t size), (old, size), ENOMEM, NULL)
+WRAP(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
+     (at, size, prot, flags, fd, offset), ENOMEM, MAP_FAILED)
+WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), EMFILE, -1)
+WRAP(int, ftruncate, (int fd, off_t size), (fd, size), ENOSPC, -1)
+WRAP(int, fallocate, (int fd, int mode, off_t offset, off_t size), (fd, mode, offset, size), ENOSPC, -1)
+WRAP(int, epoll_create1, (int flags), (flags), EMFILE, -1)
+WRAP(int, timerfd_create, (int clock, int flags), (clock, flags), EMFILE, -1)
+WRAP(int, eventfd, (unsigned count, int flags), (count, flags), EMFILE, -1)
+WRAP(int, epoll_ctl, (int epoll, int operation, int fd, struct epoll_event *event), (epoll, operation, fd, event),
+     ENOMEM, -1)
+WRAP(int, pthread_create, (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument),
+     (thread, attributes, run, argument), EAGAIN, EAGAIN)
+
+int __real_fcntl(int fd, int command, long argument);
+int __wrap_fcntl(int fd, int command, long argument);
+int __wrap_fcntl(int fd, int command, long argument)
+{
+    return call_fails(command == F_DUPFD_CLOEXEC ? EMFILE : EPERM) ? -1 : __real_fcntl(fd, command, argument);
+}
+
+static size_t fds_open(void)
+{
+    size_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static struct scand *session;
+static int failed; /* calls of libscand */
+
+static bool note(int status, const char *message)
+{
+    if (status == SCAND_OK)
+        return true;
+    failed++;
+    CHECK(status >= SCAND_INVALID && message[0] != '\0');
+    return false;
+}
+
+static bool good(int status)
+{
+    return note(status, scand_message(session));
+}
+
+static bool connects(void)
+{
+    struct scand_options *options = NULL;
+    if (!note(scand_options_create(&options), scand_connect_message()))
+        return false;
+    CHECK_EQ(scand_options_set(options, "local", SCAND_LOCAL_ALWAYS), SCAND_OK);
+    const int status = scand_connect_with(options, NULL, "faults", &session);
+    scand_options_destroy(options);
+    return note(status, scand_connect_message());
+}
+
+static void scans(struct scand_buffer *buffer, uint64_t samples)
+{
+    struct scand_tensor tensor = {.buffer = buffer, .dtype = SCAND_DTYPE_F32, .rank = 1, .shape = {samples}};
+    struct scand_job *job = NULL;
+    float *x = scand_buffer_data(buffer);
+    scand_tensor_pack(&tensor);
+    struct scand_scan scan = {.input = tensor, .output = tensor, .pass_count = 1};
+    for (uint64_t i = 0; i < samples; i++)
+        x[i] = 1;
+    if (!good(scand_submit(session, &scan, &job)))
+        return;
+    if (good(scand_wait(job, -1, NULL)))
+        CHECK_EQ(x[samples - 1], (float)samples);
+    scand_job_release(job);
+}
+
+static void scenario(void)
+{
+    struct scand_buffer *small = NULL, *large = NULL, *own = NULL;
+    if (!connects())
+        return;
+    if (good(scand_buffer_create(session, SCAND_PLACE_HOST, SMALL * sizeof(float), &small)))
+        scans(small, SMALL);
+    if (good(scand_buffer_create(session, SCAND_PLACE_HOST, LARGE * sizeof(float), &large)))
+        scans(large, LARGE);
+    if (good(scand_buffer_create_own(session, SMALL * sizeof(float), &own)))
+        scans(own, SMALL);
+    if (small)
+        good(scand_buffer_release(small));
+    good(scand_ping(session, NULL));
+    scand_disconnect(session);
+    scand_buffer_release(large);
+    scand_buffer_release(own);
+}
+
+static void each_call_fails_once(void)
+{
+    scenario(); /* what libc keeps is there then */
+    CHECK_EQ(failed, 0);
+    const size_t before = fds_open();
+    int n = 0;
+    bool all;
+    do {
+        failed = 0;
+        calls_left = ++n;
+        scenario();
+        all = calls_left > 0;
+        calls_left = 0;
+        if (fds_open() != before) {
+            fprintf(stderr, "when call %d fails: %zu descriptors before, %zu after\n", n, before, fds_open());
+            check_failures++;
+        }
+    } while (!all && n < CALLS_MAX && check_failures == 0);
+    CHECK(all && failed == 0);
+    CHECK(n > 30);
+    fprintf(stderr, "%d calls\n", n - 1);
+}
+
+static const struct test tests[] = {TEST(each_call_fails_once), TEST_END};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, tests);
+}
