@@ -81,7 +81,7 @@ def check_task(task: Any, status: int) -> None:
 @functools.lru_cache(maxsize=256)
 def leaves_rows(steps: tuple[Step, ...]) -> bool:
     """Whether the last step leaves one element for each row."""
-    return lib.scand_task_leaves_rows(new_task(steps, {})) == 1
+    return bool(lib.scand_task_leaves_rows(new_task(steps, {})) == 1)
 
 
 class Shapes(NamedTuple):

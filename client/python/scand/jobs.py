@@ -134,7 +134,7 @@ class Job:
             with self._lock:
                 if part.copies_out and part.flight.status == 0:
                     part.after()
-                part.copies_out = None
+                part.copies_out = []
 
     def end(self) -> None:
         """All flights are over: makes of them what the job gives, once, and tells it."""

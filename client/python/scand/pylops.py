@@ -41,6 +41,11 @@ class CausalIntegration(pylops.CausalIntegration):  # type: ignore[misc]
         return scan(scaled, direction, kind=kind, axis=self.axis, out=scaled)
 
 
+def _shape(dims: Any) -> tuple[int, ...]:
+    """Of one dimension PyLops takes a number."""
+    return tuple(int(n) for n in np.atleast_1d(dims))
+
+
 class DoubleIntegration(pylops.LinearOperator):  # type: ignore[misc]
     """Along `axis` a causal and then an anti-causal sum, which is its own adjoint: y[i] is the sum over j >= i of the sums
     of x[0] to x[j], times the square of `sampling`."""
@@ -48,7 +53,7 @@ class DoubleIntegration(pylops.LinearOperator):  # type: ignore[misc]
     def __init__(self, dims: Any, axis: int = -1, sampling: float = 1.0, dtype: Any = "float64", name: str = "D"):
         self.axis = axis
         self.sampling = sampling
-        super().__init__(dtype=np.dtype(dtype), dims=dims, dimsd=dims, name=name)
+        super().__init__(dtype=np.dtype(dtype), dims=_shape(dims), dimsd=_shape(dims), name=name)
 
     @reshaped  # type: ignore[untyped-decorator]
     def _matvec(self, x: AnyArray) -> AnyArray:
@@ -72,7 +77,7 @@ class _Window(pylops.LinearOperator):  # type: ignore[misc]
         self.half_width = half_width
         self.norm = norm
         self.boundary = boundary
-        super().__init__(dtype=np.dtype(dtype), dims=dims, dimsd=dims, name=name)
+        super().__init__(dtype=np.dtype(dtype), dims=_shape(dims), dimsd=_shape(dims), name=name)
 
     def _filter(self, x: AnyArray, boundary: str) -> AnyArray:
         parameters = {"half_width": self.half_width, "norm": self.norm, "boundary": boundary}
@@ -128,7 +133,7 @@ class Convolve1D(pylops.LinearOperator):  # type: ignore[misc]
         # With the offset in its middle, the filter is one of the mode "same".
         self.h = np.zeros(2 * reach + 1, np.asarray(h).dtype)
         self.h[reach - offset : reach - offset + len(h)] = h
-        super().__init__(dtype=np.dtype(dtype), dims=dims, dimsd=dims, name=name)
+        super().__init__(dtype=np.dtype(dtype), dims=_shape(dims), dimsd=_shape(dims), name=name)
 
     @reshaped  # type: ignore[untyped-decorator]
     def _matvec(self, x: AnyArray) -> Any:
@@ -151,3 +156,26 @@ def _later(axis: int) -> tuple[Any, ...]:
 def _slices(axis: int, along: slice) -> tuple[Any, ...]:
     whole = slice(None)
     return (*(whole,) * axis, along) if axis >= 0 else (..., along, *(whole,) * (-1 - axis))
+
+
+class Stack(pylops.LinearOperator):  # type: ignore[misc]
+    """Along `axis` samples added into `bins` bins: y[b] is the sum of x[i] with index[i] = b. The adjoint gives each
+    sample its bin's value."""
+
+    def __init__(self, dims: Any, index: Any, bins: int, axis: int = -1, dtype: Any = "float64", name: str = "S"):
+        dims = _shape(dims)
+        self.axis = axis % len(dims)
+        self.index = np.asarray(index, np.int64)
+        self.bins = bins
+        if self.index.shape != (dims[axis],):
+            raise ValueError(f"index: its shape is {self.index.shape}; of {dims[axis]} samples along the axis it is ({dims[axis]},)")
+        made = (*dims[: self.axis], bins, *dims[self.axis + 1 :])
+        super().__init__(dtype=np.dtype(dtype), dims=dims, dimsd=made, name=name)
+
+    @reshaped  # type: ignore[untyped-decorator]
+    def _matvec(self, x: AnyArray) -> Any:
+        return run(x, [("stack", {"bins": self.bins, "index": self.index})], axis=self.axis)
+
+    @reshaped  # type: ignore[untyped-decorator]
+    def _rmatvec(self, x: AnyArray) -> Any:
+        return np.take(x, self.index, axis=self.axis)

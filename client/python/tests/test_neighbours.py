@@ -63,8 +63,27 @@ class PyLops(PackageTest):
                     window = operator((9, 20), half_width, axis=axis, norm=norm, boundary=boundary)
                     dottest(window, 180, 180, rtol=1e-12)
         identity = np.eye(20)[10]
-        self.same(ours.Box(20, 3, norm="none") @ identity, [float(8 <= i <= 12) for i in range(20)])
-        self.same(ours.Triangle(20, 3, norm="none") @ identity, [max(0.0, 3 - abs(i - 10)) for i in range(20)])
+        self.same(ours.Box(20, 3, norm="none") @ identity, np.array([float(8 <= i <= 12) for i in range(20)]))
+        self.same(ours.Triangle(20, 3, norm="none") @ identity, np.array([max(0.0, 3 - abs(i - 10)) for i in range(20)]))
+
+    @needs("pylops")
+    def test_stack(self):
+        from pylops.utils import dottest
+
+        import scand.pylops as ours
+
+        index = [3, 0, 0, 4, 3, 1]
+        for dims, axis in ((6,), 0), ((6, 20), 0), ((20, 6), -1), ((3, 6, 4), 1):
+            with self.subTest(dims=dims, axis=axis):
+                stack = ours.Stack(dims, index, 5, axis=axis)
+                dottest(stack, *stack.shape, rtol=1e-12)
+                x = whole_numbers(dims)
+                expected = np.zeros(stack.dimsd)
+                np.add.at(np.moveaxis(expected, axis, 0), index, np.moveaxis(x, axis, 0))
+                self.same(stack @ x, expected)
+        self.same(ours.Stack(6, index, 5) @ np.ones(6), np.array([2.0, 1, 0, 2, 1]))
+        with self.assertRaisesRegex(ValueError, r"index: its shape is \(6,\); of 7 samples along the axis it is \(7,\)"):
+            ours.Stack(7, index, 5)
 
     @needs("pylops")
     def test_convolution(self):
