@@ -1,5 +1,5 @@
-/* What there is to know of operations beside their messages, from the list in operations.h: their further operands, and
- * what hello tells. */
+/* Operations as the list in operations.h describes them, beside their messages: their further operands, and what hello
+ * returns. */
 #ifndef PROTOCOL_DESCRIBE_H
 #define PROTOCOL_DESCRIBE_H
 
@@ -14,7 +14,7 @@ struct operand_row {
     enum operand_class class;
 };
 
-/* Those of each operation, up to one without a name. */
+/* The operands of each operation; the last row has no name. */
 extern const struct operand_row *const operand_rows[OPERATION_COUNT];
 
 void operation_describe(enum operation_id operation, struct msg_operation *out);

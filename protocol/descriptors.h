@@ -2,16 +2,16 @@
 #ifndef PROTOCOL_DESCRIPTORS_H
 #define PROTOCOL_DESCRIPTORS_H
 
-/* Puts something at each of the descriptors 0 to 2 that is closed, so that no file, socket or shared memory that is
- * opened later comes to lie there and gets what is meant for a terminal. It refuses reads, or writes, as the closed one
- * would. To be called first of all. 0 or -errno. */
+/* Opens each of the descriptors 0 to 2 that is closed, so that no file, socket or shared memory that is opened later
+ * gets such a number and then what is meant for a terminal. Reads, or writes, of it fail as on a closed descriptor.
+ * To be called before anything else is opened. 0 or -errno. */
 int descriptors_occupy(void);
 
-/* Closes all from 3 on but for the first `kept` of them. Nobody here knows those: as long as a daemon has them, who
- * waits for the end of a pipe waits for the daemon's. */
+/* Closes all inherited descriptors from 3 + kept on: while a daemon held one end of a pipe, its readers would wait for
+ * the daemon to end. */
 void descriptors_close_inherited(unsigned kept);
 
-/* Raises how many the process may have to what is allowed, where it can. */
+/* Raises the process's soft limit of descriptors to the hard limit, where possible. */
 void descriptors_raise_limit(void);
 
 #endif

@@ -7,13 +7,13 @@
 
 #include "messages.h"
 
-/* How many elements a step leaves of a row of `length` along `axis`: of none none, but a number for each row; more than
- * 2^63 are UINT64_MAX. Of the step's operands nothing but shapes is used. */
+/* The elements of a step's result for a row of `length` along `axis`: 0 for a row of 0, except for a number for each
+ * row; UINT64_MAX stands for more than 2^63. Only the shapes of the step's operands are used. */
 typedef uint64_t length_after_step(const union msg_step *step, uint64_t axis, uint64_t length);
 
 uint64_t length_after(const union msg_step *step, uint64_t axis, uint64_t length);
 
-/* Elements along `axis` of an operand that follows vectors: of one for each row, or of one for all. */
+/* Elements along `axis` of an operand that is a vector for each row, or one vector for all rows. */
 uint64_t vector_length(const struct msg_tensor *tensor, uint64_t axis);
 
 /* Whether the operation leaves one element for each row, which has no samples any more. */

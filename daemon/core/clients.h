@@ -1,6 +1,6 @@
 /*
- * Connections: who is admitted, within quota and share, and how long a client is kept. service_open and service_is_full
- * of service.h are here, too.
+ * Connections: admission by quota and fair share, and the lifetime of clients. clients.c also has service_open and
+ * service_is_full of service.h.
  */
 #ifndef DAEMON_CLIENTS_H
 #define DAEMON_CLIENTS_H
@@ -19,10 +19,10 @@ struct buffer *client_find_buffer(const struct client *client, uint64_t id);
 int client_admit(struct client *client, struct error *error);
 /* Gives up its place among those that are admitted, or that wait to be told that they are not. */
 void client_leave(struct client *client);
-/* Counts a connection of a user, or, with -1, no more. */
+/* Counts a connection of the client's user (more: 1), or its end (-1). */
 void clients_count(struct client *client, int more);
 
-/* So many descriptors have come from a client and were not taken. */
+/* Sets how many descriptors of the client have arrived and were not accepted by a handler. */
 void client_count_fds(struct client *client, size_t count);
 
 #endif

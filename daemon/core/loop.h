@@ -1,6 +1,6 @@
 /*
- * What the core asks of the loop around it, through service_ops: work on helper threads, a call at a time, the end of
- * draining.
+ * Requests of the core to the loop around it, through service_ops: slow work on helper threads, and a call of
+ * service_tick at a certain time.
  */
 #ifndef DAEMON_LOOP_H
 #define DAEMON_LOOP_H

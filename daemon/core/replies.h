@@ -6,14 +6,14 @@
 
 /* Answers a request of a client; into nothing when it is gone. */
 void reply_result(struct client *client, uint32_t msgid, const struct map_type *type, const void *result);
-/* The same with descriptors, of which the caller keeps its own. 0, or -errno and nothing sent: they cannot be now. */
+/* The same with duplicates of descriptors, which stay the caller's. 0, or -errno with nothing sent. */
 int reply_descriptors(struct client *client, uint32_t msgid, const struct map_type *type, const void *result,
                       const int *fds, size_t fd_count);
 void reply_nothing(struct client *client, uint32_t msgid);
 void reply_failure(struct client *client, uint32_t msgid, const struct error *error);
 void notify(struct client *client, enum method method, const struct map_type *type, const void *params);
 
-/* So many bytes of answers to a client are not sent. */
+/* Sets how many bytes of answers to the client are not sent yet. */
 void client_count_unread(struct client *client, uint64_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What the steps of a chunk take and leave. Those of a plain chunk leave values in its output. Values between the steps
- * of others lie densely, in the order of the rows, in one or two memories of the device's: a step works in place where
- * it may, else from one memory into the other.
+ * Where the steps of a chunk read and write. In a plain chunk values between steps are in its output. In others they
+ * lie densely, in the order of the rows, in one or two memories of the device's: a step works in place where it may,
+ * else from one memory into the other.
  */
 #ifndef DAEMON_BETWEEN_H
 #define DAEMON_BETWEEN_H
@@ -19,14 +19,14 @@ struct chunk_rows {
     unsigned char *memories[BETWEEN_MEMORIES]; /* of between_bytes each, aligned for any element */
 };
 
-/* How many memories it needs. */
+/* How many memories the chunk needs. */
 uint32_t between_memories(const struct chunk *chunk);
 
-/* The rows of a step that is a scan or a reduction, and of any other. */
+/* The rows of a step: for a scan or a reduction, and for any other operation. */
 struct scan_rows chunk_scan_rows(const struct chunk_rows *chunk, uint32_t step);
 struct step_rows chunk_step_rows(const struct chunk_rows *chunk, uint32_t step);
 
-/* Of a chunk that checks values: rows whose input they are. */
+/* For a chunk that checks values: rows whose input these values are. */
 struct step_rows chunk_index_rows(const struct chunk_rows *chunk);
 
 /* The rows of a step of a plain chunk. */

@@ -5,9 +5,9 @@
 #include "chunk_size.h"
 #include "device.h"
 
-/* Sets chunk_bytes, slots and bytes_per_s of the device's info, before anything runs on it. What is not 0 is taken as
- * it is. With both 0 a device that has an identity is measured, for at most some 150 ms, unless the daemon's cache
- * remembers it; without a cache or the memory to measure with it keeps what it has, and the log says so. */
+/* Sets chunk_bytes, slots and bytes_per_s of the device's info, before anything runs on it. An argument that is not 0
+ * is used as it is. With both 0 a device that has an identity is measured, for at most some 150 ms, unless the daemon's
+ * cache remembers it; without a cache or the memory to measure with it keeps what it has, and the log says so. */
 void calibrate_device(struct device *device, uint64_t chunk_bytes, uint32_t chunks);
 
 /* Measures it: 0 or -errno. */

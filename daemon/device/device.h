@@ -32,7 +32,7 @@ enum { OPERAND_INPUT, OPERAND_OUTPUT, OPERAND_OFFSETS, OPERAND_FURTHER };
 
 #define STEP_PARAMETER_BYTES 128
 
-/* What is done with rows. */
+/* A step: an operation with its parameters, by which a device computes it. */
 struct step {
     enum operation_id operation;
     const struct step_kernel *kernel; /* NULL: a scan or a reduction */
@@ -41,33 +41,33 @@ struct step {
         /* Of others: the struct of the operation's kernel. */
         _Alignas(8) unsigned char parameters[STEP_PARAMETER_BYTES];
     };
-    uint64_t length;                 /* elements of a row that it leaves; of ragged rows those of the line */
-    uint64_t work;                   /* what an element takes to compute, in passes of sums of f32 or f64 */
-    uint8_t further[LIMIT_OPERANDS]; /* numbers of its operands, in the order of its list; 0: there is no such one */
+    uint64_t length;                 /* elements of a row of its result; for ragged rows, of the line */
+    uint64_t work;                   /* the cost of an element, in passes of sums of f32 or f64 */
+    uint8_t further[LIMIT_OPERANDS]; /* the numbers of its operands, in the order of its list; 0: absent */
 };
 
 /*
- * Rows first <= r < first + count of a job: what is handed to a device at a time. The first step takes the input, each
- * other one what the step before it has left, in the output's dtype, and the last leaves the output.
+ * Rows first <= r < first + count of a job, which a device computes at a time. The first step reads the input, each
+ * other step reads the result of the step before, in the output's dtype, and the last step writes the output.
  *
- * A plain chunk is one reduction, or scans of which the first alone may have a further operand: values between them are
- * in the output, where they work in place (rows_then). Steps of others take and leave what between.h says.
+ * A plain chunk is one reduction, or scans of which only the first may have a further operand: values between them are
+ * in the output, where they work in place (rows_then). between.h says where steps of other chunks read and write.
  */
 struct chunk {
-    /* How many rows there are, and of a plain chunk how the first step takes them, whose rule they have. Addresses are
-     * in the spans. */
+    /* How many rows there are, and, for a plain chunk, their layout and rule in the first step. Addresses are in the
+     * spans. */
     const struct scan_rows *rows;
-    /* By number, operand_count of them; those without an origin are not there. NULL: the chunk is plain. */
+    /* By number, operand_count of them; one without an origin is absent. NULL: the chunk is plain. */
     const struct step_operand *operands;
     uint32_t operand_count, written; /* of those; bit i: operand i is written */
     uint64_t first, count;
     const struct step *steps;
     uint32_t step_count;
-    /* Not 0: nothing is computed. The chunk has no steps and one operand, an index, whose rows are looked through for
-     * values that are not below this. */
+    /* Not 0: nothing is computed. The chunk has no steps and one operand, an index, whose rows are searched for values
+     * that are not below this. */
     uint64_t below;
-    struct index_fault fault;              /* filled by the device: the first of them */
-    uint64_t between_bytes;                /* of values between steps in memory of the device's; 0: there are none */
+    struct index_fault fault;              /* filled by the device: the first such value */
+    uint64_t between_bytes;                /* of the device's memory for values between steps; 0: none */
     struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */
     void *owner;                           /* the job, for whoever gets the chunk back */
     uint64_t handed_us;                    /* the service's: when the device got it */
@@ -76,11 +76,11 @@ struct chunk {
     struct device *device;                 /* the scheduler's: whose it is */
     bool small;                            /* the scheduler's: in one of its small slots */
     uint64_t bytes;                        /* the scheduler's: what it is estimated by */
-    uint64_t charge_ns;                    /* the scheduler's: what it took from its user's accounts */
+    uint64_t charge_ns;                    /* the scheduler's: the estimate on its user's accounts */
     uint64_t away_us;                      /* the service's: for how long the device had it */
     bool dropped;                          /* by chunk_drop: nobody wants its results */
-    /* A long row's: how long the device has it at a time, of those whose info says so; else 0. Where a chunk comes back
-     * with `rest`, there is more to do: it is done by starting it again, with that, or let go of (discard). */
+    /* For a long row, on a device with slices: how long the device computes it at a time; else 0. A chunk that comes
+     * back with `rest` is not finished: start it again with this `rest`, or give it up with `discard`. */
     uint64_t slice_us;
     void *rest; /* the device's */
     /* Filled by the device: 0 or -errno, and microseconds. */
@@ -124,10 +124,10 @@ struct device_info {
      * and the coefficients. */
     uint64_t chunk_bytes;
     uint64_t resident_chunk_bytes; /* the same where all of it is device memory, and only fairness asks for chunks */
-    /* How many passes of sums over a sample take about as long as a byte that is moved: what takes longer to compute
-     * than to move counts as so many bytes more. 0: nothing does. */
+    /* How many passes of sums over a sample take about as long as moving a byte: rows that take longer to compute than
+     * to move count as so many bytes more. 0: none do. */
     uint32_t work_per_byte;
-    uint64_t slice_us;    /* after which it leaves off long rows; 0: it cannot */
+    uint64_t slice_us;    /* after which it interrupts long rows; 0: it cannot */
     uint32_t slots;       /* chunks that it can hold at a time */
     uint64_t bytes_per_s; /* each way, as measured with such chunks; 0: not measured */
     /* Besides those, chunks of small jobs (job_is_small), of at most small_bytes. Both are 0 where nothing is gained by
@@ -137,7 +137,7 @@ struct device_info {
     bool small_ragged;  /* such chunks may have ragged rows, LIMIT_SMALL_RAGGED_ROWS at most */
     uint64_t now_bytes; /* small chunks of at most so many bytes are computed sooner than a thread wakes (run_now); 0:
                            none */
-    uint32_t spin_us;   /* for which threads look for more work for it before they block */
+    uint32_t spin_us;   /* how long threads poll for more work for it before they block */
     /* Is there beside devices of another kind: has no memory for buffers, and leaves to them the variants of tutorials
      * and, where they leave off no rows, all long ones. */
     bool helps;
@@ -154,23 +154,23 @@ struct exported_memory {
 struct export_ticket {
     uint8_t handle[SCAND_IPC_BYTES]; /* a cudaIpcMemHandle_t, where fd is -1 */
     int fd;                          /* made by cuMemExportToShareableHandle */
-    uint64_t allocation_bytes;       /* in all; of another's by handle it is not known */
+    uint64_t allocation_bytes;       /* of the whole allocation; unknown for another process's handle */
 };
 
 struct device;
 
 struct device_ops {
-    /* Takes a chunk without waiting for it; at most info.slots, and info.small_slots small ones, are out at a time.
-     * What is small may first be run by `finish`, with others. On an error the chunk was not taken. */
+    /* Accepts a chunk and does not wait for it; at most info.slots, and info.small_slots small ones, are out at a time.
+     * `finish` may be the first to run small chunks, several together. On an error the chunk stays the caller's. */
     int (*start)(struct device *device, struct chunk *chunk);
-    /* Computes a small chunk of at most info.now_bytes on the calling thread, whatever the device is at, and fills its
-     * status; one at a time. Devices whose info has none have none of this. */
+    /* Computes a small chunk of at most info.now_bytes on the calling thread, whatever the device is doing, and fills
+     * its status; one at a time. May be NULL if info.now_bytes is 0. */
     void (*run_now)(struct device *device, struct chunk *chunk);
     /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms,
      * with 0 not at all; NULL when none completed by then. After an error that ends the device, every chunk out
      * completes with -EOWNERDEAD. */
     struct chunk *(*finish)(struct device *device, int timeout_ms);
-    /* Lets go of what a chunk has been left off with. Devices that have no slices have none of this. */
+    /* Frees the `rest` of an interrupted chunk. May be NULL if info.slice_us is 0. */
     void (*discard)(struct device *device, void *rest);
     /* Pins host memory for the device and all others of its kind: one unit, page-aligned. */
     int (*memory_pin)(struct device *device, void *base, uint64_t size_bytes);
@@ -189,7 +189,7 @@ struct device_ops {
     /* A ticket for memory of export_create. Its descriptor is the caller's. Neither of these two is called where
      * nothing can be created or opened. */
     int (*export_ticket)(struct device *device, const struct exported_memory *memory, struct export_ticket *out);
-    /* Frees what export_create made; lets go of what export_open has opened. */
+    /* Frees memory of export_create; closes memory of export_open. */
     void (*export_close)(struct device *device, struct exported_memory *memory);
     /* Bytes of device memory taken now, slots included. */
     uint64_t (*memory_used_bytes)(struct device *device);
@@ -200,7 +200,7 @@ struct device {
     const struct device_ops *ops;
     struct device_info info;
     unsigned number; /* among those of the daemon, from 0 */
-    bool hurried;    /* by whoever starts chunks on it: small ones wait, so `finish` is to come back soon */
+    bool hurried;    /* set by the thread that starts chunks: small ones wait, so `finish` must return soon */
 };
 
 static inline void device_hurry(struct device *device, bool hurried)

@@ -28,23 +28,25 @@ static int open_processors(const struct options *options, uint32_t count, struct
 static int open_gpu(const struct options *options, int index, struct device_set *set, struct error *error)
 {
     struct device *device;
-    int r = device_cuda_open(index, options->device_memory_bytes, &device, error);
-    if (!r)
-        set_add(set, device);
-    return r;
+    const int r = device_cuda_open(index, options->device_memory_bytes, &device, error);
+    if (r)
+        return r;
+    set_add(set, device);
+    return 0;
 }
 
-/* Those of which `which` has a bit. */
+/* The GPUs whose numbers are bits of `which`. */
 static int open_gpus(const struct options *options, uint32_t which, struct device_set *set, struct error *error)
 {
-    int r = 0;
-    for (int index = 0; index < LIMIT_DEVICES && !r; index++)
-        if (which >> index & 1)
-            r = open_gpu(options, index, set, error);
-    return r;
+    for (int index = 0; index < LIMIT_DEVICES; index++) {
+        const int r = which >> index & 1 ? open_gpu(options, index, set, error) : 0;
+        if (r)
+            return r;
+    }
+    return 0;
 }
 
-/* With none there is none with number 0 either, which says why. */
+/* Without any GPU, opening number 0 fails and says why. */
 static int open_all_gpus(const struct options *options, struct device_set *set, struct error *error)
 {
     int count = device_cuda_count(), r = open_gpu(options, 0, set, error);
@@ -77,7 +79,7 @@ static int open_chosen(const struct options *options, struct device_set *set, st
     return -ENOTRECOVERABLE;
 }
 
-/* Not beside the processor that there is for want of a GPU. */
+/* The processor as a helper, unless it is the only device because there is no GPU. */
 static int open_helper(const struct options *options, struct device_set *set, struct error *error)
 {
     const uint64_t choice = options->devices;
@@ -88,10 +90,11 @@ static int open_helper(const struct options *options, struct device_set *set, st
     if (set->count == LIMIT_DEVICES)
         return error_set(error, -E2BIG, "there are %u devices, and the processor would be one more; allowed: %d",
                          set->count, LIMIT_DEVICES);
-    int r = device_cpu_open_helper(options->threads, &device, error);
-    if (!r)
-        set_add(set, device);
-    return r;
+    const int r = device_cpu_open_helper(options->threads, &device, error);
+    if (r)
+        return r;
+    set_add(set, device);
+    return 0;
 }
 
 /* For tests: the first device fails at its n-th chunk, or never gives it back. */

@@ -1,6 +1,6 @@
 /*
- * What a worker shows of its progress, in memory that it shares with its supervisor: the supervisor looks now and then,
- * and ends a worker that stands still.
+ * A worker's progress, in memory that its supervisor maps, too: the supervisor checks it from time to time, and ends a
+ * worker that hangs.
  */
 #ifndef DAEMON_PROGRESS_H
 #define DAEMON_PROGRESS_H
@@ -16,7 +16,7 @@ struct progress_device {
     _Atomic uint64_t handed_us; /* when it was handed over; 0: the device has none */
     _Atomic uint64_t job;
     _Atomic uint32_t user;
-    _Atomic uint64_t allowed_ms; /* for which it may take, if nothing is wrong */
+    _Atomic uint64_t allowed_ms; /* how long it may take */
 };
 
 struct progress {
@@ -27,15 +27,15 @@ struct progress {
 
 /* A worker is about to be started. */
 void progress_init(struct progress *progress);
-/* From the loop, while it serves. limit_ms: what the loop may take. */
+/* From the loop, while it serves. limit_ms: the longest time of a turn. */
 void progress_show(struct progress *progress, const struct service *service, uint64_t limit_ms);
-/* What a device may take for a chunk however little it is: half as long again as the loop, so that a hang is seen
- * within twice that time. Where it computes by threads, these may wait for processors; and tutorials' variants are
- * slow. Then it is six times as long. */
+/* The time that a device may take for any chunk, however small: one and a half times limit_ms, so that a hang is found
+ * within twice that time; six times as long where threads compute, which may wait for processors, and for tutorials'
+ * variants, which are slow. */
 uint64_t progress_floor_ms(const struct chunk *chunk, uint64_t limit_ms);
 
-/* The chunk that a device has had for longest, of those that are out; NULL: none is. Also of a worker that stands
- * still, from outside: its job is not to be followed then. */
+/* The chunk that a device has had for longest, of those that are out; NULL: none is. The
+ * supervisor may call it for a worker that hangs, but must not follow the chunk's job. */
 const struct chunk *progress_oldest(const struct station *station);
 
 #endif

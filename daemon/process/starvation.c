@@ -25,7 +25,7 @@ static bool is_ready(pid_t pid)
     return end && strncmp(end, ") R", 3) == 0;
 }
 
-bool starvation_look(struct starvation *starvation, pid_t pid, uint64_t period_ms)
+bool starvation_check(struct starvation *starvation, pid_t pid, uint64_t period_ms)
 {
     char line[LINE_BYTES];
     uint64_t ran_ns;

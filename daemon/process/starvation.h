@@ -9,11 +9,11 @@
 #include <sys/types.h>
 
 struct starvation {
-    uint64_t ran_ns; /* how long the first thread has had a processor, at the last look */
+    uint64_t ran_ns; /* how long the first thread has had a processor, at the last check */
 };
 
-/* A look, period_ms after the one before. True when the process's first thread is ready to run and had a processor for
+/* A check, period_ms after the one before. True when the process's first thread is ready to run and had a processor for
  * less than half of the time since; false also where Linux does not tell. */
-bool starvation_look(struct starvation *starvation, pid_t pid, uint64_t period_ms);
+bool starvation_check(struct starvation *starvation, pid_t pid, uint64_t period_ms);
 
 #endif

@@ -60,7 +60,7 @@ struct supervisor {
     struct pool_store store;
     struct watchdog watchdog;
     struct starvation starvation;
-    uint64_t look_ms;          /* when it looks next */
+    uint64_t check_ms;         /* when it checks the worker next */
     uint64_t notify_period_ms; /* between two WATCHDOG=1; 0: none */
     uint64_t notify_ms;        /* when the next one is due */
     bool hung;                 /* the worker, which is being killed for it */
@@ -148,7 +148,7 @@ static void start_worker(struct supervisor *self)
     progress_init(&self->shared_page->progress);
     watchdog_init(&self->watchdog, self->options->watchdog_ms);
     self->starvation = (struct starvation){0};
-    self->look_ms = clock_ms() + self->watchdog.period_ms;
+    self->check_ms = clock_ms() + self->watchdog.period_ms;
     self->shared_page->started_us = clock_us();
     self->shared_page->cause[0] = '\0';
     int r = fork_worker(self);
@@ -310,16 +310,16 @@ static void notify_draining(const struct supervisor *self)
                     (unsigned long long)self->shared_page->service.stats.jobs_open);
 }
 
-static void look(struct supervisor *self)
+static void check_worker(struct supervisor *self)
 {
     char *cause = self->shared_page->cause;
-    if (!self->worker || self->watchdog.period_ms == 0 || clock_ms() < self->look_ms)
+    if (!self->worker || self->watchdog.period_ms == 0 || clock_ms() < self->check_ms)
         return;
-    self->look_ms = clock_ms() + self->watchdog.period_ms;
+    self->check_ms = clock_ms() + self->watchdog.period_ms;
     notify_draining(self);
-    if (starvation_look(&self->starvation, self->worker, self->watchdog.period_ms) ||
-        !watchdog_look(&self->watchdog, &self->shared_page->progress, &self->shared_page->service, cause,
-                       sizeof self->shared_page->cause))
+    if (starvation_check(&self->starvation, self->worker, self->watchdog.period_ms) ||
+        !watchdog_check(&self->watchdog, &self->shared_page->progress, &self->shared_page->service, cause,
+                        sizeof self->shared_page->cause))
         return;
     if (!self->hung)
         log_error("%s: it is ended", cause);
@@ -349,7 +349,7 @@ static void rest(const struct supervisor *self)
                            {.fd = self->channel.supervisor_fd, .events = POLLIN}};
     uint64_t now_ms = clock_ms(), next_ms = now_ms + REST_MS;
     next_ms = earlier(next_ms, self->start_ms, !self->worker);
-    next_ms = earlier(next_ms, self->look_ms, self->worker && self->watchdog.period_ms > 0);
+    next_ms = earlier(next_ms, self->check_ms, self->worker && self->watchdog.period_ms > 0);
     next_ms = earlier(next_ms, self->notify_ms, self->notify_period_ms > 0 && !self->hung);
     poll(fds, 2, next_ms > now_ms ? (int)(next_ms - now_ms) : 0);
 }
@@ -364,7 +364,7 @@ static int supervise(struct supervisor *self)
         if (self->worker)
             hear_worker(self);
         code = obey_all(self);
-        look(self);
+        check_worker(self);
         notify_alive(self);
     }
     return code;

@@ -5,7 +5,7 @@
 
 void watchdog_init(struct watchdog *watchdog, uint64_t limit_ms)
 {
-    *watchdog = (struct watchdog){.period_ms = limit_ms / WATCHDOG_LOOKS};
+    *watchdog = (struct watchdog){.period_ms = limit_ms / WATCHDOG_CHECKS};
 }
 
 /* Whose job a device is at, as far as one is. Before a worker serves there is none, whatever an earlier one has left.
@@ -34,7 +34,7 @@ static bool loop_hangs(struct watchdog *self, const struct progress *progress, c
     char job[96];
     const enum phase phase = atomic_load(&progress->phase);
     const uint64_t turns = atomic_load(&progress->turns);
-    const uint64_t limit_ms = phase == PHASE_SERVING ? self->period_ms * WATCHDOG_LOOKS : phases[phase].limit_ms;
+    const uint64_t limit_ms = phase == PHASE_SERVING ? self->period_ms * WATCHDOG_CHECKS : phases[phase].limit_ms;
     self->loop_ms = turns != self->turns ? 0 : self->loop_ms + self->period_ms;
     self->turns = turns;
     if (self->loop_ms < limit_ms)
@@ -63,8 +63,8 @@ static bool device_hangs(struct watchdog *self, unsigned i, const struct progres
     return true;
 }
 
-bool watchdog_look(struct watchdog *watchdog, const struct progress *progress, const struct service *service,
-                   char *cause, size_t size)
+bool watchdog_check(struct watchdog *watchdog, const struct progress *progress, const struct service *service,
+                    char *cause, size_t size)
 {
     if (loop_hangs(watchdog, progress, service, cause, size))
         return true;

@@ -157,7 +157,7 @@ static void on_show(uv_timer_t *timer)
 /* From now on the supervisor looks for turns of the loop, as often as there are some of an idle one. */
 static void show_progress(struct worker *worker, uint64_t limit_ms)
 {
-    const uint64_t period_ms = limit_ms / WATCHDOG_LOOKS;
+    const uint64_t period_ms = limit_ms / WATCHDOG_CHECKS;
     worker->watchdog_ms = limit_ms;
     on_show(&worker->show);
     if (period_ms > 0)

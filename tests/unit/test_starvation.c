@@ -57,9 +57,9 @@ static bool is_starved(pid_t child)
 {
     struct starvation starvation = {0};
     usleep(PERIOD_MS * 1000);
-    starvation_look(&starvation, child, PERIOD_MS);
+    starvation_check(&starvation, child, PERIOD_MS);
     usleep(PERIOD_MS * 1000);
-    return starvation_look(&starvation, child, PERIOD_MS);
+    return starvation_check(&starvation, child, PERIOD_MS);
 }
 
 /* Both have one processor, which is for the idle one when nobody else wants it. */

@@ -4,7 +4,7 @@
 #include "tests/check.h"
 
 #define LIMIT_MS  8000
-#define PERIOD_MS (LIMIT_MS / WATCHDOG_LOOKS)
+#define PERIOD_MS (LIMIT_MS / WATCHDOG_CHECKS)
 
 static struct progress progress;
 static struct service service;
@@ -24,7 +24,7 @@ static unsigned looks(unsigned most, bool turns)
 {
     for (unsigned i = 1; i <= most; i++) {
         atomic_fetch_add(&progress.turns, turns ? 1 : 0);
-        if (watchdog_look(&watchdog, &progress, &service, cause, sizeof cause))
+        if (watchdog_check(&watchdog, &progress, &service, cause, sizeof cause))
             return i;
     }
     return 0;
@@ -51,7 +51,7 @@ static void a_loop_that_stands(void)
 {
     begin(PHASE_SERVING);
     CHECK_EQ(looks(3, true), 0);
-    CHECK_EQ(looks(100, false), WATCHDOG_LOOKS);
+    CHECK_EQ(looks(100, false), WATCHDOG_CHECKS);
     CHECK_CONTAINS(cause, "the worker does nothing for 8.0 s; no job is with a device");
     /* What a device has is looked up then: it may have got it since the loop showed it last. */
     service.scheduler.stations[3].chunks[1] =
@@ -72,7 +72,7 @@ static void a_slow_loop(void)
     begin(PHASE_SERVING);
     for (int i = 0; i < 100; i++) {
         CHECK_EQ(looks(1, true), 0);
-        CHECK_EQ(looks(WATCHDOG_LOOKS - 1, false), 0);
+        CHECK_EQ(looks(WATCHDOG_CHECKS - 1, false), 0);
     }
 }
 

@@ -27,9 +27,9 @@
  * daemon has written into a message or a name comes as UTF-8 without control characters.
  *
  * A connection, with its buffers and jobs, may be used by several threads at once: one of those that wait reads for
- * all. A job that one thread waits for may be cancelled or released by another. scand_disconnect has calls that other
- * threads are in return SCAND_DISCONNECTED, and waits for that; later ones must not begin, and the handles of jobs are
- * gone. The library starts no threads and installs no signal handlers.
+ * all. Another thread may cancel or release the job that a thread waits for. scand_disconnect makes the calls of other
+ * threads return SCAND_DISCONNECTED, and waits until they have; no call may begin after it, and handles of jobs are
+ * invalid. The library starts no threads and installs no signal handlers.
  *
  * A signal's handler that runs while a call waits ends the wait with SCAND_INTERRUPTED, if the program has a handler
  * without SA_RESTART: nothing is lost, and the call can be made again. Ending a connection or a job, releasing a buffer
@@ -119,7 +119,7 @@ struct scand_client_info {
     uint64_t buffers, host_bytes, device_bytes;
     uint64_t jobs_queued, jobs_running, jobs_done;
     uint64_t rows_scanned, samples_scanned;
-    uint64_t device_busy_us; /* its share of the time for which the device had work */
+    uint64_t device_busy_us; /* its part of the time for which the device had work */
     /* What its user has on all connections, and may have; zeros where a daemon does not say. Host memory counts in
      * whole segments of the daemon's pool. */
     uint64_t user_host_bytes, quota_host_bytes;
@@ -264,11 +264,11 @@ int scand_connect(const char *socket_path, const char *name, struct scand **out)
 const char *scand_connect_message(void);
 
 /*
- * Without a daemon: programs may compute in their own process, on the processor, with the same functions and the same
+ * Without a daemon, programs may compute in their own process, on the processor, with the same functions and the same
  * bits. The library for that, libscand-local, is opened when it is needed. Threads for large jobs are started with the
- * first one; small ones are done when scand_submit returns. Of a job of more than 512 MiB some is left to the program's
- * next calls. What it has no meaning for gets the errors of a daemon that
- * works on the processor.
+ * first large job; small jobs are done when scand_submit returns. The program's next calls compute a part of a job of
+ * more than 512 MiB. What makes no sense without a daemon gets the errors of a daemon
+ * that works on the processor.
  */
 enum scand_local {
     SCAND_LOCAL_DEFAULT,  /* as the environment says: SCAND_FALLBACK=cpu is SCAND_LOCAL_FALLBACK; else, or unset, NEVER
@@ -283,14 +283,14 @@ int scand_is_local(const struct scand *daemon);
 /*
  * The same with options: set by name before connecting, and not needed any more afterwards.
  *
- *     reconnect_ms  for how long a call waits for a daemon that is away, 10,000 by default. 0: none waits: what needs
- * the daemon returns SCAND_UNAVAILABLE meanwhile, and scand_dispatch or the next call connects again. scand_wait waits
- * for as long as it is told to in any case. give_up_ms    for how long a daemon may be away before all jobs that have
- * no answer end in SCAND_UNAVAILABLE, 10,000 by default.
+ * - reconnect_ms: how long a call waits for a daemon that is away; 0 to 86,400,000 (a day), 10,000 by default. With 0
+ *   such a call returns SCAND_UNAVAILABLE at once, and scand_dispatch or the next call connects again. scand_wait
+ * always waits for as long as its caller says.
+ * - give_up_ms: how long a daemon may be away before all jobs without an answer end in SCAND_UNAVAILABLE; the same
+ * range and default.
+ * - local: where to compute without a daemon: an enum scand_local, SCAND_LOCAL_DEFAULT by default.
  *
- * Both are 0 to 86,400,000, a day; others get SCAND_INVALID, and so do other names. NULL stands for the defaults.
- *
- *     local         where to compute without a daemon: an enum scand_local, SCAND_LOCAL_DEFAULT by default.
+ * Other values and names get SCAND_INVALID. NULL stands for the defaults.
  */
 int scand_options_create(struct scand_options **out);
 int scand_options_set(struct scand_options *options, const char *name, int64_t value);
@@ -483,7 +483,7 @@ typedef void scand_progress(void *context, uint64_t rows_done, uint64_t rows);
 int scand_submit(struct scand *daemon, const struct scand_scan *scan, struct scand_job **out);
 int scand_submit_progress(struct scand *daemon, const struct scand_scan *scan, scand_progress *progress, void *context,
                           struct scand_job **out);
-/* Submits `count` scans, in their order and with fewer messages, which saves most of what small jobs cost. Fills
+/* Submits `count` scans, in their order and with fewer messages, which saves most of the cost of small jobs. Fills
  * out[0] to out[count - 1] with jobs like those of scand_submit, to be waited for, cancelled and released each on its
  * own; but they have their results, and end, some 32 together, when the slowest of these is done. What the daemon
  * refuses, scand_wait tells for each job; the others run. On failure, of which the message names the scan if it is one,

@@ -10,20 +10,22 @@
 
 int handle_job_submit(struct call *call, const struct msg_job_submit_params *params)
 {
-    int r = check_submission(call, true);
-    if (!r)
-        return job_admit_submit(call, params, NULL, 0);
-    stale_refuse(call->client, &params->output);
-    return r;
+    const int r = check_submission(call, true);
+    if (r) {
+        stale_refuse(call->client, &params->output);
+        return r;
+    }
+    return job_admit_submit(call, params, NULL, 0);
 }
 
 int handle_job_run(struct call *call, const struct msg_job_run_params *params)
 {
-    int r = check_submission(call, false);
-    if (!r)
-        return job_admit(call, params);
-    stale_refuse(call->client, &params->output);
-    return r;
+    const int r = check_submission(call, false);
+    if (r) {
+        stale_refuse(call->client, &params->output);
+        return r;
+    }
+    return job_admit(call, params);
 }
 
 static bool is_meant(const struct job *job, const struct msg_job_id *id)

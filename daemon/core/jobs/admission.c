@@ -151,7 +151,7 @@ static int check_offsets(struct call *call, const struct request *request, struc
     return offsets_check(request->params, &offsets->buffer->span, &offsets->extent, &call->error);
 }
 
-/* Few offsets are read here and now, others by a helper, and all that an earlier job is to write after that one. */
+/* Reads few offsets at once; a helper reads others, and any that an earlier job is to write, after that job. */
 static int accept_offsets(struct call *call, struct job *job, const struct msg_job_run_params *params)
 {
     struct offsets_copy copy;
@@ -176,8 +176,8 @@ static int accept_offsets(struct call *call, struct job *job, const struct msg_j
     return r;
 }
 
-/* What any of the devices can take at a time. What never crosses to host memory takes larger chunks: a launch for each
- * small one would take longer than they do. But then nothing hides how long several steps take. */
+/* The largest chunk that every device can take. Chunks on device memory alone are larger, since launches of small ones
+ * take longer than their kernels; but smaller for several steps, whose time nothing hides. */
 static uint64_t chunk_bytes(const struct device_set *devices, bool resident, uint32_t steps)
 {
     uint64_t least = UINT64_MAX;
@@ -189,7 +189,7 @@ static uint64_t chunk_bytes(const struct device_set *devices, bool resident, uin
     return least;
 }
 
-/* Rows are left off, and work counts, as the first has it: others are of its kind, or take what they can. */
+/* Slices and the cost of work are those of the first device: others are of its kind, or take only what they can. */
 static struct job_chunks chunks_of(const struct device_set *devices, bool resident, uint32_t steps)
 {
     const struct device_info *info = &devices->devices[0]->info;
@@ -256,7 +256,7 @@ static int check_room(struct call *call, const char *method)
     return r ? r : check_quota(call, method);
 }
 
-/* What the request makes, or why it makes none: `r`, and call->error without the method. */
+/* Makes a job of the request unless `r` says why not. Puts the method's name before an error. */
 static int request_accept(struct call *call, struct request *request, int r, struct batch *batch, uint32_t index)
 {
     r = r ? r : job_accept(call, request, batch, index);

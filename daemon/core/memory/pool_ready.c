@@ -88,7 +88,7 @@ static struct segment *ready_segment(struct pool *pool, size_t index)
     return &pool->classes[c].segments[index];
 }
 
-/* Pages that its memfd has already. Where it has not all of them, which ones is not known. */
+/* Bytes of the memfd that have pages: all or, where some are missing, 0, since nothing tells which ones. */
 static uint64_t filled_bytes(const struct segment *segment, uint64_t segment_bytes)
 {
     struct stat status;
@@ -99,22 +99,21 @@ static uint64_t filled_bytes(const struct segment *segment, uint64_t segment_byt
 int pool_adopt(struct pool *pool, const struct pool_keeper *keeper, const int *fds)
 {
     const size_t count = pool_ready_count(pool);
-    int r = 0;
     pool->keeper = keeper;
-    for (size_t i = 0; i < count && !r; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct segment *segment = ready_segment(pool, i);
         segment->record = &keeper->records[i];
         if (fds[i] < 0)
             continue;
-        r = segment_map(pool, segment, fds[i]);
+        const int r = segment_map(pool, segment, fds[i]);
         if (r)
-            break;
+            return r;
         segment->filled_bytes = filled_bytes(segment, pool->classes[segment->class].segment_bytes);
         segment->user = atomic_load(&segment->record->user);
         segment->released = atomic_load(&segment->record->released);
         segment_count_made(pool, segment, 1);
     }
-    return r;
+    return 0;
 }
 
 int pool_make(struct pool *pool, size_t index)

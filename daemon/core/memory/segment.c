@@ -92,7 +92,7 @@ static int segment_begin(struct pool *pool, struct segment *segment)
     return 0;
 }
 
-/* Pages for some bytes of it, where it has none yet: a lack of memory is an error here, and not the OOM killer's. */
+/* Gives the segment's next bytes pages, where it has none yet. A lack of memory is an error, before the OOM killer. */
 static int segment_fill(struct pool *pool, struct segment *segment, uint64_t bytes)
 {
     struct error error;
@@ -100,11 +100,10 @@ static int segment_fill(struct pool *pool, struct segment *segment, uint64_t byt
     if (end <= segment->filled_bytes)
         return 0;
     int r = bytes >= CHECKED_BYTES ? page_budget_check(&pool->page_budget, bytes, "pool", &error) : 0;
-    if (!r)
-        r = memory_fill(segment->fd, segment->paged_bytes, bytes);
-    if (!r)
-        segment->filled_bytes = end;
-    return r;
+    if (r || (r = memory_fill(segment->fd, segment->paged_bytes, bytes)))
+        return r;
+    segment->filled_bytes = end;
+    return 0;
 }
 
 /* A unit of pages, present here. What is in them stays: they may be an earlier process's. */

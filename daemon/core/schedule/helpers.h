@@ -8,8 +8,8 @@
  * 2. Users with work that waits stand in a ring.
  * 3. The last free thread is kept for a user of whose work none is out, and for units that do not last.
  *
- * So whoever has nothing out waits for one unit of each other user at most, and for none while one user keeps helpers
- * busy. No clock and no thread of its own: all on the service's thread, but for work_run.
+ * So a user with nothing out waits for at most one unit of each other user, and for none while a single user keeps
+ * helpers busy. No clock and no thread of its own: all on the service's thread, but for work_run.
  */
 #ifndef DAEMON_HELPERS_H
 #define DAEMON_HELPERS_H
@@ -43,9 +43,9 @@ struct helpers {
     unsigned out;
 };
 
-/* Work, or what is left of it, waits for its turn. */
+/* Queues work, or the rest of it. */
 void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work *work);
-/* The work of which a unit is next: hand it to a thread. NULL: nothing waits that may be out now, too. */
+/* The work whose next unit is to be handed to a thread. NULL: no waiting work may be handed out now. */
 struct work *helpers_next(struct helpers *helpers);
 /* A unit has come back. */
 void helpers_return(struct helpers *helpers, struct work *work);

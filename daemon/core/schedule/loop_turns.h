@@ -1,10 +1,10 @@
 /*
- * Turns of the loop: whose messages are handled next. Users come in the order of the loop's time that they have had,
- * who had least first; inside a user its clients come one after the other. So a user with 256 connections that flood
- * gets no more of the loop than a user with one, and whoever asks for little is next.
+ * Turns of the loop: whose messages are handled next. The next turn goes to the user who has had the least of the
+ * loop's time; a user's clients take its turns one after the other. So a user with 256 connections that flood gets no
+ * more of the loop than a user with one connection, and a user who asks for little is next.
  *
- * Who comes counts as having had what the others had by then: nothing is saved up while there is nothing to do. One
- * thread at a time.
+ * A user who was idle is counted as having had as much as the others: idle time is not saved up. One thread at a
+ * time.
  */
 #ifndef DAEMON_LOOP_TURNS_H
 #define DAEMON_LOOP_TURNS_H
@@ -28,7 +28,7 @@ struct turn_client {
 
 struct turns {
     struct ring *users;
-    uint64_t floor_us; /* what the user had whose turn was the latest */
+    uint64_t floor_us; /* had_us of the user of the latest turn */
 };
 
 /* The client has something to be handled. Nothing changes for one that is ready already. */

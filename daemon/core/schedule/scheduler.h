@@ -2,36 +2,36 @@
  * Whose rows a device gets next: deficit round-robin over users by device time.
  *
  * 1. Users with queued jobs stand in a ring. A turn is one chunk; whoever joins stands last.
- * 2. An account says how much device time a user has had, divided by its weight. A turn is taken by whose account is
- *    not above the device's level. When all that have something to run there are above it, it rises to the lowest.
+ * 2. An account says how much device time a user has had, divided by its weight. A user takes a turn if its account is
+ *    not above the device's level. When all users with something to run there are above it, it rises to the lowest.
  * 3. A chunk's time goes on the account when it is handed out, as an estimate from its bytes and the rate of the user's
  *    latest chunks. When the chunk comes back, its true time takes the estimate's place.
  * 4. An account of a user that has nothing to run is raised to the level: idleness earns nothing. Nor does it cost:
  *    when nobody is left, the level rises to the highest account.
  * 5. Inside a user the most urgent class goes first, and the lanes (connections) with jobs of it take turns. In a lane
- *    jobs of one class start in the order of submission. One that touches what an unfinished earlier one writes
- *    waits; then what it waits for, and what is before that in its class, goes first in its place. One whose next rows
- *    lie in memory that is not pinned yet is passed by those that need not wait for it; one whose offsets have yet to
- *    be read is not.
+ *    jobs of one class start in the order of submission. A job that touches memory which an unfinished earlier job
+ *    writes waits; the jobs that it waits for, and those before them in their class, go first in its place. Jobs that
+ *    need not wait overtake a job whose next rows lie in memory that is not pinned yet, but not a job whose offsets
+ *    have yet to be read.
  *
  * So (a) a user whose account is not above the level, above all a new one, waits for the chunks in flight and one
  * chunk of each other user, and (b) of two users i, j that always have something to run, device times T grow such that
  * |Ti/wi - Tj/wj| <= 2 D (Ci/wi + Cj/wj): D chunks in flight, C the largest time or estimate of a user's chunks.
  *
- * Of several devices that have room, the one that can start a chunk first gets the next one: which has the least time
- * outstanding by the bytes it has and the rate of its latest chunks, or of equals the fastest. A job that touches
- * device memory runs where that is; others in its lane that it need not wait for pass it at other devices. A device
- * leaves a job's next chunk to another that would be done with all the rest of the job before it is with the chunk. For
- * each
- * device there is a level, and an account of each user, that is raised there alone; but time goes on all accounts,
- * wherever it was had. So a device that some jobs must use is shared by weight among who wants it, whatever the levels
- * of others are; and who can go elsewhere, and has had more there, leaves it to those who cannot.
+ * Of several devices that have room, the one that can start a chunk first gets the next one: the one with the least
+ * time outstanding, by its bytes and the rate of its latest chunks; of equal ones the fastest. A job that touches
+ * device memory runs on that device; independent jobs of its lane may overtake it on other devices. A device
+ * leaves a job's next chunk to another one that would finish the whole rest of the job before this one finishes the
+ * chunk. Each device has a level, and an account for each user, which only that level raises; but time on any device is
+ * charged to all of a user's accounts. So users who need a certain device get it by weight, whatever the levels of the
+ * other devices are; and a user who can use another device, and has had more time there, leaves it to those who
+ * cannot.
  *
  * A device may have small slots besides, for chunks of small jobs, so that these wait for no other job's copies. While
- * only such slots are free, the turn goes to who has a small job that is next by rule 5; accounts and level act as
- * ever, and nobody's account is raised. What runs there costs what its bytes would cost in other slots: how long it
- * takes is mostly waiting, which nobody else has to do. Of several devices with such slots the one gets a small job
- * from which small ones come back soonest; that of others is forgotten by and by, so that they are tried again.
+ * only such slots are free, the turn goes to a user with a small job that is next by rule 5; accounts and level are
+ * compared as always, and no account is raised. A small job is charged by its bytes, at the rate of other slots: most
+ * of its time is waiting, which delays nobody. Of several devices with such slots, a small job goes to the one from
+ * which small jobs come back soonest; the times of other devices fade, so that they are tried again.
  * Together, small slots hold LIMIT_SMALL_OUT_BYTES and one job more at most, and so cost others no more than a chunk or
  * two.
  *
@@ -68,7 +68,7 @@ struct station {
     uint64_t out_bytes;       /* bytes to be moved for them, */
     uint64_t small_out_bytes; /* and of that, for those in small slots */
     struct rate rate;         /* of its chunks */
-    double small_us;          /* for how long small ones are away, lately; 0: none has been there */
+    double small_us;          /* how long small chunks took lately; 0: there was none */
     uint64_t level_ns, highest_ns;
 };
 
@@ -97,11 +97,11 @@ void scheduler_remove(struct scheduler *scheduler, struct job *job);
 struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
 /* Tells devices that nobody wants what a job's chunks that are out make. */
 void scheduler_drop(struct scheduler *scheduler, const struct job *job);
-/* Returns a chunk that its job, which must exist, has taken back: its user's account is settled. */
+/* Returns a chunk, after job_return: its user's account is settled. The job must exist. */
 void scheduler_return(struct scheduler *scheduler, struct chunk *chunk);
 
-/* Estimates of how long the devices will be busy with all that is queued, and with what is queued for a user, others
- * taking their shares meanwhile. */
+/* Estimates of how long the devices will be busy with all queued jobs, and with a user's queued jobs while others take
+ * their turns. */
 uint64_t scheduler_backlog_us(const struct scheduler *scheduler);
 uint64_t scheduler_user_backlog_us(const struct scheduler *scheduler, const struct fair_user *user);
 
