@@ -55,7 +55,7 @@ class Failures(ScanctlTest):
         short = self.write("short.raw", packed([1.0] * 11))
         self.fail_with(65, "short.raw: is 44 bytes, .*3 x 4 samples of 4 bytes make 48", *affine, "--coefficients", short)
         other = self.write("other.npy", npy_header((4, 3)) + packed([1.0] * 12))
-        self.fail_with(65, "other.npy: holds 4 x 3 coefficients, but .*in.raw holds 3 x 4 samples", *affine, "--coefficients", other)
+        self.fail_with(65, 'other.npy: holds 4 x 3 numbers for "coefficients", but .*in.raw holds 3 x 4 samples', *affine, "--coefficients", other)
         wide = self.write("wide.npy", npy_header((3, 4), "<f8") + packed([1.0] * 12, "d"))
         self.fail_with(65, "wide.npy: holds coefficients of type f64, but .* type f32; convert", *affine, "--coefficients", wide)
         fortran = self.write("fortran.npy", npy_header((3, 4), fortran=True) + packed([1.0] * 12))

@@ -52,7 +52,7 @@ class Run(ScanctlTest):
         self.assertEqual(self.read("twice.npy"), self.read("again.npy"))
         raw = self.write("factors.raw", b"1234")
         self.fail_with(64, "factors.raw: give a file that says what it holds", "run", f"scan forward op=affine coefficients={raw}", self.npy, *out)
-        self.fail_with(65, "short.npy: holds 2 x 2 coefficients", "run", f"scan forward op=affine coefficients={short}", self.npy, *out)
+        self.fail_with(65, 'short.npy: holds 2 x 2 numbers for "coefficients"', "run", f"scan forward op=affine coefficients={short}", self.npy, *out)
         self.fail_with(66, "none.npy: cannot be opened", "run", f"scan forward op=affine coefficients={self.path('none.npy')}", self.npy, *out)
 
     def test_a_vector_beside_all_rows(self):
@@ -71,9 +71,9 @@ class Run(ScanctlTest):
                     made.append(self.read("made" + os.path.splitext(given)[1]))
                 self.assertEqual(*made)
         long = self.write("long.npy", npy_header((rows + 1,)) + packed([1.0] * (rows + 1)))
-        message = r"long.npy: holds 41 other, but .*in.npy holds 40 x 300 samples; give one for each, or a vector of 300 for all rows"
+        message = r'long.npy: holds 41 numbers for "other", but .*in.npy holds 40 x 300 samples; give one for each, or a vector of 300 for all rows'
         self.fail_with(65, message, "run", f"map add other={long}", self.npy, "-o", self.path("out.npy"))
-        message = r"one.npy: holds 300 other, but step 2 takes 40 x 600 beside .*in.npy; give as many, or a vector of 600 for all rows"
+        message = r'one.npy: holds 300 numbers for "other", but step 2 takes 40 x 600 beside .*in.npy; give as many, or a vector of 600 for all rows'
         self.fail_with(65, message, "run", f"upsample 2 | map add other={one}", self.npy, "-o", self.path("out.npy"))
 
     def test_lengths(self):
@@ -99,9 +99,9 @@ class Run(ScanctlTest):
         self.assertEqual(self.read("run.npy"), self.read("scan.npy"))
         self.assertEqual(self.succeed("run", "upsample 3 | reduce sum", self.npy, "-T", "f32"), self.succeed("reduce", "--op", "sum", self.path("wide.npy"), "-T", "f32"))
         out = ("-o", self.path("out.npy"))
-        message = r"factors.npy: holds 40 x 900 coefficients, but .*in.npy holds 40 x 300 samples"
+        message = r'factors.npy: holds 40 x 900 numbers for "coefficients", but .*in.npy holds 40 x 300 samples'
         self.fail_with(65, message, "run", f"scan forward op=affine coefficients={factors}", self.npy, *out)
-        message = r"factors.npy: holds 40 x 900 coefficients, but step 2 takes 40 x 600 beside .*in.npy"
+        message = r'factors.npy: holds 40 x 900 numbers for "coefficients", but step 2 takes 40 x 600 beside .*in.npy'
         self.fail_with(65, message, "run", f"upsample 2 | scan forward op=affine coefficients={factors}", self.npy, *out)
         message = "its rows have 300 samples, and the steps leave 600 of them, which headers would not say"
         self.fail_with(64, message, "run", "upsample 2", self.su, "-o", self.path("out.su"))

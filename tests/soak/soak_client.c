@@ -1,6 +1,6 @@
 /*
- * A program of the soak test: soak_client SOCKET SEED. Until it gets SIGTERM it submits scans, alone, many at once and
- * as tasks, cancels some, gives some no time, and compares every bit of each result with the reference. A daemon that
+ * A program of the soak test: soak_client SOCKET SEED. Until it gets SIGTERM it submits scans, alone and many at once,
+ * cancels some, gives some no time, and compares every bit of each result with the reference. A daemon that
  * goes away and comes back is no reason to end; a wrong bit, or a status that nothing explains, is. Prints what it has
  * done.
  */

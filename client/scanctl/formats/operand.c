@@ -162,12 +162,12 @@ static int shape_check(const struct operand_file *file, const struct operand_sam
     if (follows(file, "samples") && beside->rank > 1)
         snprintf(vector, sizeof(vector), ", or a vector of %" PRIu64 " for all rows", length);
     if (follows(file, "samples") && length == beside->shape[samples->axis])
-        return fail(error, EX_DATAERR, "%s: holds %s %s, but %s holds %s samples; give one for each%s",
+        return fail(error, EX_DATAERR, "%s: holds %s numbers for \"%s\", but %s holds %s samples; give one for each%s",
                     file->input.name, held, file->name, samples->name,
                     shape_text(beside->rank, beside->shape, expected, sizeof(expected)), vector);
-    return fail(error, EX_DATAERR, "%s: holds %s %s, but step %u takes %s beside %s; give as many%s", file->input.name,
-                held, file->name, (unsigned)file->step + 1, shape_text(beside->rank, shape, expected, sizeof(expected)),
-                samples->name, vector);
+    return fail(error, EX_DATAERR, "%s: holds %s numbers for \"%s\", but step %u takes %s beside %s; give as many%s",
+                file->input.name, held, file->name, (unsigned)file->step + 1,
+                shape_text(beside->rank, shape, expected, sizeof(expected)), samples->name, vector);
 }
 
 int operand_file_check(const struct operand_file *file, const struct operand_samples *samples, uint64_t length,
