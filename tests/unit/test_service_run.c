@@ -192,6 +192,33 @@ static void operands_are_stale(void)
     rig_end();
 }
 
+/* An index is looked at first, in a chunk of its own: when the device fails there, nothing has been written. */
+static void values_that_cannot_be_looked_at(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_tensor index = {
+        .buffer = buffer, .offset = 50 * RIG_ROW_BYTES, .dtype = SCAND_DTYPE_I32, .shape = {100}, .shape_count = 1};
+    index.strides[0] = 4;
+    index.strides_count = 1;
+    struct msg_tensor bins = rows_of(buffer, 4, 20);
+    bins.shape[1] = 7;
+    struct msg_job_run_params params = {.input = rows_of(buffer, 4, 0), .output = bins, .axis = 1, .steps_count = 1};
+    params.steps[0] = (union msg_step){.stack = {.operation = OPERATION_stack, .bins = 7, .index = index}};
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t msgid = ask(user, METHOD_job_run, &params);
+        REQUIRE(rig.manual.out_count == 1 && rig.manual.out[0]->below == 7);
+        rig_complete(0, i == 0 ? -EIO : 0);
+        if (i == 0)
+            CHECK_CONTAINS(refusal(user, msgid, SCAND_DEVICE),
+                           "the device failed while it looked at \"steps[0].index\"; nothing has been written");
+        else
+            REQUIRE(rig.manual.out_count > 0 && rig.manual.out[0]->below == 0);
+    }
+    rig_complete_all();
+    rig_end();
+}
+
 static void queues_are_bounded(void)
 {
     uint64_t buffer;
@@ -227,9 +254,16 @@ static void reductions_behind_other_steps(void)
 }
 
 static const struct test tests[] = {
-    TEST(steps_reach_the_device),      TEST(messages_name_the_step),        TEST(operands_are_bounded),
-    TEST(operands_outside_the_buffer), TEST(operands_order_jobs),           TEST(operands_are_stale),
-    TEST(queues_are_bounded),          TEST(reductions_behind_other_steps), TEST_END,
+    TEST(steps_reach_the_device),
+    TEST(messages_name_the_step),
+    TEST(operands_are_bounded),
+    TEST(operands_outside_the_buffer),
+    TEST(operands_order_jobs),
+    TEST(operands_are_stale),
+    TEST(values_that_cannot_be_looked_at),
+    TEST(queues_are_bounded),
+    TEST(reductions_behind_other_steps),
+    TEST_END,
 };
 
 int main(int argc, char **argv)

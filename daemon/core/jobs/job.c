@@ -384,7 +384,8 @@ static void job_fail(struct job *job, const struct chunk *chunk)
                   "the job's imported memory could not be pinned (the user's quota \"pinned-memory\", or the system's "
                   "memory), and only rows of up to 16 MiB that lie side by side are scanned without; release other "
                   "imports and import it again, or use buffer.create%s",
-                  chunk->first > 0 ? "; some of it was when the job began, so the output is incomplete" : "");
+                  chunk->first > 0 && !chunk->below ? "; some of it was when the job began, so the output is incomplete"
+                                                    : "");
     else if (chunk->status == -EOPNOTSUPP)
         refuse_step(first, chunk->status, &job->outcome);
     else

@@ -134,8 +134,13 @@ int values_return(struct job *job, const struct chunk *chunk, struct error *erro
 {
     struct values *values = &job->values;
     values->out = false;
+    if (chunk->status == -EFAULT)
+        return 0; /* memory that is not pinned: the job says more of that */
     if (chunk->status)
-        return 0;
+        return error_set(error, chunk->status,
+                         "the device failed while it looked at \"steps[%u].%s\"; nothing has been written: submit it "
+                         "again",
+                         (unsigned)values->step, operand_name(job));
     if (chunk->fault.found)
         return refuse(job, &chunk->fault, error);
     values->element += chunk->operands->length;
