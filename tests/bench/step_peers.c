@@ -88,7 +88,7 @@ FMA_LOOP(fma_f64, __m256d, _mm256_set1_pd(0.5), _mm256_fmadd_pd)
 
 bool step_peers_fma(bool wide, uint64_t count)
 {
-    if (!cpu_avx2_available())
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         return false;
     (wide ? fma_f64 : fma_f32)(count);
     return true;
