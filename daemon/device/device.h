@@ -164,7 +164,7 @@ struct device_ops {
      * `finish` may be the first to run small chunks, several together. On an error the chunk stays the caller's. */
     int (*start)(struct device *device, struct chunk *chunk);
     /* Computes a small chunk of at most info.now_bytes on the calling thread, whatever the device is doing, and fills
-     * its status; one at a time. May be NULL if info.now_bytes is 0. */
+     * its status; one at a time. NULL where no chunk is. */
     void (*run_now)(struct device *device, struct chunk *chunk);
     /* A chunk that has completed, in the order started or any other, its status filled; waits for at most timeout_ms,
      * with 0 not at all; NULL when none completed by then. After an error that ends the device, every chunk out

@@ -78,7 +78,7 @@ static void append(struct returned *returned, struct chunk *chunk)
 static bool run_now(struct returned *returned, struct chunk *chunk)
 {
     struct device *device = chunk->device;
-    if (!chunk->small || chunk->bytes > device->info.now_bytes || returned->first)
+    if (!device->ops->run_now || !chunk->small || chunk->bytes > device->info.now_bytes || returned->first)
         return false;
     device->ops->run_now(device, chunk);
     append(returned, chunk);

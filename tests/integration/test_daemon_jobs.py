@@ -11,7 +11,7 @@ import random
 import struct
 import unittest
 
-from daemons import BACKEND, DaemonTest, main
+from daemons import BACKEND, Daemon, DaemonTest, main
 from forms import scanned
 from wire import Failure, pack_f32, scan, tensor, unpack_f32
 
@@ -132,15 +132,22 @@ class Scans(JobTest):
                         self.check(client, memory, scan(rows, axis=axis, **rule))
                         self.check(client, memory, scan(rows, results, axis, **rule), target)
 
-    def test_sums_of_nothing(self):
-        """Rows without samples have results, wherever their samples would lie."""
-        client = self.client()
+    def check_sums_of_nothing(self, client):
         memory = client.create(4096)
         memory.write(b"\xff" * 4096)
         rows = tensor(memory.buffer, [1000, 0], [2**61, 2**61])
         sums = tensor(memory.buffer, [1000, 1], [4, -(2**63)])
         client.call("job.submit", {"operation": "reduce", "reduction": "sum", "input": rows, "output": sums, "axis": 1})
         self.assertEqual(memory.read(), bytes(4000) + b"\xff" * 96)
+
+    def test_sums_of_nothing(self):
+        """Rows without samples have results, wherever their samples would lie."""
+        self.check_sums_of_nothing(self.client())
+
+    def test_sums_of_nothing_on_a_device_that_starts_every_chunk(self):
+        """As GPUs do; the device that loses a chunk starts them to count them."""
+        with Daemon("--fail-chunk", "1000") as daemon, daemon.client() as client:
+            self.check_sums_of_nothing(client)
 
     def test_input_that_repeats(self):
         """An input's elements may overlap: one row scanned into many, one sample into a ramp."""
