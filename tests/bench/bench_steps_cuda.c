@@ -43,6 +43,13 @@ static int step_start(void *argument, cudaStream_t stream)
     return step_launches[id](&rows, work->bench->params, &tiles, 0, tiles.tile_count, stream);
 }
 
+static int put_index(struct memory *memory, const struct step_bench *bench)
+{
+    static uint32_t index[LENGTH];
+    step_bench_index(bench, index, LENGTH);
+    return cudaMemcpy(memory->further, index, sizeof index, cudaMemcpyHostToDevice);
+}
+
 static int measure(struct memory *memory, const struct step_bench *bench, struct bench_table *table)
 {
     struct work work = {memory, bench};
@@ -51,6 +58,8 @@ static int measure(struct memory *memory, const struct step_bench *bench, struct
     int error = samples_noise(memory->input, bench->dtype, (uint64_t)ROWS * LENGTH);
     if (!error)
         error = samples_noise(memory->further, bench->dtype, (uint64_t)ROWS * LENGTH);
+    if (!error && bench->bins > 0)
+        error = put_index(memory, bench);
     if (!error)
         error = stopwatch_median(&memory->stopwatch, copy_start, &work, &copy_ms);
     if (!error)

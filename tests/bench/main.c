@@ -105,16 +105,15 @@ static int measure_cpu(struct run *run)
     return bench_cpu(&run->table);
 }
 
-/* On a processor and, where there is one, on a GPU. */
+/* On a GPU or, where there is none, on one thread of the processor. */
 static int measure_steps(struct run *run)
 {
     step_benches_complain();
-    int r = bench_steps_cpu(&run->table);
 #ifdef SCAND_HAVE_CUDA
-    if (!r && bench_device_count() > 0)
-        r = bench_steps_cuda(&run->table);
+    if (bench_device_count() > 0)
+        return bench_steps_cuda(&run->table);
 #endif
-    return r;
+    return bench_steps_cpu(&run->table);
 }
 
 #ifdef SCAND_HAVE_CUDA

@@ -6,6 +6,7 @@
 #include "kernels/steps/diff/diff.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/stack/stack.h"
 #include "kernels/steps/triangle/triangle.h"
 #include "kernels/steps/upsample/upsample.h"
 
@@ -27,46 +28,49 @@
         sizeof(struct triangle)
 #define DOT    &dot_kernel, "", 0
 #define DEMEAN &demean_kernel, "", 0
+#define BINS   500
+#define STACK  &stack_kernel, &(const struct stack){.bins = BINS}, sizeof(struct stack)
 
 #define OTHER STEP_CASE_SAMPLES
 
 // clang-format off
-/* name                 kernel and parameters                        input output times parts further shared target */
+/* name                 kernel and parameters                        input output times parts further shared target bins */
 const struct step_bench step_benches[] = {
-    {"upsample 2",       UPSAMPLE(.factor = 2),                       F32, F32, 2, 1, 0,     false, 0.90},
-    {"block-sum 2",      BLOCK_SUM(.factor = 2),                      F32, F32, 1, 2, 0,     false, 0.90},
-    {"block-sum 10",     BLOCK_SUM(.factor = 10),                     F32, F32, 1, 10, 0,    false, 0},
-    {"convolve 31",      CONVOLVE(.taps = 31, .first = 15),           F32, F32, 1, 1, 31,    true,  0.80},
-    {"convolve 31 in f64", CONVOLVE(.taps = 31, .first = 15, .wide = true), F32, F32, 1, 1, 31, true, 0},
-    {"convolve 255",     CONVOLVE(.taps = 255, .first = 127),         F32, F32, 1, 1, 255,   true,  0},
-    {"convolve 255 in f64", CONVOLVE(.taps = 255, .first = 127, .wide = true), F32, F32, 1, 1, 255, true, 0},
-    {"convolve 31 of f64", CONVOLVE(.taps = 31, .first = 15, .wide = true), F64, F64, 1, 1, 31, true, 0},
-    {"convolve 255 of f64", CONVOLVE(.taps = 255, .first = 127, .wide = true), F64, F64, 1, 1, 255, true, 0},
-    {"diff first",       DIFF(.kind = DIFF_FIRST),                    F32, F32, 1, 1, 0,     false, 0},
-    {"diff derivative",  DIFF(.kind = DIFF_DERIVATIVE, .dt = 0.004),  F32, F32, 1, 1, 0,     false, 0},
-    {"map add other",    MAP(.op = MAP_ADD),                          F32, F32, 1, 1, OTHER, false, 0.95},
-    {"map add other",    MAP(.op = MAP_ADD),                          F64, F64, 1, 1, OTHER, false, 0.95},
-    {"map add other",    MAP(.op = MAP_ADD),                          F16, F16, 1, 1, OTHER, false, 0.95},
-    {"map mul a vector", MAP(.op = MAP_MUL),                          F32, F32, 1, 1, OTHER, true,  0.95},
-    {"map mul by",       MAP(.op = MAP_MUL, .by = 3),                 F32, F32, 1, 1, 0,     false, 0.95},
-    {"map mul by",       MAP(.op = MAP_MUL, .by = 3),                 I32, I32, 1, 1, 0,     false, 0},
-    {"map div by",       MAP(.op = MAP_DIV, .by = 3),                 F32, F32, 1, 1, 0,     false, 0.95},
-    {"map clip",         MAP(.op = MAP_CLIP, .by = -1, .high = 0.5),  F32, F32, 1, 1, 0,     false, 0.95},
-    {"map sqrt",         MAP(.op = MAP_SQRT),                         F32, F32, 1, 1, 0,     false, 0.95},
-    {"map exp",          MAP(.op = MAP_EXP),                          F32, F32, 1, 1, 0,     false, 0},
-    {"map exp",          MAP(.op = MAP_EXP),                          F64, F64, 1, 1, 0,     false, 0},
-    {"map log",          MAP(.op = MAP_LOG),                          F32, F32, 1, 1, 0,     false, 0},
-    {"map log",          MAP(.op = MAP_LOG),                          F64, F64, 1, 1, 0,     false, 0},
-    {"map cast",         MAP(.op = MAP_CAST),                         F32, I32, 1, 1, 0,     false, 0},
-    {"map cast",         MAP(.op = MAP_CAST),                         F16, F32, 1, 1, 0,     false, 0},
-    {"triangle 2",       TRIANGLE(2),                                 F32, F32, 1, 1, 0,     false, 0.85},
-    {"triangle 100",     TRIANGLE(100),                               F32, F32, 1, 1, 0,     false, 0.85},
-    {"triangle 1000",    TRIANGLE(1000),                              F32, F32, 1, 1, 0,     false, 0.85},
-    {"box 2",            BOX(2),                                      F32, F32, 1, 1, 0,     false, 0.85},
-    {"box 100",          BOX(100),                                    F32, F32, 1, 1, 0,     false, 0.85},
-    {"box 1000",         BOX(1000),                                   F32, F32, 1, 1, 0,     false, 0.85},
-    {"demean",           DEMEAN,                                      F32, F32, 1, 1, 0,     false, 0},
-    {"dot",              DOT,                                         F32, F64, 0, 0, OTHER, false, 0},
+    {"upsample 2",       UPSAMPLE(.factor = 2),                       F32, F32, 2, 1, 0,     false, 0.90, 0},
+    {"block-sum 2",      BLOCK_SUM(.factor = 2),                      F32, F32, 1, 2, 0,     false, 0.90, 0},
+    {"block-sum 10",     BLOCK_SUM(.factor = 10),                     F32, F32, 1, 10, 0,    false, 0, 0},
+    {"convolve 31",      CONVOLVE(.taps = 31, .first = 15),           F32, F32, 1, 1, 31,    true,  0.80, 0},
+    {"convolve 31 in f64", CONVOLVE(.taps = 31, .first = 15, .wide = true), F32, F32, 1, 1, 31, true, 0, 0},
+    {"convolve 255",     CONVOLVE(.taps = 255, .first = 127),         F32, F32, 1, 1, 255,   true,  0, 0},
+    {"convolve 255 in f64", CONVOLVE(.taps = 255, .first = 127, .wide = true), F32, F32, 1, 1, 255, true, 0, 0},
+    {"convolve 31 of f64", CONVOLVE(.taps = 31, .first = 15, .wide = true), F64, F64, 1, 1, 31, true, 0, 0},
+    {"convolve 255 of f64", CONVOLVE(.taps = 255, .first = 127, .wide = true), F64, F64, 1, 1, 255, true, 0, 0},
+    {"diff first",       DIFF(.kind = DIFF_FIRST),                    F32, F32, 1, 1, 0,     false, 0, 0},
+    {"diff derivative",  DIFF(.kind = DIFF_DERIVATIVE, .dt = 0.004),  F32, F32, 1, 1, 0,     false, 0, 0},
+    {"map add other",    MAP(.op = MAP_ADD),                          F32, F32, 1, 1, OTHER, false, 0.95, 0},
+    {"map add other",    MAP(.op = MAP_ADD),                          F64, F64, 1, 1, OTHER, false, 0.95, 0},
+    {"map add other",    MAP(.op = MAP_ADD),                          F16, F16, 1, 1, OTHER, false, 0.95, 0},
+    {"map mul a vector", MAP(.op = MAP_MUL),                          F32, F32, 1, 1, OTHER, true,  0.95, 0},
+    {"map mul by",       MAP(.op = MAP_MUL, .by = 3),                 F32, F32, 1, 1, 0,     false, 0.95, 0},
+    {"map mul by",       MAP(.op = MAP_MUL, .by = 3),                 I32, I32, 1, 1, 0,     false, 0, 0},
+    {"map div by",       MAP(.op = MAP_DIV, .by = 3),                 F32, F32, 1, 1, 0,     false, 0.95, 0},
+    {"map clip",         MAP(.op = MAP_CLIP, .by = -1, .high = 0.5),  F32, F32, 1, 1, 0,     false, 0.95, 0},
+    {"map sqrt",         MAP(.op = MAP_SQRT),                         F32, F32, 1, 1, 0,     false, 0.95, 0},
+    {"map exp",          MAP(.op = MAP_EXP),                          F32, F32, 1, 1, 0,     false, 0, 0},
+    {"map exp",          MAP(.op = MAP_EXP),                          F64, F64, 1, 1, 0,     false, 0, 0},
+    {"map log",          MAP(.op = MAP_LOG),                          F32, F32, 1, 1, 0,     false, 0, 0},
+    {"map log",          MAP(.op = MAP_LOG),                          F64, F64, 1, 1, 0,     false, 0, 0},
+    {"map cast",         MAP(.op = MAP_CAST),                         F32, I32, 1, 1, 0,     false, 0, 0},
+    {"map cast",         MAP(.op = MAP_CAST),                         F16, F32, 1, 1, 0,     false, 0, 0},
+    {"triangle 2",       TRIANGLE(2),                                 F32, F32, 1, 1, 0,     false, 0.85, 0},
+    {"triangle 100",     TRIANGLE(100),                               F32, F32, 1, 1, 0,     false, 0.85, 0},
+    {"triangle 1000",    TRIANGLE(1000),                              F32, F32, 1, 1, 0,     false, 0.85, 0},
+    {"box 2",            BOX(2),                                      F32, F32, 1, 1, 0,     false, 0.85, 0},
+    {"box 100",          BOX(100),                                    F32, F32, 1, 1, 0,     false, 0.85, 0},
+    {"box 1000",         BOX(1000),                                   F32, F32, 1, 1, 0,     false, 0.85, 0},
+    {"demean",           DEMEAN,                                      F32, F32, 1, 1, 0,     false, 0, 0},
+    {"dot",              DOT,                                         F32, F64, 0, 0, OTHER, false, 0.92, 0},
+    {"stack, 500 bins",  STACK,                                       F32, F32, 0, 0, OTHER, true,  0.80, BINS},
 };
 // clang-format on
 const size_t step_bench_count = sizeof step_benches / sizeof step_benches[0];
@@ -92,6 +96,13 @@ static struct step_operand operand_of(void *origin, enum scand_dtype dtype, uint
                                  .dtype = dtype};
 }
 
+/* The same of columns, of which there are `rows`. */
+static void turn(struct step_operand *operand, uint64_t rows)
+{
+    operand->outer_strides[0] = operand->stride;
+    operand->stride *= (int64_t)rows;
+}
+
 static uint64_t further_length(const struct step_bench *bench, uint64_t length)
 {
     return bench->further == STEP_CASE_SAMPLES ? length : bench->further;
@@ -99,7 +110,7 @@ static uint64_t further_length(const struct step_bench *bench, uint64_t length)
 
 static uint64_t output_length(const struct step_bench *bench, uint64_t length)
 {
-    return bench->parts > 0 ? length * bench->times / bench->parts : 1;
+    return bench->bins > 0 ? bench->bins : bench->parts > 0 ? length * bench->times / bench->parts : 1;
 }
 
 struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, uint64_t length, void *input,
@@ -111,8 +122,22 @@ struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, 
                              .input = operand_of(input, bench->dtype, length, false),
                              .output = operand_of(output, bench->made, output_length(bench, length), false)};
     if (bench->further > 0)
-        made.further[0] = operand_of(further, bench->dtype, further_length(bench, length), bench->is_shared);
+        made.further[0] = operand_of(further, bench->bins > 0 ? SCAND_DTYPE_U32 : bench->dtype,
+                                     further_length(bench, length), bench->is_shared);
+    if (bench->bins > 0) {
+        turn(&made.input, rows);
+        turn(&made.output, rows);
+    }
     return made;
+}
+
+void step_bench_index(const struct step_bench *bench, uint32_t *index, uint64_t count)
+{
+    uint64_t state = 1;
+    for (uint64_t i = 0; i < count; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        index[i] = (uint32_t)((state >> 33) % bench->bins);
+    }
 }
 
 uint64_t step_bench_bytes(const struct step_bench *bench, uint64_t rows, uint64_t length)

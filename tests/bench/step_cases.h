@@ -17,6 +17,8 @@ struct step_bench {
     uint64_t further;             /* elements along rows of an operand beside the input, or 0 */
     bool is_shared;               /* it is one vector for all rows */
     double target;                /* of the share on a GPU, or 0 */
+    uint64_t bins;                /* not 0: the further operand is an index below it, the output has as many elements,
+                                     and rows are columns: neighbours in memory */
 };
 extern const struct step_bench step_benches[];
 extern const size_t step_bench_count;
@@ -29,6 +31,9 @@ struct step_rows step_bench_rows(const struct step_bench *bench, uint64_t rows, 
                                  void *further, void *output);
 /* Bytes that are read and written at least. */
 uint64_t step_bench_bytes(const struct step_bench *bench, uint64_t rows, uint64_t length);
+
+/* Fills an index, on the host. */
+void step_bench_index(const struct step_bench *bench, uint32_t *index, uint64_t count);
 
 /* "f32", or "f32 to i32". */
 const char *step_bench_dtypes(const struct step_bench *bench);
