@@ -183,43 +183,117 @@ CODEC_INLINE uint64_t step_end(const struct step_rows *rows, const struct step_t
     return tile->end < length ? tile->end : length;
 }
 
+/*
+ * Elements in memory, decoded and encoded. On a GPU words that are aligned travel at once: the compiler, which knows
+ * nothing of their addresses, would take byte after byte.
+ */
+
+#ifndef __CUDA_ARCH__
+#define step_decode_f32     codec_decode_f32
+#define step_decode_f64     codec_decode_f64
+#define step_decode_integer codec_decode_integer
+#define step_encode_f32     codec_encode_f32
+#define step_encode_f64     codec_encode_f64
+#define step_encode_integer codec_encode_integer
+#else
+
+CODEC_INLINE uint64_t step_get_word(enum scand_dtype dtype, const char *at)
+{
+    const uint32_t bytes = codec_bytes(dtype);
+    uint64_t word = 0;
+    if (((uintptr_t)at & (bytes - 1)) != 0)
+        for (uint32_t k = 0; k < bytes; k++)
+            word |= (uint64_t)(unsigned char)at[k] << 8 * k;
+    else if (bytes == 2)
+        word = *(const uint16_t *)at;
+    else if (bytes == 4)
+        word = *(const uint32_t *)at;
+    else
+        word = *(const uint64_t *)at;
+    return word;
+}
+
+CODEC_INLINE void step_put_word(enum scand_dtype dtype, uint64_t word, char *at)
+{
+    const uint32_t bytes = codec_bytes(dtype);
+    if (((uintptr_t)at & (bytes - 1)) != 0)
+        for (uint32_t k = 0; k < bytes; k++)
+            at[k] = (char)(word >> 8 * k);
+    else if (bytes == 2)
+        *(uint16_t *)at = (uint16_t)word;
+    else if (bytes == 4)
+        *(uint32_t *)at = (uint32_t)word;
+    else
+        *(uint64_t *)at = word;
+}
+
+#define STEP_CODER(CLASS, TYPE)                                                         \
+    CODEC_INLINE TYPE step_decode_##CLASS(enum scand_dtype dtype, const char *at)       \
+    {                                                                                   \
+        const uint64_t word = step_get_word(dtype, at);                                 \
+        return codec_decode_##CLASS(dtype, &word);                                      \
+    }                                                                                   \
+    CODEC_INLINE void step_encode_##CLASS(enum scand_dtype dtype, TYPE value, char *at) \
+    {                                                                                   \
+        uint64_t word = 0;                                                              \
+        codec_encode_##CLASS(dtype, value, &word);                                      \
+        step_put_word(dtype, word, at);                                                 \
+    }
+STEP_CODER(f32, float)
+STEP_CODER(f64, double)
+STEP_CODER(integer, uint64_t)
+#undef STEP_CODER
+#endif
+
+/* Says to the compiler that an element lies at a multiple of its size, if that is `known`. */
+CODEC_INLINE const char *step_aligned(bool known, enum scand_dtype dtype, const char *at)
+{
+#ifdef __CUDA_ARCH__
+    if (known)
+        __builtin_assume(((uintptr_t)at & (codec_bytes(dtype) - 1)) == 0);
+#else
+    (void)known, (void)dtype;
+#endif
+    return at;
+}
+
 /* Elements of floats, whatever their dtype: as f64 and as f32. An f64 becomes an f32 by rounding. */
 CODEC_INLINE double step_get_f64(enum scand_dtype dtype, const char *at)
 {
-    return codec_class(dtype) == SCAND_CLASS_F64 ? codec_decode_f64(dtype, at) : (double)codec_decode_f32(dtype, at);
+    return codec_class(dtype) == SCAND_CLASS_F64 ? step_decode_f64(dtype, at) : (double)step_decode_f32(dtype, at);
 }
 
 CODEC_INLINE float step_get_f32(enum scand_dtype dtype, const char *at)
 {
-    return codec_class(dtype) == SCAND_CLASS_F64 ? (float)codec_decode_f64(dtype, at) : codec_decode_f32(dtype, at);
+    return codec_class(dtype) == SCAND_CLASS_F64 ? (float)step_decode_f64(dtype, at) : step_decode_f32(dtype, at);
 }
 
 /* A value that was computed in f64, rounded once; one that was computed in f32. */
 CODEC_INLINE void step_put_f64(enum scand_dtype dtype, double value, char *at)
 {
     if (codec_class(dtype) == SCAND_CLASS_F64)
-        codec_encode_f64(dtype, value, at);
+        step_encode_f64(dtype, value, at);
     else
-        codec_encode_f32(dtype, (float)value, at);
+        step_encode_f32(dtype, (float)value, at);
 }
 
 CODEC_INLINE void step_put_f32(enum scand_dtype dtype, float value, char *at)
 {
     if (codec_class(dtype) == SCAND_CLASS_F64)
-        codec_encode_f64(dtype, value, at);
+        step_encode_f64(dtype, value, at);
     else
-        codec_encode_f32(dtype, value, at);
+        step_encode_f32(dtype, value, at);
 }
 
 /* An element as it is, of whatever class: integers keep their low bits, floats are rounded where they must be. */
 CODEC_INLINE void step_copy(enum scand_dtype from, const char *at, enum scand_dtype to, char *out)
 {
     if (codec_is_integer(from))
-        codec_encode_integer(to, codec_decode_integer(from, at), out);
+        step_encode_integer(to, step_decode_integer(from, at), out);
     else if (codec_class(from) == SCAND_CLASS_F64)
-        step_put_f64(to, codec_decode_f64(from, at), out);
+        step_put_f64(to, step_decode_f64(from, at), out);
     else
-        step_put_f32(to, codec_decode_f32(from, at), out);
+        step_put_f32(to, step_decode_f32(from, at), out);
 }
 
 /* The name of a function of cpu.c: upsample_cpu_avx2, ... */

@@ -2,13 +2,14 @@
  * Totals of rows in order 1, forward and in f64, of whatever an operation makes of their samples: by a warp for each
  * row or a thread block for each row. Tiles are joined by join(), level by level.
  *
- * A Row has a function stage(first, count, stage, lane), by which a warp puts the terms of a tile into shared memory,
- * leaf by leaf, term i at totals_place(i).
+ * A Row has `words`, which wait in a warp's registers for their tile's turn; fetch(first, count, words, lane), which
+ * has those of a tile on their way; and stage(words, first, count, stage, lane), which puts the tile's terms into
+ * shared memory, leaf by leaf, term i at totals_place(i).
  */
 #ifndef KERNELS_STEPS_TOTALS_CUH
 #define KERNELS_STEPS_TOTALS_CUH
 
-#include "kernels/steps/step.cuh"
+#include "kernels/steps/packs.cuh"
 #include "kernels/steps/totals.h"
 
 #define WARP       32
@@ -24,6 +25,38 @@ static __device__ __forceinline__ unsigned totals_place(unsigned i)
     return i / ORDER_LEAF * LEAF_PITCH + i % ORDER_LEAF;
 }
 
+/* No words: terms are read as they are staged. */
+struct no_words {
+};
+
+/* The whole packs of a tile's first `count` elements, which lie one after another and aligned: a lane's are 32 packs
+ * apart. */
+template <enum scand_dtype DTYPE> struct tile_packs {
+    static constexpr unsigned each = pack<DTYPE>::count, count = ORDER_TILE / each / WARP;
+    pack<DTYPE> packs[count];
+
+    static __device__ __forceinline__ bool has(unsigned p, unsigned lane, unsigned elements)
+    {
+        return (p * WARP + lane + 1) * each <= elements;
+    }
+    __device__ __forceinline__ void fetch(const char *from, uint64_t first, unsigned elements, unsigned lane)
+    {
+        const pack<DTYPE> *at = (const pack<DTYPE> *)(from + first * pack<DTYPE>::size) + lane;
+#pragma unroll
+        for (unsigned p = 0; p < count; p++)
+            if (has(p, lane, elements))
+                packs[p] = at[p * WARP];
+    }
+    static __device__ __forceinline__ unsigned place(unsigned p, unsigned k, unsigned lane)
+    {
+        return totals_place((p * WARP + lane) * each + k);
+    }
+    __device__ __forceinline__ double term(unsigned p, unsigned k) const
+    {
+        return (double)packs[p].get(k);
+    }
+};
+
 /* The last prefix of the members that lanes 0 to count - 1 of a warp have, in all lanes. */
 static __device__ __forceinline__ double group_total(double member, unsigned lane, unsigned count)
 {
@@ -36,13 +69,22 @@ static __device__ __forceinline__ double group_total(double member, unsigned lan
     return __shfl_sync(ALL, member, count - 1);
 }
 
-/* Of a tile, by a warp: its terms, and then a leaf for each lane. */
-template <class Row>
-static __device__ double tile_total(const Row &row, uint64_t first, unsigned count, double *stage, unsigned lane)
+static __device__ __forceinline__ unsigned tile_samples(uint64_t first, uint64_t length)
 {
+    return first >= length ? 0 : length - first < ORDER_TILE ? (unsigned)(length - first) : ORDER_TILE;
+}
+
+/* Of the tile from `first` on, by a warp: its terms, and then a leaf for each lane, while the words of the tile from
+ * `next` on are on their way. */
+template <class Row>
+static __device__ __forceinline__ double tile_total(const Row &row, typename Row::words *words, uint64_t first,
+                                                    uint64_t next, uint64_t length, double *stage, unsigned lane)
+{
+    const unsigned count = tile_samples(first, length);
     const unsigned begin = lane * ORDER_LEAF, rest = count > begin ? count - begin : 0;
-    row.stage(first, count, stage, lane);
+    row.stage(words, first, count, stage, lane);
     __syncwarp();
+    row.fetch(next, tile_samples(next, length), words, lane);
     const double *leaf = stage + lane * LEAF_PITCH;
     double sum = rest > 0 ? leaf[0] : 0.0;
 #pragma unroll
@@ -75,24 +117,23 @@ static __device__ bool join(double (*members)[ORDER_FAN], uint64_t number, uint6
     return true;
 }
 
-static __device__ __forceinline__ unsigned tile_samples(uint64_t first, uint64_t length)
-{
-    return length - first < ORDER_TILE ? (unsigned)(length - first) : ORDER_TILE;
-}
-
 /* A row, by a warp. */
 template <class Row>
 static __device__ double warp_total(const Row &row, uint64_t length, double *stage, double (*members)[ORDER_FAN],
                                     unsigned lane)
 {
     const uint64_t tiles = (length + ORDER_TILE - 1) / ORDER_TILE;
+    typename Row::words words;
     double total = 0;
+    row.fetch(0, tile_samples(0, length), &words, lane);
     for (uint64_t tile = 0; tile < tiles; tile++) {
-        total = tile_total(row, tile * ORDER_TILE, tile_samples(tile * ORDER_TILE, length), stage, lane);
+        total = tile_total(row, &words, tile * ORDER_TILE, (tile + 1) * ORDER_TILE, length, stage, lane);
         join(members, tile, tiles, &total, lane);
     }
     return total;
 }
+
+static_assert(ORDER_FAN % WARPS == 0, "a warp's next tile is always so many tiles on, also in the next block");
 
 /* A row, by a thread block: warps take the tiles of a block of order 1 in turns, and the first one joins them while the
  * others are at the next. The total is the first warp's. */
@@ -101,7 +142,9 @@ static __device__ double block_total(const Row &row, uint64_t length, double *st
                                      double (*tile_totals)[ORDER_FAN], unsigned warp, unsigned lane)
 {
     const uint64_t blocks = (length + ORDER_BLOCK - 1) / ORDER_BLOCK;
+    typename Row::words words;
     double total = 0;
+    row.fetch(warp * ORDER_TILE, tile_samples(warp * ORDER_TILE, length), &words, lane);
     for (uint64_t block = 0; block < blocks; block++) {
         const uint64_t begin = block * ORDER_BLOCK;
         const uint64_t left = length - begin < ORDER_BLOCK ? length - begin : ORDER_BLOCK;
@@ -109,7 +152,7 @@ static __device__ double block_total(const Row &row, uint64_t length, double *st
         double *totals = tile_totals[block % 2];
         for (unsigned tile = warp; tile < tiles; tile += WARPS) {
             const uint64_t first = begin + tile * ORDER_TILE;
-            const double of_tile = tile_total(row, first, tile_samples(first, length), stage, lane);
+            const double of_tile = tile_total(row, &words, first, first + WARPS * ORDER_TILE, length, stage, lane);
             if (lane == 0)
                 totals[tile] = of_tile;
         }

@@ -31,7 +31,7 @@ CODEC_INLINE uint64_t block_sum_integer(enum scand_dtype dtype, const char *at, 
 {
     uint64_t sum = 0;
     for (uint64_t k = 0; k < factor; k++)
-        sum += codec_decode_integer(dtype, at + (int64_t)k * stride);
+        sum += step_decode_integer(dtype, at + (int64_t)k * stride);
     return sum;
 }
 
@@ -43,7 +43,7 @@ CODEC_INLINE void block_sum_element(const struct step_rows *rows, const struct b
     const char *at = from + (int64_t)(j * params->factor) * input->stride;
     char *out = to + (int64_t)j * output->stride;
     if (codec_is_integer(input->dtype))
-        codec_encode_integer(output->dtype, block_sum_integer(input->dtype, at, input->stride, params->factor), out);
+        step_encode_integer(output->dtype, block_sum_integer(input->dtype, at, input->stride, params->factor), out);
     else
         step_put_f64(output->dtype, block_sum_f64(input->dtype, at, input->stride, params->factor), out);
 }

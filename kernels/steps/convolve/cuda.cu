@@ -69,22 +69,22 @@ template <class T> struct warp_memory {
 struct coded {
 };
 
-static __device__ __forceinline__ void decode(enum scand_dtype dtype, const void *at, float *out)
+static __device__ __forceinline__ void get(enum scand_dtype dtype, const char *at, float *out)
 {
-    *out = step_get_f32(dtype, (const char *)at);
+    *out = step_get_f32(dtype, at);
 }
-static __device__ __forceinline__ void decode(enum scand_dtype dtype, const void *at, double *out)
+static __device__ __forceinline__ void get(enum scand_dtype dtype, const char *at, double *out)
 {
-    *out = step_get_f64(dtype, (const char *)at);
+    *out = step_get_f64(dtype, at);
 }
 
-static __device__ __forceinline__ void encode(enum scand_dtype dtype, float value, void *at)
+static __device__ __forceinline__ void put(enum scand_dtype dtype, float value, char *at)
 {
-    step_put_f32(dtype, value, (char *)at);
+    step_put_f32(dtype, value, at);
 }
-static __device__ __forceinline__ void encode(enum scand_dtype dtype, double value, void *at)
+static __device__ __forceinline__ void put(enum scand_dtype dtype, double value, char *at)
 {
-    step_put_f64(dtype, value, (char *)at);
+    step_put_f64(dtype, value, at);
 }
 
 template <class T, class S> struct element {
@@ -95,43 +95,23 @@ template <class T, class S> struct element {
     /* With the one NaN that codecs write. */
     static __device__ __forceinline__ void store(enum scand_dtype, T value, char *at)
     {
-        S bits;
-        encode(sizeof(S) == 4 ? SCAND_DTYPE_F32 : SCAND_DTYPE_F64, value, &bits);
-        *(S *)at = bits;
+        if constexpr (sizeof(S) == sizeof(float))
+            *(uint32_t *)at = codec_encoded_f32(SCAND_DTYPE_F32, (float)value);
+        else
+            *(uint64_t *)at = codec_encoded_f64(SCAND_DTYPE_F64, (double)value);
     }
 };
 
-/* Bytes of an element that is aligned travel at once. */
 template <class T> struct element<T, coded> {
     static __device__ __forceinline__ T load(enum scand_dtype dtype, const char *at)
     {
-        const uint32_t bytes = codec_bytes(dtype);
-        uint64_t bits = 0;
         T value;
-        if ((uintptr_t)at % bytes != 0)
-            memcpy(&bits, at, bytes);
-        else if (bytes == 2)
-            bits = *(const uint16_t *)at;
-        else if (bytes == 4)
-            bits = *(const uint32_t *)at;
-        else
-            bits = *(const uint64_t *)at;
-        decode(dtype, &bits, &value);
+        get(dtype, at, &value);
         return value;
     }
     static __device__ __forceinline__ void store(enum scand_dtype dtype, T value, char *at)
     {
-        const uint32_t bytes = codec_bytes(dtype);
-        uint64_t bits = 0;
-        encode(dtype, value, &bits);
-        if ((uintptr_t)at % bytes != 0)
-            memcpy(at, &bits, bytes);
-        else if (bytes == 2)
-            *(uint16_t *)at = (uint16_t)bits;
-        else if (bytes == 4)
-            *(uint32_t *)at = (uint32_t)bits;
-        else
-            *(uint64_t *)at = bits;
+        put(dtype, value, at);
     }
 };
 
@@ -141,35 +121,42 @@ static __device__ __forceinline__ int clamped(int64_t value, int most)
     return value < 0 ? 0 : value > most ? most : (int)value;
 }
 
-/* Numbers 0 <= i < count: samples at + i of a row, or 0 where it has none. Many loads are on their way at once. */
-template <class T, class S>
+/* Numbers 0 <= i < count: samples at + i of a row, or 0 where it has none, which is never if ALL. Many loads are on
+ * their way at once. */
+template <bool ALL, class T, class S>
 static __device__ __forceinline__ void load_samples(const convolve_row &row, enum scand_dtype dtype, int64_t at,
                                                     int count, int lane, blocks<T> &out)
 {
-    const int low = clamped(-at, count), high = clamped(row.samples - at, count);
+    constexpr int apart = 32 / OUTPUTS * pack<T>::count; /* of numbers i and i + 32 */
+    const int low = ALL ? 0 : clamped(-at, count), high = ALL ? count : clamped(row.samples - at, count);
     const int64_t step = 32 * row.x_stride;
     const char *from = row.x + (at + lane) * row.x_stride;
-    for (int first = lane; first < count; first += UNIT) {
-        T values[OUTPUTS];
+    T *to = &out.at(lane), values[OUTPUTS + 1];
 #pragma unroll
-        for (int k = 0; k < OUTPUTS; k++, from += step) {
-            const int i = first + 32 * k;
-            values[k] = i >= low && i < high ? element<T, S>::load(dtype, from) : (T)0;
-        }
-#pragma unroll
-        for (int k = 0; k < OUTPUTS; k++)
-            if (first + 32 * k < count)
-                out.at(first + 32 * k) = values[k];
+    for (int k = 0; k <= OUTPUTS; k++, from += step) {
+        const int i = lane + 32 * k;
+        const bool has = ALL ? k < OUTPUTS || i < count : i >= low && i < high;
+        values[k] = has ? element<T, S>::load(dtype, from) : (T)0;
     }
+#pragma unroll
+    for (int k = 0; k <= OUTPUTS; k++)
+        if (k < OUTPUTS || lane + UNIT < count)
+            to[k * apart] = values[k];
+    to += (OUTPUTS + 1) * apart;
+#pragma unroll 4
+    for (int i = UNIT + 32 + lane; i < count; i += 32, from += step, to += apart)
+        *to = ALL || (i >= low && i < high) ? element<T, S>::load(dtype, from) : (T)0;
 }
 
 template <class T>
 static __device__ __forceinline__ void load_taps(const convolve_row &row, enum scand_dtype dtype, int64_t begin,
                                                  int count, int lane, pack<T> *out)
 {
-    for (int m = lane; m < count; m += 32)
-        out[m / pack<T>::count].values[m % pack<T>::count] =
-            element<T, coded>::load(dtype, row.w + (begin + m) * row.w_stride);
+    const char *from = row.w + (begin + lane) * row.w_stride;
+    T *const to = (T *)out;
+#pragma unroll 4
+    for (int m = lane; m < count; m += 32, from += 32 * row.w_stride)
+        to[m] = element<T, coded>::load(dtype, from);
 }
 
 static __device__ __forceinline__ float fused(float a, float b, float c)
@@ -181,11 +168,11 @@ static __device__ __forceinline__ double fused(double a, double b, double c)
     return fma(a, b, c);
 }
 
-/* Adds `count` taps, at most OUTPUTS, of which sum r has the samples window[r], window[r + 1], ...; of these low <= k
- * < high are the row's. */
+/* Adds `count` taps, at most OUTPUTS, of which sum r has the samples r, r + 1, ... of those in two blocks; of these low
+ * <= k < high are the row's. */
 template <bool ALL_TAPS, bool ALL_SAMPLES, class T>
-static __device__ __forceinline__ void add_taps(const T taps[OUTPUTS], const T window[2 * OUTPUTS], int count, int low,
-                                                int high, T sums[OUTPUTS])
+static __device__ __forceinline__ void add_taps(const T taps[OUTPUTS], const T block[OUTPUTS], const T next[OUTPUTS],
+                                                int count, int low, int high, T sums[OUTPUTS])
 {
 #pragma unroll
     for (int m = 0; m < OUTPUTS; m++)
@@ -193,65 +180,127 @@ static __device__ __forceinline__ void add_taps(const T taps[OUTPUTS], const T w
 #pragma unroll
             for (int r = 0; r < OUTPUTS; r++)
                 if (ALL_SAMPLES || (r + m >= low && r + m < high))
-                    sums[r] = fused(taps[m], window[r + m], sums[r]);
+                    sums[r] = fused(taps[m], r + m < OUTPUTS ? block[r + m] : next[r + m - OUTPUTS], sums[r]);
         }
 }
 
-/* Adds the `count` taps that are in shared memory, with the samples there, of which the thread's first is number `at`
- * of the row. */
 template <class T>
-static __device__ __forceinline__ void add_piece(const warp_memory<T> &memory, const convolve_row &row, int64_t at,
-                                                 int count, int lane, T sums[OUTPUTS])
+static __device__ __forceinline__ void load_block_taps(const warp_memory<T> &memory, int m, T taps[OUTPUTS])
 {
-    T window[2 * OUTPUTS], taps[OUTPUTS];
-    memory.numbers.load(lane, window);
-    for (int m = 0; m < count; m += OUTPUTS) {
-        const int low = clamped(-(at + m), 2 * OUTPUTS), high = clamped(row.samples - (at + m), 2 * OUTPUTS);
-        memory.numbers.load(lane + m / OUTPUTS + 1, window + OUTPUTS);
 #pragma unroll
-        for (int k = 0; k < OUTPUTS; k++)
-            taps[k] = memory.taps[(m + k) / pack<T>::count].values[k % pack<T>::count];
-        if (low > 0 || high < 2 * OUTPUTS - 1)
-            add_taps<false, false>(taps, window, count - m, low, high, sums);
-        else if (count - m < OUTPUTS)
-            add_taps<false, true>(taps, window, count - m, low, high, sums);
-        else
-            add_taps<true, true>(taps, window, OUTPUTS, low, high, sums);
+    for (int p = 0; p < OUTPUTS / pack<T>::count; p++) {
+        const pack<T> part = memory.taps[m / pack<T>::count + p];
 #pragma unroll
-        for (int k = 0; k < OUTPUTS; k++)
-            window[k] = window[OUTPUTS + k];
+        for (int k = 0; k < pack<T>::count; k++)
+            taps[p * pack<T>::count + k] = part.values[k];
     }
 }
 
-/* Outputs begin <= i < end of a row, at most UNIT of them. */
+/* Adds OUTPUTS taps from m on, of a block of samples and the next one, which is loaded. */
+template <class T>
+static __device__ __forceinline__ void add_block(const warp_memory<T> &memory, int m, int lane, const T block[OUTPUTS],
+                                                 T next[OUTPUTS], T sums[OUTPUTS])
+{
+    T taps[OUTPUTS];
+    memory.numbers.load(lane + m / OUTPUTS + 1, next);
+    load_block_taps(memory, m, taps);
+    add_taps<true, true>(taps, block, next, OUTPUTS, 0, 0, sums);
+}
+
+/* Adds the `count` taps that are in shared memory, with the samples there, which are all the row's. Two blocks take
+ * turns, so that none is copied. */
+template <class T>
+static __device__ __forceinline__ void add_inner(const warp_memory<T> &memory, int count, int lane, T sums[OUTPUTS])
+{
+    T even[OUTPUTS], odd[OUTPUTS], taps[OUTPUTS];
+    int m = 0;
+    memory.numbers.load(lane, even);
+#pragma unroll 1
+    for (; m + 2 * OUTPUTS <= count; m += 2 * OUTPUTS) {
+        add_block(memory, m, lane, even, odd, sums);
+        add_block(memory, m + OUTPUTS, lane, odd, even, sums);
+    }
+    if (m + OUTPUTS <= count) {
+        add_block(memory, m, lane, even, odd, sums);
+        m += OUTPUTS;
+#pragma unroll
+        for (int k = 0; k < OUTPUTS; k++)
+            even[k] = odd[k];
+    }
+    if (m == count)
+        return;
+    memory.numbers.load(lane + m / OUTPUTS + 1, odd);
+    load_block_taps(memory, m, taps);
+    add_taps<false, true>(taps, even, odd, count - m, 0, 0, sums);
+}
+
+/* The same where some samples are not the row's; the thread's first is number `at` of it. */
+template <class T>
+static __device__ __forceinline__ void add_outer(const warp_memory<T> &memory, int64_t samples, int64_t at, int count,
+                                                 int lane, T sums[OUTPUTS])
+{
+    T block[OUTPUTS], next[OUTPUTS], taps[OUTPUTS];
+    for (int m = 0; m < count; m += OUTPUTS) {
+        const int low = clamped(-(at + m), 2 * OUTPUTS), high = clamped(samples - (at + m), 2 * OUTPUTS);
+        memory.numbers.load(lane + m / OUTPUTS, block);
+        memory.numbers.load(lane + m / OUTPUTS + 1, next);
+        load_block_taps(memory, m, taps);
+        add_taps<false, false>(taps, block, next, count - m, low, high, sums);
+    }
+}
+
+/* The outputs of a warp, neighbouring ones by neighbouring threads. */
+template <class T, class S>
+static __device__ __forceinline__ void store_outputs(enum scand_dtype dtype, const convolve_row &row, int64_t begin,
+                                                     int count, int lane, const T sums[OUTPUTS], blocks<T> &numbers)
+{
+    constexpr int apart = 32 / OUTPUTS * pack<T>::count;
+    const int64_t step = 32 * row.y_stride;
+    char *to = row.y + (begin + lane) * row.y_stride;
+    __syncwarp();
+    numbers.store(lane, sums);
+    __syncwarp();
+    const T *from = &numbers.at(lane);
+#pragma unroll
+    for (int k = 0; k < OUTPUTS; k++, to += step)
+        if (lane + 32 * k < count)
+            element<T, S>::store(dtype, from[k * apart], to);
+}
+
+/* Outputs begin <= i < end of a row, at most UNIT of them. held: where the taps begin that are in shared memory. */
 template <class T, class S>
 static __device__ __forceinline__ void convolve_unit(const step_rows &rows, const convolve &convolve,
                                                      const convolve_row &row, int64_t begin, int64_t end, int lane,
-                                                     warp_memory<T> &memory)
+                                                     warp_memory<T> &memory, const char **held)
 {
     T sums[OUTPUTS] = {};
-    for (int64_t m = 0; m < (int64_t)convolve.taps; m += TAPS) {
+#pragma unroll 1
+    for (int m = 0; m < (int)convolve.taps; m += TAPS) {
         const int64_t at = begin + row.start + m;
-        const int count = convolve.taps - m < TAPS ? (int)(convolve.taps - m) : TAPS;
+        const int count = (int)convolve.taps - m < TAPS ? (int)convolve.taps - m : TAPS;
+        const bool all = at >= 0 && at + UNIT + count <= row.samples;
         if (at >= row.samples || at + UNIT + count <= 0)
             continue; /* none of these taps has a sample */
         __syncwarp();
-        load_samples<T, S>(row, rows.input.dtype, at, UNIT + count - 1, lane, memory.numbers);
-        load_taps<T>(row, rows.further[0].dtype, m, count, lane, memory.taps);
+        if (all)
+            load_samples<true, T, S>(row, rows.input.dtype, at, UNIT + count - 1, lane, memory.numbers);
+        else
+            load_samples<false, T, S>(row, rows.input.dtype, at, UNIT + count - 1, lane, memory.numbers);
+        if (*held != row.w + m * row.w_stride)
+            load_taps<T>(row, rows.further[0].dtype, m, count, lane, memory.taps);
+        *held = row.w + m * row.w_stride;
         __syncwarp();
-        add_piece<T>(memory, row, at + lane * OUTPUTS, count, lane, sums);
+        if (all)
+            add_inner(memory, count, lane, sums);
+        else
+            add_outer(memory, row.samples, at + lane * OUTPUTS, count, lane, sums);
     }
-    __syncwarp();
-    memory.numbers.store(lane, sums);
-    __syncwarp();
-    char *to = row.y + (begin + lane) * row.y_stride;
-    for (int i = lane; i < end - begin; i += 32, to += 32 * row.y_stride)
-        element<T, S>::store(rows.output.dtype, memory.numbers.at(i), to);
+    store_outputs<T, S>(rows.output.dtype, row, begin, (int)(end - begin), lane, sums, memory.numbers);
 }
 
 /* A warp takes the next UNIT outputs of the tile's rows; of several ragged rows, the next row. */
 template <class T, class S>
-static __global__ void __launch_bounds__(32 * WARPS)
+static __global__ void __launch_bounds__(32 * WARPS, sizeof(T) == sizeof(float) ? 5 : 4)
     convolve_tiles(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct convolve convolve,
                    const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
@@ -260,29 +309,31 @@ static __global__ void __launch_bounds__(32 * WARPS)
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const bool whole = rows.offsets && tile.row_count > 1;
     const uint64_t outputs = step_end(&rows, &tile, tile.first_row) - tile.begin;
-    const uint64_t per_row = whole ? 1 : (outputs + UNIT - 1) / UNIT;
-    for (uint64_t u = (uint64_t)warp; u < tile.row_count * per_row; u += WARPS) {
-        const struct convolve_row row = convolve_row_of(&rows, &convolve, &tile, tile.first_row + u / per_row);
-        const int64_t first = row.begin + (int64_t)(u % per_row * UNIT);
+    const uint64_t per_row = whole || outputs == 0 ? 1 : (outputs + UNIT - 1) / UNIT;
+    const char *held = NULL;
+    struct convolve_row row;
+    uint64_t known = UINT64_MAX, number = 0,
+             part = (uint64_t)warp; /* of the row that is known; the unit's, and its own */
+    for (;; part += WARPS) {
+        for (; part >= per_row; part -= per_row)
+            number++;
+        if (number >= tile.row_count)
+            return;
+        if (number != known)
+            row = convolve_row_of(&rows, &convolve, &tile, tile.first_row + number);
+        known = number;
+        const int64_t first = row.begin + (int64_t)(part * UNIT);
         for (int64_t i = first; i < row.end && (whole || i == first); i += UNIT)
-            convolve_unit<T, S>(rows, convolve, row, i, i + UNIT < row.end ? i + UNIT : row.end, lane, memories[warp]);
+            convolve_unit<T, S>(rows, convolve, row, i, i + UNIT < row.end ? i + UNIT : row.end, lane, memories[warp],
+                                &held);
     }
 }
 
-/* Whether all elements of an operand are of a dtype, and aligned. */
-static bool is_plain(const struct step_rows *rows, const struct step_operand *operand, enum scand_dtype dtype)
-{
-    const int64_t bytes = codec_bytes(dtype);
-    bool plain =
-        operand->dtype == dtype && (uintptr_t)operand->origin % (uintptr_t)bytes == 0 && operand->stride % bytes == 0;
-    for (uint32_t k = 0; k < rows->outer_rank; k++)
-        plain = plain && operand->outer_strides[k] % bytes == 0;
-    return plain;
-}
-
+/* Whether all samples and outputs are of a dtype, and aligned. */
 static bool are_plain(const struct step_rows *rows, enum scand_dtype dtype)
 {
-    return is_plain(rows, &rows->input, dtype) && is_plain(rows, &rows->output, dtype);
+    return rows->input.dtype == dtype && rows->output.dtype == dtype && step_is_aligned(rows, &rows->input) &&
+           step_is_aligned(rows, &rows->output);
 }
 
 extern "C" int convolve_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,

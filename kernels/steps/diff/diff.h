@@ -48,31 +48,51 @@ CODEC_INLINE uint64_t diff_integer(enum diff_kind kind, uint64_t dt, uint64_t x,
     return kind == DIFF_FIRST ? x - before : (x - before) - (before - second);
 }
 
-/* Element i of a row. */
-CODEC_INLINE void diff_element(const struct step_rows *rows, const struct diff *diff, uint64_t row, uint64_t i)
+/* A row: element 0 of its input and its output, and bytes from element to element. */
+struct diff_line {
+    const char *x;
+    char *y;
+    int64_t x_stride, y_stride;
+    enum scand_dtype from, to;
+    bool aligned; /* all elements are known to lie at multiples of their size */
+};
+
+CODEC_INLINE struct diff_line diff_line_of(const struct step_rows *rows, uint64_t row)
 {
-    const struct step_operand *input = &rows->input;
-    const enum scand_dtype dtype = input->dtype, made = rows->output.dtype;
-    const char *x = step_row(rows, input, row) + (int64_t)i * input->stride;
-    const char *before = i > 0 ? x - input->stride : NULL, *second = i > 1 ? before - input->stride : NULL;
-    char *y = step_row(rows, &rows->output, row) + (int64_t)i * rows->output.stride;
-    if (codec_is_integer(dtype))
-        codec_encode_integer(made,
-                             diff_integer(diff->kind, 0, codec_decode_integer(dtype, x),
-                                          before ? codec_decode_integer(dtype, before) : 0,
-                                          second ? codec_decode_integer(dtype, second) : 0),
-                             y);
-    else if (codec_class(dtype) == SCAND_CLASS_F64)
-        step_put_f64(made,
-                     diff_f64(diff->kind, diff->dt, codec_decode_f64(dtype, x),
-                              before ? codec_decode_f64(dtype, before) : 0,
-                              second ? codec_decode_f64(dtype, second) : 0),
+    struct diff_line line;
+    line.x = step_row(rows, &rows->input, row);
+    line.y = step_row(rows, &rows->output, row);
+    line.x_stride = rows->input.stride;
+    line.y_stride = rows->output.stride;
+    line.from = rows->input.dtype;
+    line.to = rows->output.dtype;
+    line.aligned = false;
+    return line;
+}
+
+CODEC_INLINE void diff_element(const struct diff *diff, const struct diff_line *line, uint64_t i)
+{
+    const enum scand_dtype from = line->from, to = line->to;
+    const int64_t stride = line->x_stride;
+    const char *x = step_aligned(line->aligned, from, line->x + (int64_t)i * stride);
+    const char *before = i > 0 ? step_aligned(line->aligned, from, x - stride) : NULL;
+    const char *second = i > 1 ? step_aligned(line->aligned, from, x - 2 * stride) : NULL;
+    char *y = (char *)step_aligned(line->aligned, to, line->y + (int64_t)i * line->y_stride);
+    if (codec_is_integer(from))
+        step_encode_integer(to,
+                            diff_integer(diff->kind, 0, step_decode_integer(from, x),
+                                         before ? step_decode_integer(from, before) : 0,
+                                         second ? step_decode_integer(from, second) : 0),
+                            y);
+    else if (codec_class(from) == SCAND_CLASS_F64)
+        step_put_f64(to,
+                     diff_f64(diff->kind, diff->dt, step_decode_f64(from, x),
+                              before ? step_decode_f64(from, before) : 0, second ? step_decode_f64(from, second) : 0),
                      y);
     else
-        step_put_f32(made,
-                     diff_f32(diff->kind, (float)diff->dt, codec_decode_f32(dtype, x),
-                              before ? codec_decode_f32(dtype, before) : 0,
-                              second ? codec_decode_f32(dtype, second) : 0),
+        step_put_f32(to,
+                     diff_f32(diff->kind, (float)diff->dt, step_decode_f32(from, x),
+                              before ? step_decode_f32(from, before) : 0, second ? step_decode_f32(from, second) : 0),
                      y);
 }
 

@@ -4,9 +4,11 @@ static void diff_reference(const struct step_rows *rows, const void *params, con
                            void *scratch)
 {
     (void)scratch;
-    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++)
+    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
+        const struct diff_line line = diff_line_of(rows, row);
         for (uint64_t i = tile->begin; i < step_end(rows, tile, row); i++)
-            diff_element(rows, params, row, i);
+            diff_element(params, &line, i);
+    }
 }
 
 static struct step_tiling diff_tiling(const struct step_rows *rows, const void *params)

@@ -5,74 +5,64 @@
 #include "dot.h"
 #include "kernels/steps/totals.cuh"
 
-#define VEC16_BYTES 16
-
 /* Two rows; lane: of its warp. */
 struct pair {
     const struct step_operand *x, *y;
     const char *x0, *y0;
 };
 
-#define ANY SCAND_DTYPE_COUNT /* what is not known when this is compiled */
+#define ANY SCAND_DTYPE_COUNT /* what is not known when this is compiled; elements of all else are aligned */
 
 template <enum scand_dtype Dtype> static __device__ __forceinline__ double product(const struct pair &pair, uint64_t i)
 {
-    return step_get_f64(Dtype == ANY ? pair.x->dtype : Dtype, pair.x0 + (int64_t)i * pair.x->stride) *
-           step_get_f64(Dtype == ANY ? pair.y->dtype : Dtype, pair.y0 + (int64_t)i * pair.y->stride);
+    const char *x = step_aligned(Dtype != ANY, Dtype, pair.x0 + (int64_t)i * pair.x->stride);
+    const char *y = step_aligned(Dtype != ANY, Dtype, pair.y0 + (int64_t)i * pair.y->stride);
+    return step_get_f64(Dtype == ANY ? pair.x->dtype : Dtype, x) *
+           step_get_f64(Dtype == ANY ? pair.y->dtype : Dtype, y);
 }
 
 /*
- * The terms of a tile, by a warp: products in the order of samples, side by side.
+ * The terms of a tile, by a warp: products in the order of samples.
  */
 
-/* Whether vectors of 16 bytes can be read of both rows. */
-template <enum scand_dtype Dtype> static __device__ __forceinline__ bool is_vectors(const struct pair &pair)
-{
-    return pair.x->dtype == Dtype && pair.y->dtype == Dtype && pair.x->stride == codec_bytes(Dtype) &&
-           pair.y->stride == codec_bytes(Dtype) && ((uintptr_t)pair.x0 | (uintptr_t)pair.y0) % VEC16_BYTES == 0;
-}
-
-/* All products of a full tile. */
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void stage_vectors(const struct pair &pair, uint64_t first, double *stage,
-                                                     unsigned lane)
-{
-    constexpr unsigned bytes = Dtype == SCAND_DTYPE_F64 ? 8 : Dtype == SCAND_DTYPE_F32 ? 4 : 2;
-    constexpr unsigned each = VEC16_BYTES / bytes, vectors = ORDER_TILE / each / WARP;
-    const uint4 *x = (const uint4 *)(pair.x0 + first * bytes), *y = (const uint4 *)(pair.y0 + first * bytes);
-    uint4 xs[vectors], ys[vectors];
-#pragma unroll
-    for (unsigned v = 0; v < vectors; v++) {
-        xs[v] = x[v * WARP + lane];
-        ys[v] = y[v * WARP + lane];
+template <enum scand_dtype Dtype> struct products {
+    struct pair pair;
+    struct words {
+        struct tile_packs<Dtype> x, y;
+    };
+    __device__ __forceinline__ void fetch(uint64_t first, unsigned count, words *words, unsigned lane) const
+    {
+        words->x.fetch(pair.x0, first, count, lane);
+        words->y.fetch(pair.y0, first, count, lane);
     }
+    __device__ __forceinline__ void stage(const words *words, uint64_t first, unsigned count, double *stage,
+                                          unsigned lane) const
+    {
+        typedef tile_packs<Dtype> packs;
 #pragma unroll
-    for (unsigned v = 0; v < vectors; v++)
+        for (unsigned p = 0; p < packs::count; p++)
 #pragma unroll
-        for (unsigned k = 0; k < each; k++) {
-            const unsigned i = (v * WARP + lane) * each + k;
-            stage[totals_place(i)] = step_get_f64(Dtype, (const char *)&xs[v] + k * bytes) *
-                                     step_get_f64(Dtype, (const char *)&ys[v] + k * bytes);
+            for (unsigned k = 0; k < packs::each; k++)
+                if (packs::has(p, lane, count))
+                    stage[packs::place(p, k, lane)] = words->x.term(p, k) * words->y.term(p, k);
+        if (lane < count % packs::each) {
+            const unsigned i = count - count % packs::each + lane;
+            stage[totals_place(i)] = product<Dtype>(pair, first + i);
         }
-}
+    }
+};
 
-static __device__ void stage_products(const struct pair &pair, uint64_t first, unsigned count, double *stage,
-                                      unsigned lane)
-{
-    if (count == ORDER_TILE && is_vectors<SCAND_DTYPE_F32>(pair))
-        stage_vectors<SCAND_DTYPE_F32>(pair, first, stage, lane);
-    else if (count == ORDER_TILE && is_vectors<SCAND_DTYPE_F16>(pair))
-        stage_vectors<SCAND_DTYPE_F16>(pair, first, stage, lane);
-    else
+template <> struct products<ANY> {
+    struct pair pair;
+    typedef struct no_words words;
+    __device__ __forceinline__ void fetch(uint64_t, unsigned, words *, unsigned) const
+    {
+    }
+    __device__ __forceinline__ void stage(const words *, uint64_t first, unsigned count, double *stage,
+                                          unsigned lane) const
+    {
         for (unsigned i = lane; i < count; i += WARP)
             stage[totals_place(i)] = product<ANY>(pair, first + i);
-}
-
-struct products {
-    struct pair pair;
-    __device__ void stage(uint64_t first, unsigned count, double *stage, unsigned lane) const
-    {
-        stage_products(pair, first, count, stage, lane);
     }
 };
 
@@ -87,6 +77,7 @@ static __device__ __forceinline__ void put_total(const struct step_rows &rows, u
     step_put_f64(rows.output.dtype, total, step_row(&rows, &rows.output, row));
 }
 
+template <enum scand_dtype Dtype>
 static __global__ void __launch_bounds__(THREADS)
     dot_rows(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct step_tiles tiles,
              uint64_t begin)
@@ -97,7 +88,9 @@ static __global__ void __launch_bounds__(THREADS)
     const bool by_warp = tile.row_count >= WARPS;
     for (uint64_t i = by_warp ? warp : 0; i < tile.row_count; i += by_warp ? WARPS : 1) {
         const uint64_t row = tile.first_row + i, length = step_length(&rows, &rows.input, row);
-        const struct products products = {pair_of(rows, row)};
+        const struct products<Dtype> products = {
+            pair_of(rows, row)
+        };
         const double total = by_warp ? warp_total(products, length, stages[warp], members[warp], lane)
                                      : block_total(products, length, stages[warp], members[0], tile_totals, warp, lane);
         if (lane == 0 && (by_warp || warp == 0))
@@ -193,8 +186,8 @@ static __global__ void __launch_bounds__(THREADS)
         const struct pair pair = pair_of(rows, row);
         uint64_t sum = 0;
         for (uint64_t i = threadIdx.x; i < step_length(&rows, pair.x, row); i += THREADS)
-            sum += codec_decode_integer(pair.x->dtype, pair.x0 + (int64_t)i * pair.x->stride) *
-                   codec_decode_integer(pair.y->dtype, pair.y0 + (int64_t)i * pair.y->stride);
+            sum += step_decode_integer(pair.x->dtype, pair.x0 + (int64_t)i * pair.x->stride) *
+                   step_decode_integer(pair.y->dtype, pair.y0 + (int64_t)i * pair.y->stride);
         sums[threadIdx.x] = sum;
         for (unsigned half = THREADS / 2; half > 0; half /= 2) {
             __syncthreads();
@@ -202,16 +195,27 @@ static __global__ void __launch_bounds__(THREADS)
                 sums[threadIdx.x] += sums[threadIdx.x + half];
         }
         if (threadIdx.x == 0)
-            codec_encode_integer(rows.output.dtype, sums[0], step_row(&rows, &rows.output, row));
+            step_encode_integer(rows.output.dtype, sums[0], step_row(&rows, &rows.output, row));
         __syncthreads();
     }
+}
+
+static bool are_dense(const struct step_rows *rows, enum scand_dtype dtype)
+{
+    return !rows->offsets && step_is_dense(rows, &rows->input, dtype, PACK_BYTES) &&
+           step_is_dense(rows, &rows->further[DOT_OTHER], dtype, PACK_BYTES);
 }
 
 extern "C" int dot_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                           uint64_t begin, uint64_t end, void *stream)
 {
     const bool integers = codec_is_integer(rows->input.dtype), columns = dot_is_columns(rows);
-    const bool is_f32 = rows->input.dtype == SCAND_DTYPE_F32 && rows->further[DOT_OTHER].dtype == SCAND_DTYPE_F32;
+    const bool is_f32 = rows->input.dtype == SCAND_DTYPE_F32 && rows->further[DOT_OTHER].dtype == SCAND_DTYPE_F32 &&
+                        step_is_aligned(rows, &rows->input) && step_is_aligned(rows, &rows->further[DOT_OTHER]);
+    auto *const by_rows = are_dense(rows, SCAND_DTYPE_F32)   ? dot_rows<SCAND_DTYPE_F32>
+                          : are_dense(rows, SCAND_DTYPE_F64) ? dot_rows<SCAND_DTYPE_F64>
+                          : are_dense(rows, SCAND_DTYPE_F16) ? dot_rows<SCAND_DTYPE_F16>
+                                                             : dot_rows<ANY>;
     (void)params;
     return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
         const dim3 columns_grid(grid, (unsigned)((tiles->tiling.rows + WARP - 1) / WARP));
@@ -222,6 +226,6 @@ extern "C" int dot_launch(const struct step_rows *rows, const void *params, cons
         else if (columns)
             dot_columns<ANY><<<columns_grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
         else
-            dot_rows<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
+            by_rows<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*rows, *tiles, first);
     });
 }

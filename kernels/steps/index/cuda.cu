@@ -10,7 +10,7 @@ static __device__ __forceinline__ uint64_t value_at(const struct step_rows &rows
 {
     const struct step_operand &index = rows.input;
     const char *row = step_row(&rows, &index, first + number / index.length);
-    return codec_decode_integer(index.dtype, row + (int64_t)(number % index.length) * index.stride);
+    return step_decode_integer(index.dtype, row + (int64_t)(number % index.length) * index.stride);
 }
 
 static __global__ void index_begin(uint64_t *verdict)

@@ -1,82 +1,81 @@
 #include "kernels/steps/elements.cuh"
+#include "kernels/steps/packs.cuh"
 #include "map.h"
 
-#define THREADS 256
+#define THREADS       256
+#define PACKS_AT_ONCE 2 /* of each operand, that a thread has on their way */
 
-/*
- * Packs of 16 bytes, where all operands are of one dtype and each row begins at a multiple of 16 in each of them.
- */
-
-struct alignas(16) pack {
-    unsigned char bytes[16];
-};
-
-/* An element of floats of one dtype. */
-template <enum map_op OP, enum scand_dtype DTYPE>
-static __device__ __forceinline__ void map_one(const struct map &map, const void *x, const void *b, void *y)
+/* An element by that of b, or by the constant. */
+template <enum map_op OP, enum scand_dtype DTYPE, class Number>
+static __device__ __forceinline__ Number map_one(const struct map &map, Number x, Number b, bool by_b)
 {
-    const struct map fixed = {OP, map.by, map.high};
-    const struct map_place at = {(const char *)x, (const char *)b, (char *)y, DTYPE, DTYPE, DTYPE};
-    if (DTYPE == SCAND_DTYPE_F64)
-        map_element_f64(&fixed, &at);
+    if constexpr (DTYPE == SCAND_DTYPE_F64)
+        return map_f64(OP, x, by_b ? b : map.by, map.high);
     else
-        map_element_f32(&fixed, &at);
+        return map_f32(OP, x, by_b ? b : (float)map.by, (float)map.high);
 }
 
+/* Packs p, p + THREADS, ... of a row: all are read before the first one is written, which may be where x is. */
 template <enum map_op OP, enum scand_dtype DTYPE>
-static __device__ __forceinline__ struct pack map_pack(const struct map &map, const struct pack &x,
-                                                       const struct pack *beside)
+static __device__ __forceinline__ void map_some(const struct map &map, const pack<DTYPE> *x, const pack<DTYPE> *b,
+                                                bool by_b, pack<DTYPE> *y, uint32_t p, uint32_t packs)
 {
-    constexpr unsigned SIZE = DTYPE == SCAND_DTYPE_F64 ? 8 : DTYPE == SCAND_DTYPE_F32 ? 4 : 2;
-    struct pack y, b = x;
-    if (beside)
-        b = *beside;
+    pack<DTYPE> xs[PACKS_AT_ONCE], bs[PACKS_AT_ONCE];
 #pragma unroll
-    for (unsigned k = 0; k < sizeof(struct pack); k += SIZE)
-        map_one<OP, DTYPE>(map, x.bytes + k, beside ? b.bytes + k : NULL, y.bytes + k);
-    return y;
+    for (unsigned n = 0; n < PACKS_AT_ONCE; n++)
+        if (p + n * THREADS < packs) {
+            xs[n] = x[p + n * THREADS];
+            if (by_b)
+                bs[n] = b[p + n * THREADS];
+        }
+#pragma unroll
+    for (unsigned n = 0; n < PACKS_AT_ONCE; n++)
+        if (p + n * THREADS < packs) {
+            pack<DTYPE> ys;
+#pragma unroll
+            for (unsigned k = 0; k < pack<DTYPE>::count; k++)
+                ys.put(k, map_one<OP, DTYPE>(map, xs[n].get(k), bs[n].get(k), by_b));
+            y[p + n * THREADS] = ys;
+        }
 }
 
 template <enum map_op OP, enum scand_dtype DTYPE>
-static __global__ void map_packs(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
-                                 const __grid_constant__ struct step_tiles tiles, uint64_t begin)
+static __global__ void __launch_bounds__(THREADS, 4)
+    map_packs(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
+              const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
+    typedef pack<DTYPE> pack;
     const struct step_tile tile = step_block_tile(tiles, begin);
     const struct step_operand *other = &rows.further[MAP_OTHER];
-    const uint64_t size = codec_bytes(DTYPE), bytes = (tile.end - tile.begin) * size,
-                   packs = bytes / sizeof(struct pack);
+    const uint32_t count = (uint32_t)(tile.end - tile.begin), packs = count / pack::count;
+    const struct map fixed = {OP, map.by, map.high};
     for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
-        const char *x = step_row(&rows, &rows.input, row) + tile.begin * size;
-        const char *b = other->origin ? step_row(&rows, other, row) + tile.begin * size : NULL;
-        char *y = step_row(&rows, &rows.output, row) + tile.begin * size;
-#pragma unroll 4
-        for (uint64_t p = threadIdx.x; p < packs; p += THREADS)
-            ((struct pack *)y)[p] =
-                map_pack<OP, DTYPE>(map, ((const struct pack *)x)[p], b ? (const struct pack *)b + p : NULL);
-        for (uint64_t at = packs * sizeof(struct pack) + threadIdx.x * size; at < bytes; at += THREADS * size)
-            map_one<OP, DTYPE>(map, x + at, b ? b + at : NULL, y + at);
+        struct map_line line = map_line_of(&rows, row);
+        const char *x = line.x + tile.begin * pack::size, *b = other->origin ? line.b + tile.begin * pack::size : x;
+        char *y = line.y + tile.begin * pack::size;
+        line.from = line.other = line.to = DTYPE;
+        line.aligned = true;
+        line.x_stride = line.b_stride = line.y_stride = pack::size;
+#pragma unroll 1
+        for (uint32_t p = threadIdx.x; p < packs; p += PACKS_AT_ONCE * THREADS)
+            map_some<OP, DTYPE>(map, (const pack *)x, (const pack *)b, other->origin, (pack *)y, p, packs);
+#pragma unroll 1
+        for (uint32_t i = packs * pack::count + threadIdx.x; i < count; i += THREADS)
+            map_element(&fixed, &line, tile.begin + i);
     }
 }
 
-/* Whether rows can be read and written in packs. */
 static bool is_packed(const struct step_rows *rows, const struct step_operand *operand)
 {
-    const enum scand_dtype dtype = rows->input.dtype;
-    uint64_t misaligned = (uint64_t)(uintptr_t)operand->origin;
-    for (uint32_t k = 0; k < rows->outer_rank; k++)
-        misaligned |= rows->outer_shape[k] > 1 ? (uint64_t)operand->outer_strides[k] : 0;
-    return operand->dtype == dtype && operand->stride == (int64_t)codec_bytes(dtype) &&
-           misaligned % sizeof(struct pack) == 0;
+    return step_is_dense(rows, operand, rows->input.dtype, PACK_BYTES);
 }
 
+/* Whether rows can be read and written in packs. */
 static bool takes_packs(const struct step_rows *rows, const struct step_tiles *tiles)
 {
-    const enum scand_dtype dtype = rows->input.dtype;
-    const bool has_packs =
-        dtype == SCAND_DTYPE_F32 || dtype == SCAND_DTYPE_F64 || dtype == SCAND_DTYPE_F16 || dtype == SCAND_DTYPE_BF16;
-    return has_packs && !rows->offsets && !elements_cross_rows(rows) && rows->output.length >= THREADS &&
-           tiles->tiling.elements % sizeof(struct pack) == 0 && is_packed(rows, &rows->input) &&
-           is_packed(rows, &rows->output) &&
+    return pack_has_dtype(rows->input.dtype) && !rows->offsets && !elements_cross_rows(rows) &&
+           rows->output.length >= THREADS && tiles->tiling.elements % PACK_BYTES == 0 &&
+           is_packed(rows, &rows->input) && is_packed(rows, &rows->output) &&
            (!rows->further[MAP_OTHER].origin || is_packed(rows, &rows->further[MAP_OTHER]));
 }
 
@@ -84,12 +83,40 @@ static bool takes_packs(const struct step_rows *rows, const struct step_tiles *t
  * Launches: a kernel for each op and dtype of packs, and one for all else.
  */
 
-static __global__ void map_tiles(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
-                                 const __grid_constant__ struct step_tiles tiles, uint64_t begin)
+#define ANY SCAND_DTYPE_COUNT /* what is not known when this is compiled */
+
+template <enum scand_dtype From, enum scand_dtype To>
+static __global__ void __launch_bounds__(THREADS)
+    map_tiles(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct map map,
+              const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
-    elements_each(rows, step_block_tile(tiles, begin),
-                  [&](uint64_t row, uint64_t i) { map_element(&rows, &map, row, i); });
+    elements_each(
+        rows, step_block_tile(tiles, begin),
+        [&](uint64_t row) {
+            struct map_line line = map_line_of(&rows, row);
+            if (From != ANY) {
+                line.from = line.other = From;
+                line.to = To;
+                line.aligned = true;
+            }
+            return line;
+        },
+        [&](const struct map_line &line, uint64_t i) { map_element(&map, &line, i); });
 }
+
+/* The dtypes of x and b, and of y, that have a kernel of their own, where all elements are aligned. */
+#define MAP_DTYPES(X) \
+    X(F32, F32)       \
+    X(F64, F64)       \
+    X(I32, I32)       \
+    X(F16, F32)       \
+    X(F32, F16)       \
+    X(F32, F64)       \
+    X(F64, F32)       \
+    X(F32, I32)       \
+    X(I32, F32)       \
+    X(IBM32, F32)     \
+    X(F32, IBM32)
 
 typedef void map_kernel_function(struct step_rows rows, struct map map, struct step_tiles tiles, uint64_t begin);
 
@@ -101,10 +128,25 @@ template <enum scand_dtype DTYPE> static map_kernel_function *packs_of(enum map_
     return kernels[op];
 }
 
+static map_kernel_function *tiles_of(const struct step_rows *rows)
+{
+    const struct step_operand *other = &rows->further[MAP_OTHER];
+    const bool aligned = step_is_aligned(rows, &rows->input) && step_is_aligned(rows, &rows->output) &&
+                         (!other->origin || step_is_aligned(rows, other));
+    if (aligned && (!other->origin || other->dtype == rows->input.dtype)) {
+#define X(FROM, TO)                                                                        \
+    if (rows->input.dtype == SCAND_DTYPE_##FROM && rows->output.dtype == SCAND_DTYPE_##TO) \
+        return map_tiles<SCAND_DTYPE_##FROM, SCAND_DTYPE_##TO>;
+        MAP_DTYPES(X)
+#undef X
+    }
+    return map_tiles<ANY, ANY>;
+}
+
 static map_kernel_function *choose_kernel(const struct step_rows *rows, enum map_op op, const struct step_tiles *tiles)
 {
     if (!takes_packs(rows, tiles))
-        return map_tiles;
+        return tiles_of(rows);
     switch ((int)rows->input.dtype) {
     case SCAND_DTYPE_F64:
         return packs_of<SCAND_DTYPE_F64>(op);

@@ -155,11 +155,11 @@ struct map_place {
 CODEC_INLINE void map_element_integer(const struct map *map, const struct map_place *at)
 {
     const bool is_signed = codec_class(at->from) == SCAND_CLASS_SIGNED;
-    const uint64_t b = at->b ? codec_decode_integer(at->other, at->b) : map_constant_integer(map->by);
+    const uint64_t b = at->b ? step_decode_integer(at->other, at->b) : map_constant_integer(map->by);
     const uint64_t value =
-        map_integer(map->op, is_signed, codec_decode_integer(at->from, at->x), b, map_constant_integer(map->high));
+        map_integer(map->op, is_signed, step_decode_integer(at->from, at->x), b, map_constant_integer(map->high));
     if (codec_is_integer(at->to))
-        codec_encode_integer(at->to, value, at->y);
+        step_encode_integer(at->to, value, at->y);
     else if (codec_class(at->to) == SCAND_CLASS_F64)
         step_put_f64(at->to, map_f64_of(is_signed, value), at->y);
     else
@@ -168,37 +168,64 @@ CODEC_INLINE void map_element_integer(const struct map *map, const struct map_pl
 
 CODEC_INLINE void map_element_f64(const struct map *map, const struct map_place *at)
 {
-    const double b = at->b ? codec_decode_f64(at->other, at->b) : map->by;
-    const double value = map_f64(map->op, codec_decode_f64(at->from, at->x), b, map->high);
+    const double b = at->b ? step_decode_f64(at->other, at->b) : map->by;
+    const double value = map_f64(map->op, step_decode_f64(at->from, at->x), b, map->high);
     if (codec_is_integer(at->to))
-        codec_encode_integer(at->to, map_integer_of(at->to, value), at->y);
+        step_encode_integer(at->to, map_integer_of(at->to, value), at->y);
     else
         step_put_f64(at->to, value, at->y);
 }
 
 CODEC_INLINE void map_element_f32(const struct map *map, const struct map_place *at)
 {
-    const float b = at->b ? codec_decode_f32(at->other, at->b) : (float)map->by;
-    const float value = map_f32(map->op, codec_decode_f32(at->from, at->x), b, (float)map->high);
+    const float b = at->b ? step_decode_f32(at->other, at->b) : (float)map->by;
+    const float value = map_f32(map->op, step_decode_f32(at->from, at->x), b, (float)map->high);
     if (codec_is_integer(at->to))
-        codec_encode_integer(at->to, map_integer_of(at->to, (double)value), at->y);
+        step_encode_integer(at->to, map_integer_of(at->to, (double)value), at->y);
     else
         step_put_f32(at->to, value, at->y);
 }
 
-/* Element i of a row. */
-CODEC_INLINE void map_element(const struct step_rows *rows, const struct map *map, uint64_t row, uint64_t i)
+/* A row: element 0 of each operand, and bytes from element to element. */
+struct map_line {
+    const char *x, *b; /* b is NULL: the constant */
+    char *y;
+    int64_t x_stride, b_stride, y_stride;
+    enum scand_dtype from, other, to;
+    bool aligned; /* all elements are known to lie at multiples of their size */
+};
+
+CODEC_INLINE struct map_line map_line_of(const struct step_rows *rows, uint64_t row)
 {
     const struct step_operand *input = &rows->input, *output = &rows->output, *other = &rows->further[MAP_OTHER];
-    const struct map_place at = {step_row(rows, input, row) + (int64_t)i * input->stride,
-                                 other->origin ? step_row(rows, other, row) + (int64_t)i * other->stride : NULL,
-                                 step_row(rows, output, row) + (int64_t)i * output->stride,
-                                 input->dtype,
-                                 other->dtype,
-                                 output->dtype};
-    if (codec_is_integer(input->dtype))
+    struct map_line line;
+    line.x = step_row(rows, input, row);
+    line.b = other->origin ? step_row(rows, other, row) : NULL;
+    line.y = step_row(rows, output, row);
+    line.x_stride = input->stride;
+    line.b_stride = other->stride;
+    line.y_stride = output->stride;
+    line.from = input->dtype;
+    line.other = other->dtype;
+    line.to = output->dtype;
+    line.aligned = false;
+    return line;
+}
+
+CODEC_INLINE void map_element(const struct map *map, const struct map_line *line, uint64_t i)
+{
+    const char *x = line->x + (int64_t)i * line->x_stride;
+    const char *b = line->b ? line->b + (int64_t)i * line->b_stride : NULL;
+    char *y = line->y + (int64_t)i * line->y_stride;
+    const struct map_place at = {step_aligned(line->aligned, line->from, x),
+                                 step_aligned(line->aligned, line->other, b),
+                                 (char *)step_aligned(line->aligned, line->to, y),
+                                 line->from,
+                                 line->other,
+                                 line->to};
+    if (codec_is_integer(at.from))
         map_element_integer(map, &at);
-    else if (codec_class(input->dtype) == SCAND_CLASS_F64)
+    else if (codec_class(at.from) == SCAND_CLASS_F64)
         map_element_f64(map, &at);
     else
         map_element_f32(map, &at);

@@ -3,9 +3,11 @@
 static void map_reference(const struct step_rows *rows, const void *params, const struct step_tile *tile, void *scratch)
 {
     (void)scratch;
-    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++)
+    for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
+        const struct map_line line = map_line_of(rows, row);
         for (uint64_t i = tile->begin; i < step_end(rows, tile, row); i++)
-            map_element(rows, params, row, i);
+            map_element(params, &line, i);
+    }
 }
 
 static struct step_tiling map_tiling(const struct step_rows *rows, const void *params)

@@ -25,7 +25,7 @@ template <> __device__ __forceinline__ double get_sample(enum scand_dtype dtype,
 }
 template <> __device__ __forceinline__ uint64_t get_sample(enum scand_dtype dtype, const char *at)
 {
-    return codec_decode_integer(dtype, at);
+    return step_decode_integer(dtype, at);
 }
 
 static __device__ __forceinline__ void put_sum(const struct stack &stack, enum scand_dtype dtype, double sum,
@@ -38,7 +38,7 @@ static __device__ __forceinline__ void put_sum(const struct stack &stack, enum s
                                                uint32_t fold, char *at)
 {
     (void)stack, (void)fold;
-    codec_encode_integer(dtype, sum, at);
+    step_encode_integer(dtype, sum, at);
 }
 
 /* A bin of a row is done. */
@@ -49,14 +49,14 @@ static __device__ __forceinline__ void put_cell(const struct step_rows &rows, co
     const struct step_operand &output = rows.output, &folds = rows.further[STACK_FOLD];
     put_sum(stack, output.dtype, sum, fold, step_row(&rows, &output, row) + (int64_t)bin * output.stride);
     if (folds.origin)
-        codec_encode_integer(folds.dtype, fold, step_row(&rows, &folds, row) + (int64_t)bin * folds.stride);
+        step_encode_integer(folds.dtype, fold, step_row(&rows, &folds, row) + (int64_t)bin * folds.stride);
 }
 
 /* The bin of sample i of a row of the index, from `begin`, if it is among so many. */
 static __device__ __forceinline__ uint32_t bin_of(const struct step_operand &index, const char *row, uint64_t i,
                                                   uint64_t begin, uint64_t bins)
 {
-    const uint64_t bin = codec_decode_integer(index.dtype, row + (int64_t)i * index.stride) - begin;
+    const uint64_t bin = step_decode_integer(index.dtype, row + (int64_t)i * index.stride) - begin;
     return bin < bins ? (uint32_t)bin : NO_BIN;
 }
 
@@ -144,8 +144,9 @@ static __device__ void add_hits(const struct step_operand &input, const char *fi
 #pragma unroll
         for (unsigned k = 0; k < AT_ONCE; k++)
             if (h + k < count)
-                x[k] = get_sample<T>(Dtype == ANY ? input.dtype : Dtype,
-                                     first + (int64_t)hits->sample[h + k] * input.stride);
+                x[k] = get_sample<T>(
+                    Dtype == ANY ? input.dtype : Dtype,
+                    step_aligned(Dtype != ANY, Dtype, first + (int64_t)hits->sample[h + k] * input.stride));
 #pragma unroll
         for (unsigned k = 0; k < AT_ONCE; k++)
             if (h + k < count)
@@ -284,7 +285,7 @@ extern "C" int stack_launch(const struct step_rows *rows, const void *params, co
     return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
         if (codec_is_integer(rows->input.dtype))
             launch<uint64_t, ANY>(rows, &stack, tiles, first, grid, on);
-        else if (rows->input.dtype == SCAND_DTYPE_F32)
+        else if (rows->input.dtype == SCAND_DTYPE_F32 && step_is_aligned(rows, &rows->input))
             launch<double, SCAND_DTYPE_F32>(rows, &stack, tiles, first, grid, on);
         else
             launch<double, ANY>(rows, &stack, tiles, first, grid, on);

@@ -14,32 +14,47 @@
 #define WARPS   (THREADS / WARP)
 #define CHUNK   (THREADS * TRIANGLE_LEAF)
 #define CHUNKS  3
+#define BLOCKS  4 /* at a time on a multiprocessor: for one more there is shared memory, but no registers */
 static_assert(WARP == TRIANGLE_FAN && CHUNK == TRIANGLE_SEGMENT_MAX, "a group for each warp, a segment for a chunk");
 
 /* Two words of 8 bytes more for every 32: of the leaves of a half-warp no two begin in one bank. */
 #define PADDED(AT) ((AT) + (AT) / 16)
 
+#define PITCH    PADDED(CHUNK)
+#define SEGMENTS (CHUNK / TRIANGLE_SEGMENT_MIN)
+
+/* Which sums an output takes from other segments than its own. */
+enum { FROM_AHEAD = 1, FROM_BEHIND = 2, LINES = 4 };
+
 struct window {
-    double sums[CHUNKS][PADDED(CHUNK)];
-    struct triangle_sums totals[CHUNKS][CHUNK / TRIANGLE_SEGMENT_MIN]; /* of segments */
+    double sums[CHUNKS * PITCH]; /* a ring of chunks */
+    struct triangle_sums totals[CHUNKS][SEGMENTS];
+    struct triangle_line lines[SEGMENTS][LINES]; /* of the chunk whose outputs are computed */
     struct triangle_sums groups[WARPS];
 };
 
-/* A row, and what a tile needs of it. Dtype: of dense input and output, or COUNT where any may be. */
+/* A row, and what a tile needs of it. Dtype: of dense, aligned input and output, or COUNT where any may be. */
 template <enum scand_dtype Dtype> struct line {
     const char *from;
     char *to;
     int64_t from_stride, to_stride, length, begin, end;
-    uint64_t kept_from, kept_to;
+    int64_t kept_from, kept_to;
     enum scand_dtype from_dtype, to_dtype;
 
     __device__ __forceinline__ enum scand_dtype dtype_from() const
     {
         return Dtype == SCAND_DTYPE_COUNT ? from_dtype : Dtype;
     }
-    __device__ __forceinline__ enum scand_dtype dtype_to() const
+    __device__ __forceinline__ void put(int64_t i, double value) const
     {
-        return Dtype == SCAND_DTYPE_COUNT ? to_dtype : Dtype;
+        if constexpr (Dtype == SCAND_DTYPE_F32)
+            ((uint32_t *)to)[i] = codec_encoded_f32(Dtype, (float)value);
+        else if constexpr (Dtype == SCAND_DTYPE_F64)
+            ((uint64_t *)to)[i] = codec_encoded_f64(Dtype, value);
+        else if constexpr (Dtype == SCAND_DTYPE_F16)
+            ((uint16_t *)to)[i] = (uint16_t)codec_encoded_f32(Dtype, (float)value);
+        else
+            step_put_f64(to_dtype, value, to + i * to_stride);
     }
 };
 
@@ -56,10 +71,19 @@ template <enum scand_dtype Dtype> struct samples {
 
     static __device__ __forceinline__ auto get(enum scand_dtype dtype, const char *at)
     {
+        at = step_aligned(Dtype != SCAND_DTYPE_COUNT, dtype, at);
         if constexpr (narrow)
             return step_get_f32(dtype, at);
         else
             return step_get_f64(dtype, at);
+    }
+    /* The same of a word that is in registers. */
+    static __device__ __forceinline__ auto decode(const char *at)
+    {
+        if constexpr (narrow)
+            return codec_decode_f32(Dtype, at);
+        else
+            return codec_decode_f64(Dtype, at);
     }
 };
 
@@ -78,7 +102,7 @@ static __device__ __forceinline__ void load_words(const char *from, struct sampl
         words[w] = ((const uint4 *)from)[w];
 #pragma unroll
     for (int q = 0; q < TRIANGLE_LEAF; q++)
-        leaf->x[q] = samples<Dtype>::get(Dtype, (const char *)words + q * bytes);
+        leaf->x[q] = samples<Dtype>::decode((const char *)words + q * bytes);
 }
 
 /* The leaf from `begin` on, if it is needed. */
@@ -136,81 +160,86 @@ carry(const struct window *window, const struct segments &segments, struct trian
     return warp == first ? before : triangle_join(group, before, (double)(TRIANGLE_LEAF * lane));
 }
 
-/* Of a chunk, whose samples the threads have. Ends with a barrier behind the sums; before it writes them there is one,
- * which all threads meet when they are done with the chunk that had the slot. */
+/* Up to this thread's leaf in its group, whose samples it has. */
 template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void chunk_sums(struct window *window, enum triangle_shape shape,
-                                                  const struct segments &segments, const struct samples<Dtype> &leaf,
-                                                  int slot)
+static __device__ __forceinline__ struct triangle_sums
+group_sums(struct window *window, const struct segments &segments, const double leaf[TRIANGLE_LEAF])
 {
-    const int at = (int)threadIdx.x * TRIANGLE_LEAF;
     struct triangle_sums sums = {0, 0};
 #pragma unroll
     for (int q = 0; q < TRIANGLE_LEAF; q++)
-        sums = triangle_add(sums, (double)leaf.x[q]);
+        sums = triangle_add(sums, leaf[q]);
     sums = network(sums, segments.fan);
-    const struct triangle_sums before = lane_before(sums, 1);
     if (threadIdx.x % WARP == WARP - 1)
         window->groups[threadIdx.x / WARP] = sums;
-    __syncthreads();
-    sums = carry(window, segments, before);
+    return lane_before(sums, 1);
+}
+
+static __device__ __forceinline__ void write_sums(struct window *window, enum triangle_shape shape,
+                                                  const struct segments &segments, const double leaf[TRIANGLE_LEAF],
+                                                  struct triangle_sums before, int slot)
+{
+    const int at = (int)threadIdx.x * TRIANGLE_LEAF;
+    struct triangle_sums sums = carry(window, segments, before);
+    double *const to = window->sums + slot * PITCH + PADDED(at);
 #pragma unroll
     for (int q = 0; q < TRIANGLE_LEAF; q++) {
-        window->sums[slot][PADDED(at + q)] = shape == TRIANGLE_BOX ? sums.single : sums.twice;
-        sums = triangle_add(sums, (double)leaf.x[q]);
+        to[q] = shape == TRIANGLE_BOX ? sums.single : sums.twice;
+        sums = triangle_add(sums, leaf[q]);
     }
     if (((at + TRIANGLE_LEAF) & ((1 << segments.shift) - 1)) == 0)
         window->totals[slot][at >> segments.shift] = sums;
-    __syncthreads();
 }
 
 /*
  * Outputs.
  */
 
-/* A chunk with those on either side: at `at` samples from its begin. */
-struct around {
-    const struct window *window;
-    int slot; /* of the chunk before it */
-
-    __device__ __forceinline__ int slot_of(int at) const
-    {
-        const int there = slot + (at + CHUNK) / CHUNK;
-        return there < CHUNKS ? there : there - CHUNKS;
-    }
-    __device__ __forceinline__ double sum(int at) const
-    {
-        return window->sums[slot_of(at)][PADDED(at & (CHUNK - 1))];
-    }
-    __device__ __forceinline__ struct triangle_sums total(int at, int shift) const
-    {
-        return window->totals[slot_of(at)][(at & (CHUNK - 1)) >> shift];
-    }
-};
-
-static __device__ __forceinline__ double output(const struct around &around, const struct triangle &triangle, int shift,
-                                                int at)
+static __device__ __forceinline__ int slot_after(int slot, int chunks)
 {
-    const int size = 1 << shift, r = at & (size - 1), width = (int)triangle.half_width;
-    const int reach = triangle.shape == TRIANGLE_BOX ? width - 1 : width;
-    struct triangle_line line = {0, 0};
-    if (r + width >= size || r < reach)
-        line = triangle_line(&triangle, size, r + width >= size, r < reach, around.total(at, shift),
-                             around.total(at - size, shift));
-    return triangle_output(triangle.shape, around.sum(at + width), around.sum(at - reach), around.sum(at), line, r,
-                           triangle.scale);
+    return slot + chunks < CHUNKS ? slot + chunks : slot + chunks - CHUNKS;
 }
 
-template <enum scand_dtype Dtype>
-static __device__ __forceinline__ void write_chunk(const struct line<Dtype> &line, const struct triangle &triangle,
-                                                   const struct around &around, int shift, int64_t origin)
+/* Every line that an output of the chunk may need, a thread for each. */
+static __device__ __forceinline__ void find_lines(struct window *window, const struct triangle &triangle, int shift,
+                                                  int slot)
 {
-    for (int at = (int)threadIdx.x; at < CHUNK; at += THREADS) {
+    const int segment = (int)threadIdx.x / LINES, from = (int)threadIdx.x % LINES;
+    if (segment >= CHUNK >> shift)
+        return;
+    const struct triangle_sums *before = segment > 0
+                                             ? &window->totals[slot][segment - 1]
+                                             : &window->totals[slot_after(slot, CHUNKS - 1)][(CHUNK >> shift) - 1];
+    window->lines[segment][from] = triangle_line(&triangle, 1 << shift, from & FROM_AHEAD, from & FROM_BEHIND,
+                                                 window->totals[slot][segment], *before);
+}
+
+/* The outputs of a chunk, which begins at `origin`; those that the tile does not have are computed in vain. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __device__ __forceinline__ void write_chunk(const struct window *window, const struct line<Dtype> &line,
+                                                   const struct triangle &triangle, int shift, int slot, int64_t origin)
+{
+    constexpr unsigned ring = CHUNKS * PITCH;
+    const int size = 1 << shift, width = (int)triangle.half_width, mine = (int)threadIdx.x;
+    const int reach = Shape == TRIANGLE_BOX ? width - 1 : width;
+    const unsigned here = (unsigned)(slot * PITCH + PADDED(mine));
+    const unsigned ahead = (unsigned)(slot * PITCH + PADDED(mine + width));
+    const unsigned behind = (unsigned)(slot_after(slot, CHUNKS - 1) * PITCH + PADDED(mine + CHUNK - reach));
+    const int begin = (int)(line.begin > origin ? line.begin - origin : 0);
+    const int end = (int)(line.end - origin < CHUNK ? line.end - origin : CHUNK);
+#pragma unroll 4
+    for (int k = 0; k < CHUNK / THREADS; k++) {
+        const int at = mine + k * THREADS, r = at & (size - 1);
+        const int from = (r + width >= size ? FROM_AHEAD : 0) + (r < reach ? FROM_BEHIND : 0);
+        const unsigned step = (unsigned)PADDED(k * THREADS);
+        const struct triangle_line straight = window->lines[at >> shift][from];
+        const double y =
+            triangle_output(Shape, window->sums[min(ahead + step, ahead + step - ring)],
+                            window->sums[min(behind + step, behind + step - ring)],
+                            Shape == TRIANGLE_BOX ? 0 : window->sums[here + step], straight, r, triangle.scale);
         const int64_t i = origin + at;
-        if (i < line.begin || i >= line.end)
-            continue;
-        const bool kept = (uint64_t)i >= line.kept_from && (uint64_t)i < line.kept_to;
-        step_put_f64(line.dtype_to(), kept ? output(around, triangle, shift, at) : 0, line.to + i * line.to_stride);
+        if (at >= begin && at < end)
+            line.put(i, i >= line.kept_from && i < line.kept_to ? y : 0);
     }
 }
 
@@ -223,9 +252,10 @@ static __device__ __forceinline__ int64_t chunk_of(int64_t i)
     return (i + CHUNK) / CHUNK - 1; /* which is before the row at most by a chunk */
 }
 
-template <enum scand_dtype Dtype>
-static __device__ void filter_row(struct window *window, const struct line<Dtype> &line,
-                                  const struct triangle &triangle, struct segments segments)
+/* Two barriers for each chunk: before its sums go where the last chunk but two was, and behind them. */
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __device__ __forceinline__ void filter_row(struct window *window, const struct line<Dtype> &line,
+                                                  const struct triangle &triangle, struct segments segments)
 {
     const int64_t size = INT64_C(1) << segments.shift;
     segments.first = line.begin / size * size - size;
@@ -236,27 +266,43 @@ static __device__ void filter_row(struct window *window, const struct line<Dtype
     load_leaf(line, triangle.boundary, segments, first * CHUNK + mine, &leaf);
     int slot = 0;
     for (int64_t chunk = first; chunk <= last + 1; chunk++) {
-        if (chunk <= last)
-            chunk_sums(window, triangle.shape, segments, leaf, slot);
+        const int64_t begin = chunk * CHUNK;
+        const bool needed =
+            chunk <= last && __any_sync(~0u, begin + mine >= segments.first && begin + mine < segments.end);
+        const bool writes = begin > line.begin && begin - CHUNK < line.end; /* outputs of the chunk before it */
+        const int before = slot_after(slot, CHUNKS - 1);
+        struct triangle_sums sums;
+        double x[TRIANGLE_LEAF];
+        if (needed) {
+#pragma unroll
+            for (int q = 0; q < TRIANGLE_LEAF; q++)
+                x[q] = (double)leaf.x[q];
+            sums = group_sums<Dtype>(window, segments, x);
+        }
+        __syncthreads();
+        if (writes)
+            find_lines(window, triangle, segments.shift, before);
+        if (needed)
+            write_sums(window, Shape, segments, x, sums, slot);
+        __syncthreads();
         if (chunk < last)
-            load_leaf(line, triangle.boundary, segments, (chunk + 1) * CHUNK + mine, &leaf);
-        slot = slot + 1 < CHUNKS ? slot + 1 : 0;
-        if (chunk > first)
-            write_chunk(line, triangle, {window, slot}, segments.shift, (chunk - 1) * CHUNK);
+            load_leaf(line, triangle.boundary, segments, begin + CHUNK + mine, &leaf);
+        if (writes)
+            write_chunk<Dtype, Shape>(window, line, triangle, segments.shift, before, begin - CHUNK);
+        slot = slot_after(slot, 1);
     }
 }
 
 template <enum scand_dtype Dtype> static __device__ void copy_row(const struct line<Dtype> &line)
 {
     for (int64_t i = line.begin + (int)threadIdx.x; i < line.end; i += THREADS) {
-        const bool kept = (uint64_t)i >= line.kept_from && (uint64_t)i < line.kept_to;
-        step_put_f64(line.dtype_to(), kept ? step_get_f64(line.dtype_from(), line.from + i * line.from_stride) : 0,
-                     line.to + i * line.to_stride);
+        const bool kept = i >= line.kept_from && i < line.kept_to;
+        line.put(i, kept ? step_get_f64(line.dtype_from(), line.from + i * line.from_stride) : 0);
     }
 }
 
-template <enum scand_dtype Dtype>
-static __global__ void __launch_bounds__(THREADS)
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static __global__ void __launch_bounds__(THREADS, BLOCKS)
     triangle_tiles(const __grid_constant__ struct step_rows rows, const __grid_constant__ struct triangle triangle,
                    const __grid_constant__ struct step_tiles tiles, uint64_t begin)
 {
@@ -273,47 +319,60 @@ static __global__ void __launch_bounds__(THREADS)
     line.from_stride = Dtype == SCAND_DTYPE_COUNT ? rows.input.stride : codec_bytes(Dtype);
     line.to_stride = Dtype == SCAND_DTYPE_COUNT ? rows.output.stride : codec_bytes(Dtype);
     for (uint64_t row = tile.first_row; row < tile.first_row + tile.row_count; row++) {
+        uint64_t kept_from, kept_to;
         line.from = step_row(&rows, &rows.input, row);
         line.to = step_row(&rows, &rows.output, row);
         line.length = (int64_t)step_length(&rows, &rows.input, row);
         line.begin = (int64_t)tile.begin;
         line.end = (int64_t)step_end(&rows, &tile, row);
-        triangle_kept(&triangle, (uint64_t)line.length, &line.kept_from, &line.kept_to);
+        triangle_kept(&triangle, (uint64_t)line.length, &kept_from, &kept_to);
+        line.kept_from = (int64_t)kept_from;
+        line.kept_to = (int64_t)kept_to;
         if (triangle.half_width == 1)
             copy_row(line);
         else if (line.begin < line.end)
-            filter_row(window, line, triangle, segments);
+            filter_row<Dtype, Shape>(window, line, triangle, segments);
     }
 }
 
-static bool is_dense(const struct step_operand *operand, enum scand_dtype dtype)
+template <enum scand_dtype Dtype, enum triangle_shape Shape>
+static cudaError_t launch_shape(const struct step_rows *rows, const struct triangle *triangle,
+                                const struct step_tiles *tiles, uint64_t begin, uint64_t end, void *stream)
 {
-    return operand->dtype == dtype && operand->stride == codec_bytes(dtype);
+    const cudaError_t error = cudaFuncSetAttribute(
+        triangle_tiles<Dtype, Shape>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(struct window));
+    if (error)
+        return error;
+    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
+        triangle_tiles<Dtype, Shape>
+            <<<grid, THREADS, sizeof(struct window), (cudaStream_t)stream>>>(*rows, *triangle, *tiles, first);
+    });
 }
 
 template <enum scand_dtype Dtype>
 static cudaError_t launch(const struct step_rows *rows, const struct triangle *triangle, const struct step_tiles *tiles,
                           uint64_t begin, uint64_t end, void *stream)
 {
-    const cudaError_t error = cudaFuncSetAttribute(triangle_tiles<Dtype>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                   (int)sizeof(struct window));
-    if (error)
-        return error;
-    return step_launch_each(begin, end, [&](uint64_t first, unsigned grid) {
-        triangle_tiles<Dtype>
-            <<<grid, THREADS, sizeof(struct window), (cudaStream_t)stream>>>(*rows, *triangle, *tiles, first);
-    });
+    return triangle->shape == TRIANGLE_BOX
+               ? launch_shape<Dtype, TRIANGLE_BOX>(rows, triangle, tiles, begin, end, stream)
+               : launch_shape<Dtype, TRIANGLE_TRIANGLE>(rows, triangle, tiles, begin, end, stream);
+}
+
+static bool are_dense(const struct step_rows *rows, enum scand_dtype dtype)
+{
+    return step_is_dense(rows, &rows->input, dtype, codec_bytes(dtype)) &&
+           step_is_dense(rows, &rows->output, dtype, codec_bytes(dtype));
 }
 
 extern "C" int triangle_launch(const struct step_rows *rows, const void *params, const struct step_tiles *tiles,
                                uint64_t begin, uint64_t end, void *stream)
 {
     const struct triangle *triangle = (const struct triangle *)params;
-    if (is_dense(&rows->input, SCAND_DTYPE_F32) && is_dense(&rows->output, SCAND_DTYPE_F32))
+    if (are_dense(rows, SCAND_DTYPE_F32))
         return launch<SCAND_DTYPE_F32>(rows, triangle, tiles, begin, end, stream);
-    if (is_dense(&rows->input, SCAND_DTYPE_F64) && is_dense(&rows->output, SCAND_DTYPE_F64))
+    if (are_dense(rows, SCAND_DTYPE_F64))
         return launch<SCAND_DTYPE_F64>(rows, triangle, tiles, begin, end, stream);
-    if (is_dense(&rows->input, SCAND_DTYPE_F16) && is_dense(&rows->output, SCAND_DTYPE_F16))
+    if (are_dense(rows, SCAND_DTYPE_F16))
         return launch<SCAND_DTYPE_F16>(rows, triangle, tiles, begin, end, stream);
     return launch<SCAND_DTYPE_COUNT>(rows, triangle, tiles, begin, end, stream);
 }
