@@ -15,6 +15,13 @@ const struct step_kernel *const step_kernels[STEP_KERNEL_COUNT] = {
 #undef X
 };
 
+static void count_tiles(struct step_tiles *tiles)
+{
+    const struct step_tiling *tiling = &tiles->tiling;
+    tiles->per_row = tiles->length / tiling->elements + (tiles->length % tiling->elements > 0);
+    tiles->tile_count = (tiles->count + tiling->rows - 1) / tiling->rows * tiles->per_row;
+}
+
 struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct step_rows *rows, const void *params,
                                 uint64_t first, uint64_t count)
 {
@@ -22,8 +29,18 @@ struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct s
     if (rows->offsets)
         tiles.tiling.elements = UINT64_MAX;
     tiles.length = rows->offsets ? UINT64_MAX : rows->output.length;
-    tiles.per_row = tiles.length / tiles.tiling.elements + (tiles.length % tiles.tiling.elements > 0);
-    tiles.tile_count = (count + tiles.tiling.rows - 1) / tiles.tiling.rows * tiles.per_row;
+    count_tiles(&tiles);
+    return tiles;
+}
+
+struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct step_tiles tiles, uint64_t least)
+{
+    const uint64_t elements = kernel->least_elements;
+    const bool whole = elements == 0 || tiles.tiling.rows > 1 || tiles.tiling.elements == UINT64_MAX;
+    while (!whole && tiles.tile_count < least && tiles.tiling.elements >= 2 * elements) {
+        tiles.tiling.elements /= 2;
+        count_tiles(&tiles);
+    }
     return tiles;
 }
 

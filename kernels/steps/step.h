@@ -88,6 +88,8 @@ struct step_kernel {
     bool in_place; /* the output may be the input */
     /* A tile should take some 10 to 500 us on one thread. */
     struct step_tiling (*tiling)(const struct step_rows *rows, const void *params);
+    /* Elements that are still worth a thread block, where a GPU would have few tiles. 0: tiles stay as they are. */
+    uint64_t least_elements;
     /* What the values of a further operand must be below, an index: from 0 on. A job makes sure of it before it writes
      * anything, and tiles leave out others all the same. 0, as where this is NULL: they may be anything. */
     uint64_t (*index_below)(const void *params, uint32_t further);
@@ -102,6 +104,9 @@ enum step_kernel_id { STEP_KERNELS(X) STEP_KERNEL_COUNT };
 
 struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct step_rows *rows, const void *params,
                                 uint64_t first, uint64_t count);
+
+/* The same in at least so many tiles, as far as the kernel allows: tiles along rows are halved. */
+struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct step_tiles tiles, uint64_t least);
 
 /*
  * In turns, by the threads of a pool, as cpu_task_run of scan.h. step_task_create copies *rows and the parameters

@@ -70,7 +70,7 @@ const struct step_bench step_benches[] = {
     {"box 1000",         BOX(1000),                                   F32, F32, 1, 1, 0,     false, 0.85, 0},
     {"demean",           DEMEAN,                                      F32, F32, 1, 1, 0,     false, 0, 0},
     {"dot",              DOT,                                         F32, F64, 0, 0, OTHER, false, 0.92, 0},
-    {"stack, 500 bins",  STACK,                                       F32, F32, 0, 0, OTHER, true,  0.80, BINS},
+    {"stack 500 bins",  STACK,                                       F32, F32, 0, 0, OTHER, true,  0.80, BINS},
 };
 // clang-format on
 const size_t step_bench_count = sizeof step_benches / sizeof step_benches[0];

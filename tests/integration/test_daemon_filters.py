@@ -56,6 +56,29 @@ class Convolving(OperationsTest):
                 (back,) = self.call(client, convolve(None, other, "correlate"), [y], w)
                 self.assertEqual(sum(map(operator.mul, forward, y)), sum(map(operator.mul, x, back)))
 
+    def test_each_job_has_its_filter(self):
+        """Jobs of many chunks, queued at once: of filters side by side, and of one that is changed in between."""
+        client, rows, length = self.client(), 3000, 500
+        samples, taps = client.create(4 * rows * length), client.create(1024)
+        outputs = [client.create(4 * rows * length) for _ in range(3)]
+        samples.write(struct.pack("<f", 1) * (rows * length))
+        for scale in 1, 5:
+            taps.write(b"".join(struct.pack("<f", scale * value).ljust(256, b"\0") for value in (1, 2, 3)))
+            jobs = [
+                client.send(
+                    "job.run",
+                    input=tensor(samples.buffer, [rows, length]),
+                    output=tensor(output.buffer, [rows, length]),
+                    axis=1,
+                    steps=[convolve(tensor(taps.buffer, [1], offset=256 * i))],
+                )
+                for i, output in enumerate(outputs)
+            ]
+            for job in jobs:
+                client.wait(job)
+            for i, output in enumerate(outputs):
+                self.assertEqual(output.read(), struct.pack("<f", scale * (i + 1)) * (rows * length))
+
     def test_chains(self):
         """With scans before and after; a filter for all rows, or for each; the filter of any dtype."""
         client = self.client()

@@ -43,7 +43,9 @@ static enum step_kernel_id id_of(const struct step_kernel *kernel)
 
 static cudaError_t launch(const struct step_kernel *kernel, const void *params, const struct step_rows *rows)
 {
-    const struct step_tiles tiles = step_tiles_of(kernel, rows, params, 0, rows->row_count);
+    const uint64_t least = rows->row_count % 2 > 0 ? 1024 : 0;
+    const struct step_tiles tiles =
+        step_tiles_halved(kernel, step_tiles_of(kernel, rows, params, 0, rows->row_count), least);
     step_launch *start = step_launches[id_of(kernel)];
     const uint64_t half = tiles.tile_count / 2;
     cudaError_t e = (cudaError_t)start(rows, params, &tiles, half, tiles.tile_count, NULL);

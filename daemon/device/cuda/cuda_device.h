@@ -38,6 +38,13 @@ struct long_row {
     struct long_row *next; /* among those to be freed */
 };
 
+/* An operand that all rows share, in a slot since an earlier chunk of the job. */
+struct kept {
+    const unsigned char *from;
+    unsigned char *at; /* NULL: there is none */
+    uint64_t bytes;
+};
+
 struct slot {
     unsigned char *memory;
     unsigned char *pinned; /* where rows are staged, each where it lies in `memory`; NULL until one is */
@@ -49,6 +56,8 @@ struct slot {
     struct chunk *chunk, copied;                      /* NULL: it is free. copied: as its samples travel */
     struct scan_rows joined;                          /* those of `copied`, of ragged rows */
     struct sides sides;                               /* of `copied` */
+    uint64_t kept_job;                                /* of whose operands it keeps some, or 0 */
+    struct kept kept[LIMIT_JOB_OPERANDS];             /* by number */
     struct scan_rows rows, between;                   /* as kernels take them */
     struct step_operand operands[LIMIT_JOB_OPERANDS]; /* the same, of a chunk that is not plain */
     struct long_row *row;                             /* NULL: the chunk is none */

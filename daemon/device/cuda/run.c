@@ -63,6 +63,8 @@ cudaError_t cuda_run_steps(struct cuda_device *self, const struct chunk *chunk, 
  * any GPU does. */
 #define LAUNCH_WORK (LIMIT_LAUNCH_MS * UINT64_C(10000000))
 
+#define TILES_LEAST 1024 /* some for each multiprocessor of the largest GPUs, which few rows have not */
+
 static step_launch *launch_of(const struct step_kernel *kernel)
 {
     int i = 0;
@@ -82,7 +84,8 @@ static uint64_t tiles_at_once(const struct step *step, const struct step_rows *r
 static cudaError_t run_tiles(const struct step *step, const struct step_rows *rows, uint64_t first, uint64_t count,
                              cudaStream_t stream)
 {
-    const struct step_tiles tiles = step_tiles_of(step->kernel, rows, step->parameters, first, count);
+    const struct step_tiles tiles =
+        step_tiles_halved(step->kernel, step_tiles_of(step->kernel, rows, step->parameters, first, count), TILES_LEAST);
     const uint64_t at_once = tiles_at_once(step, rows, &tiles);
     cudaError_t e = cudaSuccess;
     for (uint64_t begin = 0, end; begin < tiles.tile_count && e == cudaSuccess; begin = end) {

@@ -162,15 +162,53 @@ static cudaError_t slot_copy(const struct slot *slot, const struct side *side, u
     return cudaMemcpyAsync(up ? at : pinned, up ? pinned : at, side_bytes(side), direction, stream);
 }
 
-/* What the chunk reads, or writes. */
-static cudaError_t slot_copy_all(const struct slot *slot, bool written, enum cudaMemcpyKind direction,
-                                 cudaStream_t stream)
+/*
+ * Of a job in many chunks, operands that all rows share are uploaded once to each slot: a short copy delays a stream by
+ * some 10 us.
+ */
+
+static struct kept kept_of(const struct sides *sides, uint32_t i)
+{
+    const struct side *side = &sides->side[i];
+    const bool keeps = side->shared && side->transport != TRANSPORT_NONE && !side->span->staged;
+    return keeps ? (struct kept){side->address, sides->at[i], side_bytes(side)} : (struct kept){0};
+}
+
+static bool is_kept(const struct slot *slot, uint32_t i)
+{
+    const struct kept *kept = &slot->kept[i], needed = kept_of(&slot->sides, i);
+    return slot->kept_job > 0 && slot->kept_job == slot->chunk->job && needed.at && kept->at == needed.at &&
+           kept->from == needed.from && kept->bytes == needed.bytes;
+}
+
+static void keep_operands(struct slot *slot)
+{
+    for (uint32_t i = 0; i < slot->sides.count; i++)
+        slot->kept[i] = kept_of(&slot->sides, i);
+    slot->kept_job = slot->chunk->job;
+}
+
+static cudaError_t slot_copy_in(struct slot *slot, cudaStream_t stream)
 {
     const struct sides *sides = &slot->sides;
     cudaError_t e = cudaSuccess;
     for (uint32_t i = 0; i < sides->count && e == cudaSuccess; i++)
-        if (sides->side[i].written == written)
-            e = slot_copy(slot, &sides->side[i], sides->at[i], direction, stream);
+        if (!sides->side[i].written && !is_kept(slot, i))
+            e = slot_copy(slot, &sides->side[i], sides->at[i], cudaMemcpyHostToDevice, stream);
+    if (e == cudaSuccess)
+        keep_operands(slot);
+    else
+        slot->kept_job = 0;
+    return e;
+}
+
+static cudaError_t slot_copy_out(const struct slot *slot, cudaStream_t stream)
+{
+    const struct sides *sides = &slot->sides;
+    cudaError_t e = cudaSuccess;
+    for (uint32_t i = 0; i < sides->count && e == cudaSuccess; i++)
+        if (sides->side[i].written)
+            e = slot_copy(slot, &sides->side[i], sides->at[i], cudaMemcpyDeviceToHost, stream);
     return e;
 }
 
@@ -179,7 +217,7 @@ static cudaError_t slot_upload(struct cuda_device *self, struct slot *slot)
     cudaStream_t stream = self->streams[STAGE_UPLOAD];
     cudaError_t e = slot_upload_offsets(self, slot);
     if (e == cudaSuccess)
-        e = slot_copy_all(slot, false, cudaMemcpyHostToDevice, stream);
+        e = slot_copy_in(slot, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_UPLOAD], self->streams[STAGE_UPLOAD]) : e;
 }
 
@@ -188,7 +226,7 @@ static cudaError_t slot_download(struct cuda_device *self, struct slot *slot)
     cudaStream_t stream = self->streams[STAGE_DOWNLOAD];
     cudaError_t e = cudaStreamWaitEvent(stream, slot->passed[STAGE_KERNEL], 0);
     if (e == cudaSuccess)
-        e = slot_copy_all(slot, true, cudaMemcpyDeviceToHost, stream);
+        e = slot_copy_out(slot, stream);
     return e == cudaSuccess ? cudaEventRecord(slot->passed[STAGE_DOWNLOAD], stream) : e;
 }
 

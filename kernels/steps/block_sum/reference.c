@@ -25,5 +25,6 @@ STEP_DECLARE(block_sum);
 const struct step_kernel block_sum_kernel = {.name = "block_sum",
                                              .in_place = false,
                                              .tiling = block_sum_tiling,
+                                             .least_elements = 1024,
                                              .reference = block_sum_reference,
                                              .cpu = STEP_BUILDS(block_sum)};

@@ -84,5 +84,6 @@ STEP_DECLARE(convolve);
 const struct step_kernel convolve_kernel = {.name = "convolve",
                                             .in_place = false,
                                             .tiling = convolve_tiling,
+                                            .least_elements = 1024,
                                             .reference = convolve_reference,
                                             .cpu = STEP_BUILDS(convolve)};

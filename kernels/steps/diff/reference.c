@@ -19,5 +19,9 @@ static struct step_tiling diff_tiling(const struct step_rows *rows, const void *
 
 STEP_DECLARE(diff);
 /* Not in place: a tile reads samples of the tile before it. */
-const struct step_kernel diff_kernel = {
-    .name = "diff", .in_place = false, .tiling = diff_tiling, .reference = diff_reference, .cpu = STEP_BUILDS(diff)};
+const struct step_kernel diff_kernel = {.name = "diff",
+                                        .in_place = false,
+                                        .tiling = diff_tiling,
+                                        .least_elements = 2048,
+                                        .reference = diff_reference,
+                                        .cpu = STEP_BUILDS(diff)};

@@ -17,5 +17,9 @@ static struct step_tiling map_tiling(const struct step_rows *rows, const void *p
 }
 
 STEP_DECLARE(map);
-const struct step_kernel map_kernel = {
-    .name = "map", .in_place = true, .tiling = map_tiling, .reference = map_reference, .cpu = STEP_BUILDS(map)};
+const struct step_kernel map_kernel = {.name = "map",
+                                       .in_place = true,
+                                       .tiling = map_tiling,
+                                       .least_elements = 2048,
+                                       .reference = map_reference,
+                                       .cpu = STEP_BUILDS(map)};

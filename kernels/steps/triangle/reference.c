@@ -121,5 +121,6 @@ STEP_DECLARE(triangle);
 const struct step_kernel triangle_kernel = {.name = "triangle",
                                             .in_place = false,
                                             .tiling = triangle_tiling,
+                                            .least_elements = 4096,
                                             .reference = triangle_reference,
                                             .cpu = STEP_BUILDS(triangle)};

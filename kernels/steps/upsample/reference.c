@@ -26,5 +26,6 @@ STEP_DECLARE(upsample);
 const struct step_kernel upsample_kernel = {.name = "upsample",
                                             .in_place = false,
                                             .tiling = upsample_tiling,
+                                            .least_elements = 2048,
                                             .reference = upsample_reference,
                                             .cpu = STEP_BUILDS(upsample)};
