@@ -33,14 +33,24 @@ struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct s
     return tiles;
 }
 
+/* Whether tiles can become smaller: of fewer rows, then of fewer elements. */
+static bool halve(struct step_tiling *tiling, uint64_t length, uint64_t least)
+{
+    const uint64_t along = tiling->elements < length ? tiling->elements : length;
+    if (tiling->rows > 1 && tiling->rows * along >= 2 * least)
+        tiling->rows = (tiling->rows + 1) / 2;
+    else if (tiling->rows == 1 && tiling->elements < UINT64_MAX && tiling->elements >= 2 * least)
+        tiling->elements /= 2;
+    else
+        return false;
+    return true;
+}
+
 struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct step_tiles tiles, uint64_t least)
 {
-    const uint64_t elements = kernel->least_elements;
-    const bool whole = elements == 0 || tiles.tiling.rows > 1 || tiles.tiling.elements == UINT64_MAX;
-    while (!whole && tiles.tile_count < least && tiles.tiling.elements >= 2 * elements) {
-        tiles.tiling.elements /= 2;
+    const bool whole = kernel->least_elements == 0 || tiles.length == UINT64_MAX;
+    while (!whole && tiles.tile_count < least && halve(&tiles.tiling, tiles.length, kernel->least_elements))
         count_tiles(&tiles);
-    }
     return tiles;
 }
 

@@ -105,7 +105,7 @@ enum step_kernel_id { STEP_KERNELS(X) STEP_KERNEL_COUNT };
 struct step_tiles step_tiles_of(const struct step_kernel *kernel, const struct step_rows *rows, const void *params,
                                 uint64_t first, uint64_t count);
 
-/* The same in at least so many tiles, as far as the kernel allows: tiles along rows are halved. */
+/* The same in at least so many tiles, as far as the kernel allows: tiles are halved. */
 struct step_tiles step_tiles_halved(const struct step_kernel *kernel, struct step_tiles tiles, uint64_t least);
 
 /*

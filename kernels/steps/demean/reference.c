@@ -42,5 +42,6 @@ STEP_DECLARE(demean);
 const struct step_kernel demean_kernel = {.name = "demean",
                                           .in_place = true,
                                           .tiling = demean_tiling,
+                                          .least_elements = 2048,
                                           .reference = demean_reference,
                                           .cpu = STEP_BUILDS(demean)};
