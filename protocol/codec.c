@@ -27,12 +27,17 @@
 #define IS_OPTIONAL false
 #define ROW(S, NAME, KIND, PRESENCE, DETAIL, ...) \
     {#NAME, sizeof #NAME - 1, FIELD_##KIND, IS_##PRESENCE, offsetof(struct msg_##S, NAME), REST_##KIND(S, NAME, DETAIL)},
-#define X(NAME, FIELDS, ...)                                                                                \
+#define MAP_TYPE(NAME, FIELDS, GIVEN_OFFSET)                                                               \
     static const struct field NAME##_rows[] = {FIELDS(ROW, NAME){0}}; /* C has no empty arrays */           \
     const struct map_type msg_##NAME##_type = {#NAME, NAME##_rows, sizeof NAME##_rows / sizeof NAME##_rows[0] - 1, \
-                                               sizeof(struct msg_##NAME)};                                  \
+                                               sizeof(struct msg_##NAME), GIVEN_OFFSET};                   \
     static_assert(sizeof NAME##_rows / sizeof NAME##_rows[0] <= 64, "fields are noted in 64 bits");
-MAPS_LIST(X)
+#define X(NAME, FIELDS) MAP_TYPE(NAME, FIELDS, 0)
+FIRST_MAPS(X)
+LAST_MAPS(X)
+#undef X
+#define X(NAME, FIELDS, ...) MAP_TYPE(NAME, FIELDS, offsetof(struct msg_##NAME, given))
+OPERATIONS(X)
 #undef X
 
 const struct map_type *const step_types[OPERATION_COUNT] = {
@@ -212,10 +217,16 @@ static bool map_is_zero(const struct map_type *type, const void *from)
     return true;
 }
 
-/* Optional fields that are zero mean the same when they are left out. */
-static bool field_is_left_out(const struct field *field, const void *from)
+static uint64_t given_fields(const struct map_type *type, const void *from)
 {
-    return !field->required && field_is_zero(field, from);
+    return type->given_offset ? *(const uint64_t *)member(from, type->given_offset) : 0;
+}
+
+/* Optional fields that are zero mean the same when they are left out, unless they are known to be given. */
+static bool field_is_left_out(const struct map_type *type, size_t row, const void *from)
+{
+    const struct field *field = &type->fields[row];
+    return !field->required && !(given_fields(type, from) >> row & 1) && field_is_zero(field, from);
 }
 
 /* As deep as the maps of messages.h are nested. */
@@ -224,7 +235,7 @@ static int put_map(msgpack_packer *packer, const struct map_type *type, const vo
     size_t count = 0;
     uint64_t there = 0; /* by field */
     for (size_t i = 0; i < type->field_count; i++) {
-        const bool is_there = !field_is_left_out(&type->fields[i], from);
+        const bool is_there = !field_is_left_out(type, i, from);
         there |= (uint64_t)is_there << i;
         count += is_there;
     }

@@ -48,7 +48,8 @@ struct map_type {
     const char *name;
     const struct field *fields;
     size_t field_count;
-    size_t size_bytes; /* of its struct */
+    size_t size_bytes;   /* of its struct */
+    size_t given_offset; /* of the mask of the fields that are given, even if they are 0; 0: there is none */
 };
 
 #define X(NAME, ...) extern const struct map_type msg_##NAME##_type;

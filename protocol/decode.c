@@ -517,6 +517,8 @@ static int read_map(struct reader *reader, const msgpack_object *object, const s
             reader_enter(reader, type->fields[row].name, 0);
             return reader_fail(reader, "is missing");
         }
+    if (type->given_offset)
+        memcpy((char *)out + type->given_offset, &seen, sizeof seen);
     return 0;
 }
 

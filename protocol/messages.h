@@ -474,8 +474,21 @@ enum method {
         FIELDS(MEMBER, NAME) \
     };
 FIRST_MAPS(X)
+#undef X
+#define X(NAME, FIELDS, ...)                                           \
+    struct msg_##NAME {                                                \
+        FIELDS(MEMBER, NAME)                                           \
+        uint64_t given; /* bit i: field i is given, even if it is 0 */ \
+    };
 OPERATIONS(X)
 #undef X
+
+/* The number of a field of a step. */
+#define FIELD_NUMBER(S, NAME, ...) S##_field_##NAME,
+#define X(NAME, FIELDS, ...)       enum { FIELDS(FIELD_NUMBER, NAME) };
+OPERATIONS(X)
+#undef X
+#define STEP_GIVES(STEP, S, NAME) (((STEP)->given >> S##_field_##NAME & 1) != 0)
 
 /* A step of a job: the struct of its operation. */
 union msg_step {

@@ -28,7 +28,7 @@ struct task_tensor {
 struct scand_task {
     struct error error;               /* of the first call that failed, after which no other one does anything */
     struct msg_job_run_params params; /* but for tensors */
-    uint64_t given, given_steps[LIMIT_STEPS]; /* bit i: field i was set */
+    uint64_t given;                   /* bit i: field i was set */
     uint32_t tensor_count;
     struct task_tensor tensors[TASK_TENSORS];
 };
@@ -66,10 +66,15 @@ static struct fields fields_of_job(struct scand_task *task)
     return (struct fields){&msg_job_run_params_type, JOB, 0, &task->params, &task->given};
 }
 
+static void *given_of(const union msg_step *step)
+{
+    return (char *)(uintptr_t)step + step_types[step->operation]->given_offset;
+}
+
 static struct fields fields_of_step(struct scand_task *task, uint32_t step)
 {
     union msg_step *values = &task->params.steps[step];
-    return (struct fields){step_types[values->operation], step, 1, values, &task->given_steps[step]};
+    return (struct fields){step_types[values->operation], step, 1, values, given_of(values)};
 }
 
 /* What messages call a field. */
@@ -174,8 +179,9 @@ int scand_task_step(struct scand_task *task, const char *operation)
                   "steps has %d items, and \"%s\" is one more; allowed: 1 to %d: make a task of what remains",
                   LIMIT_STEPS, operation, LIMIT_STEPS);
     else {
-        task->given_steps[task->params.steps_count] = 1; /* which operation it is */
-        task->params.steps[task->params.steps_count++].operation = (uint32_t)word;
+        union msg_step *step = &task->params.steps[task->params.steps_count++];
+        step->operation = (uint32_t)word;
+        *(uint64_t *)given_of(step) = 1; /* which operation it is */
     }
     return (int)status_from_errno(task->error.code);
 }
@@ -276,8 +282,10 @@ static int required_check(const struct map_type *type, uint32_t step, uint64_t g
 static int steps_check(const struct scand_task *task, uint32_t steps, struct error *error)
 {
     int code = 0;
-    for (uint32_t i = 0; code == 0 && i < steps; i++)
-        code = required_check(step_types[task->params.steps[i].operation], i, task->given_steps[i], error);
+    for (uint32_t i = 0; code == 0 && i < steps; i++) {
+        const union msg_step *step = &task->params.steps[i];
+        code = required_check(step_types[step->operation], i, *(const uint64_t *)given_of(step), error);
+    }
     return code;
 }
 

@@ -210,7 +210,7 @@ class Maps(OperationsTest):
             (mapped("sub", by=1.5), (2.5, 7.5, -1.25, -3.5)),
             (mapped("mul", by=-2.0), (-8, -18, -0.5, 4)),
             (mapped("div", by=0.5), (8, 18, 0.5, -4)),
-            (mapped("min"), (0, 0, 0, -2)),
+            (mapped("min", by=0.0), (0, 0, 0, -2)),
             (mapped("max", by=1), (4, 9, 1, 1)),
             (mapped("abs"), (4, 9, 0.25, 2)),
             (mapped("neg"), (-4, -9, -0.25, 2)),
@@ -276,15 +276,26 @@ class Maps(OperationsTest):
         self.check(client, [500, 5000], 1, [mapped("exp"), mapped("log")], both)
         self.check(client, [1, 2 << 20], 1, [mapped("sqrt"), mapped("neg")], both)
 
+    def test_zero_is_a_number(self):
+        client = self.client()
+        memory = client.create(64)
+        row = tensor(memory.buffer, [4])
+        for op, expected in ("add", (1, -2, 3, -4)), ("mul", (0, -0.0, 0, -0.0)), ("max", (1, 0, 3, 0)), ("div", (math.inf, -math.inf) * 2):
+            memory.write(struct.pack("<4f", 1, -2, 3, -4))
+            client.call("job.run", input=row, output=row, axis=0, steps=[mapped(op, by=0.0)])
+            self.assertEqual(struct.unpack("<4f", memory.read()[:16]), expected)
+
     def test_refused(self):
         client = self.client()
         memory = client.create(1 << 16)
         rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 100], offset=8192)
         other = tensor(memory.buffer, [4, 100], offset=16384)
-        missing = '"steps[0].by" is 0 or missing, and so is "other"; allowed with "op" "{}": another number, or a tensor as "other"'
+        missing = '"steps[0].by" is missing, and so is "other"; allowed with "op" "{}": a number, or a tensor as "other"'
         for step, message in (
             (mapped("mul"), missing.format("mul")),
-            (mapped("div", by=0.0), missing.format("div")),
+            (mapped("max"), missing.format("max")),
+            (mapped("add", by=0.0, other=other), '"steps[0].by" is 0, but "other" is given, too; allowed: one of them'),
+            (mapped("abs", by=0.0), '"steps[0].by" is given, which "op" "abs" has no use for; leave it out'),
             (mapped("add", by=1.5, other=other), '"steps[0].by" is 1.5, but "other" is given, too; allowed: one of them'),
             (mapped("add", by=math.nan), '"steps[0].by" is nan; allowed: numbers'),
             (mapped("add", by=1e300), '"steps[0].by" is 1e+300; allowed with "input.dtype" "f32": what f32 holds, up to 3.40282e+38'),
@@ -442,7 +453,7 @@ class Stacks(OperationsTest):
         self.refuse(client, 'dimension 1 of "output" is 8; it must be 9, which', **job, steps=[stack(9, index)])
         message = '"steps[0].power" is 2, which is for "norm" "fold", but "norm" is "none"; leave it out'
         self.refuse(client, message, **job, steps=[stack(8, index, power=2.0)])
-        for power in 8.5, -1.0, 0.0001:
+        for power in 8.5, -1.0, 0.0001, 0.0:
             message = f'"steps[0].power" is {power:g}; allowed: 0.0009765625 to 8, or left out for 1'
             self.refuse(client, message, **job, steps=[stack(8, index, norm="fold", power=power)])
         whole = {"input": {**rows, "dtype": "i32"}, "output": {**made, "dtype": "i32"}, "axis": 1}

@@ -85,6 +85,10 @@ static void fill(const struct map_type *type, void *out, uint64_t *seed)
             memcpy((char *)out + field->count_offset, &count, sizeof count);
         }
     }
+    if (type->given_offset) { /* also what is 0 */
+        const uint64_t given = UINT64_MAX >> (64 - type->field_count);
+        memcpy((char *)out + type->given_offset, &given, sizeof given);
+    }
 }
 
 static void check_round_trip(const struct encoded *out, const struct map_type *type, const void *sent,

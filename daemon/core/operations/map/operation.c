@@ -51,7 +51,6 @@ static const char *field_of(const struct asked *asked, const char *name, char fi
  * Numbers.
  */
 
-/* What is left out is 0. */
 static int check_unused(const struct asked *asked, const char *name, bool is_given, struct error *error)
 {
     char field[FIELD_NAME_BYTES];
@@ -88,19 +87,19 @@ static int check_number(const struct asked *asked, const char *name, double numb
     return 0;
 }
 
-/* One of both: 0 cannot be told from what is left out, and is taken where samples are compared with it. */
+/* One of both. */
 static int check_by(const struct asked *asked, struct error *error)
 {
     const struct msg_map *message = map_of(asked);
-    const bool compares = message->op == MAP_MIN || message->op == MAP_MAX;
+    const bool is_given = STEP_GIVES(message, map, by), has_other = message->other.shape_count > 0;
     char field[FIELD_NAME_BYTES];
-    if (message->other.shape_count > 0 && message->by != 0)
+    if (is_given && has_other)
         return error_set(error, -EINVAL, "\"%s\" is %g, but \"other\" is given, too; allowed: one of them",
                          field_of(asked, "by", field), message->by);
-    if (message->other.shape_count == 0 && message->by == 0 && !compares)
+    if (!is_given && !has_other)
         return error_set(error, -EINVAL,
-                         "\"%s\" is 0 or missing, and so is \"other\"; allowed with \"op\" \"%s\": another number, "
-                         "or a tensor as \"other\"",
+                         "\"%s\" is missing, and so is \"other\"; allowed with \"op\" \"%s\": a number, or a tensor as "
+                         "\"other\"",
                          field_of(asked, "by", field), map_op_words.words[message->op]);
     return check_number(asked, "by", message->by, error);
 }
@@ -125,11 +124,11 @@ static int check_numbers(const struct asked *asked, struct error *error)
     const struct msg_map *message = map_of(asked);
     const enum argument argument = argument_of((enum map_op)message->op);
     int r;
-    if (argument != NUMBER && ((r = check_unused(asked, "by", message->by != 0, error)) ||
+    if (argument != NUMBER && ((r = check_unused(asked, "by", STEP_GIVES(message, map, by), error)) ||
                                (r = check_unused(asked, "other", message->other.shape_count > 0, error))))
         return r;
-    if (argument != BOUNDS && ((r = check_unused(asked, "low", message->low != 0, error)) ||
-                               (r = check_unused(asked, "high", message->high != 0, error))))
+    if (argument != BOUNDS && ((r = check_unused(asked, "low", STEP_GIVES(message, map, low), error)) ||
+                               (r = check_unused(asked, "high", STEP_GIVES(message, map, high), error))))
         return r;
     if (argument == NUMBER)
         return check_by(asked, error);

@@ -39,12 +39,11 @@ static int check_norm(const struct asked *asked, const struct msg_stack *message
                      asked_samples(asked), dtype_word(asked->in.dtype));
 }
 
-/* Left out it is 0. */
 static int check_power(const struct asked *asked, const struct msg_stack *message, struct error *error)
 {
     char field[FIELD_NAME_BYTES];
     const char *name = request_field(asked->request, asked->step, "power", field);
-    if (message->power == 0)
+    if (!STEP_GIVES(message, stack, power))
         return 0;
     if (message->norm == STACK_NORM_NONE)
         return error_set(error, -EINVAL,
@@ -64,7 +63,7 @@ static int stack_check(const struct asked *asked, struct step *step, struct erro
         (r = check_norm(asked, message, error)) || (r = check_power(asked, message, error)))
         return r;
     const struct stack parameters = {
-        .bins = message->bins, .norm = message->norm, .power = message->power == 0 ? 1 : message->power};
+        .bins = message->bins, .norm = message->norm, .power = STEP_GIVES(message, stack, power) ? message->power : 1};
     step_set_parameters(step, &parameters, sizeof parameters);
     return check_output_dtype(asked->in.dtype, asked->output, error);
 }
