@@ -155,7 +155,8 @@
     STEP_OPERATION(X, S)                                                                                               \
     X(S, half_width,   U64,   REQUIRED, LIMIT_HALF_WIDTH,   "how many samples on either side weights take to reach 0") \
     X(S, norm,         WORD,  OPTIONAL, window_norm_words,  "what the weights have: a sum of 1, a height of 1")        \
-    X(S, boundary,     WORD,  OPTIONAL, boundary_words,     "what there is beyond the row")
+    X(S, boundary,     WORD,  OPTIONAL, boundary_words,     "what there is beyond the row")                            \
+    X(S, repeat,       U64,   OPTIONAL, LIMIT_STEPS,        "how many times, one after the other")
 
 #define STACK_STEP(X, S)                                                                                               \
     STEP_OPERATION(X, S)                                                                                               \
@@ -183,6 +184,12 @@
     X(box,      WINDOW_STEP,   length_same,     "box",      "each sample to a sum or mean of those around it")         \
     X(stack,    STACK_STEP,    length_stack,    "stack",    "samples of each row to sums in bins, by an index")
 // clang-format on
+
+/* Operations with a parameter `repeat`: a step stands for so many steps. They keep rows as long as they are, and have
+ * no operands. */
+#define REPEATED_OPERATIONS(X) \
+    X(triangle)                \
+    X(box)
 
 #define X(NAME, FIELDS, LENGTH, WORD, LINE) OPERATION_##NAME,
 enum operation_id { OPERATIONS(X) OPERATION_COUNT };

@@ -197,14 +197,14 @@ static void check_chunks(struct job *job)
 
 static void check_plan(struct supply *supply)
 {
-    static struct msg_job_run_params run;
+    static struct msg_job_run_params run, repeated;
     static struct job job;
     struct request request;
     struct job_chunks chunks = {.bytes = take(supply, 2) + 1, .work_per_byte = take_below(supply, 3)};
     take_run(supply, &run);
     buffers_begin();
     job = (struct job){.arrived_us = 1};
-    if (request_init(&request, &run, &error))
+    if (request_init(&request, &run, &repeated, &error))
         return;
     for (uint32_t i = 0; i < request.operand_count; i++)
         if (request.operands[i].tensor)

@@ -206,6 +206,20 @@ class Windows(OperationsTest):
             self.check(client, [9, 1100], 1, [triangle(7), FORWARD, triangle(2048)], dtypes)
         self.check(client, [1000], 0, [triangle(9), FORWARD, box(70)], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
 
+    def test_repeated(self):
+        """A step that is repeated is as many steps, in one job and beside others."""
+        client = self.client()
+        source = self.noise(client, "f32", 9 * 1100)
+        made = [client.create(4 * 9 * 1100) for _ in range(2)]
+        for once, again in (
+            ([triangle(5, repeat=3)], [triangle(5)] * 3),
+            ([FORWARD, box(4, repeat=2), triangle(9, boundary="zero", repeat=4)], [FORWARD] + [box(4)] * 2 + [triangle(9, boundary="zero")] * 4),
+            ([box(2, repeat=1)], [box(2)]),
+        ):
+            for output, steps in zip(made, (once, again)):
+                client.call("job.run", input=tensor(source.buffer, [9, 1100]), output=tensor(output.buffer, [9, 1100]), axis=1, steps=steps)
+            self.assertTrue(made[0].read() == made[1].read())
+
     def test_refused(self):
         client = self.client()
         memory = client.create(1 << 16)
@@ -217,6 +231,12 @@ class Windows(OperationsTest):
             self.refuse(client, f'field "steps[0].half_width" is {width}; allowed: 0 to 2048', steps=[triangle(width)], **both)
         self.refuse(client, 'field "steps[0].half_width" is missing', steps=[{"operation": "triangle"}], **both)
         self.refuse(client, 'field "steps[0].norm" is', steps=[triangle(2, norm="unit")], **both)
+        self.refuse(client, 'field "steps[0].repeat" is 10; allowed: 0 to 9', steps=[triangle(2, repeat=10)], **both)
+        most = '"steps[{}].repeat" is {}; allowed here: 1 to {}, since a job has at most 9 steps, repeated ones counted; submit others as a further job'
+        self.refuse(client, most.format(1, 0, 8), steps=[FORWARD, triangle(2, repeat=0)], **both)
+        self.refuse(client, most.format(1, 5, 4), steps=[triangle(2, repeat=5), box(2, repeat=5)], **both)
+        self.refuse(client, most.format(0, 9, 8), steps=[triangle(2, repeat=9), FORWARD], **both)
+        self.refuse(client, '"steps[1].half_width" is 0; allowed: 1 to 2048', steps=[box(2, repeat=3), triangle(0)], **both)
         self.refuse(client, 'field "steps[0].boundary" is', steps=[triangle(2, boundary="mirror")], **both)
         whole = {"input": {**rows, "dtype": "i32"}, "output": {**made, "dtype": "i32"}, "axis": 1}
         message = '"input.dtype" is "i32"; allowed with "steps[0].operation" "triangle": f32, f64, f16, bf16, f32be, i16be, i32be, ibm32'

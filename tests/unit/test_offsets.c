@@ -149,7 +149,8 @@ static struct job *planned(const struct msg_job_run_params *params, uint64_t chu
 {
     struct job *job = calloc(1, sizeof *job);
     struct request request;
-    CHECK_EQ(request_init(&request, params, &error), 0);
+    struct msg_job_run_params repeated;
+    CHECK_EQ(request_init(&request, params, &repeated, &error), 0);
     for (int i = OPERAND_INPUT; i <= OPERAND_OFFSETS; i++)
         job->operands[i].buffer = &buffer;
     CHECK_EQ(job_plan(job, &request, &(struct job_chunks){.bytes = chunk_bytes}, &error), 0);

@@ -1,6 +1,7 @@
 #include "request.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ const char *request_field(const struct request *request, uint32_t step, const ch
     if (request->submitted)
         snprintf(out, FIELD_NAME_BYTES, "then[%u].%s", (unsigned)step - 1, name);
     else
-        snprintf(out, FIELD_NAME_BYTES, "steps[%u].%s", (unsigned)step, name);
+        snprintf(out, FIELD_NAME_BYTES, "steps[%u].%s", (unsigned)request->sent_step[step], name);
     return out;
 }
 
@@ -37,15 +38,16 @@ static enum follows follows_of(const struct operand_row *row, const struct msg_t
 static int add_step(struct request *request, uint32_t step, struct error *error)
 {
     const union msg_step *message = &request->params->steps[step];
+    char field[FIELD_NAME_BYTES];
     for (const struct operand_row *row = operand_rows[message->operation]; row->name; row++) {
         const struct msg_tensor *tensor = (const void *)((const char *)message + row->offset);
         if (tensor->shape_count == 0)
             continue;
         if (request->operand_count == LIMIT_JOB_OPERANDS)
             return error_set(error, -EINVAL,
-                             "\"steps[%u].%s\" is one operand too many; allowed: %d tensors of all steps together; "
-                             "submit the other steps as a further job",
-                             (unsigned)step, row->name, LIMIT_JOB_OPERANDS - OPERAND_FURTHER);
+                             "\"%s\" is one operand too many; allowed: %d tensors of all steps together; submit the "
+                             "other steps as a further job",
+                             request_field(request, step, row->name, field), LIMIT_JOB_OPERANDS - OPERAND_FURTHER);
         request->operands[request->operand_count++] = (struct request_operand){.tensor = tensor,
                                                                                .name = row->name,
                                                                                .step = step,
@@ -74,9 +76,54 @@ static int init(struct request *request, const struct msg_job_run_params *params
     return r;
 }
 
-int request_init(struct request *request, const struct msg_job_run_params *params, struct error *error)
+/*
+ * Steps that stand for several.
+ */
+
+static uint64_t repeats_of(const union msg_step *step)
 {
-    return init(request, params, false, error);
+    switch ((enum operation_id)step->operation) {
+#define X(NAME)            \
+    case OPERATION_##NAME: \
+        return STEP_GIVES(&step->NAME, NAME, repeat) ? step->NAME.repeat : 1;
+        REPEATED_OPERATIONS(X)
+#undef X
+    default:
+        return 1;
+    }
+}
+
+/* Fills request->sent_step. Returns how many steps there are in all, or -EINVAL. */
+static int count_steps(struct request *request, const struct msg_job_run_params *params, struct error *error)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < params->steps_count; i++) {
+        const uint64_t repeats = repeats_of(&params->steps[i]), most = LIMIT_STEPS - (params->steps_count - 1 - i);
+        if (repeats == 0 || repeats > most - count)
+            return error_set(
+                error, -EINVAL,
+                "\"steps[%u].repeat\" is %" PRIu64 "; allowed here: 1 to %" PRIu64
+                ", since a job has at most %d steps, repeated ones counted; submit others as a further job",
+                (unsigned)i, repeats, most - count, LIMIT_STEPS);
+        memset(&request->sent_step[count], (int)i, repeats);
+        count += repeats;
+    }
+    return (int)count;
+}
+
+int request_init(struct request *request, const struct msg_job_run_params *params, struct msg_job_run_params *repeated,
+                 struct error *error)
+{
+    const int count = count_steps(request, params, error);
+    if (count < 0)
+        return count;
+    if ((uint32_t)count == params->steps_count)
+        return init(request, params, false, error);
+    *repeated = *params;
+    repeated->steps_count = (uint32_t)count;
+    for (int i = 0; i < count; i++)
+        repeated->steps[i] = params->steps[request->sent_step[i]];
+    return init(request, repeated, false, error);
 }
 
 /*

@@ -26,10 +26,14 @@ struct request {
     bool submitted; /* it came by job.submit */
     uint32_t operand_count;
     struct request_operand operands[LIMIT_JOB_OPERANDS];
+    uint8_t
+        sent_step[LIMIT_STEPS]; /* of each step of params: the number of the step that stands for it in the message */
 };
 
-/* 0, or -EINVAL and *error: it has too many operands. The params stay the caller's. */
-int request_init(struct request *request, const struct msg_job_run_params *params, struct error *error);
+/* 0, or -EINVAL and *error: it has too many operands or repeats. *repeated has room for the params with steps that were
+ * to be repeated. Both stay the caller's. */
+int request_init(struct request *request, const struct msg_job_run_params *params, struct msg_job_run_params *repeated,
+                 struct error *error);
 /* The same of what came by job.submit, whose translation is *run: -EINVAL, too, where fields of a scan and of a
  * reduction are mixed. */
 int request_init_submit(struct request *request, const struct msg_job_submit_params *params,
