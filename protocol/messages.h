@@ -33,7 +33,7 @@
 #define reduction_words_MAX   SCAND_REDUCTION_COUNT
 
 #define device_MAX            LIMIT_MAPS
-#define kernel_MAX            LIMIT_MAPS
+#define kernel_MAX            LIMIT_KERNELS
 #define job_row_MAX           LIMIT_MAPS
 #define client_row_MAX        LIMIT_MAPS
 #define trace_event_MAX       LIMIT_MAPS

@@ -609,7 +609,7 @@ class Questions(ScanctlTest):
         kernels = json.loads(self.succeed("kernels", "--json"))
         self.assertEqual([kernel["name"] for kernel in kernels], [line.split()[0] for line in lines[1:]])
         self.assertEqual((kernels[0]["backend"], kernels[0]["accumulators"]), ("cpu", ["f32", "f64", "f2"]))
-        self.assertEqual([kernel["name"] for kernel in kernels if not kernel["repeatable"]], ["cub-by-key"])
+        self.assertEqual([kernel["name"] for kernel in kernels if not kernel["repeatable"]], ["cub-by-key", "tensor-norm-3", "tensor-norm-4", "tensor-norm-5"])
 
     def test_stats(self):
         counters = json.loads(self.succeed("--socket", scanctl_rig.DAEMON.socket, "stats", "--json"))

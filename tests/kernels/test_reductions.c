@@ -162,7 +162,7 @@ static const char *case_complaint(enum reduction_id id, const struct reduce_case
 {
     if (!run(id, c, got) || !run(id, c, again))
         return "did not run";
-    if (memcmp(got, again, (c->rows + 2 * GUARD) * sizeof(double)) != 0)
+    if (reduction_list[id].fixed_order && memcmp(got, again, (c->rows + 2 * GUARD) * sizeof(double)) != 0)
         return "two runs differ";
     if (!guards_whole(c, got))
         return "memory around the results was written";

@@ -146,9 +146,9 @@ static void reductions(void)
     }
     struct msg_job_submit_params bad = good;
     bad.reduction = SCAND_REDUCTION_MAX;
-    CHECK_CONTAINS(refused(&bad), "\"reduction\" is \"max\"; allowed with \"algorithm\" \"norm-5\": norm");
+    CHECK_CONTAINS(refused(&bad), "\"reduction\" is \"max\"; allowed with \"algorithm\" \"tensor-norm-5\": norm");
     bad = good, bad.output.strides[0] = 16;
-    CHECK_CONTAINS(refused(&bad), "results lie 16 bytes apart; allowed with \"algorithm\" \"norm-5\": 8");
+    CHECK_CONTAINS(refused(&bad), "results lie 16 bytes apart; allowed with \"algorithm\" \"tensor-norm-5\": 8");
     snprintf(bad.algorithm, sizeof bad.algorithm, "kogge-stone");
     CHECK_CONTAINS(refused(&bad), "\"algorithm\" is \"kogge-stone\"; there are: reduce-v0, ");
 }

@@ -97,7 +97,7 @@ static void check_round_trip(const struct encoded *out, const struct map_type *t
     struct message message;
     struct error error = {0};
     uint8_t *copy;
-    _Alignas(uint64_t) char got[32768];
+    _Alignas(uint64_t) char got[65536];
     memset(got, 0, sizeof got);
     CHECK_EQ(open_copy(&message, out->bytes, out->size, &copy, &error), 0);
     CHECK_EQ(message.kind, expected->kind);
@@ -124,7 +124,7 @@ static void every_type_in_every_message(void)
     uint64_t seed = random_seed();
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         for (int round = 0; round < 50; round++) {
-            _Alignas(uint64_t) char sent[32768];
+            _Alignas(uint64_t) char sent[65536];
             memset(sent, 0, sizeof sent);
             REQUIRE(types[i]->size_bytes <= sizeof sent);
             fill(types[i], sent, &seed);

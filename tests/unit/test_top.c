@@ -4,7 +4,7 @@
 #include "protocol/metrics.h"
 #include "tests/check.h"
 
-_Static_assert(DEVICES_MAX >= LIMIT_MAPS && KERNELS_MAX >= LIMIT_MAPS && COUNTERS_MAX >= METRICS_COUNTERS,
+_Static_assert(DEVICES_MAX >= LIMIT_MAPS && KERNELS_MAX >= LIMIT_KERNELS && COUNTERS_MAX >= METRICS_COUNTERS,
                "scanctl has room for what a daemon lists");
 _Static_assert(JOBS_MAX >= LIMIT_JOBS && CLIENTS_MAX >= LIMIT_CLIENTS && EVENTS_MAX >= LIMIT_TRACE,
                "the same, where lists are read page by page");

@@ -82,7 +82,7 @@ static void describe_reduction(const struct reduction *reduction, struct msg_ker
     snprintf(out->line, sizeof out->line, "%s", reduction->teaches);
     snprintf(out->backend, sizeof out->backend, "cuda");
     out->accumulators[out->accumulators_count++] = SCAND_ACCUMULATOR_F64;
-    out->repeatable = 1;
+    out->repeatable = reduction->fixed_order;
     out->operation = SCAND_OPERATION_REDUCE;
     for (uint32_t word = 0; word < SCAND_REDUCTION_COUNT; word++)
         if (reduction->ops >> word & 1)
@@ -103,7 +103,7 @@ static void describe_kernel(const struct variant *variant, struct msg_kernel *ou
 int handle_server_kernels(struct call *call, const struct msg_nothing *params)
 {
     struct msg_kernels_result result = {.kernels_count = VARIANT_COUNT + REDUCTION_COUNT};
-    _Static_assert((int)VARIANT_COUNT + (int)REDUCTION_COUNT <= LIMIT_MAPS, "one list holds all");
+    _Static_assert((int)VARIANT_COUNT + (int)REDUCTION_COUNT <= LIMIT_KERNELS, "one list holds all");
     (void)params;
     for (size_t i = 0; i < VARIANT_COUNT; i++)
         describe_kernel(&variant_list[i], &result.kernels[i]);

@@ -8,7 +8,9 @@
 
 #include "kernels/scan.h"
 
-#define X(SYMBOL, NAME, OPS, SPAN, TEACHES) {NAME, TEACHES, OPS, SPAN},
+enum { VARIES = false, FIXED = true };
+
+#define X(SYMBOL, NAME, OPS, SPAN, ORDER, TEACHES) {NAME, TEACHES, OPS, SPAN, ORDER},
 const struct reduction reduction_list[REDUCTION_COUNT] = {REDUCTIONS(X)};
 #undef X
 

@@ -7,7 +7,7 @@
 
 static int (*const codes[REDUCTION_COUNT])(const struct reduce_rows *rows, void *workspace,
                                            struct CUstream_st *stream) = {
-#define X(SYMBOL, NAME, OPS, SPAN, TEACHES) SYMBOL,
+#define X(SYMBOL, NAME, OPS, SPAN, ORDER, TEACHES) SYMBOL,
     REDUCTIONS(X)
 #undef X
 };
