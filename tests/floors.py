@@ -58,7 +58,7 @@ ROOMS = {
     "kernels/cuda/kernels": BELOW_KERNELS,
     "kernels/cuda": ("kernels/scan.h", "kernels/order1", "kernels/cuda"),
     "kernels/steps": ("kernels/scan.h", "kernels/order1", "kernels/cpu", "kernels/steps"),
-    "kernels/tutorial": ("kernels/scan.h", "kernels/order1", "kernels/tutorial"),
+    "kernels/tutorial": ("kernels/scan.h", "kernels/order1", "kernels/steps", "kernels/tutorial"),
 }
 
 

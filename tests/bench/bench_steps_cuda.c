@@ -20,6 +20,7 @@ struct memory {
 struct work {
     const struct memory *memory;
     const struct step_bench *bench;
+    step_launch *launch; /* in place of the kernel's own, or NULL */
 };
 
 static int copy_start(void *argument, cudaStream_t stream)
@@ -27,6 +28,14 @@ static int copy_start(void *argument, cudaStream_t stream)
     const struct work *work = argument;
     return cudaMemcpyAsync(work->memory->output, work->memory->input, step_bench_bytes(work->bench, ROWS, LENGTH) / 2,
                            cudaMemcpyDeviceToDevice, stream);
+}
+
+static step_launch *launch_of(const struct step_kernel *kernel)
+{
+    unsigned id = 0;
+    while (step_kernels[id] != kernel)
+        id++;
+    return step_launches[id];
 }
 
 static int step_start(void *argument, cudaStream_t stream)
@@ -37,10 +46,8 @@ static int step_start(void *argument, cudaStream_t stream)
     const struct step_rows rows =
         step_bench_rows(work->bench, ROWS, LENGTH, memory->input, memory->further, memory->output);
     const struct step_tiles tiles = step_tiles_of(kernel, &rows, work->bench->params, 0, ROWS);
-    unsigned id = 0;
-    while (step_kernels[id] != kernel)
-        id++;
-    return step_launches[id](&rows, work->bench->params, &tiles, 0, tiles.tile_count, stream);
+    step_launch *launch = work->launch ? work->launch : launch_of(kernel);
+    return launch(&rows, work->bench->params, &tiles, 0, tiles.tile_count, stream);
 }
 
 static int put_index(struct memory *memory, const struct step_bench *bench)
@@ -50,9 +57,10 @@ static int put_index(struct memory *memory, const struct step_bench *bench)
     return cudaMemcpy(memory->further, index, sizeof index, cudaMemcpyHostToDevice);
 }
 
-static int measure(struct memory *memory, const struct step_bench *bench, struct bench_table *table)
+static int measure(struct memory *memory, const struct step_bench *bench, step_launch *launch,
+                   struct bench_table *table)
 {
-    struct work work = {memory, bench};
+    struct work work = {memory, bench, launch};
     struct bench_row row = {.target = bench->target};
     double copy_ms = 0;
     int error = samples_noise(memory->input, bench->dtype, (uint64_t)ROWS * LENGTH);
@@ -73,17 +81,23 @@ static int measure(struct memory *memory, const struct step_bench *bench, struct
     return error;
 }
 
-int bench_steps_cuda(struct bench_table *table)
+int step_benches_measure(const struct step_bench *benches, size_t count, step_launch *const *launches,
+                         struct bench_table *table)
 {
     struct memory memory = {.input = NULL};
     char **const regions[] = {&memory.input, &memory.further, &memory.output};
     int error = stopwatch_init(&memory.stopwatch);
     for (int i = 0; i < 3 && !error; i++)
         error = cudaMalloc((void **)regions[i], BYTES);
-    for (size_t i = 0; i < step_bench_count && !error; i++)
-        error = measure(&memory, &step_benches[i], table);
+    for (size_t i = 0; i < count && !error; i++)
+        error = measure(&memory, &benches[i], launches ? launches[i] : NULL, table);
     for (int i = 0; i < 3; i++)
         cudaFree(*regions[i]);
     stopwatch_finish(&memory.stopwatch);
     return job_fail("steps", error);
+}
+
+int bench_steps_cuda(struct bench_table *table)
+{
+    return step_benches_measure(step_benches, step_bench_count, NULL, table);
 }

@@ -1,12 +1,13 @@
 /*
  * The variants of the scan by name, forward then backward, for the main job's shape and for few long rows, against a
- * copy of the same bytes.
+ * copy of the same bytes; then those of operations in tiles.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/tutorial/scan/variants.h"
 #include "tests/bench/job.h"
+#include "tests/bench/step_cases.h"
 #include "tests/bench/variants.h"
 
 #define SAMPLES     100000000
@@ -75,5 +76,7 @@ int bench_variants(struct bench_table *table)
     int error = variants_measure(LENGTH, table);
     if (!error)
         error = variant_serial_measure(LENGTH, table);
-    return error ? error : variants_measure(LONG_LENGTH, table);
+    if (!error)
+        error = variants_measure(LONG_LENGTH, table);
+    return error ? error : bench_step_variants(table);
 }

@@ -41,5 +41,10 @@ const char *step_bench_dtypes(const struct step_bench *bench);
 /* On one thread, and on the current CUDA device. 0, or a message's error. */
 int bench_steps_cpu(struct bench_table *table);
 int bench_steps_cuda(struct bench_table *table);
+/* Cases on the current CUDA device, each by its launch or, without launches, by its kernel's own. */
+int step_benches_measure(const struct step_bench *benches, size_t count, step_launch *const *launches,
+                         struct bench_table *table);
+/* The variants of the tutorials. */
+int bench_step_variants(struct bench_table *table);
 
 #endif

@@ -119,6 +119,8 @@ static double sample(enum step_fill fill, uint64_t *random)
         return special(random);
     case STEP_SPREAD:
         return ldexp(noise(random), (int)(random_next(random) % 40) - 20);
+    case STEP_ONES:
+        return random_next(random) % 2 ? 1 : -1;
     }
     return 0;
 }
@@ -325,8 +327,8 @@ static bool check_cuda(const struct world *world, bool mapped)
         if (copies.memory[i])
             memory[i] = (struct step_cuda_memory){copies.memory[i], world->regions[i].bytes,
                                                   i == 1 && test_case->in_place ? NULL : operand_of(&copies.rows, i)};
-    const char *error = step_cuda_run(test_case->kernel, test_case->params, &copies.rows, test_case->in_place, memory,
-                                      OPERANDS, mapped);
+    const char *error = step_cuda_run(test_case->kernel, test_case->launch, test_case->params, &copies.rows,
+                                      test_case->in_place, memory, OPERANDS, mapped);
     if (error)
         fprintf(stderr, "cuda of %s: %s\n", test_case->kernel->name, error);
     const bool same = !error && compare(world, &copies, mapped ? "cuda, mapped memory" : "cuda");

@@ -18,9 +18,10 @@
 enum step_layout { STEP_LAYOUTS(X) LAYOUT_COUNT };
 #undef X
 
-/* Floats in -1 to 1; some infinities, NaNs, zeros and denormals among them; large next to small ones; integers from 0
- * to below `below`. Integer operands get integers of any bits where `below` is 0. */
-enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD };
+/* Floats in -1 to 1; some infinities, NaNs, zeros and denormals among them; large next to small ones; 1 and -1, so that
+ * sums are exact in any order. Integer operands get integers of any bits, or from 0 to below `below` where that is not
+ * 0. */
+enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD, STEP_ONES };
 
 struct step_case_operand {
     bool given; /* of further ones */
@@ -33,6 +34,7 @@ struct step_case_operand {
 
 struct step_case {
     const struct step_kernel *kernel;
+    step_launch *launch; /* on CUDA devices, in place of the kernel's own; or NULL */
     const void *params;
     size_t params_bytes;
     uint64_t row_count;

@@ -41,12 +41,13 @@ static enum step_kernel_id id_of(const struct step_kernel *kernel)
     return (enum step_kernel_id)id;
 }
 
-static cudaError_t launch(const struct step_kernel *kernel, const void *params, const struct step_rows *rows)
+static cudaError_t run_halves(const struct step_kernel *kernel, step_launch *launch, const void *params,
+                              const struct step_rows *rows)
 {
     const uint64_t least = rows->row_count % 2 > 0 ? 1024 : 0;
     const struct step_tiles tiles =
         step_tiles_halved(kernel, step_tiles_of(kernel, rows, params, 0, rows->row_count), least);
-    step_launch *start = step_launches[id_of(kernel)];
+    step_launch *start = launch ? launch : step_launches[id_of(kernel)];
     const uint64_t half = tiles.tile_count / 2;
     cudaError_t e = (cudaError_t)start(rows, params, &tiles, half, tiles.tile_count, NULL);
     if (e == cudaSuccess)
@@ -64,8 +65,9 @@ static cudaError_t offsets_in(struct step_rows *rows, void **memory)
     return e == cudaSuccess ? cudaMemcpy(*memory, rows->offsets, bytes, cudaMemcpyHostToDevice) : e;
 }
 
-const char *step_cuda_run(const struct step_kernel *kernel, const void *params, struct step_rows *rows, bool in_place,
-                          struct step_cuda_memory *memory, unsigned count, bool mapped)
+const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch, const void *params,
+                          struct step_rows *rows, bool in_place, struct step_cuda_memory *memory, unsigned count,
+                          bool mapped)
 {
     char *bases[2 + STEP_FURTHER_MAX] = {NULL};
     void *offsets = NULL;
@@ -76,7 +78,7 @@ const char *step_cuda_run(const struct step_kernel *kernel, const void *params, 
     if (in_place)
         rows->output = rows->input;
     if (e == cudaSuccess)
-        e = launch(kernel, params, rows);
+        e = run_halves(kernel, launch, params, rows);
     for (unsigned i = 0; i < count && e == cudaSuccess; i++)
         if (memory[i].region)
             e = copy_out(&memory[i], bases[i]);

@@ -17,9 +17,10 @@ struct step_cuda_memory {
 
 #ifdef SCAND_HAVE_CUDA
 bool step_cuda_is_available(void);
-/* Runs all rows in two launches; an error's text, or NULL. */
-const char *step_cuda_run(const struct step_kernel *kernel, const void *params, struct step_rows *rows, bool in_place,
-                          struct step_cuda_memory *memory, unsigned count, bool mapped);
+/* Runs all rows in two launches, by `launch` or, if that is NULL, the kernel's own; an error's text, or NULL. */
+const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch, const void *params,
+                          struct step_rows *rows, bool in_place, struct step_cuda_memory *memory, unsigned count,
+                          bool mapped);
 /* Checks values, as index_launch does, of which two words come back. */
 const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *memory, uint64_t first, uint64_t count,
                             uint64_t below, uint64_t verdict[2]);
@@ -29,10 +30,11 @@ static inline bool step_cuda_is_available(void)
     return false;
 }
 
-static inline const char *step_cuda_run(const struct step_kernel *kernel, const void *params, struct step_rows *rows,
-                                        bool in_place, struct step_cuda_memory *memory, unsigned count, bool mapped)
+static inline const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch, const void *params,
+                                        struct step_rows *rows, bool in_place, struct step_cuda_memory *memory,
+                                        unsigned count, bool mapped)
 {
-    (void)kernel, (void)params, (void)rows, (void)in_place, (void)memory, (void)count, (void)mapped;
+    (void)kernel, (void)launch, (void)params, (void)rows, (void)in_place, (void)memory, (void)count, (void)mapped;
     return "built without CUDA";
 }
 

@@ -1,0 +1,165 @@
+/*
+ * The tutorials' variants of operations in tiles (kernels/tutorial/steps), each in the list: the bits of the reference,
+ * for sums in any order with samples whose sums are exact.
+ */
+#include "kernels/steps/dot/dot.h"
+#include "kernels/steps/map/map.h"
+#include "kernels/tutorial/steps/steps.h"
+#include "tests/check.h"
+#include "tests/kernels/step_case.h"
+
+static void names(void)
+{
+    for (int i = 0; i < STEP_VARIANT_COUNT; i++) {
+        CHECK_EQ(step_variant_find(step_variant_list[i].name), i);
+        CHECK(strlen(step_variant_list[i].teaches) > 20 && strlen(step_variant_list[i].teaches) < 100);
+    }
+    CHECK_EQ(step_variant_find("dot"), -1);
+}
+
+#ifdef SCAND_HAVE_CUDA
+#include <cuda_runtime.h>
+
+static uint64_t seed;
+
+#define X(SYMBOL, ...)                                                                                           \
+    static int launch_##SYMBOL(const struct step_rows *rows, const void *params, const struct step_tiles *tiles, \
+                               uint64_t begin, uint64_t end, void *stream)                                       \
+    {                                                                                                            \
+        return step_variant_launch(STEP_VARIANT_##SYMBOL, rows, params, tiles, begin, end, stream);              \
+    }
+STEP_VARIANTS(X)
+#undef X
+#define X(SYMBOL, ...) launch_##SYMBOL,
+static step_launch *const launches[STEP_VARIANT_COUNT] = {STEP_VARIANTS(X)};
+#undef X
+
+struct shape {
+    uint64_t rows, length;
+};
+
+static const struct shape shapes[] = {
+    {37, 0},   {1, 1},    {5, 3},     {40, 17},   {33, 64},  {9, 255}, {6, 257},
+    {7, 1000}, {6, 1001}, {1, 40000}, {3, 20002}, {3000, 5}, {0, 9},
+};
+#define SHAPE_COUNT (sizeof shapes / sizeof shapes[0])
+
+/* Of an output: aligned, each element once. */
+static enum step_layout output_layout(void)
+{
+    enum step_layout layout;
+    do
+        layout = random_next(&seed) % LAYOUT_COUNT;
+    while (layout == LAYOUT_SHARED || layout == LAYOUT_PITCHED);
+    return layout;
+}
+
+static struct step_case case_of(unsigned id, const void *params, size_t params_bytes, struct shape shape)
+{
+    const struct step_variant *variant = &step_variant_list[id];
+    struct step_case c = {
+        .kernel = variant->kernel,
+        .launch = launches[id],
+        .params = params,
+        .params_bytes = params_bytes,
+        .row_count = shape.rows,
+        .input = {.dtype = variant->dtype, .length = shape.length},
+        .output = {.dtype = variant->dtype, .length = shape.length},
+    };
+    return c;
+}
+
+static void check(const struct step_case *c, unsigned id)
+{
+    const bool right = step_case_check(c, &seed);
+    if (!right)
+        fprintf(stderr, "that was %s\n", step_variant_list[id].name);
+    CHECK(right);
+}
+
+static void dot_check(unsigned id, struct shape shape, enum step_layout layout, enum step_layout other)
+{
+    struct step_case c = case_of(id, "", 0, shape);
+    c.input.layout = layout;
+    c.input.fill = STEP_ONES;
+    c.output.length = 1;
+    c.output.layout = output_layout();
+    c.further[DOT_OTHER] = (struct step_case_operand){
+        .given = true, .dtype = c.input.dtype, .length = shape.length, .layout = other, .fill = STEP_ONES};
+    check(&c, id);
+}
+
+static void dot_products(void)
+{
+    if (!step_case_has_cuda())
+        SKIP("no GPU");
+    for (unsigned id = 0; id < STEP_VARIANT_COUNT; id++)
+        for (unsigned i = 0; i < SHAPE_COUNT && step_variant_list[id].kernel == &dot_kernel; i++) {
+            dot_check(id, shapes[i], LAYOUT_DENSE, LAYOUT_DENSE);
+            for (unsigned layout = 0; layout < LAYOUT_COUNT; layout++)
+                dot_check(id, shapes[i], layout, random_next(&seed) % LAYOUT_COUNT);
+        }
+}
+
+static void map_check(unsigned id, enum map_op op, struct shape shape, enum step_layout layout, bool with_other)
+{
+    const struct map map = {.op = op, .by = op == MAP_CLIP ? -0.25 : 1.5, .high = 0.5};
+    struct step_case c = case_of(id, &map, sizeof map, shape);
+    const enum step_fill fill = random_next(&seed) % STEP_ONES;
+    c.in_place = random_next(&seed) % 2 && layout != LAYOUT_SHARED && layout != LAYOUT_PITCHED;
+    c.input.layout = layout;
+    c.input.fill = fill;
+    c.output.layout = layout == LAYOUT_DENSE || c.in_place ? layout : output_layout();
+    if (with_other)
+        c.further[MAP_OTHER] = (struct step_case_operand){.given = true,
+                                                          .dtype = c.input.dtype,
+                                                          .length = shape.length,
+                                                          .layout = random_next(&seed) % 3 ? layout : LAYOUT_SHARED,
+                                                          .fill = fill};
+    check(&c, id);
+}
+
+static void maps(void)
+{
+    if (!step_case_has_cuda())
+        SKIP("no GPU");
+    for (unsigned id = 0; id < STEP_VARIANT_COUNT; id++)
+        for (enum map_op op = 0; op <= MAP_CAST && step_variant_list[id].kernel == &map_kernel; op++)
+            for (unsigned i = 0; i < SHAPE_COUNT; i++) {
+                map_check(id, op, shapes[i], LAYOUT_DENSE, op <= MAP_MAX && i % 2);
+                map_check(id, op, shapes[i], random_next(&seed) % LAYOUT_COUNT, op <= MAP_MAX && i % 3 > 0);
+            }
+}
+
+static void refusals(void)
+{
+    float numbers[4] = {0};
+    struct step_rows rows = {.row_count = 1,
+                             .input = {(char *)numbers, 1, 4, .dtype = SCAND_DTYPE_F64},
+                             .output = {(char *)numbers, 1, 4, .dtype = SCAND_DTYPE_F32}};
+    const struct step_tiles none = {0};
+    if (!step_case_has_cuda())
+        SKIP("no GPU");
+    CHECK_EQ(step_variant_launch(STEP_VARIANT_map_naive, &rows, "", &none, 0, 0, NULL), cudaErrorNotSupported);
+    rows.input.dtype = SCAND_DTYPE_F32;
+    CHECK_EQ(step_variant_launch(STEP_VARIANT_map_naive, &rows, "", &none, 0, 0, NULL), cudaSuccess);
+    rows.output.origin++;
+    CHECK_EQ(step_variant_launch(STEP_VARIANT_map_naive, &rows, "", &none, 0, 0, NULL), cudaErrorNotSupported);
+}
+#endif
+
+static const struct test tests[] = {
+    TEST(names),
+#ifdef SCAND_HAVE_CUDA
+    TEST(dot_products), TEST(maps), TEST(refusals),
+#endif
+    TEST_END,
+};
+
+int main(int argc, char **argv)
+{
+#ifdef SCAND_HAVE_CUDA
+    seed = random_seed();
+#endif
+    return test_main(argc, argv, tests);
+}
