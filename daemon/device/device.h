@@ -41,8 +41,9 @@ struct step {
         /* Of others: the struct of the operation's kernel. */
         _Alignas(8) unsigned char parameters[STEP_PARAMETER_BYTES];
     };
-    uint64_t length;                 /* elements of a row of its result; for ragged rows, of the line */
-    uint64_t work;                   /* the cost of an element, in passes of sums of f32 or f64 */
+    uint32_t algorithm; /* 0: the kernel's own; else 1 + index in step_variant_list; of scans, the rule's */
+    uint64_t length;    /* elements of a row of its result; for ragged rows, of the line */
+    uint64_t work;      /* the cost of an element, in passes of sums of f32 or f64 */
     uint8_t further[LIMIT_OPERANDS]; /* the numbers of its operands, in the order of its list; 0: absent */
 };
 
@@ -53,6 +54,12 @@ struct step {
  * A plain chunk is one reduction, or scans of which only the first may have a further operand: values between them are
  * in the output, where they work in place (rows_then). between.h says where steps of other chunks read and write.
  */
+/* Whether `algorithm` names how it is done: what does not, any device does. */
+static inline bool step_is_named(const struct step *step)
+{
+    return (step->kernel ? step->algorithm : step->rule.algorithm) != 0;
+}
+
 struct chunk {
     /* How many rows there are, and, for a plain chunk, their layout and rule in the first step. Addresses are in the
      * spans. */

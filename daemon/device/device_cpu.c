@@ -151,6 +151,8 @@ static void task_end(struct cpu_run *run)
 static int step_run_turn(struct cpu_device *self, struct cpu_run *run, const struct chunk *chunk, struct turn *turn)
 {
     const struct step *step = &chunk->steps[run->step];
+    if (step->kernel && step->algorithm)
+        return -EOPNOTSUPP;
     if (!step->kernel && step->rule.algorithm) {
         const struct scan_rows rows = chunk_plain_rows(chunk, run->step);
         return cpu_run_variant(chunk, step, &rows);

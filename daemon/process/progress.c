@@ -31,8 +31,8 @@ static uint64_t estimate_ms(const struct chunk *chunk)
 
 uint64_t progress_floor_ms(const struct chunk *chunk, uint64_t limit_ms)
 {
-    const struct step *first = chunk->step_count > 0 && !chunk->steps[0].kernel ? &chunk->steps[0] : NULL;
-    const bool slow = chunk->device->info.on_processor || (first && first->rule.algorithm);
+    const struct step *first = chunk->step_count > 0 ? &chunk->steps[0] : NULL;
+    const bool slow = chunk->device->info.on_processor || (first && step_is_named(first));
     return slow ? 6 * limit_ms : limit_ms + limit_ms / 2;
 }
 

@@ -10,7 +10,7 @@ import math
 import random
 import struct
 
-from daemons import main
+from daemons import BACKEND, main
 from forms import pack_dtype
 from operations_rig import BOTH, FORWARD, SUM, OperationsTest, block_sum, diff, dot, mapped, recurrence, stack, upsample
 from wire import SIZES, tensor
@@ -610,7 +610,7 @@ class Refusals(OperationsTest):
             input=line, output=made, axis=0, offsets=offsets, steps=[upsample(2)],
         )
         self.refuse(
-            client, '"algorithm" is given, and the steps are not scans alone, or one reduction',
+            client, '"algorithm" is given, and the steps are not scans alone, or a single one',
             input=rows, output=wide, axis=1, algorithm="serial-cpu", steps=[FORWARD, upsample(2)],
         )
         overlapping = recurrence(tensor(memory.buffer, [4, 200], offset=8200))
@@ -618,6 +618,43 @@ class Refusals(OperationsTest):
             client, '"steps[1].coefficients" (bytes 8200 to 11400) and "output" (bytes 8192 to 11392) of buffer 1 overlap; keep them apart',
             input=rows, output=wide, axis=1, steps=[upsample(2), overlapping],
         )
+
+
+class StepVariants(OperationsTest):
+    """Variants of the tutorials: for GPUs, of one step; these sums are exact in any order."""
+
+    NAMES = {
+        "f32": (("dot", "dot-atomic"), ("map", "map-naive"), ("map", "map-packs")),
+        "f16": (("dot", "dot-pairs"), ("dot", "dot-fast-atomic"), ("map", "map-pairs")),
+    }
+
+    def job(self, memory, dtype, operation):
+        rows, size = [12, 30], SIZES[dtype]
+        step = {"operation": operation, "other": tensor(memory.buffer, rows, dtype=dtype, offset=8192)}
+        output = tensor(memory.buffer, [12, 1] if operation == "dot" else rows, dtype=dtype, offset=16384 + 16 * size)
+        if operation == "map":
+            step["op"] = "add"
+        return {"input": tensor(memory.buffer, rows, dtype=dtype), "output": output, "axis": 1, "steps": [step]}
+
+    def test_results(self):
+        client = self.client()
+        for dtype, names in self.NAMES.items():
+            for operation, name in names:
+                memory = self.noise(client, dtype, 16384 // SIZES[dtype] + 1000)
+                job = self.job(memory, dtype, operation)
+                before = memory.read()
+                client.call("job.run", **job)
+                expected = memory.read()
+                self.assertNotEqual(before, expected)
+                memory.write(before)
+                with self.subTest(name=name):
+                    if BACKEND == "cpu":
+                        message = f'"algorithm" is "{name}", which this daemon\'s device cannot run; a daemon started with --device cuda can'
+                        self.refuse(client, message, "unsupported", algorithm=name, **job)
+                    else:
+                        client.call("job.run", algorithm=name, **job)
+                        self.assertEqual(memory.read(), expected)
+                client.call("buffer.release", buffer=memory.buffer)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include "tests/unit/service_rig.h"
 
 #include "daemon/core/clients.h"
+#include "kernels/tutorial/steps/steps.h"
 
 #define ANNA ((uid_t)1000)
 
@@ -79,6 +80,65 @@ static void steps_reach_the_device(void)
     CHECK_EQ(rig.manual.out[0]->rows->rule.reduction, SCAND_REDUCTION_MAX);
     rig_complete_all();
     CHECK(answered(user, msgid, METHOD_job_run, NULL));
+    rig_end();
+}
+
+static struct msg_job_run_params named(const char *algorithm, uint64_t buffer)
+{
+    struct msg_job_run_params params = scans(rows_of(buffer, 2, 0), rows_of(buffer, 2, 4), 1);
+    params.steps[0] = (union msg_step){.map = {.operation = OPERATION_map, .op = MAP_MUL, .by = 2}};
+    snprintf(params.algorithm, sizeof params.algorithm, "%s", algorithm);
+    return params;
+}
+
+/* A variant of the tutorials reaches the device, which may not have it. */
+static void steps_by_name(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params params = named("map-packs", buffer);
+    uint32_t msgid = ask(user, METHOD_job_run, &params);
+    REQUIRE(rig.manual.out_count == 1);
+    CHECK_EQ(rig.manual.out[0]->steps[0].algorithm, (uint32_t)step_variant_find("map-packs") + 1);
+    rig_complete(0, -EOPNOTSUPP);
+    CHECK_CONTAINS(refusal(user, msgid, SCAND_UNSUPPORTED),
+                   "\"algorithm\" is \"map-packs\", which this daemon's device cannot run; a daemon started with "
+                   "--device cuda can, if built with SCAND_TUTORIAL");
+    params = named("", buffer);
+    msgid = ask(user, METHOD_job_run, &params);
+    REQUIRE(rig.manual.out_count == 1);
+    CHECK_EQ(rig.manual.out[0]->steps[0].algorithm, 0);
+    rig_complete_all();
+    CHECK(answered(user, msgid, METHOD_job_run, NULL));
+    rig_end();
+}
+
+static void names_of_steps_are_checked(void)
+{
+    uint64_t buffer;
+    struct caller *user = begin_with_buffer(&buffer);
+    struct msg_job_run_params bad = named("dot-atomic", buffer);
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
+                   "job.run: \"algorithm\" is \"dot-atomic\"; there are: map-naive, map-packs, map-pairs");
+    bad = named("map-packs", buffer);
+    bad.steps[0] = (union msg_step){.diff = {.operation = OPERATION_diff, .kind = DIFF_FIRST}};
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID), "\"algorithm\" is given, and \"diff\" has none; leave it");
+    bad = named("map-pairs", buffer);
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
+                   "\"input.dtype\" is \"f32\"; allowed with \"algorithm\" \"map-pairs\": f16");
+    bad = named("map-packs", buffer);
+    bad.steps[0].map.by = 0;
+    bad.steps[0].map.other = rows_of(buffer, 2, 8);
+    bad.steps[0].map.other.dtype = SCAND_DTYPE_F16;
+    bad.steps[0].map.other.strides[1] = 2;
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
+                   "\"steps[0].other.dtype\" is \"f16\"; allowed with \"algorithm\" \"map-packs\": f32");
+    bad = named("map-packs", buffer), bad.output.offset += 2;
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID), "allowed with \"algorithm\" \"map-packs\": multiples of 4");
+    bad = named("map-packs", buffer), bad.steps_count = 2, bad.steps[1] = scan_step();
+    CHECK_CONTAINS(run_refused(user, &bad, SCAND_INVALID),
+                   "\"algorithm\" is given, and the steps are not scans alone, or a single one; allowed then: none");
+    CHECK_EQ(rig.manual.started, 0);
     rig_end();
 }
 
@@ -255,6 +315,8 @@ static void reductions_behind_other_steps(void)
 
 static const struct test tests[] = {
     TEST(steps_reach_the_device),
+    TEST(steps_by_name),
+    TEST(names_of_steps_are_checked),
     TEST(messages_name_the_step),
     TEST(operands_are_bounded),
     TEST(operands_outside_the_buffer),

@@ -148,7 +148,7 @@ bool job_conflicts(const struct job *later, const struct job *earlier)
 static bool names_algorithm(const struct job *job)
 {
     for (uint32_t i = 0; i < job->step_count; i++)
-        if (!job->steps[i].kernel && job->steps[i].rule.algorithm)
+        if (step_is_named(&job->steps[i]))
             return true;
     return false;
 }
@@ -368,7 +368,9 @@ static bool job_settle(struct job *job)
 static void refuse_step(const struct step *step, int code, struct error *error)
 {
     const struct operation *operation = operations[step->operation];
-    if (operation->refuse)
+    if (step->kernel && step->algorithm)
+        step_refuse_algorithm(step, code, error);
+    else if (operation->refuse)
         operation->refuse(step, code, error);
     else
         error_set(error, code, "this daemon's device cannot do \"%s\"; a daemon started with --device cpu can",

@@ -182,10 +182,12 @@ static int check_algorithm(struct job *job, const struct request *request, struc
     const struct operation *operation = operations[first->operation];
     if (request->params->algorithm[0] == '\0')
         return 0;
+    if (first->kernel && job->step_count == 1)
+        return step_check_algorithm(request, job->operands, &job->rows, first, error);
     if (!job->plain || !operation->check_algorithm)
         return error_set(
             error, -EINVAL,
-            "\"algorithm\" is given, and the steps are not scans alone, or one reduction; allowed then: none; "
+            "\"algorithm\" is given, and the steps are not scans alone, or a single one; allowed then: none; "
             "leave it out, or submit the first step as a job of its own");
     return operation->check_algorithm(request, job->operands, &job->rows, &first->rule, error);
 }

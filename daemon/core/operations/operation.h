@@ -54,6 +54,11 @@ extern const struct operation *const operations[OPERATION_COUNT];
 int steps_check(struct request *request, struct step steps[LIMIT_STEPS], struct error *error);
 /* Whether a step takes rows of so many samples: 0, or -EINVAL and *error. */
 int step_check_row(enum operation_id operation, uint32_t step, uint64_t samples, struct error *error);
+/* As check_algorithm of an operation, of one in tiles, which is the job's only step; sets step->algorithm. */
+int step_check_algorithm(const struct request *request, const struct operand *operands, const struct scan_rows *rows,
+                         struct step *step, struct error *error);
+/* An error for a device that has no such variant. */
+void step_refuse_algorithm(const struct step *step, int code, struct error *error);
 
 /*
  * For operations.

@@ -139,6 +139,7 @@ static void note_operands(struct request *request, const struct asked *asked, co
                           struct step *step)
 {
     const struct operand_row *rows = operand_rows[step->operation];
+    step->algorithm = 0;
     memset(step->further, 0, sizeof step->further);
     for (uint32_t i = OPERAND_FURTHER; i < request->operand_count; i++) {
         struct request_operand *operand = &request->operands[i];

@@ -4,6 +4,7 @@
 #include "kernels/cuda/scan_cuda.h"
 #include "kernels/tutorial/reduce/reduce.h"
 #include "kernels/tutorial/scan/variants.h"
+#include "kernels/tutorial/steps/steps.h"
 #include "range.h"
 
 static cudaError_t run_order1(struct cuda_device *self, const struct scan_rows *rows, uint64_t first, uint64_t count,
@@ -73,6 +74,15 @@ static step_launch *launch_of(const struct step_kernel *kernel)
     return step_launches[i];
 }
 
+static cudaError_t launch_tiles(const struct step *step, const struct step_rows *rows, const struct step_tiles *tiles,
+                                uint64_t begin, uint64_t end, cudaStream_t stream)
+{
+    const int e = step->algorithm ? step_variant_launch((enum step_variant_id)(step->algorithm - 1), rows,
+                                                        step->parameters, tiles, begin, end, stream)
+                                  : launch_of(step->kernel)(rows, step->parameters, tiles, begin, end, stream);
+    return (cudaError_t)e;
+}
+
 static uint64_t tiles_at_once(const struct step *step, const struct step_rows *rows, const struct step_tiles *tiles)
 {
     const uint64_t longer = rows->input.length > rows->output.length ? rows->input.length : rows->output.length;
@@ -90,7 +100,7 @@ static cudaError_t run_tiles(const struct step *step, const struct step_rows *ro
     cudaError_t e = cudaSuccess;
     for (uint64_t begin = 0, end; begin < tiles.tile_count && e == cudaSuccess; begin = end) {
         end = tiles.tile_count - begin < at_once ? tiles.tile_count : begin + at_once;
-        e = (cudaError_t)launch_of(step->kernel)(rows, step->parameters, &tiles, begin, end, stream);
+        e = launch_tiles(step, rows, &tiles, begin, end, stream);
     }
     return e;
 }
