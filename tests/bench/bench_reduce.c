@@ -178,20 +178,13 @@ static struct reduction_job job_of(const struct reduce_memory *memory, int id, u
                                            .op = sums ? SCAND_REDUCTION_SUM : SCAND_REDUCTION_NORM}};
 }
 
-/* All samples as one row: for norms of tensors, and the one of rows that fills the GPU with a row. */
-static bool is_wanted(int id, uint64_t length)
-{
-    return length < SAMPLES || id >= REDUCTION_norm_5;
-}
-
 /* Every reduction by name, on rows of one length. */
 static int ladder_measure(struct reduce_memory *memory, uint64_t length, struct bench_table *table)
 {
     int error = 0;
     for (int id = 0; id < REDUCTION_COUNT && !error; id++) {
         struct reduction_job job = job_of(memory, id, length);
-        if (is_wanted(id, length))
-            error = reduction_measure(memory, &job, (struct bench_row){0}, table);
+        error = reduction_measure(memory, &job, (struct bench_row){0}, table);
     }
     return error;
 }
@@ -204,8 +197,6 @@ int bench_reduce(struct bench_table *table)
         error = ladder_measure(&memory, MAIN_LENGTH, table);
     if (!error)
         error = ladder_measure(&memory, LONG_LENGTH, table);
-    if (!error)
-        error = ladder_measure(&memory, SAMPLES, table);
     memory_finish(&memory);
     return job_fail("reductions", error);
 }

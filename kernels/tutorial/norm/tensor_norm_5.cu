@@ -2,8 +2,7 @@
  * tensor-norm-5: a library's warp reduction, and a tree by hand across warps.
  *
  * The change from tensor-norm-4: what BlockReduce does, taken apart. CUB's WarpReduce adds the 32 sums of a warp; the
- * eight warps leave theirs in shared memory, where they are added as a tree of three levels. It is as fast: what is
- * left to gain is in how samples are read (norm-4).
+ * eight warps leave theirs in shared memory, where they are added as a tree of three levels.
  *
  * Association: threads as in tensor-norm-3; a warp's sums as CUB does; of the eight i and i + 4, then i and i + 2, then
  * both; the blocks' as they arrive.

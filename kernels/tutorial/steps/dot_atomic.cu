@@ -3,8 +3,7 @@
  *
  * The threads of a grid take the samples of a row in turns, so that neighbours read neighbours, and any number of
  * threads serves any number of samples. Each keeps a sum of its own in a register; adding them up is left to the
- * memory, which does one atomic addition after the other at the one address of a row's result. With many short sums
- * that queue is what takes the time.
+ * memory, which does one atomic addition after the other at the one address of a row's result.
  *
  * Association: thread t adds products t, t + T, t + 2 T, ... one by one, in f32; the threads' sums as they arrive. So
  * bits differ from run to run, unless every sum is exact.

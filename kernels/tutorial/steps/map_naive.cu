@@ -3,8 +3,8 @@
  *
  * Each thread finds its element in every operand, by the strides of any layout, reads it, applies the operation and
  * writes the result. Neighbouring threads have neighbouring elements, so where these lie side by side a warp moves 128
- * bytes at a time; but each thread has only four of them on their way, and spends more on finding them than on the
- * operation.
+ * bytes at a time; but each thread has only four of them on their way, and more instructions for finding its element
+ * than for the operation.
  */
 #include "kernels/tutorial/steps/map.cuh"
 

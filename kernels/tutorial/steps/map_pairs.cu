@@ -3,9 +3,10 @@
  *
  * The change from map-packs: samples are halves, of which one word has two. Apply2 takes a word of each operand, has
  * the functor called with both samples, and makes one word of what it returns; a row of an odd number of samples has a
- * tail of one, which is done alone. Arithmetic is in f32, as everywhere here, so the bits are those of the reference;
- * __hadd2 and its like would do both samples in one instruction, and take as long: what counts is the memory. Where
- * rows do not begin at multiples of 4 bytes, or elements lie apart, all are done one by one.
+ * tail of one, which is done alone. Arithmetic is in f32, as everywhere here, so the bits are those of the reference.
+ * Four bytes per load are a quarter of what map-packs has: with two operands of 10,000 x 10,000 this reaches half of
+ * the speed of a copy, where map-packs, of floats, reaches nearly all. Where rows do not begin at multiples of 4 bytes,
+ * or elements lie apart, all are done one by one.
  */
 #include "kernels/tutorial/steps/map.cuh"
 
