@@ -13,45 +13,56 @@
  */
 #include "kernels/tutorial/scan/common.cuh"
 
-/* One tile of a warp's rows; `first` is its first column. */
+/* One tile of a warp's rows, of which `rows` are left; x is this lane's column in the first one. All samples are on
+ * their way before the first is stored. */
 template <int PAD>
-GPU_INLINE void tile_load(const struct pass &pass, uint64_t row, uint64_t first, float tile[][WARP + PAD])
+GPU_INLINE void tile_load(const float *x, int64_t pitch, int rows, bool inside, float tile[][WARP + PAD])
 {
+    float loaded[WARP];
+#pragma unroll
     for (int r = 0; r < WARP; r++)
-        if (row + r < pass.rows && first + threadIdx.x < pass.length)
-            tile[r][threadIdx.x] = pass.x[row + r][first + threadIdx.x];
+        loaded[r] = inside && r < rows ? *(const float *)((const char *)x + r * pitch) : 0;
+#pragma unroll
+    for (int r = 0; r < WARP; r++)
+        tile[r][threadIdx.x] = loaded[r];
     __syncwarp();
 }
 
-template <int PAD>
-GPU_INLINE void tile_store(const struct pass &pass, uint64_t row, uint64_t first, float tile[][WARP + PAD])
+template <int PAD> GPU_INLINE void tile_store(float *y, int64_t pitch, int rows, bool inside, float tile[][WARP + PAD])
 {
     __syncwarp();
+#pragma unroll
     for (int r = 0; r < WARP; r++)
-        if (row + r < pass.rows && first + threadIdx.x < pass.length)
-            pass.y[row + r][first + threadIdx.x] = tile[r][threadIdx.x];
+        if (inside && r < rows)
+            *(float *)((char *)y + r * pitch) = tile[r][threadIdx.x];
     __syncwarp();
 }
 
 /* This lane's row of the tile. */
 template <class Sum> GPU_INLINE void tile_scan(float *tile, int count, typename Sum::type *sum, bool begins)
 {
-    for (int c = 0; c < count; c++) {
-        *sum = begins && c == 0 ? Sum::of(tile[c]) : Sum::add_sample(*sum, tile[c]);
-        tile[c] = Sum::rounded(*sum);
-    }
+#pragma unroll
+    for (int c = 0; c < WARP; c++)
+        if (c < count) {
+            *sum = begins && c == 0 ? Sum::of(tile[c]) : Sum::add_sample(*sum, tile[c]);
+            tile[c] = Sum::rounded(*sum);
+        }
 }
 
 template <class Sum, int PAD> static __global__ void __launch_bounds__(WARP) smem_v0_kernel(struct pass pass)
 {
     __shared__ float tile[WARP][WARP + PAD];
+    const uint32_t length = (uint32_t)pass.length;
     for (uint64_t row = (uint64_t)blockIdx.x * WARP; row < pass.rows; row += (uint64_t)gridDim.x * WARP) {
+        const int rows = (int)min(pass.rows - row, (uint64_t)WARP);
+        const struct row x = pass.x[row], y = pass.y[row];
         typename Sum::type sum = Sum::of(0);
-        for (uint64_t first = 0; first < pass.length; first += WARP) {
-            tile_load<PAD>(pass, row, first, tile);
-            if (row + threadIdx.x < pass.rows)
-                tile_scan<Sum>(tile[threadIdx.x], (int)min(pass.length - first, (uint64_t)WARP), &sum, first == 0);
-            tile_store<PAD>(pass, row, first, tile);
+        for (uint32_t first = 0; first < length; first += WARP) {
+            const int count = min(length - first, WARP);
+            const bool inside = threadIdx.x < count;
+            tile_load<PAD>(&x[first + threadIdx.x], pass.x.pitch, rows, inside, tile);
+            tile_scan<Sum>(tile[threadIdx.x], count, &sum, first == 0);
+            tile_store<PAD>(&y[first + threadIdx.x], pass.y.pitch, rows, inside, tile);
         }
     }
 }

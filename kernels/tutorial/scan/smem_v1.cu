@@ -3,17 +3,17 @@
  *
  * In smem-v0 every load, addition and store asks whether it is inside the row and the batch, although only the last
  * tile of a row and the last warp's rows can be outside. Asked once per tile instead, the full tiles run without
- * branches: a lane loads all 32 samples of its column to registers before it stores the first to shared memory, so that
- * they are on their way at once instead of one after another, and the compiler unrolls the rest.
+ * branches. With PAD 0 they show what the banks cost where little else is left.
  *
  * Association: as serial-cpu, ((x0 + x1) + x2) + ...
  */
 #include "kernels/tutorial/scan/common.cuh"
 
-typedef float tile_rows[WARP][WARP + 1];
+template <int PAD> using tile_rows = float[WARP][WARP + PAD];
 
 /* The column of a full tile that belongs to this lane. */
-GPU_INLINE void full_load(const struct pass &pass, uint64_t row, uint64_t column, tile_rows tile)
+template <int PAD>
+GPU_INLINE void full_load(const struct pass &pass, uint64_t row, uint64_t column, tile_rows<PAD> &tile)
 {
     float loaded[WARP];
 #pragma unroll
@@ -25,13 +25,15 @@ GPU_INLINE void full_load(const struct pass &pass, uint64_t row, uint64_t column
 }
 
 /* The same at the edges, where `rows` rows are left. */
-GPU_INLINE void edge_load(const struct pass &pass, uint64_t row, uint64_t column, int rows, tile_rows tile)
+template <int PAD>
+GPU_INLINE void edge_load(const struct pass &pass, uint64_t row, uint64_t column, int rows, tile_rows<PAD> &tile)
 {
     for (int r = 0; r < rows; r++)
         tile[r][threadIdx.x] = pass.x[row + r][column];
 }
 
-GPU_INLINE void tile_store(const struct pass &pass, uint64_t row, uint64_t column, int rows, const tile_rows tile)
+template <int PAD>
+GPU_INLINE void tile_store(const struct pass &pass, uint64_t row, uint64_t column, int rows, const tile_rows<PAD> &tile)
 {
 #pragma unroll
     for (int r = 0; r < rows; r++)
@@ -49,54 +51,64 @@ template <class Sum> GPU_INLINE void row_scan(float *tile, int columns, typename
     }
 }
 
-template <class Sum, bool Begins>
-GPU_INLINE void full_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile,
+template <class Sum, int PAD, bool Begins>
+GPU_INLINE void full_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows<PAD> &tile,
                           typename Sum::type *sum)
 {
-    full_load(pass, row, first + threadIdx.x, tile);
+    full_load<PAD>(pass, row, first + threadIdx.x, tile);
     __syncwarp();
     row_scan<Sum>(tile[threadIdx.x], WARP, sum, Begins);
     __syncwarp();
-    tile_store(pass, row, first + threadIdx.x, WARP, tile);
+    tile_store<PAD>(pass, row, first + threadIdx.x, WARP, tile);
     __syncwarp();
 }
 
-template <class Sum>
-GPU_INLINE void edge_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows tile,
+template <class Sum, int PAD>
+GPU_INLINE void edge_scan(const struct pass &pass, uint64_t row, uint64_t first, tile_rows<PAD> &tile,
                           typename Sum::type *sum)
 {
     int rows = (int)min(pass.rows - row, (uint64_t)WARP), columns = (int)min(pass.length - first, (uint64_t)WARP);
     if (threadIdx.x < columns)
-        edge_load(pass, row, first + threadIdx.x, rows, tile);
+        edge_load<PAD>(pass, row, first + threadIdx.x, rows, tile);
     __syncwarp();
     if (threadIdx.x < rows)
         row_scan<Sum>(tile[threadIdx.x], columns, sum, first == 0);
     __syncwarp();
     if (threadIdx.x < columns)
-        tile_store(pass, row, first + threadIdx.x, rows, tile);
+        tile_store<PAD>(pass, row, first + threadIdx.x, rows, tile);
     __syncwarp();
 }
 
-template <class Sum> static __global__ void __launch_bounds__(WARP) smem_v1_kernel(struct pass pass)
+template <class Sum, int PAD> static __global__ void __launch_bounds__(WARP) smem_v1_kernel(struct pass pass)
 {
-    __shared__ tile_rows tile;
+    __shared__ tile_rows<PAD> tile;
     for (uint64_t row = (uint64_t)blockIdx.x * WARP; row < pass.rows; row += (uint64_t)gridDim.x * WARP) {
         typename Sum::type sum = Sum::of(0);
         uint64_t first = 0;
         if (row + WARP <= pass.rows && WARP <= pass.length) {
-            full_scan<Sum, true>(pass, row, first, tile, &sum);
+            full_scan<Sum, PAD, true>(pass, row, first, tile, &sum);
             for (first = WARP; first + WARP <= pass.length; first += WARP)
-                full_scan<Sum, false>(pass, row, first, tile, &sum);
+                full_scan<Sum, PAD, false>(pass, row, first, tile, &sum);
         }
         for (; first < pass.length; first += WARP)
-            edge_scan<Sum>(pass, row, first, tile, &sum);
+            edge_scan<Sum, PAD>(pass, row, first, tile, &sum);
     }
+}
+
+template <int PAD> static int run(const struct variant_scan *scan, cudaStream_t stream)
+{
+    return passes_run(scan, [=](const struct pass &pass) {
+        unsigned grid = grid_of(parts_of(pass.rows, WARP));
+        with_accumulator(scan, [=](auto sum) { smem_v1_kernel<decltype(sum), PAD><<<grid, WARP, 0, stream>>>(pass); });
+    });
+}
+
+extern "C" int smem_v1_pad0(const struct variant_scan *scan, void *, cudaStream_t stream)
+{
+    return run<0>(scan, stream);
 }
 
 extern "C" int smem_v1(const struct variant_scan *scan, void *, cudaStream_t stream)
 {
-    return passes_run(scan, [=](const struct pass &pass) {
-        unsigned grid = grid_of(parts_of(pass.rows, WARP));
-        with_accumulator(scan, [=](auto sum) { smem_v1_kernel<decltype(sum)><<<grid, WARP, 0, stream>>>(pass); });
-    });
+    return run<1>(scan, stream);
 }

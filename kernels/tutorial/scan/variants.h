@@ -45,6 +45,8 @@ struct variant_scan {
       "a thread per row, tiles transposed through shared memory: 32 lanes meet in one bank")                          \
     X(smem_v0_pad1,               "smem-v0-pad1",               CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,      \
       "smem-v0-pad0 with tile rows one float longer: every lane in a bank of its own")                                \
+    X(smem_v1_pad0,               "smem-v1-pad0",               CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,      \
+      "smem-v0-pad0 with the edges peeled: what is left is the banks")                                                \
     X(smem_v1,                    "smem-v1",                    CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,      \
       "smem-v0-pad1 with the edges peeled: full tiles run without branches")                                          \
     X(warp_v0,                    "warp-v0",                    CUDA, VARIANT_ALL, FIXED,  variant_no_workspace,      \

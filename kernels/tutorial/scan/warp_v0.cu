@@ -11,6 +11,7 @@
 #include "kernels/tutorial/scan/common.cuh"
 
 #define WARPS 4 /* of a thread block */
+#define AHEAD 4 /* steps whose samples are loaded at once */
 
 GPU_INLINE float lane_before(float value, int distance)
 {
@@ -54,16 +55,34 @@ template <class Sum> GPU_INLINE typename Sum::type warp_scan(typename Sum::type 
     return sum;
 }
 
-template <class Sum> GPU_INLINE void row_scan(struct row x, struct row y, uint64_t length, int lane)
+/* The next 32 sums of a row, from the carry, which becomes their last. */
+template <class Sum>
+GPU_INLINE typename Sum::type sums_after(typename Sum::type *carry, typename Sum::type sum, int lane)
+{
+    sum = Sum::add(*carry, warp_scan<Sum>(sum, lane));
+    *carry = lane_last(sum);
+    return sum;
+}
+
+/* Samples for several steps are on their way before the first one is scanned. */
+template <class Sum> GPU_INLINE void row_scan(struct row x, struct row y, uint32_t length, int lane)
 {
     typename Sum::type carry = Sum::of(0);
-    for (uint64_t first = 0; first < length; first += WARP) {
+    uint32_t first = 0;
+    for (; first + AHEAD * WARP <= length; first += AHEAD * WARP) {
+        float samples[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            samples[k] = x[first + k * WARP + lane];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            y[first + k * WARP + lane] = Sum::rounded(sums_after<Sum>(&carry, Sum::of(samples[k]), lane));
+    }
+    for (; first < length; first += WARP) {
         bool inside = first + lane < length;
-        typename Sum::type sum = warp_scan<Sum>(Sum::of(inside ? x[first + lane] : 0), lane);
-        sum = Sum::add(carry, sum);
+        typename Sum::type sum = sums_after<Sum>(&carry, Sum::of(inside ? x[first + lane] : 0), lane);
         if (inside)
             y[first + lane] = Sum::rounded(sum);
-        carry = lane_last(sum);
     }
 }
 
@@ -71,7 +90,7 @@ template <class Sum> static __global__ void warp_v0_kernel(struct pass pass)
 {
     uint64_t row = (uint64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
     for (; row < pass.rows; row += (uint64_t)gridDim.x * WARPS)
-        row_scan<Sum>(pass.x[row], pass.y[row], pass.length, threadIdx.x % WARP);
+        row_scan<Sum>(pass.x[row], pass.y[row], (uint32_t)pass.length, threadIdx.x % WARP);
 }
 
 extern "C" int warp_v0(const struct variant_scan *scan, void *, cudaStream_t stream)
