@@ -3,7 +3,8 @@
  *
  * In smem-v0 every load, addition and store asks whether it is inside the row and the batch, although only the last
  * tile of a row and the last warp's rows can be outside. Asked once per tile instead, the full tiles run without
- * branches. With PAD 0 they show what the banks cost where little else is left.
+ * branches. With PAD 0 they show what the banks cost where little else is left: 10,000 x 10,000 samples of f32, forward
+ * and backward, take 3.2 ms on an H200 instead of 1.24, and longer than the 2.9 of smem-v0-pad0.
  *
  * Association: as serial-cpu, ((x0 + x1) + x2) + ...
  */
