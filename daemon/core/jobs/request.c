@@ -12,6 +12,12 @@ const char *request_method(bool submitted)
     return submitted ? "job.submit" : "job.run";
 }
 
+/* Its number in the message. */
+static uint32_t sent_step(const struct request *request, uint32_t step)
+{
+    return step - request->repeats[step];
+}
+
 const char *request_field(const struct request *request, uint32_t step, const char *name, char out[FIELD_NAME_BYTES])
 {
     if (request->submitted && step == 0)
@@ -19,7 +25,7 @@ const char *request_field(const struct request *request, uint32_t step, const ch
     if (request->submitted)
         snprintf(out, FIELD_NAME_BYTES, "then[%u].%s", (unsigned)step - 1, name);
     else
-        snprintf(out, FIELD_NAME_BYTES, "steps[%u].%s", (unsigned)request->sent_step[step], name);
+        snprintf(out, FIELD_NAME_BYTES, "steps[%u].%s", (unsigned)sent_step(request, step), name);
     return out;
 }
 
@@ -93,7 +99,7 @@ static uint64_t repeats_of(const union msg_step *step)
     }
 }
 
-/* Fills request->sent_step. Returns how many steps there are in all, or -EINVAL. */
+/* Fills request->repeats. Returns how many steps there are in all, or -EINVAL. */
 static int count_steps(struct request *request, const struct msg_job_run_params *params, struct error *error)
 {
     uint64_t count = 0;
@@ -105,8 +111,8 @@ static int count_steps(struct request *request, const struct msg_job_run_params 
                 "\"steps[%u].repeat\" is %" PRIu64 "; allowed here: 1 to %" PRIu64
                 ", since a job has at most %d steps, repeated ones counted; submit others as a further job",
                 (unsigned)i, repeats, most - count, LIMIT_STEPS);
-        memset(&request->sent_step[count], (int)i, repeats);
-        count += repeats;
+        for (uint64_t end = count + repeats; count < end; count++)
+            request->repeats[count] = (uint8_t)(count - i);
     }
     return (int)count;
 }
@@ -122,7 +128,7 @@ int request_init(struct request *request, const struct msg_job_run_params *param
     *repeated = *params;
     repeated->steps_count = (uint32_t)count;
     for (int i = 0; i < count; i++)
-        repeated->steps[i] = params->steps[request->sent_step[i]];
+        repeated->steps[i] = params->steps[sent_step(request, (uint32_t)i)];
     return init(request, repeated, false, error);
 }
 

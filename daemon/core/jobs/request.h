@@ -26,8 +26,8 @@ struct request {
     bool submitted; /* it came by job.submit */
     uint32_t operand_count;
     struct request_operand operands[LIMIT_JOB_OPERANDS];
-    uint8_t
-        sent_step[LIMIT_STEPS]; /* of each step of params: the number of the step that stands for it in the message */
+    /* Of each step of params: how many up to it are repeats, which the message does not have. */
+    uint8_t repeats[LIMIT_STEPS];
 };
 
 /* 0, or -EINVAL and *error: it has too many operands or repeats. *repeated has room for the params with steps that were
