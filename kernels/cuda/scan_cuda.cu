@@ -9,6 +9,7 @@
 #include "kernels/cuda/kernels/any_layout.h"
 #include "kernels/cuda/kernels/block_per_row.h"
 #include "kernels/cuda/kernels/cluster_per_row.h"
+#include "kernels/cuda/kernels/columns_direct.h"
 #include "kernels/cuda/kernels/columns_shared.h"
 #include "kernels/cuda/kernels/columns_streaming.h"
 #include "kernels/cuda/kernels/columns_tma.h"
@@ -81,6 +82,8 @@ int scan_cuda_init(void)
     if (!error)
         error = scan_columns_streaming_load(&device->columns_streaming, &device->base);
     if (!error)
+        error = scan_columns_direct_load();
+    if (!error)
         error = scan_affine_load(device->base.shared_max);
     if (!error)
         error = scan_reduce_load(&device->base);
@@ -109,8 +112,12 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
                                      : rule->pass_count * sums * sum_bytes_of(rule);
     if (rule->demean)
         bytes += sums * sizeof(double);
+    const struct scan_plan plan = scan_plan_of(rows, 0, count);
+    if (rule->op != SCAND_OPERATOR_AFFINE) {
+        const uint64_t direct = scan_columns_direct_workspace_bytes(rule, &plan);
+        bytes = direct > bytes ? direct : bytes;
+    }
     if (select_is_sum(rule)) {
-        const struct scan_plan plan = scan_plan_of(rows, 0, count);
         const uint64_t columns = scan_columns_workspace_bytes(rule, &plan);
         const uint64_t tma = scan_columns_tma_workspace_bytes(rule, &plan);
         const uint64_t streaming = scan_columns_streaming_workspace_bytes(rule, &plan);
@@ -277,6 +284,8 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
         return scan_columns_streaming(&device->columns_streaming, rule, plan, workspace, stream);
     case SELECT_COLUMNS_SHARED:
         return scan_columns(&device->columns, rule, plan, workspace, stream);
+    case SELECT_COLUMNS_DIRECT:
+        return scan_columns_direct(base, rule, plan, workspace, stream);
     case SELECT_CLUSTER_PER_ROW:
         return scan_cluster(&device->cluster, rule, plan, stream);
     case SELECT_GRID_PER_ROW_ONE_LAUNCH:

@@ -42,6 +42,16 @@ static const struct bench_case cases[] = {
     {SUM,    F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0}},
     {SUM,    F32, "f",      10000,     10007, 4,      COLUMNS, 1,       {0}}, /* streaming */
     {SUM,    F32, "fb",     10000,     10007, 4,      COLUMNS, 1,       {0}}, /* in shared memory */
+    {SUM,    F32, "f",     100000,      1000, 0,      COLUMNS, 1,       {0}}, /* long columns; short ones; few */
+    {SUM,    F32, "fb",       300,    333333, 0,      COLUMNS, 1,       {0}},
+    {SUM,    F32, "fb",   1000000,       100, 0,      COLUMNS, 1,       {0}},
+    {MAX,    F32, "f",      10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}}, /* direct */
+    {MAX,    F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
+    {SUM,    F64, "f",      10000,     10000, 0,      COLUMNS, 1,       {CASE_LEFT_OUT, 0, 0}},
+    {SUM,    F64, "fb",     10000,     10000, 0,      COLUMNS, 1,       {CASE_LEFT_OUT, 0, 0}},
+    {SUM,    F16, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0, 0, CASE_LEFT_OUT}},
+    {MAX,    F32, "fb",       100,   1000000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
+    {MAX,    F32, "fb",        10,  10000000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {SUM,    F32, "fb",     10000,     10000, 0,      ROWS,    1,       {0}}, /* block per row */
     {SUM,    F32, "fb",     10000,     10007, HEADER, ROWS,    1,       {0}},
     {SUM,    F32, "fb",      3000,     33333, 0,      ROWS,    1,       {0}}, /* cluster per row */

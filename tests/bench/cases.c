@@ -57,6 +57,15 @@ const struct bench_case bench_cases[] = {
     /* Along the first axis. */
     {SUM,  F32,   "f",      10000,     10000, 0,      COLUMNS, 1,       {0.85, 0.85, 0}},
     {SUM,  F32,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.75, 0.75, 0}},
+    {MAX,  F32,   "f",      10000,     10000, 0,      COLUMNS, 1,       {0.75, OUT,  OUT}},
+    {MAX,  F32,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.55, OUT,  OUT}},
+    {SUM,  F64,   "f",      10000,     10000, 0,      COLUMNS, 1,       {OUT,  0.75, OUT}},
+    {SUM,  F64,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {OUT,  0.55, OUT}},
+    {SUM,  I32,   "f",      10000,     10000, 0,      COLUMNS, 1,       {0.75, OUT,  OUT}},
+    {SUM,  I32,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.55, OUT,  OUT}},
+    {SUM,  F16,   "f",      10000,     10000, 0,      COLUMNS, 1,       {0.75, 0,    OUT}},
+    {SUM,  F16,   "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.55, 0,    OUT}},
+    {AFFINE, F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0.45, 0,    0}},
     /* Other dtypes and operators. */
     {SUM,  F16,   "fb",     10000,     10000, 0,      ROWS,    1,       {0.70, 0.70, OUT}},
     {SUM,  BF16,  "fb",     10000,     10000, 0,      ROWS,    1,       {0.70, 0.70, OUT}},

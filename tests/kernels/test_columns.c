@@ -1,7 +1,9 @@
 /*
  * Columns so many that all processors of a GPU have some, against the reference, bit by bit: one pass over them has a
- * kernel of its own (cuda/kernels/columns_streaming.cuh). test_kernels has fewer columns.
+ * kernel of its own (cuda/kernels/columns_streaming.cuh). test_kernels has fewer columns. Columns of every dtype, with
+ * means and over several order blocks, have another one (columns_direct.cuh).
  */
+#include "tests/kernels/rules.h"
 #include "tests/kernels/suite.h"
 
 /* Strips of 32 columns, two for each of 132 processors, and a few more columns. */
@@ -111,12 +113,57 @@ static void more_boxed_columns(const struct group *group)
     }
 }
 
+/* The i-th case of columns of any rule: in one plane or three, at any pitch; some of them, too. */
+static struct scan_case direct_case(unsigned i, uint64_t length, uint64_t columns)
+{
+    const enum scand_dtype input = (enum scand_dtype)(i % SCAND_DTYPE_COUNT);
+    const enum scand_dtype output = codec_is_integer(input) || i % 3 ? input : SCAND_DTYPE_F64;
+    const int64_t gap = (int64_t)(i % 3) * (int64_t)codec_bytes(input);
+    struct scan_case c = {
+        .rule = typed_rule(i, input, output),
+        .rank = 3,
+        .axis = 1,
+        .shape = {i % 4 == 3 ? 3 : 1, length, columns},
+        .input = {.name = "columns", .axis_gap = gap},
+        .output = {.name = "columns", .axis_gap = i / 2 % 2 * (int64_t)codec_bytes(output)},
+        .fill = (enum fill)(i % FILL_COUNT),
+    };
+    if (i % 4 == 3) {
+        c.first = columns - 1;
+        c.count = columns + 2;
+    }
+    c.in_place = i % 5 == 1 && input == output;
+    return c;
+}
+
+/* Of every dtype in some rules, around leaves, tiles, order blocks and groups of these. */
+static void direct_columns(const struct group *group)
+{
+    static const uint64_t list[][2] = {{2, 33}, {17, 40}, {500, 67}, {513, 31}, {1500, 37}, {17000, 18}};
+    for (unsigned i = 0; i < 6 * SCAND_DTYPE_COUNT; i++) {
+        struct scan_case c = direct_case(i, list[i % 5][0], list[i % 5][1]);
+        check(group, &c);
+    }
+    for (unsigned i = 0; i < 2 * SCAND_DTYPE_COUNT; i++) {
+        struct scan_case c = direct_case(i, list[5][0], list[5][1]);
+        check(group, &c);
+    }
+    for (unsigned i = 1; i < 5; i++) {
+        struct scan_case c = direct_case(i, 32 * 16384 + 530, 5);
+        check(group, &c);
+    }
+}
+
 /* The least that these kernels are for, for tools that slow a program down a hundredfold. */
 static void few_many_columns(const struct group *group)
 {
     struct scan_case walk = many_case(1, 529), boxes = boxed_case(1, "b", SCAND_ACCUMULATOR_F32, 529, 4480);
     check(group, &walk);
     check(group, &boxes);
+    for (unsigned i = 0; i < SCAND_DTYPE_COUNT; i++) {
+        struct scan_case direct = direct_case(i, i % 4 ? 530 : 17000, i % 4 ? 31 : 5);
+        check(group, &direct);
+    }
 }
 
 SUITE(cuda, many_columns)
@@ -126,12 +173,15 @@ SUITE(cuda, more_boxed_columns)
 SUITE(paths, many_columns)
 SUITE(paths, boxed_columns)
 SUITE(paths, more_boxed_columns)
+SUITE(cuda, direct_columns)
+SUITE(paths, direct_columns)
+SUITE(cpu, direct_columns)
 SUITE(cuda, few_many_columns)
 
 static const struct test tests[] = {
-    TEST(cuda_many_columns),       TEST(cuda_long_columns),        TEST(cuda_boxed_columns),
-    TEST(cuda_more_boxed_columns), TEST(cuda_few_many_columns),    TEST(paths_many_columns),
-    TEST(paths_boxed_columns),     TEST(paths_more_boxed_columns), TEST_END};
+    TEST(cuda_many_columns),     TEST(cuda_long_columns),    TEST(cuda_boxed_columns),  TEST(cuda_more_boxed_columns),
+    TEST(cuda_few_many_columns), TEST(paths_many_columns),   TEST(paths_boxed_columns), TEST(paths_more_boxed_columns),
+    TEST(cuda_direct_columns),   TEST(paths_direct_columns), TEST(cpu_direct_columns),  TEST_END};
 
 int main(int argc, char **argv)
 {

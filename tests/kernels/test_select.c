@@ -233,17 +233,20 @@ static void columns(void)
     PATH(COLUMNS_SHARED, .length = 2, .columns = true);
     PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .input = IBM, .output = F64, .accumulator = IN_F2);
     PATH(BLOCK_PER_ROW, .length = 10000, .columns = true, .input_at = 1);
-    PATH(BLOCK_PER_ROW, .length = 10000, .columns = true, .accumulator = IN_F64, .wide = true);
-    PATH(ANY_LAYOUT, .length = 10000, .columns = true, .op = MAX);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .accumulator = IN_F64, .wide = true);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .op = MAX);
+    PATH(COLUMNS_DIRECT, .length = 32 * 32 * 16384, .columns = true, .demean = true);
+    PATH(ANY_LAYOUT, .length = 32 * 32 * 16384 + 1, .columns = true, .demean = true);
+    PATH(ANY_LAYOUT, .length = 10000, .columns = true, .op = MAX, .input_at = 1);
     /* As many tiles as there are thread blocks: three on each processor, or as many as its shared memory holds. */
     PATH(COLUMNS_SHARED, .length = 3 * 132 * 512, .columns = true);
-    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 3 * 132 * 512 + 1, .columns = true);
+    PATH(COLUMNS_DIRECT, .length = 3 * 132 * 512 + 1, .columns = true);
     ON(a100, COLUMNS_SHARED, .length = 2 * 108 * 512, .columns = true);
-    ON(a100, BLOCK_PER_ROW_SPINE, .length = 2 * 108 * 512 + 1, .columns = true);
+    ON(a100, COLUMNS_DIRECT, .length = 2 * 108 * 512 + 1, .columns = true);
     ON(rtx4090, COLUMNS_SHARED, .length = 128 * 512, .columns = true);
-    ON(rtx4090, BLOCK_PER_ROW_SPINE, .length = 128 * 512 + 1, .columns = true);
-    ON(t4, BLOCK_PER_ROW, .length = 2, .columns = true);
-    ON(no_cooperation, BLOCK_PER_ROW, .length = 2, .columns = true);
+    ON(rtx4090, COLUMNS_DIRECT, .length = 128 * 512 + 1, .columns = true);
+    ON(t4, COLUMNS_DIRECT, .length = 2, .columns = true);
+    ON(no_cooperation, COLUMNS_DIRECT, .length = 2, .columns = true);
 }
 
 static void many_columns(void)
@@ -258,7 +261,7 @@ static void many_columns(void)
     PATH(COLUMNS_TMA, .length = 16384, .columns = true, .many = true);
     PATH(COLUMNS_SHARED, .length = 16385, .columns = true, .many = true);
     PATH(COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64);
-    PATH(BLOCK_PER_ROW, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64, .wide = true);
+    PATH(COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .accumulator = IN_F64, .wide = true);
     PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .output = F64);
     PATH(COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .output_at = 4);
     PATH(COLUMNS_TMA, .length = 1537, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F64);
@@ -267,15 +270,16 @@ static void many_columns(void)
     PATH(COLUMNS_STREAMING, .length = 512, .columns = true, .many = true, .one_pass = true, .input = IBM,
          .output = F64);
     PATH(COLUMNS_STREAMING, .length = 524288, .columns = true, .many = true, .one_pass = true);
-    PATH(GRID_PER_ROW_ONE_LAUNCH, .length = 524289, .columns = true, .many = true, .one_pass = true);
+    PATH(COLUMNS_DIRECT, .length = 524289, .columns = true, .many = true, .one_pass = true);
     ON(a100, COLUMNS_STREAMING, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(b200, COLUMNS_TMA, .length = 10000, .columns = true, .many = true);
     ON(b200, COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true, .accumulator = IN_F2);
     ON(b200, COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
     ON(rtx4090, COLUMNS_SHARED, .length = 10000, .columns = true, .many = true, .one_pass = true);
-    ON(t4, BLOCK_PER_ROW, .length = 10000, .columns = true, .many = true, .one_pass = true);
+    ON(t4, COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .one_pass = true);
     ON(no_cooperation, COLUMNS_TMA, .length = 10000, .columns = true, .many = true, .one_pass = true);
-    ON(no_cooperation, BLOCK_PER_ROW, .length = 10000, .columns = true, .many = true, .one_pass = true, .output_at = 4);
+    ON(no_cooperation, COLUMNS_DIRECT, .length = 10000, .columns = true, .many = true, .one_pass = true,
+       .output_at = 4);
 }
 
 static void all_else(void)
@@ -289,7 +293,7 @@ static void all_else(void)
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .demean = true);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .output = F16);
     PATH(ANY_LAYOUT_PREFETCH, .length = 1000000, .input = I32, .output = I32);
-    PATH(ANY_LAYOUT, .length = 10, .op = MAX, .columns = true);
+    PATH(COLUMNS_DIRECT, .length = 10, .op = MAX, .columns = true);
     PATH(ANY_LAYOUT, .length = 10, .input = F16, .input_at = 1);
     PATH(ANY_LAYOUT, .length = 10, .input = F16, .output_at = 2);
     /* 5,248 bytes for each warp and 1,024: as many tiles. */
@@ -443,7 +447,8 @@ static void no_room(void)
           SELECT_GRID_PER_ROW_THREE_LAUNCHES, SELECT_BLOCK_PER_ROW_SPINE, SELECT_ANY_LAYOUT_PREFETCH,
           SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10000, .columns = true, .many = true, .one_pass = true}), SELECT_COLUMNS_TMA,
-          SELECT_COLUMNS_STREAMING, SELECT_COLUMNS_SHARED, SELECT_BLOCK_PER_ROW, SELECT_ANY_LAYOUT);
+          SELECT_COLUMNS_STREAMING, SELECT_COLUMNS_SHARED, SELECT_COLUMNS_DIRECT, SELECT_BLOCK_PER_ROW,
+          SELECT_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true}), SELECT_RAGGED, SELECT_RAGGED_ANY_LAYOUT_PREFETCH,
           SELECT_RAGGED_ANY_LAYOUT);
     TRIES(((struct rows){.length = 10, .ragged = true, .what = SCAN_AFFINE}), SELECT_RAGGED_AFFINE_PREFETCH,
@@ -507,6 +512,9 @@ static void forced_paths(void)
     UNFIT(COLUMNS_STREAMING, .length = 512, .columns = true);
     FORCED(COLUMNS_SHARED, .length = 512, .columns = true);
     UNFIT(COLUMNS_SHARED, .length = 512);
+    FORCED(COLUMNS_DIRECT, .length = 512, .columns = true);
+    UNFIT(COLUMNS_DIRECT, .length = 512);
+    UNFIT(COLUMNS_DIRECT, .length = 512, .columns = true, .what = SCAN_AFFINE);
     FORCED(ANY_LAYOUT, .length = 100000, .columns = true);
     UNFIT(ANY_LAYOUT_PREFETCH, .length = 100, .columns = true);
     UNFIT(ANY_LAYOUT, .length = 100, .what = SCAN_AFFINE);

@@ -63,7 +63,7 @@ DEVICE double any_mean(const struct any_plan &plan, const struct scan_item *item
 /* Takes the mean of the row from f32 or f64 samples, if that is wanted. */
 template <class Sum, class T>
 DEVICE void any_demean(const struct any_plan &plan, const struct scan_item *item, int warp, any_shared<Sum> *shared,
-                       T x[ORDER_LEAF])
+                       T *x)
 {
     if (!plan.demean)
         return;
@@ -73,30 +73,40 @@ DEVICE void any_demean(const struct any_plan &plan, const struct scan_item *item
         x[i] = (T)((double)x[i] - mean);
 }
 
-/* The samples of this lane's leaf. Its tile is free then, and the next one is on its way. */
-template <class Sum, enum any_fetching Fetching, bool Tight = false>
-DEVICE void any_read(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next, int warp,
-                     uint4 *tile, any_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
+/* The samples of this lane's leaf. demean(x) takes the mean from f32 or f64 samples, if that is wanted. */
+template <class Sum, bool Tight, class Source, class Demean>
+DEVICE void any_read_from(const struct any_plan &plan, const Source &source, Demean demean,
+                          typename Sum::sample x[ORDER_LEAF])
 {
     if constexpr (!Sum::is_real) {
-        any_samples<Fetching, Tight>(plan, item, next, warp, tile, x);
+        any_samples<Tight>(plan, source, x);
     } else if (sizeof(typename Sum::sample) == 8 && plan.wide[0]) {
         double reals[ORDER_LEAF];
-        any_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
-        any_demean<Sum>(plan, item, warp, shared, reals);
+        any_samples<Tight>(plan, source, reals);
+        demean(reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f64(reals[i]);
     } else {
         float reals[ORDER_LEAF];
-        any_samples<Fetching, Tight>(plan, item, next, warp, tile, reals);
-        if (Tight && Fetching == FETCH_AHEAD && std::is_same<typename Sum::sample, double>::value)
+        any_samples<Tight>(plan, source, reals);
+        if (Tight && std::is_same<typename Sum::sample, double>::value)
             leaf_pin(reals); /* else the forms of samples are told apart where they are doubles, and spilled */
-        any_demean<Sum>(plan, item, warp, shared, reals);
+        demean(reals);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = Sum::from_f32(reals[i]);
     }
+}
+
+/* The same from a warp's tile, which is free then, and the next one is on its way. */
+template <class Sum, enum any_fetching Fetching, bool Tight = false>
+DEVICE void any_read(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next, int warp,
+                     uint4 *tile, any_shared<Sum> *shared, typename Sum::sample x[ORDER_LEAF])
+{
+    const any_tile_source<Fetching> source = {plan, item, next, warp, tile};
+    any_read_from<Sum, Tight>(
+        plan, source, [&](auto *reals) { any_demean<Sum>(plan, item, warp, shared, reals); }, x);
 }
 
 /* What scan_outside knows, and the kind. The index of the pass is made a new one for each use, so that addresses are

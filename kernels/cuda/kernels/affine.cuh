@@ -92,7 +92,9 @@ template <class T, class Read> struct affine_each {
     }
     __device__ __forceinline__ void read(const plan &plan, const struct affine_item *item, int warp, uint4 *stage)
     {
-        any_samples<FETCH_NOW, true>(plan.coefficients, &item->coefficients, NULL, warp, stage, numbers);
+        any_samples<true>(plan.coefficients,
+                          any_tile_source<FETCH_NOW>{plan.coefficients, &item->coefficients, NULL, warp, stage},
+                          numbers);
     }
     template <bool Backward> __device__ __forceinline__ const affine_each &leaf() const
     {
@@ -223,7 +225,7 @@ __global__ void REGISTERS(64) affine_kernel(const __grid_constant__ struct batch
         any_read<Sum, FETCH_NOW, true>(samples, &item.samples, NULL, warp, stage, &shared.mean, x);
         factors.read(plan, &item, warp, stage);
         if (affine_passes<false>(samples, {}, &item.samples, warp, &shared.pass, x, factors))
-            any_write<Sum, false, true>(samples, &item.samples, warp, stage, x);
+            any_write<Sum, true>(samples, any_tile_target<false>{samples, &item.samples, warp, stage}, x);
         __syncthreads();
     }
 }

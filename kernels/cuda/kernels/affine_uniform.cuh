@@ -224,7 +224,8 @@ __global__ void REGISTERS((Long ? 64 : affine_samples<T>::sum::registers))
         any_read<Sum, FETCH_AHEAD, true>(general, item, next, warp, tile, &shared, x);
         __syncwarp();
         if (affine_ahead_passes<T, Long>(plan, item, warp, affine_factor<T>(plan), &shared, &powers, x))
-            any_write<Sum, true, true>(general, item, warp, tile + WORDS_VECTORS(general.input_bytes), x);
+            any_write<Sum, true>(
+                general, any_tile_target<true>{general, item, warp, tile + WORDS_VECTORS(general.input_bytes)}, x);
         if (warp == 0 && lane_index() == 0)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = any_item_at(general, taken);
     }

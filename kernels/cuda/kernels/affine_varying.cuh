@@ -43,7 +43,9 @@ DEVICE void affine_read(const struct affine_each_plan &plan, const struct affine
                         Read numbers[ORDER_LEAF])
 {
     if (plan.coefficients.scan.input.stride != 0) {
-        any_samples<FETCH_APART, true>(plan.coefficients, &item->coefficients, NULL, warp, tile, numbers);
+        any_samples<true>(plan.coefficients,
+                          any_tile_source<FETCH_APART>{plan.coefficients, &item->coefficients, NULL, warp, tile},
+                          numbers);
         return;
     }
     affine_load(plan.coefficients, item->coefficients.input, &numbers[0]);
@@ -142,7 +144,7 @@ __global__ void REGISTERS(affine_each_registers<Long>)
         const bool results = affine_passes<Long>(samples, plan.states, &item->samples, warp, &shared.pass, x, factors);
         __syncwarp(); /* nobody looks at coefficients any more */
         if (results)
-            any_write<Sum, true, true>(samples, &item->samples, warp, second, x);
+            any_write<Sum, true>(samples, any_tile_target<true>{samples, &item->samples, warp, second}, x);
         any_fetch_first(plan.coefficients, &next->coefficients, warp, second);
         if (warp == 0 && lane_index() == 0)
             items[(iteration + ITEMS_AHEAD) % ITEMS] = affine_item_ahead(plan, taken);

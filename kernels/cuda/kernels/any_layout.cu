@@ -22,12 +22,6 @@ template <class Narrow, class Wide = Narrow> static constexpr struct any_layout 
             scan_spine_by<Narrow>()};
 }
 
-#define F32(OP)                                                    any_real<float, OP>
-#define F64(OP)                                                    any_real<double, OP>
-#define WHOLE(OP)                                                  any_whole<OP>
-#define F2(OP)                                                     any_f2<OP, false>, any_f2<OP, true>
-#define ANY_BY(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, KEPT) any_by<KEPT(SCAND_OPERATOR_##NAME)>(),
-
 enum {
     ANY_F32,
     ANY_F64 = NUMBER_OPERATOR_COUNT,
@@ -35,14 +29,9 @@ enum {
     ANY_F2 = 3 * NUMBER_OPERATOR_COUNT
 };
 
-// clang-format off
-static const struct any_layout any_layouts[ANY_LAYOUT_KERNELS] = {
-    NUMBER_OPERATORS(ANY_BY, , , F32)
-    NUMBER_OPERATORS(ANY_BY, , , F64)
-    NUMBER_OPERATORS(ANY_BY, , , WHOLE)
-    ADDING_OPERATORS(ANY_BY, , , F2)
-};
-// clang-format on
+#define X(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) any_by<RULE(SCAND_OPERATOR_##NAME)>(),
+static const struct any_layout any_layouts[ANY_LAYOUT_KERNELS] = {ANY_RULES(X)};
+#undef X
 
 int scan_any_layout_number(const struct scan_rule *rule)
 {

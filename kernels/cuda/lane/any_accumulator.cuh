@@ -215,4 +215,16 @@ template <enum scand_operator Op, bool Wide> struct any_f2 {
     }
 };
 
+/* All rules of numbers, in the order of scan_any_layout_number: X(NAME, ..., RULE), of which RULE(operator) is Narrow,
+ * and for f2 Wide. */
+#define ANY_RULE_F32(OP)   any_real<float, OP>
+#define ANY_RULE_F64(OP)   any_real<double, OP>
+#define ANY_RULE_WHOLE(OP) any_whole<OP>
+#define ANY_RULE_F2(OP)    any_f2<OP, false>, any_f2<OP, true>
+#define ANY_RULES(X)                        \
+    NUMBER_OPERATORS(X, , , ANY_RULE_F32)   \
+    NUMBER_OPERATORS(X, , , ANY_RULE_F64)   \
+    NUMBER_OPERATORS(X, , , ANY_RULE_WHOLE) \
+    ADDING_OPERATORS(X, , , ANY_RULE_F2)
+
 #endif

@@ -33,14 +33,19 @@ template <class Sum, bool Backward> DEVICE struct leaf_end leaf_end_of(int sampl
     return {true, min(samples - lane_index() * ORDER_LEAF, ORDER_LEAF) - 1};
 }
 
-/* Makes absent what is not among the first `samples` samples of this warp's tile. */
-template <class Sum> DEVICE void leaf_fill(typename Sum::sample x[ORDER_LEAF], int samples)
+/* Makes absent what is not among the first `there` samples of a leaf. */
+template <class Sum> DEVICE void leaf_fill_beyond(typename Sum::sample x[ORDER_LEAF], int there)
 {
-    int there = samples - lane_index() * ORDER_LEAF;
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         if (i >= there)
             x[i] = Sum::absent();
+}
+
+/* The same of what is not among the first `samples` samples of this warp's tile. */
+template <class Sum> DEVICE void leaf_fill(typename Sum::sample x[ORDER_LEAF], int samples)
+{
+    leaf_fill_beyond<Sum>(x, samples - lane_index() * ORDER_LEAF);
 }
 
 template <class Sum, bool Backward, bool Partial>
@@ -115,15 +120,21 @@ DEVICE void leaf_values_of(typename Sum::sample x[ORDER_LEAF], carry<Sum> carry,
     leaf_values<Sum, Backward, Kind, false>(x, carry, ORDER_LEAF - 1, kind);
 }
 
-/* An exclusive pass leaves `zero` of the sample that it meets first; an identity may look different. */
-template <class Sum, bool Backward>
-DEVICE void leaf_zero_first(typename Sum::sample x[ORDER_LEAF], int length, int warp, typename Sum::sample zero)
+/* An exclusive pass leaves `zero` of the sample that it meets first, which is number `first` of a leaf, if it is one
+ * of its samples; an identity may look different. */
+template <class Sum> DEVICE void leaf_zero_at(typename Sum::sample x[ORDER_LEAF], int first, typename Sum::sample zero)
 {
-    int first = (Backward ? length - 1 : 0) - (warp * WARP + lane_index()) * ORDER_LEAF;
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         if (i == first)
             x[i] = zero;
+}
+
+/* The same of a row of `length` samples of which this warp has a tile. */
+template <class Sum, bool Backward>
+DEVICE void leaf_zero_first(typename Sum::sample x[ORDER_LEAF], int length, int warp, typename Sum::sample zero)
+{
+    leaf_zero_at<Sum>(x, (Backward ? length - 1 : 0) - (warp * WARP + lane_index()) * ORDER_LEAF, zero);
 }
 
 /* A NaN makes all that follows it in a leaf NaN, so one look at either end tells whether there are any. */

@@ -158,6 +158,11 @@ uint64_t scan_plan_boxes(const struct scan_plan *plan)
     return plan->items / plan->blocks / columns * ((columns + SCAN_BOX - 1) / SCAN_BOX);
 }
 
+uint64_t scan_plan_direct_strips(const struct scan_plan *plan)
+{
+    return (plan->items / plan->blocks + SCAN_DIRECT_COLUMNS - 1) / SCAN_DIRECT_COLUMNS;
+}
+
 struct scan_plan scan_plan_of(const struct scan_rows *rows, uint64_t first, uint64_t count)
 {
     const struct scan_rule *rule = &rows->rule;

@@ -79,6 +79,11 @@ bool scan_plan_has_maps(const struct scan_plan *plan);
 uint64_t scan_plan_columns(const struct scan_plan *plan);
 uint64_t scan_plan_boxes(const struct scan_plan *plan);
 
+/* The strips of columns_direct, of which each is of as many rows in a row, and the levels of a column that it has. */
+#define SCAN_DIRECT_COLUMNS 16
+#define SCAN_DIRECT_LEVELS  3
+uint64_t scan_plan_direct_strips(const struct scan_plan *plan);
+
 /* Tiles of a row; its order blocks; warps of a thread block that works on one, a tile each. */
 uint64_t scan_tiles(uint64_t length);
 uint64_t scan_blocks(uint64_t length);

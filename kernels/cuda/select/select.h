@@ -49,6 +49,8 @@ extern "C" {
     X(COLUMNS_STREAMING, "columns-streaming")                      \
     /* or two (cuda/kernels/columns_shared.cuh). */                \
     X(COLUMNS_SHARED, "columns-shared")                            \
+    /* Threads take leaves of columns (columns_direct.cuh). */     \
+    X(COLUMNS_DIRECT, "columns-direct")                            \
     /* A cluster a row (cuda/kernels/cluster_per_row.cuh). */      \
     X(CLUSTER_PER_ROW, "cluster-per-row")                          \
     /* Several take a row (cuda/kernels/grid_per_row.cuh). */      \

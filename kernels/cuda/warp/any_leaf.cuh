@@ -95,15 +95,21 @@ DEVICE void any_words_now(const struct any_plan &plan, const struct scan_item *i
     }
 }
 
-template <int Bytes, enum any_fetching Fetching>
-DEVICE void any_words(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next, int warp,
-                      uint4 *tile, uint32_t words[4 * Bytes])
-{
-    if constexpr (Fetching != FETCH_NOW)
-        any_words_fetched<Bytes, Fetching>(item, next, warp, tile, words);
-    else
-        any_words_now<Bytes>(plan, item, warp, tile, words);
-}
+/* Where the words of a lane's leaf come from: words<Bytes>(words) has them. This one: a warp's tile of an item. */
+template <enum any_fetching Fetching> struct any_tile_source {
+    const struct any_plan &plan;
+    const struct scan_item *item, *next;
+    int warp;
+    uint4 *tile;
+
+    template <int Bytes> __device__ __forceinline__ void words(uint32_t words[4 * Bytes]) const
+    {
+        if constexpr (Fetching != FETCH_NOW)
+            any_words_fetched<Bytes, Fetching>(item, next, warp, tile, words);
+        else
+            any_words_now<Bytes>(plan, item, warp, tile, words);
+    }
+};
 
 /* Samples of i32be, which few have, from the words of this lane's leaf, and a value of f64 as one of them. Functions of
  * their own: inlined, they make kernels that hold all they can spill more, for everybody. */
@@ -111,13 +117,11 @@ struct leaf_reals {
     double x[ORDER_LEAF];
 };
 
-template <enum any_fetching Fetching>
-static __device__ __noinline__ struct leaf_reals any_i32be(const struct any_plan &plan, const struct scan_item *item,
-                                                           const struct scan_item *next, int warp, uint4 *tile)
+template <class Source> static __device__ __noinline__ struct leaf_reals any_i32be(const Source source)
 {
     struct leaf_reals leaf;
     uint32_t words[ORDER_LEAF];
-    any_words<4, Fetching>(plan, item, next, warp, tile, words);
+    source.template words<4>(words);
 #pragma unroll
     for (int i = 0; i < ORDER_LEAF; i++)
         leaf.x[i] = codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]);
@@ -130,17 +134,16 @@ static __device__ __noinline__ uint32_t i32be_apart(double value)
 }
 
 /* Samples of class f32 and f64 from the words of this lane's leaf. `Tight`: for a kernel without registers to spare. */
-template <enum any_fetching Fetching, bool Tight = false>
-DEVICE void any_samples(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                        int warp, uint4 *tile, float x[ORDER_LEAF])
+template <bool Tight = false, class Source>
+DEVICE void any_samples(const struct any_plan &plan, const Source &source, float x[ORDER_LEAF])
 {
     if (plan.input_bytes == 2) {
         uint32_t words[WORDS16];
-        any_words<2, Fetching>(plan, item, next, warp, tile, words);
+        source.template words<2>(words);
         convert16_decode(plan.input, words, x);
     } else {
         uint32_t words[ORDER_LEAF];
-        any_words<4, Fetching>(plan, item, next, warp, tile, words);
+        source.template words<4>(words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = __uint_as_float(words[i]);
@@ -148,43 +151,41 @@ DEVICE void any_samples(const struct any_plan &plan, const struct scan_item *ite
     }
 }
 
-template <enum any_fetching Fetching, bool Tight = false>
-DEVICE void any_samples(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                        int warp, uint4 *tile, double x[ORDER_LEAF])
+template <bool Tight = false, class Source>
+DEVICE void any_samples(const struct any_plan &plan, const Source &source, double x[ORDER_LEAF])
 {
     if (plan.input_bytes == 8) {
         uint32_t words[2 * ORDER_LEAF];
-        any_words<8, Fetching>(plan, item, next, warp, tile, words);
+        source.template words<8>(words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = __hiloint2double((int)words[2 * i + 1], (int)words[2 * i]);
     } else if constexpr (Tight) {
-        const struct leaf_reals leaf = any_i32be<Fetching>(plan, item, next, warp, tile);
+        const struct leaf_reals leaf = any_i32be(source);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = leaf.x[i];
     } else {
         uint32_t words[ORDER_LEAF];
-        any_words<4, Fetching>(plan, item, next, warp, tile, words);
+        source.template words<4>(words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = codec_decode_f64(SCAND_DTYPE_I32BE, &words[i]);
     }
 }
 
-template <enum any_fetching Fetching, bool Tight = false>
-DEVICE void any_samples(const struct any_plan &plan, const struct scan_item *item, const struct scan_item *next,
-                        int warp, uint4 *tile, uint64_t x[ORDER_LEAF])
+template <bool Tight = false, class Source>
+DEVICE void any_samples(const struct any_plan &plan, const Source &source, uint64_t x[ORDER_LEAF])
 {
     if (plan.input_bytes == 8) {
         uint32_t words[2 * ORDER_LEAF];
-        any_words<8, Fetching>(plan, item, next, warp, tile, words);
+        source.template words<8>(words);
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
             x[i] = ((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) ^ plan.flip;
     } else {
         uint32_t words[ORDER_LEAF];
-        any_words<4, Fetching>(plan, item, next, warp, tile, words);
+        source.template words<4>(words);
         const uint32_t sign = codec_class(plan.input) == SCAND_CLASS_SIGNED ? ~0u : 0;
 #pragma unroll
         for (int i = 0; i < ORDER_LEAF; i++)
@@ -234,14 +235,21 @@ DEVICE void any_put_now(const struct scan_side &side, const struct scan_item *it
     }
 }
 
-template <int Bytes, bool Ahead, class Word>
-DEVICE void any_put(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage, Word word)
-{
-    if constexpr (Ahead)
-        any_put_ahead<Bytes>(item, warp, stage, word);
-    else
-        any_put_now<Bytes>(plan.scan.output, item, warp, stage, word);
-}
+/* Where the words of a lane's leaf go: put<Bytes>(word) takes them. This one: a warp's tile of an item. */
+template <bool Ahead> struct any_tile_target {
+    const struct any_plan &plan;
+    const struct scan_item *item;
+    int warp;
+    uint4 *stage;
+
+    template <int Bytes, class Word> __device__ __forceinline__ void put(Word word) const
+    {
+        if constexpr (Ahead)
+            any_put_ahead<Bytes>(item, warp, stage, word);
+        else
+            any_put_now<Bytes>(plan.scan.output, item, warp, stage, word);
+    }
+};
 
 /* What is written of values. A NaN makes all that follows it in a leaf NaN, but for the kind half, where it may be of
  * that value alone. Returns whether there are any, which are quiet ones then. */
@@ -264,41 +272,38 @@ DEVICE bool any_results(const typename Sum::sample x[ORDER_LEAF], bool half, Out
 }
 
 /* Results of class f32. */
-template <bool Ahead>
-DEVICE void any_write_f32(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
-                          float results[ORDER_LEAF], bool nan)
+template <class Target>
+DEVICE void any_write_f32(const struct any_plan &plan, const Target &target, float results[ORDER_LEAF], bool nan)
 {
     if (plan.output_bytes == 2) {
         uint32_t words[WORDS16];
         convert16_encode(plan.output, results, nan, words);
-        any_put<2, Ahead>(plan, item, warp, stage, [&](int i) { return words[i]; });
+        target.template put<2>([&](int i) { return words[i]; });
     } else {
         leaf_encode(plan.output, results);
-        any_put<4, Ahead>(plan, item, warp, stage, [&](int i) { return __float_as_uint(results[i]); });
+        target.template put<4>([&](int i) { return __float_as_uint(results[i]); });
     }
 }
 
-template <class Sum, bool Ahead, bool Tight = false>
-DEVICE void any_write(const struct any_plan &plan, const struct scan_item *item, int warp, uint4 *stage,
-                      const typename Sum::sample x[ORDER_LEAF])
+template <class Sum, bool Tight = false, class Target>
+DEVICE void any_write(const struct any_plan &plan, const Target &target, const typename Sum::sample x[ORDER_LEAF])
 {
     const bool half = Sum::has_half && plan.kind == SCAND_KIND_HALF;
     if constexpr (!Sum::is_real) {
         const uint32_t flip = (uint32_t)(plan.flip >> 32);
         if (plan.output_bytes == 8)
-            any_put<8, Ahead>(plan, item, warp, stage,
-                              [&](int i) { return i % 2 ? (uint32_t)(x[i / 2] >> 32) ^ flip : (uint32_t)x[i / 2]; });
+            target.template put<8>(
+                [&](int i) { return i % 2 ? (uint32_t)(x[i / 2] >> 32) ^ flip : (uint32_t)x[i / 2]; });
         else
-            any_put<4, Ahead>(plan, item, warp, stage, [&](int i) { return (uint32_t)x[i]; });
+            target.template put<4>([&](int i) { return (uint32_t)x[i]; });
     } else if (plan.output_bytes == 8) {
         double results[ORDER_LEAF];
         any_results<Sum>(x, half, results);
-        any_put<8, Ahead>(plan, item, warp, stage, [&](int i) {
-            return (uint32_t)(i % 2 ? __double2hiint(results[i / 2]) : __double2loint(results[i / 2]));
-        });
+        target.template put<8>(
+            [&](int i) { return (uint32_t)(i % 2 ? __double2hiint(results[i / 2]) : __double2loint(results[i / 2])); });
     } else if (plan.output == SCAND_DTYPE_I32BE) {
         /* One after the other: there are no registers for f64 beside the sums, and a NaN is a 0 here. */
-        any_put<4, Ahead>(plan, item, warp, stage, [&](int i) {
+        target.template put<4>([&](int i) {
             double result;
             result_of<Sum>(x[i], &result);
             return Tight ? i32be_apart(result) : (uint32_t)codec_encoded_f64(SCAND_DTYPE_I32BE, result);
@@ -306,7 +311,7 @@ DEVICE void any_write(const struct any_plan &plan, const struct scan_item *item,
     } else {
         float results[ORDER_LEAF];
         bool nan = any_results<Sum>(x, half, results);
-        any_write_f32<Ahead>(plan, item, warp, stage, results, nan);
+        any_write_f32(plan, target, results, nan);
     }
 }
 

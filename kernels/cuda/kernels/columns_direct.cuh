@@ -1,0 +1,475 @@
+/*
+ * Scans along an axis that is not the innermost one: any operator, dtype and kind, of columns that lie side by side in
+ * memory, at any pitch.
+ *
+ * A strip is 16 columns or, where sums have 4 bytes, 32, and an item a tile of a strip. A thread holds one or two
+ * leaves of a column in registers, from their only read to their only write; neighbouring threads have neighbouring
+ * columns. Threads change places only for the network: a warp takes a column and turns the totals of its leaves, one
+ * per lane, into carries.
+ *
+ * Items come in the order in which the last pass meets rows: the first tiles of all strips, then the second ones, as in
+ * a copy of rows. A thread block takes the next item that none has taken. So whoever it waits for is at work, and has
+ * published long before (tile states, tile_state.cuh). An SM has two thread blocks: while one waits for memory, the
+ * other one computes.
+ *
+ * Of two passes over more than a tile the first one's totals are found by a launch before, with the same kernel; and so
+ * are the totals that means are made of.
+ */
+#ifndef KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_CUH
+#define KERNELS_CUDA_KERNELS_COLUMNS_DIRECT_CUH
+
+#include "kernels/cuda/exchange/any_items.cuh"
+#include "kernels/cuda/exchange/tile_state.cuh"
+
+#define DIRECT_THREADS  512 /* of a thread block, */
+#define DIRECT_RESIDENT 2   /* of which an SM has so many */
+#define DIRECT_LEVELS   3   /* of a column above its leaves: tiles, order blocks, groups of 32 of these */
+
+/* Leaves of a thread, and columns of a strip, by the bytes of a sum. */
+__host__ __device__ constexpr int direct_leaves(size_t sum_bytes)
+{
+    return sum_bytes == 4 ? 2 : 1;
+}
+
+__host__ __device__ constexpr int direct_columns(size_t sum_bytes)
+{
+    return DIRECT_THREADS / ORDER_FAN * direct_leaves(sum_bytes);
+}
+
+template <class Sum> constexpr int direct_leaves_of = direct_leaves(sizeof(typename Sum::sum));
+template <class Sum> constexpr int direct_columns_of = direct_columns(sizeof(typename Sum::sum));
+
+/* The tile states of one pass, by level: those of a column are side by side. */
+struct direct_states {
+    tile_state *levels[DIRECT_LEVELS];
+};
+
+/* What one launch does. */
+struct direct_plan {
+    struct any_plan any; /* with scan.totals_pass >= 0 only the totals of that pass are published */
+    uint64_t columns;
+    unsigned strips, tiles, items;
+    int levels;                      /* that a column needs */
+    unsigned members[DIRECT_LEVELS]; /* of a column */
+    unsigned *taken;                 /* items, 0 before */
+    struct direct_states states[SCAND_PASSES_MAX];
+    struct direct_states means; /* forward totals in f64, to demean */
+};
+
+/* A tile of a strip. */
+struct direct_item {
+    unsigned strip, tile;
+    int samples, leaves; /* of a column in this tile; 0 where there is no more work */
+};
+
+/* The first sample of a column in this tile, on both sides; NULL where there is no such column. */
+struct direct_column {
+    char *input, *output;
+};
+
+/* The shared memory of a thread block. Leaves are one sum further apart than they need be: no bank conflicts. */
+template <class Sum> struct direct_smem {
+    typename Sum::sum sums[ORDER_FAN][direct_columns_of<Sum> + 1]; /* totals of leaves, then carries into them */
+    double means[direct_columns_of<Sum>];
+    struct direct_item items[2]; /* of this iteration and the next one */
+    struct direct_column columns[2][direct_columns_of<Sum>];
+};
+
+DEVICE struct direct_item direct_item_at(const struct direct_plan &plan, unsigned number)
+{
+    const struct scan_plan &scan = plan.any.scan;
+    const bool backward = scan.backward[scan.totals_pass >= 0 ? scan.totals_pass : scan.pass_count - 1];
+    struct direct_item item = {};
+    if (number >= plan.items)
+        return item;
+    const unsigned row = number / plan.strips;
+    item.strip = number - row * plan.strips;
+    item.tile = backward ? plan.tiles - 1 - row : row;
+    item.samples = (int)min(scan.length - (uint64_t)item.tile * ORDER_TILE, (uint64_t)ORDER_TILE);
+    item.leaves = (item.samples + ORDER_LEAF - 1) / ORDER_LEAF;
+    return item;
+}
+
+DEVICE struct direct_column direct_column_at(const struct direct_plan &plan, const struct direct_item &item,
+                                             uint64_t column)
+{
+    const struct scan_plan &scan = plan.any.scan;
+    const int64_t sample = (int64_t)item.tile * ORDER_TILE;
+    if (item.leaves == 0 || column >= plan.columns)
+        return {};
+    return {side_at(scan, scan.input, scan.first_row + column, 0) + sample * scan.input.stride,
+            side_at(scan, scan.output, scan.first_row + column, 0) + sample * scan.output.stride};
+}
+
+/* Tells all threads about the item that was taken. By the first warp, of which lane 0 knows the number. */
+template <class Sum>
+DEVICE void direct_tell(const struct direct_plan &plan, unsigned taken, int slot, direct_smem<Sum> *smem)
+{
+    const struct direct_item item = direct_item_at(plan, __shfl_sync(~0u, taken, 0));
+    const int lane = lane_index();
+    if (lane < direct_columns_of<Sum>)
+        smem->columns[slot][lane] = direct_column_at(plan, item, (uint64_t)item.strip * direct_columns_of<Sum> + lane);
+    if (lane == 0)
+        smem->items[slot] = item;
+}
+
+/* Where a thread is in an item: its column in the strip, and the first one of its leaves. */
+template <class Sum> DEVICE int direct_column()
+{
+    return (int)threadIdx.x % direct_columns_of<Sum>;
+}
+
+template <class Sum> DEVICE int direct_leaf()
+{
+    return (int)threadIdx.x / direct_columns_of<Sum> * direct_leaves_of<Sum>;
+}
+
+/* What a thread holds of an item. */
+template <class Sum> struct direct_held {
+    int samples; /* from its first leaf on; none, or less, where there are none */
+    typename Sum::sample x[direct_leaves_of<Sum>][ORDER_LEAF];
+
+    /* Of one of its leaves. */
+    __device__ __forceinline__ int samples_of(int leaf) const
+    {
+        return min(max(samples - leaf * ORDER_LEAF, 0), ORDER_LEAF);
+    }
+};
+
+/* A leaf's words in device memory, as any_samples and any_write want them. Zeros stand for what is not there. */
+struct direct_words {
+    char *first;
+    int64_t stride;
+    int samples;
+
+    /* The word at an address that goes on to the next one: 16 addresses at once would not fit the registers. */
+    template <class Word, bool Full> __device__ __forceinline__ Word get(char **at, int i) const
+    {
+        const Word word = Full || i < samples ? *(const Word *)*at : (Word)0;
+        *at = settled(*at + stride);
+        return word;
+    }
+    template <class Word, bool Full> __device__ __forceinline__ void set(char **at, int i, Word word) const
+    {
+        if (Full || i < samples)
+            *(Word *)*at = word;
+        *at = settled(*at + stride);
+    }
+    template <int Bytes, bool Full> __device__ __forceinline__ void words_of(uint32_t words[4 * Bytes]) const
+    {
+        char *at = first;
+        __builtin_assume(__isGlobal(at));
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if constexpr (Bytes == 8) {
+                const uint64_t word = get<uint64_t, Full>(&at, i);
+                words[2 * i] = (uint32_t)word;
+                words[2 * i + 1] = (uint32_t)(word >> 32);
+            } else if constexpr (Bytes == 4) {
+                words[i] = get<uint32_t, Full>(&at, i);
+            } else if (i % 2 == 0) {
+                words[i / 2] = get<uint16_t, Full>(&at, i);
+            } else {
+                words[i / 2] |= (uint32_t)get<uint16_t, Full>(&at, i) << 16;
+            }
+    }
+    template <int Bytes, bool Full, class Word> __device__ __forceinline__ void put_of(Word word) const
+    {
+        char *at = first;
+        __builtin_assume(__isGlobal(at));
+#pragma unroll
+        for (int i = 0; i < ORDER_LEAF; i++)
+            if constexpr (Bytes == 8)
+                set<uint64_t, Full>(&at, i, (uint64_t)word(2 * i + 1) << 32 | word(2 * i));
+            else if constexpr (Bytes == 4)
+                set<uint32_t, Full>(&at, i, word(i));
+            else
+                set<uint16_t, Full>(&at, i, (uint16_t)(word(i / 2) >> i % 2 * 16));
+    }
+    template <int Bytes> __device__ __forceinline__ void words(uint32_t words[4 * Bytes]) const
+    {
+        if (samples == ORDER_LEAF)
+            words_of<Bytes, true>(words);
+        else
+            words_of<Bytes, false>(words);
+    }
+    template <int Bytes, class Word> __device__ __forceinline__ void put(Word word) const
+    {
+        if (samples == ORDER_LEAF)
+            put_of<Bytes, true>(word);
+        else
+            put_of<Bytes, false>(word);
+    }
+};
+
+/* A member of a level, and where it is in its group. */
+struct direct_member {
+    unsigned number;
+    int before; /* members of the group that a pass meets earlier */
+    bool last;  /* whether it is the last one that is met */
+};
+
+/* The member of a level in which a tile lies. */
+template <bool Backward>
+DEVICE struct direct_member direct_member_of(const struct direct_plan &plan, unsigned tile, int level)
+{
+    unsigned number = tile;
+    for (int i = 0; i < level; i++)
+        number /= ORDER_FAN;
+    const unsigned first = number / ORDER_FAN * ORDER_FAN;
+    const int count = (int)min(plan.members[level] - first, (unsigned)ORDER_FAN), place = (int)(number - first);
+    const int before = Backward ? count - 1 - place : place;
+    return {number, before, before == count - 1};
+}
+
+/* The tile states of a level of one column. */
+template <class Sum>
+DEVICE tile_state *direct_level(const struct direct_plan &plan, const struct direct_states &states, uint64_t column,
+                                int level)
+{
+    return states.levels[level] + column * plan.members[level] * tile_state_words<Sum>();
+}
+
+/* The inclusive prefix of a member before which a pass meets `before` of its group. By a warp: lane i asks for the
+ * total of the i-th one before it, and step by step the network leads to that of lane 0. */
+template <class Sum, bool Backward>
+DEVICE typename Sum::sum direct_prefix(const tile_state *level, unsigned number, int before)
+{
+    const unsigned lane = (unsigned)lane_index();
+    typename Sum::sum sum = Sum::identity();
+    if ((int)lane <= before)
+        sum = tile_state_await<Sum>(level +
+                                    (uint64_t)(Backward ? number + lane : number - lane) * tile_state_words<Sum>());
+    __syncwarp();
+    return lane_get(group_scan<Sum, true>(sum, group_last<Sum>(before + 1)), 0);
+}
+
+/* The carry into a tile of a column, from all levels. By a warp. */
+template <class Sum, bool Backward>
+DEVICE carry<Sum> direct_outside(const struct direct_plan &plan, const struct direct_states &states, uint64_t column,
+                                 unsigned tile)
+{
+    carry<Sum> outside = carry_of<Sum>(Sum::zero(), false);
+#pragma unroll 1
+    for (int level = plan.levels - 1; level >= 0; level--) {
+        const struct direct_member member = direct_member_of<Backward>(plan, tile, level);
+        if (member.before == 0)
+            continue;
+        const unsigned number = Backward ? member.number + 1 : member.number - 1;
+        const typename Sum::sum inner =
+            direct_prefix<Sum, Backward>(direct_level<Sum>(plan, states, column, level), number, member.before - 1);
+        outside = carry_join<Sum>(outside, carry_of<Sum>(inner, true));
+    }
+    return outside;
+}
+
+/* Publishes the total of a tile of a column, and those of an order block and a group that end with it. By a warp. */
+template <class Sum, bool Backward>
+DEVICE void direct_publish(const struct direct_plan &plan, const struct direct_states &states, uint64_t column,
+                           unsigned tile, typename Sum::sum total)
+{
+#pragma unroll 1
+    for (int level = 0; level < plan.levels; level++) {
+        const struct direct_member member = direct_member_of<Backward>(plan, tile, level);
+        tile_state *const own = direct_level<Sum>(plan, states, column, level);
+        if (lane_index() == 0)
+            tile_state_publish<Sum>(own + (uint64_t)member.number * tile_state_words<Sum>(), total);
+        if (!member.last || level + 1 == plan.levels)
+            break;
+        total = direct_prefix<Sum, Backward>(own, member.number, member.before);
+    }
+}
+
+/* The mean of a column, from the totals of the level that is one group. By a warp. */
+DEVICE double direct_mean(const struct direct_plan &plan, uint64_t column)
+{
+    using Sum = any_real<double, SCAND_OPERATOR_SUM>;
+    const int top = plan.levels - 1;
+    const unsigned last = plan.members[top] - 1;
+    return direct_prefix<Sum, false>(direct_level<Sum>(plan, plan.means, column, top), last, (int)last) /
+           (double)plan.any.scan.length;
+}
+
+/* Totals of a strip's leaves become carries into them, and the totals of the tile are published. Each warp takes
+ * columns. */
+template <class Sum, bool Backward>
+DEVICE void direct_carries(const struct direct_plan &plan, const struct direct_item *item, int pass,
+                           direct_smem<Sum> *smem)
+{
+    const int lane = lane_index(), last = group_last<Sum>(item->leaves);
+#pragma unroll 1
+    for (int c = warp_index(); c < direct_columns_of<Sum>; c += (int)blockDim.x / WARP) {
+        const uint64_t column = (uint64_t)item->strip * direct_columns_of<Sum> + c;
+        typename Sum::sum prefix = lane < item->leaves ? smem->sums[lane][c] : Sum::identity();
+        prefix = group_scan<Sum, Backward>(prefix, last);
+        if (pass == (plan.any.scan.totals_pass >= 0 ? plan.any.scan.totals_pass : plan.any.scan.pass_count - 1))
+            direct_publish<Sum, Backward>(plan, plan.states[pass], column, item->tile,
+                                          lane_get(prefix, Backward ? 0 : item->leaves - 1));
+        if (pass == plan.any.scan.totals_pass)
+            continue;
+        const carry<Sum> inner = group_before<Sum, Backward>(prefix, last);
+        const carry<Sum> outside = direct_outside<Sum, Backward>(plan, plan.states[pass], column, item->tile);
+        if (lane < item->leaves)
+            smem->sums[lane][c] = carry_join<Sum>(outside, inner).sum;
+    }
+}
+
+/* What a pass leaves where it has met nothing. */
+template <class Sum> DEVICE typename Sum::sample direct_zero(const struct direct_plan &plan)
+{
+    if constexpr (Sum::is_real)
+        return Sum::value(Sum::zero());
+    else
+        return plan.any.zero;
+}
+
+/* The totals of a thread's leaves. */
+template <class Sum, bool Backward> DEVICE void direct_totals(struct direct_held<Sum> *held, direct_smem<Sum> *smem)
+{
+#pragma unroll
+    for (int l = 0; l < direct_leaves_of<Sum>; l++) {
+        const int samples = held->samples_of(l);
+        typename Sum::sample *const x = held->x[l];
+        if (Sum::has_identity && samples < ORDER_LEAF)
+            leaf_fill_beyond<Sum>(x, samples);
+        smem->sums[direct_leaf<Sum>() + l][direct_column<Sum>()] =
+            Backward && !Sum::has_identity && samples < ORDER_LEAF ? leaf_total<Sum, Backward, Backward>(x, samples - 1)
+                                                                   : leaf_total<Sum, Backward, false>(x, 0);
+    }
+}
+
+/* The values of a thread's leaves. */
+template <class Sum, bool Backward>
+DEVICE void direct_values(const struct direct_plan &plan, const struct direct_item *item, struct direct_held<Sum> *held,
+                          const direct_smem<Sum> *smem)
+{
+    const bool begins = item->tile == (Backward ? plan.tiles - 1 : 0);
+#pragma unroll
+    for (int l = 0; l < direct_leaves_of<Sum>; l++) {
+        const int number = direct_leaf<Sum>() + l, samples = held->samples_of(l);
+        const bool present = Sum::has_identity || !begins || number != (Backward ? item->leaves - 1 : 0);
+        const carry<Sum> carry = {smem->sums[number][direct_column<Sum>()], present};
+        typename Sum::sample *const x = held->x[l];
+        if (Backward && !Sum::has_identity && samples < ORDER_LEAF)
+            leaf_values<Sum, Backward, KIND_ANY, Backward>(x, carry, samples - 1, plan.any.kind);
+        else
+            leaf_values<Sum, Backward, KIND_ANY, false>(x, carry, ORDER_LEAF - 1, plan.any.kind);
+        if (plan.any.kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && begins)
+            leaf_zero_at<Sum>(x, (Backward ? item->samples - 1 : 0) - number * ORDER_LEAF, direct_zero<Sum>(plan));
+    }
+}
+
+/* One pass over an item; returns whether there are values, and not only totals. All threads meet before the carries are
+ * made and after, so what is in shared memory is free again when it has been read. */
+template <class Sum, bool Backward>
+DEVICE bool direct_pass(const struct direct_plan &plan, const struct direct_item *item, int pass,
+                        struct direct_held<Sum> *held, direct_smem<Sum> *smem)
+{
+    direct_totals<Sum, Backward>(held, smem);
+    __syncthreads();
+    direct_carries<Sum, Backward>(plan, item, pass, smem);
+    __syncthreads();
+    if (pass == plan.any.scan.totals_pass)
+        return false;
+    direct_values<Sum, Backward>(plan, item, held, smem);
+    return true;
+}
+
+/* All passes over an item. Narrow and Wide: what passes over f32 and over f64 samples keep, of one size. */
+template <class Narrow, class Wide>
+DEVICE bool direct_passes(const struct direct_plan &plan, const struct direct_item *item,
+                          struct direct_held<Narrow> *held, direct_smem<Narrow> *smem)
+{
+    const struct scan_plan &scan = plan.any.scan;
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        const bool wide = !std::is_same<Narrow, Wide>::value && plan.any.wide[pass];
+        struct direct_held<Wide> *const wide_held = (struct direct_held<Wide> *)held;
+        direct_smem<Wide> *const wide_smem = (direct_smem<Wide> *)smem;
+        bool values;
+        if (wide)
+            values = scan.backward[pass] ? direct_pass<Wide, true>(plan, item, pass, wide_held, wide_smem)
+                                         : direct_pass<Wide, false>(plan, item, pass, wide_held, wide_smem);
+        else
+            values = scan.backward[pass] ? direct_pass<Narrow, true>(plan, item, pass, held, smem)
+                                         : direct_pass<Narrow, false>(plan, item, pass, held, smem);
+        if (!values || pass + 1 == scan.pass_count)
+            return values;
+#pragma unroll
+        for (int l = 0; l < direct_leaves_of<Narrow>; l++)
+            leaf_between_passes<Narrow>(held->x[l], !plan.any.wide[pass + 1]);
+    }
+}
+
+/* The means of all columns. */
+template <class Sum>
+DEVICE void direct_means(const struct direct_plan &plan, const struct direct_item *item, direct_smem<Sum> *smem)
+{
+    for (int c = warp_index(); c < direct_columns_of<Sum>; c += (int)blockDim.x / WARP) {
+        const uint64_t column = (uint64_t)item->strip * direct_columns_of<Sum> + c;
+        if (column < plan.columns)
+            smem->means[c] = direct_mean(plan, column);
+    }
+    __syncthreads();
+}
+
+template <class Sum>
+DEVICE void direct_read(const struct direct_plan &plan, const struct direct_item *item, char *column,
+                        const direct_smem<Sum> *smem, struct direct_held<Sum> *held)
+{
+    const int64_t stride = plan.any.scan.input.stride;
+    auto demean = [&](auto *reals) {
+        if (plan.any.demean)
+#pragma unroll
+            for (int i = 0; i < ORDER_LEAF; i++)
+                reals[i] =
+                    (std::remove_reference_t<decltype(*reals)>)((double)reals[i] - smem->means[direct_column<Sum>()]);
+    };
+    held->samples = column ? item->samples - direct_leaf<Sum>() * ORDER_LEAF : 0;
+#pragma unroll
+    for (int l = 0; l < direct_leaves_of<Sum>; l++) {
+        const struct direct_words words = {column + (direct_leaf<Sum>() + l) * ORDER_LEAF * stride, stride,
+                                           held->samples_of(l)};
+        any_read_from<Sum, true>(plan.any, words, demean, held->x[l]);
+    }
+}
+
+template <class Sum>
+DEVICE void direct_write(const struct direct_plan &plan, char *column, const struct direct_held<Sum> *held)
+{
+    const int64_t stride = plan.any.scan.output.stride;
+#pragma unroll
+    for (int l = 0; l < direct_leaves_of<Sum>; l++) {
+        const struct direct_words words = {column + (direct_leaf<Sum>() + l) * ORDER_LEAF * stride, stride,
+                                           held->samples_of(l)};
+        any_write<Sum, true>(plan.any, words, held->x[l]);
+    }
+}
+
+template <class Narrow, class Wide>
+__global__ void __launch_bounds__(DIRECT_THREADS, DIRECT_RESIDENT)
+    columns_direct_kernel(const __grid_constant__ struct direct_plan plan)
+{
+    __shared__ direct_smem<Narrow> smem;
+    unsigned taken = 0;
+    if (threadIdx.x == 0)
+        taken = atomicAdd(plan.taken, 1);
+    for (int slot = 0;; slot ^= 1) {
+        if (threadIdx.x < WARP)
+            direct_tell<Narrow>(plan, taken, slot, &smem);
+        __syncthreads();
+        const struct direct_item *const item = &smem.items[slot];
+        if (item->leaves == 0)
+            return;
+        struct direct_held<Narrow> held;
+        if (plan.any.demean)
+            direct_means<Narrow>(plan, item, &smem);
+        direct_read<Narrow>(plan, item, smem.columns[slot][direct_column<Narrow>()].input, &smem, &held);
+        if (threadIdx.x == 0)
+            taken = atomicAdd(plan.taken, 1);
+        if (direct_passes<Narrow, Wide>(plan, item, &held, &smem))
+            direct_write<Narrow>(plan, smem.columns[slot][direct_column<Narrow>()].output, &held);
+    }
+}
+
+#endif
