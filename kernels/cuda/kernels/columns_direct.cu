@@ -72,9 +72,10 @@ static char *states_at(const struct scan_rule *rule, const struct scan_plan *sca
                        char *place, struct direct_states *states)
 {
     const uint64_t words = scan_any_layout_sum_bytes(rule) / 4;
+    states->columns = columns_of(rule, scan);
     for (int level = 0; level < DIRECT_LEVELS; level++) {
         states->levels[level] = (tile_state *)place;
-        place += columns_of(rule, scan) * plan->members[level] * words * sizeof(tile_state);
+        place += states->columns * plan->members[level] * words * sizeof(tile_state);
     }
     return place;
 }
@@ -115,6 +116,15 @@ static uint64_t cleared_bytes(const struct scan_rule *rule, const struct scan_pl
                                                 : COUNTERS_BYTES + state_bytes(rule, scan);
 }
 
+/* What the launch of a plan makes: the totals of its totals_pass, or all passes. */
+static void plan_passes(struct direct_plan *plan)
+{
+    const struct scan_plan *scan = &plan->any.scan;
+    const int last = scan->totals_pass >= 0 ? scan->totals_pass : scan->pass_count - 1;
+    plan->from_end = scan->backward[last];
+    plan->published_pass = scan->totals_pass >= 0 || plan->tiles > 1 ? last : -1;
+}
+
 static cudaError_t launch(const struct scan_device *device, const struct scan_rule *rule, struct direct_plan *plan,
                           cudaStream_t stream)
 {
@@ -128,6 +138,7 @@ static cudaError_t launch(const struct scan_device *device, const struct scan_ru
     if (error || resident == 0)
         return error ? error : SCAN_NO_ROOM;
     void *arguments[] = {plan};
+    plan_passes(plan);
     error = scan_kernel_launch(kernel, scan_least((uint64_t)resident * device->processors, plan->items), threads,
                                arguments, 0, stream);
     plan->taken++;

@@ -9,8 +9,8 @@
  *
  * Items come in the order in which the last pass meets rows: the first tiles of all strips, then the second ones, as in
  * a copy of rows. A thread block takes the next item that none has taken. So whoever it waits for is at work, and has
- * published long before (tile states, tile_state.cuh). An SM has two thread blocks: while one waits for memory, the
- * other one computes.
+ * mostly published long before (tile states, tile_state.cuh): it asks for totals when it asks for samples, and again if
+ * need be, once its own are published. An SM has two thread blocks: while one waits for memory, the other one computes.
  *
  * Of two passes over more than a tile the first one's totals are found by a launch before, with the same kernel; and so
  * are the totals that means are made of.
@@ -39,9 +39,10 @@ __host__ __device__ constexpr int direct_columns(size_t sum_bytes)
 template <class Sum> constexpr int direct_leaves_of = direct_leaves(sizeof(typename Sum::sum));
 template <class Sum> constexpr int direct_columns_of = direct_columns(sizeof(typename Sum::sum));
 
-/* The tile states of one pass, by level: those of a column are side by side. */
+/* The tile states of one pass, by level: those of `columns` neighbours are side by side. */
 struct direct_states {
     tile_state *levels[DIRECT_LEVELS];
+    uint64_t columns;
 };
 
 /* What one launch does. */
@@ -52,6 +53,8 @@ struct direct_plan {
     int levels;                      /* that a column needs */
     unsigned members[DIRECT_LEVELS]; /* of a column */
     unsigned *taken;                 /* items, 0 before */
+    bool from_end;                   /* in which order */
+    int published_pass;              /* whose totals are published; -1 for none */
     struct direct_states states[SCAND_PASSES_MAX];
     struct direct_states means; /* forward totals in f64, to demean */
 };
@@ -70,6 +73,8 @@ struct direct_column {
 /* The shared memory of a thread block. Leaves are one sum further apart than they need be: no bank conflicts. */
 template <class Sum> struct direct_smem {
     typename Sum::sum sums[ORDER_FAN][direct_columns_of<Sum> + 1]; /* totals of leaves, then carries into them */
+    /* Tile states as they were found: of the tiles before this one, the last one first. */
+    tile_state_polled<Sum> polled[ORDER_FAN][direct_columns_of<Sum> + 1];
     double means[direct_columns_of<Sum>];
     struct direct_item items[2]; /* of this iteration and the next one */
     struct direct_column columns[2][direct_columns_of<Sum>];
@@ -77,15 +82,13 @@ template <class Sum> struct direct_smem {
 
 DEVICE struct direct_item direct_item_at(const struct direct_plan &plan, unsigned number)
 {
-    const struct scan_plan &scan = plan.any.scan;
-    const bool backward = scan.backward[scan.totals_pass >= 0 ? scan.totals_pass : scan.pass_count - 1];
     struct direct_item item = {};
     if (number >= plan.items)
         return item;
     const unsigned row = number / plan.strips;
     item.strip = number - row * plan.strips;
-    item.tile = backward ? plan.tiles - 1 - row : row;
-    item.samples = (int)min(scan.length - (uint64_t)item.tile * ORDER_TILE, (uint64_t)ORDER_TILE);
+    item.tile = plan.from_end ? plan.tiles - 1 - row : row;
+    item.samples = (int)min(plan.any.scan.length - (uint64_t)item.tile * ORDER_TILE, (uint64_t)ORDER_TILE);
     item.leaves = (item.samples + ORDER_LEAF - 1) / ORDER_LEAF;
     return item;
 }
@@ -222,45 +225,51 @@ DEVICE struct direct_member direct_member_of(const struct direct_plan &plan, uns
     return {number, before, before == count - 1};
 }
 
-/* The tile states of a level of one column. */
 template <class Sum>
-DEVICE tile_state *direct_level(const struct direct_plan &plan, const struct direct_states &states, uint64_t column,
-                                int level)
+DEVICE tile_state *direct_state(const struct direct_states &states, uint64_t column, int level, unsigned number)
 {
-    return states.levels[level] + column * plan.members[level] * tile_state_words<Sum>();
+    return states.levels[level] + (number * states.columns + column) * tile_state_words<Sum>();
 }
 
-/* The inclusive prefix of a member before which a pass meets `before` of its group. By a warp: lane i asks for the
- * total of the i-th one before it, and step by step the network leads to that of lane 0. */
+/* The inclusive prefix of a member of a group: lane i of a warp has the total of the i-th one before it, up to
+ * `before`, and step by step the network leads to that of lane 0. */
+template <class Sum> DEVICE typename Sum::sum direct_prefix(typename Sum::sum total, int before)
+{
+    if (lane_index() > before)
+        total = Sum::identity();
+    return lane_get(group_scan<Sum, true>(total, group_last<Sum>(before + 1)), 0);
+}
+
+/* The same from tile states, which are waited for. */
 template <class Sum, bool Backward>
-DEVICE typename Sum::sum direct_prefix(const tile_state *level, unsigned number, int before)
+DEVICE typename Sum::sum direct_await(const struct direct_states &states, uint64_t column, int level, unsigned number,
+                                      int before)
 {
     const unsigned lane = (unsigned)lane_index();
-    typename Sum::sum sum = Sum::identity();
+    typename Sum::sum total = Sum::identity();
     if ((int)lane <= before)
-        sum = tile_state_await<Sum>(level +
-                                    (uint64_t)(Backward ? number + lane : number - lane) * tile_state_words<Sum>());
+        total =
+            tile_state_await<Sum>(direct_state<Sum>(states, column, level, Backward ? number + lane : number - lane));
     __syncwarp();
-    return lane_get(group_scan<Sum, true>(sum, group_last<Sum>(before + 1)), 0);
+    return direct_prefix<Sum>(total, before);
 }
 
-/* The carry into a tile of a column, from all levels. By a warp. */
+/* The carry into an order block from the levels above tiles. By a warp. */
 template <class Sum, bool Backward>
-DEVICE carry<Sum> direct_outside(const struct direct_plan &plan, const struct direct_states &states, uint64_t column,
-                                 unsigned tile)
+DEVICE carry<Sum> direct_outer(const struct direct_plan &plan, const struct direct_states &states, uint64_t column,
+                               unsigned tile)
 {
-    carry<Sum> outside = carry_of<Sum>(Sum::zero(), false);
+    carry<Sum> outer = carry_of<Sum>(Sum::zero(), false);
 #pragma unroll 1
-    for (int level = plan.levels - 1; level >= 0; level--) {
+    for (int level = plan.levels - 1; level > 0; level--) {
         const struct direct_member member = direct_member_of<Backward>(plan, tile, level);
         if (member.before == 0)
             continue;
         const unsigned number = Backward ? member.number + 1 : member.number - 1;
-        const typename Sum::sum inner =
-            direct_prefix<Sum, Backward>(direct_level<Sum>(plan, states, column, level), number, member.before - 1);
-        outside = carry_join<Sum>(outside, carry_of<Sum>(inner, true));
+        const typename Sum::sum inner = direct_await<Sum, Backward>(states, column, level, number, member.before - 1);
+        outer = carry_join<Sum>(outer, carry_of<Sum>(inner, true));
     }
-    return outside;
+    return outer;
 }
 
 /* Publishes the total of a tile of a column, and those of an order block and a group that end with it. By a warp. */
@@ -271,23 +280,63 @@ DEVICE void direct_publish(const struct direct_plan &plan, const struct direct_s
 #pragma unroll 1
     for (int level = 0; level < plan.levels; level++) {
         const struct direct_member member = direct_member_of<Backward>(plan, tile, level);
-        tile_state *const own = direct_level<Sum>(plan, states, column, level);
         if (lane_index() == 0)
-            tile_state_publish<Sum>(own + (uint64_t)member.number * tile_state_words<Sum>(), total);
+            tile_state_publish<Sum>(direct_state<Sum>(states, column, level, member.number), total);
         if (!member.last || level + 1 == plan.levels)
             break;
-        total = direct_prefix<Sum, Backward>(own, member.number, member.before);
+        total = direct_await<Sum, Backward>(states, column, level, member.number, member.before);
     }
 }
 
-/* The mean of a column, from the totals of the level that is one group. By a warp. */
-DEVICE double direct_mean(const struct direct_plan &plan, uint64_t column)
+/* Asks for the totals of the tiles before an item's, of which a thread stands for as many as it has leaves. */
+template <class Sum, bool Backward>
+DEVICE void direct_poll_of(const struct direct_plan &plan, const struct direct_item *item, int pass,
+                           direct_smem<Sum> *smem)
 {
-    using Sum = any_real<double, SCAND_OPERATOR_SUM>;
-    const int top = plan.levels - 1;
-    const unsigned last = plan.members[top] - 1;
-    return direct_prefix<Sum, false>(direct_level<Sum>(plan, plan.means, column, top), last, (int)last) /
-           (double)plan.any.scan.length;
+    const struct direct_member member = direct_member_of<Backward>(plan, item->tile, 0);
+    const uint64_t column = (uint64_t)item->strip * direct_columns_of<Sum> + direct_column<Sum>();
+#pragma unroll
+    for (int l = 0; l < direct_leaves_of<Sum>; l++) {
+        const int number = direct_leaf<Sum>() + l, back = number + 1;
+        if (back <= member.before)
+            __pipeline_memcpy_async(
+                &smem->polled[number][direct_column<Sum>()],
+                direct_state<Sum>(plan.states[pass], column, 0, Backward ? member.number + back : member.number - back),
+                sizeof(tile_state_polled<Sum>));
+    }
+    __pipeline_commit();
+}
+
+template <class Sum>
+DEVICE void direct_poll(const struct direct_plan &plan, const struct direct_item *item, int pass,
+                        direct_smem<Sum> *smem)
+{
+    if (pass == plan.any.scan.totals_pass)
+        return;
+    if (plan.any.scan.backward[pass])
+        direct_poll_of<Sum, true>(plan, item, pass, smem);
+    else
+        direct_poll_of<Sum, false>(plan, item, pass, smem);
+}
+
+/* The carry into a tile of a column of the strip. By a warp. */
+template <class Sum, bool Backward>
+DEVICE carry<Sum> direct_outside(const struct direct_plan &plan, const struct direct_item *item, int pass, int c,
+                                 const direct_smem<Sum> *smem)
+{
+    const uint64_t column = (uint64_t)item->strip * direct_columns_of<Sum> + c;
+    const struct direct_member member = direct_member_of<Backward>(plan, item->tile, 0);
+    const carry<Sum> outer = direct_outer<Sum, Backward>(plan, plan.states[pass], column, item->tile);
+    if (member.before == 0)
+        return outer;
+    const tile_state_polled<Sum> polled = smem->polled[lane_index()][c];
+    const bool there = lane_index() >= member.before || tile_state_is_published<Sum>(polled);
+    const typename Sum::sum inner =
+        __all_sync(~0u, there)
+            ? direct_prefix<Sum>(tile_state_sum<Sum>(polled), member.before - 1)
+            : direct_await<Sum, Backward>(plan.states[pass], column, 0,
+                                          Backward ? member.number + 1 : member.number - 1, member.before - 1);
+    return carry_join<Sum>(outer, carry_of<Sum>(inner, true));
 }
 
 /* Totals of a strip's leaves become carries into them, and the totals of the tile are published. Each warp takes
@@ -296,19 +345,19 @@ template <class Sum, bool Backward>
 DEVICE void direct_carries(const struct direct_plan &plan, const struct direct_item *item, int pass,
                            direct_smem<Sum> *smem)
 {
+    const struct scan_plan &scan = plan.any.scan;
     const int lane = lane_index(), last = group_last<Sum>(item->leaves);
 #pragma unroll 1
     for (int c = warp_index(); c < direct_columns_of<Sum>; c += (int)blockDim.x / WARP) {
-        const uint64_t column = (uint64_t)item->strip * direct_columns_of<Sum> + c;
         typename Sum::sum prefix = lane < item->leaves ? smem->sums[lane][c] : Sum::identity();
         prefix = group_scan<Sum, Backward>(prefix, last);
-        if (pass == (plan.any.scan.totals_pass >= 0 ? plan.any.scan.totals_pass : plan.any.scan.pass_count - 1))
-            direct_publish<Sum, Backward>(plan, plan.states[pass], column, item->tile,
-                                          lane_get(prefix, Backward ? 0 : item->leaves - 1));
-        if (pass == plan.any.scan.totals_pass)
+        if (pass == plan.published_pass)
+            direct_publish<Sum, Backward>(plan, plan.states[pass], (uint64_t)item->strip * direct_columns_of<Sum> + c,
+                                          item->tile, lane_get(prefix, Backward ? 0 : item->leaves - 1));
+        if (pass == scan.totals_pass)
             continue;
         const carry<Sum> inner = group_before<Sum, Backward>(prefix, last);
-        const carry<Sum> outside = direct_outside<Sum, Backward>(plan, plan.states[pass], column, item->tile);
+        const carry<Sum> outside = direct_outside<Sum, Backward>(plan, item, pass, c, smem);
         if (lane < item->leaves)
             smem->sums[lane][c] = carry_join<Sum>(outside, inner).sum;
     }
@@ -366,11 +415,14 @@ DEVICE bool direct_pass(const struct direct_plan &plan, const struct direct_item
                         struct direct_held<Sum> *held, direct_smem<Sum> *smem)
 {
     direct_totals<Sum, Backward>(held, smem);
+    __pipeline_wait_prior(0);
     __syncthreads();
     direct_carries<Sum, Backward>(plan, item, pass, smem);
     __syncthreads();
     if (pass == plan.any.scan.totals_pass)
         return false;
+    if (pass + 1 < plan.any.scan.pass_count)
+        direct_poll<Sum>(plan, item, pass + 1, smem);
     direct_values<Sum, Backward>(plan, item, held, smem);
     return true;
 }
@@ -401,14 +453,18 @@ DEVICE bool direct_passes(const struct direct_plan &plan, const struct direct_it
     }
 }
 
-/* The means of all columns. */
+/* The means of all columns, from the totals of the level that is one group. */
 template <class Sum>
 DEVICE void direct_means(const struct direct_plan &plan, const struct direct_item *item, direct_smem<Sum> *smem)
 {
+    using Total = any_real<double, SCAND_OPERATOR_SUM>;
+    const int top = plan.levels - 1;
+    const unsigned last = plan.members[top] - 1;
     for (int c = warp_index(); c < direct_columns_of<Sum>; c += (int)blockDim.x / WARP) {
         const uint64_t column = (uint64_t)item->strip * direct_columns_of<Sum> + c;
         if (column < plan.columns)
-            smem->means[c] = direct_mean(plan, column);
+            smem->means[c] =
+                direct_await<Total, false>(plan.means, column, top, last, (int)last) / (double)plan.any.scan.length;
     }
     __syncthreads();
 }
@@ -462,6 +518,7 @@ __global__ void __launch_bounds__(DIRECT_THREADS, DIRECT_RESIDENT)
         if (item->leaves == 0)
             return;
         struct direct_held<Narrow> held;
+        direct_poll<Narrow>(plan, item, 0, &smem);
         if (plan.any.demean)
             direct_means<Narrow>(plan, item, &smem);
         direct_read<Narrow>(plan, item, smem.columns[slot][direct_column<Narrow>()].input, &smem, &held);

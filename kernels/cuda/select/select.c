@@ -175,8 +175,8 @@ static const struct row {
     /* 10,000 x 10,000 along axis 0 0.48 / 0.38 / 0.31, as BLOCK_PER_ROW 0.07 / 0.07 / 0.04. How long they may be goes by SMs. */
     PATH(COLUMNS_SHARED,               0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* 10,000 x 10,000 along axis 0: maxima in one pass 0.69, in both 0.40, f64 0.83 / 0.50; as ANY_LAYOUT 0.07. Sums of f32 that the rows
-     * above leave: 100 columns of 1,000,000 samples 0.25 / 0.21 / 0.16, as GRID_PER_ROW_ONE_LAUNCH 0.02. */
+    /* 10,000 x 10,000 along axis 0: maxima in one pass 0.79, in both 0.46, f64 0.85 / 0.57; as ANY_LAYOUT 0.07. Sums of f32 that the rows
+     * above leave: 100 columns of 1,000,000 samples 0.22 / 0.20 / 0.15, as GRID_PER_ROW_ONE_LAUNCH 0.02. */
     PATH(COLUMNS_DIRECT,               0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
