@@ -73,6 +73,7 @@
     X(AREA, "area")     \
     X(HEIGHT, "height") \
     X(NONE, "none")
+
 /* What sums of bins are divided by: nothing; a power of how many samples that are not 0 they have. */
 #define STACK_NORMS(X) \
     X(NONE, "none")    \
@@ -106,6 +107,7 @@
 #define SCAN_STEP(X, S)                                                                                                \
     STEP_OPERATION(X, S)                                                                                               \
     SCAN_PARAMETERS(X, S)                                                                                              \
+    X(S, scale,        F64,   OPTIONAL, 0,                  "what each result is multiplied by, such as dt")           \
     X(S, coefficients, MAP,   OPTIONAL, tensor,             "with affine: a coefficient for each sample",              \
       ACCESS_READ, FOLLOWS_SAMPLES, CLASS_INPUT)
 

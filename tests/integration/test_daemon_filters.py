@@ -12,7 +12,7 @@ import struct
 
 from daemons import main
 from forms import pack_dtype
-from operations_rig import BOTH, DEMEAN, FORWARD, SUM, OperationsTest, box, convolve, length_after, triangle, upsample
+from operations_rig import BOTH, DEMEAN, FORWARD, SUM, OperationsTest, box, convolve, length_after, mapped, triangle, upsample
 from wire import SIZES, tensor
 
 
@@ -207,7 +207,7 @@ class Windows(OperationsTest):
         self.check(client, [1000], 0, [triangle(9), FORWARD, box(70)], ("f32", "f32"), offsets=[3, 3, 10, 400, 401, 990])
 
     def test_repeated(self):
-        """A step that is repeated is as many steps, in one job and beside others."""
+        """A step that stands for several, repeated or with a scale, is as many steps, in one job and beside others."""
         client = self.client()
         source = self.noise(client, "f32", 9 * 1100)
         made = [client.create(4 * 9 * 1100) for _ in range(2)]
@@ -215,6 +215,8 @@ class Windows(OperationsTest):
             ([triangle(5, repeat=3)], [triangle(5)] * 3),
             ([FORWARD, box(4, repeat=2), triangle(9, boundary="zero", repeat=4)], [FORWARD] + [box(4)] * 2 + [triangle(9, boundary="zero")] * 4),
             ([box(2, repeat=1)], [box(2)]),
+            ([{**FORWARD, "scale": 0.004}], [FORWARD, mapped("mul", by=0.004)]),
+            ([{**FORWARD, "scale": 0.5}, box(4, repeat=2), {**FORWARD, "scale": 0}], [FORWARD, mapped("mul", by=0.5), box(4), box(4), FORWARD, mapped("mul", by=0)]),
         ):
             for output, steps in zip(made, (once, again)):
                 client.call("job.run", input=tensor(source.buffer, [9, 1100]), output=tensor(output.buffer, [9, 1100]), axis=1, steps=steps)
@@ -235,6 +237,8 @@ class Windows(OperationsTest):
         most = '"steps[{}].repeat" is {}; allowed here: 1 to {}, since a job has at most 9 steps, repeated ones counted; submit others as a further job'
         self.refuse(client, most.format(1, 0, 8), steps=[FORWARD, triangle(2, repeat=0)], **both)
         self.refuse(client, most.format(1, 5, 4), steps=[triangle(2, repeat=5), box(2, repeat=5)], **both)
+        self.refuse(client, '"steps[1].scale" is a step too many; allowed: 9 steps', steps=[triangle(2, repeat=8), {**FORWARD, "scale": 2}], **both)
+        self.refuse(client, '"steps[1].scale" is 1e+300', steps=[triangle(2), {**FORWARD, "scale": 1e300}], **both)
         self.refuse(client, most.format(0, 9, 8), steps=[triangle(2, repeat=9), FORWARD], **both)
         self.refuse(client, '"steps[1].half_width" is 0; allowed: 1 to 2048', steps=[box(2, repeat=3), triangle(0)], **both)
         self.refuse(client, 'field "steps[0].boundary" is', steps=[triangle(2, boundary="mirror")], **both)

@@ -313,7 +313,7 @@ static void test_names_and_values(void)
         {"scan", STEP, "", "", "steps[2].operation is \"\"; there are: scan, reduce"},
         {"scan", SET, "demaen", "1",
          "steps[1].demaen is \"1\", but operation \"scan\" has no such parameter; it takes: passes, kind, op, "
-         "accumulator, intermediate, demean, coefficient, coefficients"},
+         "accumulator, intermediate, demean, coefficient, scale, coefficients"},
         {"reduce", SET, "passes", "forward",
          "steps[1].passes is \"forward\", but operation \"reduce\" has no such parameter; it takes: reduction"},
         {"scan", SET, "operation", "reduce", "has no such parameter"},
@@ -513,13 +513,13 @@ static void check_scan_rows(struct scand *daemon)
     CHECK(strcmp(operations[0].name, "scan") == 0 && strcmp(operations[1].name, "reduce") == 0);
     CHECK_CONTAINS(operations[0].line, "running sums");
     CHECK_EQ(scand_parameters(daemon, "scan", rows, sizeof *rows, 16, &count), SCAND_OK);
-    CHECK_EQ(count, 8);
+    CHECK_EQ(count, 9);
     CHECK(strcmp(rows[0].name, "passes") == 0 && strcmp(rows[0].kind, "words") == 0);
     CHECK(strcmp(rows[0].words, "forward,backward") == 0 && rows[0].most == 2 && rows[0].required == 1);
     CHECK(strcmp(rows[5].kind, "flag") == 0 && strcmp(rows[6].kind, "number") == 0 && rows[6].required == 0);
-    CHECK(strcmp(rows[7].name, "coefficients") == 0 && strcmp(rows[7].kind, "tensor") == 0);
-    CHECK(strcmp(rows[7].access, "read") == 0 && strcmp(rows[7].follows, "samples") == 0);
-    CHECK(strcmp(rows[7].dtypes, "input") == 0 && rows[7].words[0] == '\0');
+    CHECK(strcmp(rows[8].name, "coefficients") == 0 && strcmp(rows[8].kind, "tensor") == 0);
+    CHECK(strcmp(rows[8].access, "read") == 0 && strcmp(rows[8].follows, "samples") == 0);
+    CHECK(strcmp(rows[8].dtypes, "input") == 0 && rows[8].words[0] == '\0');
     CHECK_EQ(scand_parameters(daemon, "scan", rows, sizeof *rows, 3, &count), SCAND_OK);
     CHECK_EQ(count, 3);
     count = 99;

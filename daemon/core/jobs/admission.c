@@ -268,10 +268,10 @@ static int request_accept(struct call *call, struct request *request, int r, str
 int job_admit(struct call *call, const struct msg_job_run_params *params)
 {
     struct request request = {.submitted = false};
-    struct msg_job_run_params repeated;
+    struct msg_job_run_params expanded;
     int r = check_room(call, request_method(false));
     if (!r)
-        r = request_accept(call, &request, request_init(&request, params, &repeated, &call->error), NULL, 0);
+        r = request_accept(call, &request, request_init(&request, params, &expanded, &call->error), NULL, 0);
     if (r)
         refuse_outputs(call->client, params);
     return r;

@@ -15,7 +15,7 @@ const char *request_method(bool submitted)
 /* Its number in the message. */
 static uint32_t sent_step(const struct request *request, uint32_t step)
 {
-    return step - request->repeats[step];
+    return step - request->added[step];
 }
 
 const char *request_field(const struct request *request, uint32_t step, const char *name, char out[FIELD_NAME_BYTES])
@@ -25,7 +25,8 @@ const char *request_field(const struct request *request, uint32_t step, const ch
     if (request->submitted)
         snprintf(out, FIELD_NAME_BYTES, "then[%u].%s", (unsigned)step - 1, name);
     else
-        snprintf(out, FIELD_NAME_BYTES, "steps[%u].%s", (unsigned)sent_step(request, step), name);
+        snprintf(out, FIELD_NAME_BYTES, "steps[%u].%s", (unsigned)sent_step(request, step),
+                 request->scales >> step & 1 && strcmp(name, "by") == 0 ? "scale" : name);
     return out;
 }
 
@@ -83,10 +84,16 @@ static int init(struct request *request, const struct msg_job_run_params *params
 }
 
 /*
- * Steps that stand for several.
+ * Steps that stand for several: repeated ones, and a scan with a scale, which is a scan and a multiplication.
  */
 
-static uint64_t repeats_of(const union msg_step *step)
+static bool is_scaled(const union msg_step *step)
+{
+    return step->operation == OPERATION_scan && STEP_GIVES(&step->scan, scan, scale);
+}
+
+/* How many steps it stands for. */
+static uint64_t steps_of(const union msg_step *step)
 {
     switch ((enum operation_id)step->operation) {
 #define X(NAME)            \
@@ -95,29 +102,59 @@ static uint64_t repeats_of(const union msg_step *step)
         REPEATED_OPERATIONS(X)
 #undef X
     default:
-        return 1;
+        return is_scaled(step) ? 2 : 1;
     }
 }
 
-/* Fills request->repeats. Returns how many steps there are in all, or -EINVAL. */
+static int refuse_steps(const union msg_step *step, uint32_t number, uint64_t steps, uint64_t most, struct error *error)
+{
+    if (is_scaled(step))
+        return error_set(error, -EINVAL,
+                         "\"steps[%u].scale\" is a step too many; allowed: %d steps, repeated ones and "
+                         "multiplications by a scale counted; submit others as a further job",
+                         (unsigned)number, LIMIT_STEPS);
+    return error_set(error, -EINVAL,
+                     "\"steps[%u].repeat\" is %" PRIu64 "; allowed here: 1 to %" PRIu64
+                     ", since a job has at most %d steps, repeated ones counted; submit others as a further job",
+                     (unsigned)number, steps, most, LIMIT_STEPS);
+}
+
+/* Fills request->added and request->scales. Returns how many steps there are in all, or -EINVAL. */
 static int count_steps(struct request *request, const struct msg_job_run_params *params, struct error *error)
 {
     uint64_t count = 0;
+    request->scales = 0;
     for (uint32_t i = 0; i < params->steps_count; i++) {
-        const uint64_t repeats = repeats_of(&params->steps[i]), most = LIMIT_STEPS - (params->steps_count - 1 - i);
-        if (repeats == 0 || repeats > most - count)
-            return error_set(
-                error, -EINVAL,
-                "\"steps[%u].repeat\" is %" PRIu64 "; allowed here: 1 to %" PRIu64
-                ", since a job has at most %d steps, repeated ones counted; submit others as a further job",
-                (unsigned)i, repeats, most - count, LIMIT_STEPS);
-        for (uint64_t end = count + repeats; count < end; count++)
-            request->repeats[count] = (uint8_t)(count - i);
+        const union msg_step *step = &params->steps[i];
+        const uint64_t steps = steps_of(step), most = LIMIT_STEPS - (params->steps_count - 1 - i);
+        if (steps == 0 || steps > most - count)
+            return refuse_steps(step, i, steps, most - count, error);
+        for (uint64_t end = count + steps; count < end; count++)
+            request->added[count] = (uint8_t)(count - i);
+        if (is_scaled(step))
+            request->scales |= UINT32_C(1) << (count - 1);
     }
     return (int)count;
 }
 
-int request_init(struct request *request, const struct msg_job_run_params *params, struct msg_job_run_params *repeated,
+static bool is_scale(const struct request *request, uint32_t step)
+{
+    return (request->scales >> step & 1) != 0;
+}
+
+/* The step of the message, or what is to be done besides. */
+static union msg_step expanded_step(const struct request *request, const struct msg_job_run_params *params,
+                                    uint32_t step)
+{
+    const union msg_step *sent = &params->steps[sent_step(request, step)];
+    if (!is_scale(request, step))
+        return *sent;
+    return (union msg_step){
+        .map = {
+            .given = UINT64_C(1) << map_field_by, .operation = OPERATION_map, .op = MAP_MUL, .by = sent->scan.scale}};
+}
+
+int request_init(struct request *request, const struct msg_job_run_params *params, struct msg_job_run_params *expanded,
                  struct error *error)
 {
     const int count = count_steps(request, params, error);
@@ -125,11 +162,11 @@ int request_init(struct request *request, const struct msg_job_run_params *param
         return count;
     if ((uint32_t)count == params->steps_count)
         return init(request, params, false, error);
-    *repeated = *params;
-    repeated->steps_count = (uint32_t)count;
+    *expanded = *params;
+    expanded->steps_count = (uint32_t)count;
     for (int i = 0; i < count; i++)
-        repeated->steps[i] = params->steps[sent_step(request, (uint32_t)i)];
-    return init(request, repeated, false, error);
+        expanded->steps[i] = expanded_step(request, params, (uint32_t)i);
+    return init(request, expanded, false, error);
 }
 
 /*
