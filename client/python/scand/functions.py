@@ -50,9 +50,16 @@ class ScanOptions(Options, total=False):
     coefficient: Optional[ArrayLike]
 
 
-class ReduceOptions(Options, total=False):
+class ReduceOptions(TypedDict, total=False):
     """Keywords of reduce() and submit_reduce()."""
 
+    axis: Union[int, Sequence[int], None]
+    dtype: Optional[DTypeLike]
+    out: Optional[AnyArray]
+    copy: Optional[bool]
+    form: Optional[str]
+    priority: str
+    deadline: Optional[float]
     keepdims: bool
 
 
@@ -200,9 +207,9 @@ def submit_many(
 
 
 def _reduce_request(
-    x: ArrayLike, op: str = "sum", *, axis: Optional[int] = -1, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None,
-    keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None, priority: str = "normal",
-    deadline: Optional[float] = None,
+    x: ArrayLike, op: str = "sum", *, axis: Union[int, Sequence[int], None] = -1, dtype: Optional[DTypeLike] = None,
+    out: Optional[AnyArray] = None, keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None,
+    priority: str = "normal", deadline: Optional[float] = None,
 ) -> Request:
     settings = _reduce_settings(op, priority, deadline)
     return Request(x, settings, op, axis, dtype, out, copy, form, None, keepdims)
@@ -213,7 +220,8 @@ def reduce(x: ArrayLike, op: str = "sum", *, client: Optional[Client] = None, **
 
     Sums of floats are kept in f64. Of no samples the sum and the norm are 0, the least is infinity, the largest
     -infinity (of integers, the ends of their range), mean and rms are NaN. Keywords are those of scan(); `keepdims`
-    leaves the axis there with one element. Returns an array of one dimension less, or a number.
+    leaves the axis there with one element. Of several axes, or of all with axis=None, the samples make one row, in the
+    order of the axes in `x`. Returns an array without the axis, or a number.
     """
     return _run(_reduce_request(x, op, **options), client)
 
@@ -236,7 +244,7 @@ def _grows(operation: str, parameters: Mapping[str, Any]) -> bool:
 
 
 def _run_request(
-    x: ArrayLike, steps: Sequence[ChainStep], *, axis: Optional[int] = -1, dtype: Optional[DTypeLike] = None,
+    x: ArrayLike, steps: Sequence[ChainStep], *, axis: Union[int, Sequence[int], None] = -1, dtype: Optional[DTypeLike] = None,
     out: Optional[AnyArray] = None, keepdims: bool = False, copy: Optional[bool] = None, form: Optional[str] = None,
     priority: str = "normal", deadline: Optional[float] = None,
 ) -> Request:

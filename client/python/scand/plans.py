@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple, Optional, Sequence
+import math
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -29,7 +30,7 @@ class Request:
     x: ArrayLike
     settings: Settings
     op: str
-    axis: Optional[int] = -1
+    axis: Union[int, Sequence[int], None] = -1  # several: of a reduction
     dtype: Optional[DTypeLike] = None
     out: Optional[AnyArray] = None
     copy: Optional[bool] = None
@@ -104,6 +105,21 @@ def scheme_of(
     return Scheme(dtypes, axis, target, (*before, *after) if reduces and not keepdims else target)
 
 
+def _joined(given: AnyArray, axes: Sequence[int]) -> tuple[AnyArray, tuple[int, ...]]:
+    """The array with these axes as one, behind the others: its samples in the order of the array's own axes, a view
+    where there is one; and the array's shape with one element along each of them."""
+    joined = sorted(axis % given.ndim if -given.ndim <= axis < given.ndim else axis for axis in axes)
+    for axis in joined:
+        if not 0 <= axis < given.ndim:
+            raise _AxisError(axis, given.ndim)
+    if len(set(joined)) < len(joined):
+        raise ValueError(f"axis: {tuple(axes)} names one of them twice")
+    others = [axis for axis in range(given.ndim) if axis not in joined]
+    shape = tuple(given.shape[axis] for axis in others)
+    rows = given.transpose(*others, *joined).reshape(*shape, math.prod(given.shape[axis] for axis in joined))
+    return rows, tuple(1 if axis in joined else extent for axis, extent in enumerate(given.shape))
+
+
 class Plan:
     """Jobs for a request, and the array that it gives.
 
@@ -113,18 +129,28 @@ class Plan:
     def __init__(self, request: Request):
         self.request = request
         given = np.asarray(request.x)
+        kept: Optional[tuple[int, ...]] = None
+        axis = 0 if request.axis is None else request.axis
         if request.axis is None or given.ndim == 0:
             given = given.reshape(-1)
+        if not isinstance(axis, (int, np.integer)):
+            if not request.settings.reduces:
+                raise ValueError(f"axis: {tuple(axis)} are several; only reductions take more than one")
+            given, kept = _joined(given, tuple(axis))
+            axis = -1
         self.given = given
+        self.axis = int(axis)
         self.out = out = request.out
         if out is not None and not isinstance(out, np.ndarray):
             raise TypeError(f"out: {type(out).__name__} is no NumPy array")
         asked = np.dtype(request.dtype) if request.dtype is not None else out.dtype if out is not None else None
         self.shapes = self._shapes()
         self.scheme = scheme_of(
-            given.dtype, given.shape, request.axis or 0, request.settings.reduces, request.op, asked, request.form,
+            given.dtype, given.shape, self.axis, request.settings.reduces, request.op, asked, request.form,
             request.keepdims, self.shapes.lengths[-1] if self.shapes else None,
         )
+        if kept is not None and request.keepdims:
+            self.scheme = self.scheme._replace(final_shape=kept)
         self.parts: list[Part] = []
         self.reads_from: Optional[AnyArray] = None  # shared memory of which a copy is made
         self._check_out()
@@ -132,7 +158,7 @@ class Plan:
 
     def _shapes(self) -> Optional[Shapes]:
         """Of a chain of steps, of which some may change the length of rows."""
-        request, given, axis = self.request, self.given, self.request.axis or 0
+        request, given, axis = self.request, self.given, self.axis
         if not request.settings.steps or not -given.ndim <= axis < given.ndim:
             return None
         axis %= given.ndim
@@ -184,7 +210,7 @@ class Plan:
         place = place_of(out)
         if place is None:
             return None
-        return Shared(out if out.shape == self.scheme.target_shape else np.expand_dims(out, self.scheme.axis), place)
+        return Shared(out.reshape(self.scheme.target_shape), place)
 
     def _coefficients(self) -> Optional[Shared]:
         """Of a recurrence, of the class of its samples, repeated over the rows that share them."""

@@ -242,6 +242,27 @@ class Reduce(PackageTest):
         shared = scand.asarray(whole_numbers((2, 3, 2, 4, 3)))
         self.same(scand.reduce(shared, axis=2, copy=False), shared.sum(2))
 
+    def test_several_axes(self):
+        x = whole_numbers((3, 4, 5, 2))
+        for axes in ((0,), (2, 3), (3, 2), (0, 2), (-1, 0, 1), (0, 1, 2, 3)):
+            self.same(scand.reduce(x, axis=axes), x.sum(axes))
+            self.same(scand.reduce(x, axis=axes, keepdims=True), x.sum(axes, keepdims=True))
+            chain = [("map", {"op": "mul", "by": 2}), ("reduce", {"reduction": "sum"})]
+            self.same(scand.run(x, chain, axis=axes), 2 * x.sum(axes))
+        self.same(scand.reduce(x, "max", axis=[1, 2]), x.max((1, 2)))
+        self.same(scand.submit_reduce(x, axis=(0, 3)).result(), x.sum((0, 3)))
+        np.testing.assert_allclose(scand.reduce(x, "norm", axis=None), np.sqrt((x * x).sum()), rtol=1e-15)
+        shared = scand.asarray(x)
+        for out in (np.empty((1, 4, 5, 1)), scand.empty((1, 4, 5, 1)), scand.empty((5, 1, 4, 1)).transpose(1, 2, 0, 3)):
+            self.assertIs(scand.reduce(shared, axis=(0, 3), keepdims=True, out=out), out)
+            self.same(out, x.sum((0, 3), keepdims=True))
+        self.same(scand.reduce(shared, axis=(2, 3), copy=False), x.sum((2, 3)))
+        for axes, message in ((0, 4), "axis 4"), ((1, -3), "twice"), ((-5,), "axis -5"):
+            with self.assertRaisesRegex(ValueError, message):
+                scand.reduce(x, axis=axes)
+        with self.assertRaisesRegex(ValueError, "only reductions take more than one"):
+            scand.scan(x, axis=(0, 1))
+
     def test_no_samples(self):
         x = np.zeros((3, 0))
         self.same(scand.reduce(x), np.zeros(3))
