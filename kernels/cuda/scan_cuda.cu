@@ -113,10 +113,8 @@ static uint64_t even_workspace_bytes(const struct scan_rows *rows, uint64_t coun
     if (rule->demean)
         bytes += sums * sizeof(double);
     const struct scan_plan plan = scan_plan_of(rows, 0, count);
-    if (rule->op != SCAND_OPERATOR_AFFINE) {
-        const uint64_t direct = scan_columns_direct_workspace_bytes(rule, &plan);
-        bytes = direct > bytes ? direct : bytes;
-    }
+    const uint64_t direct = scan_columns_direct_workspace_bytes(rule, &plan);
+    bytes = direct > bytes ? direct : bytes;
     if (select_is_sum(rule)) {
         const uint64_t columns = scan_columns_workspace_bytes(rule, &plan);
         const uint64_t tma = scan_columns_tma_workspace_bytes(rule, &plan);
@@ -285,6 +283,7 @@ static cudaError_t path_run(enum select_path path, const struct call *call)
     case SELECT_COLUMNS_SHARED:
         return scan_columns(&device->columns, rule, plan, workspace, stream);
     case SELECT_COLUMNS_DIRECT:
+    case SELECT_COLUMNS_DIRECT_AFFINE:
         return scan_columns_direct(base, rule, plan, workspace, stream);
     case SELECT_CLUSTER_PER_ROW:
         return scan_cluster(&device->cluster, rule, plan, stream);

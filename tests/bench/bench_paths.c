@@ -52,6 +52,7 @@ static const struct bench_case cases[] = {
     {SUM,    F16, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0, 0, CASE_LEFT_OUT}},
     {MAX,    F32, "fb",       100,   1000000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
     {MAX,    F32, "fb",        10,  10000000, 0,      COLUMNS, 1,       {0, CASE_LEFT_OUT, CASE_LEFT_OUT}},
+    {AFFINE, F32, "fb",     10000,     10000, 0,      COLUMNS, 1,       {0}},
     {SUM,    F32, "fb",     10000,     10000, 0,      ROWS,    1,       {0}}, /* block per row */
     {SUM,    F32, "fb",     10000,     10007, HEADER, ROWS,    1,       {0}},
     {SUM,    F32, "fb",      3000,     33333, 0,      ROWS,    1,       {0}}, /* cluster per row */

@@ -136,6 +136,17 @@ static struct scan_case direct_case(unsigned i, uint64_t length, uint64_t column
     return c;
 }
 
+/* The same of affine with one coefficient. */
+static struct scan_case direct_affine_case(unsigned i, uint64_t length, uint64_t columns)
+{
+    struct scan_case c = direct_case(i, length, columns);
+    c.rule.op = SCAND_OPERATOR_AFFINE;
+    c.rule.kind = i / 2 % 2 ? INCLUSIVE : EXCLUSIVE;
+    c.rule.coefficients = c.rule.input;
+    c.rule.coefficient = codec_is_integer(c.rule.input) ? (i % 2 ? 3 : -2) : i % 2 ? -0.998 : 1.0009765625;
+    return c;
+}
+
 /* Of every dtype in some rules, around leaves, tiles, order blocks and groups of these. */
 static void direct_columns(const struct group *group)
 {
@@ -149,7 +160,12 @@ static void direct_columns(const struct group *group)
         check(group, &c);
     }
     for (unsigned i = 1; i < 5; i++) {
-        struct scan_case c = direct_case(i, 32 * 16384 + 530, 5);
+        struct scan_case c = direct_case(i, 32 * 16384 + 530, 5), affine = direct_affine_case(i, 32 * 16384 + 530, 5);
+        check(group, &c);
+        check(group, &affine);
+    }
+    for (unsigned i = 0; i < 6 * SCAND_DTYPE_COUNT; i++) {
+        struct scan_case c = direct_affine_case(i, list[i % 6][0], list[i % 6][1]);
         check(group, &c);
     }
 }
@@ -161,8 +177,10 @@ static void few_many_columns(const struct group *group)
     check(group, &walk);
     check(group, &boxes);
     for (unsigned i = 0; i < SCAND_DTYPE_COUNT; i++) {
-        struct scan_case direct = direct_case(i, i % 4 ? 530 : 17000, i % 4 ? 31 : 5);
+        const uint64_t length = i % 4 ? 530 : 17000, columns = i % 4 ? 31 : 5;
+        struct scan_case direct = direct_case(i, length, columns), affine = direct_affine_case(i, length, columns);
         check(group, &direct);
+        check(group, &affine);
     }
 }
 

@@ -286,7 +286,8 @@ static void all_else(void)
 {
     PATH(AFFINE_PREFETCH, .length = 10, .what = SCAN_AFFINE, .input = F64, .output = F64);
     PATH(AFFINE_GRID, .length = 16385, .what = SCAN_AFFINE);
-    PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true);
+    PATH(COLUMNS_DIRECT_AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true);
+    PATH(AFFINE, .length = 10, .what = SCAN_AFFINE, .columns = true, .input_at = 1);
     ON(no_cooperation, AFFINE_PREFETCH, .length = 16385, .what = SCAN_AFFINE);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .op = MAX);
     PATH(ANY_LAYOUT_PREFETCH, .length = 10, .kind = HALF);
@@ -515,6 +516,8 @@ static void forced_paths(void)
     FORCED(COLUMNS_DIRECT, .length = 512, .columns = true);
     UNFIT(COLUMNS_DIRECT, .length = 512);
     UNFIT(COLUMNS_DIRECT, .length = 512, .columns = true, .what = SCAN_AFFINE);
+    FORCED(COLUMNS_DIRECT_AFFINE, .length = 512, .columns = true, .what = SCAN_AFFINE);
+    UNFIT(COLUMNS_DIRECT_AFFINE, .length = 512, .columns = true);
     FORCED(ANY_LAYOUT, .length = 100000, .columns = true);
     UNFIT(ANY_LAYOUT_PREFETCH, .length = 100, .columns = true);
     UNFIT(ANY_LAYOUT, .length = 100, .what = SCAN_AFFINE);

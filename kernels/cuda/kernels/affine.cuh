@@ -35,17 +35,6 @@ struct affine_each_plan {
     struct any_plan coefficients;
 };
 
-/* How samples of type T come, go, and are rounded between passes: as those of sums. */
-template <class T> struct affine_samples {
-    using sum = any_real<T, SCAND_OPERATOR_SUM>;
-};
-template <> struct affine_samples<struct f2> {
-    using sum = any_f2<SCAND_OPERATOR_SUM, true>;
-};
-template <> struct affine_samples<uint64_t> {
-    using sum = any_whole<SCAND_OPERATOR_SUM>;
-};
-
 template <class T> DEVICE T affine_factor(const struct affine_one_plan &plan)
 {
     if constexpr (std::is_same<T, uint64_t>::value)

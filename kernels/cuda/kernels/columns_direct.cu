@@ -11,10 +11,31 @@ template <class Narrow, class Wide = Narrow> static constexpr const void *direct
     return (const void *)columns_direct_kernel<Narrow, Wide>;
 }
 
-/* In the order of the any_layout kernels. */
+/* In the order of the any_layout kernels; then those of affine, by accumulator. */
+#define AFFINES                                               4
 #define X(NAME, LOWER, RESULT, EMPTY_REAL, EMPTY_WHOLE, RULE) direct_by<RULE(SCAND_OPERATOR_##NAME)>(),
-static const void *const kernels[ANY_LAYOUT_KERNELS] = {ANY_RULES(X)};
+static const void *const kernels[ANY_LAYOUT_KERNELS + AFFINES] = {
+    ANY_RULES(X) direct_by<affine_sum<float>>(),
+    direct_by<affine_sum<double>>(),
+    direct_by<affine_sum<struct f2>>(),
+    direct_by<affine_sum<uint64_t>>(),
+};
 #undef X
+
+static int kernel_of(const struct scan_rule *rule)
+{
+    if (rule->op != SCAND_OPERATOR_AFFINE)
+        return scan_any_layout_number(rule);
+    return ANY_LAYOUT_KERNELS + (codec_is_integer(rule->input) ? AFFINES - 1 : scan_float_number(rule->accumulator));
+}
+
+/* A map is two numbers. */
+static uint64_t sum_bytes_of(const struct scan_rule *rule)
+{
+    if (rule->op != SCAND_OPERATOR_AFFINE)
+        return scan_any_layout_sum_bytes(rule);
+    return rule->accumulator == SCAND_ACCUMULATOR_F32 ? sizeof(affine_map<float>) : sizeof(affine_map<double>);
+}
 
 /* The rule of the totals that means are made of. */
 static struct scan_rule rule_of_means(const struct scan_rule *rule)
@@ -29,7 +50,7 @@ static struct scan_rule rule_of_means(const struct scan_rule *rule)
 cudaError_t scan_columns_direct_load(void)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < ANY_LAYOUT_KERNELS && !error; i++)
+    for (int i = 0; i < ANY_LAYOUT_KERNELS + AFFINES && !error; i++)
         error = scan_kernel_load(kernels[i]);
     return error;
 }
@@ -37,19 +58,19 @@ cudaError_t scan_columns_direct_load(void)
 /* Strips, and columns of all of them. */
 static uint64_t strips_of(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    const uint64_t columns = (uint64_t)direct_columns(scan_any_layout_sum_bytes(rule));
+    const uint64_t columns = (uint64_t)direct_columns(sum_bytes_of(rule));
     return (plan->items / plan->blocks + columns - 1) / columns;
 }
 
 static uint64_t columns_of(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    return strips_of(rule, plan) * (uint64_t)direct_columns(scan_any_layout_sum_bytes(rule));
+    return strips_of(rule, plan) * (uint64_t)direct_columns(sum_bytes_of(rule));
 }
 
 /* Of one pass. */
 static uint64_t state_bytes(const struct scan_rule *rule, const struct scan_plan *plan)
 {
-    const uint64_t words = scan_any_layout_sum_bytes(rule) / 4;
+    const uint64_t words = sum_bytes_of(rule) / 4;
     uint64_t members = scan_tiles(plan->length), sums = 0;
     for (int level = 0; level < DIRECT_LEVELS; level++, members = scan_groups(members))
         sums += members;
@@ -71,7 +92,7 @@ uint64_t scan_columns_direct_workspace_bytes(const struct scan_rule *rule, const
 static char *states_at(const struct scan_rule *rule, const struct scan_plan *scan, const struct direct_plan *plan,
                        char *place, struct direct_states *states)
 {
-    const uint64_t words = scan_any_layout_sum_bytes(rule) / 4;
+    const uint64_t words = sum_bytes_of(rule) / 4;
     states->columns = columns_of(rule, scan);
     for (int level = 0; level < DIRECT_LEVELS; level++) {
         states->levels[level] = (tile_state *)place;
@@ -92,6 +113,8 @@ static struct direct_plan plan_of(const struct scan_rule *rule, const struct sca
     struct direct_plan plan = {};
     plan.any = scan_any_layout_plan_of(rule, scan, NULL);
     plan.columns = scan->items / scan->blocks;
+    plan.coefficient = rule->coefficient;
+    plan.whole = codec_is_integer(rule->input) ? (uint64_t)(int64_t)rule->coefficient : 0;
     plan.tiles = (unsigned)scan_tiles(scan->length);
     plan_items(&plan, rule, scan);
     uint64_t members = plan.tiles;
@@ -128,10 +151,9 @@ static void plan_passes(struct direct_plan *plan)
 static cudaError_t launch(const struct scan_device *device, const struct scan_rule *rule, struct direct_plan *plan,
                           cudaStream_t stream)
 {
-    const void *const kernel = kernels[scan_any_layout_number(rule)];
+    const void *const kernel = kernels[kernel_of(rule)];
     const int leaves = (int)scan_least((plan->any.scan.length + ORDER_LEAF - 1) / ORDER_LEAF, ORDER_FAN);
-    const int columns = direct_columns(scan_any_layout_sum_bytes(rule)),
-              each = direct_leaves(scan_any_layout_sum_bytes(rule));
+    const int columns = direct_columns(sum_bytes_of(rule)), each = direct_leaves(sum_bytes_of(rule));
     const int threads = ((leaves + each - 1) / each * columns + WARP - 1) / WARP * WARP;
     int resident = 0;
     cudaError_t error = scan_kernel_resident(kernel, threads, 0, &resident);

@@ -1,6 +1,6 @@
 /*
  * Scans along an axis that is not the innermost one: any operator, dtype and kind, of columns that lie side by side in
- * memory, at any pitch.
+ * memory, at any pitch; of affine, those with one coefficient for all samples.
  *
  * A strip is 16 columns or, where sums have 4 bytes, 32, and an item a tile of a strip. A thread holds one or two
  * leaves of a column in registers, from their only read to their only write; neighbouring threads have neighbouring
@@ -20,6 +20,7 @@
 
 #include "kernels/cuda/exchange/any_items.cuh"
 #include "kernels/cuda/exchange/tile_state.cuh"
+#include "kernels/cuda/lane/affine_leaf.cuh"
 
 #define DIRECT_THREADS  512 /* of a thread block, */
 #define DIRECT_RESIDENT 2   /* of which an SM has so many */
@@ -57,6 +58,8 @@ struct direct_plan {
     int published_pass;              /* whose totals are published; -1 for none */
     struct direct_states states[SCAND_PASSES_MAX];
     struct direct_states means; /* forward totals in f64, to demean */
+    double coefficient;         /* of affine; */
+    uint64_t whole;             /* with integers this */
 };
 
 /* A tile of a strip. */
@@ -71,7 +74,7 @@ struct direct_column {
 };
 
 /* The shared memory of a thread block. Leaves are one sum further apart than they need be: no bank conflicts. */
-template <class Sum> struct direct_smem {
+template <class Sum> struct alignas(VEC16_BYTES) direct_smem {
     typename Sum::sum sums[ORDER_FAN][direct_columns_of<Sum> + 1]; /* totals of leaves, then carries into them */
     /* Tile states as they were found: of the tiles before this one, the last one first. */
     tile_state_polled<Sum> polled[ORDER_FAN][direct_columns_of<Sum> + 1];
@@ -259,7 +262,7 @@ template <class Sum, bool Backward>
 DEVICE carry<Sum> direct_outer(const struct direct_plan &plan, const struct direct_states &states, uint64_t column,
                                unsigned tile)
 {
-    carry<Sum> outer = carry_of<Sum>(Sum::zero(), false);
+    carry<Sum> outer = carry_of<Sum>(typename Sum::sum{}, false);
 #pragma unroll 1
     for (int level = plan.levels - 1; level > 0; level--) {
         const struct direct_member member = direct_member_of<Backward>(plan, tile, level);
@@ -298,11 +301,15 @@ DEVICE void direct_poll_of(const struct direct_plan &plan, const struct direct_i
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const int number = direct_leaf<Sum>() + l, back = number + 1;
-        if (back <= member.before)
-            __pipeline_memcpy_async(
-                &smem->polled[number][direct_column<Sum>()],
-                direct_state<Sum>(plan.states[pass], column, 0, Backward ? member.number + back : member.number - back),
-                sizeof(tile_state_polled<Sum>));
+        if (back > member.before)
+            continue;
+        tile_state_polled<Sum> *const polled = &smem->polled[number][direct_column<Sum>()];
+        const tile_state *const state =
+            direct_state<Sum>(plan.states[pass], column, 0, Backward ? member.number + back : member.number - back);
+#pragma unroll
+        for (int i = 0; i < tile_state_words<Sum>(); i += 2)
+            __pipeline_memcpy_async(&polled->words[i], state + i,
+                                    tile_state_words<Sum>() == 1 ? sizeof(tile_state) : 2 * sizeof(tile_state));
     }
     __pipeline_commit();
 }
@@ -372,19 +379,70 @@ template <class Sum> DEVICE typename Sum::sample direct_zero(const struct direct
         return plan.any.zero;
 }
 
-/* The totals of a thread's leaves. */
-template <class Sum, bool Backward> DEVICE void direct_totals(struct direct_held<Sum> *held, direct_smem<Sum> *smem)
-{
-#pragma unroll
-    for (int l = 0; l < direct_leaves_of<Sum>; l++) {
-        const int samples = held->samples_of(l);
-        typename Sum::sample *const x = held->x[l];
+/* What is done with a leaf of which `samples` are there: its total; its values, from what a pass meets before it;
+ * `first` is the number of the sample that the pass meets first of all, if it is one of this leaf. */
+template <class Sum> struct direct_arithmetic {
+    using samples = Sum; /* how they come, go, and are rounded between passes */
+
+    template <bool Backward>
+    DEVICE typename Sum::sum total(const struct direct_plan &, typename Sum::sample x[ORDER_LEAF], int samples)
+    {
         if (Sum::has_identity && samples < ORDER_LEAF)
             leaf_fill_beyond<Sum>(x, samples);
-        smem->sums[direct_leaf<Sum>() + l][direct_column<Sum>()] =
-            Backward && !Sum::has_identity && samples < ORDER_LEAF ? leaf_total<Sum, Backward, Backward>(x, samples - 1)
-                                                                   : leaf_total<Sum, Backward, false>(x, 0);
+        if (Backward && !Sum::has_identity && samples < ORDER_LEAF)
+            return leaf_total<Sum, Backward, Backward>(x, samples - 1);
+        return leaf_total<Sum, Backward, false>(x, 0);
     }
+    template <bool Backward>
+    DEVICE void values(const struct direct_plan &plan, typename Sum::sample x[ORDER_LEAF], int samples,
+                       carry<Sum> carry, int first)
+    {
+        if (Backward && !Sum::has_identity && samples < ORDER_LEAF)
+            leaf_values<Sum, Backward, KIND_ANY, Backward>(x, carry, samples - 1, plan.any.kind);
+        else
+            leaf_values<Sum, Backward, KIND_ANY, false>(x, carry, ORDER_LEAF - 1, plan.any.kind);
+        if (plan.any.kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity)
+            leaf_zero_at<Sum>(x, first, direct_zero<Sum>(plan));
+    }
+};
+
+template <class T> struct direct_arithmetic<affine_sum<T>> {
+    using samples = typename affine_samples<T>::sum;
+
+    DEVICE affine_same<T> factors(const struct direct_plan &plan)
+    {
+        if constexpr (std::is_same<T, uint64_t>::value)
+            return {plan.whole};
+        else
+            return {number_of<T>(plan.coefficient)};
+    }
+    template <bool Backward> DEVICE affine_map<T> total(const struct direct_plan &plan, T x[ORDER_LEAF], int samples)
+    {
+        if (Backward && samples < ORDER_LEAF)
+            return affine_leaf_total<T, Backward, Backward>(x, factors(plan), samples - 1);
+        return affine_leaf_total<T, Backward, false>(x, factors(plan), 0);
+    }
+    template <bool Backward>
+    DEVICE void values(const struct direct_plan &plan, T x[ORDER_LEAF], int samples, carry<affine_sum<T>> carry, int)
+    {
+        const bool exclusive = plan.any.kind == SCAND_KIND_EXCLUSIVE;
+        if (Backward && samples < ORDER_LEAF)
+            affine_leaf_values<T, Backward, Backward>(x, factors(plan), {carry.sum.term, carry.present}, samples - 1,
+                                                      exclusive);
+        else
+            affine_leaf_values<T, Backward, false>(x, factors(plan), {carry.sum.term, carry.present}, ORDER_LEAF - 1,
+                                                   exclusive);
+    }
+};
+
+/* The totals of a thread's leaves. */
+template <class Sum, bool Backward>
+DEVICE void direct_totals(const struct direct_plan &plan, struct direct_held<Sum> *held, direct_smem<Sum> *smem)
+{
+#pragma unroll
+    for (int l = 0; l < direct_leaves_of<Sum>; l++)
+        smem->sums[direct_leaf<Sum>() + l][direct_column<Sum>()] =
+            direct_arithmetic<Sum>::template total<Backward>(plan, held->x[l], held->samples_of(l));
 }
 
 /* The values of a thread's leaves. */
@@ -395,16 +453,11 @@ DEVICE void direct_values(const struct direct_plan &plan, const struct direct_it
     const bool begins = item->tile == (Backward ? plan.tiles - 1 : 0);
 #pragma unroll
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
-        const int number = direct_leaf<Sum>() + l, samples = held->samples_of(l);
+        const int number = direct_leaf<Sum>() + l;
         const bool present = Sum::has_identity || !begins || number != (Backward ? item->leaves - 1 : 0);
-        const carry<Sum> carry = {smem->sums[number][direct_column<Sum>()], present};
-        typename Sum::sample *const x = held->x[l];
-        if (Backward && !Sum::has_identity && samples < ORDER_LEAF)
-            leaf_values<Sum, Backward, KIND_ANY, Backward>(x, carry, samples - 1, plan.any.kind);
-        else
-            leaf_values<Sum, Backward, KIND_ANY, false>(x, carry, ORDER_LEAF - 1, plan.any.kind);
-        if (plan.any.kind == SCAND_KIND_EXCLUSIVE && Sum::has_identity && begins)
-            leaf_zero_at<Sum>(x, (Backward ? item->samples - 1 : 0) - number * ORDER_LEAF, direct_zero<Sum>(plan));
+        const int first = begins ? (Backward ? item->samples - 1 : 0) - number * ORDER_LEAF : -1;
+        direct_arithmetic<Sum>::template values<Backward>(plan, held->x[l], held->samples_of(l),
+                                                          {smem->sums[number][direct_column<Sum>()], present}, first);
     }
 }
 
@@ -414,7 +467,7 @@ template <class Sum, bool Backward>
 DEVICE bool direct_pass(const struct direct_plan &plan, const struct direct_item *item, int pass,
                         struct direct_held<Sum> *held, direct_smem<Sum> *smem)
 {
-    direct_totals<Sum, Backward>(held, smem);
+    direct_totals<Sum, Backward>(plan, held, smem);
     __pipeline_wait_prior(0);
     __syncthreads();
     direct_carries<Sum, Backward>(plan, item, pass, smem);
@@ -449,7 +502,7 @@ DEVICE bool direct_passes(const struct direct_plan &plan, const struct direct_it
             return values;
 #pragma unroll
         for (int l = 0; l < direct_leaves_of<Narrow>; l++)
-            leaf_between_passes<Narrow>(held->x[l], !plan.any.wide[pass + 1]);
+            leaf_between_passes<typename direct_arithmetic<Narrow>::samples>(held->x[l], !plan.any.wide[pass + 1]);
     }
 }
 
@@ -486,7 +539,7 @@ DEVICE void direct_read(const struct direct_plan &plan, const struct direct_item
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_words words = {column + (direct_leaf<Sum>() + l) * ORDER_LEAF * stride, stride,
                                            held->samples_of(l)};
-        any_read_from<Sum, true>(plan.any, words, demean, held->x[l]);
+        any_read_from<typename direct_arithmetic<Sum>::samples, true>(plan.any, words, demean, held->x[l]);
     }
 }
 
@@ -498,7 +551,7 @@ DEVICE void direct_write(const struct direct_plan &plan, char *column, const str
     for (int l = 0; l < direct_leaves_of<Sum>; l++) {
         const struct direct_words words = {column + (direct_leaf<Sum>() + l) * ORDER_LEAF * stride, stride,
                                            held->samples_of(l)};
-        any_write<Sum, true>(plan.any, words, held->x[l]);
+        any_write<typename direct_arithmetic<Sum>::samples, true>(plan.any, words, held->x[l]);
     }
 }
 

@@ -7,8 +7,20 @@
 #include <scand/types.h>
 
 #include "kernels/cuda/lane/affine_accumulator.cuh"
+#include "kernels/cuda/lane/any_accumulator.cuh"
 #include "kernels/cuda/lane/carry.cuh"
 #include "kernels/cuda/lane/lane.cuh"
+
+/* How samples of type T come, go, and are rounded between passes: as those of sums. */
+template <class T> struct affine_samples {
+    using sum = any_real<T, SCAND_OPERATOR_SUM>;
+};
+template <> struct affine_samples<struct f2> {
+    using sum = any_f2<SCAND_OPERATOR_SUM, true>;
+};
+template <> struct affine_samples<uint64_t> {
+    using sum = any_whole<SCAND_OPERATOR_SUM>;
+};
 
 /* For block.cuh's sum_choose. */
 template <class T> struct affine_term {

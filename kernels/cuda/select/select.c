@@ -47,6 +47,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 #define MAPS           FACT(34) /* columns that tensor maps can describe */
 #define BOXES          FACT(35) /* tiles of such columns are many and full enough for columns_tma to be fast */
 #define TILES_COUNTED  FACT(36) /* columns whose tiles columns_direct can number */
+#define ONE_FACTOR     FACT(37) /* one coefficient of affine for all samples */
 
 /* Compute capabilities with limits of their own; others have those of the next lower one. The shared memory that a
  * thread block may have, in KiB. */
@@ -98,6 +99,7 @@ static const struct need {
     [SELECT_COLUMNS_STREAMING]               = {EVEN_SUMS | COLUMNS | ONE_PASS | COOPERATIVE | STREAMS,                      ORDER_FAN * ORDER_BLOCK},
     [SELECT_COLUMNS_SHARED]                  = {EVEN_SUMS | COLUMNS | FLOAT_BETWEEN | COOPERATIVE | STRIPS,                  ANY},
     [SELECT_COLUMNS_DIRECT]                  = {SCANS | EVEN | JOINED | COLUMNS | TILES_COUNTED,                             ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
+    [SELECT_COLUMNS_DIRECT_AFFINE]           = {SCANS | EVEN | AFFINE_MAPS | ONE_FACTOR | COLUMNS | TILES_COUNTED,           ORDER_FAN * ORDER_FAN * ORDER_BLOCK},
     [SELECT_CLUSTER_PER_ROW]                 = {EVEN_SUMS | NARROW | SLOTS | DOUBLE_BETWEEN | BLOCKS | CLUSTERS,             16 * ORDER_BLOCK},
     [SELECT_GRID_PER_ROW_ONE_LAUNCH]         = {EVEN_SUMS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | ONE_READ,                 ANY},
     [SELECT_GRID_PER_ROW_THREE_LAUNCHES]     = {EVEN_SUMS | FLOAT_BETWEEN | COOPERATIVE | BLOCKS | TWO_PASSES,               ANY},
@@ -147,7 +149,8 @@ static const struct row {
     PATH(AFFINE_GRID,                  0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Of 10,000 samples with one coefficient 0.90 / 0.65 / 0.28, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE 0.15 / 0.12 / 0.11. */
     PATH(AFFINE_PREFETCH,              0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    /* Along axis 0 0.07. */
+    /* Along axis 0 0.40 / 0.30 / 0.17, as AFFINE 0.07. */
+    PATH(COLUMNS_DIRECT_AFFINE,        0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(AFFINE,                       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
     /* Of 3 samples 0.53 / 0.48 / 0.49, as WARP_PER_ROWS 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as WARP_PER_ROWS 0.59 / 0.43 / 0.23. */
@@ -378,6 +381,7 @@ static uint64_t facts_of(const struct scan_rows *rows, const struct scan_plan *p
     facts |= rows->offsets ? RAGGED_ROWS : EVEN;
     facts |= rows->offsets && rows->row_count <= UINT32_MAX ? FEW_ROWS : 0;
     facts |= rows->rule.op == SCAND_OPERATOR_AFFINE && has_factors(rows) ? FACTORS : 0;
+    facts |= rows->rule.op == SCAND_OPERATOR_AFFINE && !rows->coefficients ? ONE_FACTOR : 0;
     facts |= device->cooperative ? COOPERATIVE : 0;
     facts |= plan->pass_count == 1 || plan->blocks <= (uint64_t)device->processors ? ONE_READ : 0;
     facts |= device->clusters && cluster_fits(&rows->rule, plan) ? CLUSTERS : 0;

@@ -51,6 +51,7 @@ extern "C" {
     X(COLUMNS_SHARED, "columns-shared")                            \
     /* Threads take leaves of columns (columns_direct.cuh). */     \
     X(COLUMNS_DIRECT, "columns-direct")                            \
+    X(COLUMNS_DIRECT_AFFINE, "columns-direct-affine")              \
     /* A cluster a row (cuda/kernels/cluster_per_row.cuh). */      \
     X(CLUSTER_PER_ROW, "cluster-per-row")                          \
     /* Several take a row (cuda/kernels/grid_per_row.cuh). */      \
