@@ -1,6 +1,6 @@
 /*
- * What a step of a job may do: one list of operations, and one of fields for each. The message of a step, its encoder
- * and decoder, what hello tells and the table of PROTOCOL.md come from here.
+ * Operations, which are the steps of jobs: one list of operations, and one of fields for each. The message of a step,
+ * its encoder and decoder, what hello tells and the table of PROTOCOL.md come from here.
  *
  * A field is a row as in messages.h, of kind U64, F64, WORD, WORDS or, of an operand, MAP (a tensor). It has, from the
  * sixth column on, a line of help and, of an operand, how it is used: its access, what it follows, and of which class
@@ -9,7 +9,7 @@
 #ifndef PROTOCOL_OPERATIONS_H
 #define PROTOCOL_OPERATIONS_H
 
-/* What is done with an operand. */
+/* The access to an operand. */
 #define OPERAND_ACCESSES(X) \
     X(READ, "read")         \
     X(WRITE, "write")
@@ -31,8 +31,8 @@
     X(FLOAT, "float")      \
     X(INDEX, "index")
 
-/* What a convolution leaves of a row: all that any tap reaches; as many as there were, in the middle of that; what all
- * taps reach. */
+/* The results of a convolution that are kept: all that any tap reaches; as many as there were samples, in the middle of
+ * these; those that all taps reach. */
 #define CONVOLVE_MODES(X) \
     X(FULL, "full")       \
     X(SAME, "same")       \
@@ -44,8 +44,8 @@
     X(SECOND, "second") \
     X(DERIVATIVE, "derivative")
 
-/* What a map does with a sample: with another operand or a constant; alone; with two bounds; nothing but to convert it.
- */
+/* The function that a map applies to a sample: of it and another operand or a constant; of it alone; of it and two
+ * bounds; a conversion alone. */
 #define MAP_OPS(X)  \
     X(ADD, "add")   \
     X(SUB, "sub")   \
@@ -61,20 +61,20 @@
     X(CLIP, "clip") \
     X(CAST, "cast")
 
-/* What filters take for samples beyond the row: its own in a mirror, 0, or 0 and no outputs for which that would
+/* Samples beyond the row, as filters take them: those of the row in a mirror; 0; 0, and no outputs for which that would
  * matter. */
 #define BOUNDARIES(X)     \
     X(REFLECT, "reflect") \
     X(ZERO, "zero")       \
     X(SKIP, "skip")
 
-/* What the weights of a triangle or a box have: a sum of 1; a height of 1; whole numbers, from 1 on. */
+/* The weights of a triangle or a box: their sum is 1; their height is 1; they are whole numbers, from 1 on. */
 #define WINDOW_NORMS(X) \
     X(AREA, "area")     \
     X(HEIGHT, "height") \
     X(NONE, "none")
 
-/* What sums of bins are divided by: nothing; a power of how many samples that are not 0 they have. */
+/* The divisor of the sum of a bin: none; a power of its fold, which is the number of its samples that are not 0. */
 #define STACK_NORMS(X) \
     X(NONE, "none")    \
     X(FOLD, "fold")

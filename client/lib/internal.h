@@ -1,6 +1,6 @@
 /*
- * What the library's files share, floor by floor: a file calls what is declared before its own functions, never what
- * comes after them.
+ * Functions and structs that the library's files share, floor by floor: a file calls what is declared before its own
+ * functions, never what comes after them.
  *
  * A session (struct scand) outlives the connection that it has at the moment: when that breaks, a later step connects
  * anew, imports the host buffers again and submits again what is safe to repeat (reconnect.c). Functions return 0 or
@@ -88,7 +88,7 @@ struct greeting {
     struct msg_hello_result result;
 };
 
-/* What is under way towards the next connection, step by step. */
+/* The way to the next connection, step by step. */
 struct mending {
     struct call *call; /* that is waited for; NULL: none, as there is no connection */
     int64_t call_end_ms;
@@ -100,7 +100,7 @@ struct mending {
     struct error error; /* why the session was given up */
 };
 
-/* What programs can set before they connect: the name, the largest value, the default. */
+/* Options that programs can set before they connect: the name, the largest value, the default. */
 #define OPTION_MS_MAX 86400000 /* a day */
 #define OPTIONS(X)                               \
     X(reconnect_ms, OPTION_MS_MAX, RECONNECT_MS) \
@@ -259,7 +259,7 @@ void process_unbury(struct scand_buffer *buffer);
 /* error.c */
 /* Explains to scand_connect_message why there is no connection, or no options. Returns the status. */
 int connect_failed(int code, const char *message);
-/* What went wrong last for this thread in this session; the caller's until the thread's next call. */
+/* The last error of this thread in this session; the caller's until the thread's next call. */
 struct error *session_error(const struct scand *daemon);
 int session_fail(struct scand *daemon, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* For a job that reads what a failed one was to write; `outcome`: what else became of it. */
@@ -305,7 +305,7 @@ struct pending *pending_find(const struct scand *daemon, uint32_t msgid);
 int answer_read(const struct message *message, const struct map_type *type, void *out, struct error *error);
 /* An answer's failure into *out. Returns 0, or -EBADMSG and *error. */
 int answer_read_failure(const struct message *message, struct error *out, struct error *error);
-/* What the daemon explains, with a message in any case. */
+/* The error that the daemon explains, with a message in any case. */
 void error_from_failure(const struct msg_failure *failure, struct error *out);
 /* Moves the descriptors that an answer announces to fds. Returns 0, or -EBADMSG and *error where fewer came. */
 int answer_pop_descriptors(struct scand *daemon, uint64_t count, int *fds, struct error *error);
@@ -317,7 +317,7 @@ int hello_keep(struct scand *daemon, const struct message *message, struct error
 int hello_operation(struct scand *daemon, uint32_t index, struct msg_operation *out);
 
 /* job_list.c */
-/* What both methods have among their params. */
+/* Params that both methods have. */
 struct common_params {
     const struct msg_tensor *input;
     uint64_t *progress, *ending, *deadline_ms, *after_failure;
@@ -340,7 +340,7 @@ void job_free_unneeded(struct scand_job *job);
 void jobs_free(struct scand *daemon);
 
 /* local.c */
-/* What the option, or else the environment, says. */
+/* The choice that the option, or else the environment, makes. */
 int local_choose(struct scand *daemon, enum scand_local *out);
 /* From now on the session's connections are to the service in this process. */
 int local_prepare(struct scand *daemon);

@@ -80,7 +80,7 @@ struct scand_operation_info {
     char line[512]; /* what it does, in one line */
 };
 
-/* What an operation takes beside what the step before it has left: a parameter, or an operand of its own. */
+/* A parameter of an operation, or an operand that it has beside what the step before has left. */
 struct scand_parameter_info {
     char name[64];     /* "accumulator" */
     char kind[64];     /* "word", "words", "flag", "integer", "number", or, of an operand, "tensor" */
@@ -88,7 +88,7 @@ struct scand_parameter_info {
     uint64_t most;     /* an integer's largest value; of words, how many there may be */
     char words[1024];  /* "auto,f32,f64", those that it may be; "" where it is no word */
     char line[512];    /* what it is for, in one line */
-    /* Of an operand, each of these a word as in PROTOCOL.md; else "". */
+    /* Words of an operand, as in PROTOCOL.md; "" for a parameter. */
     char access[64];  /* "read" or "write" */
     char follows[64]; /* "samples", "rows", "vectors" or "job": what it has elements for */
     char dtypes[64];  /* "input": those of the class of the step's input; "float": any float; "index": i32, i64 */
@@ -120,8 +120,8 @@ struct scand_client_info {
     uint64_t jobs_queued, jobs_running, jobs_done;
     uint64_t rows_scanned, samples_scanned;
     uint64_t device_busy_us; /* its part of the time for which the device had work */
-    /* What its user has on all connections, and may have; zeros where a daemon does not say. Host memory counts in
-     * whole segments of the daemon's pool. */
+    /* Memory that its user has on all connections, and may have; zeros where a daemon does not say. Host memory counts
+     * in whole segments of the daemon's pool. */
     uint64_t user_host_bytes, quota_host_bytes;
     uint64_t user_device_bytes, quota_device_bytes;
     uint64_t user_jobs, quota_jobs;
@@ -259,8 +259,8 @@ struct scand_times {
  * scand_disconnect.
  */
 int scand_connect(const char *socket_path, const char *name, struct scand **out);
-/* What went wrong in the calling thread's last failed scand_connect, scand_connect_with, scand_options_create or
- * scand_options_set. */
+/* The message of the last scand_connect, scand_connect_with, scand_options_create or scand_options_set that failed in
+ * the calling thread. */
 const char *scand_connect_message(void);
 
 /*
@@ -306,8 +306,8 @@ void scand_disconnect(struct scand *daemon);
  * connections as they are. Elsewhere it does nothing. */
 void scand_forget(void);
 
-/* What went wrong in the calling thread's last call that failed on this connection. Lives until the thread's next call.
- * Of more than eight connections, a thread keeps the messages of those that failed last; others have "". */
+/* The message of the last call that failed on this connection in the calling thread. Lives until the thread's next
+ * call. Of more than eight connections, a thread keeps the messages of those that failed last; others have "". */
 const char *scand_message(const struct scand *daemon);
 /* When to try again, in the same way. After SCAND_BUSY, or SCAND_QUOTA because of too many jobs: milliseconds after
  * which a new try makes sense, 0 when unknown. */
@@ -465,7 +465,7 @@ const char *scand_word(enum scand_list list, int value);
 int scand_word_find(enum scand_list list, const char *word);
 uint64_t scand_dtype_bytes(enum scand_dtype dtype);         /* of one element; 0 for what is no dtype */
 enum scand_class scand_dtype_class(enum scand_dtype dtype); /* what samples of it are while they are scanned */
-/* What a scan of such samples keeps its results in: `accumulator` itself, unless that is SCAND_ACCUMULATOR_AUTO.
+/* The accumulator of a scan of such samples: `accumulator` itself, unless that is SCAND_ACCUMULATOR_AUTO.
  * `algorithm`: as in the scan, NULL for the daemon's own. */
 enum scand_accumulator scand_accumulator_of(enum scand_accumulator accumulator, enum scand_dtype samples,
                                             const char *algorithm);
@@ -522,18 +522,18 @@ int scand_submit_reduce(struct scand *daemon, const struct scand_reduce *reduce,
 /* An empty task, or SCAND_NO_MEMORY. Free with scand_task_destroy, at any time: jobs need it no more. */
 int scand_task_create(struct scand_task **out);
 void scand_task_destroy(struct scand_task *task);
-/* What was wrong in the first call that failed; "" while none has. Lives as long as the task. */
+/* The message of the first call that failed on the task; "" while none has. Lives as long as the task. */
 const char *scand_task_message(const struct scand_task *task);
 
-/* What the first step reads and the last one writes, and the axis of the rows of all steps: all three are needed. A
- * later call replaces what an earlier one has said; so a task can be submitted for one part of an array after the
- * other. The tensor is copied; its buffer may be NULL until the task is submitted. */
+/* The tensor that the first step reads, the one that the last step writes, and the axis of the rows of all steps. A
+ * task needs all three. A later call replaces what an earlier one has said; so a task can be submitted for one part of
+ * an array after the other. The tensor is copied; its buffer may be NULL until the task is submitted. */
 int scand_task_input(struct scand_task *task, const struct scand_tensor *tensor);
 int scand_task_output(struct scand_task *task, const struct scand_tensor *tensor);
 int scand_task_axis(struct scand_task *task, uint32_t axis);
 /* Rows of differing lengths, as a scan has them. */
 int scand_task_offsets(struct scand_task *task, const struct scand_tensor *tensor);
-/* What goes for the whole job: "algorithm", "priority" ("normal", "low", "high"), "deadline_ms" and "after_failure"
+/* Sets an option of the whole job: "algorithm", "priority" ("normal", "low", "high"), "deadline_ms" and "after_failure"
  * ("0" or "1"), as a scan has them. */
 int scand_task_option(struct scand_task *task, const char *name, const char *value);
 

@@ -1,5 +1,5 @@
 /*
- * What all commands share of their command lines, and what `scanctl scan` and `scanctl reduce` do of theirs.
+ * Command lines: options that all commands share, and those of `scanctl scan` and `scanctl reduce`.
  */
 #ifndef SCANCTL_OPTIONS_H
 #define SCANCTL_OPTIONS_H
@@ -10,7 +10,7 @@
 
 #include "client/scanctl/formats/operand.h"
 
-/* What stands before the command's name, or among its options. */
+/* Options that stand before the command's name, or among its own. */
 struct common_options {
     const char *socket_path; /* NULL: the library's default */
     bool local;              /* in this process, without a daemon */
@@ -51,7 +51,7 @@ enum {
     OPTION_PROGRESS,
 };
 
-/* What the value of an option may be, for completion: one of these, or the number of a list, enum scand_list. */
+/* The value of an option, for completion: one of these, or the number of a list, enum scand_list. */
 enum { VALUE_FREE = -1, VALUE_FILE = -2, VALUE_FORMAT = -3, VALUE_BYTE_ORDER = -4, VALUE_OUTPUT_FORMAT = -5 };
 
 /* An option, as getopt, the help and completion know it. A table of them ends with a row of zeros. */
@@ -66,15 +66,15 @@ struct option_row {
 #define OPTIONS_MAX 48 /* rows of a table */
 
 // clang-format off
-/* Of commands that print nothing, and of all others. */
+/* Options of commands that print nothing; all others have these, too. */
 #define QUIET_OPTIONS                                                                                                \
     {"socket", OPTION_SOCKET, 0, "PATH", VALUE_FILE, "the daemon's socket"},                                         \
     {"help", OPTION_HELP, 'h', NULL, VALUE_FREE, "print this"}
 #define COMMON_OPTIONS {"json", OPTION_JSON, 'j', NULL, VALUE_FREE, "print one JSON object"}, QUIET_OPTIONS
-/* Of commands that compute. */
+/* An option of commands that compute. */
 #define LOCAL_OPTION                                                                                                 \
     {"local", OPTION_LOCAL, 0, NULL, VALUE_FREE, "compute in this process, without a daemon"}
-/* What commands that work on files have in common. */
+/* Options of commands that work on files. */
 #define FILE_OPTIONS                                                                                                 \
     {"axis", OPTION_AXIS, 'x', "AXIS", VALUE_FREE,                                                                   \
      "the axis of the rows: from 0; negative ones count from the last; or its name [-1]"},                          \
@@ -100,7 +100,7 @@ struct option_row {
      "give up, with exit code 75, when a job could not start within so many milliseconds"}
 // clang-format on
 
-/* What the command line says of files. */
+/* The command line's options on files. */
 struct file_options {
     struct array_hints hints;
     struct operand_file *operands; /* of steps, operand_count of them, which the command has */
@@ -129,7 +129,7 @@ bool options_compute(const struct option_row *table);
 /* Prints what the options of a table do, a line or more for each. */
 void options_print(const struct option_row *table, FILE *file);
 
-/* What several commands parse: a word out of a list of types.h, how urgent it is, and the options on files. */
+/* Parsers that several commands need: a word out of a list of types.h, how urgent it is, and the options on files. */
 int word_parse(const char *option, enum scand_list list, const char *word, size_t length, int *out,
                struct error *error);
 int priority_parse(enum scand_priority *priority, const char *word, struct error *error);

@@ -9,7 +9,7 @@
 #include "daemon/core/jobs/request.h"
 #include "daemon/device/device.h"
 
-/* What a step takes, or leaves: elements of a dtype, for each sample of rows of this length, or for each row. */
+/* The input of a step, or its result: elements of a dtype, for each sample of rows of this length, or for each row. */
 struct value {
     enum scand_dtype dtype;
     enum follows follows;
@@ -34,10 +34,10 @@ struct operation {
      * nothing of this operation. */
     int (*check_algorithm)(const struct request *request, const struct operand *operands, const struct scan_rows *rows,
                            struct scan_rule *rule, struct error *error);
-    /* What an element takes to compute, in passes of sums of f32 or f64: of what the step takes or of what it leaves,
-     * whichever is longer. */
+    /* The work for an element of the step's input or of its result, whichever is longer, in passes of sums of f32 or
+     * f64. */
     uint64_t (*work)(const struct step *step);
-    /* What is done, in words. */
+    /* Says in words what is done. */
     void (*describe)(const struct step *step, char *out, size_t size);
     /* An error, with this code, for what a device cannot do. NULL: that the device cannot do the operation. */
     void (*refuse)(const struct step *step, int code, struct error *error);
@@ -70,9 +70,9 @@ void step_set_parameters(struct step *step, const void *parameters, size_t size_
 const char *asked_samples(const struct asked *asked);
 const char *dtype_word(uint32_t dtype);
 bool dtype_is_integer(uint32_t dtype);
-/* What the step takes is of floats. 0, or -EINVAL and *error. */
+/* Checks that the step's input is of floats. 0, or -EINVAL and *error. */
 int check_floats(const struct asked *asked, struct error *error);
-/* Integers stay integers and lose no width; floats stay floats. 0, or -EINVAL and *error. */
+/* Checks that integers stay integers and lose no width, and that floats stay floats. 0, or -EINVAL and *error. */
 int check_output_dtype(enum scand_dtype input, enum scand_dtype output, struct error *error);
 
 /* A list under construction, "a, b"; cut where it is longer than its room. */
@@ -82,11 +82,11 @@ struct word_list {
 };
 void word_list_add(struct word_list *list, const char *word);
 
-/* Of `algorithm`: its name is not known; a field has a value that it does not take. Return -EINVAL. */
+/* Errors about `algorithm`: its name is not known; a field has a value that it does not take. Return -EINVAL. */
 int refuse_algorithm_name(const char *name, const struct word_list *names, struct error *error);
 int refuse_with_algorithm(const char *algorithm, const char *field, const char *value, const char *allowed,
                           struct error *error);
-/* What an algorithm needs of how rows lie: 0, or -EINVAL and *error. */
+/* Check that rows lie as an algorithm needs it: 0, or -EINVAL and *error. */
 int check_algorithm_rank(const char *algorithm, const struct scan_rows *rows, struct error *error);
 int check_algorithm_stride(const char *algorithm, const char *what, const struct scan_rows *rows, int64_t stride,
                            struct error *error);

@@ -151,8 +151,8 @@ static void lane_leave(struct scheduler *scheduler, struct lane *lane)
         ring_leave(&scheduler->turn, &user->ring);
 }
 
-/* What all its rows that are not handed out will cost: counted, or taken off again, when it leaves the queue or its
- * rows become others. */
+/* Counts the cost of a job's rows that are not handed out, or takes it off again: when it leaves the queue or its rows
+ * become others. */
 static void count_rows(struct job *job, int sign)
 {
     uint64_t bytes = job_bytes(job, job->next_row, job->rows.row_count - job->next_row);
@@ -245,7 +245,7 @@ static bool waits_for_active(const struct lane *lane, const struct job *job)
     return false;
 }
 
-/* Of the jobs of a class of a user one has a long row out or left off: what devices keep of it is bounded so. */
+/* One of the jobs of a class of a user has a long row out or left off, which bounds what devices keep of such rows. */
 static bool long_can_run(const struct job *job, const struct device *device)
 {
     const struct job *long_job = job->lane->user->long_job[job->rank];
@@ -325,7 +325,7 @@ static bool station_has_room(const struct station *station, const struct job *jo
     return station->free || goes_small(station, job);
 }
 
-/* What is next but finds no room holds up the less urgent. */
+/* A job that is next but finds no room holds up the less urgent. */
 static struct job *user_choose(const struct scheduler *scheduler, const struct fair_user *user,
                                const struct station *station)
 {
@@ -343,7 +343,8 @@ static struct job *user_choose(const struct scheduler *scheduler, const struct f
     return NULL;
 }
 
-/* Of the first user in turn that may run something, or else of the lowest account, to which the level rises. */
+/* Chooses a job of the first user in turn that may run something, or else of the lowest account, to which the level
+ * rises. */
 static struct job *scheduler_choose(struct scheduler *scheduler, struct station *station)
 {
     const unsigned number = station->device->number;
@@ -377,7 +378,7 @@ static bool starts_sooner(const struct scheduler *scheduler, const struct statio
     return rate_us(scheduler, &a->rate, MIB(1)) < rate_us(scheduler, &b->rate, MIB(1));
 }
 
-/* Of those with room for some job that waits, but for the ones in `without` (a bit each). */
+/* The first station with room for some job that waits, but for the stations in `without` (a bit each). */
 static struct station *station_first(struct scheduler *scheduler, uint32_t without)
 {
     struct station *first = NULL;
@@ -452,7 +453,7 @@ static void settle(struct scheduler *scheduler)
         scheduler->stations[i].level_ns = scheduler->stations[i].highest_ns;
 }
 
-/* What a chunk that took so long was, as rates have it: of a long row the part that was done in its last slice. */
+/* The bytes that a chunk did in so long, for its rate: of a long row those of its last slice. */
 static uint64_t done_bytes(const struct job *job, const struct chunk *chunk, uint64_t us)
 {
     if (!chunk->slice_us)

@@ -9,7 +9,7 @@ static const char *const words[SELECT_PATH_COUNT] = {SELECT_PATHS(X)};
 
 #define FACT(NUMBER) (UINT64_C(1) << (NUMBER))
 
-/* What may hold of rows and a device: a bit for each. */
+/* Facts that may hold of rows and a device: a bit for each. */
 #define SCANS          FACT(0) /* no reduction; a reduction is REDUCED */
 #define REDUCED        FACT(1)
 #define SAMPLES        FACT(2) /* rows of one sample or more; others are EMPTY */
@@ -70,7 +70,7 @@ static const struct {
 #define EVEN_SUMS (SCANS | EVEN | SUMS)
 
 /*
- * What each path needs, be it fast or slow then: facts, and how long its rows may be. A path that is missing here is
+ * The needs of each path, be it fast or slow then: facts, and how long its rows may be. A path that is missing here is
  * never taken.
  */
 // clang-format off
@@ -127,46 +127,46 @@ static const struct row {
 } table[] = {
     /*   path                          facts          the longest row on 7.5     8.0     8.6     8.9     9.0    10.0    12.0 */
 
-    /* Those longer than an order block one by one. */
+    /* Rows that are longer than an order block go one by one. */
     PATH(REDUCE_RAGGED,                0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Lanes hold leaves of several rows: of 64 samples 0.89. From half a tile on a warp holds one row either way. */
     PATH(REDUCE_WARP_PER_ROWS,         0,               256,    256,    256,    256,    256,    256,    256),
-    /* Of 1,000 samples 0.88, of 10,000 0.945. */
+    /* Rows of 1,000 samples 0.88, of 10,000 0.945. */
     PATH(REDUCE,                       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    /* Of 1,000,000 samples 0.97. */
+    /* Rows of 1,000,000 samples 0.97. */
     PATH(REDUCE_TOTALS,                0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(REDUCE_EMPTY,                 0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Of 1,000 samples by Pareto's law 0.77 / 0.63 / 0.40. A thread block needs 71 KiB of shared memory. */
+    /* Rows of 1,000 samples by Pareto's law 0.77 / 0.63 / 0.40. A thread block needs 71 KiB of shared memory. */
     PATH(RAGGED,                       0,              NONE,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(RAGGED_AFFINE_PREFETCH,       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(RAGGED_AFFINE,                0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(RAGGED_ANY_LAYOUT_PREFETCH,   0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(RAGGED_ANY_LAYOUT,            0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Of 57,001 samples with one coefficient 0.40 / 0.28 / 0.11, with one for each sample 0.52 / 0.34 / 0.13 of the three transfers that
+    /* Rows of 57,001 samples with one coefficient 0.40 / 0.28 / 0.11, with one for each sample 0.52 / 0.34 / 0.13 of the three transfers that
      * these take at least. Of other samples and sums than f32 and f64 there are no instances. */
     PATH(AFFINE_GRID,                  0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
-    /* Of 10,000 samples with one coefficient 0.90 / 0.65 / 0.28, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE 0.15 / 0.12 / 0.11. */
+    /* Rows of 10,000 samples with one coefficient 0.90 / 0.65 / 0.28, with one for each sample 1.00 / 0.80 / 0.38; as AFFINE 0.15 / 0.12 / 0.11. */
     PATH(AFFINE_PREFETCH,              0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     /* Along axis 0 0.40 / 0.30 / 0.17, as AFFINE 0.07. */
     PATH(COLUMNS_DIRECT_AFFINE,        0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
     PATH(AFFINE,                       0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Of 3 samples 0.53 / 0.48 / 0.49, as WARP_PER_ROWS 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as WARP_PER_ROWS 0.59 / 0.43 / 0.23. */
+    /* Rows of 3 samples 0.53 / 0.48 / 0.49, as WARP_PER_ROWS 0.36 / 0.26 / 0.14; of 5 0.76 / 0.62 / 0.60, as WARP_PER_ROWS 0.59 / 0.43 / 0.23. */
     PATH(THREAD_PER_ROW_PREFETCH,      PART_LEAF,         6,      6,      6,      6,      6,      6,      6),
-    /* Of 8 samples 0.96 / 0.83, as THREAD_PER_ROW_PREFETCH 0.90 / 0.80; of 24 0.97 / 0.97, as THREAD_PER_ROW_PREFETCH 0.91 / 0.89; of 50 0.97 / 0.91, as THREAD_PER_ROW
+    /* Rows of 8 samples 0.96 / 0.83, as THREAD_PER_ROW_PREFETCH 0.90 / 0.80; of 24 0.97 / 0.97, as THREAD_PER_ROW_PREFETCH 0.91 / 0.89; of 50 0.97 / 0.91, as THREAD_PER_ROW
      * 0.88 / 0.86; of 128 0.98 / 0.97; of 300 0.97 / 0.96, as WARP_PER_ROW 0.90 / 0.72; of 500 0.97 / 0.96, as WARP_PER_ROW 0.96 / 0.90. */
     PATH(WARP_PER_ROWS,                THREE_TILES,     512,    512,    512,    512,    512,    512,    512),
     /* The others are sums in f2 and exclusive ones in f64. In f2, of 8 samples 0.86, as WARP_PER_ROWS 0.42; of 24 0.87, as WARP_PER_ROWS 0.60. Of whole
      * leaves WARP_PER_ROWS is ahead: of 32 0.88. Beyond 32, what is fetched ahead takes the shared memory of warps that would compute. */
     PATH(THREAD_PER_ROW_PREFETCH,      PART_LEAF,        32,     32,     32,     32,     32,     32,     32),
-    /* Of 33 samples 0.67, as WARP_PER_ROWS 0.39; of 50 0.66, as WARP_PER_ROWS 0.52. */
+    /* Rows of 33 samples 0.67, as WARP_PER_ROWS 0.39; of 50 0.66, as WARP_PER_ROWS 0.52. */
     PATH(THREAD_PER_ROW,               PART_LEAF,        64,     64,     64,     64,     64,     64,     64),
     /* In f2 and, exclusive, in f64: of 128 samples 0.87 / 0.88; of 256 0.86 / 0.88, as WARP_PER_ROW 0.42 / 0.55; of 300 0.39 / 0.61, as WARP_PER_ROW
      * 0.45 / 0.62. */
     PATH(WARP_PER_ROWS,                0,               256,    256,    256,    256,    256,    256,    256),
-    /* Of 500 samples after headers 0.90 / 0.86 / 0.70, as BLOCK_PER_ROW 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.92 / 0.71, as BLOCK_PER_ROW 0.82 / 0.77 / 0.56.
+    /* Rows of 500 samples after headers 0.90 / 0.86 / 0.70, as BLOCK_PER_ROW 0.72 / 0.78 / 0.42; of 1,000 0.93 / 0.92 / 0.71, as BLOCK_PER_ROW 0.82 / 0.77 / 0.56.
      * A lane's registers hold its leaves of no more than three tiles. */
     PATH(WARP_PER_ROW,                 0,              1536,   1536,   1536,   1536,   1536,   1536,   1536),
 
@@ -182,17 +182,17 @@ static const struct row {
      * above leave: 100 columns of 1,000,000 samples 0.22 / 0.20 / 0.15, as GRID_PER_ROW_ONE_LAUNCH 0.02. */
     PATH(COLUMNS_DIRECT,               0,               ANY,    ANY,    ANY,    ANY,    ANY,    ANY,    ANY),
 
-    /* Of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
+    /* Rows of 10,000 samples 0.97 / 0.96 / 0.82, of 10,007 after headers 0.94 / 0.91 / 0.76. On 7.5 there is shared memory for 29 warps, which
      * need 2,176 bytes each. */
     PATH(BLOCK_PER_ROW,                0,             14848,  16384,  16384,  16384,  16384,  16384,  16384),
 
-    /* Of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as GRID_PER_ROW_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
+    /* Rows of 57,001 samples 0.88, of 100,000 0.91, of 150,001 0.85, of 250,000 0.88; as GRID_PER_ROW_ONE_LAUNCH 0.76, 0.81, 0.78 of 300,000. A
      * thread block needs 215 KiB of shared memory. */
     PATH(CLUSTER_PER_ROW,              F32_SUMS,       NONE,   NONE,   NONE,   NONE, 262144,   NONE,   NONE),
-    /* Of 33,333 samples in f64 and f2 0.69 / 0.48, of 57,001 0.71 / 0.58, of 60,000 0.78 / 0.59; as GRID_PER_ROW_ONE_LAUNCH 0.48 / 0.33 of
+    /* Rows of 33,333 samples in f64 and f2 0.69 / 0.48, of 57,001 0.71 / 0.58, of 60,000 0.78 / 0.59; as GRID_PER_ROW_ONE_LAUNCH 0.48 / 0.33 of
      * 33,333 and 0.62 / 0.44 of 57,001. Of 65,536 it is 0.70 / 0.60 and 0.80 / 0.59, of 100,000 0.66 / 0.50 and 0.73 / 0.54. */
     PATH(CLUSTER_PER_ROW,              0,              NONE,   NONE,   NONE,   NONE,  61440,   NONE,   NONE),
-    /* Of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as BLOCK_PER_ROW_SPINE 0.41 / 0.32 / 0.30. A thread block needs
+    /* Rows of 100,000 samples 0.83 / 0.73 / 0.49, of 900,000 0.78 / 0.72 / 0.53, as BLOCK_PER_ROW_SPINE 0.41 / 0.32 / 0.30. A thread block needs
      * 225 KiB of shared memory.
      * Of one pass over a row of 10^9 0.93 / 0.90 / 0.91, as BLOCK_PER_ROW_SPINE 0.66 / 0.62 in f32 and f64. */
     PATH(GRID_PER_ROW_ONE_LAUNCH,      0,              NONE,   NONE,   NONE,   NONE,    ANY,    ANY,   NONE),

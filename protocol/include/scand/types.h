@@ -41,7 +41,7 @@ extern "C" {
     X(I32BE, "i32be", 4, F64)     \
     X(IBM32, "ibm32", 4, F32)
 
-/* What a running result is kept in. auto: f64 for floats (f32 where `algorithm` names a scan), exact for integers. f2 is
+/* The number in which a running result is kept. auto: f64 for floats (f32 where `algorithm` names a scan), exact for integers. f2 is
  * a double-word number of two floats: about 48 bits, from single-precision units alone. It has the range of f32: what is
  * beyond 3.4e38 makes NaN of all that it is added to, and below 4e-31 bits are lost. exact: 64-bit integers that
  * wrap, for integers only, which take no other. */
@@ -52,19 +52,19 @@ extern "C" {
     X(F2, "f2")               \
     X(EXACT, "exact")
 
-/* What values of floats are rounded to between two passes. auto: the class of the samples, f32 or f64, so that f64
+/* The type to which floats are rounded between two passes. auto: the class of the samples, f32 or f64, so that f64
  * keeps its digits. Integers are not rounded, and take auto alone. */
 #define SCAND_INTERMEDIATES(X) \
     X(AUTO, "auto")            \
     X(F64, "f64")              \
     X(F32, "f32")
 
-/* What is made of rows. scan: a result for each sample. reduce: one for each row. */
+/* The results of rows. scan: a result for each sample. reduce: one for each row. */
 #define SCAND_OPERATIONS(X) \
     X(SCAN, "scan")         \
     X(REDUCE, "reduce")
 
-/* What a row is reduced to; none is for scans. mean, rms and norm are of floats only. Of no samples: 0, infinity,
+/* The number that a row is reduced to; none is for scans. mean, rms and norm are of floats only. Of no samples: 0, infinity,
  * -infinity, NaN, NaN, 0; for integers the largest number of the dtype (min) and the smallest (max). */
 #define SCAND_REDUCTIONS(X)                                \
     X(NONE, "none")                                        \
@@ -114,7 +114,7 @@ extern "C" {
     X(RUNNING, "running")    \
     X(STOPPING, "stopping")
 
-/* What the daemon's trace tells of: a job from its arrival to its reply; a chunk of one while the device had it. */
+/* The events of the daemon's event log: a job from its arrival to its reply; a chunk of one while the device had it. */
 #define SCAND_EVENTS(X) \
     X(JOB, "job")       \
     X(CHUNK, "chunk")
