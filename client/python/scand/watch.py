@@ -5,29 +5,42 @@ from __future__ import annotations
 import atexit
 import threading
 import weakref
-from typing import TYPE_CHECKING, Optional
-
-if TYPE_CHECKING:
-    from .client import Client
-    from .jobs import Job
+from typing import Callable, Optional, Protocol
 
 IDLE_S = 5.0  # after which the thread ends
 EXIT_S = 1.0  # for which the interpreter's end waits for it
+
+
+class Watched(Protocol):
+    """A job, as far as the thread knows it."""
+
+    @property
+    def over(self) -> bool: ...
+
+    def end(self) -> None: ...
+
+
+class Waiter(Protocol):
+    """A client, which waits for ends of jobs."""
+
+    def until(self, ready: Callable[[], bool], deadline: Optional[float]) -> bool: ...
+
+    def nudge(self) -> None: ...
 
 
 class Watcher:
     """Jobs are added by any thread. The thread begins with the first of them, and ends when there were none for a
     while, or the interpreter ends."""
 
-    def __init__(self, client: Client):
+    def __init__(self, client: Waiter):
         self._client = weakref.ref(client)
         self._added = threading.Condition()
-        self._jobs: list[Job] = []
+        self._jobs: list[Watched] = []
         self._thread: Optional[threading.Thread] = None
         self._stopping = False
         _watchers.add(self)
 
-    def add(self, job: Job) -> None:
+    def add(self, job: Watched) -> None:
         with self._added:
             self._jobs.append(job)
             if self._thread is None and not self._stopping:
