@@ -62,8 +62,8 @@ static bool may_become(enum scand_dtype from, enum scand_dtype to)
            (!codec_is_integer(from) || codec_bytes(to) >= codec_bytes(from));
 }
 
-static void check(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uint64_t left, uint64_t factor,
-                  enum step_layout layout)
+static void check_laid_out(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uint64_t left, uint64_t factor,
+                           enum step_layout layout, enum step_layout made)
 {
     const struct block_sum params = {.factor = factor};
     struct step_case c = {.kernel = &block_sum_kernel,
@@ -74,8 +74,14 @@ static void check(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uin
                                     .length = left * factor,
                                     .layout = layout,
                                     .fill = random_next(&seed) % 2 ? STEP_SPREAD : STEP_SPECIALS},
-                          .output = {.dtype = to, .length = left, .layout = random_next(&seed) % LAYOUT_SHARED}};
+                          .output = {.dtype = to, .length = left, .layout = made}};
     CHECK(step_case_check(&c, &seed));
+}
+
+static void check(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uint64_t left, uint64_t factor,
+                  enum step_layout layout)
+{
+    check_laid_out(from, to, rows, left, factor, layout, random_next(&seed) % LAYOUT_SHARED);
 }
 
 static void every_dtype(void)
@@ -97,6 +103,16 @@ static void every_length(void)
         }
 }
 
+/* Of a dense row that whole packs of 16 bytes do not fill. */
+static void packs_and_a_tail(void)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};
+    for (unsigned i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        for (uint64_t left = 1003; left <= 40003; left += 39000)
+            for (uint64_t factor = 1; factor < 4; factor++)
+                check_laid_out(dtypes[i], dtypes[i], 1, left, factor, LAYOUT_DENSE, LAYOUT_DENSE);
+}
+
 static void large_factors(void)
 {
     const uint64_t factors[] = {1000, 16383, 16384, 16385, 65536};
@@ -108,9 +124,13 @@ static void large_factors(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(blocks_are_added), TEST(is_the_adjoint_of_upsample),
-                                        TEST(every_dtype),      TEST(every_length),
-                                        TEST(large_factors),    TEST_END};
+    static const struct test tests[] = {TEST(blocks_are_added),
+                                        TEST(is_the_adjoint_of_upsample),
+                                        TEST(every_dtype),
+                                        TEST(every_length),
+                                        TEST(packs_and_a_tail),
+                                        TEST(large_factors),
+                                        TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }

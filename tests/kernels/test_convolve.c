@@ -178,7 +178,8 @@ static void many_taps(void)
 /* In several tiles along a row, and of many short rows. */
 static void many_samples(void)
 {
-    static const struct shape shapes[] = {{1, 20001, 31}, {2, 9000, 2}, {1500, 12, 5}, {300, 100, 31}, {40, 2100, 12}};
+    static const struct shape shapes[] = {{1, 20001, 31}, {2, 9000, 2},  {1500, 12, 5}, {300, 100, 31},
+                                          {40, 2100, 12}, {1, 1003, 31}, {1, 40003, 31}};
     for (unsigned i = 0; i < COUNT(shapes); i++)
         for (enum convolve_mode mode = 0; mode < 3; mode++)
             check(shapes[i], mode);

@@ -78,20 +78,23 @@ static void as_a_scan_has_it(void)
  * All implementations.
  */
 
+static void check_laid_out(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uint64_t length,
+                           enum step_fill fill, bool in_place, enum step_layout given, enum step_layout made)
+{
+    const struct step_case c = {.kernel = &demean_kernel,
+                                .params = "",
+                                .row_count = rows,
+                                .in_place = in_place,
+                                .input = {.dtype = from, .length = length, .layout = given, .fill = fill},
+                                .output = {.dtype = to, .length = length, .layout = made}};
+    CHECK(step_case_check(&c, &seed));
+}
+
 static void check(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uint64_t length, enum step_fill fill)
 {
-    const bool in_place = codec_bytes(from) == codec_bytes(to) && from == to && random_next(&seed) % 2;
-    const struct step_case c = {
-        .kernel = &demean_kernel,
-        .params = "",
-        .row_count = rows,
-        .in_place = in_place,
-        .input = {.dtype = from,
-                  .length = length,
-                  .layout = random_next(&seed) % (in_place ? LAYOUT_SHARED : LAYOUT_COUNT),
-                  .fill = fill},
-        .output = {.dtype = to, .length = length, .layout = random_next(&seed) % LAYOUT_SHARED}};
-    CHECK(step_case_check(&c, &seed));
+    const bool in_place = from == to && random_next(&seed) % 2;
+    check_laid_out(from, to, rows, length, fill, in_place,
+                   random_next(&seed) % (in_place ? LAYOUT_SHARED : LAYOUT_COUNT), random_next(&seed) % LAYOUT_SHARED);
 }
 
 static void every_dtype(void)
@@ -116,6 +119,15 @@ static void every_length(void)
     check(SCAND_DTYPE_F32, SCAND_DTYPE_F64, 9000, 3, STEP_NOISE);
 }
 
+/* Of a dense row that whole packs of 16 bytes do not fill. */
+static void packs_and_a_tail(void)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};
+    for (unsigned i = 0; i < COUNT(dtypes); i++)
+        for (uint64_t length = 1003; length <= 40003; length += 39000)
+            check_laid_out(dtypes[i], dtypes[i], 1, length, STEP_SPREAD, false, LAYOUT_DENSE, LAYOUT_DENSE);
+}
+
 static void ragged_rows(void)
 {
     for (unsigned i = 0; i < 8; i++) {
@@ -136,13 +148,9 @@ static void ragged_rows(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(means_are_taken_off),
-                                        TEST(totals_are_of_order_1),
-                                        TEST(as_a_scan_has_it),
-                                        TEST(every_dtype),
-                                        TEST(every_length),
-                                        TEST(ragged_rows),
-                                        TEST_END};
+    static const struct test tests[] = {
+        TEST(means_are_taken_off), TEST(totals_are_of_order_1), TEST(as_a_scan_has_it), TEST(every_dtype),
+        TEST(every_length),        TEST(packs_and_a_tail),      TEST(ragged_rows),      TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }

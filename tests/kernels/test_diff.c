@@ -105,6 +105,15 @@ static void every_length(void)
         }
 }
 
+/* Of a dense row that whole packs of 16 bytes do not fill. */
+static void packs_and_a_tail(void)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};
+    for (unsigned i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        for (uint64_t length = 1003; length <= 40003; length += 39000)
+            check(dtypes[i], dtypes[i], 1, length, LAYOUT_DENSE, LAYOUT_DENSE);
+}
+
 /* More than a tile has of them. */
 static void many_columns(void)
 {
@@ -137,6 +146,7 @@ int main(int argc, char **argv)
                                         TEST(derivative_of_a_parabola),
                                         TEST(every_dtype),
                                         TEST(every_length),
+                                        TEST(packs_and_a_tail),
                                         TEST(many_columns),
                                         TEST(ragged_rows),
                                         TEST_END};

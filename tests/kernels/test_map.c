@@ -212,6 +212,18 @@ static void every_length(void)
         }
 }
 
+/* Of a dense row that whole packs of 16 bytes do not fill. */
+static void packs_and_a_tail(void)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};
+    for (unsigned i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        for (uint64_t length = 1003; length <= 40003; length += 39000) {
+            const struct shape shape = {1, length, LAYOUT_DENSE, LAYOUT_DENSE, LAYOUT_DENSE};
+            check(MAP_SUB, dtypes[i], dtypes[i], true, &shape);
+            check(MAP_NEG, dtypes[i], dtypes[i], false, &shape);
+        }
+}
+
 /* More than a tile has of them. */
 static void many_rows(void)
 {
@@ -247,6 +259,7 @@ int main(int argc, char **argv)
                                         TEST(casts_by_hand),
                                         TEST(every_op_and_dtype),
                                         TEST(every_length),
+                                        TEST(packs_and_a_tail),
                                         TEST(many_rows),
                                         TEST(ragged_rows),
                                         TEST_END};

@@ -25,17 +25,23 @@ static bool may_become(enum scand_dtype from, enum scand_dtype to)
            (!codec_is_integer(from) || codec_bytes(to) >= codec_bytes(from));
 }
 
-static void check(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uint64_t length, uint64_t factor)
+static void check_laid_out(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uint64_t length, uint64_t factor,
+                           enum step_layout given, enum step_layout made)
 {
     const struct upsample params = {.factor = factor};
-    struct step_case c = {
-        .kernel = &upsample_kernel,
-        .params = &params,
-        .params_bytes = sizeof params,
-        .row_count = rows,
-        .input = {.dtype = from, .length = length, .layout = random_next(&seed) % LAYOUT_COUNT, .fill = STEP_SPECIALS},
-        .output = {.dtype = to, .length = length * factor, .layout = random_next(&seed) % LAYOUT_SHARED}};
+    struct step_case c = {.kernel = &upsample_kernel,
+                          .params = &params,
+                          .params_bytes = sizeof params,
+                          .row_count = rows,
+                          .input = {.dtype = from, .length = length, .layout = given, .fill = STEP_SPECIALS},
+                          .output = {.dtype = to, .length = length * factor, .layout = made}};
     CHECK(step_case_check(&c, &seed));
+}
+
+static void check(enum scand_dtype from, enum scand_dtype to, uint64_t rows, uint64_t length, uint64_t factor)
+{
+    check_laid_out(from, to, rows, length, factor, random_next(&seed) % LAYOUT_COUNT,
+                   random_next(&seed) % LAYOUT_SHARED);
 }
 
 static void every_dtype(void)
@@ -55,9 +61,20 @@ static void every_length(void)
     check(SCAND_DTYPE_F32, SCAND_DTYPE_F32, 2, 3, 30000);
 }
 
+/* Of a dense row that whole packs of 16 bytes do not fill. */
+static void packs_and_a_tail(void)
+{
+    static const enum scand_dtype dtypes[] = {SCAND_DTYPE_F32, SCAND_DTYPE_F64, SCAND_DTYPE_F16, SCAND_DTYPE_BF16};
+    for (unsigned i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        for (uint64_t length = 1003; length <= 40003; length += 39000)
+            for (uint64_t factor = 1; factor < 4; factor++)
+                check_laid_out(dtypes[i], dtypes[i], 1, length, factor, LAYOUT_DENSE, LAYOUT_DENSE);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(values_are_repeated), TEST(every_dtype), TEST(every_length), TEST_END};
+    static const struct test tests[] = {TEST(values_are_repeated), TEST(every_dtype), TEST(every_length),
+                                        TEST(packs_and_a_tail), TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }
