@@ -196,6 +196,43 @@ class Client:
                 raise
             self._nudge()
 
+    def run_now(
+        self, order: Order, arrays: Sequence[AnyArray], reads: Sequence[AnyArray], writes: Sequence[AnyArray]
+    ) -> Optional[Flight]:
+        """Submits a job and waits for it a little: None where it has ended well, else the flight that it is."""
+        with self._changed:
+            if not self._flights and self._connection is not None:
+                done, flight = self._run_alone(self._connection, order, arrays, reads, writes)
+                if done:
+                    self._nudge()
+                    return flight
+        flight = Flight(order, arrays, reads, writes)
+        self.start(flight)
+        return flight
+
+    def _run_alone(
+        self, connection: Connection, order: Order, arrays: Sequence[AnyArray], reads: Sequence[AnyArray], writes: Sequence[AnyArray]
+    ) -> tuple[bool, Optional[Flight]]:
+        """With the lock, and without other flights. False: nothing was submitted."""
+        handle = None
+        try:
+            handle = connection.submit(order)
+            if handle is None:
+                return False, None  # the daemon is busy
+            if not self._reading and lib.scand_wait(handle, QUICK_MS, ffi.NULL) == 0:
+                lib.scand_job_release(handle)
+                return True, None
+        except BaseException as error:
+            # Ctrl-C can come after libscand has sent the job: its memory is not used again then.
+            if not isinstance(error, ScandError):
+                Flight(order, arrays).end(lib.SCAND_INTERRUPTED, "")
+            raise
+        flight = Flight(order, arrays, reads, writes)
+        flight.handle = handle
+        self._flights.append(flight)
+        self._settle()
+        return True, flight
+
     def start_together(self, flights: Sequence[Flight]) -> None:
         """Submits scans in few messages. They end some 32 together."""
         with self._changed:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import collections
 import os
 import time
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 from ._ffi import ffi
 from ._library import lib, string
 from .chains import check_task, new_task
 from .errors import ScandError, error_of
 from .layout import Order, Pattern, Tensor
-from .memory import Block, pool
+from .memory import Block, Place, pool
 
 IMPORTS_MOST = 192  # of the 256 buffers that the daemon takes of a connection
 PATTERNS_MOST = 256  # patterns of jobs that are remembered
@@ -20,11 +20,16 @@ RETRY_S = 0.01  # after which a busy daemon is asked again, where it does not sa
 BUSY = frozenset((lib.SCAND_BUSY, lib.SCAND_QUOTA))
 
 
-class _Described(NamedTuple):
+class _Described:
     """A pattern as libscand takes it, and its tensors, of which the places change from order to order."""
 
-    job: Any  # struct scand_scan, scand_reduce or scand_task
-    tensors: list[Any]
+    __slots__ = ("job", "tensors", "places", "imports")
+
+    def __init__(self, job: Any, tensors: list[Any]):
+        self.job = job  # struct scand_scan, scand_reduce or scand_task
+        self.tensors = tensors
+        self.places: tuple[Place, ...] = ()  # that they have,
+        self.imports = -1  # when so many imports had been given up
 
 
 def _describe(pattern: Pattern) -> _Described:
@@ -74,6 +79,7 @@ class Connection:
         self._patience_s = patience_s
         self._imports: collections.OrderedDict[int, Any] = collections.OrderedDict()  # by serials, latest used last
         self._drops = pool.drops
+        self._given_up = 0  # imports
         self._patterns: dict[Pattern, _Described] = {}
         self._out = ffi.new("struct scand_job **")
 
@@ -98,7 +104,8 @@ class Connection:
 
     def submit(self, order: Order) -> Any:
         """The job of libscand's; None where the daemon is busy."""
-        job, tensors = self._placed(order)
+        described = self._placed(order)
+        job, tensors = described.job, described.tensors
         settings = order.pattern.settings
         if order.operands:  # steps keep those that they have been given
             job = _new_task(order.pattern, self._operands(order))
@@ -135,9 +142,11 @@ class Connection:
             if len(self._patterns) >= PATTERNS_MOST:
                 self._patterns.clear()
             described = self._patterns[order.pattern] = _describe(order.pattern)
-        for tensor, place in zip(described.tensors, order.places):
-            tensor.buffer = self._buffer(place.block)
-            tensor.offset = place.offset
+        if order.places != described.places or described.imports != self._given_up or self._drops != pool.drops:
+            for tensor, place in zip(described.tensors, order.places):
+                tensor.buffer = self._buffer(place.block)
+                tensor.offset = place.offset
+            described.places, described.imports = order.places, self._given_up
         return described
 
     def _operands(self, order: Order) -> dict[tuple[int, str], Any]:
@@ -159,7 +168,7 @@ class Connection:
 
     def _import(self, block: Block) -> Any:
         if len(self._imports) >= IMPORTS_MOST:
-            lib.scand_buffer_release(self._imports.popitem(last=False)[1])
+            self._give_up(next(iter(self._imports)))
         out = ffi.new("struct scand_buffer **")
         give_up_at = time.monotonic() + self._patience_s
         arguments = self.daemon, block.descriptor, block.size, out
@@ -176,4 +185,8 @@ class Connection:
         self._drops = pool.drops
         there = {block.serial for block in pool.blocks()}
         for serial in [serial for serial in self._imports if serial not in there]:
-            lib.scand_buffer_release(self._imports.pop(serial))
+            self._give_up(serial)
+
+    def _give_up(self, serial: int) -> None:
+        self._given_up += 1
+        lib.scand_buffer_release(self._imports.pop(serial))

@@ -94,12 +94,15 @@ class Block:
         self.retired = True
         self.free = []
 
+    def close(self) -> None:
+        """Gives the memory back, which no array has any more; others may still know the block."""
+        self.memory.close()
+        os.close(self.descriptor)
+        self.descriptor = -1
+
     def __del__(self, close: Any = os.close) -> None:
         if self.descriptor >= 0:
             close(self.descriptor)
-
-
-Span = tuple[Block, int, int]  # of bytes: offset and size
 
 
 class Place(NamedTuple):
@@ -109,13 +112,16 @@ class Place(NamedTuple):
     offset: int
 
 
+Span = tuple[Place, int]  # where it begins, and its size in bytes
+
+
 class Region:
     """Bytes of a block, which go back to it with the last array over them."""
 
     __slots__ = ("place", "size", "__array_interface__", "__weakref__")
 
-    def __init__(self, block: Block, offset: int, size: int):
-        self.place = Place(block, offset)
+    def __init__(self, place: Place, size: int):
+        self.place = place
         self.size = size
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
@@ -129,7 +135,7 @@ class Region:
     def __del__(self) -> None:
         give_back = _give_back
         if give_back is not None:  # None while the interpreter ends
-            give_back(*self.place, self.size)
+            give_back(self.place, self.size)
 
 
 class Pool:
@@ -142,7 +148,7 @@ class Pool:
         # What was given back while somebody had the lock, perhaps this thread, whose memory the collector tidied.
         self._returned: collections.deque[Span] = collections.deque()
         # Small spans that are about to be taken again, by size. They count as used.
-        self._bins: dict[int, list[Span]] = {}
+        self._bins: dict[int, list[Place]] = {}
         self.drops = 0  # blocks that are gone: connections look whether they had imported them
 
     def take(self, size: int) -> Region:
@@ -150,8 +156,7 @@ class Pool:
         waiting = self._bins.get(size)
         if waiting:
             try:
-                block, offset, _ = waiting.pop()
-                return Region(block, offset, size)
+                return Region(waiting.pop(), size)
             except IndexError:
                 pass  # another thread was faster
         with self._lock:
@@ -159,9 +164,9 @@ class Pool:
             large = size >= LARGE_BYTES
             for block in self._blocks:
                 if block.large == large and (offset := block.take(size)) >= 0:
-                    return Region(block, offset, size)
+                    return Region(Place(block, offset), size)
             block = self._add(size, large)
-            return Region(block, block.take(size), size)
+            return Region(Place(block, block.take(size)), size)
 
     def _add(self, size: int, large: bool) -> Block:
         small_bytes = sum(block.size for block in self._blocks if not block.large)
@@ -182,15 +187,15 @@ class Pool:
             return None
         return blocks[at]
 
-    def give_back(self, block: Block, offset: int, size: int) -> None:
-        if size <= BINNED_BYTES and not block.retired:
+    def give_back(self, place: Place, size: int) -> None:
+        if size <= BINNED_BYTES and not place.block.retired:
             waiting = self._bins.get(size)
             if waiting is None and len(self._bins) < BINS_MOST:
                 waiting = self._bins.setdefault(size, [])
             if waiting is not None and len(waiting) < BINNED_MOST:
-                waiting.append((block, offset, size))
+                waiting.append(place)
                 return
-        self._returned.append((block, offset, size))
+        self._returned.append((place, size))
         if self._lock.acquire(blocking=False):  # else it is collected by whoever has the lock, or the next
             try:
                 self._collect()
@@ -199,7 +204,7 @@ class Pool:
 
     def _collect(self) -> None:
         while self._returned:
-            block, offset, size = self._returned.popleft()
+            (block, offset), size = self._returned.popleft()
             block.give_back(offset, size)
             if block.used == 0 and block.retired:
                 self._drop(block)
@@ -209,6 +214,7 @@ class Pool:
     def _drop(self, block: Block) -> None:
         self._blocks = tuple(other for other in self._blocks if other is not block)
         self.drops += 1
+        block.close()
 
     def _trim(self, kept: int) -> None:
         """Drops unused blocks, the largest first, until no more than so many bytes of them are kept."""
@@ -220,9 +226,9 @@ class Pool:
             self._drop(block)
 
     def _empty_bins(self) -> None:
-        for waiting in self._bins.values():
+        for size, waiting in self._bins.items():
             while waiting:
-                self._returned.append(waiting.pop())
+                self._returned.append((waiting.pop(), size))
 
     def retire(self, block: Block) -> None:
         """Makes no more arrays there: the memory goes with the last that there is."""

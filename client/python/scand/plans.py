@@ -186,7 +186,7 @@ class Plan:
             if direct and not self._fits(direct):
                 source = target = None
                 coefficients = coefficients and _shared(np.ascontiguousarray(coefficients.array))
-        if source is not None and target is not None and not _may_share(source, target):
+        if source is not None and target is not None and not may_share(*source, *target):
             source = None
         if self.request.copy is False and self.given.size:
             self._refuse_copies(source, target)
@@ -332,23 +332,26 @@ class Plan:
         """The array for the program, when all parts are done."""
         if self.out is not None:
             return self.out
-        made, scheme = self.target, self.scheme
-        if made.shape != scheme.final_shape:
-            made = made.reshape(scheme.final_shape)
-        if made.dtype != scheme.dtypes.final:
-            made = made.astype(scheme.dtypes.final)
-        return made[()] if self.request.settings.reduces else made
+        return finished(self.target, self.scheme, self.request.settings.reduces)
 
 
-def _may_share(source: Shared, target: Shared) -> bool:
+def finished(made: AnyArray, scheme: Scheme, reduces: bool) -> Any:
+    """What the program gets of the results that a job has written."""
+    if made.shape != scheme.final_shape:
+        made = made.reshape(scheme.final_shape)
+    if made.dtype != scheme.dtypes.final:
+        made = made.astype(scheme.dtypes.final)
+    return made[()] if reduces else made
+
+
+def may_share(x: AnyArray, source: Place, y: AnyArray, target: Place) -> bool:
     """Whether a job may have these as input and output: the same elements, or none in common."""
-    x, y = source.array, target.array
-    if source.place.block is not target.place.block:
+    if source.block is not target.block:
         return True
     if isinstance(x.base, Region) and isinstance(y.base, Region) and x.base is not y.base:
         return True
     same = x.shape == y.shape and x.strides == y.strides and x.itemsize == y.itemsize
-    return same and source.place == target.place or not range_of(x).meets((range_of(y),))
+    return same and source == target or not range_of(x).meets((range_of(y),))
 
 
 @functools.lru_cache(maxsize=256)

@@ -138,6 +138,54 @@ class Out(PackageTest):
             scand.cumsum(x, out=overlapping)
 
 
+class Again(PackageTest):
+    """Calls like earlier ones, for which what those have found is used."""
+
+    def test_every_layout(self):
+        for dtype, axis in itertools.product(("f4", ">f4", "i2", "?", "c8"), (0, -1)):
+            for turn in range(3):
+                for name, x in layouts(whole_numbers((6, 50), dtype, seed=turn)):
+                    with self.subTest(dtype=dtype, axis=axis, turn=turn, layout=name):
+                        for given in (x, scand.asarray(x)):
+                            self.same(scand.cumsum(given, axis), np.cumsum(x, axis))
+                            self.same(np.asarray(scand.reduce(given, axis=axis)), np.asarray(x.sum(axis)))
+                            self.same(scand.run(given, ["scan"], axis=axis), np.cumsum(x, axis))
+
+    def test_out_is_checked_each_time(self):
+        x = whole_numbers(50)
+        source, out = scand.asarray(x), scand.empty(50)
+        overlapping, frozen = scand.empty(51), scand.empty(50)
+        frozen.flags.writeable = False
+        for _ in range(3):
+            self.assertIs(scand.cumsum(source, out=out, copy=False), out)
+            self.same(out, np.cumsum(x))
+            with self.assertRaisesRegex(ValueError, "read-only"):
+                scand.cumsum(source, out=frozen)
+            overlapping[:-1] = x
+            with self.assertRaisesRegex(ValueError, "overlaps"):
+                scand.cumsum(overlapping[:-1], out=overlapping[1:], copy=False)
+            self.same(scand.cumsum(overlapping[:-1], out=overlapping[1:]), np.cumsum(x))
+            self.same(scand.cumsum(source, out=np.empty(50)), np.cumsum(x))
+            with self.assertRaisesRegex(ValueError, "^x: copy=False"):
+                scand.cumsum(x, copy=False)
+            self.same(scand.cumsum(x), np.cumsum(x))
+
+    def test_memory_that_was_given_back(self):
+        """Another block lies where the first was: what was imported of that is not used for it."""
+        for turn in range(4):
+            x = scand.asarray(whole_numbers(3000, seed=turn))
+            self.same(scand.cumsum(x, copy=False), np.cumsum(x))
+            del x
+            scand.trim()
+
+    def test_failures_are_raised_each_time(self):
+        x = scand.asarray(whole_numbers(50))
+        for _ in range(3):
+            with self.assertRaisesRegex(scand.InvalidError, "half"):
+                scand.scan(x, op="max", kind="half")
+            self.same(scand.scan(x, op="max"), np.maximum.accumulate(x))
+
+
 class Scan(PackageTest):
     def test_rules(self):
         x = whole_numbers((4, 100))
