@@ -11,7 +11,7 @@ from wire import Memory, memfd, pack_f32, scan, tensor
 
 ROWS, LENGTH = 10240, 1024
 ROW_BYTES = 4 * LENGTH
-ARRAY_BYTES = ROWS * ROW_BYTES  # more than a pin unit; two of them are three
+ARRAY_BYTES = ROWS * ROW_BYTES  # ten pin units
 ONES = pack_f32([1] * LENGTH)
 RAMP = pack_f32(range(1, LENGTH + 1))
 

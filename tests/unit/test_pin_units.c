@@ -45,6 +45,27 @@ static void what_is_covered(void)
     pin_units_finish(&pin_units);
 }
 
+/* What was pinned out of order counts, and is not looked at again once all before it is pinned, too. */
+static void the_front_passes_what_is_pinned(void)
+{
+    struct pin_units pin_units;
+    CHECK_EQ(pin_units_init(&pin_units, 4 * PIN_UNIT_BYTES), 0);
+    for (int i = 0; i < 4; i++)
+        begun(&pin_units);
+    pin_units_note(&pin_units, 2);
+    pin_units_note(&pin_units, 1);
+    CHECK_EQ(pin_units.front, 0);
+    CHECK(!pin_units_cover(&pin_units, bytes(0, 3 * PIN_UNIT_BYTES)));
+    CHECK(pin_units_cover(&pin_units, bytes(PIN_UNIT_BYTES, 3 * PIN_UNIT_BYTES)));
+    pin_units_note(&pin_units, 0);
+    CHECK_EQ(pin_units.front, 3);
+    CHECK(pin_units_cover(&pin_units, bytes(0, 3 * PIN_UNIT_BYTES)));
+    CHECK(!pin_units_cover(&pin_units, bytes(PIN_UNIT_BYTES, 4 * PIN_UNIT_BYTES)));
+    pin_units_note(&pin_units, 3);
+    CHECK_EQ(pin_units.front, 4);
+    pin_units_finish(&pin_units);
+}
+
 static void what_is_wanted_comes_first(void)
 {
     struct pin_units pin_units;
@@ -64,6 +85,7 @@ static void what_is_wanted_comes_first(void)
 static const struct test tests[] = {
     TEST(one_after_the_other),
     TEST(what_is_covered),
+    TEST(the_front_passes_what_is_pinned),
     TEST(what_is_wanted_comes_first),
     TEST_END,
 };

@@ -36,6 +36,8 @@ void pin_units_note(struct pin_units *pin_units, size_t unit)
 {
     pin_units->states[unit] = UNIT_PINNED;
     pin_units->left--;
+    while (pin_units->front < pin_units->count && pin_units_is_pinned(pin_units, pin_units->front))
+        pin_units->front++;
 }
 
 bool pin_units_is_pinned(const struct pin_units *pin_units, size_t unit)
@@ -45,7 +47,8 @@ bool pin_units_is_pinned(const struct pin_units *pin_units, size_t unit)
 
 bool pin_units_cover(struct pin_units *pin_units, struct extent extent)
 {
-    for (size_t i = extent.begin / PIN_UNIT_BYTES; i * PIN_UNIT_BYTES < extent.end; i++)
+    size_t first = extent.begin / PIN_UNIT_BYTES;
+    for (size_t i = first > pin_units->front ? first : pin_units->front; i * PIN_UNIT_BYTES < extent.end; i++)
         if (!pin_units_is_pinned(pin_units, i)) {
             pin_units->wanted = i;
             return false;

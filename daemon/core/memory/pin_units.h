@@ -10,13 +10,14 @@
 
 #include "daemon/core/jobs/tensor_layout.h"
 
-/* A job's first chunks wait for one unit. With units of 16 MiB the driver is busy with other things too often. */
-#define PIN_UNIT_BYTES MIB(32)
+/* The driver keeps its lock while it pins a unit, and all others wait that long: half a millisecond. */
+#define PIN_UNIT_BYTES MIB(4)
 
 struct pin_units {
     unsigned char *states; /* of each */
     size_t count;
     size_t left;   /* not pinned */
+    size_t front;  /* all units before it are pinned */
     size_t next;   /* none before it has yet to be begun */
     size_t wanted; /* what a job waits for; once it has begun: nothing */
 };

@@ -1,5 +1,6 @@
 /* The CUDA device's memory, and host memory that it knows. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -149,12 +150,19 @@ uint64_t cuda_memory_used_bytes(struct device *device)
     return __atomic_load_n(&cuda_of(device)->taken_bytes, __ATOMIC_RELAXED);
 }
 
+/* The driver pins for one thread at a time, whatever the device. Whoever asks waits here for it, so that a device's
+ * thread, which has to start a chunk, finds at most one other in the driver's queue. */
+static pthread_mutex_t pinning = PTHREAD_MUTEX_INITIALIZER;
+
 int cuda_memory_pin(struct device *device, void *base, uint64_t size_bytes)
 {
     struct cuda_device *self = cuda_of(device);
     cudaSetDevice(self->index);
     madvise(base, size_bytes, MADV_POPULATE_WRITE); /* faster than one fault after the other; it may fail */
-    return cuda_errno(self, cudaHostRegister(base, size_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped));
+    pthread_mutex_lock(&pinning);
+    cudaError_t e = cudaHostRegister(base, size_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
+    pthread_mutex_unlock(&pinning);
+    return cuda_errno(self, e);
 }
 
 int cuda_memory_unpin(struct device *device, void *base, uint64_t size_bytes)
@@ -162,7 +170,10 @@ int cuda_memory_unpin(struct device *device, void *base, uint64_t size_bytes)
     struct cuda_device *self = cuda_of(device);
     (void)size_bytes;
     cudaSetDevice(self->index);
-    return cuda_errno(self, cudaHostUnregister(base));
+    pthread_mutex_lock(&pinning);
+    cudaError_t e = cudaHostUnregister(base);
+    pthread_mutex_unlock(&pinning);
+    return cuda_errno(self, e);
 }
 
 cudaError_t cuda_grow(struct cuda_device *self, struct grown *grown, uint64_t size_bytes)
