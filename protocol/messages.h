@@ -33,7 +33,7 @@
 #define reduction_words_MAX   SCAND_REDUCTION_COUNT
 
 #define device_MAX            LIMIT_MAPS
-#define kernel_MAX            LIMIT_KERNELS
+#define kernel_MAX            LIMIT_MAPS
 #define job_row_MAX           LIMIT_MAPS
 #define client_row_MAX        LIMIT_MAPS
 #define trace_event_MAX       LIMIT_MAPS
@@ -196,15 +196,16 @@
 
 #define DEVICES_RESULT(X, S) X(S, devices, MAPS, REQUIRED, device)
 
-/* What `algorithm` may name. */
+/* What `algorithm` may name. Operation and dtype are texts: a reader may be older than some of them. */
 #define KERNEL_FIELDS(X, S)                                    \
     X(S, name,         TEXT,  REQUIRED, 0)                     \
     X(S, line,         PROSE, REQUIRED, 0)                     \
     X(S, backend,      TEXT,  REQUIRED, 0)                     \
-    X(S, accumulators, WORDS, REQUIRED, accumulator_words)     \
+    X(S, accumulators, WORDS, OPTIONAL, accumulator_words)     \
     X(S, repeatable,   U64,   REQUIRED, 1)                     \
-    X(S, operation,    WORD,  OPTIONAL, operation_words)       \
-    X(S, reductions,   WORDS, OPTIONAL, reduction_words)
+    X(S, operation,    TEXT,  OPTIONAL, 0)                     \
+    X(S, reductions,   WORDS, OPTIONAL, reduction_words)       \
+    X(S, dtype,        TEXT,  OPTIONAL, 0)
 
 /* What a step may do, from the list in operations.h. Words are texts here: a reader may be older than some of them. */
 #define PARAMETER_FIELDS(X, S)                                 \
@@ -228,8 +229,6 @@
     X(S, line,       PROSE, REQUIRED, 0)                       \
     X(S, parameters, MAPS,  REQUIRED, parameter)               \
     X(S, operands,   MAPS,  REQUIRED, operand)
-
-#define KERNELS_RESULT(X, S) X(S, kernels, MAPS, REQUIRED, kernel)
 
 /* What the daemon counts since it began. TOTAL only grows; NOW is how it stands. Y(X, S, member, presence, type, text) */
 #define COUNTERS(Y, X, S)                                                                                  \
@@ -283,6 +282,10 @@
 /* Lists that may be longer than a message come in pages, in the order of their numbers: `from` is the lowest number of
  * the page, `next` that of the one after it, 0 after the last. */
 #define PAGE_PARAMS(X, S) X(S, from, U64, OPTIONAL, UINT64_MAX)
+
+#define KERNELS_RESULT(X, S)                                   \
+    X(S, kernels, MAPS, REQUIRED, kernel)                      \
+    X(S, next,    U64,  OPTIONAL, UINT64_MAX)
 
 /* A queued or running job; `job` is its number in this daemon. Name and operation are for those who may see them. */
 #define JOB_ROW(X, S)                                          \
@@ -425,7 +428,7 @@
     X(server_ping,    "server.ping",    nothing,              nothing)               \
     X(server_stats,   "server.stats",   nothing,              stats_result)          \
     X(server_devices, "server.devices", nothing,              devices_result)        \
-    X(server_kernels, "server.kernels", nothing,              kernels_result)        \
+    X(server_kernels, "server.kernels", page_params,          kernels_result)        \
     X(server_drain,   "server.drain",   nothing,              nothing)               \
     X(server_histograms, "server.histograms", nothing,     histograms_result)        \
     X(server_jobs,    "server.jobs",    page_params,          jobs_result)           \

@@ -1,5 +1,6 @@
 /* Questions about the daemon. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,31 +48,58 @@ int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row
     return SCAND_OK;
 }
 
+/* Where the list goes on after a page; one that leads back is the last. */
+static uint64_t page_after(uint64_t from, uint64_t next)
+{
+    return next > from ? next : 0;
+}
+
+/* An operation that enum scand_operation does not have is its count. */
 static void kernel_fill(struct scand_kernel *kernel, const struct msg_kernel *from)
 {
-    *kernel = (struct scand_kernel){.repeatable = from->repeatable != 0, .operation = from->operation};
+    const char *operation = *from->operation ? from->operation : scand_word(SCAND_LIST_OPERATION, SCAND_OPERATION_SCAN);
+    const int known = scand_word_find(SCAND_LIST_OPERATION, operation);
+    *kernel = (struct scand_kernel){.repeatable = from->repeatable != 0,
+                                    .operation = known < 0 ? SCAND_OPERATION_COUNT : (enum scand_operation)known};
     snprintf(kernel->name, sizeof kernel->name, "%.*s", (int)sizeof kernel->name - 1, from->name);
     snprintf(kernel->line, sizeof kernel->line, "%.*s", (int)sizeof kernel->line - 1, from->line);
     snprintf(kernel->backend, sizeof kernel->backend, "%.*s", (int)sizeof kernel->backend - 1, from->backend);
+    snprintf(kernel->step, sizeof kernel->step, "%.*s", (int)sizeof kernel->step - 1, operation);
+    snprintf(kernel->dtype, sizeof kernel->dtype, "%.*s", (int)sizeof kernel->dtype - 1,
+             *from->dtype ? from->dtype : scand_word(SCAND_LIST_DTYPE, SCAND_DTYPE_F32));
     for (uint32_t i = 0; i < from->accumulators_count; i++)
         kernel->accumulators |= 1u << from->accumulators[i];
     for (uint32_t i = 0; i < from->reductions_count; i++)
         kernel->reductions |= 1u << from->reductions[i];
 }
 
+/* A program whose struct ends before `step` knows of scans and reductions alone. */
+static void kernels_add(const struct msg_kernels_result *page, struct rows *rows)
+{
+    for (uint32_t i = 0; i < page->kernels_count && !rows_are_full(rows); i++) {
+        struct scand_kernel kernel;
+        kernel_fill(&kernel, &page->kernels[i]);
+        if (kernel.operation != SCAND_OPERATION_COUNT || rows->row_bytes > offsetof(struct scand_kernel, step))
+            rows_add(rows, &kernel, sizeof kernel);
+    }
+}
+
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count)
 {
     SESSION_GUARD(daemon);
-    struct msg_kernels_result result;
+    struct msg_kernels_result page;
     struct rows rows = {kernels, row_bytes, capacity, 0};
-    int code = rows_ask(daemon, &rows, METHOD_server_kernels, &result);
+    struct msg_page_params params = {0};
+    int code = rows_check(daemon, &rows);
     if (code)
         return (int)status_from_errno(code);
-    for (uint32_t i = 0; i < result.kernels_count && !rows_are_full(&rows); i++) {
-        struct scand_kernel kernel;
-        kernel_fill(&kernel, &result.kernels[i]);
-        rows_add(&rows, &kernel, sizeof kernel);
-    }
+    do {
+        code = call_run(daemon, &(struct call){.method = METHOD_server_kernels, .params = &params, .result = &page});
+        if (code)
+            return (int)status_from_errno(code);
+        kernels_add(&page, &rows);
+        params.from = page_after(params.from, page.next);
+    } while (params.from && !rows_are_full(&rows));
     *count = rows.count;
     return SCAND_OK;
 }
@@ -201,12 +229,6 @@ _Static_assert(sizeof(((struct scand_job_info *)0)->operation) == LIMIT_NAME_BYT
                    sizeof(((struct scand_client_info *)0)->name) == LIMIT_NAME_BYTES &&
                    SCAND_BUCKETS_MAX == LIMIT_BUCKETS,
                "what is shown has the sizes of the wire");
-
-/* Where the list goes on after a page; one that leads back is the last. */
-static uint64_t page_after(uint64_t from, uint64_t next)
-{
-    return next > from ? next : 0;
-}
 
 int scand_jobs(struct scand *daemon, uint64_t from, struct scand_job_info *jobs, size_t row_bytes, size_t capacity,
                size_t *count, uint64_t *next)

@@ -181,7 +181,7 @@ class Reductions(ReduceTest):
 class Algorithms(ReduceTest):
     def test_by_name(self):
         client = self.client()
-        kernels = [k for k in client.call("server.kernels")["kernels"] if k.get("operation") == "reduce"]
+        kernels = client.kernels("reduce")
         self.assertEqual(len(kernels), 18)
         for kernel in kernels:
             by_atomics = kernel["name"] in ("tensor-norm-3", "tensor-norm-4", "tensor-norm-5")

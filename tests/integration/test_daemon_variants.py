@@ -225,21 +225,17 @@ class Options(VariantTest):
                 self.refused(client, "invalid", message, "job.submit", scan(given, **more))
 
 
-def scans_of(client):
-    return [k for k in client.call("server.kernels")["kernels"] if k.get("operation", "scan") == "scan"]
-
-
 class Algorithms(DaemonTest):
     """Variants of the tutorials, each on the device that it is for, and refused by the other."""
 
     def names(self, backend=BACKEND):
-        kernels = scans_of(self.neighbour)
+        kernels = self.neighbour.kernels("scan")
         names = [kernel["name"] for kernel in kernels if kernel["backend"] == backend]
         self.assertTrue(names)
         return names
 
     def test_names(self):
-        kernels = scans_of(self.neighbour)
+        kernels = self.neighbour.kernels("scan")
         for kernel in kernels:
             self.assertEqual(list(kernel), ["name", "line", "backend", "accumulators", "repeatable"])
             self.assertIn(kernel["accumulators"], (["f32"], ["f32", "f64", "f2"]))

@@ -604,12 +604,16 @@ class Questions(ScanctlTest):
 
     def test_kernels(self):
         lines = self.succeed("kernels").decode().splitlines()
-        self.assertRegex(lines[0], "^name +operation +backend +accumulators +bits")
-        self.assertRegex(lines[1], "^serial-cpu +scan +cpu +f32,f64,f2 +repeat +the definition: ")
+        self.assertRegex(lines[0], "^name +operation +backend +dtype +accumulators +bits")
+        self.assertRegex(lines[1], "^serial-cpu +scan +cpu +f32 +f32,f64,f2 +repeat +the definition: ")
         kernels = json.loads(self.succeed("kernels", "--json"))
         self.assertEqual([kernel["name"] for kernel in kernels], [line.split()[0] for line in lines[1:]])
         self.assertEqual((kernels[0]["backend"], kernels[0]["accumulators"]), ("cpu", ["f32", "f64", "f2"]))
-        self.assertEqual([kernel["name"] for kernel in kernels if not kernel["repeatable"]], ["cub-by-key", "tensor-norm-3", "tensor-norm-4", "tensor-norm-5"])
+        vary = [kernel["name"] for kernel in kernels if not kernel["repeatable"]]
+        self.assertEqual(vary, ["cub-by-key", "tensor-norm-3", "tensor-norm-4", "tensor-norm-5", "dot-atomic", "dot-pairs", "dot-fast-atomic"])
+        pairs = next(kernel for kernel in kernels if kernel["name"] == "map-pairs")
+        self.assertEqual((pairs["operation"], pairs["dtype"], pairs["accumulators"], pairs["reductions"]), ("map", "f16", [], []))
+        self.assertRegex("\n".join(lines), "(?m)^map-pairs +map +cuda +f16 +- +repeat ")
 
     def test_stats(self):
         counters = json.loads(self.succeed("--socket", scanctl_rig.DAEMON.socket, "stats", "--json"))

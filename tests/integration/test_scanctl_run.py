@@ -40,6 +40,19 @@ class Run(ScanctlTest):
             self.check_same(given, chain, words)
         self.check_same(self.npy, "scan forward", (), "--axis", "0", "--output-dtype", "f64", "--priority", "high", "--deadline", "60000")
 
+    def test_algorithm(self):
+        """Of the first step: a scan's by name, and what the daemon says where it has none."""
+        for given in (self.npy, self.su):
+            self.check_same(given, "scan forward | scan backward", ("--then", "backward"), "--algorithm", "serial-cpu")
+        out = ("-o", self.path("out.npy"), "--algorithm")
+        report = json.loads(self.succeed("run", "scan forward", self.npy, *out, "serial-cpu", "--json"))
+        self.assertEqual((report["steps"], report["algorithm"]), ("scan forward", "serial-cpu"))
+        self.fail_with(64, '"algorithm" is "fastest"; there are: map-naive, map-packs, map-pairs', "run", "map neg", self.npy, *out, "fastest")
+        self.fail_with(64, '"algorithm" is "map-packs", which this .* --device cuda can', "run", "map neg", self.npy, *out, "map-packs")
+        self.fail_with(64, '"algorithm" is given, and "diff" has none', "run", "diff first", self.npy, *out, "map-packs")
+        self.fail_with(64, "steps are not scans alone, or a single one", "run", "map neg | map abs", self.npy, *out, "map-packs")
+        self.fail_with(64, '--algorithm is ""; see scanctl kernels', "run", "map neg", self.npy, *out, "")
+
     def test_a_file_beside_the_input(self):
         factors = self.write("factors.npy", npy_header(self.SHAPE) + packed([f32(i % 3 / 4) for i in range(len(self.values))]))
         self.check_same(self.npy, f"scan forward op=affine coefficients={factors} | scan backward", ("--op", "affine", "--coefficients", factors, "--then", "backward"))

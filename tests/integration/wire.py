@@ -231,6 +231,14 @@ class Client:
     def call(self, method, params=None, fds=(), **fields):
         return self.wait(self.send(method, params, fds, **fields))
 
+    def kernels(self, operation):
+        """What `algorithm` may name of an operation, from all pages."""
+        found, page = [], {"next": 0}
+        while "next" in page:
+            page = self.call("server.kernels", {"from": page["next"]})
+            found += page["kernels"]
+        return [kernel for kernel in found if kernel.get("operation", "scan") == operation]
+
     def is_closed(self):
         """Reads to the end of the connection. A message that still comes is a fault."""
         try:

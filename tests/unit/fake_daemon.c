@@ -350,18 +350,30 @@ static void answer_devices(const struct fake *fake, struct fake_client *client, 
     send_result(client, message->msgid, &msg_devices_result_type, &result, NULL, 0);
 }
 
+/* FAKE_LISTED of them, in pages of LIMIT_MAPS, the last one of an operation of its own; fake->loop: pages that lead
+ * back. */
 static void answer_kernels(const struct fake *fake, struct fake_client *client, const struct message *message)
 {
-    struct msg_kernels_result result = {.kernels_count = LIMIT_MAPS};
-    for (unsigned i = 0; i < LIMIT_MAPS; i++) {
-        snprintf(result.kernels[i].name, sizeof result.kernels[i].name, "kernel %u%s", i, ending(fake));
-        memset(result.kernels[i].line, 'l', sizeof result.kernels[i].line - 1);
-        strcpy(result.kernels[i].backend, "cuda");
-        result.kernels[i].accumulators_count = 2;
-        result.kernels[i].accumulators[0] = SCAND_ACCUMULATOR_F32;
-        result.kernels[i].accumulators[1] = SCAND_ACCUMULATOR_F2;
-        result.kernels[i].repeatable = i % 2;
+    struct msg_kernels_result result = {0};
+    struct msg_page_params params;
+    struct error error;
+    must(message_read(message, &msg_page_params_type, &params, &error) == 0, "server.kernels");
+    for (uint64_t i = params.from; i < FAKE_LISTED && result.kernels_count < LIMIT_MAPS; i++) {
+        struct msg_kernel *kernel = &result.kernels[result.kernels_count++];
+        snprintf(kernel->name, sizeof kernel->name, "kernel %u%s", (unsigned)i, ending(fake));
+        memset(kernel->line, 'l', sizeof kernel->line - 1);
+        strcpy(kernel->backend, "cuda");
+        kernel->accumulators_count = 2;
+        kernel->accumulators[0] = SCAND_ACCUMULATOR_F32;
+        kernel->accumulators[1] = SCAND_ACCUMULATOR_F2;
+        kernel->repeatable = i % 2;
+        result.next = i + 1 < FAKE_LISTED ? i + 1 : 0;
+        if (i + 1 == FAKE_LISTED) {
+            strcpy(kernel->operation, "a later one");
+            strcpy(kernel->dtype, "f16");
+        }
     }
+    result.next = fake->loop ? 1 : result.next;
     send_result(client, message->msgid, &msg_kernels_result_type, &result, NULL, 0);
 }
 

@@ -16,7 +16,7 @@
 #define FAKE_BUFFERS 16
 #define FAKE_JOBS    16
 #define FAKE_NONE    (-1)
-#define FAKE_LISTED  40 /* jobs that server.jobs tells of */
+#define FAKE_LISTED  40 /* jobs that server.jobs tells of, and kernels of server.kernels */
 
 /* Clears the screen, begins lines, is no UTF-8, and as UTF-8 a control character again; and how it may be shown. */
 #define RUDE       "\x1b[2J\r\n\t\x7f\x9b\xc2\x9b\xff"

@@ -1,5 +1,6 @@
 /* libscand against a planned daemon: what it asks about a server, and that no terminal obeys the answers. */
 #include <errno.h>
+#include <stddef.h>
 
 #include "client/lib/internal.h"
 #include "tests/unit/client_rig.h"
@@ -41,6 +42,30 @@ static void test_server(void)
     fake.fail_code = -EOPNOTSUPP;
     CHECK_EQ(scand_drain(session), SCAND_UNSUPPORTED);
     CHECK_CONTAINS(scand_message(session), "planned failure");
+    rig_end();
+}
+
+static void test_kernels(void)
+{
+    rig_begin();
+    struct scand_kernel kernels[FAKE_LISTED + 1];
+    char old[(FAKE_LISTED + 1) * offsetof(struct scand_kernel, step)];
+    size_t count = 99;
+    CHECK_EQ(scand_kernels(session, kernels, sizeof *kernels, FAKE_LISTED + 1, &count), SCAND_OK);
+    CHECK_EQ(count, FAKE_LISTED);
+    CHECK_EQ(fake.seen[METHOD_server_kernels], 2);
+    CHECK(strcmp(kernels[38].name, "kernel 38") == 0 && kernels[38].operation == SCAND_OPERATION_SCAN);
+    CHECK(strcmp(kernels[38].step, "scan") == 0 && strcmp(kernels[38].dtype, "f32") == 0);
+    CHECK(strcmp(kernels[39].step, "a later one") == 0 && kernels[39].operation == SCAND_OPERATION_COUNT);
+    CHECK(strcmp(kernels[39].dtype, "f16") == 0);
+    /* A program of before `step` would take the last for what it is not. */
+    CHECK_EQ(scand_kernels(session, (struct scand_kernel *)old, offsetof(struct scand_kernel, step), FAKE_LISTED + 1,
+                           &count),
+             SCAND_OK);
+    CHECK_EQ(count, FAKE_LISTED - 1);
+    fake.loop = 1;
+    CHECK_EQ(scand_kernels(session, kernels, sizeof *kernels, FAKE_LISTED + 1, &count), SCAND_OK);
+    CHECK_EQ(count, FAKE_LISTED + 1);
     rig_end();
 }
 
@@ -172,9 +197,9 @@ static void test_rude_texts(void)
     rig_end();
 }
 
-static const struct test tests[] = {TEST(test_server),     TEST(test_jobs),  TEST(test_clients),
-                                    TEST(test_histograms), TEST(test_trace), TEST(test_cancel_job),
-                                    TEST(test_rude_texts), TEST_END};
+static const struct test tests[] = {TEST(test_server),     TEST(test_kernels),    TEST(test_jobs),
+                                    TEST(test_clients),    TEST(test_histograms), TEST(test_trace),
+                                    TEST(test_cancel_job), TEST(test_rude_texts), TEST_END};
 
 int main(int argc, char **argv)
 {

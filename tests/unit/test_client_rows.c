@@ -7,7 +7,14 @@
 #define ROWS  3
 #define EXTRA 64 /* by which a later version's are longer */
 
-static uint8_t array[ROWS * (sizeof(struct scand_histogram) + EXTRA) + EXTRA];
+/* The largest of them. */
+union row {
+    struct scand_histogram histogram;
+    struct scand_kernel kernel;
+    struct scand_client_info client;
+};
+
+static uint8_t array[ROWS * (sizeof(union row) + EXTRA) + EXTRA];
 
 struct page {
     size_t count;
@@ -74,6 +81,7 @@ static void check_rows(const struct list *list, size_t row_bytes)
     static uint8_t own[sizeof array];
     const size_t known = row_bytes < list->row_bytes ? row_bytes : list->row_bytes;
     struct page page = {0}, own_page = {0};
+    REQUIRE(row_bytes <= sizeof(union row) + EXTRA);
     CHECK_EQ(list->ask(own, list->row_bytes, &own_page), SCAND_OK);
     memset(array, 0xa5, sizeof array);
     CHECK_EQ(list->ask(array, row_bytes, &page), SCAND_OK);

@@ -3,6 +3,7 @@
 
 #include "kernels/tutorial/reduce/reduce.h"
 #include "kernels/tutorial/scan/variants.h"
+#include "kernels/tutorial/steps/steps.h"
 #include "protocol/memory.h"
 
 #define ANNA                ((uid_t)1000)
@@ -426,28 +427,64 @@ static void stats_count(void)
     rig_end();
 }
 
+#define KERNELS ((int)VARIANT_COUNT + (int)REDUCTION_COUNT + (int)STEP_VARIANT_COUNT)
+
+/* All pages, of which each goes on where the one before it ends. */
+static void read_kernels(struct caller *user, struct msg_kernel kernels[KERNELS])
+{
+    struct msg_page_params params = {0};
+    uint32_t count = 0;
+    do {
+        struct msg_kernels_result page;
+        CHECK(granted(user, METHOD_server_kernels, &params, &page));
+        REQUIRE(page.kernels_count > 0 && count + page.kernels_count <= KERNELS);
+        CHECK(page.next == 0 || page.kernels_count == LIMIT_MAPS);
+        memcpy(kernels + count, page.kernels, page.kernels_count * sizeof *kernels);
+        count += page.kernels_count;
+        CHECK(page.next == 0 || page.next == count);
+        params.from = page.next;
+    } while (params.from);
+    CHECK_EQ(count, KERNELS);
+}
+
+static void check_scan(const struct msg_kernel *kernel, const struct variant *variant)
+{
+    CHECK(strcmp(kernel->name, variant->name) == 0 && strcmp(kernel->line, variant->teaches) == 0);
+    CHECK(strcmp(kernel->backend, variant->on_cpu ? "cpu" : "cuda") == 0);
+    CHECK_EQ(kernel->repeatable, variant->fixed_order);
+    CHECK_EQ(kernel->accumulators[0], SCAND_ACCUMULATOR_F32);
+    CHECK_EQ(kernel->accumulators_count, variant->accumulators == VARIANT_F32 ? 1 : 3);
+    CHECK(*kernel->operation == '\0' && *kernel->dtype == '\0' && kernel->reductions_count == 0);
+}
+
+static void check_step(const struct msg_kernel *kernel, const struct step_variant *variant)
+{
+    CHECK(strcmp(kernel->name, variant->name) == 0 && strcmp(kernel->line, variant->teaches) == 0);
+    CHECK(strcmp(kernel->backend, "cuda") == 0 && kernel->accumulators_count == 0 && kernel->reductions_count == 0);
+    CHECK_EQ(kernel->repeatable, variant->fixed_order);
+    CHECK(strncmp(kernel->name, kernel->operation, strlen(kernel->operation)) == 0); /* dot-atomic is a dot */
+    CHECK(strcmp(kernel->dtype, dtype_words.words[variant->dtype]) == 0);
+}
+
 static void kernels_are_listed(void)
 {
-    struct msg_kernels_result result;
+    struct msg_kernel kernels[KERNELS];
+    struct msg_kernels_result none;
     rig_begin();
     struct caller *user = user_greet(ANNA);
-    CHECK(granted(user, METHOD_server_kernels, &(struct msg_nothing){}, &result));
-    REQUIRE(result.kernels_count == (int)VARIANT_COUNT + (int)REDUCTION_COUNT);
-    for (size_t i = 0; i < VARIANT_COUNT; i++) {
-        const struct msg_kernel *kernel = &result.kernels[i];
-        CHECK(strcmp(kernel->name, variant_list[i].name) == 0 && strcmp(kernel->line, variant_list[i].teaches) == 0);
-        CHECK(strcmp(kernel->backend, variant_list[i].on_cpu ? "cpu" : "cuda") == 0);
-        CHECK_EQ(kernel->repeatable, variant_list[i].fixed_order);
-        CHECK_EQ(kernel->accumulators[0], SCAND_ACCUMULATOR_F32);
-        CHECK_EQ(kernel->accumulators_count, variant_list[i].accumulators == VARIANT_F32 ? 1 : 3);
-        CHECK(kernel->operation == SCAND_OPERATION_SCAN && kernel->reductions_count == 0);
-    }
-    for (size_t i = 0; i < REDUCTION_COUNT; i++) {
-        const struct msg_kernel *kernel = &result.kernels[VARIANT_COUNT + i];
+    read_kernels(user, kernels);
+    for (int i = 0; i < VARIANT_COUNT; i++)
+        check_scan(&kernels[i], &variant_list[i]);
+    for (int i = 0; i < REDUCTION_COUNT; i++) {
+        const struct msg_kernel *kernel = &kernels[VARIANT_COUNT + i];
         CHECK(strcmp(kernel->name, reduction_list[i].name) == 0 && strcmp(kernel->backend, "cuda") == 0);
-        CHECK_EQ(kernel->operation, SCAND_OPERATION_REDUCE);
+        CHECK(strcmp(kernel->operation, "reduce") == 0 && kernel->repeatable == reduction_list[i].fixed_order);
         CHECK_EQ(kernel->reductions_count, reduction_list[i].ops == REDUCE_ALL ? SCAND_REDUCTION_COUNT - 1 : 1);
     }
+    for (int i = 0; i < STEP_VARIANT_COUNT; i++)
+        check_step(&kernels[(int)VARIANT_COUNT + (int)REDUCTION_COUNT + i], &step_variant_list[i]);
+    CHECK(granted(user, METHOD_server_kernels, &(struct msg_page_params){UINT64_MAX}, &none));
+    CHECK(none.kernels_count == 0 && none.next == 0);
     rig_end();
 }
 

@@ -1,10 +1,15 @@
 /* What scanctl makes of the daemon's numbers: the screen of top, and metrics for Prometheus. */
 #include "client/scanctl/commands/top_view.h"
 #include "client/scanctl/ui/chrome_trace.h"
+#include "kernels/tutorial/reduce/reduce.h"
+#include "kernels/tutorial/scan/variants.h"
+#include "kernels/tutorial/steps/steps.h"
 #include "protocol/metrics.h"
 #include "tests/check.h"
 
-_Static_assert(DEVICES_MAX >= LIMIT_MAPS && KERNELS_MAX >= LIMIT_KERNELS && COUNTERS_MAX >= METRICS_COUNTERS,
+#define KERNELS ((int)VARIANT_COUNT + (int)REDUCTION_COUNT + (int)STEP_VARIANT_COUNT)
+
+_Static_assert(DEVICES_MAX >= LIMIT_MAPS && KERNELS_MAX >= KERNELS && COUNTERS_MAX >= METRICS_COUNTERS,
                "scanctl has room for what a daemon lists");
 _Static_assert(JOBS_MAX >= LIMIT_JOBS && CLIENTS_MAX >= LIMIT_CLIENTS && EVENTS_MAX >= LIMIT_TRACE,
                "the same, where lists are read page by page");

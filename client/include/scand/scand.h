@@ -63,15 +63,17 @@ struct scand_buffer;  /* memory that both sides see */
 struct scand_job;     /* a submitted scan, reduction or task */
 struct scand_task;    /* a job that is being described, step by step */
 
-/* A scan or a reduction of the tutorials, to be named by `algorithm`. */
+/* A scan, a reduction or another operation of the tutorials, to be named by `algorithm`. */
 struct scand_kernel {
-    char name[64];         /* "kogge-stone" */
-    char line[256];        /* what it does, in one line */
-    char backend[16];      /* the devices that run it: "cuda" or "cpu" */
-    uint32_t accumulators; /* those that it offers: bit 1 << enum scand_accumulator */
-    uint32_t repeatable;   /* 1: two runs give the same bits; 0: they need not */
-    enum scand_operation operation;
+    char name[64];                  /* "kogge-stone" */
+    char line[256];                 /* what it does, in one line */
+    char backend[16];               /* the devices that run it: "cuda" or "cpu" */
+    uint32_t accumulators;          /* those that it offers: bit 1 << enum scand_accumulator */
+    uint32_t repeatable;            /* 1: two runs give the same bits; 0: they need not */
+    enum scand_operation operation; /* SCAND_OPERATION_COUNT: neither a scan nor a reduction */
     uint32_t reductions; /* with SCAND_OPERATION_REDUCE, those that it offers: bit 1 << enum scand_reduction */
+    char step[64];       /* the operation as scand_operations has it: "scan", "reduce", "map" */
+    char dtype[16];      /* of what it reads: "f32" */
 };
 
 /* An operation that a step of a task may be. */
@@ -330,9 +332,10 @@ int scand_ping(struct scand *daemon, uint64_t *round_trip_us);
 
 /* Fills in devices in the order of their numbers from 0. */
 int scand_devices(struct scand *daemon, struct scand_device *devices, size_t row_bytes, size_t capacity, size_t *count);
-/* Fills in the tutorials' scans and reductions. They do inclusive sums of f32 into f32, of rows that lie one stride
- * apart with their samples side by side, all at multiples of 4 bytes, and add in an order of their own: their bits are
- * not those of the default. Reductions take such rows, too, and write f64 side by side. */
+/* Fills in the tutorials' scans, reductions and other operations. Scans do inclusive sums of f32 into f32, of rows that
+ * lie one stride apart with their samples side by side, all at multiples of 4 bytes, and add in an order of their own:
+ * their bits are not those of the default. Reductions take such rows, too, and write f64 side by side. The others are
+ * for tasks of one step: "algorithm" of scand_task_option. */
 int scand_kernels(struct scand *daemon, struct scand_kernel *kernels, size_t row_bytes, size_t capacity, size_t *count);
 /* Fill in the operations that the daemon has, and what one of them takes: parameters, then operands. Without a daemon
  * (NULL) they are those that this library can name in a task, and no message is left. SCAND_NOT_FOUND: there is no such

@@ -117,8 +117,9 @@ static void kernels_json(const struct scand_kernel *kernels, size_t count)
         json_open(&json, NULL, '{');
         json_text(&json, "name", kernels[i].name);
         json_text(&json, "line", kernels[i].line);
-        json_text(&json, "operation", scand_word(SCAND_LIST_OPERATION, kernels[i].operation));
+        json_text(&json, "operation", kernels[i].step);
         json_text(&json, "backend", kernels[i].backend);
+        json_text(&json, "dtype", kernels[i].dtype);
         json_open(&json, "reductions", '[');
         for (int word = 0; scand_word(SCAND_LIST_REDUCTION, word); word++)
             if (kernels[i].reductions >> word & 1)
@@ -136,18 +137,25 @@ static void kernels_json(const struct scand_kernel *kernels, size_t count)
     putchar('\n');
 }
 
+/* What sums of scans and reductions are kept in. */
+static const char *accumulators_text(const struct scand_kernel *kernel, char out[32])
+{
+    *out = '\0';
+    for (int word = 0; scand_word(SCAND_LIST_ACCUMULATOR, word); word++)
+        if (kernel->accumulators >> word & 1)
+            strcat(strcat(out, *out ? "," : ""), scand_word(SCAND_LIST_ACCUMULATOR, word));
+    return *out ? out : "-";
+}
+
 static void kernels_table(const struct scand_kernel *kernels, size_t count)
 {
-    printf("%-27s %-9s %-7s %-12s %-7s  %s\n", "name", "operation", "backend", "accumulators", "bits", "what it is");
-    for (size_t i = 0; i < count; i++) {
-        char names[32] = "";
-        for (int word = 0; scand_word(SCAND_LIST_ACCUMULATOR, word); word++)
-            if (kernels[i].accumulators >> word & 1)
-                strcat(strcat(names, *names ? "," : ""), scand_word(SCAND_LIST_ACCUMULATOR, word));
-        printf("%-27s %-9s %-7s %-12s %-7s  %s\n", kernels[i].name,
-               scand_word(SCAND_LIST_OPERATION, kernels[i].operation), kernels[i].backend, names,
-               kernels[i].repeatable ? "repeat" : "vary", kernels[i].line);
-    }
+    char names[32];
+    printf("%-27s %-9s %-7s %-5s %-12s %-6s  %s\n", "name", "operation", "backend", "dtype", "accumulators", "bits",
+           "what it is");
+    for (size_t i = 0; i < count; i++)
+        printf("%-27s %-9s %-7s %-5s %-12s %-6s  %s\n", kernels[i].name, kernels[i].step, kernels[i].backend,
+               kernels[i].dtype, accumulators_text(&kernels[i], names), kernels[i].repeatable ? "repeat" : "vary",
+               kernels[i].line);
 }
 
 static int query_kernels(struct scand *daemon, bool json, struct error *error)

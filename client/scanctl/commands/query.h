@@ -8,7 +8,7 @@
 /* The most that a daemon lists. */
 #define COUNTERS_MAX 256
 #define DEVICES_MAX  32
-#define KERNELS_MAX  48
+#define KERNELS_MAX  128
 #define JOBS_MAX     4096
 #define CLIENTS_MAX  1024
 #define EVENTS_MAX   4096

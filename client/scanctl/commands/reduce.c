@@ -22,7 +22,7 @@ static void report_begin(const struct file_job *job, const struct reduce_options
     if (options->output_path)
         json_text(json, "output", options->output_path);
     if (options->pipeline)
-        json_text(json, "steps", options->pipeline->text);
+        pipeline_report(options->pipeline, json);
     else
         json_text(json, "op", scand_word(SCAND_LIST_REDUCTION, options->reduce.reduction));
     json_text(json, "dtype", scand_word(SCAND_LIST_DTYPE, job->array.dtype));

@@ -14,6 +14,8 @@ const struct option_row run_options[] = {
     {"output-dtype", OPTION_OUTPUT_DTYPE, 'T', "TYPE", SCAND_LIST_DTYPE, "the result's, likewise"},
     {"output-format", OPTION_OUTPUT_FORMAT, 0, "FORM", VALUE_OUTPUT_FORMAT,
      "of SEG-Y: same | ieee, IEEE floats in place of IN's code [same]"},
+    {"algorithm", OPTION_ALGORITHM, 0, "NAME", VALUE_FREE,
+     "a variant of the tutorials of the first step, see scanctl kernels"},
     FILE_OPTIONS,
     COMMON_OPTIONS,
     {0},
@@ -33,6 +35,7 @@ static int run_options_parse(int argc, char **argv, struct scan_options *options
                     "no steps; give them as one word, as in 'scan forward,backward | reduce rms'; see "
                     "scanctl operations");
     result = pipeline_check(pipeline, argv[optind], error);
+    pipeline->algorithm = options->scan.algorithm;
     pipeline->priority = options->scan.priority;
     pipeline->deadline_ms = options->scan.deadline_ms;
     options->pipeline = pipeline;

@@ -33,7 +33,7 @@ static void report(const struct file_job *job, const struct scan_options *option
     json_text(&json, "dtype", scand_word(SCAND_LIST_DTYPE, job->array.dtype));
     json_text(&json, "output_dtype", scand_word(SCAND_LIST_DTYPE, job->result.dtype));
     if (options->pipeline)
-        json_text(&json, "steps", options->pipeline->text);
+        pipeline_report(options->pipeline, &json);
     else
         report_scan(scan, options, &json);
     file_job_report_times(job, device, true, &json);

@@ -282,11 +282,19 @@ static int steps_submit(const void *context, const struct operands *operands, st
     scand_task_axis(task, operands->axis);
     if (operands->offsets.buffer)
         scand_task_offsets(task, &operands->offsets);
+    if (pipeline->algorithm)
+        scand_task_option(task, "algorithm", pipeline->algorithm);
     scand_task_option(task, "priority", scand_word(SCAND_LIST_PRIORITY, pipeline->priority));
     scand_task_option(task, "deadline_ms", deadline_ms);
     int status = scand_task_submit(daemon, task, progress, progress_context, out);
     scand_task_destroy(task);
     return status;
+}
+
+void pipeline_report(const struct pipeline *pipeline, struct json *json)
+{
+    json_text(json, "steps", pipeline->text);
+    json_text(json, "algorithm", pipeline->algorithm ? pipeline->algorithm : "");
 }
 
 struct compute compute_steps(const struct pipeline *pipeline)

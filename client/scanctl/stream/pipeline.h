@@ -11,6 +11,7 @@
 
 #include "client/scanctl/stream/compute.h"
 #include "client/scanctl/ui/error.h"
+#include "client/scanctl/ui/text.h"
 
 struct pipeline {
     const char *text;
@@ -21,6 +22,7 @@ struct pipeline {
     bool apart;                     /* the only step may not work in place */
     enum scand_reduction reduction; /* of the last step; NONE where it is no `reduce` */
     /* Set by the caller after it. */
+    const char *algorithm; /* of the tutorials, NULL: none */
     enum scand_priority priority;
     uint32_t deadline_ms;
 };
@@ -35,6 +37,8 @@ struct scand_task *pipeline_build(const struct pipeline *pipeline, const struct 
  * what file i holds, of one that follows vectors or the job. */
 int pipeline_lengths(const struct pipeline *pipeline, const uint64_t *vectors, uint64_t lengths[2 + SCAND_STEPS_MAX],
                      struct error *error);
+/* The members of a report that say what is computed. */
+void pipeline_report(const struct pipeline *pipeline, struct json *json);
 /* What a run computes. */
 struct compute compute_steps(const struct pipeline *pipeline);
 

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "daemon/core/clients.h"
+#include "daemon/core/operations/operation.h"
 #include "daemon/core/replies.h"
 #include "handlers.h"
 #include "kernels/tutorial/reduce/reduce.h"
 #include "kernels/tutorial/scan/variants.h"
+#include "kernels/tutorial/steps/steps.h"
 #include "protocol/text.h"
 
 int handle_hello(struct call *call, const struct msg_hello_params *params)
@@ -76,39 +78,66 @@ int handle_server_devices(struct call *call, const struct msg_nothing *params)
     return 0;
 }
 
+/*
+ * What `algorithm` may name: the tutorials' scans, reductions, and variants of other operations, one list after
+ * another.
+ */
+
+#define KERNELS ((int)VARIANT_COUNT + (int)REDUCTION_COUNT + (int)STEP_VARIANT_COUNT)
+
+static void describe_kernel(const char *name, const char *teaches, bool on_cpu, bool fixed_order,
+                            struct msg_kernel *out)
+{
+    snprintf(out->name, sizeof out->name, "%s", name);
+    snprintf(out->line, sizeof out->line, "%s", teaches);
+    snprintf(out->backend, sizeof out->backend, "%s", on_cpu ? "cpu" : "cuda");
+    out->repeatable = fixed_order;
+}
+
+static void describe_scan(const struct variant *variant, struct msg_kernel *out)
+{
+    describe_kernel(variant->name, variant->teaches, variant->on_cpu, variant->fixed_order, out);
+    for (uint32_t word = 0; word < SCAND_ACCUMULATOR_COUNT; word++)
+        if (variant->accumulators >> word & 1)
+            out->accumulators[out->accumulators_count++] = word;
+}
+
 static void describe_reduction(const struct reduction *reduction, struct msg_kernel *out)
 {
-    snprintf(out->name, sizeof out->name, "%s", reduction->name);
-    snprintf(out->line, sizeof out->line, "%s", reduction->teaches);
-    snprintf(out->backend, sizeof out->backend, "cuda");
+    describe_kernel(reduction->name, reduction->teaches, false, reduction->fixed_order, out);
+    snprintf(out->operation, sizeof out->operation, "%s", step_words.words[OPERATION_reduce]);
     out->accumulators[out->accumulators_count++] = SCAND_ACCUMULATOR_F64;
-    out->repeatable = reduction->fixed_order;
-    out->operation = SCAND_OPERATION_REDUCE;
     for (uint32_t word = 0; word < SCAND_REDUCTION_COUNT; word++)
         if (reduction->ops >> word & 1)
             out->reductions[out->reductions_count++] = word;
 }
 
-static void describe_kernel(const struct variant *variant, struct msg_kernel *out)
+/* Of an operation in tiles. */
+static void describe_step(const struct step_variant *variant, struct msg_kernel *out)
 {
-    snprintf(out->name, sizeof out->name, "%s", variant->name);
-    snprintf(out->line, sizeof out->line, "%s", variant->teaches);
-    snprintf(out->backend, sizeof out->backend, "%s", variant->on_cpu ? "cpu" : "cuda");
-    for (uint32_t word = 0; word < SCAND_ACCUMULATOR_COUNT; word++)
-        if (variant->accumulators >> word & 1)
-            out->accumulators[out->accumulators_count++] = word;
-    out->repeatable = variant->fixed_order;
+    describe_kernel(variant->name, variant->teaches, false, variant->fixed_order, out);
+    snprintf(out->operation, sizeof out->operation, "%s", step_words.words[step_variant_operation(variant)]);
+    snprintf(out->dtype, sizeof out->dtype, "%s", dtype_word(variant->dtype));
 }
 
-int handle_server_kernels(struct call *call, const struct msg_nothing *params)
+static void describe_number(uint32_t number, struct msg_kernel *out)
 {
-    struct msg_kernels_result result = {.kernels_count = VARIANT_COUNT + REDUCTION_COUNT};
-    _Static_assert((int)VARIANT_COUNT + (int)REDUCTION_COUNT <= LIMIT_KERNELS, "one list holds all");
-    (void)params;
-    for (size_t i = 0; i < VARIANT_COUNT; i++)
-        describe_kernel(&variant_list[i], &result.kernels[i]);
-    for (size_t i = 0; i < REDUCTION_COUNT; i++)
-        describe_reduction(&reduction_list[i], &result.kernels[VARIANT_COUNT + i]);
+    const uint32_t reduction = number - VARIANT_COUNT, step = reduction - REDUCTION_COUNT;
+    if (number < VARIANT_COUNT)
+        describe_scan(&variant_list[number], out);
+    else if (reduction < REDUCTION_COUNT)
+        describe_reduction(&reduction_list[reduction], out);
+    else
+        describe_step(&step_variant_list[step], out);
+}
+
+int handle_server_kernels(struct call *call, const struct msg_page_params *params)
+{
+    struct msg_kernels_result result = {.kernels_count = 0};
+    uint64_t number = params->from;
+    for (; number < KERNELS && result.kernels_count < LIMIT_MAPS; number++)
+        describe_number((uint32_t)number, &result.kernels[result.kernels_count++]);
+    result.next = number < KERNELS ? number : 0;
     reply_result(call->client, call->msgid, &msg_kernels_result_type, &result);
     return 0;
 }

@@ -1,4 +1,5 @@
 /* `algorithm` of an operation in tiles: a variant of the tutorials (kernels/tutorial/steps) in place of its kernel. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -62,6 +63,15 @@ int step_check_algorithm(const struct request *request, const struct operand *op
         return r;
     step->algorithm = (uint32_t)id + 1;
     return 0;
+}
+
+enum operation_id step_variant_operation(const struct step_variant *variant)
+{
+    uint32_t operation = 0;
+    while (operation < OPERATION_COUNT && operations[operation]->kernel != variant->kernel)
+        operation++;
+    assert(operation < OPERATION_COUNT);
+    return (enum operation_id)operation;
 }
 
 void step_refuse_algorithm(const struct step *step, int code, struct error *error)
