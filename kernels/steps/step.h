@@ -51,7 +51,7 @@ struct step_operand {
  * Rows as struct scan_rows has them: row r, 0 <= r < row_count, has the coordinates of r unravelled over outer_shape,
  * last axis fastest. Ragged rows have offsets, and their input and output lie on a line; outer_rank is then 1 at most,
  * for operands that have an element for each row. The output does not overlap the other operands, but may be the input
- * where a kernel may work in place.
+ * where a kernel may work in place, or one of those that it may write onto.
  */
 struct step_rows {
     uint64_t row_count;
@@ -86,6 +86,9 @@ typedef void step_run(const struct step_rows *rows, const void *params, const st
 struct step_kernel {
     const char *name;
     bool in_place; /* the output may be the input */
+    /* The output may be one of these further operands, a bit for each, which are read: the elements of a row that a
+     * tile writes, no other tile reads. */
+    uint32_t onto;
     /* A tile should take some 10 to 500 us on one thread. */
     struct step_tiling (*tiling)(const struct step_rows *rows, const void *params);
     /* Elements that are still worth a thread block, where a GPU would have few tiles. 0: tiles stay as they are. */

@@ -36,6 +36,14 @@ static const struct step_case_operand *asked_of(const struct step_case *test_cas
     return i == 0 ? &test_case->input : i == 1 ? &test_case->output : &test_case->further[i - 2];
 }
 
+/* The operand that the output is, too, or NULL. */
+static struct step_operand *shared_with_output(const struct step_case *test_case, struct step_rows *rows)
+{
+    if (test_case->onto > 0)
+        return &rows->further[test_case->onto - 1];
+    return test_case->in_place ? &rows->input : NULL;
+}
+
 static bool is_given(const struct step_case *test_case, unsigned i)
 {
     return i < 2 || test_case->further[i - 2].given;
@@ -201,8 +209,9 @@ static struct copies copies_create(const struct world *world)
         *operand = region->operand;
         operand->origin = (char *)copies.memory[i] + region->origin;
     }
-    if (world->test_case->in_place)
-        copies.rows.output = copies.rows.input;
+    const struct step_operand *shared = shared_with_output(world->test_case, &copies.rows);
+    if (shared)
+        copies.rows.output = *shared;
     return copies;
 }
 
@@ -322,13 +331,14 @@ static bool check_cuda(const struct world *world, bool mapped)
 {
     const struct step_case *test_case = world->test_case;
     struct copies copies = copies_create(world);
+    struct step_operand *const shared = shared_with_output(test_case, &copies.rows);
     struct step_cuda_memory memory[OPERANDS] = {0};
     for (unsigned i = 0; i < OPERANDS; i++)
         if (copies.memory[i])
             memory[i] = (struct step_cuda_memory){copies.memory[i], world->regions[i].bytes,
-                                                  i == 1 && test_case->in_place ? NULL : operand_of(&copies.rows, i)};
-    const char *error = step_cuda_run(test_case->kernel, test_case->launch, test_case->params, &copies.rows,
-                                      test_case->in_place, memory, OPERANDS, mapped);
+                                                  i == 1 && shared ? NULL : operand_of(&copies.rows, i)};
+    const char *error = step_cuda_run(test_case->kernel, test_case->launch, test_case->params, &copies.rows, shared,
+                                      memory, OPERANDS, mapped);
     if (error)
         fprintf(stderr, "cuda of %s: %s\n", test_case->kernel->name, error);
     const bool same = !error && compare(world, &copies, mapped ? "cuda, mapped memory" : "cuda");

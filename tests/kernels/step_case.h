@@ -40,6 +40,7 @@ struct step_case {
     uint64_t row_count;
     const uint64_t *offsets; /* of ragged rows, or NULL */
     bool in_place;
+    unsigned onto; /* 0, or 1 + the number of the further operand that the output is */
     struct step_case_operand input, output, further[STEP_FURTHER_MAX];
 };
 

@@ -66,8 +66,8 @@ static cudaError_t offsets_in(struct step_rows *rows, void **memory)
 }
 
 const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch, const void *params,
-                          struct step_rows *rows, bool in_place, struct step_cuda_memory *memory, unsigned count,
-                          bool mapped)
+                          struct step_rows *rows, const struct step_operand *shared, struct step_cuda_memory *memory,
+                          unsigned count, bool mapped)
 {
     char *bases[2 + STEP_FURTHER_MAX] = {NULL};
     void *offsets = NULL;
@@ -75,8 +75,8 @@ const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch,
     for (unsigned i = 0; i < count && e == cudaSuccess; i++)
         if (memory[i].region)
             e = copy_in(&memory[i], mapped, &bases[i]);
-    if (in_place)
-        rows->output = rows->input;
+    if (shared)
+        rows->output = *shared;
     if (e == cudaSuccess)
         e = run_halves(kernel, launch, params, rows);
     for (unsigned i = 0; i < count && e == cudaSuccess; i++)

@@ -17,10 +17,11 @@ struct step_cuda_memory {
 
 #ifdef SCAND_HAVE_CUDA
 bool step_cuda_is_available(void);
-/* Runs all rows in two launches, by `launch` or, if that is NULL, the kernel's own; an error's text, or NULL. */
+/* Runs all rows in two launches, by `launch` or, if that is NULL, the kernel's own; the output is the operand `shared`
+ * where that is not NULL. Returns an error's text, or NULL. */
 const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch, const void *params,
-                          struct step_rows *rows, bool in_place, struct step_cuda_memory *memory, unsigned count,
-                          bool mapped);
+                          struct step_rows *rows, const struct step_operand *shared, struct step_cuda_memory *memory,
+                          unsigned count, bool mapped);
 /* Checks values, as index_launch does, of which two words come back. */
 const char *step_cuda_check(struct step_rows *rows, struct step_cuda_memory *memory, uint64_t first, uint64_t count,
                             uint64_t below, uint64_t verdict[2]);
@@ -31,10 +32,10 @@ static inline bool step_cuda_is_available(void)
 }
 
 static inline const char *step_cuda_run(const struct step_kernel *kernel, step_launch *launch, const void *params,
-                                        struct step_rows *rows, bool in_place, struct step_cuda_memory *memory,
-                                        unsigned count, bool mapped)
+                                        struct step_rows *rows, const struct step_operand *shared,
+                                        struct step_cuda_memory *memory, unsigned count, bool mapped)
 {
-    (void)kernel, (void)launch, (void)params, (void)rows, (void)in_place, (void)memory, (void)count, (void)mapped;
+    (void)kernel, (void)launch, (void)params, (void)rows, (void)shared, (void)memory, (void)count, (void)mapped;
     return "built without CUDA";
 }
 

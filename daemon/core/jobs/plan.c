@@ -95,15 +95,30 @@ static int refuse_overlap(const struct job *job, const struct request *request, 
                      request->operands[two].tensor->buffer);
 }
 
+/* Whether an operand is what a step's results are added onto, and they may lie in the same elements: each is read
+ * before it is written, by its own step or by one before the last. */
+static bool may_be_output(const struct job *job, const struct request *request, uint32_t operand)
+{
+    const struct step *step = &job->steps[request->operands[operand].step];
+    uint32_t k = 0;
+    if (!step->kernel || !tensor_same(request->operands[operand].tensor, &request->params->output))
+        return false;
+    while (step->further[k] != operand)
+        k++;
+    return step->kernel->onto >> k & 1;
+}
+
 /* Further operands are checked after input and output are known to be apart, or one. What is written is apart from all
- * others, but for offsets, of which the job has a copy. */
+ * others, but for offsets, of which the job has a copy, and for what is written onto. */
 static int check_further(const struct job *job, const struct request *request, struct error *error)
 {
     for (uint32_t i = OPERAND_FURTHER; i < job->operand_count; i++)
         for (uint32_t k = 0; k < i; k++) {
             const struct operand *operand = &job->operands[i], *other = &job->operands[k];
             const bool written = operand->access == ACCESS_WRITE || other->access == ACCESS_WRITE;
-            if (written && k != OPERAND_OFFSETS && operands_meet(operand, other))
+            if (!written || k == OPERAND_OFFSETS || !operands_meet(operand, other))
+                continue;
+            if (k != OPERAND_OUTPUT || !may_be_output(job, request, i))
                 return refuse_overlap(job, request, i, k, error);
         }
     return 0;
