@@ -170,6 +170,17 @@
     X(S, fold,         MAP,   OPTIONAL, tensor,             "how many samples of each bin are not 0",                  \
       ACCESS_WRITE, FOLLOWS_SAMPLES, CLASS_INDEX)
 
+/* stack, onto what there is already. */
+#define INDEX_ADD_STEP(X, S)                                                                                           \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, alpha,        F64,   OPTIONAL, 0,                  "what samples are multiplied by; 1 where it is left out")  \
+    X(S, index,        MAP,   REQUIRED, tensor,             "the bin of each sample, from 0 on",                       \
+      ACCESS_READ, FOLLOWS_VECTORS, CLASS_INDEX)                                                                       \
+    X(S, fold,         MAP,   OPTIONAL, tensor,             "how many samples of each bin are not 0",                  \
+      ACCESS_WRITE, FOLLOWS_SAMPLES, CLASS_INDEX)                                                                      \
+    X(S, onto,         MAP,   REQUIRED, tensor,             "what the bins have already, which may be the output",     \
+      ACCESS_READ, FOLLOWS_VECTORS, CLASS_INPUT)
+
 /* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
     X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
@@ -184,7 +195,8 @@
     X(map,      MAP_STEP,      length_same,     "map",      "each sample by itself, or with a number beside it") \
     X(triangle, WINDOW_STEP,   length_same,     "triangle", "each sample to a sum of those around it, with weights of a triangle") \
     X(box,      WINDOW_STEP,   length_same,     "box",      "each sample to a sum or mean of those around it")         \
-    X(stack,    STACK_STEP,    length_stack,    "stack",    "samples of each row to sums in bins, by an index")
+    X(stack,    STACK_STEP,    length_stack,    "stack",    "samples of each row to sums in bins, by an index")           \
+    X(index_add, INDEX_ADD_STEP, length_index_add, "index-add", "samples of each row onto what bins have already, by an index")
 // clang-format on
 
 /* Operations with a parameter `repeat`: a step stands for so many steps. They keep rows as long as they are, and have

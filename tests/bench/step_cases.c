@@ -29,7 +29,7 @@
 #define DOT    &dot_kernel, "", 0
 #define DEMEAN &demean_kernel, "", 0
 #define BINS   500
-#define STACK  &stack_kernel, &(const struct stack){.bins = BINS}, sizeof(struct stack)
+#define STACK  &stack_kernel, &(const struct stack){.bins = BINS, .alpha = 1}, sizeof(struct stack)
 
 #define OTHER STEP_CASE_SAMPLES
 

@@ -47,6 +47,10 @@ def stack(bins, index, **parameters):
     return {"operation": "stack", "bins": bins, "index": index, **parameters}
 
 
+def index_add(index, onto, **parameters):
+    return {"operation": "index-add", "index": index, "onto": onto, **parameters}
+
+
 def recurrence(coefficients):
     return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
 
@@ -59,6 +63,8 @@ def length_after(step, length):
     if "filter" in step:
         taps = step["filter"]["shape"][-1]
         return {"full": length + taps - 1, "same": length, "valid": length - taps + 1}[step["mode"]]
+    if "onto" in step:
+        return step["onto"]["shape"][-1]
     factor = step.get("factor", 1)
     return {"upsample": length * factor, "block-sum": length // factor, "reduce": 1, "dot": 1, "stack": step.get("bins") if length else 0}.get(step["operation"], length)
 

@@ -171,6 +171,25 @@ class Run(ScanctlTest):
         self.fail_with(64, message, "run", f"scan forward | stack index={index} bins=2", self.npy, *out)
         self.assertNotIn("stacked.npy", self.files())
 
+    def test_added_onto_a_file(self):
+        """Which stays as it is; what is left may be its next version."""
+        (rows, length), out = self.SHAPE, ("-o", self.path("added.npy"), "--axis", "0")
+        index = self.write("index.npy", npy_header((rows,), "<i8") + packed([i % 3 for i in range(rows)], "q"))
+        onto = self.write("onto.npy", npy_header((3, length)) + packed([1.5] * (3 * length)))
+        self.succeed("run", f"index-add index={index} onto={onto} alpha=-2", self.npy, *out)
+        sums = [1.5] * (3 * length)
+        for i in range(rows):
+            for t, value in enumerate(self.values[i * length : (i + 1) * length]):
+                sums[i % 3 * length + t] += -2 * value
+        self.assertEqual(self.read("added.npy"), npy_header((3, length)) + packed(map(f32, sums)))
+        self.assertEqual(self.read("onto.npy"), npy_header((3, length)) + packed([1.5] * (3 * length)))
+        os.remove(self.path("added.npy"))
+        narrow = self.write("narrow.npy", npy_header((3, 7)) + packed([1.5] * 21))
+        message = r'narrow.npy: holds 3 x 7 numbers for "onto", but step 1 takes 3 x 300 beside '
+        self.fail_with(65, message, "run", f"index-add index={index} onto={narrow}", self.npy, *out)
+        self.fail_with(64, r"step 1 .index-add.: onto is missing; give onto=VALUE", "run", f"index-add index={index}", self.npy, *out)
+        self.assertNotIn("added.npy", self.files())
+
     def test_pipes_and_folders(self):
         self.check_same(self.su, "scan forward", ())
         with open(self.su, "rb") as given:

@@ -29,7 +29,7 @@ static void samples_are_added(void)
 {
     const double x[6] = {1, 10, 100, 0, 1000, -3};
     const int32_t index[6] = {2, 0, 2, 0, 2, 3};
-    struct stack stack = {.bins = 4, .norm = STACK_NORM_NONE, .power = 1};
+    struct stack stack = {.bins = 4, .norm = STACK_NORM_NONE, .power = 1, .alpha = 1};
     double y[4];
     int64_t folds[4];
     reference(x, index, 6, &stack, y, folds);
@@ -46,11 +46,60 @@ static void samples_are_added(void)
     CHECK(y[2] == 1101 / sqrt(3));
 }
 
+/* A row of f64 onto what y has, which it becomes. */
+static void reference_onto(const double *x, const int32_t *index, uint64_t length, double alpha, double *y,
+                           uint64_t bins)
+{
+    const struct stack stack = {.bins = bins, .norm = STACK_NORM_NONE, .power = 1, .alpha = alpha};
+    const struct step_operand made = {.origin = (char *)y, .length = bins, .stride = 8, .dtype = SCAND_DTYPE_F64};
+    struct step_rows rows = {.row_count = 1,
+                             .input = {.origin = (char *)x, .length = length, .stride = 8, .dtype = SCAND_DTYPE_F64},
+                             .output = made};
+    rows.further[STACK_INDEX] =
+        (struct step_operand){.origin = (char *)index, .length = length, .stride = 4, .dtype = SCAND_DTYPE_I32};
+    rows.further[STACK_ONTO] = made;
+    const struct step_tile all = {0, 1, 0, bins};
+    stack_kernel.reference(&rows, &stack, &all, NULL);
+}
+
+static void samples_are_added_onto_others(void)
+{
+    const double x[5] = {1, 10, 100, 0, -3};
+    const int32_t index[5] = {2, 0, 2, 1, 7};
+    double y[4] = {0.5, -0.0, NAN, -0.0};
+    reference_onto(x, index, 5, -2, y, 4);
+    CHECK(y[0] == -19.5 && y[1] == 0 && isnan(y[2]));
+    CHECK(y[3] == 0 && signbit(y[3])); /* to which nothing is added */
+    y[2] = 1000;
+    reference_onto(x, index, 5, 0.5, y, 4);
+    CHECK(y[0] == -14.5 && y[2] == 1050.5);
+}
+
+/* As loops do that are written from the formula, in the same order. */
+static void sums_of_the_formula(void)
+{
+    enum { LENGTH = 2000, BINS = 37 };
+    static double x[LENGTH], y[BINS], expected[BINS];
+    static int32_t index[LENGTH];
+    for (int turn = 0; turn < 8; turn++) {
+        const double alpha = turn == 0 ? 1 : ldexp((double)(int64_t)random_next(&seed), -62);
+        for (int b = 0; b < BINS; b++)
+            y[b] = expected[b] = ldexp((double)(int64_t)random_next(&seed), -60);
+        for (int i = 0; i < LENGTH; i++) {
+            x[i] = (double)(int64_t)random_next(&seed) * 0x1p-63;
+            index[i] = (int32_t)(random_next(&seed) % BINS);
+            expected[index[i]] = expected[index[i]] + alpha * x[i];
+        }
+        reference_onto(x, index, LENGTH, alpha, y, BINS);
+        CHECK(memcmp(y, expected, sizeof y) == 0);
+    }
+}
+
 static void what_is_out_of_range_is_left_out(void)
 {
     const double x[5] = {1, 2, 4, 8, 16};
     const int32_t index[5] = {0, -1, 2, INT32_MAX, 1};
-    const struct stack stack = {.bins = 2, .norm = STACK_NORM_NONE, .power = 1};
+    const struct stack stack = {.bins = 2, .norm = STACK_NORM_NONE, .power = 1, .alpha = 1};
     double y[2];
     reference(x, index, 5, &stack, y, NULL);
     CHECK(y[0] == 1 && y[1] == 16);
@@ -70,7 +119,7 @@ static void the_adjoint_gathers(void)
     enum { LENGTH = 3000, BINS = 70 };
     static double x[LENGTH], y[BINS], stacked[BINS];
     static int32_t index[LENGTH];
-    const struct stack stack = {.bins = BINS, .norm = STACK_NORM_NONE, .power = 1};
+    const struct stack stack = {.bins = BINS, .norm = STACK_NORM_NONE, .power = 1, .alpha = 1};
     double left = 0, right = 0;
     for (int i = 0; i < LENGTH; i++) {
         x[i] = (double)(int64_t)random_next(&seed) * 0x1p-63;
@@ -96,7 +145,7 @@ struct shape {
 
 static struct step_case case_of(enum scand_dtype from, enum scand_dtype to, struct shape shape, struct stack *stack)
 {
-    *stack = (struct stack){.bins = shape.bins, .norm = STACK_NORM_NONE, .power = 1};
+    *stack = (struct stack){.bins = shape.bins, .norm = STACK_NORM_NONE, .power = 1, .alpha = 1};
     struct step_case c = {.kernel = &stack_kernel,
                           .params = stack,
                           .params_bytes = sizeof *stack,
@@ -121,6 +170,27 @@ static void with_fold(struct step_case *c)
                                    .layout = random_next(&seed) % LAYOUT_SHARED};
 }
 
+static enum step_layout any_layout(bool written)
+{
+    return random_next(&seed) % (written ? LAYOUT_SHARED : LAYOUT_COUNT);
+}
+
+/* Onto an operand of the class of the samples, which the output may be. */
+static void with_onto(struct step_case *c, struct stack *stack)
+{
+    const bool in_place = codec_class(c->input.dtype) == codec_class(c->output.dtype) && random_next(&seed) % 2;
+    stack->norm = STACK_NORM_NONE;
+    stack->alpha = random_next(&seed) % 3 ? (double)(int64_t)(random_next(&seed) % 17) - 8 : 1;
+    if (!codec_is_integer(c->input.dtype))
+        stack->alpha *= random_next(&seed) % 2 ? 1 : 0.3;
+    c->onto = in_place ? 1 + STACK_ONTO : 0;
+    c->further[STACK_ONTO] = (struct step_case_operand){.given = true,
+                                                        .dtype = in_place ? c->output.dtype : c->input.dtype,
+                                                        .length = c->output.length,
+                                                        .layout = in_place ? c->output.layout : any_layout(false),
+                                                        .fill = c->input.fill};
+}
+
 static bool may_become(enum scand_dtype from, enum scand_dtype to)
 {
     return codec_is_integer(from) == codec_is_integer(to) &&
@@ -138,6 +208,8 @@ static void every_dtype(void)
                     c.input.layout = c.output.layout = layout;
                     c.input.fill = STEP_NOISE;
                     with_fold(&c);
+                    CHECK(step_case_check(&c, &seed));
+                    with_onto(&c, &stack);
                     CHECK(step_case_check(&c, &seed));
                 }
 }
@@ -160,6 +232,8 @@ static void every_layout(void)
                 stack.norm = random_next(&seed) % 2 ? STACK_NORM_FOLD : STACK_NORM_NONE;
                 stack.power = 0.25 * (double)(1 + random_next(&seed) % 8);
                 CHECK(step_case_check(&c, &seed));
+                with_onto(&c, &stack);
+                CHECK(step_case_check(&c, &seed));
             }
 }
 
@@ -170,6 +244,8 @@ static void many_bins(void)
         struct step_case c =
             case_of(i % 2 ? SCAND_DTYPE_F64 : SCAND_DTYPE_F16, SCAND_DTYPE_F64, (struct shape){2, 100, 40000}, &stack);
         c.input.layout = c.output.layout = i < 2 ? LAYOUT_DENSE : LAYOUT_COLUMNS;
+        CHECK(step_case_check(&c, &seed));
+        with_onto(&c, &stack);
         CHECK(step_case_check(&c, &seed));
     }
     struct step_case c = case_of(SCAND_DTYPE_F32, SCAND_DTYPE_F64, (struct shape){70, 20, 700}, &stack);
@@ -190,6 +266,8 @@ static void special_values(void)
         with_fold(&c);
         stack.norm = i % 3 ? STACK_NORM_FOLD : STACK_NORM_NONE;
         CHECK(step_case_check(&c, &seed));
+        with_onto(&c, &stack);
+        CHECK(step_case_check(&c, &seed));
     }
 }
 
@@ -203,16 +281,19 @@ static void hostile_indices(void)
         c.further[STACK_INDEX].below = 0;
         c.further[STACK_INDEX].layout = random_next(&seed) % LAYOUT_COUNT;
         CHECK(step_case_check(&c, &seed));
+        with_onto(&c, &stack);
+        CHECK(step_case_check(&c, &seed));
     }
 }
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(samples_are_added), TEST(what_is_out_of_range_is_left_out),
-                                        TEST(powers_are_powers), TEST(the_adjoint_gathers),
-                                        TEST(every_dtype),       TEST(every_layout),
-                                        TEST(many_bins),         TEST(special_values),
-                                        TEST(hostile_indices),   TEST_END};
+    static const struct test tests[] = {TEST(samples_are_added),   TEST(samples_are_added_onto_others),
+                                        TEST(sums_of_the_formula), TEST(what_is_out_of_range_is_left_out),
+                                        TEST(powers_are_powers),   TEST(the_adjoint_gathers),
+                                        TEST(every_dtype),         TEST(every_layout),
+                                        TEST(many_bins),           TEST(special_values),
+                                        TEST(hostile_indices),     TEST_END};
     seed = random_seed();
     return test_main(argc, argv, tests);
 }

@@ -168,6 +168,32 @@ static void test_repeated(void)
     rig_end();
 }
 
+/* Neither are those whose results are added onto what is in the output: half of that may have been done. */
+static void test_added_onto_the_output(void)
+{
+    rig_begin();
+    struct scand_buffer *input = buffer_of(BYTES), *output = buffer_of(BYTES), *apart = buffer_of(BYTES);
+    const struct scand_scan scan = scan_of(input, output), other = scan_of(input, apart);
+    struct scand_task *task = task_of_nothing();
+    CHECK_EQ(scand_task_input(task, &scan.input), SCAND_OK);
+    CHECK_EQ(scand_task_output(task, &scan.output), SCAND_OK);
+    CHECK_EQ(scand_task_axis(task, 0), SCAND_OK);
+    CHECK_EQ(scand_task_step(task, "index-add"), SCAND_OK);
+    CHECK_EQ(scand_task_operand(task, "index", &scan.input), SCAND_OK);
+    CHECK_EQ(scand_task_operand(task, "onto", &other.output), SCAND_OK);
+    fake.die_on = METHOD_job_run;
+    fake.die_count = 1;
+    CHECK_EQ(scand_wait(task_submit(task), -1, NULL), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_job_run], 2);
+    CHECK_EQ(scand_task_operand(task, "onto", &scan.output), SCAND_OK);
+    fake.die_count = 1;
+    CHECK_EQ(scand_wait(task_submit(task), -1, NULL), SCAND_LOST);
+    CHECK_CONTAINS(scand_message(session), "it works in place on its onto, which may be half overwritten");
+    CHECK_EQ(fake.seen[METHOD_job_run], 3);
+    scand_task_destroy(task);
+    rig_end();
+}
+
 /* What another job wrote to an operand of a step is not read again. */
 static void test_overwritten_operand(void)
 {
@@ -549,6 +575,7 @@ static const struct test tests[] = {TEST(test_what_is_sent),
                                     TEST(test_submitted_again),
                                     TEST(test_progress_and_cancel),
                                     TEST(test_repeated),
+                                    TEST(test_added_onto_the_output),
                                     TEST(test_overwritten_operand),
                                     TEST(test_what_is_missing),
                                     TEST(test_buffers_of_others),

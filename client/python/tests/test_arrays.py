@@ -388,6 +388,23 @@ class Chains(PackageTest):
         with self.assertRaisesRegex(scand.InvalidError, r'"steps\[0\].index"\[200\] is 20; allowed: 0 to 19; nothing has been written'):
             scand.run(x, [("stack", stack)], axis=0)
 
+    def test_sums_onto_others(self):
+        """Beside numpy.add.at again; what they are added onto may be the array for the results, ordinary or shared."""
+        generator = np.random.default_rng(4)
+        x, index, onto = generator.normal(0, 1, (300, 120)), generator.integers(0, 20, 300), generator.normal(0, 1, (20, 120))
+        for alpha in 1, -0.75:
+            sums = onto.copy()
+            np.add.at(sums, index, alpha * x)
+            step = {"index": index, "onto": onto, "alpha": alpha}
+            self.same(scand.run(x, [("index-add", step)], axis=0), sums)
+            for results in onto.copy(), scand.asarray(onto.copy()):
+                self.same(scand.run(x, [("index-add", {**step, "onto": results})], axis=0, out=results), sums)
+        row = generator.normal(0, 1, 20)
+        got = scand.run(x.T, [("index-add", {"index": index, "onto": row}), "scan"])
+        expected = np.tile(row, (120, 1))
+        np.add.at(expected, (slice(None), index), x.T)
+        np.testing.assert_allclose(got, np.cumsum(expected, 1), rtol=0, atol=1e-12)
+
     def test_windows(self):
         """Beside NumPy's convolution of rows that are mirrored at their edges."""
         x = np.random.default_rng(5).normal(3, 1, (3, 500))

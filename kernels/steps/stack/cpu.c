@@ -47,10 +47,10 @@ static void look_up(const struct part *part, uint64_t first, uint64_t count, uin
  * Columns.
  */
 
-static inline void add_lines(const double *x, uint64_t count, double *restrict sums)
+static inline void add_lines(const double *x, uint64_t count, double alpha, double *restrict sums)
 {
     for (uint64_t k = 0; k < count; k++)
-        sums[k] = sums[k] + x[k];
+        sums[k] = sums[k] + alpha * x[k];
 }
 
 static inline void count_lines(const double *x, uint64_t count, uint32_t *restrict folds)
@@ -63,8 +63,9 @@ static inline void count_lines(const double *x, uint64_t count, uint32_t *restri
 static void add_columns(const struct part *part, const char *x, double *restrict sums, uint32_t *folds)
 {
     const enum scand_dtype dtype = part->rows->input.dtype;
+    const double alpha = part->stack->alpha;
     double values[GROUP];
-    if (dtype == SCAND_DTYPE_F32 && !part->counts) {
+    if (dtype == SCAND_DTYPE_F32 && !part->counts && alpha == 1) {
         for (uint64_t k = 0; k < part->count; k++)
             sums[k] = sums[k] + (double)codec_decode_f32(SCAND_DTYPE_F32, x + k * sizeof(float));
         return;
@@ -72,7 +73,7 @@ static void add_columns(const struct part *part, const char *x, double *restrict
     for (uint64_t k = 0, n; k < part->count; k += n) {
         n = part->count - k < GROUP ? part->count - k : GROUP;
         line_load_f64(dtype, x + k * codec_bytes(dtype), codec_bytes(dtype), n, values);
-        add_lines(values, n, sums + k);
+        add_lines(values, n, alpha, sums + k);
         if (part->counts)
             count_lines(values, n, folds + k);
     }
@@ -123,7 +124,7 @@ static void stack_row(const struct part *part, struct cells *cells)
             const uint32_t bin = cells->bins[i];
             if (bin == NO_BIN)
                 continue;
-            cells->sums[bin] = cells->sums[bin] + cells->samples[i];
+            cells->sums[bin] = cells->sums[bin] + part->stack->alpha * cells->samples[i];
             cells->folds[bin] += cells->samples[i] != 0;
         }
     }
@@ -132,6 +133,7 @@ static void stack_row(const struct part *part, struct cells *cells)
 static void stack_integers(const struct part *part, struct cells *cells)
 {
     const struct step_operand *input = &part->rows->input;
+    const uint64_t alpha = (uint64_t)(int64_t)part->stack->alpha;
     for (uint64_t first = 0, n; first < input->length; first += n) {
         n = input->length - first < GROUP ? input->length - first : GROUP;
         look_up(part, first, n, cells->bins);
@@ -139,19 +141,38 @@ static void stack_integers(const struct part *part, struct cells *cells)
             const uint64_t x = codec_decode_integer(input->dtype, part->x + (int64_t)(first + i) * input->stride);
             if (cells->bins[i] == NO_BIN)
                 continue;
-            cells->whole[cells->bins[i]] += x;
+            cells->whole[cells->bins[i]] += alpha * x;
             cells->folds[cells->bins[i]] += x != 0;
         }
     }
 }
 
 /*
- * Results.
+ * Cells.
  */
 
 static char *element_of(const struct part *part, const struct step_operand *operand, uint64_t row, uint64_t bin)
 {
     return step_row(part->rows, operand, row) + (int64_t)bin * operand->stride;
+}
+
+/* From one row of the part to the next. */
+static int64_t across_rows(const struct part *part, const struct step_operand *operand)
+{
+    return part->count > 1 ? operand->outer_strides[part->rows->outer_rank - 1] : 0;
+}
+
+/* What the bins have already. */
+static void get_cells(const struct part *part, bool integers, struct cells *cells)
+{
+    const struct step_operand *onto = &part->rows->further[STACK_ONTO];
+    for (uint64_t bin = 0; bin < part->bins; bin++) {
+        const char *at = element_of(part, onto, part->row, part->begin + bin);
+        if (integers)
+            cells->whole[bin] = codec_decode_integer(onto->dtype, at);
+        else
+            line_load_f64(onto->dtype, at, across_rows(part, onto), part->count, cells->sums + bin * part->count);
+    }
 }
 
 /* Those of all rows of a bin. Neighbours in the input are mostly neighbours in the output. */
@@ -160,12 +181,11 @@ static void put_bin(const struct part *part, struct cells *cells, uint64_t bin)
     const struct step_operand *output = &part->rows->output;
     double *sums = cells->sums + bin * part->count;
     const uint32_t *folds = cells->folds + bin * part->count;
-    const bool lines = part->count > 1;
     char *at = element_of(part, output, part->row, part->begin + bin);
     if (part->stack->norm != STACK_NORM_NONE)
         for (uint64_t k = 0; k < part->count; k++)
             sums[k] = stack_value(part->stack, sums[k], folds[k]);
-    line_store_f64(output->dtype, sums, part->count, at, lines ? output->outer_strides[part->rows->outer_rank - 1] : 0);
+    line_store_f64(output->dtype, sums, part->count, at, across_rows(part, output));
 }
 
 static void put_folds(const struct part *part, const struct cells *cells)
@@ -180,7 +200,10 @@ static void put_folds(const struct part *part, const struct cells *cells)
 static void run_part(const struct part *part, struct cells *cells)
 {
     const bool integers = codec_is_integer(part->rows->input.dtype);
-    memset(cells->sums, 0, part->bins * part->count * sizeof cells->sums[0]);
+    if (part->rows->further[STACK_ONTO].origin)
+        get_cells(part, integers, cells);
+    else
+        memset(cells->sums, 0, part->bins * part->count * sizeof cells->sums[0]);
     memset(cells->folds, 0, part->bins * part->count * sizeof cells->folds[0]);
     if (integers)
         stack_integers(part, cells);

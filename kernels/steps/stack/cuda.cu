@@ -3,6 +3,8 @@
  * for each row, which has the sums of some bins in shared memory, and few rows by a thread for each bin. Either way a
  * sum is one thread's, which meets samples in ascending order.
  */
+#include <type_traits>
+
 #include "kernels/steps/step.cuh"
 #include "stack.h"
 
@@ -39,6 +41,34 @@ static __device__ __forceinline__ void put_sum(const struct stack &stack, enum s
 {
     (void)stack, (void)fold;
     step_encode_integer(dtype, sum, at);
+}
+
+/* What samples are multiplied by: mostly nothing. */
+template <class T> struct factor {
+    T alpha;
+    bool scales;
+
+    static __device__ __forceinline__ struct factor of(const struct stack &stack)
+    {
+        if constexpr (std::is_same_v<T, double>)
+            return {stack.alpha, stack.alpha != 1};
+        else
+            return {(T)(int64_t)stack.alpha, stack.alpha != 1};
+    }
+    __device__ __forceinline__ T times(T x) const
+    {
+        return scales ? alpha * x : x;
+    }
+};
+
+/* What a bin of a row has already. */
+template <class T>
+static __device__ __forceinline__ T get_cell(const struct step_rows &rows, uint64_t row, uint64_t bin)
+{
+    const struct step_operand &onto = rows.further[STACK_ONTO];
+    if (!onto.origin)
+        return 0;
+    return get_sample<T>(onto.dtype, step_row(&rows, &onto, row) + (int64_t)bin * onto.stride);
 }
 
 /* A bin of a row is done. */
@@ -126,11 +156,12 @@ static __device__ unsigned find_hits(const struct step_rows &rows, const struct 
 template <class T> struct cells {
     T *sums;
     uint32_t *folds;
+    struct factor<T> factor;
 };
 
 template <class T> static __device__ __forceinline__ void add_to_cell(const struct cells<T> &cells, unsigned bin, T x)
 {
-    cells.sums[bin * blockDim.x] = cells.sums[bin * blockDim.x] + x;
+    cells.sums[bin * blockDim.x] = cells.sums[bin * blockDim.x] + cells.factor.times(x);
     cells.folds[bin * blockDim.x] += x != 0;
 }
 
@@ -192,7 +223,8 @@ static __global__ void __launch_bounds__(THREADS)
     const struct step_tile tile = step_block_tile(tiles, begin);
     const struct part part = part_of(tile, blockIdx.y);
     const struct cells<T> cells = {
-        (T *)step_shared + threadIdx.x, (uint32_t *)(step_shared + BINS * blockDim.x * sizeof(T)) + threadIdx.x
+        (T *)step_shared + threadIdx.x,
+            (uint32_t *)(step_shared + BINS * blockDim.x * sizeof(T)) + threadIdx.x, factor<T>::of(stack)
     };
     const bool active = threadIdx.x < part.row_count;
     const uint64_t row = part.first_row + (active ? threadIdx.x : 0);
@@ -200,7 +232,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (part.bins == 0)
         return;
     for (unsigned bin = 0; bin < BINS; bin++) {
-        cells.sums[bin * blockDim.x] = 0;
+        cells.sums[bin * blockDim.x] = active && bin < part.bins ? get_cell<T>(rows, row, part.begin + bin) : 0;
         cells.folds[bin * blockDim.x] = 0;
     }
     if (shared)
@@ -227,10 +259,13 @@ static __global__ void __launch_bounds__(THREADS)
     const uint64_t row = tile.first_row + blockIdx.y % tile.row_count;
     const uint64_t first_bin = tile.begin + blockIdx.y / tile.row_count * THREADS;
     const char *x = step_row(&rows, &input, row), *bins_row = step_row(&rows, &index, row);
+    const struct factor<T> factor = ::factor<T>::of(stack);
     T sum = 0;
     uint32_t fold = 0;
     if (first_bin >= tile.end)
         return;
+    if (first_bin + threadIdx.x < tile.end)
+        sum = get_cell<T>(rows, row, first_bin + threadIdx.x);
     for (uint64_t first = 0; first < input.length; first += BATCH) {
         const unsigned count = input.length - first < BATCH ? (unsigned)(input.length - first) : BATCH;
         __syncthreads();
@@ -241,7 +276,7 @@ static __global__ void __launch_bounds__(THREADS)
         __syncthreads();
         for (unsigned i = 0; i < count; i++)
             if (bins[i] == threadIdx.x) {
-                sum = sum + samples[i];
+                sum = sum + factor.times(samples[i]);
                 fold += samples[i] != 0;
             }
     }

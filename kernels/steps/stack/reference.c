@@ -1,9 +1,10 @@
 #include "stack.h"
 
-/* A row, and its index. */
+/* A row, its index, and one of its bins. */
 struct gather {
     const struct step_operand *input, *index;
     const char *x, *bins;
+    const char *onto; /* what the bin has already, or NULL */
 };
 
 static bool is_in(const struct gather *gather, uint64_t i, uint64_t bin)
@@ -15,26 +16,27 @@ static bool is_in(const struct gather *gather, uint64_t i, uint64_t bin)
 static void put_float(const struct step_rows *rows, const struct stack *stack, const struct gather *gather,
                       uint64_t bin, char *out, uint64_t *fold)
 {
-    double sum = 0;
+    double sum = gather->onto ? step_get_f64(rows->further[STACK_ONTO].dtype, gather->onto) : 0;
     for (uint64_t i = 0; i < gather->input->length; i++) {
         const double x = step_get_f64(gather->input->dtype, gather->x + (int64_t)i * gather->input->stride);
         if (!is_in(gather, i, bin))
             continue;
-        sum = sum + x;
+        sum = sum + stack->alpha * x;
         *fold += x != 0;
     }
     step_put_f64(rows->output.dtype, stack_value(stack, sum, *fold), out);
 }
 
-static void put_integer(const struct step_rows *rows, const struct gather *gather, uint64_t bin, char *out,
-                        uint64_t *fold)
+static void put_integer(const struct step_rows *rows, const struct stack *stack, const struct gather *gather,
+                        uint64_t bin, char *out, uint64_t *fold)
 {
-    uint64_t sum = 0;
+    const uint64_t alpha = (uint64_t)(int64_t)stack->alpha;
+    uint64_t sum = gather->onto ? codec_decode_integer(rows->further[STACK_ONTO].dtype, gather->onto) : 0;
     for (uint64_t i = 0; i < gather->input->length; i++) {
         const uint64_t x = codec_decode_integer(gather->input->dtype, gather->x + (int64_t)i * gather->input->stride);
         if (!is_in(gather, i, bin))
             continue;
-        sum = sum + x;
+        sum = sum + alpha * x;
         *fold += x != 0;
     }
     codec_encode_integer(rows->output.dtype, sum, out);
@@ -44,6 +46,7 @@ static void stack_reference(const struct step_rows *rows, const void *params, co
                             void *scratch)
 {
     const struct step_operand *output = &rows->output, *folds = &rows->further[STACK_FOLD];
+    const struct step_operand *onto = &rows->further[STACK_ONTO];
     struct gather gather = {.input = &rows->input, .index = &rows->further[STACK_INDEX]};
     (void)scratch;
     for (uint64_t row = tile->first_row; row < tile->first_row + tile->row_count; row++) {
@@ -52,8 +55,10 @@ static void stack_reference(const struct step_rows *rows, const void *params, co
         for (uint64_t bin = tile->begin; bin < step_end(rows, tile, row); bin++) {
             char *out = step_row(rows, output, row) + (int64_t)bin * output->stride;
             uint64_t fold = 0;
+            if (onto->origin)
+                gather.onto = step_row(rows, onto, row) + (int64_t)bin * onto->stride;
             if (codec_is_integer(gather.input->dtype))
-                put_integer(rows, &gather, bin, out, &fold);
+                put_integer(rows, params, &gather, bin, out, &fold);
             else
                 put_float(rows, params, &gather, bin, out, &fold);
             if (folds->origin)
@@ -94,6 +99,7 @@ static uint64_t stack_index_below(const void *params, uint32_t further)
 STEP_DECLARE(stack);
 const struct step_kernel stack_kernel = {.name = "stack",
                                          .in_place = false,
+                                         .onto = UINT32_C(1) << STACK_ONTO,
                                          .tiling = stack_tiling,
                                          .index_below = stack_index_below,
                                          .reference = stack_reference,

@@ -2,13 +2,16 @@
  * stack: y[b] = sum of x[i] over the i of which index[i] = b, for 0 <= b < bins: samples of a row are added into bins.
  * Along the axis of traces, a gather is stacked so. Samples of which the index is out of range are left out.
  *
- * Floats are added in f64, from 0 and in ascending order of i, and rounded once to the output. Integers wrap in 64
+ * index-add: the same onto what there is already, y[b] = onto[b] + sum of alpha x[i]. The output may be `onto`.
+ *
+ * Floats are added in f64, from 0 or onto[b] and in ascending order of i, products with alpha being rounded to f64
+ * first, and rounded once to the output. Integers wrap in 64
  * bits, of which the output gets the low ones. The fold of a bin is how many of its samples are not 0; NaN is not. With
  * STACK_NORM_FOLD a sum is divided by the power of the fold, and is 0 where that is 0. NaN and infinity act as IEEE
  * arithmetic says.
  *
  * This is what sfstack of Madagascar and sustack of Seismic Unix do to the traces of each gather. Its adjoint, without
- * norm, is x[i] = y[index[i]].
+ * norm, is x[i] = y[index[i]]. index-add is PyTorch's index_add, but for its roundings.
  */
 #ifndef KERNELS_STEPS_STACK_H
 #define KERNELS_STEPS_STACK_H
@@ -22,10 +25,12 @@ struct stack {
     uint64_t bins; /* at least 1: the length of the output */
     enum stack_norm norm;
     double power; /* of the fold: above 0 */
+    double alpha; /* 1, but for index-add; of integers a whole number of up to 2^53 */
 };
 
-/* Further operands: the bin of each sample, for each row or for all; and, written, the fold of each bin, or NULL. */
-enum { STACK_INDEX, STACK_FOLD };
+/* Further operands: the bin of each sample, for each row or for all; written, the fold of each bin, or NULL; what there
+ * is already, of the class of the samples, or NULL for zeros. */
+enum { STACK_INDEX, STACK_FOLD, STACK_ONTO };
 
 extern const struct step_kernel stack_kernel;
 
