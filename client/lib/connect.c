@@ -1,5 +1,6 @@
 /* Connecting, disconnecting, and what a connection tells about itself. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,12 @@ static void session_free(struct scand *daemon)
     monitor_finish(daemon);
     free(daemon->hello);
     free(daemon);
+}
+
+static int processor_count(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 static struct scand *session_create(const struct scand_options *options, const char *name, struct error *error)
@@ -31,6 +38,8 @@ static struct scand *session_create(const struct scand_options *options, const c
     daemon->socket = -1;
     daemon->jobs_end = &daemon->jobs;
     daemon->options = *options;
+    if (processor_count() < SPIN_PROCESSORS)
+        daemon->options.spin_us = 0;
     snprintf(daemon->name, sizeof daemon->name, "%s", name ? name : program_invocation_short_name);
     code = process_add(daemon);
     if (code == 0)

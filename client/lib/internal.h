@@ -31,6 +31,12 @@
 #ifndef LONG_BYTES
 #define LONG_BYTES MIB(32) /* of an input: the job takes a millisecond, and processors fall asleep */
 #endif
+#define SHORT_BYTES KIB(256) /* of an input: the job may be back before this thread has fallen asleep */
+#define SPIN_US     50       /* for its answer, without blocking, by default */
+#define SPIN_US_MAX 10000
+#ifndef SPIN_PROCESSORS
+#define SPIN_PROCESSORS 4 /* with fewer the daemon may need the one that would only look */
+#endif
 #define RECONNECT_PAUSE_MS 50
 #define ERROR_SESSIONS     8 /* of which a thread keeps what went wrong last */
 #ifndef BUFFERS_ENDED_MAX
@@ -100,11 +106,12 @@ struct mending {
     struct error error; /* why the session was given up */
 };
 
-/* Options that programs can set before they connect: the name, the largest value, the default. */
+/* Options that programs can set before they connect: the name, the largest value, the default. A spin_us of 0: none. */
 #define OPTION_MS_MAX 86400000 /* a day */
 #define OPTIONS(X)                               \
     X(reconnect_ms, OPTION_MS_MAX, RECONNECT_MS) \
     X(give_up_ms, OPTION_MS_MAX, RECONNECT_MS)   \
+    X(spin_us, SPIN_US_MAX, SPIN_US)             \
     X(local, SCAND_LOCAL_ALWAYS, SCAND_LOCAL_DEFAULT)
 
 #define X(NAME, MOST, DEFAULT) uint32_t NAME;
@@ -147,7 +154,8 @@ struct scand {
     uint64_t generation; /* counts broken connections */
     struct scand_options options;
     struct mending mending;
-    uint64_t spin_end_us; /* until then answers are waited for without blocking: one was announced */
+    uint64_t spin_end_us; /* until then answers are waited for without blocking: one was announced, or is soon there */
+    bool answers_soon;    /* the last small job that was waited for came back within options.spin_us */
     uint32_t last_msgid;
     char path[SOCKET_PATH_BYTES];
     char name[LIMIT_NAME_BYTES];

@@ -11,13 +11,13 @@ struct submission {
     const struct scand_task *task;
 };
 
-/* Who has slept for so long is late to wake: the end of the job is to be announced. */
-static bool is_long(const struct msg_tensor *input)
+static uint64_t input_bytes(struct scand_job *job)
 {
+    const struct msg_tensor *input = job_common(job).input;
     uint64_t bytes = dtype_size_bytes(input->dtype);
     for (uint32_t i = 0; i < input->shape_count; i++)
         bytes *= input->shape[i];
-    return bytes >= LONG_BYTES;
+    return bytes;
 }
 
 static struct scand_job *job_create(struct scand *daemon, struct submission what, scand_progress *progress,
@@ -87,7 +87,8 @@ static int submit(struct scand *daemon, struct submission what, scand_progress *
     struct scand_job *job = job_create(daemon, what, progress, context);
     if (!job)
         return (int)status_from_errno(session_error(daemon)->code);
-    *job_common(job).ending = is_long(job_common(job).input);
+    /* Who has slept for so long is late to wake, so the end of a long job is to be announced. */
+    *job_common(job).ending = input_bytes(job) >= LONG_BYTES;
     code = job_submit(job);
     if (code) {
         free(job);
@@ -121,12 +122,27 @@ int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand
     return submit(daemon, (struct submission){.task = task}, progress, context, out);
 }
 
+/* Falling asleep and waking takes longer than many a small job, so its answer is awaited without blocking: for a short
+ * time, and only where the one before came that soon. */
+static bool begin_spin(struct scand_job *job, uint64_t now_us)
+{
+    struct scand *daemon = job->daemon;
+    if (job->done || daemon->options.spin_us == 0 || input_bytes(job) > SHORT_BYTES)
+        return false;
+    const uint64_t end_us = now_us + daemon->options.spin_us;
+    if (daemon->answers_soon && daemon->spin_end_us < end_us)
+        daemon->spin_end_us = end_us;
+    return true;
+}
+
 /* Returns 0 when the job has ended. */
 static int job_wait(struct scand_job *job, int timeout_ms)
 {
     struct scand *daemon = job->daemon;
+    const uint64_t begin_us = clock_us();
     int64_t deadline_ms = timeout_ms < 0 ? INT64_MAX : clock_ms() + timeout_ms;
     int code = session_check(daemon);
+    const bool is_short = code == 0 && begin_spin(job, begin_us);
     while (code == 0 && !job->done) {
         code = session_advance(daemon, &job->done, deadline_ms);
         if (job->done)
@@ -136,6 +152,8 @@ static int job_wait(struct scand_job *job, int timeout_ms)
     }
     if (process_has_forked(daemon)) /* in a callback: the result is the parent's */
         return session_check(daemon);
+    if (is_short)
+        daemon->answers_soon = job->done && clock_us() - begin_us <= daemon->options.spin_us;
     return job->done ? 0 : code;
 }
 

@@ -167,6 +167,36 @@ static void test_ending(void)
     rig_end();
 }
 
+/* A short job is looked for only where the one before came soon, and not where the program does not want it. */
+static void test_spinning(void)
+{
+    rig_begin();
+    struct scand_buffer *buffer = buffer_of(BYTES);
+    struct scand_scan scan = scan_of(buffer, buffer);
+    struct scand_job *job = NULL;
+    scan.input.shape[0] = scan.output.shape[0] = SAMPLES - 1; /* its end is not announced */
+    CHECK_EQ(session->options.spin_us, SPIN_US);
+    fake.hold = 1;
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    session->answers_soon = false;
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_TIMED_OUT);
+    CHECK_EQ(session->spin_end_us, 0);
+    session->answers_soon = true;
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_TIMED_OUT);
+    CHECK(session->spin_end_us > 0);
+    CHECK(!session->answers_soon);
+    session->spin_end_us = 0;
+    session->options.spin_us = 0;
+    session->answers_soon = true;
+    CHECK_EQ(scand_wait(job, 0, NULL), SCAND_TIMED_OUT);
+    CHECK_EQ(session->spin_end_us, 0);
+    fake.hold = 0;
+    CHECK_EQ(scand_ping(session, NULL), SCAND_OK);
+    CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+    scand_job_release(job);
+    rig_end();
+}
+
 /* Submits a scan that must be refused before it is sent. */
 static void check_refused(const struct scand_scan *scan, const char *words)
 {
@@ -351,6 +381,7 @@ static const struct test tests[] = {TEST(test_job),
                                     TEST(test_cancel),
                                     TEST(test_progress),
                                     TEST(test_ending),
+                                    TEST(test_spinning),
                                     TEST(test_local_checks),
                                     TEST(test_steps),
                                     TEST(test_daemon_without_steps),

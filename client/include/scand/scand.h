@@ -290,6 +290,8 @@ int scand_is_local(const struct scand *daemon);
  * always waits for as long as its caller says.
  * - give_up_ms: how long a daemon may be away before all jobs without an answer end in SCAND_UNAVAILABLE; the same
  * range and default.
+ * - spin_us: for how long scand_wait looks for the answer to a small job without blocking, where the one before came
+ * that soon and the process may use at least four processors; 0 (never) to 10,000, 50 by default.
  * - local: where to compute without a daemon: an enum scand_local, SCAND_LOCAL_DEFAULT by default.
  *
  * Other values and names get SCAND_INVALID. NULL stands for the defaults.
