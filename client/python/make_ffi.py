@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the module through which the package calls libscand: declarations made by the C preprocessor from scand.h.
+"""Writes the module through which the package calls libscand: declarations made by the C preprocessor from scand.h and
+allocator.h.
 
 Usage: make_ffi.py COMPILER OUTPUT INCLUDE_FOLDER...
 """
@@ -14,6 +15,7 @@ import cffi
 
 # cffi knows what these declare, and what systems put in there besides is nothing that it could read.
 SYSTEM_HEADERS = ("stdbool.h", "stddef.h", "stdint.h")
+HEADERS = ("scand/scand.h", os.path.join(os.path.dirname(os.path.abspath(__file__)), "allocator.h"))
 NUMBER = re.compile(r"^#define (SCAND_\w+) +(\d+)$", re.MULTILINE)
 
 
@@ -23,12 +25,13 @@ def preprocess(compiler, includes, *options):
             with open(os.path.join(folder, name), "w", encoding="ascii"):
                 pass
         flags = [f"-I{include}" for include in (folder, *includes)]
-        command = [compiler, "-E", "-P", "-nostdinc", *options, *flags, "-include", "scand/scand.h", "-x", "c", os.devnull]
+        headers = [word for header in HEADERS for word in ("-include", header)]
+        command = [compiler, "-E", "-P", "-nostdinc", *options, *flags, *headers, "-x", "c", os.devnull]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def declarations(compiler, includes):
-    """What scand.h declares, and the macros that are numbers."""
+    """What the headers declare, and the macros that are numbers."""
     numbers = NUMBER.findall(preprocess(compiler, includes, "-dM"))
     return preprocess(compiler, includes) + "".join(f"#define {name} {value}\n" for name, value in sorted(numbers))
 

@@ -1,7 +1,8 @@
 """Scans and reductions of NumPy arrays by the scand daemon: cumulative sums, products, extremes and recurrences of
 many rows at once, on the machine's GPU or its processor, with the same bits."""
 
-from .client import Client, default_client
+from .arrays import allocator
+from .client import Client, default_client, trim
 from .errors import (
     BusyError,
     DeadlineError,
@@ -29,7 +30,7 @@ from .functions import (
     submit_run,
 )
 from .jobs import Job
-from .memory import asarray, empty, is_shared, trim
+from .memory import asarray, empty, is_shared
 
 __all__ = [
     "BusyError",
@@ -44,6 +45,7 @@ __all__ = [
     "StaleError",
     "UnavailableError",
     "UnsupportedError",
+    "allocator",
     "asarray",
     "cumsum",
     "cumulative_sum",

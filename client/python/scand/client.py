@@ -18,7 +18,7 @@ from ._library import lib, string
 from .connection import BUSY, Connection
 from .errors import ScandError, error_of
 from .layout import Order
-from .memory import AnyArray, range_of, retire_block_of
+from .memory import AnyArray, range_of, retire_block_of, trim_blocks
 from .watch import Watcher
 
 FLIGHTS_MOST = 192  # of the 256 jobs that the daemon takes of a connection
@@ -176,6 +176,13 @@ class Client:
             connection.check(connection.call(lib.scand_ping, connection.daemon, took_us))
             self._nudge()
         return float(took_us[0]) / 1e6
+
+    def give_up_imports(self) -> None:
+        """Of memory that this process no longer has."""
+        with self._changed:
+            if self._connection is not None:
+                self._connection.sweep()
+                self._nudge()
 
     # Submitting.
 
@@ -431,6 +438,13 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def trim() -> None:
+    """Gives all memory back that no array uses, instead of keeping some for the next ones."""
+    trim_blocks()
+    for client in list(_clients):
+        client.give_up_imports()
 
 
 def default_client() -> Client:

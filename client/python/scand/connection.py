@@ -12,7 +12,7 @@ from ._library import lib, string
 from .chains import check_task, new_task
 from .errors import ScandError, error_of
 from .layout import Order, Pattern, Tensor
-from .memory import Block, Place, pool
+from .memory import Importable, Place, drops
 
 IMPORTS_MOST = 192  # of the 256 buffers that the daemon takes of a connection
 PATTERNS_MOST = 256  # patterns of jobs that are remembered
@@ -77,8 +77,9 @@ class Connection:
         self.daemon = out[0]
         self.descriptor: int = lib.scand_fd(self.daemon)  # readable when there is something to take in
         self._patience_s = patience_s
-        self._imports: collections.OrderedDict[int, Any] = collections.OrderedDict()  # by serials, latest used last
-        self._drops = pool.drops
+        # Buffers and what they were made of, by serials, latest used last.
+        self._imports: collections.OrderedDict[int, tuple[Any, Importable]] = collections.OrderedDict()
+        self._drops = drops()
         self._given_up = 0  # imports
         self._patterns: dict[Pattern, _Described] = {}
         self._out = ffi.new("struct scand_job **")
@@ -142,7 +143,7 @@ class Connection:
             if len(self._patterns) >= PATTERNS_MOST:
                 self._patterns.clear()
             described = self._patterns[order.pattern] = _describe(order.pattern)
-        if order.places != described.places or described.imports != self._given_up or self._drops != pool.drops:
+        if order.places != described.places or described.imports != self._given_up or self._drops != drops():
             for tensor, place in zip(described.tensors, order.places):
                 tensor.buffer = self._buffer(place.block)
                 tensor.offset = place.offset
@@ -157,36 +158,34 @@ class Connection:
             tensor.buffer, tensor.offset = self._buffer(place.block), place.offset
         return tensors
 
-    def _buffer(self, block: Block) -> Any:
-        if self._drops != pool.drops:
-            self._sweep()
-        buffer = self._imports.get(block.serial)
-        if buffer is None:
+    def _buffer(self, block: Importable) -> Any:
+        if self._drops != drops():
+            self.sweep()
+        imported = self._imports.get(block.serial)
+        if imported is None:
             return self._import(block)
         self._imports.move_to_end(block.serial)
-        return buffer
+        return imported[0]
 
-    def _import(self, block: Block) -> Any:
+    def _import(self, block: Importable) -> Any:
         if len(self._imports) >= IMPORTS_MOST:
             self._give_up(next(iter(self._imports)))
         out = ffi.new("struct scand_buffer **")
         give_up_at = time.monotonic() + self._patience_s
-        arguments = self.daemon, block.descriptor, block.size, out
-        while (status := self.call(lib.scand_buffer_import, *arguments)) in BUSY:
+        while (status := self.call(block.import_to, self.daemon, out)) in BUSY:
             if time.monotonic() >= give_up_at:
                 break
             time.sleep(self.retry_s())
         self.check(status)
-        self._imports[block.serial] = out[0]
+        self._imports[block.serial] = out[0], block
         return out[0]
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
         """Gives up blocks that this process no longer has."""
-        self._drops = pool.drops
-        there = {block.serial for block in pool.blocks()}
-        for serial in [serial for serial in self._imports if serial not in there]:
+        self._drops = drops()
+        for serial in [serial for serial, (_, block) in self._imports.items() if block.is_gone]:
             self._give_up(serial)
 
     def _give_up(self, serial: int) -> None:
         self._given_up += 1
-        lib.scand_buffer_release(self._imports.pop(serial))
+        lib.scand_buffer_release(self._imports.pop(serial)[0])

@@ -1,24 +1,26 @@
 """Memory that the daemon sees: blocks of this process, each a memfd, out of which arrays are made.
 
 A block is imported by each connection once, when a job first uses it. Arrays hold their block, so they live as long as
-anybody has them, whatever becomes of clients, connections and the daemon.
+anybody has them, whatever becomes of clients, connections and the daemon. Other modules add memory of other kinds.
 """
 
 from __future__ import annotations
 
 import bisect
 import collections
+import itertools
 import math
 import mmap
 import operator
 import os
 import threading
-from typing import Any, NamedTuple, Optional, Sequence, Union
+from typing import Any, NamedTuple, Optional, Protocol, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._ffi import ffi
+from ._library import lib
 
 AnyArray = NDArray[Any]
 
@@ -36,14 +38,53 @@ _ADDRESS = ffi.typeof("uintptr_t")
 _address = operator.attrgetter("address")
 
 
+class Importable(Protocol):
+    """Memory of which a connection makes one buffer, when a job first uses it."""
+
+    serial: int  # of new_serial()
+    address: int
+    size: int
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether no array has it any more, nor ever will: connections give it up."""
+
+    def import_to(self, daemon: Any, out: Any) -> int:
+        """Calls the function of libscand's that makes a buffer of it."""
+
+    def retire(self) -> None:
+        """The daemon may still write there: nobody else gets this memory."""
+
+
+class Holder(Protocol):
+    """Where arrays may have their memory."""
+
+    @property
+    def drops(self) -> int:
+        """How many blocks are gone: connections look whether they had imported them."""
+
+    def find(self, address: int) -> Optional[Importable]:
+        """The block that has this byte."""
+
+    def trim(self) -> None:
+        """Gives back what no array uses."""
+
+
+_serials = itertools.count(1)
+
+
+def new_serial() -> int:
+    return next(_serials)
+
+
 class Block:
     """A memfd and its mapping. `free` are its unused spans, in order: pairs of offset and size."""
 
     __slots__ = ("descriptor", "serial", "memory", "address", "size", "used", "free", "retired", "large")
 
-    def __init__(self, size: int, large: bool, serial: int):
+    def __init__(self, size: int, large: bool):
         self.descriptor = -1
-        self.serial = serial
+        self.serial = new_serial()
         self.descriptor = os.memfd_create("scand", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.descriptor, size)
         self.memory = mmap.mmap(self.descriptor, size)
@@ -90,9 +131,20 @@ class Block:
             size += before
         self.free.insert(at, (offset, size))
 
-    def retire(self) -> None:
+    def give_no_more(self) -> None:
+        """Makes no more arrays here."""
         self.retired = True
         self.free = []
+
+    def retire(self) -> None:
+        pool.retire(self)
+
+    @property
+    def is_gone(self) -> bool:
+        return self.descriptor < 0
+
+    def import_to(self, daemon: Any, out: Any) -> int:
+        return int(lib.scand_buffer_import(daemon, self.descriptor, self.size, out))
 
     def close(self) -> None:
         """Gives the memory back, which no array has any more; others may still know the block."""
@@ -108,11 +160,11 @@ class Block:
 class Place(NamedTuple):
     """Where an array's first element is."""
 
-    block: Block
+    block: Importable
     offset: int
 
 
-Span = tuple[Place, int]  # where it begins, and its size in bytes
+Span = tuple[Block, int, int]  # of bytes: offset and size
 
 
 class Region:
@@ -121,7 +173,7 @@ class Region:
     __slots__ = ("place", "size", "__array_interface__", "__weakref__")
 
     def __init__(self, place: Place, size: int):
-        self.place = place
+        self.place = place  # in a Block
         self.size = size
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
@@ -144,12 +196,11 @@ class Pool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._blocks: tuple[Block, ...] = ()  # by address; replaced as a whole, since it is read without the lock
-        self._serial = 0
         # What was given back while somebody had the lock, perhaps this thread, whose memory the collector tidied.
         self._returned: collections.deque[Span] = collections.deque()
         # Small spans that are about to be taken again, by size. They count as used.
         self._bins: dict[int, list[Place]] = {}
-        self.drops = 0  # blocks that are gone: connections look whether they had imported them
+        self.drops = 0
 
     def take(self, size: int) -> Region:
         size = max(LINE_BYTES, -(-size // LINE_BYTES) * LINE_BYTES)
@@ -171,9 +222,8 @@ class Pool:
     def _add(self, size: int, large: bool) -> Block:
         small_bytes = sum(block.size for block in self._blocks if not block.large)
         room = size if large else max(size, SMALL_BLOCK_BYTES, min(small_bytes, 4 * LARGE_BYTES))
-        self._serial += 1
         try:
-            block = Block(-(-room // PAGE_BYTES) * PAGE_BYTES, large, self._serial)
+            block = Block(-(-room // PAGE_BYTES) * PAGE_BYTES, large)
         except (OSError, OverflowError) as error:
             raise MemoryError(f"no {size} bytes of shared memory: {error}; free arrays, or take smaller ones") from error
         self._blocks = tuple(sorted((*self._blocks, block), key=_address))
@@ -188,14 +238,15 @@ class Pool:
         return blocks[at]
 
     def give_back(self, place: Place, size: int) -> None:
-        if size <= BINNED_BYTES and not place.block.retired:
+        block: Any = place.block
+        if size <= BINNED_BYTES and not block.retired:
             waiting = self._bins.get(size)
             if waiting is None and len(self._bins) < BINS_MOST:
                 waiting = self._bins.setdefault(size, [])
             if waiting is not None and len(waiting) < BINNED_MOST:
                 waiting.append(place)
                 return
-        self._returned.append((place, size))
+        self._returned.append((block, place.offset, size))
         if self._lock.acquire(blocking=False):  # else it is collected by whoever has the lock, or the next
             try:
                 self._collect()
@@ -204,7 +255,7 @@ class Pool:
 
     def _collect(self) -> None:
         while self._returned:
-            (block, offset), size = self._returned.popleft()
+            block, offset, size = self._returned.popleft()
             block.give_back(offset, size)
             if block.used == 0 and block.retired:
                 self._drop(block)
@@ -228,12 +279,13 @@ class Pool:
     def _empty_bins(self) -> None:
         for size, waiting in self._bins.items():
             while waiting:
-                self._returned.append((waiting.pop(), size))
+                block, offset = waiting.pop()
+                self._returned.append((block, offset, size))  # type: ignore[arg-type]
 
     def retire(self, block: Block) -> None:
         """Makes no more arrays there: the memory goes with the last that there is."""
         with self._lock:
-            block.retire()
+            block.give_no_more()
             self._empty_bins()
 
     def trim(self) -> None:
@@ -249,7 +301,7 @@ class Pool:
         """In a child: its parent goes on making arrays in these blocks, so the child makes none there."""
         self._lock = threading.Lock()
         for block in self._blocks:
-            block.retire()
+            block.give_no_more()
         self._empty_bins()
         self._collect()
         for block in self._blocks:
@@ -258,6 +310,7 @@ class Pool:
 
 
 pool = Pool()
+holders: list[Holder] = [pool]
 _give_back = pool.give_back
 os.register_at_fork(after_in_child=pool.after_fork)
 
@@ -274,18 +327,24 @@ def place_of(array: AnyArray) -> Optional[Place]:
     base: object = array.base
     if type(base) is Region:
         return base.place
-    if base is None:
+    if base is None and len(holders) == 1:
         return None  # NumPy's own memory
     address = address_of(array)
-    block = pool.find(address)
-    return None if block is None else Place(block, address - block.address)
+    for holder in holders:
+        if (block := holder.find(address)) is not None:
+            return Place(block, address - block.address)
+    return None
+
+
+def drops() -> int:
+    return pool.drops if len(holders) == 1 else sum(holder.drops for holder in holders)
 
 
 def retire_block_of(array: AnyArray) -> None:
     """Where the daemon may still write to the array: nobody else gets memory of its block any more."""
     place = place_of(array)
     if place is not None:
-        pool.retire(place.block)
+        place.block.retire()
 
 
 class Range(NamedTuple):
@@ -345,6 +404,6 @@ def asarray(array: ArrayLike, dtype: Optional[DTypeLike] = None) -> AnyArray:
     return shared
 
 
-def trim() -> None:
-    """Gives all memory back that no array uses, instead of keeping some for the next ones."""
-    pool.trim()
+def trim_blocks() -> None:
+    for holder in holders:
+        holder.trim()

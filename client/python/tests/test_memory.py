@@ -69,7 +69,7 @@ class Arrays(unittest.TestCase):
     def test_spans_join(self):
         """Whatever the order in which they come back."""
         noise = random.Random(SEED)
-        block = memory.Block(1 << 20, False, 0)
+        block = memory.Block(1 << 20, False)
         spans = [(block.take(64 * n), 64 * n) for n in range(1, 150)]
         self.assertEqual(block.take(1 << 20), -1)
         noise.shuffle(spans)
@@ -186,6 +186,13 @@ class Outliving(PackageTest):
         done = subprocess.run([sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, "10.0\n1")
+
+    def test_trimmed_memory_is_nobodys(self):
+        """What connections have imported they give up with it."""
+        scand.cumsum(scand.asarray(np.ones(memory.LARGE_BYTES // 8)), copy=False)
+        gc.collect()
+        scand.trim()
+        self.assertEqual([name for name in os.listdir("/proc/self/fd") if is_block(name)], [])
 
     def test_many_blocks(self):
         """More blocks than a connection can have buffers: the one that was not used for longest is imported anew."""

@@ -1,0 +1,125 @@
+"""Memory of NumPy's own arrays that jobs work on where it lies: allocator.c gives it out, wherever allocator() holds."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Optional
+
+from ._ffi import ffi
+from ._library import lib
+from .memory import holders, new_serial
+
+SET_HANDLER = 304  # where NumPy's table of functions for C has PyDataMem_SetHandler
+
+
+class ArrayBlock:
+    """A memfd that is the memory of one array."""
+
+    __slots__ = ("serial", "number", "descriptor", "address", "size")
+
+    def __init__(self, found: Any):
+        self.serial = new_serial()
+        self.number = int(found.serial)  # the allocator's
+        self.descriptor: int = found.fd
+        self.address: int = found.address
+        self.size: int = found.size_bytes
+
+    @property
+    def is_gone(self) -> bool:
+        return not lib.scand_array_has(self.number)
+
+    def import_to(self, daemon: Any, out: Any) -> int:
+        return int(lib.scand_buffer_import(daemon, self.descriptor, self.size, out))
+
+    def retire(self) -> None:
+        lib.scand_array_retire(self.number)
+
+
+class _Arrays:
+    """A holder of memory.py's."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, ArrayBlock] = {}  # that jobs have been on
+        self._looked = 0  # at those that are gone: when there were so many
+
+    @property
+    def drops(self) -> int:
+        return int(lib.scand_array_drops())
+
+    def find(self, address: int) -> Optional[ArrayBlock]:
+        found = ffi.new("struct scand_array_block *")
+        if not lib.scand_array_find(address, found):
+            return None
+        block = self._blocks.get(found.serial)
+        if block is None:
+            self._forget()
+            block = self._blocks.setdefault(found.serial, ArrayBlock(found))
+        return block
+
+    def _forget(self) -> None:
+        gone = self.drops
+        if self._looked != gone:
+            self._looked = gone
+            for block in list(self._blocks.values()):
+                if block.is_gone:
+                    self._blocks.pop(block.number, None)
+
+    def trim(self) -> None:
+        lib.scand_array_trim()
+
+
+_arrays = _Arrays()
+
+
+class allocator:
+    """Makes the memory of NumPy's arrays of 1 MiB and more shared, so that jobs work on them where they lie: those that
+    this thread makes from now on, or until the end of a `with` block, by whatever function of NumPy's or others'.
+
+        with scand.allocator():
+            x = np.load("traces.npy")   # shared, and so is what is computed of it
+        scand.allocator()               # from here on, in this thread
+
+    It holds for one thread, and tasks begun in it, as NumPy has it: threads of a pool need it each,
+    ThreadPoolExecutor(initializer=scand.allocator). Arrays keep their memory as long as anybody has them, whatever
+    becomes of the block, the client and the daemon; afterwards up to 1 GiB of it is kept for the next ones, until
+    trim(). Children of fork see what their parents write to such arrays, and the other way round. Each array takes a
+    descriptor; from half of those that the process may have on, arrays are ordinary ones.
+    """
+
+    def __init__(self) -> None:
+        if _arrays not in holders:
+            holders.append(_arrays)
+        self._before: Optional[Any] = _set_handler(_handler())
+
+    def close(self) -> None:
+        """Has the thread make arrays as it did before."""
+        if self._before is not None:
+            _set_handler(self._before)
+            self._before = None
+
+    def __enter__(self) -> allocator:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _handler() -> Any:
+    """A capsule, as NumPy takes it."""
+    import ctypes
+
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    handler, name = (int(ffi.cast("uintptr_t", pointer)) for pointer in (lib.scand_array_handler(), lib.scand_array_handler_name()))
+    return make(handler, name, None)
+
+
+def _set_handler(handler: Any) -> Any:
+    """Gives back the one before."""
+    import ctypes
+
+    numpy = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    functions = ctypes.cast(pointer(getattr(numpy, "_ARRAY_API"), None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(functions[SET_HANDLER])(handler)
