@@ -3,6 +3,7 @@
 
 - A link to a file, and to a heading of one, leads there.
 - A name of a source file in `backticks` exists: beside the document, below its folder, from the top, or as programs include it.
+- A heading begins its line.
 - Lines have at most 160 columns; ARCHITECTURE.md has at most 150 lines of at most 100.
 """
 import pathlib
@@ -75,6 +76,8 @@ def check(document, places):
         fenced ^= line.startswith("```")
         if fenced:
             continue
+        if re.search(r"\S\s+#{2,} \w", line) and not line.startswith("#"):
+            yield f"{document}:{number}: a heading in the middle of the line"
         for match in LINK.finditer(line):
             if link_is_wrong(document, match[1], places):
                 yield f"{document}:{number}: nothing is at the link {match[1]}"
