@@ -152,7 +152,8 @@
     X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)     \
     X(S, then,         MAPS,  OPTIONAL, then_step)             \
     X(S, ending,       U64,   OPTIONAL, 1)                     \
-    X(S, after_failure, U64,  OPTIONAL, 1)
+    X(S, after_failure, U64,  OPTIONAL, 1)                     \
+    X(S, group,        INDEX, OPTIONAL, LIMIT_CLIENT_GROUPS - 1)
 
 #define JOB_RUN_PARAMS(X, S)                                   \
     X(S, input,        MAP,   REQUIRED, tensor)                \
@@ -165,7 +166,8 @@
     X(S, deadline_ms,  U64,   OPTIONAL, LIMIT_DEADLINE_MS)     \
     X(S, progress,     U64,   OPTIONAL, 1)                     \
     X(S, ending,       U64,   OPTIONAL, 1)                     \
-    X(S, after_failure, U64,  OPTIONAL, 1)
+    X(S, after_failure, U64,  OPTIONAL, 1)                     \
+    X(S, group,        INDEX, OPTIONAL, LIMIT_CLIENT_GROUPS - 1)
 
 #define JOB_SUBMIT_RESULT(X, S)                                \
     X(S, queued_us,   U64, REQUIRED, UINT64_MAX)               \
@@ -256,7 +258,8 @@
     Y(X, S, staged_bytes,     OPTIONAL, NOW,   "host memory in buffers that is not pinned")               \
     Y(X, S, restarts,         OPTIONAL, TOTAL, "workers that were started after one was lost")            \
     Y(X, S, start_us,         OPTIONAL, NOW,   "time from the worker's start until it served")             \
-    Y(X, S, outage_us,        OPTIONAL, TOTAL, "time without a worker that served, after one was lost")
+    Y(X, S, outage_us,        OPTIONAL, TOTAL, "time without a worker that served, after one was lost")     \
+    Y(X, S, jobs_numbered,    OPTIONAL, TOTAL, "numbers given to jobs and groups of them")
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
 #define STATS_RESULT(X, S) COUNTERS(COUNTER_FIELD, X, S)
@@ -336,6 +339,14 @@
     X(S, clients, MAPS, REQUIRED, client_row)                  \
     X(S, next,    U64,  OPTIONAL, UINT64_MAX)
 
+/* Jobs that people see as one. The client chooses the label, with which its jobs name their group. */
+#define GROUP_BEGIN_PARAMS(X, S)                               \
+    X(S, group, U64,  REQUIRED, LIMIT_CLIENT_GROUPS - 1)       \
+    X(S, name,  TEXT, OPTIONAL, 0)                             \
+    X(S, rows,  U64,  OPTIONAL, UINT64_MAX)
+
+#define GROUP_LABEL(X, S) X(S, group, U64, REQUIRED, LIMIT_CLIENT_GROUPS - 1)
+
 /* A job by its number. */
 #define JOB_NUMBER(X, S) X(S, job, U64, REQUIRED, UINT64_MAX)
 
@@ -413,7 +424,9 @@
     X(clients_result, CLIENTS_RESULT)                 \
     X(job_number, JOB_NUMBER)                         \
     X(trace_event, TRACE_EVENT)                       \
-    X(trace_result, TRACE_RESULT)
+    X(trace_result, TRACE_RESULT)                     \
+    X(group_begin_params, GROUP_BEGIN_PARAMS)         \
+    X(group_label, GROUP_LABEL)
 
 #define MAPS_LIST(X) FIRST_MAPS(X) OPERATIONS(X) LAST_MAPS(X)
 
@@ -438,7 +451,9 @@
     X(buffer_import_device, "buffer.import_device", buffer_import_device_params, buffer_import_device_result) \
     X(buffer_export,  "buffer.export",  buffer_id,            buffer_export_result)  \
     X(job_batch,      "job.batch",      job_batch_params,     job_batch_result)      \
-    X(job_run,        "job.run",        job_run_params,       job_submit_result)
+    X(job_run,        "job.run",        job_run_params,       job_submit_result)     \
+    X(group_begin,    "group.begin",    group_begin_params,   job_number)            \
+    X(group_end,      "group.end",      group_label,          nothing)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X)                              \

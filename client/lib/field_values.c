@@ -67,10 +67,16 @@ static int words_set(const struct field *field, void *values, const char *path, 
     return 0;
 }
 
+/* Of an index, which is counted from 1 here, and from 0 on the wire. */
+static uint64_t integer_most(const struct field *field)
+{
+    return field->kind == FIELD_INDEX ? field->max + 1 : field->max;
+}
+
 static int integer_refuse(const struct field *field, const char *path, const char *given, struct error *error)
 {
     return error_set(error, -EINVAL, "%s is %.*s; allowed: whole numbers from 0 to %" PRIu64, path, SHOWN_BYTES, given,
-                     field->max);
+                     integer_most(field));
 }
 
 static int integer_set(const struct field *field, void *values, const char *path, const char *text, struct error *error)
@@ -78,7 +84,7 @@ static int integer_set(const struct field *field, void *values, const char *path
     char *end, given[SHOWN_BYTES + 3];
     errno = 0;
     const uint64_t number = strtoull(text, &end, 10);
-    if (strspn(text, "0123456789") == 0 || *end || errno || number > field->max) {
+    if (strspn(text, "0123456789") == 0 || *end || errno || number > integer_most(field)) {
         snprintf(given, sizeof given, "\"%.*s\"", SHOWN_BYTES, text);
         return integer_refuse(field, path, given, error);
     }
@@ -119,6 +125,7 @@ int field_set_text(const struct field *field, void *values, const char *path, co
     case FIELD_WORDS:
         return words_set(field, values, path, text, error);
     case FIELD_U64:
+    case FIELD_INDEX:
         return integer_set(field, values, path, text, error);
     case FIELD_F64:
         return real_set(field, values, path, text, error);

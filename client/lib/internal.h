@@ -94,6 +94,14 @@ struct greeting {
     struct msg_hello_result result;
 };
 
+/* Jobs that people see as one. */
+struct group {
+    bool is_taken, is_open; /* while it is begun it is the first alone */
+    uint64_t generation;    /* of the connection whose daemon knows it */
+    uint64_t number;        /* of it as a job, there */
+    struct msg_group_begin_params params;
+};
+
 /* The way to the next connection, step by step. */
 struct mending {
     struct call *call; /* that is waited for; NULL: none, as there is no connection */
@@ -103,6 +111,9 @@ struct mending {
     struct scand_buffer *buffer; /* that is imported; NULL: released meanwhile, and while greeting */
     struct greeting greeting;
     struct import import;
+    struct group *group; /* that is begun anew, */
+    struct call group_call;
+    struct msg_job_number group_number;
     struct error error; /* why the session was given up */
 };
 
@@ -167,11 +178,12 @@ struct scand {
     uint64_t batch_jobs;     /* in one message, likewise */
     struct pending *pending; /* the latest first: a progress callback may call while another call waits */
     struct scand_buffer *buffers;
-    struct scand_job *jobs, **jobs_end; /* in the order of submission */
-    size_t jobs_open;                   /* of them, without an end */
-    uint64_t client_jobs;               /* that the daemon takes at a time */
-    int64_t busy_until_ms;              /* as it has said; 0: it has not, or a job has ended since */
-    bool has_room;                      /* for another job, as far as is known */
+    struct group groups[LIMIT_CLIENT_GROUPS]; /* by their labels */
+    struct scand_job *jobs, **jobs_end;       /* in the order of submission */
+    size_t jobs_open;                         /* of them, without an end */
+    uint64_t client_jobs;                     /* that the daemon takes at a time */
+    int64_t busy_until_ms;                    /* as it has said; 0: it has not, or a job has ended since */
+    bool has_room;                            /* for another job, as far as is known */
     uint8_t outgoing[LIMIT_MESSAGE_BYTES];
 };
 
@@ -328,7 +340,7 @@ int hello_operation(struct scand *daemon, uint32_t index, struct msg_operation *
 /* Params that both methods have. */
 struct common_params {
     const struct msg_tensor *input;
-    uint64_t *progress, *ending, *deadline_ms, *after_failure;
+    uint64_t *progress, *ending, *deadline_ms, *after_failure, *group;
 };
 struct common_params job_common(struct scand_job *job);
 bool job_reads(const struct scand_job *job, const struct extent *extent);
@@ -437,6 +449,10 @@ int session_ready(struct scand *daemon);
 /* call_try, reconnecting before or after, and repeated where that is harmless; else -EOWNERDEAD. */
 int call_run(struct scand *daemon, struct call *call);
 int import_run(struct scand_buffer *buffer);
+
+/* group.c */
+/* Whether a job may name this group; 0 is none. */
+int group_check(struct scand *daemon, uint64_t group);
 
 /* tensor.c */
 /* Whether an enumerator, or a tensor, is one, without a look at its buffer. `name` is what messages call it. */

@@ -53,10 +53,11 @@ void jobs_free(struct scand *daemon)
 
 struct common_params job_common(struct scand_job *job)
 {
-#define COMMON(PARAMS)                                                                                             \
-    (struct common_params)                                                                                         \
-    {                                                                                                              \
-        &(PARAMS)->input, &(PARAMS)->progress, &(PARAMS)->ending, &(PARAMS)->deadline_ms, &(PARAMS)->after_failure \
+#define COMMON(PARAMS)                                                                                              \
+    (struct common_params)                                                                                          \
+    {                                                                                                               \
+        &(PARAMS)->input, &(PARAMS)->progress, &(PARAMS)->ending, &(PARAMS)->deadline_ms, &(PARAMS)->after_failure, \
+            &(PARAMS)->group                                                                                        \
     }
     return job->method == METHOD_job_run ? COMMON(&job->params.run) : COMMON(&job->params.submit);
 #undef COMMON

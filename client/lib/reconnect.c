@@ -1,8 +1,9 @@
 /*
  * After a broken connection: the daemon's worker ended, and the next one listens at the same socket, soon or now. Host
- * buffers and this program's own device memory are imported again from what is kept here, and jobs that had no answer
- * are submitted again where that gives what the first try would have given: all their memory is still here, and nothing
- * that had no answer, the job itself included, may have written over their input. Other jobs end as lost.
+ * buffers and this program's own device memory are imported again from what is kept here, groups are begun again, and
+ * jobs that had no answer are submitted again where that gives what the first try would have given: all their memory is
+ * still here, and nothing that had no answer, the job itself included, may have written over their input. Other jobs
+ * end as lost.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -195,6 +196,7 @@ static int mending_call(struct scand *daemon, struct call *call)
 int session_try(struct scand *daemon)
 {
     buffers_lose_device(daemon);
+    daemon->mending.group = NULL;
     greeting_prepare(daemon);
     int code = session_connect(daemon, false);
     if (code == 0)
@@ -209,25 +211,67 @@ static void buffer_not_imported(struct scand_buffer *buffer)
         buffer->lost = "the restarted daemon did not take it over: release the buffer and create one";
 }
 
-/* Imports the next of the buffers that the daemon does not know, or has all jobs go on. */
-static void mending_next(struct scand *daemon)
+/* Sends the import of the next buffer that the daemon does not know. False: there is none. */
+static bool import_next(struct scand *daemon)
 {
     struct mending *mending = &daemon->mending;
-    mending->call = NULL;
     for (struct scand_buffer *buffer = daemon->buffers; buffer; buffer = buffer->next) {
         if (buffer->lost || buffer->generation == daemon->generation)
             continue;
         mending->buffer = buffer;
         import_prepare(&mending->import, buffer);
         if (mending_call(daemon, &mending->import.call) == 0)
-            return;
+            return true;
         buffer_not_imported(buffer);
     }
     mending->buffer = NULL;
+    return false;
+}
+
+/* The same with the groups after the latest. */
+static bool group_next(struct scand *daemon)
+{
+    struct mending *mending = &daemon->mending;
+    struct group *group = mending->group ? mending->group + 1 : daemon->groups;
+    for (; group < daemon->groups + LIMIT_CLIENT_GROUPS; group++) {
+        if (!group->is_open || group->generation == daemon->generation)
+            continue;
+        mending->group = group;
+        mending->group_call =
+            (struct call){.method = METHOD_group_begin, .params = &group->params, .result = &mending->group_number};
+        if (mending_call(daemon, &mending->group_call) == 0)
+            return true;
+    }
+    mending->group = NULL;
+    return false;
+}
+
+/* Imports the next of the buffers that the daemon does not know, then begins groups, and has all jobs go on. */
+static void mending_next(struct scand *daemon)
+{
+    daemon->mending.call = NULL;
+    if (import_next(daemon) || group_next(daemon))
+        return;
     daemon->is_up = daemon->has_changed = true;
     daemon->gone = false;
     jobs_end_unrepeatable(daemon);
     jobs_submit_again(daemon);
+}
+
+/* A daemon that does not take it lists its jobs one by one. */
+static void group_check_begun(struct scand *daemon)
+{
+    struct group *group = daemon->mending.group;
+    const struct call *call = &daemon->mending.group_call;
+    if (call->answered && !call->error.code) {
+        group->generation = call->generation;
+        group->number = daemon->mending.group_number.job;
+    }
+    if (call->answered && !call->error.code && !group->is_open) /* it was ended meanwhile */
+        (void)session_send(
+            daemon, session_next_msgid(daemon, 0),
+            &(struct call){.method = METHOD_group_end, .params = &(struct msg_group_label){group->params.group}});
+    mending_next(daemon);
 }
 
 static void import_check(struct scand *daemon)
@@ -268,7 +312,10 @@ static int mending_check(struct scand *daemon)
     pending_remove(daemon, &call->pending);
     if (call->method == METHOD_hello)
         return greeting_check(daemon);
-    import_check(daemon);
+    if (call->method == METHOD_group_begin)
+        group_check_begun(daemon);
+    else
+        import_check(daemon);
     return 0;
 }
 

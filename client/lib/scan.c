@@ -148,6 +148,9 @@ static int scan_check(struct scand *daemon, const struct scand_scan *scan)
     if (code)
         return code;
     code = priority_check(daemon, scan->priority);
+    if (code)
+        return code;
+    code = group_check(daemon, scan->group);
     return code ? code : algorithm_check(daemon, scan->algorithm);
 }
 
@@ -201,6 +204,7 @@ int scan_prepare(struct scand *daemon, const struct scand_scan *scan, struct sca
     params->priority = scan->priority;
     params->deadline_ms = scan->deadline_ms;
     params->after_failure = scan->after_failure != 0;
+    params->group = scan->group;
     params->coefficient = scan->coefficient;
     params->then_count = scan->then_count;
     for (uint32_t i = 0; i < scan->then_count; i++)
@@ -227,6 +231,9 @@ static int reduce_check(struct scand *daemon, const struct scand_reduce *reduce)
                             "reduction is SCAND_REDUCTION_NONE: give SCAND_REDUCTION_SUM, _MIN, _MAX, "
                             "_MEAN, _RMS or _NORM");
     code = priority_check(daemon, reduce->priority);
+    if (code)
+        return code;
+    code = group_check(daemon, reduce->group);
     return code ? code : algorithm_check(daemon, reduce->algorithm);
 }
 
@@ -243,5 +250,6 @@ int reduce_prepare(struct scand *daemon, const struct scand_reduce *reduce, stru
     params->priority = reduce->priority;
     params->deadline_ms = reduce->deadline_ms;
     params->after_failure = reduce->after_failure != 0;
+    params->group = reduce->group;
     return 0;
 }

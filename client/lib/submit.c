@@ -61,8 +61,17 @@ static int job_check_steps(const struct scand_job *job)
                         (unsigned long long)job->daemon->job_steps);
 }
 
+/* A daemon that came back, and did not begin the group anew, lists the job alone. */
+static void job_check_group(struct scand_job *job)
+{
+    uint64_t *group = job_common(job).group;
+    if (*group > 0 && job->daemon->groups[*group - 1].generation != job->daemon->generation)
+        *group = 0;
+}
+
 int job_make_ready(struct scand_job *job)
 {
+    job_check_group(job);
     int code = job_check_steps(job);
     if (code == 0)
         code = job_time_left(job);

@@ -144,7 +144,7 @@ int scand_task_axis(struct scand_task *task, uint32_t axis)
 }
 
 /* Fields of job.run that are options; others have functions of their own. */
-static const char *const option_names[] = {"algorithm", "priority", "deadline_ms", "after_failure"};
+static const char *const option_names[] = {"algorithm", "priority", "deadline_ms", "after_failure", "group"};
 static const struct words options = {"option", option_names, sizeof option_names / sizeof option_names[0]};
 
 static const struct field *option_find(const char *name)
@@ -384,6 +384,7 @@ int task_prepare(struct scand *daemon, const struct scand_task *task, struct sca
     int code = task_check(task, &error);
     if (code)
         return session_fail(daemon, code, "%s", error.message);
+    code = group_check(daemon, task->params.group);
     job->method = METHOD_job_run;
     job->params.run = task->params;
     for (uint32_t i = 0; code == 0 && i < task->tensor_count; i++) {

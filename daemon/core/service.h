@@ -11,6 +11,7 @@
 #include "protocol/codec.h"
 #include "protocol/connection.h"
 
+#include "daemon/core/jobs/group.h"
 #include "daemon/core/memory/stock.h"
 #include "daemon/core/schedule/helpers.h"
 #include "daemon/core/schedule/scheduler.h"
@@ -86,6 +87,7 @@ struct client {
     struct turn_client turn;
     bool stale, stale_unsent; /* some buffers are stale (stale.h), and the client may have yet to be told why */
     unsigned failing_batches; /* batches with failures, of which the client is told at their end */
+    struct group groups[LIMIT_CLIENT_GROUPS]; /* by their labels */
     struct lane lane;
     struct client *next;
 };

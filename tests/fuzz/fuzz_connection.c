@@ -191,6 +191,7 @@ static struct msg_job_submit_params take_submit(struct supply *supply)
     params.then_count = take_below(supply, 8) / 6;
     for (uint32_t i = 0; i < params.then_count; i++)
         params.then[i].passes_count = 1;
+    params.group = take_below(supply, 8) / 7 * (1 + take_below(supply, LIMIT_CLIENT_GROUPS));
     return params;
 }
 
@@ -214,12 +215,13 @@ static void submit_batch(struct caller *caller)
 static void ask_other(struct caller *caller)
 {
     static const enum method methods[] = {METHOD_buffer_release, METHOD_buffer_release, METHOD_job_cancel,
-                                          METHOD_buffer_export,  METHOD_server_cancel,  METHOD_server_jobs};
+                                          METHOD_buffer_export,  METHOD_server_cancel,  METHOD_server_jobs,
+                                          METHOD_group_begin,    METHOD_group_end};
     static union any params;
     memset(&params, 0, sizeof params);
     uint64_t number = take_below(&caller->supply, 12);
     enum method method =
-        take_below(&caller->supply, 2) ? methods[number % 6] : take_below(&caller->supply, (uint32_t)REQUEST_COUNT);
+        take_below(&caller->supply, 2) ? methods[number % 8] : take_below(&caller->supply, (uint32_t)REQUEST_COUNT);
     memcpy(&params, &number, sizeof number);
     ask(caller, method, &params, NULL, 0);
 }

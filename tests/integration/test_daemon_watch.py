@@ -206,7 +206,7 @@ class Watch(unittest.TestCase):
             buffer = client.call("buffer.create", size=40 << 20, place="device")["buffer"]
             job = scan(tensor(buffer, [1024, 10240]), accumulator="f2")
             jobs = [client.send("job.submit", job) for _ in range(3)]
-            last = client.call("server.stats")["jobs_submitted"]
+            last = client.call("server.stats")["jobs_numbered"]
             self.scanctl("wait", last - 2)
             self.assertNotIn(last - 2, [job["job"] for job in self.ask("jobs")])
             self.scanctl("wait")

@@ -13,6 +13,7 @@ import shutil
 import struct
 import subprocess
 import threading
+import time
 
 import scanctl_rig
 from forms import f32, floats, npy_header, pack_dtype, packed, scanned, scanned_array, su_file, unpack_dtype
@@ -381,10 +382,10 @@ class SeveralFiles(ScanctlTest):
 
 
 class OneNumber(ScanctlTest):
-    """A file is several jobs of the daemon, but of one client: that is its number from beginning to end."""
+    """A file is several jobs of the daemon, but one of people: that is its number from beginning to end."""
 
     def endless(self):
-        """scanctl with an input that does not end, its client's number, and the thread that feeds it."""
+        """scanctl with an input that does not end, its job's number, and the thread that feeds it."""
         command = [scanctl_rig.ARGUMENTS.scanctl, "--socket", scanctl_rig.DAEMON.socket, "scan", "--progress", "-", "-o", "/dev/null"]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         traces = su_file([[1.0] * 2000], True) * 500
@@ -403,31 +404,49 @@ class OneNumber(ScanctlTest):
         feeder.start()
         self.addCleanup(feeder.join, 60)
         self.addCleanup(process.kill)
-        client = re.match(r"standard input: client (\d+); scanctl cancel --client \1 stops it\n", process.stderr.readline().decode())
-        self.assertTrue(client)
-        return process, client.group(1)
+        job = re.match(r"standard input: job (\d+); scanctl cancel \1 stops it\n", process.stderr.readline().decode())
+        self.assertTrue(job)
+        return process, job.group(1)
 
     def ended(self, process, code, message):
         self.assertEqual(process.wait(60), code)
         self.assertRegex(process.stderr.read().decode(), message)
         process.stderr.close()
 
+    def listed(self, job):
+        return [row for row in json.loads(self.succeed("jobs", "--json")) if row["job"] == int(job)]
+
     def test_cancel(self):
-        for words in (lambda client: ("--client", client), lambda client: ("--mine",)):
-            process, client = self.endless()
-            while process.poll() is None:  # --mine may come between two jobs
-                self.succeed("cancel", *words(client))
-                if words(client)[0] == "--client":
-                    break
-            self.ended(process, 130, "cancelled")
-            self.succeed("wait", "--client", client, "--timeout", 60)
+        client = lambda job: self.listed(job)[0]["client"]
+        for words in (lambda job: (job,), lambda job: ("--client", client(job)), lambda job: ("--mine",)):
+            process, job = self.endless()
+            self.succeed("cancel", *words(job))
+            self.ended(process, 130, f"cancelled")
+            self.succeed("wait", job, "--timeout", 60)
+            self.assertEqual(self.listed(job), [])
 
     def test_wait(self):
-        process, client = self.endless()
+        process, job = self.endless()
+        self.fail_with(75, f"job {job} has not ended within 1 s; wait longer, or stop it with scanctl cancel {job}", "wait", job, "-t", 1)
+        client = self.listed(job)[0]["client"]
         self.fail_with(75, f"client {client} has not ended within 1 s; wait longer, or stop it with scanctl cancel --client {client}", "wait", "-c", client, "-t", 1)
         process.terminate()
+        self.succeed("wait", job, "--timeout", 60)
         self.succeed("wait", "--client", client, "--timeout", 60)
         self.ended(process, -15, r"\A\Z")
+
+    def test_listed(self):
+        """One row for all its jobs, in lists and in top."""
+        process, job = self.endless()
+        deadline = time.monotonic() + 60
+        while self.listed(job)[0]["rows_done"] < 2000 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        row = self.listed(job)[0]
+        self.assertEqual((row["rows"], row["state"], row["name"], row["operation"]), (0, "running", "scanctl -", "scan sum forward f32be"))
+        self.assertGreaterEqual(row["rows_done"], 2000)
+        self.assertRegex(self.succeed("jobs").decode(), rf"(?m)^ +{job} .* - +[\d,]+ .*scanctl -$")
+        self.succeed("cancel", job)
+        self.ended(process, 130, f"cancelled as job {job} by server.cancel|cancelled by server.cancel")
 
     def test_refused(self):
         self.fail_with(64, "no client has the number 999999; scanctl clients lists all", "cancel", "--client", 999999)
@@ -441,7 +460,7 @@ class OneNumber(ScanctlTest):
         path = self.write("in.su", su_file([[1.0] * 100] * 2000, True))
         result = run("scan", "--progress", path, "-o", self.path("out.su"))
         self.assertEqual((result.returncode, result.stdout), (0, b""))
-        self.assertRegex(result.stderr.decode(), r"\A.*in.su: client \d+; .*\n.*in.su: 2,000 rows of 100 samples, 2.4 MiB in .*s, .* GB/s\n\Z")
+        self.assertRegex(result.stderr.decode(), r"\A.*in.su: job \d+; .*\n.*in.su: 2,000 rows of 100 samples, 2.4 MiB in .*s, .* GB/s\n\Z")
 
 
 class Completion(ScanctlTest):

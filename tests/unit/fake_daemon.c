@@ -265,7 +265,8 @@ static bool job_read(struct fake *fake, const struct message *message, struct ms
                                              .priority = fake->run.priority,
                                              .deadline_ms = fake->run.deadline_ms,
                                              .progress = fake->run.progress,
-                                             .ending = fake->run.ending};
+                                             .ending = fake->run.ending,
+                                             .group = fake->run.group};
     return true;
 }
 
@@ -279,6 +280,7 @@ static void answer_submit(struct fake *fake, struct fake_client *client, const s
     fake->priority = (int)params.priority;
     fake->deadline_ms = (int)params.deadline_ms;
     fake->ending = (int)params.ending;
+    fake->group = (int)params.group;
     fake->then_count = (int)params.then_count;
     fake->then_op = params.then_count ? (int)params.then[params.then_count - 1].op : -1;
     if (params.progress)
@@ -500,6 +502,10 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         break;
     case METHOD_server_trace:
         answer_trace(client, message);
+        break;
+    case METHOD_group_begin:
+        send_result(client, message->msgid, &msg_job_number_type,
+                    &(struct msg_job_number){100 + (uint64_t)fake->numbered++}, NULL, 0);
         break;
     case METHOD_server_histograms:
         answer_histograms(client, message);

@@ -77,6 +77,8 @@ struct fake {
     atomic_int loop;        /* its pages lead back */
     /* What has happened. */
     atomic_int seen[METHOD_COUNT];
+    atomic_int group;         /* of the last job */
+    atomic_int numbered;      /* groups that were begun; their numbers are from 100 on */
     _Atomic uint64_t wait_ms; /* of the last buffer.create */
     atomic_int accepted;
     atomic_int priority, deadline_ms, ending; /* of the last job */

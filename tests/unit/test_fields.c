@@ -222,7 +222,8 @@ static void steps(void)
           "job.run: field \"steps[0].reduction\" is \"none\"; allowed: sum, min, max, mean, rms, norm");
     FIELD(job_run, job_run_params, "\x81\xa6passes\x91\xa7" "forward",
           "job.run: field \"passes\" is a list, but there is no such field; there are: input, output, axis, steps, "
-          "offsets, algorithm, priority, deadline_ms, progress, ending, after_failure");
+          "offsets, algorithm, priority, deadline_ms, progress, ending, after_failure, "
+          "group");
     FIELD(job_run, job_run_params, "\x81\xa5input\x81\xa6offzet\xff",
           "job.run: field \"input.offzet\" is -1, but there is no such field; there are: buffer, offset, dtype, shape, strides");
 }

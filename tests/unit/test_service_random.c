@@ -241,6 +241,7 @@ static struct msg_job_submit_params some_job(const struct caller *user)
     params.progress = below(2);
     params.priority = (uint32_t)below(SCAND_PRIORITY_COUNT);
     params.deadline_ms = below(4);
+    params.group = below(4) ? 0 : 1 + below(LIMIT_CLIENT_GROUPS);
     params.then_count = (uint32_t)below(3);
     for (uint32_t i = 0; i < params.then_count; i++)
         params.then[i].passes_count = 1 + (uint32_t)below(2);
@@ -290,16 +291,21 @@ static uint32_t some_device_import(struct caller *user)
 /* Requests of which the model knows nothing but that they are answered. */
 static uint32_t some_other(struct caller *user, enum method *method)
 {
-    static const enum method methods[] = {METHOD_job_cancel, METHOD_server_stats, METHOD_server_jobs,
-                                          METHOD_server_cancel, METHOD_buffer_export};
-    const struct msg_page_params number = {below(rig.service.stats.jobs_submitted + 2)};
-    switch (*method = methods[below(5)]) {
+    static const enum method methods[] = {METHOD_job_cancel,    METHOD_server_stats,  METHOD_server_jobs,
+                                          METHOD_server_cancel, METHOD_buffer_export, METHOD_group_begin,
+                                          METHOD_group_end};
+    const struct msg_page_params number = {below(rig.service.stats.jobs_numbered + 2)};
+    switch (*method = methods[below(7)]) {
     case METHOD_job_cancel:
         return ask(user, METHOD_job_cancel, &(struct msg_job_id){below(user->last_msgid + 1), below(6)});
     case METHOD_server_stats:
         return ask(user, METHOD_server_stats, &(struct msg_nothing){});
     case METHOD_server_jobs:
         return ask(user, METHOD_server_jobs, &number);
+    case METHOD_group_begin:
+        return ask(user, METHOD_group_begin, &(struct msg_group_begin_params){.group = below(LIMIT_CLIENT_GROUPS)});
+    case METHOD_group_end:
+        return ask(user, METHOD_group_end, &(struct msg_group_label){below(LIMIT_CLIENT_GROUPS)});
     case METHOD_server_cancel:
         return ask(user, METHOD_server_cancel, &(struct msg_job_number){number.from});
     default:

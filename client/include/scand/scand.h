@@ -205,6 +205,7 @@ struct scand_scan {
     uint32_t then_count;
     const struct scand_step *then; /* copied; NULL: none */
     uint32_t after_failure;        /* not 0: runs although a job that was to write its input has failed; see below */
+    uint32_t group;                /* of scand_group_begin; 0: none */
 };
 
 /*
@@ -232,6 +233,7 @@ struct scand_reduce {
     uint32_t deadline_ms; /* to start in, at most SCAND_DEADLINE_MS_MAX; or else SCAND_DEADLINE. 0: it has time */
     struct scand_tensor offsets; /* of ragged rows, as a scan has them; rank 0: none */
     uint32_t after_failure;      /* not 0: runs although a job that was to write its input has failed; see below */
+    uint32_t group;              /* of scand_group_begin; 0: none */
 };
 
 /*
@@ -563,6 +565,21 @@ int scand_task_leaves_rows(const struct scand_task *task);
  * daemon checks. */
 int scand_task_submit(struct scand *daemon, const struct scand_task *task, scand_progress *progress, void *context,
                       struct scand_job **out);
+
+/*
+ * Jobs that people see as one: a file that is worked on in parts, say. `group` of a scan or a reduction, and the option
+ * "group" of a task, name the group that a job belongs to. scand_jobs, `scanctl jobs` and `top` list the group in place
+ * of its jobs, also while it has none, with the rows of those that have succeeded; scand_cancel_job cancels those that
+ * it has and those that are still submitted. Otherwise they are jobs like any.
+ */
+/* Begins a group: sets *group, which is never 0. `name` says what it is for, for people who look at the daemon; NULL is
+ * the name of the connection. `rows` is how many it will have in all, 0 where nobody knows. At most
+ * SCAND_GROUPS_MAX are open at a time. SCAND_UNKNOWN_METHOD: the daemon is older than groups are. */
+int scand_group_begin(struct scand *daemon, const char *name, uint64_t rows, uint32_t *group);
+/* Sets *job to the number that scand_jobs lists it by. After a restart of the daemon's worker that is another one. */
+int scand_group_number(struct scand *daemon, uint32_t group, uint64_t *job);
+/* Ends a group whose jobs have ended, and SCAND_INVALID if some have not. The end of the connection ends all. */
+int scand_group_end(struct scand *daemon, uint32_t group);
 
 /* Waits for at most timeout_ms (negative: without end) and returns the job's status; SCAND_TIMED_OUT while it still
  * runs. *times (unless NULL) is filled when it has succeeded. */

@@ -147,9 +147,31 @@ static bool is_empty(const struct file_job *job)
     return !job->array.open_ended && !array_sample_count(&job->array) && !(job->compute.reduces && job->ragged.rows);
 }
 
+static const char *name_of(const struct file_job *job)
+{
+    return strcmp(job->input_path, "-") ? job->input_path : "standard input";
+}
+
+static void begin_tell(void *context, uint64_t number)
+{
+    const struct file_job *job = context;
+    if (job->options->progress)
+        fprintf(stderr, "%s: job %" PRIu64 "; scanctl cancel %" PRIu64 " stops it\n", name_of(job), number, number);
+}
+
+/* What lists of jobs show: the program, and the file by its last name, of which its end tells most. */
+static const char *shown_name(const struct file_job *job, char *out, size_t size)
+{
+    const char *name = strcmp(job->input_path, "-") ? path_name(job->input_path) : "-";
+    const size_t length = strlen(name), most = size - sizeof("scanctl ");
+    snprintf(out, size, "scanctl %s", length > most ? name + length - most : name);
+    return out;
+}
+
 static int run_samples(struct file_job *job, struct scand *daemon, struct error *error)
 {
     const struct file_options *options = job->options;
+    char name[64];
     if (is_empty(job))
         return input_expect_end(&job->input, error);
     partition_choose(job);
@@ -164,6 +186,9 @@ static int run_samples(struct file_job *job, struct scand *daemon, struct error 
         .output = &job->output.samples,
         .printer = job->printer,
         .further = options->operands,
+        .name = shown_name(job, name, sizeof(name)),
+        .begun = begin_tell,
+        .context = job,
     };
     int result = stream_run(&job->stream, error);
     job->rows = job->stream.rows_done;
@@ -226,26 +251,11 @@ static int run_all(struct file_job *job, struct scand *daemon, struct error *err
     return result ? result : ended;
 }
 
-static const char *name_of(const struct file_job *job)
-{
-    return strcmp(job->input_path, "-") ? job->input_path : "standard input";
-}
-
-/* A file goes through the daemon in several jobs, but they are all of one client, by which they can be stopped. In this
- * process nobody else can. */
-static void begin_tell(const struct file_job *job, struct scand *daemon)
-{
-    uint64_t client;
-    if (job->options->progress && !scand_is_local(daemon) && !remote_client(daemon, &client))
-        fprintf(stderr, "%s: client %" PRIu64 "; scanctl cancel --client %" PRIu64 " stops it\n", name_of(job), client,
-                client);
-}
-
 static void end_tell(const struct file_job *job)
 {
     char rows[GROUPED_BYTES], samples[GROUPED_BYTES], size[GROUPED_BYTES], took[GROUPED_BYTES];
     uint64_t bytes = job->input.position + job->output.samples_bytes;
-    if (!job->options->progress)
+    if (!job->options->progress && !job->stream.progress.shown)
         return;
     fprintf(stderr, "%s: %s rows of %s%s samples, %s in %s, %.2f GB/s\n", name_of(job), grouped(job->rows, rows),
             job->options->offsets_path ? "up to " : "", grouped(job->samples, samples), binary_size(bytes, size),
@@ -255,7 +265,6 @@ static void end_tell(const struct file_job *job)
 int file_job_run(struct file_job *job, struct scand *daemon, struct error *error)
 {
     uint64_t begun_us = clock_now_us();
-    begin_tell(job, daemon);
     int result = run_all(job, daemon, error);
     job->elapsed_us = clock_now_us() - begun_us;
     if (!result)

@@ -148,7 +148,9 @@ static int check_number(struct scand *daemon, uint64_t job, struct error *error)
         scand_stats(daemon, snapshot.counters, sizeof(*snapshot.counters), COUNTERS_MAX, &snapshot.counter_count);
     if (status)
         return remote_error(daemon, status, "looking at the daemon", error);
-    uint64_t last = snapshot_counter(&snapshot, "jobs_submitted");
+    uint64_t last = snapshot_counter(&snapshot, "jobs_numbered");
+    if (!last) /* of an older daemon, which has no groups */
+        last = snapshot_counter(&snapshot, "jobs_submitted");
     if (job <= last)
         return 0;
     return fail(error, EX_USAGE,

@@ -94,7 +94,7 @@ struct option_row {
      "bytes before each row of a raw file, passed on likewise [0]"},                                                 \
     LOCAL_OPTION,                                                                                                    \
     {"progress", OPTION_PROGRESS, 'v', NULL, VALUE_FREE,                                                             \
-     "say which client of the daemon this is, and what it took, on standard error"},                                 \
+     "say which job of the daemon this is, and what it took, on standard error"},                                 \
     {"priority", OPTION_PRIORITY, 0, "CLASS", SCAND_LIST_PRIORITY, "which of your own jobs go first [normal]"},      \
     {"deadline", OPTION_DEADLINE, 0, "MS", VALUE_FREE,                                                               \
      "give up, with exit code 75, when a job could not start within so many milliseconds"}

@@ -72,14 +72,23 @@ void jobs_heading(FILE *file)
             "priority", "done", "rows", "size", "age", "operation", "program");
 }
 
+const char *job_done(const struct scand_job_info *job, char *out)
+{
+    if (job->rows || !job->rows_done)
+        snprintf(out, DONE_BYTES, "%.0f %%", percent(job->rows_done, job->rows));
+    else
+        snprintf(out, DONE_BYTES, "-");
+    return out;
+}
+
 void jobs_line(FILE *file, const struct scand_job_info *job)
 {
-    char user[USER_BYTES], size[GROUPED_BYTES], age[GROUPED_BYTES], rows[GROUPED_BYTES];
-    fprintf(file, "%8" PRIu64 " %8" PRIu64 " %-12s %-8s %-10s %3.0f %% %11s %10s %10s  %-32s %s\n", job->job,
-            job->client, user_name(job->user, user), scand_word(SCAND_LIST_JOB_STATE, job->state),
-            scand_word(SCAND_LIST_PRIORITY, job->priority), percent(job->rows_done, job->rows),
-            grouped(job->rows, rows), binary_size(job->bytes, size), duration(job->age_us, age),
-            job->operation[0] ? job->operation : "-", job->name[0] ? job->name : "-");
+    char user[USER_BYTES], size[GROUPED_BYTES], age[GROUPED_BYTES], rows[GROUPED_BYTES], done[DONE_BYTES];
+    fprintf(file, "%8" PRIu64 " %8" PRIu64 " %-12s %-8s %-10s %5s %11s %10s %10s  %-32s %s\n", job->job, job->client,
+            user_name(job->user, user), scand_word(SCAND_LIST_JOB_STATE, job->state),
+            scand_word(SCAND_LIST_PRIORITY, job->priority), job_done(job, done),
+            grouped(job->rows ? job->rows : job->rows_done, rows), binary_size(job->bytes, size),
+            duration(job->age_us, age), job->operation[0] ? job->operation : "-", job->name[0] ? job->name : "-");
 }
 
 void jobs_json(struct json *json, const char *key, const struct snapshot *snapshot)

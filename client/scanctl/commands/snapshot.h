@@ -28,6 +28,10 @@ void jobs_heading(FILE *file);
 void jobs_line(FILE *file, const struct scand_job_info *job);
 void jobs_json(struct json *json, const char *key, const struct snapshot *snapshot);
 
+#define DONE_BYTES 8
+/* How much of a job is done: "17 %", or "-" where nobody knows how many rows it has. out: DONE_BYTES. Returns out. */
+const char *job_done(const struct scand_job_info *job, char *out);
+
 /* The members of a connection's object. */
 void client_members(struct json *json, const struct scand_client_info *client);
 

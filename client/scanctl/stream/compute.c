@@ -10,6 +10,7 @@ static int scan_submit(const void *context, const struct operands *operands, str
         scan.coefficients = operands->further[0];
     scan.offsets = operands->offsets;
     scan.axis = operands->axis;
+    scan.group = operands->group;
     return scand_submit_progress(daemon, &scan, progress, progress_context, out);
 }
 
@@ -21,6 +22,7 @@ static int reduce_submit(const void *context, const struct operands *operands, s
     reduce.output = operands->output;
     reduce.offsets = operands->offsets;
     reduce.axis = operands->axis;
+    reduce.group = operands->group;
     return scand_submit_reduce(daemon, &reduce, progress, progress_context, out);
 }
 

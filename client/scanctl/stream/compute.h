@@ -16,6 +16,7 @@ struct operands {
     struct scand_tensor offsets; /* buffer NULL: none */
     struct scand_tensor further[OPERANDS_MAX];
     uint32_t further_count, axis;
+    uint32_t group; /* of the library's, that the job belongs to; 0: none */
 };
 
 struct compute {

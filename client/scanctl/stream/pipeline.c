@@ -272,7 +272,7 @@ static int steps_submit(const void *context, const struct operands *operands, st
                         scand_progress *progress, void *progress_context, struct scand_job **out)
 {
     const struct pipeline *pipeline = context;
-    char deadline_ms[24];
+    char deadline_ms[24], group[12];
     struct scand_task *task = pipeline_build(pipeline, operands->further);
     if (!task)
         return SCAND_NO_MEMORY;
@@ -286,6 +286,8 @@ static int steps_submit(const void *context, const struct operands *operands, st
         scand_task_option(task, "algorithm", pipeline->algorithm);
     scand_task_option(task, "priority", scand_word(SCAND_LIST_PRIORITY, pipeline->priority));
     scand_task_option(task, "deadline_ms", deadline_ms);
+    snprintf(group, sizeof(group), "%" PRIu32, operands->group);
+    scand_task_option(task, "group", group);
     int status = scand_task_submit(daemon, task, progress, progress_context, out);
     scand_task_destroy(task);
     return status;

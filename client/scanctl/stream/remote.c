@@ -54,35 +54,13 @@ struct scand_device remote_device(struct scand *daemon)
     return device;
 }
 
-/* The first client that is `number`, or, with 0, this process. Sets *out to 0 where there is none. */
-static int client_find(struct scand *daemon, uint64_t number, uint64_t *out)
-{
-    struct scand_client_info clients[ROWS_AT_ONCE];
-    uint64_t from = number;
-    size_t count;
-    *out = 0;
-    do {
-        int status = scand_clients(daemon, from, clients, sizeof(*clients), ROWS_AT_ONCE, &count, &from);
-        if (status)
-            return status;
-        for (size_t i = 0; i < count && !*out; i++)
-            if (number ? clients[i].client == number : clients[i].pid == (uint32_t)getpid())
-                *out = clients[i].client;
-    } while (!*out && from && !number);
-    return SCAND_OK;
-}
-
-int remote_client(struct scand *daemon, uint64_t *client)
-{
-    int status = client_find(daemon, 0, client);
-    return status || *client ? status : SCAND_NOT_FOUND;
-}
-
 int remote_client_is_there(struct scand *daemon, uint64_t client, bool *there)
 {
-    uint64_t found;
-    int status = client_find(daemon, client, &found);
-    *there = found;
+    struct scand_client_info found;
+    uint64_t next;
+    size_t count;
+    int status = scand_clients(daemon, client, &found, sizeof(found), 1, &count, &next);
+    *there = !status && count && found.client == client;
     return status;
 }
 

@@ -23,9 +23,6 @@ int remote_error(const struct scand *daemon, int status, const char *doing, stru
 /* The daemon's first device, or one without a name where it tells none. */
 struct scand_device remote_device(struct scand *daemon);
 
-/* The number of this process' connection, which `scanctl clients` shows, or of the oldest where it has several. 0, or a
- * status. */
-int remote_client(struct scand *daemon, uint64_t *client);
 /* Calls `each` for every job of a client, or with client 0 of this user, until it returns other than 0, which is then
  * returned, as is the status of a failed call. */
 typedef int remote_job_call(void *context, struct scand *daemon, const struct scand_job_info *job);

@@ -203,6 +203,7 @@ static int batch_submit(struct stream *stream, struct slot *slot, struct error *
     *submission = (struct submission){.daemon = stream->daemon, .compute = stream->compute, .context = stream};
     submission->progress = stream->progress.wanted ? batch_progress : NULL;
     partition_tensors(stream->partition, slot->buffer, stream->records, slot->count, &submission->operands);
+    submission->operands.group = stream->group;
     if (stream->ragged)
         batch_offsets(stream, slot, &submission->operands);
     return submission_start(submission, error);
@@ -392,9 +393,22 @@ static uint64_t row_bytes(const struct stream *stream)
     return bytes / partition->inner;
 }
 
+/* All jobs of the stream are one to people. An older daemon lists them one by one, and in this process nobody looks. */
+static void group_begin(struct stream *stream)
+{
+    uint64_t job;
+    stream->group = 0;
+    if (scand_is_local(stream->daemon) ||
+        scand_group_begin(stream->daemon, stream->name, rows_total(stream), &stream->group))
+        return;
+    if (stream->begun && !scand_group_number(stream->daemon, stream->group, &job))
+        stream->begun(stream->context, job);
+}
+
 int stream_run(struct stream *stream, struct error *error)
 {
     uint64_t first = 0, batch = 0;
+    group_begin(stream);
     int result = slots_create(stream, error);
     if (!result)
         result = vectors_read(stream, error);
@@ -412,5 +426,7 @@ int stream_run(struct stream *stream, struct error *error)
     progress_end(&stream->progress);
     if (!result)
         slots_release(stream);
+    if (!result && stream->group)
+        scand_group_end(stream->daemon, stream->group);
     return result;
 }

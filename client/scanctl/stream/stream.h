@@ -40,11 +40,15 @@ struct stream {
     const struct array *result; /* as it is written */
     struct input *input;
     struct output *output;
-    struct printer *printer;      /* NULL: into the output; else the results as text */
-    struct operand_file *further; /* as many as the partition has */
+    struct printer *printer;                    /* NULL: into the output; else the results as text */
+    struct operand_file *further;               /* as many as the partition has */
+    const char *name;                           /* what people are told that this is; NULL: of nobody's interest */
+    void (*begun)(void *context, uint64_t job); /* told the number that it has for people; NULL: none is */
+    void *context;
     /* Set by stream_run. */
     uint64_t records; /* per batch */
     uint32_t slot_count;
+    uint32_t group; /* that its jobs belong to; 0: the daemon has none */
     struct slot slots[SLOTS];
     struct progress progress;
     uint64_t rows_begun, rows_done;

@@ -64,5 +64,4 @@ void progress_end(struct progress *progress)
 {
     if (progress->shown)
         fprintf(stderr, "\r\033[K");
-    progress->shown = false;
 }

@@ -17,7 +17,7 @@ struct progress {
 
 void progress_begin(struct progress *progress, uint64_t total, uint64_t row_bytes);
 void progress_update(struct progress *progress, uint64_t done);
-/* Takes the line away. */
+/* Takes the line away; `shown` still tells whether there was one. */
 void progress_end(struct progress *progress);
 
 /* "12,000 of 100,000 rows, 1.20 GB/s, 2 min 5 s left", after so many microseconds. Returns out, of PROGRESS_BYTES. */

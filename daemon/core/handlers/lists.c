@@ -6,13 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/core/clients.h"
 #include "daemon/core/jobs/ending.h"
 #include "daemon/core/jobs/offsets_queue.h"
-#include "daemon/core/operations/operation.h"
 #include "daemon/core/replies.h"
 #include "daemon/core/stats/counters.h"
 #include "handlers.h"
@@ -23,19 +21,21 @@ struct page {
     uint32_t count;
     struct page_row {
         uint64_t number;
-        const void *thing;
+        const struct client *client;
+        const void *thing; /* a job or a group of the client; NULL: the client itself */
+        bool is_group;
     } rows[LIMIT_MAPS + 1];
 };
 
-static void page_offer(struct page *page, uint64_t number, const void *thing)
+static void page_offer(struct page *page, struct page_row row)
 {
     bool full = page->count > LIMIT_MAPS;
-    if (number < page->from || (full && number > page->rows[LIMIT_MAPS].number))
+    if (row.number < page->from || (full && row.number > page->rows[LIMIT_MAPS].number))
         return;
     uint32_t at = full ? LIMIT_MAPS : page->count++;
-    for (; at > 0 && page->rows[at - 1].number > number; at--)
+    for (; at > 0 && page->rows[at - 1].number > row.number; at--)
         page->rows[at] = page->rows[at - 1];
-    page->rows[at] = (struct page_row){number, thing};
+    page->rows[at] = row;
 }
 
 static uint32_t page_length(const struct page *page)
@@ -51,17 +51,6 @@ static uint64_t page_next(const struct page *page)
 static bool may_see(const struct client *client, const struct client *other)
 {
     return client->user == other->user || client_may_manage(client);
-}
-
-static void describe_operation(const struct job *job, char *out, size_t size)
-{
-    const struct step *first = &job->steps[0];
-    char words[32], more[24] = "";
-    operations[first->operation]->describe(first, words, sizeof words);
-    if (job->step_count > 1)
-        snprintf(more, sizeof more, ", then %u more", (unsigned)job->step_count - 1);
-    snprintf(out, size, "%s %s %s%s", step_words.words[first->operation], words,
-             dtype_words.words[job->operands[OPERAND_INPUT].dtype], more);
 }
 
 static enum scand_job_state describe_state(const struct job *job)
@@ -95,18 +84,65 @@ static void describe_job(const struct call *call, const struct job *job, struct 
     if (!may_see(call->client, job->client))
         return;
     memcpy(out->name, job->client->name, sizeof out->name);
-    describe_operation(job, out->operation, sizeof out->operation);
+    job_describe(job, out->operation, sizeof out->operation);
+}
+
+static void describe_group(const struct call *call, const struct client *client, const struct group *group,
+                           struct msg_job_row *out)
+{
+    const uint64_t now_us = call->service->ops->now_us(call->service->context);
+    uint64_t rows_done = group->rows_done, started_us = group->started_us;
+    for (const struct job *job = client->jobs; job; job = job->peer) {
+        if (job->group != group)
+            continue;
+        rows_done += job->rows_done;
+        if (job->state != JOB_QUEUED && (started_us == 0 || job->started_us < started_us))
+            started_us = job->started_us;
+    }
+    *out = (struct msg_job_row){
+        .job = group->number,
+        .client = client->number,
+        .user = client->user->uid,
+        .state = group->cancelled ? SCAND_JOB_STATE_STOPPING
+                 : started_us     ? SCAND_JOB_STATE_RUNNING
+                                  : SCAND_JOB_STATE_QUEUED,
+        .rows = group->rows,
+        .rows_done = rows_done,
+        .bytes = group->bytes,
+        .age_us = now_us - group->begun_us,
+        .running_us = started_us ? now_us - started_us : 0,
+        .priority = group->priority,
+    };
+    if (!may_see(call->client, client))
+        return;
+    memcpy(out->name, group->name[0] ? group->name : client->name, sizeof out->name);
+    memcpy(out->operation, group->operation, sizeof out->operation);
+}
+
+/* A job of a group is not listed: the group is, also where it has none at the moment. */
+static void offer_jobs(struct page *page, const struct client *client)
+{
+    for (const struct job *job = client->jobs; job; job = job->peer)
+        if (!job->group)
+            page_offer(page, (struct page_row){job->number, client, job, false});
+    for (uint32_t i = 0; i < LIMIT_CLIENT_GROUPS; i++)
+        if (client->groups[i].number > 0)
+            page_offer(page, (struct page_row){client->groups[i].number, client, &client->groups[i], true});
 }
 
 int handle_server_jobs(struct call *call, const struct msg_page_params *params)
 {
     struct page page = {.from = params->from};
     for (const struct client *client = call->service->clients; client; client = client->next)
-        for (const struct job *job = client->jobs; job; job = job->peer)
-            page_offer(&page, job->number, job);
+        offer_jobs(&page, client);
     struct msg_jobs_result result = {.jobs_count = page_length(&page), .next = page_next(&page)};
-    for (uint32_t i = 0; i < result.jobs_count; i++)
-        describe_job(call, page.rows[i].thing, &result.jobs[i]);
+    for (uint32_t i = 0; i < result.jobs_count; i++) {
+        const struct page_row *row = &page.rows[i];
+        if (row->is_group)
+            describe_group(call, row->client, row->thing, &result.jobs[i]);
+        else
+            describe_job(call, row->thing, &result.jobs[i]);
+    }
     reply_result(call->client, call->msgid, &msg_jobs_result_type, &result);
     return 0;
 }
@@ -161,11 +197,11 @@ int handle_server_clients(struct call *call, const struct msg_page_params *param
     struct service *service = call->service;
     struct page page = {.from = params->from};
     for (const struct client *client = service->clients; client; client = client->next)
-        page_offer(&page, client->number, client);
+        page_offer(&page, (struct page_row){client->number, client, NULL, false});
     service_charge_devices(service);
     struct msg_clients_result result = {.clients_count = page_length(&page), .next = page_next(&page)};
     for (uint32_t i = 0; i < result.clients_count; i++)
-        describe_client(call, page.rows[i].thing, &result.clients[i]);
+        describe_client(call, page.rows[i].client, &result.clients[i]);
     reply_result(call->client, call->msgid, &msg_clients_result_type, &result);
     return 0;
 }
@@ -178,31 +214,57 @@ int handle_server_trace(struct call *call, const struct msg_page_params *params)
     return 0;
 }
 
-static struct job *find_job(const struct service *service, uint64_t number)
+/* A job, or a group, of that number. */
+struct found {
+    struct client *client; /* NULL: there is none */
+    struct job *job;
+    struct group *group;
+};
+
+static struct found find_job(const struct service *service, uint64_t number)
 {
-    for (const struct client *client = service->clients; client; client = client->next)
+    for (struct client *client = service->clients; client && number > 0; client = client->next) {
         for (struct job *job = client->jobs; job; job = job->peer)
             if (job->number == number)
-                return job;
-    return NULL;
+                return (struct found){.client = client, .job = job};
+        for (uint32_t i = 0; i < LIMIT_CLIENT_GROUPS; i++)
+            if (client->groups[i].number == number)
+                return (struct found){.client = client, .group = &client->groups[i]};
+    }
+    return (struct found){NULL};
+}
+
+/* Cancels the jobs that it has; those that are still to come are refused. */
+static void group_cancel(struct service *service, struct client *client, struct group *group)
+{
+    group->cancelled = true;
+    for (struct job *job = client->jobs, *peer; job; job = peer) {
+        peer = job->peer;
+        if (job->group == group)
+            job_abandon(service, job, -ECANCELED, "cancelled by server.cancel; what the output holds is undefined");
+    }
 }
 
 int handle_server_cancel(struct call *call, const struct msg_job_number *params)
 {
-    struct job *job = find_job(call->service, params->job);
-    if (!job)
+    const struct found found = find_job(call->service, params->job);
+    if (!found.client)
         return error_set(
             &call->error, -ENOENT,
             "server.cancel: \"job\" is %" PRIu64
             "; no such job is queued or running: it has ended, or never was; server.jobs lists those that are",
             params->job);
-    if (!may_see(call->client, job->client))
+    if (!may_see(call->client, found.client))
         return error_set(
             &call->error, -EPERM,
             "server.cancel: \"job\" is %" PRIu64
             ", which is not a job of user %u; its own user, root and the daemon's own user %u may cancel it",
             params->job, (unsigned)call->client->user->uid, (unsigned)call->service->owner);
-    job_abandon(call->service, job, -ECANCELED, "cancelled by server.cancel; what the output holds is undefined");
+    if (found.group)
+        group_cancel(call->service, found.client, found.group);
+    else
+        job_abandon(call->service, found.job, -ECANCELED,
+                    "cancelled by server.cancel; what the output holds is undefined");
     reply_nothing(call->client, call->msgid);
     return 0;
 }

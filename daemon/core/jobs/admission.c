@@ -112,7 +112,10 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer)
             buffer_hold(job->operands[i].buffer);
-    job->number = ++call->service->stats.jobs_submitted;
+    job->number = ++call->service->stats.jobs_numbered;
+    call->service->stats.jobs_submitted++;
+    if (job->group)
+        group_add(job->group, job);
     call->service->stats.jobs_open++;
     if (!job->reading && job_is_empty(job))
         job_end(call->service, job);
@@ -211,7 +214,8 @@ static bool is_resident(const struct job *job)
 static int job_prepare(struct call *call, struct request *request, struct job *job)
 {
     int r;
-    if ((r = find_buffers(call, request, job)) || (r = check_offsets(call, request, job)))
+    if ((r = group_of_field(call->client, request->params->group, &job->group, &call->error)) ||
+        (r = find_buffers(call, request, job)) || (r = check_offsets(call, request, job)))
         return r;
     const struct job_chunks chunks = chunks_of(call->service->devices, is_resident(job), request->params->steps_count);
     if ((r = job_plan(job, request, &chunks, &call->error)) || (r = stale_check(call, job)))

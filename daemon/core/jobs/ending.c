@@ -19,6 +19,8 @@ static void client_forget_job(struct client *client, struct job *job)
     client->job_count--;
     client->jobs_by_msgid[job->msgid % CLIENT_MSGIDS]--;
     user_subtract(client->user, QUOTA_JOBS, 1);
+    if (job->group)
+        group_remove(job->group, job);
 }
 
 /* Answers, lets go of everything, frees it. */

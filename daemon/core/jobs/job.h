@@ -24,6 +24,7 @@ enum job_state {
 };
 
 struct client;
+struct group;
 struct lane;
 
 struct job {
@@ -32,6 +33,7 @@ struct job {
     uint32_t index;        /* the job's place in a batch, from 1 on; 0: it came alone */
     struct batch *batch;   /* the batch that gets the outcome; NULL: the job came alone */
     uint64_t number;       /* the job's id among all jobs of the daemon */
+    struct group *group;   /* of its client, which people see in its place; NULL: none */
     bool submitted;        /* the job came by job.submit or job.batch: its errors say so */
     bool wants_progress, wants_ending;
     bool after_failure; /* runs although its input is stale */

@@ -272,6 +272,7 @@ int request_init_submit(struct request *request, const struct msg_job_submit_par
     run->progress = params->progress;
     run->ending = params->ending;
     run->after_failure = params->after_failure;
+    run->group = params->group;
     int r = (params->operation == SCAND_OPERATION_REDUCE ? copy_reduction : copy_scans)(params, run, error);
     return r ? r : init(request, run, true, error);
 }

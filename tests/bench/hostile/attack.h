@@ -59,6 +59,7 @@ enum attack_flags {
     X(unread, 0, "200 connections that ask for histograms and read nothing")                                           \
     X(flood_pings, 0, "pings by one process")                                                                          \
     X(flood_lists, 0, "lists of jobs, clients, traces and histograms by one process")                                  \
+    X(flood_groups, 0, "groups of jobs begun and ended by one process")                                                \
     X(flood_wrong, 0, "requests that are refused, by one process")                                                     \
     X(flood_garbage, 0, "bytes that are no messages, by one process")                                                  \
     X(flood_jobs, 0, "jobs of 1,000 samples by one process")                                                           \

@@ -130,6 +130,22 @@ void attack_flood_lists(struct attacker *self)
     flood_with(self, encode_list);
 }
 
+/* Opens all groups that a connection may have, and one of them again and again. */
+static bool encode_group(struct encoded *out, uint32_t n)
+{
+    const struct msg_group_begin_params begin = {
+        .group = n % LIMIT_CLIENT_GROUPS, .name = "attack", .rows = UINT64_MAX};
+    const struct msg_group_label end = {0};
+    if (n % (LIMIT_CLIENT_GROUPS + 1) == LIMIT_CLIENT_GROUPS)
+        return encode_request(out, n, METHOD_group_end, &msg_group_label_type, &end) == 0;
+    return encode_request(out, n, METHOD_group_begin, &msg_group_begin_params_type, &begin) == 0;
+}
+
+void attack_flood_groups(struct attacker *self)
+{
+    flood_with(self, encode_group);
+}
+
 /* A scan forward, in place, of one row of a buffer. */
 static struct msg_job_submit_params small_job(uint64_t buffer)
 {

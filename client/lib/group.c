@@ -1,0 +1,82 @@
+/* Jobs that people see as one. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/lib/internal.h"
+
+static struct group *group_find(struct scand *daemon, uint64_t group)
+{
+    return group > 0 && group <= LIMIT_CLIENT_GROUPS && daemon->groups[group - 1].is_open ? &daemon->groups[group - 1]
+                                                                                          : NULL;
+}
+
+int group_check(struct scand *daemon, uint64_t group)
+{
+    if (group == 0 || group_find(daemon, group))
+        return 0;
+    return session_fail(daemon, -EINVAL,
+                        "group is %llu, which is not open: give what scand_group_begin has set, or 0 for none",
+                        (unsigned long long)group);
+}
+
+static int begin(struct scand *daemon, const char *name, uint64_t rows, uint32_t *out)
+{
+    uint32_t label = 0;
+    while (label < LIMIT_CLIENT_GROUPS && daemon->groups[label].is_taken)
+        label++;
+    if (label == LIMIT_CLIENT_GROUPS)
+        return session_fail(daemon, -EINVAL, "%d groups are open: end one of them with scand_group_end",
+                            LIMIT_CLIENT_GROUPS);
+    struct group *group = &daemon->groups[label];
+    *group = (struct group){.is_taken = true, .params = {.group = label, .rows = rows}};
+    snprintf(group->params.name, sizeof group->params.name, "%s", name ? name : "");
+    struct msg_job_number number;
+    struct call call = {.method = METHOD_group_begin, .params = &group->params, .result = &number};
+    int code = call_run(daemon, &call);
+    group->is_taken = group->is_open = code == 0;
+    if (code)
+        return code;
+    group->generation = call.generation;
+    group->number = number.job;
+    *out = label + 1;
+    return 0;
+}
+
+int scand_group_begin(struct scand *daemon, const char *name, uint64_t rows, uint32_t *out)
+{
+    SESSION_GUARD(daemon);
+    return (int)status_from_errno(begin(daemon, name, rows, out));
+}
+
+int scand_group_number(struct scand *daemon, uint32_t group, uint64_t *out)
+{
+    SESSION_GUARD(daemon);
+    const struct group *found = group_find(daemon, group);
+    if (!found)
+        return (int)status_from_errno(group_check(daemon, group ? group : UINT32_MAX));
+    *out = found->number;
+    return SCAND_OK;
+}
+
+/* What a broken connection had open is closed. */
+static int end(struct scand *daemon, struct group *group)
+{
+    if (!daemon->is_up || group->generation != daemon->generation)
+        return 0;
+    struct msg_group_label params = {group->params.group};
+    int code = call_try(daemon, &(struct call){.method = METHOD_group_end, .params = &params});
+    return code == -EPIPE ? 0 : code;
+}
+
+int scand_group_end(struct scand *daemon, uint32_t group)
+{
+    SESSION_GUARD(daemon);
+    struct group *found = group_find(daemon, group);
+    int code = session_check(daemon);
+    if (code == 0)
+        code = found ? end(daemon, found) : group_check(daemon, group ? group : UINT32_MAX);
+    if (found && code == 0)
+        found->is_taken = found->is_open = false;
+    return (int)status_from_errno(code);
+}
