@@ -325,6 +325,14 @@ def cumsum(
     return scan(a, axis=axis, dtype=dtype, out=out, copy=copy, client=client)
 
 
+def cumprod(
+    a: ArrayLike, axis: Optional[int] = -1, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, *,
+    copy: Optional[bool] = None, client: Optional[Client] = None,
+) -> AnyArray:
+    """numpy.cumprod, along the last axis unless told otherwise, in f64 as cumsum. Of real numbers."""
+    return scan(a, op="prod", axis=axis, dtype=dtype, out=out, copy=copy, client=client)
+
+
 def maximum_accumulate(
     array: ArrayLike, axis: int = -1, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, *,
     copy: Optional[bool] = None, client: Optional[Client] = None,
@@ -333,28 +341,51 @@ def maximum_accumulate(
     return scan(array, op="max", axis=axis, dtype=dtype, out=out, copy=copy, client=client)
 
 
+def minimum_accumulate(
+    array: ArrayLike, axis: int = -1, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None, *,
+    copy: Optional[bool] = None, client: Optional[Client] = None,
+) -> AnyArray:
+    """numpy.minimum.accumulate, along the last axis unless told otherwise. A NaN stays."""
+    return scan(array, op="min", axis=axis, dtype=dtype, out=out, copy=copy, client=client)
+
+
 def cumulative_sum(
     x: ArrayLike, /, *, axis: Optional[int] = None, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None,
     include_initial: bool = False, copy: Optional[bool] = None, client: Optional[Client] = None,
 ) -> AnyArray:
     """numpy.cumulative_sum, of the array API. `axis` may be left out where there is one. With `include_initial` results
     begin with 0, and are one more."""
+    return _cumulative("sum", x, axis, dtype, out, 0 if include_initial else None, copy, client)
+
+
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: Optional[int] = None, dtype: Optional[DTypeLike] = None, out: Optional[AnyArray] = None,
+    include_initial: bool = False, copy: Optional[bool] = None, client: Optional[Client] = None,
+) -> AnyArray:
+    """numpy.cumulative_prod, of the array API, of real numbers. `include_initial` as of cumulative_sum: a 1."""
+    return _cumulative("prod", x, axis, dtype, out, 1 if include_initial else None, copy, client)
+
+
+def _cumulative(
+    op: str, x: ArrayLike, axis: Optional[int], dtype: Optional[DTypeLike], out: Optional[AnyArray], initial: Optional[int],
+    copy: Optional[bool], client: Optional[Client],
+) -> AnyArray:
     given = np.atleast_1d(x)
     if axis is None:
         if given.ndim > 1:
             raise ValueError(f"axis: x has {given.ndim} of them; say along which")
         axis = 0
-    if not include_initial:
-        return scan(given, axis=axis, dtype=dtype, out=out, copy=copy, client=client)
-    scheme = scheme_of(given.dtype, given.shape, axis, False, "sum", None if dtype is None else np.dtype(dtype))
+    if initial is None:
+        return scan(given, op=op, axis=axis, dtype=dtype, out=out, copy=copy, client=client)
+    scheme = scheme_of(given.dtype, given.shape, axis, False, op, None if dtype is None else np.dtype(dtype))
     at = scheme.axis
     shape = (*given.shape[:at], given.shape[at] + 1, *given.shape[at + 1 :])
     whole = empty(shape, scheme.dtypes.final) if out is None else out
     if whole.shape != shape:
         raise ValueError(f"out: its shape is {whole.shape}, that of the result {shape}")
     rows = np.moveaxis(whole, at, -1)
-    scan(given, axis=axis, dtype=dtype, out=np.moveaxis(rows[..., 1:], -1, at), copy=copy, client=client)
-    rows[..., 0] = 0
+    scan(given, op=op, axis=axis, dtype=dtype, out=np.moveaxis(rows[..., 1:], -1, at), copy=copy, client=client)
+    rows[..., 0] = initial
     return whole
 
 
@@ -403,7 +434,8 @@ def lfilter(
     client: Optional[Client] = None,
 ) -> Any:
     """scipy.signal.lfilter of first order: a[0] y[i] = b[0] x[i] + b[1] x[i-1] - a[1] y[i-1], with up to two
-    coefficients each. With `zi`, the state before (one along the axis), it returns the results and the state after."""
+    coefficients each, those of `a` real. With `zi`, the state before (one along the axis), it returns the results and the
+    state after."""
     numerator, denominator, samples = np.atleast_1d(b), np.atleast_1d(a), np.asarray(x)
     for name, taps in (("b", numerator), ("a", denominator)):
         if taps.ndim != 1 or not 1 <= taps.size <= 2:
@@ -412,34 +444,38 @@ def lfilter(
         raise ValueError("a: a[0] is 0; results are divided by it")
     kind = np.result_type(numerator, denominator, samples, *([] if zi is None else [np.asarray(zi)]))
     kind = kind if kind.kind in "fc" else np.dtype(float)
-    if denominator.dtype.kind == "c" or numerator.dtype.kind == "c":
-        raise TypeError("b, a: complex coefficients are not taken; filter with real ones")
+    if denominator.dtype.kind == "c":
+        raise TypeError("a: complex coefficients are not taken; filter with real ones")
     b0, b1 = (*(numerator / denominator[0]), 0.0)[:2]
     a1 = float(denominator[1] / denominator[0]) if denominator.size > 1 else 0.0
     if not -samples.ndim <= axis < samples.ndim:
         raise ValueError(f"axis: {axis} is none of an array of {samples.ndim} dimensions")
+    order = max(numerator.size, denominator.size) - 1
     rows = np.moveaxis(samples, axis, -1)
     filtered = np.moveaxis(empty(samples.shape, kind), axis, -1)
     np.multiply(rows, b0, out=filtered, casting="unsafe")
     if b1 and filtered.size:
         filtered[..., 1:] += rows[..., :-1] * kind.type(b1)
     if zi is not None and filtered.size:
-        filtered[..., :1] += _state(np.asarray(zi), samples.shape, axis)
+        state = _state(np.asarray(zi), samples.shape, axis, order)
+        filtered[..., :order] += state
     if a1 and filtered.size:
         scan(filtered, op="affine", coefficient=-a1, out=filtered, client=client)
     results = np.moveaxis(filtered, -1, axis)
     if zi is None:
         return results
-    if not filtered.size:
+    if not filtered.size or not order:
         return results, np.array(zi, dtype=kind)
     after = b1 * rows[..., -1:] - a1 * filtered[..., -1:]
     return results, np.moveaxis(after.astype(kind), -1, axis)
 
 
-def _state(zi: AnyArray, shape: tuple[int, ...], axis: int) -> AnyArray:
+def _state(zi: AnyArray, shape: tuple[int, ...], axis: int, order: int) -> AnyArray:
     wanted = list(shape)
-    wanted[axis] = 1
+    wanted[axis] = order
     try:
+        if zi.ndim == len(shape) and zi.shape[axis] != order:
+            raise ValueError
         return np.moveaxis(np.broadcast_to(zi, wanted), axis, -1)
     except ValueError:
         raise ValueError(f"zi: its shape is {zi.shape}, that of the state {tuple(wanted)}") from None

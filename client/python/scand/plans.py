@@ -128,6 +128,8 @@ class Plan:
 
     def __init__(self, request: Request):
         self.request = request
+        if isinstance(request.x, np.ma.MaskedArray):
+            raise TypeError("x: it is a masked array, and its mask would be left out; take x.filled(0) or x.compressed()")
         given = np.asarray(request.x)
         kept: Optional[tuple[int, ...]] = None
         axis = 0 if request.axis is None else request.axis
@@ -138,12 +140,14 @@ class Plan:
                 raise ValueError(f"axis: {tuple(axis)} are several; only reductions take more than one")
             given, kept = _joined(given, tuple(axis))
             axis = -1
-        self.given = given
         self.axis = int(axis)
         self.out = out = request.out
         if out is not None and not isinstance(out, np.ndarray):
             raise TypeError(f"out: {type(out).__name__} is no NumPy array")
         asked = np.dtype(request.dtype) if request.dtype is not None else out.dtype if out is not None else None
+        if asked is not None and asked.kind == "b" and given.dtype.kind in "iufc":
+            given = given != 0
+        self.given = given
         self.shapes = self._shapes()
         self.scheme = scheme_of(
             given.dtype, given.shape, self.axis, request.settings.reduces, request.op, asked, request.form,
