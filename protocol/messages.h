@@ -58,7 +58,8 @@
     X(S, client_jobs,       U64, REQUIRED, UINT64_MAX)         \
     X(S, row_samples,       U64, REQUIRED, UINT64_MAX)         \
     X(S, job_steps,         U64, OPTIONAL, UINT64_MAX)         \
-    X(S, batch_jobs,        U64, OPTIONAL, UINT64_MAX)
+    X(S, batch_jobs,        U64, OPTIONAL, UINT64_MAX)         \
+    X(S, file_chunk_bytes,  U64, OPTIONAL, UINT64_MAX)
 
 #define DEVICE_FIELDS(X, S)                                    \
     X(S, name,               TEXT, REQUIRED, 0)                \
@@ -98,6 +99,11 @@
 #define BUFFER_IMPORT_PARAMS(X, S)                             \
     X(S, size,    U64, REQUIRED, UINT64_MAX)                   \
     X(S, segment, U64, OPTIONAL, UINT64_MAX)                   \
+    X(S, fds,     U64, REQUIRED, LIMIT_MESSAGE_FDS)
+
+/* A file that jobs read, as it is at that time. */
+#define BUFFER_IMPORT_FILE_PARAMS(X, S)                        \
+    X(S, size,    U64, REQUIRED, UINT64_MAX)                   \
     X(S, fds,     U64, REQUIRED, LIMIT_MESSAGE_FDS)
 
 /* Device memory of the client's, by a CUDA IPC handle or by a descriptor: one of the two. */
@@ -259,7 +265,9 @@
     Y(X, S, restarts,         OPTIONAL, TOTAL, "workers that were started after one was lost")            \
     Y(X, S, start_us,         OPTIONAL, NOW,   "time from the worker's start until it served")             \
     Y(X, S, outage_us,        OPTIONAL, TOTAL, "time without a worker that served, after one was lost")     \
-    Y(X, S, jobs_numbered,    OPTIONAL, TOTAL, "numbers given to jobs and groups of them")
+    Y(X, S, jobs_numbered,    OPTIONAL, TOTAL, "numbers given to jobs and groups of them")                                      \
+    Y(X, S, file_bytes,       OPTIONAL, NOW,   "bytes of files in buffers")                                   \
+    Y(X, S, file_read_bytes,  OPTIONAL, TOTAL, "bytes of files that were read for jobs")
 
 #define COUNTER_FIELD(X, S, NAME, PRESENCE, TYPE, TEXT) X(S, NAME, U64, PRESENCE, UINT64_MAX)
 #define STATS_RESULT(X, S) COUNTERS(COUNTER_FIELD, X, S)
@@ -400,6 +408,7 @@
     X(buffer_create_params, BUFFER_CREATE_PARAMS)     \
     X(buffer_create_result, BUFFER_CREATE_RESULT)     \
     X(buffer_import_params, BUFFER_IMPORT_PARAMS)     \
+    X(buffer_import_file_params, BUFFER_IMPORT_FILE_PARAMS) \
     X(buffer_import_device_params, BUFFER_IMPORT_DEVICE_PARAMS) \
     X(buffer_import_device_result, BUFFER_IMPORT_DEVICE_RESULT) \
     X(buffer_export_result, BUFFER_EXPORT_RESULT)     \
@@ -453,7 +462,8 @@
     X(job_batch,      "job.batch",      job_batch_params,     job_batch_result)      \
     X(job_run,        "job.run",        job_run_params,       job_submit_result)     \
     X(group_begin,    "group.begin",    group_begin_params,   job_number)            \
-    X(group_end,      "group.end",      group_label,          nothing)
+    X(group_end,      "group.end",      group_label,          nothing)               \
+    X(buffer_import_file, "buffer.import_file", buffer_import_file_params, buffer_id)
 
 /* Every notification, all from the daemon: X(name, method, params). */
 #define NOTIFICATIONS(X)                              \

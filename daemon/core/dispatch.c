@@ -100,6 +100,8 @@ static uint64_t announced_fds(enum method method, const union params *params)
     switch (method) {
     case METHOD_buffer_import:
         return params->buffer_import.fds;
+    case METHOD_buffer_import_file:
+        return params->buffer_import_file.fds;
     case METHOD_buffer_import_device:
         return params->buffer_import_device.fds;
     default:
@@ -109,7 +111,8 @@ static uint64_t announced_fds(enum method method, const union params *params)
 
 static bool may_bring_fds(enum method method)
 {
-    return method == METHOD_buffer_import || method == METHOD_buffer_import_device || method == METHOD_COUNT;
+    return method == METHOD_buffer_import || method == METHOD_buffer_import_file ||
+           method == METHOD_buffer_import_device || method == METHOD_COUNT;
 }
 
 static int dispatch(struct call *call, const struct message *message, union params *params)

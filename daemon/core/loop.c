@@ -5,11 +5,19 @@ void service_pump_helpers(struct service *service)
     struct work *work;
     while ((work = helpers_next(&service->helpers)))
         service->ops->defer(service->context, work);
+    while ((work = helpers_next(&service->readers)))
+        service->ops->read(service->context, work);
 }
 
 void service_defer(struct service *service, struct user *user, struct work *work)
 {
     helpers_add(&service->helpers, &user->work, work);
+    service_pump_helpers(service);
+}
+
+void service_read(struct service *service, struct user *user, struct work *work)
+{
+    helpers_add(&service->readers, &user->reads, work);
     service_pump_helpers(service);
 }
 

@@ -9,7 +9,9 @@
 
 /* Has helpers do slow work, in turns between users; the work is held until it is done. */
 void service_defer(struct service *service, struct user *user, struct work *work);
-/* Hands helpers as much of the work that waits as may be out. */
+/* Has readers do work on files of clients, which may take any length of time. */
+void service_read(struct service *service, struct user *user, struct work *work);
+/* Hands helpers and readers as much of the work that waits as may be out. */
 void service_pump_helpers(struct service *service);
 
 /* Has service_tick called at this time, or before. */

@@ -20,6 +20,10 @@ void service_init(struct service *service, const struct service_ops *ops, void *
         .ops = ops, .context = context, .devices = devices, .pool = pool, .owner = owner, .wake_us = UINT64_MAX};
     scheduler_init(&service->scheduler, devices);
     service->helpers.most = LIMIT_HELPERS;
+    service->readers = (struct helpers){.most = LIMIT_READERS, .each = LIMIT_USER_READERS};
+    service->files.most = LIMIT_FILES;
+    service->loads.most = LIMIT_LOADS;
+    service->load_bytes.most = LIMIT_ALL_LOAD_BYTES;
     service_limit_maps(service, LIMIT_MAPS_STANDARD);
     users_init(&service->users);
     service->users.owner = owner;
@@ -49,10 +53,10 @@ void service_finish(struct service *service)
 
 void service_work_done(struct service *service, struct work *work)
 {
-    helpers_return(&service->helpers, work);
+    helpers_return(work);
     const bool more = work->more && (!work->is_wanted || work->is_wanted(work));
     if (more)
-        helpers_add(&service->helpers, work->queue, work);
+        helpers_add(work->helpers, work->queue, work);
     else
         work->done(work);
     service_pump_helpers(service);

@@ -28,6 +28,8 @@ struct service_ops {
     /* Has a helper thread do a unit of the work (work_run), which comes back through service_work_done. At most
      * LIMIT_HELPERS are out at a time. */
     void (*defer)(void *context, struct work *work);
+    /* The same with a thread that may be held up for any length of time by files of clients; at most LIMIT_READERS. */
+    void (*read)(void *context, struct work *work);
     /* The client's connection has output to flush. */
     void (*output)(void *context, struct client *client);
     /* From now on new jobs are refused. May be called more than once. */
@@ -92,6 +94,12 @@ struct client {
     struct client *next;
 };
 
+/* Memory for what is read of files (memory/blocks.h): blocks that nobody uses now. */
+struct blocks {
+    struct block *kept;
+    uint64_t kept_bytes;
+};
+
 struct service {
     const struct service_ops *ops;
     void *context;
@@ -100,10 +108,14 @@ struct service {
     uid_t owner; /* the user who may drain the daemon, besides root */
     bool draining;
     struct scheduler scheduler;
-    struct helpers helpers;
+    struct helpers helpers, readers;
     struct ring *waiting; /* users with requests that wait for memory: whose turn it is */
     bool serving_waiting;
-    struct stock maps;      /* memory maps of the process, for imports */
+    struct stock maps;              /* memory maps of the process, for imports */
+    struct stock files;             /* open files of clients */
+    struct stock loads, load_bytes; /* chunks that are read of files, and the memory for them */
+    struct blocks blocks;
+    struct ring *feeding;   /* users with jobs that read files: whose turn it is */
     uint64_t wake_us;       /* the time before which no queued job and no request that waits has its deadline */
     uint64_t offsets_bytes; /* that all jobs have */
     struct user_table users;
@@ -137,6 +149,8 @@ void service_totals(const struct service *service, struct service_totals *totals
 void service_resume(struct service *service, const struct service_totals *totals, uint64_t restarts);
 /* Frees what is left. Every connection must be closed, and no chunk or work be out. */
 void service_finish(struct service *service);
+/* After it: frees memory that is kept for what comes next. Slow where much is pinned. */
+void service_trim(struct service *service);
 
 /* Says how many memory maps the process may have (vm.max_map_count), which is LIMIT_MAPS_STANDARD before. */
 void service_limit_maps(struct service *service, uint64_t most);

@@ -57,6 +57,13 @@ struct waiting_queue {
     struct waiting *first, *last;
 };
 
+/* A user's jobs that read files, and what is read for them (jobs/feed.h); all zeros is none. */
+struct feed_queue {
+    struct ring ring;           /* first; among the users with such jobs */
+    struct loads *first, *last; /* by class, and in the order of submission */
+    uint64_t loads, load_bytes; /* chunks that are read or have been, and the memory for them */
+};
+
 struct user {
     uid_t uid;
     unsigned holds; /* how many its clients and buffers have; 0: the slot is free */
@@ -72,7 +79,10 @@ struct user {
     struct fair_user fair;  /* its place among the users of devices */
     struct turn_user turn;  /* its place among the users of the loop */
     struct waiting_queue waiting;
-    struct work_queue work; /* slow work that helpers do for it */
+    struct work_queue work;  /* slow work that helpers do for it */
+    struct work_queue reads; /* work of readers for it */
+    uint64_t files;          /* open files in its buffers */
+    struct feed_queue feed;  /* its jobs that read files */
 };
 
 struct user_table {

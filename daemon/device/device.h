@@ -77,6 +77,7 @@ struct chunk {
     uint64_t between_bytes;                /* of the device's memory for values between steps; 0: none */
     struct span spans[LIMIT_JOB_OPERANDS]; /* the buffers that operands lie in, by number */
     void *owner;                           /* the job, for whoever gets the chunk back */
+    struct load *load;                     /* the job's: what was read of files for it */
     uint64_t handed_us;                    /* the service's: when the device got it */
     uint64_t job;                          /* the service's: the number of the job */
     uint32_t user;                         /* the service's: whose job it is */

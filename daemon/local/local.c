@@ -126,8 +126,8 @@ static void ops_wake(void *context, uint64_t at_us)
     ((struct local *)context)->wake_us = at_us;
 }
 
-static const struct service_ops service_ops = {ops_start,    ops_defer,  ops_output, ops_draining,
-                                               ops_draining, ops_now_us, ops_wake};
+static const struct service_ops service_ops = {ops_start,    ops_defer,    ops_defer,  ops_output,
+                                               ops_draining, ops_draining, ops_now_us, ops_wake};
 
 /*
  * Turns: each returns true when it has done something.
@@ -366,6 +366,7 @@ static void finish_all(struct local *self)
         ;
     far_finish(&self->far);
     service_finish(&self->service);
+    service_trim(&self->service);
 }
 
 /* In a child of the process that made it there are no threads, and locks are as they were: what it has of the memory

@@ -20,6 +20,7 @@
 #include "protocol/clock.h"
 #include "protocol/metrics.h"
 #include "protocol/report.h"
+#include "readers.h"
 #include "watchdog.h"
 #include "worker_pool.h"
 
@@ -41,6 +42,7 @@ struct worker {
     int channel_fd;
     struct device_threads device_threads;
     struct deferred deferred[LIMIT_HELPERS];
+    struct readers readers;
     uv_loop_t loop;
     bool drained;
     uv_timer_t wake;      /* for the service's deadlines; runs only while there are some */
@@ -90,6 +92,12 @@ static void ops_defer(void *context, struct work *work)
     (void)r;
 }
 
+static void ops_read(void *context, struct work *work)
+{
+    struct worker *worker = context;
+    readers_submit(&worker->readers, work);
+}
+
 static void ops_output(void *context, struct client *client)
 {
     struct worker *worker = context;
@@ -131,11 +139,11 @@ static void ops_wake(void *context, uint64_t at_us)
     uv_timer_start(&worker->wake, on_wake, at_us > now_us ? (at_us - now_us) / 1000 + 1 : 0, 0);
 }
 
-static const struct service_ops ops = {ops_start,   ops_defer,  ops_output, ops_draining,
-                                       ops_drained, ops_now_us, ops_wake};
+static const struct service_ops ops = {ops_start,    ops_defer,   ops_read,   ops_output,
+                                       ops_draining, ops_drained, ops_now_us, ops_wake};
 
-/* From a device's thread. */
-static void chunks_completed(void *context)
+/* From a device's thread, or a reader. */
+static void wake_loop(void *context)
 {
     struct worker *worker = context;
     listener_wake(&worker->listener);
@@ -185,6 +193,18 @@ static void collect(struct worker *worker, bool all)
         end_lost(worker);
 }
 
+/* True when something had been read. */
+static bool collect_reads(struct worker *worker)
+{
+    struct work *work = readers_collect(&worker->readers), *next;
+    const bool some = work != NULL;
+    for (; work; work = next) {
+        next = work->next;
+        service_work_done(worker->service, work);
+    }
+    return some;
+}
+
 static void run(struct worker *worker)
 {
     while (!worker->drained) {
@@ -192,6 +212,7 @@ static void run(struct worker *worker)
             collect(worker, false);
         listener_wait(&worker->listener, device_threads_may_block(&worker->device_threads));
         collect(worker, false);
+        collect_reads(worker);
         listener_serve(&worker->listener);
     }
 }
@@ -285,7 +306,10 @@ static int start_loop(struct worker *worker, int listen_fd)
     if (r)
         return r;
     configure(worker); /* after that, so that no change is missed */
-    r = device_threads_start(&worker->device_threads, &worker->devices, worker->service, chunks_completed, worker);
+    r = device_threads_start(&worker->device_threads, &worker->devices, worker->service, wake_loop, worker);
+    if (r)
+        return r;
+    r = readers_start(&worker->readers, wake_loop, worker);
     if (r)
         return r;
     if (worker->metrics_fd >= 0) {
@@ -294,6 +318,18 @@ static int start_loop(struct worker *worker, int listen_fd)
             return r;
     }
     return listener_start(&worker->listener, &worker->loop, worker->service, listen_fd);
+}
+
+/* Helpers and readers each may leave work for the others. A file system that does not let go of a reader keeps it for
+ * so long and then no more: the process ends without what that reader has. */
+static void finish_work(struct worker *worker)
+{
+    do
+        uv_run(&worker->loop, UV_RUN_DEFAULT);
+    while (collect_reads(worker) || readers_wait(&worker->readers, LIMIT_DRAINED_MS));
+    if (readers_out(&worker->readers) > 0)
+        _exit(EX_OK);
+    service_trim(worker->service);
 }
 
 /* Ends what start_loop began: the devices' threads, clients, then the handles. But signals go on being caught: whoever
@@ -313,7 +349,7 @@ static void stop_loop(struct worker *worker)
     uv_unref((uv_handle_t *)&worker->terminate);
     uv_unref((uv_handle_t *)&worker->interrupt);
     uv_unref((uv_handle_t *)&worker->reload);
-    uv_run(&worker->loop, UV_RUN_DEFAULT);
+    finish_work(worker);
 }
 
 static int prepare(struct worker *worker, const struct options *options, const struct pool_store *store,

@@ -167,6 +167,20 @@ static void import_buffer(struct caller *caller)
     close(made[1]);
 }
 
+/* A file, which may be shorter than it is said to be, and may become so. */
+static void import_file(struct caller *caller)
+{
+    struct supply *supply = &caller->supply;
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    assert(fd >= 0 && ftruncate(fd, IMPORT_BYTES) == 0);
+    struct msg_buffer_import_file_params params = {.size = IMPORT_BYTES + 1 - take_below(supply, 8),
+                                                   .fds = take_below(supply, 16) == 15 ? take_below(supply, 4) : 1};
+    ask(caller, METHOD_buffer_import_file, &params, &fd, 1);
+    if (take_below(supply, 4) == 3 && ftruncate(fd, take(supply, 2) % IMPORT_BYTES))
+        abort();
+    close(fd);
+}
+
 static void run_job(struct caller *caller)
 {
     static struct msg_job_run_params params;
@@ -302,8 +316,9 @@ static void await_answers(struct caller *caller)
 
 static void act(struct caller *caller)
 {
-    static void (*const acts[])(struct caller *) = {create_buffer, import_buffer, run_job,   run_job,  submit_job,
-                                                    submit_batch,  ask_other,     ask_other, send_any, hello};
+    static void (*const acts[])(struct caller *) = {create_buffer, import_buffer, import_file,  run_job,
+                                                    run_job,       submit_job,    submit_batch, ask_other,
+                                                    ask_other,     send_any,      hello};
     uint32_t what = take_below(&caller->supply, 2 + sizeof acts / sizeof acts[0]);
     if (what < sizeof acts / sizeof acts[0])
         acts[what](caller);

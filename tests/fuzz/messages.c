@@ -71,6 +71,14 @@ static void add_import_device(void)
     add(&out);
 }
 
+static void add_import_file(void)
+{
+    const struct msg_buffer_import_file_params params = {.size = 40000000000, .fds = 1};
+    struct encoded out = next_room();
+    encode_request(&out, 8, METHOD_buffer_import_file, &msg_buffer_import_file_params_type, &params);
+    add(&out);
+}
+
 static void add_hello(void)
 {
     const struct msg_hello_params params = {1, 3, "somebody", 0};
@@ -140,5 +148,6 @@ void replay_seed(void)
     add_runs();
     add_batch();
     add_import_device();
+    add_import_file();
     add_hello();
 }

@@ -178,6 +178,7 @@ class Fields(DaemonTest):
                 "row_samples": 1 << 33,
                 "job_steps": 8,
                 "batch_jobs": 32,
+                "file_chunk_bytes": 256 << 20,
             },
         )
         self.assertEqual({device["backend"] for device in greeting["devices"]}, {BACKEND})

@@ -117,8 +117,8 @@ static inline size_t open_fds(void)
 /* A pool with `large` large segments; on each device slots chunks at a time, of rows_per_chunk rows of 100 samples. */
 static inline void rig_begin_devices(unsigned devices, uint64_t large, unsigned slots, uint64_t rows_per_chunk)
 {
-    static const struct service_ops ops = {rig_start,   rig_defer,  rig_output, rig_draining,
-                                           rig_drained, rig_now_us, rig_wake};
+    static const struct service_ops ops = {rig_start,    rig_defer,   rig_defer,  rig_output,
+                                           rig_draining, rig_drained, rig_now_us, rig_wake};
     memset(&rig, 0, sizeof rig);
     rig.fds_before = open_fds();
     rig.now_us = 1000;
@@ -131,7 +131,8 @@ static inline void rig_begin_devices(unsigned devices, uint64_t large, unsigned 
     for (size_t i = 0; i < RIG_READY && i < pool_ready_count(&rig.pool); i++)
         CHECK_EQ(pool_make(&rig.pool, i), 0);
     service_init(&rig.service, &ops, &rig, &rig.devices, &rig.pool, RIG_OWNER);
-    rig.service.helpers.most = RIG_WORK; /* all that is deferred is seen at once, unless a test wants turns */
+    rig.service.helpers.most = rig.service.readers.most = RIG_WORK;
+    rig.service.readers.each = RIG_WORK; /* all that is deferred is seen at once, unless a test wants turns */
 }
 
 static inline void rig_begin_with(uint64_t large, unsigned slots, uint64_t rows_per_chunk)
@@ -250,10 +251,13 @@ static inline void rig_end(void)
         for (size_t quota = 0; quota < QUOTA_COUNT; quota++)
             CHECK_EQ(user->used[quota], 0);
     }
-    CHECK(rig.service.maps.used == 0 && rig.service.helpers.out == 0);
+    CHECK(rig.service.maps.used == 0 && rig.service.helpers.out == 0 && rig.service.readers.out == 0);
+    CHECK(rig.service.files.used == 0 && rig.service.loads.used == 0 && rig.service.load_bytes.used == 0);
+    CHECK(!rig.service.feeding);
     CHECK_EQ(rig.service.draining, rig.draining > 0);
     CHECK_EQ(stats->jobs_submitted, stats->jobs_done + stats->jobs_failed + stats->jobs_cancelled);
     service_finish(&rig.service);
+    service_trim(&rig.service);
     pool_finish(&rig.pool);
     CHECK_EQ(rig.manual.attached_bytes, 0);
     CHECK_EQ(rig.manual.allocated_bytes, 0);

@@ -53,7 +53,7 @@ static const char *go(struct work *out[THREADS], size_t *count)
 static void come_back(struct work *work)
 {
     work_run(work);
-    helpers_return(&helpers, work);
+    helpers_return(work);
     if (work->more)
         helpers_add(&helpers, work->queue, work);
 }
@@ -103,6 +103,25 @@ static void what_lasts_leaves_a_thread(void)
     CHECK(strcmp(go(out, &count), "b") == 0);
 }
 
+/* Where units may last for ever, a user has no more threads than it leaves to others, and never more than it may. */
+static void threads_are_shared_out(void)
+{
+    struct task tasks[6];
+    struct work *out[2 * THREADS];
+    size_t count = 0;
+    begin(THREADS);
+    helpers.each = 3;
+    for (int i = 0; i < 6; i++)
+        add(i < 4 ? &anna : i < 5 ? &bert : &carl, &tasks[i], i < 4 ? 'a' : i < 5 ? 'b' : 'c', 1);
+    CHECK(strcmp(go(out, &count), "abc") == 0); /* of two others' threads one is left */
+    come_back(out[2]);
+    come_back(out[1]);
+    CHECK(strcmp(go(out, &count), "a") == 0); /* two of four */
+    helpers.each = 1;
+    come_back(out[0]);
+    CHECK(strcmp(go(out, &count), "") == 0);
+}
+
 /* Users in turns, and a user's own work in turns: what is not finished goes to the end. */
 static void units_take_turns(void)
 {
@@ -141,8 +160,13 @@ static void a_third_user_waits_for_one_unit(void)
 }
 
 static const struct test tests[] = {
-    TEST(nothing_to_do),    TEST(one_user_never_has_all_threads),  TEST(what_lasts_leaves_a_thread),
-    TEST(units_take_turns), TEST(a_third_user_waits_for_one_unit), TEST_END,
+    TEST(nothing_to_do),
+    TEST(one_user_never_has_all_threads),
+    TEST(what_lasts_leaves_a_thread),
+    TEST(threads_are_shared_out),
+    TEST(units_take_turns),
+    TEST(a_third_user_waits_for_one_unit),
+    TEST_END,
 };
 
 int main(int argc, char **argv)

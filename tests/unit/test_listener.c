@@ -144,8 +144,8 @@ static void ops_wake(void *context, uint64_t at_us)
 
 static void begin(void)
 {
-    static const struct service_ops ops = {ops_start,   ops_defer,  ops_output, ops_nothing,
-                                           ops_nothing, ops_now_us, ops_wake};
+    static const struct service_ops ops = {ops_start,   ops_defer,   ops_defer,  ops_output,
+                                           ops_nothing, ops_nothing, ops_now_us, ops_wake};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memset(&rig, 0, sizeof rig);
     rig.step_us = 1;

@@ -1,4 +1,4 @@
-/* buffer.create, buffer.import, buffer.import_device and buffer.release. */
+/* buffer.create, buffer.import, buffer.import_file, buffer.import_device and buffer.release. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 #include "daemon/core/replies.h"
 #include "handlers.h"
 
-static int check_new_buffer(struct call *call, const char *method, uint64_t size_bytes)
+static int check_new_buffer(struct call *call, const char *method, uint64_t size_bytes, uint64_t most_bytes)
 {
-    if (size_bytes == 0 || size_bytes > LIMIT_IMPORT_BYTES)
+    if (size_bytes == 0 || size_bytes > most_bytes)
         return error_set(&call->error, -EINVAL, "%s: \"size\" is %" PRIu64 " bytes; allowed: 1 to %" PRIu64, method,
-                         size_bytes, LIMIT_IMPORT_BYTES);
+                         size_bytes, most_bytes);
     if (call->client->buffer_count >= LIMIT_CLIENT_BUFFERS)
         return error_set(&call->error, -EDQUOT,
                          "%s: this connection has %d buffers, as many as are allowed; release some", method,
@@ -59,7 +59,7 @@ static int choose_device(struct call *call, const struct msg_buffer_create_param
 static int check_create(struct call *call, const struct msg_buffer_create_params *params)
 {
     const bool host = params->place == SCAND_PLACE_HOST;
-    int r = check_new_buffer(call, "buffer.create", params->size);
+    int r = check_new_buffer(call, "buffer.create", params->size, LIMIT_IMPORT_BYTES);
     if (r)
         return r;
     if (host && params->device)
@@ -130,7 +130,7 @@ int handle_buffer_import(struct call *call, const struct msg_buffer_import_param
 {
     struct buffer *buffer;
     uint64_t segment = params->segment || params->fds != 1 ? params->segment : params->size;
-    int r = check_new_buffer(call, "buffer.import", params->size);
+    int r = check_new_buffer(call, "buffer.import", params->size, LIMIT_IMPORT_BYTES);
     if (r)
         return r;
     if (segment > LIMIT_IMPORT_BYTES)
@@ -143,6 +143,21 @@ int handle_buffer_import(struct call *call, const struct msg_buffer_import_param
     size_t count = call->fd_count;
     call->fd_count = 0;
     r = buffer_create_import(call->fds, count, segment, params->size, call->client->user, &buffer, &call->error);
+    return r ? r : buffer_begin(call, buffer);
+}
+
+int handle_buffer_import_file(struct call *call, const struct msg_buffer_import_file_params *params)
+{
+    struct buffer *buffer;
+    int r = check_new_buffer(call, "buffer.import_file", params->size, LIMIT_FILE_BYTES);
+    if (r)
+        return r;
+    if (call->fd_count != 1)
+        return error_set(&call->error, -EBADF,
+                         "buffer.import_file: \"fds\" is %" PRIu64 "; allowed: 1, the descriptor of one file",
+                         params->fds);
+    call->fd_count = 0;
+    r = buffer_create_file(call->fds[0], params->size, call->client->user, &buffer, &call->error);
     return r ? r : buffer_begin(call, buffer);
 }
 
@@ -183,7 +198,8 @@ int handle_buffer_import_device(struct call *call, const struct msg_buffer_impor
     struct export_ticket ticket = {.fd = -1, .allocation_bytes = params->allocation};
     struct buffer *buffer;
     int r;
-    if ((r = check_new_buffer(call, "buffer.import_device", params->size)) || (r = check_ticket(call, params)))
+    if ((r = check_new_buffer(call, "buffer.import_device", params->size, LIMIT_IMPORT_BYTES)) ||
+        (r = check_ticket(call, params)))
         return r;
     memcpy(ticket.handle, params->handle, sizeof ticket.handle);
     if (call->fd_count > 0)

@@ -8,6 +8,7 @@
 #include "daemon/core/loop.h"
 #include "daemon/core/memory/client_buffers.h"
 #include "ending.h"
+#include "feed.h"
 #include "offsets_queue.h"
 #include "offsets_reader.h"
 #include "protocol/describe.h"
@@ -117,6 +118,7 @@ static void job_begin(struct call *call, struct job *job, uint64_t deadline_ms)
     if (job->group)
         group_add(job->group, job);
     call->service->stats.jobs_open++;
+    feed_join(call->service, job);
     if (!job->reading && job_is_empty(job))
         job_end(call->service, job);
     else
@@ -151,6 +153,11 @@ static int check_offsets(struct call *call, const struct request *request, struc
     offsets->follows = FOLLOWS_JOB;
     if (!offsets->buffer)
         return 0;
+    if (buffer_is_file(offsets->buffer))
+        return error_set(&call->error, -EINVAL,
+                         "\"offsets.buffer\" is %" PRIu64
+                         ", a file (buffer.import_file); allowed: memory; copy them into a buffer of buffer.create",
+                         offsets->buffer->id);
     return offsets_check(request->params, &offsets->buffer->span, &offsets->extent, &call->error);
 }
 
@@ -192,15 +199,6 @@ static uint64_t chunk_bytes(const struct device_set *devices, bool resident, uin
     return least;
 }
 
-/* Slices and the cost of work are those of the first device: others are of its kind, or take only what they can. */
-static struct job_chunks chunks_of(const struct device_set *devices, bool resident, uint32_t steps)
-{
-    const struct device_info *info = &devices->devices[0]->info;
-    const uint64_t bytes = chunk_bytes(devices, resident, steps);
-    return (struct job_chunks){
-        .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};
-}
-
 static bool is_resident(const struct job *job)
 {
     for (uint32_t i = 0; i < job->operand_count; i++) {
@@ -211,14 +209,26 @@ static bool is_resident(const struct job *job)
     return true;
 }
 
+/* Slices and the cost of work are those of the first device: others are of its kind, or take only what they can. */
+static struct job_chunks chunks_of(const struct device_set *devices, const struct job *job, uint32_t steps)
+{
+    const struct device_info *info = &devices->devices[0]->info;
+    uint64_t bytes = chunk_bytes(devices, is_resident(job), steps);
+    if (bytes > LIMIT_FILE_CHUNK_BYTES && job_reads_files(job))
+        bytes = LIMIT_FILE_CHUNK_BYTES;
+    return (struct job_chunks){
+        .bytes = bytes, .long_bytes = info->slice_us ? 2 * bytes : 0, .work_per_byte = info->work_per_byte};
+}
+
 static int job_prepare(struct call *call, struct request *request, struct job *job)
 {
     int r;
     if ((r = group_of_field(call->client, request->params->group, &job->group, &call->error)) ||
         (r = find_buffers(call, request, job)) || (r = check_offsets(call, request, job)))
         return r;
-    const struct job_chunks chunks = chunks_of(call->service->devices, is_resident(job), request->params->steps_count);
-    if ((r = job_plan(job, request, &chunks, &call->error)) || (r = stale_check(call, job)))
+    const struct job_chunks chunks = chunks_of(call->service->devices, job, request->params->steps_count);
+    if ((r = job_plan(job, request, &chunks, &call->error)) || (r = stale_check(call, job)) ||
+        (r = feed_begin(job, &call->error)))
         return r;
     return accept_offsets(call, job, request->params);
 }

@@ -5,6 +5,7 @@
 #include "daemon/core/memory/client_buffers.h"
 #include "daemon/core/replies.h"
 #include "daemon/core/stats/counters.h"
+#include "feed.h"
 #include "offsets_queue.h"
 #include "stale.h"
 
@@ -43,6 +44,7 @@ static void job_finish(struct service *service, struct job *job)
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer)
             buffer_unhold(service, job->operands[i].buffer);
+    feed_leave(service, job);
     reading_forget(job);
     offsets_drop(client, job_disown_offsets(job), job->rows.row_count + 1);
     reading_next(client); /* it may have waited for this one */

@@ -9,6 +9,7 @@
 #include "daemon/core/operations/operation.h"
 #include "footprint.h"
 #include "kernels/order1/order.h"
+#include "loads.h"
 
 #define TO(STATE) (1u << JOB_##STATE)
 
@@ -81,6 +82,7 @@ uint64_t *job_disown_offsets(struct job *job)
 void job_destroy(struct job *job)
 {
     free(job->offsets);
+    free(job->loads);
     free(job);
 }
 
@@ -182,11 +184,10 @@ bool job_has_rows(const struct job *job)
 }
 
 /* As many rows, but at least one, as a chunk's samples hold. */
-static uint64_t ragged_chunk_rows(const struct job *job)
+static uint64_t ragged_chunk_rows(const struct job *job, uint64_t first)
 {
-    const uint64_t *offsets = job->rows.offsets + job->next_row;
-    uint64_t left = job->rows.row_count - job->next_row, low = 1,
-             high = left < LIMIT_CHUNK_ROWS ? left : LIMIT_CHUNK_ROWS;
+    const uint64_t *offsets = job->rows.offsets + first;
+    uint64_t left = job->rows.row_count - first, low = 1, high = left < LIMIT_CHUNK_ROWS ? left : LIMIT_CHUNK_ROWS;
     while (low < high) {
         uint64_t middle = high - (high - low) / 2;
         if (offsets[middle] - offsets[0] <= job->chunk_samples)
@@ -197,15 +198,22 @@ static uint64_t ragged_chunk_rows(const struct job *job)
     return low;
 }
 
+uint64_t job_chunk_count(const struct job *job, uint64_t first)
+{
+    uint64_t left = job->rows.row_count - first;
+    uint64_t wanted = job->offsets ? ragged_chunk_rows(job, first) : job->chunk_rows;
+    return left < wanted ? left : wanted;
+}
+
 static uint64_t next_count(const struct job *job)
 {
-    uint64_t left = job->rows.row_count - job->next_row;
-    uint64_t wanted = job->offsets ? ragged_chunk_rows(job) : job->chunk_rows;
-    return left < wanted ? left : wanted;
+    return job_chunk_count(job, job->next_row);
 }
 
 bool job_is_ready(const struct job *job)
 {
+    if (job->loads && !loads_are_ready(job))
+        return false;
     if (values_are_left(job))
         return values_are_ready(job);
     uint64_t count = 0; /* of the next rows, once it is needed */
@@ -264,8 +272,8 @@ bool job_is_small(const struct job *job, uint64_t small_bytes, bool ragged)
     const struct scan_rows *rows = &job->rows;
     if (rows->offsets && (!ragged || rows->row_count > LIMIT_SMALL_RAGGED_ROWS))
         return false;
-    return job->plain && !job_is_staged(job) && !job->reading && !rows->rule.algorithm && rows->length <= ORDER_BLOCK &&
-           job_bytes(job, 0, rows->row_count) <= small_bytes;
+    return job->plain && !job->loads && !job_is_staged(job) && !job->reading && !rows->rule.algorithm &&
+           rows->length <= ORDER_BLOCK && job_bytes(job, 0, rows->row_count) <= small_bytes;
 }
 
 static uint64_t host_bytes(const struct job *job, const struct chunk *chunk, uint32_t operand)
@@ -308,6 +316,8 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
     job->in_flight++;
     if (values_are_left(job)) {
         values_next_chunk(job, chunk);
+        if (job->loads)
+            loads_bind(job, chunk);
         return;
     }
     *chunk = (struct chunk){
@@ -323,6 +333,8 @@ void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us)
     for (uint32_t i = 0; i < job->operand_count; i++)
         if (job->operands[i].buffer)
             chunk->spans[i] = job->operands[i].buffer->span;
+    if (job->loads)
+        loads_bind(job, chunk);
     if (job_next_is_long(job)) {
         job->long_out = true;
         job->long_us = job->rest ? job->long_us : 0;

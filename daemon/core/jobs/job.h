@@ -26,6 +26,7 @@ enum job_state {
 struct client;
 struct group;
 struct lane;
+struct loads;
 
 struct job {
     struct client *client; /* held; who gets the reply, if still there */
@@ -54,6 +55,7 @@ struct job {
     uint64_t sample_bytes;     /* bytes moved for each sample, or bytes that take as long to move as the sample takes to
                                   compute */
     uint64_t long_bytes;       /* bytes beyond which a row is a long one; 0: no row is */
+    struct loads *loads;       /* owned; what it reads of files (loads.h); NULL: nothing */
     struct values values;      /* what is to be checked before the first row is handed out */
     uint64_t next_row;         /* the first row not handed out, or, if it is a long one, not done */
     uint64_t rows_done;
@@ -126,6 +128,8 @@ bool job_has_rows(const struct job *job); /* not yet handed out, or, of a long o
 bool job_next_is_long(const struct job *job);
 /* True when the memory of its next rows is ready, of a job that has some. What is missing is pinned before the rest. */
 bool job_is_ready(const struct job *job);
+/* Rows of the chunk that begins with this one. */
+uint64_t job_chunk_count(const struct job *job, uint64_t first);
 /* Fills *chunk with the next rows, or what is left of a long one. The job must have some, and no long one out. */
 void job_next_chunk(struct job *job, struct chunk *chunk, uint64_t now_us);
 /* Takes in a chunk that came back; a first error is the job's outcome. A row that was left off goes on later, or, where

@@ -27,6 +27,12 @@ static int check_extents(struct job *job, const struct request *request, struct 
         if (i == OPERAND_OFFSETS || !tensor)
             continue;
         const char *name = request_operand_name(request, i, room);
+        if (operand->access == ACCESS_WRITE && buffer_is_file(operand->buffer))
+            return error_set(error, -EINVAL,
+                             "\"%s.buffer\" is %" PRIu64
+                             ", a file (buffer.import_file), which is only read; give a buffer of buffer.create or "
+                             "buffer.import",
+                             name, operand->buffer->id);
         r = tensor_extent(tensor, name, operand->buffer->span.size_bytes, &operand->extent, error);
         if (!r && operand->access == ACCESS_WRITE)
             r = tensor_disjoint(tensor, name, error);

@@ -81,6 +81,17 @@ bool values_are_ready(const struct job *job)
            buffer_is_ready(operand->buffer, operand_footprint(operand, &job->rows, job->values.row, next_rows(job)));
 }
 
+struct extent values_footprint(const struct job *job)
+{
+    struct operand part = job->operands[job->values.operand];
+    if (part.follows == FOLLOWS_SAMPLES && job->rows.offsets)
+        return part.extent;
+    part.follows = FOLLOWS_VECTORS;
+    part.origin += (int64_t)job->values.element * part.stride;
+    part.length = next_elements(job);
+    return operand_footprint(&part, &job->rows, job->values.row, next_rows(job));
+}
+
 void values_next_chunk(struct job *job, struct chunk *chunk)
 {
     struct values *values = &job->values;

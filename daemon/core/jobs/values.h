@@ -27,6 +27,8 @@ void values_begin(struct job *job);
 bool values_are_left(const struct job *job);
 /* Whether the memory of the next ones is ready. */
 bool values_are_ready(const struct job *job);
+/* The bytes that they span in their buffer. */
+struct extent values_footprint(const struct job *job);
 /* Fills a chunk with the next ones, of a job that has none out. */
 void values_next_chunk(struct job *job, struct chunk *chunk);
 /* Bytes that such a chunk reads. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_import.h"
 #include "import.h"
 
 static int buffer_create(enum buffer_source source, uint64_t size_bytes, struct user *user, struct buffer **out,
@@ -109,6 +110,18 @@ int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, u
     return 0;
 }
 
+int buffer_create_file(int fd, uint64_t size_bytes, struct user *user, struct buffer **out, struct error *error)
+{
+    int r = buffer_create(BUFFER_FILE, size_bytes, user, out, error);
+    if (r) {
+        close(fd);
+        return r;
+    }
+    (*out)->fds[0] = fd;
+    (*out)->fd_count = 1;
+    return 0;
+}
+
 int buffer_create_foreign(const struct export_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
                           struct buffer **out, struct error *error)
 {
@@ -131,6 +144,7 @@ uint64_t buffer_cost_bytes(const struct buffer *buffer)
         return buffer->run.count * buffer->run.class->segment_bytes;
     case BUFFER_EXPORTABLE:
         return (size_bytes + unit - 1) / unit * unit;
+    case BUFFER_FILE:
     case BUFFER_FOREIGN:
         return 0;
     default:
@@ -155,10 +169,15 @@ static int know_files(struct buffer *buffer)
     return files_own(&buffer->files, list, run->count, run->class->segment_bytes, &error);
 }
 
+static bool is_the_daemons(const struct buffer *buffer)
+{
+    return buffer->source != BUFFER_IMPORT && buffer->source != BUFFER_FILE;
+}
+
 int buffer_note_aliases(struct buffer *buffer, struct buffer *others)
 {
     for (struct buffer *other = others; other; other = other->next) {
-        if (buffer->source != BUFFER_IMPORT && other->source != BUFFER_IMPORT)
+        if (is_the_daemons(buffer) && is_the_daemons(other))
             continue; /* no memory of the pool is in two buffers */
         if (know_files(buffer) || know_files(other))
             return -ENOMEM;
@@ -291,6 +310,8 @@ int buffer_prepare(struct buffer *buffer, struct pool *pool, struct error *error
         return prepare_pool(buffer, pool, error);
     case BUFFER_IMPORT:
         return import_prepare(buffer, pool, error);
+    case BUFFER_FILE:
+        return file_prepare(buffer, error);
     case BUFFER_DEVICE:
         return prepare_device(buffer, error);
     case BUFFER_EXPORTABLE:
@@ -305,6 +326,8 @@ bool buffer_dismantle(struct buffer *buffer, struct pool *pool)
 {
     if (buffer->source == BUFFER_IMPORT && import_dismantle(buffer, pool))
         return true;
+    if (buffer->source == BUFFER_FILE)
+        file_dismantle(buffer);
     if (buffer->source == BUFFER_DEVICE && buffer->span.base)
         buffer->device->ops->free(buffer->device, buffer->span.base, buffer->span.size_bytes);
     else if (buffer->exported)

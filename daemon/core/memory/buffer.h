@@ -14,8 +14,9 @@
 #include "pool.h"
 #include "protocol/status.h"
 
-/* EXPORTABLE: device memory that can be given to other processes. FOREIGN: device memory of another process. */
-enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_DEVICE, BUFFER_EXPORTABLE, BUFFER_FOREIGN };
+/* FILE: a file that jobs read. EXPORTABLE: device memory that can be given to other processes. FOREIGN: device memory
+ * of another process. */
+enum buffer_source { BUFFER_POOL, BUFFER_IMPORT, BUFFER_FILE, BUFFER_DEVICE, BUFFER_EXPORTABLE, BUFFER_FOREIGN };
 
 struct buffer {
     enum buffer_source source;
@@ -31,9 +32,10 @@ struct buffer {
 
     struct device *device;      /* the device of device memory (of BUFFER_FOREIGN once it is prepared), else NULL */
     struct pool_run run;        /* of BUFFER_POOL */
-    int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared */
+    int fds[LIMIT_MESSAGE_FDS]; /* of BUFFER_IMPORT, until it is prepared; of BUFFER_FILE */
     size_t fd_count;
     uint64_t maps;              /* memory maps that count for its user */
+    uint64_t counted_files;     /* the same of open files */
     bool checked;               /* the descriptors have been checked */
     uint64_t filled_bytes;      /* bytes from the beginning that are known to have pages */
     uint64_t promised_bytes;    /* pages that are still to be made */
@@ -60,6 +62,8 @@ int buffer_create_device(struct device *device, uint64_t size_bytes, enum scand_
 /* Takes over the descriptors, on failure too. */
 int buffer_create_import(const int *fds, size_t count, uint64_t segment_bytes, uint64_t size_bytes, struct user *user,
                          struct buffer **out, struct error *error);
+/* Takes over the descriptor, on failure too. */
+int buffer_create_file(int fd, uint64_t size_bytes, struct user *user, struct buffer **out, struct error *error);
 /* Takes over the ticket's descriptor, on failure too. */
 int buffer_create_foreign(const struct export_ticket *ticket, uint64_t offset, uint64_t size_bytes, struct user *user,
                           struct buffer **out, struct error *error);
@@ -76,6 +80,12 @@ static inline bool buffers_meet(const struct buffer *a, const struct extent *x, 
     if (a == b)
         return x->begin < y->end && y->begin < x->end;
     return a->aliased && b->aliased && files_meet(&a->files, x, &b->files, y);
+}
+
+/* True when its memory is a file, of which a job reads what it needs. */
+static inline bool buffer_is_file(const struct buffer *buffer)
+{
+    return buffer && buffer->source == BUFFER_FILE;
 }
 
 /* True when buffer_prepare, or buffer_dismantle, has nothing slow to do. */

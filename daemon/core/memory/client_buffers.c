@@ -30,6 +30,8 @@ static uint64_t *buffer_counter(struct msg_stats_result *stats, const struct buf
 {
     if (buffer->source == BUFFER_FOREIGN)
         return &stats->imported_bytes;
+    if (buffer->source == BUFFER_FILE)
+        return &stats->file_bytes;
     return buffer->span.place == SCAND_PLACE_DEVICE ? &stats->device_bytes : &stats->host_bytes;
 }
 
@@ -72,11 +74,13 @@ static bool dismantle_run(struct work *work)
     return buffer_dismantle(self->buffer, self->service->pool);
 }
 
-/* Its maps count until they are gone. */
+/* Its maps and its file count until they are gone. */
 static void dismantled(struct service *service, struct buffer *buffer)
 {
     buffer->user->maps -= buffer->maps;
     service->maps.used -= buffer->maps;
+    buffer->user->files -= buffer->counted_files;
+    service->files.used -= buffer->counted_files;
     buffer_destroy(buffer, service->pool);
     waiting_pump(service);
 }
@@ -86,6 +90,12 @@ static void dismantle_done(struct work *work)
     struct buffer_work *self = (struct buffer_work *)work;
     dismantled(self->service, self->buffer);
     free(self);
+}
+
+/* Slow work on a buffer, which on a file may take as long as its file system likes. */
+static void defer(struct service *service, const struct buffer *buffer, struct work *work)
+{
+    (buffer->source == BUFFER_FILE ? service_read : service_defer)(service, buffer->user, work);
 }
 
 static void dismantle(struct service *service, struct buffer *buffer)
@@ -100,7 +110,7 @@ static void dismantle(struct service *service, struct buffer *buffer)
     *work = (struct buffer_work){.work = {.run = dismantle_run, .done = dismantle_done, .lasts = buffer_lasts(buffer)},
                                  .service = service,
                                  .buffer = buffer};
-    service_defer(service, buffer->user, &work->work);
+    defer(service, buffer, &work->work);
 }
 
 void buffer_unhold(struct service *service, struct buffer *buffer)
@@ -209,7 +219,7 @@ static int reply_created(struct client *client, uint32_t msgid, const struct buf
         for (size_t i = 0; i < buffer->run.count; i++)
             fds[i] = buffer->run.class->segments[buffer->run.first + i].fd;
     }
-    if (buffer->source == BUFFER_IMPORT)
+    if (buffer->source == BUFFER_IMPORT || buffer->source == BUFFER_FILE)
         return reply_descriptors(client, msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
     if (buffer->source == BUFFER_FOREIGN)
         return reply_descriptors(client, msgid, &msg_buffer_import_device_result_type,
@@ -302,6 +312,24 @@ static int reserve_maps(struct service *service, struct buffer *buffer, struct e
     return 0;
 }
 
+/* A file is open for as long as it is a buffer. */
+static int reserve_file(struct service *service, struct buffer *buffer, struct error *error)
+{
+    struct user *user = buffer->user;
+    const uint64_t allowed = stock_allowed_half(&service->files, user->files);
+    if (buffer->source != BUFFER_FILE)
+        return 0;
+    if (user->files >= allowed)
+        return error_set(error, -EDQUOT,
+                         "buffer.import_file: user %u has %" PRIu64 " files open in buffers and may have %" PRIu64
+                         " of %" PRIu64 ", half of what others leave; release a buffer",
+                         (unsigned)user->uid, user->files, allowed, service->files.most);
+    buffer->counted_files = 1;
+    user->files++;
+    service->files.used++;
+    return 0;
+}
+
 int buffer_begin(struct call *call, struct buffer *buffer)
 {
     struct client *client = call->client;
@@ -310,6 +338,8 @@ int buffer_begin(struct call *call, struct buffer *buffer)
     int r = cost_bytes ? user_check(client->user, buffer_quota(buffer), cost_bytes, method, &call->error) : 0;
     if (!r)
         r = reserve_maps(call->service, buffer, &call->error);
+    if (!r)
+        r = reserve_file(call->service, buffer, &call->error);
     if (r) {
         dismantle(call->service, buffer);
         return r;
@@ -333,7 +363,7 @@ int buffer_begin(struct call *call, struct buffer *buffer)
                                  .msgid = call->msgid,
                                  .buffer = buffer};
     client_hold(client);
-    service_defer(call->service, client->user, &work->work);
+    defer(call->service, buffer, &work->work);
     return 0;
 }
 

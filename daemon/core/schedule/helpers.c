@@ -5,6 +5,7 @@
 
 void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work *work)
 {
+    work->helpers = helpers;
     work->queue = queue;
     work->next = NULL;
     if (queue->first)
@@ -18,6 +19,9 @@ void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work 
 
 static bool may_go(const struct helpers *helpers, const struct work_queue *queue)
 {
+    const unsigned left = helpers->most - (helpers->out - queue->out);
+    if (helpers->each > 0 && (queue->out >= helpers->each || queue->out >= (left + 1) / 2))
+        return false;
     if (helpers->out + 1 < helpers->most || helpers->most == 1)
         return helpers->out < helpers->most;
     return helpers->out < helpers->most && queue->out == 0 && !queue->first->lasts;
@@ -53,8 +57,9 @@ struct work *helpers_next(struct helpers *helpers)
     return work;
 }
 
-void helpers_return(struct helpers *helpers, struct work *work)
+void helpers_return(struct work *work)
 {
+    struct helpers *helpers = work->helpers;
     assert(helpers->out > 0 && work->queue->out > 0);
     helpers->out--;
     work->queue->out--;

@@ -7,6 +7,8 @@
  * left.
  * 2. Users with work that waits stand in a ring.
  * 3. The last free thread is kept for a user of whose work none is out, and for units that do not last.
+ * 4. Where units may last for ever, as reading of files does, a user has so many threads at most, and no more than are
+ *    left for others.
  *
  * So a user with nothing out waits for at most one unit of each other user, and for none while a single user keeps
  * helpers busy. No clock and no thread of its own: all on the service's thread, but for work_run.
@@ -26,6 +28,7 @@ struct work {
                                              NULL: always wanted */
     bool lasts;                           /* a unit of it may take much longer than others do, and cannot be cut */
     bool more;                            /* the helpers': the result of run */
+    struct helpers *helpers;              /* the helpers': they themselves */
     struct work_queue *queue;             /* the helpers': the queue of its user */
     struct work *next;                    /* the helpers' */
 };
@@ -40,6 +43,7 @@ struct work_queue {
 struct helpers {
     struct ring *turn;
     unsigned most; /* units that may be out at a time: as many as there are threads */
+    unsigned each; /* of them, those of a user; 0: any number */
     unsigned out;
 };
 
@@ -47,8 +51,8 @@ struct helpers {
 void helpers_add(struct helpers *helpers, struct work_queue *queue, struct work *work);
 /* The work whose next unit is to be handed to a thread. NULL: no waiting work may be handed out now. */
 struct work *helpers_next(struct helpers *helpers);
-/* A unit has come back. */
-void helpers_return(struct helpers *helpers, struct work *work);
+/* A unit has come back, to the helpers whose it was. */
+void helpers_return(struct work *work);
 
 /* Does a unit; on a helper's thread. */
 static inline void work_run(struct work *work)

@@ -5,10 +5,12 @@
 #include <stdio.h>
 
 #include "daemon/core/jobs/ending.h"
+#include "daemon/core/jobs/feed.h"
 #include "daemon/core/loop.h"
 #include "daemon/core/memory/client_buffers.h"
 #include "daemon/core/replies.h"
 #include "daemon/core/stats/counters.h"
+#include "feeder.h"
 
 /*
  * Deadlines.
@@ -95,6 +97,7 @@ static void pump(struct service *service, uint64_t now_us)
         service->ops->start(service->context, chunk);
         report_ending(job, chunk->device);
     }
+    feeder_pump(service); /* what has been handed out leaves room */
 }
 
 void service_pump(struct service *service)
@@ -124,6 +127,7 @@ void service_chunk_done(struct service *service, struct chunk *chunk)
     else if (!chunk->rest && !chunk->below)
         counters_add_chunk(service, job, chunk);
     const bool done = !chunk->rest && !chunk->below;
+    feed_return(job, chunk);
     scheduler_return(&service->scheduler, chunk);
     if (ended)
         job_end(service, job);

@@ -218,8 +218,11 @@ void scheduler_stop(struct scheduler *scheduler, struct job *job)
 
 void scheduler_remove(struct scheduler *scheduler, struct job *job)
 {
-    if (job->lane && !queue_remove(scheduler, job))
+    if (!job->lane)
+        return;
+    if (!queue_remove(scheduler, job))
         list_remove(&job->lane->active, job);
+    job->lane->ended++;
 }
 
 /*
@@ -243,6 +246,11 @@ static bool waits_for_active(const struct lane *lane, const struct job *job)
         if (job_conflicts(job, earlier))
             return true;
     return false;
+}
+
+bool scheduler_may_begin(const struct job *job)
+{
+    return !queued_before(job->lane, job) && !waits_for_active(job->lane, job);
 }
 
 /* One of the jobs of a class of a user has a long row out or left off, which bounds what devices keep of such rows. */

@@ -57,6 +57,7 @@ struct lane {
     struct job_list queue[SCAND_PRIORITY_COUNT]; /* with rows to hand out, by class, oldest first */
     struct job_list active;                      /* jobs that have started and not ended, without rows to hand out */
     uint64_t last_order;
+    uint64_t ended; /* jobs that have left it */
 };
 
 /* A device, its room for chunks, and what accounts are compared with there. */
@@ -93,6 +94,8 @@ void scheduler_make_ragged(struct scheduler *scheduler, struct job *job, struct 
 void scheduler_stop(struct scheduler *scheduler, struct job *job);
 /* Takes an ended job out of its lane. */
 void scheduler_remove(struct scheduler *scheduler, struct job *job);
+/* True when no earlier job of its lane is to write what a queued job reads, or to read or write what it writes. */
+bool scheduler_may_begin(const struct job *job);
 /* The next chunk to run, and on which device; or NULL: nothing can be handed out now. */
 struct chunk *scheduler_next(struct scheduler *scheduler, uint64_t now_us);
 /* Tells devices that nobody wants what a job's chunks that are out make. */

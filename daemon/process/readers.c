@@ -1,0 +1,150 @@
+#include "readers.h"
+
+#include <stddef.h>
+#include <time.h>
+
+#include "protocol/limits.h"
+
+#define STACK_BYTES MIB(1)
+
+static void list_init(struct work_list *list)
+{
+    list->first = NULL;
+    list->end = &list->first;
+}
+
+static void list_push(struct work_list *list, struct work *work)
+{
+    work->next = NULL;
+    *list->end = work;
+    list->end = &work->next;
+}
+
+static struct work *list_pop(struct work_list *list)
+{
+    struct work *work = list->first;
+    list->first = work->next;
+    if (!list->first)
+        list->end = &list->first;
+    return work;
+}
+
+static void reader_done(struct readers *readers, struct work *work)
+{
+    list_push(&readers->done, work);
+    atomic_store(&readers->returned, true);
+    pthread_cond_signal(&readers->news);
+}
+
+static void *reader_main(void *argument)
+{
+    struct readers *readers = argument;
+    pthread_mutex_lock(&readers->lock);
+    for (;;) {
+        while (!readers->waiting.first)
+            pthread_cond_wait(&readers->wake, &readers->lock);
+        struct work *work = list_pop(&readers->waiting);
+        readers->idle--;
+        pthread_mutex_unlock(&readers->lock);
+        work_run(work);
+        pthread_mutex_lock(&readers->lock);
+        readers->idle++;
+        reader_done(readers, work);
+        pthread_mutex_unlock(&readers->lock);
+        readers->notify(readers->context);
+        pthread_mutex_lock(&readers->lock);
+    }
+    return NULL;
+}
+
+static int start_thread(struct readers *readers)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    int r = -pthread_create(&thread, &attributes, reader_main, readers);
+    pthread_attr_destroy(&attributes);
+    if (r)
+        return r;
+    readers->threads++;
+    readers->idle++;
+    return 0;
+}
+
+int readers_start(struct readers *readers, void (*notify)(void *context), void *context)
+{
+    pthread_condattr_t monotonic;
+    *readers = (struct readers){.notify = notify, .context = context};
+    list_init(&readers->waiting);
+    list_init(&readers->done);
+    pthread_mutex_init(&readers->lock, NULL);
+    pthread_cond_init(&readers->wake, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&readers->news, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_lock(&readers->lock);
+    int r = start_thread(readers);
+    pthread_mutex_unlock(&readers->lock);
+    return r;
+}
+
+static unsigned list_count(const struct work_list *list)
+{
+    unsigned count = 0;
+    for (const struct work *work = list->first; work; work = work->next)
+        count++;
+    return count;
+}
+
+/* Where no thread can be started, work waits for those that there are. */
+void readers_submit(struct readers *readers, struct work *work)
+{
+    pthread_mutex_lock(&readers->lock);
+    list_push(&readers->waiting, work);
+    readers->out++;
+    if (readers->threads < LIMIT_READERS && list_count(&readers->waiting) > readers->idle)
+        start_thread(readers);
+    pthread_mutex_unlock(&readers->lock);
+    pthread_cond_signal(&readers->wake);
+}
+
+struct work *readers_collect(struct readers *readers)
+{
+    if (!atomic_load(&readers->returned))
+        return NULL;
+    pthread_mutex_lock(&readers->lock);
+    atomic_store(&readers->returned, false);
+    struct work *done = readers->done.first;
+    readers->out -= list_count(&readers->done);
+    list_init(&readers->done);
+    pthread_mutex_unlock(&readers->lock);
+    return done;
+}
+
+bool readers_wait(struct readers *readers, int timeout_ms)
+{
+    struct timespec end;
+    int r = 0;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += timeout_ms / 1000;
+    end.tv_nsec += timeout_ms % 1000 * 1000000L;
+    end.tv_sec += end.tv_nsec / 1000000000L;
+    end.tv_nsec %= 1000000000L;
+    pthread_mutex_lock(&readers->lock);
+    while (readers->out > 0 && !readers->done.first && !r)
+        r = pthread_cond_timedwait(&readers->news, &readers->lock, &end);
+    const bool some = readers->done.first != NULL;
+    pthread_mutex_unlock(&readers->lock);
+    return some;
+}
+
+unsigned readers_out(struct readers *readers)
+{
+    pthread_mutex_lock(&readers->lock);
+    const unsigned out = readers->out;
+    pthread_mutex_unlock(&readers->lock);
+    return out;
+}

@@ -1,0 +1,41 @@
+/*
+ * Threads that read files of clients, and do whatever else a file system may hold up for any length of time: so that it
+ * holds up none of the others. The service says how many may be busy for a user; threads are started as they are
+ * needed, and stay.
+ *
+ * All functions are for the loop's thread.
+ */
+#ifndef DAEMON_READERS_H
+#define DAEMON_READERS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "daemon/core/schedule/helpers.h"
+
+struct work_list {
+    struct work *first, **end;
+};
+
+struct readers {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, news;      /* for threads; for readers_wait */
+    struct work_list waiting, done; /* units, and units that have been done */
+    unsigned threads, idle, out;    /* out: units that are in the lists, or with a thread */
+    atomic_bool returned;           /* some units have been done */
+    void (*notify)(void *context);  /* from a thread */
+    void *context;
+};
+
+/* Starts the first thread: 0 or -errno. */
+int readers_start(struct readers *readers, void (*notify)(void *context), void *context);
+/* Does a unit of the work. At most LIMIT_READERS units are out. */
+void readers_submit(struct readers *readers, struct work *work);
+/* Takes units that have been done, linked by next; notify has been called, and will be for later ones. */
+struct work *readers_collect(struct readers *readers);
+/* Waits until a unit has been done: true. False: none is out, or none was done in so long. */
+bool readers_wait(struct readers *readers, int timeout_ms);
+/* How many units are out. */
+unsigned readers_out(struct readers *readers);
+
+#endif

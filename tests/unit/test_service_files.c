@@ -1,0 +1,773 @@
+/* Jobs that read files: what they are given, in which order it is read, what is refused, and what a file that shrinks,
+ * fails or hangs does to its job and to nobody else. */
+#include "tests/unit/service_rig.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "daemon/core/clients.h"
+#include "daemon/core/jobs/loads.h"
+#include "daemon/core/memory/file_import.h"
+
+#define ANNA ((uid_t)1000)
+#define BERT ((uid_t)1001)
+
+/* Chunks are of 4 rows of 100 samples, and a device holds two of them. */
+#define ROWS       100
+#define CHUNK_ROWS 4
+#define FILE_SIZE  ((uint64_t)ROWS * RIG_ROW_BYTES)
+
+static struct caller *anna;
+static int file = -1;
+static uint64_t source, there; /* buffers: the file, and memory */
+
+/* What pread does instead: fails so, or reads at most so much. */
+static int fail_reads;
+static size_t read_most;
+ssize_t __real_pread(int fd, void *bytes, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset);
+ssize_t __real_pread64(int fd, void *bytes, size_t size, off_t offset);
+ssize_t __wrap_pread64(int fd, void *bytes, size_t size, off_t offset);
+
+ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset)
+{
+    if (fail_reads) {
+        errno = fail_reads;
+        fail_reads = fail_reads == EINTR ? 0 : fail_reads;
+        return -1;
+    }
+    return __real_pread(fd, bytes, read_most && size > read_most ? read_most : size, offset);
+}
+
+ssize_t __wrap_pread64(int fd, void *bytes, size_t size, off_t offset)
+{
+    return __wrap_pread(fd, bytes, size, offset);
+}
+
+static unsigned char byte_at(uint64_t offset)
+{
+    return (unsigned char)(offset * 7 + offset / 256);
+}
+
+/* A file of so many bytes. */
+static int make_file(uint64_t size_bytes)
+{
+    int fd = memfd_create("file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    unsigned char *bytes = malloc(size_bytes);
+    CHECK(fd >= 0 && bytes);
+    for (uint64_t i = 0; bytes && i < size_bytes; i++)
+        bytes[i] = byte_at(i);
+    CHECK_EQ(pwrite(fd, bytes, size_bytes, 0), size_bytes);
+    free(bytes);
+    return fd;
+}
+
+static uint32_t import_request(struct caller *user, int fd, uint64_t size_bytes)
+{
+    const struct msg_buffer_import_file_params params = {size_bytes, 1};
+    return ask_with(user, METHOD_buffer_import_file, &params, &fd, 1);
+}
+
+static uint64_t import(struct caller *user, int fd, uint64_t size_bytes)
+{
+    struct msg_buffer_id id = {0};
+    uint32_t msgid = import_request(user, fd, size_bytes);
+    rig_run_work();
+    CHECK(answered(user, msgid, METHOD_buffer_import_file, &id));
+    return id.buffer;
+}
+
+static const char *import_refused(int fd, uint64_t size_bytes, enum scand_status status)
+{
+    uint32_t msgid = import_request(anna, fd, size_bytes);
+    rig_run_work();
+    return refusal(anna, msgid, status);
+}
+
+static struct msg_tensor rows_of(uint64_t buffer, uint64_t first, uint64_t rows)
+{
+    return (struct msg_tensor){.buffer = buffer,
+                               .offset = first * RIG_ROW_BYTES,
+                               .shape = {rows, 100},
+                               .shape_count = 2,
+                               .strides = {RIG_ROW_BYTES, 4},
+                               .strides_count = 2};
+}
+
+static struct msg_job_submit_params scan_of(struct msg_tensor input, struct msg_tensor output)
+{
+    return (struct msg_job_submit_params){.input = input, .output = output, .axis = 1, .passes_count = 1};
+}
+
+/* Scans rows of the file into memory. */
+static uint32_t submit(uint64_t first, uint64_t rows)
+{
+    struct msg_job_submit_params params = scan_of(rows_of(source, first, rows), rows_of(there, 0, rows));
+    return ask(anna, METHOD_job_submit, &params);
+}
+
+static bool done(uint32_t msgid)
+{
+    return answered(anna, msgid, METHOD_job_submit, NULL);
+}
+
+static void begin_with(unsigned slots)
+{
+    rig_begin_with(1, slots, CHUNK_ROWS);
+    fail_reads = 0;
+    read_most = 0;
+    anna = user_greet(ANNA);
+    file = make_file(FILE_SIZE);
+    source = import(anna, file, FILE_SIZE);
+    there = user_create(anna, FILE_SIZE, SCAND_PLACE_HOST);
+}
+
+static void begin(void)
+{
+    begin_with(2);
+}
+
+static void end(void)
+{
+    close(file);
+    rig_end();
+}
+
+/* A reader does units of the oldest work until it is done with it. */
+static void read_one(void)
+{
+    struct work *work = rig_pop_work(0);
+    size_t before = rig.work_count;
+    rig_help(work);
+    while (rig.work_count > before && rig.work[rig.work_count - 1] == work)
+        rig_help(rig_pop_work(rig.work_count - 1));
+}
+
+/* True when the chunk's input is what the file has there. */
+static bool has_rows(const struct chunk *chunk, uint64_t first_of_job)
+{
+    const struct scan_rows *rows = chunk->rows;
+    for (uint64_t row = chunk->first; row < chunk->first + chunk->count; row++) {
+        const unsigned char *bytes =
+            (const unsigned char *)rows->input + scan_row_offset(rows, rows->input_outer_strides, row);
+        for (uint64_t i = 0; i < RIG_ROW_BYTES; i++)
+            if (bytes[i] != byte_at((first_of_job + row) * RIG_ROW_BYTES + i))
+                return false;
+    }
+    const unsigned char *base = chunk->spans[OPERAND_INPUT].base;
+    return (const unsigned char *)rows->input + chunk->first * RIG_ROW_BYTES >= base;
+}
+
+/*
+ * What jobs are given.
+ */
+
+static void chunks_have_the_rows_of_the_file(void)
+{
+    begin();
+    uint32_t msgid = submit(3, 50);
+    uint64_t next = 0;
+    CHECK_EQ(rig.manual.out_count, 0); /* nothing has been read */
+    while (next < 50) {
+        rig_run_work();
+        REQUIRE(rig.manual.out_count > 0);
+        const struct chunk *chunk = rig.manual.out[0];
+        CHECK_EQ(chunk->first, next);
+        CHECK(has_rows(chunk, 3));
+        CHECK(chunk->spans[OPERAND_INPUT].place == SCAND_PLACE_HOST && !chunk->spans[OPERAND_INPUT].staged);
+        CHECK(chunk->spans[OPERAND_OUTPUT].base == anna->client->buffers->span.base);
+        next += chunk->count;
+        rig_complete(0, 0);
+    }
+    CHECK(done(msgid));
+    CHECK_EQ(rig.service.stats.file_read_bytes, 50 * RIG_ROW_BYTES);
+    CHECK_EQ(rig.service.stats.file_bytes, FILE_SIZE);
+    end();
+}
+
+/* Reads that bring a few bytes, or are interrupted, are read on. */
+static void short_reads_go_on(void)
+{
+    begin();
+    read_most = 333;
+    fail_reads = EINTR;
+    uint32_t msgid = submit(1, CHUNK_ROWS);
+    rig_run_work();
+    REQUIRE(rig.manual.out_count == 1);
+    CHECK(has_rows(rig.manual.out[0], 1));
+    rig_complete(0, 0);
+    CHECK(done(msgid));
+    end();
+}
+
+/* Memory that cannot be pinned is staged, as imported memory is. */
+static void what_cannot_be_pinned_is_staged(void)
+{
+    begin();
+    manual_fail(&rig.manual, MANUAL_ATTACH, 1, -ENOMEM);
+    uint32_t msgid = submit(0, CHUNK_ROWS);
+    rig_run_work();
+    REQUIRE(rig.manual.out_count == 1);
+    CHECK(rig.manual.out[0]->spans[OPERAND_INPUT].staged && has_rows(rig.manual.out[0], 0));
+    rig_complete(0, 0);
+    CHECK(done(msgid));
+    end();
+}
+
+static uint64_t no_memory(const char **limit)
+{
+    *limit = "a test";
+    return 0;
+}
+
+static void without_memory_the_job_fails(void)
+{
+    begin();
+    rig.pool.page_budget.available = no_memory;
+    uint32_t msgid = submit(0, CHUNK_ROWS);
+    rig_run_work();
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_NO_MEMORY), "files: 65536 bytes of the memory have no pages yet");
+    end();
+}
+
+/* Memory is kept for the next job: nothing is pinned anew. */
+static void memory_is_used_again(void)
+{
+    begin();
+    const size_t before = rig.manual.attached_count;
+    for (int i = 0; i < 3; i++) {
+        uint32_t msgid = submit(0, CHUNK_ROWS);
+        rig_run_work();
+        rig_complete_all();
+        CHECK(done(msgid));
+        CHECK_EQ(rig.manual.attached_count, before + 1);
+        CHECK(rig.service.load_bytes.used == 0 && rig.service.blocks.kept_bytes == KIB(64));
+    }
+    end();
+}
+
+/* Rows of a scan with one coefficient for each sample, of another file. */
+static void coefficients_lie_in_files_too(void)
+{
+    begin();
+    int other = make_file(FILE_SIZE);
+    struct msg_job_submit_params params = scan_of(rows_of(source, 0, 8), rows_of(there, 0, 8));
+    params.op = SCAND_OPERATOR_AFFINE;
+    params.coefficients = rows_of(import(anna, other, FILE_SIZE), 20, 8);
+    close(other);
+    uint32_t msgid = ask(anna, METHOD_job_submit, &params);
+    rig_run_work();
+    while (rig.manual.out_count > 0) {
+        const struct scan_rows *rows = rig.manual.out[0]->rows;
+        const uint64_t first = rig.manual.out[0]->first;
+        const unsigned char *bytes = (const unsigned char *)rows->coefficients + first * RIG_ROW_BYTES;
+        CHECK(has_rows(rig.manual.out[0], 0));
+        CHECK(bytes[5] == byte_at((20 + first) * RIG_ROW_BYTES + 5));
+        rig_complete(0, 0);
+        rig_run_work();
+    }
+    CHECK(done(msgid));
+    end();
+}
+
+static bool has_operand(const struct chunk *chunk, uint32_t number, uint64_t offset)
+{
+    const struct step_operand *operand = &chunk->operands[number];
+    const char *at = operand->origin + (number == OPERAND_INPUT ? chunk->first * RIG_ROW_BYTES : 0);
+    return (unsigned char)at[9] == byte_at(offset + 9);
+}
+
+/* The index of a stack, whose values are looked at first, and then read again with the rows. */
+static void an_index_lies_in_a_file_too(void)
+{
+    begin();
+    struct msg_tensor output = rows_of(there, 0, 8);
+    output.shape[1] = 7;
+    struct msg_job_run_params params = {.input = rows_of(source, 0, 8), .output = output, .axis = 1, .steps_count = 1};
+    const struct msg_tensor index = {.buffer = source,
+                                     .offset = 4000,
+                                     .dtype = SCAND_DTYPE_I32,
+                                     .shape = {100},
+                                     .shape_count = 1,
+                                     .strides = {4},
+                                     .strides_count = 1};
+    params.steps[0] = (union msg_step){.stack = {.operation = OPERATION_stack, .bins = 7, .index = index}};
+    uint32_t msgid = ask(anna, METHOD_job_run, &params);
+    CHECK_EQ(rig.manual.out_count, 0);
+    rig_run_work();
+    REQUIRE(rig.manual.out_count == 1 && rig.manual.out[0]->below == 7);
+    CHECK((unsigned char)rig.manual.out[0]->operands[0].origin[9] == byte_at(4009));
+    rig_complete(0, 0);
+    rig_run_work();
+    while (rig.manual.out_count > 0) {
+        const struct chunk *chunk = rig.manual.out[0];
+        CHECK(chunk->below == 0 && has_operand(chunk, OPERAND_FURTHER, 4000) &&
+              has_operand(chunk, OPERAND_INPUT, chunk->first * RIG_ROW_BYTES));
+        rig_complete(0, 0);
+        rig_run_work();
+    }
+    CHECK(answered(anna, msgid, METHOD_job_run, NULL));
+    end();
+}
+
+/* What is left off keeps what was read for it. */
+static void a_long_row_keeps_its_bytes(void)
+{
+    begin();
+    rig.manual.device.info.slice_us = 1000;
+    struct msg_tensor row = {
+        .buffer = source, .shape = {2, 3000}, .shape_count = 2, .strides = {12000, 4}, .strides_count = 2};
+    struct msg_tensor output = row;
+    output.buffer = there;
+    struct msg_job_submit_params params = scan_of(row, output);
+    uint32_t msgid = ask(anna, METHOD_job_submit, &params);
+    for (uint64_t i = 0; i < 2; i++) {
+        rig_run_work();
+        REQUIRE(rig.manual.out_count == 1 && rig.manual.out[0]->slice_us == 1000);
+        const void *base = rig.manual.out[0]->spans[OPERAND_INPUT].base;
+        for (int slice = 0; slice < 3; slice++) {
+            manual_leave_off(&rig.manual, 0);
+            rig_collect();
+            REQUIRE(rig.manual.out_count == 1);
+            const unsigned char *bytes = rig.manual.out[0]->rows->input;
+            CHECK(rig.manual.out[0]->spans[OPERAND_INPUT].base == base);
+            CHECK(bytes[i * 12000 + 77] == byte_at(i * 12000 + 77));
+        }
+        rig_complete(0, 0);
+    }
+    CHECK(done(msgid));
+    msgid = ask(anna, METHOD_job_submit, &params);
+    rig_run_work();
+    manual_leave_off(&rig.manual, 0);
+    ask(anna, METHOD_job_cancel, &(struct msg_job_id){.job = msgid});
+    end();
+}
+
+/*
+ * Order.
+ */
+
+/* The next chunks are read before a device has room for them, and no more of them than may be. */
+static void some_chunks_are_read_ahead(void)
+{
+    begin();
+    submit(0, ROWS);
+    CHECK_EQ(rig.work_count, LIMIT_JOB_LOADS);
+    rig_run_work();
+    CHECK_EQ(rig.manual.out_count, 2);
+    CHECK_EQ(rig.service.loads.used, 2 + LIMIT_JOB_LOADS);
+    CHECK_EQ(rig.work_count, 0);
+    rig_complete(0, 0);
+    CHECK_EQ(rig.manual.out_count, 2); /* it was there */
+    CHECK_EQ(rig.work_count, 1);
+    end();
+}
+
+/* Memory that a client writes by one buffer, and reads as a file by another. */
+static void what_an_earlier_job_writes_is_read_after_it(void)
+{
+    begin();
+    struct msg_buffer_import_params params = {FILE_SIZE, 0, 1};
+    struct msg_buffer_id id = {0};
+    uint32_t msgid = ask_with(anna, METHOD_buffer_import, &params, &file, 1);
+    rig_run_work();
+    CHECK(answered(anna, msgid, METHOD_buffer_import, &id));
+    struct msg_job_submit_params writes = scan_of(rows_of(there, 50, 4), rows_of(id.buffer, 2, 4)),
+                                 in_place = scan_of(rows_of(source, 2, 4), rows_of(id.buffer, 2, 4));
+    uint32_t first = ask(anna, METHOD_job_submit, &writes), second = submit(0, 4), other = submit(6, 4);
+    CHECK_EQ(rig.work_count, 0); /* the other writes where the second is to */
+    rig_complete(0, 0);
+    CHECK(done(first));
+    CHECK_EQ(rig.work_count, 1);
+    rig_run_work();
+    rig_complete_all();
+    CHECK(done(second));
+    rig_run_work();
+    rig_complete_all();
+    CHECK(done(other));
+    CHECK_CONTAINS(refused(anna, METHOD_job_submit, &in_place, SCAND_INVALID), "both buffers are the same memory");
+    end();
+}
+
+static void urgent_jobs_are_read_first(void)
+{
+    begin();
+    submit(0, CHUNK_ROWS);
+    struct msg_job_submit_params params = scan_of(rows_of(source, 0, 4), rows_of(there, 40, 4));
+    rig.service.loads.most = 2; /* one for a user */
+    for (unsigned i = 0; i < 3; i++) {
+        params.output.offset = (40 + 4 * i) * RIG_ROW_BYTES;
+        params.priority = i == 2 ? SCAND_PRIORITY_HIGH : SCAND_PRIORITY_NORMAL;
+        ask(anna, METHOD_job_submit, &params);
+    }
+    CHECK_EQ(rig.work_count, 1);
+    read_one();
+    rig_complete(0, 0);
+    REQUIRE(rig.work_count == 1);
+    CHECK_EQ(((struct load *)rig.work[0])->loads->job->priority, SCAND_PRIORITY_HIGH);
+    rig.service.loads.most = LIMIT_LOADS;
+    end();
+}
+
+/* A file that hangs holds up nobody else, and of its user only what needs the reader's room. */
+static void a_read_that_hangs_holds_up_nobody(void)
+{
+    begin();
+    struct caller *bert = user_greet(BERT);
+    const uint64_t memory = user_create(bert, FILE_SIZE, SCAND_PLACE_HOST);
+    submit(0, ROWS);
+    const size_t hung = rig.work_count;
+    int other = make_file(FILE_SIZE);
+    const struct msg_buffer_import_file_params import_params = {FILE_SIZE, 1};
+    uint32_t msgid = ask_with(bert, METHOD_buffer_import_file, &import_params, &other, 1);
+    struct msg_buffer_id id = {0};
+    close(other);
+    REQUIRE(rig.work_count == hung + 1);
+    rig_help(rig_pop_work(hung));
+    CHECK(answered(bert, msgid, METHOD_buffer_import_file, &id));
+    struct msg_job_submit_params params = scan_of(rows_of(id.buffer, 0, 4), rows_of(memory, 0, 4));
+    msgid = ask(bert, METHOD_job_submit, &params);
+    REQUIRE(rig.work_count == hung + 1);
+    while (rig.work_count > hung)
+        rig_help(rig_pop_work(hung));
+    REQUIRE(rig.manual.out_count == 1 && rig_owner(0) == bert->client);
+    rig_complete(0, 0);
+    CHECK(answered(bert, msgid, METHOD_job_submit, NULL));
+    end();
+}
+
+/* Users' readers are bounded, so that others have some. */
+static void readers_are_shared_out(void)
+{
+    begin();
+    rig.service.readers.most = LIMIT_READERS;
+    rig.service.readers.each = LIMIT_USER_READERS;
+    for (uint64_t i = 0; i < 8; i++) {
+        struct msg_job_submit_params params = scan_of(rows_of(source, 0, 12), rows_of(there, 12 * i, 12));
+        ask(anna, METHOD_job_submit, &params);
+    }
+    CHECK_EQ(rig.work_count, LIMIT_USER_READERS);
+    CHECK_EQ(rig.service.loads.used, 24);
+    CHECK_EQ(rig.service.readers.out, LIMIT_USER_READERS);
+    end();
+}
+
+static void loads_and_memory_are_shared_out(void)
+{
+    begin();
+    for (uint64_t i = 0; i < 20; i++) {
+        struct msg_job_submit_params params = scan_of(rows_of(source, 0, 4), rows_of(there, 4 * i, 4));
+        ask(anna, METHOD_job_submit, &params);
+    }
+    CHECK_EQ(rig.service.loads.used, LIMIT_USER_FED); /* a load for each */
+    while (rig.service.stats.jobs_open > 0) {
+        rig_run_work();
+        rig_complete_all();
+    }
+    rig.service.loads.most = 6;
+    submit(0, ROWS);
+    CHECK_EQ(rig.service.loads.used, 3);
+    user_close(anna);
+    rig_run_work();
+    rig.service.loads.most = LIMIT_LOADS;
+    anna = user_greet(ANNA);
+    source = import(anna, file, FILE_SIZE);
+    there = user_create(anna, FILE_SIZE, SCAND_PLACE_HOST);
+    rig.service.load_bytes.most = 3 * KIB(64); /* half of it is a block */
+    submit(0, ROWS);
+    CHECK_EQ(rig.service.loads.used, 1);
+    rig.service.load_bytes.most = LIMIT_ALL_LOAD_BYTES;
+    end();
+}
+
+/*
+ * Files that are not what they were.
+ */
+
+static void a_file_that_ends_early_fails_its_job_alone(void)
+{
+    begin();
+    struct msg_job_submit_params params = scan_of(rows_of(there, 50, 4), rows_of(there, 50, 4));
+    uint32_t other = ask(anna, METHOD_job_submit, &params), msgid = submit(0, 48);
+    CHECK_EQ(ftruncate(file, 5 * RIG_ROW_BYTES + 12), 0);
+    rig_run_work();
+    CHECK_EQ(rig.manual.out_count, 2); /* the other one, and the rows that there are */
+    rig_complete_all();
+    CHECK(done(other));
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_DESCRIPTOR),
+                   "job.submit: the file of buffer 1 ended at byte 2012, and had 40000 bytes when it was imported; the "
+                   "output is incomplete: import the file again");
+    msgid = submit(0, 6);
+    rig_run_work();
+    rig_complete_all();
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_DESCRIPTOR), "ended at byte 2012");
+    msgid = submit(0, 4); /* which are there */
+    rig_run_work();
+    rig_complete_all();
+    CHECK(done(msgid));
+    end();
+}
+
+static void a_file_that_cannot_be_read_fails_its_job(void)
+{
+    begin();
+    fail_reads = EIO;
+    uint32_t msgid = submit(0, 4);
+    rig_run_work();
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_DESCRIPTOR),
+                   "the file of buffer 1 cannot be read at byte 0: Input/output error");
+    fail_reads = 0;
+    msgid = submit(0, 4);
+    rig_run_work();
+    rig_complete_all();
+    CHECK(done(msgid));
+    end();
+}
+
+/* What has been read is read again for the next job. */
+static void each_job_reads_anew(void)
+{
+    begin();
+    for (int i = 0; i < 2; i++) {
+        uint32_t msgid = submit(0, 4);
+        rig_run_work();
+        REQUIRE(rig.manual.out_count == 1);
+        const unsigned char *bytes = rig.manual.out[0]->rows->input;
+        CHECK_EQ(bytes[17], i == 0 ? byte_at(17) : 99);
+        rig_complete(0, 0);
+        CHECK(done(msgid));
+        CHECK_EQ(pwrite(file, "\143", 1, 17), 1);
+    }
+    end();
+}
+
+/*
+ * Ends.
+ */
+
+static void a_job_is_cancelled_while_it_is_read(void)
+{
+    begin();
+    uint32_t msgid = submit(0, ROWS);
+    struct work *work = rig_pop_work(0);
+    ask(anna, METHOD_job_cancel, &(struct msg_job_id){.job = msgid});
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_CANCELLED), "cancelled"); /* at once, whatever the reader does */
+    rig_help(work);
+    rig_run_work();
+    CHECK_EQ(rig.manual.started, 0);
+    CHECK_EQ(rig.service.loads.used, 0);
+    end();
+}
+
+static void a_buffer_is_released_while_it_is_read(void)
+{
+    begin();
+    uint32_t msgid = submit(0, 4);
+    CHECK(granted(anna, METHOD_buffer_release, &(struct msg_buffer_id){source}, NULL));
+    rig_run_work();
+    REQUIRE(rig.manual.out_count == 1 && has_rows(rig.manual.out[0], 0));
+    rig_complete(0, 0);
+    CHECK(done(msgid));
+    rig_run_work();
+    CHECK_EQ(rig.service.files.used, 0);
+    end();
+}
+
+static void a_client_goes_meanwhile(void)
+{
+    for (enum rig_moment moment = RIG_BEFORE; moment <= RIG_AT_THE_END; moment++) {
+        begin();
+        submit(0, ROWS);
+        rig_go_meanwhile(anna, moment);
+        end();
+        begin();
+        import_request(anna, file, 4);
+        rig_go_meanwhile(anna, moment);
+        end();
+    }
+}
+
+static void a_deadline_passes_while_it_is_read(void)
+{
+    begin();
+    struct msg_job_submit_params params = scan_of(rows_of(source, 0, 4), rows_of(there, 0, 4));
+    params.deadline_ms = 10;
+    uint32_t msgid = ask(anna, METHOD_job_submit, &params);
+    rig_pass(20000);
+    CHECK_CONTAINS(refusal(anna, msgid, SCAND_DEADLINE), "could not start by then");
+    end();
+}
+
+/*
+ * What is refused.
+ */
+
+static void only_files_are_taken(void)
+{
+    int ends[2];
+    begin();
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
+    CHECK_CONTAINS(import_refused(ends[0], 100, SCAND_DESCRIPTOR),
+                   "the descriptor is that of a pipe; allowed: a regular file, or a memfd");
+    close(ends[0]);
+    CHECK_CONTAINS(import_refused(ends[1], 100, SCAND_DESCRIPTOR), "is not open for reading");
+    close(ends[1]);
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    CHECK_CONTAINS(import_refused(ends[0], 100, SCAND_DESCRIPTOR), "a socket");
+    close(ends[0]);
+    close(ends[1]);
+    static const struct {
+        const char *path;
+        int flags;
+        const char *words;
+    } others[] = {{"/", O_RDONLY | O_DIRECTORY, "a directory"},
+                  {"/dev/zero", O_RDONLY, "a character device"},
+                  {"/proc/self/status", O_RDONLY, "the file has 0 bytes"},
+                  {"/proc/self/exe", O_PATH, "is not open for reading"},
+                  {"/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY, "of type sysfs"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        int fd = open(others[i].path, others[i].flags | O_CLOEXEC);
+        if (fd >= 0)
+            CHECK_CONTAINS(import_refused(fd, 1, SCAND_DESCRIPTOR), others[i].words);
+        if (fd >= 0)
+            close(fd);
+    }
+    end();
+}
+
+static void arguments_are_checked(void)
+{
+    begin();
+    struct msg_buffer_import_file_params two = {FILE_SIZE, 2}, none = {FILE_SIZE, 0};
+    int fds[2] = {file, file};
+    CHECK_CONTAINS(import_refused(file, 0, SCAND_INVALID),
+                   "buffer.import_file: \"size\" is 0 bytes; allowed: 1 to 70368744177664");
+    CHECK_CONTAINS(import_refused(file, LIMIT_FILE_BYTES + 1, SCAND_INVALID), "allowed: 1 to 70368744177664");
+    CHECK_CONTAINS(import_refused(file, FILE_SIZE + 1, SCAND_DESCRIPTOR),
+                   "\"size\" is 40001, but the file has 40000 bytes; allowed: at most as many");
+    CHECK_CONTAINS(refusal(anna, ask_with(anna, METHOD_buffer_import_file, &two, fds, 2), SCAND_DESCRIPTOR),
+                   "buffer.import_file: \"fds\" is 2; allowed: 1");
+    CHECK_CONTAINS(refused(anna, METHOD_buffer_import_file, &none, SCAND_DESCRIPTOR), "\"fds\" is 0");
+    end();
+}
+
+/* Read-only descriptors and files that are sealed against writing are what people have. */
+static void read_only_memory_is_taken(void)
+{
+    begin();
+    char path[64];
+    CHECK_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    source = import(anna, fd, FILE_SIZE);
+    close(fd);
+    uint32_t msgid = submit(7, 4);
+    rig_run_work();
+    REQUIRE(rig.manual.out_count == 1 && has_rows(rig.manual.out[0], 7));
+    rig_complete(0, 0);
+    CHECK(done(msgid));
+    end();
+}
+
+static void nothing_is_written(void)
+{
+    begin();
+    struct msg_job_submit_params params = scan_of(rows_of(there, 0, 4), rows_of(source, 0, 4));
+    CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params, SCAND_INVALID),
+                   "job.submit: \"output.buffer\" is 1, a file (buffer.import_file), which is only read; give a buffer "
+                   "of buffer.create or buffer.import");
+    params = scan_of(rows_of(source, 50, 4), rows_of(source, 50, 4));
+    CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params, SCAND_INVALID), "which is only read");
+    end();
+}
+
+static void offsets_are_memory(void)
+{
+    begin();
+    struct msg_tensor line = {.buffer = source, .shape = {400}, .shape_count = 1, .strides = {4}, .strides_count = 1};
+    struct msg_job_submit_params params = scan_of(line, line);
+    params.output.buffer = there;
+    params.axis = 0;
+    params.offsets = (struct msg_tensor){
+        .buffer = source, .dtype = SCAND_DTYPE_U64, .shape = {3}, .shape_count = 1, .strides = {8}, .strides_count = 1};
+    CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params, SCAND_INVALID),
+                   "\"offsets.buffer\" is 1, a file (buffer.import_file); allowed: memory");
+    end();
+}
+
+/* Columns of a large file: each chunk would read all of it. */
+static void chunks_that_span_too_much_are_refused(void)
+{
+    begin();
+    CHECK_EQ(ftruncate(file, (off_t)LIMIT_LOAD_BYTES * 2), 0);
+    const uint64_t wide = import(anna, file, LIMIT_LOAD_BYTES * 2);
+    struct msg_tensor columns = {.buffer = wide,
+                                 .shape = {1024, LIMIT_LOAD_BYTES / 2048 - 100},
+                                 .shape_count = 2,
+                                 .strides = {(int64_t)LIMIT_LOAD_BYTES / 512, 4},
+                                 .strides_count = 2};
+    struct msg_job_submit_params params = scan_of(columns, rows_of(there, 0, 100));
+    params.axis = 0;
+    params.output = columns;
+    params.output.buffer = there;
+    columns.shape[1] = params.output.shape[1] = params.input.shape[1] = 1;
+    params.output.strides[0] = 4;
+    params.output.shape[0] = params.input.shape[0] = 1024;
+    CHECK_CONTAINS(refused(anna, METHOD_job_submit, &params, SCAND_INVALID),
+                   "job.submit: rows 0 to 0 of the job, which are computed at a time, span bytes 0 to 536346628 of a "
+                   "file; allowed: 268435456 bytes in all; copy the file, or parts of it, into a buffer of "
+                   "buffer.create");
+    end();
+}
+
+static void files_are_counted(void)
+{
+    begin();
+    rig.service.files.most = 4; /* half of them for a user */
+    import(anna, file, FILE_SIZE);
+    CHECK_CONTAINS(import_refused(file, FILE_SIZE, SCAND_QUOTA),
+                   "buffer.import_file: user 1000 has 2 files open in buffers and may have 2 of 4, half of what others "
+                   "leave; release a buffer");
+    CHECK(granted(anna, METHOD_buffer_release, &(struct msg_buffer_id){source}, NULL));
+    rig_run_work();
+    source = import(anna, file, FILE_SIZE);
+    rig.service.files.most = LIMIT_FILES;
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(chunks_have_the_rows_of_the_file),
+        TEST(short_reads_go_on),
+        TEST(what_cannot_be_pinned_is_staged),
+        TEST(without_memory_the_job_fails),
+        TEST(memory_is_used_again),
+        TEST(coefficients_lie_in_files_too),
+        TEST(an_index_lies_in_a_file_too),
+        TEST(a_long_row_keeps_its_bytes),
+        TEST(some_chunks_are_read_ahead),
+        TEST(what_an_earlier_job_writes_is_read_after_it),
+        TEST(urgent_jobs_are_read_first),
+        TEST(a_read_that_hangs_holds_up_nobody),
+        TEST(readers_are_shared_out),
+        TEST(loads_and_memory_are_shared_out),
+        TEST(a_file_that_ends_early_fails_its_job_alone),
+        TEST(a_file_that_cannot_be_read_fails_its_job),
+        TEST(each_job_reads_anew),
+        TEST(a_job_is_cancelled_while_it_is_read),
+        TEST(a_buffer_is_released_while_it_is_read),
+        TEST(a_client_goes_meanwhile),
+        TEST(a_deadline_passes_while_it_is_read),
+        TEST(only_files_are_taken),
+        TEST(arguments_are_checked),
+        TEST(read_only_memory_is_taken),
+        TEST(nothing_is_written),
+        TEST(offsets_are_memory),
+        TEST(chunks_that_span_too_much_are_refused),
+        TEST(files_are_counted),
+        TEST_END,
+    };
+    return test_main(argc, argv, tests);
+}
