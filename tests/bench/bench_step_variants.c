@@ -1,7 +1,13 @@
 /* The tutorials' variants of operations in tiles, against a copy of as many bytes as they read and write. */
+#include "kernels/steps/block_sum/block_sum.h"
+#include "kernels/steps/convolve/convolve.h"
+#include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/upsample/upsample.h"
 #include "kernels/tutorial/steps/steps.h"
 #include "tests/bench/step_cases.h"
+
+#define TAPS 31
 
 #define X(SYMBOL, ...)                                                                                           \
     static int launch_##SYMBOL(const struct step_rows *rows, const void *params, const struct step_tiles *tiles, \
@@ -15,22 +21,37 @@ STEP_VARIANTS(X)
 static step_launch *const launches[STEP_VARIANT_COUNT] = {STEP_VARIANTS(X)};
 #undef X
 
-/* What each kernel is measured with. */
+/* What each kernel is measured with, and how long its results are: times / parts of the rows. */
+static const struct parameters {
+    const struct step_kernel *kernel;
+    const void *params;
+    size_t bytes;
+    uint64_t times, parts, further;
+    bool is_shared;
+} parameters[] = {
+    {&dot_kernel, "", 0, 0, 0, STEP_CASE_SAMPLES, false},
+    {&map_kernel, &(const struct map){.op = MAP_ADD}, sizeof(struct map), 1, 1, STEP_CASE_SAMPLES, false},
+    {&upsample_kernel, &(const struct upsample){.factor = 2}, sizeof(struct upsample), 2, 1, 0, false},
+    {&block_sum_kernel, &(const struct block_sum){.factor = 2}, sizeof(struct block_sum), 1, 2, 0, false},
+    {&convolve_kernel, &(const struct convolve){.taps = TAPS, .first = TAPS / 2}, sizeof(struct convolve), 1, 1, TAPS,
+     true},
+};
+
 static struct step_bench bench_of(const struct step_variant *variant)
 {
-    static const struct map add = {.op = MAP_ADD};
-    struct step_bench bench = {.name = variant->name,
+    const struct parameters *with = parameters;
+    while (with->kernel != variant->kernel)
+        with++;
+    return (struct step_bench){.name = variant->name,
                                .kernel = variant->kernel,
-                               .params = "",
+                               .params = with->params,
+                               .params_bytes = with->bytes,
                                .dtype = variant->dtype,
                                .made = variant->dtype,
-                               .further = STEP_CASE_SAMPLES};
-    if (variant->kernel == &map_kernel) {
-        bench.params = &add;
-        bench.params_bytes = sizeof add;
-        bench.times = bench.parts = 1;
-    }
-    return bench;
+                               .times = with->times,
+                               .parts = with->parts,
+                               .further = with->further,
+                               .is_shared = with->is_shared};
 }
 
 int bench_step_variants(struct bench_table *table)

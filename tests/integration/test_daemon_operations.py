@@ -472,40 +472,46 @@ class Refusals(OperationsTest):
 
 
 class StepVariants(OperationsTest):
-    """Variants of the tutorials: for GPUs, of one step; these sums are exact in any order."""
+    """Variants of the tutorials: for GPUs, of one step; sums that may be added in any order are exact in any."""
 
-    NAMES = {
-        "f32": (("dot", "dot-atomic"), ("map", "map-naive"), ("map", "map-packs")),
-        "f16": (("dot", "dot-pairs"), ("dot", "dot-fast-atomic"), ("map", "map-pairs")),
+    STEPS = {  # and how many numbers there are in the output's rows
+        "dot": ({"other": [12, 30]}, 1),
+        "map": ({"op": "add", "other": [12, 30]}, 30),
+        "upsample": ({"factor": 4}, 120),
+        "block-sum": ({"factor": 6}, 5),
+        "convolve": ({"filter": [7], "mode": "same"}, 30),
     }
+    OPERANDS = ("other", "filter")
 
     def job(self, memory, dtype, operation):
-        rows, size = [12, 30], SIZES[dtype]
-        step = {"operation": operation, "other": tensor(memory.buffer, rows, dtype=dtype, offset=8192)}
-        output = tensor(memory.buffer, [12, 1] if operation == "dot" else rows, dtype=dtype, offset=16384 + 16 * size)
-        if operation == "map":
-            step["op"] = "add"
-        return {"input": tensor(memory.buffer, rows, dtype=dtype), "output": output, "axis": 1, "steps": [step]}
+        parameters, length = self.STEPS[operation]
+        step = {"operation": operation}
+        for name, value in parameters.items():
+            step[name] = tensor(memory.buffer, value, dtype=dtype, offset=8192) if name in self.OPERANDS else value
+        output = tensor(memory.buffer, [12, length], dtype=dtype, offset=16384 + 16 * SIZES[dtype])
+        return {"input": tensor(memory.buffer, [12, 30], dtype=dtype), "output": output, "axis": 1, "steps": [step]}
 
     def test_results(self):
         client = self.client()
-        for dtype, names in self.NAMES.items():
-            for operation, name in names:
-                memory = self.noise(client, dtype, 16384 // SIZES[dtype] + 1000)
-                job = self.job(memory, dtype, operation)
-                before = memory.read()
-                client.call("job.run", **job)
-                expected = memory.read()
-                self.assertNotEqual(before, expected)
-                memory.write(before)
-                with self.subTest(name=name):
-                    if BACKEND == "cpu":
-                        message = f'"algorithm" is "{name}", which this daemon\'s device cannot run; a daemon started with --device cuda can'
-                        self.refuse(client, message, "unsupported", algorithm=name, **job)
-                    else:
-                        client.call("job.run", algorithm=name, **job)
-                        self.assertEqual(memory.read(), expected)
-                client.call("buffer.release", buffer=memory.buffer)
+        kernels = [kernel for operation in self.STEPS for kernel in client.kernels(operation)]
+        self.assertEqual(len(kernels), 15)
+        for kernel in kernels:
+            name, dtype, operation = kernel["name"], kernel["dtype"], kernel["operation"]
+            memory = self.noise(client, dtype, 32768 // SIZES[dtype] + 1000)
+            job = self.job(memory, dtype, operation)
+            before = memory.read()
+            client.call("job.run", **job)
+            expected = memory.read()
+            self.assertNotEqual(before, expected)
+            memory.write(before)
+            with self.subTest(name=name):
+                if BACKEND == "cpu":
+                    message = f'"algorithm" is "{name}", which this daemon\'s device cannot run; a daemon started with --device cuda can'
+                    self.refuse(client, message, "unsupported", algorithm=name, **job)
+                else:
+                    client.call("job.run", algorithm=name, **job)
+                    self.assertEqual(memory.read(), expected)
+            client.call("buffer.release", buffer=memory.buffer)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,11 @@
  * The tutorials' variants of operations in tiles (kernels/tutorial/steps), each in the list: the bits of the reference,
  * for sums in any order with samples whose sums are exact.
  */
+#include "kernels/steps/block_sum/block_sum.h"
+#include "kernels/steps/convolve/convolve.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/upsample/upsample.h"
 #include "kernels/tutorial/steps/steps.h"
 #include "tests/check.h"
 #include "tests/kernels/step_case.h"
@@ -131,6 +134,90 @@ static void maps(void)
             }
 }
 
+/* Outputs in pairs, and samples: of even and odd factors, of dense rows and of all others. */
+
+static void upsample_check(unsigned id, uint64_t factor, struct shape shape, enum step_layout layout)
+{
+    const struct upsample upsample = {.factor = factor};
+    struct step_case c = case_of(id, &upsample, sizeof upsample, shape);
+    c.input.layout = layout;
+    c.input.fill = STEP_SPECIALS;
+    c.output.length = shape.length * factor;
+    c.output.layout = layout == LAYOUT_DENSE ? LAYOUT_DENSE : output_layout();
+    check(&c, id);
+}
+
+static void block_sum_check(unsigned id, uint64_t factor, struct shape shape, enum step_layout layout)
+{
+    const struct block_sum block_sum = {.factor = factor};
+    struct step_case c = case_of(id, &block_sum, sizeof block_sum, shape);
+    c.input.length = shape.length * factor;
+    c.input.layout = layout;
+    c.input.fill = random_next(&seed) % STEP_ONES;
+    c.output.layout = output_layout();
+    check(&c, id);
+}
+
+static void finer_and_coarser(void)
+{
+    static const uint64_t factors[] = {1, 2, 3, 4, 5, 6, 300};
+    const uint64_t most = 50000; /* elements of the longer rows */
+    if (!step_case_has_cuda())
+        SKIP("no GPU");
+    for (unsigned id = 0; id < STEP_VARIANT_COUNT; id++)
+        for (unsigned f = 0; f < sizeof factors / sizeof factors[0]; f++)
+            for (unsigned i = 0; i < SHAPE_COUNT; i++) {
+                const bool up = step_variant_list[id].kernel == &upsample_kernel;
+                if ((!up && step_variant_list[id].kernel != &block_sum_kernel) || shapes[i].length * factors[f] > most)
+                    continue;
+                (up ? upsample_check : block_sum_check)(id, factors[f], shapes[i], LAYOUT_DENSE);
+                (up ? upsample_check : block_sum_check)(id, factors[f], shapes[i], random_next(&seed) % LAYOUT_COUNT);
+            }
+}
+
+/* Outputs of a mode, of rows that have samples. */
+static uint64_t outputs_of(enum convolve_mode mode, uint64_t length, uint64_t taps)
+{
+    const uint64_t valid = length >= taps ? length - taps + 1 : 0;
+    return length == 0 ? 0 : mode == CONVOLVE_FULL ? length + taps - 1 : mode == CONVOLVE_SAME ? length : valid;
+}
+
+/* Filters of all rows, taps side by side, and any others. */
+static void convolve_check(unsigned id, uint64_t taps, struct shape shape, enum step_layout layout,
+                           enum step_layout filter)
+{
+    const enum convolve_mode mode = (enum convolve_mode)(random_next(&seed) % (CONVOLVE_VALID + 1));
+    const bool wide = random_next(&seed) % 2;
+    const struct convolve convolve = convolve_params(random_next(&seed) % 2, mode, taps, wide);
+    struct step_case c = case_of(id, &convolve, sizeof convolve, shape);
+    const enum step_fill fill = random_next(&seed) % STEP_ONES;
+    c.input.layout = layout;
+    c.input.fill = fill;
+    c.output.length = outputs_of(mode, shape.length, taps);
+    c.output.layout = output_layout();
+    c.further[0] = (struct step_case_operand){
+        .given = true, .dtype = c.input.dtype, .length = taps, .layout = filter, .fill = fill};
+    check(&c, id);
+}
+
+static void convolutions(void)
+{
+    static const uint64_t taps[] = {1, 2, 31, 256, 257, LIMIT_TAPS};
+    static const struct shape some[] = {{37, 0}, {1, 1}, {5, 3}, {9, 255}, {6, 257}, {4, 1000}, {1, 4100}, {2, 17000}};
+    if (!step_case_has_cuda())
+        SKIP("no GPU");
+    for (unsigned id = 0; id < STEP_VARIANT_COUNT; id++)
+        for (unsigned t = 0; t < sizeof taps / sizeof taps[0]; t++)
+            for (unsigned i = 0; i < sizeof some / sizeof some[0]; i++) {
+                if (step_variant_list[id].kernel != &convolve_kernel || (taps[t] == LIMIT_TAPS && i > 6))
+                    continue;
+                convolve_check(id, taps[t], some[i], LAYOUT_DENSE, LAYOUT_SHARED);
+                convolve_check(id, taps[t], some[i], random_next(&seed) % LAYOUT_COUNT, LAYOUT_SHARED);
+                convolve_check(id, taps[t], some[i], random_next(&seed) % LAYOUT_COUNT,
+                               random_next(&seed) % LAYOUT_COUNT);
+            }
+}
+
 static void refusals(void)
 {
     float numbers[4] = {0};
@@ -151,7 +238,7 @@ static void refusals(void)
 static const struct test tests[] = {
     TEST(names),
 #ifdef SCAND_HAVE_CUDA
-    TEST(dot_products), TEST(maps), TEST(refusals),
+    TEST(dot_products), TEST(maps), TEST(finer_and_coarser), TEST(convolutions), TEST(refusals),
 #endif
     TEST_END,
 };

@@ -5,8 +5,11 @@
 
 #include <string.h>
 
+#include "kernels/steps/block_sum/block_sum.h"
+#include "kernels/steps/convolve/convolve.h"
 #include "kernels/steps/dot/dot.h"
 #include "kernels/steps/map/map.h"
+#include "kernels/steps/upsample/upsample.h"
 
 enum { VARIES = false, FIXED = true };
 

@@ -18,20 +18,38 @@ extern "C" {
 /*
  * In the order in which they are best read. All operands have the one dtype. FIXED: the bits of the reference. VARIES:
  * sums whose order is another one in each run.
- *    symbol           name               kernel  dtype order; what it teaches */
-#define STEP_VARIANTS(X)                                                                                    \
-    X(dot_atomic,      "dot-atomic",      dot,    F32,  VARIES,                                             \
-      "a grid-stride loop: each thread adds its own sum to the result with atomicAdd")                      \
-    X(dot_pairs,       "dot-pairs",       dot,    F16,  VARIES,                                             \
-      "halves read by pairs; one atomicAdd of a pair serves two neighbouring rows")                         \
-    X(dot_fast_atomic, "dot-fast-atomic", dot,    F16,  VARIES,                                             \
-      "a half is added with the aligned pair that it lies in, zero being added to its neighbour")           \
-    X(map_naive,       "map-naive",       map,    F32,  FIXED,                                              \
-      "a thread per element, four bytes at a time")                                                         \
-    X(map_packs,       "map-packs",       map,    F32,  FIXED,                                              \
-      "a functor on packs of 16 bytes where rows are aligned: a quarter of the loads and stores")           \
-    X(map_pairs,       "map-pairs",       map,    F16,  FIXED,                                              \
-      "two halves per load, a functor of two arguments, and a tail of one")
+ *    symbol                 name                    kernel     dtype  order; what it teaches */
+#define STEP_VARIANTS(X)                                                                          \
+    X(dot_atomic,            "dot-atomic",           dot,       F32,   VARIES,                    \
+      "a grid-stride loop: each thread adds its own sum to the result with atomicAdd")            \
+    X(dot_pairs,             "dot-pairs",            dot,       F16,   VARIES,                    \
+      "halves read by pairs; one atomicAdd of a pair serves two neighbouring rows")               \
+    X(dot_fast_atomic,       "dot-fast-atomic",      dot,       F16,   VARIES,                    \
+      "a half is added with the aligned pair that it lies in, zero being added to its neighbour") \
+    X(map_naive,             "map-naive",            map,       F32,   FIXED,                     \
+      "a thread per element, four bytes at a time")                                               \
+    X(map_packs,             "map-packs",            map,       F32,   FIXED,                     \
+      "a functor on packs of 16 bytes where rows are aligned: a quarter of the loads and stores") \
+    X(map_pairs,             "map-pairs",            map,       F16,   FIXED,                     \
+      "two halves per load, a functor of two arguments, and a tail of one")                       \
+    X(upsample_naive,        "upsample-naive",       upsample,  F32,   FIXED,                     \
+      "a thread per output, which looks up its sample: a division for four bytes")                \
+    X(upsample_pairs,        "upsample-pairs",       upsample,  F32,   FIXED,                     \
+      "two outputs stored at once, and a tail of one: half of the stores")                        \
+    X(upsample_half_pairs,   "upsample-half-pairs",  upsample,  F16,   FIXED,                     \
+      "two halves stored at once, as one word")                                                   \
+    X(block_sum_naive,       "block-sum-naive",      block_sum, F32,   FIXED,                     \
+      "upsampling backward, a thread per sum: neighbours read what lies a block apart")           \
+    X(block_sum_pairs,       "block-sum-pairs",      block_sum, F32,   FIXED,                     \
+      "two samples loaded at once, where blocks have an even number of them")                     \
+    X(block_sum_half_pairs,  "block-sum-half-pairs", block_sum, F16,   FIXED,                     \
+      "two halves loaded at once, and added in f64")                                              \
+    X(convolve_direct,       "convolve-direct",      convolve,  F32,   FIXED,                     \
+      "a thread per output: a tap and a sample from global memory for each addition")             \
+    X(convolve_constant,     "convolve-constant",    convolve,  F32,   FIXED,                     \
+      "the filter in constant memory, which gives one tap to all lanes at once")                  \
+    X(convolve_shared,       "convolve-shared",      convolve,  F32,   FIXED,                     \
+      "samples staged in shared memory too, with a halo: read once for 256 outputs")
 // clang-format on
 
 #define X(SYMBOL, NAME, KERNEL, DTYPE, ORDER, TEACHES) STEP_VARIANT_##SYMBOL,
