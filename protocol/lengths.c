@@ -46,6 +46,12 @@ static uint64_t length_index_add(const union msg_step *step, uint64_t axis, uint
     return vector_length(&step->index_add.onto, axis);
 }
 
+static uint64_t length_pick(const union msg_step *step, uint64_t axis, uint64_t length)
+{
+    (void)length;
+    return vector_length(&step->pick.position, axis);
+}
+
 /* A filter without taps is refused, and a row that is too short for all taps is, too. */
 static uint64_t length_with_filter(enum convolve_mode mode, const struct msg_tensor *filter, uint64_t axis,
                                    uint64_t length)

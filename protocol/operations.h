@@ -181,6 +181,13 @@
     X(S, onto,         MAP,   REQUIRED, tensor,             "what the bins have already, which may be the output",     \
       ACCESS_READ, FOLLOWS_VECTORS, CLASS_INPUT)
 
+#define PICK_STEP(X, S)                                                                                                \
+    STEP_OPERATION(X, S)                                                                                               \
+    X(S, position,     MAP,   REQUIRED, tensor,             "where each pick is in its row, in samples",               \
+      ACCESS_READ, FOLLOWS_VECTORS, CLASS_FLOAT)                                                                       \
+    X(S, half_width,   MAP,   REQUIRED, tensor,             "how wide each pick is: of the triangle, less 1",          \
+      ACCESS_READ, FOLLOWS_VECTORS, CLASS_FLOAT)
+
 /* Every operation: X(name, fields, length, word, line). length: a function of lengths.h. */
 #define OPERATIONS(X)                                                                                                  \
     X(scan,     SCAN_STEP,     length_same,     "scan",     "running sums, products, maxima, minima or recurrences along rows") \
@@ -196,7 +203,8 @@
     X(triangle, WINDOW_STEP,   length_same,     "triangle", "each sample to a sum of those around it, with weights of a triangle") \
     X(box,      WINDOW_STEP,   length_same,     "box",      "each sample to a sum or mean of those around it")         \
     X(stack,    STACK_STEP,    length_stack,    "stack",    "samples of each row to sums in bins, by an index")           \
-    X(index_add, INDEX_ADD_STEP, length_index_add, "index-add", "samples of each row onto what bins have already, by an index")
+    X(index_add, INDEX_ADD_STEP, length_index_add, "index-add", "samples of each row onto what bins have already, by an index") \
+    X(pick,     PICK_STEP,     length_pick,     "pick",     "triangles of any width about any place, of rows that have been summed twice")
 // clang-format on
 
 /* Operations with a parameter `repeat`: a step stands for so many steps. They keep rows as long as they are, and have

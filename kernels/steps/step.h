@@ -30,7 +30,8 @@ extern "C" {
     X(demean)           \
     X(map)              \
     X(triangle)         \
-    X(stack)
+    X(stack)            \
+    X(pick)
 
 #define STEP_FURTHER_MAX 4 /* operands beside input and output */
 /* Scratch memory that a tile may use on a processor: of any contents, aligned to 64 bytes. */

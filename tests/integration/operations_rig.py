@@ -51,6 +51,10 @@ def index_add(index, onto, **parameters):
     return {"operation": "index-add", "index": index, "onto": onto, **parameters}
 
 
+def pick(position, half_width):
+    return {"operation": "pick", "position": position, "half_width": half_width}
+
+
 def recurrence(coefficients):
     return {"operation": "scan", "passes": ["forward"], "op": "affine", "coefficients": coefficients}
 
@@ -64,7 +68,9 @@ def length_after(step, length):
         taps = step["filter"]["shape"][-1]
         return {"full": length + taps - 1, "same": length, "valid": length - taps + 1}[step["mode"]]
     if "onto" in step:
-        return step["onto"]["shape"][-1]
+        return step["onto"]["shape"][-1] if length else 0
+    if "position" in step:
+        return step["position"]["shape"][-1] if length else 0
     factor = step.get("factor", 1)
     return {"upsample": length * factor, "block-sum": length // factor, "reduce": 1, "dot": 1, "stack": step.get("bins") if length else 0}.get(step["operation"], length)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Filters as steps of jobs: convolutions and correlations, triangles and boxes, means.
+"""Filters as steps of jobs: convolutions and correlations, triangles and boxes, picks of double sums, means.
 
     test_daemon_filters.py SCAND [unittest's arguments]
 """
@@ -12,7 +12,7 @@ import struct
 
 from daemons import main
 from forms import pack_dtype
-from operations_rig import BOTH, DEMEAN, FORWARD, SUM, OperationsTest, box, convolve, length_after, mapped, triangle, upsample
+from operations_rig import BOTH, DEMEAN, FORWARD, SUM, OperationsTest, box, convolve, length_after, mapped, pick, triangle, upsample
 from wire import SIZES, tensor
 
 
@@ -247,6 +247,112 @@ class Windows(OperationsTest):
         self.refuse(client, message, steps=[triangle(2)], **whole)
         message = '"input" and "output" are the same elements, but "steps[0].operation" is "triangle", which does not work in place'
         self.refuse(client, message, input=rows, output=rows, axis=1, steps=[triangle(2)])
+
+
+class Picks(OperationsTest):
+    def numbers(self, client, values, shape, dtype="f64"):
+        memory = client.create(max(1, len(values)) * SIZES[dtype])
+        memory.write(pack_dtype(dtype, values))
+        return tensor(memory.buffer, shape, dtype=dtype)
+
+    def picked(self, client, given, picks, steps, axis=1):
+        """What steps leave of rows, in f64."""
+        memory = client.create(8 * given["shape"][1 - axis] * picks)
+        shape = [given["shape"][0], picks] if axis == 1 else [picks, given["shape"][1]]
+        client.call("job.run", input=given, output=tensor(memory.buffer, shape, dtype="f64"), axis=axis, steps=steps)
+        return struct.unpack(f"<{shape[0] * shape[1]}d", memory.read()[: 8 * shape[0] * shape[1]])
+
+    def test_definition(self):
+        client = self.client()
+        rows = self.numbers(client, (1, 3, 7, 5, 5, 2, 10, 30, 70, 50, 50, 20), [2, 6], "f32")
+        places, widths = (1, 2, 2.5, 1.25, 0.5, 4.25), (0, 1, 0.5, 0, 0, 0.5)
+        expected = (-2, 8 / 4, 4 / 2.25, 0, 0, 0)
+        shared = [self.numbers(client, values, [6]) for values in (places, widths)]
+        self.assertEqual(self.picked(client, rows, 6, [pick(*shared)]), (*expected, *(10 * value for value in expected)))
+        own = [self.numbers(client, [*values, *reversed(values)], [2, 6], "f32") for values in (places, widths)]
+        self.assertEqual(self.picked(client, rows, 6, [pick(*own)]), (*expected, *(10 * value for value in reversed(expected))))
+        columns = {**rows, "shape": [6, 2], "strides": [4, 24]}
+        across = self.picked(client, columns, 6, [pick(*shared)], axis=0)
+        self.assertEqual(across, tuple(scale * value for value in expected for scale in (1, 10)))
+
+    def test_behind_a_double_sum(self):
+        """Of weights that are written out: w - |i - t| for the samples within w of t, all else being interpolated."""
+        client, values = self.client(), random.Random(21)
+        rows, length, picks = 7, 400, 300
+        x = [[float(values.randrange(-9, 10)) for _ in range(length)] for _ in range(rows)]
+        places = [values.randrange(4 * length) / 4 for _ in range(rows * picks)]
+        widths = [values.randrange(-2, 60) / 2 for _ in range(rows * picks)]
+        given = self.numbers(client, [value for row in x for value in row], [rows, length], "f32")
+        step = pick(self.numbers(client, places, [rows, picks]), self.numbers(client, widths, [rows, picks], "f32"))
+        results, kept = self.picked(client, given, picks, [BOTH, step]), 0
+        for k, result in enumerate(results):
+            t, w, row = places[k], widths[k] + 1, x[k // picks]
+            if widths[k] < 0 or t - w < 0 or t + w > length - 1:
+                self.assertEqual(result, 0)
+                continue
+            ramp = lambda i, at: max(0.0, i - at)  # what a double sum from the right has of sample i, at a sample
+            bent = lambda i, at: (1 - at % 1) * ramp(i, math.floor(at)) + at % 1 * ramp(i, math.floor(at) + 1)
+            exact = sum(value * (bent(i, t - w) - 2 * bent(i, t) + bent(i, t + w)) for i, value in enumerate(row)) / w**2
+            self.assertAlmostEqual(result, exact, delta=1e-9)
+            kept += 1
+        self.assertGreater(kept, rows * picks // 2)
+
+    def test_as_triangles(self):
+        """Of whole numbers at samples: what triangles leave, as no sum is rounded."""
+        client = self.client()
+        memory, made = self.noise(client, "f32", 40 * 300), client.create(8 * 40 * 300)
+        rows, results = tensor(memory.buffer, [40, 300]), tensor(made.buffer, [40, 300], dtype="f64")
+        places = self.numbers(client, [float(i) for i in range(300)], [300])
+        for width in 1, 2, 16, 64:
+            client.call("job.run", input=rows, output=results, axis=1, steps=[triangle(width, boundary="skip")])
+            expected = struct.unpack("<12000d", made.read()[: 8 * 12000])
+            widths = {**self.numbers(client, [width - 1.0], [300]), "strides": [0]}
+            self.assertEqual(self.picked(client, rows, 300, [BOTH, pick(places, widths)]), expected)
+
+    def test_chains(self):
+        client, values = self.client(), random.Random(22)
+        many = self.numbers(client, [values.uniform(-9, 310) for _ in range(40 * 100)], [40, 100])
+        wide = self.numbers(client, [values.uniform(-0.1, 30) for _ in range(40 * 100)], [40, 100], "f32")
+        one, narrow = {**many, "shape": [100], "strides": [8]}, {**wide, "shape": [100], "strides": [4]}
+        for steps in (
+            [DEMEAN, BOTH, pick(many, wide)],
+            [BOTH, pick(one, wide), FORWARD, pick(one, narrow), SUM],
+            [upsample(3), pick(many, narrow), triangle(5)],
+        ):
+            self.check(client, [40, 300], 1, steps)
+            self.check(client, [40, 300], 1, steps, ("ibm32", "f32"), strides=[4, 160])
+        self.check(client, [40, 0], 1, [FORWARD, pick(one, narrow)])
+        self.check(client, [3000, 500], 1, [BOTH, pick(one, narrow)], ("f32", "f32"))
+        long = {**one, "shape": [1 << 20], "strides": [0]}
+        self.check(client, [2, 300], 1, [pick(long, {**narrow, "shape": [1 << 20], "strides": [0]})], ("f32", "f32"))
+
+    def test_refused(self):
+        client = self.client()
+        memory = client.create(1 << 16)
+        rows, made = tensor(memory.buffer, [4, 100]), tensor(memory.buffer, [4, 8], offset=8192)
+        places, widths = tensor(memory.buffer, [8], offset=16384), tensor(memory.buffer, [8], dtype="f64", offset=20480)
+        job = {"input": rows, "output": made, "axis": 1}
+        self.refuse(client, 'field "steps[0].position" is missing', **job, steps=[{"operation": "pick", "half_width": widths}])
+        self.refuse(client, 'field "steps[1].half_width" is missing', **job, steps=[FORWARD, {"operation": "pick", "position": places}])
+        message = '"steps[0].half_width" has 7 elements along the axis; it must have 8, one for each element of "position"'
+        self.refuse(client, message, **job, steps=[pick(places, {**widths, "shape": [7]})])
+        self.refuse(client, 'dimension 1 of "output" is 8; it must be 9, which', **job, steps=[pick({**places, "shape": [9]}, {**widths, "shape": [9]})])
+        message = 'dimension 0 of "input" is 4 and of "steps[0].position" 3; they must be equal'
+        self.refuse(client, message, **job, steps=[pick({**places, "shape": [3, 8], "strides": [0, 4]}, widths)])
+        self.refuse(client, '"steps[0].position.dtype" is "i32"; allowed: f32, f64, f16', **job, steps=[pick({**places, "dtype": "i32"}, widths)])
+        self.refuse(client, '"steps[0].position" (bytes 8190 to', **job, steps=[pick({**places, "offset": 8190}, widths)])
+        whole = {"input": {**rows, "dtype": "i32"}, "output": {**made, "dtype": "i32"}, "axis": 1}
+        message = '"input.dtype" is "i32"; allowed with "steps[0].operation" "pick": f32, f64, f16'
+        self.refuse(client, message, **whole, steps=[pick(places, widths)])
+        message = '"input" and "output" are the same elements, but "steps[0].operation" is "pick", which does not work in place'
+        every = {"shape": [100], "strides": [0]}
+        self.refuse(client, message, input=rows, output=rows, axis=1, steps=[pick({**places, **every}, {**widths, **every})])
+        endless = {"shape": [(1 << 33) + 1], "strides": [0]}
+        message = '"steps[0].operation" is "pick", which would leave rows of more than 8589934592 elements each'
+        self.refuse(client, message, **job, steps=[pick({**places, **endless}, {**widths, **endless})])
+        offsets, line = tensor(memory.buffer, [3], dtype="i64", offset=32768), tensor(memory.buffer, [100])
+        message = '"steps[0].operation" is "pick", which changes the length of rows, but "offsets" makes rows'
+        self.refuse(client, message, input=line, output=tensor(memory.buffer, [8], offset=8192), axis=0, offsets=offsets, steps=[pick(places, widths)])
 
 
 class Means(OperationsTest):

@@ -118,9 +118,21 @@ static double special(uint64_t *random)
     return choice % 16 ? noise(random) : specials[choice / 16 % (sizeof specials / sizeof specials[0])];
 }
 
-static double sample(enum step_fill fill, uint64_t *random)
+/* From `low` on, as many samples as `size` says, at any place in them or at one of them. */
+static double place(double low, double size, uint64_t *random)
 {
-    switch (fill) {
+    const double at = low + size * 0.5 * (noise(random) + 1);
+    return random_next(random) % 4 ? at : floor(at);
+}
+
+static double sample(const struct step_case_operand *asked, uint64_t *random)
+{
+    const double length = (double)asked->below;
+    switch (asked->fill) {
+    case STEP_PLACES:
+        return place(-length / 16, length * 9 / 8, random);
+    case STEP_WIDTHS:
+        return place(-length / 100, length / 10, random);
     case STEP_NOISE:
         return noise(random);
     case STEP_SPECIALS:
@@ -138,7 +150,7 @@ static void fill_element(const struct step_case_operand *asked, uint64_t *random
     if (codec_is_integer(asked->dtype))
         codec_encode_integer(asked->dtype, asked->below ? random_next(random) % asked->below : random_next(random), at);
     else
-        step_put_f64(asked->dtype, sample(asked->fill, random), at);
+        step_put_f64(asked->dtype, sample(asked, random), at);
 }
 
 static void fill_region(struct region *region, const struct step_case_operand *asked, struct shape shape,

@@ -19,9 +19,9 @@ enum step_layout { STEP_LAYOUTS(X) LAYOUT_COUNT };
 #undef X
 
 /* Floats in -1 to 1; some infinities, NaNs, zeros and denormals among them; large next to small ones; 1 and -1, so that
- * sums are exact in any order. Integer operands get integers of any bits, or from 0 to below `below` where that is not
- * 0. */
-enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD, STEP_ONES };
+ * sums are exact in any order; places in a row of `below` samples and some beyond, and widths in it up to a tenth, of
+ * both some whole ones. Integer operands get integers of any bits, or from 0 to below `below` where that is not 0. */
+enum step_fill { STEP_NOISE, STEP_SPECIALS, STEP_SPREAD, STEP_ONES, STEP_PLACES, STEP_WIDTHS };
 
 struct step_case_operand {
     bool given; /* of further ones */

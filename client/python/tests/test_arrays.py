@@ -419,6 +419,20 @@ class Chains(PackageTest):
             expected = [np.convolve(row, np.full(size, 1 / size), mode="valid") for row in padded]
             np.testing.assert_allclose(scand.run(x, [("box", {"half-width": width})]), expected, rtol=0, atol=1e-11)
 
+    def test_picks(self):
+        """Beside numpy.interp of double sums, which are f64 and stay on the device in one chain."""
+        generator = np.random.default_rng(6)
+        x, places, widths = generator.normal(0, 1, (5, 400)), generator.uniform(-5, 405, (5, 900)), generator.uniform(-0.2, 40, (5, 900))
+        d, steps = double_integral(x), [("scan", {"passes": "forward,backward"}), ("pick", {"position": places, "half-width": widths})]
+        w, samples = widths + 1, np.arange(400)
+        at = lambda t: np.stack([np.interp(places, samples, row) for places, row in zip(t, d)])
+        expected = (2 * at(places) - at(places - w) - at(places + w)) / w**2
+        expected[(widths < 0) | (places - w < 0) | (places + w > 399)] = 0
+        np.testing.assert_allclose(scand.run(x, steps), expected, rtol=0, atol=1e-9)
+        shared = [("pick", {"position": places[0], "half-width": np.float32(3) * np.ones(900, "f4")})]
+        self.same(scand.run(d.T, shared, axis=0), np.ascontiguousarray(scand.run(d, shared).T))
+        self.assertEqual(scand.run(x.astype("f4"), steps, dtype="f8").dtype, np.float64)
+
     def test_operands(self):
         """Coefficients for each sample, of any step, as it takes them; ordinary arrays and shared ones, broadcast."""
         x = whole_numbers((4, 30))
