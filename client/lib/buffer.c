@@ -145,6 +145,42 @@ int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, st
     return descriptor_import(daemon, fd, size_bytes, out);
 }
 
+/* Looks which file it is, and how long where that is asked for. */
+static int file_identify(struct scand_buffer *buffer)
+{
+    struct stat status;
+    if (fstat(buffer->fds[0], &status))
+        return session_fail(buffer->daemon, -EBADF, "cannot look at the file: %s", strerror(errno));
+    if (buffer->size_bytes == 0)
+        buffer->size_bytes = (uint64_t)status.st_size;
+    if (buffer->size_bytes == 0)
+        return session_fail(buffer->daemon, -EINVAL, "the file is empty: a buffer has 1 byte at least");
+    buffer->device = status.st_dev;
+    buffer->inode = status.st_ino;
+    buffer->is_file = true;
+    return 0;
+}
+
+int scand_buffer_import_file(struct scand *daemon, int fd, uint64_t size_bytes, struct scand_buffer **out)
+{
+    SESSION_GUARD(daemon);
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return (int)status_from_errno(session_fail(daemon, -EBADF, "fd %d: %s", fd, strerror(errno)));
+    struct scand_buffer *buffer = buffer_new(daemon, size_bytes, &own, 1);
+    if (!buffer)
+        return SCAND_NO_MEMORY;
+    session_unlock(daemon); /* a file system may take its time */
+    int code = file_identify(buffer);
+    session_lock(daemon);
+    if (code == 0)
+        code = import_run(buffer);
+    if (code == 0)
+        return buffer_add(buffer, out);
+    buffer_free(buffer);
+    return (int)status_from_errno(code);
+}
+
 int scand_buffer_create_own(struct scand *daemon, uint64_t size_bytes, struct scand_buffer **out)
 {
     if (size_bytes == 0)

@@ -83,6 +83,12 @@ static void host_import_prepare(struct import *import, const struct scand_buffer
     import->call.timeout_ms = CALL_MS + (int64_t)(buffer->size_bytes >> 28) * 1000;
 }
 
+static void file_import_prepare(struct import *import, const struct scand_buffer *buffer)
+{
+    import->params.file = (struct msg_buffer_import_file_params){.size = buffer->size_bytes, .fds = buffer->fd_count};
+    import->call.method = METHOD_buffer_import_file;
+}
+
 static void foreign_import_prepare(struct import *import, const struct scand_buffer *buffer)
 {
     struct msg_buffer_import_device_params *params = &import->params.device;
@@ -103,13 +109,16 @@ void import_prepare(struct import *import, const struct scand_buffer *buffer)
         .params = &import->params, .result = &import->result, .fds = buffer->fds, .fd_count = buffer->fd_count};
     if (buffer->foreign)
         foreign_import_prepare(import, buffer);
+    else if (buffer->is_file)
+        file_import_prepare(import, buffer);
     else
         host_import_prepare(import, buffer);
 }
 
 uint64_t import_id(const struct import *import)
 {
-    return import->call.method == METHOD_buffer_import ? import->result.host.buffer : import->result.device.buffer;
+    return import->call.method == METHOD_buffer_import_device ? import->result.device.buffer
+                                                              : import->result.host.buffer;
 }
 
 void import_apply(const struct import *import, struct scand_buffer *buffer)

@@ -50,6 +50,7 @@ static uint32_t call_mark(const struct call *call)
     case METHOD_buffer_create:
         return MSGID_CREATE;
     case METHOD_buffer_import:
+    case METHOD_buffer_import_file:
     case METHOD_buffer_import_device:
         return MSGID_IMPORT;
     case METHOD_buffer_export:

@@ -80,6 +80,7 @@ struct import {
     struct call call;
     union {
         struct msg_buffer_import_params host;
+        struct msg_buffer_import_file_params file;
         struct msg_buffer_import_device_params device;
     } params;
     union {
@@ -200,6 +201,7 @@ struct scand_buffer {
     uint64_t device_index; /* as on the wire: the number of its device + 1; 0: host memory, or not told */
     dev_t device;          /* with inode: which memory it is, also when that was imported twice */
     ino_t inode;
+    bool is_file; /* that jobs read: it is not mapped */
     bool foreign; /* device memory of this program's, by its handle or its descriptor */
     uint8_t handle[SCAND_IPC_BYTES];
     uint64_t allocation_bytes, offset; /* of that memory */

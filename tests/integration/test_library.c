@@ -223,6 +223,48 @@ static void test_imported(void)
     end();
 }
 
+/* A file on disk with the input's samples, of which nothing but the daemon's descriptor is left. */
+static struct scand_buffer *file_of_input(void)
+{
+    struct scand_buffer *buffer = NULL;
+    FILE *file = tmpfile();
+    CHECK(file && fwrite(scand_buffer_data(input), BYTES, 1, file) == 1 && fflush(file) == 0);
+    CHECK_EQ(scand_buffer_import_file(session, fileno(file), 0, &buffer), SCAND_OK);
+    fclose(file);
+    return buffer;
+}
+
+static void test_file(void)
+{
+    begin();
+    struct scand_job *job = NULL;
+    struct scand_buffer *file = file_of_input();
+    struct scand_scan scan = scan_of(file, output);
+    CHECK(scand_buffer_size(file) == BYTES && !scand_buffer_data(file));
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+    check_sums(scand_buffer_data(output));
+    scan = scan_of(output, file);
+    CHECK_EQ(scand_submit(session, &scan, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "which is only read");
+    end();
+}
+
+/* The next worker gets the file again, and the job. */
+static void test_worker_killed_while_a_file_is_read(void)
+{
+    begin();
+    struct scand_job *job = NULL;
+    struct scand_scan scan = scan_of(file_of_input(), output);
+    int calls = 0;
+    CHECK_EQ(scand_submit_progress(session, &scan, kill_once, &calls, &job), SCAND_OK);
+    CHECK_EQ(scand_wait(job, 60000, NULL), SCAND_OK);
+    CHECK(calls > 0);
+    check_sums(scand_buffer_data(output));
+    end();
+}
+
 static void test_worker_killed_idle(void)
 {
     begin();
@@ -510,6 +552,8 @@ static const struct test tests[] = {TEST(test_results),
                                     TEST(test_refused),
                                     TEST(test_devices),
                                     TEST(test_imported),
+                                    TEST(test_file),
+                                    TEST(test_worker_killed_while_a_file_is_read),
                                     TEST(test_worker_killed_idle),
                                     TEST(test_worker_killed_mid_job),
                                     TEST(test_worker_killed_with_jobs_waiting),

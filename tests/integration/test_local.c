@@ -159,6 +159,32 @@ static void test_bits(void)
     server_stop(&server);
 }
 
+/* A file as input, beside the same samples in memory: small, of several chunks, and a long row. */
+static void test_files(void)
+{
+    struct scand *session = session_open(NULL, SCAND_LOCAL_ALWAYS);
+    REQUIRE(session);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const uint64_t rows = shapes[i].rows, samples = shapes[i].samples, bytes = rows * samples * sizeof(float);
+        struct scand_buffer *memory = buffer_of(session, bytes), *output = buffer_of(session, bytes), *source = NULL;
+        FILE *file = tmpfile();
+        fill(scand_buffer_data(memory), (size_t)(rows * samples), random_seed() + i);
+        REQUIRE(file && fwrite(scand_buffer_data(memory), bytes, 1, file) == 1 && fflush(file) == 0);
+        CHECK_EQ(scand_buffer_import_file(session, fileno(file), bytes, &source), SCAND_OK);
+        fclose(file);
+        struct scand_scan scan = scan_of(output, rows, samples);
+        scan.input.buffer = source;
+        struct scand_job *job = submit(session, &scan);
+        CHECK_EQ(scand_wait(job, -1, NULL), SCAND_OK);
+        scan_here(session, memory, rows, samples, scan.accumulator);
+        CHECK(memcmp(scand_buffer_data(memory), scand_buffer_data(output), bytes) == 0);
+        CHECK_EQ(scand_buffer_release(memory), SCAND_OK);
+        CHECK_EQ(scand_buffer_release(output), SCAND_OK);
+        CHECK_EQ(scand_buffer_release(source), SCAND_OK);
+    }
+    scand_disconnect(session);
+}
+
 static int calls_wrongly(struct scand *session, unsigned number)
 {
     struct scand_buffer *buffer = buffer_of(session, 4000), *made = NULL;
@@ -403,6 +429,7 @@ static const struct test tests[] = {TEST(test_where_no_daemon_answers),
                                     TEST(test_where_a_daemon_answers),
                                     TEST(test_wrong_values),
                                     TEST(test_bits),
+                                    TEST(test_files),
                                     TEST(test_errors_are_the_daemons),
                                     TEST(test_threads),
                                     TEST(test_fork),

@@ -153,6 +153,22 @@ static void answer_import(struct fake *fake, struct fake_client *client, const s
     send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
 }
 
+static void answer_import_file(struct fake *fake, struct fake_client *client, const struct message *message)
+{
+    int fd;
+    struct error error;
+    struct msg_buffer_import_file_params params;
+    struct fake_buffer *buffer = buffer_find(client, 0);
+    must(buffer && message_read(message, &msg_buffer_import_file_params_type, &params, &error) == 0,
+         "buffer.import_file");
+    must(params.fds == 1 && connection_pop_fds(client->connection, &fd, 1) == 0, "its descriptor");
+    *buffer = (struct fake_buffer){.id = ++fake->next_buffer, .size_bytes = params.size};
+    buffer->base = mmap(NULL, params.size, PROT_READ, MAP_SHARED, fd, 0);
+    must(buffer->base != MAP_FAILED, "mmap");
+    close(fd);
+    send_result(client, message->msgid, &msg_buffer_id_type, &(struct msg_buffer_id){buffer->id}, NULL, 0);
+}
+
 static void answer_import_device(struct fake *fake, struct fake_client *client, const struct message *message)
 {
     int fd;
@@ -461,6 +477,9 @@ static void answer(struct fake *fake, struct fake_client *client, const struct m
         break;
     case METHOD_buffer_import:
         answer_import(fake, client, message);
+        break;
+    case METHOD_buffer_import_file:
+        answer_import_file(fake, client, message);
         break;
     case METHOD_buffer_import_device:
         answer_import_device(fake, client, message);

@@ -1,5 +1,6 @@
 /* libscand against a planned daemon: connections, buffers, and answers that are late, garbage or lies. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -114,6 +115,39 @@ static void test_buffer_create(void)
     CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
     CHECK_EQ(scand_buffer_release(NULL), SCAND_OK);
     CHECK_EQ(fake.seen[METHOD_buffer_release], 2);
+    rig_end();
+}
+
+static void test_file_import(void)
+{
+    rig_begin();
+    struct scand_buffer *buffer = NULL;
+    int memfd = memfd_of(10000), fd = -1;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", memfd);
+    int read_only = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK_EQ(scand_buffer_import_file(session, -1, 100, &buffer), SCAND_DESCRIPTOR);
+    CHECK_CONTAINS(scand_message(session), "fd -1: Bad file descriptor");
+    fake.fail_on = METHOD_buffer_import_file;
+    fake.fail_code = -EBADF;
+    CHECK_EQ(scand_buffer_import_file(session, read_only, 10000, &buffer), SCAND_DESCRIPTOR);
+    fake.fail_code = -ENOSYS;
+    CHECK_EQ(scand_buffer_import_file(session, read_only, 10000, &buffer), SCAND_UNKNOWN_METHOD);
+    CHECK(buffer == NULL);
+    fake.fail_on = FAKE_NONE;
+    CHECK_EQ(scand_buffer_import_file(session, read_only, 0, &buffer), SCAND_OK);
+    REQUIRE(buffer);
+    CHECK(scand_buffer_data(buffer) == NULL && scand_buffer_size(buffer) == 10000);
+    CHECK(scand_buffer_fd(buffer, &fd) == SCAND_OK && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
+    close(fd);
+    close(read_only);
+    CHECK_EQ(scand_buffer_release(buffer), SCAND_OK);
+    CHECK_EQ(scand_buffer_import_file(session, memfd, 5000, &buffer), SCAND_OK);
+    CHECK_EQ(scand_buffer_size(buffer), 5000);
+    CHECK_EQ(ftruncate(memfd, 0), 0);
+    CHECK_EQ(scand_buffer_import_file(session, memfd, 0, &buffer), SCAND_INVALID);
+    CHECK_CONTAINS(scand_message(session), "the file is empty");
+    close(memfd);
     rig_end();
 }
 
@@ -266,6 +300,8 @@ static const struct test tests[] = {TEST(test_connect),
                                     TEST(test_connect_to_a_slow_daemon),
                                     TEST(test_buffer_create),
                                     TEST(test_buffer_import),
+                                    TEST(test_file_import),
+                                    TEST(test_file_import),
                                     TEST(test_tensor_pack),
                                     TEST(test_status),
                                     TEST(test_no_answer),

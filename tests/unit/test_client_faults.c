@@ -16,7 +16,7 @@
 
 #define CALLS_MAX 1000 /* of a scenario: more are no end */
 #define JOBS      3
-#define BUFFERS   4
+#define BUFFERS   5
 
 /* Counts down in the thread that sets it: the fake daemon's calls do not fail. */
 static _Thread_local int calls_left;
@@ -193,7 +193,7 @@ static int own_memfd(void)
 
 static void run_buffers(void)
 {
-    struct scand_buffer *shared = NULL, *own = NULL;
+    struct scand_buffer *shared = NULL, *own = NULL, *file = NULL;
     if (!connects())
         return;
     struct scand_buffer *input = created();
@@ -203,6 +203,8 @@ static void run_buffers(void)
     noted(status, shared);
     status = scand_buffer_create_own(session, BYTES, &own);
     noted(status, own);
+    status = scand_buffer_import_file(session, memfd, 0, &file);
+    noted(status, file);
     close(memfd);
     if (input && output)
         scan_once(input, output);

@@ -138,6 +138,22 @@ static void test_worker_ends_during_hello_and_import(void)
     rig_end();
 }
 
+/* A file is imported again from the descriptor that is kept. */
+static void test_files_are_imported_again(void)
+{
+    begin();
+    struct scand_buffer *file = NULL;
+    int memfd = memfd_of(BYTES);
+    CHECK_EQ(pwrite(memfd, scand_buffer_data(input), BYTES, 0), BYTES);
+    CHECK_EQ(scand_buffer_import_file(session, memfd, BYTES, &file), SCAND_OK);
+    close(memfd);
+    die_on(METHOD_job_submit, 1);
+    CHECK_EQ(scand_wait(submit(file, output), -1, NULL), SCAND_OK);
+    CHECK_EQ(fake.seen[METHOD_buffer_import_file], 2);
+    check_output();
+    rig_end();
+}
+
 static void test_in_place_is_lost(void)
 {
     begin();
@@ -695,6 +711,7 @@ static const struct test tests[] = {TEST(test_job_is_repeated),
                                     TEST(test_daemon_comes_back_later),
                                     TEST(test_time_runs_on),
                                     TEST(test_worker_ends_during_hello_and_import),
+                                    TEST(test_files_are_imported_again),
                                     TEST(test_in_place_is_lost),
                                     TEST(test_extents_decide),
                                     TEST(test_written_input_is_lost),

@@ -386,6 +386,16 @@ int scand_buffer_create_on(struct scand *daemon, uint32_t device, uint64_t size_
 /* Memory of this program: a memfd (MFD_ALLOW_SEALING) of at least size_bytes, which is sealed against shrinking and
  * growing. The descriptor stays the caller's, who may close it. */
 int scand_buffer_import(struct scand *daemon, int memfd, uint64_t size_bytes, struct scand_buffer **out);
+/*
+ * A file as input of jobs: on disk, in /dev/shm, a memfd that is sealed against writing, or any other that the
+ * descriptor is open to read. It is not mapped: scand_buffer_data is NULL. Jobs read it chunk by chunk, as it is at
+ * that time, so it may be larger than memory, and may change; a job that finds it shorter than size_bytes, or cannot
+ * read it, fails with SCAND_DESCRIPTOR. size_bytes: from the file's beginning, 0 for all that it has now. Tensors of
+ * the buffer are inputs and operands that are read; as an output, or as offsets, they are SCAND_INVALID, and so are
+ * rows that span more than 256 MiB. The descriptor stays the caller's, who may close it. SCAND_UNKNOWN_METHOD: the
+ * daemon is older than this.
+ */
+int scand_buffer_import_file(struct scand *daemon, int fd, uint64_t size_bytes, struct scand_buffer **out);
 
 /*
  * Host memory of this program's own, for arrays that several connections or processes use: a memfd, made and imported
