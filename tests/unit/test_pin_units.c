@@ -11,7 +11,7 @@ static struct extent bytes(uint64_t begin, uint64_t end)
 static size_t begun(struct pin_units *pin_units)
 {
     size_t unit = SIZE_MAX;
-    CHECK(pin_units_begin(pin_units, &unit));
+    CHECK_EQ(pin_units_begin(pin_units, 1, &unit), 1);
     return unit;
 }
 
@@ -24,7 +24,7 @@ static void one_after_the_other(void)
     CHECK_EQ(begun(&pin_units), 0);
     CHECK_EQ(begun(&pin_units), 1);
     CHECK_EQ(begun(&pin_units), 2);
-    CHECK(!pin_units_begin(&pin_units, &unit));
+    CHECK_EQ(pin_units_begin(&pin_units, 1, &unit), 0);
     pin_units_note(&pin_units, 1);
     CHECK(pin_units_is_pinned(&pin_units, 1) && !pin_units_is_pinned(&pin_units, 0));
     CHECK_EQ(pin_units.left, 2);
@@ -82,8 +82,27 @@ static void what_is_wanted_comes_first(void)
     pin_units_finish(&pin_units);
 }
 
+/* As many as follow each other and wait. */
+static void several_at_once(void)
+{
+    struct pin_units pin_units;
+    size_t first;
+    CHECK_EQ(pin_units_init(&pin_units, 7 * PIN_UNIT_BYTES), 0);
+    CHECK(!pin_units_cover(&pin_units, bytes(3 * PIN_UNIT_BYTES, 4 * PIN_UNIT_BYTES)));
+    CHECK_EQ(begun(&pin_units), 3);
+    CHECK_EQ(pin_units_begin(&pin_units, 2, &first), 2);
+    CHECK_EQ(first, 0);
+    CHECK_EQ(pin_units_begin(&pin_units, 4, &first), 1); /* up to the one that has begun */
+    CHECK_EQ(first, 2);
+    CHECK_EQ(pin_units_begin(&pin_units, 4, &first), 3); /* up to the end */
+    CHECK_EQ(first, 4);
+    CHECK_EQ(pin_units_begin(&pin_units, 4, &first), 0);
+    pin_units_finish(&pin_units);
+}
+
 static const struct test tests[] = {
     TEST(one_after_the_other),
+    TEST(several_at_once),
     TEST(what_is_covered),
     TEST(the_front_passes_what_is_pinned),
     TEST(what_is_wanted_comes_first),

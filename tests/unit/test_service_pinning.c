@@ -7,15 +7,18 @@
 
 #define ANNA  ((uid_t)1000)
 #define UNITS 6
+/* As much as a helper pins at once. The first row lies in the first unit, and each further one in the last of such a
+ * run. */
+#define RUN_BYTES (PIN_UNITS_AT_ONCE * PIN_UNIT_BYTES)
 
 /* Rows of 100 samples, each at the beginning of another unit, from one of them on; a row is a chunk. */
 static struct msg_tensor rows_of(uint64_t buffer, uint64_t first, uint64_t rows)
 {
     return (struct msg_tensor){.buffer = buffer,
-                               .offset = first * PIN_UNIT_BYTES,
+                               .offset = first * RUN_BYTES,
                                .shape = {rows, 100},
                                .shape_count = 2,
-                               .strides = {PIN_UNIT_BYTES, 4},
+                               .strides = {RUN_BYTES, 4},
                                .strides_count = 2};
 }
 
@@ -40,10 +43,10 @@ static void pin_some(size_t count)
     }
 }
 
-/* Imports so many units, of which the first is pinned, and makes one more of them its last's rest. */
-static uint64_t import(struct caller *user, uint64_t pin_units)
+/* Imports a unit, which is pinned, and so many runs less one, the last unit being short. */
+static uint64_t import(struct caller *user, uint64_t runs)
 {
-    struct msg_buffer_import_params params = {(pin_units - 1) * PIN_UNIT_BYTES + RIG_ROW_BYTES, 0, 1};
+    struct msg_buffer_import_params params = {(runs - 1) * RUN_BYTES + RIG_ROW_BYTES, 0, 1};
     struct msg_buffer_id id = {0};
     const struct buffer *before = user->client->buffers;
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -71,7 +74,7 @@ static struct caller *begin(uint64_t *buffer)
 
 static size_t pinned_count(void)
 {
-    return rig.manual.attached_count - RIG_READY;
+    return (rig.manual.attached_count - RIG_READY + PIN_UNITS_AT_ONCE - 1) / PIN_UNITS_AT_ONCE;
 }
 
 static void one_unit_needs_no_other_helper(void)
@@ -158,14 +161,14 @@ static void a_deadline_while_memory_is_pinned(void)
     rig_end();
 }
 
-/* The n-th unit cannot be pinned: chunks out go on, all others are staged, and no more units are pinned. */
+/* The last unit of the n-th run cannot be pinned: chunks out go on, all others are staged, no more units are pinned. */
 static void units_that_cannot_be_pinned(void)
 {
     for (unsigned n = 1; n < UNITS; n++) {
         uint64_t buffer;
         struct caller *user = begin(&buffer);
         const size_t helpers = rig.work_count;
-        manual_fail(&rig.manual, MANUAL_ATTACH, n, -ENOMEM);
+        manual_fail(&rig.manual, MANUAL_ATTACH, n * PIN_UNITS_AT_ONCE, -ENOMEM);
         uint32_t msgid = submit(user, buffer, 0, UNITS);
         pin_some(n);
         REQUIRE(rig.manual.out_count == 2 && buffer_of(user, buffer)->span.staged);

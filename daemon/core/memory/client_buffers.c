@@ -130,19 +130,21 @@ void buffer_unhold(struct service *service, struct buffer *buffer)
 /* Of one buffer at a time. More of them only wait for the driver's lock. */
 #define PINNERS 3
 
-/* A helper of a buffer, which it holds: one unit after the other. */
+/* A helper of a buffer, which it holds: some units at a time. */
 struct pinner {
     struct work work; /* first */
     struct service *service;
     struct buffer *buffer;
-    size_t unit;
+    size_t first, count, pinned; /* units that it has begun, and those of them that are pinned */
     int status;
 };
 
 static bool pin_run(struct work *work)
 {
     struct pinner *self = (struct pinner *)work;
-    self->status = buffer_pin(self->buffer, self->unit, self->service->devices);
+    self->status = 0;
+    for (self->pinned = 0; self->pinned < self->count && !self->status; self->pinned += !self->status)
+        self->status = buffer_pin(self->buffer, self->first + self->pinned, self->service->devices);
     return false;
 }
 
@@ -166,7 +168,10 @@ static void pinner_go_on(struct pinner *self)
 {
     struct service *service = self->service;
     struct buffer *buffer = self->buffer;
-    if (!is_forgotten(buffer) && !buffer->span.staged && pin_units_begin(&buffer->pin_units, &self->unit)) {
+    self->count = 0;
+    if (!is_forgotten(buffer) && !buffer->span.staged)
+        self->count = pin_units_begin(&buffer->pin_units, PIN_UNITS_AT_ONCE, &self->first);
+    if (self->count > 0) {
         service_defer(service, buffer->user, &self->work);
         return;
     }
@@ -178,10 +183,10 @@ static void pinner_go_on(struct pinner *self)
 static void pin_done(struct work *work)
 {
     struct pinner *self = (struct pinner *)work;
+    for (size_t i = 0; i < self->pinned; i++)
+        pin_units_note(&self->buffer->pin_units, self->first + i);
     if (self->status)
         buffer_give_up(self->service, self->buffer);
-    else
-        pin_units_note(&self->buffer->pin_units, self->unit);
     pinner_go_on(self);
 }
 

@@ -36,7 +36,7 @@ static int pin_first(struct buffer *buffer, const struct device_set *devices)
 {
     size_t unit;
     int r = pin_units_init(&buffer->pin_units, buffer->span.size_bytes);
-    if (r || !pin_units_begin(&buffer->pin_units, &unit))
+    if (r || !pin_units_begin(&buffer->pin_units, 1, &unit))
         return r;
     r = buffer_pin(buffer, unit, devices);
     if (!r)

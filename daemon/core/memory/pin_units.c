@@ -21,15 +21,22 @@ void pin_units_finish(struct pin_units *pin_units)
     *pin_units = (struct pin_units){0};
 }
 
-bool pin_units_begin(struct pin_units *pin_units, size_t *unit)
+static bool unit_waits(const struct pin_units *pin_units, size_t unit)
 {
-    while (pin_units->next < pin_units->count && pin_units->states[pin_units->next] != UNIT_WAITS)
+    return unit < pin_units->count && pin_units->states[unit] == UNIT_WAITS;
+}
+
+size_t pin_units_begin(struct pin_units *pin_units, size_t most, size_t *first)
+{
+    while (pin_units->next < pin_units->count && !unit_waits(pin_units, pin_units->next))
         pin_units->next++;
     if (pin_units->next == pin_units->count)
-        return false;
-    *unit = pin_units->states[pin_units->wanted] == UNIT_WAITS ? pin_units->wanted : pin_units->next;
-    pin_units->states[*unit] = UNIT_BEGUN;
-    return true;
+        return 0;
+    size_t begun = 0;
+    *first = unit_waits(pin_units, pin_units->wanted) ? pin_units->wanted : pin_units->next;
+    while (begun < most && unit_waits(pin_units, *first + begun))
+        pin_units->states[*first + begun++] = UNIT_BEGUN;
+    return begun;
 }
 
 void pin_units_note(struct pin_units *pin_units, size_t unit)

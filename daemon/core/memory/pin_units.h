@@ -12,6 +12,8 @@
 
 /* The driver keeps its lock while it pins a unit, and all others wait that long: half a millisecond. */
 #define PIN_UNIT_BYTES MIB(4)
+/* That a helper pins one after the other before the loop hears of it, which takes as long as a fifth of a unit. */
+#define PIN_UNITS_AT_ONCE 4
 
 struct pin_units {
     unsigned char *states; /* of each */
@@ -25,8 +27,9 @@ struct pin_units {
 /* For a mapping of so many bytes, from its base, whole pages. 0 or -ENOMEM. */
 int pin_units_init(struct pin_units *pin_units, uint64_t size_bytes);
 void pin_units_finish(struct pin_units *pin_units);
-/* The unit to pin next: the one that is wanted, or else the first. False: all have been begun. */
-bool pin_units_begin(struct pin_units *pin_units, size_t *unit);
+/* The units to pin next: from the one that is wanted, or else from the first on, at most so many that follow each
+ * other. Returns how many; 0: all have been begun. */
+size_t pin_units_begin(struct pin_units *pin_units, size_t most, size_t *first);
 /* A unit that was begun is pinned. */
 void pin_units_note(struct pin_units *pin_units, size_t unit);
 bool pin_units_is_pinned(const struct pin_units *pin_units, size_t unit);
